@@ -1,1 +1,31 @@
+//! Write traces: their formats, loading, generators, and annotation with future knowledge.
+//!
+//! [`load()`] reads a trace of any [`Format`] into memory, one entry a page written; [`prepare()`]
+//! annotates it for replay. [`Reader`] streams requests instead, in bounded memory.
 
+mod bits;
+mod cause;
+mod detect;
+mod digits;
+mod error;
+mod format;
+mod formats;
+mod lifespan;
+mod load;
+mod prepare;
+mod reader;
+mod request;
+mod sink;
+mod source;
+mod squeeze;
+mod text;
+mod volumes;
+
+pub use bits::Bits;
+pub use error::{Place, TraceError};
+pub use format::Format;
+pub use lifespan::{NEVER, lifespans, mean_lifespans};
+pub use load::{LoadOptions, Loaded, Writes, load};
+pub use prepare::{FINAL, Prepared, prepare};
+pub use reader::{Reader, ReaderOptions};
+pub use request::{LONGEST_REQUEST, Op, Request};

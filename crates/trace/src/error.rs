@@ -1,0 +1,266 @@
+//! What can be wrong with a trace, each told in one line: file, place, cause.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::format::Format;
+
+/// Where in a file something is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Place {
+    /// A line of a text format, counted from 1.
+    Line(u64),
+    /// A record of a binary format, counted from 1.
+    Record(u64),
+    /// A byte position in the file, counted from 0; of a compressed file, in the compressed bytes.
+    Byte(u64),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Line(n) => write!(f, "{n}"),
+            Place::Record(n) => write!(f, "record {n}"),
+            Place::Byte(n) => write!(f, "byte {n}"),
+        }
+    }
+}
+
+/// Why a trace could not be read, written or prepared.
+///
+/// Each prints as a single line; [`TraceError::hint`] may add what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TraceError {
+    /// There is no such file.
+    #[error("{}: no such file", one_line(.file))]
+    Missing {
+        /// The file asked for.
+        file: PathBuf,
+    },
+    /// The path names a directory.
+    #[error("{}: is a directory, not a trace", one_line(.file))]
+    Directory {
+        /// The path asked for.
+        file: PathBuf,
+    },
+    /// The operating system refused to open or read the file.
+    #[error("{}: cannot be read: {source}", one_line(.file))]
+    Unreadable {
+        /// The file asked for.
+        file: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The file has no content.
+    #[error("{}: is empty", one_line(.file))]
+    Empty {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The file is a trace without a single page write.
+    #[error("{}: has no page writes (read as {format})", one_line(.file))]
+    NoWrites {
+        /// The file.
+        file: PathBuf,
+        /// What it was read as.
+        format: Format,
+    },
+    /// The file ends in the middle of something.
+    #[error("{}:{place}: is cut short: {cause}", one_line(.file))]
+    Truncated {
+        /// The file.
+        file: PathBuf,
+        /// Where it ends.
+        place: Place,
+        /// What is incomplete.
+        cause: String,
+    },
+    /// Compressed or structured content that does not decode.
+    #[error("{}:{place}: is damaged: {cause}", one_line(.file))]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// How far it could be read.
+        place: Place,
+        /// What the decoder said.
+        cause: String,
+    },
+    /// A line or record that does not say what its format requires.
+    #[error("{}:{place}: {cause}", one_line(.file))]
+    Bad {
+        /// The file.
+        file: PathBuf,
+        /// The line or record.
+        place: Place,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// A line too long to be one of a trace.
+    #[error("{}:{place}: line is longer than {limit} bytes", one_line(.file))]
+    LongLine {
+        /// The file.
+        file: PathBuf,
+        /// The line.
+        place: Place,
+        /// The longest line accepted, in bytes.
+        limit: usize,
+    },
+    /// A request longer than any device takes.
+    #[error("{}:{place}: request of {length} bytes is too long (at most {limit})",
+        one_line(.file))]
+    LongRequest {
+        /// The file.
+        file: PathBuf,
+        /// The line or record.
+        place: Place,
+        /// Its length in bytes.
+        length: u64,
+        /// The longest accepted, in bytes.
+        limit: u64,
+    },
+    /// A request that ends beyond the last page that an LBA of 32 bits can name.
+    #[error(
+        "{}:{place}: request at byte {offset} of {length} bytes ends beyond LBA {} \
+         (pages of {page_size} bytes)", one_line(.file), u32::MAX)]
+    FarRequest {
+        /// The file.
+        file: PathBuf,
+        /// The line or record.
+        place: Place,
+        /// Its first byte.
+        offset: u64,
+        /// Its length in bytes.
+        length: u64,
+        /// Bytes in a page.
+        page_size: u32,
+    },
+    /// A format name that is none.
+    #[error("{name:?} is not a trace format (known: {})", Format::names())]
+    UnknownFormatName {
+        /// The name given.
+        name: String,
+    },
+    /// The content is of no known format.
+    #[error("{}: is of no known trace format (known: {})", one_line(.file), Format::names())]
+    UnknownFormat {
+        /// The file.
+        file: PathBuf,
+    },
+    /// A volume that the trace does not have.
+    #[error("{}: has no volume {name:?} (it has: {known})", one_line(.file))]
+    UnknownVolume {
+        /// The file.
+        file: PathBuf,
+        /// The volume asked for.
+        name: String,
+        /// The first volumes that it has.
+        known: String,
+    },
+    /// Several volumes where one is needed.
+    #[error("{}: has several volumes ({known}), and the output holds one", one_line(.file))]
+    SeveralVolumes {
+        /// The file.
+        file: PathBuf,
+        /// The first volumes that it has.
+        known: String,
+    },
+    /// More volumes than a trace plausibly has.
+    #[error("{}:{place}: more than {limit} volumes", one_line(.file))]
+    ManyVolumes {
+        /// The file.
+        file: PathBuf,
+        /// Where the first too many is named.
+        place: Place,
+        /// The most accepted.
+        limit: usize,
+    },
+    /// A page size that is not a power of two from 512 bytes up.
+    #[error("page size {bytes} is not a power of two from 512 bytes up")]
+    PageSize {
+        /// The size given, in bytes.
+        bytes: u32,
+    },
+    /// The page writes do not fit in memory, or are 2^32 - 1 or more.
+    #[error("{name}: {writes} page writes are too many to hold in memory")]
+    ManyWrites {
+        /// The file or volume.
+        name: String,
+        /// How many there were when memory ended.
+        writes: u64,
+    },
+    /// More than 2^31 different pages.
+    #[error("volume {name:?}: {pages} different pages are too many (at most {})", 1u32 << 31)]
+    ManyPages {
+        /// The volume.
+        name: String,
+        /// How many there are.
+        pages: u64,
+    },
+    /// An output could not be written.
+    #[error("{}: cannot be written: {cause}", one_line(.file))]
+    Unwritable {
+        /// The output.
+        file: PathBuf,
+        /// What went wrong.
+        cause: String,
+    },
+}
+
+impl TraceError {
+    /// What the user may try, if anything is obvious.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            TraceError::Directory { .. } => "name a file in it",
+            TraceError::Empty { .. } | TraceError::NoWrites { .. } => {
+                "only writes are replayed; is this the right file and format (--format)?"
+            }
+            TraceError::Truncated { .. } => "was the file copied or downloaded completely?",
+            TraceError::UnknownFormat { .. } => "name the format with --format",
+            TraceError::Bad { .. } => {
+                "if this is not the format of the file, name it with --format"
+            }
+            TraceError::FarRequest { .. } => "a larger --page reaches further",
+            TraceError::UnknownVolume { .. } => "frostline trace info lists all volumes",
+            TraceError::SeveralVolumes { .. } => "pick one with --volume",
+            TraceError::ManyWrites { .. } => "replay a part of the trace, or one volume of it",
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
+/// How much of a strange field is repeated in a message.
+const SHOWN: usize = 40;
+
+/// A field as it appears in a message: quoted, escaped, and no longer than fits a line.
+pub(crate) fn quoted(field: &[u8]) -> String {
+    let shown = String::from_utf8_lossy(&field[..field.len().min(SHOWN)]);
+    let dots = if field.len() > SHOWN { "..." } else { "" };
+    format!("{:?}{dots}", shown)
+}
+
+/// Some names, separated by blanks, and how many more there are.
+pub(crate) fn some_of<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    const LISTED: usize = 20;
+    let more = names.len().saturating_sub(LISTED);
+    let mut list = String::new();
+    for name in names.take(LISTED) {
+        if !list.is_empty() {
+            list.push(' ');
+        }
+        list.extend(name.chars().take(SHOWN).flat_map(char::escape_debug));
+    }
+    if more > 0 {
+        list.push_str(&format!(" and {more} more"));
+    }
+    list
+}
+
+/// A path without line breaks and other control characters.
+pub(crate) fn one_line(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}

@@ -1,0 +1,70 @@
+//! What the CSV formats share: fields, headers, and the pieces of their fast paths.
+
+use crate::cause::Cause;
+use crate::digits::number_at;
+use crate::volumes::Volumes;
+
+/// Words that header lines are made of.
+const HEADER_WORDS: [&[u8]; 9] =
+    [b"time", b"offset", b"size", b"length", b"device", b"volume", b"type", b"op", b"disk"];
+
+/// The `N` fields of a line, without blanks around them.
+pub(crate) fn fields<const N: usize>(line: &[u8]) -> Result<[&[u8]; N], Cause> {
+    let mut fields = [&line[..0]; N];
+    let mut found = 0;
+    for field in line.split(|&byte| byte == b',') {
+        if let Some(place) = fields.get_mut(found) {
+            *place = field.trim_ascii();
+        }
+        found += 1;
+    }
+    if found != N {
+        let s = if found == 1 { "" } else { "s" };
+        return Err(Cause::bad(format!("line has {found} field{s}, not {N}")));
+    }
+    Ok(fields)
+}
+
+/// Whether a line is clearly a header: every field begins with a letter, and two or more have a
+/// word in them that names a column.
+pub(crate) fn is_header(line: &[u8]) -> bool {
+    let mut named = 0;
+    for field in line.split(|&byte| byte == b',') {
+        let field = field.trim_ascii().trim_ascii_start();
+        if !field.first().is_some_and(u8::is_ascii_alphabetic) {
+            return false;
+        }
+        let lower = field.to_ascii_lowercase();
+        let names = |word: &&[u8]| memchr::memmem::find(&lower, word).is_some();
+        named += usize::from(HEADER_WORDS.iter().any(names));
+    }
+    named >= 2
+}
+
+/// The volume whose number is the field at `at`, seen lately, and where the field ends.
+#[inline(always)]
+pub(crate) fn known_volume(text: &[u8], at: usize, volumes: &Volumes) -> Option<(u32, usize)> {
+    let (_, end) = number_at(text, at)?;
+    if end - at > 7 {
+        return None;
+    }
+    let bytes: [u8; 8] = text.get(at..at + 8)?.try_into().ok()?;
+    let name = u64::from_le_bytes(bytes) & ((1 << (8 * (end - at))) - 1);
+    Some((volumes.recent(name)?, end))
+}
+
+/// The place behind `byte`, if that is what stands at `at`.
+#[inline(always)]
+pub(crate) fn after(text: &[u8], at: usize, byte: u8) -> Option<usize> {
+    (*text.get(at)? == byte).then_some(at + 1)
+}
+
+/// The place behind the line's end, if the line ends at `at`.
+#[inline(always)]
+pub(crate) fn after_line(text: &[u8], at: usize) -> Option<usize> {
+    match *text.get(at)? {
+        b'\n' => Some(at + 1),
+        b'\r' => after(text, at + 1, b'\n'),
+        _ => None,
+    }
+}

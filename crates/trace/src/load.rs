@@ -1,0 +1,236 @@
+//! Loads a trace into memory: one entry a page written, volume by volume.
+
+use std::path::Path;
+
+use crate::bits::Bits;
+use crate::error::{TraceError, some_of};
+use crate::format::Format;
+use crate::formats::u32::Pages;
+use crate::reader::{Reader, ReaderOptions};
+use crate::request::{Op, Request};
+
+/// Requests decoded at once; few enough to stay in a core's cache.
+const BATCH: usize = 4096;
+
+/// What is loaded of a trace, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadOptions {
+    /// The format; `None` to find it by content.
+    pub format: Option<Format>,
+    /// Bytes in a page, a power of two from 512 up.
+    pub page_size: u32,
+    /// The only volume to load; `None` for all.
+    pub volume: Option<String>,
+    /// Whether to keep the time of each page write.
+    pub times: bool,
+    /// Stop after this many page writes, of all volumes loaded together.
+    pub limit: Option<u64>,
+}
+
+impl Default for LoadOptions {
+    fn default() -> LoadOptions {
+        LoadOptions { format: None, page_size: 4096, volume: None, times: false, limit: None }
+    }
+}
+
+/// The page writes of one volume.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Writes {
+    /// The volume's name.
+    pub name: String,
+    /// The LBA of each page written, in order; a request gives one for each page it overlaps.
+    pub lbas: Vec<u32>,
+    /// Bit `i` is set if write `i` is its request's first page; `None` if all are.
+    pub starts: Option<Bits>,
+    /// Microseconds on the trace's clock, one a page write; `None` unless asked for.
+    pub times: Option<Vec<u64>>,
+}
+
+/// A trace in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaded {
+    /// The format it was read as.
+    pub format: Format,
+    /// The volumes that have page writes, in order of their first.
+    pub volumes: Vec<Writes>,
+}
+
+/// Loads the page writes of a trace, reading the file once.
+///
+/// Reads, trims and writes of no bytes are skipped. `on_bytes` is told, now and then, how many bytes
+/// of the file have been consumed in all.
+///
+/// # Errors
+/// Any of [`TraceError`] about a file; [`TraceError::NoWrites`] if nothing was loaded.
+pub fn load(
+    path: &Path,
+    options: &LoadOptions,
+    on_bytes: &mut dyn FnMut(u64),
+) -> Result<Loaded, TraceError> {
+    let how = ReaderOptions { format: options.format, page_size: options.page_size };
+    let mut reader = Reader::open_with(path, &how)?;
+    let limit = options.limit.unwrap_or(u64::MAX);
+    let wanted = |name: &str| options.volume.as_deref().is_none_or(|volume| volume == name);
+    let volumes = match reader.pages() {
+        Some(pages) => {
+            let writes = load_pages(pages, limit, options.times, on_bytes)?;
+            let name = reader.volume_names().first().cloned().unwrap_or_default();
+            if wanted(&name) { vec![Writes { name, ..writes }] } else { Vec::new() }
+        }
+        None => {
+            let shift = options.page_size.trailing_zeros();
+            let mut split = Split::new(shift, limit, options.times);
+            split.read_all(&mut reader, &wanted, on_bytes)?;
+            split.volumes
+        }
+    };
+    if volumes.iter().all(|volume| volume.lbas.is_empty()) {
+        return Err(nothing(&reader, options.volume.as_deref()));
+    }
+    Ok(Loaded { format: reader.format(), volumes })
+}
+
+/// Why nothing was loaded.
+fn nothing(reader: &Reader, volume: Option<&str>) -> TraceError {
+    let file = reader.file().to_owned();
+    let names = reader.volume_names();
+    match volume {
+        Some(name) if !names.iter().any(|n| n == name) => {
+            let known = some_of(names.iter().map(String::as_str));
+            TraceError::UnknownVolume { file, name: name.to_owned(), known }
+        }
+        _ => TraceError::NoWrites { file, format: reader.format() },
+    }
+}
+
+/// Loads a file of page numbers, straight.
+fn load_pages(
+    pages: &mut Pages,
+    limit: u64,
+    times: bool,
+    on_bytes: &mut dyn FnMut(u64),
+) -> Result<Writes, TraceError> {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut lbas = Vec::new();
+    let name = pages.source().file().display().to_string();
+    let too_many = |writes: usize| TraceError::ManyWrites { name, writes: writes as u64 };
+    if lbas.try_reserve_exact(pages.expected().min(limit)).is_err() {
+        return Err(too_many(pages.expected()));
+    }
+    while lbas.len() < limit {
+        let chunk = pages.lbas(limit - lbas.len())?;
+        if chunk.is_empty() {
+            break;
+        }
+        if lbas.try_reserve(chunk.len()).is_err() {
+            return Err(too_many(lbas.len()));
+        }
+        lbas.extend_from_slice(chunk);
+        on_bytes(pages.source().consumed());
+    }
+    let times = times.then(|| (1..=lbas.len() as u64).collect());
+    Ok(Writes { lbas, times, ..Writes::default() })
+}
+
+/// What becomes of a volume of the file.
+#[derive(Clone, Copy)]
+enum Place {
+    Unwanted,
+    NoWriteYet,
+    Loaded(usize),
+}
+
+/// Splits requests into pages.
+struct Split {
+    page_shift: u32,
+    room: u64,
+    times: bool,
+    places: Vec<Place>,
+    volumes: Vec<Writes>,
+}
+
+impl Split {
+    fn new(page_shift: u32, limit: u64, times: bool) -> Split {
+        Split { page_shift, room: limit, times, places: Vec::new(), volumes: Vec::new() }
+    }
+
+    fn read_all(
+        &mut self,
+        reader: &mut Reader,
+        wanted: &dyn Fn(&str) -> bool,
+        on_bytes: &mut dyn FnMut(u64),
+    ) -> Result<(), TraceError> {
+        let mut batch = Vec::with_capacity(BATCH);
+        while self.room > 0 {
+            batch.clear();
+            if reader.read(&mut batch, BATCH)? == 0 {
+                break;
+            }
+            let names = reader.volume_names();
+            for name in &names[self.places.len()..] {
+                let place = if wanted(name) { Place::NoWriteYet } else { Place::Unwanted };
+                self.places.push(place);
+            }
+            for request in &batch {
+                self.add(request, names)?;
+            }
+            on_bytes(reader.bytes_consumed());
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn add(&mut self, request: &Request, names: &[String]) -> Result<(), TraceError> {
+        if request.op != Op::Write || request.length == 0 || self.room == 0 {
+            return Ok(());
+        }
+        let index = match self.places[request.volume as usize] {
+            Place::Unwanted => return Ok(()),
+            Place::Loaded(index) => index,
+            Place::NoWriteYet => self.begin(request.volume as usize, names),
+        };
+        let writes = &mut self.volumes[index];
+        let first = request.offset >> self.page_shift;
+        let last = (request.offset + request.length - 1) >> self.page_shift;
+        let pages = (last - first + 1).min(self.room);
+        self.room -= pages;
+        if push_pages(writes, first as u32, pages as usize, request.time_us) {
+            return Ok(());
+        }
+        Err(TraceError::ManyWrites {
+            name: format!("volume {:?}", writes.name),
+            writes: writes.lbas.len() as u64,
+        })
+    }
+
+    fn begin(&mut self, volume: usize, names: &[String]) -> usize {
+        let index = self.volumes.len();
+        let times = self.times.then(Vec::new);
+        self.volumes.push(Writes { name: names[volume].clone(), times, ..Writes::default() });
+        self.places[volume] = Place::Loaded(index);
+        index
+    }
+}
+
+/// Appends the pages of one request; false if memory does not suffice.
+#[inline]
+fn push_pages(writes: &mut Writes, first: u32, pages: usize, time_us: u64) -> bool {
+    let before = writes.lbas.len();
+    if writes.lbas.try_reserve(pages).is_err() {
+        return false;
+    }
+    // One by one, as the end of the range may be 2^32.
+    writes.lbas.extend((0..pages).map(|i| first.wrapping_add(i as u32)));
+    if let Some(times) = &mut writes.times {
+        if times.try_reserve(pages).is_err() {
+            return false;
+        }
+        times.extend(std::iter::repeat_n(time_us, pages));
+    }
+    if pages > 1 || writes.starts.is_some() {
+        let starts = writes.starts.get_or_insert_with(|| Bits::ones(before));
+        starts.push(true);
+        starts.push_zeros(pages - 1);
+    }
+    true
+}

@@ -1,0 +1,118 @@
+//! Annotates writes with what only the whole trace knows: which are final, and how long each lives.
+
+use crate::bits::Bits;
+use crate::error::TraceError;
+use crate::lifespan;
+use crate::load::Writes;
+use crate::squeeze::squeeze;
+
+/// The bit of [`Prepared::words`] that marks the last write of its LBA: the page is then frozen.
+pub const FINAL: u32 = 1 << 31;
+
+/// A volume's writes, ready for replay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prepared {
+    /// The volume's name.
+    pub name: String,
+    /// One entry a page write: LBA in the low 31 bits, [`FINAL`] if it is that LBA's last write.
+    pub words: Vec<u32>,
+    /// Bit `i` is set if write `i` is its request's first page; `None` if all are.
+    pub starts: Option<Bits>,
+    /// Microseconds on the trace's clock, one a page write.
+    pub times: Option<Vec<u64>>,
+    /// How many of the first writes are preload and not to be counted.
+    pub measured_from: usize,
+    /// Largest LBA plus one.
+    pub space: u32,
+    /// Different pages written.
+    pub unique: u32,
+    /// User writes until each write's page is written again, or [`NEVER`](crate::NEVER).
+    pub lifespans: Option<Vec<u32>>,
+}
+
+/// Joins a preload and a trace, and marks the final write of each page.
+///
+/// LBAs of 2^31 and more, and very sparse address spaces (over 2^24 pages and 16 times the pages
+/// in use), are squeezed, keeping their order; see [`Prepared::space`].
+///
+/// # Errors
+/// [`TraceError::ManyWrites`] from 2^32 - 1 writes, [`TraceError::ManyPages`] over 2^31 pages.
+pub fn prepare(
+    preload: Option<Writes>,
+    writes: Writes,
+    want_lifespans: bool,
+) -> Result<Prepared, TraceError> {
+    let measured_from = preload.as_ref().map_or(0, |p| p.lbas.len());
+    let Writes { name, mut lbas, starts, times } = match preload {
+        Some(preload) => join(preload, writes),
+        None => writes,
+    };
+    if lbas.len() >= u32::MAX as usize {
+        return Err(TraceError::ManyWrites { name, writes: lbas.len() as u64 });
+    }
+    let Some((space, unique)) = squeeze(&mut lbas) else {
+        let pages = crate::squeeze::touched(&lbas).count_ones();
+        return Err(TraceError::ManyPages { name, pages });
+    };
+    let lifespans = want_lifespans.then(|| lifespan::lifespans(&lbas, space));
+    match &lifespans {
+        Some(lifespans) => mark_never(&mut lbas, lifespans),
+        None => mark_final(&mut lbas, space),
+    }
+    Ok(Prepared { name, words: lbas, starts, times, measured_from, space, unique, lifespans })
+}
+
+/// One trace out of two, named as the second.
+fn join(preload: Writes, writes: Writes) -> Writes {
+    let starts = match (preload.starts, writes.starts) {
+        (None, None) => None,
+        (first, second) => {
+            let mut bits = first.unwrap_or_else(|| Bits::ones(preload.lbas.len()));
+            bits.extend(&second.unwrap_or_else(|| Bits::ones(writes.lbas.len())));
+            Some(bits)
+        }
+    };
+    let times = writes.times.map(|times| {
+        let before = preload.times.unwrap_or_else(|| vec![0; preload.lbas.len()]);
+        join_times(before, times)
+    });
+    let mut lbas = preload.lbas;
+    lbas.extend_from_slice(&writes.lbas);
+    Writes { name: writes.name, lbas, starts, times }
+}
+
+/// Moves the first times back so that they precede the second; the second, if there is no room.
+fn join_times(mut first: Vec<u64>, mut second: Vec<u64>) -> Vec<u64> {
+    let ends = first.iter().copied().max().unwrap_or(0);
+    let begins = second.iter().copied().min().unwrap_or(u64::MAX);
+    let excess = ends.saturating_sub(begins);
+    let room = first.iter().copied().min().unwrap_or(0);
+    let back = excess.min(room);
+    first.iter_mut().for_each(|t| *t -= back);
+    let forth = excess - back;
+    if forth > 0 {
+        second.iter_mut().for_each(|t| *t = t.saturating_add(forth));
+    }
+    first.extend_from_slice(&second);
+    first
+}
+
+/// Marks the writes that live for ever.
+fn mark_never(words: &mut [u32], lifespans: &[u32]) {
+    for (word, &lifespan) in words.iter_mut().zip(lifespans) {
+        *word |= if lifespan == lifespan::NEVER { FINAL } else { 0 };
+    }
+}
+
+/// Marks the last write of each LBA, backwards, with a bit a page: less memory to wander through
+/// than a table of last writes.
+fn mark_final(words: &mut [u32], space: u32) {
+    let mut seen = vec![0u64; (space as usize).div_ceil(64)];
+    for word in words.iter_mut().rev() {
+        let lba = *word as usize;
+        let bit = 1u64 << (lba % 64);
+        let cell = &mut seen[lba / 64];
+        *word |= if *cell & bit == 0 { FINAL } else { 0 };
+        *cell |= bit;
+    }
+}

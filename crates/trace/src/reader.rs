@@ -1,0 +1,134 @@
+//! Reads a trace of any format, request by request, in bounded memory.
+
+use std::path::{Path, PathBuf};
+
+use crate::cause::Bounds;
+use crate::detect::detect;
+use crate::error::TraceError;
+use crate::format::Format;
+use crate::formats::{alibaba::Alibaba, u32::Pages};
+use crate::request::Request;
+use crate::sink::Sink;
+use crate::source::Source;
+use crate::text::{Lines, Text};
+use crate::volumes::Volumes;
+
+/// How a trace is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReaderOptions {
+    /// The format; `None` to find it by content.
+    pub format: Option<Format>,
+    /// Bytes in a page: what page numbers in formats that have them count, and what decides which
+    /// request is beyond the last LBA.
+    pub page_size: u32,
+}
+
+impl Default for ReaderOptions {
+    fn default() -> ReaderOptions {
+        ReaderOptions { format: None, page_size: 4096 }
+    }
+}
+
+/// A trace that is being read. Plain, zstd-compressed or gzip-compressed.
+pub struct Reader {
+    file: PathBuf,
+    format: Format,
+    bounds: Bounds,
+    volumes: Volumes,
+    decoder: Decoder,
+}
+
+enum Decoder {
+    Text(Text),
+    U32(Pages),
+}
+
+impl Reader {
+    /// Opens a trace with pages of 4 KiB.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is empty, or is of no known format.
+    pub fn open(path: &Path, format: Option<Format>) -> Result<Reader, TraceError> {
+        Reader::open_with(path, &ReaderOptions { format, ..ReaderOptions::default() })
+    }
+
+    /// Opens a trace.
+    ///
+    /// # Errors
+    /// As [`Reader::open`], or for a page size that is not a power of two from 512 up.
+    pub fn open_with(path: &Path, options: &ReaderOptions) -> Result<Reader, TraceError> {
+        let bounds = Bounds::new(options.page_size)?;
+        let source = Source::open(path)?;
+        let format = match options.format {
+            Some(format) => format,
+            None => detect(source.head(), path)
+                .ok_or_else(|| TraceError::UnknownFormat { file: path.to_owned() })?,
+        };
+        let mut volumes = Volumes::new();
+        let text = |source, lines: Box<dyn Lines>| Decoder::Text(Text::new(source, lines));
+        let decoder = match format {
+            Format::Alibaba => text(source, Box::new(Alibaba)),
+            _ => {
+                // A name that cannot be one of a volume is not worth an error here.
+                let _ = volumes.number(volume_of(path).as_bytes());
+                Decoder::U32(Pages::new(source))
+            }
+        };
+        Ok(Reader { file: path.to_owned(), format, bounds, volumes, decoder })
+    }
+
+    /// The format it is read as.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The file it is read from.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// The volumes met so far, in order of first appearance; [`Request::volume`] is an index.
+    pub fn volume_names(&self) -> &[String] {
+        self.volumes.names()
+    }
+
+    /// Bytes of the file consumed so far; of a compressed file, compressed bytes.
+    pub fn bytes_consumed(&self) -> u64 {
+        match &self.decoder {
+            Decoder::Text(text) => text.source().consumed(),
+            Decoder::U32(pages) => pages.source().consumed(),
+        }
+    }
+
+    /// Appends up to `max` requests to `requests`, and returns how many; 0 at the end.
+    ///
+    /// # Errors
+    /// For the first bad line or record; those before it are in `requests`.
+    pub fn read(&mut self, requests: &mut Vec<Request>, max: usize) -> Result<usize, TraceError> {
+        let before = requests.len();
+        let full = before.saturating_add(max);
+        let mut sink = Sink { requests, full, volumes: &mut self.volumes, bounds: self.bounds };
+        match &mut self.decoder {
+            Decoder::Text(text) => text.read(&mut sink)?,
+            Decoder::U32(pages) => pages.read(&mut sink)?,
+        }
+        Ok(requests.len() - before)
+    }
+
+    /// The file's page numbers themselves, if that is all it has.
+    pub(crate) fn pages(&mut self) -> Option<&mut Pages> {
+        match &mut self.decoder {
+            Decoder::U32(pages) => Some(pages),
+            _ => None,
+        }
+    }
+}
+
+/// The name of a file's only volume: the file's, without its endings.
+fn volume_of(path: &Path) -> String {
+    let name = path.file_name().map_or("trace".into(), |name| name.to_string_lossy());
+    let name = name.trim_end_matches(".zst").trim_end_matches(".gz");
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let stem = if stem.is_empty() { name } else { stem };
+    stem.chars().take(60).collect()
+}

@@ -1,0 +1,195 @@
+//! The bytes of a trace file: plain, zstd or gzip, found by their first bytes.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::{Place, TraceError};
+
+/// How much content is looked at to find the format.
+pub(crate) const HEAD: usize = 1 << 20;
+
+/// Bytes asked of the operating system at once.
+const CHUNK: usize = 256 << 10;
+
+/// The largest zstd window accepted, as a power of two: all that zstd itself can make. Its memory
+/// is reserved from a frame's header but touched only as content arrives.
+const WINDOW_LOG_MAX: u32 = 31;
+
+/// The decompressed bytes of a file, read once from start to end.
+pub(crate) struct Source {
+    file: PathBuf,
+    content: Box<dyn Read + Send>,
+    compressed: bool,
+    consumed: Arc<AtomicU64>,
+    size: u64,
+    head: Vec<u8>,
+    head_taken: usize,
+}
+
+impl Source {
+    /// Opens a file and reads its head.
+    pub(crate) fn open(path: &Path) -> Result<Source, TraceError> {
+        let (raw, size) = open_file(path)?;
+        let consumed = Arc::new(AtomicU64::new(0));
+        let counted = Counted { raw, consumed: Arc::clone(&consumed) };
+        let mut buffered = BufReader::with_capacity(CHUNK, counted);
+        let unreadable = |source| TraceError::Unreadable { file: path.to_owned(), source };
+        let magic = io::BufRead::fill_buf(&mut buffered).map_err(unreadable)?;
+        if magic.is_empty() {
+            return Err(TraceError::Empty { file: path.to_owned() });
+        }
+        let compression = Compression::of(magic);
+        let content: Box<dyn Read + Send> = match compression {
+            Compression::None => Box::new(buffered),
+            Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(buffered)),
+            Compression::Zstd => {
+                let mut decoder =
+                    zstd::stream::read::Decoder::with_buffer(buffered).map_err(unreadable)?;
+                decoder.window_log_max(WINDOW_LOG_MAX).map_err(unreadable)?;
+                Box::new(decoder)
+            }
+        };
+        let mut source = Source {
+            file: path.to_owned(),
+            content,
+            compressed: compression != Compression::None,
+            consumed,
+            size,
+            head: Vec::new(),
+            head_taken: 0,
+        };
+        source.read_head()?;
+        Ok(source)
+    }
+
+    fn read_head(&mut self) -> Result<(), TraceError> {
+        let mut head = vec![0; HEAD];
+        let mut filled = 0;
+        while filled < HEAD {
+            match self.read_content(&mut head[filled..])? {
+                0 => break,
+                n => filled += n,
+            }
+        }
+        if filled == 0 {
+            return Err(TraceError::Empty { file: self.file.clone() });
+        }
+        head.truncate(filled);
+        self.head = head;
+        Ok(())
+    }
+
+    /// The file's name as it was given.
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// The first [`HEAD`] bytes of content, or all if there are fewer.
+    pub(crate) fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// Bytes of the file (not of its content) read so far.
+    pub(crate) fn consumed(&self) -> u64 {
+        self.consumed.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of content, where they are known beforehand.
+    pub(crate) fn content_size(&self) -> Option<u64> {
+        (!self.compressed).then_some(self.size)
+    }
+
+    /// Fills `buf` from the content; fewer bytes only at its end.
+    pub(crate) fn fill(&mut self, buf: &mut [u8]) -> Result<usize, TraceError> {
+        let from_head = buf.len().min(self.head.len() - self.head_taken);
+        buf[..from_head].copy_from_slice(&self.head[self.head_taken..][..from_head]);
+        self.head_taken += from_head;
+        let mut filled = from_head;
+        while filled < buf.len() {
+            match self.read_content(&mut buf[filled..])? {
+                0 => break,
+                n => filled += n,
+            }
+        }
+        Ok(filled)
+    }
+
+    fn read_content(&mut self, buf: &mut [u8]) -> Result<usize, TraceError> {
+        loop {
+            match self.content.read(buf) {
+                Ok(n) => return Ok(n),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(self.failed(e)),
+            }
+        }
+    }
+
+    fn failed(&self, source: io::Error) -> TraceError {
+        let file = self.file.clone();
+        let place = Place::Byte(self.consumed());
+        if !self.compressed {
+            TraceError::Unreadable { file, source }
+        } else if source.kind() == io::ErrorKind::UnexpectedEof {
+            let cause = "the compressed stream ends early".to_owned();
+            TraceError::Truncated { file, place, cause }
+        } else {
+            TraceError::Damaged { file, place, cause: source.to_string() }
+        }
+    }
+}
+
+/// Opens a file for reading, and tells its size in bytes.
+pub(crate) fn open_file(path: &Path) -> Result<(File, u64), TraceError> {
+    let failed = |source: io::Error| match source.kind() {
+        io::ErrorKind::NotFound => TraceError::Missing { file: path.to_owned() },
+        _ => TraceError::Unreadable { file: path.to_owned(), source },
+    };
+    let file = File::open(path).map_err(failed)?;
+    let meta = file.metadata().map_err(failed)?;
+    if meta.is_dir() {
+        return Err(TraceError::Directory { file: path.to_owned() });
+    }
+    Ok((file, meta.len()))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Compression {
+    None,
+    Gzip,
+    Zstd,
+}
+
+impl Compression {
+    fn of(bytes: &[u8]) -> Compression {
+        match bytes {
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Compression::Zstd,
+            // A skippable frame, as pzstd and seekable zstd put first.
+            [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Compression::Zstd,
+            // Reserved flags are clear, and the level and system are ones that exist: page
+            // number 559,903 begins like gzip, so the magic alone is not enough.
+            [0x1f, 0x8b, 8, flags, _, _, _, _, 0 | 2 | 4, 0..=13 | 255, ..]
+                if flags & 0xe0 == 0 =>
+            {
+                Compression::Gzip
+            }
+            _ => Compression::None,
+        }
+    }
+}
+
+/// Counts the bytes that pass.
+struct Counted<R> {
+    raw: R,
+    consumed: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let n = self.raw.read(buf)?;
+        self.consumed.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+}

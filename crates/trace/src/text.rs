@@ -1,0 +1,134 @@
+//! Drives the readers of text formats: finds lines, counts them, and places errors.
+
+use crate::cause::Cause;
+use crate::digits::SLACK;
+use crate::error::{Place, TraceError};
+use crate::request::Request;
+use crate::sink::Sink;
+use crate::source::Source;
+use crate::volumes::Volumes;
+
+/// The longest line accepted, in bytes.
+pub(crate) const LONGEST_LINE: usize = 64 << 10;
+
+/// Text held in memory, in bytes; more than two of the longest lines, and within a core's cache.
+const BUFFER: usize = 256 << 10;
+
+/// How one text format is read.
+pub(crate) trait Lines: Send {
+    /// What a line without its end, which is not blank, says; `None` if no request.
+    ///
+    /// `first` tells that it is the file's first line, which may be a header.
+    fn line(
+        &mut self,
+        line: &[u8],
+        first: bool,
+        volumes: &mut Volumes,
+    ) -> Result<Option<Request>, Cause>;
+
+    /// Reads ordinary lines fast, and stops before one that is not.
+    ///
+    /// The first `end` bytes of `text` are whole lines; [`SLACK`] or more bytes follow. Returns the
+    /// bytes and lines taken.
+    fn ordinary(&mut self, text: &[u8], end: usize, sink: &mut Sink<'_>) -> (usize, u64) {
+        let _ = (text, end, sink);
+        (0, 0)
+    }
+}
+
+/// A text trace that is being read.
+pub(crate) struct Text {
+    source: Source,
+    lines: Box<dyn Lines>,
+    buffer: Vec<u8>,
+    /// Where the next line begins, where the last whole line ends, and where the text ends.
+    next: usize,
+    whole: usize,
+    filled: usize,
+    /// Lines taken so far.
+    taken: u64,
+    ended: bool,
+}
+
+impl Text {
+    pub(crate) fn new(source: Source, lines: Box<dyn Lines>) -> Text {
+        let buffer = vec![0; BUFFER + 1 + SLACK];
+        Text { source, lines, buffer, next: 0, whole: 0, filled: 0, taken: 0, ended: false }
+    }
+
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Reads lines until the sink is full or the file at its end.
+    pub(crate) fn read(&mut self, sink: &mut Sink<'_>) -> Result<(), TraceError> {
+        while !sink.is_full() {
+            if self.next < self.whole {
+                self.read_ordinary(sink);
+                if self.next < self.whole && !sink.is_full() {
+                    self.read_line(sink)?;
+                }
+            } else if self.ended {
+                break;
+            } else {
+                self.refill()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_ordinary(&mut self, sink: &mut Sink<'_>) {
+        let text = &self.buffer[self.next..self.whole + SLACK];
+        let (bytes, lines) = self.lines.ordinary(text, self.whole - self.next, sink);
+        self.next += bytes;
+        self.taken += lines;
+    }
+
+    fn read_line(&mut self, sink: &mut Sink<'_>) -> Result<(), TraceError> {
+        let text = &self.buffer[self.next..self.whole];
+        let length = memchr::memchr(b'\n', text).unwrap_or(text.len() - 1);
+        if length > LONGEST_LINE {
+            return Err(self.long_line());
+        }
+        let line = text[..length].trim_ascii();
+        self.taken += 1;
+        self.next += length + 1;
+        if line.is_empty() {
+            return Ok(());
+        }
+        let placed = |cause: Cause| cause.at(self.source.file(), Place::Line(self.taken));
+        let request = self.lines.line(line, self.taken == 1, sink.volumes).map_err(placed)?;
+        match request {
+            Some(request) => sink.push(request).map_err(placed),
+            None => Ok(()),
+        }
+    }
+
+    /// Moves the begun line to the front and reads on behind it.
+    fn refill(&mut self) -> Result<(), TraceError> {
+        self.buffer.copy_within(self.whole..self.filled, 0);
+        self.filled -= self.whole;
+        self.next = 0;
+        if self.filled > LONGEST_LINE {
+            return Err(self.long_line());
+        }
+        let room = BUFFER - self.filled;
+        let read = self.source.fill(&mut self.buffer[self.filled..BUFFER])?;
+        self.filled += read;
+        if read < room {
+            self.ended = true;
+            if self.filled > 0 && self.buffer[self.filled - 1] != b'\n' {
+                self.buffer[self.filled] = b'\n';
+                self.filled += 1;
+            }
+        }
+        let text = &self.buffer[..self.filled];
+        self.whole = memchr::memrchr(b'\n', text).map_or(0, |i| i + 1);
+        Ok(())
+    }
+
+    fn long_line(&self) -> TraceError {
+        let file = self.source.file().to_owned();
+        TraceError::LongLine { file, place: Place::Line(self.taken + 1), limit: LONGEST_LINE }
+    }
+}
