@@ -1,1 +1,28 @@
+//! Where a page goes, and which zone is cleaned next.
+//!
+//! This crate holds the rules and nothing else: no I/O, no clock, no allocation per page write.
+//! The log (`frostline-log`) calls them; the simulator and the page store drive the log. So the
+//! rule that was simulated is the rule that runs on a device.
+//!
+//! * [`Scheme`] gives every user write and every relocation a class. One scheme, one file, under
+//!   [`schemes`]; [`registry`] names them all.
+//! * [`VictimPolicy`] chooses the zone that is cleaned next, from the [`ZoneTable`]. One policy,
+//!   one file, under [`victims`].
 
+pub mod params;
+pub mod registry;
+pub mod rng;
+pub mod scheme;
+pub mod schemes;
+mod short_lived;
+pub mod victims;
+mod zone_lifespan;
+pub mod zones;
+
+pub use params::{BuildError, Params};
+pub use scheme::{
+    Foresight, Info, NEVER, PageState, Param, Relocation, Request, Scheme, Semantics, Setup, Stamp,
+    UserWrite, ZoneEvent,
+};
+pub use victims::VictimPolicy;
+pub use zones::ZoneTable;

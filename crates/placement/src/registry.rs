@@ -1,0 +1,174 @@
+//! All schemes by name. To add one: write its file under `schemes`, and add its line here.
+
+use crate::params::{BuildError, Params};
+use crate::scheme::{Foresight, Info, Scheme, Setup};
+use crate::schemes;
+
+/// What is done with a scheme whose type is known only by name: the log is compiled once for
+/// each scheme, and this is how a name finds its copy.
+pub trait Visitor {
+    /// What comes of it.
+    type Output;
+    /// Called with the scheme that was built.
+    fn visit<S: Scheme>(self, scheme: S) -> Self::Output;
+}
+
+/// What is known of a scheme without building it.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Name, source and parameters.
+    pub info: Info,
+    /// Bytes of state per page, beside the four of its slot.
+    pub page_bytes: usize,
+    /// What it must be told of the future.
+    pub foresight: Foresight,
+    /// The name of its own victim side, if it has one.
+    pub own_victim: Option<&'static str>,
+}
+
+macro_rules! registry {
+    ($($module:ident :: $scheme:ident),* $(,)?) => {
+        /// All schemes.
+        pub const SCHEMES: &[Entry] = &[$(entry::<schemes::$module::$scheme>()),*];
+
+        fn dispatch<V: Visitor>(
+            name: &str,
+            setup: &Setup<'_>,
+            params: &mut Params,
+            visitor: V,
+        ) -> Result<V::Output, BuildError> {
+            $(if name == <schemes::$module::$scheme as Scheme>::INFO.name {
+                type S = schemes::$module::$scheme;
+                params.check(<S as Scheme>::INFO.params)?;
+                return Ok(visitor.visit(<S as Scheme>::build(setup, params)?));
+            })*
+            Err(unknown(name))
+        }
+    };
+}
+
+const fn entry<S: Scheme>() -> Entry {
+    Entry {
+        info: S::INFO,
+        page_bytes: size_of::<S::Page>(),
+        foresight: S::FORESIGHT,
+        own_victim: S::OWN_VICTIM,
+    }
+}
+
+registry! {
+    nosep::NoSep,
+    sepgc::SepGc,
+    sepbit::SepBit,
+    uw::Uw,
+    gw::Gw,
+    dac::Dac,
+    two_r_greedy::TwoRGreedy,
+    two_r_fifo::TwoRFifo,
+    fk::Fk,
+    fk_kmeans::FkKmeans,
+    oracle_death::OracleDeath,
+    oracle_rate::OracleRate,
+    oracle_rate_frozen::OracleRateFrozen,
+}
+
+/// A scheme with its parameters and its victim policy fixed, under the name a paper gave it.
+#[derive(Clone, Copy, Debug)]
+pub struct Pairing {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// The scheme.
+    pub scheme: &'static str,
+    /// Its parameters.
+    pub params: &'static [(&'static str, &'static str)],
+    /// The victim policy.
+    pub victim: &'static str,
+    /// What it does, in a sentence.
+    pub summary: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+}
+
+/// The pairings that 2R compares with (PVLDB 13(11), 2020, sections 2.1 and 6).
+pub const PAIRINGS: &[Pairing] = &[
+    Pairing {
+        name: "1r-greedy",
+        scheme: "nosep",
+        params: &[],
+        victim: "greedy",
+        summary: "one region, greedy cleaning: the common flash translation layer",
+        source: "Kang et al., PVLDB 13(11), 2020, section 2.1",
+    },
+    Pairing {
+        name: "lfs-cb",
+        scheme: "nosep",
+        params: &[],
+        victim: "cost-benefit",
+        summary: "one region, cost-benefit cleaning",
+        source: "Kang et al., PVLDB 13(11), 2020, section 6",
+    },
+    Pairing {
+        name: "dac-cb",
+        scheme: "dac",
+        params: &[("classes", "4")],
+        victim: "cost-benefit",
+        summary: "DAC with four regions, cost-benefit cleaning",
+        source: "Kang et al., PVLDB 13(11), 2020, section 6",
+    },
+];
+
+/// A scheme as the command line names it: `name` or `name:key=value:...`.
+#[derive(Clone, Debug)]
+pub struct SchemeSpec {
+    /// As it was written.
+    pub text: String,
+    /// The victim side that comes with it, if it has its own or is a pairing.
+    pub victim: Option<&'static str>,
+    /// The scheme (of a pairing: the one it pairs).
+    pub entry: &'static Entry,
+    params: Params,
+}
+
+impl SchemeSpec {
+    /// Finds the scheme and checks the names of its parameters.
+    ///
+    /// # Errors
+    /// An unknown name or key; the error lists the known ones.
+    pub fn parse(text: &str) -> Result<Self, BuildError> {
+        let (name, mut params) = Params::parse(text)?;
+        let pairing = PAIRINGS.iter().find(|p| p.name == name);
+        for &(key, value) in pairing.map_or(&[][..], |p| p.params) {
+            params = params.or(key, value);
+        }
+        let base = pairing.map_or(name.as_str(), |p| p.scheme);
+        let entry = SCHEMES.iter().find(|e| e.info.name == base).ok_or_else(|| unknown(&name))?;
+        params.check(entry.info.params)?;
+        let victim = pairing.map(|p| p.victim).or(entry.own_victim);
+        Ok(SchemeSpec { text: text.to_string(), victim, entry, params })
+    }
+
+    /// Builds the scheme and hands it to `visitor`.
+    ///
+    /// # Errors
+    /// A parameter's value can't be used, or the scheme needs foresight that `setup` lacks.
+    pub fn build<V: Visitor>(
+        &self,
+        setup: &Setup<'_>,
+        visitor: V,
+    ) -> Result<V::Output, BuildError> {
+        dispatch(self.entry.info.name, setup, &mut self.params.clone(), visitor)
+    }
+}
+
+/// The names of all schemes and pairings.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    SCHEMES.iter().map(|e| e.info.name).chain(PAIRINGS.iter().map(|p| p.name))
+}
+
+fn unknown(name: &str) -> BuildError {
+    BuildError::UnknownName {
+        kind: "scheme",
+        name: name.to_string(),
+        known: names().collect::<Vec<_>>().join(" "),
+    }
+}

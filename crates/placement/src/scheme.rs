@@ -1,0 +1,290 @@
+//! What a placement scheme sees, and what it answers.
+
+use bytemuck::Zeroable;
+
+use crate::{BuildError, Params, ZoneTable};
+
+/// A lifespan that has no end: the page is never written again.
+pub const NEVER: u32 = u32::MAX;
+
+/// Whose reading of the papers is followed where they leave room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Semantics {
+    /// The papers' text.
+    #[default]
+    Published,
+    /// The trace-replay simulator that the authors of SepBIT published with their FAST'22 paper.
+    SepbitFast22,
+}
+
+/// A user write time: user page writes so far, modulo 2^32.
+///
+/// Ages up to 2^31 are exact; the log clamps older stamps (see [`PageState::clamp`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Zeroable)]
+#[repr(transparent)]
+pub struct Stamp(u32);
+
+impl Stamp {
+    /// Ages are clamped to this (2^30 user writes, 4 TiB of 4 KiB pages) whenever the log sweeps.
+    pub const HORIZON: u32 = 1 << 30;
+
+    /// The stamp of time `now`.
+    #[inline(always)]
+    pub fn at(now: u32) -> Self {
+        Self(now)
+    }
+
+    /// User writes from the stamp to `now`.
+    #[inline(always)]
+    pub fn age(self, now: u32) -> u32 {
+        now.wrapping_sub(self.0)
+    }
+
+    /// Makes the stamp no older than [`Stamp::HORIZON`], so that its age never wraps.
+    pub fn clamp(&mut self, now: u32) {
+        if self.age(now) > Self::HORIZON {
+            self.0 = now.wrapping_sub(Self::HORIZON);
+        }
+    }
+}
+
+/// What a scheme remembers of each page. It lies beside the page's slot in the map, so that one
+/// cache line serves both. All zeroes is the state of a page that was never written.
+pub trait PageState: Copy + Zeroable + Send + 'static {
+    /// Clamps the stamps in the state, see [`Stamp::clamp`]. Called for every page about once in
+    /// 2^30 user writes.
+    fn clamp(&mut self, _now: u32) {}
+}
+
+impl PageState for () {}
+
+impl PageState for Stamp {
+    fn clamp(&mut self, now: u32) {
+        Stamp::clamp(self, now);
+    }
+}
+
+/// One request of the user, before its pages are written.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// First page.
+    pub lba: u32,
+    /// Pages in the request.
+    pub pages: u32,
+    /// User page writes before this request.
+    pub now: u32,
+    /// Valid pages of the volume before this request.
+    pub valid: u64,
+}
+
+/// A page written by the user, about to be placed.
+#[derive(Clone, Copy, Debug)]
+pub struct UserWrite {
+    /// The page.
+    pub lba: u32,
+    /// Time: user page writes so far, this one included (the first is 1), modulo 2^32.
+    pub now: u32,
+    /// `now`, or the trace's time in microseconds where the semantics ask for it.
+    pub clock: u64,
+    /// True if the page was never written before; the fields about the previous copy are void.
+    pub first: bool,
+    /// Zone of the previous copy (0 if there is none).
+    pub zone: u32,
+    /// Class of the previous copy's zone.
+    pub class: usize,
+    /// True if the previous copy lies in a sealed zone.
+    pub sealed: bool,
+    /// Valid pages of the volume, as the semantics count them.
+    pub valid: u64,
+    /// True if this is the trace's last write of the page (only from an annotated trace).
+    pub last: bool,
+    /// Lifespan of the version being written, [`NEVER`] if it is frozen. Valid only for a scheme
+    /// with [`Foresight::Lifespans`].
+    pub lifespan: u32,
+}
+
+/// A valid page of a victim, about to be copied.
+#[derive(Clone, Copy, Debug)]
+pub struct Relocation {
+    /// The page.
+    pub lba: u32,
+    /// Time: user page writes so far, modulo 2^32.
+    pub now: u32,
+    /// `now`, or the trace's time in microseconds where the semantics ask for it.
+    pub clock: u64,
+    /// The victim.
+    pub zone: u32,
+    /// Class of the victim.
+    pub class: usize,
+    /// Place of the page among the valid pages of this victim, from 0.
+    pub index: usize,
+}
+
+/// A zone that was opened, sealed or chosen as a victim.
+#[derive(Clone, Copy, Debug)]
+pub struct ZoneEvent {
+    /// The zone.
+    pub zone: u32,
+    /// Its class.
+    pub class: usize,
+    /// Time of the event, modulo 2^32.
+    pub now: u32,
+    /// `now`, or the trace's time in microseconds where the semantics ask for it.
+    pub clock: u64,
+}
+
+/// How much of the future a scheme is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Foresight {
+    /// Nothing: it can run on a device.
+    None,
+    /// The mean lifespan of each page over the whole trace, and which write of a page is its last.
+    Rates,
+    /// The lifespan of every single write.
+    Lifespans,
+}
+
+/// A parameter of a scheme.
+#[derive(Clone, Copy, Debug)]
+pub struct Param {
+    /// Name, as in `dac:classes=4`.
+    pub key: &'static str,
+    /// The published default.
+    pub default: &'static str,
+    /// What it means.
+    pub help: &'static str,
+}
+
+/// What the registry says of a scheme.
+#[derive(Clone, Copy, Debug)]
+pub struct Info {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// What it does, in a sentence.
+    pub summary: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// Its parameters.
+    pub params: &'static [Param],
+    /// What the reading of SepBIT's authors' simulator does otherwise; empty if nothing.
+    pub fast22: &'static str,
+}
+
+/// What a scheme may know when it is built.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup<'a> {
+    /// Pages in a zone.
+    pub zone_pages: u32,
+    /// Largest LBA + 1.
+    pub space: u32,
+    /// Whose reading is followed.
+    pub semantics: Semantics,
+    /// Seed of whatever chance the scheme uses.
+    pub seed: u64,
+    /// Mean lifespan of each LBA (infinite if written once), for [`Foresight::Rates`].
+    pub mean_lifespans: Option<&'a [f32]>,
+    /// Lifespan of each user write, for [`Foresight::Lifespans`].
+    pub lifespans: Option<&'a [u32]>,
+}
+
+impl Setup<'_> {
+    /// A setup without foresight.
+    pub fn new(zone_pages: u32, space: u32) -> Self {
+        Setup {
+            zone_pages,
+            space,
+            semantics: Semantics::Published,
+            seed: 0,
+            mean_lifespans: None,
+            lifespans: None,
+        }
+    }
+}
+
+/// How pages are given a class.
+///
+/// The log calls, in this order: for a user write [`on_request`](Self::on_request) (at the first
+/// page of a request), [`place_user`](Self::place_user); for cleaning
+/// [`on_victim`](Self::on_victim), [`prepare`](Self::prepare) if the scheme is
+/// [`BATCHED`](Self::BATCHED), [`place_relocation`](Self::place_relocation) for every valid page
+/// in slot order, [`on_reclaimed`](Self::on_reclaimed); and around them
+/// [`on_opened`](Self::on_opened) and [`on_sealed`](Self::on_sealed) as zones change.
+pub trait Scheme: Send + Sized + 'static {
+    /// What is remembered of each page; `()` costs nothing.
+    type Page: PageState;
+    /// Name, source and parameters.
+    const INFO: Info;
+    /// What the scheme must be told of the future.
+    const FORESIGHT: Foresight = Foresight::None;
+    /// Whether [`on_request`](Self::on_request) is wanted.
+    const PER_REQUEST: bool = false;
+    /// Whether [`prepare`](Self::prepare) is wanted.
+    const BATCHED: bool = false;
+    /// The scheme's own victim side, if [`pick`](Self::pick) replaces the victim policies: its
+    /// name in tables.
+    const OWN_VICTIM: Option<&'static str> = None;
+
+    /// Builds the scheme.
+    ///
+    /// # Errors
+    /// A parameter that is unknown, not a number or out of range.
+    fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError>;
+
+    /// Number of classes; every answer is below it. At most 255.
+    fn classes(&self) -> usize;
+
+    /// A request begins.
+    #[inline(always)]
+    fn on_request(&mut self, _request: &Request) {}
+
+    /// The class of a user write. `page` is the page's state, to be brought up to date.
+    fn place_user(&mut self, write: &UserWrite, page: &mut Self::Page) -> usize;
+
+    /// The one class that every valid page of this victim goes to, if that is known beforehand
+    /// and no page's state changes by the relocation. The log then skips
+    /// [`place_relocation`](Self::place_relocation) for the whole victim.
+    #[inline(always)]
+    fn destination(&self, _victim: &ZoneEvent) -> Option<usize> {
+        None
+    }
+
+    /// All relocations of a victim at once, with the pages' states, before they are placed one by
+    /// one: a model infers here over the whole batch.
+    fn prepare(&mut self, _batch: &[(Relocation, Self::Page)]) {}
+
+    /// The class of a relocation.
+    fn place_relocation(&mut self, relocation: &Relocation, page: &mut Self::Page) -> usize;
+
+    /// Whether a zone should be kept open for this class. Asked only under
+    /// [`Semantics::SepbitFast22`], which opens the next zone at once when one is sealed; the
+    /// papers' reading opens a zone at its first append.
+    fn in_use(&self, _class: usize) -> bool {
+        true
+    }
+
+    /// A zone was opened for a class.
+    fn on_opened(&mut self, _zone: &ZoneEvent) {}
+
+    /// A zone is full.
+    fn on_sealed(&mut self, _zone: &ZoneEvent, _zones: &ZoneTable) {}
+
+    /// A zone was chosen as a victim; its pages have not moved yet.
+    fn on_victim(&mut self, _zone: &ZoneEvent, _zones: &ZoneTable) {}
+
+    /// A victim's pages have all moved and the zone is free again.
+    fn on_reclaimed(&mut self, _zone: &ZoneEvent) {}
+
+    /// Chooses victims into `out`, for a scheme with an [`OWN_VICTIM`](Self::OWN_VICTIM) side.
+    /// The victims are merged: all are copied, then all are free.
+    fn pick(&mut self, _zones: &ZoneTable, _now: u32, _out: &mut Vec<u32>) {}
+
+    /// Bytes the scheme holds besides the per-page state.
+    fn bytes(&self) -> usize {
+        0
+    }
+
+    /// Figures of the scheme's own that a report should show (name, value).
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,71 @@
+//! FK, future knowledge: pages by the time of their invalidation, as far as the classes reach.
+//! SepBIT (Wang et al., FAST'22, section 4.1).
+//!
+//! A page that will be invalidated within t user writes goes to class ceil(t / s) - 1, s being
+//! the pages in a zone; what lives longer shares the last class. With small zones and six classes
+//! nearly everything does: then this is no bound (see the oracles).
+
+use crate::{
+    BuildError, Foresight, Info, NEVER, PageState, Param, Params, Relocation, Scheme, Semantics,
+    Setup, UserWrite,
+};
+
+/// Classes by remaining lifespan in zones.
+#[derive(Clone, Copy, Debug)]
+pub struct Fk {
+    last: u32,
+    zone_pages: u32,
+    /// 1 to round up, as in the paper; 0 to round down, as in the authors' simulator.
+    round: u32,
+}
+
+/// When the page will be invalidated; [`NEVER`] if it is frozen.
+#[derive(Clone, Copy, Debug, bytemuck::Zeroable)]
+#[repr(transparent)]
+pub struct Death(u32);
+
+impl PageState for Death {}
+
+impl Fk {
+    #[inline(always)]
+    fn class(&self, death: u32, now: u32) -> usize {
+        if death == NEVER {
+            return self.last as usize;
+        }
+        let remaining = death.saturating_sub(now).saturating_sub(self.round);
+        (remaining / self.zone_pages).min(self.last) as usize
+    }
+}
+
+impl Scheme for Fk {
+    type Page = Death;
+    const INFO: Info = Info {
+        name: "fk",
+        summary: "future knowledge: by remaining lifespan in zones",
+        source: "Wang et al., FAST 2022, section 4.1",
+        params: &[Param { key: "classes", default: "6", help: "the last takes all that is left" }],
+        fast22: "class floor(t / s), where the paper has ceil(t / s) - 1",
+    };
+    const FORESIGHT: Foresight = Foresight::Lifespans;
+
+    fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
+        let classes = params.take(Self::INFO.params, "classes", 2..=255u32)?;
+        let round = u32::from(setup.semantics == Semantics::Published);
+        Ok(Fk { last: classes - 1, zone_pages: setup.zone_pages, round })
+    }
+
+    fn classes(&self) -> usize {
+        self.last as usize + 1
+    }
+
+    #[inline(always)]
+    fn place_user(&mut self, write: &UserWrite, page: &mut Death) -> usize {
+        *page = Death(write.now.saturating_add(write.lifespan));
+        self.class(page.0, write.now)
+    }
+
+    #[inline(always)]
+    fn place_relocation(&mut self, relocation: &Relocation, page: &mut Death) -> usize {
+        self.class(page.0, relocation.now)
+    }
+}

@@ -1,0 +1,15 @@
+//! The schemes, one file each.
+
+pub mod dac;
+pub mod fk;
+pub mod fk_kmeans;
+pub mod gw;
+pub mod nosep;
+pub mod oracle_death;
+pub mod oracle_rate;
+pub mod oracle_rate_frozen;
+pub mod sepbit;
+pub mod sepgc;
+pub mod two_r_fifo;
+pub mod two_r_greedy;
+pub mod uw;

@@ -1,0 +1,72 @@
+//! oracle-rate: class by the logarithm of the page's mean lifespan over the whole trace.
+//!
+//! The best that knowing each page's rate does, without knowing when it will be written: class k
+//! takes pages whose mean lifespan is below base^k zones' worth of user writes, pages written only
+//! once go last. Not published elsewhere.
+
+use crate::{
+    BuildError, Foresight, Info, PageState, Param, Params, Relocation, Scheme, Setup, UserWrite,
+};
+
+/// Classes by the logarithm of the page's mean lifespan.
+#[derive(Clone, Debug)]
+pub struct OracleRate {
+    classes: usize,
+    /// Class + 1 of every LBA.
+    class_of: Vec<u8>,
+}
+
+/// The page's class + 1, fetched at its first write: later writes then touch no second table.
+#[derive(Clone, Copy, Debug, bytemuck::Zeroable)]
+#[repr(transparent)]
+pub struct RateClass(u8);
+
+impl PageState for RateClass {}
+
+impl Scheme for OracleRate {
+    type Page = RateClass;
+    const INFO: Info = Info {
+        name: "oracle-rate",
+        summary: "by the logarithm of the page's mean lifespan over the whole trace",
+        source: "Frostline",
+        params: &[
+            Param { key: "classes", default: "12", help: "the last for the rarest pages" },
+            Param { key: "base", default: "2", help: "base of the logarithm" },
+        ],
+        fast22: "",
+    };
+    const FORESIGHT: Foresight = Foresight::Rates;
+
+    fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
+        let classes = params.take(Self::INFO.params, "classes", 2..=255usize)?;
+        let base = params.take(Self::INFO.params, "base", 1.01..=1000.0f64)?;
+        let means =
+            setup.mean_lifespans.ok_or(BuildError::NeedsForesight { name: Self::INFO.name })?;
+        let unit = f64::from(setup.zone_pages);
+        let cuts: Vec<f32> =
+            (0..classes - 1).map(|k| (unit * base.powi(k as i32)) as f32).collect();
+        let class = |mean: &f32| cuts.partition_point(|cut| mean > cut) as u8 + 1;
+        Ok(OracleRate { classes, class_of: means.iter().map(class).collect() })
+    }
+
+    fn classes(&self) -> usize {
+        self.classes
+    }
+
+    #[inline(always)]
+    fn place_user(&mut self, write: &UserWrite, page: &mut RateClass) -> usize {
+        if write.first {
+            *page = RateClass(self.class_of[write.lba as usize]);
+        }
+        usize::from(page.0 - 1)
+    }
+
+    #[inline(always)]
+    fn place_relocation(&mut self, _: &Relocation, page: &mut RateClass) -> usize {
+        usize::from(page.0 - 1)
+    }
+
+    fn bytes(&self) -> usize {
+        self.class_of.len()
+    }
+}

@@ -1,0 +1,77 @@
+//! oracle-rate-frozen: oracle-rate, and whether this very version of the page is frozen is known
+//! as well. What a perfect recogniser of frozen pages adds to knowing each page's rate.
+//!
+//! Class k takes pages whose mean lifespan is below base^k zones' worth of user writes; the last
+//! class takes frozen versions only, at the user write already. Not published elsewhere.
+
+use crate::{
+    BuildError, Foresight, Info, PageState, Param, Params, Relocation, Scheme, Setup, UserWrite,
+};
+
+/// Classes by the logarithm of the page's mean lifespan; frozen versions apart.
+#[derive(Clone, Debug)]
+pub struct OracleRateFrozen {
+    frozen: u8,
+    /// Class of every LBA while it is not frozen.
+    class_of: Vec<u8>,
+}
+
+/// The page's rate class, fetched at its first write, and the class of this version.
+#[derive(Clone, Copy, Debug, bytemuck::Zeroable)]
+#[repr(C)]
+pub struct RateClass {
+    rate: u8,
+    version: u8,
+}
+
+impl PageState for RateClass {}
+
+impl Scheme for OracleRateFrozen {
+    type Page = RateClass;
+    const INFO: Info = Info {
+        name: "oracle-rate-frozen",
+        summary: "oracle-rate with frozen versions apart",
+        source: "Frostline",
+        params: &[
+            Param { key: "classes", default: "12", help: "the last for frozen versions" },
+            Param { key: "base", default: "2", help: "base of the logarithm" },
+        ],
+        fast22: "",
+    };
+    const FORESIGHT: Foresight = Foresight::Rates;
+
+    fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
+        let classes = params.take(Self::INFO.params, "classes", 2..=255usize)?;
+        let base = params.take(Self::INFO.params, "base", 1.01..=1000.0f64)?;
+        let means =
+            setup.mean_lifespans.ok_or(BuildError::NeedsForesight { name: Self::INFO.name })?;
+        let unit = f64::from(setup.zone_pages);
+        let cuts: Vec<f32> =
+            (0..classes - 2).map(|k| (unit * base.powi(k as i32)) as f32).collect();
+        let class = |mean: &f32| cuts.partition_point(|cut| mean > cut) as u8;
+        let frozen = classes as u8 - 1;
+        Ok(OracleRateFrozen { frozen, class_of: means.iter().map(class).collect() })
+    }
+
+    fn classes(&self) -> usize {
+        usize::from(self.frozen) + 1
+    }
+
+    #[inline(always)]
+    fn place_user(&mut self, write: &UserWrite, page: &mut RateClass) -> usize {
+        if write.first {
+            page.rate = self.class_of[write.lba as usize];
+        }
+        page.version = if write.last { self.frozen } else { page.rate };
+        usize::from(page.version)
+    }
+
+    #[inline(always)]
+    fn place_relocation(&mut self, _: &Relocation, page: &mut RateClass) -> usize {
+        usize::from(page.version)
+    }
+
+    fn bytes(&self) -> usize {
+        self.class_of.len()
+    }
+}

@@ -1,0 +1,161 @@
+//! SepBIT's rule for user writes: a page is short-lived if the copy that it invalidates was
+//! (FAST'22, section 3.4), with the three memories that can decide it.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::zone_lifespan::ZoneLifespan;
+use crate::{BuildError, NEVER, Param, Params, Semantics, Setup, Stamp, UserWrite};
+
+/// The parameter that chooses the memory.
+pub const MEMORY: Param = Param {
+    key: "memory",
+    default: "exact",
+    help: "exact: last write times; fifo: a queue of recent LBAs as long as the threshold",
+};
+
+/// Decides whether a user write is short-lived.
+#[derive(Debug)]
+pub struct ShortLived {
+    memory: Memory,
+}
+
+#[derive(Debug)]
+enum Memory {
+    /// The last write time of every page.
+    Exact,
+    /// A queue of the LBAs written last, as in the paper's implementation.
+    Recent(RecentLbas),
+    /// Only the length of the queue that the authors' simulator keeps.
+    QueueLength(u64),
+}
+
+impl ShortLived {
+    /// The rule with the memory that the parameters and the semantics ask for.
+    ///
+    /// # Errors
+    /// An unknown memory.
+    pub fn build(
+        setup: &Setup<'_>,
+        params: &mut Params,
+        known: &[Param],
+    ) -> Result<Self, BuildError> {
+        let fifo = params.choose(known, MEMORY.key, &["exact", "fifo"])? == 1;
+        let memory = match setup.semantics {
+            _ if fifo => Memory::Recent(RecentLbas::default()),
+            Semantics::Published => Memory::Exact,
+            Semantics::SepbitFast22 => Memory::QueueLength(0),
+        };
+        Ok(ShortLived { memory })
+    }
+
+    /// True if the write is short-lived; renews the page's last write time and the memory.
+    #[inline(always)]
+    pub fn decide(&mut self, write: &UserWrite, page: &mut Stamp, mean: &ZoneLifespan) -> bool {
+        let lifespan = if write.first { NEVER } else { page.age(write.now) };
+        *page = Stamp::at(write.now);
+        match &mut self.memory {
+            Memory::Exact => lifespan < mean.mean(),
+            Memory::Recent(recent) => recent.decide(write, mean.mean()),
+            Memory::QueueLength(q) => {
+                let limit = u64::from(mean.mean());
+                let short = u64::from(lifespan) < limit.min(*q) && lifespan != NEVER;
+                *q += 1;
+                if *q > write.valid.min(limit) {
+                    *q -= 1;
+                    *q -= u64::from(*q > limit);
+                }
+                short
+            }
+        }
+    }
+
+    /// LBAs held by the queue at most and at last, if there is one.
+    pub fn gauges(&self) -> Vec<(&'static str, f64)> {
+        match &self.memory {
+            Memory::Recent(r) => {
+                vec![("lbas_held_max", r.most as f64), ("lbas_held", r.last.len() as f64)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Bytes of the memory, besides the per-page state.
+    pub fn bytes(&self) -> usize {
+        match &self.memory {
+            Memory::Recent(r) => r.queue.capacity() * 4 + r.last.capacity() * 9,
+            _ => 0,
+        }
+    }
+}
+
+/// The LBAs of the most recent user writes and, for each, the time of its latest one.
+#[derive(Debug, Default)]
+struct RecentLbas {
+    queue: VecDeque<u32>,
+    last: HashMap<u32, u32>,
+    most: usize,
+}
+
+impl RecentLbas {
+    fn decide(&mut self, write: &UserWrite, limit: u32) -> bool {
+        let last = self.last.insert(write.lba, write.now);
+        let short = last.is_some_and(|at| write.now.wrapping_sub(at) < limit);
+        self.queue.push_back(write.lba);
+        for _ in 0..2 {
+            if self.queue.len() as u64 > u64::from(limit) {
+                self.forget_oldest(write.now);
+            }
+        }
+        self.most = self.most.max(self.last.len());
+        short
+    }
+
+    fn forget_oldest(&mut self, now: u32) {
+        let written = now.wrapping_sub(self.queue.len() as u32 - 1);
+        if let Some(lba) = self.queue.pop_front()
+            && self.last.get(&lba) == Some(&written)
+        {
+            self.last.remove(&lba);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    fn write(lba: u32, now: u32, first: bool) -> UserWrite {
+        let (clock, zone, class, sealed) = (u64::from(now), 1, 0, true);
+        let (valid, last, lifespan) = (100, false, 0);
+        UserWrite { lba, now, clock, first, zone, class, sealed, valid, last, lifespan }
+    }
+
+    #[test]
+    fn queue_and_exact_times_agree_once_the_queue_is_as_long_as_the_threshold() {
+        let mut mean = ZoneLifespan::new(1);
+        let mut exact = ShortLived { memory: Memory::Exact };
+        let mut fifo = ShortLived { memory: Memory::Recent(RecentLbas::default()) };
+        let mut pages = [Stamp::default(); 300];
+        let mut rng = Rng::new(1);
+        for now in 1..20_000u32 {
+            if now % 500 == 0 {
+                mean.reclaimed(50 + rng.below(200));
+            }
+            let lba = rng.below(300);
+            let page = &mut pages[lba as usize];
+            let w = write(lba, now, *page == Stamp::default());
+            let mut copy = *page;
+            let by_time = exact.decide(&w, page, &mean);
+            let by_queue = fifo.decide(&w, &mut copy, &mean);
+            // A threshold that grew lets the queue grow by one a write: it may forget too early.
+            assert!(by_time || !by_queue, "write {now}");
+            let Memory::Recent(recent) = &fifo.memory else { unreachable!() };
+            if recent.queue.len() as u64 >= u64::from(mean.mean()) {
+                assert_eq!(by_time, by_queue, "write {now}");
+            }
+            let held: std::collections::BTreeSet<_> = recent.queue.iter().collect();
+            assert_eq!(held.len(), recent.last.len());
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! d-choices: the most garbage among d zones drawn at random. Van Houdt, SIGMETRICS'13; Li, Lee
+//! and Lui, SIGMETRICS'13.
+
+use super::{PolicyInfo, VictimPolicy, best_by};
+use crate::rng::Rng;
+use crate::{Param, ZoneTable};
+
+pub(super) const INFO: PolicyInfo = PolicyInfo {
+    name: "d-choices",
+    summary: "the zone with the most garbage among d drawn at random",
+    source: "Van Houdt, SIGMETRICS 2013; Li, Lee and Lui, SIGMETRICS 2013",
+    params: &[Param { key: "d", default: "10", help: "zones drawn" }],
+    build: |params, _, seed| {
+        let d = params.take(INFO.params, "d", 1..=1_000_000)?;
+        Ok(Box::new(DChoices { d, rng: Rng::new(seed), drawn: Vec::new() }))
+    },
+};
+
+/// The zone with the most garbage among d drawn at random, with replacement.
+#[derive(Clone, Debug)]
+pub struct DChoices {
+    d: usize,
+    rng: Rng,
+    drawn: Vec<u32>,
+}
+
+impl VictimPolicy for DChoices {
+    fn pick(&mut self, zones: &ZoneTable) -> Option<u32> {
+        self.drawn.clear();
+        self.drawn.extend(zones.candidates());
+        let all = self.drawn.len();
+        if all == 0 {
+            return None;
+        }
+        let (rng, drawn) = (&mut self.rng, &self.drawn);
+        let choices = (0..self.d).map(|_| drawn[rng.below(all as u32) as usize]);
+        best_by(zones, choices, |z| f64::from(zones.garbage[z as usize]))
+    }
+}

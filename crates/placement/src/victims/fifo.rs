@@ -1,0 +1,23 @@
+//! FIFO: the zone that was sealed first. Zones without garbage are passed over, for copying them
+//! would free nothing.
+
+use super::{PolicyInfo, VictimPolicy};
+use crate::ZoneTable;
+
+pub(super) const INFO: PolicyInfo = PolicyInfo {
+    name: "fifo",
+    summary: "the zone with garbage that was sealed first",
+    source: "circular log cleaning; Robinson, 1996",
+    params: &[],
+    build: |_, _, _| Ok(Box::new(Fifo)),
+};
+
+/// The zone with garbage that was sealed first.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fifo;
+
+impl VictimPolicy for Fifo {
+    fn pick(&mut self, zones: &ZoneTable) -> Option<u32> {
+        zones.candidates().min_by_key(|&z| zones.seal_order[z as usize])
+    }
+}

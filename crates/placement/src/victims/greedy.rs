@@ -1,0 +1,52 @@
+//! Greedy: the zone with the most garbage. Rosenblum and Ousterhout, TOCS'92.
+
+use multiversion::multiversion;
+
+use super::{PolicyInfo, VictimPolicy, best_by};
+use crate::{Semantics, ZoneTable};
+
+pub(super) const INFO: PolicyInfo = PolicyInfo {
+    name: "greedy",
+    summary: "the zone with the most garbage",
+    source: "Rosenblum and Ousterhout, TOCS 1992",
+    params: &[],
+    build: |_, _, _| Ok(Box::new(Greedy)),
+};
+
+/// The zone with the most garbage.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Greedy;
+
+impl VictimPolicy for Greedy {
+    fn pick(&mut self, zones: &ZoneTable) -> Option<u32> {
+        match zones.semantics() {
+            Semantics::Published => {
+                let zone = first_max(&zones.garbage)?;
+                zones.is_candidate(zone).then_some(zone)
+            }
+            Semantics::SepbitFast22 => {
+                best_by(zones, zones.candidates(), |z| f64::from(zones.garbage[z as usize]))
+            }
+        }
+    }
+}
+
+/// Zones looked at together, so that only the winner's block is searched for its place.
+const BLOCK: usize = 256;
+
+/// Index of the first maximum. A position can't be searched by vector instructions, a maximum
+/// can: so first the maximum of each block, then the place in the block that wins.
+#[multiversion(targets("x86_64+avx2"))]
+pub(super) fn first_max(column: &[i32]) -> Option<u32> {
+    let mut top = i32::MIN;
+    let mut winner = 0;
+    for (b, block) in column.chunks(BLOCK).enumerate() {
+        let max = block.iter().fold(i32::MIN, |a, &x| a.max(x));
+        if max > top {
+            top = max;
+            winner = b * BLOCK;
+        }
+    }
+    let place = column.iter().skip(winner).take(BLOCK).position(|&x| x == top)?;
+    Some((winner + place) as u32)
+}

@@ -1,0 +1,208 @@
+//! Which zone is cleaned next.
+//!
+//! A policy sees the [`ZoneTable`] and answers with one of its candidates: a sealed zone with
+//! garbage. To add one: write its file, and add its line to [`POLICIES`].
+
+mod cost_age_times;
+mod cost_benefit;
+mod d_choices;
+mod fifo;
+mod greedy;
+mod random;
+mod windowed_greedy;
+
+use crate::{BuildError, Param, Params, Semantics, ZoneTable};
+
+pub use cost_age_times::CostAgeTimes;
+pub use cost_benefit::{CostBenefit, CostBenefitSqrt};
+pub use d_choices::DChoices;
+pub use fifo::Fifo;
+pub use greedy::Greedy;
+pub use random::Random;
+pub use windowed_greedy::WindowedGreedy;
+
+/// Chooses the zone that is cleaned next.
+pub trait VictimPolicy: Send {
+    /// A candidate of `zones`, or none if there is none.
+    fn pick(&mut self, zones: &ZoneTable) -> Option<u32>;
+}
+
+/// What is known of a victim policy.
+#[derive(Clone, Copy)]
+pub struct PolicyInfo {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// What it does, in a sentence.
+    pub summary: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// Its parameters.
+    pub params: &'static [Param],
+    build: fn(&mut Params, Semantics, u64) -> Result<Box<dyn VictimPolicy>, BuildError>,
+}
+
+/// All victim policies.
+pub const POLICIES: &[PolicyInfo] = &[
+    greedy::INFO,
+    cost_benefit::INFO,
+    cost_benefit::INFO_SQRT,
+    fifo::INFO,
+    windowed_greedy::INFO,
+    d_choices::INFO,
+    random::INFO,
+    cost_age_times::INFO,
+];
+
+/// Builds the policy of a specification such as `greedy` or `d-choices:d=4`.
+///
+/// # Errors
+/// An unknown name (the error lists the known ones), parameter or value.
+pub fn build(
+    spec: &str,
+    semantics: Semantics,
+    seed: u64,
+) -> Result<Box<dyn VictimPolicy>, BuildError> {
+    let (name, mut params) = Params::parse(spec)?;
+    let info = POLICIES.iter().find(|p| p.name == name).ok_or_else(|| BuildError::UnknownName {
+        kind: "victim policy",
+        name,
+        known: POLICIES.iter().map(|p| p.name).collect::<Vec<_>>().join(" "),
+    })?;
+    params.check(info.params)?;
+    (info.build)(&mut params, semantics, seed)
+}
+
+/// The candidate with the highest score; ties go by [`ZoneTable::tie_rank`].
+fn best_by(
+    zones: &ZoneTable,
+    candidates: impl Iterator<Item = u32>,
+    mut score: impl FnMut(u32) -> f64,
+) -> Option<u32> {
+    let mut best: Option<(f64, u32)> = None;
+    for zone in candidates {
+        let s = score(zone);
+        let better = best.is_none_or(|(top, holder)| {
+            s > top || (s == top && zones.tie_rank(zone) < zones.tie_rank(holder))
+        });
+        if better {
+            best = Some((s, zone));
+        }
+    }
+    best.map(|(_, zone)| zone)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Five sealed zones of 100 pages: garbage, seal time, in sealing order; zone 0 is not one.
+    fn zones(rows: &[(i32, u32)]) -> ZoneTable {
+        let mut zones = ZoneTable::new(100, 1, Semantics::Published);
+        for &(garbage, sealed_at) in rows {
+            let z = zones.add();
+            zones.open(z, 0, 0);
+            zones.garbage[z as usize] += garbage;
+            zones.seal(z, sealed_at, u64::from(sealed_at));
+        }
+        zones.now = 1000;
+        zones.clock = 1000;
+        zones
+    }
+
+    fn pick(spec: &str, zones: &ZoneTable) -> Option<u32> {
+        build(spec, zones.semantics(), 7).unwrap().pick(zones)
+    }
+
+    #[test]
+    fn greedy_takes_the_most_garbage_and_the_lowest_number_of_equals() {
+        assert_eq!(pick("greedy", &zones(&[(5, 1), (9, 2), (9, 3), (1, 4)])), Some(2));
+    }
+
+    #[test]
+    fn cost_benefit_weighs_age_linearly_and_by_its_root() {
+        // 20/80 * 900 = 225 beats 50/50 * 100 = 100; with roots 7.5 loses to 10.
+        let zones = zones(&[(20, 100), (50, 900)]);
+        assert_eq!(pick("cost-benefit", &zones), Some(1));
+        assert_eq!(pick("cost-benefit-sqrt", &zones), Some(2));
+    }
+
+    #[test]
+    fn a_zone_of_garbage_only_beats_every_cost_benefit() {
+        let zones = zones(&[(99, 1), (100, 1000)]);
+        assert_eq!(pick("cost-benefit", &zones), Some(2));
+        assert_eq!(pick("cost-age-times", &zones), Some(2));
+    }
+
+    #[test]
+    fn cost_age_times_spares_zones_that_were_reset_often() {
+        let mut zones = zones(&[(50, 1), (50, 1)]);
+        zones.resets[1] = 3;
+        assert_eq!(pick("cost-age-times", &zones), Some(2));
+    }
+
+    #[test]
+    fn fifo_takes_the_oldest_zone_with_garbage() {
+        assert_eq!(pick("fifo", &zones(&[(0, 1), (1, 2), (90, 3)])), Some(2));
+    }
+
+    #[test]
+    fn windowed_greedy_looks_at_the_oldest_only() {
+        let zones = zones(&[(1, 1), (2, 2), (3, 3), (90, 4)]);
+        assert_eq!(pick("windowed-greedy:window=0.5", &zones), Some(2));
+        assert_eq!(pick("windowed-greedy:window=1", &zones), Some(4));
+    }
+
+    #[test]
+    fn d_choices_with_many_choices_is_greedy_and_with_one_is_random() {
+        let zones = zones(&[(1, 1), (2, 2), (3, 3)]);
+        assert_eq!(pick("d-choices:d=1000", &zones), Some(3));
+        let mut one = build("d-choices:d=1", Semantics::Published, 7).unwrap();
+        let seen: std::collections::BTreeSet<_> = (0..100).map(|_| one.pick(&zones)).collect();
+        assert_eq!(seen.len(), 3);
+    }
+
+    #[test]
+    fn no_policy_takes_a_zone_without_garbage() {
+        for info in POLICIES {
+            assert_eq!(pick(info.name, &zones(&[(0, 1), (0, 2)])), None, "{}", info.name);
+            assert_eq!(pick(info.name, &zones(&[])), None, "{}", info.name);
+            assert_eq!(pick(info.name, &zones(&[(0, 1), (3, 2)])), Some(2), "{}", info.name);
+        }
+    }
+
+    #[test]
+    fn fast_scans_agree_with_the_definition_on_random_tables() {
+        let mut rng = crate::rng::Rng::new(3);
+        for n in [1usize, 5, 255, 256, 257, 1000] {
+            let rows: Vec<_> = (0..n).map(|_| (rng.below(101) as i32, rng.below(1000))).collect();
+            let zones = zones(&rows);
+            let greedy =
+                best_by(&zones, zones.candidates(), |z| f64::from(zones.garbage[z as usize]));
+            assert_eq!(pick("greedy", &zones), greedy);
+            let benefit = best_by(&zones, zones.candidates(), |z| {
+                cost_benefit::score(&zones, z, f64::from(zones.age(z)))
+            });
+            assert_eq!(pick("cost-benefit", &zones), benefit);
+        }
+    }
+
+    #[test]
+    fn ties_follow_the_hash_order_under_the_simulators_reading() {
+        let mut zones = ZoneTable::new(10, 1, Semantics::SepbitFast22);
+        for serial in 0..18 {
+            let z = zones.add();
+            zones.open(z, 0, 0);
+            zones.garbage[z as usize] += i32::from(serial >= 15) * 5;
+            zones.seal(z, 0, 0);
+        }
+        // 18 live zones: 32 buckets, so serial 15 (zone 16) comes first.
+        assert_eq!(pick("greedy", &zones), Some(16));
+        for z in 1..=10 {
+            zones.free(z);
+        }
+        let z = zones.add();
+        zones.open(z, 0, 0);
+        assert_eq!(zones.tie_rank(z), (18, 18));
+        assert_eq!(zones.tie_rank(16), (15, 15));
+    }
+}

@@ -1,0 +1,77 @@
+//! The threshold that SepBIT and the schemes built on it measure from the log itself: the mean
+//! lifespan of recently reclaimed zones of the hottest class (SepBIT, FAST'22, section 3.4).
+
+use crate::NEVER;
+
+/// Reclaimed zones that make one mean (n_c in the paper).
+const ZONES: u32 = 16;
+
+/// Mean lifespan of the last 16 reclaimed zones, renewed at every 16th; infinite before.
+///
+/// A mean of integers is compared with integers here, so what is kept is the smallest integer
+/// that is not below it: `v < mean` exactly if `v < ceil(mean)`.
+#[derive(Clone, Debug)]
+pub struct ZoneLifespan {
+    sum: u64,
+    zones: u32,
+    mean: u32,
+    cuts: Vec<u32>,
+}
+
+impl ZoneLifespan {
+    /// A monitor with a ladder of `rungs` classes by age: below 4, 16, 64... means, and the rest.
+    pub fn new(rungs: usize) -> Self {
+        let cuts = vec![NEVER; rungs.saturating_sub(1)];
+        ZoneLifespan { sum: 0, zones: 0, mean: NEVER, cuts }
+    }
+
+    /// A zone of the hottest class was chosen as a victim, `lifespan` user writes after it was
+    /// opened.
+    pub fn reclaimed(&mut self, lifespan: u32) {
+        self.sum += u64::from(lifespan);
+        self.zones += 1;
+        if self.zones < ZONES {
+            return;
+        }
+        let times = |factor: u64| {
+            let exact = self.sum.saturating_mul(factor).div_ceil(u64::from(ZONES));
+            exact.min(u64::from(NEVER)) as u32
+        };
+        self.mean = times(1);
+        let factors = std::iter::successors(Some(4u64), |f| Some(f.saturating_mul(4)));
+        let cuts = factors.take(self.cuts.len()).map(times).collect();
+        self.cuts = cuts;
+        self.sum = 0;
+        self.zones = 0;
+    }
+
+    /// The mean, in user writes; [`NEVER`] while it is not known.
+    #[inline(always)]
+    pub fn mean(&self) -> u32 {
+        self.mean
+    }
+
+    /// The rung of an age: the number of cuts that it has reached.
+    #[inline(always)]
+    pub fn rung(&self, age: u32) -> usize {
+        self.cuts.iter().map(|&cut| usize::from(age >= cut)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_is_renewed_at_every_sixteenth_zone() {
+        let mut monitor = ZoneLifespan::new(3);
+        for _ in 0..15 {
+            monitor.reclaimed(100);
+        }
+        assert_eq!((monitor.mean(), monitor.rung(1 << 30)), (NEVER, 0));
+        monitor.reclaimed(101);
+        assert_eq!(monitor.mean(), 101, "100.0625, rounded up");
+        let rungs = [400, 401, 1600, 1601].map(|age| monitor.rung(age));
+        assert_eq!(rungs, [0, 1, 1, 2]);
+    }
+}
