@@ -25,8 +25,15 @@ impl Cause {
         if field.is_empty() {
             return Cause::Bad(format!("{what} is missing"));
         }
-        let why = if field.iter().all(u8::is_ascii_digit) { "too large" } else { "not a number" };
-        Cause::Bad(format!("{what} {} is {why}", quoted(field)))
+        if field.iter().all(u8::is_ascii_digit) {
+            return Cause::too_large(what, field);
+        }
+        Cause::Bad(format!("{what} {} is not a number", quoted(field)))
+    }
+
+    /// A number that no integer of 64 bits holds in the unit needed.
+    pub(crate) fn too_large(what: &str, field: &[u8]) -> Cause {
+        Cause::Bad(format!("{what} {} is too large", quoted(field)))
     }
 
     pub(crate) fn at(self, file: &Path, place: Place) -> TraceError {

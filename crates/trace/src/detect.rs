@@ -1,11 +1,167 @@
 //! Finds the format of a trace by its content.
+//!
+//! Text is known by the shape of its first lines; a few are looked at, so that a bad first line is
+//! reported as such and not as an unknown format. What is no text is either of two binary
+//! formats without a magic number: `oracle-general` if its records make sense as such, else `u32`.
 
 use std::path::Path;
 
 use crate::format::Format;
+use crate::formats::oracle_general::{RECORD, Record};
+use crate::text::LONGEST_LINE;
+
+/// Lines looked at.
+const LINES: usize = 10;
+
+/// Records of which all must make sense for a file to be `oracle-general` whatever its name.
+const RECORDS: usize = 8;
+
+/// The first bytes of a Parquet file.
+const PARQUET: &[u8] = b"PAR1";
 
 /// The format that the first bytes of content are plausibly of.
 pub(crate) fn detect(head: &[u8], path: &Path) -> Option<Format> {
-    let _ = (head, path);
-    Some(Format::U32)
+    if head.starts_with(PARQUET) {
+        return Some(Format::Parquet);
+    }
+    if let Some(format) = text_format(head) {
+        return Some(format);
+    }
+    let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase());
+    let name = name.unwrap_or_default();
+    if name.contains(".u32") {
+        return Some(Format::U32);
+    }
+    if is_text(head) {
+        return None;
+    }
+    let enough = if name.contains("oraclegeneral") { 1 } else { RECORDS };
+    Some(if are_records(head, enough) { Format::OracleGeneral } else { Format::U32 })
+}
+
+fn text_format(head: &[u8]) -> Option<Format> {
+    let lines = head.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    let lines = lines.filter(|line| !line.is_empty()).take(LINES);
+    lines.take_while(|line| line.len() <= LONGEST_LINE).find_map(line_format)
+}
+
+/// The format whose lines have this shape; loose, as the reader is strict and says what is wrong.
+fn line_format(line: &[u8]) -> Option<Format> {
+    if line.starts_with(b"fio version ") {
+        return Some(Format::Fio);
+    }
+    if line.contains(&0) {
+        return None;
+    }
+    let fields: Vec<&[u8]> = line.split(|&b| b == b',').map(<[u8]>::trim_ascii).take(8).collect();
+    match fields[..] {
+        [_, b"R" | b"W" | b"r" | b"w", ..] => return Some(Format::Alibaba),
+        [_, _, _, b"0" | b"1", _] => return Some(Format::Tencent),
+        [_, _, _, op, ..] if is_one_of(op, &[b"read", b"write"]) => return Some(Format::Msr),
+        _ => {}
+    }
+    is_event(line).then_some(Format::Blkparse)
+}
+
+fn is_one_of(word: &[u8], words: &[&[u8]]) -> bool {
+    words.iter().any(|w| word.eq_ignore_ascii_case(w))
+}
+
+/// Whether a line begins like one of blkparse: device, CPU, sequence, time with a dot.
+fn is_event(line: &[u8]) -> bool {
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let mut made_of = |also: u8| {
+        let word = words.next().unwrap_or_default();
+        word.first().is_some_and(u8::is_ascii_digit)
+            && word.iter().all(|b| b.is_ascii_digit() || *b == also)
+    };
+    made_of(b',') && made_of(b'0') && made_of(b'0') && made_of(b'.')
+}
+
+/// Whether nearly all bytes are printable, and none is zero.
+fn is_text(head: &[u8]) -> bool {
+    let printable = |b: &&u8| b.is_ascii_graphic() || b.is_ascii_whitespace();
+    let others = head.len() - head.iter().filter(printable).count();
+    others <= head.len() / 20 && !head.contains(&0)
+}
+
+/// Whether all whole records make sense, and there are enough: time does not run back, sizes are
+/// ones of objects, and a next access is none or later. Page numbers hardly ever look so.
+fn are_records(head: &[u8], enough: usize) -> bool {
+    let (records, _) = head.as_chunks::<RECORD>();
+    let mut time = 0;
+    let mut some_bytes = false;
+    for (i, record) in records.iter().enumerate() {
+        let Record { seconds, bytes, next, .. } = Record::new(record);
+        let later = next > i as i64 && next <= i64::from(u32::MAX);
+        if seconds < time || bytes > 1 << 30 || !(later || next == -1 || next == i64::MAX) {
+            return false;
+        }
+        time = seconds;
+        some_bytes |= bytes > 0;
+    }
+    records.len() >= enough && some_bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(head: &[u8], name: &str) -> Option<Format> {
+        detect(head, Path::new(name))
+    }
+
+    fn u32s(values: impl IntoIterator<Item = u32>) -> Vec<u8> {
+        values.into_iter().flat_map(u32::to_le_bytes).collect()
+    }
+
+    fn records(n: u32, next: i64) -> Vec<u8> {
+        let record = |i: u32| {
+            let head = [i.to_le_bytes(), (i % 7).to_le_bytes(), [0; 4], 4096u32.to_le_bytes()];
+            head.concat().into_iter().chain(next.to_le_bytes())
+        };
+        (0..n).flat_map(record).collect()
+    }
+
+    #[test]
+    fn lines_are_known_by_their_shape() {
+        let cases: [(&str, Format); 7] = [
+            ("3,W,8192,4096,1577808000000000\n", Format::Alibaba),
+            ("device,op,offset,length,time\n\n3,R,8192,4096,1577808000000000\n", Format::Alibaba),
+            ("1538323200,16,8,1,1063\r\n", Format::Tencent),
+            ("128166372003061629,usr,1,Write,7014609920,24576,41286\n", Format::Msr),
+            ("fio version 3 iolog\n0 /dev/sda add\n", Format::Fio),
+            ("  8,0    1        1     0.000000000  1234  Q  WS 16 + 8 [x]\n", Format::Blkparse),
+            ("3,W,abc,4096,1577808000000000\n", Format::Alibaba),
+        ];
+        for (text, format) in cases {
+            assert_eq!(found(text.as_bytes(), "t"), Some(format), "{text}");
+        }
+    }
+
+    #[test]
+    fn prose_is_of_no_format() {
+        assert_eq!(found(b"It was the best of times, it was the worst of times.\n", "t"), None);
+    }
+
+    #[test]
+    fn page_numbers_are_told_from_records() {
+        assert_eq!(found(&u32s(0..100_000), "t"), Some(Format::U32));
+        assert_eq!(found(&u32s(vec![0; 600]), "t"), Some(Format::U32));
+        assert_eq!(found(&u32s((0..6000).map(|i| i * 7919 % 1000)), "t"), Some(Format::U32));
+        assert_eq!(found(&records(100, -1), "t"), Some(Format::OracleGeneral));
+        assert_eq!(found(&records(100, i64::MAX), "t"), Some(Format::OracleGeneral));
+        assert_eq!(found(&records(100, 5000), "t"), Some(Format::OracleGeneral));
+    }
+
+    #[test]
+    fn names_decide_what_content_leaves_open() {
+        assert_eq!(found(&records(3, -1), "t"), Some(Format::U32));
+        assert_eq!(
+            found(&records(3, -1), "w92.oracleGeneral.bin.zst"),
+            Some(Format::OracleGeneral)
+        );
+        assert_eq!(found(&records(100, -1), "t.u32"), Some(Format::U32));
+        assert_eq!(found(b"abcdefgh", "t.u32"), Some(Format::U32));
+    }
 }

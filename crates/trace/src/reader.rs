@@ -2,11 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cause::Bounds;
+use crate::cause::{Bounds, Cause};
 use crate::detect::detect;
-use crate::error::TraceError;
+use crate::error::{Place, TraceError};
 use crate::format::Format;
-use crate::formats::{alibaba::Alibaba, u32::Pages};
+use crate::formats::alibaba::Alibaba;
+use crate::formats::blkparse::Blkparse;
+use crate::formats::fio::Fio;
+use crate::formats::msr::Msr;
+use crate::formats::oracle_general::Records;
+use crate::formats::parquet::Table;
+use crate::formats::tencent::Tencent;
+use crate::formats::u32::Pages;
 use crate::request::Request;
 use crate::sink::Sink;
 use crate::source::Source;
@@ -41,6 +48,8 @@ pub struct Reader {
 enum Decoder {
     Text(Text),
     U32(Pages),
+    Records(Records),
+    Table(Box<Table>),
 }
 
 impl Reader {
@@ -64,16 +73,17 @@ impl Reader {
             None => detect(source.head(), path)
                 .ok_or_else(|| TraceError::UnknownFormat { file: path.to_owned() })?,
         };
+        let decoder = decoder(format, source, path)?;
         let mut volumes = Volumes::new();
-        let text = |source, lines: Box<dyn Lines>| Decoder::Text(Text::new(source, lines));
-        let decoder = match format {
-            Format::Alibaba => text(source, Box::new(Alibaba)),
-            _ => {
-                // A name that cannot be one of a volume is not worth an error here.
-                let _ = volumes.number(volume_of(path).as_bytes());
-                Decoder::U32(Pages::new(source))
-            }
+        let names_volumes = match &decoder {
+            Decoder::Text(_) => true,
+            Decoder::Table(table) => table.has_volumes(),
+            Decoder::U32(_) | Decoder::Records(_) => false,
         };
+        if !names_volumes {
+            let placed = |cause: Cause| cause.at(path, Place::Byte(0));
+            volumes.number(volume_of(path).as_bytes()).map_err(placed)?;
+        }
         Ok(Reader { file: path.to_owned(), format, bounds, volumes, decoder })
     }
 
@@ -97,6 +107,8 @@ impl Reader {
         match &self.decoder {
             Decoder::Text(text) => text.source().consumed(),
             Decoder::U32(pages) => pages.source().consumed(),
+            Decoder::Records(records) => records.source().consumed(),
+            Decoder::Table(table) => table.consumed(),
         }
     }
 
@@ -111,6 +123,8 @@ impl Reader {
         match &mut self.decoder {
             Decoder::Text(text) => text.read(&mut sink)?,
             Decoder::U32(pages) => pages.read(&mut sink)?,
+            Decoder::Records(records) => records.read(&mut sink)?,
+            Decoder::Table(table) => table.read(&mut sink)?,
         }
         Ok(requests.len() - before)
     }
@@ -122,6 +136,20 @@ impl Reader {
             _ => None,
         }
     }
+}
+
+fn decoder(format: Format, source: Source, path: &Path) -> Result<Decoder, TraceError> {
+    let lines: Box<dyn Lines> = match format {
+        Format::U32 => return Ok(Decoder::U32(Pages::new(source))),
+        Format::OracleGeneral => return Ok(Decoder::Records(Records::new(source))),
+        Format::Parquet => return Ok(Decoder::Table(Box::new(Table::open(path)?))),
+        Format::Alibaba => Box::new(Alibaba),
+        Format::Tencent => Box::new(Tencent),
+        Format::Msr => Box::new(Msr::default()),
+        Format::Fio => Box::new(Fio::default()),
+        Format::Blkparse => Box::new(Blkparse::new(source.head())),
+    };
+    Ok(Decoder::Text(Text::new(source, lines)))
 }
 
 /// The name of a file's only volume: the file's, without its endings.

@@ -38,17 +38,29 @@ impl Volumes {
         (name == packed && packed != 0).then_some(number)
     }
 
+    /// The number of a name that has one.
+    #[cold]
+    pub(crate) fn known(&mut self, name: &[u8]) -> Option<u32> {
+        let number = *self.numbers.get(name)?;
+        self.remember(name, number);
+        Some(number)
+    }
+
     /// The number of a name, a new one if it is new.
     pub(crate) fn number(&mut self, name: &[u8]) -> Result<u32, Cause> {
         let number = match self.numbers.get(name) {
             Some(&number) => number,
             None => self.add(name)?,
         };
+        self.remember(name, number);
+        Ok(number)
+    }
+
+    fn remember(&mut self, name: &[u8], number: u32) {
         if name.len() <= 8 && !name.contains(&0) {
             let packed = packed(name);
             self.recent[slot(packed)] = (packed, number);
         }
-        Ok(number)
     }
 
     fn add(&mut self, name: &[u8]) -> Result<u32, Cause> {

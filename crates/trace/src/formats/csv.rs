@@ -1,7 +1,7 @@
 //! What the CSV formats share: fields, headers, and the pieces of their fast paths.
 
 use crate::cause::Cause;
-use crate::digits::number_at;
+use crate::digits::{number, number_at};
 use crate::volumes::Volumes;
 
 /// Words that header lines are made of.
@@ -41,16 +41,22 @@ pub(crate) fn is_header(line: &[u8]) -> bool {
     named >= 2
 }
 
-/// The volume whose number is the field at `at`, seen lately, and where the field ends.
+/// A field that is a number, times `unit`.
+pub(crate) fn scaled(field: &[u8], what: &str, unit: u64) -> Result<u64, Cause> {
+    number(field, what)?.checked_mul(unit).ok_or_else(|| Cause::too_large(what, field))
+}
+
+/// The volume whose number is the field at `at`, if it has been seen, and where the field ends.
 #[inline(always)]
-pub(crate) fn known_volume(text: &[u8], at: usize, volumes: &Volumes) -> Option<(u32, usize)> {
+pub(crate) fn known_volume(text: &[u8], at: usize, volumes: &mut Volumes) -> Option<(u32, usize)> {
     let (_, end) = number_at(text, at)?;
     if end - at > 7 {
         return None;
     }
     let bytes: [u8; 8] = text.get(at..at + 8)?.try_into().ok()?;
     let name = u64::from_le_bytes(bytes) & ((1 << (8 * (end - at))) - 1);
-    Some((volumes.recent(name)?, end))
+    let volume = volumes.recent(name).or_else(|| volumes.known(&text[at..end]))?;
+    Some((volume, end))
 }
 
 /// The place behind `byte`, if that is what stands at `at`.

@@ -1,0 +1,205 @@
+//! `parquet`: our own columns in a Parquet file.
+//!
+//! `time` (microseconds), `op` (`R`, `W`, `T` or the words read, write, trim; or 0, 1, 2), `offset` and
+//! `length` (bytes), and, if there is one, `volume` (a name or a number). Integers have 32 or 64
+//! bits. Other columns are ignored.
+
+use std::path::{Path, PathBuf};
+
+use parquet::data_type::ByteArray;
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+
+use crate::cause::Cause;
+use crate::error::{Place, TraceError, quoted};
+use crate::formats::parquet_column::{Column, Values, guarded};
+use crate::formats::parquet_file::BoundedFile;
+use crate::request::{Op, Request};
+use crate::sink::Sink;
+use crate::source::open_file;
+use crate::volumes::Volumes;
+
+/// Records decoded at once.
+const BATCH: usize = 4096;
+
+/// The columns, in the order of [`Group::columns`]; the last may be absent.
+const COLUMNS: [&str; 5] = ["time", "op", "offset", "length", "volume"];
+
+/// A Parquet file that is being read.
+pub(crate) struct Table {
+    file: PathBuf,
+    reader: SerializedFileReader<BoundedFile>,
+    /// Where each of [`COLUMNS`] is in the file.
+    places: [Option<usize>; 5],
+    group: Option<Group>,
+    next_group: usize,
+    taken: u64,
+    consumed: u64,
+}
+
+/// A row group that is being read.
+struct Group {
+    columns: [Option<Column>; 5],
+    rows_left: usize,
+    bytes: u64,
+}
+
+impl Table {
+    /// Opens a file and finds the columns.
+    pub(crate) fn open(path: &Path) -> Result<Table, TraceError> {
+        let (file, size) = open_file(path)?;
+        let bounded = BoundedFile::new(file, size);
+        let whole = bounded.ends_as_parquet();
+        let reader = guarded(|| SerializedFileReader::new(bounded)).map_err(|cause| {
+            let (file, place) = (path.to_owned(), Place::Byte(size));
+            match whole {
+                true => TraceError::Damaged { file, place, cause },
+                false => {
+                    let cause = "the footer is missing".to_owned();
+                    TraceError::Truncated { file, place, cause }
+                }
+            }
+        })?;
+        let schema = reader.metadata().file_metadata().schema_descr_ptr();
+        let place = |name: &&str| {
+            schema.columns().iter().position(|column| column.path().string() == **name)
+        };
+        let places = COLUMNS.each_ref().map(place);
+        for (name, place) in COLUMNS.iter().zip(&places).take(4) {
+            if place.is_none() {
+                let cause = format!("column {name:?} is missing");
+                return Err(Cause::bad(cause).at(path, Place::Record(0)));
+            }
+        }
+        let file = path.to_owned();
+        let (group, next_group, taken, consumed) = (None, 0, 0, 0);
+        Ok(Table { file, reader, places, group, next_group, taken, consumed })
+    }
+
+    /// Bytes of the row groups read so far.
+    pub(crate) fn consumed(&self) -> u64 {
+        self.consumed
+    }
+
+    /// Whether requests name their volumes.
+    pub(crate) fn has_volumes(&self) -> bool {
+        self.places[4].is_some()
+    }
+
+    pub(crate) fn read(&mut self, sink: &mut Sink<'_>) -> Result<(), TraceError> {
+        while !sink.is_full() {
+            let Some(group) = &mut self.group else {
+                if self.next_group == self.reader.num_row_groups() {
+                    break;
+                }
+                self.group = Some(self.open_group()?);
+                self.next_group += 1;
+                continue;
+            };
+            let n = BATCH.min(sink.full - sink.requests.len()).min(group.rows_left);
+            if n == 0 {
+                self.consumed = self.consumed.saturating_add(group.bytes);
+                self.group = None;
+                continue;
+            }
+            group.rows_left -= n;
+            let batch = read_batch(group, n).map_err(|cause| self.damaged(cause))?;
+            self.take(&batch, n, sink)?;
+        }
+        Ok(())
+    }
+
+    fn open_group(&self) -> Result<Group, TraceError> {
+        let open = || -> Result<Group, ParquetError> {
+            let group = self.reader.get_row_group(self.next_group)?;
+            let meta = group.metadata();
+            let rows = usize::try_from(meta.num_rows())?;
+            let bytes = u64::try_from(meta.compressed_size())?;
+            let mut columns = [const { None }; 5];
+            for (column, place) in columns.iter_mut().zip(self.places) {
+                if let Some(place) = place {
+                    *column = Some(Column::open(group.as_ref(), place)?);
+                }
+            }
+            Ok(Group { columns, rows_left: rows, bytes })
+        };
+        guarded(open).map_err(|cause| self.damaged(cause))
+    }
+
+    fn take(
+        &mut self,
+        batch: &[Option<Values>; 5],
+        n: usize,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), TraceError> {
+        for i in 0..n {
+            self.taken += 1;
+            let place = Place::Record(self.taken);
+            request(batch, i, sink.volumes)
+                .and_then(|request| sink.push(request))
+                .map_err(|cause| cause.at(&self.file, place))?;
+        }
+        Ok(())
+    }
+
+    fn damaged(&self, cause: String) -> TraceError {
+        let place = Place::Record(self.taken + 1);
+        TraceError::Damaged { file: self.file.clone(), place, cause }
+    }
+}
+
+/// The next `n` rows of a group, column by column.
+fn read_batch(group: &mut Group, n: usize) -> Result<[Option<Values>; 5], String> {
+    let mut batch = [const { None }; 5];
+    for (values, column) in batch.iter_mut().zip(&mut group.columns) {
+        if let Some(column) = column {
+            *values = Some(guarded(|| column.read(n))?);
+        }
+    }
+    Ok(batch)
+}
+
+/// Row `i` of a batch as a request.
+fn request(batch: &[Option<Values>; 5], i: usize, volumes: &mut Volumes) -> Result<Request, Cause> {
+    let integer = |column: usize| match &batch[column] {
+        Some(Values::Integers(values)) => match values[i].map(u64::try_from) {
+            Some(Ok(value)) => Ok(value),
+            Some(Err(_)) => Err(Cause::bad(format!("{} is out of range", COLUMNS[column]))),
+            None => Err(Cause::bad(format!("{} is missing", COLUMNS[column]))),
+        },
+        _ => Err(Cause::bad(format!("column {:?} is not one of integers", COLUMNS[column]))),
+    };
+    let op = match &batch[1] {
+        Some(Values::Texts(texts)) => op_named(texts[i].as_ref()),
+        _ => op_numbered(integer(1)?),
+    }?;
+    let (time_us, offset, length) = (integer(0)?, integer(2)?, integer(3)?);
+    let volume = match &batch[4] {
+        None => 0,
+        Some(Values::Integers(_)) => volumes.number(integer(4)?.to_string().as_bytes())?,
+        Some(Values::Texts(texts)) => {
+            volumes.number(texts[i].as_ref().map_or(b"", ByteArray::data))?
+        }
+    };
+    Ok(Request { time_us, offset, length, volume, op })
+}
+
+fn op_named(name: Option<&ByteArray>) -> Result<Op, Cause> {
+    let name = name.map_or(&b""[..], ByteArray::data);
+    match name.to_ascii_lowercase().as_slice() {
+        b"r" | b"read" => Ok(Op::Read),
+        b"w" | b"write" => Ok(Op::Write),
+        b"t" | b"trim" | b"d" | b"discard" => Ok(Op::Trim),
+        b"" => Err(Cause::bad("op is missing".to_owned())),
+        _ => Err(Cause::bad(format!("op {} is not R, W or T", quoted(name)))),
+    }
+}
+
+fn op_numbered(number: u64) -> Result<Op, Cause> {
+    match number {
+        0 => Ok(Op::Read),
+        1 => Ok(Op::Write),
+        2 => Ok(Op::Trim),
+        _ => Err(Cause::bad(format!("op {number} is not 0, 1 or 2"))),
+    }
+}
