@@ -57,8 +57,8 @@ impl ShortLived {
             Memory::Exact => lifespan < mean.mean(),
             Memory::Recent(recent) => recent.decide(write, mean.mean()),
             Memory::QueueLength(q) => {
-                let limit = u64::from(mean.mean());
-                let short = u64::from(lifespan) < limit.min(*q) && lifespan != NEVER;
+                let short = u64::from(lifespan) < u64::from(mean.mean()).min(*q);
+                let limit = u64::from(mean.floor());
                 *q += 1;
                 if *q > write.valid.min(limit) {
                     *q -= 1;
@@ -129,6 +129,21 @@ mod tests {
         let (clock, zone, class, sealed) = (u64::from(now), 1, 0, true);
         let (valid, last, lifespan) = (100, false, 0);
         UserWrite { lba, now, clock, first, zone, class, sealed, valid, last, lifespan }
+    }
+
+    #[test]
+    fn the_simulators_queue_stops_growing_once_it_is_longer_than_a_fractional_mean() {
+        let mut mean = ZoneLifespan::new(1);
+        (0..16).for_each(|i| mean.reclaimed(3 + u32::from(i == 0)));
+        assert_eq!((mean.mean(), mean.floor()), (4, 3), "3.0625");
+        let mut rule = ShortLived { memory: Memory::QueueLength(0) };
+        let mut lengths = Vec::new();
+        for now in 1..6 {
+            rule.decide(&write(now, now, true), &mut Stamp::default(), &mean);
+            let Memory::QueueLength(q) = rule.memory else { unreachable!() };
+            lengths.push(q);
+        }
+        assert_eq!(lengths, [1, 2, 3, 3, 3], "4 is longer than 3.0625");
     }
 
     #[test]

@@ -9,12 +9,14 @@ const ZONES: u32 = 16;
 /// Mean lifespan of the last 16 reclaimed zones, renewed at every 16th; infinite before.
 ///
 /// A mean of integers is compared with integers here, so what is kept is the smallest integer
-/// that is not below it: `v < mean` exactly if `v < ceil(mean)`.
+/// that is not below it: `v < mean` exactly if `v < ceil(mean)`. And the other way round:
+/// `v > mean` exactly if `v > floor(mean)`.
 #[derive(Clone, Debug)]
 pub struct ZoneLifespan {
     sum: u64,
     zones: u32,
     mean: u32,
+    floor: u32,
     cuts: Vec<u32>,
 }
 
@@ -22,7 +24,7 @@ impl ZoneLifespan {
     /// A monitor with a ladder of `rungs` classes by age: below 4, 16, 64... means, and the rest.
     pub fn new(rungs: usize) -> Self {
         let cuts = vec![NEVER; rungs.saturating_sub(1)];
-        ZoneLifespan { sum: 0, zones: 0, mean: NEVER, cuts }
+        ZoneLifespan { sum: 0, zones: 0, mean: NEVER, floor: NEVER, cuts }
     }
 
     /// A zone of the hottest class was chosen as a victim, `lifespan` user writes after it was
@@ -38,6 +40,7 @@ impl ZoneLifespan {
             exact.min(u64::from(NEVER)) as u32
         };
         self.mean = times(1);
+        self.floor = (self.sum / u64::from(ZONES)).min(u64::from(NEVER)) as u32;
         let factors = std::iter::successors(Some(4u64), |f| Some(f.saturating_mul(4)));
         let cuts = factors.take(self.cuts.len()).map(times).collect();
         self.cuts = cuts;
@@ -45,10 +48,16 @@ impl ZoneLifespan {
         self.zones = 0;
     }
 
-    /// The mean, in user writes; [`NEVER`] while it is not known.
+    /// The mean, in user writes, rounded up, for `v < mean`; [`NEVER`] while it is not known.
     #[inline(always)]
     pub fn mean(&self) -> u32 {
         self.mean
+    }
+
+    /// The mean rounded down, for `v > mean`; [`NEVER`] while it is not known.
+    #[inline(always)]
+    pub fn floor(&self) -> u32 {
+        self.floor
     }
 
     /// The rung of an age: the number of cuts that it has reached.
@@ -70,7 +79,7 @@ mod tests {
         }
         assert_eq!((monitor.mean(), monitor.rung(1 << 30)), (NEVER, 0));
         monitor.reclaimed(101);
-        assert_eq!(monitor.mean(), 101, "100.0625, rounded up");
+        assert_eq!((monitor.mean(), monitor.floor()), (101, 100), "100.0625");
         let rungs = [400, 401, 1600, 1601].map(|age| monitor.rung(age));
         assert_eq!(rungs, [0, 1, 1, 2]);
     }
