@@ -90,8 +90,8 @@ pub fn load(
     Ok(Loaded { format: reader.format(), volumes })
 }
 
-/// Why nothing was loaded.
-fn nothing(reader: &Reader, volume: Option<&str>) -> TraceError {
+/// Why nothing was found in a trace that was read to its end.
+pub(crate) fn nothing(reader: &Reader, volume: Option<&str>) -> TraceError {
     let file = reader.file().to_owned();
     let names = reader.volume_names();
     match volume {
@@ -190,11 +190,10 @@ impl Split {
             Place::NoWriteYet => self.begin(request.volume as usize, names),
         };
         let writes = &mut self.volumes[index];
-        let first = request.offset >> self.page_shift;
-        let last = (request.offset + request.length - 1) >> self.page_shift;
-        let pages = (last - first + 1).min(self.room);
+        let (first, pages) = request.extent(self.page_shift);
+        let pages = pages.min(self.room);
         self.room -= pages;
-        if push_pages(writes, first as u32, pages as usize, request.time_us) {
+        if push_pages(writes, first, pages as usize, request.time_us) {
             return Ok(());
         }
         Err(TraceError::ManyWrites {

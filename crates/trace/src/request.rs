@@ -26,6 +26,21 @@ pub struct Request {
     pub op: Op,
 }
 
+impl Request {
+    /// The first page that the request overlaps, and how many; pages have `2^page_shift` bytes.
+    ///
+    /// Readers see to it that all these pages have LBAs.
+    #[inline]
+    pub(crate) fn extent(&self, page_shift: u32) -> (u32, u64) {
+        let first = self.offset >> page_shift;
+        let pages = match self.length {
+            0 => 0,
+            length => ((self.offset + length - 1) >> page_shift) - first + 1,
+        };
+        (first as u32, pages)
+    }
+}
+
 /// The longest request accepted, in bytes: 4 GiB.
 ///
 /// No block device takes nearly as much at once, and without a limit a line of forty bytes could

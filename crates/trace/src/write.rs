@@ -1,0 +1,178 @@
+//! Writes traces: page numbers, plain or compressed, or Parquet.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::{TraceError, some_of};
+use crate::load::{LoadOptions, nothing};
+use crate::output::{Output, unwritable};
+use crate::reader::{Reader, ReaderOptions};
+use crate::request::{Op, Request};
+use crate::write_parquet::TableWriter;
+
+/// Requests converted at once.
+const BATCH: usize = 4096;
+
+/// Bytes handed to the operating system at once.
+const BUFFER: usize = 256 << 10;
+
+/// What a conversion has written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Converted {
+    /// Requests; in page numbers, page writes.
+    pub requests: u64,
+    /// Page writes.
+    pub pages: u64,
+}
+
+/// Converts a trace: to Parquet if `to` ends in `.parquet`, else to page numbers (`u32`),
+/// zstd-compressed if it ends in `.zst`.
+///
+/// Parquet keeps all requests of the volumes asked for; page numbers keep the page writes of one
+/// volume. Memory is bounded. `to` appears, or is replaced, only when complete. Of the options, `times`
+/// is ignored, as Parquet keeps times and page numbers do not.
+///
+/// # Errors
+/// As [`load`](crate::load()); [`TraceError::Unwritable`]; [`TraceError::SeveralVolumes`].
+pub fn convert(
+    from: &Path,
+    options: &LoadOptions,
+    to: &Path,
+    on_bytes: &mut dyn FnMut(u64),
+) -> Result<Converted, TraceError> {
+    let how = ReaderOptions { format: options.format, page_size: options.page_size };
+    let mut reader = Reader::open_with(from, &how)?;
+    let mut trace = TraceWriter::create(to, options.page_size)?;
+    let limit = options.limit.unwrap_or(u64::MAX);
+    let mut batch = Vec::with_capacity(BATCH);
+    while trace.converted.pages < limit && reader.read(&mut batch, BATCH)? > 0 {
+        let names = reader.volume_names();
+        for request in batch.drain(..) {
+            let name = &names[request.volume as usize];
+            if options.volume.as_ref().is_none_or(|volume| volume == name) {
+                let left = limit - trace.converted.pages;
+                trace.push(request, names, left, from)?;
+            }
+        }
+        on_bytes(reader.bytes_consumed());
+    }
+    if trace.converted.requests == 0 {
+        return Err(nothing(&reader, options.volume.as_deref()));
+    }
+    trace.finish(reader.volume_names())
+}
+
+/// Writes page numbers as a trace of one volume, in the format that [`convert`] would choose.
+///
+/// In Parquet, pages have `page_size` bytes, and write `i`, from 0, happens at `i + 1` microseconds.
+/// Returns how many were written.
+///
+/// # Errors
+/// [`TraceError::Unwritable`].
+pub fn write_lbas(
+    to: &Path,
+    page_size: u32,
+    lbas: impl IntoIterator<Item = u32>,
+) -> Result<u64, TraceError> {
+    let mut trace = TraceWriter::create(to, page_size)?;
+    let names = ["trace".to_owned()];
+    let length = u64::from(page_size);
+    for (lba, time_us) in lbas.into_iter().zip(1..) {
+        let offset = u64::from(lba) * length;
+        let request = Request { time_us, offset, length, volume: 0, op: Op::Write };
+        trace.push(request, &names, u64::MAX, to)?;
+    }
+    Ok(trace.finish(&names)?.pages)
+}
+
+/// A trace that is being written.
+struct TraceWriter {
+    to: PathBuf,
+    page_shift: u32,
+    sink: Sink,
+    output: Output,
+    /// The volume whose page numbers are written.
+    volume: Option<u32>,
+    converted: Converted,
+}
+
+enum Sink {
+    Plain(BufWriter<File>),
+    Zstd(Box<BufWriter<zstd::stream::write::Encoder<'static, File>>>),
+    Parquet(Box<TableWriter>),
+}
+
+impl TraceWriter {
+    fn create(to: &Path, page_size: u32) -> Result<TraceWriter, TraceError> {
+        let page_shift = crate::cause::Bounds::new(page_size)?.page_size().trailing_zeros();
+        let (output, file) = Output::create(to)?;
+        let ending = to.extension().unwrap_or_default();
+        let sink = if ending == "parquet" {
+            let table = TableWriter::new(file).map_err(|e| unwritable(to, &e))?;
+            Sink::Parquet(Box::new(table))
+        } else if ending == "zst" {
+            let encoder = zstd::stream::write::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL);
+            let encoder = encoder.map_err(|e| unwritable(to, &e))?;
+            Sink::Zstd(Box::new(BufWriter::with_capacity(BUFFER, encoder)))
+        } else {
+            Sink::Plain(BufWriter::with_capacity(BUFFER, file))
+        };
+        let (to, converted) = (to.to_owned(), Converted::default());
+        Ok(TraceWriter { to, page_shift, sink, output, volume: None, converted })
+    }
+
+    /// Adds a request; of page numbers, at most `left`.
+    fn push(
+        &mut self,
+        request: Request,
+        names: &[String],
+        left: u64,
+        from: &Path,
+    ) -> Result<(), TraceError> {
+        let is_write = request.op == Op::Write;
+        let (first, pages) = if is_write { request.extent(self.page_shift) } else { (0, 0) };
+        let written = match &mut self.sink {
+            Sink::Parquet(table) => {
+                if left == 0 {
+                    return Ok(());
+                }
+                self.converted.requests += 1;
+                self.converted.pages += pages;
+                return table.push(request, names).map_err(|e| unwritable(&self.to, &e));
+            }
+            _ if pages == 0 => return Ok(()),
+            Sink::Plain(file) => write_pages(file, first, pages.min(left)),
+            Sink::Zstd(file) => write_pages(file, first, pages.min(left)),
+        };
+        written.map_err(|e| unwritable(&self.to, &e))?;
+        self.converted.requests += pages.min(left);
+        self.converted.pages += pages.min(left);
+        if *self.volume.get_or_insert(request.volume) != request.volume {
+            let known = some_of(names.iter().map(String::as_str));
+            return Err(TraceError::SeveralVolumes { file: from.to_owned(), known });
+        }
+        Ok(())
+    }
+
+    fn finish(self, names: &[String]) -> Result<Converted, TraceError> {
+        let to = &self.to;
+        match self.sink {
+            Sink::Parquet(table) => table.finish(names).map_err(|e| unwritable(to, &e))?,
+            Sink::Plain(mut file) => file.flush().map_err(|e| unwritable(to, &e))?,
+            Sink::Zstd(file) => file
+                .into_inner()
+                .map_err(std::io::IntoInnerError::into_error)
+                .and_then(zstd::stream::write::Encoder::finish)
+                .map(drop)
+                .map_err(|e| unwritable(to, &e))?,
+        }
+        self.output.complete()?;
+        Ok(self.converted)
+    }
+}
+
+/// Writes the numbers of neighbouring pages.
+fn write_pages(file: &mut impl Write, first: u32, pages: u64) -> std::io::Result<()> {
+    (0..pages).try_for_each(|i| file.write_all(&first.wrapping_add(i as u32).to_le_bytes()))
+}

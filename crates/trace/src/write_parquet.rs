@@ -1,0 +1,110 @@
+//! Writes requests as a Parquet file with the columns of `parquet` traces.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::ByteArray;
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::ColumnPath;
+
+use crate::request::{Op, Request};
+
+/// Requests in a row group: all that is in memory at once.
+const GROUP: usize = 256 << 10;
+
+const SCHEMA: &str = "message trace {
+    REQUIRED INT64 time (INTEGER(64,false));
+    REQUIRED BYTE_ARRAY op (STRING);
+    REQUIRED INT64 offset (INTEGER(64,false));
+    REQUIRED INT64 length (INTEGER(64,false));
+    REQUIRED BYTE_ARRAY volume (STRING);
+}";
+
+/// A Parquet file that is being written.
+pub(crate) struct TableWriter {
+    writer: SerializedFileWriter<File>,
+    group: Vec<Request>,
+}
+
+impl TableWriter {
+    pub(crate) fn new(file: File) -> Result<TableWriter, ParquetError> {
+        let compression = Compression::ZSTD(ZstdLevel::default());
+        let mut properties = WriterProperties::builder().set_compression(compression);
+        for column in ["time", "offset"] {
+            let path = ColumnPath::from(column);
+            properties = properties
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        }
+        let schema = Arc::new(parse_message_type(SCHEMA)?);
+        let writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build()))?;
+        Ok(TableWriter { writer, group: Vec::new() })
+    }
+
+    /// Adds a request; `names` are those of the volumes.
+    pub(crate) fn push(&mut self, request: Request, names: &[String]) -> Result<(), ParquetError> {
+        self.group.push(request);
+        if self.group.len() == GROUP { self.write_group(names) } else { Ok(()) }
+    }
+
+    pub(crate) fn finish(mut self, names: &[String]) -> Result<(), ParquetError> {
+        self.write_group(names)?;
+        self.writer.close()?;
+        Ok(())
+    }
+
+    fn write_group(&mut self, names: &[String]) -> Result<(), ParquetError> {
+        let names: Vec<ByteArray> = names.iter().map(|name| name.as_str().into()).collect();
+        let ops = ["R", "W", "T"].map(ByteArray::from);
+        let op = |request: &Request| match request.op {
+            Op::Read => ops[0].clone(),
+            Op::Write => ops[1].clone(),
+            Op::Trim => ops[2].clone(),
+        };
+        let integers = |field: fn(&Request) -> u64| -> Vec<i64> {
+            self.group.iter().map(|request| field(request).cast_signed()).collect()
+        };
+        let columns = [
+            Column::Integers(integers(|request| request.time_us)),
+            Column::Texts(self.group.iter().map(op).collect()),
+            Column::Integers(integers(|request| request.offset)),
+            Column::Integers(integers(|request| request.length)),
+            Column::Texts(self.group.iter().map(|r| names[r.volume as usize].clone()).collect()),
+        ];
+        self.group.clear();
+        let mut group = self.writer.next_row_group()?;
+        for column in columns {
+            if let Some(mut writer) = group.next_column()? {
+                column.write(writer.untyped())?;
+                writer.close()?;
+            }
+        }
+        group.close()?;
+        Ok(())
+    }
+}
+
+enum Column {
+    Integers(Vec<i64>),
+    Texts(Vec<ByteArray>),
+}
+
+impl Column {
+    fn write(&self, writer: &mut ColumnWriter<'_>) -> Result<(), ParquetError> {
+        match (self, writer) {
+            (Column::Integers(values), ColumnWriter::Int64ColumnWriter(writer)) => {
+                writer.write_batch(values, None, None)?;
+            }
+            (Column::Texts(values), ColumnWriter::ByteArrayColumnWriter(writer)) => {
+                writer.write_batch(values, None, None)?;
+            }
+            _ => return Err(ParquetError::General("a column is not of its type".to_owned())),
+        }
+        Ok(())
+    }
+}
