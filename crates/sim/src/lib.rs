@@ -1,1 +1,20 @@
+//! Replays write traces against placement schemes.
+//!
+//! [`Volume`] is a trace's volume ready for replay; [`replay()`] runs one scheme over it;
+//! [`sweep()`] runs every scheme with every victim policy over every volume on all cores, and
+//! [`Report`] is what comes of it.
 
+mod error;
+mod machine;
+mod replay;
+mod report;
+mod settings;
+mod sweep;
+mod volume;
+
+pub use error::SimError;
+pub use replay::{Outcome, Progress, Window, replay};
+pub use report::{ClassReport, Quartiles, Report, RunReport, TraceReport, WindowReport};
+pub use settings::{Combination, Settings, Space, ZoneSize};
+pub use sweep::{BASELINE, BOUND, Plan, sweep};
+pub use volume::Volume;

@@ -1,0 +1,121 @@
+//! How much a volume may hold, and when it is cleaned.
+
+use crate::LogError;
+
+/// Thresholds are kept as parts of this, so that comparing with them is exact.
+const PARTS: u64 = 1_000_000_000;
+
+/// How much a volume may hold, and when it is cleaned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Capacity {
+    /// As many zones as are needed; cleaned while the garbage proportion exceeds `gp` (SepBIT,
+    /// SepFrozen).
+    Elastic {
+        /// Threshold, above 0 and below 1.
+        gp: f64,
+    },
+    /// A fixed number of zones; cleaned while fewer than `reserve` are free (2R, real drives).
+    Fixed {
+        /// Zones.
+        zones: u32,
+        /// Free zones that are kept, at least 1.
+        reserve: u32,
+    },
+}
+
+impl Capacity {
+    /// Free zones kept unless another number is asked for: one to clean into, one to write.
+    pub const RESERVE: u32 = 2;
+
+    /// The fixed capacity that over-provisions `pages` pages by `op`, which is (physical -
+    /// logical) / logical, rounded up to whole zones.
+    pub fn over_provisioned(pages: u64, zone_pages: u32, op: f64) -> Self {
+        let zones = (pages as f64 * (1.0 + op) / f64::from(zone_pages)).ceil();
+        Capacity::Fixed { zones: zones as u32, reserve: Self::RESERVE }
+    }
+}
+
+/// The trigger as the inner loop reads it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Trigger {
+    /// Cleaning is due while garbage / written > gp / [`PARTS`].
+    Garbage { gp: u64 },
+    /// Cleaning is due while fewer zones than this are free.
+    Free { reserve: usize },
+}
+
+impl Trigger {
+    pub fn new(capacity: Capacity) -> Result<Self, LogError> {
+        match capacity {
+            Capacity::Elastic { gp } => {
+                if !(gp > 0.0 && gp < 1.0) {
+                    return Err(LogError::GarbageProportion { gp: gp.to_string() });
+                }
+                Ok(Trigger::Garbage { gp: ((gp * PARTS as f64).round() as u64).max(1) })
+            }
+            Capacity::Fixed { reserve, .. } => {
+                Ok(Trigger::Free { reserve: reserve.max(1) as usize })
+            }
+        }
+    }
+
+    /// True if cleaning is due.
+    #[inline(always)]
+    pub fn is_due(self, garbage: u64, written: u64, free: usize) -> bool {
+        match self {
+            Trigger::Garbage { gp } => garbage * PARTS > gp * written,
+            Trigger::Free { reserve } => free < reserve,
+        }
+    }
+
+    /// User writes after which cleaning can be due at the earliest, at least 1, if no zone is
+    /// opened meanwhile. With I garbage pages of T written, n writes make at most I + n of T + n:
+    /// so the inner loop needs no test.
+    #[inline(always)]
+    pub fn slack(self, garbage: u64, written: u64) -> u64 {
+        match self {
+            Trigger::Garbage { gp } => {
+                (gp * written).saturating_sub(garbage * PARTS) / (PARTS - gp) + 1
+            }
+            Trigger::Free { .. } => u64::MAX,
+        }
+    }
+
+    /// The least garbage of a zone whose own garbage proportion reaches the threshold.
+    pub fn least_garbage(self, zone_pages: u32) -> i32 {
+        match self {
+            Trigger::Garbage { gp } => (gp * u64::from(zone_pages)).div_ceil(PARTS) as i32,
+            Trigger::Free { .. } => 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn within_the_slack_cleaning_is_never_due_and_after_it_may_be() {
+        let trigger = Trigger::new(Capacity::Elastic { gp: 0.15 }).unwrap();
+        for written in 0..200u64 {
+            for garbage in (0..=written).filter(|&g| !trigger.is_due(g, written, 0)) {
+                let n = trigger.slack(garbage, written);
+                assert!(n == 1 || !trigger.is_due(garbage + n - 1, written + n - 1, 0));
+                assert!(trigger.is_due(garbage + n, written + n, 0));
+            }
+        }
+    }
+
+    #[test]
+    fn a_zone_at_the_threshold_may_be_a_victim() {
+        let trigger = Trigger::new(Capacity::Elastic { gp: 0.15 }).unwrap();
+        assert_eq!(trigger.least_garbage(20), 3);
+        assert_eq!(trigger.least_garbage(256), 39);
+    }
+
+    #[test]
+    fn over_provisioning_is_a_share_of_the_logical_pages() {
+        let capacity = Capacity::over_provisioned(1000, 100, 0.1);
+        assert_eq!(capacity, Capacity::Fixed { zones: 11, reserve: 2 });
+    }
+}

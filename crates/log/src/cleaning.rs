@@ -1,0 +1,263 @@
+//! Cleaning: victims are chosen, their valid pages copied, and they are free again.
+
+use frostline_placement::{Relocation, Scheme, ZoneEvent};
+
+use crate::prefetch::{AHEAD, prefetch};
+use crate::volume::{Volume, WORD_LAST};
+use crate::{LogError, MAX_LBA};
+
+/// Slots of a victim that are looked at together: first which of them are valid, then where the
+/// valid ones go. The map entries of one block stay in the first-level cache in between.
+const BLOCK: usize = 256;
+
+/// Why a stretch of relocations ended.
+enum Stop {
+    Done,
+    /// This class's zone is full.
+    Full(usize),
+    /// This class has no open zone for the page that comes next.
+    NoZone(usize),
+}
+
+impl<S: Scheme> Volume<S> {
+    /// Cleans until the trigger is content, or nothing is left to clean.
+    pub(crate) fn clean_while_due(&mut self) -> Result<(), LogError> {
+        while self.cleaning_due() {
+            if !self.clean_once()? {
+                self.counts.stalls += 1;
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// True if the trigger asks for cleaning.
+    #[inline(always)]
+    pub fn cleaning_due(&self) -> bool {
+        self.trigger.is_due(self.garbage, self.written, self.free.len())
+    }
+
+    /// One cleaning: the victims of one choice. False if there are none.
+    pub(crate) fn clean_once(&mut self) -> Result<bool, LogError> {
+        self.choose_victims();
+        let victims = std::mem::take(&mut self.victims);
+        (0..self.open.len()).for_each(|class| self.settle(class));
+        self.cleaning = true;
+        let cleaned = victims.iter().try_for_each(|&zone| {
+            self.relocate(zone)?;
+            self.reclaim(zone);
+            Ok(())
+        });
+        (0..self.open.len()).for_each(|class| self.settle(class));
+        self.cleaning = false;
+        let found = !victims.is_empty();
+        self.victims = victims;
+        cleaned.map(|()| found)
+    }
+
+    /// Chooses victims into `self.victims`. Without a free zone only victims whose pages fit into
+    /// the open zones will do.
+    pub(crate) fn choose_victims(&mut self) {
+        self.counts.cleanings += 1;
+        self.zones.now = self.now;
+        self.zones.clock = self.clock;
+        self.victims.clear();
+        if S::OWN_VICTIM.is_some() {
+            self.scheme.pick(&self.zones, self.now, &mut self.victims);
+        } else {
+            self.victims.extend(self.policy.pick(&self.zones));
+        }
+        debug_assert!(self.victims.iter().all(|&z| self.zones.is_candidate(z)));
+        if !self.can_open() {
+            let mut room: u64 = self.open.iter().map(|c| u64::from(c.end - c.slot)).sum();
+            let pages = self.options.zone_pages;
+            let garbage = &self.zones.garbage;
+            self.victims.retain(|&z| {
+                let valid = u64::from(pages - garbage[z as usize] as u32);
+                let fits = valid <= room;
+                room = if fits { room - valid + u64::from(pages) } else { room };
+                fits
+            });
+        }
+        for &zone in &self.victims {
+            self.counts.victim_garbage[self.zones.garbage[zone as usize] as usize] += 1;
+        }
+    }
+
+    /// Copies the valid pages of a victim.
+    fn relocate(&mut self, zone: u32) -> Result<(), LogError> {
+        let victim = self.event(zone, usize::from(self.zones.class[zone as usize]));
+        self.scheme.on_victim(&victim, &self.zones);
+        let relocated = match self.scheme.destination(&victim) {
+            Some(class) => self.relocate_together(&victim, class)?,
+            None => self.relocate_one_by_one(&victim)?,
+        };
+        let valid = self.options.zone_pages as usize - self.zones.garbage[zone as usize] as usize;
+        debug_assert_eq!(relocated, valid, "valid pages of zone {zone}");
+        self.counts.relocations += relocated as u64;
+        self.written += relocated as u64;
+        Ok(())
+    }
+
+    /// The victim's pages are copied: it is free again.
+    pub(crate) fn reclaim(&mut self, zone: u32) {
+        let victim = self.event(zone, usize::from(self.zones.class[zone as usize]));
+        let garbage = self.zones.garbage[zone as usize];
+        self.counts.zones_reclaimed += 1;
+        self.garbage -= garbage as u64;
+        self.written -= u64::from(self.options.zone_pages);
+        self.zones.free(zone);
+        self.free.push(zone);
+        self.scheme.on_reclaimed(&victim);
+    }
+
+    /// Copies all valid pages of a victim into one class.
+    fn relocate_together(&mut self, victim: &ZoneEvent, to: usize) -> Result<usize, LogError> {
+        let pages = self.options.zone_pages as usize;
+        let (mut offset, mut relocated) = (0, 0);
+        while offset < pages {
+            let class = self.class_with_room(to)?;
+            let room = (self.open[class].end - self.open[class].slot) as usize;
+            let stretch = (pages - offset).min(room);
+            relocated += self.move_stretch(victim.zone, offset, stretch, class);
+            offset += stretch;
+            if self.is_full(class) {
+                self.close_zone(class)?;
+            }
+        }
+        Ok(relocated)
+    }
+
+    /// Copies the valid pages among `len` slots of a zone, which fit into the open zone of
+    /// `class`. Whether a page is valid is anyone's guess, so nothing here branches on it.
+    fn move_stretch(&mut self, zone: u32, offset: usize, len: usize, class: usize) -> usize {
+        let base = self.base(zone) + offset;
+        let first = (zone << self.shift) + offset as u32;
+        let map = &mut self.map[..];
+        let words = &mut self.words[..];
+        let Some(cursor) = self.open.get_mut(class) else { return 0 };
+        let (start, gap) = (cursor.slot, cursor.gap);
+        let mut slot = start;
+        let mut frozen = 0;
+        for (i, from) in (base..base + len).zip(first..) {
+            let ahead = words[(i + AHEAD).min(base + len - 1)];
+            prefetch(map, (ahead & MAX_LBA) as usize);
+            let word = words[i];
+            let Some(entry) = map.get_mut((word & MAX_LBA) as usize) else { continue };
+            let valid = entry.slot == from;
+            words[(slot - gap) as usize] = word;
+            entry.slot = if valid { slot } else { entry.slot };
+            slot += u32::from(valid);
+            frozen += u64::from(valid) & u64::from(word / WORD_LAST);
+        }
+        cursor.slot = slot;
+        self.counts.frozen_relocations += frozen;
+        (slot - start) as usize
+    }
+
+    /// Copies the valid pages of a victim to the classes that the scheme gives them.
+    fn relocate_one_by_one(&mut self, victim: &ZoneEvent) -> Result<usize, LogError> {
+        if S::BATCHED {
+            self.prepare_batch(victim);
+        }
+        let pages = self.options.zone_pages as usize;
+        let mut relocated = 0;
+        let mut valid = [0u32; BLOCK];
+        for offset in (0..pages).step_by(BLOCK) {
+            let n = self.valid_words(victim.zone, offset, BLOCK.min(pages - offset), &mut valid);
+            let mut done = 0;
+            while done < n {
+                let (moved, stop) = self.place_stretch(victim, &valid[done..n], relocated + done);
+                done += moved;
+                match stop {
+                    Stop::Done => {}
+                    Stop::Full(class) => self.close_zone(class)?,
+                    Stop::NoZone(class) => {
+                        let class = self.class_with_room(class)?;
+                        self.finish_relocation(valid[done], class);
+                        done += 1;
+                        if self.is_full(class) {
+                            self.close_zone(class)?;
+                        }
+                    }
+                }
+            }
+            relocated += n;
+        }
+        Ok(relocated)
+    }
+
+    /// Offers all relocations of a victim at once.
+    fn prepare_batch(&mut self, victim: &ZoneEvent) {
+        let pages = self.options.zone_pages as usize;
+        let mut valid = [0u32; BLOCK];
+        self.batch.clear();
+        for offset in (0..pages).step_by(BLOCK) {
+            let n = self.valid_words(victim.zone, offset, BLOCK.min(pages - offset), &mut valid);
+            for &word in &valid[..n] {
+                let lba = word & MAX_LBA;
+                let relocation = relocation(victim, lba, self.batch.len());
+                self.batch.push((relocation, self.map[lba as usize].page));
+            }
+        }
+        self.scheme.prepare(&self.batch);
+    }
+
+    /// Collects the words of the valid pages among `len` slots of a zone; returns their number.
+    fn valid_words(&self, zone: u32, offset: usize, len: usize, valid: &mut [u32; BLOCK]) -> usize {
+        let base = self.base(zone) + offset;
+        let first = (zone << self.shift) + offset as u32;
+        let end = (self.base(zone) + self.options.zone_pages as usize).min(self.words.len());
+        let mut n = 0;
+        for (i, slot) in (base..base + len).zip(first..) {
+            let ahead = self.words[(i + AHEAD).min(end - 1)];
+            prefetch(&self.map, (ahead & MAX_LBA) as usize);
+            let word = self.words[i];
+            valid[n % BLOCK] = word;
+            let entry = self.map.get((word & MAX_LBA) as usize);
+            n += usize::from(entry.is_some_and(|e| e.slot == slot));
+        }
+        n
+    }
+
+    /// Places relocations until all are placed, or a zone must be closed or opened. The page
+    /// that stopped it for want of a zone has its class, but is not yet copied.
+    fn place_stretch(&mut self, victim: &ZoneEvent, valid: &[u32], index: usize) -> (usize, Stop) {
+        let map = &mut self.map[..];
+        let words = &mut self.words[..];
+        let open = &mut self.open[..];
+        for (done, &word) in valid.iter().enumerate() {
+            let lba = word & MAX_LBA;
+            let entry = &mut map[lba as usize];
+            let relocation = relocation(victim, lba, index + done);
+            let class = self.scheme.place_relocation(&relocation, &mut entry.page);
+            let cursor = &mut open[class];
+            if cursor.is_closed() {
+                return (done, Stop::NoZone(class));
+            }
+            entry.slot = cursor.slot;
+            words[(cursor.slot - cursor.gap) as usize] = word;
+            cursor.slot += 1;
+            self.counts.frozen_relocations += u64::from(word / WORD_LAST);
+            if cursor.is_closed() {
+                return (done + 1, Stop::Full(class));
+            }
+        }
+        (valid.len(), Stop::Done)
+    }
+
+    /// Copies a page whose class had no open zone when it was placed.
+    fn finish_relocation(&mut self, word: u32, class: usize) {
+        let cursor = &mut self.open[class];
+        self.map[(word & MAX_LBA) as usize].slot = cursor.slot;
+        self.words[(cursor.slot - cursor.gap) as usize] = word;
+        cursor.slot += 1;
+        self.counts.frozen_relocations += u64::from(word / WORD_LAST);
+    }
+}
+
+#[inline(always)]
+pub(crate) fn relocation(victim: &ZoneEvent, lba: u32, index: usize) -> Relocation {
+    let ZoneEvent { zone, class, now, clock } = *victim;
+    Relocation { lba, now, clock, zone, class, index }
+}

@@ -1,0 +1,107 @@
+//! What happened in a volume.
+
+/// Page writes by class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassCounts {
+    /// Pages written by the user into this class.
+    pub user_writes: u64,
+    /// Pages copied by cleaning into this class.
+    pub relocations: u64,
+}
+
+/// What happened since the counts were last reset.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Pages written by the user.
+    pub user_writes: u64,
+    /// Pages copied by cleaning.
+    pub relocations: u64,
+    /// Of these, frozen pages: versions that were marked as the last of their LBA.
+    pub frozen_relocations: u64,
+    /// Cleanings that were begun, whether or not a victim was found.
+    pub cleanings: u64,
+    /// Victims.
+    pub zones_reclaimed: u64,
+    /// Cleanings that found no victim while the trigger still asked for one.
+    pub stalls: u64,
+    /// Pages that went to another class than the scheme's, for want of a free zone.
+    pub spilled: u64,
+    /// Victims by their garbage pages, 0 to the pages of a zone.
+    pub victim_garbage: Vec<u64>,
+    /// Page writes by class.
+    pub classes: Vec<ClassCounts>,
+}
+
+impl Counts {
+    pub(crate) fn new(zone_pages: u32, classes: usize) -> Self {
+        Counts {
+            victim_garbage: vec![0; zone_pages as usize + 1],
+            classes: vec![ClassCounts::default(); classes],
+            ..Counts::default()
+        }
+    }
+
+    /// Write amplification: all pages written over pages written by the user; 1 if there are
+    /// none.
+    pub fn waf(&self) -> f64 {
+        match self.user_writes {
+            0 => 1.0,
+            user => (user + self.relocations) as f64 / user as f64,
+        }
+    }
+
+    /// Share of relocations that copied a frozen page; 0 if there are none.
+    pub fn far(&self) -> f64 {
+        match self.relocations {
+            0 => 0.0,
+            all => self.frozen_relocations as f64 / all as f64,
+        }
+    }
+
+    /// Garbage proportion that a share `q` of the victims does not exceed; 0 if there are none.
+    pub fn victim_gp(&self, q: f64) -> f64 {
+        let victims: u64 = self.victim_garbage.iter().sum();
+        let rank = ((victims as f64 * q).ceil() as u64).max(1);
+        let mut seen = 0;
+        for (garbage, n) in self.victim_garbage.iter().enumerate() {
+            seen += n;
+            if seen >= rank {
+                return garbage as f64 / (self.victim_garbage.len() - 1) as f64;
+            }
+        }
+        0.0
+    }
+
+    /// Mean garbage proportion of the victims; 0 if there are none.
+    pub fn mean_victim_gp(&self) -> f64 {
+        let zone_pages = self.victim_garbage.len().saturating_sub(1) as f64;
+        let garbage: u64 = (0u64..).zip(&self.victim_garbage).map(|(g, n)| g * n).sum();
+        match self.zones_reclaimed {
+            0 => 0.0,
+            n => garbage as f64 / (n as f64 * zone_pages),
+        }
+    }
+
+    /// Adds the counts of another volume.
+    pub fn add(&mut self, other: &Counts) {
+        self.user_writes += other.user_writes;
+        self.relocations += other.relocations;
+        self.frozen_relocations += other.frozen_relocations;
+        self.cleanings += other.cleanings;
+        self.zones_reclaimed += other.zones_reclaimed;
+        self.stalls += other.stalls;
+        self.spilled += other.spilled;
+        let longer = |a: usize, b: usize| a.max(b);
+        let len = longer(self.victim_garbage.len(), other.victim_garbage.len());
+        self.victim_garbage.resize(len, 0);
+        for (a, b) in self.victim_garbage.iter_mut().zip(&other.victim_garbage) {
+            *a += b;
+        }
+        let len = longer(self.classes.len(), other.classes.len());
+        self.classes.resize(len, ClassCounts::default());
+        for (a, b) in self.classes.iter_mut().zip(&other.classes) {
+            a.user_writes += b.user_writes;
+            a.relocations += b.relocations;
+        }
+    }
+}

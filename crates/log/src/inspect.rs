@@ -1,0 +1,149 @@
+//! Looking into a volume: for reports, and for tests of its invariants.
+
+use frostline_placement::{Scheme, ZoneTable};
+
+use crate::volume::{Entry, Volume};
+use crate::{Counts, LogError, Slot};
+
+impl<S: Scheme> Volume<S> {
+    /// What happened since the counts were last reset.
+    pub fn counts(&mut self) -> &Counts {
+        (0..self.open.len()).for_each(|class| self.settle(class));
+        &self.counts
+    }
+
+    /// Starts counting anew: after a load phase or a warm-up.
+    pub fn reset_counts(&mut self) {
+        (0..self.open.len()).for_each(|class| self.settle(class));
+        self.counts = Counts::new(self.options.zone_pages, self.open.len());
+    }
+
+    /// The scheme.
+    pub fn scheme(&self) -> &S {
+        &self.scheme
+    }
+
+    /// The zones.
+    pub fn zones(&self) -> &ZoneTable {
+        &self.zones
+    }
+
+    /// Zones that are free, of those there are.
+    pub fn free_zones(&self) -> usize {
+        self.free.len()
+    }
+
+    /// User writes so far, modulo 2^32.
+    pub fn now(&self) -> u32 {
+        self.now
+    }
+
+    /// Garbage proportion: garbage pages over all pages in zones that hold any; 0 if none do.
+    /// Under the simulator's reading only the garbage in sealed zones counts.
+    pub fn garbage_proportion(&self) -> f64 {
+        match self.written {
+            0 => 0.0,
+            written => self.garbage as f64 / written as f64,
+        }
+    }
+
+    /// Valid pages.
+    pub fn valid_pages(&self) -> u64 {
+        self.valid
+    }
+
+    /// Where the page lies, if it was ever written.
+    pub fn slot_of(&self, lba: u32) -> Option<Slot> {
+        let slot = self.map.get(lba as usize)?.slot;
+        (slot != 0).then(|| self.slot(slot))
+    }
+
+    pub(crate) fn slot(&self, slot: u32) -> Slot {
+        Slot { zone: slot >> self.shift, offset: slot & ((1 << self.shift) - 1) }
+    }
+
+    /// Peak memory of the volume in bytes: map, reverse map, zones and the scheme's own.
+    pub fn peak_bytes(&self) -> usize {
+        let slots = (self.most_zones + 1) * self.options.zone_pages as usize;
+        self.map.len() * size_of::<Entry<S::Page>>()
+            + slots.min(self.words.len()) * size_of::<u32>()
+            + self.zones.bytes()
+            + self.scheme.bytes()
+    }
+
+    /// Checks every invariant that can be seen from outside: each written LBA has one valid slot
+    /// whose reverse entry names it, garbage is what the map does not point at, and the totals
+    /// agree. Costs a pass over map and zones.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong.
+    pub fn verify(&self) -> Result<(), String> {
+        let mut valid = vec![0u32; self.zones.len()];
+        let mut mapped = 0u64;
+        for (lba, entry) in self.map.iter().enumerate().filter(|(_, e)| e.slot != 0) {
+            let slot = self.slot(entry.slot);
+            let word = self.words[self.base(slot.zone) + slot.offset as usize];
+            if (word & crate::MAX_LBA) as usize != lba {
+                return Err(format!("LBA {lba} points to {slot:?}, which holds {word:#x}"));
+            }
+            valid[slot.zone as usize] += 1;
+            mapped += 1;
+        }
+        self.verify_totals(mapped)?;
+        self.verify_zones(&valid)
+    }
+
+    fn verify_totals(&self, mapped: u64) -> Result<(), String> {
+        if mapped != self.valid {
+            return Err(format!("{mapped} pages are mapped, {} counted", self.valid));
+        }
+        let open = self.open.iter().filter(|c| !c.is_closed()).count();
+        if open > self.open.len() {
+            return Err(format!("{open} zones are open for {} classes", self.open.len()));
+        }
+        Ok(())
+    }
+
+    fn verify_zones(&self, valid: &[u32]) -> Result<(), String> {
+        use frostline_placement::zones::{FREE, OPEN_BIAS};
+        let pages = self.options.zone_pages;
+        let mut used = vec![0u32; self.zones.len()];
+        for cursor in self.open.iter().filter(|c| !c.is_closed()) {
+            let zone = (cursor.end - 1) >> self.shift;
+            used[zone as usize] = pages - (cursor.end - cursor.slot);
+        }
+        let (mut written, mut garbage) = (0u64, 0u64);
+        for zone in 1..self.zones.len() {
+            let column = self.zones.garbage[zone];
+            let (have, bias) = match column {
+                FREE => (0, FREE),
+                g if g >= 0 => (pages, 0),
+                _ if self.pending[zone] > 0 => (pages, OPEN_BIAS),
+                _ => (used[zone], OPEN_BIAS),
+            };
+            let counted = column.wrapping_sub(bias);
+            let expected = have as i32 - valid[zone] as i32 - self.pending[zone] as i32;
+            if counted != expected {
+                return Err(format!("zone {zone}: {counted} garbage counted, {expected} found"));
+            }
+            written += u64::from(have);
+            garbage += if bias == 0 || !self.is_fast22() { counted as u64 } else { 0 };
+        }
+        if (written, garbage) != (self.written, self.garbage) {
+            let (w, g) = (self.written, self.garbage);
+            return Err(format!("{garbage} of {written} are garbage, {g} of {w} counted"));
+        }
+        Ok(())
+    }
+
+    /// Checks that a page's LBA is within the volume.
+    pub(crate) fn check_lba(&self, lba: u32) -> Result<(), LogError> {
+        match (lba as usize) < self.map.len() {
+            true => Ok(()),
+            false => {
+                let last = (self.map.len() as u32).saturating_sub(1);
+                Err(LogError::BadLba { lba, last })
+            }
+        }
+    }
+}

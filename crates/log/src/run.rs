@@ -1,0 +1,210 @@
+//! User writes in runs: the inner loop of the simulator.
+//!
+//! A run is a stretch of writes in which nothing but writing can happen. It ends when a zone is
+//! full, when one must be opened, or when cleaning might be due; how soon that can be is known
+//! beforehand, so the loop tests for none of it but the end of a zone.
+
+use std::ops::Range;
+
+use frostline_placement::{NEVER, Request, Scheme, UserWrite};
+
+use crate::prefetch::{AHEAD, prefetch};
+use crate::volume::{Volume, WORD_LAST};
+use crate::{LogError, MAX_LBA};
+
+/// User writes, one entry a page. All columns are as long as `words`.
+#[derive(Clone, Copy, Debug)]
+pub struct Writes<'a> {
+    /// LBA, and [`WORD_LAST`] if this is the last write of the LBA in the trace.
+    pub words: &'a [u32],
+    /// Bitmap of the writes that begin a request (bit i % 64 of word i / 64); all of them if none.
+    pub starts: Option<&'a [u64]>,
+    /// The trace's time in microseconds, for the simulator's reading; i + 1 if none.
+    pub times: Option<&'a [u64]>,
+    /// User writes until the LBA is written again, [`NEVER`] if it never is.
+    pub lifespans: Option<&'a [u32]>,
+}
+
+impl<'a> Writes<'a> {
+    /// Writes that are each a request of their own, with nothing known but their words.
+    pub fn new(words: &'a [u32]) -> Self {
+        Writes { words, starts: None, times: None, lifespans: None }
+    }
+
+    #[inline(always)]
+    fn begins(&self, i: usize) -> bool {
+        self.starts.is_none_or(|s| s.get(i / 64).is_some_and(|w| w >> (i % 64) & 1 == 1))
+    }
+
+    /// The write after the request that write `i` belongs to.
+    fn request_end(&self, i: usize) -> usize {
+        let Some(starts) = self.starts else {
+            return i + 1;
+        };
+        let from = i + 1;
+        let first = starts.get(from / 64).map_or(0, |w| w >> (from % 64) << (from % 64));
+        let rest = starts.get(from / 64 + 1..).unwrap_or_default();
+        let mut words = std::iter::once(&first).chain(rest).enumerate();
+        let next = words.find(|(_, w)| **w != 0);
+        let end = next.map(|(k, w)| (from / 64 + k) * 64 + w.trailing_zeros() as usize);
+        end.unwrap_or(self.words.len()).min(self.words.len())
+    }
+}
+
+/// Why a run ended.
+enum Stop {
+    /// All is written.
+    Done,
+    /// This class's zone is full.
+    Full(usize),
+    /// This class has no open zone for the last write of the run, which is still to be appended.
+    NoZone(usize),
+    /// The write after the run's last is to an LBA beyond the volume.
+    BadLba(u32),
+}
+
+impl<S: Scheme> Volume<S> {
+    /// Writes `range` of `writes`, cleaning as the trigger asks; everything completes at once.
+    ///
+    /// # Errors
+    /// An LBA beyond the volume, or no room. What was written before stays.
+    pub fn write(&mut self, writes: &Writes<'_>, range: Range<usize>) -> Result<(), LogError> {
+        let mut next = range.start;
+        while next < range.end {
+            if !self.has_room() {
+                return Err(self.full());
+            }
+            let run = match self.is_fast22() {
+                // Every counter must be exact at every page there.
+                true => 1,
+                false => self.trigger.slack(self.garbage, self.written).min(1 << 28) as usize,
+            };
+            let (written, stop) = self.run(writes, next, run.min(range.end - next));
+            next += written;
+            let filled = match stop {
+                Stop::BadLba(lba) => return self.check_lba(lba),
+                Stop::Done => None,
+                Stop::Full(class) => Some(class),
+                Stop::NoZone(class) => {
+                    let class = self.finish_write(writes.words[next - 1], class)?;
+                    self.is_full(class).then_some(class)
+                }
+            };
+            if let Some(class) = filled {
+                self.close_zone(class)?;
+            }
+            match self.is_fast22() {
+                true => self.end_request(writes, next)?,
+                false => self.clean_while_due()?,
+            }
+            self.sweep_if_due();
+        }
+        Ok(())
+    }
+
+    /// The simulator's reading: the pages of a request count as written when it ends, and only
+    /// then is there a cleaning, of one victim.
+    fn end_request(&mut self, writes: &Writes<'_>, next: usize) -> Result<(), LogError> {
+        if next < writes.words.len() && !writes.begins(next) {
+            return Ok(());
+        }
+        self.written += std::mem::take(&mut self.unended);
+        if self.trigger.is_due(self.garbage, self.written, self.free.len()) {
+            self.clean_once()?;
+        }
+        Ok(())
+    }
+
+    /// Appends a page whose class had no open zone when the run came to it.
+    fn finish_write(&mut self, word: u32, class: usize) -> Result<usize, LogError> {
+        let class = self.class_with_room(class)?;
+        let cursor = &mut self.open[class];
+        self.map[(word & MAX_LBA) as usize].slot = cursor.slot;
+        self.words[(cursor.slot - cursor.gap) as usize] = word;
+        cursor.slot += 1;
+        Ok(class)
+    }
+
+    /// Writes up to `most` pages from `from` on, and keeps the books; returns how many were
+    /// written, and why no more.
+    fn run(&mut self, writes: &Writes<'_>, from: usize, most: usize) -> (usize, Stop) {
+        let unwritten = self.zones.garbage[0];
+        let (written, last_zone, stop) = self.append(writes, from, from + most);
+        let firsts = self.zones.garbage[0].wrapping_sub(unwritten) as u64;
+        self.zones.garbage[0] = unwritten;
+        self.valid += firsts;
+        self.counts.user_writes += written as u64;
+        self.now = self.now.wrapping_add(written as u32);
+        if self.is_fast22() {
+            self.unended += written as u64;
+            self.garbage += u64::from(self.zones.is_sealed(last_zone));
+        } else {
+            self.clock = u64::from(self.now);
+            self.written += written as u64;
+            self.garbage += written as u64 - firsts;
+        }
+        (written, stop)
+    }
+
+    /// The inner loop. Returns the pages written and the zone of the last one's previous copy.
+    fn append(&mut self, writes: &Writes<'_>, from: usize, to: usize) -> (usize, u32, Stop) {
+        let fast22 = self.is_fast22();
+        let base_valid = if fast22 { self.written - self.garbage } else { self.valid };
+        if fast22 {
+            self.clock = writes.times.map_or(u64::from(self.now) + 1, |times| times[from]);
+        }
+        let (shift, clock) = (self.shift, self.clock);
+        let scheme = &mut self.scheme;
+        let map = &mut self.map[..];
+        let words = &mut self.words[..];
+        let open = &mut self.open[..];
+        let garbage = &mut self.zones.garbage[..];
+        let class_of = &self.zones.class[..garbage.len()];
+        let unwritten = garbage[0];
+        let mut now = self.now;
+        let mut zone = 0;
+        for i in from..to {
+            let ahead = writes.words[(i + AHEAD).min(writes.words.len() - 1)];
+            prefetch(map, (ahead & MAX_LBA) as usize);
+            let word = writes.words[i];
+            let lba = word & MAX_LBA;
+            let Some(entry) = map.get_mut(lba as usize) else {
+                return (i - from, zone, Stop::BadLba(lba));
+            };
+            let firsts = if fast22 { 0 } else { garbage[0].wrapping_sub(unwritten) as u64 };
+            let valid = base_valid + firsts;
+            if S::PER_REQUEST && writes.begins(i) {
+                let pages = (writes.request_end(i) - i) as u32;
+                scheme.on_request(&Request { lba, pages, now, valid });
+            }
+            now = now.wrapping_add(1);
+            zone = entry.slot >> shift;
+            garbage[zone as usize] = garbage[zone as usize].wrapping_add(1);
+            let sealed = garbage[zone as usize] >= 0;
+            let write = UserWrite {
+                lba,
+                now,
+                clock: if fast22 { clock } else { u64::from(now) },
+                first: entry.slot == 0,
+                zone,
+                class: usize::from(class_of[zone as usize]),
+                sealed,
+                valid: valid - u64::from(fast22 && sealed),
+                last: word & WORD_LAST != 0,
+                lifespan: writes.lifespans.map_or(NEVER, |l| l[i]),
+            };
+            let class = scheme.place_user(&write, &mut entry.page);
+            let cursor = &mut open[class];
+            if cursor.is_closed() {
+                return (i + 1 - from, zone, Stop::NoZone(class));
+            }
+            entry.slot = cursor.slot;
+            words[(cursor.slot - cursor.gap) as usize] = word;
+            cursor.slot += 1;
+            if cursor.is_closed() {
+                return (i + 1 - from, zone, Stop::Full(class));
+            }
+        }
+        (to - from, zone, Stop::Done)
+    }
+}

@@ -1,0 +1,229 @@
+//! The log step by step, for a driver whose writes take time.
+//!
+//! A placement reserves a slot; a commit, when the page is written there, makes it the page's
+//! valid copy. In between the old copy stays valid. A relocation counts only if the page was not
+//! written again meanwhile. A zone is sealed when it is full and none of its pages is in flight.
+
+use frostline_placement::{NEVER, Request, Scheme, UserWrite};
+
+use crate::cleaning::relocation;
+use crate::volume::Volume;
+use crate::{LogError, MAX_LBA, WORD_LAST};
+
+/// A physical page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Slot {
+    /// Zone, from 1.
+    pub zone: u32,
+    /// Page in the zone, from 0.
+    pub offset: u32,
+}
+
+/// A page that has a slot, and is being written there.
+#[derive(Clone, Copy, Debug)]
+#[must_use = "a placed page must be committed, or its zone is never sealed"]
+pub struct Ticket<P> {
+    /// The page.
+    pub lba: u32,
+    /// Where it goes.
+    pub slot: Slot,
+    /// Its class.
+    pub class: usize,
+    /// The copy it is made from, if this is a relocation.
+    pub from: Option<Slot>,
+    page: P,
+}
+
+impl<S: Scheme> Volume<S> {
+    /// Places a page written by the user, a request of its own. Does not clean: see
+    /// [`Volume::begin_cleaning`].
+    ///
+    /// # Errors
+    /// An LBA beyond the volume; a volume that already holds its logical pages, or has no slot.
+    pub fn place_user(&mut self, lba: u32) -> Result<Ticket<S::Page>, LogError> {
+        self.check_lba(lba)?;
+        let first = self.map[lba as usize].slot == 0;
+        if !self.has_room() || first && self.valid >= self.options.logical_pages {
+            return Err(self.full());
+        }
+        if S::PER_REQUEST {
+            let (now, valid) = (self.now, self.valid);
+            self.scheme.on_request(&Request { lba, pages: 1, now, valid });
+        }
+        self.now = self.now.wrapping_add(1);
+        self.clock = u64::from(self.now);
+        self.sweep_if_due();
+        let old = self.map[lba as usize].slot >> self.shift;
+        let write = UserWrite {
+            lba,
+            now: self.now,
+            clock: self.clock,
+            first,
+            zone: old,
+            class: usize::from(self.zones.class[old as usize]),
+            sealed: self.zones.is_sealed(old),
+            valid: self.valid + u64::from(first),
+            last: false,
+            lifespan: NEVER,
+        };
+        let class = self.scheme.place_user(&write, &mut self.map[lba as usize].page);
+        let class = self.class_with_room(class)?;
+        self.counts.user_writes += 1;
+        let page = self.map[lba as usize].page;
+        let slot = self.reserve(lba, class)?;
+        Ok(Ticket { lba, slot, class, from: None, page })
+    }
+
+    /// The page is written: its slot is its valid copy from now on.
+    pub fn commit_user(&mut self, ticket: Ticket<S::Page>) {
+        let slot = self.number(ticket.slot);
+        let old = std::mem::replace(&mut self.map[ticket.lba as usize].slot, slot);
+        if old == 0 {
+            self.valid += 1;
+        } else {
+            self.discard(old >> self.shift);
+        }
+        self.settle_pending(ticket.slot.zone);
+    }
+
+    /// Chooses victims, if cleaning is due and there are any. Their valid pages are to be placed
+    /// with [`Volume::place_relocation`], and then each is to be released.
+    pub fn begin_cleaning(&mut self) -> Vec<u32> {
+        if !self.cleaning_due() {
+            return Vec::new();
+        }
+        self.choose_victims();
+        for i in 0..self.victims.len() {
+            let zone = self.victims[i];
+            let victim = self.event(zone, usize::from(self.zones.class[zone as usize]));
+            self.scheme.on_victim(&victim, &self.zones);
+        }
+        if self.victims.is_empty() {
+            self.counts.stalls += 1;
+        }
+        self.victims.clone()
+    }
+
+    /// The valid pages of a zone, in slot order, into `pages`.
+    pub fn valid_pages_of(&self, zone: u32, pages: &mut Vec<(u32, Slot)>) {
+        pages.clear();
+        let all = (0..self.options.zone_pages).map(|offset| {
+            let slot = Slot { zone, offset };
+            (self.words[self.base(zone) + offset as usize] & MAX_LBA, slot)
+        });
+        pages.extend(all.filter(|&(lba, slot)| self.slot_of(lba) == Some(slot)));
+    }
+
+    /// Offers the relocations of a victim as a batch, to a scheme that wants it; `pages` as from
+    /// [`Volume::valid_pages_of`], and then to be placed in the same order.
+    pub fn offer_batch(&mut self, zone: u32, pages: &[(u32, Slot)]) {
+        if !S::BATCHED {
+            return;
+        }
+        let victim = self.event(zone, usize::from(self.zones.class[zone as usize]));
+        self.batch.clear();
+        for (index, &(lba, _)) in pages.iter().enumerate() {
+            let page = self.map[lba as usize].page;
+            self.batch.push((relocation(&victim, lba, index), page));
+        }
+        self.scheme.prepare(&self.batch);
+    }
+
+    /// Places the `index`-th valid page of a victim; none if the page was written again since.
+    ///
+    /// # Errors
+    /// No slot is left.
+    pub fn place_relocation(
+        &mut self,
+        lba: u32,
+        from: Slot,
+        index: usize,
+    ) -> Result<Option<Ticket<S::Page>>, LogError> {
+        if self.slot_of(lba) != Some(from) {
+            return Ok(None);
+        }
+        let victim = self.event(from.zone, usize::from(self.zones.class[from.zone as usize]));
+        let mut page = self.map[lba as usize].page;
+        let relocation = relocation(&victim, lba, index);
+        let class = match self.scheme.destination(&victim) {
+            Some(class) => class,
+            None => self.scheme.place_relocation(&relocation, &mut page),
+        };
+        let class = self.class_with_room(class)?;
+        (0..self.open.len()).for_each(|class| self.settle(class));
+        self.cleaning = true;
+        let word = self.words[self.base(from.zone) + from.offset as usize];
+        let slot = self.reserve(word, class);
+        (0..self.open.len()).for_each(|class| self.settle(class));
+        self.cleaning = false;
+        self.counts.relocations += 1;
+        self.counts.frozen_relocations += u64::from(word / WORD_LAST);
+        Ok(Some(Ticket { lba, slot: slot?, class, from: Some(from), page }))
+    }
+
+    /// The copy is written: it is the page's valid copy, unless the page was written again since;
+    /// then it is garbage, and the answer is false.
+    pub fn commit_relocation(&mut self, ticket: Ticket<S::Page>) -> bool {
+        let Some(from) = ticket.from else {
+            return false;
+        };
+        let current = self.map[ticket.lba as usize].slot == self.number(from);
+        if current {
+            let slot = self.number(ticket.slot);
+            let entry = &mut self.map[ticket.lba as usize];
+            entry.slot = slot;
+            entry.page = ticket.page;
+            self.discard(from.zone);
+        } else {
+            self.discard(ticket.slot.zone);
+        }
+        self.settle_pending(ticket.slot.zone);
+        current
+    }
+
+    /// The victim's pages are all copied and it may be reset: it is free again. False, and
+    /// nothing happens, while it holds a valid page.
+    pub fn release(&mut self, zone: u32) -> bool {
+        let emptied = self.zones.garbage[zone as usize] == self.options.zone_pages as i32;
+        if emptied {
+            self.reclaim(zone);
+        }
+        emptied
+    }
+
+    /// Takes the next slot of a class that has room.
+    fn reserve(&mut self, word: u32, class: usize) -> Result<Slot, LogError> {
+        let cursor = &mut self.open[class];
+        let number = cursor.slot;
+        self.words[(number - cursor.gap) as usize] = word;
+        cursor.slot += 1;
+        let slot = self.slot(number);
+        self.pending[slot.zone as usize] += 1;
+        self.written += 1;
+        if self.is_full(class) {
+            self.close_zone(class)?;
+        }
+        Ok(slot)
+    }
+
+    fn number(&self, slot: Slot) -> u32 {
+        (slot.zone << self.shift) + slot.offset
+    }
+
+    /// A copy in this zone became garbage.
+    fn discard(&mut self, zone: u32) {
+        self.zones.garbage[zone as usize] += 1;
+        if !self.is_fast22() || self.zones.is_sealed(zone) {
+            self.garbage += 1;
+        }
+    }
+
+    /// A page of this zone is no longer in flight; a zone that was closed meanwhile is sealed.
+    fn settle_pending(&mut self, zone: u32) {
+        self.pending[zone as usize] -= 1;
+        let is_open = self.open.iter().any(|c| !c.is_closed() && c.end - 1 >> self.shift == zone);
+        if self.pending[zone as usize] == 0 && !is_open {
+            self.seal_zone(zone);
+        }
+    }
+}

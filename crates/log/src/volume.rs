@@ -1,0 +1,383 @@
+//! A volume: its parts, and how zones open and close.
+
+use bytemuck::Zeroable;
+use frostline_placement::{
+    PageState, Relocation, Scheme, Semantics, VictimPolicy, ZoneEvent, ZoneTable,
+};
+
+use crate::capacity::{Capacity, Trigger};
+use crate::counts::Counts;
+use crate::{LogError, memory};
+
+/// The largest LBA: the top bit of a page's word says something else ([`WORD_LAST`]).
+pub const MAX_LBA: u32 = WORD_LAST - 1;
+
+/// Marks, in the word of a written page, the last write of its LBA in the trace: this version is
+/// frozen. Counted when it is relocated, otherwise without meaning.
+pub const WORD_LAST: u32 = 1 << 31;
+
+/// Between two sweeps that clamp old stamps (see [`PageState::clamp`]).
+const SWEEP: u32 = 1 << 30;
+
+/// Zones that the authors' simulator opens for every scheme at least: those that it never uses
+/// still count in the numbering of zones, and so in ties.
+const OPEN_AHEAD: usize = 6;
+
+/// How a volume is laid out.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Pages in a zone, 16 or more.
+    pub zone_pages: u32,
+    /// Largest LBA + 1, at most [`MAX_LBA`] + 1.
+    pub space: u32,
+    /// Pages that may be valid at once.
+    pub logical_pages: u64,
+    /// How much the volume may hold, and when it is cleaned.
+    pub capacity: Capacity,
+    /// Zones that may be open at once, if that is limited.
+    pub max_open: Option<usize>,
+    /// Whose reading of the papers is followed.
+    pub semantics: Semantics,
+    /// The time at which the volume starts; 0 but for tests of the clock.
+    pub start: u32,
+}
+
+impl Options {
+    /// A volume of `space` pages, elastic, cleaned at a garbage proportion of `gp`.
+    pub fn elastic(zone_pages: u32, space: u32, gp: f64) -> Self {
+        Options {
+            zone_pages,
+            space,
+            logical_pages: u64::from(space),
+            capacity: Capacity::Elastic { gp },
+            max_open: None,
+            semantics: Semantics::Published,
+            start: 0,
+        }
+    }
+}
+
+/// Where a page lies, and what the scheme remembers of it. All zeroes: never written.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Entry<P> {
+    pub slot: u32,
+    pub page: P,
+}
+
+// `derive` would ask for bounds that its macro can't express with `repr(C)` generics.
+#[allow(unsafe_code)]
+// SAFETY: a zero slot is valid, and so is a zero `P`, which is `Zeroable`.
+unsafe impl<P: Zeroable> Zeroable for Entry<P> {}
+
+/// The open zone of a class: the next slot and the one after the last. Equal if none is open.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cursor {
+    pub slot: u32,
+    pub end: u32,
+    /// The first slot whose page is not yet in the counts.
+    pub counted: u32,
+    /// Slot numbers leave a gap behind each zone whose size is no power of two; the reverse map
+    /// does not: index = slot - gap.
+    pub gap: u32,
+}
+
+impl Cursor {
+    #[inline(always)]
+    pub fn is_closed(&self) -> bool {
+        self.slot == self.end
+    }
+}
+
+/// A log-structured volume, placed by `S`.
+pub struct Volume<S: Scheme> {
+    pub(crate) scheme: S,
+    pub(crate) policy: Box<dyn VictimPolicy>,
+    pub(crate) zones: ZoneTable,
+    /// By LBA.
+    pub(crate) map: Box<[Entry<S::Page>]>,
+    /// By slot: the word of the page that was written there.
+    pub(crate) words: Box<[u32]>,
+    pub(crate) open: Vec<Cursor>,
+    pub(crate) free: Vec<u32>,
+    /// Pages placed but not yet committed, by zone; empty if the volume is driven in runs only.
+    pub(crate) pending: Vec<u32>,
+    /// Zone numbers are slot numbers shifted by this.
+    pub(crate) shift: u32,
+    pub(crate) options: Options,
+    pub(crate) trigger: Trigger,
+    pub(crate) max_zones: usize,
+    /// User writes so far, modulo 2^32.
+    pub(crate) now: u32,
+    /// `now`, or the trace's time under the simulator's reading.
+    pub(crate) clock: u64,
+    pub(crate) next_sweep: u32,
+    /// Pages in live zones, valid or garbage.
+    pub(crate) written: u64,
+    /// Garbage pages in live zones (under the simulator's reading: in sealed zones).
+    pub(crate) garbage: u64,
+    /// LBAs that were ever written.
+    pub(crate) valid: u64,
+    /// Pages of the request that has not ended, under the simulator's reading.
+    pub(crate) unended: u64,
+    /// True while pages are being relocated.
+    pub(crate) cleaning: bool,
+    pub(crate) counts: Counts,
+    pub(crate) victims: Vec<u32>,
+    pub(crate) batch: Vec<(Relocation, S::Page)>,
+    pub(crate) most_zones: usize,
+}
+
+impl<S: Scheme> Volume<S> {
+    /// An empty volume.
+    ///
+    /// # Errors
+    /// Options that can't be kept, more classes than zones may be open, or no memory.
+    pub fn new(
+        options: Options,
+        scheme: S,
+        policy: Box<dyn VictimPolicy>,
+    ) -> Result<Self, LogError> {
+        let Options { zone_pages, space, capacity, max_open, .. } = options;
+        if !(16..=1 << 30).contains(&zone_pages) {
+            return Err(LogError::ZoneSize { pages: zone_pages });
+        }
+        let classes = scheme.classes();
+        if let Some(limit) = max_open.filter(|&limit| classes > limit) {
+            return Err(LogError::TooManyClasses { classes, limit });
+        }
+        if space > MAX_LBA + 1 {
+            return Err(LogError::BadLba { lba: space - 1, last: MAX_LBA });
+        }
+        let shift = zone_pages.next_power_of_two().trailing_zeros();
+        let max_zones = max_zones(&options, shift)?;
+        let trigger = Trigger::new(capacity)?;
+        let fast22 = options.semantics == Semantics::SepbitFast22;
+        let cursors = if fast22 { classes.max(OPEN_AHEAD) } else { classes };
+        let least = if fast22 { trigger.least_garbage(zone_pages) } else { 1 };
+        let mut volume = Volume {
+            policy,
+            zones: ZoneTable::new(zone_pages, least, options.semantics),
+            map: memory::zeroed(space as usize)?,
+            words: Box::default(),
+            open: vec![Cursor::default(); cursors],
+            free: Vec::new(),
+            pending: Vec::new(),
+            shift,
+            trigger,
+            max_zones,
+            now: options.start,
+            clock: u64::from(options.start),
+            next_sweep: options.start.wrapping_add(SWEEP).wrapping_add(SWEEP),
+            written: 0,
+            garbage: 0,
+            valid: 0,
+            unended: 0,
+            cleaning: false,
+            counts: Counts::new(zone_pages, cursors),
+            victims: Vec::new(),
+            batch: Vec::new(),
+            most_zones: 0,
+            scheme,
+            options,
+        };
+        if let Capacity::Fixed { zones, .. } = capacity {
+            volume.grow(zones as usize)?;
+        }
+        if fast22 {
+            volume.open_ahead()?;
+        }
+        Ok(volume)
+    }
+
+    /// Adds zones until there are `zones` besides zone 0.
+    fn grow(&mut self, zones: usize) -> Result<(), LogError> {
+        let slots = (zones + 1) * self.options.zone_pages as usize;
+        if slots > self.words.len() {
+            // Doubled, so that growing costs a constant per page; untouched memory costs nothing.
+            let most = (self.max_zones + 1) * self.options.zone_pages as usize;
+            let len = (slots * 2).min(most).max(slots);
+            self.words = memory::grown(&self.words, len)?;
+        }
+        let first = self.zones.len() as u32;
+        while self.zones.len() <= zones {
+            self.zones.add();
+        }
+        self.pending.resize(self.zones.len(), 0);
+        // Taken from the end: low numbers first.
+        self.free.splice(0..0, (first..self.zones.len() as u32).rev());
+        Ok(())
+    }
+
+    /// A free zone, if there is one or one more is allowed.
+    fn take_free(&mut self) -> Result<Option<u32>, LogError> {
+        if self.free.is_empty() && matches!(self.options.capacity, Capacity::Elastic { .. }) {
+            let zones = self.zones.len() - 1;
+            if zones < self.max_zones {
+                self.grow((zones + zones / 8 + 16).min(self.max_zones))?;
+            }
+        }
+        Ok(self.free.pop())
+    }
+
+    /// Opens a zone for `class`. False if no zone is free.
+    pub(crate) fn open_zone(&mut self, class: usize) -> Result<bool, LogError> {
+        let Some(zone) = self.take_free()? else {
+            return Ok(false);
+        };
+        self.zones.open(zone, class, self.now);
+        self.most_zones = self.most_zones.max(self.zones.live() as usize);
+        let pages = self.options.zone_pages;
+        let slot = zone << self.shift;
+        let gap = zone * ((1 << self.shift) - pages);
+        self.open[class] = Cursor { slot, end: slot + pages, counted: slot, gap };
+        let event = self.event(zone, class);
+        self.scheme.on_opened(&event);
+        Ok(true)
+    }
+
+    /// Opens a zone for every class that should have one: what the authors' simulator does at
+    /// once when a zone is sealed.
+    pub(crate) fn open_ahead(&mut self) -> Result<(), LogError> {
+        for class in 0..self.open.len() {
+            if self.open[class].is_closed() && self.scheme.in_use(class) {
+                self.open_zone(class)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes the full open zone of `class`, and seals it if none of its pages is in flight.
+    pub(crate) fn close_zone(&mut self, class: usize) -> Result<(), LogError> {
+        let zone = (self.open[class].end - 1) >> self.shift;
+        self.settle(class);
+        self.open[class] = Cursor::default();
+        if self.pending[zone as usize] == 0 {
+            self.seal_zone(zone);
+        }
+        if self.is_fast22() {
+            self.open_ahead()?;
+        }
+        Ok(())
+    }
+
+    /// Brings the counts of a class up to its cursor: what was appended since the last time was
+    /// all written by the user, or all by cleaning.
+    pub(crate) fn settle(&mut self, class: usize) {
+        let cursor = &mut self.open[class];
+        let pages = u64::from(cursor.slot - cursor.counted);
+        cursor.counted = cursor.slot;
+        let counts = &mut self.counts.classes[class];
+        match self.cleaning {
+            true => counts.relocations += pages,
+            false => counts.user_writes += pages,
+        }
+    }
+
+    pub(crate) fn seal_zone(&mut self, zone: u32) {
+        self.zones.seal(zone, self.now, self.clock);
+        if self.is_fast22() {
+            self.garbage += self.zones.garbage[zone as usize] as u64;
+        }
+        let event = self.event(zone, usize::from(self.zones.class[zone as usize]));
+        self.scheme.on_sealed(&event, &self.zones);
+    }
+
+    /// True if a zone can be opened.
+    pub(crate) fn can_open(&self) -> bool {
+        !self.free.is_empty()
+            || matches!(self.options.capacity, Capacity::Elastic { .. })
+                && self.zones.len() <= self.max_zones
+    }
+
+    /// True if some slot is left for another page.
+    pub(crate) fn has_room(&self) -> bool {
+        self.can_open() || self.open.iter().any(|c| !c.is_closed())
+    }
+
+    /// True if the zone of this class is full and waits to be closed.
+    #[inline(always)]
+    pub(crate) fn is_full(&self, class: usize) -> bool {
+        self.open[class].end != 0 && self.open[class].is_closed()
+    }
+
+    /// A class with room for a page: `class` itself (a zone is opened for it if need be), or, if
+    /// no zone is free, the one with the most room left.
+    ///
+    /// # Errors
+    /// No slot is left in any open zone.
+    pub(crate) fn class_with_room(&mut self, class: usize) -> Result<usize, LogError> {
+        if !self.open[class].is_closed() || self.open_zone(class)? {
+            return Ok(class);
+        }
+        let room = |c: usize| self.open[c].end - self.open[c].slot;
+        let roomiest = (0..self.open.len()).rev().max_by_key(|&c| room(c)).unwrap_or(class);
+        if room(roomiest) == 0 {
+            return Err(self.full());
+        }
+        self.counts.spilled += 1;
+        Ok(roomiest)
+    }
+
+    pub(crate) fn full(&self) -> LogError {
+        let slots = self.max_zones as u64 * u64::from(self.options.zone_pages);
+        LogError::Full { valid: self.valid, slots }
+    }
+
+    #[inline(always)]
+    pub(crate) fn event(&self, zone: u32, class: usize) -> ZoneEvent {
+        ZoneEvent { zone, class, now: self.now, clock: self.clock }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_fast22(&self) -> bool {
+        self.options.semantics == Semantics::SepbitFast22
+    }
+
+    /// First index of the reverse map for a zone.
+    #[inline(always)]
+    pub(crate) fn base(&self, zone: u32) -> usize {
+        zone as usize * self.options.zone_pages as usize
+    }
+
+    /// Clamps old stamps when it is time to, so that ages of 32 bits never wrap.
+    pub(crate) fn sweep_if_due(&mut self) {
+        if self.next_sweep.wrapping_sub(self.now) as i32 > 0 {
+            return;
+        }
+        self.next_sweep = self.now.wrapping_add(SWEEP);
+        self.zones.clamp(self.now);
+        if size_of::<S::Page>() > 0 {
+            for entry in self.map.iter_mut().filter(|e| e.slot != 0) {
+                entry.page.clamp(self.now);
+            }
+        }
+    }
+}
+
+/// Zones a volume may have: as given, or as many as an elastic volume can ever need.
+fn max_zones(options: &Options, shift: u32) -> Result<usize, LogError> {
+    let numbered = u64::from(u32::MAX >> shift);
+    let zone_pages = u64::from(options.zone_pages);
+    let too_large = |zones| LogError::TooLarge { zones, zone_pages: options.zone_pages };
+    match options.capacity {
+        // Its own bound would be pages / (1 - gp) and the open zones, but a trigger that can't
+        // be met for a while may exceed that; slots can't.
+        Capacity::Elastic { .. } => {
+            let least = u64::from(options.space).div_ceil(zone_pages) + 256;
+            if least > numbered { Err(too_large(least)) } else { Ok(numbered as usize) }
+        }
+        Capacity::Fixed { zones, reserve } => {
+            let physical = u64::from(zones);
+            let logical = options.logical_pages.div_ceil(zone_pages);
+            let spare = u64::from(reserve.max(1)) + 1;
+            if physical > numbered {
+                return Err(too_large(physical));
+            }
+            if physical < logical + spare {
+                return Err(LogError::TooSmall { physical, logical, spare });
+            }
+            Ok(zones as usize)
+        }
+    }
+}

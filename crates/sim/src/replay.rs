@@ -1,0 +1,142 @@
+//! One run: a scheme with a victim policy over one volume.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use frostline_log::Counts;
+use frostline_placement::{Foresight, Semantics, Setup, victims};
+
+use crate::machine::{Machine, MakeMachine};
+use crate::{Combination, Settings, SimError, Volume};
+
+/// Writes between two reports of progress.
+const STRIDE: usize = 1 << 20;
+
+/// User writes done so far, of all runs together.
+#[derive(Debug, Default)]
+pub struct Progress(AtomicU64);
+
+impl Progress {
+    /// User writes done so far.
+    pub fn writes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, writes: usize) {
+        self.0.fetch_add(writes as u64, Ordering::Relaxed);
+    }
+}
+
+/// A stretch of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Pages written by the user.
+    pub user_writes: u64,
+    /// Pages copied by cleaning.
+    pub relocations: u64,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Pages in a zone.
+    pub zone_pages: u32,
+    /// What happened after preload and warm-up.
+    pub counts: Counts,
+    /// The same, window by window.
+    pub windows: Vec<Window>,
+    /// Figures of the scheme's own.
+    pub gauges: Vec<(&'static str, f64)>,
+    /// Peak memory of the volume, in bytes, the trace not included.
+    pub peak_bytes: usize,
+    /// User writes replayed, preload and warm-up included.
+    pub replayed: u64,
+    /// Wall time of the replay.
+    pub seconds: f64,
+}
+
+/// Replays a volume against a scheme with a victim policy.
+///
+/// # Errors
+/// The scheme or policy can't be built, or the volume can't be made or is full.
+pub fn replay(
+    volume: &Volume,
+    combination: &Combination,
+    settings: &Settings,
+    zone_pages: u32,
+    progress: &Progress,
+) -> Result<Outcome, SimError> {
+    let mut machine = build(volume, combination, settings, zone_pages)?;
+    let log = |error| SimError::Log { scheme: combination.scheme.text.clone(), error };
+    let writes = volume.writes();
+    let all = writes.words.len();
+    let counted_from = (volume.preload_writes() as u64 + settings.warmup).min(all as u64) as usize;
+    let window = usize::try_from(settings.window).unwrap_or(usize::MAX);
+    let mut windows = Vec::new();
+    let mut window_start = (counted_from, 0);
+    let mut next = 0;
+    let started = Instant::now();
+    while next < all {
+        let mut end = (next + STRIDE).min(all);
+        if next < counted_from {
+            end = end.min(counted_from);
+        } else if window > 0 {
+            end = end.min(window_start.0.saturating_add(window));
+        }
+        machine.write(&writes, next..end).map_err(log)?;
+        progress.add(end - next);
+        next = end;
+        if next == counted_from {
+            machine.reset_counts();
+        } else if window > 0 && next > counted_from {
+            let full = next - window_start.0 == window;
+            if full || next == all {
+                let relocations = machine.counts().relocations;
+                windows.push(Window {
+                    user_writes: (next - window_start.0) as u64,
+                    relocations: relocations - window_start.1,
+                });
+                window_start = (next, relocations);
+            }
+        }
+    }
+    let seconds = started.elapsed().as_secs_f64();
+    debug_assert_eq!(machine.verify(), Ok(()));
+    Ok(Outcome {
+        zone_pages,
+        counts: machine.counts().clone(),
+        windows,
+        gauges: machine.gauges(),
+        peak_bytes: machine.peak_bytes(),
+        replayed: all as u64,
+        seconds,
+    })
+}
+
+fn build(
+    volume: &Volume,
+    combination: &Combination,
+    settings: &Settings,
+    zone_pages: u32,
+) -> Result<Box<dyn Machine>, SimError> {
+    let Combination { scheme, victim } = combination;
+    let own = scheme.entry.own_victim.is_some();
+    if own && settings.semantics == Semantics::SepbitFast22 {
+        return Err(SimError::NotInSemantics { scheme: scheme.text.clone() });
+    }
+    // A scheme with a victim side of its own never asks the policy.
+    let policy = if own { "greedy" } else { victim.as_str() };
+    let policy = victims::build(policy, settings.semantics, settings.seed)?;
+    let foresight = scheme.entry.foresight;
+    let setup = Setup {
+        zone_pages,
+        space: volume.space(),
+        semantics: settings.semantics,
+        seed: settings.seed,
+        mean_lifespans: (foresight == Foresight::Rates).then(|| volume.means()),
+        lifespans: volume.lifespans(),
+    };
+    let options = settings.options(volume, zone_pages);
+    let made = scheme.build(&setup, MakeMachine { options, policy })?;
+    made.map_err(|error| SimError::Log { scheme: scheme.text.clone(), error })
+}

@@ -1,0 +1,134 @@
+//! How traces are replayed.
+
+use frostline_log::{Capacity, Options};
+use frostline_placement::Semantics;
+use frostline_placement::registry::SchemeSpec;
+
+use crate::{SimError, Volume};
+
+/// How much a volume may hold, and when it is cleaned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Space {
+    /// Cleaned while the garbage proportion exceeds this.
+    Gp(f64),
+    /// Over-provisioned by this share of the logical pages, cleaned when free zones run out.
+    Op(f64),
+}
+
+/// Bytes in a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ZoneSize {
+    /// About 1/128 of the largest volume, a power of two from 1 MiB to 1 GiB: a small volume then
+    /// behaves like a small drive, not like three zones.
+    Auto,
+    /// As many as this.
+    Bytes(u64),
+}
+
+/// How traces are replayed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Bytes in a page.
+    pub page_size: u32,
+    /// Bytes in a zone.
+    pub zone_size: ZoneSize,
+    /// How much a volume may hold, and when it is cleaned.
+    pub space: Space,
+    /// Zones that may be open at once, if that is limited.
+    pub max_open: Option<usize>,
+    /// Free zones that are kept with a fixed capacity.
+    pub reserve: u32,
+    /// Whose reading of the papers is followed.
+    pub semantics: Semantics,
+    /// Seed of whatever chance schemes and victim policies use.
+    pub seed: u64,
+    /// User writes after the preload that are not counted.
+    pub warmup: u64,
+    /// User writes in a window of the report; none if 0.
+    pub window: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            page_size: 4096,
+            zone_size: ZoneSize::Auto,
+            space: Space::Gp(0.15),
+            max_open: None,
+            reserve: Capacity::RESERVE,
+            semantics: Semantics::Published,
+            seed: 1,
+            warmup: 0,
+            window: 0,
+        }
+    }
+}
+
+impl Settings {
+    /// Pages in a zone, for a sweep over these volumes.
+    ///
+    /// # Errors
+    /// The zone is not a whole number of pages.
+    pub fn zone_pages(&self, volumes: &[Volume]) -> Result<u32, SimError> {
+        let page = u64::from(self.page_size);
+        let zone = match self.zone_size {
+            ZoneSize::Bytes(bytes) => bytes,
+            ZoneSize::Auto => {
+                let pages = volumes.iter().map(|v| u64::from(v.unique_pages())).max();
+                let share = pages.unwrap_or(0) * page / 128;
+                let floor = if share == 0 { 1 } else { 1 << share.ilog2() };
+                floor.clamp(1 << 20, 1 << 30).max(16 * page)
+            }
+        };
+        let error = SimError::ZoneSize { zone, page: self.page_size };
+        match (zone % page, u32::try_from(zone / page)) {
+            (0, Ok(pages)) => Ok(pages),
+            _ => Err(error),
+        }
+    }
+
+    /// The layout of a volume.
+    pub(crate) fn options(&self, volume: &Volume, zone_pages: u32) -> Options {
+        let logical_pages = u64::from(volume.unique_pages());
+        let capacity = match self.space {
+            Space::Gp(gp) => Capacity::Elastic { gp },
+            Space::Op(op) => match Capacity::over_provisioned(logical_pages, zone_pages, op) {
+                Capacity::Fixed { zones, .. } => Capacity::Fixed { zones, reserve: self.reserve },
+                elastic => elastic,
+            },
+        };
+        Options {
+            zone_pages,
+            space: volume.space(),
+            logical_pages,
+            capacity,
+            max_open: self.max_open,
+            semantics: self.semantics,
+            start: 0,
+        }
+    }
+}
+
+/// A scheme with a victim policy.
+#[derive(Clone, Debug)]
+pub struct Combination {
+    /// The scheme.
+    pub scheme: SchemeSpec,
+    /// The victim policy; the name of the scheme's own victim side if it has one.
+    pub victim: String,
+}
+
+impl Combination {
+    /// Every scheme with every victim policy; a scheme that brings its own victim side once.
+    pub fn cross(schemes: &[SchemeSpec], victims: &[String]) -> Vec<Combination> {
+        let with = |scheme: &SchemeSpec, victim: &str| Combination {
+            scheme: scheme.clone(),
+            victim: victim.to_string(),
+        };
+        let each = schemes.iter().flat_map(|scheme| match scheme.victim {
+            Some(own) => vec![with(scheme, own)],
+            None => victims.iter().map(|v| with(scheme, v)).collect(),
+        });
+        each.collect()
+    }
+}

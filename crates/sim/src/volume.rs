@@ -1,0 +1,70 @@
+//! A volume of a trace, ready for replay.
+
+use std::sync::OnceLock;
+
+use frostline_log::Writes;
+use frostline_trace::{Bits, Prepared, mean_lifespans};
+
+/// A volume of a trace, ready for replay by any number of runs at once.
+#[derive(Debug)]
+pub struct Volume {
+    prepared: Prepared,
+    means: OnceLock<Vec<f32>>,
+}
+
+impl Volume {
+    /// Takes an annotated trace.
+    pub fn new(prepared: Prepared) -> Self {
+        Volume { prepared, means: OnceLock::new() }
+    }
+
+    /// The volume's name; empty if the trace has but one.
+    pub fn name(&self) -> &str {
+        &self.prepared.name
+    }
+
+    /// User page writes, the preload not included.
+    pub fn user_writes(&self) -> u64 {
+        (self.prepared.words.len() - self.prepared.measured_from) as u64
+    }
+
+    /// User page writes, the preload included.
+    pub fn all_writes(&self) -> u64 {
+        self.prepared.words.len() as u64
+    }
+
+    /// User page writes of the preload.
+    pub fn preload_writes(&self) -> usize {
+        self.prepared.measured_from
+    }
+
+    /// Different pages written, by the preload too.
+    pub fn unique_pages(&self) -> u32 {
+        self.prepared.unique
+    }
+
+    /// Largest LBA + 1.
+    pub fn space(&self) -> u32 {
+        self.prepared.space
+    }
+
+    /// Mean lifespan of every LBA, calculated when it is first asked for.
+    pub(crate) fn means(&self) -> &[f32] {
+        self.means.get_or_init(|| mean_lifespans(&self.prepared.words, self.prepared.space))
+    }
+
+    /// Lifespan of every write, if the trace was annotated with them.
+    pub(crate) fn lifespans(&self) -> Option<&[u32]> {
+        self.prepared.lifespans.as_deref()
+    }
+
+    /// The writes as the log takes them.
+    pub(crate) fn writes(&self) -> Writes<'_> {
+        Writes {
+            words: &self.prepared.words,
+            starts: self.prepared.starts.as_ref().map(Bits::words),
+            times: self.prepared.times.as_deref(),
+            lifespans: self.lifespans(),
+        }
+    }
+}
