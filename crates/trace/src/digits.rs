@@ -19,39 +19,50 @@ pub(crate) fn number(field: &[u8], what: &str) -> Result<u64, Cause> {
 
 /// The number of 1 to 16 digits at `at`, and where it ends; `None` also if it is longer.
 ///
-/// `text` must go on for [`SLACK`] bytes after it, or `None` is the answer.
-#[inline]
+/// `text` must go on for [`SLACK`] bytes after it, or `None` is the answer. Numbers of all lengths
+/// take the same path: lengths vary from line to line, and mispredicted branches cost most here.
+#[inline(always)]
 pub(crate) fn number_at(text: &[u8], at: usize) -> Option<(u64, usize)> {
     let (high, n) = eight_at(text, at)?;
-    if n < 8 {
-        return if n == 0 { None } else { Some((high, at + n)) };
-    }
-    let (low, n) = eight_at(text, at + 8)?;
-    if n == 8 && text.get(at + 16)?.is_ascii_digit() {
+    let (low, more) = eight_at(text, at + 8)?;
+    let more = if n == 8 { more } else { 0 };
+    if n == 0 || more == 8 && text.get(at + 16)?.is_ascii_digit() {
         return None;
     }
-    Some((high * TEN_TO[n] + low, at + 8 + n))
+    Some((leading(high, n) * TEN_TO[more] + leading(low, more), at + n + more))
+}
+
+/// The number of 1 to 7 digits at `at`, and where it ends; `None` also if it is longer.
+///
+/// `text` must go on for [`SLACK`] bytes after it, or `None` is the answer.
+#[inline(always)]
+pub(crate) fn short_number_at(text: &[u8], at: usize) -> Option<(u64, usize)> {
+    let (digits, n) = eight_at(text, at)?;
+    if n == 0 || n == 8 { None } else { Some((leading(digits, n), at + n)) }
 }
 
 const TEN_TO: [u64; 9] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
-/// The number that the first `n` of eight bytes make, and `n`, where the first other byte is.
-#[inline]
+/// The values of eight bytes as digits, and how many of the first are digits.
+#[inline(always)]
 fn eight_at(text: &[u8], at: usize) -> Option<(u64, usize)> {
     let bytes: [u8; 8] = text.get(at..at + 8)?.try_into().ok()?;
     let digits = u64::from_le_bytes(bytes) ^ 0x3030_3030_3030_3030;
     // A byte over 9 gets its top bit set; carries only go up, past the first such byte.
     let others = (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080;
-    let n = (others.trailing_zeros() / 8) as usize;
-    if n == 0 {
-        return Some((0, 0));
-    }
-    Some((eight(digits << (64 - 8 * n)), n))
+    Some((digits, (others.trailing_zeros() / 8) as usize))
+}
+
+/// The number that the first `n` of eight digits make.
+#[inline(always)]
+fn leading(digits: u64, n: usize) -> u64 {
+    // In two shifts, as there is none by 64.
+    eight(digits << (32 - 4 * n) << (32 - 4 * n))
 }
 
 /// The number of eight digits, one a byte, the most significant in the lowest byte: pairs, then
 /// fours, then all eight.
-#[inline]
+#[inline(always)]
 fn eight(digits: u64) -> u64 {
     let pairs = (digits.wrapping_mul(10 << 8 | 1) >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs.wrapping_mul(100 << 16 | 1) >> 16) & 0x0000_ffff_0000_ffff;
@@ -70,6 +81,8 @@ mod tests {
                 let text = format!("{}{end}{}", &digits[..n], "9".repeat(SLACK));
                 let value = digits[..n].parse().unwrap();
                 assert_eq!(number_at(text.as_bytes(), 0), Some((value, n)), "{text}");
+                let short = short_number_at(text.as_bytes(), 0);
+                assert_eq!(short, (n < 8).then_some((value, n)), "{text}");
                 assert_eq!(number(&text.as_bytes()[..n], "n").unwrap(), value);
             }
         }

@@ -11,55 +11,41 @@ pub(crate) const MOST_VOLUMES: usize = 1 << 16;
 /// The longest name of a volume, in bytes.
 const LONGEST_NAME: usize = 255;
 
-const SLOTS: usize = 1024;
+/// Volumes whose names are numbers under this are found by a table instead of by hashing.
+const TABLE: usize = 1 << 20;
 
 /// Volume names, numbered in order of first appearance.
 pub(crate) struct Volumes {
     names: Vec<String>,
     numbers: HashMap<Box<[u8]>, u32>,
-    /// Names of up to eight bytes, as integers, with their numbers: a direct-mapped cache.
-    recent: Box<[(u64, u32); SLOTS]>,
+    /// By name: the volume's number plus one, or 0 if there is no such volume. What is never
+    /// touched takes no memory.
+    table: Vec<u32>,
 }
 
 impl Volumes {
     pub(crate) fn new() -> Volumes {
-        // No name is all zero bytes, so zero marks a free slot.
-        Volumes { names: Vec::new(), numbers: HashMap::new(), recent: Box::new([(0, 0); SLOTS]) }
+        Volumes { names: Vec::new(), numbers: HashMap::new(), table: vec![0; TABLE] }
     }
 
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The number of a name that is given as an integer: its bytes, little-endian.
-    #[inline]
-    pub(crate) fn recent(&self, packed: u64) -> Option<u32> {
-        let (name, number) = self.recent[slot(packed)];
-        (name == packed && packed != 0).then_some(number)
-    }
-
-    /// The number of a name that has one.
-    #[cold]
-    pub(crate) fn known(&mut self, name: &[u8]) -> Option<u32> {
-        let number = *self.numbers.get(name)?;
-        self.remember(name, number);
-        Some(number)
+    /// The number of a name that is a number itself, without leading zeros, if it has one yet.
+    #[inline(always)]
+    pub(crate) fn numbered(&self, name: u64) -> Option<u32> {
+        match self.table.get(name as usize) {
+            Some(&number) => number.checked_sub(1),
+            None => self.numbers.get(name.to_string().as_bytes()).copied(),
+        }
     }
 
     /// The number of a name, a new one if it is new.
     pub(crate) fn number(&mut self, name: &[u8]) -> Result<u32, Cause> {
-        let number = match self.numbers.get(name) {
-            Some(&number) => number,
-            None => self.add(name)?,
-        };
-        self.remember(name, number);
-        Ok(number)
-    }
-
-    fn remember(&mut self, name: &[u8], number: u32) {
-        if name.len() <= 8 && !name.contains(&0) {
-            let packed = packed(name);
-            self.recent[slot(packed)] = (packed, number);
+        match self.numbers.get(name) {
+            Some(&number) => Ok(number),
+            None => self.add(name),
         }
     }
 
@@ -77,18 +63,17 @@ impl Volumes {
             return Err(Cause::ManyVolumes);
         }
         let number = self.names.len() as u32;
+        if let Some(place) = canonical(text).and_then(|value| self.table.get_mut(value)) {
+            *place = number + 1;
+        }
         self.names.push(text.to_owned());
         self.numbers.insert(name.into(), number);
         Ok(number)
     }
 }
 
-fn packed(name: &[u8]) -> u64 {
-    name.iter().rev().fold(0, |packed, &byte| packed << 8 | u64::from(byte))
-}
-
-#[inline]
-fn slot(packed: u64) -> usize {
-    // Fibonacci hashing: the top bits of the product depend on all of the name.
-    (packed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize
+/// The value of a name that is a number without leading zeros.
+fn canonical(name: &str) -> Option<usize> {
+    let value: usize = name.parse().ok()?;
+    (value.to_string() == name).then_some(value)
 }

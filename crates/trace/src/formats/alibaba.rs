@@ -4,7 +4,7 @@
 //! device is a volume.
 
 use crate::cause::Cause;
-use crate::digits::{number, number_at};
+use crate::digits::{number, number_at, short_number_at};
 use crate::error::quoted;
 use crate::formats::csv;
 use crate::request::{Op, Request};
@@ -55,14 +55,10 @@ impl Lines for Alibaba {
 #[inline(always)]
 fn ordinary_line(text: &[u8], at: usize, sink: &mut Sink<'_>) -> Option<(Request, usize)> {
     let (volume, at) = csv::known_volume(text, at, sink.volumes)?;
-    let op = match text.get(at..at + 3)? {
-        b",R," => Op::Read,
-        b",W," => Op::Write,
-        _ => return None,
-    };
-    let (offset, at) = number_at(text, at + 3)?;
+    let (op, at) = csv::one_of(text, at, [b'R', b'W'])?;
+    let (offset, at) = number_at(text, at)?;
     let at = csv::after(text, at, b',')?;
-    let (length, at) = number_at(text, at)?;
+    let (length, at) = short_number_at(text, at)?;
     let at = csv::after(text, at, b',')?;
     let (time_us, at) = number_at(text, at)?;
     let at = csv::after_line(text, at)?;

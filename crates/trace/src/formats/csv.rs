@@ -1,7 +1,8 @@
 //! What the CSV formats share: fields, headers, and the pieces of their fast paths.
 
 use crate::cause::Cause;
-use crate::digits::{number, number_at};
+use crate::digits::{number, short_number_at};
+use crate::request::Op;
 use crate::volumes::Volumes;
 
 /// Words that header lines are made of.
@@ -48,15 +49,24 @@ pub(crate) fn scaled(field: &[u8], what: &str, unit: u64) -> Result<u64, Cause> 
 
 /// The volume whose number is the field at `at`, if it has been seen, and where the field ends.
 #[inline(always)]
-pub(crate) fn known_volume(text: &[u8], at: usize, volumes: &mut Volumes) -> Option<(u32, usize)> {
-    let (_, end) = number_at(text, at)?;
-    if end - at > 7 {
+pub(crate) fn known_volume(text: &[u8], at: usize, volumes: &Volumes) -> Option<(u32, usize)> {
+    let (name, end) = short_number_at(text, at)?;
+    let leading_zero = text[at] == b'0' && end - at > 1;
+    if leading_zero {
         return None;
     }
-    let bytes: [u8; 8] = text.get(at..at + 8)?.try_into().ok()?;
-    let name = u64::from_le_bytes(bytes) & ((1 << (8 * (end - at))) - 1);
-    let volume = volumes.recent(name).or_else(|| volumes.known(&text[at..end]))?;
-    Some((volume, end))
+    Some((volumes.numbered(name)?, end))
+}
+
+/// The read or write that the letter between commas at `at` stands for, and what is behind it.
+#[inline(always)]
+pub(crate) fn one_of(text: &[u8], at: usize, letters: [u8; 2]) -> Option<(Op, usize)> {
+    let [before, letter, behind] = *text.get(at..at + 3)?.as_array()?;
+    let is_write = letter == letters[1];
+    // Without branches between reads and writes, which come in no order.
+    let known = is_write | (letter == letters[0]);
+    let op = if is_write { Op::Write } else { Op::Read };
+    (known & (before == b',') & (behind == b',')).then_some((op, at + 3))
 }
 
 /// The place behind `byte`, if that is what stands at `at`.

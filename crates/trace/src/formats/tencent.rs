@@ -4,7 +4,7 @@
 //! write, and a number.
 
 use crate::cause::Cause;
-use crate::digits::{number, number_at};
+use crate::digits::{number, number_at, short_number_at};
 use crate::error::quoted;
 use crate::formats::csv;
 use crate::request::{Op, Request};
@@ -61,13 +61,9 @@ fn ordinary_line(text: &[u8], at: usize, sink: &mut Sink<'_>) -> Option<(Request
     let at = csv::after(text, at, b',')?;
     let (offset, at) = number_at(text, at)?;
     let at = csv::after(text, at, b',')?;
-    let (size, at) = number_at(text, at)?;
-    let op = match text.get(at..at + 3)? {
-        b",0," => Op::Read,
-        b",1," => Op::Write,
-        _ => return None,
-    };
-    let (volume, at) = csv::known_volume(text, at + 3, sink.volumes)?;
+    let (size, at) = short_number_at(text, at)?;
+    let (op, at) = csv::one_of(text, at, [b'0', b'1'])?;
+    let (volume, at) = csv::known_volume(text, at, sink.volumes)?;
     let at = csv::after_line(text, at)?;
     let time_us = time.checked_mul(1_000_000)?;
     let (offset, length) = (offset.checked_mul(SECTOR)?, size.checked_mul(SECTOR)?);
