@@ -3,7 +3,7 @@
 use crate::error::TraceError;
 use crate::lifespan::{NEVER, lifespans};
 use crate::load::Writes;
-use crate::squeeze;
+use crate::squeeze::squeeze;
 
 /// The properties of one volume's writes. Shares are from 0 to 1.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -60,10 +60,8 @@ impl VolumeInfo {
         }
         let largest_lba = writes.lbas.iter().copied().max().unwrap_or(0);
         let mut lbas = writes.lbas.clone();
-        let Some((space, unique)) = squeeze::squeeze(&mut lbas) else {
-            let pages = squeeze::touched(&writes.lbas).count_ones();
-            return Err(TraceError::ManyPages { name: writes.name.clone(), pages });
-        };
+        let (space, unique) = squeeze(&mut lbas)
+            .map_err(|pages| TraceError::ManyPages { name: writes.name.clone(), pages })?;
         let mut finite = lifespans(&lbas, space);
         finite.retain(|&lifespan| lifespan != NEVER);
         let never = n - finite.len();

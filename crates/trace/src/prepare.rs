@@ -50,9 +50,9 @@ pub fn prepare(
     if lbas.len() >= u32::MAX as usize {
         return Err(TraceError::ManyWrites { name, writes: lbas.len() as u64 });
     }
-    let Some((space, unique)) = squeeze(&mut lbas) else {
-        let pages = crate::squeeze::touched(&lbas).count_ones();
-        return Err(TraceError::ManyPages { name, pages });
+    let (space, unique) = match squeeze(&mut lbas) {
+        Ok(found) => found,
+        Err(pages) => return Err(TraceError::ManyPages { name, pages }),
     };
     let lifespans = want_lifespans.then(|| lifespan::lifespans(&lbas, space));
     match &lifespans {

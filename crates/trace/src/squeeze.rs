@@ -16,77 +16,84 @@ const SPARSE: u64 = 16;
 
 /// Renumbers `lbas` where needed so that all are under 2^31.
 ///
-/// Returns the space (largest LBA plus one) and the number of different pages, or `None` if they
-/// are more than 2^31.
-pub(crate) fn squeeze(lbas: &mut [u32]) -> Option<(u32, u32)> {
-    let touched_pages = touched(lbas);
-    let unique = touched_pages.count_ones();
-    let space = touched_pages.len() as u64;
+/// Returns the space (largest LBA plus one) and the number of different pages; if they are more than
+/// 2^31, their number alone, as the error.
+pub(crate) fn squeeze(lbas: &mut [u32]) -> Result<(u32, u32), u64> {
+    let space = lbas.iter().copied().max().map_or(0, |lba| u64::from(lba) + 1);
+    let regions = Regions::of(lbas, space);
+    let unique = regions.count_pages(lbas);
     if unique > u64::from(FINAL) {
-        return None;
+        return Err(unique);
     }
     let sparse = space > SMALL && space > SPARSE * unique;
     if space <= u64::from(FINAL) && !sparse {
-        return Some((space as u32, unique as u32));
+        return Ok((space as u32, unique as u32));
     }
-    let squeezed = by_region(&touched_pages, lbas).unwrap_or_else(|| by_rank(&touched_pages, lbas));
-    Some((squeezed, unique as u32))
-}
-
-/// Which pages occur; as long as the largest LBA plus one.
-///
-/// The bitmap takes at most 512 MiB, and untouched parts of it no memory.
-pub(crate) fn touched(lbas: &[u32]) -> Bits {
-    let space = lbas.iter().copied().max().map_or(0, |lba| lba as usize + 1);
-    let mut bits = Bits::zeros(space);
-    for &lba in lbas {
-        bits.set(lba as usize, true);
-    }
-    bits
-}
-
-/// Drops regions without a page in use; `None`, and nothing changed, if that is not enough.
-fn by_region(touched: &Bits, lbas: &mut [u32]) -> Option<u32> {
-    let words_per_region = REGION as usize / 64;
-    let mut next = 0u64;
-    let bases: Vec<u64> = touched
-        .words()
-        .chunks(words_per_region)
-        .map(|words| {
-            let base = next;
-            next += if words.iter().any(|&w| w != 0) { u64::from(REGION) } else { 0 };
-            base
-        })
-        .collect();
-    let renumber = |lba: u32| bases[(lba / REGION) as usize] + u64::from(lba % REGION);
-    let last = renumber((touched.len() - 1) as u32);
-    if last >= u64::from(FINAL) {
-        return None;
-    }
+    let squeezed = regions.renumber(space - 1) + 1;
     for lba in lbas.iter_mut() {
-        *lba = renumber(*lba) as u32;
+        *lba = regions.renumber(u64::from(*lba)) as u32;
     }
-    Some(last as u32 + 1)
+    let space = if squeezed <= u64::from(FINAL) { squeezed as u32 } else { by_rank(lbas) };
+    Ok((space, unique as u32))
 }
 
-/// Gives each page its rank among those in use.
-fn by_rank(touched: &Bits, lbas: &mut [u32]) -> u32 {
-    let mut next = 0u32;
-    let ranks: Vec<u32> = touched
+/// The regions in use, in order.
+///
+/// They also keep the bitmap of pages in use small where a few pages are far apart.
+struct Regions {
+    /// Of each region, how many in use are before it.
+    ranks: Vec<u32>,
+    in_use: u32,
+}
+
+impl Regions {
+    fn of(lbas: &[u32], space: u64) -> Regions {
+        let mut used = vec![false; space.div_ceil(u64::from(REGION)) as usize];
+        lbas.iter().for_each(|lba| used[(lba / REGION) as usize] = true);
+        let mut in_use = 0;
+        let ranks = used.iter().map(|&used| {
+            let rank = in_use;
+            in_use += u32::from(used);
+            rank
+        });
+        Regions { ranks: ranks.collect(), in_use }
+    }
+
+    /// A page's number with the regions out of use dropped.
+    #[inline]
+    fn renumber(&self, lba: u64) -> u64 {
+        let (region, page) = (lba / u64::from(REGION), lba % u64::from(REGION));
+        u64::from(self.ranks[region as usize]) * u64::from(REGION) + page
+    }
+
+    fn count_pages(&self, lbas: &[u32]) -> u64 {
+        let mut pages = Bits::zeros(self.in_use as usize * REGION as usize);
+        lbas.iter().for_each(|&lba| pages.set(self.renumber(u64::from(lba)) as usize, true));
+        pages.count_ones()
+    }
+}
+
+/// Gives each page its rank among those in use; returns how many there are.
+fn by_rank(lbas: &mut [u32]) -> u32 {
+    let space = lbas.iter().copied().max().map_or(0, |lba| lba as usize + 1);
+    let mut pages = Bits::zeros(space);
+    lbas.iter().for_each(|&lba| pages.set(lba as usize, true));
+    let mut in_use = 0u32;
+    let ranks: Vec<u32> = pages
         .words()
         .iter()
         .map(|word| {
-            let rank = next;
-            next += word.count_ones();
+            let rank = in_use;
+            in_use += word.count_ones();
             rank
         })
         .collect();
     for lba in lbas.iter_mut() {
         let word = *lba as usize / 64;
-        let below = touched.words()[word] & ((1u64 << (*lba % 64)) - 1);
+        let below = pages.words()[word] & ((1u64 << (*lba % 64)) - 1);
         *lba = ranks[word] + below.count_ones();
     }
-    next
+    in_use
 }
 
 #[cfg(test)]
@@ -96,22 +103,21 @@ mod tests {
     #[test]
     fn small_spaces_stay_as_they_are() {
         let mut lbas = vec![5, 1 << 20, 0];
-        assert_eq!(squeeze(&mut lbas), Some(((1 << 20) + 1, 3)));
+        assert_eq!(squeeze(&mut lbas), Ok(((1 << 20) + 1, 3)));
         assert_eq!(lbas, [5, 1 << 20, 0]);
     }
 
     #[test]
     fn sparse_spaces_lose_their_untouched_regions() {
         let mut lbas = vec![u32::MAX, 7, 5000, 1 << 30, 7];
-        assert_eq!(squeeze(&mut lbas), Some((4096, 4)));
+        assert_eq!(squeeze(&mut lbas), Ok((4096, 4)));
         assert_eq!(lbas, [4095, 7, 1024 + 5000 - 4096, 2048, 7]);
     }
 
     #[test]
     fn ranks_are_in_order_and_dense() {
-        let mut lbas = vec![4_000_000_000, 64, 63, 128, 64];
-        let pages = touched(&lbas);
-        assert_eq!(by_rank(&pages, &mut lbas), 4);
+        let mut lbas = vec![40_000_000, 64, 63, 128, 64];
+        assert_eq!(by_rank(&mut lbas), 4);
         assert_eq!(lbas, [3, 1, 0, 2, 1]);
     }
 }

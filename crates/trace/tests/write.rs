@@ -1,0 +1,92 @@
+//! What is written is read back as it was, and a failure leaves nothing.
+
+mod scratch;
+
+use frostline_trace::{Converted, Format, LoadOptions, ReaderOptions, convert, load, write_lbas};
+use scratch::{Scratch, load_with, requests};
+
+const TEXT: &str = "3,W,0,4096,1\n3,R,8192,512,2\n5,W,5000,9000,3\n3,W,4096,0,4\n5,W,0,1,5\n";
+
+fn convert_all(from: &std::path::Path, to: &std::path::Path) -> Converted {
+    convert(from, &LoadOptions::default(), to, &mut |_| ()).unwrap()
+}
+
+#[test]
+fn parquet_keeps_every_request() {
+    let scratch = Scratch::new();
+    let (from, to) = (scratch.file("t", TEXT.as_bytes()), scratch.path("t.parquet"));
+    assert_eq!(convert_all(&from, &to), Converted { requests: 5, pages: 5 });
+    let options = ReaderOptions::default();
+    let (format, found) = requests(&to, &options).unwrap();
+    assert_eq!(format, Format::Parquet);
+    assert_eq!(found, requests(&from, &options).unwrap().1);
+}
+
+#[test]
+fn parquet_of_several_row_groups_is_read_whole() {
+    let scratch = Scratch::new();
+    let to = scratch.path("t.parquet");
+    let lbas: Vec<u32> = (0..600_000u32).map(|i| i.wrapping_mul(2_654_435_761) >> 8).collect();
+    assert_eq!(write_lbas(&to, 512, lbas.iter().copied()).unwrap(), 600_000);
+    let options = LoadOptions { page_size: 512, times: true, ..LoadOptions::default() };
+    let volume = load_with(&to, &options).volumes.remove(0);
+    assert!(volume.lbas == lbas);
+    assert!(volume.times.unwrap().into_iter().eq(1..=600_000));
+}
+
+#[test]
+fn page_numbers_are_written_plain_and_compressed() {
+    let scratch = Scratch::new();
+    let from = scratch.file("t", TEXT.as_bytes());
+    for name in ["p.u32", "p.u32.zst"] {
+        let to = scratch.path(name);
+        let options = LoadOptions { volume: Some("5".into()), ..LoadOptions::default() };
+        let converted = convert(&from, &options, &to, &mut |_| ()).unwrap();
+        assert_eq!(converted, Converted { requests: 4, pages: 4 });
+        let loaded = load_with(&to, &LoadOptions::default());
+        assert_eq!((loaded.format, &loaded.volumes[0].lbas), (Format::U32, &vec![1, 2, 3, 0]));
+        let again = scratch.path("again.u32");
+        write_lbas(&again, 4096, loaded.volumes[0].lbas.iter().copied()).unwrap();
+        assert!(load_with(&again, &LoadOptions::default()).volumes[0].lbas == [1, 2, 3, 0]);
+    }
+}
+
+#[test]
+fn a_limit_ends_a_conversion() {
+    let scratch = Scratch::new();
+    let (from, to) = (scratch.file("t", b"1,W,0,409600,1\n1,R,0,1,1\n"), scratch.path("t.u32"));
+    let options = LoadOptions { limit: Some(7), ..LoadOptions::default() };
+    assert_eq!(convert(&from, &options, &to, &mut |_| ()).unwrap().pages, 7);
+    assert_eq!(std::fs::metadata(&to).unwrap().len(), 28);
+}
+
+#[test]
+fn failures_leave_no_file_and_keep_the_old_one() {
+    let scratch = Scratch::new();
+    let to = scratch.file("out.u32", b"old!");
+    let bad = scratch.file("bad", b"1,W,0,4096,1\n1,W,x,4096,1\n");
+    let two = scratch.file("two", TEXT.as_bytes());
+    let run = |from| {
+        let error = convert(from, &LoadOptions::default(), &to, &mut |_| ()).unwrap_err();
+        scratch.told(error)
+    };
+    assert_eq!(run(&bad), "bad:2: offset \"x\" is not a number");
+    assert_eq!(run(&two), "two: has several volumes (3 5), and the output holds one");
+    assert_eq!(std::fs::read(&to).unwrap(), b"old!");
+    let left = std::fs::read_dir(to.parent().unwrap()).unwrap().count();
+    assert_eq!(left, 3, "only the three files of the test are there");
+    let error = write_lbas(&scratch.path("no/such.u32"), 4096, [1]).unwrap_err();
+    assert!(scratch.told(error).starts_with("no/such.u32: cannot be written: "));
+}
+
+#[test]
+fn parquet_volumes_are_picked_by_name() {
+    let scratch = Scratch::new();
+    let (from, to) = (scratch.file("t", TEXT.as_bytes()), scratch.path("t.parquet"));
+    convert_all(&from, &to);
+    let options = LoadOptions { volume: Some("5".into()), ..LoadOptions::default() };
+    assert_eq!(load_with(&to, &options).volumes[0].lbas, [1, 2, 3, 0]);
+    let options = LoadOptions { volume: Some("6".into()), ..LoadOptions::default() };
+    let error = scratch.told(load(&to, &options, &mut |_| ()).unwrap_err());
+    assert_eq!(error, "t.parquet: has no volume \"6\" (it has: 3 5)");
+}
