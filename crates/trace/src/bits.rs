@@ -78,9 +78,13 @@ impl Bits {
     }
 
     /// Appends `n` clear bits.
+    #[inline]
     pub fn push_zeros(&mut self, n: usize) {
         self.len += n;
-        self.words.resize(self.len.div_ceil(64), 0);
+        let words = self.len.div_ceil(64);
+        if words > self.words.len() {
+            self.words.resize(words, 0);
+        }
     }
 
     /// Appends all bits of `other`.

@@ -8,6 +8,13 @@ use frostline_trace::{Format, LoadOptions, convert, load};
 use proptest::prelude::*;
 use scratch::{Scratch, gzip, record, u32s, zstd};
 
+/// The most memory that this process has had, in KiB, where the system tells.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().trim_end_matches(" kB").parse().ok()
+}
+
 /// Reads a file as what it is found to be, and as each format; errors must be of one line.
 fn read_in_every_way(path: &Path) {
     let formats = Format::ALL.map(Some);
@@ -29,6 +36,8 @@ fn read_in_every_way(path: &Path) {
             }
         }
     }
+    let peak = peak_memory().unwrap_or(0);
+    assert!(peak < 512 << 10, "{peak} KiB for {} bytes", path.metadata().unwrap().len());
 }
 
 /// A valid file of each format.
