@@ -7,8 +7,8 @@ pub const NEVER: u32 = u32::MAX;
 
 /// The lifespan of each write, in user writes; [`NEVER`] for the last write of a page.
 ///
-/// `words` are LBAs under `space`, with or without [`FINAL`]. One backward pass over a table of
-/// four bytes a page.
+/// `words` are fewer than 2^32 - 1 LBAs under `space`, with or without [`FINAL`]. One backward pass
+/// over a table of four bytes a page.
 ///
 /// # Panics
 /// If an LBA is not under `space`.

@@ -57,8 +57,8 @@ pub struct Loaded {
 
 /// Loads the page writes of a trace, reading the file once.
 ///
-/// Reads, trims and writes of no bytes are skipped. `on_bytes` is told, now and then, how many bytes
-/// of the file have been consumed in all.
+/// Reads, trims and writes of no bytes are skipped. `on_bytes` is told, now and then, how many
+/// bytes of the file have been consumed in all.
 ///
 /// # Errors
 /// Any of [`TraceError`] about a file; [`TraceError::NoWrites`] if nothing was loaded.

@@ -16,8 +16,8 @@ const SPARSE: u64 = 16;
 
 /// Renumbers `lbas` where needed so that all are under 2^31.
 ///
-/// Returns the space (largest LBA plus one) and the number of different pages; if they are more than
-/// 2^31, their number alone, as the error.
+/// Returns the space (largest LBA plus one) and the number of different pages; if they are more
+/// than 2^31, their number alone, as the error.
 pub(crate) fn squeeze(lbas: &mut [u32]) -> Result<(u32, u32), u64> {
     let space = lbas.iter().copied().max().map_or(0, |lba| u64::from(lba) + 1);
     let regions = Regions::of(lbas, space);

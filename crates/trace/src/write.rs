@@ -30,8 +30,8 @@ pub struct Converted {
 /// zstd-compressed if it ends in `.zst`.
 ///
 /// Parquet keeps all requests of the volumes asked for; page numbers keep the page writes of one
-/// volume. Memory is bounded. `to` appears, or is replaced, only when complete. Of the options, `times`
-/// is ignored, as Parquet keeps times and page numbers do not.
+/// volume. Memory is bounded. `to` appears, or is replaced, only when complete. Of the options,
+/// `times` is ignored, as Parquet keeps times and page numbers do not.
 ///
 /// # Errors
 /// As [`load`](crate::load()); [`TraceError::Unwritable`]; [`TraceError::SeveralVolumes`].
@@ -65,8 +65,8 @@ pub fn convert(
 
 /// Writes page numbers as a trace of one volume, in the format that [`convert`] would choose.
 ///
-/// In Parquet, pages have `page_size` bytes, and write `i`, from 0, happens at `i + 1` microseconds.
-/// Returns how many were written.
+/// In Parquet, pages have `page_size` bytes, and write `i`, from 0, happens at `i + 1`
+/// microseconds. Returns how many were written.
 ///
 /// # Errors
 /// [`TraceError::Unwritable`].

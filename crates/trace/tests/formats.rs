@@ -1,4 +1,5 @@
-//! A sample of each format is read as what it says, plain or compressed, with its format named or not.
+//! A sample of each format is read as what it says, plain or compressed, with its format named or
+//! not.
 
 mod scratch;
 

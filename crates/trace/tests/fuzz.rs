@@ -1,4 +1,5 @@
-//! No input makes a reader panic or take much memory: arbitrary bytes, damaged samples, and a corpus.
+//! No input makes a reader panic or take much memory: arbitrary bytes, damaged samples, and a
+//! corpus.
 
 mod scratch;
 

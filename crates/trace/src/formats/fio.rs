@@ -1,8 +1,8 @@
 //! `fio`: fio's I/O log, version 2 or 3.
 //!
-//! The first line is `fio version 2 iolog` or `fio version 3 iolog`. Each other line is `file action`
-//! or `file action offset length`, in bytes; version 3 puts milliseconds in front. Actions `add`,
-//! `open`, `close`, `sync`, `datasync` are ignored; `wait` moves version 2's clock, which
+//! The first line is `fio version 2 iolog` or `fio version 3 iolog`. Each other line is `file
+//! action` or `file action offset length`, in bytes; version 3 puts milliseconds in front. Actions
+//! `add`, `open`, `close`, `sync`, `datasync` are ignored; `wait` moves version 2's clock, which
 //! otherwise stands, by the microseconds that it has for an offset. A file is a volume.
 
 use crate::cause::Cause;

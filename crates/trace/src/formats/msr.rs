@@ -1,7 +1,7 @@
 //! `msr`: the traces of Microsoft Research Cambridge (SNIA IOTTA 388), CSV.
 //!
-//! `timestamp,hostname,disk,type,offset,size,latency`: 100 ns since 1601, a name, a number, `Read` or
-//! `Write`, bytes, bytes, and 100 ns that are ignored and may be absent. A volume is
+//! `timestamp,hostname,disk,type,offset,size,latency`: 100 ns since 1601, a name, a number, `Read`
+//! or `Write`, bytes, bytes, and 100 ns that are ignored and may be absent. A volume is
 //! `hostname_disk`, such as `usr_1`.
 
 use crate::cause::Cause;

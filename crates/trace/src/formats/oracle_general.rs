@@ -1,7 +1,7 @@
 //! `oracle-general`: the binary traces of libCacheSim.
 //!
-//! Packed little-endian records of 24 bytes: `u32` seconds, `u64` object, `u32` bytes, `i64` record of
-//! the object's next access (-1 for none). An object is taken for a page number of the
+//! Packed little-endian records of 24 bytes: `u32` seconds, `u64` object, `u32` bytes, `i64` record
+//! of the object's next access (-1 for none). An object is taken for a page number of the
 //! simulator's page size, and each record for a write of its bytes from that page's start.
 
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! `parquet`: our own columns in a Parquet file.
 //!
-//! `time` (microseconds), `op` (`R`, `W`, `T` or the words read, write, trim; or 0, 1, 2), `offset` and
-//! `length` (bytes), and, if there is one, `volume` (a name or a number). Integers have 32 or 64
-//! bits. Other columns are ignored.
+//! `time` (microseconds), `op` (`R`, `W`, `T` or the words read, write, trim; or 0, 1, 2), `offset`
+//! and `length` (bytes), and, if there is one, `volume` (a name or a number). Integers have 32 or
+//! 64 bits. Other columns are ignored.
 
 use std::path::{Path, PathBuf};
 

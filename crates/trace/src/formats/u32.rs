@@ -1,7 +1,7 @@
 //! `u32`: little-endian 32-bit page numbers, each a write of one page.
 //!
-//! There are no times; write `i`, from 0, is said to happen `i + 1` microseconds in. The page size is
-//! the simulator's.
+//! There are no times; write `i`, from 0, is said to happen `i + 1` microseconds in. The page size
+//! is the simulator's.
 
 use crate::error::{Place, TraceError};
 use crate::request::{Op, Request};

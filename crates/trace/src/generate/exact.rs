@@ -1,8 +1,8 @@
 //! Logarithm and exponential that give the same bits on every machine.
 //!
-//! Those of the standard library are the system's, and systems differ in the last bit. Here are only
-//! additions, multiplications and divisions of `f64`, which IEEE 754 defines exactly. The results are
-//! good to about 1e-15, far more than sampling needs.
+//! Those of the standard library are the system's, and systems differ in the last bit. Here are
+//! only additions, multiplications and divisions of `f64`, which IEEE 754 defines exactly. The
+//! results are good to about 1e-15, far more than sampling needs.
 
 use std::f64::consts::LN_2;
 
@@ -46,7 +46,8 @@ pub(crate) fn ln_ratio(x: f64) -> f64 {
 /// `e` to the power of `x`, which is taken for -700 or 700 beyond these.
 #[inline]
 pub(crate) fn exp(x: f64) -> f64 {
-    // x = n ln 2 + rest, the rest at most ln(2) / 2 in size. Adding and subtracting 1.5 * 2^52 rounds.
+    // x = n ln 2 + rest, the rest at most ln(2) / 2 in size. Adding and subtracting 1.5 * 2^52
+    // rounds.
     const ROUND: f64 = 6_755_399_441_055_744.0;
     let x = x.clamp(-700.0, 700.0);
     let n = (x * (1.0 / LN_2) + ROUND) - ROUND;

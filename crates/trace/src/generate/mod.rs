@@ -1,7 +1,7 @@
 //! Synthetic traces, exact to the seed for ever.
 //!
-//! Nothing here depends on the machine: random numbers and functions are the crate's own, and golden
-//! tests hold them in place.
+//! Nothing here depends on the machine: random numbers and functions are the crate's own, and
+//! golden tests hold them in place.
 
 mod exact;
 mod oltp;

@@ -1,8 +1,8 @@
 //! Zipf-distributed ranks: rank `k` of `n` has a probability in proportion to `k^-alpha`.
 //!
-//! Sampled by rejection-inversion (Hormann and Derflinger, "Rejection-inversion to generate variates
-//! from monotone discrete distributions", 1996): no table, and fewer than 1.2 tries a sample
-//! whatever `n` and `alpha` are.
+//! Sampled by rejection-inversion (Hormann and Derflinger, "Rejection-inversion to generate
+//! variates from monotone discrete distributions", 1996): no table, and fewer than 1.2 tries a
+//! sample whatever `n` and `alpha` are.
 
 use super::exact::{exp, exp_ratio, ln, ln_ratio};
 use super::random::Random;
@@ -12,7 +12,8 @@ use super::random::Random;
 pub(crate) struct Zipf {
     alpha: f64,
     n: f64,
-    /// The integral of the density up to `1.5`, less the probability of rank 1; and up to `n + 0.5`.
+    /// The integral of the density up to `1.5`, less the probability of rank 1; and up to `n +
+    /// 0.5`.
     low: f64,
     high: f64,
     /// A sample this near to its rank from below needs no test.
@@ -50,8 +51,8 @@ impl Zipf {
         exp(-self.alpha * ln(x))
     }
 
-    /// An antiderivative of the density: `(x^(1 - alpha) - 1) / (1 - alpha)`, or `ln x` at `alpha = 1`,
-    /// written so that nothing is lost near there.
+    /// An antiderivative of the density: `(x^(1 - alpha) - 1) / (1 - alpha)`, or `ln x` at `alpha =
+    /// 1`, written so that nothing is lost near there.
     #[inline]
     fn integral(&self, x: f64) -> f64 {
         let log = ln(x);
