@@ -1,9 +1,11 @@
 //! Cleaning: victims are chosen, their valid pages copied, and they are free again.
 
+use std::hint::select_unpredictable;
+
 use frostline_placement::{Relocation, Scheme, ZoneEvent};
 
 use crate::prefetch::{AHEAD, prefetch};
-use crate::volume::{Volume, WORD_LAST};
+use crate::volume::Volume;
 use crate::{LogError, MAX_LBA};
 
 /// Slots of a victim that are looked at together: first which of them are valid, then where the
@@ -131,28 +133,31 @@ impl<S: Scheme> Volume<S> {
     /// Copies the valid pages among `len` slots of a zone, which fit into the open zone of
     /// `class`. Whether a page is valid is anyone's guess, so nothing here branches on it.
     fn move_stretch(&mut self, zone: u32, offset: usize, len: usize, class: usize) -> usize {
-        let base = self.base(zone) + offset;
+        let from = self.base(zone) + offset;
         let first = (zone << self.shift) + offset as u32;
-        let map = &mut self.map[..];
-        let words = &mut self.words[..];
         let Some(cursor) = self.open.get_mut(class) else { return 0 };
-        let (start, gap) = (cursor.slot, cursor.gap);
-        let mut slot = start;
+        let start = cursor.slot;
+        let to = cursor.place();
+        let Ok([source, target]) = self.words.get_disjoint_mut([from..from + len, to..to + len])
+        else {
+            unreachable!("a victim is sealed, its pages go to an open zone");
+        };
+        let map = &mut self.map[..];
+        let mut moved = 0;
         let mut frozen = 0;
-        for (i, from) in (base..base + len).zip(first..) {
-            let ahead = words[(i + AHEAD).min(base + len - 1)];
+        for ((k, &word), slot) in source.iter().enumerate().zip(first..) {
+            let ahead = source.get(k + AHEAD).unwrap_or(&word);
             prefetch(map, (ahead & MAX_LBA) as usize);
-            let word = words[i];
-            let Some(entry) = map.get_mut((word & MAX_LBA) as usize) else { continue };
-            let valid = entry.slot == from;
-            words[(slot - gap) as usize] = word;
-            entry.slot = if valid { slot } else { entry.slot };
-            slot += u32::from(valid);
-            frozen += u64::from(valid) & u64::from(word / WORD_LAST);
+            let entry = &mut map[(word & MAX_LBA) as usize];
+            let valid = entry.slot == slot;
+            target[moved] = word;
+            entry.slot = select_unpredictable(valid, start + moved as u32, entry.slot);
+            moved += usize::from(valid);
+            frozen += u32::from(valid) & (word >> 31);
         }
-        cursor.slot = slot;
-        self.counts.frozen_relocations += frozen;
-        (slot - start) as usize
+        cursor.slot = start + moved as u32;
+        self.counts.frozen_relocations += u64::from(frozen);
+        moved
     }
 
     /// Copies the valid pages of a victim to the classes that the scheme gives them.
@@ -207,15 +212,13 @@ impl<S: Scheme> Volume<S> {
     fn valid_words(&self, zone: u32, offset: usize, len: usize, valid: &mut [u32; BLOCK]) -> usize {
         let base = self.base(zone) + offset;
         let first = (zone << self.shift) + offset as u32;
-        let end = (self.base(zone) + self.options.zone_pages as usize).min(self.words.len());
+        let (map, words) = (&self.map[..], &self.words[base..]);
         let mut n = 0;
-        for (i, slot) in (base..base + len).zip(first..) {
-            let ahead = self.words[(i + AHEAD).min(end - 1)];
-            prefetch(&self.map, (ahead & MAX_LBA) as usize);
-            let word = self.words[i];
+        for ((k, &word), slot) in words[..len].iter().enumerate().zip(first..) {
+            let ahead = words.get(k + AHEAD).unwrap_or(&word);
+            prefetch(map, (ahead & MAX_LBA) as usize);
             valid[n % BLOCK] = word;
-            let entry = self.map.get((word & MAX_LBA) as usize);
-            n += usize::from(entry.is_some_and(|e| e.slot == slot));
+            n += usize::from(map[(word & MAX_LBA) as usize].slot == slot);
         }
         n
     }
@@ -223,36 +226,44 @@ impl<S: Scheme> Volume<S> {
     /// Places relocations until all are placed, or a zone must be closed or opened. The page
     /// that stopped it for want of a zone has its class, but is not yet copied.
     fn place_stretch(&mut self, victim: &ZoneEvent, valid: &[u32], index: usize) -> (usize, Stop) {
+        let scheme = &mut self.scheme;
         let map = &mut self.map[..];
         let words = &mut self.words[..];
         let open = &mut self.open[..];
-        for (done, &word) in valid.iter().enumerate() {
+        let mut frozen = 0;
+        let mut stop = Stop::Done;
+        let mut done = 0;
+        for &word in valid {
             let lba = word & MAX_LBA;
             let entry = &mut map[lba as usize];
-            let relocation = relocation(victim, lba, index + done);
-            let class = self.scheme.place_relocation(&relocation, &mut entry.page);
+            let class =
+                scheme.place_relocation(&relocation(victim, lba, index + done), &mut entry.page);
             let cursor = &mut open[class];
-            if cursor.is_closed() {
-                return (done, Stop::NoZone(class));
-            }
+            let Some(place) = words.get_mut(cursor.place()) else {
+                stop = Stop::NoZone(class);
+                break;
+            };
+            *place = word;
             entry.slot = cursor.slot;
-            words[(cursor.slot - cursor.gap) as usize] = word;
             cursor.slot += 1;
-            self.counts.frozen_relocations += u64::from(word / WORD_LAST);
-            if cursor.is_closed() {
-                return (done + 1, Stop::Full(class));
+            frozen += word >> 31;
+            done += 1;
+            if cursor.slot == cursor.end {
+                stop = Stop::Full(class);
+                break;
             }
         }
-        (valid.len(), Stop::Done)
+        self.counts.frozen_relocations += u64::from(frozen);
+        (done, stop)
     }
 
     /// Copies a page whose class had no open zone when it was placed.
     fn finish_relocation(&mut self, word: u32, class: usize) {
         let cursor = &mut self.open[class];
         self.map[(word & MAX_LBA) as usize].slot = cursor.slot;
-        self.words[(cursor.slot - cursor.gap) as usize] = word;
+        self.words[cursor.place()] = word;
         cursor.slot += 1;
-        self.counts.frozen_relocations += u64::from(word / WORD_LAST);
+        self.counts.frozen_relocations += u64::from(word >> 31);
     }
 }
 

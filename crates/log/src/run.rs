@@ -36,6 +36,11 @@ impl<'a> Writes<'a> {
         self.starts.is_none_or(|s| s.get(i / 64).is_some_and(|w| w >> (i % 64) & 1 == 1))
     }
 
+    #[inline(always)]
+    fn lifespan(&self, i: usize) -> u32 {
+        self.lifespans.and_then(|l| l.get(i)).copied().unwrap_or(NEVER)
+    }
+
     /// The write after the request that write `i` belongs to.
     fn request_end(&self, i: usize) -> usize {
         let Some(starts) = self.starts else {
@@ -120,7 +125,7 @@ impl<S: Scheme> Volume<S> {
         let class = self.class_with_room(class)?;
         let cursor = &mut self.open[class];
         self.map[(word & MAX_LBA) as usize].slot = cursor.slot;
-        self.words[(cursor.slot - cursor.gap) as usize] = word;
+        self.words[cursor.place()] = word;
         cursor.slot += 1;
         Ok(class)
     }
@@ -129,7 +134,10 @@ impl<S: Scheme> Volume<S> {
     /// written, and why no more.
     fn run(&mut self, writes: &Writes<'_>, from: usize, most: usize) -> (usize, Stop) {
         let unwritten = self.zones.garbage[0];
-        let (written, last_zone, stop) = self.append(writes, from, from + most);
+        let (written, last_zone, stop) = match self.is_fast22() {
+            true => self.append::<true>(writes, from, from + most),
+            false => self.append::<false>(writes, from, from + most),
+        };
         let firsts = self.zones.garbage[0].wrapping_sub(unwritten) as u64;
         self.zones.garbage[0] = unwritten;
         self.valid += firsts;
@@ -147,10 +155,16 @@ impl<S: Scheme> Volume<S> {
     }
 
     /// The inner loop. Returns the pages written and the zone of the last one's previous copy.
-    fn append(&mut self, writes: &Writes<'_>, from: usize, to: usize) -> (usize, u32, Stop) {
-        let fast22 = self.is_fast22();
-        let base_valid = if fast22 { self.written - self.garbage } else { self.valid };
-        if fast22 {
+    ///
+    /// Compiled once for each reading, for the simulator's needs counters that cost registers.
+    fn append<const FAST22: bool>(
+        &mut self,
+        writes: &Writes<'_>,
+        from: usize,
+        to: usize,
+    ) -> (usize, u32, Stop) {
+        let base_valid = if FAST22 { self.written - self.garbage } else { self.valid };
+        if FAST22 {
             self.clock = writes.times.map_or(u64::from(self.now) + 1, |times| times[from]);
         }
         let (shift, clock) = (self.shift, self.clock);
@@ -161,20 +175,20 @@ impl<S: Scheme> Volume<S> {
         let garbage = &mut self.zones.garbage[..];
         let class_of = &self.zones.class[..garbage.len()];
         let unwritten = garbage[0];
+        let (run, rest) = (&writes.words[from..to], &writes.words[from..]);
         let mut now = self.now;
         let mut zone = 0;
-        for i in from..to {
-            let ahead = writes.words[(i + AHEAD).min(writes.words.len() - 1)];
+        for (k, &word) in run.iter().enumerate() {
+            let ahead = rest.get(k + AHEAD).unwrap_or(&word);
             prefetch(map, (ahead & MAX_LBA) as usize);
-            let word = writes.words[i];
             let lba = word & MAX_LBA;
             let Some(entry) = map.get_mut(lba as usize) else {
-                return (i - from, zone, Stop::BadLba(lba));
+                return (k, zone, Stop::BadLba(lba));
             };
-            let firsts = if fast22 { 0 } else { garbage[0].wrapping_sub(unwritten) as u64 };
+            let firsts = if FAST22 { 0 } else { garbage[0].wrapping_sub(unwritten) as u64 };
             let valid = base_valid + firsts;
-            if S::PER_REQUEST && writes.begins(i) {
-                let pages = (writes.request_end(i) - i) as u32;
+            if S::PER_REQUEST && writes.begins(from + k) {
+                let pages = (writes.request_end(from + k) - (from + k)) as u32;
                 scheme.on_request(&Request { lba, pages, now, valid });
             }
             now = now.wrapping_add(1);
@@ -184,27 +198,27 @@ impl<S: Scheme> Volume<S> {
             let write = UserWrite {
                 lba,
                 now,
-                clock: if fast22 { clock } else { u64::from(now) },
+                clock: if FAST22 { clock } else { u64::from(now) },
                 first: entry.slot == 0,
                 zone,
                 class: usize::from(class_of[zone as usize]),
                 sealed,
-                valid: valid - u64::from(fast22 && sealed),
+                valid: valid - u64::from(FAST22 && sealed),
                 last: word & WORD_LAST != 0,
-                lifespan: writes.lifespans.map_or(NEVER, |l| l[i]),
+                lifespan: writes.lifespan(from + k),
             };
             let class = scheme.place_user(&write, &mut entry.page);
             let cursor = &mut open[class];
-            if cursor.is_closed() {
-                return (i + 1 - from, zone, Stop::NoZone(class));
-            }
+            let Some(place) = words.get_mut(cursor.place()) else {
+                return (k + 1, zone, Stop::NoZone(class));
+            };
+            *place = word;
             entry.slot = cursor.slot;
-            words[(cursor.slot - cursor.gap) as usize] = word;
             cursor.slot += 1;
-            if cursor.is_closed() {
-                return (i + 1 - from, zone, Stop::Full(class));
+            if cursor.slot == cursor.end {
+                return (k + 1, zone, Stop::Full(class));
             }
         }
-        (to - from, zone, Stop::Done)
+        (run.len(), zone, Stop::Done)
     }
 }

@@ -195,7 +195,7 @@ impl<S: Scheme> Volume<S> {
     fn reserve(&mut self, word: u32, class: usize) -> Result<Slot, LogError> {
         let cursor = &mut self.open[class];
         let number = cursor.slot;
-        self.words[(number - cursor.gap) as usize] = word;
+        self.words[cursor.place()] = word;
         cursor.slot += 1;
         let slot = self.slot(number);
         self.pending[slot.zone as usize] += 1;

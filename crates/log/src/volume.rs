@@ -71,7 +71,7 @@ pub(crate) struct Entry<P> {
 unsafe impl<P: Zeroable> Zeroable for Entry<P> {}
 
 /// The open zone of a class: the next slot and the one after the last. Equal if none is open.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor {
     pub slot: u32,
     pub end: u32,
@@ -83,6 +83,17 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
+    /// No zone is open. Its place is beyond any reverse map, so that one comparison finds both a
+    /// bad index and a closed class.
+    pub const CLOSED: Cursor = Cursor { slot: 0, end: 0, counted: 0, gap: 1 };
+
+    /// Index of the next slot in the reverse map.
+    #[inline(always)]
+    pub fn place(&self) -> usize {
+        self.slot.wrapping_sub(self.gap) as usize
+    }
+
+    /// True if no zone is open, or it is full.
     #[inline(always)]
     pub fn is_closed(&self) -> bool {
         self.slot == self.end
@@ -160,7 +171,7 @@ impl<S: Scheme> Volume<S> {
             zones: ZoneTable::new(zone_pages, least, options.semantics),
             map: memory::zeroed(space as usize)?,
             words: Box::default(),
-            open: vec![Cursor::default(); cursors],
+            open: vec![Cursor::CLOSED; cursors],
             free: Vec::new(),
             pending: Vec::new(),
             shift,
@@ -251,7 +262,7 @@ impl<S: Scheme> Volume<S> {
     pub(crate) fn close_zone(&mut self, class: usize) -> Result<(), LogError> {
         let zone = (self.open[class].end - 1) >> self.shift;
         self.settle(class);
-        self.open[class] = Cursor::default();
+        self.open[class] = Cursor::CLOSED;
         if self.pending[zone as usize] == 0 {
             self.seal_zone(zone);
         }

@@ -6,6 +6,10 @@ use crate::NEVER;
 /// Reclaimed zones that make one mean (n_c in the paper).
 const ZONES: u32 = 16;
 
+/// Cuts of a ladder at most: the last is then 4^8 means, longer than any trace. A fixed number is
+/// compared without a loop.
+pub const CUTS: usize = 8;
+
 /// Mean lifespan of the last 16 reclaimed zones, renewed at every 16th; infinite before.
 ///
 /// A mean of integers is compared with integers here, so what is kept is the smallest integer
@@ -17,14 +21,16 @@ pub struct ZoneLifespan {
     zones: u32,
     mean: u32,
     floor: u32,
-    cuts: Vec<u32>,
+    cuts: [u32; CUTS],
+    rungs: usize,
 }
 
 impl ZoneLifespan {
     /// A monitor with a ladder of `rungs` classes by age: below 4, 16, 64... means, and the rest.
     pub fn new(rungs: usize) -> Self {
-        let cuts = vec![NEVER; rungs.saturating_sub(1)];
-        ZoneLifespan { sum: 0, zones: 0, mean: NEVER, floor: NEVER, cuts }
+        debug_assert!((1..=CUTS + 1).contains(&rungs));
+        let cuts = [NEVER; CUTS];
+        ZoneLifespan { sum: 0, zones: 0, mean: NEVER, floor: NEVER, cuts, rungs }
     }
 
     /// A zone of the hottest class was chosen as a victim, `lifespan` user writes after it was
@@ -35,15 +41,15 @@ impl ZoneLifespan {
         if self.zones < ZONES {
             return;
         }
+        let sum = self.sum;
         let times = |factor: u64| {
-            let exact = self.sum.saturating_mul(factor).div_ceil(u64::from(ZONES));
+            let exact = sum.saturating_mul(factor).div_ceil(u64::from(ZONES));
             exact.min(u64::from(NEVER)) as u32
         };
         self.mean = times(1);
         self.floor = (self.sum / u64::from(ZONES)).min(u64::from(NEVER)) as u32;
-        let factors = std::iter::successors(Some(4u64), |f| Some(f.saturating_mul(4)));
-        let cuts = factors.take(self.cuts.len()).map(times).collect();
-        self.cuts = cuts;
+        let cuts = (1..self.rungs).map(|k| times(1 << (2 * k)));
+        cuts.zip(&mut self.cuts).for_each(|(new, cut)| *cut = new);
         self.sum = 0;
         self.zones = 0;
     }

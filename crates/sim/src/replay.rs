@@ -37,7 +37,7 @@ pub struct Window {
 }
 
 /// What came of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Pages in a zone.
     pub zone_pages: u32,
@@ -49,6 +49,9 @@ pub struct Outcome {
     pub gauges: Vec<(&'static str, f64)>,
     /// Peak memory of the volume, in bytes, the trace not included.
     pub peak_bytes: usize,
+    /// User writes per second of this thread's CPU time, after preload and warm-up: what other
+    /// load on the machine disturbs least.
+    pub writes_per_cpu_second: f64,
     /// User writes replayed, preload and warm-up included.
     pub replayed: u64,
     /// Wall time of the replay.
@@ -76,6 +79,7 @@ pub fn replay(
     let mut window_start = (counted_from, 0);
     let mut next = 0;
     let started = Instant::now();
+    let mut cpu_from = cpu_seconds();
     while next < all {
         let mut end = (next + STRIDE).min(all);
         if next < counted_from {
@@ -88,6 +92,7 @@ pub fn replay(
         next = end;
         if next == counted_from {
             machine.reset_counts();
+            cpu_from = cpu_seconds();
         } else if window > 0 && next > counted_from {
             let full = next - window_start.0 == window;
             if full || next == all {
@@ -101,6 +106,7 @@ pub fn replay(
         }
     }
     let seconds = started.elapsed().as_secs_f64();
+    let cpu = (cpu_seconds() - cpu_from).max(1e-9);
     debug_assert_eq!(machine.verify(), Ok(()));
     Ok(Outcome {
         zone_pages,
@@ -108,9 +114,16 @@ pub fn replay(
         windows,
         gauges: machine.gauges(),
         peak_bytes: machine.peak_bytes(),
+        writes_per_cpu_second: (all - counted_from) as f64 / cpu,
         replayed: all as u64,
         seconds,
     })
+}
+
+/// CPU time of this thread.
+fn cpu_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
 fn build(

@@ -32,7 +32,7 @@ impl Scheme for Gw {
         if setup.semantics == Semantics::SepbitFast22 {
             *params = std::mem::take(params).or("classes", "6");
         }
-        let classes = params.take(Self::INFO.params, "classes", 2..=64)?;
+        let classes = params.take(Self::INFO.params, "classes", 2..=9)?;
         Ok(Gw { lifespan: ZoneLifespan::new(classes - 1), classes })
     }
 

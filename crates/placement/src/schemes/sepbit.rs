@@ -40,7 +40,7 @@ impl Scheme for SepBit {
     };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        let classes = params.take(Self::INFO.params, "classes", 4..=64)?;
+        let classes = params.take(Self::INFO.params, "classes", 4..=11)?;
         let short_lived = ShortLived::build(setup, params, Self::INFO.params)?;
         Ok(SepBit { lifespan: ZoneLifespan::new(classes - 3), short_lived, classes })
     }

@@ -1,0 +1,78 @@
+//! User writes per second of CPU time and memory per page, scheme by scheme.
+//!
+//! `cargo bench -p frostline-sim --bench replay -- [PAGES [WRITES [SCHEME...]]]`
+//!
+//! A Zipf(1.0) trace is in memory, the volume was filled before, zones are 16 MiB, cleaning starts
+//! at a garbage proportion of 15 %. One core; the figure is the better of two repetitions over
+//! the second half of the writes, in which cleaning is in its steady state.
+
+use frostline_placement::registry::SchemeSpec;
+use frostline_sim::{Combination, Progress, Settings, Volume, ZoneSize, replay};
+use frostline_trace::{Kind, Spec, generate, prepare};
+
+const ZONE: u64 = 16 << 20;
+
+fn volume(pages: u32, writes: u64) -> Volume {
+    let spec = |kind, writes, fill| Spec { kind, pages, writes, fill, seed: 11 };
+    let fill = frostline_trace::Writes {
+        lbas: generate(&spec(Kind::Uniform, 0, true)).expect("a valid spec").collect(),
+        ..Default::default()
+    };
+    let lbas = generate(&spec(Kind::Zipf { alpha: 1.0 }, writes, false)).expect("a valid spec");
+    let run = frostline_trace::Writes { lbas: lbas.collect(), ..Default::default() };
+    Volume::new(prepare(Some(fill), run, true).expect("LBAs in range"))
+}
+
+fn measure(volume: &Volume, scheme: &str, victim: &str) {
+    let spec = SchemeSpec::parse(scheme).expect("a known scheme");
+    let victim = spec.victim.unwrap_or(victim).to_string();
+    let combination = Combination { scheme: spec, victim };
+    let settings = Settings {
+        zone_size: ZoneSize::Bytes(ZONE),
+        warmup: volume.user_writes() / 2,
+        ..Settings::default()
+    };
+    let zone_pages = settings.zone_pages(std::slice::from_ref(volume)).expect("whole pages");
+    let runs = (0..2).map(|_| {
+        let progress = Progress::default();
+        replay(volume, &combination, &settings, zone_pages, &progress).expect("room")
+    });
+    let best = runs.max_by(|a, b| a.writes_per_cpu_second.total_cmp(&b.writes_per_cpu_second));
+    let Some(best) = best else { return };
+    println!(
+        "{:<20} {:<14} {:>7.1} M/s {:>6.1} ns/page written  WAF {:.4}  {:>5.1} B/page",
+        scheme,
+        combination.victim,
+        best.writes_per_cpu_second / 1e6,
+        1e9 / best.writes_per_cpu_second / best.counts.waf(),
+        best.counts.waf(),
+        best.peak_bytes as f64 / f64::from(volume.unique_pages()),
+    );
+}
+
+fn main() {
+    // Cargo passes --bench.
+    let args: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let pages = args.first().map_or(2_621_440, |a| a.parse().expect("PAGES is a number"));
+    let writes = args.get(1).map_or(30_000_000, |a| a.parse().expect("WRITES is a number"));
+    let volume = volume(pages, writes);
+    println!("{pages} pages, {writes} writes, Zipf 1.0, zones of 16 MiB, GP 15 %");
+    let headline = [
+        ("nosep", "greedy"),
+        ("sepgc", "greedy"),
+        ("sepbit", "cost-benefit"),
+        ("dac", "cost-benefit"),
+    ];
+    let named = args.get(2..).unwrap_or_default();
+    if !named.is_empty() {
+        named.iter().for_each(|scheme| measure(&volume, scheme, "cost-benefit"));
+        return;
+    }
+    headline.iter().for_each(|(scheme, victim)| measure(&volume, scheme, victim));
+    let headline = |name: &str| headline.iter().any(|h| h.0 == name);
+    for entry in frostline_placement::registry::SCHEMES {
+        if !headline(entry.info.name) {
+            measure(&volume, entry.info.name, "cost-benefit");
+        }
+    }
+}
