@@ -132,7 +132,7 @@ fn blkparse_counts_completed_requests() {
         8,0    1        7     2.000000000     0  C   DS 0 + 2048 [0]\n\
         8,0    1        8     3.000000000     0  C  FN [0]\n\
         8,0    1        9     3.000000000     0  m   N cfq workload slice:100\n\
-        CPU0 (8,0):\n Reads Queued:           0,        0KiB\t Writes Queued:          7,   128KiB\n\
+        CPU0 (8,0):\n Reads Queued:      0,        0KiB\t Writes Queued:          7,   128KiB\n\
         \n Total (8,0):\nThroughput (R/W): 0KiB/s / 34KiB/s\nEvents (8,0): 40 entries\n\
         Skips: 0 forward (0 -   0.0%)\n";
     let expected = [

@@ -9,6 +9,9 @@ use frostline_trace::{Format, LoadOptions, convert, load};
 use proptest::prelude::*;
 use scratch::{Scratch, gzip, record, u32s, zstd};
 
+const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
+const GZIP: &[u8] = b"\x1f\x8b\x08\0\0\0\0\0\0\x03";
+
 /// The most memory that this process has had, in KiB, where the system tells.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -122,7 +125,7 @@ proptest! {
         let scratch = Scratch::new();
         read_in_every_way(&scratch.file("t", &bytes));
         let magic: [&[u8]; 4] =
-            [b"\x28\xb5\x2f\xfd", b"\x1f\x8b\x08\0\0\0\0\0\0\x03", b"PAR1", b"fio version 3 iolog\n"];
+            [ZSTD, GZIP, b"PAR1", b"fio version 3 iolog\n"];
         for magic in magic {
             let mut bytes = [magic, &bytes].concat();
             read_in_every_way(&scratch.file("t", &bytes));
