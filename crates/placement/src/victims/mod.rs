@@ -27,6 +27,8 @@ pub trait VictimPolicy: Send {
     fn pick(&mut self, zones: &ZoneTable) -> Option<u32>;
 }
 
+type Build = fn(&mut Params, Semantics, u64) -> Result<Box<dyn VictimPolicy>, BuildError>;
+
 /// What is known of a victim policy.
 #[derive(Clone, Copy)]
 pub struct PolicyInfo {
@@ -38,7 +40,7 @@ pub struct PolicyInfo {
     pub source: &'static str,
     /// Its parameters.
     pub params: &'static [Param],
-    build: fn(&mut Params, Semantics, u64) -> Result<Box<dyn VictimPolicy>, BuildError>,
+    build: Build,
 }
 
 /// All victim policies.
