@@ -9,6 +9,7 @@
 //! * [`VictimPolicy`] chooses the zone that is cleaned next, from the [`ZoneTable`]. One policy,
 //!   one file, under [`victims`].
 
+mod clock;
 pub mod params;
 pub mod registry;
 pub mod rng;

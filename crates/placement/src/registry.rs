@@ -63,6 +63,7 @@ registry! {
     uw::Uw,
     gw::Gw,
     dac::Dac,
+    sfs::Sfs,
     two_r_greedy::TwoRGreedy,
     two_r_fifo::TwoRFifo,
     fk::Fk,

@@ -184,6 +184,11 @@ impl ZoneTable {
         }
     }
 
+    /// Changes whenever [`ZoneTable::tie_rank`] may order zones otherwise than before.
+    pub fn tie_epoch(&self) -> u64 {
+        self.hash_buckets
+    }
+
     /// Whose reading is followed.
     pub fn semantics(&self) -> Semantics {
         self.semantics

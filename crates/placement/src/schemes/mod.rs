@@ -10,6 +10,7 @@ pub mod oracle_rate;
 pub mod oracle_rate_frozen;
 pub mod sepbit;
 pub mod sepgc;
+pub mod sfs;
 pub mod two_r_fifo;
 pub mod two_r_greedy;
 pub mod uw;
