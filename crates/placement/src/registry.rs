@@ -64,6 +64,8 @@ registry! {
     gw::Gw,
     dac::Dac,
     sfs::Sfs,
+    multilog::MultiLog,
+    eti::Eti,
     two_r_greedy::TwoRGreedy,
     two_r_fifo::TwoRFifo,
     fk::Fk,

@@ -1,9 +1,11 @@
 //! The schemes, one file each.
 
 pub mod dac;
+pub mod eti;
 pub mod fk;
 pub mod fk_kmeans;
 pub mod gw;
+pub mod multilog;
 pub mod nosep;
 pub mod oracle_death;
 pub mod oracle_rate;
