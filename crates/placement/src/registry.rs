@@ -66,6 +66,8 @@ registry! {
     sfs::Sfs,
     multilog::MultiLog,
     eti::Eti,
+    multiqueue::MultiQueue,
+    sfr::Sfr,
     two_r_greedy::TwoRGreedy,
     two_r_fifo::TwoRFifo,
     fk::Fk,
