@@ -68,6 +68,7 @@ registry! {
     eti::Eti,
     multiqueue::MultiQueue,
     sfr::Sfr,
+    fadac::Fadac,
     two_r_greedy::TwoRGreedy,
     two_r_fifo::TwoRFifo,
     fk::Fk,

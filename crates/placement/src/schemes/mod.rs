@@ -2,6 +2,7 @@
 
 pub mod dac;
 pub mod eti;
+pub mod fadac;
 pub mod fk;
 pub mod fk_kmeans;
 pub mod gw;
