@@ -69,6 +69,7 @@ registry! {
     multiqueue::MultiQueue,
     sfr::Sfr,
     fadac::Fadac,
+    warcip::Warcip,
     two_r_greedy::TwoRGreedy,
     two_r_fifo::TwoRFifo,
     fk::Fk,

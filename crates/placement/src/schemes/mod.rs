@@ -19,3 +19,4 @@ pub mod sfs;
 pub mod two_r_fifo;
 pub mod two_r_greedy;
 pub mod uw;
+pub mod warcip;
