@@ -1,1 +1,46 @@
-fn main() {}
+//! The `frostline` command.
+
+mod args;
+mod failure;
+mod gen_trace;
+mod progress;
+mod schemes;
+mod sim;
+mod size;
+mod table;
+mod trace;
+mod usage;
+
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+use args::Command;
+use failure::Failure;
+
+fn main() -> ExitCode {
+    let args = match usage::parse() {
+        Ok(args) => args,
+        Err(code) => return code,
+    };
+    let done = match args.command {
+        Command::Sim(options) => sim::run(&options),
+        Command::Schemes(options) => schemes::run(&options),
+        Command::Gen(options) => gen_trace::run(&options),
+        Command::Trace(command) => trace::run(&command),
+    };
+    match done.and_then(|text| print(&text)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+/// Prints what a command returned. A reader that has seen enough is no failure.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::job("standard output", &e.to_string()))
+        }
+        _ => Ok(()),
+    }
+}

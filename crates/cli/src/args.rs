@@ -1,0 +1,226 @@
+//! What the command line takes.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use frostline_trace::Format;
+
+use crate::size::Size;
+
+/// Page placement for log-structured storage: simulator and tools.
+#[derive(Debug, Parser)]
+#[command(name = "frostline", version, max_term_width = 100, arg_required_else_help = false)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Replay write traces against placement schemes
+    Sim(SimArgs),
+    /// List the schemes and victim policies with their parameters
+    Schemes(SchemesArgs),
+    /// Generate a synthetic trace
+    Gen(GenArgs),
+    /// Look into a trace, or convert it
+    #[command(subcommand)]
+    Trace(TraceCommand),
+}
+
+/// How a trace is read.
+#[derive(Debug, Args)]
+pub struct Reading {
+    /// Format of the trace: u32, alibaba, tencent, msr, fio, blkparse, oracle-general or parquet
+    /// [default: found by content]
+    #[arg(long, value_name = "F")]
+    pub format: Option<Format>,
+    /// Replay only this volume of the trace
+    #[arg(long, value_name = "ID")]
+    pub volume: Option<String>,
+    /// Bytes in a page, a power of two from 512 up
+    #[arg(long, value_name = "SIZE", default_value = "4KiB")]
+    pub page: Size,
+}
+
+/// `frostline sim`
+#[derive(Debug, Args)]
+pub struct SimArgs {
+    /// Traces; with several, or several volumes, the sum is shown as well
+    #[arg(value_name = "TRACE", required = true)]
+    pub traces: Vec<PathBuf>,
+    #[command(flatten)]
+    pub reading: Reading,
+    /// Schemes, with parameters if need be (dac:classes=4), or all
+    #[arg(long, value_name = "A,B", default_value = "all", value_delimiter = ',')]
+    pub scheme: Vec<String>,
+    /// Victim policies, with parameters if need be (d-choices:d=4), or all
+    #[arg(long, value_name = "A,B", default_value = "cost-benefit", value_delimiter = ',')]
+    pub victim: Vec<String>,
+    /// Bytes in a zone [default: about 1/128 of the volume, a power of two from 1MiB to 1GiB]
+    #[arg(long, value_name = "SIZE")]
+    pub zone: Option<Size>,
+    /// Clean while the garbage proportion exceeds this [default: 0.15]
+    #[arg(long, value_name = "SHARE", conflicts_with = "op")]
+    pub gp: Option<f64>,
+    /// A fixed capacity instead: over-provisioning, (physical - logical) / logical
+    #[arg(long, value_name = "SHARE")]
+    pub op: Option<f64>,
+    /// With --op: clean while fewer zones than this are free
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "op")]
+    pub free_zones: u32,
+    /// Zones that may be open at once; a scheme that wants more classes is refused
+    #[arg(long, value_name = "N")]
+    pub max_open: Option<usize>,
+    /// Replay this trace first, without counting it
+    #[arg(long, value_name = "TRACE")]
+    pub preload: Option<PathBuf>,
+    /// Start counting after N user writes
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub warmup: u64,
+    /// Report every N user writes as well (in JSON)
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub window: u64,
+    /// Whose reading of the papers is followed
+    #[arg(long, value_name = "S", default_value = "published")]
+    pub semantics: SemanticsArg,
+    /// Seed of whatever chance schemes and victim policies use
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Print JSON instead of the table (-), or write it to a file as well
+    #[arg(long, value_name = "-|FILE")]
+    pub json: Option<PathBuf>,
+    /// Leave out the gain, which needs the runs of nosep and oracle-rate-frozen
+    #[arg(long)]
+    pub no_gain: bool,
+    /// Leave out how long it took, so that equal runs give equal bytes
+    #[arg(long)]
+    pub no_timing: bool,
+    /// Runs at the same time [default: one a core]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// No progress bar, no warnings
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Whose reading of the papers is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SemanticsArg {
+    /// The papers' text
+    Published,
+    /// The simulator published with SepBIT, to the last block
+    #[value(name = "sepbit-fast22")]
+    SepbitFast22,
+}
+
+/// `frostline schemes`
+#[derive(Debug, Args)]
+pub struct SchemesArgs {
+    /// Print JSON
+    #[arg(long, conflicts_with = "markdown")]
+    pub json: bool,
+    /// Print Markdown, as in docs/schemes.md
+    #[arg(long)]
+    pub markdown: bool,
+}
+
+/// `frostline gen`
+#[derive(Debug, Args)]
+pub struct GenArgs {
+    /// What the trace is like
+    pub kind: KindArg,
+    /// Pages of the volume
+    #[arg(long, value_name = "N")]
+    pub pages: u32,
+    /// Page writes, those of --fill not counted
+    #[arg(long, value_name = "M")]
+    pub writes: u64,
+    /// Exponent of Zipf's law [default: 1 for zipf, 0.9 for oltp's table]
+    #[arg(long, value_name = "A")]
+    pub alpha: Option<f64>,
+    /// Write every page that exists at the start once, in order, before
+    #[arg(long)]
+    pub fill: bool,
+    /// Seed: equal arguments give equal traces, for ever
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// The file: page numbers, compressed if it ends in .zst, or Parquet if in .parquet
+    #[arg(long, short, value_name = "FILE")]
+    pub output: PathBuf,
+    /// No progress bar
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// What a synthetic trace is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum KindArg {
+    /// Page popularity by Zipf's law, scattered over the volume
+    Zipf,
+    /// All pages alike
+    Uniform,
+    /// A Zipf table, and an area that is appended to and freezes
+    Oltp,
+}
+
+/// `frostline trace`
+#[derive(Debug, Subcommand)]
+pub enum TraceCommand {
+    /// What one wants to know before a replay
+    Info(InfoArgs),
+    /// Convert to page numbers (u32, .zst) or Parquet (.parquet), by the ending of the output
+    Convert(ConvertArgs),
+    /// Show the first requests
+    Head(HeadArgs),
+}
+
+/// `frostline trace info`
+#[derive(Debug, Args)]
+pub struct InfoArgs {
+    /// The trace
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub reading: Reading,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// No progress bar
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `frostline trace convert`
+#[derive(Debug, Args)]
+pub struct ConvertArgs {
+    /// The trace
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub reading: Reading,
+    /// The file to write
+    #[arg(long, short, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Stop after this many page writes
+    #[arg(long, value_name = "N")]
+    pub limit: Option<u64>,
+    /// No progress bar
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `frostline trace head`
+#[derive(Debug, Args)]
+pub struct HeadArgs {
+    /// The trace
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub reading: Reading,
+    /// Requests to show
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    pub lines: usize,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,159 @@
+//! `frostline schemes`: the registry as a table, JSON or Markdown.
+
+use frostline_placement::registry::{Entry, PAIRINGS, SCHEMES, SchemeSpec, Visitor};
+use frostline_placement::victims::POLICIES;
+use frostline_placement::{Param, Scheme, Setup};
+use serde::Serialize;
+
+use crate::args::SchemesArgs;
+use crate::failure::Failure;
+use crate::table;
+
+#[derive(Serialize)]
+struct Row {
+    name: &'static str,
+    summary: &'static str,
+    classes: usize,
+    bytes_per_page: usize,
+    victim: Option<&'static str>,
+    source: &'static str,
+    params: Vec<ParamRow>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    sepbit_fast22: &'static str,
+}
+
+#[derive(Serialize)]
+struct ParamRow {
+    key: &'static str,
+    default: &'static str,
+    help: &'static str,
+}
+
+#[derive(Serialize)]
+struct PolicyRow {
+    name: &'static str,
+    summary: &'static str,
+    source: &'static str,
+    params: Vec<ParamRow>,
+}
+
+#[derive(Serialize)]
+struct All {
+    schemes: Vec<Row>,
+    victims: Vec<PolicyRow>,
+}
+
+/// Lists all schemes and victim policies.
+pub fn run(args: &SchemesArgs) -> Result<String, Failure> {
+    let all = all()?;
+    if args.json {
+        let text = serde_json::to_string_pretty(&all);
+        return text.map(|t| t + "\n").map_err(|e| Failure::job("schemes", &e.to_string()));
+    }
+    Ok(if args.markdown { markdown(&all) } else { text(&all) })
+}
+
+fn all() -> Result<All, Failure> {
+    let params = |params: &'static [Param]| {
+        let rows = params.iter();
+        rows.map(|p| ParamRow { key: p.key, default: p.default, help: p.help }).collect()
+    };
+    let row = |entry: &Entry, name: &'static str, victim| -> Result<Row, Failure> {
+        Ok(Row {
+            name,
+            summary: entry.info.summary,
+            classes: classes(name)?,
+            bytes_per_page: entry.page_bytes,
+            victim,
+            source: entry.info.source,
+            params: params(entry.info.params),
+            sepbit_fast22: entry.info.fast22,
+        })
+    };
+    let mut schemes = Vec::new();
+    for entry in SCHEMES {
+        schemes.push(row(entry, entry.info.name, entry.own_victim)?);
+    }
+    for pairing in PAIRINGS {
+        let spec = SchemeSpec::parse(pairing.name)?;
+        let base = row(spec.entry, pairing.name, spec.victim)?;
+        schemes.push(Row { summary: pairing.summary, source: pairing.source, ..base });
+    }
+    let policies = POLICIES.iter().map(|policy| PolicyRow {
+        name: policy.name,
+        summary: policy.summary,
+        source: policy.source,
+        params: params(policy.params),
+    });
+    Ok(All { schemes, victims: policies.collect() })
+}
+
+/// The number of classes a scheme has by default.
+fn classes(name: &str) -> Result<usize, Failure> {
+    struct Classes;
+    impl Visitor for Classes {
+        type Output = usize;
+        fn visit<S: Scheme>(self, scheme: S) -> usize {
+            scheme.classes()
+        }
+    }
+    let setup =
+        Setup { mean_lifespans: Some(&[]), lifespans: Some(&[]), ..Setup::new(1024, 1024) };
+    Ok(SchemeSpec::parse(name)?.build(&setup, Classes)?)
+}
+
+fn text(all: &All) -> String {
+    let short = |params: &[ParamRow]| {
+        let all: Vec<_> = params.iter().map(|p| format!("{}={}", p.key, p.default)).collect();
+        all.join(" ")
+    };
+    let rows = all.schemes.iter().map(|s| {
+        let (name, classes) = (s.name.to_string(), s.classes.to_string());
+        vec![name, s.summary.into(), s.source.into(), short(&s.params), classes,
+             format!("{} B", s.bytes_per_page)]
+    });
+    let schemes = table::columns(
+        &["scheme", "what it does", "source", "parameters", "classes", "state/page"],
+        4,
+        rows.collect(),
+    );
+    let rows = all.victims.iter().map(|v| {
+        vec![v.name.into(), v.summary.into(), v.source.into(), short(&v.params)]
+    });
+    let heads = ["victim", "what is cleaned next", "source", "parameters"];
+    format!("{schemes}\n{}", table::columns(&heads, 4, rows.collect()))
+}
+
+fn markdown(all: &All) -> String {
+    let short = |params: &[ParamRow]| {
+        let all: Vec<_> =
+            params.iter().map(|p| format!("`{}={}`: {}", p.key, p.default, p.help)).collect();
+        all.join("<br>")
+    };
+    let mut text = String::from(
+        "| scheme | what it does | source | parameters and published defaults | classes \
+         | bytes a page | own victim side |\n|---|---|---|---|--:|--:|---|\n",
+    );
+    for s in &all.schemes {
+        text += &format!(
+            "| `{}` | {} | {} | {} | {} | {} | {} |\n",
+            s.name,
+            s.summary,
+            s.source,
+            short(&s.params),
+            s.classes,
+            s.bytes_per_page,
+            s.victim.unwrap_or("")
+        );
+    }
+    text += "\n| victim policy | what is cleaned next | source | parameters |\n|---|---|---|---|\n";
+    for v in &all.victims {
+        text += &format!("| `{}` | {} | {} | {} |\n", v.name, v.summary, v.source,
+                         short(&v.params));
+    }
+    text += "\n| scheme | under `--semantics sepbit-fast22` |\n|---|---|\n";
+    for s in all.schemes.iter().filter(|s| !s.sepbit_fast22.is_empty()) {
+        text += &format!("| `{}` | {} |\n", s.name, s.sepbit_fast22);
+    }
+    text
+}

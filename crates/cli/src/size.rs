@@ -1,0 +1,69 @@
+//! Sizes as `4096`, `16MiB`, `1GB`.
+
+/// Bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size(pub u64);
+
+const UNITS: &[(&str, u64)] = &[
+    ("", 1),
+    ("B", 1),
+    ("K", 1 << 10),
+    ("KIB", 1 << 10),
+    ("KB", 1_000),
+    ("M", 1 << 20),
+    ("MIB", 1 << 20),
+    ("MB", 1_000_000),
+    ("G", 1 << 30),
+    ("GIB", 1 << 30),
+    ("GB", 1_000_000_000),
+    ("T", 1 << 40),
+    ("TIB", 1 << 40),
+    ("TB", 1_000_000_000_000),
+];
+
+impl std::str::FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("\"{text}\" is not a size such as 4096, 16MiB or 1GB");
+        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let (number, unit) = text.split_at(digits);
+        let number: u64 = number.parse().map_err(|_| wrong())?;
+        let unit = unit.trim().to_uppercase();
+        let factor = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?.1;
+        let bytes = number.checked_mul(factor).ok_or_else(|| format!("\"{text}\" is too large"))?;
+        Ok(Size(bytes))
+    }
+}
+
+/// Bytes in the largest binary unit that leaves a whole number.
+pub fn binary(bytes: u64) -> String {
+    let units = [("TiB", 1u64 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    let unit = units.iter().find(|(_, factor)| bytes >= *factor && bytes % factor == 0);
+    unit.map_or(format!("{bytes} B"), |(name, factor)| format!("{} {name}", bytes / factor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_decimal_and_binary_units() {
+        let bytes = |text: &str| text.parse::<Size>().map(|s| s.0);
+        assert_eq!(bytes("4096"), Ok(4096));
+        assert_eq!(bytes("16MiB"), Ok(16 << 20));
+        assert_eq!(bytes("16mib"), Ok(16 << 20));
+        assert_eq!(bytes("1GB"), Ok(1_000_000_000));
+        assert_eq!(bytes("4K"), Ok(4096));
+        for wrong in ["", "MiB", "1.5GB", "-1", "4 furlongs", "99999999999TB"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_shown_in_the_largest_unit_that_divides_them() {
+        assert_eq!(binary(16 << 20), "16 MiB");
+        assert_eq!(binary(1536), "1536 B");
+        assert_eq!(binary(3 << 40), "3 TiB");
+    }
+}

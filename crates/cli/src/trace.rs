@@ -1,0 +1,134 @@
+//! `frostline trace`: look into traces, convert them.
+
+use frostline_trace::{LoadOptions, Op, Reader, ReaderOptions, VolumeInfo, convert};
+use serde::Serialize;
+
+use crate::args::{ConvertArgs, HeadArgs, InfoArgs, TraceCommand};
+use crate::failure::Failure;
+use crate::progress::bar;
+use crate::sim::{load_options, load_with_bar, page_size};
+use crate::table;
+
+/// Does what was asked of a trace.
+pub fn run(command: &TraceCommand) -> Result<String, Failure> {
+    match command {
+        TraceCommand::Info(args) => info(args),
+        TraceCommand::Convert(args) => convert_file(args),
+        TraceCommand::Head(args) => head(args),
+    }
+}
+
+#[derive(Serialize)]
+struct InfoReport {
+    path: String,
+    format: String,
+    page_size: u32,
+    volumes: Vec<VolumeInfo>,
+}
+
+fn info(args: &InfoArgs) -> Result<String, Failure> {
+    let options = LoadOptions { times: true, ..load_options(&args.reading)? };
+    let loaded = load_with_bar(&args.file, &options, args.quiet)?;
+    let volumes = loaded.volumes.iter().map(VolumeInfo::of).collect::<Result<Vec<_>, _>>()?;
+    let report = InfoReport {
+        path: args.file.display().to_string(),
+        format: loaded.format.to_string(),
+        page_size: options.page_size,
+        volumes,
+    };
+    if args.json {
+        return json(&report);
+    }
+    let mut text =
+        format!("{}: {}, pages of {} bytes\n", report.path, report.format, report.page_size);
+    for volume in &report.volumes {
+        text += &format!("\nvolume {}\n{}", volume.name, describe(volume));
+    }
+    Ok(text)
+}
+
+fn describe(volume: &VolumeInfo) -> String {
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    let mut rows = vec![
+        ("user writes", volume.writes.to_string()),
+        ("requests", volume.requests.to_string()),
+        ("unique pages", volume.unique_pages.to_string()),
+        ("largest LBA", volume.largest_lba.to_string()),
+        ("writes to the top 20 % of pages", percent(volume.top20_share)),
+        ("frozen at 50 % of the trace", percent(volume.frozen_at_50)),
+        ("frozen at 80 % of the trace", percent(volume.frozen_at_80)),
+        ("writes never rewritten", percent(volume.never_rewritten)),
+    ];
+    if let Some(l) = volume.lifespans {
+        rows.push(("lifespan p5 p25 p50 p75 p95",
+                   format!("{} {} {} {} {}", l.p5, l.p25, l.p50, l.p75, l.p95)));
+    }
+    if let Some(span) = volume.span_us {
+        rows.push(("time span", format!("{:.1} s", span as f64 / 1e6)));
+    }
+    rows.iter().map(|(what, value)| format!("  {what:<32} {value}\n")).collect()
+}
+
+fn convert_file(args: &ConvertArgs) -> Result<String, Failure> {
+    let options = LoadOptions { limit: args.limit, ..load_options(&args.reading)? };
+    let bytes = std::fs::metadata(&args.file).map_or(0, |m| m.len());
+    let bar = bar("converting", "bytes", bytes, args.quiet);
+    let done = convert(&args.file, &options, &args.output, &mut |b| bar.set_position(b));
+    bar.finish_and_clear();
+    let done = done?;
+    let path = args.output.display();
+    Ok(format!("{path}: {} requests, {} page writes\n", done.requests, done.pages))
+}
+
+#[derive(Serialize)]
+struct RequestRow<'a> {
+    time_us: u64,
+    op: &'static str,
+    offset: u64,
+    length: u64,
+    volume: &'a str,
+}
+
+fn head(args: &HeadArgs) -> Result<String, Failure> {
+    let options =
+        ReaderOptions { format: args.reading.format, page_size: page_size(&args.reading)? };
+    let mut reader = Reader::open_with(&args.file, &options)?;
+    let mut requests = Vec::new();
+    let wanted = args.reading.volume.as_deref();
+    let mut shown = Vec::new();
+    while shown.len() < args.lines && reader.read(&mut requests, args.lines.min(4096))? > 0 {
+        let names = reader.volume_names();
+        let of_volume =
+            |volume: u32| wanted.is_none_or(|wanted| names[volume as usize] == wanted);
+        shown.extend(requests.drain(..).filter(|r| of_volume(r.volume)));
+    }
+    shown.truncate(args.lines);
+    let names = reader.volume_names();
+    let rows: Vec<RequestRow<'_>> = shown
+        .iter()
+        .map(|r| RequestRow {
+            time_us: r.time_us,
+            op: match r.op {
+                Op::Read => "read",
+                Op::Write => "write",
+                Op::Trim => "trim",
+            },
+            offset: r.offset,
+            length: r.length,
+            volume: &names[r.volume as usize],
+        })
+        .collect();
+    if args.json {
+        return json(&rows);
+    }
+    let cells = rows.iter().map(|r| {
+        let numbers = [r.time_us, r.offset, r.length].map(|n| n.to_string());
+        [vec![r.volume.to_string(), r.op.to_string()], numbers.to_vec()].concat()
+    });
+    Ok(table::columns(&["volume", "op", "time us", "offset", "length"], 2, cells.collect()))
+}
+
+fn json(value: &impl Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(value);
+    text.map(|t| t + "\n").map_err(|e| Failure::job("trace", &e.to_string()))
+}
