@@ -126,6 +126,7 @@ impl Eti {
     #[inline(always)]
     fn touch(&mut self, from: u32, to: u32) {
         let mut extent = self.find(from);
+        let mut of_first = extent;
         while extent < self.starts.len() && self.starts[extent] < to {
             let (start, end) = (self.starts[extent], self.end_of(extent));
             let (first, after) = (start.max(from), end.min(to));
@@ -138,12 +139,13 @@ impl Eti {
                     let room = if self.fast22 { 1 } else { parts - 1 };
                     if self.starts.len() + room <= EXTENTS {
                         extent = self.split(extent, first, after);
+                        of_first = if first == from { extent } else { of_first };
                     }
                 }
             }
             extent += 1;
         }
-        self.look_up(self.find(from));
+        self.look_up(of_first);
     }
 
     /// Cuts the pages from `first` to before `after` out of an extent, with one count more;
@@ -151,16 +153,19 @@ impl Eti {
     #[cold]
     fn split(&mut self, extent: usize, first: u32, after: u32) -> usize {
         let (end, count) = (self.end_of(extent), self.counts[extent]);
-        let mut part = extent;
-        if first > self.starts[extent] {
-            part += 1;
-            self.starts.insert(part, first);
-            self.counts.insert(part, count);
-        }
+        let part = extent + usize::from(first > self.starts[extent]);
+        let added = part - extent + usize::from(after < end);
+        // Room for both new extents at once: the rest of the table moves only once.
+        let len = self.starts.len();
+        self.starts.resize(len + added, 0);
+        self.starts.copy_within(extent + 1..len, extent + 1 + added);
+        self.counts.resize(len + added, 0);
+        self.counts.copy_within(extent + 1..len, extent + 1 + added);
+        self.starts[part] = first;
         self.counts[part] = count + 1;
         if after < end {
-            self.starts.insert(part + 1, after);
-            self.counts.insert(part + 1, count);
+            self.starts[part + 1] = after;
+            self.counts[part + 1] = count;
         }
         part
     }

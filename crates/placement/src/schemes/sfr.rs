@@ -8,9 +8,9 @@
 //! every 16,384 user writes since their last touch, and adds 1. A page goes to class
 //! floor(ln(count)) of its chunk, as far as there are classes; but if its request starts where the
 //! previous one ended, to the class of the last page that did not. Relocations go to the last
-//! class. The papers differ in nothing from the authors' simulator here, as far as they go: that
-//! the halvings are whole ones, that counts are whole numbers and that time is user writes is the
-//! simulator's.
+//! class. That halvings are whole ones, that counts are whole numbers and that time is user writes
+//! is how the authors' simulator fills in what SepBIT's description leaves out; there is no
+//! difference from it here.
 
 use crate::clock::Clock;
 use crate::log_class::LogClass;

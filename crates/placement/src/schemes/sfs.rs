@@ -128,7 +128,9 @@ impl Scheme for Sfs {
         let mut class = 0;
         if !write.first {
             class = nearest(&self.centres, hotness(page, now));
-            self.sums[write.zone as usize].remove(page);
+            if let Some(sums) = self.sums.get_mut(write.zone as usize) {
+                sums.remove(page);
+            }
         }
         *page = Heat { last: now, writes: page.writes.saturating_add(1) };
         self.sums[self.open[class] as usize].add(page);
