@@ -1,47 +1,141 @@
-//! Large zeroed arrays: taken lazily, on huge pages where the system grants them.
+//! Large zeroed arrays, straight from the system: taken as they are touched, on huge pages where
+//! the system grants them.
+//!
+//! Random accesses to a map of many megabytes are bound by the page tables, and huge pages are
+//! worth a quarter of the replay's speed. An ordinary allocator does not serve: it may hand out
+//! memory that was touched before it could be advised, or that is not aligned.
 
 #![allow(unsafe_code)]
 
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::ptr::{NonNull, null_mut};
+
 use bytemuck::Zeroable;
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 use crate::LogError;
 
-/// Below this a huge page would not fill.
+/// Size and alignment of a huge page.
 const HUGE: usize = 2 << 20;
 
-/// An array of `len` zeroes. Memory is taken from the system as it is touched.
-///
-/// # Errors
-/// The system refuses.
-pub fn zeroed<T: Zeroable>(len: usize) -> Result<Box<[T]>, LogError> {
-    let bytes = len.saturating_mul(size_of::<T>());
-    let mut array = bytemuck::allocation::try_zeroed_slice_box(len)
-        .map_err(|()| LogError::NoMemory { bytes })?;
-    advise_huge(&mut array);
-    Ok(array)
+/// An array that began as zeroes.
+pub struct Array<T> {
+    first: NonNull<T>,
+    len: usize,
+    /// Start and length of the mapping, which is longer so that the array can be aligned.
+    mapping: (*mut std::ffi::c_void, usize),
+    owned: PhantomData<T>,
 }
 
-/// A longer array with the same beginning, zeroes behind it.
-///
-/// # Errors
-/// The system refuses.
-pub fn grown<T: Zeroable + Copy>(array: &[T], len: usize) -> Result<Box<[T]>, LogError> {
-    let mut longer = zeroed(len)?;
-    longer[..array.len()].copy_from_slice(array);
-    Ok(longer)
+// SAFETY: an array owns what it points to, as a boxed slice does.
+unsafe impl<T: Send> Send for Array<T> {}
+// SAFETY: as above; shared references give no more than `&[T]`.
+unsafe impl<T: Sync> Sync for Array<T> {}
+
+impl<T: Zeroable + Copy> Array<T> {
+    /// An array of `len` zeroes. Memory is taken from the system as it is touched.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn zeroed(len: usize) -> Result<Self, LogError> {
+        const { assert!(align_of::<T>() <= HUGE) };
+        let bytes = len.saturating_mul(size_of::<T>());
+        let refused = |_| LogError::NoMemory { bytes };
+        if bytes == 0 {
+            return Ok(Array { first: NonNull::dangling(), len, ..Array::default() });
+        }
+        let mapped = bytes.saturating_add(HUGE);
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a new anonymous mapping at an address of the system's choice touches nothing
+        // that exists.
+        let start = unsafe { mmap_anonymous(null_mut(), mapped, access, flags) }.map_err(refused)?;
+        let offset = start.addr().next_multiple_of(HUGE) - start.addr();
+        let first: *mut T = start.wrapping_byte_add(offset).cast();
+        let first = NonNull::new(first).ok_or(LogError::NoMemory { bytes })?;
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::mm::{Advice, madvise};
+            // SAFETY: the range lies inside our new mapping, and this advice changes neither
+            // contents nor access rights. A refusal only leaves small pages.
+            let _ = unsafe { madvise(first.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
+        }
+        Ok(Array { first, len, mapping: (start, mapped), owned: PhantomData })
+    }
+
+    /// A longer array with the same beginning, zeroes behind it.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn grown(&self, len: usize) -> Result<Self, LogError> {
+        let mut longer = Array::zeroed(len)?;
+        longer[..self.len].copy_from_slice(self);
+        Ok(longer)
+    }
 }
 
-/// Asks for huge pages: random accesses to a map of many megabytes are bound by the page tables.
-fn advise_huge<T>(array: &mut [T]) {
-    let bytes = size_of_val(array);
-    let start = array.as_mut_ptr() as usize;
-    let aligned = start.next_multiple_of(HUGE);
-    let len = (start + bytes).saturating_sub(aligned) / HUGE * HUGE;
-    #[cfg(target_os = "linux")]
-    if len > 0 {
-        use rustix::mm::{Advice, madvise};
-        // SAFETY: the range lies inside `array`, which we hold exclusively, and this advice
-        // changes neither contents nor access rights. A refusal only leaves small pages.
-        let _ = unsafe { madvise(aligned as *mut _, len, Advice::LinuxHugepage) };
+impl<T> Default for Array<T> {
+    fn default() -> Self {
+        let mapping = (null_mut(), 0);
+        Array { first: NonNull::dangling(), len: 0, mapping, owned: PhantomData }
+    }
+}
+
+impl<T> Deref for Array<T> {
+    type Target = [T];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        // SAFETY: `first` is aligned and points to `len` values, zero or written since, in a
+        // mapping that lives as long as `self`; or there are no bytes.
+        unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.len) }
+    }
+}
+
+impl<T> DerefMut for Array<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as for `deref`, and `self` is borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.len) }
+    }
+}
+
+impl<T> Drop for Array<T> {
+    fn drop(&mut self) {
+        let (start, len) = self.mapping;
+        if len > 0 {
+            // SAFETY: this is the whole mapping that `zeroed` made, and no reference into it
+            // outlives `self`. The values are `Copy` and need no drop.
+            let _ = unsafe { munmap(start, len) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays_begin_as_zeroes_and_keep_their_beginning_when_they_grow() {
+        let mut array = Array::<u64>::zeroed(1000).unwrap();
+        assert!(array.iter().all(|&x| x == 0));
+        array[999] = 7;
+        let longer = array.grown(5000).unwrap();
+        assert_eq!((longer[999], longer[4999], longer.len()), (7, 0, 5000));
+        assert_eq!(longer.as_ptr().addr() % HUGE, 0);
+    }
+
+    #[test]
+    fn arrays_without_bytes_need_no_memory() {
+        assert_eq!(Array::<u32>::zeroed(0).unwrap().len(), 0);
+        assert_eq!(Array::<()>::zeroed(9).unwrap().len(), 9);
+    }
+
+    #[test]
+    fn what_the_system_refuses_is_an_error() {
+        let bytes = usize::MAX / 2 / 8 * 8;
+        let refused = Array::<u64>::zeroed(bytes / 8).err();
+        assert_eq!(refused, Some(LogError::NoMemory { bytes }));
     }
 }

@@ -7,7 +7,8 @@ use frostline_placement::{
 
 use crate::capacity::{Capacity, Trigger};
 use crate::counts::Counts;
-use crate::{LogError, memory};
+use crate::LogError;
+use crate::memory::Array;
 
 /// The largest LBA: the top bit of a page's word says something else ([`WORD_LAST`]).
 pub const MAX_LBA: u32 = WORD_LAST - 1;
@@ -106,9 +107,9 @@ pub struct Volume<S: Scheme> {
     pub(crate) policy: Box<dyn VictimPolicy>,
     pub(crate) zones: ZoneTable,
     /// By LBA.
-    pub(crate) map: Box<[Entry<S::Page>]>,
+    pub(crate) map: Array<Entry<S::Page>>,
     /// By slot: the word of the page that was written there.
-    pub(crate) words: Box<[u32]>,
+    pub(crate) words: Array<u32>,
     pub(crate) open: Vec<Cursor>,
     pub(crate) free: Vec<u32>,
     /// Pages placed but not yet committed, by zone; empty if the volume is driven in runs only.
@@ -169,8 +170,8 @@ impl<S: Scheme> Volume<S> {
         let mut volume = Volume {
             policy,
             zones: ZoneTable::new(zone_pages, least, options.semantics),
-            map: memory::zeroed(space as usize)?,
-            words: Box::default(),
+            map: Array::zeroed(space as usize)?,
+            words: Array::default(),
             open: vec![Cursor::CLOSED; cursors],
             free: Vec::new(),
             pending: Vec::new(),
@@ -208,7 +209,7 @@ impl<S: Scheme> Volume<S> {
             // Doubled, so that growing costs a constant per page; untouched memory costs nothing.
             let most = (self.max_zones + 1) * self.options.zone_pages as usize;
             let len = (slots * 2).min(most).max(slots);
-            self.words = memory::grown(&self.words, len)?;
+            self.words = self.words.grown(len)?;
         }
         let first = self.zones.len() as u32;
         while self.zones.len() <= zones {

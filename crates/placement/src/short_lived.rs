@@ -24,7 +24,7 @@ enum Memory {
     /// The last write time of every page.
     Exact,
     /// A queue of the LBAs written last, as in the paper's implementation.
-    Recent(RecentLbas),
+    Recent(Box<RecentLbas>),
     /// Only the length of the queue that the authors' simulator keeps.
     QueueLength(u64),
 }
@@ -41,7 +41,7 @@ impl ShortLived {
     ) -> Result<Self, BuildError> {
         let fifo = params.choose(known, MEMORY.key, &["exact", "fifo"])? == 1;
         let memory = match setup.semantics {
-            _ if fifo => Memory::Recent(RecentLbas::default()),
+            _ if fifo => Memory::Recent(Box::default()),
             Semantics::Published => Memory::Exact,
             Semantics::SepbitFast22 => Memory::QueueLength(0),
         };
@@ -55,7 +55,7 @@ impl ShortLived {
         *page = Stamp::at(write.now);
         match &mut self.memory {
             Memory::Exact => lifespan < mean.mean(),
-            Memory::Recent(recent) => recent.decide(write, mean.mean()),
+            Memory::Recent(recent) => recent.decide(write.lba, write.now, mean.mean()),
             Memory::QueueLength(q) => {
                 let short = u64::from(lifespan) < u64::from(mean.mean()).min(*q);
                 let limit = u64::from(mean.floor());
@@ -97,13 +97,15 @@ struct RecentLbas {
 }
 
 impl RecentLbas {
-    fn decide(&mut self, write: &UserWrite, limit: u32) -> bool {
-        let last = self.last.insert(write.lba, write.now);
-        let short = last.is_some_and(|at| write.now.wrapping_sub(at) < limit);
-        self.queue.push_back(write.lba);
+    // Not the write itself: a reference to it would keep it from being taken apart in registers.
+    #[inline(never)]
+    fn decide(&mut self, lba: u32, now: u32, limit: u32) -> bool {
+        let last = self.last.insert(lba, now);
+        let short = last.is_some_and(|at| now.wrapping_sub(at) < limit);
+        self.queue.push_back(lba);
         for _ in 0..2 {
             if self.queue.len() as u64 > u64::from(limit) {
-                self.forget_oldest(write.now);
+                self.forget_oldest(now);
             }
         }
         self.most = self.most.max(self.last.len());
@@ -150,7 +152,7 @@ mod tests {
     fn queue_and_exact_times_agree_once_the_queue_is_as_long_as_the_threshold() {
         let mut mean = ZoneLifespan::new(1);
         let mut exact = ShortLived { memory: Memory::Exact };
-        let mut fifo = ShortLived { memory: Memory::Recent(RecentLbas::default()) };
+        let mut fifo = ShortLived { memory: Memory::Recent(Box::default()) };
         let mut pages = [Stamp::default(); 300];
         let mut rng = Rng::new(1);
         for now in 1..20_000u32 {

@@ -6,8 +6,7 @@ use crate::NEVER;
 /// Reclaimed zones that make one mean (n_c in the paper).
 const ZONES: u32 = 16;
 
-/// Cuts of a ladder at most: the last is then 4^8 means, longer than any trace. A fixed number is
-/// compared without a loop.
+/// Cuts of a ladder at most: the last is then 4^8 means, longer than any trace.
 pub const CUTS: usize = 8;
 
 /// Mean lifespan of the last 16 reclaimed zones, renewed at every 16th; infinite before.
@@ -69,7 +68,10 @@ impl ZoneLifespan {
     /// The rung of an age: the number of cuts that it has reached.
     #[inline(always)]
     pub fn rung(&self, age: u32) -> usize {
-        self.cuts.iter().map(|&cut| usize::from(age >= cut)).sum()
+        let reached = |cuts: &[u32]| cuts.iter().map(|&cut| usize::from(age >= cut)).sum::<usize>();
+        // The published ladder has three rungs.
+        let (published, more) = self.cuts.split_at(2);
+        reached(published) + if self.rungs > 3 { reached(more) } else { 0 }
     }
 }
 
