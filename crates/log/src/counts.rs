@@ -18,6 +18,8 @@ pub struct Counts {
     pub relocations: u64,
     /// Of these, frozen pages: versions that were marked as the last of their LBA.
     pub frozen_relocations: u64,
+    /// Stretches of user writes in which nothing else happened: how often the inner loop began.
+    pub runs: u64,
     /// Cleanings that were begun, whether or not a victim was found.
     pub cleanings: u64,
     /// Victims.
@@ -87,6 +89,7 @@ impl Counts {
         self.user_writes += other.user_writes;
         self.relocations += other.relocations;
         self.frozen_relocations += other.frozen_relocations;
+        self.runs += other.runs;
         self.cleanings += other.cleanings;
         self.zones_reclaimed += other.zones_reclaimed;
         self.stalls += other.stalls;

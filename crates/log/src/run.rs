@@ -142,6 +142,7 @@ impl<S: Scheme> Volume<S> {
         self.zones.garbage[0] = unwritten;
         self.valid += firsts;
         self.counts.user_writes += written as u64;
+        self.counts.runs += 1;
         self.now = self.now.wrapping_add(written as u32);
         if self.is_fast22() {
             self.unended += written as u64;

@@ -1,0 +1,98 @@
+//! What replay costs, counted instead of timed: how often the inner loop is entered, and that a
+//! page write allocates nothing. Both are what the speed rests on, and no noise can blur them.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use frostline_log::{Options, Volume, Writes};
+use frostline_placement::registry::{SCHEMES, SchemeSpec, Visitor};
+use frostline_placement::{Foresight, Scheme, Setup, victims};
+use frostline_trace::{Kind, Spec, generate};
+
+/// Counts the allocations of each thread.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+#[allow(unsafe_code)]
+// SAFETY: every call is handed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // A thread that is ending may allocate after its locals are gone.
+        let _ = ALLOCATIONS.try_with(|n| n.set(n.get() + 1));
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the memory came from `System`, by `alloc`.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const PAGES: u32 = 1 << 16;
+const ZONE_PAGES: u32 = 512;
+const WRITES: usize = 1 << 20;
+
+fn zipf() -> Vec<u32> {
+    let kind = Kind::Zipf { alpha: 1.0 };
+    let spec = Spec { kind, pages: PAGES, writes: WRITES as u64, fill: true, seed: 5 };
+    generate(&spec).unwrap().collect()
+}
+
+/// User writes in a run, and allocations, of the second half of a trace.
+struct Work {
+    mean_run: f64,
+    allocations: u64,
+}
+
+struct Measure<'a>(&'a [u32]);
+
+impl Visitor for Measure<'_> {
+    type Output = Work;
+
+    fn visit<S: Scheme>(self, scheme: S) -> Work {
+        let policy = victims::build("cost-benefit", Default::default(), 1).unwrap();
+        let options = Options::elastic(ZONE_PAGES, PAGES, 0.15);
+        let mut volume = Volume::new(options, scheme, policy).unwrap();
+        let writes = Writes::new(self.0);
+        let half = self.0.len() / 2;
+        volume.write(&writes, 0..half).unwrap();
+        volume.reset_counts();
+        let before = ALLOCATIONS.get();
+        volume.write(&writes, half..self.0.len()).unwrap();
+        let allocations = ALLOCATIONS.get() - before;
+        let counts = volume.counts();
+        Work { mean_run: counts.user_writes as f64 / counts.runs as f64, allocations }
+    }
+}
+
+fn each_scheme(check: impl Fn(&str, Work)) {
+    let trace = zipf();
+    for entry in SCHEMES.iter().filter(|e| e.foresight == Foresight::None) {
+        let spec = SchemeSpec::parse(entry.info.name).unwrap();
+        let work = spec.build(&Setup::new(ZONE_PAGES, PAGES), Measure(&trace)).unwrap();
+        check(entry.info.name, work);
+    }
+}
+
+#[test]
+fn a_run_is_long_enough_that_its_beginning_costs_nothing() {
+    each_scheme(|name, work| {
+        // A zone of 512 pages is filled or cleaned about that often.
+        assert!(work.mean_run > 50.0, "{name}: runs of {:.1} writes", work.mean_run);
+    });
+}
+
+#[test]
+fn once_the_volume_has_its_size_no_scheme_allocates() {
+    each_scheme(|name, work| {
+        // Zones may still be added now and then; writes are half a million.
+        assert!(work.allocations < 64, "{name}: {} allocations", work.allocations);
+    });
+}
