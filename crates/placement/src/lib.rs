@@ -10,6 +10,7 @@
 //!   one file, under [`victims`].
 
 mod clock;
+mod future;
 mod log_class;
 pub mod params;
 pub mod registry;

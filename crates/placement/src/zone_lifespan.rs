@@ -1,7 +1,7 @@
 //! The threshold that SepBIT and the schemes built on it measure from the log itself: the mean
 //! lifespan of recently reclaimed zones of the hottest class (SepBIT, FAST'22, section 3.4).
 
-use crate::NEVER;
+use crate::{NEVER, ZoneEvent, ZoneTable};
 
 /// Reclaimed zones that make one mean (n_c in the paper).
 const ZONES: u32 = 16;
@@ -30,6 +30,13 @@ impl ZoneLifespan {
         debug_assert!((1..=CUTS + 1).contains(&rungs));
         let cuts = [NEVER; CUTS];
         ZoneLifespan { sum: 0, zones: 0, mean: NEVER, floor: NEVER, cuts, rungs }
+    }
+
+    /// A zone was chosen as a victim: if its class is the hottest, its lifespan counts.
+    pub fn on_victim(&mut self, victim: &ZoneEvent, zones: &ZoneTable) {
+        if victim.class == 0 {
+            self.reclaimed(victim.now.wrapping_sub(zones.opened_at[victim.zone as usize]));
+        }
     }
 
     /// A zone of the hottest class was chosen as a victim, `lifespan` user writes after it was

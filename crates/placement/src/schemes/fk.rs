@@ -5,9 +5,9 @@
 //! the pages in a zone; what lives longer shares the last class. With small zones and six classes
 //! nearly everything does: then this is no bound (see the oracles).
 
+use crate::future::Death;
 use crate::{
-    BuildError, Foresight, Info, NEVER, PageState, Param, Params, Relocation, Scheme, Semantics,
-    Setup, UserWrite,
+    BuildError, Foresight, Info, Param, Params, Relocation, Scheme, Semantics, Setup, UserWrite,
 };
 
 /// Classes by remaining lifespan in zones.
@@ -19,21 +19,11 @@ pub struct Fk {
     round: u32,
 }
 
-/// When the page will be invalidated; [`NEVER`] if it is frozen.
-#[derive(Clone, Copy, Debug, bytemuck::Zeroable)]
-#[repr(transparent)]
-pub struct Death(u32);
-
-impl PageState for Death {}
-
 impl Fk {
     #[inline(always)]
-    fn class(&self, death: u32, now: u32) -> usize {
-        if death == NEVER {
-            return self.last as usize;
-        }
-        let remaining = death.saturating_sub(now).saturating_sub(self.round);
-        (remaining / self.zone_pages).min(self.last) as usize
+    fn class(&self, death: Death, now: u32) -> usize {
+        let zones = |remaining: u32| remaining.saturating_sub(self.round) / self.zone_pages;
+        death.remaining(now).map_or(self.last, zones).min(self.last) as usize
     }
 }
 
@@ -60,12 +50,12 @@ impl Scheme for Fk {
 
     #[inline(always)]
     fn place_user(&mut self, write: &UserWrite, page: &mut Death) -> usize {
-        *page = Death(write.now.saturating_add(write.lifespan));
-        self.class(page.0, write.now)
+        *page = Death::of(write);
+        self.class(*page, write.now)
     }
 
     #[inline(always)]
     fn place_relocation(&mut self, relocation: &Relocation, page: &mut Death) -> usize {
-        self.class(page.0, relocation.now)
+        self.class(*page, relocation.now)
     }
 }

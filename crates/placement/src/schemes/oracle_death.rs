@@ -5,10 +5,8 @@
 //! be invalidated within base^k zones' worth of user writes; the last class takes frozen pages
 //! only. Not published elsewhere.
 
-use crate::{
-    BuildError, Foresight, Info, NEVER, PageState, Param, Params, Relocation, Scheme, Setup,
-    UserWrite,
-};
+use crate::future::{BASE, Death, log_cuts};
+use crate::{BuildError, Foresight, Info, Param, Params, Relocation, Scheme, Setup, UserWrite};
 
 /// Classes by the logarithm of the remaining lifespan.
 #[derive(Clone, Debug)]
@@ -17,21 +15,13 @@ pub struct OracleDeath {
     cuts: Vec<u32>,
 }
 
-/// When the page will be invalidated; [`NEVER`] if it is frozen.
-#[derive(Clone, Copy, Debug, bytemuck::Zeroable)]
-#[repr(transparent)]
-pub struct Death(u32);
-
-impl PageState for Death {}
-
 impl OracleDeath {
     #[inline(always)]
-    fn class(&self, death: u32, now: u32) -> usize {
-        if death == NEVER {
-            return self.cuts.len() + 1;
+    fn class(&self, death: Death, now: u32) -> usize {
+        match death.remaining(now) {
+            Some(remaining) => self.cuts.partition_point(|&cut| remaining > cut),
+            None => self.cuts.len() + 1,
         }
-        let remaining = death.saturating_sub(now);
-        self.cuts.partition_point(|&cut| remaining > cut)
     }
 }
 
@@ -41,10 +31,7 @@ impl Scheme for OracleDeath {
         name: "oracle-death",
         summary: "by the logarithm of the true remaining lifespan, frozen pages last",
         source: "Frostline",
-        params: &[
-            Param { key: "classes", default: "12", help: "the last for frozen pages" },
-            Param { key: "base", default: "2", help: "base of the logarithm" },
-        ],
+        params: &[Param { key: "classes", default: "12", help: "the last for frozen pages" }, BASE],
         fast22: "",
     };
     const FORESIGHT: Foresight = Foresight::Lifespans;
@@ -52,11 +39,7 @@ impl Scheme for OracleDeath {
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let classes = params.take(Self::INFO.params, "classes", 2..=255usize)?;
         let base = params.take(Self::INFO.params, "base", 1.01..=1000.0f64)?;
-        let cuts = (0..classes - 2).map(|k| {
-            let cut = f64::from(setup.zone_pages) * base.powi(k as i32);
-            cut.min(f64::from(NEVER - 1)) as u32
-        });
-        Ok(OracleDeath { cuts: cuts.collect() })
+        Ok(OracleDeath { cuts: log_cuts(setup, base, classes - 2) })
     }
 
     fn classes(&self) -> usize {
@@ -65,13 +48,13 @@ impl Scheme for OracleDeath {
 
     #[inline(always)]
     fn place_user(&mut self, write: &UserWrite, page: &mut Death) -> usize {
-        *page = Death(write.now.saturating_add(write.lifespan));
-        self.class(page.0, write.now)
+        *page = Death::of(write);
+        self.class(*page, write.now)
     }
 
     #[inline(always)]
     fn place_relocation(&mut self, relocation: &Relocation, page: &mut Death) -> usize {
-        self.class(page.0, relocation.now)
+        self.class(*page, relocation.now)
     }
 
     fn bytes(&self) -> usize {

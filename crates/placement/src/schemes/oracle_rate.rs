@@ -4,6 +4,7 @@
 //! takes pages whose mean lifespan is below base^k zones' worth of user writes, pages written only
 //! once go last. Not published elsewhere.
 
+use crate::future::{BASE, log_cuts, rate_classes};
 use crate::{
     BuildError, Foresight, Info, PageState, Param, Params, Relocation, Scheme, Setup, UserWrite,
 };
@@ -12,11 +13,11 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct OracleRate {
     classes: usize,
-    /// Class + 1 of every LBA.
+    /// Class of every LBA.
     class_of: Vec<u8>,
 }
 
-/// The page's class + 1, fetched at its first write: later writes then touch no second table.
+/// The page's class, fetched at its first write: later writes then touch no second table.
 #[derive(Clone, Copy, Debug, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct RateClass(u8);
@@ -31,7 +32,7 @@ impl Scheme for OracleRate {
         source: "Frostline",
         params: &[
             Param { key: "classes", default: "12", help: "the last for the rarest pages" },
-            Param { key: "base", default: "2", help: "base of the logarithm" },
+            BASE,
         ],
         fast22: "",
     };
@@ -40,13 +41,8 @@ impl Scheme for OracleRate {
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let classes = params.take(Self::INFO.params, "classes", 2..=255usize)?;
         let base = params.take(Self::INFO.params, "base", 1.01..=1000.0f64)?;
-        let means =
-            setup.mean_lifespans.ok_or(BuildError::NeedsForesight { name: Self::INFO.name })?;
-        let unit = f64::from(setup.zone_pages);
-        let cuts: Vec<f32> =
-            (0..classes - 1).map(|k| (unit * base.powi(k as i32)) as f32).collect();
-        let class = |mean: &f32| cuts.partition_point(|cut| mean > cut) as u8 + 1;
-        Ok(OracleRate { classes, class_of: means.iter().map(class).collect() })
+        let cuts = log_cuts(setup, base, classes - 1);
+        Ok(OracleRate { classes, class_of: rate_classes(setup, &cuts, Self::INFO.name)? })
     }
 
     fn classes(&self) -> usize {
@@ -58,12 +54,12 @@ impl Scheme for OracleRate {
         if write.first {
             *page = RateClass(self.class_of[write.lba as usize]);
         }
-        usize::from(page.0 - 1)
+        usize::from(page.0)
     }
 
     #[inline(always)]
     fn place_relocation(&mut self, _: &Relocation, page: &mut RateClass) -> usize {
-        usize::from(page.0 - 1)
+        usize::from(page.0)
     }
 
     fn bytes(&self) -> usize {

@@ -4,6 +4,7 @@
 //! Class k takes pages whose mean lifespan is below base^k zones' worth of user writes; the last
 //! class takes frozen versions only, at the user write already. Not published elsewhere.
 
+use crate::future::{BASE, log_cuts, rate_classes};
 use crate::{
     BuildError, Foresight, Info, PageState, Param, Params, Relocation, Scheme, Setup, UserWrite,
 };
@@ -34,7 +35,7 @@ impl Scheme for OracleRateFrozen {
         source: "Frostline",
         params: &[
             Param { key: "classes", default: "12", help: "the last for frozen versions" },
-            Param { key: "base", default: "2", help: "base of the logarithm" },
+            BASE,
         ],
         fast22: "",
     };
@@ -43,14 +44,9 @@ impl Scheme for OracleRateFrozen {
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let classes = params.take(Self::INFO.params, "classes", 2..=255usize)?;
         let base = params.take(Self::INFO.params, "base", 1.01..=1000.0f64)?;
-        let means =
-            setup.mean_lifespans.ok_or(BuildError::NeedsForesight { name: Self::INFO.name })?;
-        let unit = f64::from(setup.zone_pages);
-        let cuts: Vec<f32> =
-            (0..classes - 2).map(|k| (unit * base.powi(k as i32)) as f32).collect();
-        let class = |mean: &f32| cuts.partition_point(|cut| mean > cut) as u8;
-        let frozen = classes as u8 - 1;
-        Ok(OracleRateFrozen { frozen, class_of: means.iter().map(class).collect() })
+        let cuts = log_cuts(setup, base, classes - 2);
+        let class_of = rate_classes(setup, &cuts, Self::INFO.name)?;
+        Ok(OracleRateFrozen { frozen: classes as u8 - 1, class_of })
     }
 
     fn classes(&self) -> usize {

@@ -68,10 +68,7 @@ impl Scheme for SepBit {
     }
 
     fn on_victim(&mut self, victim: &ZoneEvent, zones: &ZoneTable) {
-        if victim.class == 0 {
-            let opened = zones.opened_at[victim.zone as usize];
-            self.lifespan.reclaimed(victim.now.wrapping_sub(opened));
-        }
+        self.lifespan.on_victim(victim, zones);
     }
 
     fn bytes(&self) -> usize {
