@@ -118,9 +118,17 @@ impl<S: Scheme> Volume<S> {
         let pages = self.options.zone_pages as usize;
         let (mut offset, mut relocated) = (0, 0);
         while offset < pages {
+            if self.open[to].is_closed() {
+                // A zone is opened for a page, not for garbage.
+                match self.next_valid(victim.zone, offset) {
+                    Some(valid) => offset = valid,
+                    None => break,
+                }
+            }
             let class = self.class_with_room(to)?;
             let room = (self.open[class].end - self.open[class].slot) as usize;
-            let stretch = (pages - offset).min(room);
+            // Every page that goes astray finds its own way.
+            let stretch = if class == to { room.min(pages - offset) } else { 1 };
             relocated += self.move_stretch(victim.zone, offset, stretch, class);
             offset += stretch;
             if self.is_full(class) {
@@ -128,6 +136,17 @@ impl<S: Scheme> Volume<S> {
             }
         }
         Ok(relocated)
+    }
+
+    /// The first valid page of a zone, from `offset` on.
+    fn next_valid(&self, zone: u32, offset: usize) -> Option<usize> {
+        let base = self.base(zone);
+        let words = &self.words[base..base + self.options.zone_pages as usize];
+        let first = zone << self.shift;
+        let valid = |k: &usize| {
+            self.map[(words[*k] & MAX_LBA) as usize].slot == first + *k as u32
+        };
+        (offset..words.len()).find(valid)
     }
 
     /// Copies the valid pages among `len` slots of a zone, which fit into the open zone of

@@ -50,7 +50,8 @@ impl<T: Zeroable + Copy> Array<T> {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a new anonymous mapping at an address of the system's choice touches nothing
         // that exists.
-        let start = unsafe { mmap_anonymous(null_mut(), mapped, access, flags) }.map_err(refused)?;
+        let start =
+            unsafe { mmap_anonymous(null_mut(), mapped, access, flags) }.map_err(refused)?;
         let offset = start.addr().next_multiple_of(HUGE) - start.addr();
         let first: *mut T = start.wrapping_byte_add(offset).cast();
         let first = NonNull::new(first).ok_or(LogError::NoMemory { bytes })?;

@@ -7,7 +7,7 @@
 use frostline_placement::{NEVER, Request, Scheme, UserWrite};
 
 use crate::cleaning::relocation;
-use crate::volume::Volume;
+use crate::volume::{Cursor, Volume};
 use crate::{LogError, MAX_LBA, WORD_LAST};
 
 /// A physical page.
@@ -221,7 +221,8 @@ impl<S: Scheme> Volume<S> {
     /// A page of this zone is no longer in flight; a zone that was closed meanwhile is sealed.
     fn settle_pending(&mut self, zone: u32) {
         self.pending[zone as usize] -= 1;
-        let is_open = self.open.iter().any(|c| !c.is_closed() && c.end - 1 >> self.shift == zone);
+        let of_zone = |c: &Cursor| !c.is_closed() && (c.end - 1) >> self.shift == zone;
+        let is_open = self.open.iter().any(of_zone);
         if self.pending[zone as usize] == 0 && !is_open {
             self.seal_zone(zone);
         }

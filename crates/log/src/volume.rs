@@ -5,9 +5,9 @@ use frostline_placement::{
     PageState, Relocation, Scheme, Semantics, VictimPolicy, ZoneEvent, ZoneTable,
 };
 
+use crate::LogError;
 use crate::capacity::{Capacity, Trigger};
 use crate::counts::Counts;
-use crate::LogError;
 use crate::memory::Array;
 
 /// The largest LBA: the top bit of a page's word says something else ([`WORD_LAST`]).
@@ -59,17 +59,12 @@ impl Options {
 }
 
 /// Where a page lies, and what the scheme remembers of it. All zeroes: never written.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Zeroable)]
 #[repr(C)]
 pub(crate) struct Entry<P> {
     pub slot: u32,
     pub page: P,
 }
-
-// `derive` would ask for bounds that its macro can't express with `repr(C)` generics.
-#[allow(unsafe_code)]
-// SAFETY: a zero slot is valid, and so is a zero `P`, which is `Zeroable`.
-unsafe impl<P: Zeroable> Zeroable for Entry<P> {}
 
 /// The open zone of a class: the next slot and the one after the last. Equal if none is open.
 #[derive(Clone, Copy, Debug)]
