@@ -1,4 +1,5 @@
-//! All schemes by name. To add one: write its file under `schemes`, and add its line here.
+//! All schemes by name. To add one: write its file under `schemes`, declare it in `schemes/mod.rs`,
+//! and add its line here. See docs/adding-a-scheme.md.
 
 use crate::params::{BuildError, Params};
 use crate::scheme::{Foresight, Info, Scheme, Setup};
@@ -70,6 +71,7 @@ registry! {
     sfr::Sfr,
     fadac::Fadac,
     warcip::Warcip,
+    mida::Mida,
     two_r_greedy::TwoRGreedy,
     two_r_fifo::TwoRFifo,
     fk::Fk,

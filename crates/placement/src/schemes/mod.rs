@@ -6,6 +6,7 @@ pub mod fadac;
 pub mod fk;
 pub mod fk_kmeans;
 pub mod gw;
+pub mod mida;
 pub mod multilog;
 pub mod multiqueue;
 pub mod nosep;
