@@ -143,9 +143,7 @@ impl<S: Scheme> Volume<S> {
         let base = self.base(zone);
         let words = &self.words[base..base + self.options.zone_pages as usize];
         let first = zone << self.shift;
-        let valid = |k: &usize| {
-            self.map[(words[*k] & MAX_LBA) as usize].slot == first + *k as u32
-        };
+        let valid = |k: &usize| self.map[(words[*k] & MAX_LBA) as usize].slot == first + *k as u32;
         (offset..words.len()).find(valid)
     }
 
