@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use frostline_trace::Format;
 
 use crate::size::Size;
 
 /// Page placement for log-structured storage: simulator and tools.
 #[derive(Debug, Parser)]
-#[command(name = "frostline", version, max_term_width = 100, arg_required_else_help = false)]
+#[command(name = "frostline", bin_name = "frostline", version, max_term_width = 100)]
 pub struct Arguments {
     /// What to do.
     #[command(subcommand)]
@@ -26,7 +26,7 @@ pub enum Command {
     /// Generate a synthetic trace
     Gen(GenArgs),
     /// Look into a trace, or convert it
-    #[command(subcommand)]
+    #[command(subcommand, arg_required_else_help = false)]
     Trace(TraceCommand),
 }
 
@@ -37,11 +37,11 @@ pub struct Reading {
     /// [default: found by content]
     #[arg(long, value_name = "F")]
     pub format: Option<Format>,
-    /// Replay only this volume of the trace
+    /// Only this volume of the trace
     #[arg(long, value_name = "ID")]
     pub volume: Option<String>,
     /// Bytes in a page, a power of two from 512 up
-    #[arg(long, value_name = "SIZE", default_value = "4KiB")]
+    #[arg(long, value_name = "SIZE", default_value = "4KiB", allow_negative_numbers = true)]
     pub page: Size,
 }
 
@@ -60,34 +60,35 @@ pub struct SimArgs {
     #[arg(long, value_name = "A,B", default_value = "cost-benefit", value_delimiter = ',')]
     pub victim: Vec<String>,
     /// Bytes in a zone [default: about 1/128 of the volume, a power of two from 1MiB to 1GiB]
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub zone: Option<Size>,
     /// Clean while the garbage proportion exceeds this [default: 0.15]
-    #[arg(long, value_name = "SHARE", conflicts_with = "op")]
+    #[arg(long, value_name = "SHARE", conflicts_with = "op", allow_negative_numbers = true)]
     pub gp: Option<f64>,
     /// A fixed capacity instead: over-provisioning, (physical - logical) / logical
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     pub op: Option<f64>,
     /// With --op: clean while fewer zones than this are free
-    #[arg(long, value_name = "N", default_value_t = 2, requires = "op")]
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "op", value_parser = value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub free_zones: u32,
     /// Zones that may be open at once; a scheme that wants more classes is refused
-    #[arg(long, value_name = "N")]
-    pub max_open: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..),
+        allow_negative_numbers = true)]
+    pub max_open: Option<u32>,
     /// Replay this trace first, without counting it
     #[arg(long, value_name = "TRACE")]
     pub preload: Option<PathBuf>,
     /// Start counting after N user writes
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub warmup: u64,
     /// Report every N user writes as well (in JSON)
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub window: u64,
     /// Whose reading of the papers is followed
     #[arg(long, value_name = "S", default_value = "published")]
     pub semantics: SemanticsArg,
     /// Seed of whatever chance schemes and victim policies use
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,
     /// Print JSON instead of the table (-), or write it to a file as well
     #[arg(long, value_name = "-|FILE")]
@@ -99,8 +100,9 @@ pub struct SimArgs {
     #[arg(long)]
     pub no_timing: bool,
     /// Runs at the same time [default: one a core]
-    #[arg(long, value_name = "N")]
-    pub threads: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024),
+        allow_negative_numbers = true)]
+    pub threads: Option<u16>,
     /// No progress bar, no warnings
     #[arg(long, short)]
     pub quiet: bool,
@@ -133,24 +135,24 @@ pub struct GenArgs {
     /// What the trace is like
     pub kind: KindArg,
     /// Pages of the volume
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub pages: u32,
     /// Page writes, those of --fill not counted
-    #[arg(long, value_name = "M")]
+    #[arg(long, value_name = "M", allow_negative_numbers = true)]
     pub writes: u64,
     /// Exponent of Zipf's law [default: 1 for zipf, 0.9 for oltp's table]
-    #[arg(long, value_name = "A")]
+    #[arg(long, value_name = "A", allow_negative_numbers = true)]
     pub alpha: Option<f64>,
     /// Write every page that exists at the start once, in order, before
     #[arg(long)]
     pub fill: bool,
     /// Seed: equal arguments give equal traces, for ever
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,
     /// The file: page numbers, compressed if it ends in .zst, or Parquet if in .parquet
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,
-    /// No progress bar
+    /// No progress bar, no message when it is done
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -203,9 +205,9 @@ pub struct ConvertArgs {
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,
     /// Stop after this many page writes
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub limit: Option<u64>,
-    /// No progress bar
+    /// No progress bar, no message when it is done
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -218,7 +220,13 @@ pub struct HeadArgs {
     #[command(flatten)]
     pub reading: Reading,
     /// Requests to show
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N",
+        default_value_t = 10,
+        allow_negative_numbers = true
+    )]
     pub lines: usize,
     /// Print JSON
     #[arg(long)]

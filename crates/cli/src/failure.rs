@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use frostline_log::LogError;
 use frostline_placement::BuildError;
 use frostline_sim::SimError;
 use frostline_trace::TraceError;
@@ -33,11 +34,20 @@ impl Failure {
 
     /// Prints the failure, and gives its exit status.
     pub fn report(self) -> ExitCode {
-        eprintln!("frostline: {}", self.line);
-        if let Some(hint) = self.hint {
-            eprintln!("hint: {hint}");
-        }
+        say(&self.line, self.hint.as_deref());
         ExitCode::from(self.status)
+    }
+}
+
+/// Prints a line, and a hint if there is one, on standard error. If that is closed, nobody is
+/// there to be told.
+pub fn say(line: &str, hint: Option<&str>) {
+    use std::io::Write;
+    let mut err = std::io::stderr().lock();
+    let line: String = line.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    let _ = writeln!(err, "frostline: {line}");
+    if let Some(hint) = hint {
+        let _ = writeln!(err, "hint: {hint}");
     }
 }
 
@@ -50,17 +60,28 @@ impl From<TraceError> for Failure {
 
 impl From<BuildError> for Failure {
     fn from(error: BuildError) -> Self {
-        let hint = Some("frostline schemes lists all schemes and their parameters".to_string());
-        Failure { line: format!("sim: {error}"), hint, status: 2 }
+        let hint = "frostline schemes lists all schemes and victim policies with their parameters";
+        Failure::usage("sim", &error.to_string()).hint(hint)
     }
 }
 
 impl From<SimError> for Failure {
     fn from(error: SimError) -> Self {
+        let line = error.to_string();
         match error {
             SimError::Build(error) => error.into(),
-            SimError::Log { .. } => Failure::job("sim", &error.to_string()),
-            _ => Failure::usage("sim", &error.to_string()),
+            SimError::Log { error: LogError::TooManyClasses { classes, .. }, .. } => {
+                Failure::usage("sim", &line).hint(format!(
+                    "--max-open {classes}, or fewer classes where the scheme has that parameter"
+                ))
+            }
+            SimError::Log { error: LogError::Full { .. }, .. } => {
+                Failure::job("sim", &line).hint("a larger --op or smaller zones give it room")
+            }
+            SimError::Log { error: LogError::NoMemory { .. }, .. } => Failure::job("sim", &line),
+            SimError::OverProvisioning { least, .. } => Failure::usage("sim", &line)
+                .hint(format!("--op {least} would do, or smaller zones")),
+            _ => Failure::usage("sim", &line),
         }
     }
 }

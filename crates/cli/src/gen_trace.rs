@@ -3,7 +3,9 @@
 use frostline_trace::{Kind, Oltp, Spec, generate, write_lbas};
 
 use crate::args::{GenArgs, KindArg};
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
+use crate::interrupt::Interrupt;
+use crate::output::check_ending;
 use crate::progress::bar;
 
 /// Generates a trace into a file.
@@ -12,7 +14,9 @@ pub fn run(args: &GenArgs) -> Result<String, Failure> {
         (KindArg::Zipf, alpha) => Kind::Zipf { alpha: alpha.unwrap_or(1.0) },
         (KindArg::Uniform, None) => Kind::Uniform,
         (KindArg::Uniform, Some(_)) => {
-            return Err(Failure::usage("gen", "uniform has no --alpha").hint("that is zipf"));
+            return Err(
+                Failure::usage("gen", "uniform has no --alpha").hint("zipf and oltp have one")
+            );
         }
         (KindArg::Oltp, alpha) => {
             let mut shape = Oltp::default();
@@ -21,16 +25,28 @@ pub fn run(args: &GenArgs) -> Result<String, Failure> {
         }
     };
     let GenArgs { pages, writes, fill, seed, .. } = *args;
+    if writes == 0 && !fill {
+        return Err(Failure::usage("gen", "--writes 0: nothing would be written")
+            .hint("with --fill every page is written once"));
+    }
+    check_ending("gen", &args.output)?;
     let spec = Spec { kind, pages, writes, fill, seed };
     let lbas = generate(&spec).map_err(|e| Failure::usage("gen", &e.to_string()))?;
-    let bar = bar("generating", "writes", writes, args.quiet);
+    let interrupt = Interrupt::watch().map_err(|e| Failure::job("gen", &e.to_string()))?;
+    let total = lbas.size_hint().0 as u64;
+    let bar = bar("generating", "writes", total, args.quiet);
     let lbas = lbas.enumerate().map(|(i, lba)| {
         if i % (1 << 20) == 0 {
+            interrupt.check();
             bar.set_position(i as u64);
         }
         lba
     });
     let written = write_lbas(&args.output, 4096, lbas);
     bar.finish_and_clear();
-    Ok(format!("{}: {} page writes, seed {seed}\n", args.output.display(), written?))
+    let written = written?;
+    if !args.quiet {
+        say(&format!("{}: {written} page writes, seed {seed}", args.output.display()), None);
+    }
+    Ok(String::new())
 }

@@ -3,9 +3,14 @@
 mod args;
 mod failure;
 mod gen_trace;
+mod inputs;
+mod interrupt;
+mod output;
+mod panics;
 mod progress;
 mod schemes;
 mod sim;
+mod sim_table;
 mod size;
 mod table;
 mod trace;
@@ -22,12 +27,12 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(code) => return code,
     };
-    let done = match args.command {
+    let done = panics::caught(|| match args.command {
         Command::Sim(options) => sim::run(&options),
         Command::Schemes(options) => schemes::run(&options),
         Command::Gen(options) => gen_trace::run(&options),
         Command::Trace(command) => trace::run(&command),
-    };
+    });
     match done.and_then(|text| print(&text)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),

@@ -1,8 +1,9 @@
 //! `frostline schemes`: the registry as a table, JSON or Markdown.
 
-use frostline_placement::registry::{Entry, PAIRINGS, SCHEMES, SchemeSpec, Visitor};
+use frostline_placement::registry::{Entry, PAIRINGS, SCHEMES, SchemeSpec};
 use frostline_placement::victims::POLICIES;
-use frostline_placement::{Param, Scheme, Setup};
+use frostline_placement::{Param, Semantics};
+use frostline_sim::classes;
 use serde::Serialize;
 
 use crate::args::SchemesArgs;
@@ -62,7 +63,7 @@ fn all() -> Result<All, Failure> {
         Ok(Row {
             name,
             summary: entry.info.summary,
-            classes: classes(name)?,
+            classes: classes(&SchemeSpec::parse(name)?, Semantics::Published)?,
             bytes_per_page: entry.page_bytes,
             victim,
             source: entry.info.source,
@@ -76,7 +77,11 @@ fn all() -> Result<All, Failure> {
     }
     for pairing in PAIRINGS {
         let spec = SchemeSpec::parse(pairing.name)?;
-        let base = row(spec.entry, pairing.name, spec.victim)?;
+        let mut base = row(spec.entry, pairing.name, spec.victim)?;
+        for param in &mut base.params {
+            let fixed = pairing.params.iter().find(|(key, _)| *key == param.key);
+            param.default = fixed.map_or(param.default, |(_, value)| value);
+        }
         schemes.push(Row { summary: pairing.summary, source: pairing.source, ..base });
     }
     let policies = POLICIES.iter().map(|policy| PolicyRow {
@@ -88,20 +93,6 @@ fn all() -> Result<All, Failure> {
     Ok(All { schemes, victims: policies.collect() })
 }
 
-/// The number of classes a scheme has by default.
-fn classes(name: &str) -> Result<usize, Failure> {
-    struct Classes;
-    impl Visitor for Classes {
-        type Output = usize;
-        fn visit<S: Scheme>(self, scheme: S) -> usize {
-            scheme.classes()
-        }
-    }
-    let setup =
-        Setup { mean_lifespans: Some(&[]), lifespans: Some(&[]), ..Setup::new(1024, 1024) };
-    Ok(SchemeSpec::parse(name)?.build(&setup, Classes)?)
-}
-
 fn text(all: &All) -> String {
     let short = |params: &[ParamRow]| {
         let all: Vec<_> = params.iter().map(|p| format!("{}={}", p.key, p.default)).collect();
@@ -109,17 +100,24 @@ fn text(all: &All) -> String {
     };
     let rows = all.schemes.iter().map(|s| {
         let (name, classes) = (s.name.to_string(), s.classes.to_string());
-        vec![name, s.summary.into(), s.source.into(), short(&s.params), classes,
-             format!("{} B", s.bytes_per_page)]
+        vec![
+            name,
+            s.summary.into(),
+            s.source.into(),
+            short(&s.params),
+            classes,
+            format!("{} B", s.bytes_per_page),
+        ]
     });
     let schemes = table::columns(
         &["scheme", "what it does", "source", "parameters", "classes", "state/page"],
         4,
         rows.collect(),
     );
-    let rows = all.victims.iter().map(|v| {
-        vec![v.name.into(), v.summary.into(), v.source.into(), short(&v.params)]
-    });
+    let rows = all
+        .victims
+        .iter()
+        .map(|v| vec![v.name.into(), v.summary.into(), v.source.into(), short(&v.params)]);
     let heads = ["victim", "what is cleaned next", "source", "parameters"];
     format!("{schemes}\n{}", table::columns(&heads, 4, rows.collect()))
 }
@@ -148,8 +146,8 @@ fn markdown(all: &All) -> String {
     }
     text += "\n| victim policy | what is cleaned next | source | parameters |\n|---|---|---|---|\n";
     for v in &all.victims {
-        text += &format!("| `{}` | {} | {} | {} |\n", v.name, v.summary, v.source,
-                         short(&v.params));
+        text +=
+            &format!("| `{}` | {} | {} | {} |\n", v.name, v.summary, v.source, short(&v.params));
     }
     text += "\n| scheme | under `--semantics sepbit-fast22` |\n|---|---|\n";
     for s in all.schemes.iter().filter(|s| !s.sepbit_fast22.is_empty()) {

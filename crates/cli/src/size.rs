@@ -39,7 +39,7 @@ impl std::str::FromStr for Size {
 /// Bytes in the largest binary unit that leaves a whole number.
 pub fn binary(bytes: u64) -> String {
     let units = [("TiB", 1u64 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    let unit = units.iter().find(|(_, factor)| bytes >= *factor && bytes % factor == 0);
+    let unit = units.iter().find(|(_, factor)| bytes >= *factor && bytes.is_multiple_of(*factor));
     unit.map_or(format!("{bytes} B"), |(name, factor)| format!("{} {name}", bytes / factor))
 }
 

@@ -1,12 +1,16 @@
 //! `frostline trace`: look into traces, convert them.
 
-use frostline_trace::{LoadOptions, Op, Reader, ReaderOptions, VolumeInfo, convert};
+use frostline_trace::{
+    LoadOptions, Op, Reader, ReaderOptions, Request, TraceError, VolumeInfo, convert,
+};
 use serde::Serialize;
 
 use crate::args::{ConvertArgs, HeadArgs, InfoArgs, TraceCommand};
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
+use crate::inputs::{load_options, load_with_bar, page_size};
+use crate::interrupt::Interrupt;
+use crate::output::check_ending;
 use crate::progress::bar;
-use crate::sim::{load_options, load_with_bar, page_size};
 use crate::table;
 
 /// Does what was asked of a trace.
@@ -60,8 +64,10 @@ fn describe(volume: &VolumeInfo) -> String {
         ("writes never rewritten", percent(volume.never_rewritten)),
     ];
     if let Some(l) = volume.lifespans {
-        rows.push(("lifespan p5 p25 p50 p75 p95",
-                   format!("{} {} {} {} {}", l.p5, l.p25, l.p50, l.p75, l.p95)));
+        rows.push((
+            "lifespan p5 p25 p50 p75 p95",
+            format!("{} {} {} {} {}", l.p5, l.p25, l.p50, l.p75, l.p95),
+        ));
     }
     if let Some(span) = volume.span_us {
         rows.push(("time span", format!("{:.1} s", span as f64 / 1e6)));
@@ -71,13 +77,21 @@ fn describe(volume: &VolumeInfo) -> String {
 
 fn convert_file(args: &ConvertArgs) -> Result<String, Failure> {
     let options = LoadOptions { limit: args.limit, ..load_options(&args.reading)? };
+    check_ending("trace convert", &args.output)?;
+    let interrupt = Interrupt::watch().map_err(|e| Failure::job("trace", &e.to_string()))?;
     let bytes = std::fs::metadata(&args.file).map_or(0, |m| m.len());
     let bar = bar("converting", "bytes", bytes, args.quiet);
-    let done = convert(&args.file, &options, &args.output, &mut |b| bar.set_position(b));
+    let done = convert(&args.file, &options, &args.output, &mut |bytes| {
+        interrupt.check();
+        bar.set_position(bytes);
+    });
     bar.finish_and_clear();
     let done = done?;
-    let path = args.output.display();
-    Ok(format!("{path}: {} requests, {} page writes\n", done.requests, done.pages))
+    if !args.quiet {
+        let path = args.output.display();
+        say(&format!("{path}: {} requests, {} page writes", done.requests, done.pages), None);
+    }
+    Ok(String::new())
 }
 
 #[derive(Serialize)]
@@ -89,35 +103,26 @@ struct RequestRow<'a> {
     volume: &'a str,
 }
 
+impl<'a> RequestRow<'a> {
+    fn new(request: &Request, names: &'a [String]) -> Self {
+        let op = match request.op {
+            Op::Read => "read",
+            Op::Write => "write",
+            Op::Trim => "trim",
+        };
+        let volume = &names[request.volume as usize];
+        let Request { time_us, offset, length, .. } = *request;
+        RequestRow { time_us, op, offset, length, volume }
+    }
+}
+
 fn head(args: &HeadArgs) -> Result<String, Failure> {
     let options =
         ReaderOptions { format: args.reading.format, page_size: page_size(&args.reading)? };
     let mut reader = Reader::open_with(&args.file, &options)?;
-    let mut requests = Vec::new();
-    let wanted = args.reading.volume.as_deref();
-    let mut shown = Vec::new();
-    while shown.len() < args.lines && reader.read(&mut requests, args.lines.min(4096))? > 0 {
-        let names = reader.volume_names();
-        let of_volume =
-            |volume: u32| wanted.is_none_or(|wanted| names[volume as usize] == wanted);
-        shown.extend(requests.drain(..).filter(|r| of_volume(r.volume)));
-    }
-    shown.truncate(args.lines);
+    let shown = first_requests(&mut reader, args)?;
     let names = reader.volume_names();
-    let rows: Vec<RequestRow<'_>> = shown
-        .iter()
-        .map(|r| RequestRow {
-            time_us: r.time_us,
-            op: match r.op {
-                Op::Read => "read",
-                Op::Write => "write",
-                Op::Trim => "trim",
-            },
-            offset: r.offset,
-            length: r.length,
-            volume: &names[r.volume as usize],
-        })
-        .collect();
+    let rows: Vec<_> = shown.iter().map(|r| RequestRow::new(r, names)).collect();
     if args.json {
         return json(&rows);
     }
@@ -126,6 +131,27 @@ fn head(args: &HeadArgs) -> Result<String, Failure> {
         [vec![r.volume.to_string(), r.op.to_string()], numbers.to_vec()].concat()
     });
     Ok(table::columns(&["volume", "op", "time us", "offset", "length"], 2, cells.collect()))
+}
+
+/// The first requests, of the volume that is asked for if one is.
+fn first_requests(reader: &mut Reader, args: &HeadArgs) -> Result<Vec<Request>, Failure> {
+    let wanted = args.reading.volume.as_deref();
+    let (mut requests, mut shown) = (Vec::new(), Vec::new());
+    while shown.len() < args.lines && reader.read(&mut requests, args.lines.min(4096))? > 0 {
+        let names = reader.volume_names();
+        let of_volume = |volume: u32| wanted.is_none_or(|wanted| names[volume as usize] == wanted);
+        shown.extend(requests.drain(..).filter(|r| of_volume(r.volume)));
+    }
+    shown.truncate(args.lines);
+    let names = reader.volume_names();
+    if let Some(name) = wanted.filter(|name| args.lines > 0 && !names.iter().any(|n| n == name)) {
+        const LISTED: usize = 20;
+        let more = if names.len() > LISTED { " ..." } else { "" };
+        let known = names[..names.len().min(LISTED)].join(" ") + more;
+        let (file, name) = (args.file.clone(), name.to_string());
+        return Err(TraceError::UnknownVolume { file, name, known }.into());
+    }
+    Ok(shown)
 }
 
 fn json(value: &impl Serialize) -> Result<String, Failure> {

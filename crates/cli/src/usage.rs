@@ -1,8 +1,10 @@
 //! Parsing the command line, with errors in this program's form.
 
+use std::error::Error;
+use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ErrorKind};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 
 use crate::args::Arguments;
@@ -21,35 +23,106 @@ pub fn parse() -> Result<Arguments, ExitCode> {
 }
 
 fn failure(error: &clap::Error) -> Failure {
-    let text = error.to_string();
-    let said = text.strip_prefix("error: ").unwrap_or(&text);
-    let lines: Vec<&str> =
-        said.lines().take_while(|l| !l.trim().is_empty()).map(str::trim).collect();
-    let command = command();
-    let failure = Failure::usage(&command.1, &lines.join(" "));
-    match (error.kind(), error.get(ContextKind::InvalidArg)) {
-        (ErrorKind::UnknownArgument, _) => {
-            failure.hint(format!("the options of {} are {}", command.1, options(&command.0)))
+    let meant = Meant::from_arguments();
+    let wrong = |why: String| Failure::usage(&meant.name, &why).hint(meant.help());
+    let argument = text(error, ContextKind::InvalidArg);
+    // "--zone <SIZE>" is known to its user as --zone.
+    let option = argument.split([' ', '=']).next().unwrap_or_default();
+    let value = text(error, ContextKind::InvalidValue);
+    match error.kind() {
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            wrong(format!("no command given (known: {})", meant.commands()))
         }
-        _ => failure.hint(format!("frostline {} --help tells more", command.1).replace("  ", " ")),
+        ErrorKind::InvalidSubcommand => {
+            let name = text(error, ContextKind::InvalidSubcommand);
+            wrong(format!("unknown command {name:?} (known: {})", meant.commands()))
+        }
+        ErrorKind::UnknownArgument if argument.starts_with('-') => {
+            wrong(format!("unknown option {argument} (known: {})", meant.options()))
+        }
+        ErrorKind::UnknownArgument => wrong(format!("{argument:?} is one argument too many")),
+        ErrorKind::MissingRequiredArgument => {
+            wrong(format!("missing: {}", text(error, ContextKind::InvalidArg)))
+        }
+        ErrorKind::InvalidValue if value.is_empty() => wrong(format!("{option} needs a value")),
+        ErrorKind::InvalidValue => {
+            let known = text(error, ContextKind::ValidValue);
+            wrong(format!("{option}: unknown {value:?} (known: {known})"))
+        }
+        ErrorKind::ValueValidation => wrong(format!("{option} {value}: {}", cause(error))),
+        ErrorKind::ArgumentConflict => {
+            let prior = text(error, ContextKind::PriorArg);
+            let prior = prior.split(' ').next().unwrap_or_default();
+            match prior == option {
+                true => wrong(format!("{option} is given twice")),
+                false => wrong(format!("{option} and {prior} exclude each other")),
+            }
+        }
+        _ => wrong(first_paragraph(&error.to_string())),
     }
 }
 
-/// The command that was meant, as far as it can be told, and its name.
-fn command() -> (clap::Command, String) {
-    let mut command = Arguments::command();
-    let mut names = Vec::new();
-    for word in std::env::args().skip(1) {
-        let Some(inner) = command.find_subcommand(&word) else { break };
-        command = inner.clone();
-        names.push(word);
+/// What clap knows of an error, as text.
+fn text(error: &clap::Error, kind: ContextKind) -> String {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => text.clone(),
+        Some(ContextValue::Strings(texts)) => texts.join(" "),
+        _ => String::new(),
     }
-    let name = if names.is_empty() { "usage".to_string() } else { names.join(" ") };
-    (command, name)
 }
 
-fn options(command: &clap::Command) -> String {
-    let long = command.get_arguments().filter_map(clap::Arg::get_long);
-    let all: Vec<_> = long.map(|name| format!("--{name}")).chain(["--help".to_string()]).collect();
-    all.join(" ")
+/// Why a value is not one.
+fn cause(error: &clap::Error) -> String {
+    let Some(cause) = error.source() else { return "is not a value it takes".to_string() };
+    if cause.is::<ParseFloatError>() {
+        return "must be a number".to_string();
+    }
+    match cause.downcast_ref::<ParseIntError>().map(ParseIntError::kind) {
+        Some(IntErrorKind::PosOverflow) => "is too large".to_string(),
+        Some(_) => "must be a whole number, 0 or more".to_string(),
+        None => cause.to_string(),
+    }
+}
+
+fn first_paragraph(text: &str) -> String {
+    let said = text.strip_prefix("error: ").unwrap_or(text);
+    said.lines().take_while(|l| !l.trim().is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// The command that was meant, as far as it can be told.
+struct Meant {
+    command: clap::Command,
+    name: String,
+}
+
+impl Meant {
+    fn from_arguments() -> Self {
+        let mut command = Arguments::command();
+        let mut names = Vec::new();
+        for word in std::env::args_os().skip(1) {
+            let Some(inner) = word.to_str().and_then(|word| command.find_subcommand(word)) else {
+                break;
+            };
+            names.push(inner.get_name().to_string());
+            command = inner.clone();
+        }
+        let name = if names.is_empty() { "usage".to_string() } else { names.join(" ") };
+        Meant { command, name }
+    }
+
+    fn help(&self) -> String {
+        let name = if self.name == "usage" { "" } else { &self.name };
+        format!("frostline {name} --help tells more").replace("  ", " ")
+    }
+
+    fn commands(&self) -> String {
+        let names: Vec<_> = self.command.get_subcommands().map(clap::Command::get_name).collect();
+        names.join(" ")
+    }
+
+    fn options(&self) -> String {
+        let long = self.command.get_arguments().filter_map(clap::Arg::get_long);
+        let all = long.map(|name| format!("--{name}")).chain(["--help".to_string()]);
+        all.collect::<Vec<_>>().join(" ")
+    }
 }

@@ -18,6 +18,39 @@ pub enum SimError {
         /// What the log says.
         error: LogError,
     },
+    /// A page size that is not a power of two from 512 up.
+    #[error("a page of {bytes} bytes: must be a power of two from 512 up")]
+    PageSize {
+        /// Bytes in a page.
+        bytes: u32,
+    },
+    /// A zone must have 16 pages or more, and no more than slots can be numbered.
+    #[error("a zone of {zone} bytes has {pages} pages: must be from 16 to {max}", max = 1 << 30)]
+    ZonePages {
+        /// Bytes in a zone.
+        zone: u64,
+        /// Pages in a zone.
+        pages: u64,
+    },
+    /// A fixed capacity that leaves no room to clean.
+    #[error(
+        "{scheme}: over-provisioning by {op} makes {physical} zones: {logical} for the pages and \
+         {spare} to clean are needed"
+    )]
+    OverProvisioning {
+        /// The scheme.
+        scheme: String,
+        /// What was asked for.
+        op: f64,
+        /// Zones there are.
+        physical: u64,
+        /// Zones that the pages fill.
+        logical: u64,
+        /// Zones that must be left over.
+        spare: u64,
+        /// What would do.
+        least: f64,
+    },
     /// A zone must be a whole number of pages.
     #[error("a zone of {zone} bytes is not a whole number of pages of {page} bytes")]
     ZoneSize {

@@ -6,6 +6,7 @@
 
 mod error;
 mod machine;
+mod plan;
 mod replay;
 mod report;
 mod settings;
@@ -13,8 +14,9 @@ mod sweep;
 mod volume;
 
 pub use error::SimError;
+pub use plan::{BASELINE, BOUND, Plan, classes};
 pub use replay::{Outcome, Progress, Window, replay};
 pub use report::{ClassReport, Quartiles, Report, RunReport, TraceReport, WindowReport};
 pub use settings::{Combination, Settings, Space, ZoneSize};
-pub use sweep::{BASELINE, BOUND, Plan, sweep};
+pub use sweep::{Outcomes, sweep};
 pub use volume::Volume;

@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use frostline_log::Counts;
+use frostline_log::{Counts, LogError};
 use frostline_placement::{Foresight, Semantics, Setup, victims};
 
 use crate::machine::{Machine, MakeMachine};
-use crate::{Combination, Settings, SimError, Volume};
+use crate::settings::least_op;
+use crate::{Combination, Settings, SimError, Space, Volume};
 
 /// Writes between two reports of progress.
 const STRIDE: usize = 1 << 20;
@@ -151,5 +152,23 @@ fn build(
     };
     let options = settings.options(volume, zone_pages);
     let made = scheme.build(&setup, MakeMachine { options, policy })?;
-    made.map_err(|error| SimError::Log { scheme: scheme.text.clone(), error })
+    made.map_err(|error| refused(volume, scheme.text.clone(), settings, zone_pages, error))
+}
+
+/// Why a volume can't be made.
+fn refused(
+    volume: &Volume,
+    scheme: String,
+    settings: &Settings,
+    zone_pages: u32,
+    error: LogError,
+) -> SimError {
+    match (settings.space, error) {
+        (Space::Op(op), LogError::TooSmall { physical, logical, spare }) => {
+            let pages = u64::from(volume.unique_pages());
+            let least = least_op(pages, zone_pages, logical + spare);
+            SimError::OverProvisioning { scheme, op, physical, logical, spare, least }
+        }
+        (_, error) => SimError::Log { scheme, error },
+    }
 }

@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 use frostline_log::Counts;
 use serde::Serialize;
 
-use crate::{BASELINE, BOUND, Combination, Outcome, Plan, Settings, Space, Volume};
+use crate::settings::zones;
+use crate::{
+    BASELINE, BOUND, Combination, Outcome, Outcomes, Plan, Settings, SimError, Space, Volume,
+};
 
 /// A whole sweep.
 #[derive(Clone, Debug, Serialize)]
@@ -90,8 +93,9 @@ pub struct RunReport {
     pub waf: f64,
     /// Share of the relocations that copied a frozen page.
     pub far: f64,
-    /// Share of the gain from `nosep` to `oracle-rate-frozen` that is reached; none if those were
-    /// not run or do not differ.
+    /// Share of the gain from `nosep` to `oracle-rate-frozen` under the same victim policy (a
+    /// scheme with a victim side of its own: under the first) that is reached; none if those
+    /// were not run or gain nothing.
     pub gain: Option<f64>,
     /// Victims.
     pub zones_reclaimed: u64,
@@ -110,7 +114,7 @@ pub struct RunReport {
     /// Figures of the scheme's own.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub gauges: BTreeMap<&'static str, f64>,
-    /// Peak memory in bytes, the trace not included.
+    /// Peak memory in bytes, the trace not included; of the sum, the largest volume's.
     pub peak_bytes: u64,
     /// Wall time of the replay.
     pub seconds: f64,
@@ -125,18 +129,17 @@ impl Report {
         volumes: &[Volume],
         plan: &Plan,
         settings: &Settings,
-        outcomes: &[Vec<Outcome>],
+        outcomes: &[Outcomes],
     ) -> Report {
+        let pages: Vec<_> = volumes.iter().map(|v| u64::from(v.unique_pages())).collect();
         let mut runs = Vec::new();
         if volumes.len() > 1 {
-            let pages = volumes.iter().map(|v| u64::from(v.unique_pages())).sum();
             let total = sum(outcomes);
-            runs.extend(rows(plan, settings, &total, pages, Some("all".to_string())));
+            runs.extend(rows(plan, settings, &total, &pages, Some("all".to_string())));
         }
-        for (volume, outcomes) in volumes.iter().zip(outcomes) {
+        for (i, (volume, outcomes)) in volumes.iter().zip(outcomes).enumerate() {
             let name = (volumes.len() > 1).then(|| volume.name().to_string());
-            let pages = u64::from(volume.unique_pages());
-            runs.extend(rows(plan, settings, outcomes, pages, name));
+            runs.extend(rows(plan, settings, outcomes, &pages[i..=i], name));
         }
         Report {
             frostline: env!("CARGO_PKG_VERSION"),
@@ -172,41 +175,49 @@ impl TraceReport {
     }
 }
 
-/// The runs of one volume that were asked for.
+/// The runs that were asked for, of one volume or of all together.
 fn rows(
     plan: &Plan,
     settings: &Settings,
-    outcomes: &[Outcome],
-    logical_pages: u64,
+    outcomes: &Outcomes,
+    logical_pages: &[u64],
     volume: Option<String>,
 ) -> Vec<RunReport> {
-    let waf = |scheme: &str, victim: &str| {
-        let found =
-            plan.runs().zip(outcomes).find(|(c, _)| c.scheme.text == scheme && c.victim == victim);
-        found.map(|(_, outcome)| outcome.counts.waf())
-    };
-    // A scheme with a victim side of its own is measured against the first policy.
-    let first = plan.runs().find(|c| c.scheme.text == BASELINE).map(|c| c.victim.as_str());
-    let gain = |combination: &Combination, counts: &Counts| {
-        let victim = match waf(BASELINE, &combination.victim) {
-            Some(_) => combination.victim.as_str(),
-            None => first?,
-        };
-        let (from, to) = (waf(BASELINE, victim)?, waf(BOUND, victim)?);
-        (from != to).then(|| (from - counts.waf()) / (from - to))
-    };
-    let rows = plan.wanted.iter().zip(outcomes).map(|(combination, outcome)| {
-        let gain = gain(combination, &outcome.counts);
+    let rows = plan.wanted.iter().zip(&outcomes.wanted).map(|(combination, outcome)| {
+        let gain = gain(plan, outcomes, combination, &outcome.counts);
         row(combination, outcome, settings, logical_pages, volume.clone(), gain)
     });
     rows.collect()
+}
+
+/// The share of the gain from the baseline to the bound that a run reaches.
+fn gain(
+    plan: &Plan,
+    outcomes: &Outcomes,
+    combination: &Combination,
+    counts: &Counts,
+) -> Option<f64> {
+    if !plan.gains {
+        return None;
+    }
+    let victim = plan.yardstick(combination)?;
+    let references = outcomes.references.iter().map(|outcome| outcome.as_ref().ok());
+    let outcomes = || outcomes.wanted.iter().map(Some).chain(references.clone());
+    let waf = |scheme: &str| {
+        // By the whole text: with other parameters it is another scheme.
+        let mut runs = plan.runs().zip(outcomes());
+        let (_, found) = runs.find(|(c, _)| c.scheme.text == scheme && c.victim == victim)?;
+        found.map(|outcome| outcome.counts.waf())
+    };
+    let (from, to) = (waf(BASELINE)?, waf(BOUND)?);
+    (from > to).then(|| (from - counts.waf()) / (from - to))
 }
 
 fn row(
     combination: &Combination,
     outcome: &Outcome,
     settings: &Settings,
-    logical_pages: u64,
+    logical_pages: &[u64],
     volume: Option<String>,
     gain: Option<f64>,
 ) -> RunReport {
@@ -250,42 +261,60 @@ fn row(
     }
 }
 
-/// The trigger, an over-provisioning in both conventions and as it is after rounding to zones.
+/// The trigger, an over-provisioning in both conventions and as it is after rounding the zones
+/// of each volume.
 fn trigger(
     settings: &Settings,
     zone_pages: u32,
-    logical_pages: u64,
+    logical_pages: &[u64],
 ) -> BTreeMap<&'static str, f64> {
     match settings.space {
         Space::Gp(gp) => BTreeMap::from([("gp", gp)]),
         Space::Op(op) => {
-            let zones = (logical_pages as f64 * (1.0 + op) / f64::from(zone_pages)).ceil();
-            let physical = zones * f64::from(zone_pages);
-            let spare = physical - logical_pages as f64;
+            let zones = logical_pages.iter().map(|&pages| u64::from(zones(pages, zone_pages, op)));
+            let physical = (zones.sum::<u64>() * u64::from(zone_pages)) as f64;
+            let logical = logical_pages.iter().sum::<u64>() as f64;
             BTreeMap::from([
                 ("op", op),
-                ("op_of_logical", spare / logical_pages as f64),
-                ("op_of_physical", spare / physical),
+                ("op_of_logical", (physical - logical) / logical),
+                ("op_of_physical", (physical - logical) / physical),
             ])
         }
     }
 }
 
-/// The sums over all volumes, run by run.
-fn sum(outcomes: &[Vec<Outcome>]) -> Vec<Outcome> {
+/// The sums over all volumes, run by run. Windows and gauges are of single volumes: they have no
+/// sum that means anything.
+fn sum(outcomes: &[Outcomes]) -> Outcomes {
     let mut volumes = outcomes.iter();
     let mut total = volumes.next().cloned().unwrap_or_default();
     for outcomes in volumes {
-        for (sum, outcome) in total.iter_mut().zip(outcomes) {
-            sum.counts.add(&outcome.counts);
-            sum.peak_bytes = sum.peak_bytes.max(outcome.peak_bytes);
-            sum.replayed += outcome.replayed;
-            sum.seconds += outcome.seconds;
-            for (a, b) in sum.gauges.iter_mut().zip(&outcome.gauges) {
-                a.1 += b.1;
-            }
+        for (sum, outcome) in total.wanted.iter_mut().zip(&outcomes.wanted) {
+            add(sum, outcome);
+        }
+        for (sum, outcome) in total.references.iter_mut().zip(&outcomes.references) {
+            add_reference(sum, outcome);
         }
     }
-    total.iter_mut().for_each(|sum| sum.windows.clear());
+    for sum in &mut total.wanted {
+        sum.windows.clear();
+        sum.gauges.clear();
+    }
     total
+}
+
+fn add(sum: &mut Outcome, outcome: &Outcome) {
+    sum.counts.add(&outcome.counts);
+    sum.peak_bytes = sum.peak_bytes.max(outcome.peak_bytes);
+    sum.replayed += outcome.replayed;
+    sum.seconds += outcome.seconds;
+}
+
+/// A sum lacks a volume's run as soon as one is missing.
+fn add_reference(sum: &mut Result<Outcome, SimError>, outcome: &Result<Outcome, SimError>) {
+    match (&mut *sum, outcome) {
+        (Ok(sum), Ok(outcome)) => add(sum, outcome),
+        (Ok(_), Err(error)) => *sum = Err(error.clone()),
+        (Err(_), _) => {}
+    }
 }

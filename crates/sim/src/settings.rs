@@ -1,10 +1,15 @@
 //! How traces are replayed.
 
+use std::ops::RangeInclusive;
+
 use frostline_log::{Capacity, Options};
 use frostline_placement::Semantics;
 use frostline_placement::registry::SchemeSpec;
 
 use crate::{SimError, Volume};
+
+/// Pages that a zone may have.
+const ZONE_PAGES: RangeInclusive<u32> = 16..=1 << 30;
 
 /// How much a volume may hold, and when it is cleaned.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,11 +70,27 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Finds what is wrong with the sizes before a trace is read.
+    ///
+    /// # Errors
+    /// A page size that is none, or a zone that is not 16 or more whole pages.
+    pub fn check(&self) -> Result<(), SimError> {
+        let page = self.page_size;
+        if page < 512 || !page.is_power_of_two() {
+            return Err(SimError::PageSize { bytes: page });
+        }
+        match self.zone_size {
+            ZoneSize::Bytes(zone) => whole_pages(zone, page).map(drop),
+            ZoneSize::Auto => Ok(()),
+        }
+    }
+
     /// Pages in a zone, for a sweep over these volumes.
     ///
     /// # Errors
-    /// The zone is not a whole number of pages.
+    /// As [`Settings::check`].
     pub fn zone_pages(&self, volumes: &[Volume]) -> Result<u32, SimError> {
+        self.check()?;
         let page = u64::from(self.page_size);
         let zone = match self.zone_size {
             ZoneSize::Bytes(bytes) => bytes,
@@ -80,11 +101,7 @@ impl Settings {
                 floor.clamp(1 << 20, 1 << 30).max(16 * page)
             }
         };
-        let error = SimError::ZoneSize { zone, page: self.page_size };
-        match (zone % page, u32::try_from(zone / page)) {
-            (0, Ok(pages)) => Ok(pages),
-            _ => Err(error),
-        }
+        whole_pages(zone, self.page_size)
     }
 
     /// The layout of a volume.
@@ -92,9 +109,9 @@ impl Settings {
         let logical_pages = u64::from(volume.unique_pages());
         let capacity = match self.space {
             Space::Gp(gp) => Capacity::Elastic { gp },
-            Space::Op(op) => match Capacity::over_provisioned(logical_pages, zone_pages, op) {
-                Capacity::Fixed { zones, .. } => Capacity::Fixed { zones, reserve: self.reserve },
-                elastic => elastic,
+            Space::Op(op) => Capacity::Fixed {
+                zones: zones(logical_pages, zone_pages, op),
+                reserve: self.reserve,
             },
         };
         Options {
@@ -107,6 +124,31 @@ impl Settings {
             start: 0,
         }
     }
+}
+
+/// Zones of a volume whose pages are over-provisioned by `op`.
+pub(crate) fn zones(logical_pages: u64, zone_pages: u32, op: f64) -> u32 {
+    match Capacity::over_provisioned(logical_pages, zone_pages, op) {
+        Capacity::Fixed { zones, .. } => zones,
+        Capacity::Elastic { .. } => 0,
+    }
+}
+
+/// The least over-provisioning that gives a volume `zones` zones, rounded up to four digits after
+/// the point.
+pub(crate) fn least_op(logical_pages: u64, zone_pages: u32, zones: u64) -> f64 {
+    let op = zones as f64 * f64::from(zone_pages) / logical_pages as f64 - 1.0;
+    (op * 1e4).ceil() / 1e4
+}
+
+/// Pages in a zone of so many bytes.
+fn whole_pages(zone: u64, page: u32) -> Result<u32, SimError> {
+    let pages = zone / u64::from(page);
+    if !zone.is_multiple_of(u64::from(page)) {
+        return Err(SimError::ZoneSize { zone, page });
+    }
+    let fits = u32::try_from(pages).ok().filter(|pages| ZONE_PAGES.contains(pages));
+    fits.ok_or(SimError::ZonePages { zone, pages })
 }
 
 /// A scheme with a victim policy.

@@ -1,0 +1,130 @@
+//! What commands read: traces behind a progress bar, joined with their preload.
+
+use std::path::Path;
+
+use frostline_placement::Semantics;
+use frostline_sim::{Plan, Settings, TraceReport, Volume};
+use frostline_trace::{LoadOptions, Loaded, TraceError, Writes, load, prepare};
+
+use crate::args::{Reading, SimArgs};
+use crate::failure::Failure;
+use crate::progress::bar;
+
+/// Bytes in a page.
+pub fn page_size(reading: &Reading) -> Result<u32, Failure> {
+    let bytes = reading.page.0;
+    let fits = u32::try_from(bytes).ok().filter(|page| page.is_power_of_two() && *page >= 512);
+    fits.ok_or_else(|| {
+        let why = format!("{bytes} bytes: must be a power of two from 512 to 2147483648");
+        Failure::usage("--page", &why)
+    })
+}
+
+/// How a trace is loaded.
+pub fn load_options(reading: &Reading) -> Result<LoadOptions, Failure> {
+    Ok(LoadOptions {
+        format: reading.format,
+        page_size: page_size(reading)?,
+        volume: reading.volume.clone(),
+        times: false,
+        limit: None,
+    })
+}
+
+/// Loads a trace behind a bar.
+pub fn load_with_bar(
+    path: &Path,
+    options: &LoadOptions,
+    quiet: bool,
+) -> Result<Loaded, TraceError> {
+    let bytes = std::fs::metadata(path).map_or(0, |m| m.len());
+    let bar = bar("reading", "bytes", bytes, quiet);
+    let loaded = load(path, options, &mut |done| bar.set_position(done));
+    bar.finish_and_clear();
+    loaded
+}
+
+/// Reads all traces, each with the preload before it if there is one.
+pub fn read(
+    args: &SimArgs,
+    settings: &Settings,
+    plan: &Plan,
+) -> Result<(Vec<TraceReport>, Vec<Volume>), Failure> {
+    let times = settings.semantics == Semantics::SepbitFast22;
+    let options = LoadOptions { times, ..load_options(&args.reading)? };
+    let mut preload = match &args.preload {
+        Some(path) => Preload::load(path, &options, args.quiet)?,
+        None => Preload::default(),
+    };
+    let (mut traces, mut volumes) = (Vec::new(), Vec::new());
+    for path in &args.traces {
+        let loaded = load_with_bar(path, &options, args.quiet)?;
+        let alone = loaded.volumes.len() == 1;
+        let first = volumes.len();
+        for mut writes in loaded.volumes {
+            let before = preload.take(&writes.name, alone);
+            if args.traces.len() > 1 {
+                writes.name = match alone {
+                    true => path.display().to_string(),
+                    false => format!("{}:{}", path.display(), writes.name),
+                };
+            }
+            volumes.push(Volume::new(prepare(before, writes, plan.needs_lifespans())?));
+        }
+        let own = &volumes[first..];
+        traces.push(TraceReport {
+            path: path.display().to_string(),
+            format: loaded.format.to_string(),
+            user_writes: own.iter().map(Volume::user_writes).sum(),
+            unique_pages: own.iter().map(|v| u64::from(v.unique_pages())).sum(),
+        });
+    }
+    match &args.preload {
+        Some(path) if !preload.used => Err(preload.unused(path)),
+        _ => Ok((traces, volumes)),
+    }
+}
+
+/// What is replayed first.
+#[derive(Default)]
+struct Preload {
+    volumes: Vec<Writes>,
+    used: bool,
+}
+
+impl Preload {
+    fn load(path: &Path, options: &LoadOptions, quiet: bool) -> Result<Self, Failure> {
+        let volumes = match load_with_bar(path, options, quiet) {
+            Ok(loaded) => loaded.volumes,
+            // A file of one volume need not call it by the same name.
+            Err(error @ TraceError::UnknownVolume { .. }) => {
+                let all = LoadOptions { volume: None, ..options.clone() };
+                let loaded = load_with_bar(path, &all, quiet)?;
+                if loaded.volumes.len() > 1 {
+                    return Err(error.into());
+                }
+                loaded.volumes
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Preload { volumes, used: false })
+    }
+
+    /// What precedes a volume: the volume of the same name, or the only one before the only one.
+    fn take(&mut self, name: &str, alone: bool) -> Option<Writes> {
+        let alone = alone && self.volumes.len() == 1;
+        let found = self.volumes.iter().find(|p| alone || p.name == name).cloned();
+        self.used |= found.is_some();
+        found
+    }
+
+    fn unused(&self, path: &Path) -> Failure {
+        const LISTED: usize = 20;
+        let names: Vec<_> = self.volumes.iter().take(LISTED).map(|v| v.name.as_str()).collect();
+        let more = if self.volumes.len() > LISTED { " ..." } else { "" };
+        let names = names.join(" ");
+        let why = format!("none of its volumes ({names}{more}) is in the trace");
+        Failure::usage(&path.display().to_string(), &why)
+            .hint("a preload goes before the volume of the same name; --volume picks one")
+    }
+}

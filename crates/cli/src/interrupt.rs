@@ -1,0 +1,47 @@
+//! Signals that end the program: what is half written is removed first.
+
+use std::any::Any;
+use std::io;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::{flag, low_level};
+
+/// Notices signals while a file is written.
+///
+/// The file removes itself when it is dropped, so the stack is unwound to where the command
+/// began, and only then the program ends as the signal would have ended it.
+pub struct Interrupt(Arc<AtomicUsize>);
+
+/// What is thrown: the signal.
+struct Interrupted(i32);
+
+impl Interrupt {
+    /// Watches from now on.
+    pub fn watch() -> io::Result<Self> {
+        let caught = Arc::new(AtomicUsize::new(0));
+        for signal in [SIGHUP, SIGINT, SIGTERM] {
+            flag::register_usize(signal, caught.clone(), signal as usize)?;
+        }
+        Ok(Interrupt(caught))
+    }
+
+    /// Unwinds to [`end_if_interrupted`] if a signal has come.
+    #[inline]
+    pub fn check(&self) {
+        match self.0.load(Ordering::Relaxed) {
+            0 => {}
+            signal => resume_unwind(Box::new(Interrupted(signal as i32))),
+        }
+    }
+}
+
+/// Ends the program if what was thrown is a signal.
+pub fn end_if_interrupted(thrown: &(dyn Any + Send)) {
+    if let Some(Interrupted(signal)) = thrown.downcast_ref() {
+        // It fails for signals that can't end a program; those that are watched can.
+        let _ = low_level::emulate_default_handler(*signal);
+    }
+}

@@ -1,0 +1,134 @@
+//! What single differences between the two readings are worth: the log's, the scheme's and the
+//! victim policy's reading are chosen apart, which the command does not offer.
+//!
+//!     cargo run --release -p frostline-sim --example readings -- TRACE PAGES_IN_A_ZONE SCHEME...
+
+use std::path::Path;
+
+use frostline_log::{Capacity, Options, Volume as Log, Writes};
+use frostline_placement::registry::{SchemeSpec, Visitor};
+use frostline_placement::{Foresight, Scheme, Semantics, Setup, VictimPolicy, ZoneTable, victims};
+use frostline_trace::{Bits, LoadOptions, Prepared, load, mean_lifespans, prepare};
+
+use Semantics::{Published, SepbitFast22};
+
+type Error = Box<dyn std::error::Error>;
+
+/// One combination of readings.
+struct Reading {
+    name: &'static str,
+    log: Semantics,
+    scheme: Semantics,
+    root: bool,
+    /// The least share of garbage of a victim, if it is not the log's.
+    filter: Option<f64>,
+}
+
+const GP: f64 = 0.15;
+
+#[rustfmt::skip]
+const READINGS: &[Reading] = &[
+    Reading { name: "published", log: Published, scheme: Published, root: false, filter: None },
+    Reading { name: "root", log: Published, scheme: Published, root: true, filter: None },
+    Reading { name: "filter", log: Published, scheme: Published, root: false, filter: Some(GP) },
+    Reading { name: "scheme", log: Published, scheme: SepbitFast22, root: false, filter: None },
+    Reading { name: "log-filter", log: SepbitFast22, scheme: Published, root: false, filter: Some(0.0) },
+    Reading { name: "log", log: SepbitFast22, scheme: Published, root: false, filter: None },
+    Reading { name: "log+root", log: SepbitFast22, scheme: Published, root: true, filter: None },
+    Reading { name: "fast22", log: SepbitFast22, scheme: SepbitFast22, root: true, filter: None },
+];
+
+/// A policy that sees other zones as candidates.
+struct Filtered {
+    policy: Box<dyn VictimPolicy>,
+    least: f64,
+}
+
+impl VictimPolicy for Filtered {
+    fn pick(&mut self, zones: &ZoneTable) -> Option<u32> {
+        let mut zones = zones.clone();
+        zones.min_garbage = ((self.least * f64::from(zones.zone_pages)).ceil() as i32).max(1);
+        self.policy.pick(&zones)
+    }
+}
+
+struct Run<'a> {
+    trace: &'a Prepared,
+    options: Options,
+    policy: Box<dyn VictimPolicy>,
+}
+
+impl Visitor for Run<'_> {
+    type Output = Result<f64, Error>;
+
+    fn visit<S: Scheme>(self, scheme: S) -> Self::Output {
+        let trace = self.trace;
+        let writes = Writes {
+            words: &trace.words,
+            starts: trace.starts.as_ref().map(Bits::words),
+            times: trace.times.as_deref(),
+            lifespans: trace.lifespans.as_deref(),
+        };
+        let mut log = Log::new(self.options, scheme, self.policy)?;
+        log.write(&writes, 0..trace.words.len())?;
+        Ok(log.counts().waf())
+    }
+}
+
+fn waf(
+    trace: &Prepared,
+    means: &[f32],
+    zone_pages: u32,
+    spec: &SchemeSpec,
+    greedy: bool,
+    reading: &Reading,
+) -> Result<f64, Error> {
+    let name = match reading.root {
+        _ if greedy => "greedy",
+        true => "cost-benefit-sqrt",
+        false => "cost-benefit",
+    };
+    // The root is chosen by name; the rest of a policy's reading follows the log's zones.
+    let mut policy = victims::build(name, Published, 1)?;
+    if let Some(least) = reading.filter {
+        policy = Box::new(Filtered { policy, least });
+    }
+    let options = Options {
+        logical_pages: u64::from(trace.unique),
+        capacity: Capacity::Elastic { gp: GP },
+        semantics: reading.log,
+        ..Options::elastic(zone_pages, trace.space, GP)
+    };
+    let setup = Setup {
+        semantics: reading.scheme,
+        seed: 1,
+        mean_lifespans: (spec.entry.foresight == Foresight::Rates).then_some(means),
+        lifespans: trace.lifespans.as_deref(),
+        ..Setup::new(zone_pages, trace.space)
+    };
+    spec.build(&setup, Run { trace, options, policy })?
+}
+
+fn main() -> Result<(), Error> {
+    let mut args = std::env::args().skip(1);
+    let usage = "readings TRACE PAGES_IN_A_ZONE SCHEME...";
+    let path = args.next().ok_or(usage)?;
+    let zone_pages: u32 = args.next().ok_or(usage)?.parse()?;
+    let options = LoadOptions { times: true, ..LoadOptions::default() };
+    let mut loaded = load(Path::new(&path), &options, &mut |_| ())?;
+    let trace = prepare(None, loaded.volumes.remove(0), true)?;
+    let means = mean_lifespans(&trace.words, trace.space);
+    let heads: Vec<_> = READINGS.iter().map(|r| format!("{:>10}", r.name)).collect();
+    println!("{:<14} {:<12} {}", "scheme", "victim", heads.join(" "));
+    for text in args {
+        let spec = SchemeSpec::parse(&text)?;
+        for (greedy, victim) in [(true, "greedy"), (false, "cost-benefit")] {
+            print!("{text:<14} {victim:<12}");
+            for reading in READINGS {
+                print!(" {:>10.4}", waf(&trace, &means, zone_pages, &spec, greedy, reading)?);
+            }
+            println!();
+        }
+    }
+    Ok(())
+}
