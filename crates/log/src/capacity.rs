@@ -21,11 +21,29 @@ pub enum Capacity {
         /// Free zones that are kept, at least 1.
         reserve: u32,
     },
+    /// A fixed number of zones; cleaned while the garbage proportion exceeds `gp` or fewer than
+    /// `reserve` zones are free, whichever comes first (a store on a device).
+    Bounded {
+        /// Threshold, above 0 and below 1.
+        gp: f64,
+        /// Zones.
+        zones: u32,
+        /// Free zones that are kept, at least 1.
+        reserve: u32,
+    },
 }
 
 impl Capacity {
     /// Free zones kept unless another number is asked for: one to clean into, one to write.
     pub const RESERVE: u32 = 2;
+
+    /// The number of zones, if it is fixed.
+    pub fn zones(&self) -> Option<u32> {
+        match *self {
+            Capacity::Elastic { .. } => None,
+            Capacity::Fixed { zones, .. } | Capacity::Bounded { zones, .. } => Some(zones),
+        }
+    }
 
     /// The fixed capacity that over-provisions `pages` pages by `op`, which is (physical -
     /// logical) / logical, rounded up to whole zones.
@@ -42,19 +60,19 @@ pub(crate) enum Trigger {
     Garbage { gp: u64 },
     /// Cleaning is due while fewer zones than this are free.
     Free { reserve: usize },
+    /// Either of the two.
+    Either { gp: u64, reserve: usize },
 }
 
 impl Trigger {
     pub fn new(capacity: Capacity) -> Result<Self, LogError> {
         match capacity {
-            Capacity::Elastic { gp } => {
-                if !(gp > 0.0 && gp < 1.0) {
-                    return Err(LogError::GarbageProportion { gp: gp.to_string() });
-                }
-                Ok(Trigger::Garbage { gp: ((gp * PARTS as f64).round() as u64).max(1) })
-            }
+            Capacity::Elastic { gp } => Ok(Trigger::Garbage { gp: parts(gp)? }),
             Capacity::Fixed { reserve, .. } => {
                 Ok(Trigger::Free { reserve: reserve.max(1) as usize })
+            }
+            Capacity::Bounded { gp, reserve, .. } => {
+                Ok(Trigger::Either { gp: parts(gp)?, reserve: reserve.max(1) as usize })
             }
         }
     }
@@ -65,6 +83,7 @@ impl Trigger {
         match self {
             Trigger::Garbage { gp } => garbage * PARTS > gp * written,
             Trigger::Free { reserve } => free < reserve,
+            Trigger::Either { gp, reserve } => garbage * PARTS > gp * written || free < reserve,
         }
     }
 
@@ -74,7 +93,7 @@ impl Trigger {
     #[inline(always)]
     pub fn slack(self, garbage: u64, written: u64) -> u64 {
         match self {
-            Trigger::Garbage { gp } => {
+            Trigger::Garbage { gp } | Trigger::Either { gp, .. } => {
                 (gp * written).saturating_sub(garbage * PARTS) / (PARTS - gp) + 1
             }
             Trigger::Free { .. } => u64::MAX,
@@ -84,9 +103,19 @@ impl Trigger {
     /// The least garbage of a zone whose own garbage proportion reaches the threshold.
     pub fn least_garbage(self, zone_pages: u32) -> i32 {
         match self {
-            Trigger::Garbage { gp } => (gp * u64::from(zone_pages)).div_ceil(PARTS) as i32,
+            Trigger::Garbage { gp } | Trigger::Either { gp, .. } => {
+                (gp * u64::from(zone_pages)).div_ceil(PARTS) as i32
+            }
             Trigger::Free { .. } => 1,
         }
+    }
+}
+
+/// A garbage proportion in [`PARTS`].
+fn parts(gp: f64) -> Result<u64, LogError> {
+    match gp > 0.0 && gp < 1.0 {
+        true => Ok(((gp * PARTS as f64).round() as u64).max(1)),
+        false => Err(LogError::GarbageProportion { gp: gp.to_string() }),
     }
 }
 

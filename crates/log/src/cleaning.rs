@@ -4,6 +4,7 @@ use std::hint::select_unpredictable;
 
 use frostline_placement::{Relocation, Scheme, ZoneEvent};
 
+use crate::map::Map;
 use crate::prefetch::{AHEAD, prefetch};
 use crate::volume::Volume;
 use crate::{LogError, MAX_LBA};
@@ -21,40 +22,11 @@ enum Stop {
     NoZone(usize),
 }
 
-impl<S: Scheme> Volume<S> {
-    /// Cleans until the trigger is content, or nothing is left to clean.
-    pub(crate) fn clean_while_due(&mut self) -> Result<(), LogError> {
-        while self.cleaning_due() {
-            if !self.clean_once()? {
-                self.counts.stalls += 1;
-                break;
-            }
-        }
-        Ok(())
-    }
-
+impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// True if the trigger asks for cleaning.
     #[inline(always)]
     pub fn cleaning_due(&self) -> bool {
         self.trigger.is_due(self.garbage, self.written, self.free.len())
-    }
-
-    /// One cleaning: the victims of one choice. False if there are none.
-    pub(crate) fn clean_once(&mut self) -> Result<bool, LogError> {
-        self.choose_victims();
-        let victims = std::mem::take(&mut self.victims);
-        (0..self.open.len()).for_each(|class| self.settle(class));
-        self.cleaning = true;
-        let cleaned = victims.iter().try_for_each(|&zone| {
-            self.relocate(zone)?;
-            self.reclaim(zone);
-            Ok(())
-        });
-        (0..self.open.len()).for_each(|class| self.settle(class));
-        self.cleaning = false;
-        let found = !victims.is_empty();
-        self.victims = victims;
-        cleaned.map(|()| found)
     }
 
     /// Chooses victims into `self.victims`. Without a free zone only victims whose pages fit into
@@ -86,6 +58,49 @@ impl<S: Scheme> Volume<S> {
         }
     }
 
+    /// The victim's pages are copied: it is free again.
+    pub(crate) fn reclaim(&mut self, zone: u32) {
+        let victim = self.event(zone, usize::from(self.zones.class[zone as usize]));
+        let garbage = self.zones.garbage[zone as usize];
+        self.counts.zones_reclaimed += 1;
+        self.garbage -= garbage as u64;
+        self.written -= u64::from(self.options.zone_pages);
+        self.zones.free(zone);
+        self.free.push(zone);
+        self.scheme.on_reclaimed(&victim);
+    }
+}
+
+impl<S: Scheme> Volume<S> {
+    /// Cleans until the trigger is content, or nothing is left to clean.
+    pub(crate) fn clean_while_due(&mut self) -> Result<(), LogError> {
+        while self.cleaning_due() {
+            if !self.clean_once()? {
+                self.counts.stalls += 1;
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// One cleaning: the victims of one choice. False if there are none.
+    pub(crate) fn clean_once(&mut self) -> Result<bool, LogError> {
+        self.choose_victims();
+        let victims = std::mem::take(&mut self.victims);
+        (0..self.open.len()).for_each(|class| self.settle(class));
+        self.cleaning = true;
+        let cleaned = victims.iter().try_for_each(|&zone| {
+            self.relocate(zone)?;
+            self.reclaim(zone);
+            Ok(())
+        });
+        (0..self.open.len()).for_each(|class| self.settle(class));
+        self.cleaning = false;
+        let found = !victims.is_empty();
+        self.victims = victims;
+        cleaned.map(|()| found)
+    }
+
     /// Copies the valid pages of a victim.
     fn relocate(&mut self, zone: u32) -> Result<(), LogError> {
         let victim = self.event(zone, usize::from(self.zones.class[zone as usize]));
@@ -99,18 +114,6 @@ impl<S: Scheme> Volume<S> {
         self.counts.relocations += relocated as u64;
         self.written += relocated as u64;
         Ok(())
-    }
-
-    /// The victim's pages are copied: it is free again.
-    pub(crate) fn reclaim(&mut self, zone: u32) {
-        let victim = self.event(zone, usize::from(self.zones.class[zone as usize]));
-        let garbage = self.zones.garbage[zone as usize];
-        self.counts.zones_reclaimed += 1;
-        self.garbage -= garbage as u64;
-        self.written -= u64::from(self.options.zone_pages);
-        self.zones.free(zone);
-        self.free.push(zone);
-        self.scheme.on_reclaimed(&victim);
     }
 
     /// Copies all valid pages of a victim into one class.

@@ -28,6 +28,8 @@ pub struct Counts {
     pub stalls: u64,
     /// Pages that went to another class than the scheme's, for want of a free zone.
     pub spilled: u64,
+    /// Slots that were left unused because a zone was ended early.
+    pub skipped: u64,
     /// Victims by their garbage pages, 0 to the pages of a zone.
     pub victim_garbage: Vec<u64>,
     /// Page writes by class.
@@ -94,6 +96,7 @@ impl Counts {
         self.zones_reclaimed += other.zones_reclaimed;
         self.stalls += other.stalls;
         self.spilled += other.spilled;
+        self.skipped += other.skipped;
         let longer = |a: usize, b: usize| a.max(b);
         let len = longer(self.victim_garbage.len(), other.victim_garbage.len());
         self.victim_garbage.resize(len, 0);

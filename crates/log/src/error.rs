@@ -66,4 +66,10 @@ pub enum LogError {
         /// Slots.
         slots: u64,
     },
+    /// What a store read back contradicts itself.
+    #[error("the recorded volume contradicts itself: {why}")]
+    Image {
+        /// In what.
+        why: String,
+    },
 }

@@ -2,10 +2,11 @@
 
 use frostline_placement::{Scheme, ZoneTable};
 
-use crate::volume::{Entry, Volume};
+use crate::map::{Entry, Map};
+use crate::volume::Volume;
 use crate::{Counts, LogError, Slot};
 
-impl<S: Scheme> Volume<S> {
+impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// What happened since the counts were last reset.
     pub fn counts(&mut self) -> &Counts {
         (0..self.open.len()).for_each(|class| self.settle(class));
@@ -54,7 +55,8 @@ impl<S: Scheme> Volume<S> {
 
     /// Where the page lies, if it was ever written.
     pub fn slot_of(&self, lba: u32) -> Option<Slot> {
-        let slot = self.map.get(lba as usize)?.slot;
+        self.check_lba(lba).ok()?;
+        let slot = self.map.entry(lba).slot;
         (slot != 0).then(|| self.slot(slot))
     }
 
@@ -62,6 +64,19 @@ impl<S: Scheme> Volume<S> {
         Slot { zone: slot >> self.shift, offset: slot & ((1 << self.shift) - 1) }
     }
 
+    /// Checks that a page's LBA is within the volume.
+    pub(crate) fn check_lba(&self, lba: u32) -> Result<(), LogError> {
+        match lba < self.map.space() {
+            true => Ok(()),
+            false => {
+                let last = self.map.space().saturating_sub(1);
+                Err(LogError::BadLba { lba, last })
+            }
+        }
+    }
+}
+
+impl<S: Scheme> Volume<S> {
     /// Peak memory of the volume in bytes: map, reverse map, zones and the scheme's own.
     pub fn peak_bytes(&self) -> usize {
         let slots = (self.most_zones + 1) * self.options.zone_pages as usize;
@@ -125,16 +140,5 @@ impl<S: Scheme> Volume<S> {
             return Err(format!("{garbage} of {written} are garbage, {g} of {w} counted"));
         }
         Ok(())
-    }
-
-    /// Checks that a page's LBA is within the volume.
-    pub(crate) fn check_lba(&self, lba: u32) -> Result<(), LogError> {
-        match (lba as usize) < self.map.len() {
-            true => Ok(()),
-            false => {
-                let last = (self.map.len() as u32).saturating_sub(1);
-                Err(LogError::BadLba { lba, last })
-            }
-        }
     }
 }

@@ -7,14 +7,18 @@
 //! There are two ways to drive it, and they do the same:
 //! * step by step, for a driver whose writes take time: [`Volume::place_user`],
 //!   [`Volume::commit_user`], [`Volume::begin_cleaning`], [`Volume::place_relocation`],
-//!   [`Volume::commit_relocation`], [`Volume::release`];
+//!   [`Volume::commit_relocation`], [`Volume::release`]; its map may be the driver's ([`Map`]),
+//!   and what it was can be restored ([`ZoneImage`]);
 //! * in runs, for a driver in which everything completes at once: [`Volume::write`].
 
 mod capacity;
 mod cleaning;
 mod counts;
 mod error;
+mod exceptions;
+mod image;
 mod inspect;
+mod map;
 mod memory;
 mod prefetch;
 mod run;
@@ -24,6 +28,9 @@ mod volume;
 pub use capacity::Capacity;
 pub use counts::Counts;
 pub use error::LogError;
+pub use image::ZoneImage;
+pub use map::{Entry, Map};
+pub use memory::Array;
 pub use run::Writes;
 pub use steps::{Slot, Ticket};
 pub use volume::{MAX_LBA, Options, Volume, WORD_LAST};

@@ -4,9 +4,11 @@
 //! valid copy. In between the old copy stays valid. A relocation counts only if the page was not
 //! written again meanwhile. A zone is sealed when it is full and none of its pages is in flight.
 
+use bytemuck::Zeroable;
 use frostline_placement::{NEVER, Request, Scheme, UserWrite};
 
 use crate::cleaning::relocation;
+use crate::map::{Entry, Map};
 use crate::volume::{Cursor, Volume};
 use crate::{LogError, MAX_LBA, WORD_LAST};
 
@@ -34,7 +36,7 @@ pub struct Ticket<P> {
     page: P,
 }
 
-impl<S: Scheme> Volume<S> {
+impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// Places a page written by the user, a request of its own. Does not clean: see
     /// [`Volume::begin_cleaning`].
     ///
@@ -42,7 +44,7 @@ impl<S: Scheme> Volume<S> {
     /// An LBA beyond the volume; a volume that already holds its logical pages, or has no slot.
     pub fn place_user(&mut self, lba: u32) -> Result<Ticket<S::Page>, LogError> {
         self.check_lba(lba)?;
-        let first = self.map[lba as usize].slot == 0;
+        let first = self.map.entry(lba).slot == 0;
         if !self.has_room() || first && self.valid >= self.options.logical_pages {
             return Err(self.full());
         }
@@ -53,7 +55,7 @@ impl<S: Scheme> Volume<S> {
         self.now = self.now.wrapping_add(1);
         self.clock = u64::from(self.now);
         self.sweep_if_due();
-        let old = self.map[lba as usize].slot >> self.shift;
+        let old = self.map.entry(lba).slot >> self.shift;
         let write = UserWrite {
             lba,
             now: self.now,
@@ -66,10 +68,10 @@ impl<S: Scheme> Volume<S> {
             last: false,
             lifespan: NEVER,
         };
-        let class = self.scheme.place_user(&write, &mut self.map[lba as usize].page);
+        let class = self.scheme.place_user(&write, &mut self.map.entry_mut(lba).page);
         let class = self.class_with_room(class)?;
         self.counts.user_writes += 1;
-        let page = self.map[lba as usize].page;
+        let page = self.map.entry(lba).page;
         let slot = self.reserve(lba, class)?;
         Ok(Ticket { lba, slot, class, from: None, page })
     }
@@ -77,13 +79,27 @@ impl<S: Scheme> Volume<S> {
     /// The page is written: its slot is its valid copy from now on.
     pub fn commit_user(&mut self, ticket: Ticket<S::Page>) {
         let slot = self.number(ticket.slot);
-        let old = std::mem::replace(&mut self.map[ticket.lba as usize].slot, slot);
+        let old = std::mem::replace(&mut self.map.entry_mut(ticket.lba).slot, slot);
         if old == 0 {
             self.valid += 1;
         } else {
             self.discard(old >> self.shift);
         }
         self.settle_pending(ticket.slot.zone);
+    }
+
+    /// The page is no longer needed: its slot is garbage. False if it has none.
+    ///
+    /// # Errors
+    /// An LBA beyond the volume.
+    pub fn trim(&mut self, lba: u32) -> Result<bool, LogError> {
+        self.check_lba(lba)?;
+        let entry = std::mem::replace(self.map.entry_mut(lba), Entry::zeroed());
+        if entry.slot != 0 {
+            self.valid -= 1;
+            self.discard(entry.slot >> self.shift);
+        }
+        Ok(entry.slot != 0)
     }
 
     /// Chooses victims, if cleaning is due and there are any. Their valid pages are to be placed
@@ -104,16 +120,6 @@ impl<S: Scheme> Volume<S> {
         self.victims.clone()
     }
 
-    /// The valid pages of a zone, in slot order, into `pages`.
-    pub fn valid_pages_of(&self, zone: u32, pages: &mut Vec<(u32, Slot)>) {
-        pages.clear();
-        let all = (0..self.options.zone_pages).map(|offset| {
-            let slot = Slot { zone, offset };
-            (self.words[self.base(zone) + offset as usize] & MAX_LBA, slot)
-        });
-        pages.extend(all.filter(|&(lba, slot)| self.slot_of(lba) == Some(slot)));
-    }
-
     /// Offers the relocations of a victim as a batch, to a scheme that wants it; `pages` as from
     /// [`Volume::valid_pages_of`], and then to be placed in the same order.
     pub fn offer_batch(&mut self, zone: u32, pages: &[(u32, Slot)]) {
@@ -123,7 +129,7 @@ impl<S: Scheme> Volume<S> {
         let victim = self.event(zone, usize::from(self.zones.class[zone as usize]));
         self.batch.clear();
         for (index, &(lba, _)) in pages.iter().enumerate() {
-            let page = self.map[lba as usize].page;
+            let page = self.map.entry(lba).page;
             self.batch.push((relocation(&victim, lba, index), page));
         }
         self.scheme.prepare(&self.batch);
@@ -143,7 +149,7 @@ impl<S: Scheme> Volume<S> {
             return Ok(None);
         }
         let victim = self.event(from.zone, usize::from(self.zones.class[from.zone as usize]));
-        let mut page = self.map[lba as usize].page;
+        let mut page = self.map.entry(lba).page;
         let relocation = relocation(&victim, lba, index);
         let class = match self.scheme.destination(&victim) {
             Some(class) => class,
@@ -152,7 +158,8 @@ impl<S: Scheme> Volume<S> {
         let class = self.class_with_room(class)?;
         (0..self.open.len()).for_each(|class| self.settle(class));
         self.cleaning = true;
-        let word = self.words[self.base(from.zone) + from.offset as usize];
+        let place = self.base(from.zone) + from.offset as usize;
+        let word = self.words.get(place).copied().unwrap_or(lba);
         let slot = self.reserve(word, class);
         (0..self.open.len()).for_each(|class| self.settle(class));
         self.cleaning = false;
@@ -167,10 +174,10 @@ impl<S: Scheme> Volume<S> {
         let Some(from) = ticket.from else {
             return false;
         };
-        let current = self.map[ticket.lba as usize].slot == self.number(from);
+        let current = self.map.entry(ticket.lba).slot == self.number(from);
         if current {
             let slot = self.number(ticket.slot);
-            let entry = &mut self.map[ticket.lba as usize];
+            let entry = self.map.entry_mut(ticket.lba);
             entry.slot = slot;
             entry.page = ticket.page;
             self.discard(from.zone);
@@ -195,7 +202,9 @@ impl<S: Scheme> Volume<S> {
     fn reserve(&mut self, word: u32, class: usize) -> Result<Slot, LogError> {
         let cursor = &mut self.open[class];
         let number = cursor.slot;
-        self.words[cursor.place()] = word;
+        if let Some(place) = self.words.get_mut(cursor.place()) {
+            *place = word;
+        }
         cursor.slot += 1;
         let slot = self.slot(number);
         self.pending[slot.zone as usize] += 1;
@@ -226,5 +235,18 @@ impl<S: Scheme> Volume<S> {
         if self.pending[zone as usize] == 0 && !is_open {
             self.seal_zone(zone);
         }
+    }
+}
+
+impl<S: Scheme> Volume<S> {
+    /// The valid pages of a zone, in slot order, into `pages`. A driver that keeps the map keeps
+    /// what lies in a zone as well, and asks [`Volume::slot_of`].
+    pub fn valid_pages_of(&self, zone: u32, pages: &mut Vec<(u32, Slot)>) {
+        pages.clear();
+        let all = (0..self.options.zone_pages).map(|offset| {
+            let slot = Slot { zone, offset };
+            (self.words[self.base(zone) + offset as usize] & MAX_LBA, slot)
+        });
+        pages.extend(all.filter(|&(lba, slot)| self.slot_of(lba) == Some(slot)));
     }
 }

@@ -1,13 +1,11 @@
 //! A volume: its parts, and how zones open and close.
 
-use bytemuck::Zeroable;
-use frostline_placement::{
-    PageState, Relocation, Scheme, Semantics, VictimPolicy, ZoneEvent, ZoneTable,
-};
+use frostline_placement::{Relocation, Scheme, Semantics, VictimPolicy, ZoneEvent, ZoneTable};
 
 use crate::LogError;
 use crate::capacity::{Capacity, Trigger};
 use crate::counts::Counts;
+use crate::map::{Entry, Map};
 use crate::memory::Array;
 
 /// The largest LBA: the top bit of a page's word says something else ([`WORD_LAST`]).
@@ -58,14 +56,6 @@ impl Options {
     }
 }
 
-/// Where a page lies, and what the scheme remembers of it. All zeroes: never written.
-#[derive(Clone, Copy, Zeroable)]
-#[repr(C)]
-pub(crate) struct Entry<P> {
-    pub slot: u32,
-    pub page: P,
-}
-
 /// The open zone of a class: the next slot and the one after the last. Equal if none is open.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor {
@@ -96,15 +86,16 @@ impl Cursor {
     }
 }
 
-/// A log-structured volume, placed by `S`.
-pub struct Volume<S: Scheme> {
+/// A log-structured volume, placed by `S`, whose map is all in memory or comes from a driver.
+pub struct Volume<S: Scheme, M = Array<Entry<<S as Scheme>::Page>>> {
     pub(crate) scheme: S,
     pub(crate) policy: Box<dyn VictimPolicy>,
     pub(crate) zones: ZoneTable,
     /// By LBA.
-    pub(crate) map: Array<Entry<S::Page>>,
-    /// By slot: the word of the page that was written there.
+    pub(crate) map: M,
+    /// By slot: the word of the page that was written there; empty if the driver keeps it.
     pub(crate) words: Array<u32>,
+    reverse: bool,
     pub(crate) open: Vec<Cursor>,
     pub(crate) free: Vec<u32>,
     /// Pages placed but not yet committed, by zone; empty if the volume is driven in runs only.
@@ -136,7 +127,7 @@ pub struct Volume<S: Scheme> {
 }
 
 impl<S: Scheme> Volume<S> {
-    /// An empty volume.
+    /// An empty volume with its whole map in memory.
     ///
     /// # Errors
     /// Options that can't be kept, more classes than zones may be open, or no memory.
@@ -144,6 +135,33 @@ impl<S: Scheme> Volume<S> {
         options: Options,
         scheme: S,
         policy: Box<dyn VictimPolicy>,
+    ) -> Result<Self, LogError> {
+        let map = Array::zeroed(options.space as usize)?;
+        Volume::build(options, scheme, policy, map, true)
+    }
+}
+
+impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
+    /// An empty volume over the driver's map, which must be empty. It keeps no reverse map: its
+    /// driver knows what lies in a zone.
+    ///
+    /// # Errors
+    /// As [`Volume::new`].
+    pub fn over(
+        options: Options,
+        scheme: S,
+        policy: Box<dyn VictimPolicy>,
+        map: M,
+    ) -> Result<Self, LogError> {
+        Volume::build(Options { space: map.space(), ..options }, scheme, policy, map, false)
+    }
+
+    fn build(
+        options: Options,
+        scheme: S,
+        policy: Box<dyn VictimPolicy>,
+        map: M,
+        reverse: bool,
     ) -> Result<Self, LogError> {
         let Options { zone_pages, space, capacity, max_open, .. } = options;
         if !(16..=1 << 30).contains(&zone_pages) {
@@ -165,8 +183,9 @@ impl<S: Scheme> Volume<S> {
         let mut volume = Volume {
             policy,
             zones: ZoneTable::new(zone_pages, least, options.semantics),
-            map: Array::zeroed(space as usize)?,
+            map,
             words: Array::default(),
+            reverse,
             open: vec![Cursor::CLOSED; cursors],
             free: Vec::new(),
             pending: Vec::new(),
@@ -188,7 +207,7 @@ impl<S: Scheme> Volume<S> {
             scheme,
             options,
         };
-        if let Capacity::Fixed { zones, .. } = capacity {
+        if let Some(zones) = capacity.zones() {
             volume.grow(zones as usize)?;
         }
         if fast22 {
@@ -200,7 +219,7 @@ impl<S: Scheme> Volume<S> {
     /// Adds zones until there are `zones` besides zone 0.
     fn grow(&mut self, zones: usize) -> Result<(), LogError> {
         let slots = (zones + 1) * self.options.zone_pages as usize;
-        if slots > self.words.len() {
+        if self.reverse && slots > self.words.len() {
             // Doubled, so that growing costs a constant per page; untouched memory costs nothing.
             let most = (self.max_zones + 1) * self.options.zone_pages as usize;
             let len = (slots * 2).min(most).max(slots);
@@ -218,7 +237,7 @@ impl<S: Scheme> Volume<S> {
 
     /// A free zone, if there is one or one more is allowed.
     fn take_free(&mut self) -> Result<Option<u32>, LogError> {
-        if self.free.is_empty() && matches!(self.options.capacity, Capacity::Elastic { .. }) {
+        if self.free.is_empty() && self.options.capacity.zones().is_none() {
             let zones = self.zones.len() - 1;
             if zones < self.max_zones {
                 self.grow((zones + zones / 8 + 16).min(self.max_zones))?;
@@ -293,8 +312,7 @@ impl<S: Scheme> Volume<S> {
     /// True if a zone can be opened.
     pub(crate) fn can_open(&self) -> bool {
         !self.free.is_empty()
-            || matches!(self.options.capacity, Capacity::Elastic { .. })
-                && self.zones.len() <= self.max_zones
+            || self.options.capacity.zones().is_none() && self.zones.len() <= self.max_zones
     }
 
     /// True if some slot is left for another page.
@@ -354,11 +372,7 @@ impl<S: Scheme> Volume<S> {
         }
         self.next_sweep = self.now.wrapping_add(SWEEP);
         self.zones.clamp(self.now);
-        if size_of::<S::Page>() > 0 {
-            for entry in self.map.iter_mut().filter(|e| e.slot != 0) {
-                entry.page.clamp(self.now);
-            }
-        }
+        self.map.clamp(self.now);
     }
 }
 
@@ -374,7 +388,7 @@ fn max_zones(options: &Options, shift: u32) -> Result<usize, LogError> {
             let least = u64::from(options.space).div_ceil(zone_pages) + 256;
             if least > numbered { Err(too_large(least)) } else { Ok(numbered as usize) }
         }
-        Capacity::Fixed { zones, reserve } => {
+        Capacity::Fixed { zones, reserve } | Capacity::Bounded { zones, reserve, .. } => {
             let physical = u64::from(zones);
             let logical = options.logical_pages.div_ceil(zone_pages);
             let spare = u64::from(reserve.max(1)) + 1;

@@ -1,6 +1,6 @@
 //! What a placement scheme sees, and what it answers.
 
-use bytemuck::Zeroable;
+use bytemuck::Pod;
 
 use crate::{BuildError, Params, ZoneTable};
 
@@ -20,7 +20,7 @@ pub enum Semantics {
 /// A user write time: user page writes so far, modulo 2^32.
 ///
 /// Ages up to 2^31 are exact; the log clamps older stamps (see [`PageState::clamp`]).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Zeroable)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct Stamp(u32);
 
@@ -49,8 +49,9 @@ impl Stamp {
 }
 
 /// What a scheme remembers of each page. It lies beside the page's slot in the map, so that one
-/// cache line serves both. All zeroes is the state of a page that was never written.
-pub trait PageState: Copy + Zeroable + Send + 'static {
+/// cache line serves both. All zeroes is the state of a page that was never written. A store
+/// keeps its bytes across restarts; no bytes may do worse than a bad placement.
+pub trait PageState: Pod + Send + Sync {
     /// Clamps the stamps in the state, see [`Stamp::clamp`]. Called for every page about once in
     /// 2^30 user writes.
     fn clamp(&mut self, _now: u32) {}

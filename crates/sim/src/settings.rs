@@ -128,10 +128,7 @@ impl Settings {
 
 /// Zones of a volume whose pages are over-provisioned by `op`.
 pub(crate) fn zones(logical_pages: u64, zone_pages: u32, op: f64) -> u32 {
-    match Capacity::over_provisioned(logical_pages, zone_pages, op) {
-        Capacity::Fixed { zones, .. } => zones,
-        Capacity::Elastic { .. } => 0,
-    }
+    Capacity::over_provisioned(logical_pages, zone_pages, op).zones().unwrap_or(0)
 }
 
 /// The least over-provisioning that gives a volume `zones` zones, rounded up to four digits after

@@ -28,7 +28,7 @@ pub struct Fadac {
 }
 
 /// User writes of a page less its relocations.
-#[derive(Clone, Copy, Debug, bytemuck::Zeroable)]
+#[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct Count(u32);
 

@@ -18,7 +18,7 @@ pub struct OracleRate {
 }
 
 /// The page's class, fetched at its first write: later writes then touch no second table.
-#[derive(Clone, Copy, Debug, bytemuck::Zeroable)]
+#[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct RateClass(u8);
 

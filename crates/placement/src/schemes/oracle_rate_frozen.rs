@@ -18,7 +18,7 @@ pub struct OracleRateFrozen {
 }
 
 /// The page's rate class, fetched at its first write, and the class of this version.
-#[derive(Clone, Copy, Debug, bytemuck::Zeroable)]
+#[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct RateClass {
     rate: u8,

@@ -51,7 +51,7 @@ pub struct Sfs {
 }
 
 /// User writes of a page, and the time of the last.
-#[derive(Clone, Copy, Debug, bytemuck::Zeroable)]
+#[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, packed(4))]
 pub struct Heat {
     last: u64,

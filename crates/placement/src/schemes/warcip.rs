@@ -55,7 +55,7 @@ struct Cluster {
 }
 
 /// The last user write, and the penalty for a relocation since.
-#[derive(Clone, Copy, Debug, bytemuck::Zeroable)]
+#[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, packed(4))]
 pub struct Rewrite {
     last: u64,

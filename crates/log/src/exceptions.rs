@@ -1,0 +1,49 @@
+//! What can happen to a zone of a real device besides being filled and cleaned.
+
+use frostline_placement::Scheme;
+use frostline_placement::zones::OPEN_BIAS;
+
+use crate::map::Map;
+use crate::volume::{Cursor, Volume};
+
+impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
+    /// Seals the open zone of `class` before it is full: the device has no room for its last
+    /// slots, or takes no more. What is left of it is garbage from now on; returns its slots.
+    pub fn end_early(&mut self, class: usize) -> u32 {
+        let Cursor { slot, end, .. } = self.open[class];
+        if slot == end {
+            return 0;
+        }
+        let zone = (end - 1) >> self.shift;
+        let skipped = end - slot;
+        self.settle(class);
+        self.open[class] = Cursor::CLOSED;
+        self.zones.garbage[zone as usize] += skipped as i32;
+        self.written += u64::from(skipped);
+        self.garbage += u64::from(skipped);
+        self.counts.skipped += u64::from(skipped);
+        if self.pending[zone as usize] == 0 {
+            self.seal_zone(zone);
+        }
+        skipped
+    }
+
+    /// Takes a sealed zone out of the victims' choice: a page in it can't be read, so it can't be
+    /// moved. To policies it is as an open zone is.
+    pub fn quarantine(&mut self, zone: u32) {
+        if self.zones.is_sealed(zone) {
+            self.zones.garbage[zone as usize] += OPEN_BIAS;
+        }
+    }
+
+    /// Takes a free zone out of service, because the device has one less. False if none is free.
+    pub fn retire(&mut self) -> bool {
+        match self.free.is_empty() {
+            true => false,
+            false => {
+                self.free.remove(0);
+                true
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What a volume was, as a store writes it down and reads it back.
+
+use frostline_placement::Scheme;
+use frostline_placement::zones::{FREE, NO_CLASS, OPEN_BIAS};
+
+use crate::LogError;
+use crate::map::Map;
+use crate::volume::{Cursor, Volume};
+
+/// A zone that holds pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZoneImage {
+    /// Its number, from 1.
+    pub zone: u32,
+    /// Its class.
+    pub class: u32,
+    /// Time of its first append.
+    pub opened_at: u32,
+    /// Time of its last append, if it is sealed.
+    pub sealed_at: Option<u32>,
+    /// Slots that were used, or can't be any more.
+    pub used: u32,
+    /// Of these, garbage.
+    pub garbage: u32,
+}
+
+impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
+    /// All zones that hold pages; the sealed ones first, in the order of sealing.
+    pub fn images(&self) -> Vec<ZoneImage> {
+        let live =
+            (1..self.zones.len() as u32).filter(|&z| self.zones.class[z as usize] != NO_CLASS);
+        let mut images: Vec<_> = live.map(|zone| self.image(zone)).collect();
+        let order = |image: &ZoneImage| match image.sealed_at {
+            Some(_) => (false, self.zones.seal_order[image.zone as usize]),
+            None => (true, self.zones.serial[image.zone as usize]),
+        };
+        images.sort_by_key(order);
+        images
+    }
+
+    fn image(&self, zone: u32) -> ZoneImage {
+        let z = zone as usize;
+        let class = self.zones.class[z];
+        let cursor = self.open[usize::from(class)];
+        let open = !cursor.is_closed() && (cursor.end - 1) >> self.shift == zone;
+        // A quarantined zone is sealed, whatever it looks like to policies.
+        let garbage = match self.zones.garbage[z] {
+            g if g >= 0 => g,
+            g => g.wrapping_sub(OPEN_BIAS),
+        };
+        ZoneImage {
+            zone,
+            class: u32::from(class),
+            opened_at: self.zones.opened_at[z],
+            sealed_at: (!open).then_some(self.zones.sealed_at[z]),
+            used: if open {
+                self.options.zone_pages - (cursor.end - cursor.slot)
+            } else {
+                self.options.zone_pages
+            },
+            garbage: garbage as u32,
+        }
+    }
+
+    /// Makes an empty volume what it was: `valid` pages in these zones at time `now`. The map is
+    /// the driver's business. The scheme is told of every zone as if it had just happened.
+    ///
+    /// # Errors
+    /// Images that contradict each other or the volume's options.
+    pub fn restore(&mut self, now: u32, valid: u64, images: &[ZoneImage]) -> Result<(), LogError> {
+        self.now = now;
+        self.clock = u64::from(now);
+        self.next_sweep = now;
+        self.valid = valid;
+        for image in images {
+            self.check_image(image)?;
+            self.restore_zone(image);
+        }
+        let holds = self.written - self.garbage;
+        if holds != valid {
+            return Err(LogError::Image {
+                why: format!("zones hold {holds} valid pages, the map {valid}"),
+            });
+        }
+        let free = |z: &u32| self.zones.garbage[*z as usize] == FREE;
+        self.free = (1..self.zones.len() as u32).rev().filter(free).collect();
+        Ok(())
+    }
+
+    fn check_image(&self, image: &ZoneImage) -> Result<(), LogError> {
+        let ZoneImage { zone, class, sealed_at, used, garbage, .. } = *image;
+        let pages = self.options.zone_pages;
+        let wrong = |what: &str| Err(LogError::Image { why: format!("zone {zone}: {what}") });
+        if zone == 0 || zone as usize >= self.zones.len() {
+            return wrong("not a zone of this volume");
+        }
+        if self.zones.garbage[zone as usize] != FREE {
+            return wrong("named twice");
+        }
+        if class as usize >= self.open.len() {
+            return wrong("a class that the scheme does not have");
+        }
+        if used > pages || garbage > used || sealed_at.is_some() && used < pages {
+            return wrong("more pages than it has");
+        }
+        if sealed_at.is_none() && !(self.open[class as usize].is_closed() && used < pages) {
+            return wrong("can't be open");
+        }
+        Ok(())
+    }
+
+    fn restore_zone(&mut self, image: &ZoneImage) {
+        let ZoneImage { zone, class, opened_at, sealed_at, used, garbage } = *image;
+        self.zones.open(zone, class as usize, opened_at);
+        self.zones.garbage[zone as usize] += garbage as i32;
+        self.written += u64::from(used);
+        self.garbage += u64::from(garbage);
+        let (now, clock) = (self.now, self.clock);
+        self.now = opened_at;
+        let opened = self.event(zone, class as usize);
+        self.scheme.on_opened(&opened);
+        match sealed_at {
+            Some(at) => {
+                self.now = at;
+                self.clock = u64::from(at);
+                self.seal_zone(zone);
+            }
+            None => {
+                let first = zone << self.shift;
+                let pages = self.options.zone_pages;
+                let gap = zone * ((1 << self.shift) - pages);
+                let slot = first + used;
+                self.open[class as usize] = Cursor { slot, end: first + pages, counted: slot, gap };
+            }
+        }
+        (self.now, self.clock) = (now, clock);
+    }
+}

@@ -1,0 +1,58 @@
+//! The map from LBAs to slots, as a volume sees it.
+
+use bytemuck::Zeroable;
+use frostline_placement::PageState;
+
+use crate::memory::Array;
+
+/// Where a page lies, and what the scheme remembers of it. All zeroes: never written.
+#[derive(Clone, Copy, Debug, Zeroable)]
+#[repr(C)]
+pub struct Entry<P> {
+    /// Zone shifted, plus offset: see [`Volume::slot_of`](crate::Volume::slot_of). 0 if the page
+    /// has none.
+    pub slot: u32,
+    /// What the scheme remembers of the page.
+    pub page: P,
+}
+
+/// A map from LBAs to slots. The simulator's is one array; a store's may lie on the device in
+/// part, and the store then sees to it that a page's entry is in memory before the volume is
+/// asked about that page.
+pub trait Map<P: PageState> {
+    /// Largest LBA + 1.
+    fn space(&self) -> u32;
+
+    /// The entry of a page within the space.
+    fn entry(&self, lba: u32) -> &Entry<P>;
+
+    /// The same, to be changed.
+    fn entry_mut(&mut self, lba: u32) -> &mut Entry<P>;
+
+    /// Clamps the stamps of all pages in memory, see [`PageState::clamp`].
+    fn clamp(&mut self, now: u32);
+}
+
+impl<P: PageState> Map<P> for Array<Entry<P>> {
+    fn space(&self) -> u32 {
+        self.len() as u32
+    }
+
+    #[inline(always)]
+    fn entry(&self, lba: u32) -> &Entry<P> {
+        &self[lba as usize]
+    }
+
+    #[inline(always)]
+    fn entry_mut(&mut self, lba: u32) -> &mut Entry<P> {
+        &mut self[lba as usize]
+    }
+
+    fn clamp(&mut self, now: u32) {
+        if size_of::<P>() > 0 {
+            for entry in self.iter_mut().filter(|e| e.slot != 0) {
+                entry.page.clamp(now);
+            }
+        }
+    }
+}
