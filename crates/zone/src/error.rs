@@ -1,0 +1,177 @@
+//! What can go wrong with a device, each told in one line: what, zone, offset, cause.
+
+use std::fmt;
+use std::io;
+
+/// What was asked of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Operation {
+    /// [`crate::Device::report`]
+    Report,
+    /// [`crate::Device::append`]
+    Append,
+    /// [`crate::Device::read`]
+    Read,
+    /// [`crate::Device::reset`]
+    Reset,
+    /// [`crate::Device::finish`]
+    Finish,
+    /// [`crate::Device::flush`]
+    Flush,
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Operation::Report => "report",
+            Operation::Append => "append",
+            Operation::Read => "read",
+            Operation::Reset => "reset",
+            Operation::Finish => "finish",
+            Operation::Flush => "flush",
+        })
+    }
+}
+
+/// Why a device refused. Offsets, pointers and lengths are in bytes.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// A zone number beyond the device.
+    #[error("no zone {zone}: the device has {zones}")]
+    NoSuchZone {
+        /// The zone asked for.
+        zone: u32,
+        /// Zones there are.
+        zones: u32,
+    },
+    /// An offset or length that is not a multiple of the block size.
+    #[error("{operation} of {bytes} bytes at {offset} in zone {zone}: not in blocks of {block}")]
+    Unaligned {
+        /// What was asked for.
+        operation: Operation,
+        /// Zone.
+        zone: u32,
+        /// Offset asked for.
+        offset: u64,
+        /// Length asked for.
+        bytes: u64,
+        /// The block size.
+        block: u32,
+    },
+    /// An append elsewhere than at the write pointer.
+    #[error("append at {at} in zone {zone}, whose write pointer is at {pointer}")]
+    NotAtWritePointer {
+        /// Zone.
+        zone: u32,
+        /// Where the append was to go.
+        at: u64,
+        /// Where the zone is.
+        pointer: u64,
+    },
+    /// An append to a full zone.
+    #[error("append to zone {zone}: it is full")]
+    ZoneFull {
+        /// Zone.
+        zone: u32,
+    },
+    /// An append that does not fit.
+    #[error("append of {bytes} bytes at {at} in zone {zone}, whose capacity is {capacity}")]
+    BeyondCapacity {
+        /// Zone.
+        zone: u32,
+        /// Where the append was to go.
+        at: u64,
+        /// Its length.
+        bytes: u64,
+        /// What the zone can hold.
+        capacity: u64,
+    },
+    /// A zone that can be read, but no longer written or reset.
+    #[error("{operation} of zone {zone}: it is read-only")]
+    ReadOnlyZone {
+        /// What was asked for.
+        operation: Operation,
+        /// Zone.
+        zone: u32,
+    },
+    /// A zone that is lost.
+    #[error("{operation} of zone {zone}: it is offline")]
+    OfflineZone {
+        /// What was asked for.
+        operation: Operation,
+        /// Zone.
+        zone: u32,
+    },
+    /// A zone without a write pointer, which this crate does not use.
+    #[error("{operation} of zone {zone}: it is conventional")]
+    ConventionalZone {
+        /// What was asked for.
+        operation: Operation,
+        /// Zone.
+        zone: u32,
+    },
+    /// The device can't open another zone.
+    #[error("append to zone {zone}: no more than {limit} zones may be open")]
+    TooManyOpen {
+        /// Zone.
+        zone: u32,
+        /// The limit.
+        limit: u32,
+    },
+    /// The device can't begin another zone before one is finished or reset.
+    #[error("append to zone {zone}: no more than {limit} zones may be begun and not full")]
+    TooManyActive {
+        /// Zone.
+        zone: u32,
+        /// The limit.
+        limit: u32,
+    },
+    /// A read of what was not written.
+    #[error("read of {bytes} bytes at {offset} in zone {zone}, written up to {pointer}")]
+    ReadBeyondPointer {
+        /// Zone.
+        zone: u32,
+        /// Offset asked for.
+        offset: u64,
+        /// Length asked for.
+        bytes: u64,
+        /// Where the zone ends.
+        pointer: u64,
+    },
+    /// The medium failed at a zone.
+    #[error("{operation} at {offset} in zone {zone}: {source}")]
+    Io {
+        /// What was asked for.
+        operation: Operation,
+        /// Zone.
+        zone: u32,
+        /// Offset asked for.
+        offset: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The medium failed to make appends durable.
+    #[error("flush: {source}")]
+    Flush {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A flush failed earlier; what it could not write may be lost.
+    #[error("flush: an earlier flush failed, reopen the device to see what is left")]
+    FlushFailedBefore,
+    /// A shape that no device can have.
+    #[error("{what} of {value}: {rule}")]
+    Shape {
+        /// Which number.
+        what: &'static str,
+        /// What was asked for.
+        value: u64,
+        /// What it must be.
+        rule: &'static str,
+    },
+    /// The simulated power is cut: see [`crate::Faulty`].
+    #[error("the device has lost its power")]
+    Crashed,
+}

@@ -1,0 +1,71 @@
+//! What time does to a medium: flipped bits, unreadable blocks, worn zones.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use crate::zoned::check_state;
+use crate::{DeviceError, Operation, ZoneInfo, ZoneState};
+
+/// Everything that is wrong with a device for good. Bytes are named by zone and offset.
+#[derive(Clone, Default)]
+pub(super) struct Decay {
+    flips: BTreeMap<(u32, u64), u8>,
+    unreadable: BTreeSet<(u32, u64)>,
+    worn: BTreeMap<u32, ZoneState>,
+}
+
+impl Decay {
+    pub fn flip(&mut self, zone: u32, offset: u64, mask: u8) {
+        *self.flips.entry((zone, offset)).or_default() ^= mask;
+    }
+
+    pub fn fail_reads(&mut self, zone: u32, offset: u64) {
+        self.unreadable.insert((zone, offset));
+    }
+
+    pub fn wear(&mut self, zone: u32, state: ZoneState) {
+        self.worn.insert(zone, state);
+    }
+
+    /// Refuses what a worn zone does not allow.
+    pub fn check(
+        &self,
+        operation: Operation,
+        zone: u32,
+        is_change: bool,
+    ) -> Result<(), DeviceError> {
+        let Some(&state) = self.worn.get(&zone) else {
+            return Ok(());
+        };
+        check_state(operation, zone, state, is_change)
+    }
+
+    /// Shows a worn zone as it is.
+    pub fn show(&self, zone: u32, info: &mut ZoneInfo) {
+        if let Some(&state) = self.worn.get(&zone) {
+            info.state = state;
+            if state == ZoneState::Offline {
+                info.write_pointer = 0;
+            }
+        }
+    }
+
+    /// Spoils what was read from `offset` of a zone.
+    pub fn spoil(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> Result<(), DeviceError> {
+        let bytes = (zone, offset)..(zone, offset + buffer.len() as u64);
+        if let Some(&(_, offset)) = self.unreadable.range(bytes.clone()).next() {
+            let source = io::Error::other("a block that can't be read");
+            return Err(DeviceError::Io { operation: Operation::Read, zone, offset, source });
+        }
+        for (&(_, place), mask) in self.flips.range(bytes) {
+            buffer[(place - offset) as usize] ^= mask;
+        }
+        Ok(())
+    }
+
+    /// A reset zone is written anew.
+    pub fn heal(&mut self, zone: u32) {
+        self.flips.retain(|&(flipped, _), _| flipped != zone);
+        self.unreadable.retain(|&(failing, _)| failing != zone);
+    }
+}

@@ -1,0 +1,183 @@
+//! What was done to zones since the last flush, and how much of it survives a crash.
+
+use std::collections::BTreeMap;
+
+use super::Tail;
+use crate::chance::Chance;
+use crate::{Device, DeviceError, ZoneState};
+
+/// What drives write at once, in bytes: a block is torn between sectors.
+const SECTOR: u64 = 512;
+
+/// What was done to a zone since the last flush.
+pub(super) struct Unflushed {
+    /// A state before a reset that may not have happened, with its bytes. Of several resets one
+    /// is remembered.
+    earlier: Option<(Since, Vec<u8>)>,
+    since: Since,
+}
+
+/// What was done to a zone since the last flush, and since its last reset.
+#[derive(Clone, Copy)]
+struct Since {
+    /// Bytes that are durable.
+    durable: u64,
+    /// Bytes that are written.
+    written: u64,
+    /// Finished, which is not durable.
+    finished: bool,
+}
+
+/// What a zone is after a crash.
+struct Survivor {
+    zone: u32,
+    bytes: Vec<u8>,
+    finished: bool,
+}
+
+/// The zone's record, begun if there is none: all `written` bytes are durable.
+fn record(all: &mut BTreeMap<u32, Unflushed>, zone: u32, written: u64) -> &mut Unflushed {
+    let since = Since { durable: written, written, finished: false };
+    all.entry(zone).or_insert(Unflushed { earlier: None, since })
+}
+
+/// The zone was appended to.
+pub(super) fn appended(all: &mut BTreeMap<u32, Unflushed>, zone: u32, at: u64, bytes: u64) {
+    record(all, zone, at).since.written = at + bytes;
+}
+
+/// Resets the zone.
+pub(super) fn reset(
+    all: &mut BTreeMap<u32, Unflushed>,
+    device: &dyn Device,
+    zone: u32,
+    chance: &mut Chance,
+) -> Result<(), DeviceError> {
+    let info = device.zone(zone)?;
+    if info.state == ZoneState::Empty {
+        return device.reset(zone);
+    }
+    let since = all.get(&zone).map_or_else(
+        || Since { durable: info.write_pointer, written: info.write_pointer, finished: false },
+        |record| record.since,
+    );
+    let bytes = content(device, zone, since)?;
+    device.reset(zone)?;
+    let record = record(all, zone, 0);
+    if record.earlier.is_none() || chance.one_in(2) {
+        record.earlier = Some((since, bytes));
+    }
+    record.since = Since { durable: 0, written: 0, finished: false };
+    Ok(())
+}
+
+/// Finishes the zone.
+pub(super) fn finish(
+    all: &mut BTreeMap<u32, Unflushed>,
+    device: &dyn Device,
+    zone: u32,
+) -> Result<(), DeviceError> {
+    let info = device.zone(zone)?;
+    device.finish(zone)?;
+    if info.state != ZoneState::Full {
+        record(all, zone, info.write_pointer).since.finished = true;
+    }
+    Ok(())
+}
+
+/// Makes the device what a crash leaves of it.
+pub(super) fn lose(
+    device: &dyn Device,
+    all: BTreeMap<u32, Unflushed>,
+    tail: Tail,
+    chance: &mut Chance,
+) -> Result<(), DeviceError> {
+    let block = u64::from(device.geometry().block_bytes);
+    let mut survivors = Vec::with_capacity(all.len());
+    for (zone, Unflushed { earlier, since }) in all {
+        let reset_is_lost = earlier.is_some() && chance.one_in(2);
+        let (since, bytes) = match earlier {
+            Some(earlier) if reset_is_lost => earlier,
+            _ => (since, content(device, zone, since)?),
+        };
+        survivors.push(survive(zone, since, bytes, block, tail, chance));
+    }
+    keep_to_the_limit(device, &mut survivors)?;
+    for survivor in &survivors {
+        device.reset(survivor.zone)?;
+    }
+    for Survivor { zone, bytes, finished } in survivors {
+        device.append(zone, 0, &bytes)?;
+        if finished {
+            device.finish(zone)?;
+        }
+    }
+    device.flush()
+}
+
+fn content(device: &dyn Device, zone: u32, since: Since) -> Result<Vec<u8>, DeviceError> {
+    let mut bytes = vec![0; since.written as usize];
+    device.read(zone, 0, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Cuts the bytes that are not durable. Nothing and everything is lost as often as some of it.
+fn survive(
+    zone: u32,
+    since: Since,
+    mut bytes: Vec<u8>,
+    block: u64,
+    tail: Tail,
+    chance: &mut Chance,
+) -> Survivor {
+    let blocks = (since.written - since.durable) / block;
+    let kept = match chance.up_to(3) {
+        0 => 0,
+        1 => blocks,
+        _ => chance.up_to(blocks),
+    };
+    let mut end = since.durable + kept * block;
+    let finished = since.finished && kept == blocks && chance.one_in(2);
+    if tail != Tail::Whole && kept < blocks && block > SECTOR && chance.one_in(3) {
+        let sectors = 1 + chance.up_to(block / SECTOR - 2);
+        garble(&mut bytes[(end + sectors * SECTOR) as usize..(end + block) as usize], chance);
+        end += block;
+    }
+    if tail == Tail::Garbage && end < since.written && chance.one_in(3) {
+        let stayed = end + block * (1 + chance.up_to((since.written - end) / block - 1));
+        garble(&mut bytes[end as usize..stayed as usize], chance);
+        end = stayed;
+    }
+    bytes.truncate(end as usize);
+    Survivor { zone, bytes, finished }
+}
+
+/// Bytes that were never written: zeroes, or anything.
+fn garble(bytes: &mut [u8], chance: &mut Chance) {
+    if chance.one_in(2) { bytes.fill(0) } else { chance.fill(bytes) }
+}
+
+/// A zone whose reset or finish was lost is active again, at least while it is written. Where that
+/// would be one too many, it was not lost, and the zone stays as it is: no drive starts with more
+/// active zones than it allows.
+fn keep_to_the_limit(
+    device: &dyn Device,
+    survivors: &mut Vec<Survivor>,
+) -> Result<(), DeviceError> {
+    let Some(limit) = device.geometry().max_active else {
+        return Ok(());
+    };
+    let zones = device.report(0, device.geometry().zones)?;
+    let mut active = zones.iter().filter(|info| info.state.is_active()).count();
+    survivors.retain(|survivor| {
+        let info = zones[survivor.zone as usize];
+        let (was_active, written) = (info.state.is_active(), survivor.bytes.len() as u64);
+        if written > 0 && !was_active && active >= limit as usize {
+            return false;
+        }
+        let is_active = !survivor.finished && written > 0 && written < info.capacity;
+        active = active + usize::from(is_active) - usize::from(was_active);
+        true
+    });
+    Ok(())
+}

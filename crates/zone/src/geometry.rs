@@ -1,0 +1,163 @@
+//! Shape, limits and states of zones.
+
+use crate::DeviceError;
+
+/// Shape and limits of a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Geometry {
+    /// Zones, conventional ones included.
+    pub zones: u32,
+    /// Unit of appends and reads, in bytes.
+    pub block_bytes: u32,
+    /// Distance from the start of a zone to that of the next, in bytes.
+    pub zone_bytes: u64,
+    /// What a zone can hold, in bytes: at most `zone_bytes`. A zone may differ
+    /// ([`ZoneInfo::capacity`]), but none holds more.
+    pub zone_capacity: u64,
+    /// Zones that may be open at a time, if that is limited.
+    pub max_open: Option<u32>,
+    /// Zones that may be begun and not full at a time, if that is limited.
+    pub max_active: Option<u32>,
+    /// The zones without a write pointer, ascending. They are not used.
+    pub conventional: Vec<u32>,
+}
+
+/// What a zone can do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ZoneState {
+    /// Nothing is written.
+    Empty,
+    /// Begun, and opened by a write.
+    ImplicitOpen,
+    /// Opened by a command (of another program: this crate gives none).
+    ExplicitOpen,
+    /// Begun, and not open. A write opens it again.
+    Closed,
+    /// Written up to its capacity, or finished.
+    Full,
+    /// Can be read, but no longer written or reset.
+    ReadOnly,
+    /// Lost.
+    Offline,
+    /// Without a write pointer.
+    Conventional,
+}
+
+impl ZoneState {
+    /// True if the zone counts against [`Geometry::max_active`].
+    pub fn is_active(self) -> bool {
+        matches!(self, ZoneState::ImplicitOpen | ZoneState::ExplicitOpen | ZoneState::Closed)
+    }
+
+    /// True if the zone takes appends.
+    pub fn is_writable(self) -> bool {
+        self == ZoneState::Empty || self.is_active()
+    }
+}
+
+/// A zone as a device reports it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ZoneInfo {
+    /// What it can do next.
+    pub state: ZoneState,
+    /// Where the next append goes, in bytes; the capacity if the zone is full, 0 if it is
+    /// offline or conventional.
+    pub write_pointer: u64,
+    /// What it can hold, in bytes.
+    pub capacity: u64,
+}
+
+/// The shape of a device to be made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// All that the zones can hold, in bytes; rounded down to whole zones.
+    pub bytes: u64,
+    /// Size of a zone in bytes, [`default_zone_bytes`] unless given.
+    pub zone_bytes: Option<u64>,
+    /// What a zone can hold, in bytes: all of it unless given.
+    pub zone_capacity: Option<u64>,
+    /// Zones that may be open at a time.
+    pub max_open: Option<u32>,
+    /// Zones that may be begun and not full at a time.
+    pub max_active: Option<u32>,
+}
+
+/// The unit of appends and reads of devices made by this crate, in bytes.
+pub(crate) const BLOCK_BYTES: u32 = 4096;
+
+/// Size of zones unless another is asked for: about 1/128 of the device, a power of two from
+/// 1 MiB to 1 GiB. With fewer zones, one that is written for each class takes too great a share;
+/// smaller ones cost more requests and more headers.
+pub fn default_zone_bytes(device_bytes: u64) -> u64 {
+    const LEAST: u64 = 1 << 20;
+    const MOST: u64 = 1 << 30;
+    let share = (device_bytes / 128).clamp(LEAST, MOST);
+    1 << share.ilog2()
+}
+
+impl Shape {
+    /// The geometry of a device of this shape.
+    ///
+    /// # Errors
+    /// Numbers that are not in blocks, that contradict each other, or that leave no zone; limits
+    /// of 0.
+    pub fn geometry(&self) -> Result<Geometry, DeviceError> {
+        let zone_bytes = self.zone_bytes.unwrap_or_else(|| default_zone_bytes(self.bytes));
+        let zone_capacity = self.zone_capacity.unwrap_or(zone_bytes);
+        let block = u64::from(BLOCK_BYTES);
+        let shape = |what, value, rule| Err(DeviceError::Shape { what, value, rule });
+        if zone_bytes == 0 || !zone_bytes.is_multiple_of(block) {
+            return shape("zone size", zone_bytes, "must be a multiple of 4096");
+        }
+        if zone_capacity == 0 || !zone_capacity.is_multiple_of(block) {
+            return shape("zone capacity", zone_capacity, "must be a multiple of 4096");
+        }
+        if zone_capacity > zone_bytes {
+            return shape("zone capacity", zone_capacity, "must not exceed the zone size");
+        }
+        let Some(zones) = u32::try_from(self.bytes / zone_capacity).ok().filter(|&n| n > 0) else {
+            return shape("device size", self.bytes, "must hold from 1 to 2^32 - 1 zones");
+        };
+        if self.max_open == Some(0) || self.max_active == Some(0) {
+            return shape("limit of zones", 0, "must be at least 1");
+        }
+        Ok(Geometry {
+            zones,
+            block_bytes: BLOCK_BYTES,
+            zone_bytes,
+            zone_capacity,
+            max_open: self.max_open,
+            max_active: self.max_active,
+            conventional: Vec::new(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn default_zones_are_a_128th_of_the_device_within_bounds() {
+        let sizes = [0, 64 << 20, 128 << 20, 200 << 20, 1 << 30, 4 << 40].map(default_zone_bytes);
+        assert_eq!(sizes, [1 << 20, 1 << 20, 1 << 20, 1 << 20, 8 << 20, 1 << 30]);
+    }
+
+    #[test]
+    fn shapes_that_no_device_can_have_are_refused() {
+        let good = Shape { bytes: 1 << 20, zone_bytes: Some(1 << 16), ..Shape::default() };
+        assert_eq!(good.geometry().unwrap().zones, 16);
+        for bad in [
+            Shape { bytes: 0, ..good.clone() },
+            Shape { zone_bytes: Some(1000), ..good.clone() },
+            Shape { zone_bytes: Some(0), ..good.clone() },
+            Shape { zone_capacity: Some(0), ..good.clone() },
+            Shape { zone_capacity: Some(1 << 17), ..good.clone() },
+            Shape { bytes: u64::MAX, zone_bytes: Some(4096), ..good.clone() },
+            Shape { max_open: Some(0), ..good.clone() },
+            Shape { max_open: Some(3), max_active: Some(0), ..good.clone() },
+        ] {
+            assert!(matches!(bad.geometry(), Err(DeviceError::Shape { .. })), "{bad:?}");
+        }
+    }
+}

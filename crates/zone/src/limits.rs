@@ -1,0 +1,75 @@
+//! How many zones may be open and active, as a drive counts them.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::{DeviceError, Geometry, ZoneInfo, ZoneState};
+
+/// The zones that count against the limits.
+pub(crate) struct Limits {
+    max_open: Option<u32>,
+    max_active: Option<u32>,
+    held: Mutex<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    /// Open zones, the first opened first. Not kept if their number is not limited.
+    open: VecDeque<u32>,
+    active: u32,
+}
+
+impl Limits {
+    /// As a device starts with `zones`.
+    pub fn new(geometry: &Geometry, zones: &[ZoneInfo]) -> Self {
+        let is_open =
+            |z: &ZoneInfo| matches!(z.state, ZoneState::ImplicitOpen | ZoneState::ExplicitOpen);
+        let open = (0..).zip(zones).filter(|(_, z)| is_open(z)).map(|(n, _)| n);
+        let held = Held {
+            open: if geometry.max_open.is_some() { open.collect() } else { VecDeque::new() },
+            active: zones.iter().filter(|z| z.state.is_active()).count() as u32,
+        };
+        let &Geometry { max_open, max_active, .. } = geometry;
+        Limits { max_open, max_active, held: Mutex::new(held) }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens the zone for a write. If that is one too many, the zone opened first is closed, as
+    /// drives do.
+    pub fn enter(&self, zone: u32, state: ZoneState) -> Result<(), DeviceError> {
+        let mut held = self.held();
+        if !state.is_active() {
+            match self.max_active {
+                Some(limit) if held.active >= limit => {
+                    return Err(DeviceError::TooManyActive { zone, limit });
+                }
+                _ => held.active += 1,
+            }
+        }
+        if let Some(limit) = self.max_open
+            && !held.open.contains(&zone)
+        {
+            if held.open.len() >= limit as usize {
+                held.open.pop_front();
+            }
+            held.open.push_back(zone);
+        }
+        Ok(())
+    }
+
+    /// The zone, which was active, is full or empty now.
+    pub fn leave(&self, zone: u32) {
+        let mut held = self.held();
+        held.active -= 1;
+        held.open.retain(|&open| open != zone);
+    }
+
+    /// What a zone in this state is, given which zones were closed.
+    pub fn seen(&self, zone: u32, state: ZoneState) -> ZoneState {
+        let may_be_closed = state == ZoneState::ImplicitOpen && self.max_open.is_some();
+        if may_be_closed && !self.held().open.contains(&zone) { ZoneState::Closed } else { state }
+    }
+}

@@ -1,0 +1,70 @@
+//! Zones in memory, for tests and simulation.
+
+use std::io::{self, IoSlice};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::zoned::{Medium, Zoned};
+use crate::{Device, DeviceError, Shape, ZoneInfo, ZoneState};
+
+/// An empty device in memory: it keeps every rule of zones, and nothing after it is dropped.
+/// Memory is taken as zones are written, and kept when they are reset.
+///
+/// # Errors
+/// As for [`Shape::geometry`].
+pub fn in_memory(shape: &Shape) -> Result<Arc<dyn Device>, DeviceError> {
+    let geometry = shape.geometry()?;
+    let zones = geometry.zones as usize;
+    let capacity = geometry.zone_capacity;
+    let empty = ZoneInfo { state: ZoneState::Empty, write_pointer: 0, capacity };
+    let memory = Memory {
+        zones: (0..zones).map(|_| RwLock::default()).collect(),
+        capacity: capacity as usize,
+    };
+    Ok(Arc::new(Zoned::new(memory, geometry, vec![empty; zones])))
+}
+
+struct Memory {
+    zones: Box<[RwLock<Vec<u8>>]>,
+    capacity: usize,
+}
+
+impl Medium for Memory {
+    fn write(&self, zone: u32, _at: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        let mut bytes = self.zones[zone as usize].write().unwrap_or_else(PoisonError::into_inner);
+        // A refusal of memory is an error; growing would abort, and copy what is there.
+        if bytes.capacity() == 0 {
+            bytes.try_reserve_exact(self.capacity)?;
+        }
+        parts.iter().for_each(|part| bytes.extend_from_slice(part));
+        Ok(())
+    }
+
+    fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let bytes = self.zones[zone as usize].read().unwrap_or_else(PoisonError::into_inner);
+        let there = bytes.get(offset as usize..).unwrap_or_default();
+        let there = &there[..there.len().min(buffer.len())];
+        let (written, rest) = buffer.split_at_mut(there.len());
+        written.copy_from_slice(there);
+        rest.fill(0);
+        Ok(())
+    }
+
+    fn reset(&self, zone: u32) -> io::Result<()> {
+        self.zones[zone as usize].write().unwrap_or_else(PoisonError::into_inner).clear();
+        Ok(())
+    }
+
+    fn finish(&self, _zone: u32) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Only a write can fail, and then it has done nothing: no memory was left to begin a zone.
+    fn probe(&self, _zone: u32) -> io::Result<ZoneInfo> {
+        let capacity = self.capacity as u64;
+        Ok(ZoneInfo { state: ZoneState::Empty, write_pointer: 0, capacity })
+    }
+}

@@ -1,0 +1,226 @@
+//! The rules of zones, kept once for all media.
+
+use std::io::{self, IoSlice};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock};
+
+use crate::limits::Limits;
+use crate::{Device, DeviceError, Geometry, Operation, ZoneInfo, ZoneState};
+
+/// Where the bytes are. It is asked only for what the rules allow, and never for two changes of
+/// one zone at a time.
+pub(crate) trait Medium: Send + Sync {
+    /// Writes the parts at the write pointer `at`.
+    fn write(&self, zone: u32, at: u64, parts: &[IoSlice<'_>]) -> io::Result<()>;
+    fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
+    fn reset(&self, zone: u32) -> io::Result<()>;
+    fn finish(&self, zone: u32) -> io::Result<()>;
+    /// Makes durable what returned before. Calls may overlap.
+    fn flush(&self) -> io::Result<()>;
+    /// What a zone is after a change of it failed.
+    fn probe(&self, zone: u32) -> io::Result<ZoneInfo>;
+}
+
+/// A device that keeps the rules of zones over a medium.
+pub(crate) struct Zoned<M> {
+    medium: M,
+    geometry: Geometry,
+    zones: Box<[Zone]>,
+    limits: Limits,
+    flush_failed: AtomicBool,
+}
+
+struct Zone {
+    /// Held while the zone is changed, so that changes of it follow each other.
+    change: Mutex<()>,
+    /// As it was after the last change. Reads look at it while a change is under way.
+    info: RwLock<ZoneInfo>,
+}
+
+impl Zone {
+    fn info(&self) -> ZoneInfo {
+        *self.info.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, info: ZoneInfo) {
+        *self.info.write().unwrap_or_else(PoisonError::into_inner) = info;
+    }
+}
+
+impl<M: Medium> Zoned<M> {
+    /// A device over a medium whose zones are as given, one for each of the geometry.
+    pub fn new(medium: M, geometry: Geometry, zones: Vec<ZoneInfo>) -> Self {
+        let limits = Limits::new(&geometry, &zones);
+        let zone = |info| Zone { change: Mutex::new(()), info: RwLock::new(info) };
+        let zones = zones.into_iter().map(zone).collect();
+        Zoned { medium, geometry, zones, limits, flush_failed: AtomicBool::new(false) }
+    }
+
+    fn find(&self, zone: u32) -> Result<&Zone, DeviceError> {
+        let zones = self.geometry.zones;
+        self.zones.get(zone as usize).ok_or(DeviceError::NoSuchZone { zone, zones })
+    }
+
+    fn check_aligned(
+        &self,
+        operation: Operation,
+        zone: u32,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<(), DeviceError> {
+        let block = self.geometry.block_bytes;
+        if (offset | bytes).is_multiple_of(u64::from(block)) {
+            return Ok(());
+        }
+        Err(DeviceError::Unaligned { operation, zone, offset, bytes, block })
+    }
+
+    /// Makes a change of a zone, which is expected to leave it as `after`.
+    fn change(
+        &self,
+        zone: u32,
+        before: ZoneInfo,
+        after: ZoneInfo,
+        change: impl FnOnce(&M) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let result = change(&self.medium);
+        let after = match &result {
+            Ok(()) => after,
+            // The medium may have done part of it. If it can't even tell, nothing is assumed.
+            Err(_) => self.medium.probe(zone).unwrap_or(before),
+        };
+        self.zones[zone as usize].set(after);
+        result
+    }
+
+    /// Makes a zone empty or full.
+    fn settle(
+        &self,
+        operation: Operation,
+        zone: u32,
+        state: ZoneState,
+        change: impl FnOnce(&M) -> io::Result<()>,
+    ) -> Result<(), DeviceError> {
+        let found = self.find(zone)?;
+        let _alone = found.change.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = found.info();
+        check_state(operation, zone, before.state, true)?;
+        if before.state == state {
+            return Ok(());
+        }
+        let write_pointer = if state == ZoneState::Full { before.capacity } else { 0 };
+        let after = ZoneInfo { state, write_pointer, ..before };
+        let result = self.change(zone, before, after, change);
+        if before.state.is_active() && !found.info().state.is_active() {
+            self.limits.leave(zone);
+        }
+        let offset = before.write_pointer;
+        result.map_err(|source| DeviceError::Io { operation, zone, offset, source })
+    }
+}
+
+impl<M: Medium> Device for Zoned<M> {
+    fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    fn report(&self, first: u32, count: u32) -> Result<Vec<ZoneInfo>, DeviceError> {
+        self.find(first)?;
+        let zones = (first..self.geometry.zones).zip(&self.zones[first as usize..]);
+        let seen = |(number, zone): (u32, &Zone)| {
+            let info = zone.info();
+            ZoneInfo { state: self.limits.seen(number, info.state), ..info }
+        };
+        Ok(zones.take(count as usize).map(seen).collect())
+    }
+
+    fn append_vectored(
+        &self,
+        zone: u32,
+        at: u64,
+        parts: &[IoSlice<'_>],
+    ) -> Result<(), DeviceError> {
+        let bytes = parts.iter().map(|part| part.len() as u64).sum();
+        let found = self.find(zone)?;
+        self.check_aligned(Operation::Append, zone, at, bytes)?;
+        let _alone = found.change.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = found.info();
+        check_append(zone, before, at, bytes)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.limits.enter(zone, before.state)?;
+        let write_pointer = at + bytes;
+        let is_full = write_pointer == before.capacity;
+        let state = if is_full { ZoneState::Full } else { ZoneState::ImplicitOpen };
+        let after = ZoneInfo { state, write_pointer, ..before };
+        let result = self.change(zone, before, after, |medium| medium.write(zone, at, parts));
+        if !found.info().state.is_active() {
+            self.limits.leave(zone);
+        }
+        let operation = Operation::Append;
+        result.map_err(|source| DeviceError::Io { operation, zone, offset: at, source })
+    }
+
+    fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> Result<(), DeviceError> {
+        let bytes = buffer.len() as u64;
+        let info = self.find(zone)?.info();
+        self.check_aligned(Operation::Read, zone, offset, bytes)?;
+        check_state(Operation::Read, zone, info.state, false)?;
+        let pointer = info.write_pointer;
+        if offset.checked_add(bytes).is_none_or(|end| end > pointer) {
+            return Err(DeviceError::ReadBeyondPointer { zone, offset, bytes, pointer });
+        }
+        let failed = |source| DeviceError::Io { operation: Operation::Read, zone, offset, source };
+        self.medium.read(zone, offset, buffer).map_err(failed)
+    }
+
+    fn reset(&self, zone: u32) -> Result<(), DeviceError> {
+        self.settle(Operation::Reset, zone, ZoneState::Empty, |medium| medium.reset(zone))
+    }
+
+    fn finish(&self, zone: u32) -> Result<(), DeviceError> {
+        self.settle(Operation::Finish, zone, ZoneState::Full, |medium| medium.finish(zone))
+    }
+
+    fn flush(&self) -> Result<(), DeviceError> {
+        // The system reports pages that it could not write once, and then forgets them.
+        if self.flush_failed.load(Ordering::Acquire) {
+            return Err(DeviceError::FlushFailedBefore);
+        }
+        self.medium.flush().map_err(|source| {
+            self.flush_failed.store(true, Ordering::Release);
+            DeviceError::Flush { source }
+        })
+    }
+}
+
+/// Refuses what a zone's state does not allow.
+pub(crate) fn check_state(
+    operation: Operation,
+    zone: u32,
+    state: ZoneState,
+    is_change: bool,
+) -> Result<(), DeviceError> {
+    match state {
+        ZoneState::Offline => Err(DeviceError::OfflineZone { operation, zone }),
+        ZoneState::Conventional => Err(DeviceError::ConventionalZone { operation, zone }),
+        ZoneState::ReadOnly if is_change => Err(DeviceError::ReadOnlyZone { operation, zone }),
+        _ => Ok(()),
+    }
+}
+
+fn check_append(zone: u32, info: ZoneInfo, at: u64, bytes: u64) -> Result<(), DeviceError> {
+    let ZoneInfo { state, write_pointer: pointer, capacity } = info;
+    check_state(Operation::Append, zone, state, true)?;
+    if state == ZoneState::Full {
+        return Err(DeviceError::ZoneFull { zone });
+    }
+    if at != pointer {
+        return Err(DeviceError::NotAtWritePointer { zone, at, pointer });
+    }
+    if bytes > capacity - at {
+        return Err(DeviceError::BeyondCapacity { zone, at, bytes, capacity });
+    }
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! Faults that are set by hand, and chance that is repeated.
+
+use std::time::Instant;
+
+use frostline_zone::{
+    Device, DeviceError, Fault, Faulty, Operation, Shape, Tail, ZoneState, in_memory,
+};
+
+fn small() -> Faulty {
+    let shape = Shape { bytes: 4 << 20, zone_bytes: Some(64 << 10), ..Shape::default() };
+    Faulty::new(in_memory(&shape).unwrap(), 7)
+}
+
+fn contents(device: &dyn Device) -> Vec<Vec<u8>> {
+    let zones = device.report(0, device.geometry().zones).unwrap();
+    let read = |(zone, info): (u32, &frostline_zone::ZoneInfo)| {
+        let mut bytes = vec![0; info.write_pointer as usize];
+        device.read(zone, 0, &mut bytes).unwrap();
+        bytes
+    };
+    (0..).zip(&zones).map(read).collect()
+}
+
+#[test]
+fn flipped_bits_stay_until_their_zone_is_reset() {
+    let device = small();
+    device.append(1, 0, &[0; 8192]).unwrap();
+    device.flip(1, 5000, 0x81);
+    device.flush().unwrap();
+    let device = device.restart().unwrap();
+    let mut block = [0; 4096];
+    device.read(1, 4096, &mut block).unwrap();
+    assert_eq!(block[904], 0x81);
+    device.read(1, 0, &mut block).unwrap();
+    assert_eq!(block, [0; 4096]);
+    device.reset(1).unwrap();
+    device.append(1, 0, &[0; 8192]).unwrap();
+    device.read(1, 4096, &mut block).unwrap();
+    assert_eq!(block, [0; 4096]);
+}
+
+#[test]
+fn unreadable_blocks_fail_reads_that_touch_them() {
+    let device = small();
+    device.append(2, 0, &[1; 8192]).unwrap();
+    device.fail_reads(2, 4096);
+    let failed = device.read(2, 0, &mut [0; 8192]).unwrap_err();
+    let DeviceError::Io { operation: Operation::Read, zone: 2, offset: 4096, .. } = failed else {
+        panic!("{failed}");
+    };
+    device.read(2, 0, &mut [0; 4096]).unwrap();
+}
+
+#[test]
+fn worn_zones_refuse_and_show_it() {
+    let device = small();
+    device.append(3, 0, &[1; 4096]).unwrap();
+    device.flush().unwrap();
+    device.schedule(3, Fault::Wear { zone: 3, state: ZoneState::ReadOnly });
+    let refused = device.append(3, 4096, &[1; 4096]);
+    assert!(matches!(refused, Err(DeviceError::ReadOnlyZone { zone: 3, .. })));
+    device.read(3, 0, &mut [0; 4096]).unwrap();
+
+    let device = device.restart().unwrap();
+    assert_eq!(device.zone(3).unwrap().state, ZoneState::ReadOnly);
+    device.schedule(1, Fault::Wear { zone: 3, state: ZoneState::Offline });
+    device.append(4, 0, &[1; 4096]).unwrap();
+    assert_eq!(device.zone(3).unwrap().state, ZoneState::Offline);
+    let refused = device.read(3, 0, &mut [0; 4096]);
+    assert!(matches!(refused, Err(DeviceError::OfflineZone { zone: 3, .. })));
+}
+
+#[test]
+fn scheduled_errors_leave_the_zone_as_it_was() {
+    let device = small();
+    device.schedule(1, Fault::Error);
+    let failed = device.append(0, 0, &[1; 4096]);
+    assert!(matches!(failed, Err(DeviceError::Io { operation: Operation::Append, .. })));
+    device.append(0, 0, &[1; 4096]).unwrap();
+    device.schedule(3, Fault::Error);
+    assert!(matches!(device.flush(), Err(DeviceError::Flush { .. })));
+}
+
+#[test]
+fn the_same_seed_loses_the_same() {
+    let lost = |seed| {
+        let shape = Shape { bytes: 1 << 20, zone_bytes: Some(64 << 10), ..Shape::default() };
+        let device = Faulty::new(in_memory(&shape).unwrap(), seed).with_tail(Tail::Garbage);
+        for zone in 0..16 {
+            device.append(zone, 0, &[zone as u8; 40960]).unwrap();
+        }
+        contents(&device.restart().unwrap())
+    };
+    assert_eq!(lost(1), lost(1));
+    assert_ne!(lost(1), lost(2));
+}
+
+#[test]
+fn every_kind_of_end_happens() {
+    let (mut whole, mut torn, mut garbage) = (0, 0, 0);
+    for seed in 0..300 {
+        let device = in_memory(&Shape { bytes: 1 << 20, ..Shape::default() }).unwrap();
+        let device = Faulty::new(device, seed).with_tail(Tail::Garbage);
+        device.append(0, 0, &[9; 65536]).unwrap();
+        let bytes = contents(&device.restart().unwrap()).swap_remove(0);
+        match bytes.iter().position(|&byte| byte != 9) {
+            None => whole += 1,
+            Some(end) if bytes.len() - end < 4096 => torn += 1,
+            Some(_) => garbage += 1,
+        }
+    }
+    assert!(whole > 50 && torn > 10 && garbage > 10, "{whole} {torn} {garbage}");
+}
+
+#[test]
+fn a_thousand_crashes_take_little_time() {
+    let begin = Instant::now();
+    let mut device = small();
+    for crash in 0..1000u64 {
+        device.schedule(20, Fault::PowerCut);
+        for zone in (0..64).cycle() {
+            let info = device.zone(zone).unwrap();
+            let done = if info.state == ZoneState::Full {
+                device.reset(zone)
+            } else {
+                device.append(zone, info.write_pointer, &[crash as u8; 4096])
+            };
+            if matches!(done, Err(DeviceError::Crashed)) {
+                break;
+            }
+            done.unwrap();
+        }
+        device = device.restart().unwrap();
+    }
+    assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
+}
