@@ -49,8 +49,7 @@ impl DerefMut for AlignedBuf {
 }
 
 /// True if the bytes can go to a device as they are.
-#[cfg(test)]
-fn is_aligned(bytes: &[u8]) -> bool {
+pub(crate) fn is_aligned(bytes: &[u8]) -> bool {
     bytes.as_ptr().addr().is_multiple_of(ALIGNMENT)
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 
 /// What was asked of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -170,6 +171,42 @@ pub enum DeviceError {
         value: u64,
         /// What it must be.
         rule: &'static str,
+    },
+    /// A name that is no device's.
+    #[error("{uri}: {why}")]
+    Uri {
+        /// The name.
+        uri: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The system refused to open or make something.
+    #[error("{}: {source}", path.display())]
+    Open {
+        /// What was to be opened.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another process has the device, or this one has it already.
+    #[error("{}: is in use", path.display())]
+    InUse {
+        /// The device.
+        path: PathBuf,
+    },
+    /// A device is to be made where something is.
+    #[error("{}: is not empty", path.display())]
+    Exists {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// What was opened is not a zoned device, or its description is damaged.
+    #[error("{}: is not a zoned device: {why}", path.display())]
+    NotADevice {
+        /// What was opened.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
     },
     /// The simulated power is cut: see [`crate::Faulty`].
     #[error("the device has lost its power")]

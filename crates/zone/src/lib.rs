@@ -21,10 +21,22 @@ mod chance;
 mod device;
 mod error;
 mod faulty;
+mod file_dir;
+mod files;
 mod geometry;
 mod limits;
 mod mem;
+mod positional;
+#[cfg(target_os = "linux")]
+mod queue;
+mod uri;
+#[cfg(target_os = "linux")]
+mod zbd;
+#[cfg(target_os = "linux")]
+mod zone_ioctl;
 mod zoned;
+#[cfg(target_os = "linux")]
+mod zonefs;
 
 pub use buffer::{ALIGNMENT, AlignedBuf};
 pub use device::Device;
@@ -32,3 +44,4 @@ pub use error::{DeviceError, Operation};
 pub use faulty::{Fault, Faulty, Tail};
 pub use geometry::{Geometry, Shape, ZoneInfo, ZoneState, default_zone_bytes};
 pub use mem::in_memory;
+pub use uri::{OpenOptions, create, open};

@@ -4,6 +4,8 @@ use std::io::{self, IoSlice};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 
+use rustix::io::Errno;
+
 use crate::limits::Limits;
 use crate::{Device, DeviceError, Geometry, Operation, ZoneInfo, ZoneState};
 
@@ -59,6 +61,21 @@ impl<M: Medium> Zoned<M> {
     fn find(&self, zone: u32) -> Result<&Zone, DeviceError> {
         let zones = self.geometry.zones;
         self.zones.get(zone as usize).ok_or(DeviceError::NoSuchZone { zone, zones })
+    }
+
+    /// Why an append failed. The kernel has numbers for a drive at its limits, which it reaches
+    /// if zones were opened by a command.
+    fn refused(&self, zone: u32, offset: u64, source: io::Error) -> DeviceError {
+        let &Geometry { max_open, max_active, .. } = &self.geometry;
+        match Errno::from_io_error(&source) {
+            Some(Errno::TOOMANYREFS) => {
+                DeviceError::TooManyOpen { zone, limit: max_open.unwrap_or(0) }
+            }
+            Some(Errno::OVERFLOW) => {
+                DeviceError::TooManyActive { zone, limit: max_active.unwrap_or(0) }
+            }
+            _ => DeviceError::Io { operation: Operation::Append, zone, offset, source },
+        }
     }
 
     fn check_aligned(
@@ -158,8 +175,7 @@ impl<M: Medium> Device for Zoned<M> {
         if !found.info().state.is_active() {
             self.limits.leave(zone);
         }
-        let operation = Operation::Append;
-        result.map_err(|source| DeviceError::Io { operation, zone, offset: at, source })
+        result.map_err(|source| self.refused(zone, at, source))
     }
 
     fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> Result<(), DeviceError> {

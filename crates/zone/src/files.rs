@@ -1,0 +1,161 @@
+//! Zones that are files: the length of a file is its write pointer, truncating it to nothing
+//! resets the zone, and extending it to the capacity finishes it. So zonefs shows the zones of a
+//! drive, and so a directory of ordinary files emulates one.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, IoSlice};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use rustix::io::Errno;
+
+use crate::positional;
+use crate::zoned::Medium;
+use crate::{DeviceError, ZoneInfo, ZoneState};
+
+/// The files of a device's zones.
+pub(crate) struct ZoneFiles {
+    pub zones: Box<[ZoneFile]>,
+    pub block_bytes: u32,
+    /// Reads and writes bypass the page cache.
+    pub direct: bool,
+    /// The flush of one file is the whole device's.
+    pub one_flush: bool,
+    /// Held during a flush: one that finds nothing to do must not return before the one that
+    /// does it.
+    pub flushing: Mutex<()>,
+    /// The directory, locked.
+    pub _lock: File,
+}
+
+/// A zone's file, opened when it is first needed.
+pub(crate) struct ZoneFile {
+    path: PathBuf,
+    capacity: u64,
+    file: OnceLock<File>,
+    changed: AtomicBool,
+}
+
+impl ZoneFile {
+    pub fn new(path: PathBuf, capacity: u64) -> Self {
+        ZoneFile { path, capacity, file: OnceLock::new(), changed: AtomicBool::new(false) }
+    }
+
+    fn open(&self, direct: bool) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true);
+        #[cfg(target_os = "linux")]
+        if direct {
+            options.custom_flags(rustix::fs::OFlags::DIRECT.bits() as i32);
+        }
+        match options.open(&self.path) {
+            Err(error) if is_refusal_to_write(&error) => options.write(false).open(&self.path),
+            result => result,
+        }
+    }
+}
+
+/// True if a file may be opened for reading at most.
+fn is_refusal_to_write(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::ACCESS | Errno::PERM | Errno::ROFS))
+}
+
+/// Opens a directory that no other process uses, and keeps it so while it is open.
+///
+/// # Errors
+/// It can't be opened; it is in use.
+pub(crate) fn lock(directory: &Path) -> Result<File, DeviceError> {
+    let path = directory.to_owned();
+    let open = |source| DeviceError::Open { path: path.clone(), source };
+    let file = File::open(directory).map_err(open)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(DeviceError::InUse { path }),
+        Err(TryLockError::Error(source)) => Err(open(source)),
+    }
+}
+
+impl ZoneFiles {
+    /// The zones as they are.
+    pub fn scan(&self) -> Result<Vec<ZoneInfo>, DeviceError> {
+        let probe = |(number, zone): (u32, &ZoneFile)| {
+            let open = |source| DeviceError::Open { path: zone.path.clone(), source };
+            self.probe(number).map_err(open)
+        };
+        (0..).zip(&self.zones).map(probe).collect()
+    }
+
+    fn file(&self, zone: u32) -> io::Result<&File> {
+        let zone = &self.zones[zone as usize];
+        if let Some(file) = zone.file.get() {
+            return Ok(file);
+        }
+        let file = zone.open(self.direct)?;
+        Ok(zone.file.get_or_init(|| file))
+    }
+
+    fn aligned(&self) -> Option<u32> {
+        self.direct.then_some(self.block_bytes)
+    }
+
+    /// Changes a zone, which the next flush makes durable.
+    fn change(&self, zone: u32, change: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
+        let result = change(self.file(zone)?);
+        self.zones[zone as usize].changed.store(true, Ordering::Release);
+        result
+    }
+}
+
+impl Medium for ZoneFiles {
+    fn write(&self, zone: u32, at: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        self.change(zone, |file| positional::write_all(file, at, parts, self.aligned()))
+    }
+
+    fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        positional::read_exact(self.file(zone)?, offset, buffer, self.aligned())
+    }
+
+    fn reset(&self, zone: u32) -> io::Result<()> {
+        self.change(zone, |file| file.set_len(0))
+    }
+
+    fn finish(&self, zone: u32) -> io::Result<()> {
+        self.change(zone, |file| file.set_len(self.zones[zone as usize].capacity))
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        let _alone = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut is_done = false;
+        for (number, zone) in (0..).zip(&self.zones) {
+            if zone.changed.swap(false, Ordering::AcqRel) && !(is_done && self.one_flush) {
+                self.file(number)?.sync_all()?;
+                is_done = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Permissions show what is read-only or offline. Of a write that was cut inside a block, as
+    /// when a file system was full or the machine stopped, that block is taken away.
+    fn probe(&self, zone: u32) -> io::Result<ZoneInfo> {
+        let &ZoneFile { ref path, capacity, .. } = &self.zones[zone as usize];
+        let metadata = fs::metadata(path)?;
+        let pointer = metadata.len().min(capacity);
+        let write_pointer = pointer - pointer % u64::from(self.block_bytes);
+        let state = match (metadata.mode() & 0o777, write_pointer) {
+            (0, _) => ZoneState::Offline,
+            (mode, _) if mode & 0o222 == 0 => ZoneState::ReadOnly,
+            (_, 0) => ZoneState::Empty,
+            (_, pointer) if pointer == capacity => ZoneState::Full,
+            _ => ZoneState::Closed,
+        };
+        if state.is_writable() && write_pointer < metadata.len() {
+            self.change(zone, |file| file.set_len(write_pointer))?;
+        }
+        let write_pointer = if state == ZoneState::Offline { 0 } else { write_pointer };
+        Ok(ZoneInfo { state, write_pointer, capacity })
+    }
+}

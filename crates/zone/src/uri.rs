@@ -1,0 +1,76 @@
+//! Devices by name: `mem:`, `file:DIR`, `zonefs:MOUNT`, `zbd:/dev/...`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::{Device, DeviceError, Shape, file_dir, in_memory};
+
+/// How a device is opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// Files of `file:` are read and written past the page cache, as those of zonefs and block
+    /// devices always are.
+    pub direct: bool,
+}
+
+/// Opens a device that exists: `file:DIR`, `zonefs:MOUNT` or `zbd:/dev/...`.
+///
+/// # Errors
+/// The URI names no device; the device is in use, damaged, or can't be opened.
+pub fn open(uri: &str, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceError> {
+    match parse(uri)? {
+        Name::Memory => wrong(uri, "nothing is in memory yet: it can only be created"),
+        Name::Directory(path) => file_dir::open(path, options.direct),
+        #[cfg(target_os = "linux")]
+        Name::Zonefs(path) => crate::zonefs::open(path),
+        #[cfg(target_os = "linux")]
+        Name::Block(path) => crate::zbd::open(path),
+        #[cfg(not(target_os = "linux"))]
+        Name::Zonefs(_) | Name::Block(_) => wrong(uri, "only Linux has such devices"),
+    }
+}
+
+/// Makes a device of a shape: `mem:`, or `file:DIR` in a directory that is empty or does not
+/// exist. Drives have the shape they have: they are [opened](open).
+///
+/// # Errors
+/// The URI names no device that can be made; the shape is impossible; the directory is not empty
+/// or can't be written.
+pub fn create(
+    uri: &str,
+    shape: &Shape,
+    options: &OpenOptions,
+) -> Result<Arc<dyn Device>, DeviceError> {
+    match parse(uri)? {
+        Name::Memory => in_memory(shape),
+        Name::Directory(path) => file_dir::create(path, shape, options.direct),
+        Name::Zonefs(_) | Name::Block(_) => wrong(uri, "a drive is not created, but opened"),
+    }
+}
+
+enum Name<'a> {
+    Memory,
+    Directory(&'a Path),
+    Zonefs(&'a Path),
+    Block(&'a Path),
+}
+
+fn parse(uri: &str) -> Result<Name<'_>, DeviceError> {
+    let Some((kind, path)) = uri.split_once(':') else {
+        return wrong(uri, "not mem:, file:DIR, zonefs:MOUNT or zbd:DEVICE");
+    };
+    let named = Path::new(path);
+    match kind {
+        "mem" if path.is_empty() => Ok(Name::Memory),
+        "mem" => wrong(uri, "a device in memory has no path"),
+        "file" | "zonefs" | "zbd" if path.is_empty() => wrong(uri, "the path is missing"),
+        "file" => Ok(Name::Directory(named)),
+        "zonefs" => Ok(Name::Zonefs(named)),
+        "zbd" => Ok(Name::Block(named)),
+        _ => wrong(uri, "not mem:, file:DIR, zonefs:MOUNT or zbd:DEVICE"),
+    }
+}
+
+fn wrong<T>(uri: &str, why: &'static str) -> Result<T, DeviceError> {
+    Err(DeviceError::Uri { uri: uri.to_owned(), why })
+}
