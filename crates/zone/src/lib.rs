@@ -1,8 +1,17 @@
 //! Zoned devices: storage whose zones are written in order and reset as a whole.
 //!
-//! A [`Device`] is shared by threads and used through `Arc<dyn Device>`. [`in_memory`] makes
-//! one that lives in memory; [`Faulty`] wraps any device and loses what a crash may lose, from a
-//! seed.
+//! A [`Device`] is shared by threads and used through `Arc<dyn Device>`. It is [made](create) or
+//! [opened](open) by URI:
+//!
+//! | URI | |
+//! |---|---|
+//! | `mem:` | zones in memory, for tests and simulation: also [`in_memory`] |
+//! | `file:DIR` | zones emulated in ordinary files, without privileges |
+//! | `zonefs:MOUNT` | a zoned drive under a mounted zonefs |
+//! | `zbd:/dev/...` | a zoned block device, as NVMe ZNS drives and host-managed disks are |
+//!
+//! Wrappers compose: [`Faulty`] loses what a crash may lose, from a seed; [`Timed`] takes the time
+//! of a named drive; [`Counted`] counts.
 //!
 //! ```
 //! use frostline_zone::{Shape, in_memory};
@@ -15,9 +24,26 @@
 //! assert_eq!((page, device.zone(0)?.write_pointer), ([7; 4096], 4096));
 //! # Ok::<(), frostline_zone::DeviceError>(())
 //! ```
+//!
+//! # On a real drive
+//!
+//! One suite checks every kind of device. On a drive **whose content may be lost**:
+//!
+//! ```text
+//! cargo build -p frostline-zone --example device-suite
+//! sudo target/debug/examples/device-suite zbd:/dev/nvme0n1
+//! sudo mkzonefs /dev/nvme0n1 && sudo mount -t zonefs /dev/nvme0n1 /mnt
+//! sudo target/debug/examples/device-suite zonefs:/mnt
+//! ```
+//!
+//! It prints one line a check, and its exit status is 0 if all passed. Zones must hold 160 KiB or
+//! more, and four of them must be usable. A virtual machine with an emulated ZNS namespace (QEMU:
+//! `-device nvme-ns,zoned=on,...`) serves as well as a drive. zonefs needs Linux 6.6 or newer
+//! there: on 6.1 the first append fails.
 
 mod buffer;
 mod chance;
+mod counted;
 mod device;
 mod error;
 mod faulty;
@@ -29,6 +55,7 @@ mod mem;
 mod positional;
 #[cfg(target_os = "linux")]
 mod queue;
+mod timed;
 mod uri;
 #[cfg(target_os = "linux")]
 mod zbd;
@@ -39,9 +66,11 @@ mod zoned;
 mod zonefs;
 
 pub use buffer::{ALIGNMENT, AlignedBuf};
+pub use counted::{Counted, DeviceCounts};
 pub use device::Device;
 pub use error::{DeviceError, Operation};
 pub use faulty::{Fault, Faulty, Tail};
 pub use geometry::{Geometry, Shape, ZoneInfo, ZoneState, default_zone_bytes};
 pub use mem::in_memory;
+pub use timed::{Clock, Drive, Timed};
 pub use uri::{OpenOptions, create, open};

@@ -67,6 +67,11 @@ impl Limits {
         held.open.retain(|&open| open != zone);
     }
 
+    /// Zones that are active now.
+    pub fn active(&self) -> u32 {
+        self.held().active
+    }
+
     /// What a zone in this state is, given which zones were closed.
     pub fn seen(&self, zone: u32, state: ZoneState) -> ZoneState {
         let may_be_closed = state == ZoneState::ImplicitOpen && self.max_open.is_some();

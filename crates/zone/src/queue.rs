@@ -1,6 +1,7 @@
-//! What the kernel tells of a block device's zones in `/sys/dev/block/*/queue`.
+//! What the kernel tells of a block device's zones in `/sys/block/*/queue`.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{major, minor};
 
@@ -17,17 +18,40 @@ pub(crate) struct QueueLimits {
 
 /// What the kernel tells of a device.
 pub(crate) fn queue_limits(device: u64) -> QueueLimits {
-    let read = |name: &str| -> Option<u64> {
-        let (major, minor) = (major(device), minor(device));
-        let path = format!("/sys/dev/block/{major}:{minor}/queue/{name}");
-        let value = fs::read_to_string(path).ok()?.trim().parse().ok()?;
-        (value > 0).then_some(value)
+    let disk = PathBuf::from(format!("/sys/dev/block/{}:{}", major(device), minor(device)));
+    let paths = nvme_paths(&disk);
+    let limit = |name| {
+        let all = std::iter::once(&disk).chain(&paths);
+        all.filter_map(|disk| number(disk, name)).min()
     };
-    let number = |name| read(name).and_then(|value| u32::try_from(value).ok());
     QueueLimits {
-        zone_bytes: read("chunk_sectors").map(|sectors| sectors * 512),
-        write_bytes: number("zone_write_granularity"),
-        max_open: number("max_open_zones"),
-        max_active: number("max_active_zones"),
+        zone_bytes: number(&disk, "chunk_sectors").map(|sectors| u64::from(sectors) * 512),
+        write_bytes: number(&disk, "zone_write_granularity"),
+        max_open: limit("max_open_zones"),
+        max_active: limit("max_active_zones"),
     }
+}
+
+/// A number of a disk's queue, unless it is 0, which stands for none.
+fn number(disk: &Path, name: &str) -> Option<u32> {
+    let text = fs::read_to_string(disk.join("queue").join(name)).ok()?;
+    text.trim().parse().ok().filter(|&number| number > 0)
+}
+
+/// The paths to an NVMe drive that may have several: `nvme0c0n1`, `nvme0c1n1` to `nvme0n1`. The
+/// kernel (6.12) tells the limits of zones for the paths, but not for the drive itself.
+fn nvme_paths(disk: &Path) -> Vec<PathBuf> {
+    let find = || {
+        let disk = fs::canonicalize(disk).ok()?;
+        let name = disk.file_name()?.to_str()?;
+        let (controller, namespace) = name.strip_prefix("nvme")?.split_once('n')?;
+        let (first, last) = (format!("nvme{controller}c"), format!("n{namespace}"));
+        let is_path = |path: &PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| name.starts_with(&first) && name.ends_with(&last))
+        };
+        let disks = fs::read_dir("/sys/block").ok()?.flatten().map(|entry| entry.path());
+        Some(disks.filter(is_path).collect())
+    };
+    find().unwrap_or_default()
 }

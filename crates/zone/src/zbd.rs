@@ -38,15 +38,17 @@ pub(crate) fn open(path: &Path) -> Result<Arc<dyn Device>, DeviceError> {
     let zone_bytes = u64::from(zone_sectors) * SECTOR;
     let zones = scan(&file, zone_bytes).map_err(failed)?;
     let queue = queue_limits(file.metadata().map_err(failed)?.rdev());
-    let is_conventional = |&(_, zone): &(u32, &ZoneInfo)| zone.state == ZoneState::Conventional;
+    let is_conventional = |zone: &ZoneInfo| zone.state == ZoneState::Conventional;
+    let sequential = zones.iter().filter(|zone| !is_conventional(zone));
+    let conventional = (0..).zip(&zones).filter(|(_, zone)| is_conventional(zone));
     let geometry = Geometry {
         zones: zones.len() as u32,
         block_bytes: queue.write_bytes.unwrap_or(4096),
         zone_bytes,
-        zone_capacity: zones.iter().map(|zone| zone.capacity).max().unwrap_or(0),
+        zone_capacity: sequential.map(|zone| zone.capacity).max().unwrap_or(0),
         max_open: queue.max_open,
         max_active: queue.max_active,
-        conventional: (0..).zip(&zones).filter(is_conventional).map(|(n, _)| n).collect(),
+        conventional: conventional.map(|(number, _)| number).collect(),
     };
     let drive = Drive { file, zone_bytes, block_bytes: geometry.block_bytes };
     Ok(Arc::new(Zoned::new(drive, geometry, zones)))

@@ -64,15 +64,15 @@ impl<M: Medium> Zoned<M> {
     }
 
     /// Why an append failed. The kernel has numbers for a drive at its limits, which it reaches
-    /// if zones were opened by a command.
+    /// unforeseen if it did not tell them, or if zones were opened by a command.
     fn refused(&self, zone: u32, offset: u64, source: io::Error) -> DeviceError {
-        let &Geometry { max_open, max_active, .. } = &self.geometry;
+        let limit = |known: Option<u32>| known.unwrap_or_else(|| self.limits.active());
         match Errno::from_io_error(&source) {
             Some(Errno::TOOMANYREFS) => {
-                DeviceError::TooManyOpen { zone, limit: max_open.unwrap_or(0) }
+                DeviceError::TooManyOpen { zone, limit: limit(self.geometry.max_open) }
             }
             Some(Errno::OVERFLOW) => {
-                DeviceError::TooManyActive { zone, limit: max_active.unwrap_or(0) }
+                DeviceError::TooManyActive { zone, limit: limit(self.geometry.max_active) }
             }
             _ => DeviceError::Io { operation: Operation::Append, zone, offset, source },
         }

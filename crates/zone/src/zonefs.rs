@@ -1,7 +1,8 @@
 //! `zonefs:MOUNT`: the zones of a drive as the files of a mounted zonefs, in `seq` and `cnv`.
 //!
-//! Conventional zones come first in this crate's numbering. Mount without `explicit-open`: zones
-//! stay open for writing as long as the device is.
+//! Conventional zones come first in this crate's numbering. Mount without `explicit-open`: files
+//! stay open for writing as long as the device is. The limits of the drive are kept before zonefs
+//! sees an append too many: it answers a failed write by making the whole mount read-only.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -3,8 +3,13 @@
 mod suite;
 
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
-use frostline_zone::{Device, Faulty, OpenOptions, Shape, create, in_memory, open};
+use frostline_zone::{
+    Clock, Counted, Device, DeviceCounts, DeviceError, Drive, Faulty, OpenOptions, Shape, Timed,
+    ZoneState, create, in_memory, open,
+};
 
 const CACHED: OpenOptions = OpenOptions { direct: false };
 const DIRECT: OpenOptions = OpenOptions { direct: true };
@@ -40,6 +45,123 @@ fn memory() {
 #[test]
 fn memory_through_a_wrapper_that_injects_no_fault() {
     check(&Faulty::new(in_memory(&shape()).unwrap(), 1));
+}
+
+#[test]
+fn memory_with_the_time_of_a_drive_and_counted() {
+    let timed = Arc::new(Timed::new(in_memory(&shape()).unwrap(), Drive::ZN540, Clock::Virtual));
+    let counted = Counted::new(Arc::clone(&timed) as Arc<dyn Device>);
+    check(&counted);
+    assert!(timed.elapsed() > Duration::from_millis(1));
+    assert!(counted.counts().appends > 100 && counted.counts().errors > 10);
+}
+
+#[test]
+fn counts_are_exact() {
+    let device = Counted::new(in_memory(&shape()).unwrap());
+    device.append(0, 0, &[0; 8192]).unwrap();
+    device.append(0, 8192, &[0; 4096]).unwrap();
+    device.append(0, 0, &[0; 4096]).unwrap_err();
+    device.read(0, 0, &mut [0; 4096]).unwrap();
+    device.finish(0).unwrap();
+    device.reset(0).unwrap();
+    device.flush().unwrap();
+    let counts = DeviceCounts {
+        appends: 2,
+        appended_bytes: 12288,
+        reads: 1,
+        read_bytes: 4096,
+        resets: 1,
+        finishes: 1,
+        flushes: 1,
+        errors: 1,
+    };
+    assert_eq!(device.counts(), counts);
+}
+
+#[test]
+fn virtual_time_is_the_sum_of_what_a_drive_would_take() {
+    let shape = Shape { bytes: 4 << 20, zone_bytes: Some(2 << 20), ..Shape::default() };
+    let device = Timed::new(in_memory(&shape).unwrap(), Drive::ZN540, Clock::Virtual);
+    device.append(0, 0, &[0; 1_000_000 / 4096 * 4096]).unwrap();
+    let append = device.elapsed();
+    assert_eq!(append.as_micros(), 10 + 499);
+    device.read(0, 0, &mut [0; 4096]).unwrap();
+    assert_eq!((device.elapsed() - append).as_micros(), 82);
+    device.finish(0).unwrap();
+    assert_eq!(device.elapsed().as_micros(), 509 + 82 + 549);
+}
+
+#[test]
+fn real_time_keeps_the_bandwidth_on_many_threads() {
+    let shape = Shape { bytes: 8 << 20, zone_bytes: Some(1 << 20), ..Shape::default() };
+    let slow = Drive { append_bytes_per_second: 100_000_000, ..Drive::ZN540 };
+    let device = Timed::new(in_memory(&shape).unwrap(), slow, Clock::Real);
+    thread::scope(|scope| {
+        for zone in 0..8 {
+            let device = &device;
+            scope.spawn(move || device.append(zone, 0, &vec![0; 1 << 20]).unwrap());
+        }
+    });
+    assert!(device.elapsed() >= Duration::from_micros(83_886), "{:?}", device.elapsed());
+}
+
+#[test]
+fn directories_have_one_user_and_keep_what_they_hold() {
+    let directory = tempfile::tempdir().unwrap();
+    let uri = format!("file:{}", directory.path().display());
+    let device = create(&uri, &shape(), &CACHED).unwrap();
+    assert!(matches!(open(&uri, &CACHED), Err(DeviceError::InUse { .. })));
+    drop(device);
+    let made_again = create(&uri, &shape(), &CACHED);
+    assert!(matches!(made_again, Err(DeviceError::Exists { .. })));
+    std::fs::write(directory.path().join("geometry"), "zones 3").unwrap();
+    assert!(matches!(open(&uri, &CACHED), Err(DeviceError::NotADevice { .. })));
+}
+
+#[test]
+fn files_show_torn_ends_and_permissions_as_zones() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let uri = format!("file:{}", directory.path().display());
+    drop(create(&uri, &shape(), &CACHED).unwrap());
+    let zone = |zone: u32| directory.path().join("seq").join(zone.to_string());
+    let forbid = |number, mode| {
+        std::fs::set_permissions(zone(number), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    std::fs::write(zone(0), [7; 5000]).unwrap();
+    std::fs::write(zone(1), [7; 8192]).unwrap();
+    forbid(1, 0o444);
+    forbid(2, 0);
+
+    let device = open(&uri, &CACHED).unwrap();
+    let seen = [0, 1, 2].map(|zone| device.zone(zone).unwrap());
+    let seen = seen.map(|info| (info.state, info.write_pointer));
+    let read_only = (ZoneState::ReadOnly, 8192);
+    assert_eq!(seen, [(ZoneState::Closed, 4096), read_only, (ZoneState::Offline, 0)]);
+    device.append(0, 4096, &[8; 4096]).unwrap();
+    device.read(1, 0, &mut [0; 8192]).unwrap();
+    let refused = device.reset(1);
+    assert!(matches!(refused, Err(DeviceError::ReadOnlyZone { .. })), "{refused:?}");
+    let refused = device.read(2, 0, &mut []);
+    assert!(matches!(refused, Err(DeviceError::OfflineZone { .. })), "{refused:?}");
+}
+
+#[test]
+fn names_of_no_device_are_refused() {
+    for uri in ["", "mem", "mem:x", "file:", "nvme:/dev/nvme0n1", "zbd:"] {
+        assert!(matches!(open(uri, &CACHED), Err(DeviceError::Uri { .. })), "{uri}");
+    }
+    assert!(matches!(open("mem:", &CACHED), Err(DeviceError::Uri { .. })));
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path().display();
+    let zonefs = open(&format!("zonefs:{here}"), &CACHED);
+    assert!(matches!(zonefs, Err(DeviceError::NotADevice { .. })));
+    std::fs::write(directory.path().join("plain"), "").unwrap();
+    let plain = open(&format!("zbd:{here}/plain"), &CACHED);
+    assert!(matches!(plain, Err(DeviceError::NotADevice { .. })));
+    let missing = open(&format!("zbd:{here}/none"), &CACHED);
+    assert!(matches!(missing, Err(DeviceError::Open { .. })));
 }
 
 #[test]
