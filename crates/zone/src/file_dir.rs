@@ -7,11 +7,10 @@
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use crate::files::{ZoneFile, ZoneFiles, lock};
-use crate::geometry::BLOCK_BYTES;
 use crate::zoned::Zoned;
 use crate::{Device, DeviceError, Geometry, Shape};
 
@@ -69,7 +68,7 @@ fn start(
     Ok(Arc::new(Zoned::new(files, geometry, zones)))
 }
 
-fn zone_path(directory: &Path, zone: u32) -> std::path::PathBuf {
+fn zone_path(directory: &Path, zone: u32) -> PathBuf {
     directory.join("seq").join(zone.to_string())
 }
 
@@ -128,9 +127,7 @@ fn parse(text: &str) -> Result<Geometry, String> {
         return Err("it does not tell `zones` or `zone_capacity`".into());
     };
     shape.bytes = u64::from(zones).saturating_mul(capacity);
-    let geometry = shape.geometry().map_err(|error| error.to_string())?;
-    debug_assert_eq!(geometry.block_bytes, BLOCK_BYTES);
-    Ok(geometry)
+    shape.geometry().map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

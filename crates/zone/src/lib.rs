@@ -38,8 +38,8 @@
 //!
 //! It prints one line a check, and its exit status is 0 if all passed. Zones must hold 160 KiB or
 //! more, and four of them must be usable. A virtual machine with an emulated ZNS namespace (QEMU:
-//! `-device nvme-ns,zoned=on,...`) serves as well as a drive. zonefs needs Linux 6.6 or newer
-//! there: on 6.1 the first append fails.
+//! `-device nvme-ns,zoned=on,...`) serves as well as a drive, with Linux 6.12: on 6.1 the first
+//! append to its zonefs fails.
 
 mod buffer;
 mod chance;

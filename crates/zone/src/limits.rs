@@ -63,7 +63,7 @@ impl Limits {
     /// The zone, which was active, is full or empty now.
     pub fn leave(&self, zone: u32) {
         let mut held = self.held();
-        held.active -= 1;
+        held.active = held.active.saturating_sub(1);
         held.open.retain(|&open| open != zone);
     }
 

@@ -29,12 +29,12 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// Western Digital's Ultrastar DC ZN540 (ZNS, TLC flash), in round figures. Bandwidths and
-    /// reads a second are of the class that its data sheet states. Latencies, resets and finishes
-    /// follow Doekemeijer and others, Performance Characterization of NVMe Flash Devices with
-    /// Zoned Namespaces, CLUSTER'23 (arXiv 2310.19094): writes of 4 KiB are acknowledged from the
-    /// drive's protected buffer in about 11 us, so a flush costs little more than a command; to
-    /// reset a full zone of 1,077 MiB takes 16 ms; a finish takes as long as to fill the zone.
+    /// Western Digital's Ultrastar DC ZN540 (ZNS, TLC flash), in round figures: bandwidths and
+    /// reads a second of its class; latencies, resets and finishes after Doekemeijer and others,
+    /// Performance Characterization of NVMe Flash Devices with Zoned Namespaces, CLUSTER'23
+    /// (arXiv 2310.19094). Writes of 4 KiB are acknowledged in about 11 us, from the drive's
+    /// buffer, and a flush is taken to cost no more than a command; to reset a full zone of 1,077
+    /// MiB takes about 16 ms; a finish takes as long as to fill the zone.
     pub const ZN540: Drive = Drive {
         append_latency: Duration::from_micros(10),
         append_bytes_per_second: 2_000_000_000,

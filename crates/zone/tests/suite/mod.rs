@@ -40,7 +40,6 @@ pub fn leave(device: &dyn Device) {
 }
 
 /// Checks what [`leave`] left.
-#[allow(dead_code)]
 pub fn check_left(device: &dyn Device) {
     let zones = usable(device);
     let block = device.geometry().block_bytes as usize;
