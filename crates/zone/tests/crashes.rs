@@ -175,7 +175,7 @@ fn survives(steps: &[Step], cut: u64, seed: u64, tail: Tail, max_active: Option<
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
     fn of_each_zone_a_beginning_of_what_was_done_survives(

@@ -113,6 +113,32 @@ fn every_kind_of_end_happens() {
 }
 
 #[test]
+fn unflushed_resets_and_finishes_happen_or_not() {
+    let (mut reset, mut finished, mut flushed) = (0, 0, 0);
+    for seed in 0..200 {
+        let shape = Shape { bytes: 1 << 20, zone_bytes: Some(64 << 10), ..Shape::default() };
+        let device = Faulty::new(in_memory(&shape).unwrap(), seed);
+        for zone in 0..3 {
+            device.append(zone, 0, &[9; 8192]).unwrap();
+        }
+        device.flush().unwrap();
+        device.reset(0).unwrap();
+        device.finish(1).unwrap();
+        device.append(2, 8192, &[9; 4096]).unwrap();
+        device.schedule(device.operations() + 1, Fault::PowerCut);
+        assert!(matches!(device.flush(), Err(DeviceError::Crashed)));
+        let device = device.restart().unwrap();
+        let states = [0, 1, 2].map(|zone| device.zone(zone).unwrap());
+        reset += u32::from(states[0].state == ZoneState::Empty);
+        finished += u32::from(states[1].state == ZoneState::Full);
+        flushed += u32::from(states[2].write_pointer > 8192);
+    }
+    for often in [reset, finished, flushed] {
+        assert!((40..=180).contains(&often), "{reset} {finished} {flushed}");
+    }
+}
+
+#[test]
 fn a_thousand_crashes_take_little_time() {
     let begin = Instant::now();
     let mut device = small();
