@@ -24,6 +24,16 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         &self.scheme
     }
 
+    /// The map.
+    pub fn map(&self) -> &M {
+        &self.map
+    }
+
+    /// The map, for its driver.
+    pub fn map_mut(&mut self) -> &mut M {
+        &mut self.map
+    }
+
     /// The zones.
     pub fn zones(&self) -> &ZoneTable {
         &self.zones
@@ -60,7 +70,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         (slot != 0).then(|| self.slot(slot))
     }
 
-    pub(crate) fn slot(&self, slot: u32) -> Slot {
+    /// The slot of this number, as it stands in the map.
+    pub fn slot(&self, slot: u32) -> Slot {
         Slot { zone: slot >> self.shift, offset: slot & ((1 << self.shift) - 1) }
     }
 

@@ -5,6 +5,10 @@ use frostline_placement::PageState;
 
 use crate::memory::Array;
 
+/// The slot of a page whose content is lost: a driver found it damaged. It lies in zone 0, which
+/// does not exist, so to a volume the page is as if it had never been written.
+pub const LOST: u32 = 1;
+
 /// Where a page lies, and what the scheme remembers of it. All zeroes: never written.
 #[derive(Clone, Copy, Debug, Zeroable)]
 #[repr(C)]

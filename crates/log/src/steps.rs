@@ -44,7 +44,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// An LBA beyond the volume; a volume that already holds its logical pages, or has no slot.
     pub fn place_user(&mut self, lba: u32) -> Result<Ticket<S::Page>, LogError> {
         self.check_lba(lba)?;
-        let first = self.map.entry(lba).slot == 0;
+        let first = self.map.entry(lba).slot >> self.shift == 0;
         if !self.has_room() || first && self.valid >= self.options.logical_pages {
             return Err(self.full());
         }
@@ -80,7 +80,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     pub fn commit_user(&mut self, ticket: Ticket<S::Page>) {
         let slot = self.number(ticket.slot);
         let old = std::mem::replace(&mut self.map.entry_mut(ticket.lba).slot, slot);
-        if old == 0 {
+        if old >> self.shift == 0 {
             self.valid += 1;
         } else {
             self.discard(old >> self.shift);
@@ -95,7 +95,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     pub fn trim(&mut self, lba: u32) -> Result<bool, LogError> {
         self.check_lba(lba)?;
         let entry = std::mem::replace(self.map.entry_mut(lba), Entry::zeroed());
-        if entry.slot != 0 {
+        if entry.slot >> self.shift != 0 {
             self.valid -= 1;
             self.discard(entry.slot >> self.shift);
         }
@@ -215,7 +215,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         Ok(slot)
     }
 
-    fn number(&self, slot: Slot) -> u32 {
+    /// The number of a slot, as it stands in the map.
+    pub fn number(&self, slot: Slot) -> u32 {
         (slot.zone << self.shift) + slot.offset
     }
 

@@ -11,6 +11,7 @@
 
 mod clock;
 mod future;
+pub mod hotness;
 mod log_class;
 pub mod params;
 pub mod registry;
@@ -22,6 +23,7 @@ pub mod victims;
 mod zone_lifespan;
 pub mod zones;
 
+pub use hotness::{Activity, Hotness};
 pub use params::{BuildError, Params};
 pub use scheme::{
     Foresight, Info, NEVER, PageState, Param, Relocation, Request, Scheme, Semantics, Setup, Stamp,
