@@ -1,7 +1,7 @@
 //! A progress bar on standard error, if that is a terminal.
 
 use std::io::IsTerminal;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -26,18 +26,16 @@ pub fn bar(what: &'static str, unit: &str, total: u64, quiet: bool) -> ProgressB
 }
 
 /// Does `work` while the bar follows `done`.
-pub fn follow<T>(bar: &ProgressBar, done: impl Fn() -> u64 + Sync, work: impl FnOnce() -> T) -> T {
-    let over = AtomicBool::new(false);
+pub fn follow<T>(bar: &ProgressBar, done: impl Fn() -> u64 + Send, work: impl FnOnce() -> T) -> T {
+    let (working, over) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
-        let watcher = scope.spawn(|| {
-            while !over.load(Ordering::Relaxed) {
+        scope.spawn(move || {
+            while over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 bar.set_position(done());
-                std::thread::park_timeout(TICK);
             }
         });
-        let result = work();
-        over.store(true, Ordering::Relaxed);
-        watcher.thread().unpark();
-        result
+        // Dropped when the work is over, also by a panic, or the watcher would never end.
+        let _working = working;
+        work()
     })
 }
