@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use frostline_trace::Format;
 
-use crate::size::Size;
+use crate::size::{PageSize, Size};
 
 /// Page placement for log-structured storage: simulator and tools.
 #[derive(Debug, Parser)]
@@ -42,7 +42,7 @@ pub struct Reading {
     pub volume: Option<String>,
     /// Bytes in a page, a power of two from 512 up
     #[arg(long, value_name = "SIZE", default_value = "4KiB", allow_negative_numbers = true)]
-    pub page: Size,
+    pub page: PageSize,
 }
 
 /// `frostline sim`
@@ -69,7 +69,8 @@ pub struct SimArgs {
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     pub op: Option<f64>,
     /// With --op: clean while fewer zones than this are free
-    #[arg(long, value_name = "N", default_value_t = 2, requires = "op", value_parser = value_parser!(u32).range(1..), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "op", conflicts_with = "gp",
+        value_parser = value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub free_zones: u32,
     /// Zones that may be open at once; a scheme that wants more classes is refused
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..),
@@ -81,8 +82,14 @@ pub struct SimArgs {
     /// Start counting after N user writes
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub warmup: u64,
-    /// Report every N user writes as well (in JSON)
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    /// Report every N user writes as well, in the JSON
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        requires = "json",
+        allow_negative_numbers = true
+    )]
     pub window: u64,
     /// Whose reading of the papers is followed
     #[arg(long, value_name = "S", default_value = "published")]
@@ -135,7 +142,8 @@ pub struct GenArgs {
     /// What the trace is like
     pub kind: KindArg,
     /// Pages of the volume
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1 << 31),
+        allow_negative_numbers = true)]
     pub pages: u32,
     /// Page writes, those of --fill not counted
     #[arg(long, value_name = "M", allow_negative_numbers = true)]
@@ -205,7 +213,8 @@ pub struct ConvertArgs {
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,
     /// Stop after this many page writes
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..),
+        allow_negative_numbers = true)]
     pub limit: Option<u64>,
     /// No progress bar, no message when it is done
     #[arg(long, short)]

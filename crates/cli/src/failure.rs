@@ -7,6 +7,8 @@ use frostline_placement::BuildError;
 use frostline_sim::SimError;
 use frostline_trace::TraceError;
 
+use crate::sim::MOST_OP;
+
 /// Why a command failed.
 #[derive(Debug)]
 pub struct Failure {
@@ -61,7 +63,13 @@ impl From<TraceError> for Failure {
 impl From<BuildError> for Failure {
     fn from(error: BuildError) -> Self {
         let hint = "frostline schemes lists all schemes and victim policies with their parameters";
-        Failure::usage("sim", &error.to_string()).hint(hint)
+        let why = match &error {
+            BuildError::UnknownKey { name, key, known } if known.is_empty() => {
+                format!("{name} has no parameter \"{key}\", as it has none")
+            }
+            _ => error.to_string(),
+        };
+        Failure::usage("sim", &why).hint(hint)
     }
 }
 
@@ -79,8 +87,11 @@ impl From<SimError> for Failure {
                 Failure::job("sim", &line).hint("a larger --op or smaller zones give it room")
             }
             SimError::Log { error: LogError::NoMemory { .. }, .. } => Failure::job("sim", &line),
-            SimError::OverProvisioning { least, .. } => Failure::usage("sim", &line)
-                .hint(format!("--op {least} would do, or smaller zones")),
+            SimError::OverProvisioning { least, .. } if least <= MOST_OP => {
+                Failure::usage("sim", &line)
+                    .hint(format!("--op {least} would do, or smaller zones"))
+            }
+            SimError::OverProvisioning { .. } => Failure::usage("sim", &line).hint("smaller zones"),
             _ => Failure::usage("sim", &line),
         }
     }

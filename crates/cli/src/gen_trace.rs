@@ -5,7 +5,7 @@ use frostline_trace::{Kind, Oltp, Spec, generate, write_lbas};
 use crate::args::{GenArgs, KindArg};
 use crate::failure::{Failure, say};
 use crate::interrupt::Interrupt;
-use crate::output::check_ending;
+use crate::output::check_name;
 use crate::progress::bar;
 
 /// Generates a trace into a file.
@@ -29,7 +29,7 @@ pub fn run(args: &GenArgs) -> Result<String, Failure> {
         return Err(Failure::usage("gen", "--writes 0: nothing would be written")
             .hint("with --fill every page is written once"));
     }
-    check_ending("gen", &args.output)?;
+    check_name("gen", &args.output)?;
     let spec = Spec { kind, pages, writes, fill, seed };
     let lbas = generate(&spec).map_err(|e| Failure::usage("gen", &e.to_string()))?;
     let interrupt = Interrupt::watch().map_err(|e| Failure::job("gen", &e.to_string()))?;

@@ -4,31 +4,21 @@ use std::path::Path;
 
 use frostline_placement::Semantics;
 use frostline_sim::{Plan, Settings, TraceReport, Volume};
-use frostline_trace::{LoadOptions, Loaded, TraceError, Writes, load, prepare};
+use frostline_trace::{LoadOptions, Loaded, TraceError, Writes, load, prepare, some_of};
 
 use crate::args::{Reading, SimArgs};
 use crate::failure::Failure;
 use crate::progress::bar;
 
-/// Bytes in a page.
-pub fn page_size(reading: &Reading) -> Result<u32, Failure> {
-    let bytes = reading.page.0;
-    let fits = u32::try_from(bytes).ok().filter(|page| page.is_power_of_two() && *page >= 512);
-    fits.ok_or_else(|| {
-        let why = format!("{bytes} bytes: must be a power of two from 512 to 2147483648");
-        Failure::usage("--page", &why)
-    })
-}
-
 /// How a trace is loaded.
-pub fn load_options(reading: &Reading) -> Result<LoadOptions, Failure> {
-    Ok(LoadOptions {
+pub fn load_options(reading: &Reading) -> LoadOptions {
+    LoadOptions {
         format: reading.format,
-        page_size: page_size(reading)?,
+        page_size: reading.page.0,
         volume: reading.volume.clone(),
         times: false,
         limit: None,
-    })
+    }
 }
 
 /// Loads a trace behind a bar.
@@ -51,7 +41,7 @@ pub fn read(
     plan: &Plan,
 ) -> Result<(Vec<TraceReport>, Vec<Volume>), Failure> {
     let times = settings.semantics == Semantics::SepbitFast22;
-    let options = LoadOptions { times, ..load_options(&args.reading)? };
+    let options = LoadOptions { times, ..load_options(&args.reading) };
     let mut preload = match &args.preload {
         Some(path) => Preload::load(path, &options, args.quiet)?,
         None => Preload::default(),
@@ -119,11 +109,8 @@ impl Preload {
     }
 
     fn unused(&self, path: &Path) -> Failure {
-        const LISTED: usize = 20;
-        let names: Vec<_> = self.volumes.iter().take(LISTED).map(|v| v.name.as_str()).collect();
-        let more = if self.volumes.len() > LISTED { " ..." } else { "" };
-        let names = names.join(" ");
-        let why = format!("none of its volumes ({names}{more}) is in the trace");
+        let names = some_of(self.volumes.iter().map(|volume| volume.name.as_str()));
+        let why = format!("none of its volumes ({names}) is in the trace");
         Failure::usage(&path.display().to_string(), &why)
             .hint("a preload goes before the volume of the same name; --volume picks one")
     }

@@ -16,7 +16,7 @@ mod table;
 mod trace;
 mod usage;
 
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use args::Command;
@@ -39,10 +39,15 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints what a command returned. A reader that has seen enough is no failure.
+/// Prints what a command returned.
 fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    printed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// Whether something was printed. A reader that has seen enough is no failure.
+fn printed(done: io::Result<()>) -> Result<(), Failure> {
+    match done {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::job("standard output", &e.to_string()))
         }

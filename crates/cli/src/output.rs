@@ -10,6 +10,10 @@ use crate::failure::Failure;
 
 /// Finds out whether a file can be written, before the work whose result it is to hold.
 pub fn check(path: &Path) -> Result<(), Failure> {
+    if fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
+        // A pipe's reader would take the end of the check for the end of the result.
+        return Ok(());
+    }
     let begun = begin(path).map_err(|e| unwritable(path, &e))?;
     match begun.temporary {
         Some(temporary) => fs::remove_file(temporary).map_err(|e| unwritable(path, &e)),
@@ -33,8 +37,12 @@ pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
     write().map_err(|e| unwritable(path, &e))
 }
 
-/// Refuses the name of a trace whose ending promises what can't be written.
-pub fn check_ending(command: &str, path: &Path) -> Result<(), Failure> {
+/// Refuses the name of a trace that promises what can't be written.
+pub fn check_name(command: &str, path: &Path) -> Result<(), Failure> {
+    if path.as_os_str() == "-" {
+        return Err(Failure::usage(command, "-: a trace is written to a file")
+            .hint("to pass it on, write to /dev/stdout"));
+    }
     const OTHERS: [&str; 9] = ["csv", "txt", "log", "json", "gz", "xz", "bz2", "lz4", "zip"];
     let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_lowercase();
     if !OTHERS.contains(&ending.as_str()) {

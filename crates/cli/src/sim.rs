@@ -1,6 +1,7 @@
 //! `frostline sim`: replay traces against schemes.
 
-use std::path::Path;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 use frostline_placement::Semantics;
 use frostline_placement::registry::{PAIRINGS, SCHEMES, SchemeSpec};
@@ -9,12 +10,16 @@ use frostline_sim::{Outcomes, Plan, Progress, Report, Settings, Space, Volume, Z
 
 use crate::args::{SemanticsArg, SimArgs};
 use crate::failure::{Failure, say};
-use crate::inputs::{page_size, read};
+use crate::inputs::read;
 use crate::progress::{bar, follow};
 use crate::{output, sim_table};
 
+/// The most over-provisioning that can be asked for.
+pub const MOST_OP: f64 = 100.0;
+
 /// Replays, and returns the table or the JSON.
 pub fn run(args: &SimArgs) -> Result<String, Failure> {
+    each_once(&args.traces)?;
     let settings = settings(args)?;
     let plan = plan(args, &settings)?;
     if let Some(path) = file(args) {
@@ -44,6 +49,15 @@ pub fn run(args: &SimArgs) -> Result<String, Failure> {
     output(args, &settings, &report)
 }
 
+/// Refuses a trace that is named twice: its rows would look alike, and the sum count it twice.
+fn each_once(traces: &[PathBuf]) -> Result<(), Failure> {
+    let mut named = HashSet::new();
+    match traces.iter().find(|trace| !named.insert(*trace)) {
+        Some(trace) => Err(Failure::usage("sim", &format!("{} is given twice", trace.display()))),
+        None => Ok(()),
+    }
+}
+
 /// Checks that something is left to count after the warm-up.
 fn warmed_up(args: &SimArgs, volumes: &[Volume]) -> Result<(), Failure> {
     let longest = volumes.iter().map(Volume::user_writes).max().unwrap_or(0);
@@ -71,25 +85,15 @@ fn warn(report: &Report, outcomes: &[Outcomes]) {
 
 fn settings(args: &SimArgs) -> Result<Settings, Failure> {
     let space = match (args.gp, args.op) {
-        (_, Some(op)) if op > 0.0 && op <= 100.0 => Space::Op(op),
-        (_, Some(op)) => {
-            return Err(Failure::usage("sim", &format!("--op {op}: must be above 0, at most 100")));
-        }
-        (gp, None) => {
-            let gp = gp.unwrap_or(0.15);
-            if !(gp > 0.0 && gp < 1.0) {
-                let why = format!("--gp {gp}: must be above 0 and below 1");
-                return Err(Failure::usage("sim", &why));
-            }
-            Space::Gp(gp)
-        }
+        (_, Some(op)) => Space::Op(share("--op", op, MOST_OP)?),
+        (gp, None) => Space::Gp(share("--gp", gp.unwrap_or(0.15), 0.9999)?),
     };
     if args.op.is_some() && args.semantics == SemanticsArg::SepbitFast22 {
         let why = "--op is not part of the semantics sepbit-fast22, which has only --gp";
         return Err(Failure::usage("sim", why));
     }
     Ok(Settings {
-        page_size: page_size(&args.reading)?,
+        page_size: args.reading.page.0,
         zone_size: args.zone.map_or(ZoneSize::Auto, |zone| ZoneSize::Bytes(zone.0)),
         space,
         max_open: args.max_open.map(|zones| zones as usize),
@@ -102,6 +106,15 @@ fn settings(args: &SimArgs) -> Result<Settings, Failure> {
         warmup: args.warmup,
         window: args.window,
     })
+}
+
+/// Checks a share of pages: beyond these bounds the log and the table round it to none or all.
+fn share(option: &str, value: f64, most: f64) -> Result<f64, Failure> {
+    const LEAST: f64 = 0.0001;
+    if (LEAST..=most).contains(&value) {
+        return Ok(value);
+    }
+    Err(Failure::usage("sim", &format!("{option} {value}: must be from {LEAST} to {most}")))
 }
 
 fn plan(args: &SimArgs, settings: &Settings) -> Result<Plan, Failure> {

@@ -1,15 +1,16 @@
 //! `frostline trace`: look into traces, convert them.
 
 use frostline_trace::{
-    LoadOptions, Op, Reader, ReaderOptions, Request, TraceError, VolumeInfo, convert,
+    Format, LoadOptions, Op, Reader, ReaderOptions, Request, TraceError, VolumeInfo, convert,
+    some_of,
 };
 use serde::Serialize;
 
 use crate::args::{ConvertArgs, HeadArgs, InfoArgs, TraceCommand};
 use crate::failure::{Failure, say};
-use crate::inputs::{load_options, load_with_bar, page_size};
+use crate::inputs::{load_options, load_with_bar};
 use crate::interrupt::Interrupt;
-use crate::output::check_ending;
+use crate::output::check_name;
 use crate::progress::bar;
 use crate::table;
 
@@ -31,8 +32,12 @@ struct InfoReport {
 }
 
 fn info(args: &InfoArgs) -> Result<String, Failure> {
-    let options = LoadOptions { times: true, ..load_options(&args.reading)? };
-    let loaded = load_with_bar(&args.file, &options, args.quiet)?;
+    let options = LoadOptions { times: true, ..load_options(&args.reading) };
+    let mut loaded = load_with_bar(&args.file, &options, args.quiet)?;
+    if loaded.format == Format::U32 {
+        // It has no clock; what stands for times are the numbers of the writes.
+        loaded.volumes.iter_mut().for_each(|volume| volume.times = None);
+    }
     let volumes = loaded.volumes.iter().map(VolumeInfo::of).collect::<Result<Vec<_>, _>>()?;
     let report = InfoReport {
         path: args.file.display().to_string(),
@@ -76,8 +81,8 @@ fn describe(volume: &VolumeInfo) -> String {
 }
 
 fn convert_file(args: &ConvertArgs) -> Result<String, Failure> {
-    let options = LoadOptions { limit: args.limit, ..load_options(&args.reading)? };
-    check_ending("trace convert", &args.output)?;
+    let options = LoadOptions { limit: args.limit, ..load_options(&args.reading) };
+    check_name("trace convert", &args.output)?;
     let interrupt = Interrupt::watch().map_err(|e| Failure::job("trace", &e.to_string()))?;
     let bytes = std::fs::metadata(&args.file).map_or(0, |m| m.len());
     let bar = bar("converting", "bytes", bytes, args.quiet);
@@ -117,8 +122,7 @@ impl<'a> RequestRow<'a> {
 }
 
 fn head(args: &HeadArgs) -> Result<String, Failure> {
-    let options =
-        ReaderOptions { format: args.reading.format, page_size: page_size(&args.reading)? };
+    let options = ReaderOptions { format: args.reading.format, page_size: args.reading.page.0 };
     let mut reader = Reader::open_with(&args.file, &options)?;
     let shown = first_requests(&mut reader, args)?;
     let names = reader.volume_names();
@@ -145,9 +149,7 @@ fn first_requests(reader: &mut Reader, args: &HeadArgs) -> Result<Vec<Request>, 
     shown.truncate(args.lines);
     let names = reader.volume_names();
     if let Some(name) = wanted.filter(|name| args.lines > 0 && !names.iter().any(|n| n == name)) {
-        const LISTED: usize = 20;
-        let more = if names.len() > LISTED { " ..." } else { "" };
-        let known = names[..names.len().min(LISTED)].join(" ") + more;
+        let known = some_of(names.iter().map(String::as_str));
         let (file, name) = (args.file.clone(), name.to_string());
         return Err(TraceError::UnknownVolume { file, name, known }.into());
     }

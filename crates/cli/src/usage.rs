@@ -14,9 +14,7 @@ use crate::failure::Failure;
 pub fn parse() -> Result<Arguments, ExitCode> {
     Arguments::try_parse().map_err(|error| match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // A reader that has seen enough is no failure.
-            let _ = error.print();
-            ExitCode::SUCCESS
+            crate::printed(error.print()).map_or_else(Failure::report, |()| ExitCode::SUCCESS)
         }
         _ => failure(&error).report(),
     })
@@ -80,7 +78,18 @@ fn cause(error: &clap::Error) -> String {
     match cause.downcast_ref::<ParseIntError>().map(ParseIntError::kind) {
         Some(IntErrorKind::PosOverflow) => "is too large".to_string(),
         Some(_) => "must be a whole number, 0 or more".to_string(),
-        None => cause.to_string(),
+        None => in_range(&cause.to_string()),
+    }
+}
+
+/// "0 is not in 1..=1024" as people say it.
+fn in_range(said: &str) -> String {
+    match said.split_once(" is not in ") {
+        Some((_, range)) => {
+            let range = range.replace("..=", "..").replace("..", " to ");
+            format!("must be from {range}")
+        }
+        None => said.to_string(),
     }
 }
 

@@ -25,7 +25,7 @@ pub enum SimError {
         bytes: u32,
     },
     /// A zone must have 16 pages or more, and no more than slots can be numbered.
-    #[error("a zone of {zone} bytes has {pages} pages: must be from 16 to {max}", max = 1 << 30)]
+    #[error("a zone of {zone} bytes: must have from 16 to {max} pages, not {pages}", max = 1 << 30)]
     ZonePages {
         /// Bytes in a zone.
         zone: u64,

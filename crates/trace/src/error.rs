@@ -242,8 +242,8 @@ pub(crate) fn quoted(field: &[u8]) -> String {
     format!("{:?}{dots}", shown)
 }
 
-/// Some names, separated by blanks, and how many more there are.
-pub(crate) fn some_of<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+/// The first names as a message lists them: separated by blanks, and how many more there are.
+pub fn some_of<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     const LISTED: usize = 20;
     let more = names.len().saturating_sub(LISTED);
     let mut list = String::new();

@@ -27,7 +27,7 @@ mod write;
 mod write_parquet;
 
 pub use bits::Bits;
-pub use error::{Place, TraceError};
+pub use error::{Place, TraceError, some_of};
 pub use format::Format;
 pub use generate::{Generator, Kind, Oltp, Random, Spec, SpecError, generate};
 pub use info::{Lifespans, VolumeInfo};

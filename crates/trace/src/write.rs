@@ -108,10 +108,10 @@ impl TraceWriter {
         let page_shift = crate::cause::Bounds::new(page_size)?.page_size().trailing_zeros();
         let (output, file) = Output::create(to)?;
         let ending = to.extension().unwrap_or_default();
-        let sink = if ending == "parquet" {
+        let sink = if ending.eq_ignore_ascii_case("parquet") {
             let table = TableWriter::new(file).map_err(|e| unwritable(to, &e))?;
             Sink::Parquet(Box::new(table))
-        } else if ending == "zst" {
+        } else if ending.eq_ignore_ascii_case("zst") {
             let encoder = zstd::stream::write::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL);
             let encoder = encoder.map_err(|e| unwritable(to, &e))?;
             Sink::Zstd(Box::new(BufWriter::with_capacity(BUFFER, encoder)))
