@@ -39,3 +39,16 @@ pub fn follow<T>(bar: &ProgressBar, done: impl Fn() -> u64 + Send, work: impl Fn
         work()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::panic::catch_unwind;
+
+    use super::*;
+
+    #[test]
+    fn work_that_panics_is_not_waited_for() {
+        let followed = catch_unwind(|| follow(&ProgressBar::hidden(), || 0, || panic!("work")));
+        assert!(followed.is_err());
+    }
+}

@@ -1,0 +1,85 @@
+//! Runs the command in a directory of its own.
+
+#![allow(dead_code, reason = "each test file uses some of it")]
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// A directory of its own for each test, gone with the test, in which the command runs: so that
+/// messages name files as the test does.
+pub struct Scratch(tempfile::TempDir);
+
+/// What a run of the command left behind.
+#[derive(Debug)]
+pub struct Ran {
+    pub status: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Scratch {
+    pub fn new() -> Scratch {
+        Scratch(tempfile::tempdir().unwrap())
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), content).unwrap();
+    }
+
+    /// A file of page numbers.
+    pub fn pages(&self, name: &str, lbas: impl IntoIterator<Item = u32>) {
+        let bytes: Vec<u8> = lbas.into_iter().flat_map(u32::to_le_bytes).collect();
+        self.file(name, bytes);
+    }
+
+    /// The names of all files, sorted.
+    pub fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.0.path()).unwrap();
+        let name = |e: std::io::Result<std::fs::DirEntry>| e.unwrap().file_name();
+        let mut names: Vec<_> = entries.map(|e| name(e).into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_frostline"));
+        command.args(args).current_dir(self.0.path()).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs with the words of a line as arguments.
+    pub fn run(&self, line: &str) -> Ran {
+        let output = self.command(line.split_whitespace()).output().unwrap();
+        Ran {
+            status: output.status.code().expect("the command was not killed"),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// The standard output of a run that must succeed and say nothing else.
+    pub fn quiet(&self, line: &str) -> String {
+        let ran = self.run(line);
+        assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{line}");
+        ran.out
+    }
+
+    /// The JSON on standard output of a run that must succeed and say nothing else.
+    pub fn json(&self, line: &str) -> Value {
+        serde_json::from_str(&self.quiet(line)).unwrap()
+    }
+
+    /// The message of a run that must fail with this status and print nothing on standard output.
+    pub fn fails(&self, status: i32, line: &str) -> String {
+        let ran = self.run(line);
+        assert_eq!((ran.status, ran.out.as_str()), (status, ""), "{line}: {}", ran.err);
+        ran.err
+    }
+}

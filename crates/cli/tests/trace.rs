@@ -1,0 +1,160 @@
+//! `frostline trace`: what is in a trace, and what becomes of it when it is converted.
+
+mod run;
+
+use run::Scratch;
+use serde_json::Value;
+
+const CSV: &str = "3,W,0,4096,1000000\n3,R,8192,512,2000000\n5,W,5000,9000,3000000\n\
+                   3,W,0,8192,4500000\n";
+
+fn csv() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.file("t.csv", CSV);
+    scratch
+}
+
+#[test]
+fn info_tells_each_volume() {
+    assert_eq!(
+        csv().quiet("trace info t.csv"),
+        "\
+t.csv: alibaba, pages of 4096 bytes
+
+volume 3
+  user writes                      3
+  requests                         2
+  unique pages                     2
+  largest LBA                      1
+  writes to the top 20 % of pages  66.7 %
+  frozen at 50 % of the trace      0.0 %
+  frozen at 80 % of the trace      100.0 %
+  writes never rewritten           66.7 %
+  lifespan p5 p25 p50 p75 p95      1 1 1 1 1
+  time span                        3.5 s
+
+volume 5
+  user writes                      3
+  requests                         1
+  unique pages                     3
+  largest LBA                      3
+  writes to the top 20 % of pages  33.3 %
+  frozen at 50 % of the trace      100.0 %
+  frozen at 80 % of the trace      100.0 %
+  writes never rewritten           100.0 %
+  time span                        0.0 s
+"
+    );
+}
+
+#[test]
+fn info_in_json_has_the_same_figures() {
+    let info = csv().json("trace info t.csv --json --volume 3");
+    assert_eq!(
+        info,
+        serde_json::json!({
+            "path": "t.csv", "format": "alibaba", "page_size": 4096, "volumes": [{
+                "name": "3", "writes": 3, "requests": 2, "unique_pages": 2, "largest_lba": 1,
+                "top20_share": 2.0 / 3.0, "frozen_at_50": 0.0, "frozen_at_80": 1.0,
+                "lifespans": {"p5": 1, "p25": 1, "p50": 1, "p75": 1, "p95": 1},
+                "never_rewritten": 2.0 / 3.0, "span_us": 3_500_000
+            }]
+        })
+    );
+}
+
+#[test]
+fn page_numbers_have_no_time_span() {
+    let scratch = Scratch::new();
+    scratch.pages("t.u32", 0..100);
+    assert_eq!(scratch.json("trace info t.u32 --json")["volumes"][0]["span_us"], Value::Null);
+    assert!(!scratch.quiet("trace info t.u32").contains("time span"));
+}
+
+#[test]
+fn the_page_size_decides_into_how_many_pages_a_request_is_split() {
+    let scratch = csv();
+    let writes = |page: &str| {
+        let info = scratch.json(&format!("trace info t.csv --volume 5 --json --page {page}"));
+        info["volumes"][0]["writes"].as_u64().unwrap()
+    };
+    assert_eq!(["512", "4096", "1MiB"].map(writes), [19, 3, 1]);
+}
+
+#[test]
+fn head_shows_requests_as_they_are() {
+    assert_eq!(
+        csv().quiet("trace head t.csv -n 3"),
+        "\
+volume  op     time us  offset  length
+3       write  1000000       0    4096
+3       read   2000000    8192     512
+5       write  3000000    5000    9000
+"
+    );
+}
+
+#[test]
+fn head_in_json_is_of_the_volume_that_is_picked() {
+    let rows = csv().json("trace head t.csv -n 1 --volume 5 --json");
+    assert_eq!(
+        rows,
+        serde_json::json!([
+            {"time_us": 3_000_000, "op": "write", "offset": 5000, "length": 9000, "volume": "5"}
+        ])
+    );
+}
+
+#[test]
+fn a_format_that_is_named_is_not_looked_for() {
+    let scratch = Scratch::new();
+    scratch.file("digits", "12345678");
+    assert!(scratch.fails(2, "trace head digits").contains("is of no known trace format"));
+    let head = scratch.quiet("trace head digits --format u32");
+    assert_eq!(head.lines().count(), 3, "{head}");
+}
+
+#[test]
+fn converted_traces_replay_alike() {
+    let scratch = csv();
+    let info = |file: &str| scratch.json(&format!("trace info {file} --json"))["volumes"].clone();
+    for to in ["t.parquet", "T.PARQUET"] {
+        let ran = scratch.run(&format!("trace convert t.csv -o {to}"));
+        assert_eq!((ran.status, ran.out.as_str()), (0, ""));
+        assert_eq!(ran.err, format!("frostline: {to}: 4 requests, 6 page writes\n"));
+        assert_eq!(info(to), info("t.csv"));
+    }
+    for to in ["t.u32", "t.u32.zst"] {
+        scratch.quiet(&format!("trace convert t.csv --volume 5 -q -o {to}"));
+        let pages = scratch.quiet(&format!("trace head {to}"));
+        let offsets: Vec<_> = pages.lines().skip(1).map(|l| l.split_whitespace().nth(3)).collect();
+        assert_eq!(offsets, [Some("4096"), Some("8192"), Some("12288")], "{to}");
+    }
+}
+
+#[test]
+fn a_limit_counts_page_writes() {
+    let scratch = csv();
+    scratch.quiet("trace convert t.csv --volume 5 --limit 2 -q -o t.u32");
+    assert_eq!(std::fs::metadata(scratch.path("t.u32")).unwrap().len(), 8);
+    scratch.fails(2, "trace convert t.csv --volume 5 --limit 0 -q -o u.u32");
+}
+
+#[test]
+fn page_numbers_of_several_volumes_are_not_mixed() {
+    let said = csv().fails(2, "trace convert t.csv -o t.u32");
+    assert_eq!(
+        said,
+        "frostline: t.csv: has several volumes (3 5), and the output holds one\n\
+         hint: pick one with --volume\n"
+    );
+}
+
+#[test]
+fn a_file_may_be_converted_onto_itself() {
+    let scratch = Scratch::new();
+    scratch.pages("t.u32", 0..100);
+    scratch.quiet("trace convert t.u32 --limit 7 -q -o t.u32");
+    assert_eq!(std::fs::metadata(scratch.path("t.u32")).unwrap().len(), 28);
+    assert_eq!(scratch.names(), ["t.u32"]);
+}
