@@ -18,7 +18,7 @@ pub enum Capacity {
     Fixed {
         /// Zones.
         zones: u32,
-        /// Free zones that are kept, at least 1.
+        /// Free zones that are kept, at least [`Capacity::RESERVE`].
         reserve: u32,
     },
     /// A fixed number of zones; cleaned while the garbage proportion exceeds `gp` or fewer than
@@ -28,13 +28,13 @@ pub enum Capacity {
         gp: f64,
         /// Zones.
         zones: u32,
-        /// Free zones that are kept, at least 1.
+        /// Free zones that are kept, at least [`Capacity::RESERVE`].
         reserve: u32,
     },
 }
 
 impl Capacity {
-    /// Free zones kept unless another number is asked for: one to clean into, one to write.
+    /// The fewest free zones that are kept: one to clean into, one to write.
     pub const RESERVE: u32 = 2;
 
     /// The number of zones, if it is fixed.
@@ -68,11 +68,9 @@ impl Trigger {
     pub fn new(capacity: Capacity) -> Result<Self, LogError> {
         match capacity {
             Capacity::Elastic { gp } => Ok(Trigger::Garbage { gp: parts(gp)? }),
-            Capacity::Fixed { reserve, .. } => {
-                Ok(Trigger::Free { reserve: reserve.max(1) as usize })
-            }
+            Capacity::Fixed { reserve, .. } => Ok(Trigger::Free { reserve: at_least(reserve) }),
             Capacity::Bounded { gp, reserve, .. } => {
-                Ok(Trigger::Either { gp: parts(gp)?, reserve: reserve.max(1) as usize })
+                Ok(Trigger::Either { gp: parts(gp)?, reserve: at_least(reserve) })
             }
         }
     }
@@ -89,10 +87,12 @@ impl Trigger {
 
     /// User writes after which cleaning can be due at the earliest, at least 1, if no zone is
     /// opened meanwhile. With I garbage pages of T written, n writes make at most I + n of T + n:
-    /// so the inner loop needs no test.
+    /// so the inner loop needs no test. A fixed volume that is short of zones may find a victim at
+    /// any write.
     #[inline(always)]
-    pub fn slack(self, garbage: u64, written: u64) -> u64 {
+    pub fn slack(self, garbage: u64, written: u64, free: usize) -> u64 {
         match self {
+            Trigger::Free { reserve } | Trigger::Either { reserve, .. } if free < reserve => 1,
             Trigger::Garbage { gp } | Trigger::Either { gp, .. } => {
                 (gp * written).saturating_sub(garbage * PARTS) / (PARTS - gp) + 1
             }
@@ -109,6 +109,11 @@ impl Trigger {
             Trigger::Free { .. } => 1,
         }
     }
+}
+
+/// The free zones that are kept if `reserve` are asked for.
+fn at_least(reserve: u32) -> usize {
+    reserve.max(Capacity::RESERVE) as usize
 }
 
 /// A garbage proportion in [`PARTS`].
@@ -128,7 +133,7 @@ mod tests {
         let trigger = Trigger::new(Capacity::Elastic { gp: 0.15 }).unwrap();
         for written in 0..200u64 {
             for garbage in (0..=written).filter(|&g| !trigger.is_due(g, written, 0)) {
-                let n = trigger.slack(garbage, written);
+                let n = trigger.slack(garbage, written, 0);
                 assert!(n == 1 || !trigger.is_due(garbage + n - 1, written + n - 1, 0));
                 assert!(trigger.is_due(garbage + n, written + n, 0));
             }

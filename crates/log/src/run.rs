@@ -82,7 +82,10 @@ impl<S: Scheme> Volume<S> {
             let run = match self.is_fast22() {
                 // Every counter must be exact at every page there.
                 true => 1,
-                false => self.trigger.slack(self.garbage, self.written).min(1 << 28) as usize,
+                false => {
+                    let slack = self.trigger.slack(self.garbage, self.written, self.free.len());
+                    slack.min(1 << 28) as usize
+                }
             };
             let (written, stop) = self.run(writes, next, run.min(range.end - next));
             next += written;
@@ -122,7 +125,7 @@ impl<S: Scheme> Volume<S> {
 
     /// Appends a page whose class had no open zone when the run came to it.
     fn finish_write(&mut self, word: u32, class: usize) -> Result<usize, LogError> {
-        let class = self.class_with_room(class)?;
+        let class = self.class_for_user(class)?;
         let cursor = &mut self.open[class];
         self.map[(word & MAX_LBA) as usize].slot = cursor.slot;
         self.words[cursor.place()] = word;

@@ -69,7 +69,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             lifespan: NEVER,
         };
         let class = self.scheme.place_user(&write, &mut self.map.entry_mut(lba).page);
-        let class = self.class_with_room(class)?;
+        let class = self.class_for_user(class)?;
         self.counts.user_writes += 1;
         let page = self.map.entry(lba).page;
         let slot = self.reserve(lba, class)?;

@@ -167,7 +167,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         if !(16..=1 << 30).contains(&zone_pages) {
             return Err(LogError::ZoneSize { pages: zone_pages });
         }
-        let classes = scheme.classes();
+        let fast22 = options.semantics == Semantics::SepbitFast22;
+        let classes = scheme.classes().max(if fast22 { OPEN_AHEAD } else { 1 });
         if let Some(limit) = max_open.filter(|&limit| classes > limit) {
             return Err(LogError::TooManyClasses { classes, limit });
         }
@@ -177,8 +178,6 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         let shift = zone_pages.next_power_of_two().trailing_zeros();
         let max_zones = max_zones(&options, shift)?;
         let trigger = Trigger::new(capacity)?;
-        let fast22 = options.semantics == Semantics::SepbitFast22;
-        let cursors = if fast22 { classes.max(OPEN_AHEAD) } else { classes };
         let least = if fast22 { trigger.least_garbage(zone_pages) } else { 1 };
         let mut volume = Volume {
             policy,
@@ -186,7 +185,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             map,
             words: Array::default(),
             reverse,
-            open: vec![Cursor::CLOSED; cursors],
+            open: vec![Cursor::CLOSED; classes],
             free: Vec::new(),
             pending: Vec::new(),
             shift,
@@ -194,13 +193,13 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             max_zones,
             now: options.start,
             clock: u64::from(options.start),
-            next_sweep: options.start.wrapping_add(SWEEP).wrapping_add(SWEEP),
+            next_sweep: (options.start | (2 * SWEEP - 1)).wrapping_add(1),
             written: 0,
             garbage: 0,
             valid: 0,
             unended: 0,
             cleaning: false,
-            counts: Counts::new(zone_pages, cursors),
+            counts: Counts::new(zone_pages, classes),
             victims: Vec::new(),
             batch: Vec::new(),
             most_zones: 0,
@@ -335,13 +334,29 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         if !self.open[class].is_closed() || self.open_zone(class)? {
             return Ok(class);
         }
-        let room = |c: usize| self.open[c].end - self.open[c].slot;
-        let roomiest = (0..self.open.len()).rev().max_by_key(|&c| room(c)).unwrap_or(class);
-        if room(roomiest) == 0 {
-            return Err(self.full());
-        }
+        let roomiest = self.roomiest().ok_or_else(|| self.full())?;
         self.counts.spilled += 1;
         Ok(roomiest)
+    }
+
+    /// The same for a page that the user writes. The last free zone is cleaning's, as long as an
+    /// open one has room: else every zone may come to be open, all of the garbage in those, and
+    /// no victim be left.
+    pub(crate) fn class_for_user(&mut self, class: usize) -> Result<usize, LogError> {
+        let is_last = self.options.capacity.zones().is_some() && self.free.len() == 1;
+        match self.roomiest() {
+            Some(roomiest) if is_last && self.open[class].is_closed() => {
+                self.counts.spilled += 1;
+                Ok(roomiest)
+            }
+            _ => self.class_with_room(class),
+        }
+    }
+
+    /// The class whose open zone has the most room, if any has.
+    fn roomiest(&self) -> Option<usize> {
+        let room = |c: &usize| self.open[*c].end - self.open[*c].slot;
+        (0..self.open.len()).rev().max_by_key(room).filter(|c| room(c) > 0)
     }
 
     pub(crate) fn full(&self) -> LogError {
@@ -378,7 +393,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 
 /// Zones a volume may have: as given, or as many as an elastic volume can ever need.
 fn max_zones(options: &Options, shift: u32) -> Result<usize, LogError> {
-    let numbered = u64::from(u32::MAX >> shift);
+    // The number after a zone's last slot has 32 bits as well.
+    let numbered = u64::from((u32::MAX - options.zone_pages) >> shift);
     let zone_pages = u64::from(options.zone_pages);
     let too_large = |zones| LogError::TooLarge { zones, zone_pages: options.zone_pages };
     match options.capacity {
@@ -391,7 +407,7 @@ fn max_zones(options: &Options, shift: u32) -> Result<usize, LogError> {
         Capacity::Fixed { zones, reserve } | Capacity::Bounded { zones, reserve, .. } => {
             let physical = u64::from(zones);
             let logical = options.logical_pages.div_ceil(zone_pages);
-            let spare = u64::from(reserve.max(1)) + 1;
+            let spare = u64::from(reserve.max(Capacity::RESERVE)) + 1;
             if physical > numbered {
                 return Err(too_large(physical));
             }
