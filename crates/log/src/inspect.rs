@@ -124,7 +124,8 @@ impl<S: Scheme> Volume<S> {
     fn verify_zones(&self, valid: &[u32]) -> Result<(), String> {
         use frostline_placement::zones::{FREE, OPEN_BIAS};
         let pages = self.options.zone_pages;
-        let mut used = vec![0u32; self.zones.len()];
+        // A zone that is neither open nor sealed waits for pages in flight.
+        let mut used = vec![pages; self.zones.len()];
         for cursor in self.open.iter().filter(|c| !c.is_closed()) {
             let zone = (cursor.end - 1) >> self.shift;
             used[zone as usize] = pages - (cursor.end - cursor.slot);
@@ -135,7 +136,6 @@ impl<S: Scheme> Volume<S> {
             let (have, bias) = match column {
                 FREE => (0, FREE),
                 g if g >= 0 => (pages, 0),
-                _ if self.pending[zone] > 0 => (pages, OPEN_BIAS),
                 _ => (used[zone], OPEN_BIAS),
             };
             let counted = column.wrapping_sub(bias);
@@ -146,8 +146,8 @@ impl<S: Scheme> Volume<S> {
             written += u64::from(have);
             garbage += if bias == 0 || !self.is_fast22() { counted as u64 } else { 0 };
         }
-        if (written, garbage) != (self.written, self.garbage) {
-            let (w, g) = (self.written, self.garbage);
+        let (w, g) = (self.written + self.unended, self.garbage);
+        if (written, garbage) != (w, g) {
             return Err(format!("{garbage} of {written} are garbage, {g} of {w} counted"));
         }
         Ok(())

@@ -33,6 +33,10 @@ pub struct Ticket<P> {
     pub class: usize,
     /// The copy it is made from, if this is a relocation.
     pub from: Option<Slot>,
+    /// How often that copy's zone had been reset: in a later life its slot is another.
+    resets: u32,
+    /// True for a user write of a page that had no valid copy yet.
+    first: bool,
     page: P,
 }
 
@@ -45,7 +49,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     pub fn place_user(&mut self, lba: u32) -> Result<Ticket<S::Page>, LogError> {
         self.check_lba(lba)?;
         let first = self.map.entry(lba).slot >> self.shift == 0;
-        if !self.has_room() || first && self.valid >= self.options.logical_pages {
+        if !self.has_room() || first && self.valid + self.firsts >= self.options.logical_pages {
             return Err(self.full());
         }
         if S::PER_REQUEST {
@@ -64,7 +68,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             zone: old,
             class: usize::from(self.zones.class[old as usize]),
             sealed: self.zones.is_sealed(old),
-            valid: self.valid + u64::from(first),
+            valid: self.valid,
             last: false,
             lifespan: NEVER,
         };
@@ -73,13 +77,18 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.counts.user_writes += 1;
         let page = self.map.entry(lba).page;
         let slot = self.reserve(lba, class)?;
-        Ok(Ticket { lba, slot, class, from: None, page })
+        self.firsts += u64::from(first);
+        Ok(Ticket { lba, slot, class, from: None, resets: 0, first, page })
     }
 
     /// The page is written: its slot is its valid copy from now on.
     pub fn commit_user(&mut self, ticket: Ticket<S::Page>) {
         let slot = self.number(ticket.slot);
-        let old = std::mem::replace(&mut self.map.entry_mut(ticket.lba).slot, slot);
+        let entry = self.map.entry_mut(ticket.lba);
+        let old = std::mem::replace(&mut entry.slot, slot);
+        // A copy of the old version may have put back the state from before this write.
+        entry.page = ticket.page;
+        self.firsts -= u64::from(ticket.first);
         if old >> self.shift == 0 {
             self.valid += 1;
         } else {
@@ -165,7 +174,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.cleaning = false;
         self.counts.relocations += 1;
         self.counts.frozen_relocations += u64::from(word / WORD_LAST);
-        Ok(Some(Ticket { lba, slot: slot?, class, from: Some(from), page }))
+        let resets = self.zones.resets[from.zone as usize];
+        Ok(Some(Ticket { lba, slot: slot?, class, from: Some(from), resets, first: false, page }))
     }
 
     /// The copy is written: it is the page's valid copy, unless the page was written again since;
@@ -174,7 +184,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         let Some(from) = ticket.from else {
             return false;
         };
-        let current = self.map.entry(ticket.lba).slot == self.number(from);
+        let current = self.map.entry(ticket.lba).slot == self.number(from)
+            && self.zones.resets[from.zone as usize] == ticket.resets;
         if current {
             let slot = self.number(ticket.slot);
             let entry = self.map.entry_mut(ticket.lba);

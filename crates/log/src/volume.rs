@@ -116,6 +116,8 @@ pub struct Volume<S: Scheme, M = Array<Entry<<S as Scheme>::Page>>> {
     pub(crate) garbage: u64,
     /// LBAs that were ever written.
     pub(crate) valid: u64,
+    /// First writes of LBAs that are placed but not yet committed.
+    pub(crate) firsts: u64,
     /// Pages of the request that has not ended, under the simulator's reading.
     pub(crate) unended: u64,
     /// True while pages are being relocated.
@@ -197,6 +199,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             written: 0,
             garbage: 0,
             valid: 0,
+            firsts: 0,
             unended: 0,
             cleaning: false,
             counts: Counts::new(zone_pages, classes),
