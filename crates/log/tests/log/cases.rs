@@ -1,0 +1,198 @@
+//! What the properties are tried on: every scheme and policy of the registry, small volumes of
+//! either capacity, and short traces that are hot in places.
+
+use std::fmt;
+
+use frostline_log::{Capacity, Options, WORD_LAST, Writes};
+use frostline_placement::registry::{SCHEMES, SchemeSpec, Visitor};
+use frostline_placement::victims::{self, POLICIES};
+use frostline_placement::{Foresight, NEVER, Params, Scheme, Semantics, Setup, VictimPolicy};
+use proptest::prelude::*;
+
+/// A trace with all that can be known of it.
+#[derive(Clone)]
+pub struct Trace {
+    /// First page, pages.
+    requests: Vec<(u32, u32)>,
+    pub words: Vec<u32>,
+    pub starts: Vec<u64>,
+    pub lifespans: Vec<u32>,
+    means: Vec<f32>,
+}
+
+impl Trace {
+    /// Of requests (first page, pages), which wrap at the end of the space.
+    fn new(space: u32, requests: Vec<(u32, u32)>) -> Self {
+        let mut words = Vec::new();
+        let mut firsts = Vec::new();
+        for &(lba, pages) in &requests {
+            firsts.push(words.len());
+            words.extend((0..pages).map(|k| (lba + k) % space));
+        }
+        let mut starts = vec![0; words.len().div_ceil(64)];
+        firsts.iter().for_each(|i| starts[i / 64] |= 1 << (i % 64));
+        let next = |i: usize| words[i + 1..].iter().position(|&lba| lba == words[i]);
+        let lifespan = |i| next(i).map_or(NEVER, |gap| gap as u32 + 1);
+        let lifespans: Vec<u32> = (0..words.len()).map(lifespan).collect();
+        let mean = |lba| {
+            let of_lba = words.iter().zip(&lifespans).filter(|(w, l)| **w == lba && **l != NEVER);
+            let (n, sum) = of_lba.fold((0, 0), |(n, sum), (_, &l)| (n + 1, sum + l));
+            if n > 0 { sum as f32 / n as f32 } else { f32::INFINITY }
+        };
+        let means = (0..space).map(mean).collect();
+        for (word, _) in words.iter_mut().zip(&lifespans).filter(|(_, l)| **l == NEVER) {
+            *word |= WORD_LAST;
+        }
+        Trace { requests, words, starts, lifespans, means }
+    }
+
+    pub fn writes(&self) -> Writes<'_> {
+        let (starts, lifespans) = (Some(&self.starts[..]), Some(&self.lifespans[..]));
+        Writes { words: &self.words, starts, times: None, lifespans }
+    }
+
+    /// True if write `i` begins a request.
+    pub fn begins(&self, i: usize) -> bool {
+        self.starts[i / 64] >> (i % 64) & 1 == 1
+    }
+
+    /// Pages in the request that begins with write `i`.
+    pub fn request_pages(&self, i: usize) -> u32 {
+        let more = (i + 1..self.words.len()).take_while(|&j| !self.begins(j));
+        more.count() as u32 + 1
+    }
+}
+
+impl fmt::Debug for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.requests)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub scheme: &'static str,
+    pub victim: &'static str,
+    pub options: Options,
+    pub trace: Trace,
+}
+
+/// What is done with a case, once the type of its scheme is known.
+pub trait Check {
+    /// `scheme` makes one more scheme in its first state at each call.
+    fn check<S: Scheme>(self, case: &Case, scheme: &dyn Fn() -> S) -> Result<(), TestCaseError>;
+}
+
+impl Case {
+    pub fn check(&self, check: impl Check) -> Result<(), TestCaseError> {
+        let spec = SchemeSpec::parse(self.scheme).unwrap();
+        spec.build(&self.setup(), Twice { case: self, check }).unwrap()
+    }
+
+    pub fn policy(&self) -> Box<dyn VictimPolicy> {
+        victims::build(self.victim, self.options.semantics, 11).unwrap()
+    }
+
+    fn setup(&self) -> Setup<'_> {
+        Setup {
+            semantics: self.options.semantics,
+            mean_lifespans: Some(&self.trace.means),
+            lifespans: Some(&self.trace.lifespans),
+            ..Setup::new(self.options.zone_pages, self.options.space)
+        }
+    }
+}
+
+struct Twice<'a, C> {
+    case: &'a Case,
+    check: C,
+}
+
+impl<C: Check> Visitor for Twice<'_, C> {
+    type Output = Result<(), TestCaseError>;
+
+    fn visit<S: Scheme>(self, _: S) -> Self::Output {
+        let build = || {
+            let (_, mut params) = Params::parse(self.case.scheme).unwrap();
+            S::build(&self.case.setup(), &mut params).unwrap()
+        };
+        self.check.check(self.case, &build)
+    }
+}
+
+/// Schemes that need to know no more of the future than `most`.
+pub fn schemes(most: Foresight) -> impl Strategy<Value = &'static str> {
+    let known = SCHEMES.iter().filter(|e| e.foresight <= most);
+    prop::sample::select(known.map(|e| e.info.name).collect::<Vec<_>>())
+}
+
+fn policies() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(POLICIES.iter().map(|p| p.name).collect::<Vec<_>>())
+}
+
+fn proportion() -> impl Strategy<Value = f64> {
+    (2..60u32).prop_map(|percent| f64::from(percent) / 100.0)
+}
+
+fn elastic() -> impl Strategy<Value = Capacity> {
+    proportion().prop_map(|gp| Capacity::Elastic { gp })
+}
+
+/// A number of zones, and how many are kept free: from the fewest that a volume may have, in which
+/// it is short of zones all the time.
+fn zones(pages: u32, zone_pages: u32) -> impl Strategy<Value = (u32, u32)> {
+    let logical = pages.div_ceil(zone_pages);
+    (2..5u32, 1..8u32).prop_map(move |(reserve, more)| (logical + reserve + more, reserve))
+}
+
+fn fixed(pages: u32, zone_pages: u32) -> impl Strategy<Value = Capacity> {
+    zones(pages, zone_pages).prop_map(|(zones, reserve)| Capacity::Fixed { zones, reserve })
+}
+
+fn bounded(pages: u32, zone_pages: u32) -> impl Strategy<Value = Capacity> {
+    let parts = (proportion(), zones(pages, zone_pages));
+    parts.prop_map(|(gp, (zones, reserve))| Capacity::Bounded { gp, zones, reserve })
+}
+
+fn volume() -> impl Strategy<Value = Options> {
+    let sizes = (16..40u32, 40..300u32);
+    let options = sizes.prop_flat_map(|(zone_pages, space)| {
+        let fixed = (fixed(space, zone_pages), bounded(space, zone_pages));
+        let capacity = prop_oneof![elastic(), fixed.0, fixed.1];
+        capacity.prop_map(move |capacity| Options {
+            capacity,
+            ..Options::elastic(zone_pages, space, 0.5)
+        })
+    });
+    options.boxed()
+}
+
+/// Requests of which most go to a small hot part, some anywhere, and some are longer.
+fn trace(space: u32) -> impl Strategy<Value = Trace> {
+    let hot = (0..space / 8, 1..3u32);
+    let any = (0..space, 1..3u32);
+    let long = (0..space, 3..40u32);
+    let request = prop_oneof![8 => hot, 4 => any, 1 => long];
+    prop::collection::vec(request, 1..600).prop_map(move |r| Trace::new(space, r))
+}
+
+/// Any case of schemes that need no more foresight than `most`.
+pub fn cases(most: Foresight) -> impl Strategy<Value = Case> {
+    let case = (schemes(most), policies(), volume());
+    case.prop_flat_map(|(scheme, victim, options)| {
+        trace(options.space).prop_map(move |trace| Case { scheme, victim, options, trace })
+    })
+}
+
+/// Elastic volumes under the reading of the authors' simulator, which knows no schemes with a
+/// victim side of their own.
+pub fn fast22_cases() -> impl Strategy<Value = Case> {
+    let other = |case: &Case| !case.scheme.starts_with("2r-");
+    (cases(Foresight::Lifespans), elastic())
+        .prop_map(|(mut case, capacity)| {
+            case.options.capacity = capacity;
+            case.options.semantics = Semantics::SepbitFast22;
+            case
+        })
+        .prop_filter("without a victim side", other)
+}

@@ -1,0 +1,95 @@
+//! What holds after every step, whatever the scheme, the victim policy and the reading.
+
+use std::collections::{BTreeSet, HashSet};
+
+use frostline_log::{Capacity, MAX_LBA, Options, Volume};
+use frostline_placement::zones::{FREE, OPEN_BIAS};
+use frostline_placement::{Foresight, Scheme, Semantics};
+use proptest::prelude::*;
+
+use crate::cases::{Case, Check, cases, fast22_cases};
+
+struct Invariants;
+
+impl Check for Invariants {
+    fn check<S: Scheme>(self, case: &Case, scheme: &dyn Fn() -> S) -> Result<(), TestCaseError> {
+        let scheme = scheme();
+        let limit = match case.options.semantics {
+            Semantics::Published => scheme.classes(),
+            // Zones are opened ahead there, for six classes at least.
+            Semantics::SepbitFast22 => scheme.classes().max(6),
+        };
+        let options = Options { max_open: Some(limit), ..case.options };
+        let mut volume = Volume::new(options, scheme, case.policy()).unwrap();
+        let mut written = BTreeSet::new();
+        for i in 0..case.trace.words.len() {
+            let stalls = volume.counts().stalls;
+            volume.write(&case.trace.writes(), i..i + 1).unwrap();
+            written.insert(case.trace.words[i] & MAX_LBA);
+            prop_assert_eq!(volume.verify(), Ok(()));
+            each_page_has_one_slot(&volume, &written, options.space)?;
+            slots_used_are_counted(&mut volume, options.zone_pages)?;
+            prop_assert!(open_zones(&volume) <= limit);
+            if options.semantics == Semantics::Published {
+                let stalled = volume.counts().stalls > stalls;
+                prop_assert!(stalled || !trigger_asks(&volume, options.capacity));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn each_page_has_one_slot<S: Scheme>(
+    volume: &Volume<S>,
+    written: &BTreeSet<u32>,
+    space: u32,
+) -> Result<(), TestCaseError> {
+    let mapped: Vec<_> = (0..space).filter_map(|l| volume.slot_of(l).map(|s| (l, s))).collect();
+    prop_assert!(mapped.iter().map(|(lba, _)| lba).eq(written));
+    let slots: HashSet<_> = mapped.iter().map(|(_, slot)| slot).collect();
+    prop_assert_eq!(slots.len(), mapped.len());
+    prop_assert_eq!(volume.valid_pages(), mapped.len() as u64);
+    Ok(())
+}
+
+/// What was written is valid, garbage, or was in a zone that is reclaimed.
+fn slots_used_are_counted<S: Scheme>(
+    volume: &mut Volume<S>,
+    zone_pages: u32,
+) -> Result<(), TestCaseError> {
+    let garbage = volume.zones().garbage.iter().filter(|g| **g != FREE);
+    let garbage: i32 = garbage.map(|&g| if g < 0 { g - OPEN_BIAS } else { g }).sum();
+    let live = volume.valid_pages() + garbage as u64;
+    let counts = volume.counts();
+    let reset = counts.zones_reclaimed * u64::from(zone_pages);
+    prop_assert_eq!(counts.user_writes + counts.relocations, live + reset);
+    Ok(())
+}
+
+fn open_zones<S: Scheme>(volume: &Volume<S>) -> usize {
+    volume.zones().garbage.iter().filter(|g| **g != FREE && **g < 0).count()
+}
+
+fn trigger_asks<S: Scheme>(volume: &Volume<S>, capacity: Capacity) -> bool {
+    let dirty = |gp| volume.garbage_proportion() > gp;
+    let short = |reserve| volume.free_zones() < reserve as usize;
+    match capacity {
+        Capacity::Elastic { gp } => dirty(gp),
+        Capacity::Fixed { reserve, .. } => short(reserve),
+        Capacity::Bounded { gp, reserve, .. } => dirty(gp) || short(reserve),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn invariants_hold_after_every_write(case in cases(Foresight::Lifespans)) {
+        case.check(Invariants)?;
+    }
+
+    #[test]
+    fn invariants_hold_under_the_simulators_reading(case in fast22_cases()) {
+        case.check(Invariants)?;
+    }
+}

@@ -1,0 +1,112 @@
+//! What can't be kept is refused, and a full volume goes on taking overwrites.
+
+use frostline_log::{Capacity, LogError, MAX_LBA, Options, Volume, Writes};
+use frostline_placement::{Semantics, victims};
+
+use crate::stub::Stub;
+
+fn volume(options: Options, classes: usize) -> Result<Volume<Stub>, LogError> {
+    let policy = victims::build("greedy", options.semantics, 0).unwrap();
+    Volume::new(options, Stub::new(classes), policy)
+}
+
+fn refused(options: Options) -> LogError {
+    volume(options, 1).err().expect("options that can't be kept")
+}
+
+fn fixed(zone_pages: u32, zones: u32, logical_pages: u64) -> Options {
+    let capacity = Capacity::Fixed { zones, reserve: 2 };
+    Options { capacity, logical_pages, ..Options::elastic(zone_pages, 1000, 0.5) }
+}
+
+#[test]
+fn no_more_classes_than_zones_may_be_open() {
+    let limited = |limit| Options { max_open: Some(limit), ..Options::elastic(16, 100, 0.2) };
+    let too_many = Some(LogError::TooManyClasses { classes: 3, limit: 2 });
+    assert_eq!(volume(limited(2), 3).err(), too_many);
+    assert!(volume(limited(3), 3).is_ok());
+    let ahead = Options { semantics: Semantics::SepbitFast22, ..limited(5) };
+    let too_many = Some(LogError::TooManyClasses { classes: 6, limit: 5 });
+    assert_eq!(volume(ahead, 3).err(), too_many, "six zones are opened ahead");
+}
+
+#[test]
+fn zones_have_from_16_to_2_to_the_30_pages() {
+    for pages in [0, 15, (1 << 30) + 1, u32::MAX] {
+        let options = Options::elastic(pages, 100, 0.2);
+        assert_eq!(refused(options), LogError::ZoneSize { pages });
+    }
+    assert!(volume(Options::elastic(16, 100, 0.2), 1).is_ok());
+}
+
+#[test]
+fn a_garbage_proportion_lies_between_0_and_1() {
+    for gp in [0.0, 1.0, -0.1, 1.5, f64::NAN, f64::INFINITY] {
+        let options = Options::elastic(16, 100, gp);
+        assert_eq!(refused(options), LogError::GarbageProportion { gp: gp.to_string() });
+    }
+}
+
+#[test]
+fn every_slot_has_a_number_of_32_bits() {
+    // Slot numbers from 15 << 28 on would end at 2^32.
+    let too_large = LogError::TooLarge { zones: 15, zone_pages: 1 << 28 };
+    assert_eq!(refused(fixed(1 << 28, 15, 1000)), too_large);
+    let elastic = Options::elastic(1 << 28, 1000, 0.2);
+    assert!(matches!(refused(elastic), LogError::TooLarge { .. }));
+    let space = MAX_LBA + 2;
+    let elastic = Options::elastic(1 << 16, space, 0.2);
+    assert_eq!(refused(elastic), LogError::BadLba { lba: space - 1, last: MAX_LBA });
+}
+
+#[test]
+fn a_fixed_volume_has_zones_to_spare() {
+    let too_small = LogError::TooSmall { physical: 9, logical: 7, spare: 3 };
+    assert_eq!(refused(fixed(16, 9, 112)), too_small);
+    assert!(volume(fixed(16, 10, 112), 1).is_ok());
+}
+
+#[test]
+fn an_lba_beyond_the_volume_is_an_error_and_what_was_written_before_stays() {
+    let mut volume = volume(Options::elastic(16, 100, 0.2), 2).unwrap();
+    let beyond = LogError::BadLba { lba: 100, last: 99 };
+    assert_eq!(volume.write(&Writes::new(&[98, 99, 100, 1]), 0..4), Err(beyond.clone()));
+    assert_eq!((volume.valid_pages(), volume.now()), (2, 2));
+    assert!(volume.slot_of(99).is_some() && volume.slot_of(100).is_none());
+    assert_eq!(volume.place_user(100).err(), Some(beyond));
+    assert_eq!(volume.verify(), Ok(()));
+}
+
+#[test]
+fn a_full_volume_says_so_and_goes_on_taking_overwrites() {
+    let mut volume = volume(fixed(16, 10, 112), 2).unwrap();
+    volume.write(&Writes::new(&(0..112).collect::<Vec<_>>()), 0..112).unwrap();
+    let full = LogError::Full { valid: 112, slots: 160 };
+    assert_eq!(volume.place_user(112).err(), Some(full));
+    let overwrites: Vec<u32> = (0..2000).map(|i| i * 7 % 112).collect();
+    volume.write(&Writes::new(&overwrites), 0..2000).unwrap();
+    assert_eq!((volume.valid_pages(), volume.verify()), (112, Ok(())));
+}
+
+#[test]
+fn a_volume_without_a_slot_left_says_so_and_keeps_what_it_has() {
+    let mut volume = volume(fixed(16, 10, 112), 2).unwrap();
+    let words: Vec<u32> = (0..1000).collect();
+    let full = LogError::Full { valid: 160, slots: 160 };
+    assert_eq!(volume.write(&Writes::new(&words), 0..1000), Err(full));
+    assert!((0..160).all(|lba| volume.slot_of(lba).is_some()));
+    assert_eq!(volume.verify(), Ok(()));
+}
+
+/// Every class has a zone open, all garbage is in those, and there is nothing to clean.
+#[test]
+fn more_classes_than_spare_zones_do_not_fill_a_fixed_volume() {
+    for classes in 1..=16 {
+        for stride in [1, 3, 5, 9, 11, 13, 15, 17] {
+            let mut volume = volume(fixed(16, 10, 112), classes).unwrap();
+            let words: Vec<u32> = (0..1000).map(|i| i * stride % 112).collect();
+            let outcome = volume.write(&Writes::new(&words), 0..words.len());
+            assert_eq!(outcome, Ok(()), "{classes} classes, every {stride}th page");
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The log against a naive reference model and against the invariants it promises.
+
+mod cases;
+mod clock;
+mod invariants;
+mod limits;
+mod model;
+mod reference;
+mod steps;
+mod stub;

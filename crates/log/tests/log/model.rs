@@ -1,0 +1,78 @@
+//! Written in runs, the log does what the reference model does: the same counts, and every page
+//! in the same slot.
+
+use frostline_log::{Counts, MAX_LBA, Volume};
+use frostline_placement::{Foresight, Scheme};
+use proptest::prelude::*;
+
+use crate::cases::{Case, Check, cases};
+use crate::reference::Model;
+use crate::stub::Stub;
+
+/// The trace is written in pieces of this many pages, which must not make a difference.
+struct SameAsModel {
+    piece: usize,
+}
+
+impl Check for SameAsModel {
+    fn check<S: Scheme>(self, case: &Case, scheme: &dyn Fn() -> S) -> Result<(), TestCaseError> {
+        let writes = case.trace.writes();
+        let mut volume = Volume::new(case.options, scheme(), case.policy()).unwrap();
+        let mut model = Model::new(case.options, scheme(), case.policy());
+        let all = case.trace.words.len();
+        for from in (0..all).step_by(self.piece) {
+            let to = (from + self.piece).min(all);
+            let outcome = (from..to).try_for_each(|i| {
+                if !model.has_room() {
+                    return Err(model.full());
+                }
+                if S::PER_REQUEST && case.trace.begins(i) {
+                    model.request(case.trace.words[i] & MAX_LBA, case.trace.request_pages(i));
+                }
+                model.write(writes.words[i], case.trace.lifespans[i])
+            });
+            prop_assert_eq!(volume.write(&writes, from..to), outcome.clone());
+            same(&mut volume, &model, case.options.space)?;
+            if outcome.is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn same<S: Scheme>(
+    volume: &mut Volume<S>,
+    model: &Model<S>,
+    space: u32,
+) -> Result<(), TestCaseError> {
+    prop_assert_eq!(volume.now(), model.now);
+    // How often the inner loop began is the log's own affair.
+    let counts = Counts { runs: 0, ..volume.counts().clone() };
+    prop_assert_eq!(&counts, &model.counts);
+    for lba in 0..space {
+        let place = volume.slot_of(lba).map(|slot| (slot.zone, slot.offset as usize));
+        prop_assert_eq!(place, model.place_of(lba), "LBA {}", lba);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn the_log_writes_and_cleans_as_the_model_does(
+        case in cases(Foresight::Lifespans),
+        piece in prop_oneof![1..4usize, 4..2000usize],
+    ) {
+        case.check(SameAsModel { piece })?;
+    }
+
+    #[test]
+    fn batches_are_offered_as_the_model_offers_them(
+        case in cases(Foresight::None),
+        classes in 1..20usize,
+    ) {
+        SameAsModel { piece: 9 }.check(&case, &|| Stub::new(classes))?;
+    }
+}
