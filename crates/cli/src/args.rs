@@ -70,7 +70,7 @@ pub struct SimArgs {
     pub op: Option<f64>,
     /// With --op: clean while fewer zones than this are free
     #[arg(long, value_name = "N", default_value_t = 2, requires = "op", conflicts_with = "gp",
-        value_parser = value_parser!(u32).range(1..), allow_negative_numbers = true)]
+        value_parser = value_parser!(u32).range(2..), allow_negative_numbers = true)]
     pub free_zones: u32,
     /// Zones that may be open at once; a scheme that wants more classes is refused
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..),

@@ -119,7 +119,7 @@ fn at_least(reserve: u32) -> usize {
 /// A garbage proportion in [`PARTS`].
 fn parts(gp: f64) -> Result<u64, LogError> {
     match gp > 0.0 && gp < 1.0 {
-        true => Ok(((gp * PARTS as f64).round() as u64).max(1)),
+        true => Ok(((gp * PARTS as f64).round() as u64).clamp(1, PARTS - 1)),
         false => Err(LogError::GarbageProportion { gp: gp.to_string() }),
     }
 }

@@ -259,8 +259,11 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         let slot = zone << self.shift;
         let gap = zone * ((1 << self.shift) - pages);
         self.open[class] = Cursor { slot, end: slot + pages, counted: slot, gap };
-        let event = self.event(zone, class);
-        self.scheme.on_opened(&event);
+        // Zones of no class of the scheme's are opened ahead, and stay empty.
+        if class < self.scheme.classes() {
+            let event = self.event(zone, class);
+            self.scheme.on_opened(&event);
+        }
         Ok(true)
     }
 

@@ -37,6 +37,14 @@ pub enum BuildError {
         /// The whole.
         spec: String,
     },
+    /// A parameter is given twice.
+    #[error("\"{spec}\" gives {key} twice")]
+    Twice {
+        /// The whole.
+        spec: String,
+        /// The key.
+        key: String,
+    },
     /// The value can't be used.
     #[error("{name}: {key}={value}: {why}")]
     BadValue {
@@ -68,7 +76,7 @@ impl Params {
     /// Splits `name:key=value:...` into the name and its parameters, and checks the keys.
     ///
     /// # Errors
-    /// A piece that is not `key=value`.
+    /// A piece that is not `key=value`, or a key that comes twice.
     pub fn parse(spec: &str) -> Result<(String, Params), BuildError> {
         let mut pieces = spec.split(':');
         let name = pieces.next().unwrap_or_default().to_string();
@@ -79,7 +87,11 @@ impl Params {
                     Err(BuildError::NotKeyValue { text: text.to_string(), spec: spec.to_string() })
                 }
             })
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<Vec<(String, String)>, _>>()?;
+        let twice = |i: usize| given[..i].iter().any(|(key, _)| *key == given[i].0);
+        if let Some(i) = (0..given.len()).find(|&i| twice(i)) {
+            return Err(BuildError::Twice { spec: spec.to_string(), key: given[i].0.clone() });
+        }
         Ok((name.clone(), Params { name, given }))
     }
 
