@@ -1,0 +1,103 @@
+//! Chunks: a header page, and the pages it describes. In memory until they are written.
+
+use frostline_placement::Hotness;
+use frostline_zone::AlignedBuf;
+
+use crate::format::{Head, Kind, PAGE, Row, rows, seal};
+
+/// A chunk that is being filled, or waits to be written.
+pub struct Chunk {
+    /// Zone of the volume.
+    pub zone: u32,
+    /// Offset of its first page among the zone's pages.
+    pub first: u32,
+    /// Page of the device's zone where its header goes.
+    pub start: u32,
+    /// Most pages it can take.
+    pub room: u32,
+    /// What is known of each page.
+    pub rows: Vec<Row>,
+    /// The pages' hotness records, if the store has them.
+    pub hotness: Option<Vec<Hotness>>,
+    /// Number of the chunk, once it is sealed.
+    pub seq: u64,
+    bytes: AlignedBuf,
+}
+
+impl Chunk {
+    /// An empty chunk; `bytes` has room for the header and `room` pages.
+    pub fn new(
+        zone: u32,
+        first: u32,
+        start: u32,
+        room: u32,
+        hotness: bool,
+        bytes: AlignedBuf,
+    ) -> Self {
+        let rows = Vec::with_capacity(room as usize);
+        Chunk { zone, first, start, room, rows, hotness: hotness.then(Vec::new), seq: 0, bytes }
+    }
+
+    /// True if it takes no more pages.
+    pub fn is_full(&self) -> bool {
+        self.rows.len() as u32 == self.room
+    }
+
+    /// Appends a page.
+    pub fn push(&mut self, row: Row, hotness: Hotness, page: &[u8]) {
+        let at = (1 + self.rows.len()) * PAGE;
+        self.bytes[at..at + PAGE].copy_from_slice(page);
+        self.rows.push(row);
+        if let Some(all) = &mut self.hotness {
+            all.push(hotness);
+        }
+    }
+
+    /// The content of a page, by its offset in the zone.
+    pub fn page(&self, offset: u32) -> Option<&[u8]> {
+        let index = offset.checked_sub(self.first)? as usize;
+        (index < self.rows.len()).then(|| &self.bytes[(1 + index) * PAGE..(2 + index) * PAGE])
+    }
+
+    /// Writes the header.
+    pub fn seal(&mut self, store: u64, device_zone: u32, opening: u64, durable: u64) {
+        let mut body = bytemuck::cast_slice::<_, u8>(&self.rows).to_vec();
+        if let Some(hotness) = &self.hotness {
+            body.extend_from_slice(bytemuck::cast_slice(hotness));
+        }
+        let count = self.rows.len() as u32;
+        let head = Head {
+            kind: Kind::Chunk as u32,
+            store,
+            seq: self.seq,
+            zone: device_zone,
+            page: self.start,
+            count,
+            payload: count,
+            first: self.first,
+            a: opening,
+            b: durable,
+            ..Head::default()
+        };
+        self.bytes[..PAGE].fill(0);
+        seal(&mut self.bytes[..PAGE], head, &body);
+    }
+
+    /// Header and pages, as they go to the device.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..(1 + self.rows.len()) * PAGE]
+    }
+
+    /// The memory, for another chunk.
+    pub fn into_bytes(self) -> AlignedBuf {
+        self.bytes
+    }
+}
+
+/// The rows of a chunk's header, and the hotness records if it has them.
+pub fn rows_of(head: &Head, page: &[u8], hotness: bool) -> (Vec<Row>, Option<Vec<Hotness>>) {
+    let count = head.count as usize;
+    let body = &page[size_of::<Head>()..];
+    let of = hotness.then(|| rows(&body[(count * size_of::<Row>()).min(body.len())..], count));
+    (rows(body, count), of)
+}

@@ -1,0 +1,226 @@
+//! Cleaning: the valid pages of a victim are copied, and its zone is reset once the copies are
+//! durable.
+
+use std::sync::Arc;
+
+use frostline_log::Slot;
+use frostline_placement::Hotness;
+use frostline_zone::{AlignedBuf, DeviceError};
+
+use crate::StoreError;
+use crate::chunk::rows_of;
+use crate::format::{Kind, PAGE, Row, head};
+use crate::placer::Candidate;
+use crate::state::{DataZone, Limbo};
+use crate::store::Inner;
+
+/// A page of a victim that was valid when it was looked at.
+struct Valid {
+    row: Row,
+    hotness: Hotness,
+    slot: Slot,
+}
+
+/// A page that was read: which of the valid ones, and its content.
+type Copied = (usize, Box<[u8]>);
+
+impl Inner {
+    /// Cleans once: the victims of one choice. False if there are none.
+    pub fn clean(&self) -> Result<bool, StoreError> {
+        let _one = self.lock_cleaner()?;
+        let mut state = self.state()?;
+        let victims = state.placer.begin_cleaning();
+        let time = state.time;
+        state.stuck = victims.is_empty().then_some(time);
+        drop(state);
+        for &zone in &victims {
+            self.clean_zone(zone).map_err(|error| self.fail(error))?;
+        }
+        self.changed.notify_all();
+        Ok(!victims.is_empty())
+    }
+
+    fn clean_zone(&self, zone: u32) -> Result<(), StoreError> {
+        let mut state = self.state()?;
+        while !state.zones[zone as usize].unwritten.is_empty() {
+            state = self.wait(state)?;
+        }
+        let victim = state.zones[zone as usize].clone();
+        let batched = state.placer.is_batched();
+        drop(state);
+        let mut whole = true;
+        if batched {
+            self.offer(zone, &victim)?;
+        }
+        let mut index = 0;
+        for chunk in 0..victim.firsts.len() {
+            match self.valid_pages(zone, &victim, chunk)? {
+                Some(valid) => whole &= self.copy(&victim, &valid, &mut index)?,
+                None => whole = false,
+            }
+        }
+        if !whole {
+            // A page in it can't be read: it stays where it is.
+            self.state()?.placer.quarantine(zone);
+            return Ok(());
+        }
+        self.release(zone, victim)
+    }
+
+    /// Offers all valid pages of a victim to a scheme that wants them at once.
+    fn offer(&self, zone: u32, victim: &DataZone) -> Result<(), StoreError> {
+        let mut all = Vec::new();
+        for chunk in 0..victim.firsts.len() {
+            let valid = self.valid_pages(zone, victim, chunk)?.unwrap_or_default();
+            all.extend(valid.iter().map(|v| (v.row.lba, v.slot)));
+        }
+        let mut state = self.state()?;
+        for &(lba, _) in &all {
+            state = self.with_leaf(state, lba)?;
+        }
+        state.placer.offer(zone, &all);
+        Ok(())
+    }
+
+    /// The valid pages of a chunk, from its header alone. None if that is damaged.
+    fn valid_pages(
+        &self,
+        zone: u32,
+        victim: &DataZone,
+        chunk: usize,
+    ) -> Result<Option<Vec<Valid>>, StoreError> {
+        let (first, start) = (victim.firsts[chunk], victim.start_of(chunk));
+        let mut page = AlignedBuf::zeroed(PAGE);
+        match self.device.read(victim.device_zone, u64::from(start) * PAGE as u64, &mut page) {
+            Err(error @ DeviceError::Crashed) => return Err(error.into()),
+            Err(_) => return Ok(None),
+            Ok(()) => {}
+        }
+        let ours = |h: &crate::format::Head| {
+            h.kind == Kind::Chunk as u32
+                && (h.store, h.a, h.first) == (self.store, victim.opening, first)
+        };
+        let Some(head) = head(&page).filter(ours) else { return Ok(None) };
+        let (rows, hotness) = rows_of(&head, &page, self.layout.fixed.hotness == 1);
+        let mut state = self.state()?;
+        let mut valid = Vec::new();
+        for (index, row) in rows.into_iter().enumerate() {
+            if row.lba >= self.layout.fixed.logical_pages as u32 {
+                return Ok(None);
+            }
+            state = self.with_leaf(state, row.lba)?;
+            let slot = Slot { zone, offset: first + index as u32 };
+            if state.placer.find(row.lba).is_some_and(|(at, _)| at == slot) {
+                let hotness = hotness.as_ref().map(|all| all[index]).unwrap_or_default();
+                valid.push(Valid { row, hotness, slot });
+            }
+        }
+        Ok(Some(valid))
+    }
+
+    /// Copies pages; false if one can't be read.
+    fn copy(
+        &self,
+        victim: &DataZone,
+        valid: &[Valid],
+        index: &mut usize,
+    ) -> Result<bool, StoreError> {
+        let pages = self.read_valid(victim, valid)?;
+        let whole = pages.len() == valid.len();
+        let mut state = self.state()?;
+        for (which, page) in &pages {
+            let Valid { row, hotness, slot } = valid[*which];
+            state = self.with_leaf(state, row.lba)?;
+            let from = Candidate { lba: row.lba, slot };
+            if let Some(placed) = state.placer.relocate(from, *index)? {
+                state.written.relocations += 1;
+                state.append(placed, row, hotness, page)?;
+            }
+            *index += 1;
+        }
+        let outgoing = std::mem::take(&mut state.outgoing);
+        drop(state);
+        self.write_out(outgoing)?;
+        self.shrink_map()?;
+        Ok(whole)
+    }
+
+    /// Reads pages of a victim, neighbours together; leaves out those that are damaged.
+    fn read_valid(
+        &self,
+        victim: &DataZone,
+        valid: &[Valid],
+    ) -> Result<Vec<Copied>, StoreError> {
+        let adjacent = |a: &Valid, b: &Valid| a.slot.offset + 1 == b.slot.offset;
+        let mut pages = Vec::with_capacity(valid.len());
+        for run in valid.chunk_by(adjacent) {
+            let at = u64::from(victim.page_of(run[0].slot.offset)) * PAGE as u64;
+            let mut bytes = AlignedBuf::zeroed(run.len() * PAGE);
+            let read = self.device.read(victim.device_zone, at, &mut bytes);
+            if let Err(error @ DeviceError::Crashed) = read {
+                return Err(error.into());
+            }
+            let before = pages.len();
+            for (i, (v, page)) in run.iter().zip(bytes.chunks_exact(PAGE)).enumerate() {
+                let mut page: Box<[u8]> = page.into();
+                let which = before + i;
+                let sound = match &read {
+                    Ok(()) => crc32c::crc32c(&page) == v.row.sum,
+                    // One bad page need not cost its neighbours.
+                    Err(_) => {
+                        let at = u64::from(victim.page_of(v.slot.offset)) * PAGE as u64;
+                        let one = self.device.read(victim.device_zone, at, &mut page);
+                        one.is_ok() && crc32c::crc32c(&page) == v.row.sum
+                    }
+                };
+                pages.push((which, sound.then_some(page)));
+            }
+        }
+        Ok(pages.into_iter().filter_map(|(i, page)| Some((i, page?))).collect())
+    }
+
+    /// Everything in a victim is elsewhere: the volume may use the zone again, and the device's
+    /// zone waits to be reset.
+    fn release(&self, zone: u32, victim: DataZone) -> Result<(), StoreError> {
+        while {
+            let state = self.state()?;
+            state.limbo.len() >= state.withheld.max(1)
+        } {
+            self.empty_limbo()?;
+        }
+        let mut state = self.state()?;
+        if state.placer.release(zone) {
+            let DataZone { device_zone, .. } = victim;
+            let pin = std::mem::take(&mut state.zones[zone as usize]).pin;
+            state.limbo.push_back(Limbo { device_zone, pin });
+            state.withhold();
+        }
+        Ok(())
+    }
+
+    /// Makes durable what superseded the zones in limbo, and resets them.
+    pub fn empty_limbo(&self) -> Result<(), StoreError> {
+        let waiting = self.state()?.limbo.len();
+        self.sync()?;
+        for _ in 0..waiting {
+            let mut state = self.state()?;
+            while state.limbo.front().is_some_and(|limbo| Arc::strong_count(&limbo.pin) > 1) {
+                state = self.wait(state)?;
+            }
+            let Some(device_zone) = state.limbo.front().map(|limbo| limbo.device_zone) else {
+                break;
+            };
+            drop(state);
+            let reset = self.device.reset(device_zone);
+            let mut state = self.state()?;
+            state.limbo.pop_front();
+            match reset {
+                Ok(()) => state.empty.push_back(device_zone),
+                Err(error @ DeviceError::Crashed) => return Err(error.into()),
+                Err(_) => state.lose_zone(),
+            }
+        }
+        self.changed.notify_all();
+        Ok(())
+    }
+}

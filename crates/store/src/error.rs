@@ -1,0 +1,100 @@
+//! What can go wrong with a store, each told in one line.
+
+use frostline_log::LogError;
+use frostline_placement::BuildError;
+use frostline_zone::DeviceError;
+
+use crate::placer::PlacerError;
+
+/// Why a store refused, or what it found damaged.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The device failed.
+    #[error("device: {0}")]
+    Device(std::sync::Arc<DeviceError>),
+    /// The scheme or the victim policy can't be built.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The volume refused: an LBA beyond it, no room.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The device holds no store.
+    #[error("no store: none of the device's zones begins with a superblock")]
+    NotAStore,
+    /// The device is not empty, and formatting was not forced.
+    #[error("the device is not empty: zone {zone} holds data")]
+    NotEmpty {
+        /// The first zone that is not.
+        zone: u32,
+    },
+    /// The store was written by a newer program.
+    #[error("a store of format {found}: this program knows formats up to {known}")]
+    Newer {
+        /// Version of the store.
+        found: u32,
+        /// The newest version known.
+        known: u32,
+    },
+    /// Options that no store can have.
+    #[error("{what}: {why}")]
+    Options {
+        /// Which.
+        what: &'static str,
+        /// Why not.
+        why: String,
+    },
+    /// The store contradicts itself, or a part without which it can't be opened is damaged.
+    #[error("damaged: zone {zone}, page {page}: {why}")]
+    Damaged {
+        /// Zone of the device.
+        zone: u32,
+        /// Page in it.
+        page: u32,
+        /// What was found.
+        why: String,
+    },
+    /// A page's content is not what was written.
+    #[error("LBA {lba} is damaged: zone {zone}, page {page} is not what was written there")]
+    Checksum {
+        /// The page.
+        lba: u32,
+        /// Zone of the device.
+        zone: u32,
+        /// Page in it.
+        page: u32,
+    },
+    /// A page's content was lost when the store was opened: its last copy was damaged.
+    #[error("LBA {lba} is lost: the record of its last copy was damaged")]
+    Lost {
+        /// The page.
+        lba: u32,
+    },
+    /// A content that is not one page.
+    #[error("{bytes} bytes: a page has 4096")]
+    PageSize {
+        /// Its length.
+        bytes: usize,
+    },
+    /// Too few zones of the device are left for the store's own records.
+    #[error("no metadata zone of the device is left to write to")]
+    NoMetadataZone,
+    /// An earlier error left the store unable to write; it can still be read.
+    #[error("the store can no longer be written: {0}")]
+    Failed(Box<StoreError>),
+}
+
+impl From<DeviceError> for StoreError {
+    fn from(error: DeviceError) -> Self {
+        StoreError::Device(std::sync::Arc::new(error))
+    }
+}
+
+impl From<PlacerError> for StoreError {
+    fn from(error: PlacerError) -> Self {
+        match error {
+            PlacerError::Build(error) => error.into(),
+            PlacerError::Log(error) => error.into(),
+        }
+    }
+}

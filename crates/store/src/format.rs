@@ -1,0 +1,232 @@
+//! What lies on the device, byte by byte. docs/recovery.md draws it.
+
+use bytemuck::{Pod, Zeroable};
+
+// Everything is written as it lies in memory.
+const _: () = assert!(cfg!(target_endian = "little"), "the format is little-endian");
+
+/// Bytes in a page.
+pub const PAGE: usize = 4096;
+
+/// Version of the format.
+pub const VERSION: u32 = 1;
+
+/// First bytes of every page that describes others.
+pub const MAGIC: u32 = u32::from_le_bytes(*b"FRST");
+
+/// What a described page is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    /// First page of a metadata zone: the store's options.
+    Super = 1,
+    /// Zones opened and pages trimmed.
+    Notes = 2,
+    /// Leaves of the map.
+    Leaves = 3,
+    /// Part of a checkpoint's table.
+    Table = 4,
+    /// Header of a chunk of pages.
+    Chunk = 5,
+}
+
+/// Begins every page that describes others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Head {
+    /// [`MAGIC`].
+    pub magic: u32,
+    /// CRC-32C of the page from byte 8 on.
+    pub crc: u32,
+    /// A [`Kind`].
+    pub kind: u32,
+    /// [`VERSION`].
+    pub version: u32,
+    /// Number of the store, drawn when it is formatted.
+    pub store: u64,
+    /// Number of the record in the metadata log, or of the chunk.
+    pub seq: u64,
+    /// Zone of the device and page in it: where this page was meant to lie.
+    pub zone: u32,
+    /// See `zone`.
+    pub page: u32,
+    /// Rows in this page.
+    pub count: u32,
+    /// Pages that follow and belong to it.
+    pub payload: u32,
+    /// Chunk: offset of its first page in its zone. Table: number of the part, from 0.
+    pub first: u32,
+    /// CRC-32C of the payload of a table's part; 0 elsewhere.
+    pub sum: u32,
+    /// Chunk: number of the zone's opening. Table: number of parts.
+    pub a: u64,
+    /// Chunk: all chunks up to this number were durable. Table: bytes of all parts.
+    pub b: u64,
+}
+
+/// Bytes of a page behind its head.
+pub const BODY: usize = PAGE - size_of::<Head>();
+
+/// A page of a chunk, in its header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Row {
+    /// The page's LBA.
+    pub lba: u32,
+    /// CRC-32C of its content.
+    pub sum: u32,
+    /// User writes of the store when this version was written, itself included.
+    pub time: u64,
+}
+
+/// Something that recovery must know and no chunk tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Note {
+    /// 1: a zone was opened; 2: a page was trimmed.
+    pub tag: u32,
+    /// Opened: number of the zone in the volume. Trimmed: the LBA.
+    pub target: u32,
+    /// Opened: zone of the device.
+    pub device_zone: u32,
+    /// Opened: class.
+    pub class: u32,
+    /// Opened: number of the opening.
+    pub opening: u64,
+    /// User writes of the store at that moment.
+    pub time: u64,
+    /// Number of the note.
+    pub serial: u64,
+}
+
+/// [`Note::tag`] of an opened zone.
+pub const OPENED: u32 = 1;
+/// [`Note::tag`] of a trimmed page.
+pub const TRIMMED: u32 = 2;
+
+/// Where a leaf of the map lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct LeafAt {
+    /// Page in the metadata zones, counted through all of them; 0 if the leaf holds nothing.
+    pub page: u32,
+    /// CRC-32C of the leaf.
+    pub sum: u32,
+    /// User writes of the store when it was written.
+    pub time: u64,
+}
+
+/// Begins the table of a checkpoint. Behind it: the places of all leaves ([`LeafAt`]), the zones
+/// that hold pages ([`ZoneRow`]), and for each of them the offset of each chunk's first page (`u32`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct TableHead {
+    /// User writes of the store.
+    pub time: u64,
+    /// Valid pages.
+    pub valid: u64,
+    /// Number of the first chunk that the checkpoint does not cover.
+    pub next_seq: u64,
+    /// Number of the first opening that it does not cover.
+    pub next_opening: u64,
+    /// Number of the first note that it does not cover.
+    pub next_serial: u64,
+    /// Record of the metadata log from which on later notes may lie.
+    pub notes_from: u64,
+    /// Pages written since the store was formatted: by the user, by cleaning, headers, metadata.
+    pub written: [u64; 4],
+    /// Leaves of the map.
+    pub leaves: u32,
+    /// Zones that hold pages.
+    pub zones: u32,
+    /// Chunks in these zones.
+    pub chunks: u32,
+    /// Padding.
+    pub reserved: u32,
+}
+
+/// A zone that holds pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct ZoneRow {
+    /// Number in the volume.
+    pub zone: u32,
+    /// Zone of the device.
+    pub device_zone: u32,
+    /// Class.
+    pub class: u32,
+    /// Volume time of its first append.
+    pub opened_at: u32,
+    /// Volume time of its last append.
+    pub sealed_at: u32,
+    /// 1 if it is sealed.
+    pub sealed: u32,
+    /// Slots that were used, or can't be any more.
+    pub used: u32,
+    /// Of these, garbage.
+    pub garbage: u32,
+    /// Number of its opening.
+    pub opening: u64,
+    /// Pages of the device's zone that were used, headers included.
+    pub pages: u32,
+    /// Chunks.
+    pub chunks: u32,
+}
+
+/// The options that a store was formatted with, behind the head of a superblock. Behind it: the
+/// metadata zones (`u32` each).
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Super {
+    /// Pages that the store can hold.
+    pub logical_pages: u64,
+    /// Garbage proportion above which it is cleaned.
+    pub gp: f64,
+    /// Seed of the scheme and the victim policy.
+    pub seed: u64,
+    /// User writes between two checkpoints.
+    pub checkpoint_writes: u64,
+    /// Pages that a zone of the device can hold.
+    pub device_pages: u32,
+    /// Pages of the user that a zone can hold.
+    pub zone_pages: u32,
+    /// Pages in a chunk.
+    pub chunk_pages: u32,
+    /// Zones of the device.
+    pub device_zones: u32,
+    /// Free zones below which the store is cleaned.
+    pub reserve: u32,
+    /// Zones that are kept back for those that wait to be reset.
+    pub spare: u32,
+    /// 1 if headers have room for hotness records.
+    pub hotness: u32,
+    /// Metadata zones.
+    pub meta_zones: u32,
+    /// Scheme, as on the command line, filled up with zeroes.
+    pub scheme: [u8; 128],
+    /// Victim policy, as on the command line, filled up with zeroes.
+    pub victim: [u8; 128],
+}
+
+/// Rows of `T` that fit into `bytes`, from the start.
+pub fn rows<T: Pod>(bytes: &[u8], count: usize) -> Vec<T> {
+    let size = size_of::<T>();
+    bytes.chunks_exact(size).take(count).map(bytemuck::pod_read_unaligned).collect()
+}
+
+/// Puts a head and the bytes behind it into a page, and the sum over both.
+pub fn seal(page: &mut [u8], mut head: Head, body: &[u8]) {
+    head.magic = MAGIC;
+    head.version = VERSION;
+    page[..size_of::<Head>()].copy_from_slice(bytemuck::bytes_of(&head));
+    page[size_of::<Head>()..size_of::<Head>() + body.len()].copy_from_slice(body);
+    let crc = crc32c::crc32c(&page[8..PAGE]);
+    page[4..8].copy_from_slice(&crc.to_le_bytes());
+}
+
+/// The head of a page that describes others, if it is one and undamaged.
+pub fn head(page: &[u8]) -> Option<Head> {
+    let head: Head = bytemuck::pod_read_unaligned(page.get(..size_of::<Head>())?);
+    let whole = head.magic == MAGIC && head.crc == crc32c::crc32c(page.get(8..PAGE)?);
+    whole.then_some(head)
+}

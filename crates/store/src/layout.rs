@@ -1,0 +1,242 @@
+//! How a store divides its device: metadata zones and data zones; headers, pages and spare zones.
+
+use frostline_log::{Capacity, MAX_LBA, Options};
+use frostline_placement::registry::{SchemeSpec, Visitor};
+use frostline_placement::{BuildError, Foresight, Scheme, Semantics, Setup};
+use frostline_zone::{Device, ZoneState};
+
+use crate::format::{BODY, Head, LeafAt, Note, PAGE, Row, Super, ZoneRow};
+use crate::leaves::{LEAF, leaf_pages};
+use crate::{Format, StoreError};
+use frostline_placement::Hotness;
+
+/// Pages of a chunk without its header, at most: 127 and the header are 512 KiB.
+const CHUNK: u32 = 127;
+
+/// Data zones kept back for those that wait to be reset.
+const SPARE: u32 = 2;
+
+/// The division of a device.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// What is recorded of it.
+    pub fixed: Super,
+    /// Metadata zones, as zones of the device.
+    pub meta: Vec<u32>,
+    /// Data zones, as zones of the device; a zone of the volume has any of them.
+    pub data: Vec<u32>,
+    /// The scheme.
+    pub scheme: SchemeSpec,
+    /// The victim policy.
+    pub victim: String,
+    /// Bytes that the scheme remembers of a page.
+    pub state: usize,
+}
+
+impl Layout {
+    /// Divides a device that is to be formatted.
+    pub fn divide(device: &dyn Device, format: &Format) -> Result<Layout, StoreError> {
+        let scheme = SchemeSpec::parse(&format.scheme)?;
+        if scheme.entry.foresight != Foresight::None {
+            let why =
+                format!("{} must know the future, and runs in the simulator only", scheme.text);
+            return Err(StoreError::Options { what: "scheme", why });
+        }
+        let usable = usable_zones(device)?;
+        let geometry = device.geometry();
+        let device_pages = (geometry.zone_capacity / PAGE as u64) as u32;
+        let chunk_pages = chunk_pages(format.hotness);
+        // A page of each two headers is for chunks that a sync ended early.
+        let headers = 2 * device_pages.div_ceil(chunk_pages + 1);
+        let zone_pages = device_pages.saturating_sub(headers);
+        if zone_pages < 16 {
+            let why =
+                format!("zones of {device_pages} pages: at least 16 must be left beside headers");
+            return Err(StoreError::Options { what: "device", why });
+        }
+        let classes = classes(&scheme)? as u32;
+        let limit = geometry.max_open.into_iter().chain(geometry.max_active).min();
+        if let Some(limit) = limit.filter(|&limit| classes + 1 > limit) {
+            let error = frostline_log::LogError::TooManyClasses {
+                classes: classes as usize,
+                limit: limit as usize - 1,
+            };
+            return Err(error.into());
+        }
+        let state = scheme.entry.page_bytes;
+        let mut fixed = Super {
+            logical_pages: 0,
+            gp: format.gp,
+            seed: format.seed,
+            checkpoint_writes: 0,
+            device_pages,
+            zone_pages,
+            chunk_pages,
+            device_zones: geometry.zones,
+            reserve: format.reserve.max(2),
+            spare: SPARE,
+            hotness: u32::from(format.hotness),
+            meta_zones: 0,
+            scheme: text("scheme", &format.scheme)?,
+            victim: text("victim policy", &format.victim)?,
+        };
+        let zones = usable.len() as u32;
+        let most = u64::from(zones) * u64::from(zone_pages);
+        let meta = meta_zones(&fixed, state, format.logical_pages.unwrap_or(most), zones);
+        let volume = zones.saturating_sub(meta + SPARE);
+        let for_pages = volume.saturating_sub(fixed.reserve + classes + 1);
+        let fits = (f64::from(for_pages) * (1.0 - format.gp)) as u64 * u64::from(zone_pages);
+        let logical = format.logical_pages.unwrap_or(fits).min(u64::from(MAX_LBA) + 1);
+        let most = u64::from(volume.saturating_sub(fixed.reserve + 1)) * u64::from(zone_pages);
+        if logical == 0 || logical > most {
+            let why = format!(
+                "{zones} usable zones of {zone_pages} pages can hold {most} pages with {classes} \
+                 classes, {} free zones and {meta} for metadata; {logical} are asked for",
+                fixed.reserve + SPARE
+            );
+            return Err(StoreError::Options { what: "device too small", why });
+        }
+        fixed.logical_pages = logical;
+        fixed.meta_zones = meta;
+        fixed.checkpoint_writes =
+            format.checkpoint_writes.unwrap_or((logical / 4).max(u64::from(zone_pages)));
+        let (meta, data) = usable.split_at(meta as usize);
+        let (meta, data) = (meta.to_vec(), data.to_vec());
+        Ok(Layout { fixed, meta, data, scheme, victim: format.victim.clone(), state })
+    }
+
+    /// The division that a superblock records.
+    pub fn recorded(
+        device: &dyn Device,
+        fixed: Super,
+        meta: Vec<u32>,
+    ) -> Result<Layout, StoreError> {
+        let wrong = |why: String| StoreError::Options { what: "recorded options", why };
+        let geometry = device.geometry();
+        let device_pages = (geometry.zone_capacity / PAGE as u64) as u32;
+        if (geometry.zones, device_pages) != (fixed.device_zones, fixed.device_pages) {
+            return Err(wrong(format!(
+                "the store is of {} zones of {} pages, the device has {} of {device_pages}",
+                fixed.device_zones, fixed.device_pages, geometry.zones
+            )));
+        }
+        let chunk = chunk_pages(fixed.hotness == 1);
+        let headers = 2 * device_pages.div_ceil(chunk + 1);
+        let sizes = fixed.chunk_pages == chunk
+            && fixed.zone_pages == device_pages.saturating_sub(headers)
+            && fixed.zone_pages >= 16
+            && fixed.hotness <= 1
+            && meta.iter().all(|&zone| zone < geometry.zones)
+            && (3..=geometry.zones).contains(&fixed.meta_zones)
+            && meta.len() == fixed.meta_zones as usize;
+        if !sizes {
+            return Err(wrong("sizes that contradict each other".to_string()));
+        }
+        let scheme = SchemeSpec::parse(&word(&fixed.scheme))?;
+        let state = scheme.entry.page_bytes;
+        let victim = word(&fixed.victim);
+        // Zones that went offline since may still be named by the checkpoint.
+        let other = |zone: &u32| !meta.contains(zone) && !geometry.conventional.contains(zone);
+        let data = (0..geometry.zones).filter(other).collect();
+        Ok(Layout { fixed, meta, data, scheme, victim, state })
+    }
+
+    /// The options of the volume.
+    pub fn options(&self) -> Options {
+        let Super { zone_pages, logical_pages, gp, reserve, .. } = self.fixed;
+        let zones = self.data.len() as u32;
+        Options {
+            zone_pages,
+            space: logical_pages as u32,
+            logical_pages,
+            capacity: Capacity::Bounded { gp, zones, reserve },
+            max_open: None,
+            semantics: Semantics::Published,
+            start: 0,
+        }
+    }
+
+    /// Leaves of the map.
+    pub fn leaves(&self) -> u32 {
+        self.fixed.logical_pages.div_ceil(LEAF as u64) as u32
+    }
+
+    /// Pages of the metadata log that a checkpoint of all leaves takes.
+    pub fn whole_checkpoint(&self) -> u64 {
+        whole_checkpoint(&self.fixed, self.state, self.fixed.logical_pages, self.data.len() as u32)
+    }
+}
+
+/// Pages in a chunk whose header has, or has not, room for hotness records.
+fn chunk_pages(hotness: bool) -> u32 {
+    let row = size_of::<Row>() + if hotness { size_of::<Hotness>() } else { 0 };
+    CHUNK.min((BODY / row) as u32)
+}
+
+/// Leaves that one record of the metadata log holds.
+pub fn leaves_in_record(fixed: &Super, state: usize) -> usize {
+    let room = (fixed.device_pages as usize).saturating_sub(2) / leaf_pages(state);
+    room.clamp(1, 64)
+}
+
+fn whole_checkpoint(fixed: &Super, state: usize, logical: u64, zones: u32) -> u64 {
+    let leaves = logical.div_ceil(LEAF as u64);
+    let records = leaves.div_ceil(leaves_in_record(fixed, state) as u64);
+    let chunks = u64::from(zones) * u64::from(fixed.device_pages.div_ceil(2));
+    let table = leaves * size_of::<LeafAt>() as u64
+        + u64::from(zones) * size_of::<ZoneRow>() as u64
+        + chunks.min(u64::from(zones) * 64 + logical) * 4;
+    let table = table.div_ceil(PAGE as u64);
+    // Headers, and what is lost where a record does not fit into the rest of a zone.
+    leaves * leaf_pages(state) as u64 + records + table + table.div_ceil(8) + 8
+}
+
+/// Metadata zones: enough that after a checkpoint of everything half a zone more than the next one
+/// is free.
+fn meta_zones(fixed: &Super, state: usize, logical: u64, zones: u32) -> u32 {
+    let pages = whole_checkpoint(fixed, state, logical, zones) as f64;
+    let share = pages / f64::from(fixed.device_pages.saturating_sub(1).max(1));
+    (share.ceil() + 1.0 + (share + 0.5).ceil()) as u32
+}
+
+/// The zones that can be written in order.
+fn usable_zones(device: &dyn Device) -> Result<Vec<u32>, StoreError> {
+    let geometry = device.geometry();
+    let zones = device.report(0, geometry.zones)?;
+    let full = geometry.zone_capacity;
+    let usable = (0u32..).zip(&zones).filter(|(_, info)| {
+        let dead = matches!(info.state, ZoneState::Offline | ZoneState::Conventional);
+        !dead && info.capacity == full
+    });
+    Ok(usable.map(|(zone, _)| zone).collect())
+}
+
+fn text(what: &'static str, text: &str) -> Result<[u8; 128], StoreError> {
+    let mut bytes = [0; 128];
+    match bytes.get_mut(..text.len()) {
+        Some(place) => place.copy_from_slice(text.as_bytes()),
+        None => return Err(StoreError::Options { what, why: "longer than 128 bytes".into() }),
+    }
+    Ok(bytes)
+}
+
+fn word(bytes: &[u8; 128]) -> String {
+    let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+fn classes(scheme: &SchemeSpec) -> Result<usize, BuildError> {
+    struct Classes;
+    impl Visitor for Classes {
+        type Output = usize;
+        fn visit<S: Scheme>(self, scheme: S) -> usize {
+            scheme.classes()
+        }
+    }
+    scheme.build(&Setup::new(1024, 1024), Classes)
+}
+
+/// Notes that fit into one page.
+pub const NOTES: usize = BODY / size_of::<Note>();
+
+const _: () = assert!(size_of::<Head>() + size_of::<Super>() + 4 * 256 <= PAGE);

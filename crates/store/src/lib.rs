@@ -1,0 +1,34 @@
+//! A crash-safe, log-structured page store on zoned devices.
+//!
+//! A [`Store`] keeps pages of 4,096 bytes by LBA on a [`frostline_zone::Device`]. It places and
+//! cleans with the very volume, schemes and victim policies that the simulator replays traces
+//! through: what was simulated is what runs.
+//!
+//! The way of a page: written ([`Store::write`], `writing.rs`), placed (`placer.rs`), recorded in
+//! its chunk's header (`chunk.rs`, `state.rs`), cleaned (`cleaning.rs`), read back
+//! (`reading.rs`), recovered (`recovery.rs`). docs/recovery.md draws what lies on the device and
+//! argues why no crash loses what was promised.
+
+mod checkpoint;
+mod chunk;
+mod cleaning;
+mod error;
+mod format;
+mod layout;
+mod leaves;
+mod meta;
+mod options;
+mod placer;
+mod reading;
+mod recovery;
+mod state;
+mod stats;
+mod store;
+mod writing;
+
+pub use error::StoreError;
+pub use options::{Cleaning, Format, Open};
+pub use state::Written;
+pub use stats::Stats;
+pub use store::Store;
+pub use writing::PageWrite;

@@ -1,0 +1,66 @@
+//! How a store is formatted and opened.
+
+/// How a store is formatted. Recorded on the device.
+#[derive(Clone, Debug)]
+pub struct Format {
+    /// Scheme, as on the command line: `sepbit`, `dac:classes=4`.
+    pub scheme: String,
+    /// Victim policy, as on the command line.
+    pub victim: String,
+    /// Pages the store can hold; as many as the garbage proportion allows, unless given.
+    pub logical_pages: Option<u64>,
+    /// Garbage proportion above which it is cleaned.
+    pub gp: f64,
+    /// Free zones below which it is cleaned.
+    pub reserve: u32,
+    /// User writes between two checkpoints; a quarter of the store's pages unless given.
+    pub checkpoint_writes: Option<u64>,
+    /// Whether pages may come with hotness records; they make headers larger.
+    pub hotness: bool,
+    /// Seed of whatever chance the scheme and the victim policy use.
+    pub seed: u64,
+    /// Format a device that holds data.
+    pub force: bool,
+}
+
+impl Default for Format {
+    fn default() -> Self {
+        Format {
+            scheme: "sepbit".to_string(),
+            victim: "cost-benefit".to_string(),
+            logical_pages: None,
+            gp: 0.15,
+            reserve: 3,
+            checkpoint_writes: None,
+            hotness: false,
+            seed: 1,
+            force: false,
+        }
+    }
+}
+
+/// Who cleans.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cleaning {
+    /// A thread of the store's own; writers are slowed as free zones run out.
+    #[default]
+    Background,
+    /// The writer that made cleaning due: everything happens in the order of a single thread's
+    /// calls, as in the simulator.
+    Inline,
+}
+
+/// How a store is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Open {
+    /// Who cleans.
+    pub cleaning: Cleaning,
+    /// Bytes that the leaves of the map may take in memory; at least one leaf stays.
+    pub map_bytes: usize,
+}
+
+impl Default for Open {
+    fn default() -> Self {
+        Open { cleaning: Cleaning::Background, map_bytes: usize::MAX }
+    }
+}

@@ -1,0 +1,229 @@
+//! The way of a chunk to the device, and what makes it durable.
+
+use std::sync::Arc;
+
+use frostline_placement::Hotness;
+use frostline_zone::DeviceError;
+
+use crate::chunk::Chunk;
+use crate::format::{Head, Kind, PAGE};
+use crate::layout::NOTES;
+use crate::placer::Candidate;
+use crate::store::{Guard, Inner};
+use crate::{Cleaning, StoreError};
+
+/// Pages that are written under one hold of the lock.
+const TOGETHER: usize = 32;
+
+/// A page to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct PageWrite<'a> {
+    /// Its LBA.
+    pub lba: u32,
+    /// Its content, 4,096 bytes.
+    pub page: &'a [u8],
+    /// What the engine tells of it. Kept only by a store that was formatted with hotness records.
+    pub hotness: Option<Hotness>,
+}
+
+impl Inner {
+    /// Writes pages, in order.
+    pub fn write_pages(&self, pages: &[PageWrite<'_>]) -> Result<(), StoreError> {
+        for write in pages {
+            self.check_page(write.lba, write.page)?;
+        }
+        let together = if self.cleaning == Cleaning::Inline { 1 } else { TOGETHER };
+        for some in pages.chunks(together) {
+            let sums: Vec<_> = some.iter().map(|w| crc32c::crc32c(w.page)).collect();
+            let mut state = self.admit(some.len())?;
+            for (write, sum) in some.iter().zip(sums) {
+                state = self.with_leaf(state, write.lba)?;
+                state.write(write.lba, sum, write.hotness.unwrap_or_default(), write.page)?;
+            }
+            self.leave(state)?;
+        }
+        Ok(())
+    }
+
+    /// Ends an operation that placed pages: writes what is full, and does or asks for what is due.
+    pub fn leave(&self, mut state: Guard<'_>) -> Result<(), StoreError> {
+        let outgoing = std::mem::take(&mut state.outgoing);
+        let due = state.placer.cleaning_due();
+        drop(state);
+        self.write_out(outgoing)?;
+        match self.cleaning {
+            Cleaning::Inline => {
+                while self.state()?.placer.cleaning_due() && self.clean()? {}
+                self.keep()?;
+            }
+            Cleaning::Background => {
+                if due {
+                    self.wake_cleaner();
+                }
+                if self.checkpoint_due() {
+                    self.wake_keeper();
+                }
+            }
+        }
+        self.shrink_map()
+    }
+
+    /// Writes sealed chunks to the device. Chunks of one zone wait for each other.
+    pub fn write_out(&self, chunks: Vec<Arc<Chunk>>) -> Result<(), StoreError> {
+        chunks.into_iter().try_for_each(|chunk| {
+            let written = self.write_chunk(chunk);
+            written.map_err(|error| self.fail(error))
+        })
+    }
+
+    fn write_chunk(&self, chunk: Arc<Chunk>) -> Result<(), StoreError> {
+        if chunk.first == 0 {
+            // That the zone was opened is known before anything lies in it.
+            self.write_notes()?;
+        }
+        let mut state = self.state()?;
+        while state.zones[chunk.zone as usize].written != chunk.start
+            && !state.zones[chunk.zone as usize].sick
+        {
+            state = self.wait(state)?;
+        }
+        let zone = &state.zones[chunk.zone as usize];
+        let (device_zone, sick) = (zone.device_zone, zone.sick);
+        drop(state);
+        let at = u64::from(chunk.start) * PAGE as u64;
+        let result = match sick {
+            true => Err(None),
+            false => self.device.append(device_zone, at, chunk.bytes()).map_err(Some),
+        };
+        match result {
+            Ok(()) => self.chunk_written(chunk),
+            Err(Some(error @ (DeviceError::Crashed | DeviceError::NotAtWritePointer { .. }))) => {
+                Err(error.into())
+            }
+            Err(_) => self.rescue(&chunk),
+        }
+    }
+
+    fn chunk_written(&self, chunk: Arc<Chunk>) -> Result<(), StoreError> {
+        let mut state = self.state()?;
+        let zone = &mut state.zones[chunk.zone as usize];
+        zone.written = chunk.start + 1 + chunk.rows.len() as u32;
+        zone.unwritten.retain(|c| c.seq != chunk.seq);
+        let ended = zone.written + 1 >= self.layout.fixed.device_pages;
+        let unused = zone.written < self.layout.fixed.device_pages;
+        let device_zone = zone.device_zone;
+        state.in_flight.remove(&chunk.seq);
+        if let Ok(chunk) = Arc::try_unwrap(chunk)
+            && state.buffers.len() < 2 * state.open.len()
+        {
+            state.buffers.push(chunk.into_bytes());
+        }
+        drop(state);
+        self.changed.notify_all();
+        if ended && unused {
+            self.finish(device_zone)?;
+        }
+        Ok(())
+    }
+
+    /// Tells the device that no more comes to a zone, so that it no longer counts as active.
+    pub fn finish(&self, device_zone: u32) -> Result<(), StoreError> {
+        match self.device.finish(device_zone) {
+            Err(error @ DeviceError::Crashed) => Err(error.into()),
+            // A refusal costs an active zone at most.
+            _ => Ok(()),
+        }
+    }
+
+    /// The zone of a chunk takes no more: its pages, which are still in memory, go elsewhere.
+    fn rescue(&self, chunk: &Chunk) -> Result<(), StoreError> {
+        let mut state = self.state()?;
+        self.give_up_zone(&mut state, chunk.zone);
+        for (row, offset) in chunk.rows.iter().zip(chunk.first..) {
+            state = self.with_leaf(state, row.lba)?;
+            let slot = frostline_log::Slot { zone: chunk.zone, offset };
+            let index = (offset - chunk.first) as usize;
+            let Some(placed) = state.placer.relocate(Candidate { lba: row.lba, slot }, index)?
+            else {
+                continue;
+            };
+            let hotness = chunk.hotness.as_ref().map(|all| all[index]).unwrap_or_default();
+            let page = chunk.page(offset).unwrap_or_default();
+            state.append(placed, *row, hotness, page)?;
+            state.written.relocations += 1;
+        }
+        state.seal_all();
+        let outgoing = std::mem::take(&mut state.outgoing);
+        drop(state);
+        self.write_out(outgoing)?;
+        let mut state = self.state()?;
+        let zone = &mut state.zones[chunk.zone as usize];
+        zone.unwritten.retain(|c| c.seq != chunk.seq);
+        state.in_flight.remove(&chunk.seq);
+        drop(state);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Ends a zone whose append failed.
+    fn give_up_zone(&self, state: &mut Guard<'_>, zone: u32) {
+        if std::mem::replace(&mut state.zones[zone as usize].sick, true) {
+            return;
+        }
+        let of_zone = |chunk: &Option<Chunk>| chunk.as_ref().is_some_and(|c| c.zone == zone);
+        match state.open.iter().position(of_zone) {
+            // Sealing ends the zone, and the chunk then finds it sick as this one did.
+            Some(class) => state.seal(class),
+            None => {
+                let open = |image: &frostline_log::ZoneImage| image.sealed_at.is_none();
+                let images = state.placer.images();
+                if let Some(image) = images.iter().find(|i| i.zone == zone && open(i)) {
+                    state.placer.end_early(image.class as usize);
+                }
+            }
+        }
+        self.changed.notify_all();
+    }
+
+    /// Writes the notes that wait. When it returns, all notes made before are written.
+    pub fn write_notes(&self) -> Result<(), StoreError> {
+        let mut meta = self.meta()?;
+        let notes = std::mem::take(&mut self.state()?.notes);
+        for some in notes.chunks(NOTES) {
+            let head = Head { count: some.len() as u32, ..Head::default() };
+            meta.append(Kind::Notes, head, bytemuck::cast_slice(some), &[])?;
+        }
+        self.counters.note_meta(&meta, self.meta_reserve());
+        Ok(())
+    }
+
+    /// Makes everything that was written before durable.
+    pub fn sync(&self) -> Result<(), StoreError> {
+        let mut state = self.state()?;
+        if let Some(error) = &state.failed {
+            return Err(StoreError::Failed(Box::new(error.clone())));
+        }
+        let last = state.seal_all();
+        let outgoing = std::mem::take(&mut state.outgoing);
+        drop(state);
+        self.write_out(outgoing)?;
+        self.make_durable(last)
+    }
+
+    /// Makes all sealed chunks up to number `last`, and all notes made before, durable.
+    pub fn make_durable(&self, last: u64) -> Result<(), StoreError> {
+        let done = || {
+            self.write_notes()?;
+            let mut state = self.state()?;
+            while !state.is_written(last) {
+                state = self.wait(state)?;
+            }
+            drop(state);
+            self.device.flush()?;
+            let mut state = self.state()?;
+            state.durable = state.durable.max(last);
+            Ok(())
+        };
+        done().map_err(|error| self.fail(error))
+    }
+}

@@ -1,0 +1,260 @@
+//! Power cuts at any moment, from a seed: what was synced is there, the rest is old or new but
+//! whole.
+//!
+//! Every history is a function of its seed. `FROSTLINE_CRASH_SEED=n` runs that one alone, and
+//! `FROSTLINE_CRASHES=n` as many crashes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use frostline_store::{Cleaning, Format, Open, PageWrite, Store, StoreError};
+use frostline_zone::{DeviceError, Fault, Faulty, Shape, Tail, in_memory};
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+
+/// What a page was since the last sync; the first is what is durable.
+type History = Vec<Option<u64>>;
+
+/// What was going on when the power was cut.
+#[derive(Default)]
+struct Tally {
+    crashes: AtomicU64,
+    cleaning: AtomicU64,
+    checkpoints: AtomicU64,
+    recoveries: AtomicU64,
+}
+
+struct World {
+    rng: SmallRng,
+    pages: u32,
+    next: u64,
+    model: BTreeMap<u32, History>,
+}
+
+/// A content that says which page and version it is, all over.
+fn content(lba: u32, version: u64) -> Vec<u8> {
+    let word = (u64::from(lba) << 40 ^ version).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut page: Vec<u8> = (0..512u64).flat_map(|i| word.wrapping_add(i).to_le_bytes()).collect();
+    page[..4].copy_from_slice(&lba.to_le_bytes());
+    page[4..12].copy_from_slice(&version.to_le_bytes());
+    page
+}
+
+fn version(lba: u32, page: &[u8]) -> u64 {
+    let version = u64::from_le_bytes(page[4..12].try_into().unwrap());
+    assert_eq!(page, content(lba, version), "LBA {lba} is a mixture");
+    version
+}
+
+fn is_crash(error: &StoreError) -> bool {
+    match error {
+        StoreError::Device(error) => matches!(**error, DeviceError::Crashed),
+        StoreError::Failed(error) => is_crash(error),
+        _ => false,
+    }
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        World { rng: SmallRng::seed_from_u64(seed), pages: 0, next: 1, model: BTreeMap::new() }
+    }
+
+    /// A page, some more often than others.
+    fn page(&mut self) -> u32 {
+        let most = if self.rng.random_bool(0.7) { self.pages / 5 } else { self.pages };
+        self.rng.random_range(0..most.max(1))
+    }
+
+    fn note(&mut self, lba: u32, version: Option<u64>) {
+        self.model.entry(lba).or_insert_with(|| vec![None]).push(version);
+    }
+
+    /// What is now is durable.
+    fn settle(&mut self) {
+        for history in self.model.values_mut() {
+            history.drain(..history.len() - 1);
+        }
+    }
+
+    /// One operation of a user.
+    fn act(&mut self, store: &Store) -> Result<(), StoreError> {
+        match self.rng.random_range(0..100) {
+            0..70 => {
+                let lba = self.page();
+                let version = self.next;
+                self.next += 1;
+                self.note(lba, Some(version));
+                store.write(lba, &content(lba, version))
+            }
+            70..78 => {
+                let count = self.rng.random_range(1..40);
+                let writes: Vec<_> = (0..count)
+                    .map(|_| {
+                        let (lba, version) = (self.page(), self.next);
+                        self.next += 1;
+                        self.note(lba, Some(version));
+                        (lba, content(lba, version))
+                    })
+                    .collect();
+                let batch: Vec<_> = writes
+                    .iter()
+                    .map(|(lba, page)| PageWrite { lba: *lba, page, hotness: None })
+                    .collect();
+                store.write_batch(&batch)
+            }
+            78..88 => {
+                let lba = self.page();
+                self.note(lba, None);
+                store.trim(lba).map(drop)
+            }
+            88..92 => {
+                let lba = self.page();
+                self.check(store, lba, false)
+            }
+            92..98 => {
+                store.sync()?;
+                self.settle();
+                Ok(())
+            }
+            _ => store.checkpoint(),
+        }
+    }
+
+    /// A page is one of what it may be; if the store was just opened, it is that from now on.
+    fn check(&mut self, store: &Store, lba: u32, opened: bool) -> Result<(), StoreError> {
+        let mut page = vec![0; 4096];
+        let found = match store.read(lba, &mut page)? {
+            true => Some(version(lba, &page)),
+            false => None,
+        };
+        let history = self.model.entry(lba).or_insert_with(|| vec![None]);
+        match opened {
+            true => {
+                assert!(history.contains(&found), "LBA {lba} is {found:?}, not of {history:?}");
+                *history = vec![found];
+            }
+            false => assert_eq!(history.last(), Some(&found), "LBA {lba}"),
+        }
+        Ok(())
+    }
+
+    fn check_all(&mut self, store: &Store) -> Result<(), StoreError> {
+        (0..self.pages).try_for_each(|lba| self.check(store, lba, true))
+    }
+}
+
+/// One store through several crashes; returns after `most` of them.
+fn live(seed: u64, most: u64, tally: &Tally) {
+    let mut world = World::new(seed);
+    let zones = world.rng.random_range(20..40);
+    let zone_bytes = 4096 * world.rng.random_range(20..80u64);
+    let shape =
+        Shape { bytes: zones * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let memory = in_memory(&shape).unwrap();
+    let schemes = ["sepbit", "nosep", "sepgc", "dac", "mida:classes=4", "2r-fifo"];
+    let tails = [Tail::Whole, Tail::Torn, Tail::Garbage];
+    let format = Format {
+        scheme: schemes[world.rng.random_range(0..schemes.len())].to_string(),
+        checkpoint_writes: Some(world.rng.random_range(30..400)),
+        hotness: world.rng.random_bool(0.3),
+        ..Format::default()
+    };
+    Store::format(memory.clone(), &format).unwrap();
+    let tail = tails[world.rng.random_range(0..tails.len())];
+    let open = Open { cleaning: Cleaning::Inline, ..Open::default() };
+    let mut device = Arc::new(Faulty::new(memory, seed).with_tail(tail));
+    for _ in 0..most {
+        device = reopen(device, &mut world, open, tally);
+        let cut = device.operations() + world.rng.random_range(1..60);
+        device.schedule(cut, Fault::PowerCut);
+        let store = Store::open(device.clone(), open);
+        let store = match store {
+            Ok(store) => store,
+            Err(error) => {
+                assert!(is_crash(&error), "{error}");
+                tally.recoveries.fetch_add(1, Ordering::Relaxed);
+                crash(&mut device, tally);
+                continue;
+            }
+        };
+        loop {
+            let before = store.stats().unwrap();
+            let Err(error) = world.act(&store) else { continue };
+            assert!(is_crash(&error), "{error}");
+            let after = store.stats().unwrap();
+            if after.counts.cleanings > before.counts.cleanings {
+                tally.cleaning.fetch_add(1, Ordering::Relaxed);
+            }
+            if after.written.checkpoints > before.written.checkpoints {
+                tally.checkpoints.fetch_add(1, Ordering::Relaxed);
+            }
+            break;
+        }
+        drop(store);
+        crash(&mut device, tally);
+    }
+    reopen(device, &mut world, open, tally);
+}
+
+fn crash(device: &mut Arc<Faulty>, tally: &Tally) {
+    tally.crashes.fetch_add(1, Ordering::Relaxed);
+    *device = Arc::new(device.restart().unwrap());
+}
+
+/// Opens the store, perhaps with power cuts on the way, and compares it with the model.
+fn reopen(mut device: Arc<Faulty>, world: &mut World, open: Open, tally: &Tally) -> Arc<Faulty> {
+    while world.rng.random_bool(0.3) {
+        let cut = device.operations() + world.rng.random_range(1..12);
+        device.schedule(cut, Fault::PowerCut);
+        match Store::open(device.clone(), open) {
+            Ok(_) => {}
+            Err(error) => {
+                assert!(is_crash(&error), "{error}");
+                tally.recoveries.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        crash(&mut device, tally);
+    }
+    let store = Store::open(device.clone(), open).unwrap();
+    world.pages = store.pages() as u32;
+    world.check_all(&store).unwrap();
+    store.close().unwrap();
+    device
+}
+
+#[test]
+fn what_was_synced_survives_power_cuts_and_the_rest_is_old_or_new() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
+    let tally = Tally::default();
+    let wanted = number("FROSTLINE_CRASHES").unwrap_or(2_000);
+    if let Some(seed) = number("FROSTLINE_CRASH_SEED") {
+        live(seed, 20, &tally);
+        return;
+    }
+    let seeds = AtomicU64::new(1);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while tally.crashes.load(Ordering::Relaxed) < wanted {
+                    let seed = seeds.fetch_add(1, Ordering::Relaxed);
+                    let lived = std::panic::catch_unwind(|| live(seed, 20, &tally));
+                    if let Err(thrown) = lived {
+                        eprintln!("FROSTLINE_CRASH_SEED={seed} fails again");
+                        std::panic::resume_unwind(thrown);
+                    }
+                }
+            });
+        }
+    });
+    let of = |n: &AtomicU64| n.load(Ordering::Relaxed);
+    println!(
+        "{} crashes of {} stores: {} in calls that cleaned, {} that wrote checkpoints or notes, {} in recovery",
+        of(&tally.crashes),
+        of(&seeds) - 1,
+        of(&tally.cleaning),
+        of(&tally.checkpoints),
+        of(&tally.recoveries)
+    );
+    assert!(of(&tally.crashes) >= wanted);
+}
