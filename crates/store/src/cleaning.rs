@@ -146,11 +146,7 @@ impl Inner {
     }
 
     /// Reads pages of a victim, neighbours together; leaves out those that are damaged.
-    fn read_valid(
-        &self,
-        victim: &DataZone,
-        valid: &[Valid],
-    ) -> Result<Vec<Copied>, StoreError> {
+    fn read_valid(&self, victim: &DataZone, valid: &[Valid]) -> Result<Vec<Copied>, StoreError> {
         let adjacent = |a: &Valid, b: &Valid| a.slot.offset + 1 == b.slot.offset;
         let mut pages = Vec::with_capacity(valid.len());
         for run in valid.chunk_by(adjacent) {

@@ -55,10 +55,9 @@ pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<Inner, StoreError> {
     let layout = Arc::new(Layout::recorded(&*device, fixed, meta)?);
     let log = read_log(&*device, &layout, store)?;
     let mut state = State::new(build(&layout)?, layout.clone(), store);
-    let seq = log.records.last().map_or(1, |record| record.head.seq + 1);
     let written = log.table.head.written[3];
     let mut meta =
-        MetaLog::new(device.clone(), layout, store, seq, log.current, log.used, log.empty);
+        MetaLog::new(device.clone(), layout, store, log.seq, log.current, log.used, log.empty);
     meta.written = written;
     state.root = log.table.root.clone();
     state.time = log.table.head.time;
@@ -99,13 +98,14 @@ fn find_superblock(device: &dyn Device) -> Result<(u64, Super, Vec<u32>), StoreE
 
 /// The metadata log as it was found.
 struct Log {
-    records: Vec<Record>,
     table: Table,
     /// Notes that the table does not cover, by number.
     notes: Vec<Note>,
     current: Option<(usize, u32)>,
     used: VecDeque<usize>,
     empty: VecDeque<usize>,
+    /// Number of the next record.
+    seq: u64,
     /// The table is the last record.
     clean: bool,
 }
@@ -139,11 +139,13 @@ fn read_log(device: &dyn Device, layout: &Layout, store: u64) -> Result<Log, Sto
     found.sort_by_key(|f| f.records.first().map(|r| r.head.seq));
     let used = found.iter().map(|f| f.place).collect();
     let current = found.last().and_then(|f| Some((f.place, f.next?)));
+    // One is left out, so that no record seems to follow one that a crash tore.
+    let seq = found.iter().map(|f| f.last_seq).max().unwrap_or(0) + 2;
     let records: Vec<Record> = found.into_iter().flat_map(|f| f.records).collect();
     let (table, last) = last_table(device, layout, &records)?;
     let notes = notes(&records, &table);
     let clean = last + 1 == records.len();
-    Ok(Log { records, table, notes, current, used, empty, clean })
+    Ok(Log { table, notes, current, used, empty, seq, clean })
 }
 
 fn is_superblock(record: &Record) -> bool {
