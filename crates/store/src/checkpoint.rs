@@ -5,10 +5,19 @@ use std::sync::Arc;
 
 use crate::StoreError;
 use crate::format::{Head, Kind, LeafAt, PAGE, TableHead, ZoneRow};
-use crate::layout::leaves_in_record;
+use crate::layout::{leaves_in_record, payload_pages};
 use crate::leaves::Image;
 use crate::state::State;
 use crate::store::Inner;
+
+/// A leaf as it was read.
+struct Bytes(Vec<u8>);
+
+impl Image for Bytes {
+    fn encode(&self) -> Vec<u8> {
+        self.0.clone()
+    }
+}
 
 /// What a checkpoint writes down.
 struct Snapshot {
@@ -90,7 +99,9 @@ impl Inner {
 
     /// The same for whoever holds the lock.
     pub fn is_checkpoint_due(&self, state: &State) -> bool {
-        state.since_checkpoint >= self.layout.fixed.checkpoint_writes || self.counters.meta_is_low()
+        // Recovery has the leaves of what was written since in memory.
+        let most = self.layout.fixed.checkpoint_writes.min(self.most_leaves.max(64) as u64);
+        state.since_checkpoint >= most || self.counters.meta_is_low()
     }
 
     /// Writes a checkpoint.
@@ -106,7 +117,7 @@ impl Inner {
 
     fn write_checkpoint(&self) -> Result<(), StoreError> {
         let meta = self.meta()?;
-        let whole = meta.free_pages() < self.meta_reserve();
+        let whole = meta.free_pages() < self.layout.meta_reserve();
         let (notes_from, begin) = (meta.seq(), meta.position());
         drop(meta);
         let mut state = self.state()?;
@@ -128,12 +139,6 @@ impl Inner {
         let table = self.write_table(&snapshot)?;
         self.device.flush()?;
         self.release_meta(&snapshot, &table, begin)
-    }
-
-    /// Pages of the metadata log below which a checkpoint writes everything anew, so that all
-    /// zones before it can be reset.
-    pub fn meta_reserve(&self) -> u64 {
-        self.layout.whole_checkpoint() + u64::from(self.layout.fixed.device_pages / 4)
     }
 
     fn write_snapshot_leaves(&self, snapshot: &mut Snapshot) -> Result<(), StoreError> {
@@ -164,7 +169,7 @@ impl Inner {
         let head = Head { count: numbers.len() as u32, ..Head::default() };
         let mut meta = self.meta()?;
         let page = meta.append(Kind::Leaves, head, bytemuck::cast_slice(&numbers), &payload)?;
-        self.counters.note_meta(&meta, self.meta_reserve());
+        self.counters.note_meta(&meta, self.layout.meta_reserve());
         drop(meta);
         let pages = crate::leaves::leaf_pages(self.layout.state) as u32;
         let at = |(page, image): (u32, &Vec<u8>)| LeafAt { page, sum: crc32c::crc32c(image), time };
@@ -175,26 +180,25 @@ impl Inner {
     /// Writes the leaves that are not in memory once more, so that nothing before this checkpoint
     /// is needed.
     fn move_other_leaves(&self, snapshot: &mut Snapshot) -> Result<(), StoreError> {
-        struct Bytes(Vec<u8>);
-        impl Image for Bytes {
-            fn encode(&self) -> Vec<u8> {
-                self.0.clone()
-            }
-        }
         let mut taken = vec![false; snapshot.root.len()];
         snapshot.leaves.iter().for_each(|(leaf, _)| taken[*leaf as usize] = true);
-        for (leaf, taken) in taken.into_iter().enumerate() {
-            let at = snapshot.root[leaf];
-            if taken || at.page == 0 {
-                continue;
-            }
-            let bytes = self.read_leaf(at.page, at.sum)?;
-            let image: Arc<dyn Image> = Arc::new(Bytes(bytes.to_vec()));
-            for (_, moved) in self.write_leaves(&[(leaf as u32, image)], at.time)? {
-                snapshot.root[leaf] = moved;
-                let mut state = self.state()?;
-                if state.root[leaf] == at {
-                    state.root[leaf] = moved;
+        let others = (0u32..).zip(&snapshot.root).zip(taken);
+        let others = others.filter(|((_, at), taken)| !taken && at.page != 0);
+        let others: Vec<_> = others.map(|((leaf, at), _)| (leaf, *at)).collect();
+        let together = leaves_in_record(&self.layout.fixed, self.layout.state);
+        for some in others.chunks(together) {
+            let read = |&(leaf, at): &(u32, LeafAt)| {
+                let bytes = self.read_leaf(at.page, at.sum)?;
+                Ok((leaf, Arc::new(Bytes(bytes.to_vec())) as Arc<dyn Image>))
+            };
+            let images = some.iter().map(read).collect::<Result<Vec<_>, StoreError>>()?;
+            let places = self.write_leaves(&images, snapshot.head.time)?;
+            let mut state = self.state()?;
+            for ((leaf, moved), (_, at)) in places.into_iter().zip(some) {
+                let moved = LeafAt { time: at.time, ..moved };
+                snapshot.root[leaf as usize] = moved;
+                if state.root[leaf as usize] == *at {
+                    state.root[leaf as usize] = moved;
                 }
             }
         }
@@ -204,7 +208,7 @@ impl Inner {
     /// Writes the table; returns the places of its parts.
     fn write_table(&self, snapshot: &Snapshot) -> Result<Vec<u32>, StoreError> {
         let (bytes, len) = snapshot.table();
-        let most = (self.layout.fixed.device_pages as usize - 2).min(64) * PAGE;
+        let most = payload_pages(&self.layout.fixed) * PAGE;
         let parts = bytes.len().div_ceil(most);
         let mut places = Vec::with_capacity(parts);
         let mut meta = self.meta()?;
@@ -212,7 +216,7 @@ impl Inner {
             let head = Head { first, a: parts as u64, b: len as u64, ..Head::default() };
             places.push(meta.append(Kind::Table, head, &[], part)?);
         }
-        self.counters.note_meta(&meta, self.meta_reserve());
+        self.counters.note_meta(&meta, self.layout.meta_reserve());
         Ok(places)
     }
 
@@ -230,7 +234,7 @@ impl Inner {
         let needed: Vec<_> = leaves.chain(table.iter().copied()).collect();
         drop(state);
         meta.release(begin, needed.into_iter())?;
-        self.counters.note_meta(&meta, self.meta_reserve());
+        self.counters.note_meta(&meta, self.layout.meta_reserve());
         Ok(())
     }
 }

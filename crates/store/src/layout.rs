@@ -5,7 +5,7 @@ use frostline_placement::registry::{SchemeSpec, Visitor};
 use frostline_placement::{BuildError, Foresight, Scheme, Semantics, Setup};
 use frostline_zone::{Device, ZoneState};
 
-use crate::format::{BODY, Head, LeafAt, Note, PAGE, Row, Super, ZoneRow};
+use crate::format::{BODY, Head, LeafAt, Note, PAGE, Row, Super, TableHead, ZoneRow};
 use crate::leaves::{LEAF, leaf_pages};
 use crate::{Format, StoreError};
 use frostline_placement::Hotness;
@@ -161,9 +161,14 @@ impl Layout {
         self.fixed.logical_pages.div_ceil(LEAF as u64) as u32
     }
 
-    /// Pages of the metadata log that a checkpoint of all leaves takes.
-    pub fn whole_checkpoint(&self) -> u64 {
-        whole_checkpoint(&self.fixed, self.state, self.fixed.logical_pages, self.data.len() as u32)
+    /// Pages of the metadata log below which a checkpoint writes everything anew, so that all
+    /// zones before it can be reset: room for one that a crash cuts short, for another, and for
+    /// what the crash leaves unused of a zone.
+    pub fn meta_reserve(&self) -> u64 {
+        let Super { logical_pages, device_pages, .. } = self.fixed;
+        let zones = self.data.len() as u32;
+        let whole = whole_checkpoint(&self.fixed, self.state, logical_pages, zones);
+        2 * whole + u64::from(device_pages)
     }
 }
 
@@ -173,30 +178,47 @@ fn chunk_pages(hotness: bool) -> u32 {
     CHUNK.min((BODY / row) as u32)
 }
 
+/// Pages of a payload in the metadata log, at most: what a record leaves of a zone because it does
+/// not fit is then no more than that.
+pub fn payload_pages(fixed: &Super) -> usize {
+    (fixed.device_pages as usize / 8).clamp(1, 64)
+}
+
 /// Leaves that one record of the metadata log holds.
 pub fn leaves_in_record(fixed: &Super, state: usize) -> usize {
-    let room = (fixed.device_pages as usize).saturating_sub(2) / leaf_pages(state);
-    room.clamp(1, 64)
+    (payload_pages(fixed) / leaf_pages(state)).max(1)
 }
 
 fn whole_checkpoint(fixed: &Super, state: usize, logical: u64, zones: u32) -> u64 {
     let leaves = logical.div_ceil(LEAF as u64);
-    let records = leaves.div_ceil(leaves_in_record(fixed, state) as u64);
-    let chunks = u64::from(zones) * u64::from(fixed.device_pages.div_ceil(2));
-    let table = leaves * size_of::<LeafAt>() as u64
+    let together = leaves_in_record(fixed, state) as u64;
+    let records = leaves.div_ceil(together);
+    // A zone in use has two chunks at least if its slots are all used, and more after many syncs.
+    let chunks = u64::from(zones) * u64::from(fixed.zone_pages.div_ceil(16));
+    let table = size_of::<TableHead>() as u64
+        + leaves * size_of::<LeafAt>() as u64
         + u64::from(zones) * size_of::<ZoneRow>() as u64
-        + chunks.min(u64::from(zones) * 64 + logical) * 4;
-    let table = table.div_ceil(PAGE as u64);
-    // Headers, and what is lost where a record does not fit into the rest of a zone.
-    leaves * leaf_pages(state) as u64 + records + table + table.div_ceil(8) + 8
+        + chunks * 4;
+    let part = payload_pages(fixed) as u64;
+    let parts = table.div_ceil(PAGE as u64).div_ceil(part);
+    in_zones(fixed, records, 1 + together * leaf_pages(state) as u64)
+        + in_zones(fixed, parts, 1 + part)
+        + 4
 }
 
-/// Metadata zones: enough that after a checkpoint of everything half a zone more than the next one
-/// is free.
+/// Pages of as many zones as so many records of this size take.
+fn in_zones(fixed: &Super, records: u64, pages: u64) -> u64 {
+    let usable = u64::from(fixed.device_pages) - 1;
+    let in_zone = (usable / pages).max(1);
+    records / in_zone * usable + records % in_zone * pages
+}
+
+/// Metadata zones: enough that after a checkpoint of everything half a zone more than
+/// [`Layout::meta_reserve`] is free.
 fn meta_zones(fixed: &Super, state: usize, logical: u64, zones: u32) -> u32 {
     let pages = whole_checkpoint(fixed, state, logical, zones) as f64;
-    let share = pages / f64::from(fixed.device_pages.saturating_sub(1).max(1));
-    (share.ceil() + 1.0 + (share + 0.5).ceil()) as u32
+    let share = pages / f64::from(fixed.device_pages - 1);
+    (share.ceil() + 1.0 + (2.0 * share + 1.5).ceil()) as u32
 }
 
 /// The zones that can be written in order.

@@ -188,6 +188,15 @@ impl<P: PageState> Leaves<P> {
         Evicted::Nothing
     }
 
+    /// Drops up to `most` leaves that did not change.
+    pub fn drop_clean(&mut self, most: usize) {
+        let clean = |place: &&mut Place<P>| place.leaf.is_some() && !place.dirty && !place.held;
+        for place in self.places.iter_mut().filter(clean).take(most) {
+            place.leaf = None;
+            self.resident -= 1;
+        }
+    }
+
     fn leaf(&self, lba: u32) -> &Leaf<P> {
         match &self.places[lba as usize / LEAF].leaf {
             Some(leaf) => leaf,

@@ -90,6 +90,8 @@ pub trait Placer: Send {
     fn leaf_written(&mut self, leaf: u32);
     /// See [`Leaves::evict`].
     fn evict_leaf(&mut self) -> Evicted;
+    /// See [`Leaves::drop_clean`].
+    fn drop_clean_leaves(&mut self, most: usize);
     /// Leaves in memory.
     fn resident_leaves(&self) -> usize;
 }
@@ -263,6 +265,10 @@ impl<S: Scheme> Placer for Over<S> {
 
     fn evict_leaf(&mut self) -> Evicted {
         self.map_mut().evict()
+    }
+
+    fn drop_clean_leaves(&mut self, most: usize) {
+        self.map_mut().drop_clean(most);
     }
 
     fn resident_leaves(&self) -> usize {

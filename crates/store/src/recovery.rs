@@ -128,45 +128,61 @@ fn read_log(device: &dyn Device, layout: &Layout, store: u64) -> Result<Log, Sto
             _ => found.push(scan(device, layout, store, place)?),
         }
     }
-    // What does not begin with a superblock is what a crash left of one that was just begun.
-    let (mut found, torn): (Vec<_>, Vec<_>) =
-        found.into_iter().partition(|f| f.records.first().is_some_and(is_superblock));
-    for Found { place, .. } in torn {
-        if device.reset(layout.meta[place]).is_ok() {
-            empty.push_back(place);
+    // One number is left out, so that no record seems to follow one that a crash tore.
+    let seq = found.iter().map(|f| f.last_seq).max().unwrap_or(0) + 2;
+    found.sort_by_key(|f| f.records.first().map(|r| r.head.seq));
+    let records: Vec<&Record> = found.iter().flat_map(|f| &f.records).collect();
+    let (table, parts) = last_table(device, layout, &records)?;
+    let clean = parts.last() == records.last().map(|r| &r.payload);
+    let needed = needed(layout, &table, &parts, &records);
+    let notes = notes(&records, &table);
+    // What else is there was begun and never finished, or should have been reset: without it
+    // there is room for the next checkpoint, however often recovery is cut short.
+    let (found, idle): (Vec<_>, Vec<_>) = found.into_iter().partition(|f| needed[f.place]);
+    if !idle.is_empty() {
+        device.flush()?;
+    }
+    for Found { place, .. } in idle {
+        match device.reset(layout.meta[place]) {
+            Ok(()) => empty.push_back(place),
+            Err(error @ DeviceError::Crashed) => return Err(error.into()),
+            // It is lost to the ring.
+            Err(_) => {}
         }
     }
-    found.sort_by_key(|f| f.records.first().map(|r| r.head.seq));
     let used = found.iter().map(|f| f.place).collect();
     let current = found.last().and_then(|f| Some((f.place, f.next?)));
-    // One is left out, so that no record seems to follow one that a crash tore.
-    let seq = found.iter().map(|f| f.last_seq).max().unwrap_or(0) + 2;
-    let records: Vec<Record> = found.into_iter().flat_map(|f| f.records).collect();
-    let (table, last) = last_table(device, layout, &records)?;
-    let notes = notes(&records, &table);
-    let clean = last + 1 == records.len();
     Ok(Log { table, notes, current, used, empty, seq, clean })
 }
 
-fn is_superblock(record: &Record) -> bool {
-    record.head.kind == Kind::Super as u32
+/// The metadata zones that hold the table, leaves it names, or notes that it does not cover.
+fn needed(layout: &Layout, table: &Table, parts: &[u32], records: &[&Record]) -> Vec<bool> {
+    let mut needed = vec![false; layout.meta.len()];
+    let leaves = table.root.iter().map(|at| at.page).filter(|&page| page != 0);
+    let later =
+        |r: &&&Record| r.head.kind == Kind::Notes as u32 && r.head.seq >= table.head.notes_from;
+    let notes = records.iter().filter(later).map(|r| r.payload - 1);
+    for page in leaves.chain(parts.iter().copied()).chain(notes) {
+        needed[(page / layout.fixed.device_pages) as usize] = true;
+    }
+    needed
 }
 
-/// The last complete table, and the index of its last part.
+/// The last complete table, and the places of its parts.
 fn last_table(
     device: &dyn Device,
     layout: &Layout,
-    records: &[Record],
-) -> Result<(Table, usize), StoreError> {
+    records: &[&Record],
+) -> Result<(Table, Vec<u32>), StoreError> {
     let is_table = |r: &Record| r.head.kind == Kind::Table as u32;
     let mut damage = None;
-    for last in (0..records.len()).rev().filter(|&i| is_table(&records[i])) {
+    for last in (0..records.len()).rev().filter(|&i| is_table(records[i])) {
         let head = &records[last].head;
         if u64::from(head.first) + 1 != head.a {
             continue;
         }
         match read_table(device, layout, records, last) {
-            Ok(table) => return Ok((table, last)),
+            Ok(found) => return Ok(found),
             Err(error @ StoreError::Device(_)) => return Err(error),
             Err(error) => damage = damage.or(Some(error)),
         }
@@ -177,15 +193,15 @@ fn last_table(
 fn read_table(
     device: &dyn Device,
     layout: &Layout,
-    records: &[Record],
+    records: &[&Record],
     last: usize,
-) -> Result<Table, StoreError> {
+) -> Result<(Table, Vec<u32>), StoreError> {
     let Head { zone, page, a: parts, b: len, .. } = records[last].head;
     let damaged = |why: &str| StoreError::Damaged { zone, page, why: why.to_string() };
     // Superblocks may lie in between, where the table went on in the next zone.
-    let mut bytes = Vec::new();
+    let (mut bytes, mut places) = (Vec::new(), Vec::new());
     let mut wanted = parts as u32;
-    for record in records[..=last].iter().rev().filter(|r| !is_superblock(r)) {
+    for record in records[..=last].iter().rev().filter(|r| r.head.kind != Kind::Super as u32) {
         if wanted == 0 {
             break;
         }
@@ -198,12 +214,15 @@ fn read_table(
             return Err(damaged("the checkpoint's table is not what was written there"));
         }
         bytes.splice(0..0, part.iter().copied());
+        places.insert(0, record.payload);
         wanted -= 1;
     }
     let len = usize::try_from(len).unwrap_or(usize::MAX);
     let bytes = bytes.get(..len).filter(|_| wanted == 0);
     let bytes = bytes.ok_or_else(|| damaged("the checkpoint's table is too short"))?;
-    decode_table(layout, bytes).ok_or_else(|| damaged("the checkpoint's table contradicts itself"))
+    let table = decode_table(layout, bytes);
+    let table = table.ok_or_else(|| damaged("the checkpoint's table contradicts itself"))?;
+    Ok((table, places))
 }
 
 fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
@@ -236,9 +255,9 @@ fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
 }
 
 /// The notes that a table does not cover, by number.
-fn notes(records: &[Record], table: &Table) -> Vec<Note> {
+fn notes(records: &[&Record], table: &Table) -> Vec<Note> {
     let later =
-        |r: &&Record| r.head.kind == Kind::Notes as u32 && r.head.seq >= table.head.notes_from;
+        |r: &&&Record| r.head.kind == Kind::Notes as u32 && r.head.seq >= table.head.notes_from;
     let all = records.iter().filter(later).flat_map(|r| {
         let count = (r.head.count as usize).min(crate::layout::NOTES);
         rows::<Note>(&r.body, count)
@@ -488,7 +507,7 @@ impl<'a> Recovery<'a> {
             if let Some(&index) = old.and_then(|zone| by_zone.get(&zone)) {
                 self.lives[index].valid -= 1;
             }
-            self.inner.shrink_map()?;
+            self.inner.drop_clean_leaves()?;
         }
         for (index, _) in self.latest.values().filter_map(|latest| latest.to) {
             self.lives[index].valid += 1;
@@ -547,7 +566,7 @@ impl<'a> Recovery<'a> {
                 .map(|(index, offset)| (Slot { zone: self.lives[index].zone, offset }, latest.sum));
             state.placer.point(lba, to);
             drop(state);
-            self.inner.shrink_map()?;
+            self.inner.drop_clean_leaves()?;
         }
         Ok(())
     }
@@ -563,7 +582,7 @@ impl<'a> Recovery<'a> {
                 }
             }
             drop(state);
-            self.inner.shrink_map()?;
+            self.inner.drop_clean_leaves()?;
         }
         Ok(())
     }

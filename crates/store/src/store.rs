@@ -197,11 +197,16 @@ impl Inner {
             return Ok(());
         }
         // Whoever holds it is writing leaves, and comes by here afterwards.
-        let Ok(_one) = self.keeper.try_lock() else { return Ok(()) };
+        let Ok(one) = self.keeper.try_lock() else { return Ok(()) };
         loop {
             let mut state = self.state()?;
             if state.placer.resident_leaves() <= self.most_leaves {
                 return Ok(());
+            }
+            if self.counters.meta_is_low() {
+                // What is left of the metadata log is for a checkpoint.
+                drop((state, one));
+                return self.keep();
             }
             let time = state.time;
             match state.placer.evict_leaf() {
@@ -219,6 +224,17 @@ impl Inner {
                 }
             }
         }
+    }
+
+    /// Keeps the map within its memory as far as that needs no writing.
+    pub fn drop_clean_leaves(&self) -> Result<(), StoreError> {
+        let mut state = self.state()?;
+        let above = state.placer.resident_leaves().saturating_sub(self.most_leaves);
+        // Looking for them costs a pass over all leaves.
+        if above > self.layout.leaves() as usize / 64 {
+            state.placer.drop_clean_leaves(above);
+        }
+        Ok(())
     }
 
     /// The cleaner's life.

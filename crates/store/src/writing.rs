@@ -193,7 +193,7 @@ impl Inner {
             let head = Head { count: some.len() as u32, ..Head::default() };
             meta.append(Kind::Notes, head, bytemuck::cast_slice(some), &[])?;
         }
-        self.counters.note_meta(&meta, self.meta_reserve());
+        self.counters.note_meta(&meta, self.layout.meta_reserve());
         Ok(())
     }
 
