@@ -148,7 +148,7 @@ impl World {
 fn live(seed: u64, most: u64, tally: &Tally) {
     let mut world = World::new(seed);
     // Some stores have more pages than their map may hold in memory.
-    let large = seed % 8 == 0;
+    let large = seed.is_multiple_of(8);
     let zones = if large { 80 } else { world.rng.random_range(20..40) };
     let zone_bytes = 4096 * world.rng.random_range(20..80u64);
     let shape =
