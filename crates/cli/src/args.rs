@@ -120,7 +120,7 @@ pub struct SimArgs {
 pub enum SemanticsArg {
     /// The papers' text
     Published,
-    /// The simulator published with SepBIT, to the last block
+    /// The simulator published with SepBIT, to the last page
     #[value(name = "sepbit-fast22")]
     SepbitFast22,
 }

@@ -200,8 +200,9 @@ impl Inner {
         self.sync()?;
         for _ in 0..waiting {
             let mut state = self.state()?;
+            // Readers do not tell when they are done: they are, in a moment.
             while state.limbo.front().is_some_and(|limbo| Arc::strong_count(&limbo.pin) > 1) {
-                state = self.wait(state)?;
+                state = self.pause(state)?;
             }
             let Some(device_zone) = state.limbo.front().map(|limbo| limbo.device_zone) else {
                 break;

@@ -79,6 +79,9 @@ pub enum StoreError {
     /// Too few zones of the device are left for the store's own records.
     #[error("no metadata zone of the device is left to write to")]
     NoMetadataZone,
+    /// A thread of the store panicked.
+    #[error("a thread of the store panicked: it can no longer be used")]
+    Panicked,
     /// An earlier error left the store unable to write; it can still be read.
     #[error("the store can no longer be written: {0}")]
     Failed(Box<StoreError>),

@@ -92,19 +92,32 @@ impl Inner {
         }
     }
 
+    /// Waits a moment, for something that nobody tells.
+    pub fn pause<'a>(&self, state: Guard<'a>) -> Result<Guard<'a>, StoreError> {
+        let moment = Duration::from_micros(100);
+        let (state, _) = self.changed.wait_timeout(state, moment).map_err(|_| poisoned())?;
+        Ok(state)
+    }
+
     /// Notes an error after which nothing more can be promised of writes.
     pub fn fail(&self, error: StoreError) -> StoreError {
         let fatal = matches!(
             error,
             StoreError::Device(_) | StoreError::Damaged { .. } | StoreError::NoMetadataZone
         );
-        if fatal && let Ok(mut state) = self.state() {
-            state.failed.get_or_insert_with(|| error.clone());
-            drop(state);
-            self.changed.notify_all();
-            self.wake.notify_all();
+        if fatal {
+            self.end_writing(error.clone());
         }
         error
+    }
+
+    /// Nothing more is written; users are told why at their next call.
+    fn end_writing(&self, error: StoreError) {
+        if let Ok(mut state) = self.state() {
+            state.failed.get_or_insert(error);
+        }
+        self.changed.notify_all();
+        self.wake.notify_all();
     }
 
     /// Checks a page that is to be written or read.
@@ -183,9 +196,10 @@ impl Inner {
         drop(state);
         if waiting >= crate::layout::NOTES {
             self.write_notes().map_err(|error| self.fail(error))?;
-        }
-        if self.cleaning == Cleaning::Inline {
-            self.keep()?;
+            match self.cleaning {
+                Cleaning::Inline => self.keep()?,
+                Cleaning::Background => self.wake_keeper(),
+            }
         }
         self.shrink_map()?;
         Ok(had)
@@ -280,8 +294,7 @@ impl Inner {
 }
 
 fn poisoned() -> StoreError {
-    let why = "a thread of the store panicked".to_string();
-    StoreError::Damaged { zone: 0, page: 0, why }
+    StoreError::Panicked
 }
 
 /// A page store: pages of 4,096 bytes by LBA, kept on a zoned device.
@@ -336,8 +349,9 @@ impl Store {
             for live in [Inner::clean_always, Inner::keep_always] {
                 let inner = inner.clone();
                 threads.push(std::thread::spawn(move || {
-                    // An error that ends the store is told to its users, at their next call.
-                    let _ = live(&inner);
+                    if let Err(error) = live(&inner) {
+                        inner.end_writing(error);
+                    }
                 }));
             }
         }
