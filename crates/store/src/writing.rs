@@ -78,7 +78,7 @@ impl Inner {
 
     fn write_chunk(&self, chunk: Arc<Chunk>) -> Result<(), StoreError> {
         if chunk.first == 0 {
-            // That the zone was opened is known before anything lies in it.
+            // So that what lies in the zone is found even if nobody syncs and the program is killed.
             self.write_notes()?;
         }
         let mut state = self.state()?;
