@@ -13,9 +13,6 @@ use frostline_placement::Hotness;
 /// Pages of a chunk without its header, at most: 127 and the header are 512 KiB.
 const CHUNK: u32 = 127;
 
-/// Data zones kept back for those that wait to be reset.
-const SPARE: u32 = 2;
-
 /// The division of a device.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -74,7 +71,7 @@ impl Layout {
             chunk_pages,
             device_zones: geometry.zones,
             reserve: format.reserve.max(2),
-            spare: SPARE,
+            spare: format.spare.max(1),
             hotness: u32::from(format.hotness),
             meta_zones: 0,
             scheme: text("scheme", &format.scheme)?,
@@ -83,7 +80,7 @@ impl Layout {
         let zones = usable.len() as u32;
         let most = u64::from(zones) * u64::from(zone_pages);
         let meta = meta_zones(&fixed, state, format.logical_pages.unwrap_or(most), zones);
-        let volume = zones.saturating_sub(meta + SPARE);
+        let volume = zones.saturating_sub(meta + fixed.spare);
         let for_pages = volume.saturating_sub(fixed.reserve + classes + 1);
         let fits = (f64::from(for_pages) * (1.0 - format.gp)) as u64 * u64::from(zone_pages);
         let logical = format.logical_pages.unwrap_or(fits).min(u64::from(MAX_LBA) + 1);
@@ -92,7 +89,7 @@ impl Layout {
             let why = format!(
                 "{zones} usable zones of {zone_pages} pages can hold {most} pages with {classes} \
                  classes, {} free zones and {meta} for metadata; {logical} are asked for",
-                fixed.reserve + SPARE
+                fixed.reserve + fixed.spare
             );
             return Err(StoreError::Options { what: "device too small", why });
         }

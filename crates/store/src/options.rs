@@ -13,6 +13,9 @@ pub struct Format {
     pub gp: f64,
     /// Free zones below which it is cleaned.
     pub reserve: u32,
+    /// Zones kept back for those that were cleaned and wait to be reset: the more, the rarer
+    /// cleaning waits for the device to make its copies durable.
+    pub spare: u32,
     /// User writes between two checkpoints; a quarter of the store's pages unless given.
     pub checkpoint_writes: Option<u64>,
     /// Whether pages may come with hotness records; they make headers larger.
@@ -31,6 +34,7 @@ impl Default for Format {
             logical_pages: None,
             gp: 0.15,
             reserve: 3,
+            spare: 2,
             checkpoint_writes: None,
             hotness: false,
             seed: 1,

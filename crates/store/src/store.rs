@@ -430,6 +430,11 @@ impl Store {
         self.inner.layout.fixed.logical_pages
     }
 
+    /// Pages of the user that a zone can hold: those of the volume that places and cleans.
+    pub fn zone_pages(&self) -> u32 {
+        self.inner.layout.fixed.zone_pages
+    }
+
     /// Writes a checkpoint and ends the store. A store that is dropped instead is as after a
     /// crash: nothing that was synced is lost.
     ///

@@ -1,0 +1,106 @@
+//! What was simulated is what runs: a trace replayed through the store on a device in memory, by
+//! one thread that cleans inline, is placed and cleaned page for page as the simulator does it.
+//!
+//! The device is so large that nothing but the garbage proportion asks for cleaning, and enough
+//! zones are spared that none must be reset, for which a sync would end chunks early.
+
+use frostline_log::Counts;
+use frostline_placement::registry::SchemeSpec;
+use frostline_sim::{Combination, Progress, Settings, Space, Volume, replay};
+use frostline_store::{Cleaning, Format, Open, Store};
+use frostline_trace::{Kind, Oltp, Spec, generate, prepare};
+use frostline_zone::{Shape, in_memory};
+
+const PAGES: u32 = 1 << 12;
+const WRITES: u64 = 6 << 12;
+const GP: f64 = 0.2;
+
+/// Pages of a zone of the device, of which 2 are for headers.
+const DEVICE_PAGES: u64 = 66;
+
+fn trace(kind: Kind) -> Vec<u32> {
+    let spec = Spec { kind, pages: PAGES, writes: WRITES, fill: false, seed: 5 };
+    // Every page is written, so that both sides hold as many.
+    (0..PAGES).chain(generate(&spec).unwrap()).collect()
+}
+
+fn simulated(lbas: &[u32], scheme: &str, victim: &str, zone_pages: u32) -> Counts {
+    let writes = frostline_trace::Writes { lbas: lbas.to_vec(), ..Default::default() };
+    let volume = Volume::new(prepare(None, writes, false).unwrap());
+    let scheme = SchemeSpec::parse(scheme).unwrap();
+    let victim = scheme.victim.unwrap_or(victim).to_string();
+    let settings = Settings { space: Space::Gp(GP), ..Settings::default() };
+    let combination = Combination { scheme, victim };
+    replay(&volume, &combination, &settings, zone_pages, &Progress::default()).unwrap().counts
+}
+
+fn stored(lbas: &[u32], scheme: &str, victim: &str) -> (Counts, u32) {
+    let spare = 4 * (lbas.len() as u64 / (DEVICE_PAGES - 2)) as u32;
+    let zones = u64::from(spare) + 2 * u64::from(PAGES) / DEVICE_PAGES + 100;
+    let shape = Shape {
+        bytes: zones * DEVICE_PAGES * 4096,
+        zone_bytes: Some(DEVICE_PAGES * 4096),
+        ..Shape::default()
+    };
+    let device = in_memory(&shape).unwrap();
+    let format = Format {
+        scheme: scheme.to_string(),
+        victim: victim.to_string(),
+        logical_pages: Some(u64::from(PAGES)),
+        gp: GP,
+        spare,
+        checkpoint_writes: Some(u64::MAX),
+        ..Format::default()
+    };
+    Store::format(device.clone(), &format).unwrap();
+    let open = Open { cleaning: Cleaning::Inline, ..Open::default() };
+    let store = Store::open(device, open).unwrap();
+    let mut page = vec![0; 4096];
+    for &lba in lbas {
+        page[..4].copy_from_slice(&lba.to_le_bytes());
+        store.write(lba, &page).unwrap();
+    }
+    let stats = store.stats().unwrap();
+    assert_eq!(stats.counts.skipped, 0, "no zone was ended early");
+    for lba in 0..PAGES {
+        assert!(store.read(lba, &mut page).unwrap());
+        assert_eq!(page[..4], lba.to_le_bytes());
+    }
+    (stats.counts, store.zone_pages())
+}
+
+/// What both sides know; which pages are frozen, the store does not.
+fn known(counts: Counts) -> Counts {
+    Counts { frozen_relocations: 0, runs: 0, ..counts }
+}
+
+fn decide_alike(kind: Kind, scheme: &str, victim: &str) {
+    let lbas = trace(kind);
+    let (stored, zone_pages) = stored(&lbas, scheme, victim);
+    let simulated = simulated(&lbas, scheme, victim, zone_pages);
+    assert!(simulated.relocations > 0 && simulated.zones_reclaimed > 100, "{scheme}: too little");
+    assert_eq!(known(stored), known(simulated), "{scheme} with {victim}");
+}
+
+const ZIPF: Kind = Kind::Zipf { alpha: 0.9 };
+
+#[test]
+fn every_scheme_without_foresight_relocates_in_the_store_what_it_does_in_the_simulator() {
+    for entry in frostline_placement::registry::SCHEMES {
+        if entry.foresight == frostline_placement::Foresight::None {
+            decide_alike(ZIPF, entry.info.name, "cost-benefit");
+        }
+    }
+}
+
+#[test]
+fn every_victim_policy_chooses_in_the_store_what_it_does_in_the_simulator() {
+    for policy in frostline_placement::victims::POLICIES {
+        decide_alike(ZIPF, "sepbit", policy.name);
+    }
+}
+
+#[test]
+fn a_database_s_trace_is_placed_in_the_store_as_in_the_simulator() {
+    decide_alike(Kind::Oltp(Oltp::default()), "dac", "cost-benefit");
+}
