@@ -59,8 +59,13 @@ impl Chunk {
         (index < self.rows.len()).then(|| &self.bytes[(1 + index) * PAGE..(2 + index) * PAGE])
     }
 
-    /// Writes the header.
-    pub fn seal(&mut self, store: u64, device_zone: u32, opening: u64, durable: u64) {
+    /// Writes the header. All chunks up to `durable`, and all notes before `noted`, are durable.
+    pub fn seal(
+        &mut self,
+        store: u64,
+        (device_zone, opening): (u32, u64),
+        (durable, noted): (u64, u64),
+    ) {
         let mut body = bytemuck::cast_slice::<_, u8>(&self.rows).to_vec();
         if let Some(hotness) = &self.hotness {
             body.extend_from_slice(bytemuck::cast_slice(hotness));
@@ -77,6 +82,7 @@ impl Chunk {
             first: self.first,
             a: opening,
             b: durable,
+            sum: noted as u32,
             ..Head::default()
         };
         self.bytes[..PAGE].fill(0);

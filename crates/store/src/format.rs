@@ -56,7 +56,8 @@ pub struct Head {
     pub payload: u32,
     /// Chunk: offset of its first page in its zone. Table: number of the part, from 0.
     pub first: u32,
-    /// CRC-32C of a metadata record's payload; 0 in a chunk, whose rows have sums.
+    /// CRC-32C of a metadata record's payload. Chunk: all notes before this number (modulo 2^32)
+    /// were durable.
     pub sum: u32,
     /// Chunk: number of the zone's opening. Table: number of parts.
     pub a: u64,

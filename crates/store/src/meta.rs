@@ -112,8 +112,10 @@ impl MetaLog {
         }
     }
 
-    /// Begins a zone with a superblock.
+    /// Begins a zone with a superblock. The records before it are made durable first, so that a
+    /// crash takes the last ones of all, and what is missing in between is known to be damaged.
     fn begin(&mut self, place: usize) -> Result<(), StoreError> {
+        self.device.flush()?;
         self.used.push_back(place);
         let zone = self.layout.meta[place];
         let head = Head {

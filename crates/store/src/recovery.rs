@@ -135,7 +135,7 @@ fn read_log(device: &dyn Device, layout: &Layout, store: u64) -> Result<Log, Sto
     let (table, parts) = last_table(device, layout, &records)?;
     let clean = parts.last() == records.last().map(|r| &r.payload);
     let needed = needed(layout, &table, &parts, &records);
-    let notes = notes(&records, &table);
+    let notes = notes(&records, &table)?;
     // What else is there was begun and never finished, or should have been reset: without it
     // there is room for the next checkpoint, however often recovery is cut short.
     let (found, idle): (Vec<_>, Vec<_>) = found.into_iter().partition(|f| needed[f.place]);
@@ -255,14 +255,27 @@ fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
 }
 
 /// The notes that a table does not cover, by number.
-fn notes(records: &[&Record], table: &Table) -> Vec<Note> {
+///
+/// A crash takes the last ones, for what was noted in one zone is durable before the next is begun
+/// ([`MetaLog`]): if one before others is missing, it is damaged.
+fn notes(records: &[&Record], table: &Table) -> Result<Vec<Note>, StoreError> {
     let later =
         |r: &&&Record| r.head.kind == Kind::Notes as u32 && r.head.seq >= table.head.notes_from;
     let all = records.iter().filter(later).flat_map(|r| {
         let count = (r.head.count as usize).min(crate::layout::NOTES);
         rows::<Note>(&r.body, count)
     });
-    all.filter(|note| note.serial >= table.head.next_serial).collect()
+    let mut notes: Vec<Note> = all.filter(|n| n.serial >= table.head.next_serial).collect();
+    notes.sort_by_key(|note| note.serial);
+    notes.dedup_by_key(|note| note.serial);
+    let missing = (table.head.next_serial..).zip(&notes).find(|(serial, n)| n.serial != *serial);
+    match missing.and(records.last()) {
+        None => Ok(notes),
+        Some(Record { head, .. }) => {
+            let why = "a note of zones or trims that was written before this is missing";
+            Err(StoreError::Damaged { zone: head.zone, page: head.page, why: why.to_string() })
+        }
+    }
 }
 
 /// A zone of the device that may hold pages: one of the table's, or one that was opened since.
@@ -282,6 +295,8 @@ struct Life {
     valid: i64,
     /// Nothing more can be appended.
     ended: bool,
+    /// The chunk behind one whose header can't be read.
+    behind: Option<u64>,
 }
 
 /// What recovery found out about a page.
@@ -333,6 +348,7 @@ impl<'a> Recovery<'a> {
                 used: row.used,
                 valid: i64::from(row.used) - i64::from(row.garbage),
                 ended: row.sealed != 0,
+                behind: None,
                 row: Some(row),
             });
             at = end;
@@ -360,6 +376,7 @@ impl<'a> Recovery<'a> {
                 used: 0,
                 valid: 0,
                 ended: false,
+                behind: None,
             });
         }
         let chunks = self.late_chunks()?;
@@ -386,12 +403,53 @@ impl<'a> Recovery<'a> {
         }
         // What is not known to have been durable may be torn: a page counts if it is whole.
         let known = chunks.iter().map(|c| c.head.b).max().unwrap_or(0).max(self.last_seq);
+        self.check_missing(&chunks, known)?;
         for chunk in chunks.iter_mut().filter(|c| c.head.seq > known) {
             self.verify(chunk)?;
         }
         let last = chunks.iter().map(|c| c.head.seq).max().unwrap_or(0);
         self.last_seq = self.last_seq.max(last);
         Ok(chunks)
+    }
+
+    /// Finds what was durable and is missing now: notes before those that chunks tell of, and
+    /// headers before a chunk up to number `known`.
+    fn check_missing(&self, chunks: &[LateChunk], known: u64) -> Result<(), StoreError> {
+        let damaged = |zone, page, why: &str| StoreError::Damaged { zone, page, why: why.into() };
+        let found = self.notes.last().map_or(self.head.next_serial, |note| note.serial + 1) as u32;
+        let before = |c: &&LateChunk| (c.head.sum.wrapping_sub(found) as i32) > 0;
+        if let Some(chunk) = chunks.iter().find(before) {
+            let why = "notes of zones or trims that were durable before this chunk are missing";
+            return Err(damaged(chunk.head.zone, chunk.head.page, why));
+        }
+        match self.lives.iter().find(|life| life.behind.is_some_and(|seq| seq <= known)) {
+            None => Ok(()),
+            Some(life) => {
+                let why = "the header of a chunk is damaged, and what its pages are is not known";
+                Err(damaged(life.device_zone, life.pages, why))
+            }
+        }
+    }
+
+    /// The number of the chunk behind one whose header can't be read, if there is one.
+    fn chunk_behind(&self, life: &Life, written: u32) -> Result<Option<u64>, StoreError> {
+        let mut bytes = AlignedBuf::zeroed(PAGE);
+        let end = written.min(life.pages + 2 + self.inner.layout.fixed.chunk_pages);
+        for page in life.pages + 1..end {
+            let read =
+                self.inner.device.read(life.device_zone, u64::from(page) * PAGE as u64, &mut bytes);
+            if let Err(error @ DeviceError::Crashed) = read {
+                return Err(error.into());
+            }
+            let ours = |h: &Head| {
+                let place = (self.inner.store, life.device_zone, page, life.opening);
+                h.kind == Kind::Chunk as u32 && (h.store, h.zone, h.page, h.a) == place
+            };
+            if let Some(head) = read.ok().and_then(|()| head(&bytes)).filter(ours) {
+                return Ok(Some(head.seq));
+            }
+        }
+        Ok(None)
     }
 
     fn scan_zone(&mut self, index: usize, chunks: &mut Vec<LateChunk>) -> Result<(), StoreError> {
@@ -426,6 +484,9 @@ impl<'a> Recovery<'a> {
             life.pages += 1 + head.count;
             life.used += head.count;
         }
+        let behind = self.chunk_behind(&self.lives[index], written)?;
+        let life = &mut self.lives[index];
+        life.behind = behind;
         let even = info.write_pointer == u64::from(life.pages) * PAGE as u64;
         let room = fixed.device_pages.saturating_sub(life.pages) >= 2;
         let more = info.state.is_writable() && even && room && life.used < fixed.zone_pages;
@@ -644,6 +705,7 @@ impl<'a> Recovery<'a> {
         let opening = last(|n| if n.tag == OPENED { n.opening } else { 0 });
         state.next_opening = self.head.next_opening.max(opening);
         state.next_serial = self.head.next_serial.max(last(|n| n.serial));
+        state.noted = state.next_serial;
         state.withhold();
         drop(state);
         inner.counters.restore(&Written { checkpoints: w[3], ..Written::default() });

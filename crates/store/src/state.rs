@@ -113,6 +113,8 @@ pub struct State {
     pub next_serial: u64,
     /// All chunks up to this number are durable.
     pub durable: u64,
+    /// All notes before this number are durable.
+    pub noted: u64,
     /// Sealed chunks that are not yet written.
     pub in_flight: BTreeSet<u64>,
     /// Sealed chunks for whoever holds the lock to write.
@@ -151,6 +153,7 @@ impl State {
             next_opening: 1,
             next_serial: 1,
             durable: 0,
+            noted: 0,
             in_flight: BTreeSet::new(),
             outgoing: Vec::new(),
             notes: Vec::new(),
@@ -270,7 +273,8 @@ impl State {
         self.next_seq += 1;
         chunk.seq = seq;
         let zone = &mut self.zones[chunk.zone as usize];
-        chunk.seal(self.store, zone.device_zone, zone.opening, self.durable);
+        let durable = (self.durable, self.noted);
+        chunk.seal(self.store, (zone.device_zone, zone.opening), durable);
         zone.firsts.push(chunk.first);
         zone.pages += 1 + chunk.rows.len() as u32;
         let next = chunk.first + chunk.rows.len() as u32;

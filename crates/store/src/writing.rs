@@ -78,7 +78,7 @@ impl Inner {
 
     fn write_chunk(&self, chunk: Arc<Chunk>) -> Result<(), StoreError> {
         if chunk.first == 0 {
-            // So that what lies in the zone is found even if nobody syncs and the program is killed.
+            // That the zone was opened is known before anything lies in it.
             self.write_notes()?;
         }
         let mut state = self.state()?;
@@ -213,6 +213,7 @@ impl Inner {
     /// Makes all sealed chunks up to number `last`, and all notes made before, durable.
     pub fn make_durable(&self, last: u64) -> Result<(), StoreError> {
         let done = || {
+            let noted = self.state()?.next_serial;
             self.write_notes()?;
             let mut state = self.state()?;
             while !state.is_written(last) {
@@ -222,6 +223,7 @@ impl Inner {
             self.device.flush()?;
             let mut state = self.state()?;
             state.durable = state.durable.max(last);
+            state.noted = state.noted.max(noted);
             Ok(())
         };
         done().map_err(|error| self.fail(error))

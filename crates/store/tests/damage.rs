@@ -1,0 +1,202 @@
+//! Whatever is damaged, what the store returns is what was written, or an error that names what
+//! is lost.
+//!
+//! One thing no store can tell apart: in one that crashed, damage to the last thing written to a
+//! zone looks as if the power had been cut while it was written. What it held is then as it was
+//! before. docs/recovery.md says what that can be.
+
+use std::sync::Arc;
+
+use frostline_store::{Cleaning, Format, Open, Store, StoreError};
+use frostline_zone::{AlignedBuf, Device, Faulty, Shape, ZoneState, in_memory};
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+
+const PAGE: usize = 4096;
+const PAGES: u32 = 600;
+const ZONE_PAGES: u64 = 40;
+/// The version that is written last to a store that crashes.
+const UNSURE: u32 = u32::MAX;
+
+/// Number of a chunk's header among the kinds of pages.
+const CHUNK: usize = 5;
+
+const OPEN: Open = Open { cleaning: Cleaning::Inline, map_bytes: usize::MAX };
+
+fn content(lba: u32, version: u32) -> Vec<u8> {
+    let word = u64::from(lba) << 32 | u64::from(version);
+    word.to_le_bytes().repeat(PAGE / 8)
+}
+
+fn shape() -> Shape {
+    let zone_bytes = ZONE_PAGES * PAGE as u64;
+    Shape { bytes: 44 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() }
+}
+
+/// A store after a while, and what its pages are.
+struct Sample {
+    device: Arc<dyn Device>,
+    /// All that each page ever was; the last is what it is.
+    pages: Vec<Vec<Option<u32>>>,
+}
+
+/// Closed, or dropped after a sync and then one more write, whose chunk tells that all before
+/// were durable.
+fn sample(closed: bool) -> Sample {
+    let device = in_memory(&shape()).unwrap();
+    let format = Format {
+        logical_pages: Some(PAGES.into()),
+        checkpoint_writes: Some(400),
+        ..Format::default()
+    };
+    Store::format(device.clone(), &format).unwrap();
+    let store = Store::open(device.clone(), OPEN).unwrap();
+    let mut pages = vec![vec![None]; PAGES as usize];
+    let mut rng = SmallRng::seed_from_u64(9);
+    for version in 0..3000 {
+        let lba = rng.random_range(0..PAGES);
+        if rng.random_bool(0.05) {
+            store.trim(lba).unwrap();
+            pages[lba as usize].push(None);
+        } else {
+            store.write(lba, &content(lba, version)).unwrap();
+            pages[lba as usize].push(Some(version));
+        }
+        if rng.random_bool(0.01) {
+            store.sync().unwrap();
+        }
+    }
+    assert!(store.stats().unwrap().counts.zones_reclaimed > 20);
+    match closed {
+        true => store.close().unwrap(),
+        false => {
+            store.sync().unwrap();
+            store.write(0, &content(0, UNSURE)).unwrap();
+            pages[0].push(Some(UNSURE));
+            store.sync().unwrap();
+        }
+    }
+    Sample { device, pages }
+}
+
+/// A copy of a device, but for what `change` makes of a zone's bytes.
+fn copy(from: &dyn Device, change: impl Fn(u32, &mut Vec<u8>)) -> Arc<dyn Device> {
+    let to = in_memory(&shape()).unwrap();
+    let zones = from.geometry().zones;
+    for (zone, info) in (0u32..).zip(from.report(0, zones).unwrap()) {
+        let mut bytes = vec![0; info.write_pointer as usize];
+        from.read(zone, 0, &mut bytes).unwrap();
+        let full = info.state == ZoneState::Full;
+        let whole = bytes.len();
+        change(zone, &mut bytes);
+        to.append(zone, 0, &bytes).unwrap();
+        if full && bytes.len() == whole {
+            to.finish(zone).unwrap();
+        }
+    }
+    to
+}
+
+/// Opens a damaged store and reads everything. True if the damage was noticed. Pages may be what
+/// they were before if `older`.
+fn inspect(device: Arc<dyn Device>, sample: &Sample, older: bool, what: &str) -> bool {
+    let store = match Store::open(device, OPEN) {
+        Ok(store) => store,
+        Err(error) => {
+            let named = matches!(error, StoreError::Damaged { .. } | StoreError::NotAStore);
+            assert!(named, "{what}: {error}");
+            return true;
+        }
+    };
+    let mut noticed = false;
+    for (lba, versions) in (0..PAGES).zip(&sample.pages) {
+        let mut page = vec![0; PAGE];
+        match store.read(lba, &mut page) {
+            Ok(found) => {
+                let is =
+                    |v: &Option<u32>| found.then_some(&page) == v.map(|v| content(lba, v)).as_ref();
+                let older = older || versions.last() == Some(&Some(UNSURE));
+                let right = versions.last().is_some_and(is) || older && versions.iter().any(is);
+                assert!(right, "{what}: LBA {lba} is wrong");
+            }
+            Err(StoreError::Checksum { lba: named, .. } | StoreError::Lost { lba: named }) => {
+                assert_eq!(named, lba, "{what}");
+                noticed = true;
+            }
+            Err(StoreError::Damaged { .. }) => noticed = true,
+            Err(error) => panic!("{what}: LBA {lba}: {error}"),
+        }
+    }
+    noticed
+}
+
+/// The kind of a page: of one that describes others, or that of data.
+fn kind(device: &dyn Device, zone: u32, page: u64) -> u32 {
+    let mut bytes = AlignedBuf::zeroed(PAGE);
+    device.read(zone, page * PAGE as u64, &mut bytes).unwrap();
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    if word(0) == u32::from_le_bytes(*b"FRST") { word(8) } else { 0 }
+}
+
+/// Flips bytes of pages of every kind, as many of each.
+fn flip_everywhere(sample: &Sample, crashed: bool, of_each: usize) {
+    let mut rng = SmallRng::seed_from_u64(3);
+    let mut by_kind: [Vec<(u32, u64)>; 6] = Default::default();
+    let zones = sample.device.geometry().zones;
+    for (zone, info) in (0u32..).zip(sample.device.report(0, zones).unwrap()) {
+        for page in 0..info.write_pointer / PAGE as u64 {
+            by_kind[kind(&*sample.device, zone, page) as usize].push((zone, page));
+        }
+    }
+    for (kind, pages) in by_kind.iter().enumerate() {
+        assert!(!pages.is_empty(), "no page of kind {kind}");
+        let mut noticed = 0;
+        for _ in 0..of_each {
+            let (zone, page) = pages[rng.random_range(0..pages.len())];
+            // Most of what matters stands at the beginning.
+            let most = if rng.random_bool(0.5) { 72 } else { PAGE as u64 };
+            let byte = page * PAGE as u64 + rng.random_range(0..most);
+            let device = Faulty::new(copy(&*sample.device, |_, _| {}), 1);
+            device.flip(zone, byte, 1 << rng.random_range(0..8));
+            let what = format!("kind {kind}, zone {zone}, byte {byte} flipped");
+            let older = crashed && kind == CHUNK;
+            noticed += u32::from(inspect(Arc::new(device), sample, older, &what));
+        }
+        println!("kind {kind}: {noticed} of {of_each} flips were noticed");
+    }
+}
+
+#[test]
+fn a_flipped_byte_of_a_closed_store_is_named_or_harmless() {
+    flip_everywhere(&sample(true), false, 150);
+}
+
+#[test]
+fn a_flipped_byte_of_a_store_that_crashed_is_named_or_harmless_or_as_if_never_written() {
+    flip_everywhere(&sample(false), true, 150);
+}
+
+fn cut_every_zone(sample: &Sample, crashed: bool) {
+    let mut rng = SmallRng::seed_from_u64(4);
+    for zone in 0..sample.device.geometry().zones {
+        for cut in 0..8 {
+            let len = if cut == 0 { 0 } else { rng.random_range(0..ZONE_PAGES) } as usize * PAGE;
+            let device = copy(&*sample.device, |z, bytes| {
+                if z == zone {
+                    bytes.truncate(len);
+                }
+            });
+            inspect(device, sample, crashed, &format!("zone {zone} cut to {len} bytes"));
+        }
+    }
+}
+
+#[test]
+fn a_zone_of_a_closed_store_that_is_cut_or_emptied_is_named_or_harmless() {
+    cut_every_zone(&sample(true), false);
+}
+
+#[test]
+fn a_zone_of_a_store_that_crashed_that_is_cut_is_named_or_harmless_or_as_if_never_written() {
+    cut_every_zone(&sample(false), true);
+}
