@@ -169,16 +169,6 @@ fn live(seed: u64, most: u64, tally: &Tally) {
     let mut device = Arc::new(Faulty::new(memory, seed).with_tail(tail));
     for _ in 0..most {
         device = reopen(device, &mut world, open, tally);
-        if world.rng.random_bool(0.2) {
-            // The program is killed, but not the power: what is not flushed is still there, and
-            // may yet be lost.
-            let store = Store::open(device.clone(), open).unwrap();
-            for _ in 0..world.rng.random_range(1..80) {
-                world.act(&store).unwrap();
-            }
-            drop(store);
-            device = reopen(device, &mut world, open, tally);
-        }
         let cut = device.operations() + world.rng.random_range(1..60);
         device.schedule(cut, Fault::PowerCut);
         let store = Store::open(device.clone(), open);
