@@ -9,26 +9,35 @@
 //! (`reading.rs`), recovered (`recovery.rs`). docs/recovery.md draws what lies on the device and
 //! argues why no crash loses what was promised.
 
+mod check;
 mod checkpoint;
 mod chunk;
 mod cleaning;
 mod error;
+mod finding;
 mod format;
 mod layout;
 mod leaves;
 mod meta;
+mod metrics;
 mod options;
 mod placer;
 mod reading;
 mod recovery;
+mod scrub;
 mod state;
 mod stats;
 mod store;
+mod survey;
 mod writing;
 
+pub use check::CheckReport;
 pub use error::StoreError;
+pub use finding::Finding;
 pub use options::{Cleaning, Format, Open};
+pub use scrub::ScrubReport;
 pub use state::Written;
 pub use stats::Stats;
 pub use store::Store;
+pub use survey::{Info, Role, ZoneView};
 pub use writing::PageWrite;

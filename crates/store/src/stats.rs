@@ -125,6 +125,8 @@ pub struct Latencies {
 pub struct Stats {
     /// Pages written since the store was formatted.
     pub written: Written,
+    /// Of these, written before the store was opened.
+    pub opened: Written,
     /// What the volume counted since the store was opened: as in the simulator.
     pub counts: frostline_log::Counts,
     /// Valid pages.
@@ -152,6 +154,7 @@ impl Stats {
         written.checkpoints = inner.counters.meta_pages();
         Ok(Stats {
             written,
+            opened: *inner.opened.get().unwrap_or(&written),
             counts: state.placer.counts(),
             valid_pages: state.placer.valid_pages(),
             garbage_proportion: state.placer.garbage_proportion(),
@@ -166,6 +169,16 @@ impl Stats {
 }
 
 impl Written {
+    /// Pages written since an earlier moment.
+    pub fn since(&self, earlier: &Written) -> Written {
+        Written {
+            user: self.user.saturating_sub(earlier.user),
+            relocations: self.relocations.saturating_sub(earlier.relocations),
+            headers: self.headers.saturating_sub(earlier.headers),
+            checkpoints: self.checkpoints.saturating_sub(earlier.checkpoints),
+        }
+    }
+
     /// Write amplification: all pages written over those written by the user; 1 if there are none.
     pub fn waf(&self) -> f64 {
         let all = self.user + self.relocations + self.headers + self.checkpoints;

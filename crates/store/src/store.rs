@@ -1,6 +1,6 @@
 //! The store as its users see it, and its threads.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::format::PAGE;
 use crate::layout::Layout;
 use crate::leaves::Evicted;
 use crate::meta::MetaLog;
-use crate::state::State;
+use crate::state::{State, Written};
 use crate::stats::{Counters, Stats};
 use crate::{Cleaning, Format, Open, PageWrite, StoreError, recovery};
 
@@ -31,6 +31,8 @@ pub struct Inner {
     pub most_leaves: usize,
     /// What is counted beside the state.
     pub counters: Counters,
+    /// Pages written before the store was opened, once it is.
+    pub opened: OnceLock<Written>,
     state: Mutex<State>,
     /// Something happened that others may wait for.
     pub changed: Condvar,
@@ -53,6 +55,7 @@ impl Inner {
             cleaning: open.cleaning,
             most_leaves: (open.map_bytes / leaf).max(1),
             counters: Counters::default(),
+            opened: OnceLock::new(),
             state: Mutex::new(state),
             changed: Condvar::new(),
             wake: Condvar::new(),
@@ -344,6 +347,8 @@ impl Store {
     /// No store, one of a newer format, or one too damaged to be opened; an error of the device.
     pub fn open(device: Arc<dyn Device>, open: Open) -> Result<Store, StoreError> {
         let inner = Arc::new(recovery::open(device, &open)?);
+        let before = Stats::of(&inner)?.written;
+        inner.opened.get_or_init(|| before);
         let mut threads = Vec::new();
         if open.cleaning == Cleaning::Background {
             for live in [Inner::clean_always, Inner::keep_always] {

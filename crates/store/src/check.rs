@@ -1,0 +1,268 @@
+//! The structure of a store, checked: map, zones and headers against each other.
+
+use std::collections::BTreeSet;
+
+use frostline_log::{Slot, ZoneImage};
+use frostline_zone::{AlignedBuf, ZoneState};
+
+use crate::StoreError;
+use crate::chunk::rows_of;
+use crate::finding::Finding;
+use crate::format::{Head, Kind, PAGE, Row, head};
+use crate::leaves::LEAF;
+use crate::state::DataZone;
+use crate::store::{Inner, Store};
+
+/// What [`Store::check`] looked at, and what it found.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+pub struct CheckReport {
+    /// Everything that is wrong; empty if the store is sound.
+    pub findings: Vec<Finding>,
+    /// Leaves of the map that were read.
+    pub leaves: u64,
+    /// Zones that hold pages.
+    pub zones: u64,
+    /// Headers that were read in them.
+    pub chunks: u64,
+    /// Valid pages, by the map.
+    pub pages: u64,
+}
+
+impl Store {
+    /// Checks the structure: that every leaf of the map is what was written, that every page lies
+    /// where a header says so and no two in one slot, and that zones count what the map holds.
+    /// Contents are [`Store::scrub`]'s to read. Cleaning waits meanwhile. Beside the map, memory
+    /// is one bit a slot and the places of the chunks.
+    ///
+    /// # Errors
+    /// A device or a store that no longer works at all. Damage is no error, but a [`Finding`].
+    pub fn check(&mut self) -> Result<CheckReport, StoreError> {
+        self.inner.sync()?;
+        let _one = self.inner.lock_cleaner()?;
+        let mut check = Check::new(&self.inner)?;
+        (0..self.inner.layout.leaves()).try_for_each(|leaf| check.check_leaf(leaf))?;
+        (0..check.live.len()).try_for_each(|zone| check.check_zone(zone))?;
+        check.check_totals()?;
+        Ok(check.report)
+    }
+}
+
+/// A zone that holds pages.
+struct Live {
+    zone: DataZone,
+    image: ZoneImage,
+    /// Pages of the device's zone that were written.
+    end: u32,
+    /// Pages that the map has in it.
+    valid: u32,
+}
+
+struct Check<'a> {
+    inner: &'a Inner,
+    /// By number in the volume.
+    live: Vec<Option<Live>>,
+    /// A bit for each slot that the map names.
+    mapped: Vec<u64>,
+    /// Leaves that can't be read.
+    unknown: BTreeSet<u32>,
+    report: CheckReport,
+}
+
+impl<'a> Check<'a> {
+    fn new(inner: &'a Inner) -> Result<Self, StoreError> {
+        let state = inner.state()?;
+        let mut live: Vec<_> = state.zones.iter().map(|_| None).collect();
+        for image in state.placer.images() {
+            let zone = state.zones[image.zone as usize].clone();
+            let end = if zone.sick { zone.written } else { zone.pages };
+            live[image.zone as usize] = Some(Live { zone, image, end, valid: 0 });
+        }
+        drop(state);
+        let slots = live.len() * inner.layout.fixed.zone_pages as usize;
+        let mapped = vec![0; slots.div_ceil(64)];
+        let (unknown, report) = (BTreeSet::new(), CheckReport::default());
+        Ok(Check { inner, live, mapped, unknown, report })
+    }
+
+    /// The word and bit of a slot.
+    fn bit(&self, slot: Slot) -> (usize, u64) {
+        let zone_pages = self.inner.layout.fixed.zone_pages as usize;
+        let at = slot.zone as usize * zone_pages + slot.offset as usize;
+        (at / 64, 1 << (at % 64))
+    }
+
+    fn check_leaf(&mut self, leaf: u32) -> Result<(), StoreError> {
+        self.report.leaves += 1;
+        match self.slots(leaf) {
+            Ok(slots) => slots.into_iter().for_each(|(lba, slot)| self.check_slot(lba, slot)),
+            Err(error) => {
+                self.unknown.insert(leaf);
+                self.report.findings.push(Finding::of_leaf(leaf, error)?);
+            }
+        }
+        self.inner.shrink_map()
+    }
+
+    /// The slots of a leaf. Of one in memory, what lies on the device is read as well.
+    fn slots(&self, leaf: u32) -> Result<Vec<(u32, Slot)>, StoreError> {
+        loop {
+            let state = self.inner.state()?;
+            let at = state.root[leaf as usize];
+            if !state.placer.has_leaf(leaf) || at.page == 0 {
+                break;
+            }
+            drop(state);
+            let read = self.inner.read_leaf(at.page, at.sum);
+            // A checkpoint may have written it elsewhere meanwhile.
+            match self.inner.state()?.root[leaf as usize] == at {
+                true => break read.map(drop)?,
+                false => continue,
+            }
+        }
+        let state = self.inner.with_leaf(self.inner.state()?, leaf * LEAF as u32)?;
+        Ok(state.placer.slots(leaf))
+    }
+
+    fn check_slot(&mut self, lba: u32, slot: Slot) {
+        if let Err(finding) = self.take_slot(lba, slot) {
+            self.report.findings.push(finding);
+        }
+    }
+
+    /// Notes that the map names a slot.
+    fn take_slot(&mut self, lba: u32, slot: Slot) -> Result<(), Finding> {
+        let fixed = &self.inner.layout.fixed;
+        let (word, bit) = self.bit(slot);
+        let wrong =
+            |what: &str| Finding { lba: Some(lba), what: what.into(), ..Finding::default() };
+        if u64::from(lba) >= fixed.logical_pages {
+            return Err(wrong("the map holds it, though the store does not reach so far"));
+        }
+        if slot.zone == 0 {
+            return Err(wrong("its content was lost when the store was opened after damage"));
+        }
+        let Some(Some(live)) = self.live.get_mut(slot.zone as usize) else {
+            return Err(wrong("the map has it in a zone that holds nothing"));
+        };
+        let page = live.zone.page_of(slot.offset);
+        let wrong = |what| Finding::at(live.zone.device_zone, page, Some(lba), what);
+        if slot.offset >= fixed.zone_pages || page >= live.end {
+            return Err(wrong("the map has it where nothing was written"));
+        }
+        if self.mapped[word] & bit != 0 {
+            return Err(wrong("the map has another LBA in the same slot"));
+        }
+        self.mapped[word] |= bit;
+        live.valid += 1;
+        self.report.pages += 1;
+        Ok(())
+    }
+
+    fn check_zone(&mut self, number: usize) -> Result<(), StoreError> {
+        let Some(live) = self.live[number].take() else { return Ok(()) };
+        self.report.zones += 1;
+        let zone = live.zone.device_zone;
+        let info = self.inner.device.zone(zone)?;
+        let written = info.write_pointer / PAGE as u64;
+        let wrong = |page, what: String| Finding::at(zone, page, None, what);
+        if info.state == ZoneState::Offline {
+            self.report.findings.push(wrong(0, "it is offline, and its pages are lost".into()));
+            return Ok(());
+        }
+        if written < u64::from(live.end) {
+            let what = format!("written up to {written}, of {} pages", live.end);
+            self.report.findings.push(wrong(live.end, what));
+        }
+        for chunk in 0..live.zone.firsts.len() {
+            if live.zone.start_of(chunk) < live.end {
+                self.check_chunk(&live, chunk)?;
+            }
+        }
+        let counted = live.image.used.saturating_sub(live.image.garbage);
+        if counted != live.valid && self.unknown.is_empty() {
+            let what = format!("{counted} valid pages are counted, the map has {}", live.valid);
+            self.report.findings.push(wrong(0, what));
+        }
+        Ok(())
+    }
+
+    /// Checks a chunk's header, and that it names the pages that the map has there.
+    fn check_chunk(&mut self, live: &Live, chunk: usize) -> Result<(), StoreError> {
+        self.report.chunks += 1;
+        let (zone, number) = (live.zone.device_zone, live.image.zone);
+        let (first, start) = (live.zone.firsts[chunk], live.zone.start_of(chunk));
+        let rows = match self.rows(live, chunk) {
+            Ok(rows) => rows,
+            Err(error) => {
+                self.report.findings.push(Finding::of(error)?);
+                return Ok(());
+            }
+        };
+        for (offset, row) in (first..).zip(rows) {
+            let (word, bit) = self.bit(Slot { zone: number, offset });
+            let known = !self.unknown.contains(&(row.lba / LEAF as u32));
+            if self.mapped[word] & bit == 0 || !known {
+                continue;
+            }
+            let there = u64::from(row.lba) < self.inner.layout.fixed.logical_pages
+                && self.is_at(&row, Slot { zone: number, offset })?;
+            if !there {
+                let page = start + 1 + (offset - first);
+                let what = "its header names this LBA, the map another, or another sum";
+                self.report.findings.push(Finding::at(zone, page, Some(row.lba), what));
+            }
+        }
+        self.inner.shrink_map()
+    }
+
+    /// True if the map has a page of this sum there.
+    fn is_at(&self, row: &Row, slot: Slot) -> Result<bool, StoreError> {
+        let state = self.inner.with_leaf(self.inner.state()?, row.lba)?;
+        Ok(state.placer.find(row.lba) == Some((slot, row.sum)))
+    }
+
+    /// The rows of a chunk's header.
+    fn rows(&self, live: &Live, chunk: usize) -> Result<Vec<Row>, StoreError> {
+        let zone = &live.zone;
+        let (first, start) = (zone.firsts[chunk], zone.start_of(chunk));
+        let next = match chunk + 1 < zone.firsts.len() {
+            true => zone.start_of(chunk + 1),
+            false => zone.pages,
+        };
+        let mut page = AlignedBuf::zeroed(PAGE);
+        self.inner.device.read(zone.device_zone, u64::from(start) * PAGE as u64, &mut page)?;
+        let damaged = |why: &str| StoreError::Damaged {
+            zone: zone.device_zone,
+            page: start,
+            why: format!("the header of {} pages {why}", next - start - 1),
+        };
+        let head = head(&page).ok_or_else(|| damaged("is not what was written there"))?;
+        let ours = |h: &Head| {
+            h.kind == Kind::Chunk as u32
+                && (h.store, h.zone, h.page) == (self.inner.store, zone.device_zone, start)
+                && (h.a, h.first, h.count) == (zone.opening, first, next - start - 1)
+        };
+        match ours(&head) {
+            true => Ok(rows_of(&head, &page, false).0),
+            false => Err(damaged("is another's, or an older one")),
+        }
+    }
+
+    fn check_totals(&mut self) -> Result<(), StoreError> {
+        let state = self.inner.state()?;
+        let (valid, empty) = (state.placer.valid_pages(), state.empty.clone());
+        drop(state);
+        for zone in empty {
+            if self.inner.device.zone(zone)?.state != ZoneState::Empty {
+                let what = "it is to be written next, but is not empty";
+                self.report.findings.push(Finding::at(zone, 0, None, what));
+            }
+        }
+        if valid != self.report.pages && self.unknown.is_empty() {
+            let what =
+                format!("{valid} valid pages are counted, the map has {}", self.report.pages);
+            self.report.findings.push(Finding { what, ..Finding::default() });
+        }
+        Ok(())
+    }
+}

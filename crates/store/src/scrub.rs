@@ -1,0 +1,81 @@
+//! Every content of a store, read and compared with its sum.
+
+use std::time::{Duration, Instant};
+
+use crate::StoreError;
+use crate::finding::Finding;
+use crate::format::PAGE;
+use crate::leaves::LEAF;
+use crate::store::Store;
+
+/// What [`Store::scrub`] read, and what it found.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+pub struct ScrubReport {
+    /// Everything that can't be read any more; empty if all is well.
+    pub findings: Vec<Finding>,
+    /// Pages that were read.
+    pub pages: u64,
+    /// Bytes that were read.
+    pub bytes: u64,
+}
+
+impl Store {
+    /// Reads every valid page, in order of LBAs, and compares it with its sum; goes on after
+    /// damage. No more than `rate` bytes a second are read, if one is given. `progress` is told
+    /// after each page how many were read. Others may use the store meanwhile.
+    ///
+    /// # Errors
+    /// A device or a store that no longer works at all. Damage is no error, but a [`Finding`].
+    pub fn scrub(
+        &self,
+        rate: Option<u64>,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<ScrubReport, StoreError> {
+        let (begun, mut report) = (Instant::now(), ScrubReport::default());
+        let mut page = vec![0; PAGE];
+        for leaf in 0..self.inner.layout.leaves() {
+            let lbas = match self.lbas(leaf) {
+                Ok(lbas) => lbas,
+                Err(error) => {
+                    report.findings.push(Finding::of_leaf(leaf, error)?);
+                    continue;
+                }
+            };
+            for lba in lbas {
+                if let Err(error) = self.inner.read_page(lba, &mut page) {
+                    report.findings.push(self.locate(lba, Finding::of(error)?)?);
+                }
+                report.pages += 1;
+                report.bytes += PAGE as u64;
+                progress(report.pages);
+                if let Some(rate) = rate {
+                    let due = Duration::from_secs_f64(report.bytes as f64 / rate.max(1) as f64);
+                    std::thread::sleep(due.saturating_sub(begun.elapsed()));
+                }
+            }
+        }
+        Ok(report)
+    }
+
+    /// The pages of a leaf that were written.
+    fn lbas(&self, leaf: u32) -> Result<Vec<u32>, StoreError> {
+        let state = self.inner.with_leaf(self.inner.state()?, leaf * LEAF as u32)?;
+        Ok(state.placer.slots(leaf).into_iter().map(|(lba, _)| lba).collect())
+    }
+
+    /// Adds the page's place to what was found of it.
+    fn locate(&self, lba: u32, finding: Finding) -> Result<Finding, StoreError> {
+        let state = self.inner.with_leaf(self.inner.state()?, lba)?;
+        let slot = state.placer.find(lba).map(|(slot, _)| slot).filter(|slot| slot.zone != 0);
+        let place = slot.map(|slot| {
+            let zone = &state.zones[slot.zone as usize];
+            (zone.device_zone, zone.page_of(slot.offset))
+        });
+        Ok(Finding {
+            zone: finding.zone.or(place.map(|(zone, _)| zone)),
+            page: finding.page.or(place.map(|(_, page)| page)),
+            lba: Some(lba),
+            ..finding
+        })
+    }
+}

@@ -1,0 +1,191 @@
+//! What a store is like, and what each zone of its device is used for.
+
+use frostline_log::ZoneImage;
+use frostline_zone::{ZoneInfo, ZoneState};
+
+use crate::StoreError;
+use crate::format::{LeafAt, PAGE, VERSION};
+use crate::leaves::LEAF;
+use crate::store::Store;
+
+/// What a zone of the device is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Notes, leaves of the map and checkpoints.
+    Meta,
+    /// Pages.
+    Data,
+    /// Nothing: it can be written.
+    Empty,
+    /// Its pages are elsewhere, and it waits to be reset.
+    Waiting,
+    /// It can't be used.
+    Dead,
+}
+
+/// A zone of the device.
+#[derive(Clone, Copy, Debug)]
+pub struct ZoneView {
+    /// Its number.
+    pub zone: u32,
+    /// What it is used for.
+    pub role: Role,
+    /// What the device says of it.
+    pub state: ZoneState,
+    /// Pages that it can hold, headers included.
+    pub capacity: u32,
+    /// Pages that were written, headers included.
+    pub written: u32,
+    /// Data: its class, from 1.
+    pub class: Option<u32>,
+    /// Data: valid pages in it.
+    pub valid: Option<u32>,
+    /// Data: valid pages over the pages of the user that it can hold.
+    pub valid_share: Option<f64>,
+    /// Data: number of its opening.
+    pub opening: Option<u64>,
+    /// Data: it takes no more pages.
+    pub sealed: Option<bool>,
+}
+
+/// What a store is like.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Info {
+    /// Version of the format.
+    pub format: u32,
+    /// Number of the store, drawn when it was formatted.
+    pub store: u64,
+    /// Scheme, as on the command line.
+    pub scheme: String,
+    /// Victim policy, as on the command line.
+    pub victim: String,
+    /// Garbage proportion above which it is cleaned.
+    pub gp: f64,
+    /// Seed of the scheme and the victim policy.
+    pub seed: u64,
+    /// Whether pages may come with hotness records.
+    pub hotness: bool,
+    /// Free zones below which it is cleaned.
+    pub reserve: u32,
+    /// Zones kept back for those that wait to be reset.
+    pub spare: u32,
+    /// Pages placed between two checkpoints.
+    pub checkpoint_writes: u64,
+    /// Pages that the store can hold.
+    pub logical_pages: u64,
+    /// Bytes in a page.
+    pub page_bytes: u32,
+    /// Pages in a chunk, its header not counted.
+    pub chunk_pages: u32,
+    /// Pages of the user that a zone can hold.
+    pub zone_pages: u32,
+    /// Pages that a zone of the device can hold.
+    pub device_pages: u32,
+    /// Zones of the device.
+    pub device_zones: u32,
+    /// Of these, for metadata.
+    pub meta_zones: u32,
+    /// Of these, for pages.
+    pub data_zones: u32,
+    /// Valid pages.
+    pub valid_pages: u64,
+    /// Garbage proportion.
+    pub garbage_proportion: f64,
+    /// Leaves of the map.
+    pub map_leaves: u32,
+    /// Leaves of the map in memory.
+    pub resident_leaves: usize,
+    /// Bytes that map, zones and scheme hold in memory now.
+    pub bytes: usize,
+    /// Bytes that the map of 1 TiB of pages holds with all leaves in memory.
+    pub map_bytes_per_tib: u64,
+}
+
+impl Store {
+    /// What the store is like.
+    ///
+    /// # Errors
+    /// A thread of the store panicked.
+    pub fn info(&self) -> Result<Info, StoreError> {
+        let (layout, stats) = (&self.inner.layout, self.stats()?);
+        let fixed = &layout.fixed;
+        let leaf = LEAF * (8 + layout.state) + size_of::<LeafAt>();
+        Ok(Info {
+            format: VERSION,
+            store: self.inner.store,
+            scheme: layout.scheme.text.clone(),
+            victim: layout.victim.clone(),
+            gp: fixed.gp,
+            seed: fixed.seed,
+            hotness: fixed.hotness == 1,
+            reserve: fixed.reserve,
+            spare: fixed.spare,
+            checkpoint_writes: fixed.checkpoint_writes,
+            logical_pages: fixed.logical_pages,
+            page_bytes: PAGE as u32,
+            chunk_pages: fixed.chunk_pages,
+            zone_pages: fixed.zone_pages,
+            device_pages: fixed.device_pages,
+            device_zones: fixed.device_zones,
+            meta_zones: layout.meta.len() as u32,
+            data_zones: layout.data.len() as u32,
+            valid_pages: stats.valid_pages,
+            garbage_proportion: stats.garbage_proportion,
+            map_leaves: layout.leaves(),
+            resident_leaves: stats.map_leaves,
+            bytes: stats.bytes,
+            map_bytes_per_tib: ((1u64 << 40) / (PAGE * LEAF) as u64) * leaf as u64,
+        })
+    }
+
+    /// Every zone of the device, in order.
+    ///
+    /// # Errors
+    /// The device can't report its zones; a thread of the store panicked.
+    pub fn zones(&self) -> Result<Vec<ZoneView>, StoreError> {
+        let (device, layout) = (&self.inner.device, &self.inner.layout);
+        let infos = device.report(0, device.geometry().zones)?;
+        let role = |info: &ZoneInfo| match info.state {
+            ZoneState::Empty => Role::Empty,
+            _ => Role::Dead,
+        };
+        let page = |bytes: u64| (bytes / PAGE as u64) as u32;
+        let view = |(zone, info): (u32, &ZoneInfo)| ZoneView {
+            zone,
+            role: role(info),
+            state: info.state,
+            capacity: page(info.capacity),
+            written: page(info.write_pointer),
+            class: None,
+            valid: None,
+            valid_share: None,
+            opening: None,
+            sealed: None,
+        };
+        let mut views: Vec<_> = (0..).zip(&infos).map(view).collect();
+        layout.meta.iter().for_each(|&zone| views[zone as usize].role = Role::Meta);
+        let state = self.inner.state()?;
+        for limbo in &state.limbo {
+            views[limbo.device_zone as usize].role = Role::Waiting;
+        }
+        for image in state.placer.images() {
+            let zone = &state.zones[image.zone as usize];
+            let view = &mut views[zone.device_zone as usize];
+            view.opening = Some(zone.opening);
+            // What waits in memory is not in the device's pointer yet.
+            view.written = zone.written;
+            fill(view, &image, layout.fixed.zone_pages);
+        }
+        Ok(views)
+    }
+}
+
+fn fill(view: &mut ZoneView, image: &ZoneImage, zone_pages: u32) {
+    let valid = image.used.saturating_sub(image.garbage);
+    view.role = Role::Data;
+    view.class = Some(image.class + 1);
+    view.valid = Some(valid);
+    view.valid_share = Some(f64::from(valid) / f64::from(zone_pages));
+    view.sealed = Some(image.sealed_at.is_some());
+}
