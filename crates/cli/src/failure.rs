@@ -15,17 +15,19 @@ pub struct Failure {
     line: String,
     hint: Option<String>,
     status: u8,
+    /// What the job found out nevertheless.
+    data: String,
 }
 
 impl Failure {
     /// The job failed.
     pub fn job(what: &str, why: &str) -> Self {
-        Failure { line: format!("{what}: {why}"), hint: None, status: 1 }
+        Failure { line: format!("{what}: {why}"), hint: None, status: 1, data: String::new() }
     }
 
     /// Wrong usage, or input that can't be read.
     pub fn usage(what: &str, why: &str) -> Self {
-        Failure { line: format!("{what}: {why}"), hint: None, status: 2 }
+        Failure { line: format!("{what}: {why}"), hint: None, status: 2, data: String::new() }
     }
 
     /// Adds a hint.
@@ -34,8 +36,16 @@ impl Failure {
         self
     }
 
+    /// Adds data that belong on standard output, although the job failed.
+    pub fn with_data(mut self, data: String) -> Self {
+        self.data = data;
+        self
+    }
+
     /// Prints the failure, and gives its exit status.
     pub fn report(self) -> ExitCode {
+        // That standard output takes no more is less than what is to be reported.
+        let _ = crate::print(&self.data);
         say(&self.line, self.hint.as_deref());
         ExitCode::from(self.status)
     }
@@ -56,7 +66,7 @@ pub fn say(line: &str, hint: Option<&str>) {
 impl From<TraceError> for Failure {
     fn from(error: TraceError) -> Self {
         let status = if matches!(error, TraceError::Unwritable { .. }) { 1 } else { 2 };
-        Failure { line: error.to_string(), hint: error.hint(), status }
+        Failure { line: error.to_string(), hint: error.hint(), status, data: String::new() }
     }
 }
 

@@ -28,6 +28,11 @@ impl Interrupt {
         Ok(Interrupt(caught))
     }
 
+    /// True if a signal has come.
+    pub fn has_come(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != 0
+    }
+
     /// Unwinds to [`end_if_interrupted`] if a signal has come.
     #[inline]
     pub fn check(&self) {

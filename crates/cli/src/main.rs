@@ -1,6 +1,8 @@
 //! The `frostline` command.
 
 mod args;
+mod bench;
+mod device;
 mod failure;
 mod gen_trace;
 mod inputs;
@@ -12,6 +14,7 @@ mod schemes;
 mod sim;
 mod sim_table;
 mod size;
+mod store;
 mod table;
 mod trace;
 mod usage;
@@ -32,6 +35,8 @@ fn main() -> ExitCode {
         Command::Schemes(options) => schemes::run(&options),
         Command::Gen(options) => gen_trace::run(&options),
         Command::Trace(command) => trace::run(&command),
+        Command::Store(command) => store::run(&command),
+        Command::Bench(command) => bench::run(&command),
     });
     match done.and_then(|text| print(&text)) {
         Ok(()) => ExitCode::SUCCESS,

@@ -86,6 +86,28 @@ impl Counts {
         }
     }
 
+    /// What happened since an earlier moment of the same volume.
+    pub fn since(&self, earlier: &Counts) -> Counts {
+        let mut since = self.clone();
+        since.user_writes -= earlier.user_writes;
+        since.relocations -= earlier.relocations;
+        since.frozen_relocations -= earlier.frozen_relocations;
+        since.runs -= earlier.runs;
+        since.cleanings -= earlier.cleanings;
+        since.zones_reclaimed -= earlier.zones_reclaimed;
+        since.stalls -= earlier.stalls;
+        since.spilled -= earlier.spilled;
+        since.skipped -= earlier.skipped;
+        for (a, b) in since.victim_garbage.iter_mut().zip(&earlier.victim_garbage) {
+            *a -= b;
+        }
+        for (a, b) in since.classes.iter_mut().zip(&earlier.classes) {
+            a.user_writes -= b.user_writes;
+            a.relocations -= b.relocations;
+        }
+        since
+    }
+
     /// Adds the counts of another volume.
     pub fn add(&mut self, other: &Counts) {
         self.user_writes += other.user_writes;

@@ -1,10 +1,15 @@
 //! What the command line takes.
 
+mod bench;
+mod store;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use frostline_trace::Format;
 
+pub use self::bench::{BenchCommand, BenchStoreArgs, CleaningArg, DriveArg};
+pub use self::store::{FormatArgs, LookArgs, PlacementArgs, ScrubArgs, ShapeArgs, StoreCommand};
 use crate::size::{PageSize, Size};
 
 /// Page placement for log-structured storage: simulator and tools.
@@ -28,6 +33,12 @@ pub enum Command {
     /// Look into a trace, or convert it
     #[command(subcommand, arg_required_else_help = false)]
     Trace(TraceCommand),
+    /// Make a page store, look into it, check it
+    #[command(subcommand, arg_required_else_help = false)]
+    Store(StoreCommand),
+    /// Measure a store at work
+    #[command(subcommand, arg_required_else_help = false)]
+    Bench(BenchCommand),
 }
 
 /// How a trace is read.

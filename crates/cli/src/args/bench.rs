@@ -1,0 +1,97 @@
+//! What `frostline bench` takes.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum, value_parser};
+
+use super::store::{PlacementArgs, ShapeArgs};
+use crate::bench::Workload;
+
+/// `frostline bench`
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Write pages to a fresh store, by a workload
+    Store(BenchStoreArgs),
+}
+
+/// `frostline bench store`
+#[derive(Debug, Args)]
+pub struct BenchStoreArgs {
+    /// The device: mem:, file:DIR, zonefs:MOUNT or zbd:/dev/...
+    #[arg(long, value_name = "URI")]
+    pub device: String,
+    #[command(flatten)]
+    pub shape: ShapeArgs,
+    /// zipf:ALPHA, uniform, sequential or trace:FILE
+    #[arg(long, value_name = "W", default_value = "zipf:1.0")]
+    pub workload: Workload,
+    #[command(flatten)]
+    pub placement: PlacementArgs,
+    /// Stop after so many seconds, those of the fill not counted [default: 30 without --writes]
+    #[arg(long, value_name = "S", value_parser = value_parser!(u64).range(1..=1 << 32),
+        allow_negative_numbers = true)]
+    pub seconds: Option<u64>,
+    /// Stop after so many page writes, those of the fill not counted
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..),
+        allow_negative_numbers = true)]
+    pub writes: Option<u64>,
+    /// Threads that write
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = value_parser!(u16).range(1..=1024), allow_negative_numbers = true)]
+    pub threads: u16,
+    /// Each thread syncs after so many writes [default: once, at the end]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..),
+        allow_negative_numbers = true)]
+    pub sync_every: Option<u64>,
+    /// Make the device as slow as a drive
+    #[arg(long, value_name = "D")]
+    pub drive: Option<DriveArg>,
+    /// Who cleans
+    #[arg(long, value_name = "C", default_value = "background")]
+    pub cleaning: CleaningArg,
+    /// Print JSON instead of the table (-), or write it to a file as well
+    #[arg(long, value_name = "-|FILE")]
+    pub json: Option<PathBuf>,
+    /// Serve metrics for Prometheus at this loopback address, as 127.0.0.1:9464
+    #[arg(long, value_name = "ADDR", value_parser = loopback)]
+    pub metrics: Option<SocketAddr>,
+    /// Write the LBAs to a trace as well, those of the fill included
+    #[arg(long, value_name = "TRACE")]
+    pub record: Option<PathBuf>,
+    /// Go on with the store that is there: nothing is formatted or filled
+    #[arg(long, conflicts_with_all = ["size", "scheme", "victim", "gp", "force"])]
+    pub keep: bool,
+    /// Format a device that is not empty: what it holds is lost
+    #[arg(long)]
+    pub force: bool,
+    /// No live line, no messages
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// A drive whose speed is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DriveArg {
+    /// Western Digital's Ultrastar DC ZN540
+    Zn540,
+}
+
+/// Who cleans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CleaningArg {
+    /// A thread of the store's own
+    Background,
+    /// The writer that made cleaning due
+    Inline,
+}
+
+/// An address that only this machine can reach.
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let address: SocketAddr =
+        text.parse().map_err(|_| "is not an address such as 127.0.0.1:9464".to_string())?;
+    match address.ip().is_loopback() {
+        true => Ok(address),
+        false => Err("is not a loopback address, and there is no password".to_string()),
+    }
+}

@@ -1,0 +1,105 @@
+//! What `frostline store` takes.
+
+use clap::{Args, Subcommand, value_parser};
+
+use crate::size::Size;
+
+/// `frostline store`
+#[derive(Debug, Subcommand)]
+pub enum StoreCommand {
+    /// Make an empty store of a device
+    Format(FormatArgs),
+    /// Tell what a store is like
+    Info(LookArgs),
+    /// Draw the zones: state, class, valid share
+    Zones(LookArgs),
+    /// Check the structure: map, zones and headers against each other
+    Check(LookArgs),
+    /// Read every page, and compare it with its checksum
+    Scrub(ScrubArgs),
+}
+
+/// The shape of a device that is to be made.
+#[derive(Debug, Args)]
+pub struct ShapeArgs {
+    /// Bytes of all zones of a device that is to be made
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    pub size: Option<Size>,
+    /// Bytes in a zone [default: about 1/128 of the device, a power of two from 1MiB to 1GiB]
+    #[arg(long, value_name = "SIZE", requires = "size", allow_negative_numbers = true)]
+    pub zone: Option<Size>,
+    /// Bytes that a zone can hold, if that is less than its size
+    #[arg(long, value_name = "SIZE", requires = "size", allow_negative_numbers = true)]
+    pub capacity: Option<Size>,
+}
+
+/// How a store places and cleans.
+#[derive(Debug, Args)]
+pub struct PlacementArgs {
+    /// Scheme, with parameters if need be (dac:classes=4)
+    #[arg(long, value_name = "S", default_value = "sepbit")]
+    pub scheme: String,
+    /// Victim policy, with parameters if need be (d-choices:d=4)
+    #[arg(long, value_name = "V", default_value = "cost-benefit")]
+    pub victim: String,
+    /// Clean while the garbage proportion exceeds this
+    #[arg(long, value_name = "SHARE", default_value_t = 0.15, allow_negative_numbers = true)]
+    pub gp: f64,
+    /// Seed of whatever chance is used
+    #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
+    pub seed: u64,
+}
+
+/// `frostline store format`
+#[derive(Debug, Args)]
+pub struct FormatArgs {
+    /// The device: file:DIR, zonefs:MOUNT or zbd:/dev/...
+    pub uri: String,
+    #[command(flatten)]
+    pub shape: ShapeArgs,
+    #[command(flatten)]
+    pub placement: PlacementArgs,
+    /// Pages that the store can hold [default: as many as the garbage proportion allows]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..),
+        allow_negative_numbers = true)]
+    pub pages: Option<u64>,
+    /// Clean while fewer zones than this are free
+    #[arg(long, value_name = "N", default_value_t = 3,
+        value_parser = value_parser!(u32).range(2..), allow_negative_numbers = true)]
+    pub reserve: u32,
+    /// Leave room for hotness records in headers
+    #[arg(long)]
+    pub hotness: bool,
+    /// Format a device that is not empty: what it holds is lost
+    #[arg(long)]
+    pub force: bool,
+    /// No message when it is done
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `frostline store info`, `zones` and `check`
+#[derive(Debug, Args)]
+pub struct LookArgs {
+    /// The device: file:DIR, zonefs:MOUNT or zbd:/dev/...
+    pub uri: String,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `frostline store scrub`
+#[derive(Debug, Args)]
+pub struct ScrubArgs {
+    /// The device: file:DIR, zonefs:MOUNT or zbd:/dev/...
+    pub uri: String,
+    /// Read no more than this in a second
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    pub rate: Option<Size>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// No progress bar
+    #[arg(long, short)]
+    pub quiet: bool,
+}

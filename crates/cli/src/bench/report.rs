@@ -1,0 +1,191 @@
+//! What a bench found, as a table and as JSON.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use frostline_log::Counts;
+use frostline_sim::{ClassReport, Quartiles, RunReport, WindowReport};
+use frostline_store::{Info, Stats};
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+/// What was measured.
+pub struct Measured {
+    /// What the store is like.
+    pub info: Info,
+    /// Before the first write that counts.
+    pub before: Stats,
+    /// After the last one.
+    pub after: Stats,
+    /// Times of writes, in nanoseconds.
+    pub times: Histogram<u64>,
+    /// How long it took, the last sync included.
+    pub took: Duration,
+    /// What was written, second by second.
+    pub windows: Vec<WindowReport>,
+}
+
+/// A bench. Field names are a contract: fields are added, never renamed.
+#[derive(Serialize)]
+pub struct BenchReport {
+    /// Version of the program.
+    pub frostline: &'static str,
+    /// The device, by URI.
+    pub device: String,
+    /// The device's zones, in words.
+    pub shape: String,
+    /// The drive whose time it took.
+    pub drive: Option<&'static str>,
+    /// Which pages were written.
+    pub workload: String,
+    /// Who cleaned.
+    pub cleaning: &'static str,
+    /// Threads that wrote.
+    pub threads: u16,
+    /// Seed of all chance.
+    pub seed: u64,
+    /// The one run.
+    pub runs: [BenchRun; 1],
+}
+
+/// A run: as of the simulator, and what only a device has.
+#[derive(Serialize)]
+pub struct BenchRun {
+    /// The WAF counts headers and checkpoints, too.
+    #[serde(flatten)]
+    run: RunReport,
+    header_pages: u64,
+    checkpoint_pages: u64,
+    ops_per_second: f64,
+    mb_per_second: f64,
+    latency_us: LatencyReport,
+    stall_seconds: f64,
+    logical_pages: u64,
+}
+
+/// Times of writes, in microseconds.
+#[derive(Serialize)]
+struct LatencyReport {
+    p50: f64,
+    p95: f64,
+    p99: f64,
+    p999: f64,
+    max: f64,
+}
+
+impl BenchRun {
+    /// Puts what was measured into a report.
+    pub fn new(measured: Measured) -> Self {
+        let Measured { info, before, after, times, took, windows } = measured;
+        let written = after.written.since(&before.written);
+        let counts = after.counts.since(&before.counts);
+        let seconds = took.as_secs_f64();
+        let per_second = written.user as f64 / seconds.max(1e-9);
+        let us = |ns: u64| ns as f64 / 1e3;
+        let run = RunReport {
+            user_writes: written.user,
+            relocations: written.relocations,
+            waf: written.waf(),
+            windows,
+            gauges: after.gauges.iter().copied().collect(),
+            peak_bytes: after.bytes as u64,
+            seconds,
+            writes_per_second: per_second,
+            ..counted(&info, &counts)
+        };
+        BenchRun {
+            run,
+            header_pages: written.headers,
+            checkpoint_pages: written.checkpoints,
+            ops_per_second: per_second,
+            mb_per_second: per_second * f64::from(info.page_bytes) / 1e6,
+            latency_us: LatencyReport {
+                p50: us(times.value_at_quantile(0.5)),
+                p95: us(times.value_at_quantile(0.95)),
+                p99: us(times.value_at_quantile(0.99)),
+                p999: us(times.value_at_quantile(0.999)),
+                max: us(times.max()),
+            },
+            stall_seconds: after.stalled.saturating_sub(before.stalled).as_secs_f64(),
+            logical_pages: info.logical_pages,
+        }
+    }
+}
+
+/// What the volume counted.
+fn counted(info: &Info, counts: &Counts) -> RunReport {
+    let classes = (1..).zip(&counts.classes).map(|(class, c)| ClassReport {
+        class,
+        user_writes: c.user_writes,
+        relocations: c.relocations,
+    });
+    RunReport {
+        volume: None,
+        scheme: info.scheme.clone(),
+        victim: info.victim.clone(),
+        zone_pages: info.zone_pages,
+        trigger: BTreeMap::from([("gp", info.gp)]),
+        user_writes: counts.user_writes,
+        relocations: counts.relocations,
+        waf: counts.waf(),
+        // Which pages are frozen only the future tells: null in JSON.
+        far: f64::NAN,
+        gain: None,
+        zones_reclaimed: counts.zones_reclaimed,
+        cleanings: counts.cleanings,
+        stalls: counts.stalls,
+        spilled: counts.spilled,
+        victim_gp: Quartiles {
+            p25: counts.victim_gp(0.25),
+            p50: counts.victim_gp(0.5),
+            p75: counts.victim_gp(0.75),
+        },
+        classes: classes.collect(),
+        windows: Vec::new(),
+        gauges: BTreeMap::new(),
+        peak_bytes: 0,
+        seconds: 0.0,
+        writes_per_second: 0.0,
+    }
+}
+
+impl BenchReport {
+    /// The report as people read it.
+    pub fn text(&self) -> String {
+        let BenchReport { device, shape, workload, cleaning, threads, runs: [bench], .. } = self;
+        let run = &bench.run;
+        let drive = self.drive.map(|name| format!(", as slow as a {name}")).unwrap_or_default();
+        let mut text = format!(
+            "{device}: {shape}{drive}, {} pages, {}, {}\n{workload} by {threads} {}, cleaning {cleaning}\n\n",
+            bench.logical_pages,
+            run.scheme,
+            run.victim,
+            if *threads == 1 { "thread" } else { "threads" },
+        );
+        let share = |pages: u64| pages as f64 / run.user_writes.max(1) as f64;
+        let l = &bench.latency_us;
+        let rows = [
+            ("writes", format!("{} in {:.1} s", run.user_writes, run.seconds)),
+            ("MB/s", format!("{:.1}", bench.mb_per_second)),
+            ("WAF", format!("{:.4}", run.waf)),
+            ("  user", format!("{:.4}", share(run.user_writes))),
+            ("  relocation", format!("{:.4}", share(run.relocations))),
+            ("  header", format!("{:.4}", share(bench.header_pages))),
+            ("  checkpoint", format!("{:.4}", share(bench.checkpoint_pages))),
+            (
+                "latency us p50 p95 p99 p999",
+                format!(
+                    "{:.1} {:.1} {:.1} {:.1}, at most {:.0}",
+                    l.p50, l.p95, l.p99, l.p999, l.max
+                ),
+            ),
+            ("writers held up", format!("{:.3} s", bench.stall_seconds)),
+            ("zones reclaimed", run.zones_reclaimed.to_string()),
+            ("median victim GP", format!("{:.3}", run.victim_gp.p50)),
+        ];
+        for (what, value) in rows {
+            text += &format!("{what:<28} {value}\n");
+        }
+        text
+    }
+}

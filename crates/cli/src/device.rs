@@ -1,0 +1,136 @@
+//! Devices by URI: opened, or made of the shape that was asked for; and stores on them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use frostline_log::LogError;
+use frostline_store::{Cleaning, Format, Open, Store, StoreError};
+use frostline_zone::{Device, DeviceError, OpenOptions, Shape, create, open};
+
+use crate::args::{PlacementArgs, ShapeArgs};
+use crate::failure::Failure;
+use crate::size::{Size, binary};
+
+/// Opens a device, or makes one of the shape: `mem:`, or `file:` in a directory that is empty or
+/// does not exist. `what` is the command.
+pub fn open_or_create(
+    what: &str,
+    uri: &str,
+    shape: &ShapeArgs,
+) -> Result<Arc<dyn Device>, Failure> {
+    let options = OpenOptions::default();
+    let directory = uri.strip_prefix("file:").map(Path::new);
+    let is_new = uri == "mem:" || directory.is_some_and(is_unused);
+    match (is_new, shape.size) {
+        (true, Some(Size(bytes))) => {
+            let shape = Shape {
+                bytes,
+                zone_bytes: shape.zone.map(|size| size.0),
+                zone_capacity: shape.capacity.map(|size| size.0),
+                ..Shape::default()
+            };
+            create(uri, &shape, &options).map_err(|error| device_failure(uri, &error))
+        }
+        (true, None) => {
+            let why = format!("{uri} does not exist yet, and no --size is given to make it");
+            Err(Failure::usage(what, &why).hint("as --size 4GiB"))
+        }
+        (false, _) => {
+            let device = open(uri, &options).map_err(|error| device_failure(uri, &error))?;
+            same_shape(what, uri, &*device, shape)?;
+            Ok(device)
+        }
+    }
+}
+
+fn is_unused(directory: &Path) -> bool {
+    match std::fs::read_dir(directory) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    }
+}
+
+/// Checks that a device that exists has the shape that is asked for, if one is.
+fn same_shape(
+    what: &str,
+    uri: &str,
+    device: &dyn Device,
+    asked: &ShapeArgs,
+) -> Result<(), Failure> {
+    let Some(Size(bytes)) = asked.size else { return Ok(()) };
+    let has = device.geometry();
+    let zone = asked.zone.map_or(has.zone_bytes, |size| size.0);
+    let capacity = asked.capacity.map_or(has.zone_capacity, |size| size.0);
+    let same = (zone, capacity) == (has.zone_bytes, has.zone_capacity)
+        && bytes / has.zone_capacity == u64::from(has.zones);
+    if same {
+        return Ok(());
+    }
+    let why = format!("{uri} is there already, with {}", describe(device));
+    Err(Failure::usage(what, &why).hint("leave out --size, or choose another place"))
+}
+
+/// A device's shape in words.
+pub fn describe(device: &dyn Device) -> String {
+    let has = device.geometry();
+    let text = format!("{} zones of {}", has.zones, binary(has.zone_bytes));
+    match has.zone_capacity < has.zone_bytes {
+        true => format!("{text}, which hold {}", binary(has.zone_capacity)),
+        false => text,
+    }
+}
+
+/// The options of a store, as on the command line.
+pub fn placement(what: &str, args: &PlacementArgs) -> Result<Format, Failure> {
+    if !(0.0001..=0.9).contains(&args.gp) {
+        return Err(Failure::usage(what, &format!("--gp {}: must be from 0.0001 to 0.9", args.gp)));
+    }
+    Ok(Format {
+        scheme: args.scheme.clone(),
+        victim: args.victim.clone(),
+        gp: args.gp,
+        seed: args.seed,
+        ..Format::default()
+    })
+}
+
+/// Opens a store to look into it: nothing is cleaned meanwhile.
+pub fn open_store(uri: &str) -> Result<Store, Failure> {
+    let device = open(uri, &OpenOptions::default()).map_err(|e| device_failure(uri, &e))?;
+    let open = Open { cleaning: Cleaning::Inline, ..Open::default() };
+    Store::open(device, open).map_err(|error| store_failure(uri, error))
+}
+
+/// What a device refused, as a failure.
+pub fn device_failure(uri: &str, error: &DeviceError) -> Failure {
+    use DeviceError::{Exists, InUse, NotADevice, Open, Shape, Uri};
+    let text = error.to_string();
+    match error {
+        Shape { .. } => Failure::usage(uri, &text),
+        Open { .. } | InUse { .. } | NotADevice { .. } | Exists { .. } | Uri { .. } => {
+            // These name what they are about.
+            let (what, why) = text.split_once(": ").unwrap_or((uri, &text));
+            Failure::usage(what, why)
+        }
+        _ => Failure::job(uri, &text),
+    }
+}
+
+/// What a store refused, as a failure.
+pub fn store_failure(uri: &str, error: StoreError) -> Failure {
+    let why = error.to_string();
+    match error {
+        StoreError::NotEmpty { .. } => Failure::usage(uri, &why)
+            .hint("--force formats it nevertheless, and what it holds is lost"),
+        StoreError::NotAStore => Failure::usage(uri, &why).hint("frostline store format makes one"),
+        StoreError::Newer { .. } => Failure::usage(uri, &why).hint("a newer frostline reads it"),
+        StoreError::Build(_) => Failure::usage(uri, &why)
+            .hint("frostline schemes lists all schemes and victim policies with their parameters"),
+        StoreError::Options { what: "device too small", .. } => {
+            Failure::usage(uri, &why).hint("a larger --size, or smaller zones (--zone)")
+        }
+        StoreError::Log(LogError::Full { .. }) => Failure::job(uri, &why),
+        StoreError::Options { .. } | StoreError::Log(_) => Failure::usage(uri, &why),
+        _ => Failure::job(uri, &why),
+    }
+}

@@ -1,0 +1,84 @@
+//! `frostline store info`: what a store is like.
+
+use frostline_store::{Info, Store, Written};
+use serde::Serialize;
+
+use super::json;
+use crate::args::LookArgs;
+use crate::device::{open_store, store_failure};
+use crate::failure::Failure;
+use crate::size::binary;
+
+#[derive(Serialize)]
+struct Report<'a> {
+    device: &'a str,
+    #[serde(flatten)]
+    info: Info,
+    user_writes: u64,
+    relocations: u64,
+    header_pages: u64,
+    checkpoint_pages: u64,
+    waf: f64,
+}
+
+/// Tells what a store is like.
+pub fn run(args: &LookArgs) -> Result<String, Failure> {
+    let store = open_store(&args.uri)?;
+    let report = |store: &Store| {
+        let (info, stats) = (store.info()?, store.stats()?);
+        let Written { user, relocations, headers, checkpoints } = stats.written;
+        let waf = stats.written.waf();
+        Ok(Report {
+            device: &args.uri,
+            info,
+            user_writes: user,
+            relocations,
+            header_pages: headers,
+            checkpoint_pages: checkpoints,
+            waf,
+        })
+    };
+    let report = report(&store).map_err(|error| store_failure(&args.uri, error))?;
+    if args.json { json(&report) } else { Ok(text(&report)) }
+}
+
+fn text(report: &Report) -> String {
+    let info = &report.info;
+    let bytes = |pages: u64| binary(pages * u64::from(info.page_bytes));
+    let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
+    let rows = [
+        ("format", info.format.to_string()),
+        ("scheme", info.scheme.clone()),
+        ("victim policy", info.victim.clone()),
+        ("cleaned above a GP of", format!("{} %", info.gp * 100.0)),
+        ("or below free zones", info.reserve.to_string()),
+        ("seed", info.seed.to_string()),
+        ("hotness records", if info.hotness { "yes" } else { "no" }.to_string()),
+        ("pages it can hold", format!("{} of {} B", info.logical_pages, info.page_bytes)),
+        ("valid pages", info.valid_pages.to_string()),
+        ("garbage proportion", format!("{:.3}", info.garbage_proportion)),
+        (
+            "zones",
+            format!(
+                "{} of {}: {} for pages, {} for metadata",
+                info.device_zones,
+                bytes(u64::from(info.device_pages)),
+                info.data_zones,
+                info.meta_zones
+            ),
+        ),
+        ("pages in a zone", format!("{}, {} with headers", info.zone_pages, info.device_pages)),
+        ("pages in a chunk", format!("{} and a header", info.chunk_pages)),
+        ("pages between checkpoints", info.checkpoint_writes.to_string()),
+        ("leaves of the map", format!("{}, {} in memory", info.map_leaves, info.resident_leaves)),
+        ("memory now", mib(info.bytes as u64)),
+        ("memory for the map of 1 TiB", mib(info.map_bytes_per_tib)),
+        ("user writes", report.user_writes.to_string()),
+        ("relocations", report.relocations.to_string()),
+        ("header pages", report.header_pages.to_string()),
+        ("checkpoint pages", report.checkpoint_pages.to_string()),
+        ("WAF", format!("{:.4}", report.waf)),
+    ];
+    let lines = rows.iter().map(|(what, value)| format!("  {what:<28} {value}\n"));
+    format!("{}\n{}", report.device, lines.collect::<String>())
+}
