@@ -109,8 +109,10 @@ impl Inner {
         let zone = &mut state.zones[chunk.zone as usize];
         zone.written = chunk.start + 1 + chunk.rows.len() as u32;
         zone.unwritten.retain(|c| c.seq != chunk.seq);
-        let ended = zone.written + 1 >= self.layout.fixed.device_pages;
-        let unused = zone.written < self.layout.fixed.device_pages;
+        let fixed = &self.layout.fixed;
+        let full = chunk.first + chunk.rows.len() as u32 >= fixed.zone_pages;
+        let ended = full || zone.written + 1 >= fixed.device_pages;
+        let unused = zone.written < fixed.device_pages;
         let device_zone = zone.device_zone;
         state.in_flight.remove(&chunk.seq);
         if let Ok(chunk) = Arc::try_unwrap(chunk)

@@ -156,7 +156,8 @@ impl BenchReport {
         let run = &bench.run;
         let drive = self.drive.map(|name| format!(", as slow as a {name}")).unwrap_or_default();
         let mut text = format!(
-            "{device}: {shape}{drive}, {} pages, {}, {}\n{workload} by {threads} {}, cleaning {cleaning}\n\n",
+            "{device}: {shape}{drive}, {} pages, {}, {}\n\
+             {workload} by {threads} {}, cleaning {cleaning}\n\n",
             bench.logical_pages,
             run.scheme,
             run.victim,

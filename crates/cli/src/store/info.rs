@@ -45,7 +45,7 @@ pub fn run(args: &LookArgs) -> Result<String, Failure> {
 fn text(report: &Report) -> String {
     let info = &report.info;
     let bytes = |pages: u64| binary(pages * u64::from(info.page_bytes));
-    let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
+    let mib = |bytes: u64| format!("{:.2} MiB", bytes as f64 / f64::from(1 << 20));
     let rows = [
         ("format", info.format.to_string()),
         ("scheme", info.scheme.clone()),
