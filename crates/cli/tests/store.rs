@@ -198,3 +198,15 @@ fn a_store_of_a_newer_format_is_refused() {
         );
     }
 }
+
+#[test]
+fn a_device_in_use_is_refused_even_if_forced() {
+    let scratch = used();
+    let uri = format!("file:{}", scratch.path("d").display());
+    let _held = frostline_zone::open(&uri, &Default::default()).unwrap();
+    for command in
+        ["store info file:d", "store format file:d --force", "bench store --device file:d"]
+    {
+        assert_eq!(scratch.fails(2, command), "frostline: d: is in use\n", "{command}");
+    }
+}
