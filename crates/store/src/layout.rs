@@ -96,7 +96,7 @@ impl Layout {
         fixed.logical_pages = logical;
         fixed.meta_zones = meta;
         fixed.checkpoint_writes =
-            format.checkpoint_writes.unwrap_or((logical / 4).max(u64::from(zone_pages)));
+            format.checkpoint_writes.unwrap_or((logical / 2).max(u64::from(zone_pages)));
         let (meta, data) = usable.split_at(meta as usize);
         let (meta, data) = (meta.to_vec(), data.to_vec());
         Ok(Layout { fixed, meta, data, scheme, victim: format.victim.clone(), state })

@@ -16,7 +16,7 @@ pub struct Format {
     /// Zones kept back for those that were cleaned and wait to be reset: the more, the rarer
     /// cleaning waits for the device to make its copies durable.
     pub spare: u32,
-    /// User writes between two checkpoints; a quarter of the store's pages unless given.
+    /// User writes between two checkpoints; half of the store's pages unless given.
     pub checkpoint_writes: Option<u64>,
     /// Whether pages may come with hotness records; they make headers larger.
     pub hotness: bool,

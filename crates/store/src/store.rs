@@ -14,6 +14,9 @@ use crate::state::{State, Written};
 use crate::stats::{Counters, Stats};
 use crate::{Cleaning, Format, Open, PageWrite, StoreError, recovery};
 
+/// Writers are slowed with so many zones more than those below which the store is cleaned.
+const SLOWER_BEFORE: usize = 3;
+
 /// The state, locked.
 pub type Guard<'a> = MutexGuard<'a, State>;
 
@@ -152,12 +155,13 @@ impl Inner {
         if self.cleaning == Cleaning::Inline {
             return Ok(state);
         }
-        let reserve = self.layout.fixed.reserve as usize;
-        if state.placer.free_zones() < reserve {
+        let slow = self.layout.fixed.reserve as usize + SLOWER_BEFORE;
+        if state.placer.free_zones() < slow {
             let begun = Instant::now();
-            let behind = (reserve - state.placer.free_zones()) as u32;
+            let behind = (slow - state.placer.free_zones()) as u32;
             self.wake_cleaner();
-            let debt = self.counters.pace() * behind * pages as u32 / reserve as u32;
+            // The pace of cleaning itself with two zones left, and none at all below.
+            let debt = self.counters.pace() * behind * pages as u32 / (slow - 2) as u32;
             if debt > Duration::ZERO {
                 drop(state);
                 self.counters.pay(debt);

@@ -1,6 +1,7 @@
 //! The way of a chunk to the device, and what makes it durable.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use frostline_placement::Hotness;
 use frostline_zone::DeviceError;
@@ -14,6 +15,9 @@ use crate::{Cleaning, StoreError};
 
 /// Pages that are written under one hold of the lock.
 const TOGETHER: usize = 32;
+
+/// Times that an append waits for another zone to be finished, 100 microseconds each.
+const PATIENCE: u32 = 10_000;
 
 /// A page to be written.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +82,7 @@ impl Inner {
 
     fn write_chunk(&self, chunk: Arc<Chunk>) -> Result<(), StoreError> {
         if chunk.first == 0 {
-            // That the zone was opened is known before anything lies in it.
+            // So that its pages are found even if nobody syncs and the program is killed.
             self.write_notes()?;
         }
         let mut state = self.state()?;
@@ -93,7 +97,7 @@ impl Inner {
         let at = u64::from(chunk.start) * PAGE as u64;
         let result = match sick {
             true => Err(None),
-            false => self.device.append(device_zone, at, chunk.bytes()).map_err(Some),
+            false => self.append(device_zone, at, chunk.bytes()).map_err(Some),
         };
         match result {
             Ok(()) => self.chunk_written(chunk),
@@ -101,6 +105,23 @@ impl Inner {
                 Err(error.into())
             }
             Err(_) => self.rescue(&chunk),
+        }
+    }
+
+    /// Appends to a zone of the device. Where it is one zone too many, another thread is about to
+    /// finish the one before.
+    fn append(&self, device_zone: u32, at: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        let mut refused = 0;
+        loop {
+            match self.device.append(device_zone, at, bytes) {
+                Err(DeviceError::TooManyActive { .. } | DeviceError::TooManyOpen { .. })
+                    if refused < PATIENCE =>
+                {
+                    refused += 1;
+                    std::thread::sleep(Duration::from_micros(100));
+                }
+                result => return result,
+            }
         }
     }
 
