@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use frostline_log::{Slot, ZoneImage};
 use frostline_zone::{AlignedBuf, ZoneState};
 
+use crate::Store;
 use crate::StoreError;
 use crate::chunk::rows_of;
 use crate::finding::Finding;
 use crate::format::{Head, Kind, PAGE, Row, head};
+use crate::inner::Inner;
 use crate::leaves::LEAF;
 use crate::state::DataZone;
-use crate::store::{Inner, Store};
 
 /// What [`Store::check`] looked at, and what it found.
 #[derive(Clone, Debug, Default, serde::Serialize)]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::StoreError;
 use crate::format::{Head, Kind, LeafAt, PAGE, TableHead, ZoneRow};
+use crate::inner::Inner;
 use crate::layout::{leaves_in_record, payload_pages};
 use crate::leaves::Image;
 use crate::state::State;
-use crate::store::Inner;
 
 /// A leaf as it was read.
 struct Bytes(Vec<u8>);

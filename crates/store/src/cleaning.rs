@@ -10,9 +10,9 @@ use frostline_zone::{AlignedBuf, DeviceError};
 use crate::StoreError;
 use crate::chunk::rows_of;
 use crate::format::{Kind, PAGE, Row, head};
+use crate::inner::Inner;
 use crate::placer::Candidate;
 use crate::state::{DataZone, Limbo};
-use crate::store::Inner;
 
 /// A page of a victim that was valid when it was looked at.
 struct Valid {

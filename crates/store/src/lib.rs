@@ -9,13 +9,16 @@
 //! (`reading.rs`), recovered (`recovery.rs`). docs/recovery.md draws what lies on the device and
 //! argues why no crash loses what was promised.
 
+mod background;
 mod check;
 mod checkpoint;
 mod chunk;
 mod cleaning;
 mod error;
+mod eviction;
 mod finding;
 mod format;
+mod inner;
 mod layout;
 mod leaves;
 mod meta;

@@ -3,9 +3,9 @@
 use std::fmt::{Display, Write};
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::Store;
 use crate::StoreError;
 use crate::stats::{BOUNDS_US, Latency};
-use crate::store::Store;
 
 /// A sample's labels, braces included, and its value.
 type Sample = (String, f64);

@@ -4,10 +4,10 @@ use frostline_zone::AlignedBuf;
 
 use crate::StoreError;
 use crate::format::PAGE;
+use crate::inner::{Guard, Inner};
 use crate::leaves::LEAF;
 use crate::meta::MetaLog;
 use crate::state::Found;
-use crate::store::{Guard, Inner};
 
 impl Inner {
     /// Reads a page; false if it was never written, or was trimmed.

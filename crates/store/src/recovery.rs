@@ -16,10 +16,10 @@ use crate::format::{
     Head, Kind, LeafAt, Note, OPENED, PAGE, Row, Super, TRIMMED, TableHead, VERSION, ZoneRow, head,
     rows,
 };
+use crate::inner::Inner;
 use crate::layout::Layout;
 use crate::meta::{Found, MetaLog, Record, scan};
 use crate::state::{DataZone, State, Written};
-use crate::store::Inner;
 use crate::{Format, Open, StoreError, placer};
 
 /// Makes an empty store.

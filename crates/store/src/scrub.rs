@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use crate::Store;
 use crate::StoreError;
 use crate::finding::Finding;
 use crate::format::PAGE;
 use crate::leaves::LEAF;
-use crate::store::Store;
 
 /// What [`Store::scrub`] read, and what it found.
 #[derive(Clone, Debug, Default, serde::Serialize)]

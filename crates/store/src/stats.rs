@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use crate::StoreError;
+use crate::inner::Inner;
 use crate::meta::MetaLog;
 use crate::state::Written;
-use crate::store::Inner;
 
 /// Debts below this are paid later.
 const LEAST_PAUSE: u64 = 200_000;

@@ -3,10 +3,10 @@
 use frostline_log::ZoneImage;
 use frostline_zone::{ZoneInfo, ZoneState};
 
+use crate::Store;
 use crate::StoreError;
 use crate::format::{LeafAt, PAGE, VERSION};
 use crate::leaves::LEAF;
-use crate::store::Store;
 
 /// What a zone of the device is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]

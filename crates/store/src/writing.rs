@@ -8,9 +8,9 @@ use frostline_zone::DeviceError;
 
 use crate::chunk::Chunk;
 use crate::format::{Head, Kind, PAGE};
+use crate::inner::{Guard, Inner};
 use crate::layout::NOTES;
 use crate::placer::Candidate;
-use crate::store::{Guard, Inner};
 use crate::{Cleaning, StoreError};
 
 /// Pages that are written under one hold of the lock.
@@ -49,6 +49,31 @@ impl Inner {
         Ok(())
     }
 
+    /// Forgets a page.
+    pub fn trim_page(&self, lba: u32) -> Result<bool, StoreError> {
+        self.check_lba(lba)?;
+        let mut state = self.state()?;
+        if let Some(error) = &state.failed {
+            return Err(StoreError::Failed(Box::new(error.clone())));
+        }
+        state = self.with_leaf(state, lba)?;
+        let had = state.placer.trim(lba)?;
+        if had {
+            state.note_trim(lba);
+        }
+        let waiting = state.notes.len();
+        drop(state);
+        if waiting >= crate::layout::NOTES {
+            self.write_notes().map_err(|error| self.fail(error))?;
+            match self.cleaning {
+                Cleaning::Inline => self.keep()?,
+                Cleaning::Background => self.wake(),
+            }
+        }
+        self.shrink_map()?;
+        Ok(had)
+    }
+
     /// Ends an operation that placed pages: writes what is full, and does or asks for what is due.
     pub fn leave(&self, mut state: Guard<'_>) -> Result<(), StoreError> {
         let outgoing = std::mem::take(&mut state.outgoing);
@@ -60,14 +85,8 @@ impl Inner {
                 while self.state()?.placer.cleaning_due() && self.clean()? {}
                 self.keep()?;
             }
-            Cleaning::Background => {
-                if due {
-                    self.wake_cleaner();
-                }
-                if self.checkpoint_due() {
-                    self.wake_keeper();
-                }
-            }
+            Cleaning::Background if due || self.checkpoint_due() => self.wake(),
+            Cleaning::Background => {}
         }
         self.shrink_map()
     }
