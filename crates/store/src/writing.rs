@@ -1,5 +1,6 @@
 //! The way of a chunk to the device, and what makes it durable.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -91,15 +92,24 @@ impl Inner {
         self.shrink_map()
     }
 
-    /// Writes sealed chunks to the device. Chunks of one zone wait for each other.
+    /// Writes sealed chunks to the device. Chunks of one zone wait for each other; so whoever has
+    /// several writes the oldest first, those that replace others last.
     pub fn write_out(&self, chunks: Vec<Arc<Chunk>>) -> Result<(), StoreError> {
-        chunks.into_iter().try_for_each(|chunk| {
-            let written = self.write_chunk(chunk);
-            written.map_err(|error| self.fail(error))
-        })
+        let (mut queue, mut rescued) = (VecDeque::from(chunks), Vec::new());
+        let mut all = || {
+            while let Some(chunk) = queue.pop_front() {
+                if let Some(refused) = self.write_chunk(chunk)? {
+                    queue.extend(self.rescue(&refused)?);
+                    rescued.push(refused);
+                }
+            }
+            self.forget(&rescued)
+        };
+        all().map_err(|error| self.fail(error))
     }
 
-    fn write_chunk(&self, chunk: Arc<Chunk>) -> Result<(), StoreError> {
+    /// Writes a chunk; gives it back if its zone takes no more.
+    fn write_chunk(&self, chunk: Arc<Chunk>) -> Result<Option<Arc<Chunk>>, StoreError> {
         if chunk.first == 0 {
             // So that its pages are found even if nobody syncs and the program is killed.
             self.write_notes()?;
@@ -119,11 +129,11 @@ impl Inner {
             false => self.append(device_zone, at, chunk.bytes()).map_err(Some),
         };
         match result {
-            Ok(()) => self.chunk_written(chunk),
+            Ok(()) => self.chunk_written(chunk).map(|()| None),
             Err(Some(error @ (DeviceError::Crashed | DeviceError::NotAtWritePointer { .. }))) => {
                 Err(error.into())
             }
-            Err(_) => self.rescue(&chunk),
+            Err(_) => Ok(Some(chunk)),
         }
     }
 
@@ -178,7 +188,8 @@ impl Inner {
     }
 
     /// The zone of a chunk takes no more: its pages, which are still in memory, go elsewhere.
-    fn rescue(&self, chunk: &Chunk) -> Result<(), StoreError> {
+    /// Returns the chunks that they filled.
+    fn rescue(&self, chunk: &Chunk) -> Result<Vec<Arc<Chunk>>, StoreError> {
         let mut state = self.state()?;
         self.give_up_zone(&mut state, chunk.zone);
         for (row, offset) in chunk.rows.iter().zip(chunk.first..) {
@@ -195,13 +206,19 @@ impl Inner {
             state.written.relocations += 1;
         }
         state.seal_all();
-        let outgoing = std::mem::take(&mut state.outgoing);
-        drop(state);
-        self.write_out(outgoing)?;
+        Ok(std::mem::take(&mut state.outgoing))
+    }
+
+    /// The pages of chunks that could not be written are elsewhere.
+    fn forget(&self, rescued: &[Arc<Chunk>]) -> Result<(), StoreError> {
+        if rescued.is_empty() {
+            return Ok(());
+        }
         let mut state = self.state()?;
-        let zone = &mut state.zones[chunk.zone as usize];
-        zone.unwritten.retain(|c| c.seq != chunk.seq);
-        state.in_flight.remove(&chunk.seq);
+        for chunk in rescued {
+            state.zones[chunk.zone as usize].unwritten.retain(|c| c.seq != chunk.seq);
+            state.in_flight.remove(&chunk.seq);
+        }
         drop(state);
         self.changed.notify_all();
         Ok(())
