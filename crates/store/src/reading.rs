@@ -16,7 +16,10 @@ impl Inner {
         let state = self.with_leaf(self.state()?, lba)?;
         let found = state.find(lba, into)?;
         drop(state);
-        let Some(found) = found else { return Ok(false) };
+        let Some(found) = found else {
+            self.shrink_map()?;
+            return Ok(false);
+        };
         if let Found::At { zone, page, sum, pin } = found {
             let at = u64::from(page) * PAGE as u64;
             let read = self.device.read(zone, at, into);

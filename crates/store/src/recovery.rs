@@ -728,12 +728,18 @@ impl<'a> Recovery<'a> {
         }
         let mut state = inner.state()?;
         state.empty = empty.into();
+        let any = !full.is_empty();
         for zone in full {
             match inner.device.reset(zone) {
                 Ok(()) => state.empty.push_back(zone),
                 Err(error @ DeviceError::Crashed) => return Err(error.into()),
                 Err(_) => state.lose_zone(),
             }
+        }
+        if any {
+            // Numbers of chunks and openings that only these zones knew are given away again: what
+            // bore them before must not come back.
+            inner.device.flush()?;
         }
         Ok(())
     }

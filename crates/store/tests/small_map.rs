@@ -1,0 +1,77 @@
+//! A map that does not fit in memory: leaves are read and written back as they are needed.
+
+use std::collections::BTreeMap;
+
+use frostline_store::{Cleaning, Format, Open, Store};
+use frostline_zone::{Shape, in_memory};
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+
+const PAGE: usize = 4096;
+
+/// Pages of 16 leaves.
+const PAGES: u32 = 16 << 10;
+
+/// Room for three leaves of SepBIT's.
+const MAP_BYTES: usize = 3 * 1024 * 12;
+
+fn content(lba: u32, version: u32) -> Vec<u8> {
+    (u64::from(lba) << 32 | u64::from(version)).to_le_bytes().repeat(PAGE / 8)
+}
+
+fn check(store: &Store, lba: u32, model: &BTreeMap<u32, u32>) {
+    let mut page = vec![0; PAGE];
+    let found = store.read(lba, &mut page).unwrap();
+    let known = model.get(&lba);
+    assert_eq!(found, known.is_some(), "LBA {lba}");
+    assert!(known.is_none_or(|&version| page == content(lba, version)), "LBA {lba}");
+}
+
+/// Random operations, with the store now and then closed, dropped after a sync, and opened.
+fn run(cleaning: Cleaning) {
+    let zone_bytes = 128 * PAGE as u64;
+    let shape = Shape { bytes: 220 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let device = in_memory(&shape).unwrap();
+    let format = Format { logical_pages: Some(PAGES.into()), ..Format::default() };
+    Store::format(device.clone(), &format).unwrap();
+    let open = Open { cleaning, map_bytes: MAP_BYTES };
+    let mut rng = SmallRng::seed_from_u64(2);
+    let mut model = BTreeMap::new();
+    for life in 0..6 {
+        let store = Store::open(device.clone(), open).unwrap();
+        for step in 0..4000 {
+            let lba = rng.random_range(0..PAGES);
+            match rng.random_range(0..10) {
+                0..6 => {
+                    let version = life * 10_000 + step;
+                    store.write(lba, &content(lba, version)).unwrap();
+                    model.insert(lba, version);
+                }
+                6 => {
+                    assert_eq!(store.trim(lba).unwrap(), model.remove(&lba).is_some());
+                }
+                _ => check(&store, lba, &model),
+            }
+            let resident = store.stats().unwrap().map_leaves;
+            // While a thread writes a checkpoint, its leaves stay.
+            let bounded = resident <= 3 + 3 || cleaning == Cleaning::Background;
+            assert!(bounded, "{resident} leaves in memory");
+        }
+        store.sync().unwrap();
+        if life % 2 == 0 {
+            store.close().unwrap();
+        }
+    }
+    let store = Store::open(device, open).unwrap();
+    (0..PAGES).for_each(|lba| check(&store, lba, &model));
+}
+
+#[test]
+fn a_store_of_sixteen_leaves_works_with_three_in_memory_cleaned_inline() {
+    run(Cleaning::Inline);
+}
+
+#[test]
+fn a_store_of_sixteen_leaves_works_with_three_in_memory_cleaned_by_a_thread() {
+    run(Cleaning::Background);
+}
