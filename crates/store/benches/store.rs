@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use frostline_placement::registry::SchemeSpec;
 use frostline_store::{Cleaning, Format, Open, PageWrite, Store, Written};
 use frostline_zone::{AlignedBuf, Counted, Device, OpenOptions, Shape, create, in_memory};
 use rustix::time::{ClockId, clock_gettime};
@@ -182,12 +183,14 @@ fn files(gib: u64) {
 }
 
 /// Writes random pages, of which every 4,096 are synced, until a checkpoint is nearly due: the most
-/// that recovery can meet. Returns what was written when the last one was.
-fn write_behind_a_checkpoint(store: &Store, contents: &[u8]) -> Written {
+/// that recovery can meet. Returns what was written when the last one was, and at the last sync but
+/// one.
+fn write_behind_a_checkpoint(store: &Store, contents: &[u8]) -> (Written, Written) {
     let written = || store.stats().expect("stats").written;
     let pages = store.pages();
     store.checkpoint().expect("a checkpoint");
     let (mut before, mut last) = (written(), written());
+    let mut syncs = [last; 2];
     let mut random = 1u64;
     for batch in 0..2 * pages / 4 / 1024 {
         let lbas: Vec<u64> = (0..1024)
@@ -201,6 +204,7 @@ fn write_behind_a_checkpoint(store: &Store, contents: &[u8]) -> Written {
         store.write_batch(&lbas.iter().map(write).collect::<Vec<_>>()).expect("written");
         if batch % 4 == 0 {
             store.sync().expect("synced");
+            syncs = [syncs[1], written()];
         }
         let now = written();
         // The store wrote one of its own: notes alone are a page or two.
@@ -213,7 +217,7 @@ fn write_behind_a_checkpoint(store: &Store, contents: &[u8]) -> Written {
             break;
         }
     }
-    before
+    (before, syncs[0])
 }
 
 fn recovery(gib: u64) {
@@ -228,8 +232,10 @@ fn recovery(gib: u64) {
         let at = lba as usize * PAGE % contents.len();
         store.write(lba as u32, &contents[at..at + PAGE]).expect("written");
     }
-    let before = write_behind_a_checkpoint(&store, &contents);
-    let after = store.stats().expect("stats").written;
+    let (before, synced) = write_behind_a_checkpoint(&store, &contents);
+    let stats = store.stats().expect("stats");
+    let after = stats.written;
+    let bytes = stats.bytes as f64 / store.pages() as f64;
     drop(store);
     let counted = Arc::new(Counted::new(device));
     let begun = Instant::now();
@@ -237,7 +243,10 @@ fn recovery(gib: u64) {
     let seconds = begun.elapsed().as_secs_f64();
     let read = counted.counts().read_bytes / PAGE as u64;
     let headers = after.headers - before.headers;
-    let leaves = store.pages().div_ceil(1024) * 5;
+    let placed = |w: &Written| w.user + w.relocations;
+    let unsure = placed(&after) - placed(&synced);
+    let state = SchemeSpec::parse("sepbit").expect("a scheme").entry.page_bytes;
+    let leaves = store.pages().div_ceil(1024) * (1024 * (8 + state as u64)).div_ceil(PAGE as u64);
     println!("recovery of a store of {gib} GiB that was dropped just before a checkpoint was due");
     println!(
         "  {} user writes and {} relocations since the last one, in {headers} chunks",
@@ -245,7 +254,12 @@ fn recovery(gib: u64) {
         after.relocations - before.relocations,
     );
     println!("  {read} pages read in {} reads, {seconds:.2} s", counted.counts().reads);
-    println!("  of these at most {headers} headers, {leaves} of the map");
+    println!(
+        "  bound: {headers} headers + {leaves} of the map + {unsure} that no sync is known to \
+         cover + {} of the log",
+        store.pages() / 1024
+    );
+    println!("  map, zones and scheme in memory: {bytes:.2} bytes a page");
     drop(store);
     let _ = fs::remove_dir_all(path);
 }
