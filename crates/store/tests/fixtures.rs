@@ -20,7 +20,7 @@ const DAMAGED: u32 = 17;
 
 /// Every seventh page was trimmed.
 fn content(lba: u32) -> Option<Vec<u8>> {
-    (lba % 7 != 0).then(|| format!("page {lba:03}").into_bytes().repeat(PAGE / 8))
+    (!lba.is_multiple_of(7)).then(|| format!("page {lba:03}").into_bytes().repeat(PAGE / 8))
 }
 
 fn path(name: &str) -> PathBuf {
