@@ -214,7 +214,10 @@ impl Inner {
             match reset {
                 Ok(()) => state.empty.push_back(device_zone),
                 Err(error @ DeviceError::Crashed) => return Err(error.into()),
-                Err(_) => state.lose_zone(),
+                Err(_) => {
+                    state.lose_zone();
+                    state.want_checkpoint();
+                }
             }
         }
         self.changed.notify_all();

@@ -118,7 +118,8 @@ pub struct LeafAt {
 }
 
 /// Begins the table of a checkpoint. Behind it: the places of all leaves ([`LeafAt`]), the zones
-/// that hold pages ([`ZoneRow`]), and for each of them the offset of each chunk's first page (`u32`).
+/// that hold pages ([`ZoneRow`]), and for each of them the offset of each chunk's first page
+/// (`u32`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct TableHead {

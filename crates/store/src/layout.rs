@@ -5,7 +5,7 @@ use frostline_placement::registry::{SchemeSpec, Visitor};
 use frostline_placement::{BuildError, Foresight, Scheme, Semantics, Setup};
 use frostline_zone::{Device, ZoneState};
 
-use crate::format::{BODY, Head, LeafAt, Note, PAGE, Row, Super, TableHead, ZoneRow};
+use crate::format::{BODY, LeafAt, Note, PAGE, Row, Super, TableHead, ZoneRow};
 use crate::leaves::{LEAF, leaf_pages};
 use crate::{Format, StoreError};
 use frostline_placement::Hotness;
@@ -80,6 +80,10 @@ impl Layout {
         let zones = usable.len() as u32;
         let most = u64::from(zones) * u64::from(zone_pages);
         let meta = meta_zones(&fixed, state, format.logical_pages.unwrap_or(most), zones);
+        if meta as usize > MOST_META_ZONES {
+            let why = format!("{meta} zones for metadata are more than {MOST_META_ZONES}");
+            return Err(StoreError::Options { what: "zones too small", why });
+        }
         let volume = zones.saturating_sub(meta + fixed.spare);
         let for_pages = volume.saturating_sub(fixed.reserve + classes + 1);
         let fits = (f64::from(for_pages) * (1.0 - format.gp)) as u64 * u64::from(zone_pages);
@@ -255,7 +259,8 @@ fn classes(scheme: &SchemeSpec) -> Result<usize, BuildError> {
     scheme.build(&Setup::new(1024, 1024), Classes)
 }
 
+/// Metadata zones that a superblock has room for.
+const MOST_META_ZONES: usize = (BODY - size_of::<Super>()) / 4;
+
 /// Notes that fit into one page.
 pub const NOTES: usize = BODY / size_of::<Note>();
-
-const _: () = assert!(size_of::<Head>() + size_of::<Super>() + 4 * 256 <= PAGE);

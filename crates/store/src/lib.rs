@@ -6,7 +6,7 @@
 //!
 //! The way of a page: written ([`Store::write`], `writing.rs`), placed (`placer.rs`), recorded in
 //! its chunk's header (`chunk.rs`, `state.rs`), cleaned (`cleaning.rs`), read back
-//! (`reading.rs`), recovered (`recovery.rs`). docs/recovery.md draws what lies on the device and
+//! (`reading.rs`), recovered (`recovery/`). docs/recovery.md draws what lies on the device and
 //! argues why no crash loses what was promised.
 
 mod background;

@@ -184,6 +184,12 @@ impl State {
         }
     }
 
+    /// Makes a checkpoint due: a zone of the device failed, and what the last one says of zones no
+    /// longer serves recovery.
+    pub fn want_checkpoint(&mut self) {
+        self.since_checkpoint = u64::MAX / 2;
+    }
+
     /// Writes a page by the user.
     pub fn write(
         &mut self,

@@ -229,6 +229,7 @@ impl Inner {
         if std::mem::replace(&mut state.zones[zone as usize].sick, true) {
             return;
         }
+        state.want_checkpoint();
         let of_zone = |chunk: &Option<Chunk>| chunk.as_ref().is_some_and(|c| c.zone == zone);
         match state.open.iter().position(of_zone) {
             // Sealing ends the zone, and the chunk then finds it sick as this one did.

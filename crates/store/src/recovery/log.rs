@@ -1,0 +1,225 @@
+//! What the metadata log tells: the options, the last complete checkpoint, later notes.
+
+use std::collections::VecDeque;
+
+use frostline_zone::{AlignedBuf, Device, DeviceError, ZoneState};
+
+use crate::StoreError;
+use crate::format::{
+    Head, Kind, LeafAt, Note, PAGE, Super, TableHead, VERSION, ZoneRow, head, rows,
+};
+use crate::layout::Layout;
+use crate::meta::{Found, MetaLog, Record, scan};
+
+/// Finds the options in the first superblock there is.
+pub(super) fn find_superblock(device: &dyn Device) -> Result<(u64, Super, Vec<u32>), StoreError> {
+    let zones = device.report(0, device.geometry().zones)?;
+    let mut page = AlignedBuf::zeroed(PAGE);
+    for (zone, info) in (0u32..).zip(&zones) {
+        if info.write_pointer < PAGE as u64 || info.state == ZoneState::Offline {
+            continue;
+        }
+        match device.read(zone, 0, &mut page) {
+            Err(error @ DeviceError::Crashed) => return Err(error.into()),
+            Err(_) => continue,
+            Ok(()) => {}
+        }
+        let is_super = |h: &Head| h.kind == Kind::Super as u32 && h.zone == zone;
+        if let Some(head) = head(&page).filter(is_super) {
+            if head.version > VERSION {
+                return Err(StoreError::Newer { found: head.version, known: VERSION });
+            }
+            let body = &page[size_of::<Head>()..];
+            let fixed: Super = bytemuck::pod_read_unaligned(&body[..size_of::<Super>()]);
+            let meta = rows(&body[size_of::<Super>()..], head.count as usize);
+            return Ok((head.store, fixed, meta));
+        }
+    }
+    Err(StoreError::NotAStore)
+}
+
+/// The metadata log as it was found.
+pub(super) struct Log {
+    pub(super) table: Table,
+    /// Notes that the table does not cover, by number.
+    pub(super) notes: Vec<Note>,
+    pub(super) current: Option<(usize, u32)>,
+    pub(super) used: VecDeque<usize>,
+    pub(super) empty: VecDeque<usize>,
+    /// Number of the next record.
+    pub(super) seq: u64,
+    /// The table is the last record.
+    pub(super) clean: bool,
+}
+
+/// A checkpoint's table.
+pub(super) struct Table {
+    pub(super) head: TableHead,
+    pub(super) root: Vec<LeafAt>,
+    pub(super) zones: Vec<ZoneRow>,
+    pub(super) chunks: Vec<u32>,
+}
+
+pub(super) fn read_log(
+    device: &dyn Device,
+    layout: &Layout,
+    store: u64,
+) -> Result<Log, StoreError> {
+    let mut found = Vec::new();
+    let mut empty = VecDeque::new();
+    for (place, &zone) in layout.meta.iter().enumerate() {
+        match device.zone(zone)?.state {
+            ZoneState::Empty => empty.push_back(place),
+            ZoneState::Offline => {}
+            _ => found.push(scan(device, layout, store, place)?),
+        }
+    }
+    // One number is left out, so that no record seems to follow one that a crash tore.
+    let seq = found.iter().map(|f| f.last_seq).max().unwrap_or(0) + 2;
+    found.sort_by_key(|f| f.records.first().map(|r| r.head.seq));
+    let records: Vec<&Record> = found.iter().flat_map(|f| &f.records).collect();
+    let (table, parts) = last_table(device, layout, &records)?;
+    let clean = parts.last() == records.last().map(|r| &r.payload);
+    let needed = needed(layout, &table, &parts, &records);
+    let notes = notes(&records, &table)?;
+    // What else is there was begun and never finished, or should have been reset: without it
+    // there is room for the next checkpoint, however often recovery is cut short.
+    let (found, idle): (Vec<_>, Vec<_>) = found.into_iter().partition(|f| needed[f.place]);
+    if !idle.is_empty() {
+        device.flush()?;
+    }
+    for Found { place, .. } in idle {
+        match device.reset(layout.meta[place]) {
+            Ok(()) => empty.push_back(place),
+            Err(error @ DeviceError::Crashed) => return Err(error.into()),
+            // It is lost to the ring.
+            Err(_) => {}
+        }
+    }
+    let used = found.iter().map(|f| f.place).collect();
+    let current = found.last().and_then(|f| Some((f.place, f.next?)));
+    Ok(Log { table, notes, current, used, empty, seq, clean })
+}
+
+/// The metadata zones that hold the table, leaves it names, or notes that it does not cover.
+fn needed(layout: &Layout, table: &Table, parts: &[u32], records: &[&Record]) -> Vec<bool> {
+    let mut needed = vec![false; layout.meta.len()];
+    let leaves = table.root.iter().map(|at| at.page).filter(|&page| page != 0);
+    let later =
+        |r: &&&Record| r.head.kind == Kind::Notes as u32 && r.head.seq >= table.head.notes_from;
+    let notes = records.iter().filter(later).map(|r| r.payload - 1);
+    for page in leaves.chain(parts.iter().copied()).chain(notes) {
+        needed[(page / layout.fixed.device_pages) as usize] = true;
+    }
+    needed
+}
+
+/// The last complete table, and the places of its parts.
+fn last_table(
+    device: &dyn Device,
+    layout: &Layout,
+    records: &[&Record],
+) -> Result<(Table, Vec<u32>), StoreError> {
+    let is_table = |r: &Record| r.head.kind == Kind::Table as u32;
+    let mut damage = None;
+    for last in (0..records.len()).rev().filter(|&i| is_table(records[i])) {
+        let head = &records[last].head;
+        if u64::from(head.first) + 1 != head.a {
+            continue;
+        }
+        match read_table(device, layout, records, last) {
+            Ok(found) => return Ok(found),
+            Err(error @ StoreError::Device(_)) => return Err(error),
+            Err(error) => damage = damage.or(Some(error)),
+        }
+    }
+    Err(damage.unwrap_or(StoreError::NotAStore))
+}
+
+fn read_table(
+    device: &dyn Device,
+    layout: &Layout,
+    records: &[&Record],
+    last: usize,
+) -> Result<(Table, Vec<u32>), StoreError> {
+    let Head { zone, page, a: parts, b: len, .. } = records[last].head;
+    let damaged = |why: &str| StoreError::Damaged { zone, page, why: why.to_string() };
+    // Superblocks may lie in between, where the table went on in the next zone.
+    let (mut bytes, mut places) = (Vec::new(), Vec::new());
+    let mut wanted = parts as u32;
+    for record in records[..=last].iter().rev().filter(|r| r.head.kind != Kind::Super as u32) {
+        if wanted == 0 {
+            break;
+        }
+        let Head { kind, first, payload, sum, a, .. } = record.head;
+        if kind != Kind::Table as u32 || first + 1 != wanted || a != parts {
+            return Err(damaged("a part of the checkpoint's table is missing"));
+        }
+        let part = MetaLog::read(device, layout, record.payload, payload as usize)?;
+        if crc32c::crc32c(&part) != sum {
+            return Err(damaged("the checkpoint's table is not what was written there"));
+        }
+        bytes.splice(0..0, part.iter().copied());
+        places.insert(0, record.payload);
+        wanted -= 1;
+    }
+    let len = usize::try_from(len).unwrap_or(usize::MAX);
+    let bytes = bytes.get(..len).filter(|_| wanted == 0);
+    let bytes = bytes.ok_or_else(|| damaged("the checkpoint's table is too short"))?;
+    let table = decode_table(layout, bytes);
+    let table = table.ok_or_else(|| damaged("the checkpoint's table contradicts itself"))?;
+    Ok((table, places))
+}
+
+fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
+    let (first, rest) = bytes.split_at_checked(size_of::<TableHead>())?;
+    let head: TableHead = bytemuck::pod_read_unaligned(first);
+    let (root, rest) = rest.split_at_checked(head.leaves as usize * size_of::<LeafAt>())?;
+    let (zones, rest) = rest.split_at_checked(head.zones as usize * size_of::<ZoneRow>())?;
+    let (chunks, rest) = rest.split_at_checked(head.chunks as usize * 4)?;
+    let table = Table {
+        root: rows(root, head.leaves as usize),
+        zones: rows(zones, head.zones as usize),
+        chunks: rows(chunks, head.chunks as usize),
+        head,
+    };
+    let fixed = &layout.fixed;
+    let meta_pages = fixed.device_pages as usize * layout.meta.len();
+    let chunks: u64 = table.zones.iter().map(|z| u64::from(z.chunks)).sum();
+    let sound = rest.is_empty()
+        && head.leaves == layout.leaves()
+        && table.root.iter().all(|at| (at.page as usize) < meta_pages)
+        && chunks == table.chunks.len() as u64
+        && table.zones.iter().all(|z| {
+            layout.data.contains(&z.device_zone)
+                && (z.zone as usize) <= layout.data.len()
+                && z.pages <= fixed.device_pages
+                && z.garbage <= z.used
+                && z.used <= fixed.zone_pages
+        });
+    sound.then_some(table)
+}
+
+/// The notes that a table does not cover, by number.
+///
+/// A crash takes the last ones, for what was noted in one zone is durable before the next is begun
+/// ([`MetaLog`]): if one before others is missing, it is damaged.
+fn notes(records: &[&Record], table: &Table) -> Result<Vec<Note>, StoreError> {
+    let later =
+        |r: &&&Record| r.head.kind == Kind::Notes as u32 && r.head.seq >= table.head.notes_from;
+    let all = records.iter().filter(later).flat_map(|r| {
+        let count = (r.head.count as usize).min(crate::layout::NOTES);
+        rows::<Note>(&r.body, count)
+    });
+    let mut notes: Vec<Note> = all.filter(|n| n.serial >= table.head.next_serial).collect();
+    notes.sort_by_key(|note| note.serial);
+    notes.dedup_by_key(|note| note.serial);
+    let missing = (table.head.next_serial..).zip(&notes).find(|(serial, n)| n.serial != *serial);
+    match missing.and(records.last()) {
+        None => Ok(notes),
+        Some(Record { head, .. }) => {
+            let why = "a note of zones or trims that was written before this is missing";
+            Err(StoreError::Damaged { zone: head.zone, page: head.page, why: why.to_string() })
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Formatting, and opening after whatever happened.
+//!
+//! The last complete checkpoint tells what the store was at one moment. Chunks that were written
+//! later are found in the zones that were open then, and in those that notes say were opened
+//! since. Of each page the newest copy counts. docs/recovery.md argues why that is enough.
+
+mod late;
+mod log;
+mod replay;
+mod restore;
+
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+use frostline_zone::{Device, ZoneState};
+
+use crate::inner::Inner;
+use crate::layout::Layout;
+use crate::meta::MetaLog;
+use crate::state::State;
+use crate::{Format, Open, StoreError, placer};
+use log::{find_superblock, read_log};
+use replay::Recovery;
+
+/// Makes an empty store.
+pub fn format(device: Arc<dyn Device>, format: &Format) -> Result<(), StoreError> {
+    let layout = Arc::new(Layout::divide(&*device, format)?);
+    let zones = device.report(0, device.geometry().zones)?;
+    for (zone, info) in (0u32..).zip(&zones) {
+        let holds = info.write_pointer > 0 && info.state.is_writable()
+            || matches!(info.state, ZoneState::Full);
+        if holds && !format.force {
+            return Err(StoreError::NotEmpty { zone });
+        }
+        if holds {
+            device.reset(zone)?;
+        }
+    }
+    let store = RandomState::new().hash_one(0u8) | 1;
+    let mut state = State::new(build(&layout)?, layout.clone(), store);
+    state.empty = layout.data.iter().copied().collect();
+    let empty = (0..layout.meta.len()).collect();
+    let meta = MetaLog::new(device.clone(), layout, store, 1, None, VecDeque::new(), empty);
+    Inner::new(device, state, meta, &Open::default()).checkpoint()
+}
+
+fn build(layout: &Layout) -> Result<Box<dyn placer::Placer>, StoreError> {
+    let options = layout.options();
+    Ok(placer::build(&layout.scheme, &layout.victim, layout.fixed.seed, options)?)
+}
+
+/// Opens a store.
+pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<Inner, StoreError> {
+    let (store, fixed, meta) = find_superblock(&*device)?;
+    let layout = Arc::new(Layout::recorded(&*device, fixed, meta)?);
+    let log = read_log(&*device, &layout, store)?;
+    let mut state = State::new(build(&layout)?, layout.clone(), store);
+    let written = log.table.head.written[3];
+    let mut meta =
+        MetaLog::new(device.clone(), layout, store, log.seq, log.current, log.used, log.empty);
+    meta.written = written;
+    state.root = log.table.root.clone();
+    state.time = log.table.head.time;
+    let inner = Inner::new(device, state, meta, open);
+    let changed = Recovery::new(&inner, log.table, log.notes)?.run()?;
+    if changed || !log.clean {
+        inner.checkpoint()?;
+    }
+    Ok(inner)
+}
