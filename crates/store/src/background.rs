@@ -1,8 +1,9 @@
 //! The store's own threads, and how writers are slowed to the pace of cleaning.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::inner::{Guard, Inner};
+use crate::sync::Instant;
 use crate::{Cleaning, StoreError};
 
 /// Writers are slowed with so many zones more than those below which the store is cleaned.

@@ -1,6 +1,6 @@
 //! What the threads of a store share, its locks, and how its errors reach everyone.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use frostline_zone::Device;
@@ -10,6 +10,7 @@ use crate::layout::Layout;
 use crate::meta::MetaLog;
 use crate::state::{State, Written};
 use crate::stats::Counters;
+use crate::sync::{Condvar, Mutex, MutexGuard, sleep};
 use crate::{Cleaning, Open, StoreError};
 
 /// The state, locked.
@@ -87,11 +88,13 @@ impl Inner {
 
     /// Waits until something happens. An error that ends all writing ends the wait as well.
     pub fn wait<'a>(&self, state: Guard<'a>) -> Result<Guard<'a>, StoreError> {
-        let state = self.changed.wait(state).map_err(|_| poisoned())?;
-        match &state.failed {
+        let unless_failed = |state: Guard<'a>| match &state.failed {
             Some(error) => Err(StoreError::Failed(Box::new(error.clone()))),
             None => Ok(state),
-        }
+        };
+        // One that came before is not told again.
+        let state = unless_failed(state)?;
+        unless_failed(self.changed.wait(state).map_err(|_| poisoned())?)
     }
 
     /// Waits until the cleaner, or the keeper, may have something to do.
@@ -105,10 +108,10 @@ impl Inner {
     }
 
     /// Waits a moment, for something that nobody tells.
-    pub fn pause<'a>(&self, state: Guard<'a>) -> Result<Guard<'a>, StoreError> {
-        let moment = Duration::from_micros(100);
-        let (state, _) = self.changed.wait_timeout(state, moment).map_err(|_| poisoned())?;
-        Ok(state)
+    pub fn pause<'a>(&'a self, state: Guard<'a>) -> Result<Guard<'a>, StoreError> {
+        drop(state);
+        sleep(Duration::from_micros(100));
+        self.state()
     }
 
     /// Notes an error after which nothing more can be promised of writes.

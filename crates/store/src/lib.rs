@@ -32,6 +32,7 @@ mod state;
 mod stats;
 mod store;
 mod survey;
+mod sync;
 mod writing;
 
 pub use check::CheckReport;

@@ -7,6 +7,7 @@ use crate::StoreError;
 use crate::finding::Finding;
 use crate::format::PAGE;
 use crate::leaves::LEAF;
+use crate::sync::sleep;
 
 /// What [`Store::scrub`] read, and what it found.
 #[derive(Clone, Debug, Default, serde::Serialize)]
@@ -50,7 +51,7 @@ impl Store {
                 progress(report.pages);
                 if let Some(rate) = rate {
                     let due = Duration::from_secs_f64(report.bytes as f64 / rate.max(1) as f64);
-                    std::thread::sleep(due.saturating_sub(begun.elapsed()));
+                    sleep(due.saturating_sub(begun.elapsed()));
                 }
             }
         }

@@ -1,12 +1,13 @@
 //! What happened, counted.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use crate::StoreError;
 use crate::inner::Inner;
 use crate::meta::MetaLog;
 use crate::state::Written;
+use crate::sync::{AtomicBool, sleep};
 
 /// Debts below this are paid later.
 const LEAST_PAUSE: u64 = 200_000;
@@ -62,7 +63,7 @@ impl Counters {
         let owed = self.debt_ns.fetch_add(debt, Relaxed) + debt;
         if owed >= LEAST_PAUSE {
             let paid = self.debt_ns.swap(0, Relaxed);
-            std::thread::sleep(Duration::from_nanos(paid));
+            sleep(Duration::from_nanos(paid));
         }
     }
 

@@ -1,13 +1,13 @@
 //! The store as its users see it.
 
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 use std::time::Instant;
 
 use frostline_zone::Device;
 
 use crate::inner::Inner;
 use crate::stats::Stats;
+use crate::sync::{JoinHandle, Mutex, spawn};
 use crate::{Cleaning, Format, Open, PageWrite, StoreError, recovery};
 
 /// A page store: pages of 4,096 bytes by LBA, kept on a zoned device.
@@ -63,7 +63,7 @@ impl Store {
         if open.cleaning == Cleaning::Background {
             for live in [Inner::clean_always, Inner::keep_always] {
                 let inner = inner.clone();
-                threads.push(std::thread::spawn(move || {
+                threads.push(spawn(move || {
                     if let Err(error) = live(&inner) {
                         inner.end_writing(error);
                     }

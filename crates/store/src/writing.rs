@@ -12,6 +12,7 @@ use crate::format::{Head, Kind, PAGE};
 use crate::inner::{Guard, Inner};
 use crate::layout::NOTES;
 use crate::placer::Candidate;
+use crate::sync::sleep;
 use crate::{Cleaning, StoreError};
 
 /// Pages that are written under one hold of the lock.
@@ -129,7 +130,7 @@ impl Inner {
             false => self.append(device_zone, at, chunk.bytes()).map_err(Some),
         };
         match result {
-            Ok(()) => self.chunk_written(chunk).map(|()| None),
+            Ok(()) => self.chunk_written(chunk, device_zone).map(|()| None),
             Err(Some(error @ (DeviceError::Crashed | DeviceError::NotAtWritePointer { .. }))) => {
                 Err(error.into())
             }
@@ -147,23 +148,27 @@ impl Inner {
                     if refused < PATIENCE =>
                 {
                     refused += 1;
-                    std::thread::sleep(Duration::from_micros(100));
+                    sleep(Duration::from_micros(100));
                 }
                 result => return result,
             }
         }
     }
 
-    fn chunk_written(&self, chunk: Arc<Chunk>) -> Result<(), StoreError> {
+    fn chunk_written(&self, chunk: Arc<Chunk>, device_zone: u32) -> Result<(), StoreError> {
+        let fixed = &self.layout.fixed;
+        let rows = chunk.rows.len() as u32;
+        let written = chunk.start + 1 + rows;
+        let full = chunk.first + rows >= fixed.zone_pages;
+        let ended = full || written + 1 >= fixed.device_pages;
+        if ended && written < fixed.device_pages {
+            // Before anyone knows: from then on the zone may be cleaned, reset and begun anew.
+            self.finish(device_zone)?;
+        }
         let mut state = self.state()?;
         let zone = &mut state.zones[chunk.zone as usize];
-        zone.written = chunk.start + 1 + chunk.rows.len() as u32;
+        zone.written = written;
         zone.unwritten.retain(|c| c.seq != chunk.seq);
-        let fixed = &self.layout.fixed;
-        let full = chunk.first + chunk.rows.len() as u32 >= fixed.zone_pages;
-        let ended = full || zone.written + 1 >= fixed.device_pages;
-        let unused = zone.written < fixed.device_pages;
-        let device_zone = zone.device_zone;
         state.in_flight.remove(&chunk.seq);
         if let Ok(chunk) = Arc::try_unwrap(chunk)
             && state.buffers.len() < 2 * state.open.len()
@@ -172,9 +177,6 @@ impl Inner {
         }
         drop(state);
         self.changed.notify_all();
-        if ended && unused {
-            self.finish(device_zone)?;
-        }
         Ok(())
     }
 

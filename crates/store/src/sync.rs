@@ -1,0 +1,45 @@
+//! What the store's threads lock and wait with: the standard library's, or with the feature
+//! `shuttle` those of a scheduler that tries interleavings, for tests/interleavings.rs alone.
+//!
+//! Devices keep the standard library's locks, which they hold for one operation and no longer;
+//! so do counters that nothing waits for.
+
+#[cfg(feature = "shuttle")]
+pub use explored::{Instant, sleep};
+#[cfg(feature = "shuttle")]
+pub use shuttle::sync::{Condvar, Mutex, MutexGuard, atomic::AtomicBool};
+#[cfg(feature = "shuttle")]
+pub use shuttle::thread::{JoinHandle, spawn};
+#[cfg(not(feature = "shuttle"))]
+pub use std::sync::{Condvar, Mutex, MutexGuard, atomic::AtomicBool};
+#[cfg(not(feature = "shuttle"))]
+pub use std::thread::{JoinHandle, sleep, spawn};
+#[cfg(not(feature = "shuttle"))]
+pub use std::time::Instant;
+
+#[cfg(feature = "shuttle")]
+mod explored {
+    use std::time::Duration;
+
+    /// A clock by which everything takes ten microseconds: what threads do in a given interleaving
+    /// must not depend on the time it took, or it could not be replayed. They are few, so that
+    /// writers are seldom slowed: whoever sleeps lets those overtake that are to stay behind.
+    pub struct Instant;
+
+    impl Instant {
+        /// Now.
+        pub fn now() -> Instant {
+            Instant
+        }
+
+        /// Always the same.
+        pub fn elapsed(&self) -> Duration {
+            Duration::from_micros(10)
+        }
+    }
+
+    /// Lets the others run. Shuttle's own `sleep` may choose the same thread again for ever.
+    pub fn sleep(_: Duration) {
+        shuttle::thread::yield_now();
+    }
+}

@@ -1,0 +1,355 @@
+//! The store's threads under a scheduler that tries thousands of interleavings, each a function
+//! of a seed.
+//!
+//! A failure prints its schedule; the same run fails again. `FROSTLINE_INTERLEAVINGS=n` tries as
+//! many of each scenario, and `SHUTTLE_RANDOM_SEED=n` others.
+
+use std::io::IoSlice;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use frostline_store::{Format, Open, Store, StoreError};
+use frostline_zone::{Device, DeviceError, Faulty, Geometry, Shape, ZoneInfo, in_memory};
+use shuttle::scheduler::{PctScheduler, RandomScheduler};
+use shuttle::thread::{JoinHandle, spawn};
+use shuttle::{Config, Runner};
+
+const PAGE: usize = 4096;
+
+/// The least pages of a zone: two headers and 16 pages.
+const ZONE: u64 = 18;
+
+/// The least zones for [`PAGES`]: five of metadata, and of data two that are full, one that is
+/// written, two that are free and one that waits to be reset.
+const ZONES: u64 = 11;
+
+/// Pages of the store: two zones of them.
+const PAGES: u32 = 32;
+
+/// A device before each of whose operations any thread may run.
+struct Scheduled<D: Device + ?Sized>(Arc<D>);
+
+impl<D: Device + ?Sized> Scheduled<D> {
+    fn inner(&self) -> &D {
+        shuttle::thread::sleep(std::time::Duration::ZERO);
+        &self.0
+    }
+}
+
+impl<D: Device + ?Sized> Device for Scheduled<D> {
+    fn geometry(&self) -> &Geometry {
+        self.0.geometry()
+    }
+
+    fn report(&self, first: u32, count: u32) -> Result<Vec<ZoneInfo>, DeviceError> {
+        granted(self.inner().report(first, count))
+    }
+
+    fn append_vectored(
+        &self,
+        zone: u32,
+        at: u64,
+        parts: &[IoSlice<'_>],
+    ) -> Result<(), DeviceError> {
+        granted(self.inner().append_vectored(zone, at, parts))
+    }
+
+    fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> Result<(), DeviceError> {
+        granted(self.inner().read(zone, offset, buffer))
+    }
+
+    fn reset(&self, zone: u32) -> Result<(), DeviceError> {
+        granted(self.inner().reset(zone))
+    }
+
+    fn finish(&self, zone: u32) -> Result<(), DeviceError> {
+        granted(self.inner().finish(zone))
+    }
+
+    fn flush(&self) -> Result<(), DeviceError> {
+        granted(self.inner().flush())
+    }
+}
+
+/// The device is sound: what it refuses, the store should not have asked for, even where it would
+/// make up for it.
+fn granted<T>(result: Result<T, DeviceError>) -> Result<T, DeviceError> {
+    let refused = result.as_ref().err().filter(|error| !matches!(error, DeviceError::Crashed));
+    assert!(refused.is_none(), "{refused:?}");
+    result
+}
+
+/// What happened in all interleavings of a scenario.
+#[derive(Default)]
+struct Tally {
+    tried: AtomicU64,
+    cleaned: AtomicU64,
+    checkpointed: AtomicU64,
+}
+
+impl Tally {
+    fn note(&self, store: &Store) {
+        let stats = store.stats().unwrap();
+        self.tried.fetch_add(1, Relaxed);
+        self.cleaned.fetch_add(u64::from(stats.counts.zones_reclaimed > 0), Relaxed);
+        let checkpoints = stats.written.checkpoints - stats.opened.checkpoints;
+        // The rest of the metadata log is notes, a page of them for each chunk at most.
+        let notes = stats.written.since(&stats.opened).headers;
+        self.checkpointed.fetch_add(u64::from(checkpoints > notes), Relaxed);
+    }
+
+    fn share(&self, of: &AtomicU64) -> f64 {
+        of.load(Relaxed) as f64 / self.tried.load(Relaxed).max(1) as f64
+    }
+}
+
+/// Tries interleavings: half of them at random, half of those with few switches of threads at
+/// moments that matter, at which random ones rarely stay away from a thread for long.
+fn explore(name: &str, count: usize, scenario: impl Fn(&Tally) + Send + Sync + 'static) -> Tally {
+    let number = std::env::var("FROSTLINE_INTERLEAVINGS").ok().and_then(|n| n.parse().ok());
+    let count = number.unwrap_or(count);
+    let tally = Arc::new(Tally::default());
+    let scenario = Arc::new(scenario);
+    let begun = std::time::Instant::now();
+    let once = || {
+        let (tally, scenario) = (tally.clone(), scenario.clone());
+        move || scenario(&tally)
+    };
+    let mut config = Config::new();
+    // The threads of the store are not written for small stacks.
+    config.stack_size = 1 << 18;
+    // All atomics count as sequentially consistent; the store asks no more of its one flag.
+    config.silence_warnings = true;
+    Runner::new(RandomScheduler::new_from_seed(1, count / 2), config.clone()).run(once());
+    for depth in [2, 4] {
+        let scheduler = PctScheduler::new_from_seed(depth as u64, depth, count / 4);
+        Runner::new(scheduler, config.clone()).run(once());
+    }
+    println!(
+        "{name}: {} interleavings in {:.1} s; {:.0} % cleaned, {:.0} % certainly wrote checkpoints",
+        tally.tried.load(Relaxed),
+        begun.elapsed().as_secs_f64(),
+        100.0 * tally.share(&tally.cleaned),
+        100.0 * tally.share(&tally.checkpointed),
+    );
+    drop(scenario);
+    Arc::into_inner(tally).unwrap()
+}
+
+/// A content that says which page and version it is, all over.
+fn content(lba: u32, version: u32) -> Vec<u8> {
+    (u64::from(lba) << 32 | u64::from(version)).to_le_bytes().repeat(PAGE / 8)
+}
+
+/// The version of a page; checks that it is one, whole.
+fn read(store: &Store, lba: u32) -> Option<u32> {
+    let mut page = vec![0; PAGE];
+    let found = store.read(lba, &mut page).unwrap();
+    found.then(|| {
+        let version = u32::from_le_bytes(page[..4].try_into().unwrap());
+        assert!(page == content(lba, version), "LBA {lba} is a mixture");
+        version
+    })
+}
+
+fn memory() -> Arc<dyn Device> {
+    let zone_bytes = ZONE * PAGE as u64;
+    let shape =
+        Shape { bytes: ZONES * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    in_memory(&shape).unwrap()
+}
+
+fn format(device: Arc<dyn Device>, checkpoint_writes: u64) -> Arc<dyn Device> {
+    let format = Format {
+        scheme: "nosep".to_string(),
+        logical_pages: Some(PAGES.into()),
+        checkpoint_writes: Some(checkpoint_writes),
+        reserve: 2,
+        spare: 1,
+        ..Format::default()
+    };
+    Store::format(device.clone(), &format).unwrap();
+    device
+}
+
+fn open(device: &Arc<dyn Device>) -> Arc<Store> {
+    Arc::new(Store::open(device.clone(), Open::default()).unwrap())
+}
+
+/// A thread that does something with a store.
+fn start<T: Send + 'static>(
+    store: &Arc<Store>,
+    act: impl FnOnce(&Store) -> T + Send + 'static,
+) -> JoinHandle<T> {
+    let store = store.clone();
+    spawn(move || act(&store))
+}
+
+fn close(store: Arc<Store>) {
+    Arc::into_inner(store).unwrap().close().unwrap();
+}
+
+fn check(store: &Store, version: impl Fn(u32) -> u32) {
+    for lba in 0..PAGES {
+        assert_eq!(read(store, lba), Some(version(lba)), "LBA {lba}");
+    }
+}
+
+fn two_writers(checkpoint_writes: u64) -> Tally {
+    // One may stay behind while the other goes through all zones of the device.
+    const VERSIONS: [u32; 2] = [2, 8];
+    let name = format!("two writers, a checkpoint after {checkpoint_writes} writes");
+    explore(&name, 3000, move |tally| {
+        let device = format(Arc::new(Scheduled(memory())), checkpoint_writes);
+        let store = open(&device);
+        let writers = [0, 1].map(|own| {
+            start(&store, move |store| {
+                for version in 1..=VERSIONS[own] {
+                    for lba in (own as u32..PAGES).step_by(2) {
+                        store.write(lba, &content(lba, version)).unwrap();
+                    }
+                }
+            })
+        });
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        tally.note(&store);
+        check(&store, |lba| VERSIONS[lba as usize % 2]);
+        close(store);
+        check(&open(&device), |lba| VERSIONS[lba as usize % 2]);
+    })
+}
+
+#[test]
+fn two_writers_a_cleaner_and_a_busy_keeper_lose_nothing() {
+    let tally = two_writers(20);
+    assert!(tally.share(&tally.cleaned) > 0.5);
+    assert!(tally.share(&tally.checkpointed) > 0.5);
+}
+
+/// A writer that filled a zone used to tell the device to finish it when others could already have
+/// cleaned it and begun it anew.
+#[test]
+fn two_writers_and_a_cleaner_never_finish_a_zone_that_another_has_begun_anew() {
+    let tally = two_writers(100);
+    assert!(tally.share(&tally.cleaned) > 0.5);
+}
+
+#[test]
+fn a_reader_sees_what_was_current_during_its_call_while_the_zone_is_cleaned() {
+    let tally = explore("a reader", 2000, |tally| {
+        let device = format(Arc::new(Scheduled(memory())), 1000);
+        let store = open(&device);
+        let (begun, done) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let (from, to) = (done.clone(), begun.clone());
+        let writer = start(&store, move |store| {
+            for version in 1..=4 {
+                begun.store(version.into(), Relaxed);
+                store.write(0, &content(0, version)).unwrap();
+                done.store(version.into(), Relaxed);
+                for lba in 1..PAGES * 3 / 4 {
+                    store.write(lba, &content(lba, version)).unwrap();
+                }
+            }
+        });
+        let reader = start(&store, move |store| {
+            for _ in 0..20 {
+                let oldest = from.load(Relaxed);
+                let version = u64::from(read(store, 0).unwrap_or_default());
+                let newest = to.load(Relaxed);
+                assert!((oldest..=newest).contains(&version), "{oldest}..={newest}: {version}");
+            }
+        });
+        writer.join().unwrap();
+        reader.join().unwrap();
+        tally.note(&store);
+        close(store);
+    });
+    assert!(tally.share(&tally.cleaned) > 0.5);
+}
+
+fn is_crash(error: &StoreError) -> bool {
+    match error {
+        StoreError::Device(error) => matches!(**error, DeviceError::Crashed),
+        StoreError::Failed(error) => is_crash(error),
+        _ => false,
+    }
+}
+
+/// A thread that came to wait after another had met the error used to wait for ever.
+#[test]
+fn what_was_written_before_a_sync_by_another_thread_survives_a_crash() {
+    let tally = explore("a sync and a crash", 2000, |tally| {
+        let faulty = Arc::new(Faulty::new(memory(), 1));
+        let device = format(Arc::new(Scheduled(faulty.clone())), 20);
+        let store = open(&device);
+        let lba_of = |write: u32| write * 7 % PAGES;
+        let before = 2 * PAGES;
+        for write in 1..=before {
+            let lba = lba_of(write);
+            store.write(lba, &content(lba, write)).unwrap();
+        }
+        let [begun, done] = [(); 2].map(|()| Arc::new(AtomicU64::new(before.into())));
+        let (from, to) = (done.clone(), begun.clone());
+        let writer = start(&store, move |store| {
+            for write in before + 1..=4 * PAGES {
+                begun.store(write.into(), Relaxed);
+                let lba = lba_of(write);
+                if let Err(error) = store.write(lba, &content(lba, write)) {
+                    assert!(is_crash(&error), "{error}");
+                    return;
+                }
+                done.store(write.into(), Relaxed);
+            }
+        });
+        let cut = faulty.clone();
+        let syncer = start(&store, move |store| {
+            let mut synced = 0;
+            for _ in 0..3 {
+                synced = from.load(Relaxed) as u32;
+                store.sync().unwrap();
+            }
+            cut.crash();
+            synced
+        });
+        let synced = syncer.join().unwrap();
+        writer.join().unwrap();
+        tally.note(&store);
+        drop(store);
+        let device: Arc<dyn Device> = Arc::new(Scheduled(Arc::new(faulty.restart().unwrap())));
+        let store = open(&device);
+        let newest = to.load(Relaxed) as u32;
+        for lba in 0..PAGES {
+            let last = (1..=synced).rev().find(|&write| lba_of(write) == lba);
+            let found = read(&store, lba);
+            assert!(found >= last && found <= Some(newest), "LBA {lba}: {found:?}, not {last:?}");
+        }
+    });
+    assert!(tally.share(&tally.cleaned) > 0.5);
+}
+
+#[test]
+fn a_store_is_closed_or_dropped_at_any_moment_of_its_cleaner_and_keeper() {
+    let tally = explore("an end", 600, |tally| {
+        let device = format(Arc::new(Scheduled(memory())), 20);
+        let mut versions = 0;
+        for closes in [true, false, true] {
+            let store = open(&device);
+            for _ in 0..2 {
+                versions += 1;
+                for lba in 0..PAGES {
+                    store.write(lba, &content(lba, versions)).unwrap();
+                }
+            }
+            tally.note(&store);
+            match closes {
+                true => close(store),
+                false => {
+                    store.sync().unwrap();
+                    drop(store);
+                }
+            }
+        }
+        check(&open(&device), |_| versions);
+    });
+    assert!(tally.share(&tally.cleaned) > 0.5);
+}
