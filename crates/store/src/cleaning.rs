@@ -34,7 +34,7 @@ impl Inner {
         state.stuck = victims.is_empty().then_some(time);
         drop(state);
         for &zone in &victims {
-            self.clean_zone(zone).map_err(|error| self.fail(error))?;
+            self.clean_zone(zone).inspect_err(|error| self.end_writing(error.clone()))?;
         }
         self.changed.notify_all();
         Ok(!victims.is_empty())

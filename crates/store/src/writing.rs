@@ -40,13 +40,20 @@ impl Inner {
         }
         let together = if self.cleaning == Cleaning::Inline { 1 } else { TOGETHER };
         for some in pages.chunks(together) {
-            let sums: Vec<_> = some.iter().map(|w| crc32c::crc32c(w.page)).collect();
-            let mut state = self.admit(some.len())?;
-            for (write, sum) in some.iter().zip(sums) {
-                state = self.with_leaf(state, write.lba)?;
-                state.write(write.lba, sum, write.hotness.unwrap_or_default(), write.page)?;
-            }
-            self.leave(state)?;
+            let placed = self.place_pages(some);
+            // Even after an error: others may wait for what was sealed before it.
+            let left = self.leave(self.state()?);
+            placed.and(left)?;
+        }
+        Ok(())
+    }
+
+    fn place_pages(&self, pages: &[PageWrite<'_>]) -> Result<(), StoreError> {
+        let sums: Vec<_> = pages.iter().map(|w| crc32c::crc32c(w.page)).collect();
+        let mut state = self.admit(pages.len())?;
+        for (write, sum) in pages.iter().zip(sums) {
+            state = self.with_leaf(state, write.lba)?;
+            state.write(write.lba, sum, write.hotness.unwrap_or_default(), write.page)?;
         }
         Ok(())
     }
@@ -106,7 +113,8 @@ impl Inner {
             }
             self.forget(&rescued)
         };
-        all().map_err(|error| self.fail(error))
+        // Others wait for these chunks: whatever went wrong, they are told.
+        all().inspect_err(|error| self.end_writing(error.clone()))
     }
 
     /// Writes a chunk; gives it back if its zone takes no more.
