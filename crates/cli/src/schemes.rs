@@ -3,7 +3,6 @@
 use frostline_placement::registry::{Entry, PAIRINGS, SCHEMES, SchemeSpec};
 use frostline_placement::victims::POLICIES;
 use frostline_placement::{Param, Semantics};
-use frostline_sim::classes;
 use serde::Serialize;
 
 use crate::args::SchemesArgs;
@@ -63,7 +62,7 @@ fn all() -> Result<All, Failure> {
         Ok(Row {
             name,
             summary: entry.info.summary,
-            classes: classes(&SchemeSpec::parse(name)?, Semantics::Published)?,
+            classes: SchemeSpec::parse(name)?.classes(Semantics::Published)?,
             bytes_per_page: entry.page_bytes,
             victim,
             source: entry.info.source,

@@ -2,7 +2,7 @@
 //! and add its line here. See docs/adding-a-scheme.md.
 
 use crate::params::{BuildError, Params};
-use crate::scheme::{Foresight, Info, Scheme, Setup};
+use crate::scheme::{Foresight, Info, Scheme, Semantics, Setup};
 use crate::schemes;
 
 /// What is done with a scheme whose type is known only by name: the log is compiled once for
@@ -154,6 +154,23 @@ impl SchemeSpec {
         params.check(entry.info.params)?;
         let victim = pairing.map(|p| p.victim).or(entry.own_victim);
         Ok(SchemeSpec { text: text.to_string(), victim, entry, params })
+    }
+
+    /// The number of classes that the scheme has.
+    ///
+    /// # Errors
+    /// A parameter's value can't be used.
+    pub fn classes(&self, semantics: Semantics) -> Result<usize, BuildError> {
+        struct Classes;
+        impl Visitor for Classes {
+            type Output = usize;
+            fn visit<S: Scheme>(self, scheme: S) -> usize {
+                scheme.classes()
+            }
+        }
+        let foresight =
+            Setup { mean_lifespans: Some(&[]), lifespans: Some(&[]), ..Setup::new(1024, 1024) };
+        self.build(&Setup { semantics, ..foresight }, Classes)
     }
 
     /// Builds the scheme and hands it to `visitor`.

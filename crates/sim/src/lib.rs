@@ -14,7 +14,7 @@ mod sweep;
 mod volume;
 
 pub use error::SimError;
-pub use plan::{BASELINE, BOUND, Plan, classes};
+pub use plan::{BASELINE, BOUND, Plan};
 pub use replay::{Outcome, Progress, Window, replay};
 pub use report::{ClassReport, Quartiles, Report, RunReport, TraceReport, WindowReport};
 pub use settings::{Combination, Settings, Space, ZoneSize};

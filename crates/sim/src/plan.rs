@@ -1,8 +1,8 @@
 //! What a sweep runs.
 
 use frostline_log::LogError;
-use frostline_placement::registry::{SchemeSpec, Visitor};
-use frostline_placement::{BuildError, Foresight, Scheme, Semantics, Setup, victims};
+use frostline_placement::registry::SchemeSpec;
+use frostline_placement::{Foresight, Semantics, victims};
 
 use crate::{Combination, Settings, SimError};
 
@@ -87,7 +87,7 @@ impl Plan {
             if !own {
                 victims::build(victim, settings.semantics, settings.seed)?;
             }
-            let classes = classes(scheme, settings.semantics)?;
+            let classes = scheme.classes(settings.semantics)?;
             if let Some(limit) = settings.max_open.filter(|&limit| classes > limit) {
                 let error = LogError::TooManyClasses { classes, limit };
                 return Err(SimError::Log { scheme: scheme.text.clone(), error });
@@ -95,23 +95,6 @@ impl Plan {
         }
         Ok(())
     }
-}
-
-/// The number of classes that a scheme has.
-///
-/// # Errors
-/// The scheme can't be built: a parameter's value can't be used.
-pub fn classes(scheme: &SchemeSpec, semantics: Semantics) -> Result<usize, BuildError> {
-    struct Classes;
-    impl Visitor for Classes {
-        type Output = usize;
-        fn visit<S: Scheme>(self, scheme: S) -> usize {
-            scheme.classes()
-        }
-    }
-    let foresight =
-        Setup { mean_lifespans: Some(&[]), lifespans: Some(&[]), ..Setup::new(1024, 1024) };
-    scheme.build(&Setup { semantics, ..foresight }, Classes)
 }
 
 fn same(a: &Combination, b: &Combination) -> bool {

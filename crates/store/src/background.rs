@@ -24,7 +24,9 @@ impl Inner {
         if state.placer.free_zones() < slow {
             let begun = Instant::now();
             let behind = (slow - state.placer.free_zones()) as u32;
-            self.wake();
+            if state.cleaner_sleeps {
+                self.wake();
+            }
             // The pace of cleaning itself with two zones left, and none at all below.
             let debt = self.counters.pace() * behind * pages as u32 / (slow - 2) as u32;
             if debt > Duration::ZERO {
@@ -49,18 +51,20 @@ impl Inner {
             while !(state.closing || state.failed.is_some())
                 && (!state.placer.cleaning_due() || state.stuck == Some(state.time))
             {
+                state.cleaner_sleeps = true;
                 state = self.sleep(state)?;
+                state.cleaner_sleeps = false;
             }
             if state.closing || state.failed.is_some() {
                 return Ok(());
             }
-            let before = (state.placer.free_zones(), state.placer.valid_pages());
+            let before = state.placer.free_zones();
             drop(state);
             let begun = Instant::now();
             let cleaned = self.clean()?;
             let state = self.state()?;
             let zone_pages = self.layout.fixed.zone_pages;
-            let freed = (state.placer.free_zones().saturating_sub(before.0)) as u32 * zone_pages;
+            let freed = (state.placer.free_zones().saturating_sub(before)) as u32 * zone_pages;
             drop(state);
             if cleaned {
                 self.counters.set_pace(begun.elapsed() / freed.max(zone_pages / 8).max(1));

@@ -1,14 +1,13 @@
 //! How a store divides its device: metadata zones and data zones; headers, pages and spare zones.
 
 use frostline_log::{Capacity, MAX_LBA, Options};
-use frostline_placement::registry::{SchemeSpec, Visitor};
-use frostline_placement::{BuildError, Foresight, Scheme, Semantics, Setup};
+use frostline_placement::registry::SchemeSpec;
+use frostline_placement::{Foresight, Hotness, Semantics};
 use frostline_zone::{Device, ZoneState};
 
 use crate::format::{BODY, LeafAt, Note, PAGE, Row, Super, TableHead, ZoneRow};
 use crate::leaves::{LEAF, leaf_pages};
 use crate::{Format, StoreError};
-use frostline_placement::Hotness;
 
 /// Pages of a chunk without its header, at most: 127 and the header are 512 KiB.
 const CHUNK: u32 = 127;
@@ -51,7 +50,7 @@ impl Layout {
                 format!("zones of {device_pages} pages: at least 16 must be left beside headers");
             return Err(StoreError::Options { what: "device", why });
         }
-        let classes = classes(&scheme)? as u32;
+        let classes = scheme.classes(Semantics::Published)? as u32;
         let limit = geometry.max_open.into_iter().chain(geometry.max_active).min();
         if let Some(limit) = limit.filter(|&limit| classes + 1 > limit) {
             let error = frostline_log::LogError::TooManyClasses {
@@ -246,17 +245,6 @@ fn text(what: &'static str, text: &str) -> Result<[u8; 128], StoreError> {
 fn word(bytes: &[u8; 128]) -> String {
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
-}
-
-fn classes(scheme: &SchemeSpec) -> Result<usize, BuildError> {
-    struct Classes;
-    impl Visitor for Classes {
-        type Output = usize;
-        fn visit<S: Scheme>(self, scheme: S) -> usize {
-            scheme.classes()
-        }
-    }
-    scheme.build(&Setup::new(1024, 1024), Classes)
 }
 
 /// Metadata zones that a superblock has room for.

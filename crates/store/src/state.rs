@@ -133,6 +133,8 @@ pub struct State {
     pub failed: Option<StoreError>,
     /// The store is being closed.
     pub closing: bool,
+    /// The cleaner waits to be woken.
+    pub cleaner_sleeps: bool,
     /// Cleaning found no victim when it last looked, at this time.
     pub stuck: Option<u64>,
 }
@@ -163,6 +165,7 @@ impl State {
             since_checkpoint: 0,
             failed: None,
             closing: false,
+            cleaner_sleeps: false,
             stuck: None,
             placer,
             layout,

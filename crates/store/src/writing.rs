@@ -40,22 +40,26 @@ impl Inner {
         }
         let together = if self.cleaning == Cleaning::Inline { 1 } else { TOGETHER };
         for some in pages.chunks(together) {
-            let placed = self.place_pages(some);
-            // Even after an error: others may wait for what was sealed before it.
-            let left = self.leave(self.state()?);
-            placed.and(left)?;
+            match self.place_pages(some) {
+                Ok(state) => self.leave(state)?,
+                Err(error) => {
+                    // Others may wait for what was sealed before; that may fail as well.
+                    let _ = self.leave(self.state()?);
+                    return Err(error);
+                }
+            }
         }
         Ok(())
     }
 
-    fn place_pages(&self, pages: &[PageWrite<'_>]) -> Result<(), StoreError> {
+    fn place_pages(&self, pages: &[PageWrite<'_>]) -> Result<Guard<'_>, StoreError> {
         let sums: Vec<_> = pages.iter().map(|w| crc32c::crc32c(w.page)).collect();
         let mut state = self.admit(pages.len())?;
         for (write, sum) in pages.iter().zip(sums) {
             state = self.with_leaf(state, write.lba)?;
             state.write(write.lba, sum, write.hotness.unwrap_or_default(), write.page)?;
         }
-        Ok(())
+        Ok(state)
     }
 
     /// Forgets a page.
@@ -86,7 +90,8 @@ impl Inner {
     /// Ends an operation that placed pages: writes what is full, and does or asks for what is due.
     pub fn leave(&self, mut state: Guard<'_>) -> Result<(), StoreError> {
         let outgoing = std::mem::take(&mut state.outgoing);
-        let due = state.placer.cleaning_due();
+        let wake =
+            state.cleaner_sleeps && state.placer.cleaning_due() || self.is_checkpoint_due(&state);
         drop(state);
         self.write_out(outgoing)?;
         match self.cleaning {
@@ -94,7 +99,7 @@ impl Inner {
                 while self.state()?.placer.cleaning_due() && self.clean()? {}
                 self.keep()?;
             }
-            Cleaning::Background if due || self.checkpoint_due() => self.wake(),
+            Cleaning::Background if wake => self.wake(),
             Cleaning::Background => {}
         }
         self.shrink_map()
