@@ -221,12 +221,6 @@ fn row(
     volume: Option<String>,
     gain: Option<f64>,
 ) -> RunReport {
-    let counts = &outcome.counts;
-    let classes = (1..).zip(&counts.classes).map(|(class, c)| ClassReport {
-        class,
-        user_writes: c.user_writes,
-        relocations: c.relocations,
-    });
     let windows = outcome.windows.iter().map(|w| WindowReport {
         user_writes: w.user_writes,
         relocations: w.relocations,
@@ -238,26 +232,51 @@ fn row(
         victim: combination.victim.clone(),
         zone_pages: outcome.zone_pages,
         trigger: trigger(settings, outcome.zone_pages, logical_pages),
-        user_writes: counts.user_writes,
-        relocations: counts.relocations,
-        waf: counts.waf(),
-        far: counts.far(),
         gain,
-        zones_reclaimed: counts.zones_reclaimed,
-        cleanings: counts.cleanings,
-        stalls: counts.stalls,
-        spilled: counts.spilled,
-        victim_gp: Quartiles {
-            p25: counts.victim_gp(0.25),
-            p50: counts.victim_gp(0.5),
-            p75: counts.victim_gp(0.75),
-        },
-        classes: classes.collect(),
         windows: windows.collect(),
         gauges: outcome.gauges.iter().copied().collect(),
         peak_bytes: outcome.peak_bytes as u64,
         seconds: outcome.seconds,
         writes_per_second: outcome.replayed as f64 / outcome.seconds.max(1e-9),
+        ..RunReport::of(&outcome.counts)
+    }
+}
+
+impl RunReport {
+    /// What a volume counted; of nothing in particular, and in no time.
+    pub fn of(counts: &Counts) -> RunReport {
+        let classes = (1..).zip(&counts.classes).map(|(class, c)| ClassReport {
+            class,
+            user_writes: c.user_writes,
+            relocations: c.relocations,
+        });
+        RunReport {
+            volume: None,
+            scheme: String::new(),
+            victim: String::new(),
+            zone_pages: 0,
+            trigger: BTreeMap::new(),
+            user_writes: counts.user_writes,
+            relocations: counts.relocations,
+            waf: counts.waf(),
+            far: counts.far(),
+            gain: None,
+            zones_reclaimed: counts.zones_reclaimed,
+            cleanings: counts.cleanings,
+            stalls: counts.stalls,
+            spilled: counts.spilled,
+            victim_gp: Quartiles {
+                p25: counts.victim_gp(0.25),
+                p50: counts.victim_gp(0.5),
+                p75: counts.victim_gp(0.75),
+            },
+            classes: classes.collect(),
+            windows: Vec::new(),
+            gauges: BTreeMap::new(),
+            peak_bytes: 0,
+            seconds: 0.0,
+            writes_per_second: 0.0,
+        }
     }
 }
 

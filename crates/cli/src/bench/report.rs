@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use frostline_log::Counts;
-use frostline_sim::{ClassReport, Quartiles, RunReport, WindowReport};
+use frostline_sim::{RunReport, WindowReport};
 use frostline_store::{Info, Stats};
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -114,38 +114,14 @@ impl BenchRun {
 
 /// What the volume counted.
 fn counted(info: &Info, counts: &Counts) -> RunReport {
-    let classes = (1..).zip(&counts.classes).map(|(class, c)| ClassReport {
-        class,
-        user_writes: c.user_writes,
-        relocations: c.relocations,
-    });
     RunReport {
-        volume: None,
         scheme: info.scheme.clone(),
         victim: info.victim.clone(),
         zone_pages: info.zone_pages,
         trigger: BTreeMap::from([("gp", info.gp)]),
-        user_writes: counts.user_writes,
-        relocations: counts.relocations,
-        waf: counts.waf(),
         // Which pages are frozen only the future tells: null in JSON.
         far: f64::NAN,
-        gain: None,
-        zones_reclaimed: counts.zones_reclaimed,
-        cleanings: counts.cleanings,
-        stalls: counts.stalls,
-        spilled: counts.spilled,
-        victim_gp: Quartiles {
-            p25: counts.victim_gp(0.25),
-            p50: counts.victim_gp(0.5),
-            p75: counts.victim_gp(0.75),
-        },
-        classes: classes.collect(),
-        windows: Vec::new(),
-        gauges: BTreeMap::new(),
-        peak_bytes: 0,
-        seconds: 0.0,
-        writes_per_second: 0.0,
+        ..RunReport::of(counts)
     }
 }
 
