@@ -1,0 +1,1 @@
+//! An embedded, transactional, ordered key-value database on the page store.

@@ -1,0 +1,5 @@
+//! Workloads, written once over a small table trait.
+
+mod engine;
+
+pub use engine::{Access, Direction, Engine, Ticket, Transaction};
