@@ -1,1 +1,2 @@
 //! An embedded, transactional, ordered key-value database on the page store.
+mod node;

@@ -1,0 +1,318 @@
+//! Changing a node that nobody else looks at, or whose latch is held.
+
+use super::layout::*;
+use super::page::{PAGE_BYTES, PageBytes};
+use super::view::{Node, head_of};
+
+/// A node that is being changed.
+pub struct NodeMut<'a> {
+    page: &'a mut PageBytes,
+}
+
+/// A page's fences: its keys are not smaller than `lower`, and smaller than `upper` if there is
+/// one.
+#[derive(Clone, Copy, Debug)]
+pub struct Fences<'a> {
+    /// The smallest key that may be in the page.
+    pub lower: &'a [u8],
+    /// The smallest key that may no longer be in the page; none is infinity.
+    pub upper: Option<&'a [u8]>,
+}
+
+impl Fences<'_> {
+    /// Bytes that all keys between the fences begin with.
+    fn prefix_len(&self) -> usize {
+        let Some(upper) = self.upper else { return 0 };
+        self.lower.iter().zip(upper).take_while(|(a, b)| a == b).count()
+    }
+}
+
+/// A record as it is put into a page: value and flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// The value, or what it needs to be found elsewhere.
+    pub value: &'a [u8],
+    /// [`PIECES`], [`GHOST`] or none.
+    pub flags: u16,
+}
+
+impl<'a> NodeMut<'a> {
+    /// The node in a page.
+    pub fn of(page: &'a mut PageBytes) -> Self {
+        NodeMut { page }
+    }
+
+    /// Makes the page an empty node. The hotness that was kept in it stays.
+    pub fn format(page: &'a mut PageBytes, tree: u32, level: usize, fences: Fences<'_>) -> Self {
+        page.0[TREE..].fill(0);
+        page.0[POSITION..POSITION + 8].fill(0);
+        let mut node = NodeMut { page };
+        node.set_u16(TREE, tree as u16);
+        node.set_u16(TREE + 2, (tree >> 16) as u16);
+        node.set_u16(LEVEL, level as u16);
+        node.set_u16(HEAP, PAGE_BYTES as u16);
+        node.set_u16(PREFIX, fences.prefix_len() as u16);
+        node.set_fence(LOWER, fences.lower);
+        if let Some(upper) = fences.upper {
+            node.set_fence(UPPER, upper);
+        }
+        node
+    }
+
+    fn set_fence(&mut self, field: usize, fence: &[u8]) {
+        let at = self.allocate(fence.len());
+        self.page.0[at..at + fence.len()].copy_from_slice(fence);
+        // An empty fence at the end of the page is none.
+        self.set_u16(field, at as u16);
+        self.set_u16(field + 2, fence.len() as u16);
+    }
+
+    /// To look at it.
+    #[inline]
+    pub fn node(&self) -> Node<'_> {
+        Node::of(self.page)
+    }
+
+    #[inline]
+    fn u16(&self, at: usize) -> usize {
+        usize::from(u16::from_le_bytes([self.page.0[at], self.page.0[at + 1]]))
+    }
+
+    #[inline]
+    fn set_u16(&mut self, at: usize, value: u16) {
+        self.page.0[at..at + 2].copy_from_slice(&value.to_le_bytes());
+    }
+
+    fn set_u32(&mut self, at: usize, value: u32) {
+        self.page.0[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    }
+
+    /// The log position of the latest change is at least `position`.
+    #[inline]
+    pub fn raise_position(&mut self, position: u64) {
+        if self.node().position() < position {
+            self.page.0[POSITION..POSITION + 8].copy_from_slice(&position.to_le_bytes());
+        }
+    }
+
+    /// Takes bytes off the heap, which has them.
+    fn allocate(&mut self, len: usize) -> usize {
+        let at = self.u16(HEAP) - len;
+        self.set_u16(HEAP, at as u16);
+        self.set_u16(LIVE, (self.u16(LIVE) + len) as u16);
+        at
+    }
+
+    /// True if a record of these lengths (key with its prefix) fits.
+    pub fn fits(&self, key: usize, value: usize) -> bool {
+        self.node().room() >= SLOT + key - self.u16(PREFIX) + value
+    }
+
+    /// Inserts a record before slot `index`, where its key belongs. False, and nothing changed,
+    /// if it does not fit.
+    pub fn insert(&mut self, index: usize, key: &[u8], record: Record<'_>) -> bool {
+        if !self.fits(key.len(), record.value.len()) {
+            return false;
+        }
+        let bytes = key.len() - self.u16(PREFIX) + record.value.len();
+        let slots_end = SLOTS + self.u16(COUNT) * SLOT;
+        if self.u16(HEAP) - slots_end < bytes + SLOT {
+            self.tidy();
+        }
+        self.note_insertion(index);
+        let at = SLOTS + index * SLOT;
+        self.page.0.copy_within(at..slots_end, at + SLOT);
+        self.set_u16(COUNT, self.u16(COUNT) as u16 + 1);
+        self.fill_slot(index, &key[self.u16(PREFIX)..], record);
+        self.set_hints(index);
+        true
+    }
+
+    /// Writes a record to the heap, and its slot.
+    fn fill_slot(&mut self, index: usize, key: &[u8], record: Record<'_>) {
+        let bytes = key.len() + record.value.len();
+        let offset = self.allocate(bytes);
+        self.page.0[offset..offset + key.len()].copy_from_slice(key);
+        self.page.0[offset + key.len()..offset + bytes].copy_from_slice(record.value);
+        let at = SLOTS + index * SLOT;
+        self.set_u32(at, head_of(key));
+        self.set_u16(at + 4, offset as u16);
+        self.set_u16(at + 6, key.len() as u16);
+        self.set_u16(at + 8, record.value.len() as u16 | record.flags);
+        if record.flags & GHOST != 0 {
+            self.set_u16(GHOSTS, self.u16(GHOSTS) as u16 + 1);
+        }
+    }
+
+    /// Follows whether records are inserted in ascending order at one place of the page.
+    fn note_insertion(&mut self, index: usize) {
+        let follows = index == self.u16(ASCENDING) + 1;
+        let ascending = if follows { (self.u16(ASCENDING + 2) + 1).min(1000) } else { 0 };
+        self.set_u16(ASCENDING, index as u16);
+        self.set_u16(ASCENDING + 2, ascending as u16);
+    }
+
+    /// How many records came in ascending order up to the last insertion, if the next is to be
+    /// inserted at `index`.
+    pub fn ascending(&self, index: usize) -> usize {
+        if index == self.u16(ASCENDING) + 1 { self.u16(ASCENDING + 2) } else { 0 }
+    }
+
+    /// Replaces the value of slot `index`, whose key is `key`. False, and nothing changed, if it
+    /// does not fit.
+    pub fn set_value(&mut self, index: usize, key: &[u8], record: Record<'_>) -> bool {
+        let slot = self.node().slot(index);
+        if slot.value_len() == record.value.len() {
+            let at = slot.value_at();
+            self.page.0[at..at + record.value.len()].copy_from_slice(record.value);
+            self.set_flags(index, record.flags);
+            return true;
+        }
+        let has = self.node().room() + slot.bytes();
+        if has < slot.key_len() + record.value.len() {
+            return false;
+        }
+        self.forget(index);
+        let slots_end = SLOTS + self.u16(COUNT) * SLOT;
+        if self.u16(HEAP) - slots_end < slot.key_len() + record.value.len() {
+            self.tidy();
+        }
+        self.fill_slot(index, &key[self.u16(PREFIX)..], record);
+        true
+    }
+
+    /// Gives the record's bytes back to the heap; its slot stays, empty.
+    fn forget(&mut self, index: usize) {
+        let slot = self.node().slot(index);
+        self.set_u16(LIVE, (self.u16(LIVE) - slot.bytes()) as u16);
+        self.set_u16(GHOSTS, (self.u16(GHOSTS) - usize::from(slot.is_ghost())) as u16);
+        let at = SLOTS + index * SLOT;
+        self.set_u16(at + 6, 0);
+        self.set_u16(at + 8, 0);
+    }
+
+    /// Overwrites bytes of the value of slot `index` from `at`; what lies beyond the value is
+    /// left out.
+    pub fn patch(&mut self, index: usize, at: usize, bytes: &[u8]) {
+        let slot = self.node().slot(index);
+        let len = bytes.len().min(slot.value_len().saturating_sub(at));
+        let at = slot.value_at() + at;
+        if len > 0 {
+            self.page.0[at..at + len].copy_from_slice(&bytes[..len]);
+        }
+    }
+
+    /// Makes the record of slot `index` a ghost: only its key stays.
+    pub fn bury(&mut self, index: usize) {
+        let slot = self.node().slot(index);
+        if !slot.is_ghost() {
+            self.set_u16(LIVE, (self.u16(LIVE) - slot.value_len()) as u16);
+            self.set_u16(SLOTS + index * SLOT + 8, GHOST);
+            self.set_u16(GHOSTS, self.u16(GHOSTS) as u16 + 1);
+        }
+    }
+
+    fn set_flags(&mut self, index: usize, flags: u16) {
+        let slot = self.node().slot(index);
+        let ghosts = self.u16(GHOSTS) - usize::from(slot.is_ghost());
+        self.set_u16(GHOSTS, (ghosts + usize::from(flags & GHOST != 0)) as u16);
+        self.set_u16(SLOTS + index * SLOT + 8, slot.value_len() as u16 | flags);
+    }
+
+    /// Removes slot `index`.
+    pub fn remove(&mut self, index: usize) {
+        self.forget(index);
+        let at = SLOTS + index * SLOT;
+        let slots_end = SLOTS + self.u16(COUNT) * SLOT;
+        self.page.0.copy_within(at + SLOT..slots_end, at);
+        self.set_u16(COUNT, self.u16(COUNT) as u16 - 1);
+        self.set_hints(index);
+    }
+
+    /// Replaces the child of slot `index`.
+    pub fn set_child(&mut self, index: usize, child: u32) {
+        let at = self.node().slot(index).value_at();
+        self.set_u32(at, child);
+    }
+
+    /// Moves the heap's records together.
+    pub fn tidy(&mut self) {
+        let old = self.page.clone();
+        let node = Node::of(&old);
+        self.set_u16(HEAP, PAGE_BYTES as u16);
+        for field in [LOWER, UPPER] {
+            let (at, len) = (self.u16(field), self.u16(field + 2));
+            if at != 0 {
+                self.move_to_heap(&old, at, len, field);
+            }
+        }
+        for index in 0..node.count() {
+            let slot = node.slot(index);
+            self.move_to_heap(&old, slot.offset(), slot.bytes(), SLOTS + index * SLOT + 4);
+        }
+    }
+
+    /// Moves bytes of the page as it was to the heap, and tells the field that points to them.
+    fn move_to_heap(&mut self, old: &PageBytes, at: usize, len: usize, field: usize) {
+        let to = self.u16(HEAP) - len;
+        self.set_u16(HEAP, to as u16);
+        self.page.0[to..to + len].copy_from_slice(&old.0[at..at + len]);
+        self.set_u16(field, to as u16);
+    }
+
+    /// Brings the hints up to date after slots from `index` on changed.
+    fn set_hints(&mut self, index: usize) {
+        let count = self.u16(COUNT);
+        let step = count / (HINT_COUNT + 1);
+        if step == 0 {
+            return;
+        }
+        // A step that changed moves all hints.
+        let before = (count - 1) / (HINT_COUNT + 1);
+        let after = (count + 1) / (HINT_COUNT + 1);
+        let first = if before == step && after == step { (index / step).saturating_sub(1) } else { 0 };
+        for hint in first..HINT_COUNT {
+            let slot = SLOTS + (hint + 1) * step * SLOT;
+            let head = [0, 1, 2, 3].map(|byte| self.page.0[slot + byte]);
+            let at = HINTS + hint * 4;
+            self.page.0[at..at + 4].copy_from_slice(&head);
+        }
+    }
+
+    /// Appends a record whose key is greater than all others: how nodes are built.
+    pub fn push(&mut self, key: &[u8], record: Record<'_>) -> bool {
+        if !self.fits(key.len(), record.value.len()) {
+            return false;
+        }
+        let index = self.u16(COUNT);
+        self.set_u16(COUNT, index as u16 + 1);
+        self.fill_slot(index, &key[self.u16(PREFIX)..], record);
+        true
+    }
+
+    /// Appends the records `[from, to)` of another node, ghosts left out if `bury` says so. False
+    /// if not all fit.
+    pub fn push_all(&mut self, other: Node<'_>, from: usize, to: usize, ghosts: bool) -> bool {
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        for index in from..to {
+            let slot = other.slot(index);
+            if slot.is_ghost() && !ghosts {
+                continue;
+            }
+            key.clear();
+            value.clear();
+            other.key(index, &mut key);
+            other.value(slot, &mut value);
+            if !self.push(&key, Record { value: &value, flags: slot.flags() }) {
+                return false;
+            }
+        }
+        self.set_hints(0);
+        true
+    }
+
+    /// Ends a node that was built with [`NodeMut::push`].
+    pub fn built(&mut self) {
+        self.set_hints(0);
+    }
+}

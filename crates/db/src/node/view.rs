@@ -1,0 +1,302 @@
+//! Reading a node, latched or not.
+
+use std::cmp::Ordering;
+
+use super::layout::*;
+use super::page::{PAGE_BYTES, Page, PageBytes};
+
+/// A B+-tree's node: what a page means. As with [`Page`], what it says of a page that may change
+/// meanwhile is to be believed only once the latch was asked.
+#[derive(Clone, Copy)]
+pub struct Node<'a> {
+    page: Page<'a>,
+}
+
+/// One slot.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    offset: usize,
+    key: usize,
+    value: u16,
+}
+
+impl Slot {
+    /// True if the record was deleted.
+    pub fn is_ghost(self) -> bool {
+        self.value & GHOST != 0
+    }
+
+    /// True if the value lies elsewhere, in pieces.
+    pub fn is_pieces(self) -> bool {
+        self.value & PIECES != 0
+    }
+
+    /// Bytes of the value.
+    pub fn value_len(self) -> usize {
+        usize::from(self.value & LENGTH)
+    }
+
+    /// Bytes of the key without the prefix.
+    pub fn key_len(self) -> usize {
+        self.key
+    }
+
+    /// Bytes in the heap.
+    pub fn bytes(self) -> usize {
+        self.key + self.value_len()
+    }
+
+    /// Where the record lies.
+    pub fn offset(self) -> usize {
+        self.offset
+    }
+
+    /// Where the value lies.
+    pub fn value_at(self) -> usize {
+        self.offset + self.key
+    }
+
+    /// The flags of the value.
+    pub fn flags(self) -> u16 {
+        self.value & !LENGTH
+    }
+}
+
+/// The first four bytes of a key without its prefix, as a number that orders as they do.
+#[inline]
+pub fn head_of(key: &[u8]) -> u32 {
+    match key {
+        [a, b, c, d, ..] => u32::from_be_bytes([*a, *b, *c, *d]),
+        _ => {
+            let mut head = [0; 4];
+            head[..key.len()].copy_from_slice(key);
+            u32::from_be_bytes(head)
+        }
+    }
+}
+
+impl<'a> Node<'a> {
+    /// The node in a page.
+    pub fn new(page: Page<'a>) -> Self {
+        Node { page }
+    }
+
+    /// The node in a page that nobody changes.
+    pub fn of(bytes: &'a PageBytes) -> Self {
+        Node { page: Page::of(bytes) }
+    }
+
+    /// The page.
+    pub fn page(self) -> Page<'a> {
+        self.page
+    }
+
+    /// Log position of the page's last change.
+    #[inline]
+    pub fn position(self) -> u64 {
+        self.page.u64_at(POSITION)
+    }
+
+    /// The root of the node's tree.
+    pub fn tree(self) -> u32 {
+        self.page.u32_at(TREE)
+    }
+
+    /// Levels below this one: 0 for a leaf.
+    #[inline]
+    pub fn level(self) -> usize {
+        usize::from(self.page.u16_at(LEVEL))
+    }
+
+    /// How many slots there are.
+    #[inline]
+    pub fn count(self) -> usize {
+        usize::from(self.page.u16_at(COUNT))
+    }
+
+    /// How many of the slots are ghosts.
+    pub fn ghosts(self) -> usize {
+        usize::from(self.page.u16_at(GHOSTS))
+    }
+
+    /// Bytes of the prefix that is left out of all keys.
+    #[inline]
+    pub fn prefix_len(self) -> usize {
+        usize::from(self.page.u16_at(PREFIX))
+    }
+
+    /// Appends the prefix to `into`.
+    pub fn prefix(self, into: &mut Vec<u8>) {
+        let at = usize::from(self.page.u16_at(LOWER));
+        self.page.append_to(at, self.prefix_len(), into);
+    }
+
+    /// Puts the lower fence into `into`: no key of the node is smaller.
+    pub fn lower(self, into: &mut Vec<u8>) {
+        into.clear();
+        let (at, len) = (self.page.u16_at(LOWER), self.page.u16_at(LOWER + 2));
+        self.page.append_to(usize::from(at), usize::from(len), into);
+    }
+
+    /// Puts the upper fence into `into`: all keys of the node are smaller. False if it is
+    /// infinite.
+    pub fn upper(self, into: &mut Vec<u8>) -> bool {
+        into.clear();
+        let (at, len) = (self.page.u16_at(UPPER), self.page.u16_at(UPPER + 2));
+        self.page.append_to(usize::from(at), usize::from(len), into);
+        at != 0
+    }
+
+    /// The slot of this index.
+    #[inline]
+    pub fn slot(self, index: usize) -> Slot {
+        let at = SLOTS + index * SLOT;
+        Slot {
+            offset: usize::from(self.page.u16_at(at + 4)),
+            key: usize::from(self.page.u16_at(at + 6)),
+            value: self.page.u16_at(at + 8),
+        }
+    }
+
+    #[inline]
+    fn head(self, index: usize) -> u32 {
+        self.page.u32_at(SLOTS + index * SLOT)
+    }
+
+    /// Where `key`, which lies between the fences, is or belongs: the first slot that is not
+    /// smaller, and whether it is equal.
+    #[inline]
+    pub fn search(self, key: &[u8]) -> (usize, bool) {
+        let Some(key) = key.get(self.prefix_len()..) else { return (0, false) };
+        let head = head_of(key);
+        let (mut low, mut high) = self.between_hints(head);
+        while low < high {
+            let middle = low.midpoint(high);
+            let ordering = match self.head(middle).cmp(&head) {
+                Ordering::Equal => {
+                    let slot = self.slot(middle);
+                    self.page.compare(slot.offset, slot.key, key)
+                }
+                unequal => unequal,
+            };
+            match ordering {
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal => return (middle, true),
+                Ordering::Greater => high = middle,
+            }
+        }
+        (low, false)
+    }
+
+    /// The slots among which one with this head can be, or where it belongs.
+    #[inline]
+    fn between_hints(self, head: u32) -> (usize, usize) {
+        // A count that is being changed can't be larger than a page has slots.
+        let count = self.count().min((PAGE_BYTES - SLOTS) / SLOT);
+        let step = count / (HINT_COUNT + 1);
+        if step == 0 {
+            return (0, count);
+        }
+        let hint = |index: usize| self.page.u32_at(HINTS + index * 4);
+        let mut first = 0;
+        while first < HINT_COUNT && hint(first) < head {
+            first += 1;
+        }
+        let mut last = first;
+        while last < HINT_COUNT && hint(last) == head {
+            last += 1;
+        }
+        let high = if last < HINT_COUNT { ((last + 1) * step + 1).min(count) } else { count };
+        (first * step, high)
+    }
+
+    /// The child whose keys `key`, which lies between the fences, belongs to.
+    #[inline]
+    pub fn child_for(self, key: &[u8]) -> u32 {
+        self.child(self.child_index(key))
+    }
+
+    /// The index of that child.
+    #[inline]
+    pub fn child_index(self, key: &[u8]) -> usize {
+        match self.search(key) {
+            (index, true) => index,
+            (index, false) => index.saturating_sub(1),
+        }
+    }
+
+    /// The page number of a child.
+    #[inline]
+    pub fn child(self, index: usize) -> u32 {
+        self.page.number_at(self.slot(index).value_at())
+    }
+
+    /// Appends a record's key, prefix included, to `into`.
+    pub fn key(self, index: usize, into: &mut Vec<u8>) {
+        self.prefix(into);
+        let slot = self.slot(index);
+        self.page.append_to(slot.offset, slot.key, into);
+    }
+
+    /// Appends a record's value to `into`.
+    #[inline]
+    pub fn value(self, slot: Slot, into: &mut Vec<u8>) {
+        self.page.append_to(slot.value_at(), slot.value_len(), into);
+    }
+
+    /// Bytes free for a record and its slot, if the heap is tidied up.
+    #[inline]
+    pub fn room(self) -> usize {
+        let taken = SLOTS + self.count() * SLOT + usize::from(self.page.u16_at(LIVE));
+        PAGE_BYTES.saturating_sub(taken)
+    }
+
+    /// Bytes of keys and values, without ghosts', and without slots and fences.
+    pub fn valid_bytes(self) -> usize {
+        let slots = (0..self.count()).map(|index| self.slot(index));
+        slots.filter(|slot| !slot.is_ghost()).map(Slot::bytes).sum()
+    }
+
+    /// True if everything lies where it can lie and slots are in order: what a page that was
+    /// read from a device must fulfil before anything else is believed of it.
+    pub fn is_sound(self) -> bool {
+        let (count, heap) = (self.count(), usize::from(self.page.u16_at(HEAP)));
+        let slots_end = SLOTS + count * SLOT;
+        if slots_end > heap || heap > PAGE_BYTES || self.level() > 32 {
+            return false;
+        }
+        let inside = |at: usize, len: usize| at >= heap && at + len <= PAGE_BYTES;
+        let fence = |field: usize| {
+            let at = usize::from(self.page.u16_at(field));
+            (at, usize::from(self.page.u16_at(field + 2)))
+        };
+        let ((lower, lower_len), (upper, upper_len)) = (fence(LOWER), fence(UPPER));
+        let mut live = lower_len + upper_len;
+        let prefix = self.prefix_len();
+        let fences = inside(lower, lower_len)
+            && (upper == 0 && upper_len == 0 && prefix == 0
+                || inside(upper, upper_len) && prefix <= upper_len)
+            && prefix <= lower_len
+            && lower_len.max(upper_len) <= LONGEST_KEY;
+        if !fences {
+            return false;
+        }
+        let mut ghosts = 0;
+        for index in 0..count {
+            let slot = self.slot(index);
+            let is_child = slot.value_len() == 4 && slot.flags() == 0;
+            if !inside(slot.offset, slot.bytes()) || (self.level() > 0 && !is_child) {
+                return false;
+            }
+            if index > 0 && self.head(index - 1) > self.head(index) {
+                return false;
+            }
+            live += slot.bytes();
+            ghosts += usize::from(slot.is_ghost());
+        }
+        live == usize::from(self.page.u16_at(LIVE))
+            && ghosts == self.ghosts()
+            && slots_end + live <= PAGE_BYTES
+            && (self.level() == 0 || count > 0)
+    }
+}
