@@ -17,6 +17,7 @@ pub fn load_options(reading: &Reading) -> LoadOptions {
         page_size: reading.page.0,
         volume: reading.volume.clone(),
         times: false,
+        trims: true,
         limit: None,
     }
 }
@@ -40,8 +41,9 @@ pub fn read(
     settings: &Settings,
     plan: &Plan,
 ) -> Result<(Vec<TraceReport>, Vec<Volume>), Failure> {
-    let times = settings.semantics == Semantics::SepbitFast22;
-    let options = LoadOptions { times, ..load_options(&args.reading) };
+    // That simulator wants times, and knows no trims.
+    let fast22 = settings.semantics == Semantics::SepbitFast22;
+    let options = LoadOptions { times: fast22, trims: !fast22, ..load_options(&args.reading) };
     let mut preload = match &args.preload {
         Some(path) => Preload::load(path, &options, args.quiet)?,
         None => Preload::default(),
@@ -51,6 +53,7 @@ pub fn read(
         let loaded = load_with_bar(path, &options, args.quiet)?;
         let alone = loaded.volumes.len() == 1;
         let first = volumes.len();
+        let trims = loaded.volumes.iter().map(|writes| writes.trims.len() as u64).sum();
         for mut writes in loaded.volumes {
             let before = preload.take(&writes.name, alone);
             if args.traces.len() > 1 {
@@ -67,6 +70,7 @@ pub fn read(
             format: loaded.format.to_string(),
             user_writes: own.iter().map(Volume::user_writes).sum(),
             unique_pages: own.iter().map(|v| u64::from(v.unique_pages())).sum(),
+            trims,
         });
     }
     match &args.preload {

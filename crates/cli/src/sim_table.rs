@@ -8,8 +8,12 @@ use crate::{size, table};
 /// The report as people read it.
 pub fn text(args: &SimArgs, settings: &Settings, report: &Report) -> String {
     let trace = &report.trace;
+    let trims = match trace.trims {
+        0 => String::new(),
+        trims => format!(", {trims} trims"),
+    };
     let mut text = format!(
-        "{}: {} user writes to {} pages ({})\n",
+        "{}: {} user writes to {} pages{trims} ({})\n",
         trace.path, trace.user_writes, trace.unique_pages, trace.format
     );
     if let Some(run) = report.runs.first() {

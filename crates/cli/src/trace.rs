@@ -68,6 +68,9 @@ fn describe(volume: &VolumeInfo) -> String {
         ("frozen at 80 % of the trace", percent(volume.frozen_at_80)),
         ("writes never rewritten", percent(volume.never_rewritten)),
     ];
+    if volume.trims > 0 {
+        rows.insert(2, ("trims", volume.trims.to_string()));
+    }
     if let Some(l) = volume.lifespans {
         rows.push((
             "lifespan p5 p25 p50 p75 p95",

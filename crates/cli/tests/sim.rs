@@ -241,3 +241,37 @@ fn the_options_of_cleaning_and_layout_reach_the_log() {
     assert_ne!(fixed, base, "--op");
     assert!(relocations("--zone 128KiB --op 0.2 --free-zones 10") > fixed, "--free-zones");
 }
+
+#[test]
+fn trims_are_replayed_and_counted_except_under_the_simulators_reading() {
+    let scratch = Scratch::new();
+    let write = |page: u32| format!("f write {} 4096\n", page * 4096);
+    // Pages of every second kind are trimmed before anything is overwritten.
+    let fill: String = (0..2048).map(write).collect();
+    let trims: String =
+        (0..2048).step_by(2).map(|p| format!("f trim {} 4096\n", p * 4096)).collect();
+    let hot: String = (0..8192).map(|i| write(i * 61 % 409 * 2 + 1)).collect();
+    scratch.file("t.fio", format!("fio version 2 iolog\n{fill}{trims}{hot}"));
+    scratch.file("u.fio", format!("fio version 2 iolog\n{fill}{hot}"));
+    let line = |file: &str, more: &str| {
+        format!("sim {file}.fio --scheme nosep --zone 256KiB --no-gain --no-timing {more}")
+    };
+    let sim = |file: &str, more: &str| {
+        let report = scratch.json(&line(file, &format!("--json - {more}")));
+        (report["trace"]["trims"].as_u64(), number(&runs(&report)[0]["relocations"]))
+    };
+    let (trimmed, kept) = (sim("t", ""), sim("u", ""));
+    assert_eq!((trimmed.0, kept.0), (Some(1024), None));
+    assert!(trimmed.1 < kept.1);
+    let fast22 = "--semantics sepbit-fast22";
+    assert_eq!(sim("t", fast22), sim("u", fast22));
+    assert!(
+        scratch
+            .quiet(&line("t", ""))
+            .starts_with("t.fio: 10240 user writes to 2048 pages, 1024 trims (fio)\n")
+    );
+    assert_eq!(scratch.json("trace info t.fio --json")["volumes"][0]["trims"], 1024);
+    assert!(
+        scratch.quiet("trace info t.fio").contains("\n  trims                            1024\n")
+    );
+}

@@ -15,13 +15,13 @@ use crate::{LogError, MAX_LBA};
 /// User writes, one entry a page. All columns are as long as `words`.
 #[derive(Clone, Copy, Debug)]
 pub struct Writes<'a> {
-    /// LBA, and [`WORD_LAST`] if this is the last write of the LBA in the trace.
+    /// LBA, and [`WORD_LAST`] if this version lives to the end of the trace.
     pub words: &'a [u32],
     /// Bitmap of the writes that begin a request (bit i % 64 of word i / 64); all of them if none.
     pub starts: Option<&'a [u64]>,
     /// The trace's time in microseconds, for the simulator's reading; i + 1 if none.
     pub times: Option<&'a [u64]>,
-    /// User writes until the LBA is written again, [`NEVER`] if it never is.
+    /// User writes until the LBA is written again or trimmed, [`NEVER`] if it never is.
     pub lifespans: Option<&'a [u32]>,
 }
 

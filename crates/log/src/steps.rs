@@ -97,7 +97,9 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.settle_pending(ticket.slot.zone);
     }
 
-    /// The page is no longer needed: its slot is garbage. False if it has none.
+    /// The page is no longer needed: its slot is garbage, and it is as if it had never been
+    /// written: its next write is a first one. Takes no time, and cleaning waits for the next write.
+    /// False if the page has no slot.
     ///
     /// # Errors
     /// An LBA beyond the volume.

@@ -11,8 +11,8 @@ use crate::memory::Array;
 /// The largest LBA: the top bit of a page's word says something else ([`WORD_LAST`]).
 pub const MAX_LBA: u32 = WORD_LAST - 1;
 
-/// Marks, in the word of a written page, the last write of its LBA in the trace: this version is
-/// frozen. Counted when it is relocated, otherwise without meaning.
+/// Marks, in the word of a written page, the last write of an LBA that is not trimmed after it in
+/// the trace: this version is frozen. Counted when it is relocated, otherwise without meaning.
 pub const WORD_LAST: u32 = 1 << 31;
 
 /// Between two sweeps that clamp old stamps (see [`PageState::clamp`]).

@@ -4,7 +4,7 @@ use bytemuck::Pod;
 
 use crate::{BuildError, Params, ZoneTable};
 
-/// A lifespan that has no end: the page is never written again.
+/// A lifespan that has no end: the page is neither written again nor trimmed.
 pub const NEVER: u32 = u32::MAX;
 
 /// Whose reading of the papers is followed where they leave room.
@@ -49,7 +49,7 @@ impl Stamp {
 }
 
 /// What a scheme remembers of each page. It lies beside the page's slot in the map, so that one
-/// cache line serves both. All zeroes is the state of a page that was never written. A store
+/// cache line serves both. All zeroes is the state of a page that was never written, or was trimmed. A store
 /// keeps its bytes across restarts; no bytes may do worse than a bad placement.
 pub trait PageState: Pod + Send + Sync {
     /// Clamps the stamps in the state, see [`Stamp::clamp`]. Called for every page about once in
@@ -87,7 +87,8 @@ pub struct UserWrite {
     pub now: u32,
     /// `now`, or the trace's time in microseconds where the semantics ask for it.
     pub clock: u64,
-    /// True if the page was never written before; the fields about the previous copy are void.
+    /// True if the page was never written before, or was trimmed since; the fields about the
+    /// previous copy are void.
     pub first: bool,
     /// Zone of the previous copy (0 if there is none).
     pub zone: u32,
@@ -97,7 +98,7 @@ pub struct UserWrite {
     pub sealed: bool,
     /// Valid pages of the volume, as the semantics count them.
     pub valid: u64,
-    /// True if this is the trace's last write of the page (only from an annotated trace).
+    /// True if the trace neither writes nor trims the page again (only from an annotated trace).
     pub last: bool,
     /// Lifespan of the version being written, [`NEVER`] if it is frozen. Valid only for a scheme
     /// with [`Foresight::Lifespans`].

@@ -117,7 +117,7 @@ fn main() -> Result<(), Error> {
     let options = LoadOptions { times: true, ..LoadOptions::default() };
     let mut loaded = load(Path::new(&path), &options, &mut |_| ())?;
     let trace = prepare(None, loaded.volumes.remove(0), true)?;
-    let means = mean_lifespans(&trace.words, trace.space);
+    let means = mean_lifespans(&trace.words, &trace.trims, trace.space);
     let heads: Vec<_> = READINGS.iter().map(|r| format!("{:>10}", r.name)).collect();
     println!("{:<14} {:<12} {}", "scheme", "victim", heads.join(" "));
     for text in args {

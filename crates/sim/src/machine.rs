@@ -1,6 +1,6 @@
 //! A log volume whose scheme is known only by name.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use frostline_log::{Counts, LogError, Options, Volume, Writes};
 use frostline_placement::registry::Visitor;
@@ -10,6 +10,8 @@ use frostline_placement::{Scheme, VictimPolicy};
 pub trait Machine {
     /// See [`Volume::write`].
     fn write(&mut self, writes: &Writes<'_>, range: Range<usize>) -> Result<(), LogError>;
+    /// Trims pages, see [`Volume::trim`].
+    fn trim(&mut self, lbas: RangeInclusive<u32>) -> Result<(), LogError>;
     /// See [`Volume::counts`].
     fn counts(&mut self) -> &Counts;
     /// See [`Volume::reset_counts`].
@@ -25,6 +27,10 @@ pub trait Machine {
 impl<S: Scheme> Machine for Volume<S> {
     fn write(&mut self, writes: &Writes<'_>, range: Range<usize>) -> Result<(), LogError> {
         Volume::write(self, writes, range)
+    }
+
+    fn trim(&mut self, mut lbas: RangeInclusive<u32>) -> Result<(), LogError> {
+        lbas.try_for_each(|lba| Volume::trim(self, lba).map(drop))
     }
 
     fn counts(&mut self) -> &Counts {

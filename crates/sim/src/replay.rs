@@ -1,10 +1,12 @@
 //! One run: a scheme with a victim policy over one volume.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use frostline_log::{Counts, LogError};
+use frostline_log::{Counts, LogError, Writes};
 use frostline_placement::{Foresight, Semantics, Setup, victims};
+use frostline_trace::Trim;
 
 use crate::machine::{Machine, MakeMachine};
 use crate::settings::least_op;
@@ -72,7 +74,7 @@ pub fn replay(
 ) -> Result<Outcome, SimError> {
     let mut machine = build(volume, combination, settings, zone_pages)?;
     let log = |error| SimError::Log { scheme: combination.scheme.text.clone(), error };
-    let writes = volume.writes();
+    let (writes, mut trims) = (volume.writes(), volume.trims());
     let all = writes.words.len();
     let counted_from = (volume.preload_writes() as u64 + settings.warmup).min(all as u64) as usize;
     let window = usize::try_from(settings.window).unwrap_or(usize::MAX);
@@ -88,7 +90,7 @@ pub fn replay(
         } else if window > 0 {
             end = end.min(window_start.0.saturating_add(window));
         }
-        machine.write(&writes, next..end).map_err(log)?;
+        advance(&mut *machine, &writes, &mut trims, next..end).map_err(log)?;
         progress.add(end - next);
         next = end;
         if next == counted_from {
@@ -119,6 +121,24 @@ pub fn replay(
         replayed: all as u64,
         seconds,
     })
+}
+
+/// Replays a range of the writes, and the trims before each of them, which are taken off `trims`.
+/// Those at its end wait for what comes next: nothing is cleaned for a trim alone.
+fn advance(
+    machine: &mut dyn Machine,
+    writes: &Writes<'_>,
+    trims: &mut &[Trim],
+    range: Range<usize>,
+) -> Result<(), LogError> {
+    let mut next = range.start;
+    while let Some((trim, rest)) = trims.split_first().filter(|(trim, _)| trim.at < range.end) {
+        machine.write(writes, next..trim.at)?;
+        machine.trim(trim.lbas())?;
+        next = trim.at;
+        *trims = rest;
+    }
+    machine.write(writes, next..range.end)
 }
 
 /// CPU time of this thread.

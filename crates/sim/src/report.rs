@@ -36,6 +36,13 @@ pub struct TraceReport {
     pub user_writes: u64,
     /// Different pages written, by the preload too.
     pub unique_pages: u64,
+    /// Trims of whole pages, those of the preload not included.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub trims: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Three quartiles.
@@ -171,6 +178,7 @@ impl TraceReport {
             format: join(|t| &t.format),
             user_writes: traces.iter().map(|t| t.user_writes).sum(),
             unique_pages: traces.iter().map(|t| t.unique_pages).sum(),
+            trims: traces.iter().map(|t| t.trims).sum(),
         }
     }
 }

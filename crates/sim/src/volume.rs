@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use frostline_log::Writes;
-use frostline_trace::{Bits, Prepared, mean_lifespans};
+use frostline_trace::{Bits, Prepared, Trim, mean_lifespans};
 
 /// A volume of a trace, ready for replay by any number of runs at once.
 #[derive(Debug)]
@@ -50,12 +50,18 @@ impl Volume {
 
     /// Mean lifespan of every LBA, calculated when it is first asked for.
     pub(crate) fn means(&self) -> &[f32] {
-        self.means.get_or_init(|| mean_lifespans(&self.prepared.words, self.prepared.space))
+        let Prepared { words, trims, space, .. } = &self.prepared;
+        self.means.get_or_init(|| mean_lifespans(words, trims, *space))
     }
 
     /// Lifespan of every write, if the trace was annotated with them.
     pub(crate) fn lifespans(&self) -> Option<&[u32]> {
         self.prepared.lifespans.as_deref()
+    }
+
+    /// The trims, in order, among all writes.
+    pub(crate) fn trims(&self) -> &[Trim] {
+        &self.prepared.trims
     }
 
     /// The writes as the log takes them.

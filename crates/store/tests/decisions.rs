@@ -8,7 +8,7 @@ use frostline_log::Counts;
 use frostline_placement::registry::SchemeSpec;
 use frostline_sim::{Combination, Progress, Settings, Space, Volume, replay};
 use frostline_store::{Cleaning, Format, Open, Store};
-use frostline_trace::{Kind, Oltp, Spec, generate, prepare};
+use frostline_trace::{Kind, Oltp, Spec, Trim, Writes, generate, prepare};
 use frostline_zone::{Shape, in_memory};
 
 const PAGES: u32 = 1 << 12;
@@ -18,15 +18,27 @@ const GP: f64 = 0.2;
 /// Pages of a zone of the device, of which 2 are for headers.
 const DEVICE_PAGES: u64 = 66;
 
-fn trace(kind: Kind) -> Vec<u32> {
+fn trace(kind: Kind) -> Writes {
     let spec = Spec { kind, pages: PAGES, writes: WRITES, fill: false, seed: 5 };
     // Every page is written, so that both sides hold as many.
-    (0..PAGES).chain(generate(&spec).unwrap()).collect()
+    let lbas = (0..PAGES).chain(generate(&spec).unwrap()).collect();
+    Writes { lbas, ..Writes::default() }
 }
 
-fn simulated(lbas: &[u32], scheme: &str, victim: &str, zone_pages: u32) -> Counts {
-    let writes = frostline_trace::Writes { lbas: lbas.to_vec(), ..Default::default() };
-    let volume = Volume::new(prepare(None, writes, false).unwrap());
+/// The same, with one to eight pages trimmed after every thirty writes or so; some of them twice, or
+/// between two writes of another page.
+fn trimmed(kind: Kind) -> Writes {
+    let writes = trace(kind);
+    let trim = |i: u32| {
+        let (at, first) = (i as usize * 31 + 7, i.wrapping_mul(2_654_435_761) % PAGES);
+        Trim { at, first, last: (first + i % 8).min(PAGES - 1) }
+    };
+    let count = writes.lbas.len() as u32 / 31;
+    Writes { trims: (0..count).map(trim).collect(), ..writes }
+}
+
+fn simulated(writes: &Writes, scheme: &str, victim: &str, zone_pages: u32) -> Counts {
+    let volume = Volume::new(prepare(None, writes.clone(), false).unwrap());
     let scheme = SchemeSpec::parse(scheme).unwrap();
     let victim = scheme.victim.unwrap_or(victim).to_string();
     let settings = Settings { space: Space::Gp(GP), ..Settings::default() };
@@ -34,8 +46,8 @@ fn simulated(lbas: &[u32], scheme: &str, victim: &str, zone_pages: u32) -> Count
     replay(&volume, &combination, &settings, zone_pages, &Progress::default()).unwrap().counts
 }
 
-fn stored(lbas: &[u32], scheme: &str, victim: &str) -> (Counts, u32) {
-    let spare = 4 * (lbas.len() as u64 / (DEVICE_PAGES - 2)) as u32;
+fn stored(writes: &Writes, scheme: &str, victim: &str) -> (Counts, u32) {
+    let spare = 4 * (writes.lbas.len() as u64 / (DEVICE_PAGES - 2)) as u32;
     let zones = u64::from(spare) + 2 * u64::from(PAGES) / DEVICE_PAGES + 100;
     let shape = Shape {
         bytes: zones * DEVICE_PAGES * 4096,
@@ -56,15 +68,24 @@ fn stored(lbas: &[u32], scheme: &str, victim: &str) -> (Counts, u32) {
     let open = Open { cleaning: Cleaning::Inline, ..Open::default() };
     let store = Store::open(device, open).unwrap();
     let mut page = vec![0; 4096];
-    for &lba in lbas {
+    let mut mapped = vec![false; PAGES as usize];
+    let mut trims = writes.trims.iter().peekable();
+    for (i, &lba) in writes.lbas.iter().enumerate() {
+        while let Some(trim) = trims.next_if(|trim| trim.at == i) {
+            for lba in trim.lbas() {
+                let had = std::mem::take(&mut mapped[lba as usize]);
+                assert_eq!(store.trim(lba).unwrap(), had);
+            }
+        }
         page[..4].copy_from_slice(&lba.to_le_bytes());
         store.write(lba, &page).unwrap();
+        mapped[lba as usize] = true;
     }
     let stats = store.stats().unwrap();
     assert_eq!(stats.counts.skipped, 0, "no zone was ended early");
-    for lba in 0..PAGES {
-        assert!(store.read(lba, &mut page).unwrap());
-        assert_eq!(page[..4], lba.to_le_bytes());
+    for (lba, mapped) in (0..PAGES).zip(mapped) {
+        assert_eq!(store.read(lba, &mut page).unwrap(), mapped);
+        assert!(!mapped || page[..4] == lba.to_le_bytes());
     }
     (stats.counts, store.zone_pages())
 }
@@ -74,10 +95,9 @@ fn known(counts: Counts) -> Counts {
     Counts { frozen_relocations: 0, runs: 0, ..counts }
 }
 
-fn decide_alike(kind: Kind, scheme: &str, victim: &str) {
-    let lbas = trace(kind);
-    let (stored, zone_pages) = stored(&lbas, scheme, victim);
-    let simulated = simulated(&lbas, scheme, victim, zone_pages);
+fn decide_alike(writes: &Writes, scheme: &str, victim: &str) {
+    let (stored, zone_pages) = stored(writes, scheme, victim);
+    let simulated = simulated(writes, scheme, victim, zone_pages);
     assert!(simulated.relocations > 0 && simulated.zones_reclaimed > 100, "{scheme}: too little");
     assert_eq!(known(stored), known(simulated), "{scheme} with {victim}");
 }
@@ -86,21 +106,25 @@ const ZIPF: Kind = Kind::Zipf { alpha: 0.9 };
 
 #[test]
 fn every_scheme_without_foresight_relocates_in_the_store_what_it_does_in_the_simulator() {
+    let (plain, trimmed) = (trace(ZIPF), trimmed(ZIPF));
     for entry in frostline_placement::registry::SCHEMES {
         if entry.foresight == frostline_placement::Foresight::None {
-            decide_alike(ZIPF, entry.info.name, "cost-benefit");
+            decide_alike(&plain, entry.info.name, "cost-benefit");
+            decide_alike(&trimmed, entry.info.name, "cost-benefit");
         }
     }
 }
 
 #[test]
 fn every_victim_policy_chooses_in_the_store_what_it_does_in_the_simulator() {
+    let (plain, trimmed) = (trace(ZIPF), trimmed(ZIPF));
     for policy in frostline_placement::victims::POLICIES {
-        decide_alike(ZIPF, "sepbit", policy.name);
+        decide_alike(&plain, "sepbit", policy.name);
+        decide_alike(&trimmed, "sepbit", policy.name);
     }
 }
 
 #[test]
 fn a_database_s_trace_is_placed_in_the_store_as_in_the_simulator() {
-    decide_alike(Kind::Oltp(Oltp::default()), "dac", "cost-benefit");
+    decide_alike(&trace(Kind::Oltp(Oltp::default())), "dac", "cost-benefit");
 }

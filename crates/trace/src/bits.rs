@@ -1,4 +1,6 @@
-//! A plain bitmap: one bit a write, read by the simulator word by word.
+//! A plain bitmap: one bit a write, read by the simulator word by word; or one a page.
+
+use std::ops::Range;
 
 /// A growable sequence of bits in `u64` words, bit `i` being bit `i % 64` of word `i / 64`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -65,6 +67,33 @@ impl Bits {
         }
     }
 
+    /// Sets bit `i`; returns whether it was set before.
+    ///
+    /// # Panics
+    /// If `i` is beyond the end, as with a slice.
+    #[inline]
+    pub fn insert(&mut self, i: usize) -> bool {
+        assert!(i < self.len, "bit {i} of {}", self.len);
+        let (word, bit) = (&mut self.words[i / 64], 1 << (i % 64));
+        let before = *word & bit != 0;
+        *word |= bit;
+        before
+    }
+
+    /// Sets all bits of a range to `value`.
+    ///
+    /// # Panics
+    /// If the range goes beyond the end, as with a slice.
+    pub fn fill(&mut self, range: Range<usize>, value: bool) {
+        let whole = range.start.next_multiple_of(64)..range.end / 64 * 64;
+        if whole.is_empty() {
+            return range.for_each(|i| self.set(i, value));
+        }
+        (range.start..whole.start).for_each(|i| self.set(i, value));
+        self.words[whole.start / 64..whole.end / 64].fill(if value { u64::MAX } else { 0 });
+        (whole.end..range.end).for_each(|i| self.set(i, value));
+    }
+
     /// Appends a bit.
     #[inline]
     pub fn push(&mut self, value: bool) {
@@ -125,6 +154,20 @@ mod tests {
             left.extend(&right);
             assert_eq!(left, expected, "{a} + {b}");
         }
+    }
+
+    #[test]
+    fn filling_a_range_equals_setting_each_of_its_bits() {
+        for (from, to) in [(0, 0), (3, 9), (0, 64), (60, 70), (63, 129), (64, 192), (5, 200)] {
+            let (mut ones, mut zeros, mut each) =
+                (Bits::ones(200), Bits::zeros(200), Bits::zeros(200));
+            ones.fill(from..to, false);
+            zeros.fill(from..to, true);
+            (from..to).for_each(|i| assert!(!each.insert(i)));
+            assert_eq!(zeros, each, "{from}..{to}");
+            (0..200).for_each(|i| assert_eq!(ones.get(i), !each.get(i), "{from}..{to}"));
+        }
+        assert!(Bits::ones(1).insert(0));
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! What one wants to know of a trace before replaying it.
 
+use crate::bits::Bits;
 use crate::error::TraceError;
 use crate::lifespan::{NEVER, lifespans};
 use crate::load::Writes;
 use crate::squeeze::squeeze;
+use crate::trim::{Trim, stretches};
 
 /// The properties of one volume's writes. Shares are from 0 to 1.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -14,15 +16,18 @@ pub struct VolumeInfo {
     pub writes: u64,
     /// Write requests.
     pub requests: u64,
+    /// Trims of whole pages.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub trims: u64,
     /// Different pages written.
     pub unique_pages: u64,
     /// The largest LBA written.
     pub largest_lba: u32,
     /// Share of the page writes that go to the 20 % of pages written most.
     pub top20_share: f64,
-    /// Of the pages written in the first 50 % of the writes, the share never written after them.
+    /// Of the pages valid after 50 % of the writes, the share never written or trimmed after them.
     pub frozen_at_50: f64,
-    /// Of the pages written in the first 80 % of the writes, the share never written after them.
+    /// Of the pages valid after 80 % of the writes, the share never written or trimmed after them.
     pub frozen_at_80: f64,
     /// How long page writes live; `None` if no page is written twice.
     pub lifespans: Option<Lifespans>,
@@ -59,22 +64,23 @@ impl VolumeInfo {
             return Err(TraceError::ManyWrites { name, writes: n as u64 });
         }
         let largest_lba = writes.lbas.iter().copied().max().unwrap_or(0);
-        let mut lbas = writes.lbas.clone();
-        let (space, unique) = squeeze(&mut lbas)
+        let (mut lbas, mut trims) = (writes.lbas.clone(), writes.trims.clone());
+        let (space, unique) = squeeze(&mut lbas, &mut trims)
             .map_err(|pages| TraceError::ManyPages { name: writes.name.clone(), pages })?;
-        let mut finite = lifespans(&lbas, space);
+        let mut finite = lifespans(&lbas, &trims, space);
         finite.retain(|&lifespan| lifespan != NEVER);
         let never = n - finite.len();
-        let pages = pages(&lbas, space);
+        let frozen = |cut| frozen(&lbas, &trims, space, cut);
         Ok(VolumeInfo {
             name: writes.name.clone(),
             writes: n as u64,
             requests: writes.starts.as_ref().map_or(n as u64, crate::Bits::count_ones),
+            trims: writes.trims.len() as u64,
             unique_pages: u64::from(unique),
             largest_lba,
-            top20_share: share(top_writes(&pages, unique), n as u64),
-            frozen_at_50: frozen(&pages, n as u64 / 2),
-            frozen_at_80: frozen(&pages, (n as u64 * 8).div_ceil(10)),
+            top20_share: share(top_writes(&lbas, space, unique), n as u64),
+            frozen_at_50: frozen(n / 2),
+            frozen_at_80: frozen((n * 8).div_ceil(10)),
             lifespans: percentiles(&mut finite),
             never_rewritten: share(never as u64, n as u64),
             span_us: writes.times.as_deref().map(span),
@@ -82,46 +88,27 @@ impl VolumeInfo {
     }
 }
 
-/// When a page was first and last written, and how often.
-#[derive(Clone, Copy, Default)]
-struct Page {
-    first: u32,
-    last: u32,
-    writes: u32,
-}
-
-/// The pages that are written.
-fn pages(lbas: &[u32], space: u32) -> Vec<Page> {
-    let mut pages = vec![Page::default(); space as usize];
-    for (i, &lba) in lbas.iter().enumerate() {
-        let page = &mut pages[lba as usize];
-        if page.writes == 0 {
-            page.first = i as u32;
-        }
-        page.last = i as u32;
-        page.writes += 1;
-    }
-    pages.retain(|page| page.writes > 0);
-    pages
-}
-
 /// How many writes go to the 20 % of pages written most.
-fn top_writes(pages: &[Page], unique: u32) -> u64 {
-    let mut counts: Vec<u32> = pages.iter().map(|page| page.writes).collect();
+fn top_writes(lbas: &[u32], space: u32, unique: u32) -> u64 {
+    let mut counts = vec![0u32; space as usize];
+    lbas.iter().for_each(|&lba| counts[lba as usize] += 1);
     counts.sort_unstable_by(|a, b| b.cmp(a));
     let top = (u64::from(unique) * 2).div_ceil(10) as usize;
     counts.iter().take(top).map(|&count| u64::from(count)).sum()
 }
 
-/// Of the pages first written before `cut`, the share last written before it.
-fn frozen(pages: &[Page], cut: u64) -> f64 {
-    let written = pages.iter().filter(|page| u64::from(page.first) < cut);
-    let (mut all, mut frozen) = (0, 0);
-    for page in written {
-        all += 1;
-        frozen += u64::from(u64::from(page.last) < cut);
+/// Of the pages valid after `cut` writes, the share neither written nor trimmed after them.
+fn frozen(lbas: &[u32], trims: &[Trim], space: u32, cut: usize) -> f64 {
+    let (before, after) = trims.split_at(trims.partition_point(|trim| trim.at <= cut));
+    let mut pages = Bits::zeros(space as usize);
+    for (stretch, trim) in stretches(cut, before) {
+        lbas[stretch].iter().for_each(|&lba| pages.set(lba as usize, true));
+        trim.into_iter().for_each(|trim| pages.fill(trim.indices(), false));
     }
-    share(frozen, all)
+    let valid = pages.count_ones();
+    lbas[cut..].iter().for_each(|&lba| pages.set(lba as usize, false));
+    after.iter().for_each(|trim| pages.fill(trim.indices(), false));
+    share(pages.count_ones(), valid)
 }
 
 fn percentiles(finite: &mut [u32]) -> Option<Lifespans> {
@@ -132,6 +119,10 @@ fn percentiles(finite: &mut [u32]) -> Option<Lifespans> {
         *finite.select_nth_unstable(i).1
     };
     Some(Lifespans { p5: at(5), p25: at(25), p50: at(50), p75: at(75), p95: at(95) })
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 fn share(part: u64, whole: u64) -> f64 {

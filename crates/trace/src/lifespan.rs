@@ -1,56 +1,89 @@
-//! How long each write lives: user writes from it to the next write of its page.
+//! How long each write lives: user writes from it to the next write of its page, or to its trim,
+//! whichever comes first.
 
+use crate::bits::Bits;
 use crate::prepare::FINAL;
+use crate::trim::{Trim, stretches};
 
-/// The lifespan of a write whose page is never written again.
+/// The lifespan of a write whose page is neither written again nor trimmed.
 pub const NEVER: u32 = u32::MAX;
 
-/// The lifespan of each write, in user writes; [`NEVER`] for the last write of a page.
+/// The lifespan of each write, in user writes; [`NEVER`] if its page is valid in the end. A trim
+/// takes no time: a page that is trimmed before anything else is written lives 0.
 ///
-/// `words` are fewer than 2^32 - 1 LBAs under `space`, with or without [`FINAL`]. One backward pass
-/// over a table of four bytes a page.
+/// `words` are fewer than 2^32 - 1 LBAs under `space`, with or without [`FINAL`], and `trims` are
+/// of pages under `space`, in order. One backward pass over a table of four bytes a page.
 ///
 /// # Panics
 /// If an LBA is not under `space`.
-pub fn lifespans(words: &[u32], space: u32) -> Vec<u32> {
+pub fn lifespans(words: &[u32], trims: &[Trim], space: u32) -> Vec<u32> {
     // A position is kept as its distance from the end of the trace, plus one, so that the
     // table starts as zeros, which the operating system hands out without touching them.
     let mut next = vec![0u32; space as usize];
     let mut lifespans = vec![NEVER; words.len()];
-    for (from_end, (&word, lifespan)) in words.iter().zip(&mut lifespans).rev().enumerate() {
-        let here = from_end as u32 + 1;
-        let there = std::mem::replace(&mut next[(word & !FINAL) as usize], here);
-        if there != 0 {
-            *lifespan = here - there;
+    for (stretch, trim) in stretches(words.len(), trims).rev() {
+        if let Some(trim) = trim {
+            // As if written in place of the write before it.
+            next[trim.indices()].fill((words.len() - trim.at) as u32 + 1);
+        }
+        let mut here = (words.len() - stretch.end) as u32;
+        let writes = words[stretch.clone()].iter().zip(&mut lifespans[stretch]);
+        for (&word, lifespan) in writes.rev() {
+            here += 1;
+            let there = std::mem::replace(&mut next[(word & !FINAL) as usize], here);
+            if there != 0 {
+                *lifespan = here - there;
+            }
         }
     }
     lifespans
 }
 
-/// The mean lifespan of each LBA's writes over the whole trace, in user writes.
+/// What is known of an LBA's versions: they lived from `first` to `last`, without a gap.
+#[derive(Clone, Copy, Default)]
+struct Page {
+    first: u32,
+    last: u32,
+    /// Versions that ended, and one.
+    ends: u32,
+}
+
+/// The mean lifespan of each LBA's writes over the whole trace, in user writes; those that live for
+/// ever do not count.
 ///
-/// An LBA first written at `f`, last at `l`, and `k` times in all has `(l - f) / (k - 1)`; one
-/// written once or never has infinity. `words` are LBAs under `space`, with or without [`FINAL`].
+/// An LBA first written at `f`, last at `l`, `k` times in all, and never trimmed, has
+/// `(l - f) / (k - 1)`; one of which no version ends has infinity. `words` and `trims` as for
+/// [`lifespans`].
 ///
 /// # Panics
 /// If an LBA is not under `space`.
-pub fn mean_lifespans(words: &[u32], space: u32) -> Vec<f32> {
-    #[derive(Clone, Copy)]
-    struct Page {
-        first: u32,
-        last: u32,
-        writes: u32,
-    }
-    let mut pages = vec![Page { first: 0, last: 0, writes: 0 }; space as usize];
-    for (i, &word) in words.iter().enumerate() {
-        let page = &mut pages[(word & !FINAL) as usize];
-        if page.writes == 0 {
-            page.first = i as u32;
+pub fn mean_lifespans(words: &[u32], trims: &[Trim], space: u32) -> Vec<f32> {
+    let mut pages = vec![Page::default(); space as usize];
+    // No memory where nothing is trimmed.
+    let mut trimmed = Bits::zeros(if trims.is_empty() { 0 } else { space as usize });
+    for (stretch, trim) in stretches(words.len(), trims) {
+        for (i, &word) in stretch.clone().zip(&words[stretch]) {
+            let lba = (word & !FINAL) as usize;
+            let page = &mut pages[lba];
+            if trimmed.get(lba) {
+                // The time for which there was no page does not count.
+                page.first += i as u32 - page.last;
+                trimmed.set(lba, false);
+            } else {
+                page.first = if page.ends == 0 { i as u32 } else { page.first };
+                page.ends += 1;
+            }
+            page.last = i as u32;
         }
-        page.last = i as u32;
-        page.writes += 1;
+        for lba in trim.into_iter().flat_map(|trim| trim.indices()) {
+            let page = &mut pages[lba];
+            if page.ends > 0 && !trimmed.insert(lba) {
+                page.ends += 1;
+                page.last = trim.map_or(0, |trim| trim.at as u32 - 1);
+            }
+        }
     }
-    let mean = |page: &Page| match page.writes {
+    let mean = |page: &Page| match page.ends {
         0 | 1 => f32::INFINITY,
         // In f64, as f32 cannot hold the difference of positions beyond 2^24.
         k => (f64::from(page.last - page.first) / f64::from(k - 1)) as f32,

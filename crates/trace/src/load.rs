@@ -8,6 +8,7 @@ use crate::format::Format;
 use crate::formats::u32::Pages;
 use crate::reader::{Reader, ReaderOptions};
 use crate::request::{Op, Request};
+use crate::trim::Trim;
 
 /// Requests decoded at once; few enough to stay in a core's cache.
 const BATCH: usize = 4096;
@@ -23,13 +24,22 @@ pub struct LoadOptions {
     pub volume: Option<String>,
     /// Whether to keep the time of each page write.
     pub times: bool,
+    /// Whether to keep trims.
+    pub trims: bool,
     /// Stop after this many page writes, of all volumes loaded together.
     pub limit: Option<u64>,
 }
 
 impl Default for LoadOptions {
     fn default() -> LoadOptions {
-        LoadOptions { format: None, page_size: 4096, volume: None, times: false, limit: None }
+        LoadOptions {
+            format: None,
+            page_size: 4096,
+            volume: None,
+            times: false,
+            trims: true,
+            limit: None,
+        }
     }
 }
 
@@ -40,6 +50,8 @@ pub struct Writes {
     pub name: String,
     /// The LBA of each page written, in order; a request gives one for each page it overlaps.
     pub lbas: Vec<u32>,
+    /// The trims that cover whole pages, in order.
+    pub trims: Vec<Trim>,
     /// Bit `i` is set if write `i` is its request's first page; `None` if all are.
     pub starts: Option<Bits>,
     /// Microseconds on the trace's clock, one a page write; `None` unless asked for.
@@ -57,7 +69,7 @@ pub struct Loaded {
 
 /// Loads the page writes of a trace, reading the file once.
 ///
-/// Reads, trims and writes of no bytes are skipped. `on_bytes` is told, now and then, how many
+/// Reads, writes of no bytes and trims of no whole page are skipped. `on_bytes` is told, now and then, how many
 /// bytes of the file have been consumed in all.
 ///
 /// # Errors
@@ -78,8 +90,7 @@ pub fn load(
             if wanted(&name) { vec![Writes { name, ..writes }] } else { Vec::new() }
         }
         None => {
-            let shift = options.page_size.trailing_zeros();
-            let mut split = Split::new(shift, limit, options.times);
+            let mut split = Split::new(options, limit);
             split.read_all(&mut reader, &wanted, on_bytes)?;
             split.volumes
         }
@@ -133,10 +144,10 @@ fn load_pages(
 }
 
 /// What becomes of a volume of the file.
-#[derive(Clone, Copy)]
 enum Place {
     Unwanted,
-    NoWriteYet,
+    /// Its trims may be of pages that a preload writes.
+    NoWriteYet(Vec<Trim>),
     Loaded(usize),
 }
 
@@ -145,13 +156,16 @@ struct Split {
     page_shift: u32,
     room: u64,
     times: bool,
+    trims: bool,
     places: Vec<Place>,
     volumes: Vec<Writes>,
 }
 
 impl Split {
-    fn new(page_shift: u32, limit: u64, times: bool) -> Split {
-        Split { page_shift, room: limit, times, places: Vec::new(), volumes: Vec::new() }
+    fn new(options: &LoadOptions, room: u64) -> Split {
+        let LoadOptions { times, trims, .. } = *options;
+        let page_shift = options.page_size.trailing_zeros();
+        Split { page_shift, room, times, trims, places: Vec::new(), volumes: Vec::new() }
     }
 
     fn read_all(
@@ -168,8 +182,8 @@ impl Split {
             }
             let names = reader.volume_names();
             for name in &names[self.places.len()..] {
-                let place = if wanted(name) { Place::NoWriteYet } else { Place::Unwanted };
-                self.places.push(place);
+                let place = if wanted(name) { Place::NoWriteYet } else { |_| Place::Unwanted };
+                self.places.push(place(Vec::new()));
             }
             for request in &batch {
                 self.add(request, names)?;
@@ -181,13 +195,19 @@ impl Split {
 
     #[inline]
     fn add(&mut self, request: &Request, names: &[String]) -> Result<(), TraceError> {
+        if request.op == Op::Trim && self.trims {
+            return self.add_trim(request);
+        }
         if request.op != Op::Write || request.length == 0 || self.room == 0 {
             return Ok(());
         }
-        let index = match self.places[request.volume as usize] {
+        let index = match &mut self.places[request.volume as usize] {
             Place::Unwanted => return Ok(()),
-            Place::Loaded(index) => index,
-            Place::NoWriteYet => self.begin(request.volume as usize, names),
+            Place::Loaded(index) => *index,
+            Place::NoWriteYet(trims) => {
+                let trims = std::mem::take(trims);
+                self.begin(request.volume as usize, names, trims)
+            }
         };
         let writes = &mut self.volumes[index];
         let (first, pages) = request.extent(self.page_shift);
@@ -202,10 +222,25 @@ impl Split {
         })
     }
 
-    fn begin(&mut self, volume: usize, names: &[String]) -> usize {
+    fn add_trim(&mut self, request: &Request) -> Result<(), TraceError> {
+        let Some((first, last)) = request.whole_pages(self.page_shift) else { return Ok(()) };
+        let (trims, at) = match &mut self.places[request.volume as usize] {
+            Place::Unwanted => return Ok(()),
+            Place::NoWriteYet(trims) => (trims, 0),
+            Place::Loaded(index) => {
+                let Writes { trims, lbas, .. } = &mut self.volumes[*index];
+                (trims, lbas.len())
+            }
+        };
+        trims.push(Trim { at, first, last });
+        Ok(())
+    }
+
+    fn begin(&mut self, volume: usize, names: &[String], trims: Vec<Trim>) -> usize {
         let index = self.volumes.len();
         let times = self.times.then(Vec::new);
-        self.volumes.push(Writes { name: names[volume].clone(), times, ..Writes::default() });
+        let name = names[volume].clone();
+        self.volumes.push(Writes { name, times, trims, ..Writes::default() });
         self.places[volume] = Place::Loaded(index);
         index
     }

@@ -5,8 +5,10 @@ use crate::error::TraceError;
 use crate::lifespan;
 use crate::load::Writes;
 use crate::squeeze::squeeze;
+use crate::trim::{Trim, stretches};
 
-/// The bit of [`Prepared::words`] that marks the last write of its LBA: the page is then frozen.
+/// The bit of [`Prepared::words`] that marks the last write of an LBA that is not trimmed after it:
+/// the page is then frozen.
 pub const FINAL: u32 = 1 << 31;
 
 /// A volume's writes, ready for replay.
@@ -14,8 +16,10 @@ pub const FINAL: u32 = 1 << 31;
 pub struct Prepared {
     /// The volume's name.
     pub name: String,
-    /// One entry a page write: LBA in the low 31 bits, [`FINAL`] if it is that LBA's last write.
+    /// One entry a page write: LBA in the low 31 bits, [`FINAL`] if it lives for ever.
     pub words: Vec<u32>,
+    /// Trims of pages under [`Prepared::space`], in order, among all writes.
+    pub trims: Vec<Trim>,
     /// Bit `i` is set if write `i` is its request's first page; `None` if all are.
     pub starts: Option<Bits>,
     /// Microseconds on the trace's clock, one a page write.
@@ -26,11 +30,12 @@ pub struct Prepared {
     pub space: u32,
     /// Different pages written.
     pub unique: u32,
-    /// User writes until each write's page is written again, or [`NEVER`](crate::NEVER).
+    /// User writes until each write's page is written again or trimmed, or
+    /// [`NEVER`](crate::NEVER).
     pub lifespans: Option<Vec<u32>>,
 }
 
-/// Joins a preload and a trace, and marks the final write of each page.
+/// Joins a preload and a trace, and marks the writes that live for ever.
 ///
 /// LBAs of 2^31 and more, and very sparse address spaces (over 2^24 pages and 16 times the pages
 /// in use), are squeezed, keeping their order; see [`Prepared::space`].
@@ -43,23 +48,24 @@ pub fn prepare(
     want_lifespans: bool,
 ) -> Result<Prepared, TraceError> {
     let measured_from = preload.as_ref().map_or(0, |p| p.lbas.len());
-    let Writes { name, mut lbas, starts, times } = match preload {
+    let Writes { name, mut lbas, mut trims, starts, times } = match preload {
         Some(preload) => join(preload, writes),
         None => writes,
     };
     if lbas.len() >= u32::MAX as usize {
         return Err(TraceError::ManyWrites { name, writes: lbas.len() as u64 });
     }
-    let (space, unique) = match squeeze(&mut lbas) {
+    let (space, unique) = match squeeze(&mut lbas, &mut trims) {
         Ok(found) => found,
         Err(pages) => return Err(TraceError::ManyPages { name, pages }),
     };
-    let lifespans = want_lifespans.then(|| lifespan::lifespans(&lbas, space));
+    let lifespans = want_lifespans.then(|| lifespan::lifespans(&lbas, &trims, space));
     match &lifespans {
         Some(lifespans) => mark_never(&mut lbas, lifespans),
-        None => mark_final(&mut lbas, space),
+        None => mark_final(&mut lbas, &trims, space),
     }
-    Ok(Prepared { name, words: lbas, starts, times, measured_from, space, unique, lifespans })
+    let words = lbas;
+    Ok(Prepared { name, words, trims, starts, times, measured_from, space, unique, lifespans })
 }
 
 /// One trace out of two, named as the second.
@@ -76,9 +82,10 @@ fn join(preload: Writes, writes: Writes) -> Writes {
         let before = preload.times.unwrap_or_else(|| vec![0; preload.lbas.len()]);
         join_times(before, times)
     });
-    let mut lbas = preload.lbas;
+    let (mut lbas, mut trims) = (preload.lbas, preload.trims);
+    trims.extend(writes.trims.iter().map(|trim| Trim { at: lbas.len() + trim.at, ..*trim }));
     lbas.extend_from_slice(&writes.lbas);
-    Writes { name: writes.name, lbas, starts, times }
+    Writes { name: writes.name, lbas, trims, starts, times }
 }
 
 /// Moves the first times back so that they precede the second; the second, if there is no room.
@@ -104,15 +111,16 @@ fn mark_never(words: &mut [u32], lifespans: &[u32]) {
     }
 }
 
-/// Marks the last write of each LBA, backwards, with a bit a page: less memory to wander through
-/// than a table of last writes.
-fn mark_final(words: &mut [u32], space: u32) {
-    let mut seen = vec![0u64; (space as usize).div_ceil(64)];
-    for word in words.iter_mut().rev() {
-        let lba = *word as usize;
-        let bit = 1u64 << (lba % 64);
-        let cell = &mut seen[lba / 64];
-        *word |= if *cell & bit == 0 { FINAL } else { 0 };
-        *cell |= bit;
+/// Marks the writes after which nothing happens to their LBA, backwards, with a bit a page: less
+/// memory to wander through than a table of last writes.
+fn mark_final(words: &mut [u32], trims: &[Trim], space: u32) {
+    let mut seen = Bits::zeros(space as usize);
+    for (stretch, trim) in stretches(words.len(), trims).rev() {
+        if let Some(trim) = trim {
+            seen.fill(trim.indices(), true);
+        }
+        for word in words[stretch].iter_mut().rev() {
+            *word |= if seen.insert(*word as usize) { 0 } else { FINAL };
+        }
     }
 }

@@ -7,7 +7,7 @@ pub enum Op {
     Read,
     /// Writes.
     Write,
-    /// Says that the content is no longer needed; ignored by a replay for now.
+    /// Says that the content is no longer needed; of pages that it covers whole.
     Trim,
 }
 
@@ -38,6 +38,13 @@ impl Request {
             length => ((self.offset + length - 1) >> page_shift) - first + 1,
         };
         (first as u32, pages)
+    }
+
+    /// The first and the last page that the request covers whole, if any.
+    pub(crate) fn whole_pages(&self, page_shift: u32) -> Option<(u32, u32)> {
+        let first = self.offset.div_ceil(1 << page_shift);
+        let end = (self.offset + self.length) >> page_shift;
+        (first < end).then(|| (first as u32, (end - 1) as u32))
     }
 }
 

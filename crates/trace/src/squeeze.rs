@@ -2,6 +2,7 @@
 
 use crate::bits::Bits;
 use crate::prepare::FINAL;
+use crate::trim::{Trim, renumber};
 
 /// Pages in an aligned region that is dropped whole when nothing in it is written.
 ///
@@ -14,11 +15,12 @@ const SMALL: u64 = 1 << 24;
 /// A space is sparse when it has more than this many pages for each in use.
 const SPARSE: u64 = 16;
 
-/// Renumbers `lbas` where needed so that all are under 2^31.
+/// Renumbers `lbas` where needed so that all are under 2^31, and `trims` with them; trims of pages
+/// that are not in the space are dropped.
 ///
 /// Returns the space (largest LBA plus one) and the number of different pages; if they are more
 /// than 2^31, their number alone, as the error.
-pub(crate) fn squeeze(lbas: &mut [u32]) -> Result<(u32, u32), u64> {
+pub(crate) fn squeeze(lbas: &mut [u32], trims: &mut Vec<Trim>) -> Result<(u32, u32), u64> {
     let space = lbas.iter().copied().max().map_or(0, |lba| u64::from(lba) + 1);
     let regions = Regions::of(lbas, space);
     let unique = regions.count_pages(lbas);
@@ -27,13 +29,15 @@ pub(crate) fn squeeze(lbas: &mut [u32]) -> Result<(u32, u32), u64> {
     }
     let sparse = space > SMALL && space > SPARSE * unique;
     if space <= u64::from(FINAL) && !sparse {
+        renumber(trims, |boundary| boundary.min(space));
         return Ok((space as u32, unique as u32));
     }
     let squeezed = regions.renumber(space - 1) + 1;
     for lba in lbas.iter_mut() {
         *lba = regions.renumber(u64::from(*lba)) as u32;
     }
-    let space = if squeezed <= u64::from(FINAL) { squeezed as u32 } else { by_rank(lbas) };
+    renumber(trims, |boundary| regions.boundary(boundary).min(squeezed));
+    let space = if squeezed <= u64::from(FINAL) { squeezed as u32 } else { by_rank(lbas, trims) };
     Ok((space, unique as u32))
 }
 
@@ -66,6 +70,16 @@ impl Regions {
         u64::from(self.ranks[region as usize]) * u64::from(REGION) + page
     }
 
+    /// Where the boundary before a page comes to lie; the page may be in a dropped region.
+    fn boundary(&self, lba: u64) -> u64 {
+        let rank_of = |region: usize| self.ranks.get(region).copied().unwrap_or(self.in_use);
+        let region = (lba / u64::from(REGION)) as usize;
+        match rank_of(region) < rank_of(region + 1) {
+            true => self.renumber(lba),
+            false => u64::from(rank_of(region)) * u64::from(REGION),
+        }
+    }
+
     fn count_pages(&self, lbas: &[u32]) -> u64 {
         let mut pages = Bits::zeros(self.in_use as usize * REGION as usize);
         lbas.iter().for_each(|&lba| pages.set(self.renumber(u64::from(lba)) as usize, true));
@@ -74,7 +88,7 @@ impl Regions {
 }
 
 /// Gives each page its rank among those in use; returns how many there are.
-fn by_rank(lbas: &mut [u32]) -> u32 {
+fn by_rank(lbas: &mut [u32], trims: &mut Vec<Trim>) -> u32 {
     let space = lbas.iter().copied().max().map_or(0, |lba| lba as usize + 1);
     let mut pages = Bits::zeros(space);
     lbas.iter().for_each(|&lba| pages.set(lba as usize, true));
@@ -88,11 +102,15 @@ fn by_rank(lbas: &mut [u32]) -> u32 {
             rank
         })
         .collect();
-    for lba in lbas.iter_mut() {
-        let word = *lba as usize / 64;
-        let below = pages.words()[word] & ((1u64 << (*lba % 64)) - 1);
-        *lba = ranks[word] + below.count_ones();
-    }
+    let rank = |lba: usize| match ranks.get(lba / 64) {
+        Some(rank) => {
+            let below = pages.words()[lba / 64] & ((1u64 << (lba % 64)) - 1);
+            rank + below.count_ones()
+        }
+        None => in_use,
+    };
+    lbas.iter_mut().for_each(|lba| *lba = rank(*lba as usize));
+    renumber(trims, |boundary| u64::from(rank(boundary as usize)));
     in_use
 }
 
@@ -100,24 +118,38 @@ fn by_rank(lbas: &mut [u32]) -> u32 {
 mod tests {
     use super::*;
 
+    fn trims(pages: &[(u32, u32)]) -> Vec<Trim> {
+        pages.iter().map(|&(first, last)| Trim { at: 0, first, last }).collect()
+    }
+
+    fn pages(trims: &[Trim]) -> Vec<(u32, u32)> {
+        trims.iter().map(|trim| (trim.first, trim.last)).collect()
+    }
+
     #[test]
     fn small_spaces_stay_as_they_are() {
         let mut lbas = vec![5, 1 << 20, 0];
-        assert_eq!(squeeze(&mut lbas), Ok(((1 << 20) + 1, 3)));
+        let mut trims = trims(&[(4, 5), (1 << 20, u32::MAX), (2 << 20, 3 << 20)]);
+        assert_eq!(squeeze(&mut lbas, &mut trims), Ok(((1 << 20) + 1, 3)));
+        assert_eq!(pages(&trims), [(4, 5), (1 << 20, 1 << 20)]);
         assert_eq!(lbas, [5, 1 << 20, 0]);
     }
 
     #[test]
     fn sparse_spaces_lose_their_untouched_regions() {
         let mut lbas = vec![u32::MAX, 7, 5000, 1 << 30, 7];
-        assert_eq!(squeeze(&mut lbas), Ok((4096, 4)));
+        let mut trims = trims(&[(6, 4500), (2000, 3000), (5000, u32::MAX), (1 << 29, 1 << 30)]);
+        assert_eq!(squeeze(&mut lbas, &mut trims), Ok((4096, 4)));
+        assert_eq!(pages(&trims), [(6, 1024 + 404), (1928, 4095), (2048, 2048)]);
         assert_eq!(lbas, [4095, 7, 1024 + 5000 - 4096, 2048, 7]);
     }
 
     #[test]
     fn ranks_are_in_order_and_dense() {
         let mut lbas = vec![40_000_000, 64, 63, 128, 64];
-        assert_eq!(by_rank(&mut lbas), 4);
+        let mut trims = trims(&[(0, 63), (65, 127), (65, 128), (129, 50_000_000)]);
+        assert_eq!(by_rank(&mut lbas, &mut trims), 4);
+        assert_eq!(pages(&trims), [(0, 0), (2, 2), (3, 3)]);
         assert_eq!(lbas, [3, 1, 0, 2, 1]);
     }
 }

@@ -2,7 +2,7 @@
 
 mod scratch;
 
-use frostline_trace::{Format, LoadOptions, VolumeInfo, load};
+use frostline_trace::{Format, LoadOptions, Trim, VolumeInfo, load};
 use scratch::{Scratch, load_with, u32s, zstd};
 
 fn bits(starts: &Option<frostline_trace::Bits>) -> Option<Vec<bool>> {
@@ -63,6 +63,27 @@ fn volumes_come_in_order_of_their_first_write() {
     let reads_only = LoadOptions { volume: Some("9".into()), ..LoadOptions::default() };
     let error = scratch.told(load(&path, &reads_only, &mut |_| ()).unwrap_err());
     assert_eq!(error, "t: has no page writes (read as alibaba)");
+}
+
+#[test]
+fn trims_keep_their_place_among_the_writes_and_are_of_whole_pages() {
+    let text = "fio version 2 iolog\n\
+        b trim 0 4096\na write 0 8192\na trim 1 8190\na trim 4095 8194\nb write 0 1\n\
+        a trim 0 12287\na write 0 4096\nb trim 8192 17592186036224\nc trim 0 4096\n";
+    let scratch = Scratch::new();
+    let path = scratch.file("t", text.as_bytes());
+    let loaded = load_with(&path, &LoadOptions::default());
+    let trim = |at, first, last| Trim { at, first, last };
+    let all: Vec<_> = loaded.volumes.iter().map(|v| (v.name.as_str(), v.trims.clone())).collect();
+    assert_eq!(
+        all,
+        [
+            ("a", vec![trim(2, 1, 2), trim(2, 0, 1)]),
+            ("b", vec![trim(0, 0, 0), trim(1, 2, u32::MAX)]),
+        ]
+    );
+    let none = load_with(&path, &LoadOptions { trims: false, ..LoadOptions::default() });
+    assert!(none.volumes.iter().all(|volume| volume.trims.is_empty()));
 }
 
 #[test]

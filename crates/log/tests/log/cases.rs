@@ -2,37 +2,57 @@
 //! either capacity, and short traces that are hot in places.
 
 use std::fmt;
+use std::ops::Range;
 
-use frostline_log::{Capacity, Options, WORD_LAST, Writes};
+use frostline_log::{Capacity, LogError, Options, Volume, WORD_LAST, Writes};
 use frostline_placement::registry::{SCHEMES, SchemeSpec, Visitor};
 use frostline_placement::victims::{self, POLICIES};
 use frostline_placement::{Foresight, NEVER, Params, Scheme, Semantics, Setup, VictimPolicy};
 use proptest::prelude::*;
 
+/// A request of the user.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    first: u32,
+    pages: u32,
+    is_trim: bool,
+}
+
 /// A trace with all that can be known of it.
 #[derive(Clone)]
 pub struct Trace {
-    /// First page, pages.
-    requests: Vec<(u32, u32)>,
+    requests: Vec<Request>,
     pub words: Vec<u32>,
+    /// Writes before it, and the page.
+    pub trims: Vec<(usize, u32)>,
     pub starts: Vec<u64>,
     pub lifespans: Vec<u32>,
     means: Vec<f32>,
 }
 
 impl Trace {
-    /// Of requests (first page, pages), which wrap at the end of the space.
-    fn new(space: u32, requests: Vec<(u32, u32)>) -> Self {
+    /// Of requests, which wrap at the end of the space.
+    fn new(space: u32, requests: Vec<Request>) -> Self {
         let mut words = Vec::new();
+        let mut trims = Vec::new();
         let mut firsts = Vec::new();
-        for &(lba, pages) in &requests {
-            firsts.push(words.len());
-            words.extend((0..pages).map(|k| (lba + k) % space));
+        for &Request { first, pages, is_trim } in &requests {
+            let lbas = (0..pages).map(|k| (first + k) % space);
+            if is_trim {
+                trims.extend(lbas.map(|lba| (words.len(), lba)));
+            } else {
+                firsts.push(words.len());
+                words.extend(lbas);
+            }
         }
         let mut starts = vec![0; words.len().div_ceil(64)];
         firsts.iter().for_each(|i| starts[i / 64] |= 1 << (i % 64));
-        let next = |i: usize| words[i + 1..].iter().position(|&lba| lba == words[i]);
-        let lifespan = |i| next(i).map_or(NEVER, |gap| gap as u32 + 1);
+        let written = |i: usize| words[i + 1..].iter().position(|&lba| lba == words[i]);
+        let trimmed = |i: usize| trims.iter().find(|(at, lba)| *at > i && *lba == words[i]);
+        let lifespan = |i| {
+            let written = written(i).map_or(NEVER, |gap| gap as u32 + 1);
+            written.min(trimmed(i).map_or(NEVER, |(at, _)| (at - i - 1) as u32))
+        };
         let lifespans: Vec<u32> = (0..words.len()).map(lifespan).collect();
         let mean = |lba| {
             let of_lba = words.iter().zip(&lifespans).filter(|(w, l)| **w == lba && **l != NEVER);
@@ -43,7 +63,29 @@ impl Trace {
         for (word, _) in words.iter_mut().zip(&lifespans).filter(|(_, l)| **l == NEVER) {
             *word |= WORD_LAST;
         }
-        Trace { requests, words, starts, lifespans, means }
+        Trace { requests, words, trims, starts, lifespans, means }
+    }
+
+    /// Writes a range of the trace's writes, told as `writes`, and trims before each of them what is
+    /// to be trimmed there.
+    pub fn replay<S: Scheme>(
+        &self,
+        volume: &mut Volume<S>,
+        writes: &Writes<'_>,
+        range: Range<usize>,
+    ) -> Result<(), LogError> {
+        let mut next = range.start;
+        for &(at, lba) in self.trims.iter().filter(|(at, _)| range.contains(at)) {
+            volume.write(writes, next..at)?;
+            volume.trim(lba)?;
+            next = at;
+        }
+        volume.write(writes, next..range.end)
+    }
+
+    /// The pages that are trimmed right before write `i`.
+    pub fn trims_before(&self, i: usize) -> impl Iterator<Item = u32> {
+        self.trims.iter().filter(move |(at, _)| *at == i).map(|(_, lba)| *lba)
     }
 
     pub fn writes(&self) -> Writes<'_> {
@@ -167,13 +209,18 @@ fn volume() -> impl Strategy<Value = Options> {
     options.boxed()
 }
 
-/// Requests of which most go to a small hot part, some anywhere, and some are longer.
+/// Requests of which most go to a small hot part, some anywhere, and some are longer; one in ten
+/// is a trim.
 fn trace(space: u32) -> impl Strategy<Value = Trace> {
     let hot = (0..space / 8, 1..3u32);
     let any = (0..space, 1..3u32);
     let long = (0..space, 3..40u32);
-    let request = prop_oneof![8 => hot, 4 => any, 1 => long];
-    prop::collection::vec(request, 1..600).prop_map(move |r| Trace::new(space, r))
+    let pages = prop_oneof![8 => hot, 4 => any, 1 => long];
+    let request = (pages, prop::bool::weighted(0.1));
+    let request = request.prop_map(|((first, pages), is_trim)| Request { first, pages, is_trim });
+    let requests = prop::collection::vec(request, 1..600);
+    let some = |trace: &Trace| !trace.words.is_empty();
+    requests.prop_map(move |r| Trace::new(space, r)).prop_filter("writes something", some)
 }
 
 /// Any case of schemes that need no more foresight than `most`.

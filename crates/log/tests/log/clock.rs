@@ -11,7 +11,8 @@ use crate::stub::Stub;
 fn outcome<S: Scheme>(case: &Case, scheme: S, start: u32) -> (Counts, Vec<Option<Slot>>) {
     let options = Options { start, ..case.options };
     let mut volume = Volume::new(options, scheme, case.policy()).unwrap();
-    volume.write(&case.trace.writes(), 0..case.trace.words.len()).unwrap();
+    let all = 0..case.trace.words.len();
+    case.trace.replay(&mut volume, &case.trace.writes(), all).unwrap();
     assert_eq!(volume.now(), start.wrapping_add(case.trace.words.len() as u32));
     (volume.counts().clone(), (0..options.space).map(|lba| volume.slot_of(lba)).collect())
 }

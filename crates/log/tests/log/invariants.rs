@@ -24,7 +24,10 @@ impl Check for Invariants {
         let mut written = BTreeSet::new();
         for i in 0..case.trace.words.len() {
             let stalls = volume.counts().stalls;
-            volume.write(&case.trace.writes(), i..i + 1).unwrap();
+            case.trace.replay(&mut volume, &case.trace.writes(), i..i + 1).unwrap();
+            for lba in case.trace.trims_before(i) {
+                written.remove(&lba);
+            }
             written.insert(case.trace.words[i] & MAX_LBA);
             prop_assert_eq!(volume.verify(), Ok(()));
             each_page_has_one_slot(&volume, &written, options.space)?;

@@ -101,6 +101,12 @@ impl<S: Scheme> Model<S> {
         Ok(())
     }
 
+    /// Forgets a page, as if it had never been written.
+    pub fn trim(&mut self, lba: u32) {
+        self.map.remove(&lba);
+        self.states.remove(&lba);
+    }
+
     fn is_due(&self) -> bool {
         let written: usize = self.zones.iter().map(Vec::len).sum();
         let garbage = written - self.map.len();
@@ -253,7 +259,10 @@ impl<S: Scheme> Model<S> {
 
     fn valid(&self, zone: u32) -> Vec<u32> {
         let words = self.zones[zone as usize].iter().copied().enumerate();
-        words.filter(|(k, word)| self.map[&(word & MAX_LBA)] == (zone, *k)).map(|p| p.1).collect()
+        words
+            .filter(|(k, word)| self.place_of(word & MAX_LBA) == Some((zone, *k)))
+            .map(|p| p.1)
+            .collect()
     }
 
     fn garbage(&self, zone: u32) -> usize {

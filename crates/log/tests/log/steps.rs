@@ -43,8 +43,14 @@ impl Check for SameInSteps {
         let mut steps = Volume::new(case.options, scheme(), case.policy()).unwrap();
         // Steps know neither requests nor the future.
         let lbas: Vec<u32> = case.trace.words.iter().map(|word| word & MAX_LBA).collect();
-        runs.write(&Writes::new(&lbas), 0..lbas.len()).unwrap();
-        lbas.iter().for_each(|&lba| write(&mut steps, lba).unwrap());
+        case.trace.replay(&mut runs, &Writes::new(&lbas), 0..lbas.len()).unwrap();
+        for (i, &lba) in lbas.iter().enumerate() {
+            for trimmed in case.trace.trims_before(i) {
+                let known = steps.slot_of(trimmed).is_some();
+                prop_assert_eq!(steps.trim(trimmed), Ok(known));
+            }
+            write(&mut steps, lba).unwrap();
+        }
         let expected = Counts { runs: 0, ..runs.counts().clone() };
         prop_assert_eq!(&expected, steps.counts());
         for lba in 0..case.options.space {
@@ -58,6 +64,7 @@ impl Check for SameInSteps {
 #[derive(Clone, Copy, Debug)]
 enum Action {
     Write(u32),
+    Trim(u32),
     Complete(usize),
     Clean,
 }
@@ -102,6 +109,10 @@ impl<S: Scheme> Device<S> {
                     self.start(ticket, self.placed);
                 }
             }
+            Action::Trim(lba) => {
+                let trimmed = self.volume.trim(lba).unwrap();
+                assert_eq!(trimmed, self.versions.remove(&lba).is_some());
+            }
             Action::Complete(_) if self.in_flight.is_empty() => {}
             Action::Complete(which) => {
                 let flight = self.in_flight.swap_remove(which % self.in_flight.len());
@@ -129,7 +140,7 @@ impl<S: Scheme> Device<S> {
             }
             Some(_) => {
                 let current = self.volume.commit_relocation(ticket);
-                assert_eq!(current, self.versions[&lba] == version);
+                assert_eq!(current, self.versions.get(&lba) == Some(&version));
             }
         }
     }
@@ -163,6 +174,7 @@ impl<S: Scheme> Device<S> {
 
     fn check(&mut self) -> Result<(), TestCaseError> {
         prop_assert_eq!(self.volume.verify(), Ok(()));
+        prop_assert_eq!(self.volume.valid_pages(), self.versions.len() as u64);
         for (&lba, &version) in &self.versions {
             let slot = self.volume.slot_of(lba).expect("a page that was written");
             prop_assert_eq!(self.slots.get(&slot), Some(&(lba, version)));
@@ -193,14 +205,17 @@ impl Check for NothingIsLost {
     }
 }
 
-/// The trace's writes, each followed by a few completions and steps of cleaning.
+/// The trace's trims and writes, these followed by a few completions and steps of cleaning.
 fn actions(case: Case) -> impl Strategy<Value = (Case, Vec<Action>)> {
     let other = prop_oneof![any::<usize>().prop_map(Action::Complete), Just(Action::Clean)];
     let few = prop::collection::vec(other, 0..6);
     let each = prop::collection::vec(few, case.trace.words.len());
     each.prop_map(move |each| {
         let writes = case.trace.words.iter().map(|word| Action::Write(word & MAX_LBA));
-        let all = writes.zip(each).flat_map(|(write, more)| std::iter::once(write).chain(more));
+        let all = writes.zip(each).enumerate().flat_map(|(i, (write, more))| {
+            let trims = case.trace.trims_before(i).map(Action::Trim);
+            trims.chain([write]).chain(more)
+        });
         (case.clone(), all.collect())
     })
 }

@@ -1,0 +1,52 @@
+//! Trims: pages that are no longer needed, between the writes of a volume.
+//!
+//! They are few beside writes, so they are a list of their own, and the writes stay one word each.
+
+use std::ops::{Range, RangeInclusive};
+
+/// Neighbouring pages that are trimmed at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Trim {
+    /// How many page writes of the volume come before it.
+    pub at: usize,
+    /// The first page's LBA.
+    pub first: u32,
+    /// The last page's LBA.
+    pub last: u32,
+}
+
+impl Trim {
+    /// Its pages.
+    pub fn lbas(&self) -> RangeInclusive<u32> {
+        self.first..=self.last
+    }
+
+    /// Its pages as indices of a table.
+    pub(crate) fn indices(&self) -> Range<usize> {
+        self.first as usize..self.last as usize + 1
+    }
+}
+
+/// The writes between trims, each stretch with the trim after it; the last has none.
+pub(crate) fn stretches(
+    writes: usize,
+    trims: &[Trim],
+) -> impl DoubleEndedIterator<Item = (Range<usize>, Option<&Trim>)> {
+    let end = move |i: usize| trims.get(i).map_or(writes, |trim| trim.at);
+    (0..=trims.len()).map(move |i| {
+        let start = i.checked_sub(1).map_or(0, end);
+        (start..end(i), trims.get(i))
+    })
+}
+
+/// Moves trims into another numbering of pages, by where each boundary between pages comes to lie;
+/// those of no page in it are dropped.
+pub(crate) fn renumber(trims: &mut Vec<Trim>, boundary: impl Fn(u64) -> u64) {
+    trims.retain_mut(|trim| {
+        let (from, to) = (boundary(trim.first.into()), boundary(u64::from(trim.last) + 1));
+        if from < to {
+            (trim.first, trim.last) = (from as u32, (to - 1) as u32);
+        }
+        from < to
+    });
+}
