@@ -11,7 +11,7 @@
 //! | `zbd:/dev/...` | a zoned block device, as NVMe ZNS drives and host-managed disks are |
 //!
 //! Wrappers compose: [`Faulty`] loses what a crash may lose, from a seed; [`Timed`] takes the time
-//! of a named drive; [`Counted`] counts.
+//! of a named drive; [`Counted`] counts; [`Span`] is some of a device's zones.
 //!
 //! ```
 //! use frostline_zone::{Shape, in_memory};
@@ -55,6 +55,7 @@ mod mem;
 mod positional;
 #[cfg(target_os = "linux")]
 mod queue;
+mod span;
 mod timed;
 mod uri;
 #[cfg(target_os = "linux")]
@@ -72,5 +73,6 @@ pub use error::{DeviceError, Operation};
 pub use faulty::{Fault, Faulty, Tail};
 pub use geometry::{Geometry, Shape, ZoneInfo, ZoneState, default_zone_bytes};
 pub use mem::in_memory;
+pub use span::Span;
 pub use timed::{Clock, Drive, Timed};
 pub use uri::{OpenOptions, create, open};

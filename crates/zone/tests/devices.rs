@@ -2,13 +2,14 @@
 
 mod suite;
 
+use std::io::IoSlice;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use frostline_zone::{
-    Clock, Counted, Device, DeviceCounts, DeviceError, Drive, Faulty, OpenOptions, Shape, Timed,
-    ZoneState, create, in_memory, open,
+    Clock, Counted, Device, DeviceCounts, DeviceError, Drive, Faulty, Geometry, OpenOptions,
+    Operation, Shape, Span, Timed, ZoneInfo, ZoneState, create, in_memory, open,
 };
 
 const CACHED: OpenOptions = OpenOptions { direct: false };
@@ -54,6 +55,107 @@ fn memory_with_the_time_of_a_drive_and_counted() {
     check(&counted);
     assert!(timed.elapsed() > Duration::from_millis(1));
     assert!(counted.counts().appends > 100 && counted.counts().errors > 10);
+}
+
+#[test]
+fn some_zones_of_memory_with_limits_of_their_own() {
+    let memory = in_memory(&shape()).unwrap();
+    let others = [0, 1, 15];
+    others.iter().for_each(|&zone| memory.append(zone, 0, &[zone as u8; 4096]).unwrap());
+    check(&Span::new(memory.clone(), 2, 12, Some(2), Some(4)).unwrap());
+    for zone in others {
+        let mut page = [99; 4096];
+        memory.read(zone, 0, &mut page).unwrap();
+        assert_eq!((page, memory.zone(zone).unwrap().write_pointer), ([zone as u8; 4096], 4096));
+    }
+    let unlimited = in_memory(&Shape { max_open: None, max_active: None, ..shape() }).unwrap();
+    check(&Span::new(unlimited.clone(), 5, 11, None, None).unwrap());
+    check(&Span::new(unlimited, 0, 16, Some(1), Some(4)).unwrap());
+}
+
+#[test]
+fn spans_beyond_a_device_or_its_limits_are_refused() {
+    let span = |first, count, max_open, max_active| {
+        Span::new(in_memory(&shape()).unwrap(), first, count, max_open, max_active)
+    };
+    span(12, 4, Some(5), Some(7)).unwrap();
+    for (first, count) in [(12, 5), (16, 1), (u32::MAX, 2)] {
+        let refused = span(first, count, Some(1), Some(1)).map(drop);
+        assert!(matches!(refused, Err(DeviceError::NoSuchZone { .. })), "{refused:?}");
+    }
+    for (count, max_open, max_active) in [
+        (0, Some(1), Some(1)),
+        (4, None, Some(1)),
+        (4, Some(1), None),
+        (4, Some(0), Some(1)),
+        (4, Some(6), Some(1)),
+        (4, Some(1), Some(8)),
+    ] {
+        let refused = span(0, count, max_open, max_active).map(drop);
+        assert!(matches!(refused, Err(DeviceError::Shape { .. })), "{refused:?}");
+    }
+}
+
+/// A device of whose zones some have no write pointer.
+struct Conventional(Arc<dyn Device>, Geometry);
+
+impl Device for Conventional {
+    fn geometry(&self) -> &Geometry {
+        &self.1
+    }
+
+    fn report(&self, first: u32, count: u32) -> Result<Vec<ZoneInfo>, DeviceError> {
+        let mut zones = self.0.report(first, count)?;
+        for (zone, info) in (first..).zip(&mut zones) {
+            if self.1.conventional.contains(&zone) {
+                (info.state, info.write_pointer) = (ZoneState::Conventional, 0);
+            }
+        }
+        Ok(zones)
+    }
+
+    fn append_vectored(&self, zone: u32, at: u64, parts: &[IoSlice]) -> Result<(), DeviceError> {
+        self.refuse(Operation::Append, zone)?;
+        self.0.append_vectored(zone, at, parts)
+    }
+
+    fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> Result<(), DeviceError> {
+        self.refuse(Operation::Read, zone)?;
+        self.0.read(zone, offset, buffer)
+    }
+
+    fn reset(&self, zone: u32) -> Result<(), DeviceError> {
+        self.refuse(Operation::Reset, zone)?;
+        self.0.reset(zone)
+    }
+
+    fn finish(&self, zone: u32) -> Result<(), DeviceError> {
+        self.refuse(Operation::Finish, zone)?;
+        self.0.finish(zone)
+    }
+
+    fn flush(&self) -> Result<(), DeviceError> {
+        self.0.flush()
+    }
+}
+
+impl Conventional {
+    fn refuse(&self, operation: Operation, zone: u32) -> Result<(), DeviceError> {
+        match self.1.conventional.contains(&zone) {
+            true => Err(DeviceError::ConventionalZone { operation, zone }),
+            false => Ok(()),
+        }
+    }
+}
+
+#[test]
+fn a_span_knows_the_conventional_zones_below_it() {
+    let memory = in_memory(&shape()).unwrap();
+    let geometry = Geometry { conventional: vec![0, 1, 3, 15], ..memory.geometry().clone() };
+    let below = Arc::new(Conventional(memory, geometry));
+    let span = Span::new(below, 1, 12, Some(5), Some(7)).unwrap();
+    assert_eq!(span.geometry().conventional, [0, 2]);
+    check(&span);
 }
 
 #[test]
