@@ -1,2 +1,3 @@
 //! An embedded, transactional, ordered key-value database on the page store.
 mod node;
+pub mod wal;

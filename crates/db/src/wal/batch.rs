@@ -1,0 +1,181 @@
+//! A batch on the device: what one append to a zone writes.
+//!
+//! A batch is a head, then a part of the log's stream, then zeroes up to a whole block. Heads and
+//! payloads have sums of their own: a head whose payload is torn still tells which opening of the
+//! log wrote it.
+
+/// Unit of everything the log writes, in bytes.
+pub const BLOCK: u64 = 4096;
+
+/// Bytes of a head.
+pub const HEAD: usize = 96;
+
+/// What a block holds of the stream at least: batches are whole blocks, each with one head.
+pub const BODY: usize = BLOCK as usize - HEAD;
+
+/// Blocks of a batch at most.
+pub const MOST_BLOCKS: u64 = 256;
+
+/// Version of the format.
+pub const VERSION: u32 = 1;
+
+/// Instead of a number that there is none of.
+pub const NONE: u32 = u32::MAX;
+
+/// Bytes before a record's payload: its length, of 4 bytes, and its kind.
+pub const RECORD: usize = 5;
+
+const MAGIC: u32 = u32::from_le_bytes(*b"FRWL");
+
+/// Numbers above this are of no log: so sums of two do not overflow.
+const MOST: u64 = u64::MAX / 4;
+
+/// Begins a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// [`VERSION`].
+    pub version: u32,
+    /// CRC-32C of the payload.
+    pub sum: u32,
+    /// Zone, and block in it, where the batch was meant to lie.
+    pub zone: u32,
+    /// See `zone`.
+    pub block: u32,
+    /// The zone that is written after this one, or [`NONE`] if that was not known.
+    pub next_zone: u32,
+    /// Bytes of payload.
+    pub bytes: u32,
+    /// Where in the payload the first record begins, or [`NONE`]. Of an empty batch 0: a record
+    /// could begin there.
+    pub first: u32,
+    /// Where in the payload the last of the records ends that end in it, or [`NONE`].
+    pub last: u32,
+    /// Number of the log, drawn when it is formatted.
+    pub log: u64,
+    /// Which opening of the log wrote the batch.
+    pub epoch: u64,
+    /// Number of the first batch of that opening.
+    pub epoch_first: u64,
+    /// Number of the batch in the log.
+    pub number: u64,
+    /// Place of the payload in the stream.
+    pub offset: u64,
+    /// Records that end here or before are not needed.
+    pub keep_from: u64,
+    /// All batches of the log up to this number were durable when this one was written.
+    pub durable: u64,
+}
+
+impl Head {
+    /// Writes the head, with its sum, into the first bytes of `into`.
+    pub fn encode(&self, into: &mut [u8]) {
+        let Head { version, sum, zone, block, next_zone, bytes, first, last, .. } = *self;
+        let short = [MAGIC, 0, version, sum, zone, block, next_zone, bytes, first, last];
+        let Head { log, epoch, epoch_first, number, offset, keep_from, durable, .. } = *self;
+        let long = [log, epoch, epoch_first, number, offset, keep_from, durable];
+        let bytes = short.iter().flat_map(|word| word.to_le_bytes());
+        let bytes = bytes.chain(long.iter().flat_map(|word| word.to_le_bytes()));
+        into.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
+        let sum = crc32c::crc32c(&into[8..HEAD]);
+        into[4..8].copy_from_slice(&sum.to_le_bytes());
+    }
+
+    /// The head that a block begins with, if it is one.
+    pub fn decode(block: &[u8]) -> Option<Head> {
+        let bytes = block.get(..HEAD)?;
+        let u32_at = |at: usize| word(&bytes[at..]);
+        let u64_at =
+            |at: usize| u64::from(word(&bytes[at..])) | u64::from(word(&bytes[at + 4..])) << 32;
+        if u32_at(0) != MAGIC || u32_at(4) != crc32c::crc32c(&bytes[8..]) {
+            return None;
+        }
+        let head = Head {
+            version: u32_at(8),
+            sum: u32_at(12),
+            zone: u32_at(16),
+            block: u32_at(20),
+            next_zone: u32_at(24),
+            bytes: u32_at(28),
+            first: u32_at(32),
+            last: u32_at(36),
+            log: u64_at(40),
+            epoch: u64_at(48),
+            epoch_first: u64_at(56),
+            number: u64_at(64),
+            offset: u64_at(72),
+            keep_from: u64_at(80),
+            durable: u64_at(88),
+        };
+        // A newer version may have other rules: whoever reads it says so.
+        (head.version != VERSION || head.is_possible()).then_some(head)
+    }
+
+    /// True if its numbers may stand together.
+    fn is_possible(&self) -> bool {
+        let most = MOST_BLOCKS * BLOCK - HEAD as u64;
+        let inside = |at: u32| at == NONE || at <= self.bytes;
+        u64::from(self.bytes) <= most
+            && inside(self.first)
+            && inside(self.last)
+            && self.offset <= MOST
+            && self.epoch <= MOST
+            && self.number <= MOST
+            && (1..=self.number).contains(&self.epoch_first)
+            && self.keep_from <= self.offset
+            && self.durable < self.number
+    }
+
+    /// Blocks of the batch.
+    pub fn blocks(&self) -> u64 {
+        (HEAD as u64 + u64::from(self.bytes)).div_ceil(BLOCK)
+    }
+
+    /// Where the payload ends in the stream.
+    pub fn end(&self) -> u64 {
+        self.offset + u64::from(self.bytes)
+    }
+
+    /// Where in the stream the first record of the batch begins.
+    pub fn first_record(&self) -> Option<u64> {
+        (self.first != NONE).then(|| self.offset + u64::from(self.first))
+    }
+
+    /// The last place in the stream at which the batch shows a record to end or begin.
+    pub fn last_boundary(&self) -> Option<u64> {
+        let last = (self.last != NONE).then(|| self.offset + u64::from(self.last));
+        last.max(self.first_record())
+    }
+}
+
+/// The first 4 bytes as a number.
+pub fn word(bytes: &[u8]) -> u32 {
+    let mut word = [0; 4];
+    word.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+    u32::from_le_bytes(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn heads_are_read_as_written_and_no_bit_flips_unseen(
+            word in 0..1000u32, long in 1000..MOST, bit in 0..HEAD * 8
+        ) {
+            let head = Head {
+                version: VERSION, sum: word, zone: word + 1, block: word + 2, next_zone: NONE,
+                bytes: word + 3, first: word, last: NONE, log: !long, epoch: long,
+                epoch_first: long - 5, number: long - 1, offset: long, keep_from: long - 3,
+                durable: long - 4,
+            };
+            let mut block = [7; HEAD + 1];
+            head.encode(&mut block);
+            prop_assert_eq!(Head::decode(&block), Some(head));
+            block[bit / 8] ^= 1 << (bit % 8);
+            prop_assert_eq!(Head::decode(&block), None);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What is appended and not yet durable, and the rules by which it is admitted.
+//!
+//! Nothing is admitted that could not be made durable at once: so only appends ever wait for
+//! records to be released, and never those who wait for what was appended. An owner that must make
+//! records durable before it can release others is not caught in a circle.
+
+use super::batch::{BLOCK, BODY, RECORD};
+use super::writer::Writer;
+use super::{Lsn, WalError};
+
+/// Blocks that records leave to batches which say what was released.
+const RESERVE: u64 = 64;
+
+/// What appends and flushes share, under one lock.
+pub struct Buffer {
+    /// Records that no flush has taken.
+    pub pending: Vec<u8>,
+    /// The other buffer: what a flush has taken is cleared and comes back.
+    pub spare: Vec<u8>,
+    /// Bytes of records after which appends wait.
+    pub most_pending: usize,
+    /// Where the last record ends.
+    pub end: Lsn,
+    /// Records that end here or before are not needed.
+    pub keep_from: Lsn,
+    /// Where records must be released up to, for a zone to become free.
+    pub frees_at: Lsn,
+    /// A batch is to be written that says what was released.
+    pub is_release_due: bool,
+    /// Where the records end that someone waits for.
+    pub wanted: Lsn,
+    /// A flush is under way.
+    pub is_flushing: bool,
+    /// Someone waits for room that a flush would make.
+    pub is_short: bool,
+    /// Blocks that records may take; what is pending is not counted.
+    pub free: u64,
+    /// Blocks of the log that records may take at most.
+    pub capacity: u64,
+    /// Bytes of the longest payload that the log holds: with its head a quarter of the log, so
+    /// that one zone which still holds other records is never in its way.
+    pub largest_record: usize,
+    /// Why the log can no longer be written.
+    pub failed: Option<WalError>,
+    /// Nothing more is appended.
+    pub is_closing: bool,
+    /// Records appended.
+    pub records: u64,
+    /// Blocks written.
+    pub blocks: u64,
+    /// Flushes of the device.
+    pub flushes: u64,
+}
+
+impl Buffer {
+    /// Nothing pending, in a log that ends at `end`.
+    pub fn new(most_pending: usize, end: Lsn, keep_from: Lsn, writer: &Writer) -> Self {
+        let mut buffer = Buffer {
+            pending: Vec::with_capacity(most_pending),
+            spare: Vec::with_capacity(most_pending),
+            most_pending,
+            end,
+            keep_from,
+            frees_at: Lsn::MAX,
+            is_release_due: false,
+            wanted: 0,
+            is_flushing: false,
+            is_short: false,
+            free: 0,
+            capacity: 0,
+            largest_record: 0,
+            failed: None,
+            is_closing: false,
+            records: 0,
+            blocks: 0,
+            flushes: 0,
+        };
+        buffer.measure(writer);
+        buffer
+    }
+
+    /// Takes over how much room there is, while nothing is being written.
+    pub fn measure(&mut self, writer: &Writer) {
+        let reserve = RESERVE.min(writer.blocks() / writer.zones().max(1) as u64 / 2).max(1);
+        self.free = writer.room().saturating_sub(reserve);
+        self.capacity = writer.blocks().saturating_sub(reserve);
+        let largest = (self.capacity / 4 * BODY as u64).min(u64::from(u32::MAX));
+        self.largest_record = (largest as usize).saturating_sub(RECORD);
+        self.frees_at = writer.frees_at();
+        // Records may have been released while the last batch was being written.
+        self.is_release_due |= self.keep_from >= self.frees_at;
+    }
+
+    /// Bytes of the log's zones that are taken, by what is pending too.
+    pub fn used(&self) -> u64 {
+        let free = self.free.saturating_sub(cost(self.pending.len()));
+        (self.capacity - free.min(self.capacity)) * BLOCK
+    }
+
+    /// True if a record of so many bytes may be appended now.
+    pub fn admits(&self, payload: usize) -> bool {
+        let bytes = self.pending.len() + RECORD + payload;
+        let fits = self.pending.is_empty() || bytes <= self.most_pending;
+        fits && payload <= self.largest_record
+            && cost(bytes) <= self.free
+            && self.failed.is_none()
+            && !self.is_closing
+    }
+
+    /// Appends a record that was admitted, and returns where it ends.
+    pub fn push(&mut self, kind: u8, bytes: usize, parts: &[&[u8]]) -> Lsn {
+        self.pending.extend_from_slice(&(bytes as u32).to_le_bytes());
+        self.pending.push(kind);
+        parts.iter().for_each(|part| self.pending.extend_from_slice(part));
+        self.end += (RECORD + bytes) as u64;
+        self.records += 1;
+        self.end
+    }
+
+    /// Gives a buffer back that a flush has taken, without what a large record made it grow by.
+    pub fn give_back(&mut self, mut bytes: Vec<u8>) {
+        bytes.clear();
+        bytes.shrink_to(self.most_pending);
+        self.spare = bytes;
+    }
+}
+
+/// Blocks that so many bytes of records take at most. However they are cut into batches, all but
+/// the last of these are full, and a full batch holds at least [`BODY`] bytes a block.
+pub fn cost(bytes: usize) -> u64 {
+    bytes.div_ceil(BODY) as u64
+}

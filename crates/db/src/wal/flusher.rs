@@ -1,0 +1,296 @@
+//! Who writes what is pending, and who waits for it.
+//!
+//! One flush is under way at a time, and takes all that is pending when it begins. Whoever comes
+//! to wait meanwhile shares the next one.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::batch::BLOCK;
+use super::buffer::{Buffer, cost};
+use super::writer::{Round, Writer};
+use super::{Flusher, Lsn, WalError};
+
+/// Pending bytes at which the thread begins to write unasked: this share of those at which
+/// appends wait.
+const EARLY: usize = 16;
+
+/// What the log's users share with its thread.
+pub struct Shared {
+    buffer: Mutex<Guarded>,
+    /// Held by the one who flushes.
+    writer: Mutex<Writer>,
+    /// The thread sleeps here.
+    work: Condvar,
+    /// Those who wait for something to become durable.
+    done: Condvar,
+    /// Those who wait for room.
+    room: Condvar,
+    durable: AtomicU64,
+    flusher: Flusher,
+    delay: Duration,
+}
+
+/// What the lock guards.
+pub struct Guarded {
+    /// Records and room.
+    pub buffer: Buffer,
+    /// What the thread does.
+    thread: Sleep,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sleep {
+    /// It is awake, or there is none.
+    Awake,
+    /// Until it is woken: nothing is pending.
+    Long,
+    /// Until the delay is over, unless it is woken.
+    Short,
+}
+
+type Guard<'a> = MutexGuard<'a, Guarded>;
+
+impl Shared {
+    /// Of a log in which all up to `buffer.end` is durable.
+    pub fn new(buffer: Buffer, writer: Writer, flusher: Flusher, delay: Duration) -> Self {
+        Shared {
+            durable: AtomicU64::new(buffer.end),
+            buffer: Mutex::new(Guarded { buffer, thread: Sleep::Awake }),
+            writer: Mutex::new(writer),
+            work: Condvar::new(),
+            done: Condvar::new(),
+            room: Condvar::new(),
+            flusher,
+            delay,
+        }
+    }
+
+    /// The buffer. A panic of a caller's closure leaves it whole: its record is in it.
+    pub fn lock(&self) -> Guard<'_> {
+        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where the records end that are durable.
+    pub fn durable(&self) -> Lsn {
+        self.durable.load(Ordering::Acquire)
+    }
+
+    /// Locks the buffer when it has room for a record, and copies the record into it.
+    pub fn append<R>(
+        &self,
+        kind: u8,
+        parts: &[&[u8]],
+        numbered: impl FnOnce(Lsn) -> R,
+    ) -> Result<(Lsn, R), WalError> {
+        let bytes = parts.iter().map(|part| part.len()).sum::<usize>();
+        let mut guard = self.lock();
+        if !guard.buffer.admits(bytes) {
+            guard = self.wait_for_room(guard, bytes)?;
+        }
+        let lsn = guard.buffer.push(kind, bytes, parts);
+        let result = numbered(lsn);
+        let is_much = guard.buffer.pending.len() >= guard.buffer.most_pending / EARLY;
+        if guard.thread == Sleep::Long || guard.thread == Sleep::Short && is_much {
+            self.wake(&mut guard);
+        }
+        Ok((lsn, result))
+    }
+
+    /// Waits until a record of so many bytes may be appended.
+    #[cold]
+    fn wait_for_room<'a>(
+        &'a self,
+        mut guard: Guard<'a>,
+        bytes: usize,
+    ) -> Result<Guard<'a>, WalError> {
+        loop {
+            let buffer = &mut guard.buffer;
+            check(buffer)?;
+            if buffer.is_closing {
+                return Err(WalError::Closed);
+            }
+            let most = buffer.largest_record;
+            if bytes > most {
+                return Err(WalError::TooLarge { bytes, most });
+            }
+            if buffer.admits(bytes) {
+                return Ok(guard);
+            }
+            // A flush makes room in the buffer, and takes fewer blocks than is reckoned with.
+            let helps = !buffer.pending.is_empty() || buffer.is_release_due;
+            if self.flusher == Flusher::Background {
+                buffer.is_short = helps;
+                self.wake(&mut guard);
+                guard = self.room.wait(guard).unwrap_or_else(PoisonError::into_inner);
+            } else if buffer.is_flushing {
+                guard = self.room.wait(guard).unwrap_or_else(PoisonError::into_inner);
+            } else if helps {
+                guard = self.flush(guard);
+            } else {
+                let (used, capacity) = (buffer.used(), buffer.capacity * BLOCK);
+                return Err(WalError::Full { used, capacity });
+            }
+        }
+    }
+
+    /// Waits until all up to `lsn` is durable.
+    pub fn wait(&self, lsn: Lsn) -> Result<(), WalError> {
+        if self.durable() >= lsn {
+            return Ok(());
+        }
+        let mut guard = self.lock();
+        if lsn > guard.buffer.end {
+            return Err(WalError::BeyondEnd { lsn, end: guard.buffer.end });
+        }
+        guard.buffer.wanted = guard.buffer.wanted.max(lsn);
+        while self.durable() < lsn {
+            check(&guard.buffer)?;
+            guard = self.await_flush(guard);
+        }
+        Ok(())
+    }
+
+    /// Lets go of all up to `upto` that is durable.
+    pub fn release(&self, upto: Lsn) -> Result<(), WalError> {
+        let mut guard = self.lock();
+        check(&guard.buffer)?;
+        let buffer = &mut guard.buffer;
+        buffer.keep_from = buffer.keep_from.max(upto.min(self.durable()));
+        buffer.is_release_due |= buffer.keep_from >= buffer.frees_at;
+        if !buffer.is_release_due {
+            return Ok(());
+        }
+        match self.flusher {
+            Flusher::Background => self.wake(&mut guard),
+            Flusher::Inline => {
+                while guard.buffer.is_release_due && guard.buffer.failed.is_none() {
+                    guard = self.await_flush(guard);
+                }
+            }
+        }
+        check(&guard.buffer)
+    }
+
+    /// Makes everything durable that was appended, and lets nothing be appended any more.
+    pub fn close(&self) -> Result<(), WalError> {
+        let mut guard = self.lock();
+        guard.buffer.is_closing = true;
+        self.room.notify_all();
+        while self.durable() < guard.buffer.end {
+            check(&guard.buffer)?;
+            guard.buffer.wanted = guard.buffer.end;
+            guard = self.await_flush(guard);
+        }
+        check(&guard.buffer)
+    }
+
+    /// Ends the thread, whatever is pending.
+    pub fn stop(&self) {
+        let mut guard = self.lock();
+        guard.buffer.is_closing = true;
+        guard.buffer.failed.get_or_insert(WalError::Closed);
+        self.wake(&mut guard);
+        self.room.notify_all();
+        self.done.notify_all();
+    }
+
+    /// Waits for a flush to end: the thread's, another caller's, or one's own.
+    fn await_flush<'a>(&'a self, mut guard: Guard<'a>) -> Guard<'a> {
+        if self.flusher == Flusher::Inline && !guard.buffer.is_flushing {
+            return self.flush(guard);
+        }
+        self.wake(&mut guard);
+        self.done.wait(guard).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake(&self, guard: &mut Guard<'_>) {
+        if guard.thread != Sleep::Awake {
+            guard.thread = Sleep::Awake;
+            self.work.notify_one();
+        }
+    }
+
+    /// Writes all that is pending. The buffer is not locked meanwhile.
+    fn flush<'a>(&'a self, mut guard: Guard<'a>) -> Guard<'a> {
+        let buffer = &mut guard.buffer;
+        buffer.is_flushing = true;
+        buffer.is_release_due = false;
+        let spare = std::mem::take(&mut buffer.spare);
+        let bytes = std::mem::replace(&mut buffer.pending, spare);
+        buffer.free = buffer.free.saturating_sub(cost(bytes.len()));
+        let (end, keep_from) = (buffer.end, buffer.keep_from);
+        let round = Round { offset: end - bytes.len() as u64, bytes: &bytes, keep_from };
+        drop(guard);
+
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = writer.write(&round);
+        if written.is_ok() {
+            self.durable.store(end, Ordering::Release);
+            // Whoever is about to wait holds the lock, and would miss this otherwise.
+            drop(self.lock());
+            self.done.notify_all();
+        }
+        let result = written.and_then(|blocks| writer.release(keep_from).map(|()| blocks));
+
+        let mut guard = self.lock();
+        let buffer = &mut guard.buffer;
+        buffer.is_flushing = false;
+        buffer.is_short = false;
+        buffer.give_back(bytes);
+        buffer.measure(&writer);
+        match result {
+            Ok(blocks) => {
+                buffer.blocks += blocks;
+                buffer.flushes += 1;
+            }
+            Err(error) => buffer.failed = Some(error),
+        }
+        self.done.notify_all();
+        self.room.notify_all();
+        guard
+    }
+
+    /// The thread's life.
+    pub fn run(&self) {
+        let mut guard = self.lock();
+        let mut is_over = false;
+        let mut was_busy = false;
+        while guard.buffer.failed.is_none() {
+            let is_pending = !guard.buffer.pending.is_empty();
+            if self.is_urgent(&guard.buffer) || is_over && is_pending {
+                guard = self.flush(guard);
+                (is_over, was_busy) = (false, true);
+            } else if is_pending || was_busy {
+                // While there is work the delay is slept through again and again, which spares
+                // the first append after a flush from having to wake the thread.
+                guard.thread = Sleep::Short;
+                let (back, timeout) = self
+                    .work
+                    .wait_timeout(guard, self.delay)
+                    .unwrap_or_else(PoisonError::into_inner);
+                guard = back;
+                is_over = timeout.timed_out();
+                was_busy = was_busy && !is_over;
+            } else {
+                guard.thread = Sleep::Long;
+                guard = self.work.wait(guard).unwrap_or_else(PoisonError::into_inner);
+                is_over = false;
+            }
+            guard.thread = Sleep::Awake;
+        }
+    }
+
+    /// True if there is something to write that can't wait.
+    fn is_urgent(&self, buffer: &Buffer) -> bool {
+        buffer.wanted > self.durable()
+            || buffer.pending.len() >= buffer.most_pending / EARLY
+            || buffer.is_release_due
+            || buffer.is_short
+    }
+}
+
+fn check(buffer: &Buffer) -> Result<(), WalError> {
+    buffer.failed.as_ref().map_or(Ok(()), |error| Err(error.clone()))
+}

@@ -1,0 +1,336 @@
+//! The write-ahead log of a database, in zones of its own.
+//!
+//! The log is a stream of records, `[length u32][kind u8][payload]`. It reaches the device in
+//! *batches*, each what one append to a zone writes: a head and a part of the stream, padded to
+//! whole blocks. Records may cross batches and zones. All numbers are little-endian; batch.rs has
+//! the head, chain.rs how the log is found again, and why no crash can confuse it.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | batch.rs | how a batch lies on the device |
+//! | scan.rs | which batches the zones hold |
+//! | chain.rs | which of them are the log |
+//! | replay.rs | the records in them |
+//! | writer.rs | zones: where the next batch goes, which zones are reset |
+//! | buffer.rs | records that are not yet written, and how many are admitted |
+//! | flusher.rs | who writes, and who waits |
+
+mod batch;
+mod buffer;
+mod chain;
+mod error;
+mod flusher;
+mod replay;
+mod scan;
+mod writer;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use frostline_zone::{Device, ZoneInfo, ZoneState};
+
+use batch::BLOCK;
+use buffer::Buffer;
+use chain::Chain;
+pub use error::WalError;
+use flusher::Shared;
+use writer::{Round, Writer};
+
+/// Where a record ends in the log's stream, in bytes: above 0, and higher for each record than for
+/// the one before.
+pub type Lsn = u64;
+
+/// What is called with the number, kind and payload of each record that is replayed.
+pub type Visit<'a, E> = dyn FnMut(Lsn, u8, &[u8]) -> Result<(), E> + 'a;
+
+/// Who writes the log.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Flusher {
+    /// A thread of the log's own.
+    #[default]
+    Background,
+    /// Whoever waits first, or releases records, or finds the buffer full: the device is asked
+    /// for everything in the order of a single thread's calls.
+    Inline,
+}
+
+/// How a log is opened.
+#[derive(Debug, Clone, Copy)]
+pub struct WalOptions {
+    /// Who writes it.
+    pub flusher: Flusher,
+    /// A record that nobody waits for is durable so long after it was appended, and the time of a
+    /// flush. Without a thread of the log's own it is not durable before somebody waits.
+    pub delay: Duration,
+    /// Bytes of records that may be appended and not yet taken by a flush before appends wait. The
+    /// log takes twice as much memory, and a sixteenth is written without delay.
+    pub buffer_bytes: usize,
+}
+
+impl Default for WalOptions {
+    fn default() -> Self {
+        WalOptions {
+            flusher: Flusher::Background,
+            delay: Duration::from_millis(10),
+            buffer_bytes: 4 << 20,
+        }
+    }
+}
+
+/// What a log did since it was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WalStats {
+    /// Records appended.
+    pub records: u64,
+    /// Bytes of them, their heads included.
+    pub bytes: u64,
+    /// Pages of 4 KiB written.
+    pub pages: u64,
+    /// Flushes of the device.
+    pub flushes: u64,
+}
+
+/// A write-ahead log, shared by threads.
+///
+/// A record is durable when [`Wal::wait`] returns. A crash takes records that nobody waited for
+/// from the end of the log, and none before others.
+///
+/// Records stay until they are [released](Wal::release). The owner must see to it that
+/// [`Wal::used_bytes`] does not come close to [`Wal::capacity_bytes`]: at half of it, what is
+/// appended while a checkpoint is taken has as much room as what the checkpoint will release.
+/// Where it comes so close that a record finds no room, [`Wal::append`] waits for a release (or,
+/// inline, fails with [`WalError::Full`]). Nothing else does: whatever was appended can be made
+/// durable, so [`Wal::wait`] returns, and [`Wal::release`] succeeds in a full log.
+///
+/// Dropping the log writes nothing: what nobody waited for is lost as in a crash, unless
+/// [`Wal::close`] was called.
+///
+/// ```
+/// use frostline_db::wal::{Wal, WalError, WalOptions};
+/// use frostline_zone::{Shape, in_memory};
+///
+/// let device = in_memory(&Shape { bytes: 4 << 20, ..Shape::default() })?;
+/// Wal::format(device.clone(), 7)?;
+/// let wal = Wal::open(device.clone(), 7, &WalOptions::default())?;
+/// let (lsn, ()) = wal.append(1, &[b"key", b"value"], |_| ())?;
+/// wal.wait(lsn)?;
+/// drop(wal);
+///
+/// let wal = Wal::open(device, 7, &WalOptions::default())?;
+/// let mut records = Vec::new();
+/// let mut visit = |lsn, kind, payload: &[u8]| {
+///     records.push((lsn, kind, payload.to_vec()));
+///     Ok::<(), WalError>(())
+/// };
+/// wal.replay(&mut visit, &mut |_, _| ())?;
+/// assert_eq!(records, [(lsn, 1, b"keyvalue".to_vec())]);
+/// # Ok::<(), WalError>(())
+/// ```
+pub struct Wal {
+    shared: Arc<Shared>,
+    device: Arc<dyn Device>,
+    /// What was found at the opening, until records are released.
+    found: Mutex<Option<Chain>>,
+    keep_from: Lsn,
+    begin: Lsn,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Wal {
+    /// Makes an empty log of all zones of a device. **What they hold is lost.** `id` tells the log
+    /// from others that were on the device: it must be a number that no one can guess.
+    ///
+    /// # Errors
+    /// The device has fewer than three zones that can be written, or zones of less than two pages
+    /// of 4 KiB, or not of whole ones; errors of the device.
+    pub fn format(device: Arc<dyn Device>, id: u64) -> Result<(), WalError> {
+        let zones = zones(&*device)?;
+        for (zone, info) in (0..).zip(&zones) {
+            if is_usable(info) {
+                device.reset(zone)?;
+            }
+        }
+        // Nothing of an older log comes back.
+        device.flush()?;
+        let zones = self::zones(&*device)?;
+        if zones.iter().filter(|info| info.state == ZoneState::Empty).count() < 3 {
+            return Err(WalError::Unsuitable { why: "a log needs three zones" });
+        }
+        Writer::begin(device, id, &zones)
+            .write(&Round { offset: 0, bytes: &[], keep_from: 0 })
+            .map(drop)
+    }
+
+    /// Opens a log: finds its end, and lets go of what a crash tore there. All that was found is
+    /// durable. It reads all that the zones hold.
+    ///
+    /// # Errors
+    /// The device holds no such log, or one of a newer version; [`WalError::Damaged`] if something
+    /// is missing that was durable and is needed; too few zones that can be written are left;
+    /// errors of the device.
+    pub fn open(device: Arc<dyn Device>, id: u64, options: &WalOptions) -> Result<Wal, WalError> {
+        let zones = zones(&*device)?;
+        let chain = Chain::find(id, &zones, &scan::scan(&*device, id, &zones)?)?;
+        let writer = Writer::resume(device.clone(), id, &chain, &zones)?;
+        if writer.zones() < 2 {
+            return Err(WalError::Unsuitable { why: "a log needs two zones that can be written" });
+        }
+        let (begin, keep_from) = (chain.end, chain.keep_from);
+        let buffer = Buffer::new(options.buffer_bytes, begin, keep_from, &writer);
+        let shared = Arc::new(Shared::new(buffer, writer, options.flusher, options.delay));
+        let thread = match options.flusher {
+            Flusher::Background => Some(start(shared.clone())?),
+            Flusher::Inline => None,
+        };
+        let found = Mutex::new(Some(chain));
+        Ok(Wal { shared, device, found, keep_from, begin, thread: Mutex::new(thread) })
+    }
+
+    /// As found at the opening: records that end behind this are replayed.
+    pub fn keep_from(&self) -> Lsn {
+        self.keep_from
+    }
+
+    /// Calls `visit` with the number, kind and payload of every record that was found at the
+    /// opening and is needed, in order; and `progress` from time to time with how many bytes of
+    /// how many were read. May be repeated until records are released.
+    ///
+    /// # Errors
+    /// Those of `visit`; [`WalError::Damaged`] if a record is not what was written;
+    /// [`WalError::NoReplay`] after a release; errors of the device.
+    pub fn replay<E: From<WalError>>(
+        &self,
+        visit: &mut Visit<'_, E>,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), E> {
+        let found = lock(&self.found);
+        let chain = found.as_ref().ok_or(WalError::NoReplay)?;
+        replay::replay(&*self.device, chain, visit, progress)
+    }
+
+    /// Appends a record, whose payload is the parts one behind the other. `numbered` is called
+    /// with its number under the lock that orders records, so that what it does happens in the
+    /// order of the log; it must not call the log.
+    ///
+    /// Waits while too much is pending, or the log is full.
+    ///
+    /// # Errors
+    /// The record is larger than [`Wal::largest_record`]; the log is full (inline only), closed,
+    /// or failed earlier.
+    pub fn append<R>(
+        &self,
+        kind: u8,
+        parts: &[&[u8]],
+        numbered: impl FnOnce(Lsn) -> R,
+    ) -> Result<(Lsn, R), WalError> {
+        self.shared.append(kind, parts, numbered)
+    }
+
+    /// All records that end here or before are durable.
+    pub fn durable(&self) -> Lsn {
+        self.shared.durable()
+    }
+
+    /// Where the last record ends.
+    pub fn end(&self) -> Lsn {
+        self.shared.lock().buffer.end
+    }
+
+    /// Waits until the records are durable that end at `lsn` or before. Those who wait at the same
+    /// time share a flush.
+    ///
+    /// # Errors
+    /// No such record was appended; the log failed before it was durable.
+    pub fn wait(&self, lsn: Lsn) -> Result<(), WalError> {
+        self.shared.wait(lsn)
+    }
+
+    /// Says that records which end at `upto` or before are never needed again, as far as they are
+    /// durable. `upto` need not be the end of a record. Zones that hold no others are reset once
+    /// that is durable: at the latest with the next flush, which is not waited for unless inline.
+    ///
+    /// # Errors
+    /// The log failed, then or earlier.
+    pub fn release(&self, upto: Lsn) -> Result<(), WalError> {
+        *lock(&self.found) = None;
+        self.shared.release(upto)
+    }
+
+    /// Bytes of the zones that are in use: by records, the padding between them, what crashes
+    /// tore, and what is pending.
+    pub fn used_bytes(&self) -> u64 {
+        self.shared.lock().buffer.used()
+    }
+
+    /// Bytes of the zones that can be in use before appends wait. Less if zones failed since.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.shared.lock().buffer.capacity * BLOCK
+    }
+
+    /// Bytes of the largest payload of a record: a quarter of the log.
+    pub fn largest_record(&self) -> usize {
+        self.shared.lock().buffer.largest_record
+    }
+
+    /// What was done since the opening.
+    pub fn stats(&self) -> WalStats {
+        let guard = self.shared.lock();
+        let buffer = &guard.buffer;
+        WalStats {
+            records: buffer.records,
+            bytes: buffer.end - self.begin,
+            pages: buffer.blocks,
+            flushes: buffer.flushes,
+        }
+    }
+
+    /// Makes everything durable that was appended, and lets nothing be appended any more.
+    ///
+    /// # Errors
+    /// The log failed, then or earlier.
+    pub fn close(&self) -> Result<(), WalError> {
+        self.shared.close()
+    }
+}
+
+impl Drop for Wal {
+    fn drop(&mut self) {
+        self.shared.stop();
+        if let Some(thread) = lock(&self.thread).take() {
+            // It has nothing to tell: its errors are the log's.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn start(shared: Arc<Shared>) -> Result<JoinHandle<()>, WalError> {
+    let builder = std::thread::Builder::new().name("frostline-wal".to_string());
+    builder.spawn(move || shared.run()).map_err(|error| WalError::Thread(Arc::new(error)))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_usable(info: &ZoneInfo) -> bool {
+    info.state.is_writable() || info.state == ZoneState::Full
+}
+
+/// The zones of a device on which a log can be.
+fn zones(device: &dyn Device) -> Result<Vec<ZoneInfo>, WalError> {
+    let geometry = device.geometry();
+    if !BLOCK.is_multiple_of(u64::from(geometry.block_bytes)) {
+        return Err(WalError::Unsuitable { why: "pages of 4 KiB are not in its blocks" });
+    }
+    let zones = device.report(0, geometry.zones)?;
+    let fits = |info: &ZoneInfo| {
+        info.capacity.is_multiple_of(BLOCK) && (2..1 << 32).contains(&(info.capacity / BLOCK))
+    };
+    if !zones.iter().filter(|info| is_usable(info)).all(fits) {
+        return Err(WalError::Unsuitable {
+            why: "its zones are not of two or more pages of 4 KiB",
+        });
+    }
+    Ok(zones)
+}

@@ -1,0 +1,130 @@
+//! Reads the records of a log that was found.
+
+use frostline_zone::Device;
+
+use super::batch::{BLOCK, Head, RECORD, word};
+use super::chain::{Chain, Part};
+use super::scan::Window;
+use super::{Lsn, Visit, WalError};
+
+/// Calls `visit` for every record that ends behind the chain's `keep_from`, in order, and
+/// `progress` after each batch with how many bytes of how many are read.
+pub fn replay<E: From<WalError>>(
+    device: &dyn Device,
+    chain: &Chain,
+    visit: &mut Visit<'_, E>,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<(), E> {
+    let begin = chain.parts.first().and_then(|part| part.head.first_record()).unwrap_or(0);
+    let mut records = Records { at: begin, end: chain.end, carry: Vec::new() };
+    let mut visit = |lsn, kind, payload: &[u8]| match lsn > chain.keep_from {
+        true => visit(lsn, kind, payload),
+        false => Ok(()),
+    };
+    let mut window: Option<Window<'_>> = None;
+    for &Part { head, end } in &chain.parts {
+        let window = match &mut window {
+            Some(window) if window.zone() == head.zone => window,
+            other => {
+                let blocks = device.zone(head.zone).map_err(WalError::from)?.write_pointer / BLOCK;
+                other.insert(Window::new(device, head.zone, blocks))
+            }
+        };
+        let damaged = |lsn, why| damaged(&head, lsn, why);
+        let why = "the batch is not what was written";
+        let payload = window.payload(&head)?.ok_or_else(|| damaged(records.at, why))?;
+        let from = records.next().saturating_sub(head.offset).min(payload.len() as u64);
+        let to = end.saturating_sub(head.offset).max(from);
+        let bytes = &payload[from as usize..to as usize];
+        records.read(bytes, &head, &mut visit)?;
+        progress(records.at.saturating_sub(begin), chain.end - begin);
+    }
+    match records.at == chain.end {
+        true => Ok(()),
+        false => Err(damaged(&chain.last, records.at, "its last record is not whole").into()),
+    }
+}
+
+fn damaged(head: &Head, lsn: Lsn, why: &'static str) -> WalError {
+    WalError::Damaged { zone: head.zone, page: u64::from(head.block), lsn, why }
+}
+
+/// Cuts a stream into records.
+struct Records {
+    /// Where in the stream the next record begins.
+    at: Lsn,
+    /// Where the stream ends.
+    end: Lsn,
+    /// The beginning of a record that goes on in the next part.
+    carry: Vec<u8>,
+}
+
+impl Records {
+    /// Where in the stream the next part goes on.
+    fn next(&self) -> Lsn {
+        self.at + self.carry.len() as u64
+    }
+
+    /// Reads a part of the stream, which lies in the batch `head`.
+    fn read<E: From<WalError>>(
+        &mut self,
+        mut bytes: &[u8],
+        head: &Head,
+        visit: &mut impl FnMut(Lsn, u8, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        while !bytes.is_empty() {
+            let mut carry = std::mem::take(&mut self.carry);
+            // Whole in this part, as nearly all are: read where it lies.
+            let is_carried = !carry.is_empty() || self.length(bytes, head)? > bytes.len() as u64;
+            if is_carried {
+                bytes = self.complete(&mut carry, bytes, head)?;
+            }
+            let record = if is_carried { &carry[..] } else { bytes };
+            let length = self.length(record, head)?;
+            if length > record.len() as u64 {
+                self.carry = carry;
+                return Ok(());
+            }
+            let record = &record[..length as usize];
+            visit(self.at + length, record[4], &record[RECORD..])?;
+            self.at += length;
+            if is_carried {
+                carry.clear();
+                self.carry = carry;
+            } else {
+                bytes = &bytes[length as usize..];
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of the record that begins so; of which too little is there to tell, more than that.
+    fn length(&self, record: &[u8], head: &Head) -> Result<u64, WalError> {
+        if record.len() < RECORD {
+            return Ok(RECORD as u64);
+        }
+        let length = RECORD as u64 + u64::from(word(record));
+        if length > self.end - self.at {
+            return Err(damaged(head, self.at, "a record is longer than the log"));
+        }
+        Ok(length)
+    }
+
+    /// Adds to the beginning of a record what of the rest is there, and returns what follows.
+    fn complete<'a>(
+        &self,
+        carry: &mut Vec<u8>,
+        mut bytes: &'a [u8],
+        head: &Head,
+    ) -> Result<&'a [u8], WalError> {
+        loop {
+            let missing = self.length(carry, head)?.saturating_sub(carry.len() as u64);
+            let (more, rest) = bytes.split_at(bytes.len().min(missing as usize));
+            carry.extend_from_slice(more);
+            bytes = rest;
+            if more.is_empty() {
+                return Ok(bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The batches that lie on a device.
+
+use frostline_zone::{AlignedBuf, Device, ZoneInfo, ZoneState};
+
+use super::WalError;
+use super::batch::{BLOCK, HEAD, Head, MOST_BLOCKS, VERSION};
+
+/// A batch as it was found.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// Its head.
+    pub head: Head,
+    /// Whether its payload is what was written.
+    pub is_whole: bool,
+}
+
+/// All batches of the log `id` that the zones hold, zone by zone.
+///
+/// Behind a batch lies the next one, or what a crash tore; behind that, a batch of a later opening
+/// may begin at any block. So where no batch is, every block is tried. A record may hold a copy of
+/// a batch, but no payload lies where its head says that it does.
+pub fn scan(device: &dyn Device, id: u64, zones: &[ZoneInfo]) -> Result<Vec<Found>, WalError> {
+    let mut found = Vec::new();
+    for (zone, info) in (0..).zip(zones) {
+        if matches!(info.state, ZoneState::Offline | ZoneState::Conventional) {
+            continue;
+        }
+        let blocks = info.write_pointer / BLOCK;
+        let mut window = Window::new(device, zone, blocks);
+        let mut at = 0;
+        while at < blocks {
+            let head = Head::decode(window.read(at, 1)?);
+            let here = |head: &Head| (head.log, head.zone, u64::from(head.block)) == (id, zone, at);
+            let Some(head) = head.filter(here) else {
+                at += 1;
+                continue;
+            };
+            if head.version != VERSION {
+                return Err(WalError::Newer { found: head.version, known: VERSION });
+            }
+            let is_whole = at + head.blocks() <= blocks && window.payload(&head)?.is_some();
+            found.push(Found { head, is_whole });
+            at += if is_whole { head.blocks() } else { 1 };
+        }
+    }
+    Ok(found)
+}
+
+/// A part of a zone in memory, so that it is read in long pieces.
+pub struct Window<'a> {
+    device: &'a dyn Device,
+    zone: u32,
+    /// Blocks of the zone that can be read.
+    blocks: u64,
+    buffer: AlignedBuf,
+    /// The blocks in the buffer.
+    from: u64,
+    to: u64,
+}
+
+impl<'a> Window<'a> {
+    /// Nothing yet of a zone of which so many blocks are written.
+    pub fn new(device: &'a dyn Device, zone: u32, blocks: u64) -> Self {
+        let buffer = AlignedBuf::zeroed((blocks.min(MOST_BLOCKS) * BLOCK) as usize);
+        Window { device, zone, blocks, buffer, from: 0, to: 0 }
+    }
+
+    /// The zone.
+    pub fn zone(&self) -> u32 {
+        self.zone
+    }
+
+    /// Blocks that are written, at most [`MOST_BLOCKS`] of them.
+    fn read(&mut self, at: u64, blocks: u64) -> Result<&[u8], WalError> {
+        if at < self.from || at + blocks > self.to {
+            let to = self.blocks.min(at + MOST_BLOCKS);
+            let bytes = &mut self.buffer[..((to - at) * BLOCK) as usize];
+            (self.from, self.to) = (at, at);
+            self.device.read(self.zone, at * BLOCK, bytes)?;
+            self.to = to;
+        }
+        let first = ((at - self.from) * BLOCK) as usize;
+        Ok(&self.buffer[first..first + (blocks * BLOCK) as usize])
+    }
+
+    /// The payload of a batch, none if it is not what was written.
+    pub fn payload(&mut self, head: &Head) -> Result<Option<&[u8]>, WalError> {
+        if u64::from(head.block) + head.blocks() > self.blocks {
+            return Ok(None);
+        }
+        let bytes = self.read(u64::from(head.block), head.blocks())?;
+        let payload = &bytes[HEAD..HEAD + head.bytes as usize];
+        Ok((crc32c::crc32c(payload) == head.sum).then_some(payload))
+    }
+}

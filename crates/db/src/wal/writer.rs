@@ -1,0 +1,305 @@
+//! The zones of a log, and how batches get into them.
+//!
+//! One zone is written at a time, up to its last block, so that no more than one is ever active;
+//! then the one that has been empty longest. Zones are reset once no record in them is needed and
+//! a batch that says so is durable.
+//!
+//! After an opening the log goes on at the write pointer of its last zone, behind whatever a crash
+//! tore there: those blocks can't be written again, and a fresh zone for each opening would leave
+//! none to a log that crashes a few times before its owner can release records. What makes this
+//! safe stands in chain.rs: a torn batch has the number of the one that is written behind it, and
+//! an older epoch.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use frostline_zone::{AlignedBuf, Device, DeviceError, ZoneInfo, ZoneState};
+
+use super::batch::{BLOCK, HEAD, Head, MOST_BLOCKS, NONE, RECORD, VERSION, word};
+use super::chain::Chain;
+use super::{Lsn, WalError};
+
+/// What one flush writes: whole records.
+pub struct Round<'a> {
+    /// Place of the bytes in the stream.
+    pub offset: Lsn,
+    /// The records.
+    pub bytes: &'a [u8],
+    /// Records that end here or before are not needed.
+    pub keep_from: Lsn,
+}
+
+/// The end of a log.
+pub struct Writer {
+    device: Arc<dyn Device>,
+    id: u64,
+    epoch: u64,
+    epoch_first: u64,
+    /// Number of the next batch.
+    number: u64,
+    /// Number of the last batch that is durable.
+    durable: u64,
+    /// Zones that hold records, oldest first. The last is written.
+    held: VecDeque<Held>,
+    /// Next block of the last of them.
+    at: u64,
+    /// Empty zones and their blocks.
+    empty: VecDeque<(u32, u64)>,
+    staging: AlignedBuf,
+}
+
+/// A zone that holds batches of the log.
+struct Held {
+    zone: u32,
+    /// Blocks it can hold.
+    blocks: u64,
+    /// Where in the stream the first record begins that begins in it.
+    first: Option<Lsn>,
+    /// False if it can't be reset.
+    returns: bool,
+}
+
+impl Writer {
+    /// The end of a new log, whose zones are empty.
+    pub fn begin(device: Arc<dyn Device>, id: u64, zones: &[ZoneInfo]) -> Writer {
+        let empty = (0..).zip(zones).filter(|(_, info)| info.state == ZoneState::Empty);
+        Writer {
+            device,
+            id,
+            epoch: 1,
+            epoch_first: 1,
+            number: 1,
+            durable: 0,
+            held: VecDeque::new(),
+            at: 0,
+            empty: empty.map(|(zone, info)| (zone, info.capacity / BLOCK)).collect(),
+            staging: AlignedBuf::zeroed((MOST_BLOCKS * BLOCK) as usize),
+        }
+    }
+
+    /// The end of a log that was found, `zones` being as they are. Zones without a needed batch
+    /// are reset.
+    pub fn resume(
+        device: Arc<dyn Device>,
+        id: u64,
+        chain: &Chain,
+        zones: &[ZoneInfo],
+    ) -> Result<Writer, WalError> {
+        let number = chain.last.number + 1;
+        let held = held(chain, zones);
+        let (epoch, epoch_first, durable) = (chain.epoch, number, number - 1);
+        let mut writer =
+            Writer { epoch, epoch_first, number, durable, held, ..Writer::begin(device, id, &[]) };
+        // What was found is trusted from now on, so it must last; and the batch that says which
+        // records are not needed, before they go.
+        writer.device.flush()?;
+        writer.empty_the_others(zones, chain.last.zone)?;
+        writer.settle_the_held(zones)?;
+        // No reset is undone once there are batches of this epoch.
+        writer.device.flush()?;
+        Ok(writer)
+    }
+
+    /// Resets the zones without a needed batch; those behind `last` are written first.
+    fn empty_the_others(&mut self, zones: &[ZoneInfo], last: u32) -> Result<(), WalError> {
+        let (before, behind): (Vec<_>, Vec<_>) =
+            (0..).zip(zones).partition(|&(zone, _)| zone <= last);
+        for (zone, info) in behind.into_iter().chain(before) {
+            if self.held.iter().any(|held| held.zone == zone) {
+                continue;
+            }
+            let blocks = info.capacity / BLOCK;
+            match info.state {
+                ZoneState::Empty => self.empty.push_back((zone, blocks)),
+                ZoneState::ReadOnly | ZoneState::Offline | ZoneState::Conventional => {}
+                _ => self.empty(zone, blocks)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds where to go on, and finishes what is active and is not written there.
+    fn settle_the_held(&mut self, zones: &[ZoneInfo]) -> Result<(), WalError> {
+        let last = self.held.len().saturating_sub(1);
+        for (n, held) in self.held.iter().enumerate() {
+            let info = zones[held.zone as usize];
+            let next = info.write_pointer / BLOCK;
+            let fits = info.write_pointer.is_multiple_of(BLOCK) && next < held.blocks;
+            if n == last {
+                self.at = if fits && info.state.is_writable() { next } else { held.blocks };
+            }
+            if info.state.is_active() && !(n == last && fits) {
+                self.device.finish(held.zone)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Blocks that can still be written.
+    pub fn room(&self) -> u64 {
+        self.rest() + self.empty.iter().map(|(_, blocks)| blocks).sum::<u64>()
+    }
+
+    /// Blocks of all zones that can be written, now or when they are reset.
+    pub fn blocks(&self) -> u64 {
+        let held = self.held.iter().filter(|held| held.returns).map(|held| held.blocks);
+        held.sum::<u64>() + self.empty.iter().map(|(_, blocks)| blocks).sum::<u64>()
+    }
+
+    /// Zones that can be written, now or when they are reset.
+    pub fn zones(&self) -> usize {
+        self.held.iter().filter(|held| held.returns).count() + self.empty.len()
+    }
+
+    /// Blocks left in the zone that is written.
+    fn rest(&self) -> u64 {
+        self.held.back().map_or(0, |held| held.blocks.saturating_sub(self.at))
+    }
+
+    /// Writes the records and makes them durable, then returns the blocks it took. An empty round
+    /// writes a batch as well, for the sake of its head.
+    pub fn write(&mut self, round: &Round<'_>) -> Result<u64, WalError> {
+        let mut boundaries = Boundaries { bytes: round.bytes, at: 0 };
+        let (mut from, mut blocks) = (0, 0);
+        loop {
+            let room = self.place()?.min(MOST_BLOCKS);
+            let most = (room * BLOCK) as usize - HEAD;
+            let to = round.bytes.len().min(from + most);
+            let (first, last) = boundaries.between(from, to);
+            let head = Head {
+                bytes: (to - from) as u32,
+                first,
+                last,
+                offset: round.offset + from as u64,
+                keep_from: round.keep_from,
+                ..self.head()
+            };
+            blocks += self.append(head, &round.bytes[from..to])?;
+            from = to;
+            if from == round.bytes.len() {
+                break;
+            }
+        }
+        self.device.flush()?;
+        self.durable = self.number - 1;
+        Ok(blocks)
+    }
+
+    /// What heads have in common.
+    fn head(&self) -> Head {
+        Head {
+            version: VERSION,
+            log: self.id,
+            epoch: self.epoch,
+            epoch_first: self.epoch_first,
+            number: self.number,
+            durable: self.durable,
+            zone: self.held.back().map_or(NONE, |held| held.zone),
+            block: self.at as u32,
+            next_zone: self.empty.front().map_or(NONE, |(zone, _)| *zone),
+            ..Head::default()
+        }
+    }
+
+    /// Sees to it that the zone that is written has room, and tells how much, in blocks.
+    fn place(&mut self) -> Result<u64, WalError> {
+        while self.rest() == 0 {
+            let Some((zone, blocks)) = self.empty.pop_front() else {
+                let capacity = self.blocks() * BLOCK;
+                return Err(WalError::Full { used: capacity, capacity });
+            };
+            // It may have failed since it was reset.
+            if self.device.zone(zone)?.state == ZoneState::Empty {
+                self.held.push_back(Held { zone, blocks, first: None, returns: true });
+                self.at = 0;
+            }
+        }
+        Ok(self.rest())
+    }
+
+    fn append(&mut self, head: Head, payload: &[u8]) -> Result<u64, WalError> {
+        let blocks = head.blocks();
+        let bytes = &mut self.staging[..(blocks * BLOCK) as usize];
+        let (to, padding) = bytes[HEAD..].split_at_mut(payload.len());
+        to.copy_from_slice(payload);
+        padding.fill(0);
+        Head { sum: crc32c::crc32c(payload), ..head }.encode(bytes);
+        self.device.append(head.zone, self.at * BLOCK, bytes)?;
+        self.number += 1;
+        self.at += blocks;
+        if let Some(held) = self.held.back_mut() {
+            held.first = held.first.or(head.first_record());
+        }
+        Ok(blocks)
+    }
+
+    /// Where records must be released up to, for a zone to become free.
+    pub fn frees_at(&self) -> Lsn {
+        // A record may begin in one zone and fill the next.
+        self.held.iter().skip(1).find_map(|held| held.first).unwrap_or(Lsn::MAX)
+    }
+
+    /// Resets the zones that hold no record that ends behind `keep_from`, which is durable.
+    pub fn release(&mut self, keep_from: Lsn) -> Result<(), WalError> {
+        while self.frees_at() <= keep_from {
+            let Some(Held { zone, blocks, returns, .. }) = self.held.pop_front() else { break };
+            if returns {
+                self.empty(zone, blocks)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn empty(&mut self, zone: u32, blocks: u64) -> Result<(), WalError> {
+        match self.device.reset(zone) {
+            Ok(()) => self.empty.push_back((zone, blocks)),
+            Err(DeviceError::Crashed) => return Err(DeviceError::Crashed.into()),
+            // The zone is lost to the log, which holds nothing that is needed in it.
+            Err(_) => {}
+        }
+        Ok(())
+    }
+}
+
+/// The zones of a log that was found, oldest first.
+fn held(chain: &Chain, zones: &[ZoneInfo]) -> VecDeque<Held> {
+    let mut all = VecDeque::<Held>::new();
+    for part in &chain.parts {
+        let zone = part.head.zone;
+        let first = part.head.first_record();
+        match all.back_mut() {
+            Some(held) if held.zone == zone => held.first = held.first.or(first),
+            _ => {
+                let info = zones[zone as usize];
+                let returns = info.state != ZoneState::ReadOnly;
+                all.push_back(Held { zone, blocks: info.capacity / BLOCK, first, returns });
+            }
+        }
+    }
+    all
+}
+
+/// Walks over records, from boundary to boundary.
+struct Boundaries<'a> {
+    bytes: &'a [u8],
+    /// The first boundary that was not passed.
+    at: usize,
+}
+
+impl Boundaries<'_> {
+    /// Of a part that begins where the last one ended: where in it the first record begins, and
+    /// where the last one ends.
+    fn between(&mut self, from: usize, to: usize) -> (u32, u32) {
+        let relative = |at: usize| (at - from) as u32;
+        let begins = self.at < to || from == to;
+        let first = if begins { relative(self.at) } else { NONE };
+        let mut last = if self.at == to && to > from { relative(to) } else { NONE };
+        while self.at < to {
+            self.at += RECORD + word(&self.bytes[self.at..]) as usize;
+            if self.at <= to {
+                last = relative(self.at);
+            }
+        }
+        (first, last)
+    }
+}
