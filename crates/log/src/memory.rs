@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
+use std::mem::needs_drop;
 use std::ops::{Deref, DerefMut};
 use std::ptr::{NonNull, null_mut};
 
@@ -33,13 +34,13 @@ unsafe impl<T: Send> Send for Array<T> {}
 // SAFETY: as above; shared references give no more than `&[T]`.
 unsafe impl<T: Sync> Sync for Array<T> {}
 
-impl<T: Zeroable + Copy> Array<T> {
+impl<T: Zeroable> Array<T> {
     /// An array of `len` zeroes. Memory is taken from the system as it is touched.
     ///
     /// # Errors
     /// The system refuses.
     pub fn zeroed(len: usize) -> Result<Self, LogError> {
-        const { assert!(align_of::<T>() <= HUGE) };
+        const { assert!(align_of::<T>() <= HUGE && !needs_drop::<T>()) };
         let bytes = len.saturating_mul(size_of::<T>());
         let refused = |_| LogError::NoMemory { bytes };
         if bytes == 0 {
@@ -65,6 +66,9 @@ impl<T: Zeroable + Copy> Array<T> {
         Ok(Array { first, len, mapping: (start, mapped), owned: PhantomData })
     }
 
+}
+
+impl<T: Zeroable + Copy> Array<T> {
     /// A longer array with the same beginning, zeroes behind it.
     ///
     /// # Errors
@@ -107,7 +111,7 @@ impl<T> Drop for Array<T> {
         let (start, len) = self.mapping;
         if len > 0 {
             // SAFETY: this is the whole mapping that `zeroed` made, and no reference into it
-            // outlives `self`. The values are `Copy` and need no drop.
+            // outlives `self`. The values need no drop.
             let _ = unsafe { munmap(start, len) };
         }
     }

@@ -1,5 +1,7 @@
 //! Changing a node that nobody else looks at, or whose latch is held.
 
+use frostline_placement::{Activity, Hotness};
+
 use super::layout::*;
 use super::page::{PAGE_BYTES, PageBytes};
 use super::view::{Node, head_of};
@@ -314,5 +316,25 @@ impl<'a> NodeMut<'a> {
     /// Ends a node that was built with [`NodeMut::push`].
     pub fn built(&mut self) {
         self.set_hints(0);
+    }
+}
+
+impl NodeMut<'_> {
+    /// Takes what happened to the page up to this write, at time `now`, into the page, and gives
+    /// its hotness record: the page itself keeps the activity of its last write.
+    pub fn next_record(&mut self, origin: u32, current: Activity, now: u64) -> Hotness {
+        let before = self.node().page().u64_at(WRITTEN);
+        let activity = ACTIVITY..ACTIVITY + size_of::<Activity>();
+        let last = bytemuck::pod_read_unaligned(&self.page.0[activity.clone()]);
+        self.page.0[activity].copy_from_slice(bytemuck::bytes_of(&current));
+        // 0 stands for a page that was never written.
+        self.page.0[WRITTEN..WRITTEN + 8].copy_from_slice(&(now + 1).to_le_bytes());
+        let lifespan = if before == 0 { 0 } else { (now + 1).saturating_sub(before) as u32 };
+        Hotness { origin, lifespan, current, last }
+    }
+
+    /// Forgets what happened to the page that was here before.
+    pub fn begin_records(&mut self) {
+        self.page.0[WRITTEN..TREE].fill(0);
     }
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 pub const PAGE_BYTES: usize = 4096;
 
 /// The bytes of a page, aligned as frames are.
-#[derive(Clone)]
+#[derive(Clone, bytemuck::Zeroable)]
 #[repr(C, align(4096))]
 pub struct PageBytes(pub [u8; PAGE_BYTES]);
 

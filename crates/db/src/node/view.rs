@@ -251,6 +251,11 @@ impl<'a> Node<'a> {
         PAGE_BYTES.saturating_sub(taken)
     }
 
+    /// True if so little is in the page that it should be merged with another.
+    pub fn is_sparse(self) -> bool {
+        self.room() > (PAGE_BYTES - SLOTS) / 4 * 3
+    }
+
     /// Bytes of keys and values, without ghosts', and without slots and fences.
     pub fn valid_bytes(self) -> usize {
         let slots = (0..self.count()).map(|index| self.slot(index));

@@ -1,0 +1,274 @@
+//! What all threads of a database share.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::DbError;
+use crate::catalog::Catalog;
+use crate::mvcc::{Kind, WriteSet};
+use crate::pool::CLEAN;
+use crate::tree::Trees;
+
+/// Commits after which old versions are looked at again.
+const COLLECTED_AT_ONCE: usize = 8;
+
+/// A database, shared by its transactions and its threads.
+pub struct Core {
+    /// The trees.
+    pub trees: Trees,
+    /// The tables.
+    pub catalog: Catalog,
+    /// The number of the next long value.
+    pub next_pieces: AtomicU64,
+    /// Commits whose old versions somebody may see, in the order of the log.
+    replaced: Mutex<VecDeque<(u64, Arc<WriteSet>)>>,
+    /// Write sets that nobody uses.
+    spare: Mutex<Vec<Arc<WriteSet>>>,
+    /// Bytes that commits under way are about to log.
+    logging: Mutex<u64>,
+    logged: Condvar,
+    /// Somebody should take a checkpoint.
+    checkpoint_wanted: AtomicBool,
+    checkpointing: Mutex<()>,
+    /// Why nothing can be written any more.
+    failure: OnceLock<DbError>,
+    /// What the database's threads sleep on.
+    pub alarm: Alarm,
+    /// Whether there are such threads.
+    pub background: bool,
+    /// Commits and conflicts.
+    pub commits: AtomicU64,
+    /// Transactions that lost against another.
+    pub conflicts: AtomicU64,
+}
+
+/// Wakes the threads of a database.
+#[derive(Default)]
+pub struct Alarm {
+    closing: Mutex<bool>,
+    rang: Condvar,
+}
+
+impl Alarm {
+    /// Wakes everybody.
+    pub fn ring(&self) {
+        drop(self.closing.lock());
+        self.rang.notify_all();
+    }
+
+    /// Nobody is to sleep any more.
+    pub fn close(&self) {
+        *self.closing.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.rang.notify_all();
+    }
+
+    /// True if the database is being closed.
+    pub fn is_closing(&self) -> bool {
+        *self.closing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sleeps until somebody rings, or so long; true if the database is being closed.
+    pub fn sleep(&self, time: std::time::Duration) -> bool {
+        let closing = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
+        if *closing {
+            return true;
+        }
+        let woken = self.rang.wait_timeout(closing, time);
+        *woken.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+/// Bytes that a commit may log.
+pub struct Admission<'c> {
+    core: &'c Core,
+    bytes: u64,
+}
+
+impl Core {
+    /// The shared part of a database.
+    pub fn new(trees: Trees, background: bool) -> Self {
+        Core {
+            trees,
+            catalog: Catalog::default(),
+            next_pieces: AtomicU64::new(0),
+            replaced: Mutex::default(),
+            spare: Mutex::default(),
+            logging: Mutex::default(),
+            logged: Condvar::new(),
+            checkpoint_wanted: AtomicBool::new(false),
+            checkpointing: Mutex::default(),
+            failure: OnceLock::new(),
+            alarm: Alarm::default(),
+            background,
+            commits: AtomicU64::new(0),
+            conflicts: AtomicU64::new(0),
+        }
+    }
+
+    /// Why nothing can be written any more, if that is so.
+    pub fn check(&self) -> Result<(), DbError> {
+        self.failure.get().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// Nothing can be written any more: what is in memory may be half of a transaction.
+    pub fn fail(&self, error: DbError) -> DbError {
+        self.failure.get_or_init(|| error.clone());
+        self.alarm.ring();
+        self.logged.notify_all();
+        error
+    }
+
+    /// A set of writes, empty.
+    pub fn write_set(&self) -> Arc<WriteSet> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    /// Takes a set of writes back that is not needed any more.
+    pub fn reuse(&self, mut set: Arc<WriteSet>) {
+        const KEPT: usize = 64;
+        if let Some(writes) = Arc::get_mut(&mut set) {
+            writes.clear();
+            let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+            if spare.len() < KEPT {
+                spare.push(set);
+            }
+        }
+    }
+
+    fn replaced(&self) -> MutexGuard<'_, VecDeque<(u64, Arc<WriteSet>)>> {
+        self.replaced.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A commit at `position` is complete: what it replaced is kept as long as somebody may see
+    /// it.
+    pub fn keep_until_unseen(&self, position: u64, set: Arc<WriteSet>) {
+        let mut replaced = self.replaced();
+        let behind = replaced.partition_point(|&(other, _)| other < position);
+        replaced.insert(behind, (position, set));
+    }
+
+    /// Forgets old versions that nobody sees any more.
+    pub fn collect(&self) -> Result<(), DbError> {
+        let oldest = self.trees.oldest_seen();
+        for _ in 0..COLLECTED_AT_ONCE {
+            let mut replaced = self.replaced();
+            let Some((position, set)) = replaced.pop_front_if(|&mut (at, _)| at <= oldest) else {
+                return Ok(());
+            };
+            drop(replaced);
+            self.trees.versions.forget(&set, position);
+            for write in set.iter().filter(|write| write.kind == Kind::Delete) {
+                self.trees.purge(write.tree, set.key(write))?;
+            }
+            self.reuse(set);
+        }
+        Ok(())
+    }
+
+    /// Lets a commit log so many bytes, once the log has room.
+    pub fn admit(&self, bytes: usize) -> Result<Admission<'_>, DbError> {
+        let wal = &self.trees.pool.wal;
+        let most = wal.largest_record() / 2;
+        if bytes > most {
+            return Err(DbError::TooLarge { bytes, most });
+        }
+        // Splits log at most as much again as the writes that cause them, and some pages.
+        let bytes = 2 * bytes as u64 + (16 << 10);
+        let capacity = wal.capacity_bytes();
+        let mut logging = self.logging();
+        loop {
+            let used = wal.used_bytes() + *logging;
+            if used > capacity / 2 {
+                self.want_checkpoint();
+            }
+            if used + bytes <= capacity / 4 * 3 || (*logging == 0 && used <= capacity / 2) {
+                *logging += bytes;
+                return Ok(Admission { core: self, bytes });
+            }
+            self.check()?;
+            if self.background {
+                let wait = std::time::Duration::from_millis(20);
+                let woken = self.logged.wait_timeout(logging, wait);
+                logging = woken.unwrap_or_else(PoisonError::into_inner).0;
+            } else {
+                drop(logging);
+                self.checkpoint()?;
+                logging = self.logging();
+            }
+        }
+    }
+
+    fn logging(&self) -> MutexGuard<'_, u64> {
+        self.logging.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn want_checkpoint(&self) {
+        if !self.checkpoint_wanted.swap(true, AcqRel) {
+            self.alarm.ring();
+        }
+    }
+
+    /// True if a checkpoint is due.
+    pub fn checkpoint_is_wanted(&self) -> bool {
+        self.checkpoint_wanted.load(Acquire)
+    }
+
+    /// Writes the pages that the older half of the log is needed for, and cuts it off.
+    pub fn checkpoint(&self) -> Result<(), DbError> {
+        let wal = &self.trees.pool.wal;
+        let end = wal.end();
+        let wanted = wal.used_bytes().saturating_sub(wal.capacity_bytes() / 4);
+        let oldest = self.needs_log_from();
+        self.checkpoint_to(oldest.saturating_add(wanted).min(end))
+    }
+
+    /// Writes all changed pages, and cuts the log off: nothing has to be recovered then.
+    pub fn checkpoint_all(&self) -> Result<(), DbError> {
+        self.checkpoint_to(CLEAN)
+    }
+
+    fn checkpoint_to(&self, position: u64) -> Result<(), DbError> {
+        let _one = self.checkpointing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.check()?;
+        let trees = &self.trees;
+        self.trim_freed()?;
+        trees.pool.write_older(position)?;
+        // Before the store is synced: what is changed from here on may be on its way.
+        let needed = self.needs_log_from();
+        trees.pool.space.store.sync()?;
+        trees.pool.wal.release(needed.saturating_sub(1))?;
+        self.checkpoint_wanted.store(false, Release);
+        self.logged.notify_all();
+        Ok(())
+    }
+
+    /// The log position of the first record that recovery would need.
+    fn needs_log_from(&self) -> u64 {
+        // In this order: whoever leaves the window has changed its pages.
+        let trees = &self.trees;
+        let end = trees.pool.wal.end() + 1;
+        let open = trees.window.first_open().unwrap_or(end).min(end);
+        let freed = trees.pages.first_freed().unwrap_or(open);
+        open.min(freed).min(trees.pool.needs_log_from())
+    }
+
+    /// Trims pages that were freed by records that are durable, so that they can be used again.
+    pub fn trim_freed(&self) -> Result<(), DbError> {
+        let trees = &self.trees;
+        // Nobody writes pages meanwhile: a page must not be trimmed after it was used again.
+        let _writer = trees.pool.evictor();
+        while let Some(page) = trees.pages.next_freed(trees.pool.wal.durable()) {
+            trees.pool.space.trim(page)?;
+            trees.pages.give_back(page);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Admission<'_> {
+    fn drop(&mut self) {
+        *self.core.logging() -= self.bytes;
+        self.core.logged.notify_one();
+    }
+}

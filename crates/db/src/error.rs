@@ -1,0 +1,110 @@
+//! What can go wrong.
+
+use std::sync::Arc;
+
+use frostline_store::StoreError;
+use frostline_zone::DeviceError;
+
+use crate::wal::WalError;
+
+/// Why the database refused, or could not.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum DbError {
+    /// Another transaction, committed since this one began, wrote the same key. Trying again is
+    /// all that is needed.
+    #[error("the transaction lost against another that wrote the same key")]
+    Conflict,
+    /// A key is too long, in bytes.
+    #[error("a key of {bytes} bytes is longer than {longest}")]
+    KeyTooLong {
+        /// Its length.
+        bytes: usize,
+        /// The longest that fits.
+        longest: usize,
+    },
+    /// A value is too long, in bytes.
+    #[error("a value of {bytes} bytes is longer than {longest}")]
+    ValueTooLong {
+        /// Its length.
+        bytes: usize,
+        /// The longest that fits.
+        longest: usize,
+    },
+    /// The transaction wrote more than the log can take at once, in bytes.
+    #[error("a transaction that writes {bytes} bytes is too large for the log, which takes {most}")]
+    TooLarge {
+        /// What it wrote.
+        bytes: usize,
+        /// What the log takes.
+        most: usize,
+    },
+    /// A read-only transaction was asked to write.
+    #[error("the transaction is read-only")]
+    ReadOnly,
+    /// There is no such table.
+    #[error("there is no table {name}")]
+    NoTable {
+        /// Its name.
+        name: String,
+    },
+    /// A table of this name is there already.
+    #[error("there is a table {name} already")]
+    TableExists {
+        /// Its name.
+        name: String,
+    },
+    /// All pages of the store are in use.
+    #[error("the database is full: all its {pages} pages are in use")]
+    Full {
+        /// Pages that it can have.
+        pages: u32,
+    },
+    /// The device holds no database.
+    #[error("not a database")]
+    NotADatabase,
+    /// Options that contradict the device or each other.
+    #[error("{what}: {why}")]
+    Options {
+        /// Which.
+        what: &'static str,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A page is not what it should be.
+    #[error("page {page}: {what}")]
+    Page {
+        /// Its number in the database.
+        page: u32,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// A log record is not what it should be.
+    #[error("log record at {position}: {what}")]
+    Record {
+        /// Its position in the log.
+        position: u64,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// The page store.
+    #[error(transparent)]
+    Store(Arc<StoreError>),
+    /// The log.
+    #[error("log: {0}")]
+    Wal(#[from] WalError),
+    /// A thread of the database panicked.
+    #[error("a thread of the database panicked")]
+    Panicked,
+}
+
+impl From<StoreError> for DbError {
+    fn from(error: StoreError) -> Self {
+        DbError::Store(Arc::new(error))
+    }
+}
+
+impl From<DeviceError> for DbError {
+    fn from(error: DeviceError) -> Self {
+        DbError::Wal(error.into())
+    }
+}

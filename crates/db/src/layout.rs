@@ -1,0 +1,149 @@
+//! How a device is divided: the page store, and behind it the logs.
+
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+use frostline_store::{Open, Store};
+use frostline_zone::{Device, Span};
+
+use crate::DbError;
+use crate::node::PageBytes;
+use crate::options::Create;
+use crate::wal::Wal;
+
+/// Zones of a log that are active at a time: one that is ended, one that is begun.
+const LOG_ACTIVE: u32 = 2;
+
+/// The fewest zones of a log.
+const FEWEST_LOG_ZONES: u32 = 4;
+
+/// What the first page of each database says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Label {
+    magic: [u8; 8],
+    version: u32,
+    /// Databases that share the store.
+    pub instances: u32,
+    /// Zones of each log.
+    pub log_zones: u32,
+    /// Pages of each database.
+    pub pages: u32,
+}
+
+const MAGIC: [u8; 8] = *b"frostdb\n";
+const VERSION: u32 = 1;
+
+/// The page with the label.
+pub const LABEL_PAGE: u32 = 0;
+/// The root of the tree of all tables.
+pub const CATALOG: u32 = 1;
+/// The root of the tree of pieces of long values.
+pub const PIECES_TREE: u32 = 2;
+/// Pages that every database has from the beginning.
+pub const FIRST_PAGES: u32 = 3;
+
+/// A device with its store and its logs.
+pub struct Divided {
+    /// The zones of the store.
+    pub store: Arc<dyn Device>,
+    /// The zones of each log.
+    pub logs: Vec<Arc<dyn Device>>,
+}
+
+impl Divided {
+    /// The first `store_zones` zones are the store's; what is left is for the logs.
+    pub fn new(
+        device: &Arc<dyn Device>,
+        store_zones: u32,
+        log_zones: u32,
+        instances: u32,
+    ) -> Result<Divided, DbError> {
+        let geometry = device.geometry();
+        let for_logs = LOG_ACTIVE * instances;
+        let store_limit = |limit: Option<u32>| limit.map(|all| all.saturating_sub(for_logs));
+        let log_limit = |limit: Option<u32>| limit.map(|_| LOG_ACTIVE);
+        let span = |first, count, open, active| {
+            Span::new(device.clone(), first, count, open, active)
+                .map(|span| Arc::new(span) as Arc<dyn Device>)
+        };
+        let (open, active) = (geometry.max_open, geometry.max_active);
+        let store = span(0, store_zones, store_limit(open), store_limit(active))?;
+        let logs = (0..instances).map(|n| {
+            span(store_zones + n * log_zones, log_zones, log_limit(open), log_limit(active))
+        });
+        Ok(Divided { store, logs: logs.collect::<Result<_, _>>()? })
+    }
+
+    /// Makes a store and logs.
+    pub fn format(device: &Arc<dyn Device>, create: &Create) -> Result<(), DbError> {
+        let geometry = device.geometry();
+        let instances = create.instances.max(1);
+        let all = u64::from(geometry.zones) * geometry.zone_capacity;
+        let wanted = create.log_bytes.unwrap_or((all / 16).min(1 << 30) / u64::from(instances));
+        let log_zones = wanted.div_ceil(geometry.zone_capacity).max(u64::from(FEWEST_LOG_ZONES));
+        let for_logs = log_zones.saturating_mul(u64::from(instances));
+        let Some(store_zones) = u64::from(geometry.zones).checked_sub(for_logs) else {
+            let why = format!(
+                "{instances} logs of {log_zones} zones need more than the device's {}",
+                geometry.zones
+            );
+            return Err(DbError::Options { what: "device too small", why });
+        };
+        let log_zones = log_zones as u32;
+        let divided = Divided::new(device, store_zones as u32, log_zones, instances)?;
+        let format = frostline_store::Format { hotness: true, ..create.store.clone() };
+        Store::format(divided.store.clone(), &format)?;
+        let cleaning = frostline_store::Cleaning::Inline;
+        let store = Store::open(divided.store.clone(), Open { cleaning, ..Open::default() })?;
+        let pages = (store.pages() / u64::from(instances)) as u32;
+        if pages < 4 * FIRST_PAGES {
+            let why = format!("{pages} pages for each of {instances}");
+            return Err(DbError::Options { what: "device too small", why });
+        }
+        for (instance, log) in divided.logs.iter().enumerate() {
+            Wal::format(log.clone(), log_id(&store, instance as u32)?)?;
+            let label = Label { magic: MAGIC, version: VERSION, instances, log_zones, pages };
+            write_first_pages(&store, instance as u32 * pages, &label)?;
+        }
+        store.close()?;
+        Ok(())
+    }
+}
+
+/// A number that no other log has.
+pub fn log_id(store: &Store, instance: u32) -> Result<u64, DbError> {
+    Ok(store.info()?.store.wrapping_add(u64::from(instance) << 1))
+}
+
+fn write_first_pages(store: &Store, first: u32, label: &Label) -> Result<(), DbError> {
+    use crate::node::{Fences, NodeMut};
+    let mut page = PageBytes::zeroed();
+    page.0[..size_of::<Label>()].copy_from_slice(bytemuck::bytes_of(label));
+    store.write(first + LABEL_PAGE, &page.0)?;
+    for root in [CATALOG, PIECES_TREE] {
+        let mut page = PageBytes::zeroed();
+        NodeMut::format(&mut page, root, 0, Fences { lower: &[], upper: None });
+        store.write(first + root, &page.0)?;
+    }
+    store.sync()?;
+    Ok(())
+}
+
+/// The label of the first database of a store.
+pub fn read_label(store: &Store) -> Result<Label, DbError> {
+    let mut page = PageBytes::zeroed();
+    if !store.read(LABEL_PAGE, &mut page.0)? {
+        return Err(DbError::NotADatabase);
+    }
+    let label: Label = bytemuck::pod_read_unaligned(&page.0[..size_of::<Label>()]);
+    if label.magic != MAGIC {
+        return Err(DbError::NotADatabase);
+    }
+    let fits = u64::from(label.pages) * u64::from(label.instances) <= store.pages();
+    if label.version != VERSION || label.instances == 0 || !fits {
+        let why = format!("version {}, this program knows {VERSION}", label.version);
+        return Err(DbError::Options { what: "format of the database", why });
+    }
+    Ok(label)
+}

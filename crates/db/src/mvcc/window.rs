@@ -1,0 +1,95 @@
+//! Which log records have done what they say.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::pool::Patience;
+
+/// Records that are in the log, and whose changes are not all in the trees yet.
+#[derive(Default)]
+pub struct Window {
+    /// In the order of the log: positions, and whether the record is complete.
+    open: Mutex<VecDeque<(u64, bool)>>,
+    /// All records up to here are complete.
+    complete: AtomicU64,
+}
+
+/// A record in the log; complete when this is dropped.
+pub struct InLog<'w> {
+    window: &'w Window,
+    position: u64,
+}
+
+impl Window {
+    /// A window behind which everything is complete.
+    pub fn new(position: u64) -> Self {
+        Window { open: Mutex::default(), complete: AtomicU64::new(position) }
+    }
+
+    fn open(&self) -> MutexGuard<'_, VecDeque<(u64, bool)>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A record was appended to the log; called in the order of the log.
+    pub fn enter(&self, position: u64) -> InLog<'_> {
+        self.open().push_back((position, false));
+        InLog { window: self, position }
+    }
+
+    /// All records up to here are complete: what a snapshot sees that begins now.
+    #[inline]
+    pub fn complete(&self) -> u64 {
+        self.complete.load(SeqCst)
+    }
+
+    /// Records from here on may not be complete.
+    pub fn first_open(&self) -> Option<u64> {
+        self.open().front().map(|&(position, _)| position)
+    }
+
+    /// Waits until everything up to `position` is complete.
+    pub fn wait(&self, position: u64) {
+        let mut patience = Patience::default();
+        while self.complete() < position {
+            patience.pause();
+        }
+    }
+}
+
+impl InLog<'_> {
+    /// The record's position.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+}
+
+impl Drop for InLog<'_> {
+    fn drop(&mut self) {
+        let mut open = self.window.open();
+        if let Ok(index) = open.binary_search_by_key(&self.position, |&(position, _)| position) {
+            open[index].1 = true;
+        }
+        while let Some(&(position, true)) = open.front() {
+            open.pop_front();
+            self.window.complete.store(position, SeqCst);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_count_as_complete_in_the_order_of_the_log() {
+        let window = Window::new(5);
+        let (a, b, c) = (window.enter(10), window.enter(20), window.enter(30));
+        drop(b);
+        assert_eq!((window.complete(), window.first_open()), (5, Some(10)));
+        drop(a);
+        assert_eq!((window.complete(), window.first_open()), (20, Some(30)));
+        drop(c);
+        assert_eq!((window.complete(), window.first_open()), (30, None));
+    }
+}

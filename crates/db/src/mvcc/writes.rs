@@ -1,0 +1,304 @@
+//! What a transaction wants to write.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
+
+/// What happens to a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// It gets this value.
+    Put = 1,
+    /// It gets a value that is kept in pieces elsewhere; this says where.
+    PutPieces = 2,
+    /// It goes.
+    Delete = 3,
+    /// Some of its bytes change: any number of offset (u16), length (u16), bytes.
+    Patch = 4,
+}
+
+/// One write, its bytes in the set's arena.
+#[derive(Clone, Debug)]
+pub struct Write {
+    /// The root of the tree.
+    pub tree: u32,
+    /// What happens.
+    pub kind: Kind,
+    /// Of tree and key.
+    pub hash: u64,
+    key: Range<u32>,
+    value: Range<u32>,
+    /// The write before with the same hash, and another key.
+    before: u32,
+}
+
+/// A write as the trees see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change<'a> {
+    /// What happens.
+    pub kind: Kind,
+    /// The new value, or patches.
+    pub value: &'a [u8],
+}
+
+const NONE: u32 = u32::MAX;
+
+/// The writes of a transaction, one a record, in the order in which records were first written.
+#[derive(Default)]
+pub struct WriteSet {
+    writes: Vec<Write>,
+    arena: Vec<u8>,
+    /// The last write with a hash.
+    by_hash: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
+    /// Bytes that the log record takes.
+    logged: usize,
+}
+
+/// Hashes of keys are hashes already.
+#[derive(Default)]
+pub struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {}
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+/// The hash of a key in a tree. It is never stored.
+#[inline]
+pub fn hash_of(tree: u32, key: &[u8]) -> u64 {
+    const MULTIPLIER: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
+    let fold = |hash: u64, word: u64| {
+        let product = u128::from(hash ^ word).wrapping_mul(MULTIPLIER);
+        (product >> 64) as u64 ^ product as u64
+    };
+    let mut hash = fold(u64::from(tree) | 1 << 40, key.len() as u64);
+    let (words, rest) = key.as_chunks::<8>();
+    for word in words {
+        hash = fold(hash, u64::from_le_bytes(*word));
+    }
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    fold(hash, u64::from_le_bytes(last))
+}
+
+impl WriteSet {
+    /// True if nothing is written.
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    /// Bytes that the writes take in the log.
+    pub fn logged_bytes(&self) -> usize {
+        self.logged
+    }
+
+    /// Forgets everything, and keeps the memory unless it is a lot.
+    pub fn clear(&mut self) {
+        const KEPT: usize = 1 << 20;
+        self.writes.clear();
+        self.by_hash.clear();
+        self.logged = 0;
+        if self.arena.capacity() > KEPT {
+            *self = WriteSet::default();
+        }
+        self.arena.clear();
+    }
+
+    fn bytes(&self, range: &Range<u32>) -> &[u8] {
+        &self.arena[range.start as usize..range.end as usize]
+    }
+
+    /// A write's key.
+    pub fn key(&self, write: &Write) -> &[u8] {
+        self.bytes(&write.key)
+    }
+
+    /// A write as trees see it.
+    pub fn change(&self, write: &Write) -> Change<'_> {
+        Change { kind: write.kind, value: self.bytes(&write.value) }
+    }
+
+    /// All writes.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Write> {
+        self.writes.iter()
+    }
+
+    /// The write of an index.
+    pub fn get(&self, index: usize) -> &Write {
+        &self.writes[index]
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.writes.len()
+    }
+
+    /// What was written to a key.
+    #[inline]
+    pub fn find(&self, tree: u32, key: &[u8]) -> Option<Change<'_>> {
+        if self.writes.is_empty() {
+            return None;
+        }
+        let index = self.index_of(tree, key, hash_of(tree, key))?;
+        Some(self.change(&self.writes[index]))
+    }
+
+    fn index_of(&self, tree: u32, key: &[u8], hash: u64) -> Option<usize> {
+        let mut index = *self.by_hash.get(&hash)?;
+        while index != NONE {
+            let write = &self.writes[index as usize];
+            if write.tree == tree && self.key(write) == key {
+                return Some(index as usize);
+            }
+            index = write.before;
+        }
+        None
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Range<u32> {
+        let start = self.arena.len() as u32;
+        self.arena.extend_from_slice(bytes);
+        start..self.arena.len() as u32
+    }
+
+    /// Sets what happens to a record, whatever was to happen before. False if the set is as
+    /// large as it can be, which is 4 GiB.
+    pub fn set(&mut self, tree: u32, key: &[u8], kind: Kind, value: &[u8]) -> bool {
+        let hash = hash_of(tree, key);
+        if self.arena.len() + key.len() + value.len() >= NONE as usize {
+            return false;
+        }
+        if let Some(index) = self.index_of(tree, key, hash) {
+            self.logged = self.logged - self.writes[index].value.len() + value.len();
+            self.writes[index].kind = kind;
+            self.replace_value(index, value);
+            return true;
+        }
+        let (key, value) = (self.append(key), self.append(value));
+        self.logged += crate::record::WRITE_BYTES + key.len() + value.len();
+        let index = self.writes.len() as u32;
+        let before = self.by_hash.insert(hash, index).unwrap_or(NONE);
+        self.writes.push(Write { tree, kind, hash, key, value, before });
+        true
+    }
+
+    fn replace_value(&mut self, index: usize, value: &[u8]) {
+        let old = self.writes[index].value.clone();
+        if old.len() == value.len() {
+            self.arena[old.start as usize..old.end as usize].copy_from_slice(value);
+        } else {
+            self.writes[index].value = self.append(value);
+        }
+    }
+
+    /// Changes bytes of a record: of the value that is written already, or of the one that is
+    /// there.
+    pub fn patch(&mut self, tree: u32, key: &[u8], at: u16, bytes: &[u8]) -> bool {
+        let mut patch = [0; 4];
+        patch[..2].copy_from_slice(&at.to_le_bytes());
+        patch[2..].copy_from_slice(&(bytes.len() as u16).to_le_bytes());
+        let written = self.index_of(tree, key, hash_of(tree, key));
+        let Some(index) = written else {
+            let whole = [&patch, bytes].concat();
+            return self.set(tree, key, Kind::Patch, &whole);
+        };
+        let write = &self.writes[index];
+        match write.kind {
+            Kind::Patch => {
+                let mut whole = self.bytes(&write.value).to_vec();
+                whole.extend_from_slice(&patch);
+                whole.extend_from_slice(bytes);
+                self.set(tree, key, Kind::Patch, &whole)
+            }
+            Kind::Put => {
+                let at = write.value.start as usize + usize::from(at);
+                let end = (write.value.end as usize).min(at + bytes.len());
+                if at < end {
+                    self.arena[at..end].copy_from_slice(&bytes[..end - at]);
+                }
+                true
+            }
+            Kind::Delete | Kind::PutPieces => true,
+        }
+    }
+
+    /// The writes of a tree, in the order of their keys.
+    pub fn sorted(&self, tree: u32) -> Vec<u32> {
+        let of_tree = self.writes.iter().enumerate().filter(|(_, write)| write.tree == tree);
+        let mut sorted: Vec<u32> = of_tree.map(|(index, _)| index as u32).collect();
+        sorted.sort_by(|&a, &b| {
+            self.key(&self.writes[a as usize]).cmp(self.key(&self.writes[b as usize]))
+        });
+        sorted
+    }
+}
+
+impl<'a> Change<'a> {
+    /// The patches, as offsets and bytes; whatever is no patch is left out.
+    pub fn patches(self) -> impl Iterator<Item = (usize, &'a [u8])> {
+        let mut rest = self.value;
+        std::iter::from_fn(move || {
+            let (at, tail) = rest.split_first_chunk::<2>()?;
+            let (len, tail) = tail.split_first_chunk::<2>()?;
+            let (bytes, tail) =
+                tail.split_at_checked(usize::from(u16::from_le_bytes(*len)))?;
+            rest = tail;
+            Some((usize::from(u16::from_le_bytes(*at)), bytes))
+        })
+    }
+
+    /// Changes a value as the patches say.
+    pub fn patch(self, value: &mut [u8]) {
+        for (at, bytes) in self.patches() {
+            for (byte, &new) in value.iter_mut().skip(at).zip(bytes) {
+                *byte = new;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_write_of_a_key_counts() {
+        let mut set = WriteSet::default();
+        for n in 0..1000u32 {
+            assert!(set.set(n % 3, &(n / 3 % 100).to_be_bytes(), Kind::Put, &n.to_le_bytes()));
+        }
+        assert_eq!(set.len(), 300);
+        let found = set.find(1, &7u32.to_be_bytes()).unwrap();
+        assert_eq!(found, Change { kind: Kind::Put, value: &922u32.to_le_bytes() });
+        assert_eq!(set.find(3, &7u32.to_be_bytes()), None);
+        let sorted = set.sorted(2);
+        assert_eq!(sorted.len(), 100);
+        assert!(sorted.is_sorted_by_key(|&n| set.key(set.get(n as usize)).to_vec()));
+    }
+
+    #[test]
+    fn patches_change_what_was_written_before_and_add_up() {
+        let mut set = WriteSet::default();
+        set.set(1, b"put", Kind::Put, b"abcdef");
+        set.patch(1, b"put", 2, b"XY");
+        set.patch(1, b"put", 5, b"ZZZ");
+        assert_eq!(set.find(1, b"put").unwrap().value, b"abXYeZ");
+        set.patch(1, b"other", 0, b"1");
+        set.patch(1, b"other", 2, b"34");
+        set.patch(1, b"other", 9, b"");
+        let mut value = *b"abc";
+        set.find(1, b"other").unwrap().patch(&mut value);
+        assert_eq!(&value, b"1b3");
+        set.set(1, b"gone", Kind::Delete, b"");
+        set.patch(1, b"gone", 0, b"1");
+        assert_eq!(set.find(1, b"gone").unwrap().kind, Kind::Delete);
+    }
+}

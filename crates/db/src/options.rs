@@ -1,0 +1,67 @@
+//! How a database is made and opened.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use frostline_store::{Cleaning, Format};
+
+use crate::pool::Replacement;
+use crate::space::Observer;
+
+/// How a database is made on a device.
+#[derive(Clone, Debug)]
+pub struct Create {
+    /// How the page store is formatted; hotness records are always kept.
+    pub store: Format,
+    /// Bytes of the log of each instance; a sixteenth of the device, at most 1 GiB in all, unless
+    /// given.
+    pub log_bytes: Option<u64>,
+    /// Databases that share the store, each with its own log and pages.
+    pub instances: u32,
+}
+
+impl Default for Create {
+    fn default() -> Self {
+        Create { store: Format::default(), log_bytes: None, instances: 1 }
+    }
+}
+
+/// What is told while a database is opened after a crash: bytes of the log that were read, of all.
+pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
+
+/// How a database is opened.
+#[derive(Clone)]
+pub struct Options {
+    /// Bytes of memory for pages.
+    pub buffer_bytes: usize,
+    /// Which pages leave memory first.
+    pub replacement: Replacement,
+    /// Whether uses of pages are counted, so that the store learns how hot they are.
+    pub hotness: bool,
+    /// Whether threads of the database write pages, the log and checkpoints. Without them
+    /// everything happens in the order of the callers' calls, as tests need it.
+    pub background: bool,
+    /// Who cleans the store.
+    pub cleaning: Cleaning,
+    /// How long a commit that nobody waits for may take to become durable.
+    pub commit_delay: Duration,
+    /// Who is told of every page that reaches the store.
+    pub observer: Option<Arc<dyn Observer>>,
+    /// Who is told how far recovery is.
+    pub progress: Option<Progress>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            buffer_bytes: 64 << 20,
+            replacement: Replacement::default(),
+            hotness: true,
+            background: true,
+            cleaning: Cleaning::Background,
+            commit_delay: Duration::from_millis(5),
+            observer: None,
+            progress: None,
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Which pages are in use.
+//!
+//! It is recorded nowhere: a page is in use if the store has it, or if the log says so. A page
+//! that is freed is trimmed once the record that freed it is durable, and then used again.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::DbError;
+
+/// The numbers of the pages of a database.
+pub struct Pages {
+    state: Mutex<State>,
+    limit: u32,
+}
+
+#[derive(Default)]
+struct State {
+    free: Vec<u32>,
+    /// Pages from here on were never used.
+    next: u32,
+    /// Freed by the record at a position, in the order of the log.
+    freed: VecDeque<(u64, u32)>,
+    /// Promised to commits that are under way.
+    promised: u32,
+}
+
+/// Pages that a commit may need, promised to it.
+pub struct Promise<'p> {
+    pages: &'p Pages,
+    count: u32,
+}
+
+impl Pages {
+    /// No page of these is free, until [`Pages::begin`] says which are.
+    pub fn new(limit: u32) -> Self {
+        Pages { state: Mutex::new(State { next: limit, ..State::default() }), limit }
+    }
+
+    /// All pages are free but those that are in use.
+    pub fn begin(&self, used: &Used) {
+        let next = used.0.iter().rposition(|&is_used| is_used).map_or(0, |last| last + 1);
+        let unused = (0..next as u32).rev().filter(|&page| !used.has(page));
+        *self.state() = State { free: unused.collect(), next: next as u32, ..State::default() };
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Pages that a database can have.
+    pub fn limit(&self) -> u32 {
+        self.limit
+    }
+
+    /// Pages in use.
+    pub fn used(&self) -> u32 {
+        let state = self.state();
+        state.next - (state.free.len() + state.freed.len()) as u32
+    }
+
+    /// A page that is not in use.
+    pub fn take(&self) -> Result<u32, DbError> {
+        let mut state = self.state();
+        if let Some(page) = state.free.pop() {
+            return Ok(page);
+        }
+        if state.next == self.limit {
+            return Err(DbError::Full { pages: self.limit });
+        }
+        state.next += 1;
+        Ok(state.next - 1)
+    }
+
+    /// A page that was taken, and then not used.
+    pub fn give_back(&self, page: u32) {
+        self.state().free.push(page);
+    }
+
+    /// The log record at `position` freed a page. Called in the order of the log, but for a few.
+    pub fn free(&self, position: u64, page: u32) {
+        let mut state = self.state();
+        let behind = state.freed.partition_point(|&(other, _)| other <= position);
+        state.freed.insert(behind, (position, page));
+    }
+
+    /// A page that is freed and may be trimmed, as the log is durable up to there. The next is
+    /// [`Pages::give_back`].
+    pub fn next_freed(&self, durable: u64) -> Option<u32> {
+        let mut state = self.state();
+        match state.freed.front() {
+            Some(&(position, page)) if position <= durable => {
+                state.freed.pop_front();
+                Some(page)
+            }
+            _ => None,
+        }
+    }
+
+    /// The log position of the first page that is freed, and not yet trimmed.
+    pub fn first_freed(&self) -> Option<u64> {
+        self.state().freed.front().map(|&(position, _)| position)
+    }
+
+    /// Promises pages to a commit. They are there: others are refused, or wait.
+    pub fn promise(&self, count: u32) -> Result<Promise<'_>, DbError> {
+        let mut state = self.state();
+        let left = self.limit - state.next + (state.free.len() + state.freed.len()) as u32;
+        if left < state.promised.saturating_add(count) {
+            return Err(DbError::Full { pages: self.limit });
+        }
+        state.promised += count;
+        Ok(Promise { pages: self, count })
+    }
+}
+
+/// Which pages are in use, as the store and the log tell it.
+pub struct Used(Vec<bool>);
+
+impl Used {
+    /// None of so many.
+    pub fn none(pages: u32) -> Self {
+        Used(vec![false; pages as usize])
+    }
+
+    /// True if the page is in use.
+    pub fn has(&self, page: u32) -> bool {
+        self.0.get(page as usize).is_some_and(|&used| used)
+    }
+
+    /// Says whether a page is in use.
+    pub fn set(&mut self, page: u32, used: bool) -> Result<(), DbError> {
+        match self.0.get_mut(page as usize) {
+            Some(entry) => *entry = used,
+            None => return Err(DbError::Page { page, what: "is beyond the database" }),
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Promise<'_> {
+    fn drop(&mut self) {
+        self.pages.state().promised -= self.count;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_used_again_once_they_were_trimmed() {
+        let pages = Pages::new(4);
+        let mut used = Used::none(4);
+        used.set(1, true).unwrap();
+        assert!(used.set(4, true).is_err());
+        pages.begin(&used);
+        assert_eq!([pages.take(), pages.take(), pages.take()].map(Result::unwrap), [0, 2, 3]);
+        assert!(matches!(pages.take(), Err(DbError::Full { pages: 4 })));
+        pages.free(20, 2);
+        pages.free(10, 1);
+        assert_eq!((pages.used(), pages.first_freed()), (2, Some(10)));
+        assert_eq!(pages.next_freed(9), None);
+        assert_eq!(pages.next_freed(15), Some(1));
+        pages.give_back(1);
+        assert_eq!((pages.take().unwrap(), pages.first_freed()), (1, Some(20)));
+    }
+
+    #[test]
+    fn no_more_pages_are_promised_than_there_are() {
+        let pages = Pages::new(10);
+        pages.begin(&Used::none(10));
+        let first = pages.promise(6).unwrap();
+        assert!(pages.promise(5).is_err());
+        drop(first);
+        assert!(pages.promise(10).is_ok());
+    }
+}

@@ -1,0 +1,305 @@
+//! Which pages leave memory, and their way to the store.
+//!
+//! There is one writer at a time ([`Evictor`]), so that the order in which pages reach the store
+//! is known. It gathers changed pages into batches, sees to it that the log reached the device
+//! before them, and gives their frames up if nobody changed them meanwhile.
+
+use std::sync::atomic::Ordering::*;
+use std::sync::{MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use frostline_placement::Hotness;
+
+use super::frame::{CLEAN, NO_PAGE};
+use super::{ABSENT, Held, Pool};
+use crate::DbError;
+use crate::node::{Node, PageBytes};
+use crate::space::Outgoing;
+
+/// Which pages leave memory first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Replacement {
+    /// Those that were not used since a hand passed them last (second chance).
+    Clock,
+    /// Those that were read and changed least often of late, of a sample (write-aware timestamps).
+    #[default]
+    Watt,
+}
+
+/// Pages that are written at once.
+const BATCH: usize = 64;
+
+/// Pages that write-aware replacement compares for each one it gives up.
+const SAMPLE: usize = 8;
+
+/// How long a thread waits for a frame before it looks again whether the evictor has failed.
+const WAIT: Duration = Duration::from_millis(100);
+
+/// The one who writes pages.
+#[derive(Default)]
+pub struct Evictor {
+    hand: usize,
+    batch: Vec<u32>,
+    copies: Vec<PageBytes>,
+}
+
+impl Evictor {
+    /// Gives frames up until so many are free.
+    pub fn keep_free(&mut self, pool: &Pool) -> Result<(), DbError> {
+        let wanted = 2 * pool.low_water();
+        // After some rounds everything left is held or was just used.
+        for _ in 0..8 {
+            let missing = wanted.saturating_sub(pool.free_frames());
+            if missing == 0 {
+                return Ok(());
+            }
+            self.gather(pool, missing);
+            self.write_batch(pool, true)?;
+        }
+        Ok(())
+    }
+
+    /// Writes every page whose changes need the log from before `position`; all of them if it is
+    /// [`CLEAN`].
+    pub fn write_older(
+        &mut self,
+        pool: &Pool,
+        position: u64,
+    ) -> Result<(), DbError> {
+        for frame in 0..pool.frames.len() as u32 {
+            if pool.frames[frame as usize].needs_log_from() < position {
+                self.batch.push(frame);
+            }
+            if self.batch.len() == BATCH {
+                self.write_batch(pool, false)?;
+            }
+        }
+        self.write_batch(pool, false)
+    }
+
+    /// Gives up clean pages that are due to leave, and gathers changed ones, `missing` in all.
+    fn gather(&mut self, pool: &Pool, missing: usize) {
+        let mut found = 0;
+        for _ in 0..4 * pool.frames.len() {
+            if found == missing || self.batch.len() == BATCH {
+                return;
+            }
+            let frame = match pool.replacement {
+                Replacement::Clock => self.next_unused(pool),
+                Replacement::Watt => self.least_worth(pool),
+            };
+            let Some(frame) = frame else { continue };
+            if !pool.frames[frame as usize].is_dirty() {
+                found += usize::from(pool.give_up(frame));
+            } else if !self.batch.contains(&frame) {
+                self.batch.push(frame);
+                found += 1;
+            }
+        }
+    }
+
+    fn advance(&mut self, pool: &Pool) -> u32 {
+        self.hand = (self.hand + 1) % pool.frames.len();
+        self.hand as u32
+    }
+
+    /// The frame under the hand, if it was not used since the hand passed.
+    fn next_unused(&mut self, pool: &Pool) -> Option<u32> {
+        let frame = self.advance(pool);
+        let header = &pool.frames[frame as usize];
+        let is_unused = header.page() != NO_PAGE && !header.referenced.swap(false, Relaxed);
+        is_unused.then_some(frame)
+    }
+
+    /// The frame of some, from all over the pool, whose page is worth least.
+    fn least_worth(&mut self, pool: &Pool) -> Option<u32> {
+        let now = pool.turn.load(Relaxed);
+        // A stride that meets every frame, and takes samples that do not lie together.
+        let stride = pool.frames.len() / SAMPLE + 1;
+        let start = self.advance(pool) as usize;
+        let sample = (0..SAMPLE).map(|n| ((start + n * stride) % pool.frames.len()) as u32);
+        let candidates = sample.filter(|&frame| {
+            pool.frames[frame as usize].page() != NO_PAGE && !self.batch.contains(&frame)
+        });
+        let worth = |frame: &u32| pool.frames[*frame as usize].stamps.value(now);
+        candidates.min_by(|a, b| worth(a).total_cmp(&worth(b)))
+    }
+
+    /// Writes the pages of the batch, and gives their frames up if that is wanted.
+    fn write_batch(
+        &mut self,
+        pool: &Pool,
+        give_up: bool,
+    ) -> Result<(), DbError> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        let position = |&frame: &u32| Node::new(pool.memory.view(frame)).position();
+        let needed = self.batch.iter().map(position).max().unwrap_or(0);
+        if needed > pool.wal.durable() {
+            pool.wal.wait(needed)?;
+        }
+        let durable = pool.wal.durable();
+        self.copies.resize_with(BATCH, || PageBytes([0; crate::node::PAGE_BYTES]));
+        let mut outgoing = Vec::with_capacity(BATCH);
+        let mut frames = Vec::with_capacity(BATCH);
+        for (frame, copy) in self.batch.drain(..).zip(&mut self.copies) {
+            let now = pool.clock() + outgoing.len() as u64;
+            if let Some((page, hotness)) = pool.copy_out(frame, copy, durable, now) {
+                outgoing.push(Outgoing { page, bytes: copy, hotness });
+                frames.push(frame);
+            }
+        }
+        let written = pool.space.write(&outgoing);
+        let count = outgoing.len() as u64;
+        pool.clock.fetch_add(count, Relaxed);
+        let counter = match give_up {
+            true => &pool.counters.evicted_dirty,
+            false => &pool.counters.checkpointed,
+        };
+        counter.fetch_add(count, Relaxed);
+        for (frame, out) in frames.into_iter().zip(&outgoing) {
+            pool.end_write(frame, out.page, written.is_ok(), give_up);
+        }
+        written
+    }
+}
+
+impl Pool {
+    /// Copies a changed page that is to be written, with its hotness record. None if it is held,
+    /// or not changed any more, or changed by what is not yet in the log.
+    fn copy_out(
+        &self,
+        frame: u32,
+        copy: &mut PageBytes,
+        durable: u64,
+        now: u64,
+    ) -> Option<(u32, Hotness)> {
+        let header = &self.frames[frame as usize];
+        if !header.latch.try_lock() {
+            return None;
+        }
+        let mut held = Held::new(self, frame);
+        held.leave_unchanged();
+        let ready = header.page() != NO_PAGE
+            && header.is_dirty()
+            && !header.is_being_written()
+            && held.node().position() <= durable;
+        if !ready {
+            return None;
+        }
+        let node = held.node();
+        let origin = self.origin(node.tree(), node.level() > 0);
+        let current = header.usage.activity(node.valid_bytes());
+        let hotness = held.edit().next_record(origin, current, now);
+        header.usage.reset();
+        header.begin_write();
+        held.node().page().copy_to(copy);
+        Some((header.page(), hotness))
+    }
+
+    /// A write of a page ended; its frame is given up if nobody changed it meanwhile.
+    fn end_write(&self, frame: u32, page: u32, arrived: bool, give_up: bool) {
+        let held = self.hold_free(frame);
+        let header = held.header();
+        if header.page() != page {
+            // It was freed meanwhile, and its frame left for us.
+            drop(held);
+            self.give_free(frame);
+            return;
+        }
+        header.end_write(arrived);
+        if arrived && give_up && !header.is_dirty() {
+            self.leave(held);
+        } else {
+            let mut held = held;
+            held.leave_unchanged();
+        }
+    }
+
+    /// Gives up a frame whose page is as on the device. False if that is not so.
+    fn give_up(&self, frame: u32) -> bool {
+        let header = &self.frames[frame as usize];
+        if !header.latch.try_lock() {
+            return false;
+        }
+        let mut held = Held::new(self, frame);
+        if header.page() == NO_PAGE || header.needs_log_from() != CLEAN {
+            held.leave_unchanged();
+            return false;
+        }
+        self.counters.evicted_clean.fetch_add(1, Relaxed);
+        self.leave(held);
+        true
+    }
+
+    /// A held page leaves memory.
+    fn leave(&self, held: Held<'_>) {
+        let frame = held.frame();
+        if let Ok(entry) = self.entry(held.page()) {
+            entry.store(ABSENT, Release);
+        }
+        held.header().set_page(NO_PAGE);
+        drop(held);
+        self.go_on();
+        self.give_free(frame);
+    }
+
+    /// Moves the replacement's clock as frames are given up: 64 turns while all are.
+    fn go_on(&self) {
+        let given = self.counters.evicted_clean.load(Relaxed)
+            + self.counters.evicted_dirty.load(Relaxed);
+        let turn = given / (self.frames.len() as u64 / 64).max(1) + 1;
+        self.turn.store(turn as u32, Relaxed);
+    }
+
+    /// Waits until there are fewer free frames than there should be, or the time is over.
+    pub fn wait_until_needed(&self, time: Duration) {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        if free.len() > self.low_water() {
+            let _ = self.needed.wait_timeout(free, time);
+        }
+    }
+
+    /// Frees frames if too few are free.
+    pub fn make_room(&self) -> Result<(), DbError> {
+        self.evictor().keep_free(self)
+    }
+
+    /// Writes every page whose changes need the log from before `position`; all changed pages if
+    /// it is [`CLEAN`].
+    pub fn write_older(&self, position: u64) -> Result<(), DbError> {
+        self.evictor().write_older(self, position)
+    }
+
+    /// The one who writes. Whoever holds it also trims, so that the order of both is known.
+    pub fn evictor(&self) -> MutexGuard<'_, Evictor> {
+        self.evictor.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until a frame is free, and frees some if nobody else does. No latch may be held.
+    #[cold]
+    pub(super) fn wait_for_free(&self) -> Result<u32, DbError> {
+        let begun = Instant::now();
+        let frame = loop {
+            match self.evictor.try_lock() {
+                Ok(mut evictor) => evictor.keep_free(self)?,
+                Err(_) => {
+                    let free = self.lock_free();
+                    if free.is_empty() {
+                        let _ = self.freed.wait_timeout(free, WAIT);
+                    }
+                }
+            }
+            if let Some(frame) = self.lock_free().pop() {
+                break frame;
+            }
+        };
+        self.counters.stalled_ns.fetch_add(begun.elapsed().as_nanos() as u64, Relaxed);
+        Ok(frame)
+    }
+
+    pub(super) fn lock_free(&self) -> MutexGuard<'_, Vec<u32>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

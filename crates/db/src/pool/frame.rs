@@ -1,0 +1,104 @@
+//! What the pool knows of a page in memory.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use super::latch::Latch;
+use super::usage::{Stamps, Usage};
+
+/// No page: the frame is free.
+pub const NO_PAGE: u32 = u32::MAX;
+
+/// Not changed since it was written.
+pub const CLEAN: u64 = u64::MAX;
+
+/// Changed since it was written, and no log is needed to make the change again.
+pub const UNLOGGED: u64 = u64::MAX - 1;
+
+/// A frame's header; its page lies apart.
+#[repr(align(64))]
+pub struct Frame {
+    /// Of the page's content, and of `page`.
+    pub latch: Latch,
+    page: AtomicU32,
+    /// Used since the replacement looked last.
+    pub referenced: AtomicBool,
+    /// Log position of the first change that is not on the device, [`CLEAN`] if there is none.
+    dirty_from: AtomicU64,
+    /// The same of the version that is being written.
+    writing_from: AtomicU64,
+    /// What happened to the page since it was read or written.
+    pub usage: Usage,
+    /// When it was used.
+    pub stamps: Stamps,
+}
+
+impl Frame {
+    /// A free frame.
+    pub fn free() -> Self {
+        Frame {
+            latch: Latch::default(),
+            page: AtomicU32::new(NO_PAGE),
+            referenced: AtomicBool::new(false),
+            dirty_from: AtomicU64::new(CLEAN),
+            writing_from: AtomicU64::new(CLEAN),
+            usage: Usage::default(),
+            stamps: Stamps::default(),
+        }
+    }
+
+    /// The page in the frame.
+    #[inline]
+    pub fn page(&self) -> u32 {
+        self.page.load(Relaxed)
+    }
+
+    /// Another page is in the frame from now on, as it is on the device. The latch is held, or
+    /// nobody knows of the frame.
+    pub fn set_page(&self, page: u32) {
+        self.page.store(page, Relaxed);
+        self.dirty_from.store(CLEAN, Relaxed);
+        self.writing_from.store(CLEAN, Relaxed);
+        self.usage.reset();
+        self.stamps.reset();
+        self.referenced.store(true, Relaxed);
+    }
+
+    /// The page was changed by the log record at `position`. The latch is held.
+    #[inline]
+    pub fn changed(&self, position: u64) {
+        if self.dirty_from.load(Relaxed) > position {
+            self.dirty_from.store(position, Relaxed);
+        }
+    }
+
+    /// True if the page differs from that on the device.
+    #[inline]
+    pub fn is_dirty(&self) -> bool {
+        self.dirty_from.load(Relaxed) != CLEAN
+    }
+
+    /// True if a version of the page is on its way to the device.
+    pub fn is_being_written(&self) -> bool {
+        self.writing_from.load(Relaxed) != CLEAN
+    }
+
+    /// The log position from which the page could be made again, should the memory be lost:
+    /// [`CLEAN`] if from none.
+    pub fn needs_log_from(&self) -> u64 {
+        self.dirty_from.load(Relaxed).min(self.writing_from.load(Relaxed))
+    }
+
+    /// A version is on its way to the device. The latch is held.
+    pub fn begin_write(&self) {
+        self.writing_from.store(self.dirty_from.load(Relaxed), Relaxed);
+        self.dirty_from.store(CLEAN, Relaxed);
+    }
+
+    /// The version arrived, or did not. The latch is held.
+    pub fn end_write(&self, arrived: bool) {
+        let from = self.writing_from.swap(CLEAN, Relaxed);
+        if !arrived {
+            self.changed(from);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Pages that somebody looks at, and pages that somebody holds.
+#![allow(unsafe_code)]
+
+use super::Pool;
+use super::frame::{Frame, UNLOGGED};
+use crate::node::{Node, NodeMut, PageBytes};
+
+/// A look at a page that others may change: what is seen counts if [`Seen::is_unchanged`] holds
+/// afterwards.
+#[derive(Clone, Copy)]
+pub struct Seen<'p> {
+    pool: &'p Pool,
+    frame: u32,
+    version: u64,
+}
+
+impl<'p> Seen<'p> {
+    pub(super) fn new(pool: &'p Pool, frame: u32, version: u64) -> Self {
+        Seen { pool, frame, version }
+    }
+
+    #[inline]
+    fn header(&self) -> &'p Frame {
+        &self.pool.frames[self.frame as usize]
+    }
+
+    /// The node.
+    #[inline]
+    pub fn node(&self) -> Node<'p> {
+        Node::new(self.pool.memory.view(self.frame))
+    }
+
+    /// True if everything that was seen of the page since the look was so, all at one time.
+    #[inline]
+    pub fn is_unchanged(&self) -> bool {
+        self.header().latch.is_unchanged(self.version)
+    }
+
+    /// Holds the page; none if it changed since the look.
+    #[inline]
+    pub fn lock(self) -> Option<Held<'p>> {
+        let held = self.header().latch.lock_unchanged(self.version);
+        held.then(|| Held::new(self.pool, self.frame))
+    }
+
+    /// Counts accesses to the page.
+    #[inline]
+    pub fn accessed(&self, times: u32) {
+        self.pool.count_access(self.frame, times);
+    }
+}
+
+/// A page that nobody else can change, nor look at without noticing.
+pub struct Held<'p> {
+    pool: &'p Pool,
+    frame: u32,
+    /// Whether readers must notice.
+    changed: bool,
+}
+
+impl<'p> Held<'p> {
+    /// The latch is held, and given back when this is dropped.
+    pub(super) fn new(pool: &'p Pool, frame: u32) -> Self {
+        Held { pool, frame, changed: true }
+    }
+
+    pub(super) fn frame(&self) -> u32 {
+        self.frame
+    }
+
+    pub(super) fn header(&self) -> &'p Frame {
+        &self.pool.frames[self.frame as usize]
+    }
+
+    /// The page's number.
+    pub fn page(&self) -> u32 {
+        self.header().page()
+    }
+
+    /// The node.
+    #[inline]
+    pub fn node(&self) -> Node<'_> {
+        Node::new(self.pool.memory.view(self.frame))
+    }
+
+    /// The page's bytes.
+    #[inline]
+    pub fn bytes(&mut self) -> &mut PageBytes {
+        // SAFETY: the latch is held, and `self` borrowed exclusively.
+        unsafe { self.pool.memory.exclusive(self.frame) }
+    }
+
+    /// The node, to be changed.
+    #[inline]
+    pub fn edit(&mut self) -> NodeMut<'_> {
+        NodeMut::of(self.bytes())
+    }
+
+    /// Says that the log record at `position` changed the page.
+    #[inline]
+    pub fn changed_by(&mut self, position: u64) {
+        self.edit().raise_position(position);
+        let header = self.header();
+        header.changed(position);
+        if self.pool.hotness {
+            let now = self.pool.clock();
+            header.usage.modified(now);
+        }
+        self.pool.note_change(header);
+    }
+
+    /// Says that the page was changed in a way that no log record speaks of, and that need not
+    /// survive.
+    pub fn changed_unlogged(&mut self) {
+        self.header().changed(UNLOGGED);
+    }
+
+    /// Gives the page another content, as the log record at `position` says.
+    pub fn replace(&mut self, content: &PageBytes, position: u64) {
+        *self.bytes() = content.clone();
+        self.changed();
+        self.changed_by(position);
+    }
+
+    /// Says that what readers look at was changed, after all.
+    pub fn changed(&mut self) {
+        self.changed = true;
+    }
+
+    /// Says that nothing that readers look at was changed.
+    pub fn leave_unchanged(&mut self) {
+        self.changed = false;
+    }
+}
+
+impl Drop for Held<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        match self.changed {
+            true => self.header().latch.unlock(),
+            false => self.header().latch.unlock_unchanged(),
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! The buffer pool: pages in memory, found by page number through an array.
+//!
+//! A page is looked at without a latch ([`Pool::look`] gives a [`Seen`]) and changed with it
+//! ([`Seen::lock`] gives a [`Held`]). Pages that are not in memory are read in; a thread of the
+//! database keeps frames free (`eviction.rs`) by writing changed pages in batches.
+
+mod eviction;
+mod frame;
+mod guard;
+mod latch;
+mod memory;
+mod usage;
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
+
+use frostline_log::Array;
+
+pub use eviction::{Evictor, Replacement};
+pub use frame::CLEAN;
+pub use guard::{Held, Seen};
+pub use latch::Patience;
+
+use crate::DbError;
+use crate::space::PageSpace;
+use crate::wal::Wal;
+use frame::{Frame, NO_PAGE};
+use memory::Memory;
+
+/// In the table: the page is not in memory.
+const ABSENT: u32 = 0;
+/// In the table: somebody is reading the page in.
+const LOADING: u32 = 1;
+/// In the table: frame 0; the others follow.
+const FRAME: u32 = 2;
+
+/// The fewest frames a pool has: every thread may need some at the same time.
+pub const FEWEST_FRAMES: usize = 64;
+
+/// How often inner nodes are counted: on every so many descents, with that weight.
+const SAMPLE: u32 = 32;
+
+/// What the pool counted.
+#[derive(Debug, Default)]
+pub struct PoolCounters {
+    /// Pages read from the store.
+    pub read: AtomicU64,
+    /// Pages written to the store because their frame was needed.
+    pub evicted_dirty: AtomicU64,
+    /// Frames given up whose page needed no write.
+    pub evicted_clean: AtomicU64,
+    /// Pages written so that the log can be cut.
+    pub checkpointed: AtomicU64,
+    /// Nanoseconds for which threads waited for a free frame.
+    pub stalled_ns: AtomicU64,
+}
+
+/// Pages in memory.
+pub struct Pool {
+    frames: Box<[Frame]>,
+    memory: Memory,
+    /// By page number: where it is. Zeroes that nobody touched take no memory.
+    table: Array<AtomicU32>,
+    free: Mutex<Vec<u32>>,
+    freed: Condvar,
+    /// Too few frames are free.
+    needed: Condvar,
+    evictor: Mutex<Evictor>,
+    loading: Mutex<()>,
+    loaded: Condvar,
+    /// Where pages come from and go to.
+    pub space: PageSpace,
+    /// The log, which reaches the device before the pages that it speaks of.
+    pub wal: Arc<Wal>,
+    /// Numbers of trees by the page numbers of their roots.
+    origins: RwLock<HashMap<u32, u32>>,
+    /// User page writes so far: the time of hotness records.
+    clock: AtomicU64,
+    /// The replacement's own clock: it goes on as frames are given up.
+    turn: AtomicU32,
+    /// Whether accesses are counted for hotness records.
+    hotness: bool,
+    replacement: Replacement,
+    /// What was counted.
+    pub counters: PoolCounters,
+}
+
+impl Pool {
+    /// A pool of so many frames, all of them free.
+    pub fn new(
+        space: PageSpace,
+        wal: Arc<Wal>,
+        frames: usize,
+        replacement: Replacement,
+        hotness: bool,
+        clock: u64,
+    ) -> Result<Pool, DbError> {
+        let refused =
+            || DbError::Options { what: "buffer", why: format!("no memory for {frames} pages") };
+        let memory = Memory::new(frames).ok_or_else(refused)?;
+        let table = Array::zeroed(space.pages as usize).map_err(|_| refused())?;
+        Ok(Pool {
+            frames: (0..frames).map(|_| Frame::free()).collect(),
+            memory,
+            table,
+            free: Mutex::new((0..frames as u32).rev().collect()),
+            freed: Condvar::new(),
+            needed: Condvar::new(),
+            evictor: Mutex::default(),
+            loading: Mutex::new(()),
+            loaded: Condvar::new(),
+            space,
+            wal,
+            origins: RwLock::default(),
+            clock: AtomicU64::new(clock),
+            turn: AtomicU32::new(1),
+            hotness,
+            replacement,
+            counters: PoolCounters::default(),
+        })
+    }
+
+    /// Frames that the pool has.
+    pub fn frames(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Bytes of memory that the pool takes at most.
+    pub fn bytes(&self) -> usize {
+        self.memory.bytes() + size_of_val(&*self.frames) + size_of_val(&*self.table)
+    }
+
+    /// Frames that hold no page.
+    pub fn free_frames(&self) -> usize {
+        self.lock_free().len()
+    }
+
+    #[inline]
+    fn entry(&self, page: u32) -> Result<&AtomicU32, DbError> {
+        match self.table.get(page as usize) {
+            Some(entry) => Ok(entry),
+            None => Err(DbError::Page { page, what: "its number is beyond the database" }),
+        }
+    }
+
+    /// A look at a page, which is read in if it is not in memory. None if it is in memory now,
+    /// and was not before: what the caller knows of the way there may be outdated.
+    #[inline]
+    pub fn look(&self, page: u32) -> Result<Option<Seen<'_>>, DbError> {
+        let entry = self.entry(page)?.load(Acquire);
+        if entry >= FRAME {
+            let frame = entry - FRAME;
+            let header = &self.frames[frame as usize];
+            self.memory.view(frame).prefetch();
+            let version = header.latch.version();
+            if header.page() == page {
+                self.touch(header);
+                return Ok(Some(Seen::new(self, frame, version)));
+            }
+            return Ok(None);
+        }
+        self.load(page)?;
+        Ok(None)
+    }
+
+    #[inline]
+    fn touch(&self, frame: &Frame) {
+        if !frame.referenced.load(Relaxed) {
+            frame.referenced.store(true, Relaxed);
+        }
+        if self.replacement == Replacement::Watt {
+            frame.stamps.read(self.turn.load(Relaxed));
+        }
+    }
+
+    /// Reads a page into memory, or waits until another thread has.
+    #[cold]
+    fn load(&self, page: u32) -> Result<(), DbError> {
+        let entry = self.entry(page)?;
+        if entry.compare_exchange(ABSENT, LOADING, AcqRel, Acquire).is_err() {
+            let mut guard = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+            while entry.load(Acquire) == LOADING {
+                guard = self.loaded.wait(guard).unwrap_or_else(PoisonError::into_inner);
+            }
+            return Ok(());
+        }
+        let read = self.take_free().and_then(|frame| {
+            let read = self.read_into(frame, page);
+            if read.is_err() {
+                self.give_free(frame);
+            }
+            read.map(|()| frame)
+        });
+        entry.store(read.as_ref().map_or(ABSENT, |frame| frame + FRAME), Release);
+        drop(self.loading.lock());
+        self.loaded.notify_all();
+        read.map(|_| ())
+    }
+
+    fn read_into(&self, frame: u32, page: u32) -> Result<(), DbError> {
+        self.counters.read.fetch_add(1, Relaxed);
+        let mut held = self.hold_free(frame);
+        if !self.space.read(page, held.bytes())? {
+            return Err(DbError::Page { page, what: "is needed, and was never written" });
+        }
+        if !held.node().is_sound() {
+            return Err(DbError::Page { page, what: "is no node" });
+        }
+        self.frames[frame as usize].set_page(page);
+        Ok(())
+    }
+
+    /// Holds a frame that was taken from the free ones. Others may still look whether it has the
+    /// page that was in it.
+    fn hold_free(&self, frame: u32) -> Held<'_> {
+        let mut patience = Patience::default();
+        while !self.frames[frame as usize].latch.try_lock() {
+            patience.pause();
+        }
+        Held::new(self, frame)
+    }
+
+    /// Puts a page that the device does not have into memory, and holds it. Whatever was in
+    /// memory of it is forgotten.
+    pub fn create(&self, page: u32, frame: FreeFrame<'_>) -> Result<Held<'_>, DbError> {
+        self.forget(page)?;
+        let entry = self.entry(page)?;
+        let frame = frame.take();
+        let held = self.hold_free(frame);
+        self.frames[frame as usize].set_page(page);
+        entry.store(frame + FRAME, Release);
+        Ok(held)
+    }
+
+    /// Drops a page from memory without writing it: it is free.
+    pub fn forget(&self, page: u32) -> Result<(), DbError> {
+        let entry = self.entry(page)?;
+        loop {
+            let found = entry.load(Acquire);
+            match found {
+                ABSENT => return Ok(()),
+                LOADING => {
+                    // Who reads a page that was freed meanwhile will find out.
+                    std::thread::yield_now();
+                }
+                found => {
+                    let header = &self.frames[(found - FRAME) as usize];
+                    let version = header.latch.version();
+                    if header.page() == page && header.latch.lock_unchanged(version) {
+                        self.empty(Held::new(self, found - FRAME));
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives a held page's frame up.
+    fn empty(&self, held: Held<'_>) {
+        let (frame, page) = (held.frame(), held.page());
+        // A version that is being written stays so until the writer ends it: the frame can't be
+        // taken for another page meanwhile.
+        let header = &self.frames[frame as usize];
+        if let Ok(entry) = self.entry(page) {
+            entry.store(ABSENT, Release);
+        }
+        let is_being_written = header.is_being_written();
+        header.set_page(NO_PAGE);
+        drop(held);
+        if !is_being_written {
+            self.give_free(frame);
+        }
+    }
+
+    /// A frame that nobody else has.
+    pub fn free_frame(&self) -> Result<FreeFrame<'_>, DbError> {
+        Ok(FreeFrame { pool: self, frame: self.take_free()? })
+    }
+
+    fn take_free(&self) -> Result<u32, DbError> {
+        let mut free = self.lock_free();
+        let frame = free.pop();
+        if free.len() == self.low_water() {
+            self.needed.notify_one();
+        }
+        drop(free);
+        frame.map_or_else(|| self.wait_for_free(), Ok)
+    }
+
+    /// Free frames below which the evictor begins.
+    fn low_water(&self) -> usize {
+        (self.frames.len() / 64).clamp(8, 1024)
+    }
+
+    fn give_free(&self, frame: u32) {
+        self.lock_free().push(frame);
+        self.freed.notify_one();
+    }
+
+    /// The time of hotness records: user page writes so far.
+    pub fn clock(&self) -> u64 {
+        self.clock.load(Relaxed)
+    }
+
+    /// Takes note of a change for the replacement.
+    #[inline]
+    fn note_change(&self, frame: &Frame) {
+        if self.replacement == Replacement::Watt {
+            frame.stamps.wrote(self.turn.load(Relaxed));
+        }
+    }
+
+    /// Names a tree in hotness records: `number` for its inner nodes and leaves.
+    pub fn name_tree(&self, root: u32, number: u32) {
+        self.origins.write().unwrap_or_else(PoisonError::into_inner).insert(root, number);
+    }
+
+    /// The origin of a page in hotness records: twice the number of its tree, one more for inner
+    /// nodes. Trees without a number have 0.
+    fn origin(&self, root: u32, is_inner: bool) -> u32 {
+        let origins = self.origins.read().unwrap_or_else(PoisonError::into_inner);
+        2 * origins.get(&root).copied().unwrap_or(0) + u32::from(is_inner)
+    }
+
+    /// Counts an access to a leaf.
+    #[inline]
+    fn count_access(&self, frame: u32, times: u32) {
+        if self.hotness {
+            self.frames[frame as usize].usage.accessed(times, self.clock.load(Relaxed));
+        }
+    }
+
+    /// The weight with which a descent counts the inner nodes that it passes: mostly 0.
+    #[inline]
+    pub fn sample(&self) -> u32 {
+        thread_local! {
+            static DESCENTS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+        }
+        if !self.hotness {
+            return 0;
+        }
+        let descents = DESCENTS.get().wrapping_add(1);
+        DESCENTS.set(descents);
+        if descents.is_multiple_of(SAMPLE) { SAMPLE } else { 0 }
+    }
+
+    /// The log position from which all changes that are not on the device could be made again.
+    pub fn needs_log_from(&self) -> u64 {
+        self.frames.iter().map(Frame::needs_log_from).min().unwrap_or(CLEAN)
+    }
+}
+
+/// A frame that was taken from the free ones, and goes back if it is not used.
+pub struct FreeFrame<'p> {
+    pool: &'p Pool,
+    frame: u32,
+}
+
+impl FreeFrame<'_> {
+    fn take(self) -> u32 {
+        let frame = self.frame;
+        std::mem::forget(self);
+        frame
+    }
+}
+
+impl Drop for FreeFrame<'_> {
+    fn drop(&mut self) {
+        self.pool.give_free(self.frame);
+    }
+}

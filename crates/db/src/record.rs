@@ -1,0 +1,190 @@
+//! What log records say.
+//!
+//! Commits are logged by what they wrote: replayed in the order of the log they give every key its
+//! last value, whatever of it had reached the pages. Changes of the trees' structure are logged
+//! by page, and redone on pages that are older than the record.
+
+use crate::mvcc::{Change, Kind, WriteSet};
+
+/// A transaction's writes.
+pub const TRANSACTION: u8 = 1;
+/// A page was split in two.
+pub const SPLIT: u8 = 2;
+/// Pages got other contents, and some were freed.
+pub const PAGES: u8 = 3;
+/// A tree was made, and a transaction's writes name it.
+pub const CREATE: u8 = 4;
+
+/// Bytes of a write in a record beside key and value.
+pub const WRITE_BYTES: usize = 11;
+
+/// Appends the writes of a transaction.
+pub fn put_writes(set: &WriteSet, into: &mut Vec<u8>) {
+    into.reserve(set.logged_bytes());
+    for write in set.iter() {
+        let (key, change) = (set.key(write), set.change(write));
+        into.push(change.kind as u8);
+        into.extend_from_slice(&write.tree.to_le_bytes());
+        into.extend_from_slice(&(key.len() as u16).to_le_bytes());
+        into.extend_from_slice(&(change.value.len() as u32).to_le_bytes());
+        into.extend_from_slice(key);
+        into.extend_from_slice(change.value);
+    }
+}
+
+/// One write of a transaction, as the log has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoggedWrite<'a> {
+    /// The root of the tree.
+    pub tree: u32,
+    /// The record's key.
+    pub key: &'a [u8],
+    /// What happened to it.
+    pub change: Change<'a>,
+}
+
+/// The writes of a record, an error in place of what is none.
+pub fn writes(mut record: &[u8]) -> impl Iterator<Item = Result<LoggedWrite<'_>, Malformed>> {
+    std::iter::from_fn(move || {
+        if record.is_empty() {
+            return None;
+        }
+        let write = one_write(&mut record);
+        if write.is_none() {
+            record = &[];
+        }
+        Some(write.ok_or(Malformed))
+    })
+}
+
+/// A record is not what its kind says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed;
+
+fn one_write<'a>(record: &mut &'a [u8]) -> Option<LoggedWrite<'a>> {
+    let kind = match take::<1>(record)? {
+        [1] => Kind::Put,
+        [2] => Kind::PutPieces,
+        [3] => Kind::Delete,
+        [4] => Kind::Patch,
+        _ => return None,
+    };
+    let tree = u32::from_le_bytes(take(record)?);
+    let key_len = usize::from(u16::from_le_bytes(take(record)?));
+    let value_len = u32::from_le_bytes(take(record)?) as usize;
+    let (key, rest) = record.split_at_checked(key_len)?;
+    let (value, rest) = rest.split_at_checked(value_len)?;
+    *record = rest;
+    Some(LoggedWrite { tree, key, change: Change { kind, value } })
+}
+
+fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (taken, rest) = bytes.split_first_chunk::<N>()?;
+    *bytes = rest;
+    Some(*taken)
+}
+
+/// A split: keys from `separator` on moved from one page to a new one on its right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Split<'a> {
+    /// The page that was split.
+    pub left: u32,
+    /// The new page.
+    pub right: u32,
+    /// The page above both.
+    pub parent: u32,
+    /// The smallest key that may be in the new page.
+    pub separator: &'a [u8],
+    /// The new page's image.
+    pub image: &'a [u8],
+}
+
+impl<'a> Split<'a> {
+    /// The beginning of the record; the image follows.
+    pub fn head(&self) -> Vec<u8> {
+        let mut head = Vec::with_capacity(16 + self.separator.len());
+        for page in [self.left, self.right, self.parent] {
+            head.extend_from_slice(&page.to_le_bytes());
+        }
+        head.extend_from_slice(&(self.separator.len() as u16).to_le_bytes());
+        head.extend_from_slice(self.separator);
+        head
+    }
+
+    /// Reads a record.
+    pub fn parse(mut record: &'a [u8]) -> Option<Self> {
+        let [left, right, parent] = [take(&mut record)?, take(&mut record)?, take(&mut record)?]
+            .map(u32::from_le_bytes);
+        let len = usize::from(u16::from_le_bytes(take(&mut record)?));
+        let (separator, image) = record.split_at_checked(len)?;
+        Some(Split { left, right, parent, separator, image })
+    }
+}
+
+/// Pages that are freed and pages that get new contents: the beginning of the record, which the
+/// images follow in the order of their pages.
+pub fn pages_head(freed: &[u32], changed: &[u32]) -> Vec<u8> {
+    let mut head = Vec::with_capacity(4 + 4 * (freed.len() + changed.len()));
+    for pages in [freed, changed] {
+        head.extend_from_slice(&(pages.len() as u16).to_le_bytes());
+        pages.iter().for_each(|page| head.extend_from_slice(&page.to_le_bytes()));
+    }
+    head
+}
+
+/// What [`pages_head`] wrote, freed pages first, and the images.
+pub fn parse_pages(mut record: &[u8]) -> Option<(Vec<u32>, Vec<u32>, &[u8])> {
+    let mut list = || {
+        let count = u16::from_le_bytes(take(&mut record)?);
+        (0..count).map(|_| take(&mut record).map(u32::from_le_bytes)).collect::<Option<Vec<_>>>()
+    };
+    let (freed, changed) = (list()?, list()?);
+    Some((freed, changed, record))
+}
+
+/// The root that a record of [`CREATE`] makes, and the writes that name it.
+pub fn parse_create(mut record: &[u8]) -> Option<(u32, &[u8])> {
+    let root = u32::from_le_bytes(take(&mut record)?);
+    Some((root, record))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_read_as_they_were_written() {
+        let mut set = WriteSet::default();
+        set.set(7, b"key", Kind::Put, b"value");
+        set.set(8, b"", Kind::Delete, b"");
+        set.patch(9, b"patched", 3, b"x");
+        let mut record = Vec::new();
+        put_writes(&set, &mut record);
+        assert_eq!(record.len(), set.logged_bytes());
+        let read: Vec<_> = writes(&record).map(Result::unwrap).collect();
+        let written: Vec<_> = set
+            .iter()
+            .map(|w| LoggedWrite { tree: w.tree, key: set.key(w), change: set.change(w) })
+            .collect();
+        assert_eq!(read, written);
+
+        let split = Split { left: 1, right: 2, parent: 3, separator: b"sep", image: b"image" };
+        assert_eq!(Split::parse(&[&split.head()[..], b"image"].concat()), Some(split));
+        let head = pages_head(&[1], &[2, 3]);
+        assert_eq!(parse_pages(&head), Some((vec![1], vec![2, 3], &[][..])));
+    }
+
+    #[test]
+    fn records_that_end_early_are_no_records() {
+        let mut set = WriteSet::default();
+        set.set(7, b"key", Kind::Put, b"value");
+        let mut record = Vec::new();
+        put_writes(&set, &mut record);
+        for len in 1..record.len() {
+            assert!(writes(&record[..len]).any(|write| write.is_err()), "{len}");
+        }
+        assert_eq!(Split::parse(&[0; 13]), None);
+        assert_eq!(parse_pages(&[9, 0, 1]), None);
+        assert_eq!(parse_create(&[1, 2]), None);
+    }
+}

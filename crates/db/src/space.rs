@@ -1,0 +1,78 @@
+//! The pages of one database on a store that may hold several.
+
+use std::sync::Arc;
+
+use frostline_placement::Hotness;
+use frostline_store::{PageWrite, Store};
+
+use crate::DbError;
+use crate::node::PageBytes;
+
+/// Who is told of every page that reaches the store, in order.
+pub trait Observer: Send + Sync {
+    /// A page was written.
+    fn written(&self, lba: u32, hotness: &Hotness);
+
+    /// A page was trimmed.
+    fn trimmed(&self, lba: u32);
+}
+
+/// A range of a store's LBAs.
+#[derive(Clone)]
+pub struct PageSpace {
+    /// The store.
+    pub store: Arc<Store>,
+    /// The first LBA.
+    pub first: u32,
+    /// How many there are.
+    pub pages: u32,
+    /// Who is told of what reaches the store.
+    pub observer: Option<Arc<dyn Observer>>,
+}
+
+/// A page on its way to the store.
+pub struct Outgoing<'a> {
+    /// Its number.
+    pub page: u32,
+    /// Its content.
+    pub bytes: &'a PageBytes,
+    /// What is told of it.
+    pub hotness: Hotness,
+}
+
+impl PageSpace {
+    /// Reads a page; false if there is none.
+    pub fn read(&self, page: u32, into: &mut PageBytes) -> Result<bool, DbError> {
+        Ok(self.store.read(self.first + page, &mut into.0)?)
+    }
+
+    /// Writes pages, in order.
+    pub fn write(&self, pages: &[Outgoing<'_>]) -> Result<(), DbError> {
+        let write = |out: &Outgoing<'_>| PageWrite {
+            lba: self.first + out.page,
+            page: &out.bytes.0,
+            hotness: Some(out.hotness),
+        };
+        // Few enough to lie on the stack: a batch that is cut in two costs nothing.
+        for some in pages.chunks(64) {
+            let writes: Vec<_> = some.iter().map(write).collect();
+            self.store.write_batch(&writes)?;
+        }
+        if let Some(observer) = &self.observer {
+            for out in pages {
+                observer.written(self.first + out.page, &out.hotness);
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets a page.
+    pub fn trim(&self, page: u32) -> Result<(), DbError> {
+        if self.store.trim(self.first + page)?
+            && let Some(observer) = &self.observer
+        {
+            observer.trimmed(self.first + page);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,119 @@
+//! Nodes that have become sparse are merged with a neighbour; a root with one child takes its
+//! content.
+
+use super::Trees;
+use super::split::hold_both;
+use crate::DbError;
+use crate::node::{Fences, Node, NodeMut, PageBytes, append_image};
+use crate::pool::Held;
+use crate::record::{PAGES, pages_head};
+
+/// Room that a merged node must have left, in bytes, so that it is not split again soon.
+const SPARE: usize = 512;
+
+impl Trees {
+    /// Merges the node of a level that `key` belongs to with a neighbour, if both fit into one.
+    pub(super) fn merge(&self, tree: u32, key: &[u8], level: usize) -> Result<(), DbError> {
+        loop {
+            let Some((parent, node)) = self.descend(tree, key, level, 0)? else { continue };
+            let Some(parent) = parent else {
+                return if level == 0 { Ok(()) } else { self.shrink(tree) };
+            };
+            // The neighbour on the right, or on the left for the last one.
+            let above = parent.node();
+            let index = above.child_index(key);
+            let left_index = if index + 1 < above.count() { index } else { index.saturating_sub(1) };
+            let other = above.child(if left_index == index { index + 1 } else { left_index });
+            let is_alone = above.count() < 2;
+            if !parent.is_unchanged() {
+                continue;
+            }
+            if is_alone {
+                return self.merge(tree, key, level + 1);
+            }
+            let other = self.pool.look(other);
+            if !parent.is_unchanged() {
+                continue;
+            }
+            let Some(other) = other? else { continue };
+            let Some((parent, node)) = hold_both(parent, node) else { continue };
+            let Some(mut other) = other.lock() else { continue };
+            other.leave_unchanged();
+            let is_left = left_index == index;
+            let (left, right) = if is_left { (node, other) } else { (other, node) };
+            let (done, is_sparse) = self.merge_held(parent, left, right, left_index)?;
+            return if done && is_sparse { self.merge(tree, key, level + 1) } else { Ok(()) };
+        }
+    }
+
+    /// Merges two neighbours if they fit; whether they did, and whether the parent is sparse now.
+    fn merge_held(
+        &self,
+        mut parent: Held<'_>,
+        mut left: Held<'_>,
+        right: Held<'_>,
+        left_index: usize,
+    ) -> Result<(bool, bool), DbError> {
+        let Some(merged) = merged(left.node(), right.node()) else { return Ok((false, false)) };
+        let mut above = parent.bytes().clone();
+        NodeMut::of(&mut above).remove(left_index + 1);
+        let mut images = pages_head(&[right.page()], &[left.page(), parent.page()]);
+        append_image(&merged, &mut images);
+        append_image(&above, &mut images);
+        let logged = self.log(PAGES, &[&images])?;
+        left.replace(&merged, logged.position());
+        parent.replace(&above, logged.position());
+        self.free(right, logged.position());
+        Ok((true, parent.node().is_sparse() || parent.node().count() == 1))
+    }
+
+    /// A held page is used no more, as the log record at `position` says.
+    fn free(&self, held: Held<'_>, position: u64) {
+        let page = held.page();
+        self.pool.drop_held(held);
+        self.pages.free(position, page);
+    }
+
+    /// A root that has one child only takes its content.
+    fn shrink(&self, tree: u32) -> Result<(), DbError> {
+        loop {
+            let Some(root) = self.pool.look(tree)? else { continue };
+            let (count, level, child) =
+                (root.node().count(), root.node().level(), root.node().child(0));
+            if !root.is_unchanged() {
+                continue;
+            }
+            if level == 0 || count > 1 {
+                return Ok(());
+            }
+            let child = self.pool.look(child);
+            if !root.is_unchanged() {
+                continue;
+            }
+            let Some(child) = child? else { continue };
+            let Some((mut root, child)) = hold_both(root, child) else { continue };
+            let mut content = PageBytes::zeroed();
+            child.node().page().copy_to(&mut content);
+            let mut images = pages_head(&[child.page()], &[tree]);
+            append_image(&content, &mut images);
+            let logged = self.log(PAGES, &[&images])?;
+            root.replace(&content, logged.position());
+            self.free(child, logged.position());
+        }
+    }
+}
+
+/// Two neighbours in one page, if they fit.
+fn merged(left: Node<'_>, right: Node<'_>) -> Option<Box<PageBytes>> {
+    let (mut lower, mut upper) = (Vec::new(), Vec::new());
+    left.lower(&mut lower);
+    let has_upper = right.upper(&mut upper);
+    let fences = Fences { lower: &lower, upper: has_upper.then_some(&upper[..]) };
+    let mut page = PageBytes::zeroed();
+    left.page().copy_to(&mut page);
+    let mut node = NodeMut::format(&mut page, left.tree(), left.level(), fences);
+    let fits = node.push_all(left, 0, left.count(), true)
+        && node.push_all(right, 0, right.count(), true);
+    node.raise_position(left.position().max(right.position()));
+    (fits && node.node().room() >= SPARE).then_some(page)
+}

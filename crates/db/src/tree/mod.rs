@@ -1,0 +1,88 @@
+//! B+-trees in pages: all trees of a database share one pool and one log.
+//!
+//! A tree is known by the page number of its root, which never changes. Readers and writers go
+//! down without latches (`find.rs`); a writer latches the leaf alone (`apply.rs`). What changes
+//! the structure latches the pages that change, and logs them (`split.rs`, `merge.rs`), so that it
+//! can be redone (`redo.rs`).
+
+mod apply;
+mod find;
+mod merge;
+mod redo;
+mod split;
+
+pub use find::Found;
+
+use crate::DbError;
+use crate::mvcc::{InLog, Snapshots, Versions, Window};
+use crate::node::{Fences, NodeMut};
+use crate::pages::Pages;
+use crate::pool::{FreeFrame, Pool};
+
+/// All trees of a database.
+pub struct Trees {
+    /// Pages in memory.
+    pub pool: Pool,
+    /// Which pages are in use.
+    pub pages: Pages,
+    /// Which log records are complete.
+    pub window: Window,
+    /// Which snapshots are in use.
+    pub snapshots: Snapshots,
+    /// What records were before.
+    pub versions: Versions,
+}
+
+impl Trees {
+    /// The oldest state that anybody may still see.
+    pub fn oldest_seen(&self) -> u64 {
+        self.snapshots.oldest(&self.window)
+    }
+
+    /// Appends a record to the log. It is complete when what is returned is dropped.
+    pub fn log(&self, kind: u8, parts: &[&[u8]]) -> Result<InLog<'_>, DbError> {
+        let (_, in_log) = self.pool.wal.append(kind, parts, |lsn| self.window.enter(lsn))?;
+        Ok(in_log)
+    }
+
+    /// A page and a frame for it. No latch may be held.
+    fn fresh(&self) -> Result<Fresh<'_>, DbError> {
+        let frame = self.pool.free_frame()?;
+        Ok(Fresh { trees: self, page: self.pages.take()?, frame: Some(frame) })
+    }
+
+    /// Makes the root of a tree that is empty, as the log record at `position` says.
+    pub fn create_root(&self, root: u32, position: u64) -> Result<(), DbError> {
+        let mut held = self.pool.create(root, self.pool.free_frame()?)?;
+        NodeMut::format(held.bytes(), root, 0, Fences { lower: &[], upper: None })
+            .begin_records();
+        held.changed_by(position);
+        Ok(())
+    }
+}
+
+/// A page that is in use by nobody yet, and goes back if it is not used.
+struct Fresh<'t> {
+    trees: &'t Trees,
+    page: u32,
+    frame: Option<FreeFrame<'t>>,
+}
+
+impl<'t> Fresh<'t> {
+    /// The page, in memory and held. It belongs to a tree from now on.
+    fn create(mut self) -> Result<crate::pool::Held<'t>, DbError> {
+        let frame = self.frame.take();
+        match frame {
+            Some(frame) => self.trees.pool.create(self.page, frame),
+            None => Err(DbError::Panicked),
+        }
+    }
+}
+
+impl Drop for Fresh<'_> {
+    fn drop(&mut self) {
+        if self.frame.is_some() {
+            self.trees.pages.give_back(self.page);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Changes of structure, made again from the log on pages that are older.
+
+use super::Trees;
+use super::split::{add_child, cut};
+use crate::DbError;
+use crate::pages::Used;
+use crate::node::{NodeMut, PageBytes, restore_image};
+use crate::pool::Held;
+use crate::record::{Split, parse_pages};
+
+impl Trees {
+    /// Makes a split again.
+    pub fn redo_split(
+        &self,
+        used: &mut Used,
+        position: u64,
+        record: &[u8],
+    ) -> Result<(), DbError> {
+        let malformed = || DbError::Record { position, what: "is no split" };
+        let split = Split::parse(record).ok_or_else(malformed)?;
+        let mut image = PageBytes::zeroed();
+        restore_image(split.image, &mut image).ok_or_else(malformed)?;
+        self.redo_image(used, split.right, &image, position)?;
+        if let Some(mut left) = self.older(used, split.left, position)? {
+            cut(left.bytes(), split.separator);
+            left.changed_by(position);
+        }
+        if let Some(mut parent) = self.older(used, split.parent, position)? {
+            let room = parent.edit().fits(split.separator.len(), 4);
+            if parent.node().level() == 0 || !room {
+                return Err(malformed());
+            }
+            add_child(&mut parent, split.separator, split.right);
+            parent.changed_by(position);
+        }
+        Ok(())
+    }
+
+    /// Frees pages and gives others their contents again.
+    pub fn redo_pages(
+        &self,
+        used: &mut Used,
+        position: u64,
+        record: &[u8],
+    ) -> Result<(), DbError> {
+        let malformed = || DbError::Record { position, what: "is no change of pages" };
+        let (freed, changed, mut images) = parse_pages(record).ok_or_else(malformed)?;
+        let mut image = PageBytes::zeroed();
+        for page in changed {
+            images = restore_image(images, &mut image).ok_or_else(malformed)?;
+            self.redo_image(used, page, &image, position)?;
+        }
+        for page in freed {
+            if self.is_older(used, page, position)? {
+                self.pool.forget(page)?;
+                used.set(page, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the root of a tree again.
+    pub fn redo_create(
+        &self,
+        used: &mut Used,
+        position: u64,
+        root: u32,
+    ) -> Result<(), DbError> {
+        if self.is_older(used, root, position)? {
+            used.set(root, true)?;
+            self.create_root(root, position)?;
+        }
+        Ok(())
+    }
+
+    /// Gives a page this content unless it has a newer one.
+    fn redo_image(
+        &self,
+        used: &mut Used,
+        page: u32,
+        image: &PageBytes,
+        position: u64,
+    ) -> Result<(), DbError> {
+        if !self.is_older(used, page, position)? {
+            return Ok(());
+        }
+        used.set(page, true)?;
+        let mut held = self.pool.create(page, self.pool.free_frame()?)?;
+        *held.bytes() = image.clone();
+        NodeMut::of(held.bytes()).begin_records();
+        held.changed_by(position);
+        Ok(())
+    }
+
+    /// True if the page is not there, or as it was before the log record at `position`.
+    fn is_older(&self, used: &Used, page: u32, position: u64) -> Result<bool, DbError> {
+        if !used.has(page) {
+            return Ok(true);
+        }
+        Ok(self.look_until_found(page)?.node().position() < position)
+    }
+
+    /// The page, held, if it is as it was before the log record at `position`. A page that is not
+    /// in use was freed later.
+    fn older(&self, used: &Used, page: u32, position: u64) -> Result<Option<Held<'_>>, DbError> {
+        if !used.has(page) {
+            return Ok(None);
+        }
+        loop {
+            let seen = self.look_until_found(page)?;
+            if seen.node().position() >= position {
+                return Ok(None);
+            }
+            if let Some(held) = seen.lock() {
+                return Ok(Some(held));
+            }
+        }
+    }
+
+    fn look_until_found(&self, page: u32) -> Result<crate::pool::Seen<'_>, DbError> {
+        loop {
+            if let Some(seen) = self.pool.look(page)? {
+                return Ok(seen);
+            }
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Making room in a node: ghosts go, or the node is split in two.
+
+use super::{Fresh, Trees};
+use crate::DbError;
+use crate::mvcc::Change;
+use crate::node::{Fences, LONGEST_KEY, Node, NodeMut, PageBytes, Record, append_image};
+use crate::pool::{Held, Seen};
+use crate::record::{PAGES, SPLIT, Split, pages_head};
+
+/// Records that must have come in ascending order for more of them to be expected.
+const ASCENDING: usize = 8;
+
+/// Room that a node above must have for one more child, in bytes.
+const CHILD_ROOM: usize = LONGEST_KEY + 16;
+
+impl Trees {
+    /// Makes room for a record in the leaf that its key belongs to.
+    pub(super) fn make_room(
+        &self,
+        tree: u32,
+        key: &[u8],
+        change: Change<'_>,
+    ) -> Result<(), DbError> {
+        self.split(tree, key, 0, key.len() + change.value.len() + 16)
+    }
+
+    /// Splits the node of a level that `key` belongs to, unless it has room for `room` bytes. If
+    /// the node above has to be split first, only that is done: whoever needs the room asks
+    /// again.
+    fn split(&self, tree: u32, key: &[u8], level: usize, room: usize) -> Result<(), DbError> {
+        let mut fresh = self.fresh()?;
+        loop {
+            let Some((parent, node)) = self.descend(tree, key, level, 0)? else { continue };
+            let Some(parent) = parent else {
+                match self.grow(node, fresh)? {
+                    None => return Ok(()),
+                    Some(unused) => fresh = unused,
+                }
+                continue;
+            };
+            let Some((parent, node)) = hold_both(parent, node) else { continue };
+            if node.node().room() >= room {
+                return Ok(());
+            }
+            if self.drop_ghosts(&node, room) {
+                return self.tidy(node);
+            }
+            if parent.node().room() < CHILD_ROOM {
+                drop((parent, node, fresh));
+                return self.split(tree, key, level + 1, CHILD_ROOM);
+            }
+            return self.split_held(parent, node, fresh, key);
+        }
+    }
+
+    /// True if nobody sees the ghosts of a leaf, and it has room enough without them.
+    fn drop_ghosts(&self, held: &Held<'_>, room: usize) -> bool {
+        let node = held.node();
+        if node.ghosts() == 0 || node.position() > self.oldest_seen() {
+            return false;
+        }
+        let ghosts = (0..node.count()).map(|index| node.slot(index)).filter(|s| s.is_ghost());
+        node.room() + ghosts.map(|slot| slot.bytes() + 10).sum::<usize>() >= room
+    }
+
+    fn tidy(&self, mut held: Held<'_>) -> Result<(), DbError> {
+        for index in (0..held.node().count()).rev() {
+            if held.node().slot(index).is_ghost() {
+                held.edit().remove(index);
+            }
+        }
+        held.changed();
+        held.changed_unlogged();
+        Ok(())
+    }
+
+    /// Puts a new level between a root and its content. Gives the page back if the root changed
+    /// meanwhile.
+    fn grow<'t>(
+        &'t self,
+        root: Seen<'_>,
+        fresh: Fresh<'t>,
+    ) -> Result<Option<Fresh<'t>>, DbError> {
+        let Some(mut root) = root.lock() else { return Ok(Some(fresh)) };
+        root.leave_unchanged();
+        let (tree, child_page) = (root.page(), fresh.page);
+        let mut above = root.bytes().clone();
+        let level = root.node().level() + 1;
+        let mut node = NodeMut::format(&mut above, tree, level, Fences { lower: &[], upper: None });
+        node.push(&[], Record { value: &child_page.to_le_bytes(), flags: 0 });
+        let mut child = fresh.create()?;
+        root.node().page().copy_to(child.bytes());
+        child.edit().begin_records();
+        let mut images = pages_head(&[], &[child_page, tree]);
+        append_image(child.bytes(), &mut images);
+        append_image(&above, &mut images);
+        let logged = match self.log(PAGES, &[&images]) {
+            Ok(logged) => logged,
+            Err(error) => return Err(self.undo_create(child, error)),
+        };
+        *root.bytes() = above;
+        root.changed();
+        for held in [&mut child, &mut root] {
+            held.changed_by(logged.position());
+        }
+        Ok(None)
+    }
+
+    /// A page that was made is not needed, because of an error.
+    fn undo_create(&self, held: Held<'_>, error: DbError) -> DbError {
+        let page = held.page();
+        self.pool.drop_held(held);
+        self.pages.give_back(page);
+        error
+    }
+
+    fn split_held(
+        &self,
+        mut parent: Held<'_>,
+        mut node: Held<'_>,
+        fresh: Fresh<'_>,
+        key: &[u8],
+    ) -> Result<(), DbError> {
+        let plan = Plan::of(&mut node, key);
+        let (tree, level) = (node.node().tree(), node.node().level());
+        let mut right = fresh.create()?;
+        let mut fence = Vec::new();
+        let has_upper = node.node().upper(&mut fence);
+        let upper = has_upper.then_some(&fence[..]);
+        let fences = Fences { lower: &plan.separator, upper };
+        let count = node.node().count();
+        let mut built = NodeMut::format(right.bytes(), tree, level, fences);
+        let fits = built.push_all(node.node(), plan.at, count, true);
+        debug_assert!(fits, "half of a node fits into one");
+        built.begin_records();
+        let mut image = Vec::new();
+        append_image(right.bytes(), &mut image);
+        let (left_page, right_page) = (node.page(), right.page());
+        let split = Split {
+            left: left_page,
+            right: right_page,
+            parent: parent.page(),
+            separator: &plan.separator,
+            image: &image,
+        };
+        let logged = match self.log(SPLIT, &[&split.head(), &image]) {
+            Ok(logged) => logged,
+            Err(error) => return Err(self.undo_create(right, error)),
+        };
+        cut(node.bytes(), &plan.separator);
+        add_child(&mut parent, &plan.separator, right_page);
+        for held in [&mut right, &mut node, &mut parent] {
+            held.changed();
+            held.changed_by(logged.position());
+        }
+        Ok(())
+    }
+}
+
+/// Holds a node and the one above it, if neither changed.
+pub(super) fn hold_both<'p>(
+    parent: Seen<'p>,
+    node: Seen<'p>,
+) -> Option<(Held<'p>, Held<'p>)> {
+    let mut parent = parent.lock()?;
+    parent.leave_unchanged();
+    let mut node = node.lock()?;
+    node.leave_unchanged();
+    Some((parent, node))
+}
+
+/// Leaves only the keys below `separator` in a node, which is its upper fence from now on.
+pub(super) fn cut(page: &mut PageBytes, separator: &[u8]) {
+    let old = page.clone();
+    let node = Node::of(&old);
+    let mut lower = Vec::new();
+    node.lower(&mut lower);
+    let fences = Fences { lower: &lower, upper: Some(separator) };
+    let mut left = NodeMut::format(page, node.tree(), node.level(), fences);
+    left.raise_position(node.position());
+    let end = first_not_below(node, separator);
+    let fits = left.push_all(node, 0, end, true);
+    debug_assert!(fits, "part of a node fits into one");
+}
+
+/// The first slot whose key is not smaller; `key` lies between the fences or is the upper one.
+fn first_not_below(node: Node<'_>, key: &[u8]) -> usize {
+    let mut other = Vec::new();
+    (0..node.count())
+        .position(|index| {
+            other.clear();
+            node.key(index, &mut other);
+            &other[..] >= key
+        })
+        .unwrap_or(node.count())
+}
+
+/// Adds a child whose smallest key is `separator`. There is room. Nothing happens if it is there.
+pub(super) fn add_child(parent: &mut Held<'_>, separator: &[u8], child: u32) {
+    if let (index, false) = parent.node().search(separator) {
+        let record = Record { value: &child.to_le_bytes(), flags: 0 };
+        let fits = parent.edit().insert(index, separator, record);
+        debug_assert!(fits, "the parent was asked before");
+    }
+}
+
+/// Where a node is to be cut.
+struct Plan {
+    /// The first slot that goes to the right.
+    at: usize,
+    /// The smallest key that may be there.
+    separator: Vec<u8>,
+}
+
+impl Plan {
+    /// In the middle, unless records come in ascending order: then where the next one belongs.
+    fn of(held: &mut Held<'_>, key: &[u8]) -> Plan {
+        let node = held.node();
+        let is_leaf = node.level() == 0;
+        let (index, _) = node.search(key);
+        let ascending = held.edit().ascending(index) >= ASCENDING;
+        let node = held.node();
+        if ascending && is_leaf && index > 0 {
+            let separator = between(&key_of(node, index - 1), key);
+            return Plan { at: index, separator };
+        }
+        if ascending && !is_leaf && index == node.count() {
+            // The last child goes over alone; more will follow it.
+            return Plan { at: index - 1, separator: key_of(node, index - 1) };
+        }
+        let at = middle(node);
+        let separator = match is_leaf {
+            true => between(&key_of(node, at - 1), &key_of(node, at)),
+            false => key_of(node, at),
+        };
+        Plan { at, separator }
+    }
+}
+
+fn key_of(node: Node<'_>, index: usize) -> Vec<u8> {
+    let mut key = Vec::new();
+    node.key(index, &mut key);
+    key
+}
+
+/// The slot before which about half of the node's bytes lie. A node that is split has two slots
+/// at least: it has no room for a record, and would have for the second.
+fn middle(node: Node<'_>) -> usize {
+    let bytes = |index: usize| node.slot(index).bytes() + 10;
+    let half = (0..node.count()).map(bytes).sum::<usize>() / 2;
+    let mut passed = 0;
+    let at = (0..node.count()).find(|&index| {
+        passed += bytes(index);
+        passed > half
+    });
+    at.unwrap_or(0).clamp(1, node.count() - 1)
+}
+
+/// The shortest key that is greater than `a`, and not greater than `b`.
+fn between(a: &[u8], b: &[u8]) -> Vec<u8> {
+    let common = a.iter().zip(b).take_while(|(x, y)| x == y).count();
+    b[..(common + 1).min(b.len())].to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn separators_are_short_and_lie_between() {
+        for (a, b, expected) in [
+            (&b"abc"[..], &b"abd"[..], &b"abd"[..]),
+            (b"ab", b"abcdef", b"abc"),
+            (b"", b"x", b"x"),
+            (b"apple", b"banana", b"b"),
+        ] {
+            let found = between(a, b);
+            assert_eq!(found, expected);
+            assert!(a < &found[..] && &found[..] <= b);
+        }
+    }
+}
