@@ -56,6 +56,9 @@ pub trait Engine: Sync {
     fn wait(&self, ticket: Ticket) -> Result<(), Self::Error>;
 }
 
+/// What a scan shows each record to: its key and its value. It breaks when it has seen enough.
+pub type Visit<'v> = &'v mut (dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'v);
+
 /// What a commit returns: it is durable once [`Engine::durable`] has reached it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
@@ -122,7 +125,7 @@ pub trait Transaction {
         table: Self::Table,
         bound: &[u8],
         direction: Direction,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        visit: Visit<'_>,
     ) -> Result<(), Self::Error>;
 
     /// Makes what was written visible to transactions that begin from now on, and durable soon:

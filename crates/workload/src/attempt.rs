@@ -1,0 +1,96 @@
+//! One transaction, tried until it does not conflict.
+
+use std::thread;
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::{Access, Engine, Outcome, Transaction};
+
+/// What the body of a transaction wants to come of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Its writes are to stay.
+    Commit,
+    /// The user changed their mind.
+    RollBack,
+}
+
+/// How often a transaction is tried again before it is given up: with short transactions only an
+/// engine that makes no progress comes near it.
+pub(crate) const RETRIES: u32 = 1000;
+
+/// Runs `body` in a transaction, again for as long as that conflicts with another. The number of
+/// retries comes with the outcome.
+pub(crate) fn attempt<'e, E: Engine>(
+    engine: &'e E,
+    access: Access,
+    mut body: impl FnMut(&mut E::Transaction<'e>) -> Result<End, E>,
+) -> Result<(Outcome, u32), E> {
+    for retries in 0..=RETRIES {
+        match once(engine, access, &mut body) {
+            Err(Error::Engine(error)) if E::is_conflict(&error) => give_way(retries),
+            result => return result.map(|outcome| (outcome, retries)),
+        }
+    }
+    Ok((Outcome::Abandoned, RETRIES))
+}
+
+fn once<'e, E: Engine>(
+    engine: &'e E,
+    access: Access,
+    body: &mut impl FnMut(&mut E::Transaction<'e>) -> Result<End, E>,
+) -> Result<Outcome, E> {
+    let mut transaction = engine.begin(access)?;
+    match body(&mut transaction)? {
+        End::Commit => Ok(Outcome::Committed(transaction.commit()?)),
+        End::RollBack => Ok(Outcome::RolledBack),
+    }
+}
+
+/// Lets the other transaction finish, which may need this very core: to try again at once would
+/// only meet it again.
+fn give_way(retries: u32) {
+    match retries {
+        0..8 => thread::yield_now(),
+        _ => thread::sleep(Duration::from_micros(50)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ticket;
+    use crate::memory::{MemoryEngine, MemoryError};
+
+    /// Tries a transaction that conflicts so many times.
+    fn after(
+        conflicts: u32,
+        then: Result<End, MemoryEngine>,
+    ) -> Result<(Outcome, u32), MemoryEngine> {
+        let (mut left, mut then) = (conflicts, Some(then));
+        attempt(&MemoryEngine::new(), Access::ReadWrite, |_| {
+            if left > 0 {
+                left -= 1;
+                return Err(MemoryError::Conflict.into());
+            }
+            then.take().unwrap()
+        })
+    }
+
+    #[test]
+    fn conflicts_are_tried_again_and_counted() {
+        assert_eq!(after(0, Ok(End::Commit)).unwrap(), (Outcome::Committed(Ticket(1)), 0));
+        assert_eq!(after(12, Ok(End::Commit)).unwrap(), (Outcome::Committed(Ticket(1)), 12));
+        assert_eq!(after(3, Ok(End::RollBack)).unwrap(), (Outcome::RolledBack, 3));
+    }
+
+    #[test]
+    fn what_always_conflicts_is_given_up() {
+        assert_eq!(after(u32::MAX, Ok(End::Commit)).unwrap(), (Outcome::Abandoned, RETRIES));
+    }
+
+    #[test]
+    fn other_errors_end_it() {
+        assert!(after(1, Err(MemoryError::Patch.into())).is_err());
+    }
+}

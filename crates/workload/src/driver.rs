@@ -1,0 +1,209 @@
+//! Runs a workload on several threads, and reports what came of it.
+//!
+//! A transaction counts, and its latency ends, when it is durable; but its worker does not wait
+//! for that: it goes on, with up to so many commits in flight. So an engine that makes many
+//! commits durable at once is not measured as if each waited for the disk alone.
+
+mod flight;
+mod report;
+
+pub use report::{KindReport, Report};
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::error::Result;
+use crate::{Done, Engine, Outcome, Ticket, Worker, Workload, crew};
+use flight::{Flight, InFlight};
+use report::Tally;
+
+/// When a run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// After so long. What is in flight then is still waited for.
+    Time(Duration),
+    /// After so many transactions in all, each thread the same part of them, but for a remainder:
+    /// those that were rolled back or given up included.
+    Transactions(u64),
+}
+
+/// How a workload is to be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Threads, each with a worker of its own.
+    pub threads: usize,
+    /// When it ends.
+    pub until: Until,
+    /// Commits that a worker leaves behind before it waits for the oldest to be durable. With 0 it
+    /// waits after each.
+    pub in_flight: usize,
+    /// What the sequence of operations depends on. With one thread, a fixed number of transactions
+    /// and no conflicts the result is the same each time.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { threads: 1, until: Until::Time(Duration::from_secs(10)), in_flight: 64, seed: 42 }
+    }
+}
+
+/// How far a run has come.
+#[derive(Clone, Debug)]
+pub struct Progress<'p> {
+    /// Since the run began.
+    pub elapsed: Duration,
+    /// Transactions done so far, of each of [`Workload::kinds`]: those that are durable, and those
+    /// that their user rolled back.
+    pub done: &'p [u64],
+}
+
+/// Runs a workload whose tables are loaded. `observer` hears about once a second how far it has
+/// come, on the calling thread, and ends it early by returning false.
+///
+/// # Errors
+/// What the engine failed with first, other than conflicts. The other threads stop as well.
+pub fn run<E: Engine, W: Workload<E>>(
+    engine: &E,
+    workload: &W,
+    options: Options,
+    mut observer: impl FnMut(Progress<'_>) -> bool,
+) -> Result<Report, E> {
+    let kinds = workload.kinds();
+    let threads = options.threads.max(1);
+    let counters: Vec<Counters> = (0..threads).map(|_| Counters::new(kinds.len())).collect();
+    let mut done = vec![0; kinds.len()];
+    let stop = AtomicBool::new(false);
+    let start = Instant::now();
+    let work = |index: usize| {
+        let worker = workload.worker(options.seed, index);
+        let limit = options.until.part(index, threads);
+        Loop::new(engine, worker, &counters[index], kinds.len(), options.in_flight)
+            .run(limit, &stop)
+    };
+    let time = match options.until {
+        Until::Time(time) => Some(time),
+        Until::Transactions(_) => None,
+    };
+    let tallies = crew::run(threads, time, &stop, work, || {
+        done.fill(0);
+        counters.iter().for_each(|each| each.add_to(&mut done));
+        observer(Progress { elapsed: start.elapsed(), done: &done })
+    })?;
+    Ok(Report::of(kinds, threads, start.elapsed(), &tallies))
+}
+
+impl Until {
+    /// How many transactions thread `index` runs.
+    fn part(self, index: usize, threads: usize) -> u64 {
+        match self {
+            Until::Time(_) => u64::MAX,
+            Until::Transactions(all) => {
+                let (index, threads) = (index as u64, threads as u64);
+                all / threads + u64::from(index < all % threads)
+            }
+        }
+    }
+}
+
+/// What one thread has done, for the observer.
+struct Counters(Box<[AtomicU64]>);
+
+impl Counters {
+    /// Counters left unused at both ends, so that no other thread writes to the same cache lines.
+    const MARGIN: usize = 16;
+
+    fn new(kinds: usize) -> Counters {
+        Counters((0..kinds + 2 * Counters::MARGIN).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    fn count(&self, kind: usize) {
+        // Only one thread writes, so there is nothing to be lost between load and store.
+        let counter = &self.0[Counters::MARGIN + kind];
+        counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    fn add_to(&self, done: &mut [u64]) {
+        for (sum, counter) in done.iter_mut().zip(&self.0[Counters::MARGIN..]) {
+            *sum += counter.load(Ordering::Relaxed);
+        }
+    }
+}
+
+/// One thread at work.
+struct Loop<'r, E: Engine, W> {
+    engine: &'r E,
+    worker: W,
+    counters: &'r Counters,
+    flight: Flight,
+    tally: Tally,
+}
+
+impl<'r, E: Engine, W: Worker<E>> Loop<'r, E, W> {
+    fn new(
+        engine: &'r E,
+        worker: W,
+        counters: &'r Counters,
+        kinds: usize,
+        in_flight: usize,
+    ) -> Loop<'r, E, W> {
+        let (flight, tally) = (Flight::new(in_flight), Tally::new(kinds));
+        Loop { engine, worker, counters, flight, tally }
+    }
+
+    fn run(mut self, transactions: u64, stop: &AtomicBool) -> Result<Tally, E> {
+        // The end of a transaction is the beginning of the next: one look at the clock for both.
+        let mut now = Instant::now();
+        let mut left = transactions;
+        while left > 0 && !stop.load(Ordering::Relaxed) {
+            let started = now;
+            let done = self.worker.step(self.engine)?;
+            now = Instant::now();
+            self.end(done, started, now);
+            self.land(self.engine.durable(), now);
+            if let Some(ticket) = self.flight.overdue() {
+                now = self.wait(ticket)?;
+            }
+            left -= 1;
+        }
+        if let Some(ticket) = self.flight.newest() {
+            self.wait(ticket)?;
+        }
+        self.tally.cpu = cpu_time_of_this_thread();
+        Ok(self.tally)
+    }
+
+    fn end(&mut self, done: Done, started: Instant, now: Instant) {
+        let kind = done.kind;
+        self.tally.retried(kind, done.retries);
+        match done.outcome {
+            Outcome::Committed(ticket) => self.flight.push(InFlight { ticket, kind, started }),
+            Outcome::RolledBack => {
+                self.counters.count(kind);
+                self.tally.rolled_back(kind, now - started);
+            }
+            Outcome::Abandoned => self.tally.abandoned(kind),
+        }
+    }
+
+    fn wait(&mut self, ticket: Ticket) -> Result<Instant, E> {
+        self.engine.wait(ticket)?;
+        let now = Instant::now();
+        // An engine may tell late that it has come further; that it has come here is certain.
+        self.land(self.engine.durable().max(ticket), now);
+        Ok(now)
+    }
+
+    /// Counts what is durable.
+    fn land(&mut self, durable: Ticket, now: Instant) {
+        while let Some(landed) = self.flight.pop(durable) {
+            self.counters.count(landed.kind);
+            self.tally.committed(landed.kind, now - landed.started);
+        }
+    }
+}
+
+fn cpu_time_of_this_thread() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+}

@@ -1,0 +1,149 @@
+//! What came of a run.
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Threads that ran.
+    pub threads: usize,
+    /// From before the first transaction until the last was durable.
+    pub elapsed: Duration,
+    /// What the workers' threads took of the processors, in sum. Threads of the engine's own are
+    /// not in it.
+    pub cpu: Duration,
+    /// Each kind of transaction, in the order of [`crate::Workload::kinds`].
+    pub kinds: Vec<KindReport>,
+}
+
+/// What came of one kind of transaction.
+#[derive(Clone, Debug)]
+pub struct KindReport {
+    /// Its name.
+    pub name: &'static str,
+    /// Committed and durable.
+    pub committed: u64,
+    /// Rolled back as their user wanted.
+    pub rolled_back: u64,
+    /// Given up after too many conflicts.
+    pub abandoned: u64,
+    /// Times that one was tried again after a conflict.
+    pub retries: u64,
+    /// Nanoseconds until a transaction was durable, its retries included; or rolled back.
+    pub latency: Histogram<u64>,
+}
+
+impl KindReport {
+    /// Transactions that did what their user wanted.
+    pub fn done(&self) -> u64 {
+        self.committed + self.rolled_back
+    }
+}
+
+impl Report {
+    /// Transactions of all kinds that did what their user wanted.
+    pub fn done(&self) -> u64 {
+        self.kinds.iter().map(KindReport::done).sum()
+    }
+
+    /// The latencies of all kinds together, nanoseconds.
+    pub fn latency(&self) -> Histogram<u64> {
+        let mut all = histogram();
+        // They have the same bounds, so adding cannot fail.
+        self.kinds.iter().for_each(|kind| all += &kind.latency);
+        all
+    }
+
+    pub(super) fn of(
+        names: &[&'static str],
+        threads: usize,
+        elapsed: Duration,
+        tallies: &[Tally],
+    ) -> Report {
+        let kinds = names
+            .iter()
+            .enumerate()
+            .map(|(kind, name)| {
+                let mut sum = Counted::new();
+                tallies.iter().for_each(|tally| sum.add(&tally.kinds[kind]));
+                sum.report(name)
+            })
+            .collect();
+        let cpu = tallies.iter().map(|tally| tally.cpu).sum();
+        Report { threads, elapsed, cpu, kinds }
+    }
+}
+
+/// What one thread counted.
+#[derive(Debug)]
+pub(super) struct Tally {
+    kinds: Vec<Counted>,
+    /// What the thread took of a processor.
+    pub(super) cpu: Duration,
+}
+
+impl Tally {
+    pub(super) fn new(kinds: usize) -> Tally {
+        Tally { kinds: (0..kinds).map(|_| Counted::new()).collect(), cpu: Duration::ZERO }
+    }
+
+    pub(super) fn committed(&mut self, kind: usize, latency: Duration) {
+        self.kinds[kind].committed += 1;
+        self.kinds[kind].took(latency);
+    }
+
+    pub(super) fn rolled_back(&mut self, kind: usize, latency: Duration) {
+        self.kinds[kind].rolled_back += 1;
+        self.kinds[kind].took(latency);
+    }
+
+    pub(super) fn abandoned(&mut self, kind: usize) {
+        self.kinds[kind].abandoned += 1;
+    }
+
+    pub(super) fn retried(&mut self, kind: usize, times: u32) {
+        self.kinds[kind].retries += u64::from(times);
+    }
+}
+
+/// What was counted of one kind.
+#[derive(Debug)]
+struct Counted {
+    committed: u64,
+    rolled_back: u64,
+    abandoned: u64,
+    retries: u64,
+    latency: Histogram<u64>,
+}
+
+impl Counted {
+    fn new() -> Counted {
+        let latency = histogram();
+        Counted { committed: 0, rolled_back: 0, abandoned: 0, retries: 0, latency }
+    }
+
+    fn took(&mut self, latency: Duration) {
+        self.latency.saturating_record(latency.as_nanos() as u64);
+    }
+
+    fn add(&mut self, other: &Counted) {
+        self.committed += other.committed;
+        self.rolled_back += other.rolled_back;
+        self.abandoned += other.abandoned;
+        self.retries += other.retries;
+        self.latency += &other.latency;
+    }
+
+    fn report(self, name: &'static str) -> KindReport {
+        let Counted { committed, rolled_back, abandoned, retries, latency } = self;
+        KindReport { name, committed, rolled_back, abandoned, retries, latency }
+    }
+}
+
+/// From 1 ns to 10 minutes, to three digits.
+fn histogram() -> Histogram<u64> {
+    const LONGEST: u64 = 600_000_000_000;
+    Histogram::new_with_max(LONGEST, 3).expect("bounds that a histogram can have")
+}

@@ -1,0 +1,48 @@
+//! The consistency conditions (clause 3.3.2), checked on what the tables hold.
+//!
+//! What `steady` deleted is counted as if it were still there, as far as it was tallied. For two
+//! conditions about each customer that is by district only: where something was deleted, they are
+//! checked for the sum of a district's customers.
+
+mod found;
+mod rules;
+mod verdict;
+
+pub use verdict::Condition;
+
+use super::session::Session;
+use super::tables::Tables;
+use crate::attempt::{End, attempt};
+use crate::error::Result;
+use crate::{Access, Engine};
+use found::{Customers, Orders, Places};
+use verdict::Verdicts;
+
+/// Checks all conditions in one transaction. District by district, so that no more than one
+/// district's orders are in memory at a time.
+pub(super) fn check<E: Engine>(engine: &E, tables: &Tables<E::Table>) -> Result<Vec<Condition>, E> {
+    let mut verdicts = Verdicts::default();
+    let mut scratch = Vec::new();
+    attempt(engine, Access::ReadOnly, |transaction| {
+        let mut session: Session<'_, '_, E> =
+            Session { transaction, tables, scratch: &mut scratch };
+        verdicts = Verdicts::default();
+        check_all(&mut session, &mut verdicts)?;
+        Ok(End::Commit)
+    })?;
+    Ok(verdicts.into_conditions())
+}
+
+fn check_all<'e, E: Engine + 'e>(
+    session: &mut Session<'_, 'e, E>,
+    verdicts: &mut Verdicts,
+) -> Result<(), E> {
+    let mut places = Places::read(session)?;
+    for at in 0..places.districts.len() {
+        let customers = Customers::read(session, places.districts[at].id, &mut places.paid_in)?;
+        let orders = Orders::read(session, places.districts[at].id)?;
+        rules::of_district(&places.districts[at], &customers, &orders, verdicts);
+    }
+    rules::of_payments(&places, verdicts);
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! Which conditions there are, and what is found out about each.
+
+/// A consistency condition, and whether it holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// What must be so.
+    pub name: &'static str,
+    /// The clause of the standard; empty for a condition that is our own.
+    pub clause: &'static str,
+    /// Whether it is so.
+    pub ok: bool,
+    /// How often it was checked, how often it did not hold, and where first.
+    pub detail: String,
+}
+
+/// A condition, in the order in which they are reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rule {
+    WarehousePaid,
+    NewestOrder,
+    WaitingInRow,
+    LinesInAll,
+    WaitingHasNoCarrier,
+    LinesOfOrder,
+    LinesDelivered,
+    WarehouseHistory,
+    DistrictHistory,
+    Balance,
+    OrdersDelivered,
+    BalanceAndPayments,
+    OrdersInRow,
+    NamesIndexed,
+    OrdersIndexed,
+}
+
+/// Name and clause of each.
+const RULES: [(&str, &str); 15] = [
+    ("a warehouse took what its districts took", "3.3.2.1"),
+    ("a district's next order follows its newest one", "3.3.2.2"),
+    ("the orders that wait are without gaps", "3.3.2.3"),
+    ("a district has as many lines as its orders say", "3.3.2.4"),
+    ("an order has no carrier if and only if it waits", "3.3.2.5"),
+    ("an order has as many lines as it says", "3.3.2.6"),
+    ("a line has no delivery date if and only if its order has no carrier", "3.3.2.7"),
+    ("a warehouse took what its history says", "3.3.2.8"),
+    ("a district took what its history says", "3.3.2.9"),
+    ("a balance is what was delivered less what the history says", "3.3.2.10"),
+    ("as many orders do not wait as were delivered", "3.3.2.11"),
+    ("balance and payments are what was delivered", "3.3.2.12"),
+    ("the orders of a district are without gaps", ""),
+    ("the index by name has each customer once", ""),
+    ("the index by customer has each order once", ""),
+];
+
+/// What was found out about all conditions.
+#[derive(Debug, Default)]
+pub(super) struct Verdicts([Verdict; RULES.len()]);
+
+#[derive(Debug, Default)]
+struct Verdict {
+    checked: u64,
+    failed: u64,
+    first: String,
+}
+
+impl Verdicts {
+    /// Counts one case of a condition; `why` tells where it does not hold.
+    pub(super) fn test(&mut self, rule: Rule, holds: bool, why: impl FnOnce() -> String) {
+        let verdict = &mut self.0[rule as usize];
+        verdict.checked += 1;
+        if !holds {
+            if verdict.failed == 0 {
+                verdict.first = why();
+            }
+            verdict.failed += 1;
+        }
+    }
+
+    /// The report.
+    pub(super) fn into_conditions(self) -> Vec<Condition> {
+        self.0
+            .into_iter()
+            .zip(RULES)
+            .map(|(verdict, (name, clause))| Condition {
+                name,
+                clause,
+                ok: verdict.failed == 0,
+                detail: verdict.detail(),
+            })
+            .collect()
+    }
+}
+
+impl Verdict {
+    fn detail(self) -> String {
+        match self.failed {
+            0 => format!("{} checked", self.checked),
+            failed => format!("{failed} of {} do not; first: {}", self.checked, self.first),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Which transaction comes next (clause 5.2.4.2): a deck of cards, dealt out and shuffled again.
+
+use crate::random::Random;
+
+/// A kind of transaction; numbers are those of [`KINDS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    NewOrder,
+    Payment,
+    OrderStatus,
+    Delivery,
+    StockLevel,
+    /// Not of the standard, nor in the deck: see the module `trim`.
+    Trim,
+}
+
+/// The names of the kinds.
+pub(super) const KINDS: [&str; 6] =
+    ["new-order", "payment", "order-status", "delivery", "stock-level", "trim"];
+
+/// How many cards there are of each, of a hundred: the least that clause 5.2.3 asks for of all
+/// but the first.
+const CARDS: [(Kind, usize); 5] = [
+    (Kind::NewOrder, 45),
+    (Kind::Payment, 43),
+    (Kind::OrderStatus, 4),
+    (Kind::Delivery, 4),
+    (Kind::StockLevel, 4),
+];
+
+/// A worker's deck.
+#[derive(Clone, Debug)]
+pub(super) struct Deck {
+    cards: [Kind; 100],
+    dealt: usize,
+}
+
+impl Deck {
+    /// A deck that is shuffled before its first card.
+    pub(super) fn new() -> Deck {
+        let mut all = CARDS.iter().flat_map(|(kind, count)| std::iter::repeat_n(*kind, *count));
+        let cards = std::array::from_fn(|_| all.next().unwrap_or(Kind::NewOrder));
+        Deck { cards, dealt: cards.len() }
+    }
+
+    /// The next card.
+    pub(super) fn deal(&mut self, random: &mut Random) -> Kind {
+        if self.dealt == self.cards.len() {
+            random.shuffle(&mut self.cards);
+            self.dealt = 0;
+        }
+        self.dealt += 1;
+        self.cards[self.dealt - 1]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_hundred_cards_are_the_mix() {
+        assert_eq!(CARDS.iter().map(|(_, count)| count).sum::<usize>(), 100);
+        let (mut deck, mut random) = (Deck::new(), Random::stream(1, 0));
+        let mut orders = Vec::new();
+        for _ in 0..3 {
+            let hand: Vec<Kind> = (0..100).map(|_| deck.deal(&mut random)).collect();
+            for (kind, count) in CARDS {
+                assert_eq!(hand.iter().filter(|card| **card == kind).count(), count);
+            }
+            orders.push(hand);
+        }
+        assert!(orders[0] != orders[1] && orders[1] != orders[2]);
+    }
+}

@@ -1,0 +1,139 @@
+//! The Delivery transaction (clause 2.7): the oldest order that waits in each district of a
+//! warehouse is delivered. All of it is one transaction, which the clause allows.
+
+use std::ops::ControlFlow;
+
+use super::buffers::Buffers;
+use super::keys;
+use super::rows::{customer, district, order, order_line};
+use super::scale::{Customer, District, OrderId, WarehouseId};
+use super::session::Session;
+use super::tables::Table;
+use crate::error::Result;
+use crate::random::Random;
+use crate::{Direction, Engine};
+
+/// What is entered at the terminal.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Delivery {
+    warehouse: WarehouseId,
+    carrier: u8,
+    date: u64,
+    /// Deliver a second order in districts where more than so many wait.
+    backlog: Option<u32>,
+}
+
+impl Delivery {
+    /// Draws one (clause 2.7.1).
+    ///
+    /// The standard's mix orders more than it delivers: 44.5 orders to 40 deliveries. With a
+    /// `backlog`, a district where more than so many orders wait has two delivered, so that the
+    /// number of those that wait stays the same.
+    pub(super) fn draw(
+        random: &mut Random,
+        warehouse: WarehouseId,
+        date: u64,
+        backlog: Option<u32>,
+    ) -> Delivery {
+        Delivery { warehouse, carrier: random.between(1, 10) as u8, date, backlog }
+    }
+
+    /// Runs it; returns how many orders were delivered. A district where none waits is passed
+    /// over.
+    pub(super) fn run<'e, E: Engine + 'e>(
+        &self,
+        session: &mut Session<'_, 'e, E>,
+        buffers: &mut Buffers,
+    ) -> Result<u32, E> {
+        let mut delivered = 0;
+        for district in District::all_of(self.warehouse) {
+            let Some(oldest) = self.deliver_oldest(session, district, buffers)? else { continue };
+            delivered += 1;
+            if self.is_late(session, district, oldest, buffers)? {
+                delivered += u32::from(self.deliver_oldest(session, district, buffers)?.is_some());
+            }
+        }
+        Ok(delivered)
+    }
+
+    /// Whether more orders than the backlog allows came after the one just delivered.
+    fn is_late<'e, E: Engine + 'e>(
+        &self,
+        session: &mut Session<'_, 'e, E>,
+        district: District,
+        delivered: OrderId,
+        buffers: &mut Buffers,
+    ) -> Result<bool, E> {
+        let Some(backlog) = self.backlog else { return Ok(false) };
+        session.get(Table::District, &keys::district(district), &mut buffers.row)?;
+        let next = district::NEXT_ORDER.of(&buffers.row);
+        Ok(next.saturating_sub(delivered.saturating_add(1)) > backlog)
+    }
+
+    fn deliver_oldest<'e, E: Engine + 'e>(
+        &self,
+        session: &mut Session<'_, 'e, E>,
+        district: District,
+        buffers: &mut Buffers,
+    ) -> Result<Option<OrderId>, E> {
+        let Some(number) = oldest(session, district)? else { return Ok(None) };
+        let key = keys::order(district, number);
+        session.delete(Table::NewOrder, &key)?;
+        session.get(Table::Order, &key, &mut buffers.row)?;
+        let customer = Customer { district, number: order::CUSTOMER.of(&buffers.row) };
+        session.patch(Table::Order, &key, order::CARRIER.start(), &[self.carrier])?;
+        let amount = self.deliver_lines(session, district, number, &mut buffers.found)?;
+        charge(session, customer, amount, &mut buffers.row)?;
+        Ok(Some(number))
+    }
+
+    /// Dates the order's lines; returns their sum.
+    fn deliver_lines<'e, E: Engine + 'e>(
+        &self,
+        session: &mut Session<'_, 'e, E>,
+        district: District,
+        number: OrderId,
+        lines: &mut Vec<u32>,
+    ) -> Result<i64, E> {
+        lines.clear();
+        let mut amount = 0;
+        let prefix = keys::order(district, number);
+        session.scan(Table::OrderLine, &prefix, &prefix, Direction::Forward, |rest, row| {
+            lines.extend(rest.first().copied().map(u32::from));
+            amount += order_line::AMOUNT.of(row);
+            ControlFlow::Continue(())
+        })?;
+        for line in lines.iter() {
+            let key = keys::order_line(district, number, *line as u8);
+            let date = self.date.to_le_bytes();
+            session.patch(Table::OrderLine, &key, order_line::DELIVERY_DATE.start(), &date)?;
+        }
+        Ok(amount)
+    }
+}
+
+fn oldest<'e, E: Engine + 'e>(
+    session: &mut Session<'_, 'e, E>,
+    district: District,
+) -> Result<Option<OrderId>, E> {
+    let mut oldest = None;
+    let prefix = keys::district(district);
+    session.scan(Table::NewOrder, &prefix, &prefix, Direction::Forward, |rest, _| {
+        oldest = keys::leading_u32(rest);
+        ControlFlow::Break(())
+    })?;
+    Ok(oldest)
+}
+
+fn charge<'e, E: Engine + 'e>(
+    session: &mut Session<'_, 'e, E>,
+    by: Customer,
+    amount: i64,
+    row: &mut Vec<u8>,
+) -> Result<(), E> {
+    let key = keys::customer(by);
+    session.get(Table::Customer, &key, row)?;
+    customer::BALANCE.add(row, amount);
+    customer::DELIVERIES.add(row, 1);
+    session.patch(Table::Customer, &key, 0, &row[..customer::END_OF_DELIVERY])
+}

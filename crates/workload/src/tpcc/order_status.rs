@@ -1,0 +1,77 @@
+//! The Order-Status transaction (clause 2.6): what became of a customer's newest order.
+
+use std::ops::ControlFlow;
+
+use super::buffers::Buffers;
+use super::keys;
+use super::rows::{customer, order_line};
+use super::scale::{Customer, District, OrderId, Scale};
+use super::selection::Selection;
+use super::session::Session;
+use super::tables::Table;
+use crate::error::Result;
+use crate::random::Random;
+use crate::{Direction, Engine};
+
+/// What is entered at the terminal.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OrderStatus {
+    selection: Selection,
+}
+
+/// What is shown there afterwards.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Status {
+    /// The customer's balance, cents.
+    pub(super) balance: i64,
+    /// The lines of the newest order.
+    pub(super) lines: u32,
+    /// Those that were delivered.
+    pub(super) delivered: u32,
+    /// The sum of all, cents.
+    pub(super) amount: i64,
+}
+
+impl OrderStatus {
+    /// Draws one (clause 2.6.1).
+    pub(super) fn draw(random: &mut Random, scale: &Scale, home: District) -> OrderStatus {
+        OrderStatus { selection: Selection::draw(random, scale, home) }
+    }
+
+    /// Runs it. A customer all of whose orders were deleted, as `steady` does, has no lines.
+    pub(super) fn run<'e, E: Engine + 'e>(
+        &self,
+        session: &mut Session<'_, 'e, E>,
+        buffers: &mut Buffers,
+    ) -> Result<Status, E> {
+        let customer = self.selection.find(session, buffers)?;
+        session.get(Table::Customer, &keys::customer(customer), &mut buffers.row)?;
+        let mut status =
+            Status { balance: customer::BALANCE.of(&buffers.row), ..Status::default() };
+        if let Some(number) = newest(session, customer)? {
+            let key = keys::order(customer.district, number);
+            session.get(Table::Order, &key, &mut buffers.row)?;
+            session.scan(Table::OrderLine, &key, &key, Direction::Forward, |_, row| {
+                status.lines += 1;
+                status.delivered += u32::from(order_line::DELIVERY_DATE.of(row) != 0);
+                status.amount += order_line::AMOUNT.of(row);
+                ControlFlow::Continue(())
+            })?;
+        }
+        Ok(status)
+    }
+}
+
+fn newest<'e, E: Engine + 'e>(
+    session: &mut Session<'_, 'e, E>,
+    customer: Customer,
+) -> Result<Option<OrderId>, E> {
+    let mut newest = None;
+    let bound = keys::order_by_customer(customer, OrderId::MAX);
+    let prefix = keys::customer(customer);
+    session.scan(Table::OrderByCustomer, &prefix, &bound, Direction::Backward, |rest, _| {
+        newest = keys::leading_u32(rest);
+        ControlFlow::Break(())
+    })?;
+    Ok(newest)
+}

@@ -1,0 +1,115 @@
+//! Filling the tables (clause 4.3.3.1).
+//!
+//! The work is cut into parts that can be done in any order, by any thread: the items, and for
+//! each warehouse its stock, the customers of each district, and the orders of each. What is in a
+//! part depends on the seed and the part only.
+
+mod customers;
+mod orders;
+mod places;
+mod stocks;
+
+use super::scale::{DISTRICTS, District, Scale, WarehouseId};
+use super::tables::Tables;
+use crate::Engine;
+use crate::error::Result;
+use crate::loading::{self, Batches, Loaded, Loading};
+
+/// Items, and stocks of a warehouse, are loaded in so many parts.
+const SLICES: u64 = 10;
+
+/// What one part loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// A slice of the items.
+    Items(u64),
+    /// A warehouse and its districts.
+    Places(WarehouseId),
+    /// A slice of a warehouse's stocks.
+    Stocks(WarehouseId, u64),
+    /// A district's customers and their history.
+    Customers(District),
+    /// A district's orders.
+    Orders(District),
+}
+
+/// Parts of one warehouse.
+const OF_WAREHOUSE: u64 = 1 + SLICES + 2 * DISTRICTS as u64;
+
+impl Part {
+    /// How many there are.
+    fn count(scale: &Scale) -> u64 {
+        SLICES + OF_WAREHOUSE * u64::from(scale.warehouses)
+    }
+
+    /// Part `number`, from 0.
+    fn numbered(number: u64) -> Part {
+        if number < SLICES {
+            return Part::Items(number);
+        }
+        let warehouse = ((number - SLICES) / OF_WAREHOUSE) as WarehouseId + 1;
+        let district = |number: u64| District { warehouse, number: number as u8 + 1 };
+        const DISTRICTS: u64 = super::scale::DISTRICTS as u64;
+        match (number - SLICES) % OF_WAREHOUSE {
+            0 => Part::Places(warehouse),
+            part if part <= SLICES => Part::Stocks(warehouse, part - 1),
+            part if part <= SLICES + DISTRICTS => Part::Customers(district(part - SLICES - 1)),
+            part => Part::Orders(district(part - SLICES - DISTRICTS - 1)),
+        }
+    }
+}
+
+/// Loads everything.
+pub(super) fn load<E: Engine>(
+    engine: &E,
+    tables: &Tables<E::Table>,
+    scale: &Scale,
+    loading: Loading,
+    observer: &mut dyn FnMut(Loaded) -> bool,
+) -> Result<Loaded, E> {
+    loading::in_parts(engine, loading, Part::count(scale), observer, |number, batches| {
+        Part::numbered(number).load(batches, tables, scale)
+    })
+}
+
+impl Part {
+    fn load<E: Engine>(
+        self,
+        batches: &mut Batches<'_, E>,
+        tables: &Tables<E::Table>,
+        scale: &Scale,
+    ) -> Result<(), E> {
+        match self {
+            Part::Items(slice) => stocks::load_items(batches, tables, slice_of(scale, slice)),
+            Part::Places(warehouse) => places::load(batches, tables, scale, warehouse),
+            Part::Stocks(warehouse, slice) => {
+                stocks::load_stocks(batches, tables, warehouse, slice_of(scale, slice))
+            }
+            Part::Customers(district) => customers::load(batches, tables, scale, district),
+            Part::Orders(district) => orders::load(batches, tables, scale, district),
+        }
+    }
+}
+
+/// The items of a slice, by number.
+fn slice_of(scale: &Scale, slice: u64) -> std::ops::Range<u64> {
+    let start = |slice| u64::from(scale.items) * slice / SLICES + 1;
+    start(slice)..start(slice + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_is_there_once() {
+        let scale = Scale::standard(2);
+        let parts: Vec<Part> = (0..Part::count(&scale)).map(Part::numbered).collect();
+        assert!((1..parts.len()).all(|at| !parts[..at].contains(&parts[at])));
+        assert_eq!(parts[0], Part::Items(0));
+        assert_eq!(parts.last(), Some(&Part::Orders(District { warehouse: 2, number: 10 })));
+        let covered: u64 = (0..SLICES).map(|slice| slice_of(&scale, slice).count() as u64).sum();
+        assert_eq!(covered, 100_000);
+        assert_eq!(slice_of(&scale, 9).end, 100_001);
+    }
+}

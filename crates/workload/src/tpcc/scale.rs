@@ -1,0 +1,97 @@
+//! How much there is of everything (clause 1.2).
+
+/// Districts of a warehouse.
+pub(super) const DISTRICTS: u8 = 10;
+
+/// A warehouse, by its number from 1.
+pub(super) type WarehouseId = u32;
+/// A customer of a district, by its number from 1.
+pub(super) type CustomerId = u16;
+/// An order of a district, by its number from 1.
+pub(super) type OrderId = u32;
+/// An item, by its number from 1.
+pub(super) type ItemId = u32;
+
+/// How many warehouses there are, and what a warehouse holds.
+///
+/// The standard scales by warehouses only; the other numbers are its constants, smaller ones are
+/// for tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale {
+    /// Warehouses, 1 or more.
+    pub warehouses: u32,
+    /// Items, and stocks of a warehouse: 100,000.
+    pub items: u32,
+    /// Customers of a district, and orders of it after loading: 3,000; never more.
+    pub customers: u16,
+}
+
+impl Scale {
+    /// So many warehouses of the standard's size.
+    pub const fn standard(warehouses: u32) -> Scale {
+        Scale { warehouses, items: 100_000, customers: 3000 }
+    }
+
+    /// What makes these numbers impossible, if anything does: which one, and why.
+    pub(super) fn flaw(&self) -> Option<(&'static str, &'static str)> {
+        if self.warehouses == 0 {
+            return Some(("warehouses", "there must be at least one"));
+        }
+        // An item may not occur twice among the stocks that a stock-level transaction looks at.
+        if !(20..=100_000).contains(&self.items) {
+            return Some(("items", "must be 20 to 100,000"));
+        }
+        // Below ten, three tenths of them are not a whole number of orders to deliver.
+        if !(10..=3000).contains(&self.customers) {
+            return Some(("customers", "must be 10 to 3,000"));
+        }
+        None
+    }
+
+    /// How many of a district's orders are not delivered after loading: 900.
+    pub(super) const fn waiting(&self) -> u32 {
+        self.orders() - delivered_at_first(self.orders())
+    }
+
+    /// How many orders a district has after loading: 3,000.
+    pub(super) const fn orders(&self) -> u32 {
+        self.customers as u32
+    }
+
+    /// How many last names are in use: the standard's 1,000, each of which the first 1,000
+    /// customers of a district have once.
+    pub(super) const fn last_names(&self) -> u32 {
+        if self.customers < 1000 { self.customers as u32 } else { 1000 }
+    }
+
+    /// The number of an item that is not there: what the 1 % of orders that roll back ask for.
+    pub(super) const fn unused_item(&self) -> ItemId {
+        self.items + 1
+    }
+}
+
+/// How many of so many first orders of a district are loaded as delivered: 2,100 of 3,000.
+pub(super) const fn delivered_at_first(orders: u32) -> u32 {
+    orders * 7 / 10
+}
+
+/// A district: warehouse and number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct District {
+    pub(super) warehouse: WarehouseId,
+    pub(super) number: u8,
+}
+
+impl District {
+    /// All districts of a warehouse.
+    pub(super) fn all_of(warehouse: WarehouseId) -> impl Iterator<Item = District> {
+        (1..=DISTRICTS).map(move |number| District { warehouse, number })
+    }
+}
+
+/// A customer: district and number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Customer {
+    pub(super) district: District,
+    pub(super) number: CustomerId,
+}

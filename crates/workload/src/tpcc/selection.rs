@@ -1,0 +1,74 @@
+//! Choosing a customer, by number or by last name (clauses 2.5.1.2 and 2.6.1.2).
+
+use std::ops::ControlFlow;
+
+use super::buffers::Buffers;
+use super::chance::{self, C_LAST_RUN};
+use super::keys;
+use super::scale::{Customer, CustomerId, District, Scale};
+use super::session::{Session, missing};
+use super::tables::Table;
+use crate::error::Result;
+use crate::random::Random;
+use crate::{Direction, Engine};
+
+/// How a customer is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// By the number.
+    Number(CustomerId),
+    /// By the last name, which is given by its number.
+    LastName(u32),
+}
+
+/// A choice that is yet to be looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Selection {
+    pub(super) district: District,
+    pub(super) by: By,
+}
+
+impl Selection {
+    /// Draws one: 60 % by last name.
+    pub(super) fn draw(random: &mut Random, scale: &Scale, district: District) -> Selection {
+        let by = if random.percent(60) {
+            By::LastName(chance::last_name(random, scale, C_LAST_RUN))
+        } else {
+            By::Number(chance::customer(random, scale))
+        };
+        Selection { district, by }
+    }
+
+    /// Who it is. Of several customers of a name it is the one in the middle by first name.
+    pub(super) fn find<'e, E: Engine + 'e>(
+        self,
+        session: &mut Session<'_, 'e, E>,
+        buffers: &mut Buffers,
+    ) -> Result<Customer, E> {
+        let number = match self.by {
+            By::Number(number) => number,
+            By::LastName(name) => {
+                chance::spell_last_name(name, &mut buffers.name);
+                self.middle_of(session, &buffers.name, &mut buffers.customers)?
+            }
+        };
+        Ok(Customer { district: self.district, number })
+    }
+
+    fn middle_of<'e, E: Engine + 'e>(
+        self,
+        session: &mut Session<'_, 'e, E>,
+        name: &[u8],
+        customers: &mut Vec<CustomerId>,
+    ) -> Result<CustomerId, E> {
+        customers.clear();
+        let prefix = keys::last_name(self.district, name);
+        session.scan(Table::CustomerByName, &prefix, &prefix, Direction::Forward, |rest, _| {
+            customers.extend(keys::trailing_u16(rest));
+            ControlFlow::Continue(())
+        })?;
+        // Position n/2, rounded up, counted from 1.
+        let middle = customers.len().saturating_sub(1) / 2;
+        customers.get(middle).copied().ok_or_else(|| missing(Table::CustomerByName))
+    }
+}

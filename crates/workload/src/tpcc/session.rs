@@ -1,0 +1,85 @@
+//! A transaction that knows the tables.
+
+use std::ops::ControlFlow;
+
+use super::tables::{Table, Tables};
+use crate::error::{Error, Result};
+use crate::{Direction, Engine, Transaction};
+
+/// A transaction and the tables it may use. What it reads has all fixed-width fields of the table.
+pub(super) struct Session<'s, 'e, E: Engine + 'e> {
+    pub(super) transaction: &'s mut E::Transaction<'e>,
+    pub(super) tables: &'s Tables<E::Table>,
+    /// For the engine's patches.
+    pub(super) scratch: &'s mut Vec<u8>,
+}
+
+impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
+    /// Reads a row that may not be there.
+    pub(super) fn find(&mut self, table: Table, key: &[u8], row: &mut Vec<u8>) -> Result<bool, E> {
+        let found = self.transaction.get(self.tables.of(table), key, row)?;
+        if found && row.len() < table.fixed() {
+            return Err(short(table));
+        }
+        Ok(found)
+    }
+
+    /// Reads a row that must be there.
+    pub(super) fn get(&mut self, table: Table, key: &[u8], row: &mut Vec<u8>) -> Result<(), E> {
+        if self.find(table, key, row)? { Ok(()) } else { Err(missing(table)) }
+    }
+
+    /// Writes a row as a whole.
+    pub(super) fn put(&mut self, table: Table, key: &[u8], row: &[u8]) -> Result<(), E> {
+        Ok(self.transaction.put(self.tables.of(table), key, row)?)
+    }
+
+    /// Overwrites part of a row that is there.
+    pub(super) fn patch(
+        &mut self,
+        table: Table,
+        key: &[u8],
+        at: usize,
+        bytes: &[u8],
+    ) -> Result<(), E> {
+        Ok(self.transaction.patch(self.tables.of(table), key, at, bytes, self.scratch)?)
+    }
+
+    /// Deletes a row.
+    pub(super) fn delete(&mut self, table: Table, key: &[u8]) -> Result<(), E> {
+        Ok(self.transaction.delete(self.tables.of(table), key)?)
+    }
+
+    /// Shows the rows from `bound` whose keys begin with `prefix`, until `visit` breaks: the rest
+    /// of each key, and the row.
+    pub(super) fn scan(
+        &mut self,
+        table: Table,
+        prefix: &[u8],
+        bound: &[u8],
+        direction: Direction,
+        mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), E> {
+        let mut is_short = false;
+        self.transaction.scan(self.tables.of(table), bound, direction, &mut |key, row| {
+            let Some(rest) = key.strip_prefix(prefix) else { return ControlFlow::Break(()) };
+            is_short = row.len() < table.fixed();
+            if is_short { ControlFlow::Break(()) } else { visit(rest, row) }
+        })?;
+        if is_short { Err(short(table)) } else { Ok(()) }
+    }
+}
+
+/// A row that must be there is not.
+pub(super) fn missing<E: std::error::Error>(table: Table) -> Error<E> {
+    Error::Data { table: table.name(), what: "a row is missing that must be there" }
+}
+
+fn short<E: std::error::Error>(table: Table) -> Error<E> {
+    Error::Data { table: table.name(), what: "a row is too short" }
+}
+
+/// A key that was found has not the length of the table's keys.
+pub(super) fn odd_key<E: std::error::Error>(table: Table) -> Error<E> {
+    Error::Data { table: table.name(), what: "a key has an unexpected length" }
+}

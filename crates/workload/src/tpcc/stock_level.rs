@@ -1,0 +1,68 @@
+//! The Stock-Level transaction (clause 2.8): how many of the items in a district's last 20 orders
+//! run low in stock.
+
+use std::ops::ControlFlow;
+
+use super::buffers::Buffers;
+use super::keys;
+use super::rows::{district, order_line, stock};
+use super::scale::{District, OrderId};
+use super::session::Session;
+use super::tables::Table;
+use crate::error::Result;
+use crate::random::Random;
+use crate::{Direction, Engine};
+
+/// How many orders are looked at.
+const ORDERS: OrderId = 20;
+
+/// What is entered at the terminal.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StockLevel {
+    district: District,
+    threshold: i32,
+}
+
+impl StockLevel {
+    /// Draws one (clause 2.8.1).
+    pub(super) fn draw(random: &mut Random, district: District) -> StockLevel {
+        StockLevel { district, threshold: random.between(10, 20) as i32 }
+    }
+
+    /// Runs it; returns how many items are below the threshold.
+    pub(super) fn run<'e, E: Engine + 'e>(
+        &self,
+        session: &mut Session<'_, 'e, E>,
+        buffers: &mut Buffers,
+    ) -> Result<u32, E> {
+        session.get(Table::District, &keys::district(self.district), &mut buffers.row)?;
+        let next = district::NEXT_ORDER.of(&buffers.row);
+        self.items_of_last_orders(session, next, &mut buffers.found)?;
+        let mut low = 0;
+        for item in &buffers.found {
+            let key = keys::stock(self.district.warehouse, *item);
+            session.get(Table::Stock, &key, &mut buffers.row)?;
+            low += u32::from(stock::QUANTITY.of(&buffers.row) < self.threshold);
+        }
+        Ok(low)
+    }
+
+    /// Each item once.
+    fn items_of_last_orders<'e, E: Engine + 'e>(
+        &self,
+        session: &mut Session<'_, 'e, E>,
+        next: OrderId,
+        items: &mut Vec<u32>,
+    ) -> Result<(), E> {
+        items.clear();
+        let prefix = keys::district(self.district);
+        let bound = keys::order(self.district, next.saturating_sub(ORDERS));
+        session.scan(Table::OrderLine, &prefix, &bound, Direction::Forward, |_, row| {
+            items.push(order_line::ITEM.of(row));
+            ControlFlow::Continue(())
+        })?;
+        items.sort_unstable();
+        items.dedup();
+        Ok(())
+    }
+}

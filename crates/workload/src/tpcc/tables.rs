@@ -1,0 +1,110 @@
+//! The tables: the nine of clause 1.3, two indexes, and the tally of what `steady` deleted.
+
+use super::rows;
+use crate::Engine;
+
+/// A table of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Table {
+    Warehouse,
+    District,
+    Customer,
+    History,
+    NewOrder,
+    Order,
+    OrderLine,
+    Item,
+    Stock,
+    /// Customers of a district by last name, then first name.
+    CustomerByName,
+    /// Orders of a customer by number: the greatest is the newest.
+    OrderByCustomer,
+    /// What was deleted of a district, so that the sums of the consistency conditions still can
+    /// be checked: see the module `trim`.
+    Trimmed,
+}
+
+use Table::*;
+
+/// All of them, in the order of their numbers.
+pub(super) const ALL: [Table; 12] = [
+    Warehouse,
+    District,
+    Customer,
+    History,
+    NewOrder,
+    Order,
+    OrderLine,
+    Item,
+    Stock,
+    CustomerByName,
+    OrderByCustomer,
+    Trimmed,
+];
+
+impl Table {
+    /// What the engine knows it by.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Warehouse => "tpcc.warehouse",
+            District => "tpcc.district",
+            Customer => "tpcc.customer",
+            History => "tpcc.history",
+            NewOrder => "tpcc.new_order",
+            Order => "tpcc.order",
+            OrderLine => "tpcc.order_line",
+            Item => "tpcc.item",
+            Stock => "tpcc.stock",
+            CustomerByName => "tpcc.customer_by_name",
+            OrderByCustomer => "tpcc.order_by_customer",
+            Trimmed => "tpcc.trimmed",
+        }
+    }
+
+    /// The bytes of its fixed-width fields, with which each of its rows begins.
+    pub(super) const fn fixed(self) -> usize {
+        match self {
+            Warehouse => rows::warehouse::FIXED,
+            District => rows::district::FIXED,
+            Customer => rows::customer::FIXED,
+            History => rows::history::FIXED,
+            Order => rows::order::FIXED,
+            OrderLine => rows::order_line::FIXED,
+            Item => rows::item::FIXED,
+            Stock => rows::stock::FIXED,
+            Trimmed => rows::trimmed::FIXED,
+            NewOrder | CustomerByName | OrderByCustomer => 0,
+        }
+    }
+}
+
+/// The tables of an engine, once they are open.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tables<T>([T; ALL.len()]);
+
+impl<T: Copy> Tables<T> {
+    /// Opens them all.
+    pub(super) fn open<E: Engine<Table = T>>(engine: &E) -> Result<Tables<T>, E::Error> {
+        let mut opened = [engine.table(ALL[0].name())?; ALL.len()];
+        for (own, table) in opened.iter_mut().zip(ALL) {
+            *own = engine.table(table.name())?;
+        }
+        Ok(Tables(opened))
+    }
+
+    /// The engine's table.
+    #[inline]
+    pub(super) fn of(&self, table: Table) -> T {
+        self.0[table as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_stand_at_their_numbers() {
+        assert!(ALL.iter().enumerate().all(|(at, table)| *table as usize == at));
+    }
+}

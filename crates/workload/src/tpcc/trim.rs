@@ -1,0 +1,230 @@
+//! What `steady` adds, so that the data stay the same size: old rows are deleted at the rate at
+//! which new ones come. It is not of the standard.
+//!
+//! Ten orders or ten payments after the last time, a worker runs one small transaction more:
+//!
+//! * of the district of its last order, the oldest orders go, with their lines and index entries,
+//!   until as many are left as were loaded. At most 20 go at once, and none that waits for
+//!   delivery;
+//! * of each customer who paid, the payments before go, so that one row of history is left of
+//!   them, as after loading.
+//!
+//! A row for each district tells how much money was deleted, which the consistency conditions
+//! count as if it were still there.
+
+use std::ops::ControlFlow;
+
+use super::buffers::Buffers;
+use super::keys;
+use super::payment::Paid;
+use super::rows::{district, history, order, order_line, trimmed};
+use super::scale::{Customer, District, OrderId, Scale};
+use super::session::Session;
+use super::tables::Table;
+use crate::error::Result;
+use crate::{Direction, Engine};
+
+/// So many orders or payments make it worth a transaction.
+const DUE: usize = 10;
+/// Orders deleted at once: more than come between two visits to a district on average.
+const ORDERS_AT_ONCE: u32 = 20;
+
+/// What one worker has to delete.
+#[derive(Clone, Debug)]
+pub(super) struct Trim {
+    /// Orders a district keeps.
+    keep: u32,
+    orders: usize,
+    district: Option<District>,
+    /// The payments before these are to go. A payment that comes when there are twice as many as
+    /// make it due is forgotten: its customer's next one takes care of it.
+    payments: Vec<Paid>,
+}
+
+impl Trim {
+    /// Nothing to delete yet.
+    pub(super) fn new(scale: &Scale) -> Trim {
+        let payments = Vec::with_capacity(2 * DUE);
+        Trim { keep: scale.orders(), orders: 0, district: None, payments }
+    }
+
+    /// An order came.
+    pub(super) fn ordered(&mut self, district: District) {
+        self.orders += 1;
+        self.district = Some(district);
+    }
+
+    /// A payment came.
+    pub(super) fn paid(&mut self, paid: Paid) {
+        if self.payments.len() < 2 * DUE {
+            self.payments.push(paid);
+        }
+    }
+
+    /// Whether it is time.
+    pub(super) fn is_due(&self) -> bool {
+        self.orders >= DUE || self.payments.len() >= DUE
+    }
+
+    /// Everything was deleted.
+    pub(super) fn done(&mut self) {
+        self.orders = 0;
+        self.district = None;
+        self.payments.clear();
+    }
+
+    /// Deletes what there is to delete.
+    pub(super) fn run<'e, E: Engine + 'e>(
+        &self,
+        session: &mut Session<'_, 'e, E>,
+        buffers: &mut Buffers,
+    ) -> Result<(), E> {
+        if let Some(district) = self.district {
+            self.trim_orders(session, district, buffers)?;
+        }
+        self.payments.iter().try_for_each(|paid| trim_history(session, *paid, buffers))
+    }
+
+    fn trim_orders<'e, E: Engine + 'e>(
+        &self,
+        session: &mut Session<'_, 'e, E>,
+        district: District,
+        buffers: &mut Buffers,
+    ) -> Result<(), E> {
+        session.get(Table::District, &keys::district(district), &mut buffers.row)?;
+        let next = district::NEXT_ORDER.of(&buffers.row);
+        let mut tally = Tally::read(session, district, &mut buffers.row)?;
+        let first = trimmed::OLDEST_ORDER.of(&tally.row);
+        let excess = next.saturating_sub(first).saturating_sub(self.keep).min(ORDERS_AT_ONCE);
+        let mut deleted = 0;
+        while deleted < excess {
+            let amount = delete_order(session, district, first + deleted, buffers)?;
+            let Some(amount) = amount else { break };
+            trimmed::DELIVERED.add(&mut tally.row, amount);
+            deleted += 1;
+        }
+        if deleted > 0 {
+            trimmed::OLDEST_ORDER.set(&mut tally.row, first + deleted);
+            tally.write(session)?;
+        }
+        Ok(())
+    }
+}
+
+/// Deletes an order; returns the sum of its lines, or none if it still waits for delivery.
+fn delete_order<'e, E: Engine + 'e>(
+    session: &mut Session<'_, 'e, E>,
+    district: District,
+    number: OrderId,
+    buffers: &mut Buffers,
+) -> Result<Option<i64>, E> {
+    let key = keys::order(district, number);
+    session.get(Table::Order, &key, &mut buffers.row)?;
+    if order::CARRIER.of(&buffers.row) == 0 {
+        return Ok(None);
+    }
+    let customer = Customer { district, number: order::CUSTOMER.of(&buffers.row) };
+    session.delete(Table::Order, &key)?;
+    session.delete(Table::OrderByCustomer, &keys::order_by_customer(customer, number))?;
+    delete_lines(session, district, number, &mut buffers.found).map(Some)
+}
+
+fn delete_lines<'e, E: Engine + 'e>(
+    session: &mut Session<'_, 'e, E>,
+    district: District,
+    number: OrderId,
+    lines: &mut Vec<u32>,
+) -> Result<i64, E> {
+    lines.clear();
+    let mut amount = 0;
+    let prefix = keys::order(district, number);
+    session.scan(Table::OrderLine, &prefix, &prefix, Direction::Forward, |rest, row| {
+        lines.extend(rest.first().copied().map(u32::from));
+        amount += order_line::AMOUNT.of(row);
+        ControlFlow::Continue(())
+    })?;
+    for line in lines.iter() {
+        session.delete(Table::OrderLine, &keys::order_line(district, number, *line as u8))?;
+    }
+    Ok(amount)
+}
+
+/// Deletes the customer's payments before this one.
+fn trim_history<'e, E: Engine + 'e>(
+    session: &mut Session<'_, 'e, E>,
+    paid: Paid,
+    buffers: &mut Buffers,
+) -> Result<(), E> {
+    let prefix = keys::customer(paid.customer);
+    loop {
+        let mut oldest = None;
+        session.scan(Table::History, &prefix, &prefix, Direction::Forward, |rest, row| {
+            oldest = keys::leading_u32(rest).map(|payment| (payment, Deleted::of(row)));
+            ControlFlow::Break(())
+        })?;
+        match oldest {
+            Some((payment, deleted)) if payment < paid.payments => {
+                session.delete(Table::History, &keys::history(paid.customer, payment))?;
+                deleted.count(session, paid.customer.district, &mut buffers.row)?;
+            }
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// A row of history that goes.
+struct Deleted {
+    paid_in: District,
+    amount: i64,
+}
+
+impl Deleted {
+    fn of(row: &[u8]) -> Deleted {
+        let paid_in =
+            District { warehouse: history::WAREHOUSE.of(row), number: history::DISTRICT.of(row) };
+        Deleted { paid_in, amount: history::AMOUNT.of(row) }
+    }
+
+    /// Counts it for where it was paid, and for where the customer belongs.
+    fn count<'e, E: Engine + 'e>(
+        &self,
+        session: &mut Session<'_, 'e, E>,
+        customers: District,
+        row: &mut Vec<u8>,
+    ) -> Result<(), E> {
+        let mut tally = Tally::read(session, customers, row)?;
+        trimmed::PAID_BY_CUSTOMERS.add(&mut tally.row, self.amount);
+        if self.paid_in != customers {
+            tally.write(session)?;
+            tally = Tally::read(session, self.paid_in, row)?;
+        }
+        trimmed::PAID_HERE.add(&mut tally.row, self.amount);
+        tally.write(session)
+    }
+}
+
+/// What was deleted of a district.
+struct Tally {
+    district: District,
+    row: [u8; trimmed::FIXED],
+}
+
+impl Tally {
+    fn read<'e, E: Engine + 'e>(
+        session: &mut Session<'_, 'e, E>,
+        district: District,
+        found: &mut Vec<u8>,
+    ) -> Result<Tally, E> {
+        let mut row = [0; trimmed::FIXED];
+        if session.find(Table::Trimmed, &keys::district(district), found)? {
+            row.copy_from_slice(&found[..trimmed::FIXED]);
+        } else {
+            trimmed::OLDEST_ORDER.set(&mut row, 1);
+        }
+        Ok(Tally { district, row })
+    }
+
+    fn write<'e, E: Engine + 'e>(&self, session: &mut Session<'_, 'e, E>) -> Result<(), E> {
+        session.put(Table::Trimmed, &keys::district(self.district), &self.row)
+    }
+}

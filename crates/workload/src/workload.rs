@@ -1,0 +1,47 @@
+//! What the driver needs of a workload.
+
+use crate::error::Result;
+use crate::{Engine, Ticket};
+
+/// A mix of transactions over tables that are loaded.
+pub trait Workload<E: Engine>: Sync {
+    /// What one thread runs.
+    type Worker: Worker<E>;
+
+    /// The names of the kinds of transaction; [`Done::kind`] counts them from 0.
+    fn kinds(&self) -> &'static [&'static str];
+
+    /// Worker `index` of a run: the same seed and index begin the same sequence of operations.
+    fn worker(&self, seed: u64, index: usize) -> Self::Worker;
+}
+
+/// One thread's part of a workload.
+pub trait Worker<E: Engine> {
+    /// Runs one transaction to its end, which is not yet to wait until it is durable.
+    ///
+    /// # Errors
+    /// What the engine failed with, other than a conflict: that is tried again.
+    fn step(&mut self, engine: &E) -> Result<Done, E>;
+}
+
+/// A transaction that came to an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// Which of [`Workload::kinds`] it was.
+    pub kind: usize,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// How often it was tried again after a conflict.
+    pub retries: u32,
+}
+
+/// What became of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Committed, and durable once the engine has reached the ticket.
+    Committed(Ticket),
+    /// Rolled back as its user wanted: it counts as done.
+    RolledBack,
+    /// It conflicted too often to be tried again, and nothing of it was done.
+    Abandoned,
+}

@@ -1,0 +1,187 @@
+//! The driver, with a workload of one key.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use frostline_workload::driver::{self, Options, Until};
+use frostline_workload::memory::{MemoryEngine, MemoryError, MemoryTransaction};
+use frostline_workload::{
+    Access, Done, Engine, Error, Outcome, Result, Ticket, Transaction, Worker, Workload,
+};
+
+/// Counts a key up; every tenth transaction is rolled back.
+struct Count;
+
+struct Counter {
+    steps: u64,
+}
+
+impl<E: Engine> Workload<E> for Count {
+    type Worker = Counter;
+
+    fn kinds(&self) -> &'static [&'static str] {
+        &["count", "regret"]
+    }
+
+    fn worker(&self, _seed: u64, _index: usize) -> Counter {
+        Counter { steps: 0 }
+    }
+}
+
+impl<E: Engine> Worker<E> for Counter {
+    fn step(&mut self, engine: &E) -> Result<Done, E> {
+        self.steps += 1;
+        let table = engine.table("count")?;
+        let mut transaction = engine.begin(Access::ReadWrite)?;
+        let mut value = Vec::new();
+        let found = transaction.get(table, b"key", &mut value)?;
+        let count = if found { u64::from_le_bytes(value[..].try_into().unwrap()) } else { 0 };
+        transaction.put(table, b"key", &(count + 1).to_le_bytes())?;
+        if self.steps.is_multiple_of(10) {
+            return Ok(Done { kind: 1, outcome: Outcome::RolledBack, retries: 2 });
+        }
+        let ticket = transaction.commit()?;
+        Ok(Done { kind: 0, outcome: Outcome::Committed(ticket), retries: 0 })
+    }
+}
+
+/// Notes how far commits were ahead of what was waited for.
+struct Watched {
+    memory: MemoryEngine,
+    committed: AtomicU64,
+    waits: AtomicU64,
+    furthest: AtomicU64,
+}
+
+impl Watched {
+    fn new() -> Watched {
+        Watched {
+            memory: MemoryEngine::new().with_lag(u64::MAX),
+            committed: AtomicU64::new(0),
+            waits: AtomicU64::new(0),
+            furthest: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Engine for Watched {
+    type Error = MemoryError;
+    type Table = usize;
+    type Transaction<'e> = MemoryTransaction<'e>;
+
+    fn table(&self, name: &str) -> std::result::Result<usize, MemoryError> {
+        self.memory.table(name)
+    }
+
+    fn begin(&self, access: Access) -> std::result::Result<MemoryTransaction<'_>, MemoryError> {
+        self.committed.fetch_add(1, Ordering::Relaxed);
+        self.memory.begin(access)
+    }
+
+    fn is_conflict(error: &MemoryError) -> bool {
+        MemoryEngine::is_conflict(error)
+    }
+
+    fn durable(&self) -> Ticket {
+        let durable = self.memory.durable();
+        let ahead = self.committed.load(Ordering::Relaxed) - durable.0;
+        self.furthest.fetch_max(ahead, Ordering::Relaxed);
+        durable
+    }
+
+    fn wait(&self, ticket: Ticket) -> std::result::Result<(), MemoryError> {
+        self.waits.fetch_add(1, Ordering::Relaxed);
+        self.memory.wait(ticket)
+    }
+}
+
+fn transactions(threads: usize, transactions: u64) -> Options {
+    Options { threads, until: Until::Transactions(transactions), ..Options::default() }
+}
+
+#[test]
+fn a_fixed_number_of_transactions_is_exact_in_total() {
+    for (threads, wanted) in [(1, 0), (1, 1), (3, 1000), (4, 3)] {
+        let engine = MemoryEngine::new().with_lag(50);
+        let report = driver::run(&engine, &Count, transactions(threads, wanted), |_| true).unwrap();
+        assert_eq!(report.done(), wanted);
+        assert_eq!(report.threads, threads);
+        let count = engine.contents().remove("count").unwrap_or_default();
+        let count =
+            count.get(&b"key"[..]).map_or(0, |n| n[..].try_into().map_or(0, u64::from_le_bytes));
+        assert_eq!(count, report.kinds[0].committed);
+    }
+}
+
+#[test]
+fn kinds_outcomes_retries_and_latencies_are_told_apart() {
+    let report = driver::run(&MemoryEngine::new(), &Count, transactions(1, 100), |_| true).unwrap();
+    let [count, regret] = &report.kinds[..] else { panic!("two kinds") };
+    assert_eq!(
+        (count.name, count.committed, count.rolled_back, count.retries),
+        ("count", 90, 0, 0)
+    );
+    assert_eq!((regret.name, regret.committed, regret.rolled_back), ("regret", 0, 10));
+    assert_eq!(regret.retries, 20);
+    assert_eq!((count.latency.len(), regret.latency.len()), (90, 10));
+    assert_eq!(report.latency().len(), 100);
+    assert!(count.latency.max() < 600_000_000_000);
+    assert!(report.cpu > Duration::ZERO && report.cpu <= report.elapsed * 2);
+}
+
+#[test]
+fn no_more_commits_are_in_flight_than_allowed() {
+    for in_flight in [0, 1, 8] {
+        let engine = Watched::new();
+        let options = Options { in_flight, ..transactions(1, 90) };
+        let report = driver::run(&engine, &Count, options, |_| true).unwrap();
+        assert_eq!(report.done(), 90);
+        // Nothing is durable here until waited for, and every tenth commits nothing: those were
+        // begun, but are not in flight.
+        let furthest = engine.furthest.load(Ordering::Relaxed);
+        assert!(furthest <= in_flight as u64 + 1 + 9, "{furthest}");
+        assert!(furthest > in_flight as u64);
+        // It waits once for each commit beyond those, and at the end for the rest.
+        let rest = u64::from(in_flight > 0);
+        assert_eq!(engine.waits.load(Ordering::Relaxed), 81 - in_flight as u64 + rest);
+    }
+}
+
+#[test]
+fn the_time_ends_a_run() {
+    let until = Until::Time(Duration::from_millis(60));
+    let start = Instant::now();
+    let report =
+        driver::run(&MemoryEngine::new(), &Count, Options { until, ..Options::default() }, |_| {
+            true
+        })
+        .unwrap();
+    assert!(report.elapsed >= Duration::from_millis(60));
+    assert!(start.elapsed() < Duration::from_secs(10));
+    assert!(report.done() > 0);
+}
+
+#[test]
+fn the_observer_sees_progress_and_may_end_a_run() {
+    let until = Until::Time(Duration::from_secs(600));
+    let (mut seen, mut calls) = (0, 0);
+    let options = Options { until, threads: 2, ..Options::default() };
+    let report = driver::run(&MemoryEngine::new(), &Count, options, |progress| {
+        assert!(progress.elapsed >= Duration::from_secs(1));
+        calls += 1;
+        seen = progress.done.iter().sum();
+        false
+    })
+    .unwrap();
+    assert_eq!(calls, 1);
+    assert!(seen > 0 && report.done() >= seen);
+}
+
+#[test]
+fn an_error_ends_a_run() {
+    let engine = MemoryEngine::new();
+    engine.conflict_every(100);
+    // This workload does not try again: to the driver it is an error as any other.
+    let error = driver::run(&engine, &Count, transactions(2, 10_000), |_| true).unwrap_err();
+    assert!(matches!(error, Error::Engine(MemoryError::Conflict)));
+}
