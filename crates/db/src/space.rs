@@ -48,16 +48,12 @@ impl PageSpace {
 
     /// Writes pages, in order.
     pub fn write(&self, pages: &[Outgoing<'_>]) -> Result<(), DbError> {
-        let write = |out: &Outgoing<'_>| PageWrite {
+        let writes = pages.iter().map(|out| PageWrite {
             lba: self.first + out.page,
             page: &out.bytes.0,
             hotness: Some(out.hotness),
-        };
-        // Few enough to lie on the stack: a batch that is cut in two costs nothing.
-        for some in pages.chunks(64) {
-            let writes: Vec<_> = some.iter().map(write).collect();
-            self.store.write_batch(&writes)?;
-        }
+        });
+        self.store.write_batch(&writes.collect::<Vec<_>>())?;
         if let Some(observer) = &self.observer {
             for out in pages {
                 observer.written(self.first + out.page, &out.hotness);

@@ -1,5 +1,7 @@
 //! The way of a page back.
 
+use std::ops::Range;
+
 use frostline_zone::AlignedBuf;
 
 use crate::StoreError;
@@ -32,6 +34,24 @@ impl Inner {
         }
         self.shrink_map()?;
         Ok(true)
+    }
+
+    /// Calls `visit` with every page of a range that there is, in order.
+    pub fn mapped_pages(
+        &self,
+        range: Range<u32>,
+        visit: &mut dyn FnMut(u32),
+    ) -> Result<(), StoreError> {
+        let end = range.end.min(self.layout.fixed.logical_pages as u32);
+        for leaf in range.start / LEAF as u32..end.div_ceil(LEAF as u32) {
+            let state = self.with_leaf(self.state()?, leaf * LEAF as u32)?;
+            let slots = state.placer.slots(leaf);
+            drop(state);
+            let lbas = slots.into_iter().map(|(lba, _)| lba);
+            lbas.filter(|lba| (range.start..end).contains(lba)).for_each(&mut *visit);
+            self.shrink_map()?;
+        }
+        Ok(())
     }
 
     /// Sees to it that the leaf of a page is in memory. The lock is let go while it is read.

@@ -1,5 +1,6 @@
 //! The store as its users see it.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -48,6 +49,15 @@ impl Store {
     /// the scheme; an unknown scheme or victim policy; an error of the device.
     pub fn format(device: Arc<dyn Device>, format: &Format) -> Result<(), StoreError> {
         recovery::format(device, format)
+    }
+
+    /// The zones that the store on a device was formatted with. The device may have more: then
+    /// the store is on its first ones, and opened on a [`frostline_zone::Span`] of them.
+    ///
+    /// # Errors
+    /// No store, or one of a newer format; an error of the device.
+    pub fn zones_on(device: &dyn Device) -> Result<u32, StoreError> {
+        recovery::zones_on(device)
     }
 
     /// Opens a store, and repairs what a crash left. Reads the headers of what was written since
@@ -103,6 +113,16 @@ impl Store {
         let read = self.inner.read_page(lba, page);
         self.inner.counters.read(begun.elapsed());
         read
+    }
+
+    /// Calls `visit` with the LBA of every page of a range that was written and not trimmed, in
+    /// order: how an engine learns which of its pages are in use. What is not in memory of the
+    /// map is read; pages are not.
+    ///
+    /// # Errors
+    /// A part of the map is damaged; an error of the device.
+    pub fn mapped(&self, lbas: Range<u32>, visit: &mut dyn FnMut(u32)) -> Result<(), StoreError> {
+        self.inner.mapped_pages(lbas, visit)
     }
 
     /// Forgets a page; true if there was one. Works on a full store.

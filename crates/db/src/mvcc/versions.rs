@@ -105,6 +105,11 @@ impl Versions {
         self.remove(writes, writes.len(), position);
     }
 
+    /// Gives up the claims of a transaction that is not committed after all.
+    pub fn give_up(&self, writes: &Arc<WriteSet>) {
+        self.remove(writes, writes.len(), PENDING);
+    }
+
     /// Removes what the first writes of a transaction left.
     fn remove(&self, writes: &Arc<WriteSet>, first: usize, until: u64) {
         for (index, write) in writes.iter().enumerate().take(first) {

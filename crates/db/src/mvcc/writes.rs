@@ -90,6 +90,16 @@ pub fn hash_of(tree: u32, key: &[u8]) -> u64 {
 }
 
 impl WriteSet {
+    /// Nothing.
+    pub const fn new() -> Self {
+        WriteSet {
+            writes: Vec::new(),
+            arena: Vec::new(),
+            by_hash: HashMap::with_hasher(BuildHasherDefault::new()),
+            logged: 0,
+        }
+    }
+
     /// True if nothing is written.
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty()

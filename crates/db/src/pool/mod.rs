@@ -248,7 +248,7 @@ impl Pool {
                     let header = &self.frames[(found - FRAME) as usize];
                     let version = header.latch.version();
                     if header.page() == page && header.latch.lock_unchanged(version) {
-                        self.empty(Held::new(self, found - FRAME));
+                        self.drop_held(Held::new(self, found - FRAME));
                         return Ok(());
                     }
                 }
@@ -256,17 +256,15 @@ impl Pool {
         }
     }
 
-    /// Gives a held page's frame up.
-    fn empty(&self, held: Held<'_>) {
+    /// A held page is free: it leaves memory without being written.
+    pub fn drop_held(&self, held: Held<'_>) {
         let (frame, page) = (held.frame(), held.page());
-        // A version that is being written stays so until the writer ends it: the frame can't be
-        // taken for another page meanwhile.
-        let header = &self.frames[frame as usize];
         if let Ok(entry) = self.entry(page) {
             entry.store(ABSENT, Release);
         }
-        let is_being_written = header.is_being_written();
-        header.set_page(NO_PAGE);
+        // While a version is being written the frame stays the writer's, who gives it up.
+        let is_being_written = held.header().is_being_written();
+        held.header().set_page(NO_PAGE);
         drop(held);
         if !is_being_written {
             self.give_free(frame);

@@ -78,7 +78,7 @@ impl Trees {
     /// meanwhile.
     fn grow<'t>(
         &'t self,
-        root: Seen<'_>,
+        root: Seen<'t>,
         fresh: Fresh<'t>,
     ) -> Result<Option<Fresh<'t>>, DbError> {
         let Some(mut root) = root.lock() else { return Ok(Some(fresh)) };
@@ -114,11 +114,11 @@ impl Trees {
         error
     }
 
-    fn split_held(
-        &self,
-        mut parent: Held<'_>,
-        mut node: Held<'_>,
-        fresh: Fresh<'_>,
+    fn split_held<'t>(
+        &'t self,
+        mut parent: Held<'t>,
+        mut node: Held<'t>,
+        fresh: Fresh<'t>,
         key: &[u8],
     ) -> Result<(), DbError> {
         let plan = Plan::of(&mut node, key);

@@ -50,6 +50,11 @@ fn build(layout: &Layout) -> Result<Box<dyn placer::Placer>, StoreError> {
     Ok(placer::build(&layout.scheme, &layout.victim, layout.fixed.seed, options)?)
 }
 
+/// The zones that the store on a device was formatted with.
+pub fn zones_on(device: &dyn Device) -> Result<u32, StoreError> {
+    find_superblock(device).map(|(_, fixed, _)| fixed.device_zones)
+}
+
 /// Opens a store.
 pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<Inner, StoreError> {
     let (store, fixed, meta) = find_superblock(&*device)?;

@@ -1,0 +1,35 @@
+//! What the threads of a database do.
+
+use std::time::Duration;
+
+use crate::DbError;
+use crate::core::Core;
+
+/// How long they sleep if nobody wakes them.
+const NAP: Duration = Duration::from_millis(50);
+
+impl Core {
+    /// Keeps frames free, until the database is closed.
+    pub fn evict_always(&self) -> Result<(), DbError> {
+        while !self.alarm.is_closing() {
+            self.check()?;
+            self.trees.pool.wait_until_needed(NAP);
+            self.trees.pool.make_room()?;
+        }
+        Ok(())
+    }
+
+    /// Takes checkpoints as the log fills up, and frees pages, until the database is closed.
+    pub fn checkpoint_always(&self) -> Result<(), DbError> {
+        while !self.alarm.sleep(NAP) {
+            self.check()?;
+            if self.checkpoint_is_wanted() {
+                self.checkpoint()?;
+            } else {
+                self.trim_freed()?;
+            }
+            self.collect()?;
+        }
+        Ok(())
+    }
+}

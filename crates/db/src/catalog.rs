@@ -1,0 +1,104 @@
+//! The tables of a database.
+
+use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+
+use crate::DbError;
+
+/// Tables that there can be.
+pub const MOST_TABLES: usize = 4096;
+
+/// A table that is open: a name for its tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Table {
+    /// The page number of the root.
+    pub(crate) root: u32,
+    /// Its place among the tables.
+    pub(crate) number: u32,
+}
+
+/// All tables.
+pub struct Catalog {
+    names: RwLock<Vec<(String, Table)>>,
+    making: Mutex<()>,
+    /// By number: whether a value of the table may be in pieces.
+    has_pieces: Box<[AtomicBool]>,
+}
+
+impl Default for Catalog {
+    fn default() -> Self {
+        let flags = || (0..MOST_TABLES).map(|_| AtomicBool::new(false)).collect();
+        Catalog { names: RwLock::default(), making: Mutex::default(), has_pieces: flags() }
+    }
+}
+
+/// What the catalog's tree has for a table: root, number, whether values may be in pieces.
+const ENTRY: usize = 9;
+
+impl Catalog {
+    /// A table's entry in the tree.
+    pub fn entry(table: Table, has_pieces: bool) -> [u8; ENTRY] {
+        let mut entry = [0; ENTRY];
+        entry[..4].copy_from_slice(&table.root.to_le_bytes());
+        entry[4..8].copy_from_slice(&table.number.to_le_bytes());
+        entry[8] = u8::from(has_pieces);
+        entry
+    }
+
+    /// Takes a table over from its entry.
+    pub fn add(&self, name: &[u8], entry: &[u8]) -> Result<Table, DbError> {
+        let wrong = || DbError::Page { page: crate::layout::CATALOG, what: "names no table" };
+        let entry: &[u8; ENTRY] = entry.try_into().map_err(|_| wrong())?;
+        let number = |at: usize| {
+            u32::from_le_bytes([entry[at], entry[at + 1], entry[at + 2], entry[at + 3]])
+        };
+        let table = Table { root: number(0), number: number(4) };
+        let flag = self.has_pieces.get(table.number as usize).ok_or_else(wrong)?;
+        let name = String::from_utf8(name.to_vec()).map_err(|_| wrong())?;
+        flag.store(entry[8] != 0, Release);
+        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        names.push((name, table));
+        Ok(table)
+    }
+
+    /// Held by whoever makes a table.
+    pub fn lock(&self) -> MutexGuard<'_, ()> {
+        self.making.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The table of this name.
+    pub fn find(&self, name: &str) -> Option<Table> {
+        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        names.iter().find(|(other, _)| other == name).map(|&(_, table)| table)
+    }
+
+    /// All tables, by name.
+    pub fn list(&self) -> Vec<(String, Table)> {
+        let mut names = self.names.read().unwrap_or_else(PoisonError::into_inner).clone();
+        names.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        names
+    }
+
+    /// The name of a table.
+    pub fn name(&self, table: Table) -> Option<String> {
+        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        names.iter().find(|(_, other)| *other == table).map(|(name, _)| name.clone())
+    }
+
+    /// The number that the next table gets.
+    pub fn next_number(&self) -> u32 {
+        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        names.iter().map(|(_, table)| table.number + 1).max().unwrap_or(0)
+    }
+
+    /// True if a value of the table may be in pieces.
+    #[inline]
+    pub fn has_pieces(&self, table: Table) -> bool {
+        self.has_pieces[table.number as usize].load(Acquire)
+    }
+
+    /// A value of the table may be in pieces from now on; true if that is new.
+    pub fn note_pieces(&self, table: Table) -> bool {
+        !self.has_pieces[table.number as usize].swap(true, AcqRel)
+    }
+}

@@ -1,0 +1,298 @@
+//! The database as its users see it.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use frostline_store::{Open, Store};
+use frostline_zone::Device;
+
+use crate::catalog::{MOST_TABLES, Table};
+use crate::core::Core;
+use crate::layout::{Divided, Label, log_id, read_label};
+use crate::mvcc::{Snapshots, Versions, Window};
+use crate::pages::Pages;
+use crate::pool::{FEWEST_FRAMES, Pool};
+use crate::recovery::{Recovered, recover};
+use crate::space::PageSpace;
+use crate::stats::Stats;
+use crate::transaction::Transaction;
+use crate::tree::Trees;
+use crate::wal::{Flusher, Wal, WalOptions};
+use crate::{Create, DbError, Options};
+
+/// A commit: a position of the log. It survives a crash once the log is durable up to there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Commit(pub u64);
+
+/// An ordered, transactional key-value database on a zoned device, shared by threads.
+///
+/// See the [crate's documentation](crate) for an example.
+pub struct Db {
+    core: Arc<Core>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    recovered: Recovered,
+}
+
+/// Databases that share one store, each with tables, a log and a buffer of its own.
+pub struct Instances {
+    /// The store.
+    pub store: Arc<Store>,
+    /// The databases.
+    pub all: Vec<Db>,
+}
+
+impl Instances {
+    /// Makes an empty store with empty databases of a device.
+    ///
+    /// # Errors
+    /// The device holds data and that is not to be lost, or is too small; options that contradict
+    /// it; an error of the device.
+    pub fn create(device: &Arc<dyn Device>, create: &Create) -> Result<(), DbError> {
+        Divided::format(device, create)
+    }
+
+    /// Opens a store and its databases, and repairs what a crash left.
+    ///
+    /// # Errors
+    /// No database, one of a newer version, or one too damaged to be opened; an error of the
+    /// device.
+    pub fn open(device: &Arc<dyn Device>, options: &Options) -> Result<Instances, DbError> {
+        let store_zones = Store::zones_on(&**device)?;
+        let whole = Divided::new(device, store_zones, 0, 0)?;
+        let open = Open { cleaning: options.cleaning, ..Open::default() };
+        let store = Arc::new(Store::open(whole.store, open)?);
+        let label = read_label(&store)?;
+        let divided = Divided::new(device, store_zones, label.log_zones, label.instances)?;
+        let open = |(n, log): (usize, Arc<dyn Device>)| {
+            Db::open_instance(&store, log, n as u32, &label, options)
+        };
+        let all = divided.logs.into_iter().enumerate().map(open).collect::<Result<_, _>>()?;
+        Ok(Instances { store, all })
+    }
+
+    /// Writes everything that changed, so that nothing has to be recovered, and ends the
+    /// databases and the store.
+    ///
+    /// # Errors
+    /// An error of the device: what was durable before is.
+    pub fn close(self) -> Result<(), DbError> {
+        for db in self.all {
+            db.close()?;
+        }
+        match Arc::try_unwrap(self.store) {
+            Ok(store) => Ok(store.close()?),
+            // Somebody looks at it still, and will close it.
+            Err(store) => Ok(store.checkpoint()?),
+        }
+    }
+}
+
+impl Db {
+    /// Makes an empty database of a device.
+    ///
+    /// # Errors
+    /// As for [`Instances::create`].
+    pub fn create(device: &Arc<dyn Device>, create: &Create) -> Result<(), DbError> {
+        Instances::create(device, &Create { instances: 1, ..create.clone() })
+    }
+
+    /// Opens the database of a device that has one, and repairs what a crash left.
+    ///
+    /// # Errors
+    /// As for [`Instances::open`].
+    pub fn open(device: &Arc<dyn Device>, options: &Options) -> Result<Db, DbError> {
+        let mut instances = Instances::open(device, options)?;
+        match (instances.all.pop(), instances.all.is_empty()) {
+            (Some(db), true) => Ok(db),
+            _ => {
+                let why = "several share the store".to_string();
+                Err(DbError::Options { what: "databases", why })
+            }
+        }
+    }
+
+    fn open_instance(
+        store: &Arc<Store>,
+        log: Arc<dyn Device>,
+        instance: u32,
+        label: &Label,
+        options: &Options,
+    ) -> Result<Db, DbError> {
+        let flusher = if options.background { Flusher::Background } else { Flusher::Inline };
+        let wal_options =
+            WalOptions { flusher, delay: options.commit_delay, ..WalOptions::default() };
+        let wal = Arc::new(Wal::open(log, log_id(store, instance)?, &wal_options)?);
+        let space = PageSpace {
+            store: store.clone(),
+            first: instance * label.pages,
+            pages: label.pages,
+            observer: options.observer.clone(),
+        };
+        let frames = (options.buffer_bytes / crate::node::PAGE_BYTES).max(FEWEST_FRAMES);
+        let clock = store.stats()?.written.user;
+        let end = wal.end();
+        let pool = Pool::new(space, wal, frames, options.replacement, options.hotness, clock)?;
+        let trees = Trees {
+            pool,
+            pages: Pages::new(label.pages),
+            window: Window::new(end),
+            snapshots: Snapshots::default(),
+            versions: Versions::default(),
+        };
+        let core = Arc::new(Core::new(trees, options.background));
+        let recovered = recover(&core, options.progress.as_ref())?;
+        let mut threads = Vec::new();
+        if options.background {
+            let lives: [fn(&Core) -> Result<(), DbError>; 2] =
+                [Core::evict_always, Core::checkpoint_always];
+            for live in lives {
+                let core = core.clone();
+                threads.push(std::thread::spawn(move || {
+                    if let Err(error) = live(&core) {
+                        core.fail(error);
+                    }
+                }));
+            }
+        }
+        Ok(Db { core, threads: Mutex::new(threads), recovered })
+    }
+
+    /// What was done to open it after a crash.
+    pub fn recovered(&self) -> Recovered {
+        self.recovered
+    }
+
+    /// Makes a table.
+    ///
+    /// # Errors
+    /// There is one of this name, or there are 4,096; a name that is too long for a key; as for
+    /// [`Transaction::commit`].
+    pub fn create_table(&self, name: &str) -> Result<Table, DbError> {
+        let core = &*self.core;
+        let mut transaction = Transaction::begin(core, false)?;
+        let _one_at_a_time = core.catalog.lock();
+        if core.catalog.find(name).is_some() {
+            return Err(DbError::TableExists { name: name.to_string() });
+        }
+        let number = core.catalog.next_number();
+        if number as usize >= MOST_TABLES {
+            let why = format!("there are {MOST_TABLES} already");
+            return Err(DbError::Options { what: "tables", why });
+        }
+        let table = Table { root: core.trees.pages.take()?, number };
+        core.trees.pool.name_tree(table.root, number + 2);
+        let made = transaction.create_tree(name, table).and_then(|()| transaction.commit());
+        match made {
+            Ok(()) => core.catalog.add(name.as_bytes(), &crate::catalog::Catalog::entry(table, false)),
+            Err(error) => {
+                core.trees.pages.give_back(table.root);
+                Err(error)
+            }
+        }
+    }
+
+    /// The table of this name.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn table(&self, name: &str) -> Result<Table, DbError> {
+        self.core.catalog.find(name).ok_or_else(|| DbError::NoTable { name: name.to_string() })
+    }
+
+    /// All tables, by name.
+    pub fn tables(&self) -> Vec<(String, Table)> {
+        self.core.catalog.list()
+    }
+
+    /// Begins a transaction that reads and writes.
+    ///
+    /// # Errors
+    /// More than 65,536 at a time; an error before after which nothing can be written.
+    pub fn begin(&self) -> Result<Transaction<'_>, DbError> {
+        Transaction::begin(&self.core, false)
+    }
+
+    /// Begins a transaction that only reads.
+    ///
+    /// # Errors
+    /// As for [`Db::begin`].
+    pub fn begin_read(&self) -> Result<Transaction<'_>, DbError> {
+        Transaction::begin(&self.core, true)
+    }
+
+    /// Commits up to here survive a crash.
+    pub fn durable(&self) -> Commit {
+        Commit(self.core.trees.pool.wal.durable())
+    }
+
+    /// Waits until a commit survives a crash.
+    ///
+    /// # Errors
+    /// An error of the device.
+    pub fn wait(&self, commit: Commit) -> Result<(), DbError> {
+        Ok(self.core.trees.pool.wal.wait(commit.0)?)
+    }
+
+    /// Writes all pages that changed: nothing before has to be recovered after a crash.
+    ///
+    /// # Errors
+    /// An error of the device.
+    pub fn checkpoint(&self) -> Result<(), DbError> {
+        let wal = &self.core.trees.pool.wal;
+        wal.wait(wal.end())?;
+        self.core.checkpoint_all()
+    }
+
+    /// What happened so far.
+    ///
+    /// # Errors
+    /// A thread of the store panicked.
+    pub fn stats(&self) -> Result<Stats, DbError> {
+        Stats::of(&self.core)
+    }
+
+    /// The store that the pages are on.
+    pub fn store(&self) -> &Arc<Store> {
+        &self.core.trees.pool.space.store
+    }
+
+    pub(crate) fn core(&self) -> &Core {
+        &self.core
+    }
+
+    /// Writes all pages that changed and ends the database. One that is dropped instead is as
+    /// after a crash: what was durable is.
+    ///
+    /// # Errors
+    /// An error of the device.
+    pub fn close(self) -> Result<(), DbError> {
+        self.checkpoint()?;
+        self.end();
+        self.core.trees.pool.wal.close()?;
+        self.store().checkpoint()?;
+        Ok(())
+    }
+
+    /// Commits that were made, and those that lost against another, since it was opened.
+    pub fn commits(&self) -> (u64, u64) {
+        (self.core.commits.load(Relaxed), self.core.conflicts.load(Relaxed))
+    }
+
+    fn end(&self) {
+        self.core.alarm.close();
+        let threads = std::mem::take(
+            &mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner),
+        );
+        for thread in threads {
+            // It tells its errors through the core.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Db {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

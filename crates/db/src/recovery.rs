@@ -1,0 +1,140 @@
+//! Opening a database after whatever happened.
+//!
+//! The store gives back pages, each of which is as it was at some moment since the log's first
+//! needed record. The log is read twice. First, changes of the trees' structure are made again, on
+//! pages that are older: then the trees are whole. Then, what commits wrote is written again, in
+//! their order: whatever of it was in the pages already, each key gets its last value. Nothing has
+//! to be undone, as no page ever holds what was not committed.
+
+use frostline_store::Store;
+
+use crate::core::Core;
+use crate::layout::{CATALOG, FIRST_PAGES, PIECES_TREE};
+use crate::pages::Used;
+use crate::record::{CREATE, PAGES, SPLIT, TRANSACTION, parse_create, writes};
+use crate::scan::Direction;
+use crate::transaction::{Transaction, number_behind};
+use crate::{DbError, Progress};
+
+/// What a recovery did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Commits that were written again.
+    pub commits: u64,
+    /// Changes of structure that were looked at again.
+    pub structure: u64,
+    /// Bytes of the log that were read.
+    pub log_bytes: u64,
+}
+
+/// Brings the trees up to the log's end, and reads the catalog.
+pub fn recover(core: &Core, progress: Option<&Progress>) -> Result<Recovered, DbError> {
+    let space = &core.trees.pool.space;
+    let stored = stored_pages(&space.store, space.first, space.pages)?;
+    let recovered = Recovery { core, progress, found: Recovered::default() }.run(&stored)?;
+    read_catalog(core)?;
+    if recovered != Recovered::default() {
+        core.checkpoint_all()?;
+    }
+    Ok(recovered)
+}
+
+/// Which pages the store has.
+fn stored_pages(store: &Store, first: u32, pages: u32) -> Result<Vec<u32>, DbError> {
+    let mut found = Vec::new();
+    store.mapped(first..first + pages, &mut |lba| found.push(lba - first))?;
+    if found.get(..FIRST_PAGES as usize) != Some(&[0, CATALOG, PIECES_TREE][..]) {
+        return Err(DbError::Page { page: CATALOG, what: "is missing" });
+    }
+    Ok(found)
+}
+
+struct Recovery<'c> {
+    core: &'c Core,
+    progress: Option<&'c Progress>,
+    found: Recovered,
+}
+
+impl Recovery<'_> {
+    fn run(mut self, stored: &[u32]) -> Result<Recovered, DbError> {
+        let trees = &self.core.trees;
+        let mut used = Used::none(trees.pages.limit());
+        stored.iter().try_for_each(|&page| used.set(page, true))?;
+        self.redo_structure(&mut used)?;
+        trees.pages.begin(&used);
+        for &page in stored.iter().filter(|&&page| !used.has(page)) {
+            trees.pool.space.trim(page)?;
+        }
+        self.replay_commits()?;
+        Ok(self.found)
+    }
+
+    /// The first reading.
+    fn redo_structure(&mut self, used: &mut Used) -> Result<(), DbError> {
+        let trees = &self.core.trees;
+        let structure = &mut self.found.structure;
+        trees.pool.wal.replay(
+            &mut |position, kind, record: &[u8]| {
+                *structure += u64::from(kind != TRANSACTION);
+                match kind {
+                    TRANSACTION => Ok(()),
+                    SPLIT => trees.redo_split(used, position, record),
+                    PAGES => trees.redo_pages(used, position, record),
+                    CREATE => {
+                        let malformed = DbError::Record { position, what: "makes no tree" };
+                        let (root, _) = parse_create(record).ok_or(malformed)?;
+                        trees.redo_create(used, position, root)
+                    }
+                    _ => Err(DbError::Record { position, what: "is of no known kind" }),
+                }
+            },
+            &mut |_, _| (),
+        )
+    }
+
+    /// The second reading.
+    fn replay_commits(&mut self) -> Result<(), DbError> {
+        let trees = &self.core.trees;
+        let (commits, bytes, progress) =
+            (&mut self.found.commits, &mut self.found.log_bytes, self.progress);
+        trees.pool.wal.replay(
+            &mut |position, kind, record: &[u8]| {
+                let malformed = DbError::Record { position, what: "is no transaction" };
+                let record = match kind {
+                    TRANSACTION => record,
+                    CREATE => parse_create(record).ok_or(malformed.clone())?.1,
+                    _ => return Ok(()),
+                };
+                *commits += 1;
+                for write in writes(record) {
+                    let write = write.map_err(|_| malformed.clone())?;
+                    trees.apply(write.tree, write.key, write.change, position, |_| ())?;
+                }
+                Ok(())
+            },
+            &mut |done, all| {
+                *bytes = done;
+                if let Some(progress) = progress {
+                    progress(done, all);
+                }
+            },
+        )
+    }
+}
+
+/// Learns the tables, and the number of the next long value.
+fn read_catalog(core: &Core) -> Result<(), DbError> {
+    let pool = &core.trees.pool;
+    pool.name_tree(CATALOG, 0);
+    pool.name_tree(PIECES_TREE, 1);
+    let look = Transaction::begin(core, true)?;
+    let mut tables = crate::scan::Scan::new(&look, CATALOG, None, Direction::Forward);
+    while let Some((name, entry)) = tables.next()? {
+        let table = core.catalog.add(name, entry)?;
+        pool.name_tree(table.root, table.number + 2);
+    }
+    let mut pieces = crate::scan::Scan::new(&look, PIECES_TREE, None, Direction::Backward);
+    let next = pieces.next()?.map_or(0, |(key, _)| number_behind(key));
+    core.next_pieces.store(next, std::sync::atomic::Ordering::Relaxed);
+    Ok(())
+}

@@ -1,0 +1,246 @@
+//! Records in order.
+
+use std::cmp::Ordering;
+
+use crate::DbError;
+use crate::mvcc::Kind;
+use crate::node::{Node, PageBytes};
+use crate::transaction::Transaction;
+use crate::tree::Found;
+
+/// Which way a scan goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// To greater keys.
+    Forward,
+    /// To smaller keys.
+    Backward,
+}
+
+/// A scan: the records that a transaction sees, in order. It copies a leaf at a time, so that it
+/// holds nothing while its user looks at records.
+pub struct Scan<'t, 'd> {
+    transaction: &'t Transaction<'d>,
+    tree: u32,
+    direction: Direction,
+    leaf: Box<PageBytes>,
+    /// Slots of the leaf that were not seen yet.
+    slots: std::ops::Range<usize>,
+    /// Where the next leaf begins, or ends if the scan goes backward.
+    fence: Vec<u8>,
+    more: More,
+    /// The transaction's own writes to the tree that were not seen yet, by key.
+    own: Vec<u32>,
+    own_at: std::ops::Range<usize>,
+    /// The next record of the tree, if one is known.
+    next: Option<Found>,
+    next_key: Vec<u8>,
+    next_value: Vec<u8>,
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+/// What lies behind the leaf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum More {
+    /// The leaf that has the bound, as it was given.
+    First,
+    /// The leaf at the fence.
+    Leaf,
+    /// Nothing.
+    Nothing,
+}
+
+impl<'t, 'd> Scan<'t, 'd> {
+    pub(crate) fn new(
+        transaction: &'t Transaction<'d>,
+        tree: u32,
+        bound: Option<&[u8]>,
+        direction: Direction,
+    ) -> Self {
+        let writes = transaction.writes();
+        let own = if writes.is_empty() { Vec::new() } else { writes.sorted(tree) };
+        let key = |&index: &u32| writes.key(writes.get(index as usize));
+        let own_at = match (bound, direction) {
+            (None, _) => 0..own.len(),
+            (Some(bound), Direction::Forward) => {
+                own.partition_point(|index| key(index) < bound)..own.len()
+            }
+            (Some(bound), Direction::Backward) => 0..own.partition_point(|index| key(index) <= bound),
+        };
+        let infinite = bound.is_none() && direction == Direction::Backward;
+        Scan {
+            transaction,
+            tree,
+            direction,
+            leaf: PageBytes::zeroed(),
+            slots: 0..0,
+            fence: bound.unwrap_or_default().to_vec(),
+            // An empty fence stands for infinity when the leaf before it is looked for.
+            more: if infinite { More::Leaf } else { More::First },
+            own,
+            own_at,
+            next: None,
+            next_key: Vec::new(),
+            next_value: Vec::new(),
+            key: Vec::new(),
+            value: Vec::new(),
+        }
+    }
+
+    /// The next key and its value; none after the last.
+    ///
+    /// # Errors
+    /// A damaged page; an error of the device.
+    #[expect(clippy::should_implement_trait, reason = "what it gives is borrowed from it")]
+    pub fn next(&mut self) -> Result<Option<(&[u8], &[u8])>, DbError> {
+        loop {
+            if self.next.is_none() {
+                self.next = self.next_of_tree()?;
+            }
+            let Some(own) = self.next_own() else {
+                let Some(found) = self.next.take() else { return Ok(None) };
+                self.take_next();
+                return self.give(found).map(Some);
+            };
+            if self.next.is_some() && self.order(own).is_lt() {
+                let Some(found) = self.next.take() else { continue };
+                self.take_next();
+                return self.give(found).map(Some);
+            }
+            if let Some(found) = self.merge_own(own) {
+                return self.give(found).map(Some);
+            }
+        }
+    }
+
+    fn next_own(&self) -> Option<u32> {
+        match self.direction {
+            Direction::Forward => self.own.get(self.own_at.start),
+            Direction::Backward => self.own.get(self.own_at.end.wrapping_sub(1)),
+        }
+        .copied()
+        .filter(|_| !self.own_at.is_empty())
+    }
+
+    /// How the tree's next record lies to an own write, in the scan's order.
+    fn order(&self, own: u32) -> Ordering {
+        let writes = self.transaction.writes();
+        let order = self.next_key[..].cmp(writes.key(writes.get(own as usize)));
+        if self.direction == Direction::Forward { order } else { order.reverse() }
+    }
+
+    /// Goes past an own write, and past the tree's record of the same key. What the
+    /// transaction sees of the key is in `key` and `value`.
+    fn merge_own(&mut self, own: u32) -> Option<Found> {
+        let same = self.next.is_some() && self.order(own).is_eq();
+        let below = if same { self.next.take() } else { None };
+        match self.direction {
+            Direction::Forward => self.own_at.start += 1,
+            Direction::Backward => self.own_at.end -= 1,
+        }
+        let writes = self.transaction.writes();
+        let write = writes.get(own as usize);
+        let change = writes.change(write);
+        self.key.clear();
+        self.key.extend_from_slice(writes.key(write));
+        self.value.clear();
+        match change.kind {
+            Kind::Delete => None,
+            Kind::Put | Kind::PutPieces => {
+                self.value.extend_from_slice(change.value);
+                Some(if change.kind == Kind::Put { Found::Value } else { Found::Pieces })
+            }
+            Kind::Patch => {
+                let found = below?;
+                self.value.extend_from_slice(&self.next_value);
+                change.patch(&mut self.value);
+                Some(found)
+            }
+        }
+    }
+
+    fn take_next(&mut self) {
+        std::mem::swap(&mut self.key, &mut self.next_key);
+        std::mem::swap(&mut self.value, &mut self.next_value);
+    }
+
+    fn give(&mut self, found: Found) -> Result<(&[u8], &[u8]), DbError> {
+        if found == Found::Pieces {
+            self.transaction.join(&mut self.value)?;
+        }
+        Ok((&self.key, &self.value))
+    }
+
+    /// The next record of the tree that the snapshot sees, in `next_key` and `next_value`.
+    fn next_of_tree(&mut self) -> Result<Option<Found>, DbError> {
+        loop {
+            let index = match self.direction {
+                Direction::Forward => self.slots.next(),
+                Direction::Backward => self.slots.next_back(),
+            };
+            let Some(index) = index else {
+                if self.more == More::Nothing {
+                    return Ok(None);
+                }
+                self.next_leaf()?;
+                continue;
+            };
+            let found = self.see(index);
+            if found != Found::Nothing {
+                return Ok(Some(found));
+            }
+        }
+    }
+
+    /// What the snapshot sees of a slot of the leaf.
+    fn see(&mut self, index: usize) -> Found {
+        let node = Node::of(&self.leaf);
+        let slot = node.slot(index);
+        self.next_key.clear();
+        node.key(index, &mut self.next_key);
+        let (trees, snapshot) = (&self.transaction.core().trees, self.transaction.seen_up_to());
+        if node.position() > snapshot
+            && let Some(before) = trees.versions.find(self.tree, &self.next_key, snapshot)
+        {
+            return before.put_into(&mut self.next_value);
+        }
+        if slot.is_ghost() {
+            return Found::Nothing;
+        }
+        self.next_value.clear();
+        node.value(slot, &mut self.next_value);
+        if slot.is_pieces() { Found::Pieces } else { Found::Value }
+    }
+
+    fn next_leaf(&mut self) -> Result<(), DbError> {
+        let trees = &self.transaction.core().trees;
+        let before = self.direction == Direction::Backward && self.more == More::Leaf;
+        trees.copy_leaf(self.tree, &self.fence, before, &mut self.leaf)?;
+        let node = Node::of(&self.leaf);
+        let first = self.more == More::First;
+        self.slots = match self.direction {
+            Direction::Forward => node.search(&self.fence).0..node.count(),
+            Direction::Backward if first => {
+                let (index, found) = node.search(&self.fence);
+                0..index + usize::from(found)
+            }
+            Direction::Backward => {
+                // The fence may be the leaf's own, which a search does not expect.
+                let mut upper = Vec::new();
+                let inside = node.upper(&mut upper) && self.fence < upper;
+                let is_bound = !self.fence.is_empty() && (inside || upper.is_empty());
+                0..if is_bound { node.search(&self.fence).0 } else { node.count() }
+            }
+        };
+        let has_more = match self.direction {
+            Direction::Forward => node.upper(&mut self.fence),
+            Direction::Backward => {
+                node.lower(&mut self.fence);
+                !self.fence.is_empty()
+            }
+        };
+        self.more = if has_more { More::Leaf } else { More::Nothing };
+        Ok(())
+    }
+}

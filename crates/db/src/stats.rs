@@ -1,0 +1,61 @@
+//! What happened, counted.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use crate::DbError;
+use crate::core::Core;
+use crate::wal::WalStats;
+
+/// What happened in a database since it was opened, and what it takes.
+#[derive(Clone, Debug)]
+pub struct Stats {
+    /// Commits that wrote something.
+    pub commits: u64,
+    /// Transactions that lost against another.
+    pub conflicts: u64,
+    /// Pages in use.
+    pub pages: u32,
+    /// Pages that it can have.
+    pub most_pages: u32,
+    /// Pages that were read from the store.
+    pub pages_read: u64,
+    /// Pages that were written because their memory was needed.
+    pub pages_evicted: u64,
+    /// Pages that left memory unchanged.
+    pub pages_dropped: u64,
+    /// Pages that were written so that the log could be cut.
+    pub pages_checkpointed: u64,
+    /// Time for which threads waited for memory.
+    pub stalled: Duration,
+    /// The log.
+    pub log: WalStats,
+    /// Bytes of the log's zones in use, and of all.
+    pub log_used: (u64, u64),
+    /// Bytes of memory for pages.
+    pub buffer_bytes: usize,
+    /// The store, all its databases together.
+    pub store: frostline_store::Stats,
+}
+
+impl Stats {
+    pub(crate) fn of(core: &Core) -> Result<Stats, DbError> {
+        let pool = &core.trees.pool;
+        let counters = &pool.counters;
+        Ok(Stats {
+            commits: core.commits.load(Relaxed),
+            conflicts: core.conflicts.load(Relaxed),
+            pages: core.trees.pages.used(),
+            most_pages: core.trees.pages.limit(),
+            pages_read: counters.read.load(Relaxed),
+            pages_evicted: counters.evicted_dirty.load(Relaxed),
+            pages_dropped: counters.evicted_clean.load(Relaxed),
+            pages_checkpointed: counters.checkpointed.load(Relaxed),
+            stalled: Duration::from_nanos(counters.stalled_ns.load(Relaxed)),
+            log: pool.wal.stats(),
+            log_used: (pool.wal.used_bytes(), pool.wal.capacity_bytes()),
+            buffer_bytes: pool.bytes(),
+            store: pool.space.store.stats()?,
+        })
+    }
+}
