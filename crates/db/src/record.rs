@@ -95,12 +95,12 @@ pub struct Split<'a> {
     pub parent: u32,
     /// The smallest key that may be in the new page.
     pub separator: &'a [u8],
-    /// The new page's image.
-    pub image: &'a [u8],
+    /// The images of the new page and of the one that was split.
+    pub images: &'a [u8],
 }
 
 impl<'a> Split<'a> {
-    /// The beginning of the record; the image follows.
+    /// The beginning of the record; the images follow.
     pub fn head(&self) -> Vec<u8> {
         let mut head = Vec::with_capacity(16 + self.separator.len());
         for page in [self.left, self.right, self.parent] {
@@ -116,8 +116,8 @@ impl<'a> Split<'a> {
         let [left, right, parent] = [take(&mut record)?, take(&mut record)?, take(&mut record)?]
             .map(u32::from_le_bytes);
         let len = usize::from(u16::from_le_bytes(take(&mut record)?));
-        let (separator, image) = record.split_at_checked(len)?;
-        Some(Split { left, right, parent, separator, image })
+        let (separator, images) = record.split_at_checked(len)?;
+        Some(Split { left, right, parent, separator, images })
     }
 }
 
@@ -168,8 +168,8 @@ mod tests {
             .collect();
         assert_eq!(read, written);
 
-        let split = Split { left: 1, right: 2, parent: 3, separator: b"sep", image: b"image" };
-        assert_eq!(Split::parse(&[&split.head()[..], b"image"].concat()), Some(split));
+        let split = Split { left: 1, right: 2, parent: 3, separator: b"sep", images: b"images" };
+        assert_eq!(Split::parse(&[&split.head()[..], b"images"].concat()), Some(split));
         let head = pages_head(&[1], &[2, 3]);
         assert_eq!(parse_pages(&head), Some((vec![1], vec![2, 3], &[][..])));
     }

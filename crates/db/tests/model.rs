@@ -172,6 +172,27 @@ fn a_database_holds_what_ordered_maps_hold() {
 }
 
 #[test]
+fn records_that_come_in_order_fill_pages_and_none_is_lost() {
+    let db = Db::open(&device(), &options(Replacement::Clock)).unwrap();
+    let table = db.create_table("t").unwrap();
+    let mut map = Map::new();
+    for n in 0..2000u32 {
+        let mut transaction = db.begin().unwrap();
+        for part in 0..5u16 {
+            let key = [&part.to_be_bytes()[..], &n.to_be_bytes()].concat();
+            let value = vec![part as u8; 60 + part as usize];
+            transaction.put(table, &key, &value).unwrap();
+            map.insert(key, value);
+        }
+        transaction.commit().unwrap();
+    }
+    compare(&db.begin_read().unwrap(), table, &map);
+    // 10,000 records of 78 bytes with their slots, were all pages full.
+    let pages = db.stats().unwrap().pages;
+    assert!(pages < 220, "{pages} pages");
+}
+
+#[test]
 fn keys_and_values_that_are_too_long_are_refused() {
     let db = Db::open(&device(), &options(Replacement::Clock)).unwrap();
     let table = db.create_table("t").unwrap();

@@ -10,6 +10,7 @@ pub mod driver;
 mod engine;
 mod error;
 mod field;
+mod frostline;
 mod loading;
 pub mod memory;
 mod random;

@@ -68,4 +68,4 @@ pub const LENGTH: u16 = (1 << 13) - 1;
 pub const LONGEST_KEY: usize = 512;
 /// The longest record in a page: key and value together, in bytes. A page holds three of them
 /// even if its fences are as long as they can be, so that one of two halves has room for a third.
-pub const LONGEST_RECORD: usize = 960;
+pub const LONGEST_RECORD: usize = 900;

@@ -1,7 +1,7 @@
 //! Changes of structure, made again from the log on pages that are older.
 
 use super::Trees;
-use super::split::{add_child, cut};
+use super::split::add_child;
 use crate::DbError;
 use crate::pages::Used;
 use crate::node::{NodeMut, PageBytes, restore_image};
@@ -19,11 +19,10 @@ impl Trees {
         let malformed = || DbError::Record { position, what: "is no split" };
         let split = Split::parse(record).ok_or_else(malformed)?;
         let mut image = PageBytes::zeroed();
-        restore_image(split.image, &mut image).ok_or_else(malformed)?;
-        self.redo_image(used, split.right, &image, position)?;
-        if let Some(mut left) = self.older(used, split.left, position)? {
-            cut(left.bytes(), split.separator);
-            left.changed_by(position);
+        let mut images = split.images;
+        for page in [split.right, split.left] {
+            images = restore_image(images, &mut image).ok_or_else(malformed)?;
+            self.redo_image(used, page, &image, position)?;
         }
         if let Some(mut parent) = self.older(used, split.parent, position)? {
             let room = parent.edit().fits(split.separator.len(), 4);

@@ -3,7 +3,9 @@
 use super::{Fresh, Trees};
 use crate::DbError;
 use crate::mvcc::Change;
-use crate::node::{Fences, LONGEST_KEY, Node, NodeMut, PageBytes, Record, append_image};
+use crate::node::{
+    Fences, LONGEST_KEY, Node, NodeMut, PAGE_BYTES, PageBytes, Record, append_image,
+};
 use crate::pool::{Held, Seen};
 use crate::record::{PAGES, SPLIT, Split, pages_head};
 
@@ -121,38 +123,31 @@ impl Trees {
         fresh: Fresh<'t>,
         key: &[u8],
     ) -> Result<(), DbError> {
-        let plan = Plan::of(&mut node, key);
-        let (tree, level) = (node.node().tree(), node.node().level());
-        let mut right = fresh.create()?;
-        let mut fence = Vec::new();
-        let has_upper = node.node().upper(&mut fence);
-        let upper = has_upper.then_some(&fence[..]);
-        let fences = Fences { lower: &plan.separator, upper };
-        let count = node.node().count();
-        let mut built = NodeMut::format(right.bytes(), tree, level, fences);
-        let fits = built.push_all(node.node(), plan.at, count, true);
-        debug_assert!(fits, "half of a node fits into one");
-        built.begin_records();
-        let mut image = Vec::new();
-        append_image(right.bytes(), &mut image);
-        let (left_page, right_page) = (node.page(), right.page());
-        let split = Split {
-            left: left_page,
-            right: right_page,
-            parent: parent.page(),
-            separator: &plan.separator,
-            image: &image,
+        let Some(halves) = Halves::of(&mut node, key) else {
+            return Err(DbError::Page { page: node.page(), what: "can't be split" });
         };
-        let logged = match self.log(SPLIT, &[&split.head(), &image]) {
+        let mut right = fresh.create()?;
+        *right.bytes() = halves.right;
+        right.edit().begin_records();
+        let mut images = Vec::new();
+        append_image(right.bytes(), &mut images);
+        append_image(&halves.left, &mut images);
+        let split = Split {
+            left: node.page(),
+            right: right.page(),
+            parent: parent.page(),
+            separator: &halves.separator,
+            images: &images,
+        };
+        let logged = match self.log(SPLIT, &[&split.head(), &images]) {
             Ok(logged) => logged,
             Err(error) => return Err(self.undo_create(right, error)),
         };
-        cut(node.bytes(), &plan.separator);
-        add_child(&mut parent, &plan.separator, right_page);
-        for held in [&mut right, &mut node, &mut parent] {
-            held.changed();
-            held.changed_by(logged.position());
-        }
+        right.changed_by(logged.position());
+        node.replace(&halves.left, logged.position());
+        add_child(&mut parent, &halves.separator, right.page());
+        parent.changed();
+        parent.changed_by(logged.position());
         Ok(())
     }
 }
@@ -169,32 +164,6 @@ pub(super) fn hold_both<'p>(
     Some((parent, node))
 }
 
-/// Leaves only the keys below `separator` in a node, which is its upper fence from now on.
-pub(super) fn cut(page: &mut PageBytes, separator: &[u8]) {
-    let old = page.clone();
-    let node = Node::of(&old);
-    let mut lower = Vec::new();
-    node.lower(&mut lower);
-    let fences = Fences { lower: &lower, upper: Some(separator) };
-    let mut left = NodeMut::format(page, node.tree(), node.level(), fences);
-    left.raise_position(node.position());
-    let end = first_not_below(node, separator);
-    let fits = left.push_all(node, 0, end, true);
-    debug_assert!(fits, "part of a node fits into one");
-}
-
-/// The first slot whose key is not smaller; `key` lies between the fences or is the upper one.
-fn first_not_below(node: Node<'_>, key: &[u8]) -> usize {
-    let mut other = Vec::new();
-    (0..node.count())
-        .position(|index| {
-            other.clear();
-            node.key(index, &mut other);
-            &other[..] >= key
-        })
-        .unwrap_or(node.count())
-}
-
 /// Adds a child whose smallest key is `separator`. There is room. Nothing happens if it is there.
 pub(super) fn add_child(parent: &mut Held<'_>, separator: &[u8], child: u32) {
     if let (index, false) = parent.node().search(separator) {
@@ -204,36 +173,55 @@ pub(super) fn add_child(parent: &mut Held<'_>, separator: &[u8], child: u32) {
     }
 }
 
-/// Where a node is to be cut.
-struct Plan {
-    /// The first slot that goes to the right.
-    at: usize,
-    /// The smallest key that may be there.
+/// A node in two.
+struct Halves {
+    left: PageBytes,
+    right: PageBytes,
+    /// The smallest key that may be on the right.
     separator: Vec<u8>,
 }
 
-impl Plan {
-    /// In the middle, unless records come in ascending order: then where the next one belongs.
-    fn of(held: &mut Held<'_>, key: &[u8]) -> Plan {
-        let node = held.node();
-        let is_leaf = node.level() == 0;
-        let (index, _) = node.search(key);
+impl Halves {
+    /// Cuts a node in the middle, unless records come in ascending order: then where the next one
+    /// belongs, if that can be.
+    fn of(held: &mut Held<'_>, key: &[u8]) -> Option<Halves> {
+        let (index, _) = held.node().search(key);
         let ascending = held.edit().ascending(index) >= ASCENDING;
         let node = held.node();
-        if ascending && is_leaf && index > 0 {
-            let separator = between(&key_of(node, index - 1), key);
-            return Plan { at: index, separator };
-        }
-        if ascending && !is_leaf && index == node.count() {
+        let is_leaf = node.level() == 0;
+        let in_order = match ascending && index > 0 {
+            true if is_leaf => Self::at(node, index, between(&key_of(node, index - 1), key)),
             // The last child goes over alone; more will follow it.
-            return Plan { at: index - 1, separator: key_of(node, index - 1) };
-        }
-        let at = middle(node);
-        let separator = match is_leaf {
-            true => between(&key_of(node, at - 1), &key_of(node, at)),
-            false => key_of(node, at),
+            true if index == node.count() && index > 1 => {
+                Self::at(node, index - 1, key_of(node, index - 1))
+            }
+            _ => None,
         };
-        Plan { at, separator }
+        in_order.or_else(|| {
+            let at = middle(node);
+            let separator = match is_leaf {
+                true => between(&key_of(node, at - 1), &key_of(node, at)),
+                false => key_of(node, at),
+            };
+            Self::at(node, at, separator)
+        })
+    }
+
+    /// Cuts a node before a slot; none if a half does not fit, as fences need room as well.
+    fn at(node: Node<'_>, at: usize, separator: Vec<u8>) -> Option<Halves> {
+        let (mut lower, mut upper) = (Vec::new(), Vec::new());
+        node.lower(&mut lower);
+        let has_upper = node.upper(&mut upper);
+        let upper = has_upper.then_some(&upper[..]);
+        let half = |range: std::ops::Range<usize>, fences: Fences<'_>| {
+            let mut page = PageBytes([0; PAGE_BYTES]);
+            node.page().copy_to(&mut page);
+            let mut half = NodeMut::format(&mut page, node.tree(), node.level(), fences);
+            half.push_all(node, range.start, range.end, true).then_some(page)
+        };
+        let left = half(0..at, Fences { lower: &lower, upper: Some(&separator) })?;
+        let right = half(at..node.count(), Fences { lower: &separator, upper })?;
+        Some(Halves { left, right, separator })
     }
 }
 
