@@ -44,12 +44,17 @@ impl Inner {
     ) -> Result<(), StoreError> {
         let end = range.end.min(self.layout.fixed.logical_pages as u32);
         for leaf in range.start / LEAF as u32..end.div_ceil(LEAF as u32) {
-            let state = self.with_leaf(self.state()?, leaf * LEAF as u32)?;
+            let mut state = self.state()?;
+            let is_empty = state.root[leaf as usize].page == 0;
+            if is_empty && !state.placer.has_leaf(leaf) {
+                continue;
+            }
+            state = self.with_leaf(state, leaf * LEAF as u32)?;
             let slots = state.placer.slots(leaf);
             drop(state);
+            self.shrink_map()?;
             let lbas = slots.into_iter().map(|(lba, _)| lba);
             lbas.filter(|lba| (range.start..end).contains(lba)).for_each(&mut *visit);
-            self.shrink_map()?;
         }
         Ok(())
     }

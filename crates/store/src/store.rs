@@ -116,8 +116,11 @@ impl Store {
     }
 
     /// Calls `visit` with the LBA of every page of a range that was written and not trimmed, in
-    /// order: how an engine learns which of its pages are in use. What is not in memory of the
-    /// map is read; pages are not.
+    /// order: how an engine learns which of its pages are in use. Pages that [`Store::read`] would
+    /// report as damaged or lost are among them; beyond the store there are none.
+    ///
+    /// No page is read, and of the map only leaves that are not in memory. What other threads write
+    /// or trim meanwhile may be told or not. `visit` may use the store.
     ///
     /// # Errors
     /// A part of the map is damaged; an error of the device.

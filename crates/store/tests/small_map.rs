@@ -1,6 +1,7 @@
 //! A map that does not fit in memory: leaves are read and written back as they are needed.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use frostline_store::{Cleaning, Format, Open, Store};
 use frostline_zone::{Shape, in_memory};
@@ -25,6 +26,18 @@ fn check(store: &Store, lba: u32, model: &BTreeMap<u32, u32>) {
     let known = model.get(&lba);
     assert_eq!(found, known.is_some(), "LBA {lba}");
     assert!(known.is_none_or(|&version| page == content(lba, version)), "LBA {lba}");
+}
+
+/// The pages of a range are those of the model, also to a callback that uses the store.
+fn check_mapped(store: &Store, lbas: Range<u32>, model: &BTreeMap<u32, u32>) {
+    let (mut found, mut page) = (Vec::new(), vec![0; PAGE]);
+    let mut each = |lba| {
+        found.push(lba);
+        assert!(store.read(lba, &mut page).unwrap());
+    };
+    store.mapped(lbas.clone(), &mut each).unwrap();
+    let known = model.keys().copied().filter(|lba| lbas.contains(lba));
+    assert!(found.into_iter().eq(known), "{lbas:?}");
 }
 
 /// Random operations, with the store now and then closed, dropped after a sync, and opened.
@@ -52,6 +65,10 @@ fn run(cleaning: Cleaning) {
                 }
                 _ => check(&store, lba, &model),
             }
+            if step % 500 == 0 {
+                let lbas = rng.random_range(0..PAGES)..rng.random_range(0..PAGES);
+                check_mapped(&store, lbas, &model);
+            }
             let resident = store.stats().unwrap().map_leaves;
             // While a thread writes a checkpoint, its leaves stay.
             let bounded = resident <= 3 + 3 || cleaning == Cleaning::Background;
@@ -63,6 +80,7 @@ fn run(cleaning: Cleaning) {
         }
     }
     let store = Store::open(device, open).unwrap();
+    check_mapped(&store, 0..PAGES, &model);
     (0..PAGES).for_each(|lba| check(&store, lba, &model));
 }
 
@@ -74,4 +92,14 @@ fn a_store_of_sixteen_leaves_works_with_three_in_memory_cleaned_inline() {
 #[test]
 fn a_store_of_sixteen_leaves_works_with_three_in_memory_cleaned_by_a_thread() {
     run(Cleaning::Background);
+}
+
+#[test]
+fn an_empty_store_tells_no_pages_and_takes_no_map_into_memory_for_that() {
+    let device = in_memory(&Shape { bytes: 64 << 20, ..Shape::default() }).unwrap();
+    Store::format(device.clone(), &Format::default()).unwrap();
+    let store = Store::open(device, Open::default()).unwrap();
+    let before = store.stats().unwrap().map_leaves;
+    store.mapped(0..u32::MAX, &mut |lba| panic!("LBA {lba}")).unwrap();
+    assert_eq!(store.stats().unwrap().map_leaves, before);
 }
