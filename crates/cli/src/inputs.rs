@@ -18,6 +18,7 @@ pub fn load_options(reading: &Reading) -> LoadOptions {
         volume: reading.volume.clone(),
         times: false,
         trims: true,
+        hotness: false,
         limit: None,
     }
 }

@@ -1,8 +1,11 @@
 //! `frostline trace`: look into traces, convert them.
 
+use std::collections::BTreeMap;
+
+use frostline_placement::Hotness;
 use frostline_trace::{
     Format, LoadOptions, Op, Reader, ReaderOptions, Request, TraceError, VolumeInfo, convert,
-    some_of,
+    hotness_columns, some_of,
 };
 use serde::Serialize;
 
@@ -28,6 +31,9 @@ struct InfoReport {
     path: String,
     format: String,
     page_size: u32,
+    /// Whether writes have hotness records.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    hotness: bool,
     volumes: Vec<VolumeInfo>,
 }
 
@@ -43,13 +49,15 @@ fn info(args: &InfoArgs) -> Result<String, Failure> {
         path: args.file.display().to_string(),
         format: loaded.format.to_string(),
         page_size: options.page_size,
+        hotness: loaded.has_hotness,
         volumes,
     };
     if args.json {
         return json(&report);
     }
     let mut text =
-        format!("{}: {}, pages of {} bytes\n", report.path, report.format, report.page_size);
+        format!("{}: {}, pages of {} bytes", report.path, report.format, report.page_size);
+    text += if report.hotness { ", with hotness records\n" } else { "\n" };
     for volume in &report.volumes {
         text += &format!("\nvolume {}\n{}", volume.name, describe(volume));
     }
@@ -109,10 +117,15 @@ struct RequestRow<'a> {
     offset: u64,
     length: u64,
     volume: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hotness: Option<BTreeMap<&'static str, u32>>,
 }
 
+/// A request, and its hotness record if it is a write of a trace that has them.
+type Shown = (Request, Option<Hotness>);
+
 impl<'a> RequestRow<'a> {
-    fn new(request: &Request, names: &'a [String]) -> Self {
+    fn new((request, hotness): &Shown, names: &'a [String]) -> Self {
         let op = match request.op {
             Op::Read => "read",
             Op::Write => "write",
@@ -120,12 +133,26 @@ impl<'a> RequestRow<'a> {
         };
         let volume = &names[request.volume as usize];
         let Request { time_us, offset, length, .. } = *request;
-        RequestRow { time_us, op, offset, length, volume }
+        let hotness = hotness.map(|record| BTreeMap::from(hotness_columns(&record)));
+        RequestRow { time_us, op, offset, length, volume, hotness }
+    }
+
+    /// What a table shows of it; with the columns of hotness records, if any request has one.
+    fn cells(&self, with_hotness: bool) -> Vec<String> {
+        let mut cells = vec![self.volume.to_string(), self.op.to_string()];
+        cells.extend([self.time_us, self.offset, self.length].map(|n| n.to_string()));
+        if with_hotness {
+            let value = |(name, _)| self.hotness.as_ref().map(|values| values[name].to_string());
+            let columns = hotness_columns(&Hotness::default()).map(value);
+            cells.extend(columns.map(|value| value.unwrap_or_else(|| "-".to_string())));
+        }
+        cells
     }
 }
 
 fn head(args: &HeadArgs) -> Result<String, Failure> {
-    let options = ReaderOptions { format: args.reading.format, page_size: args.reading.page.0 };
+    let (format, page_size) = (args.reading.format, args.reading.page.0);
+    let options = ReaderOptions { format, page_size, hotness: true };
     let mut reader = Reader::open_with(&args.file, &options)?;
     let shown = first_requests(&mut reader, args)?;
     let names = reader.volume_names();
@@ -133,21 +160,29 @@ fn head(args: &HeadArgs) -> Result<String, Failure> {
     if args.json {
         return json(&rows);
     }
-    let cells = rows.iter().map(|r| {
-        let numbers = [r.time_us, r.offset, r.length].map(|n| n.to_string());
-        [vec![r.volume.to_string(), r.op.to_string()], numbers.to_vec()].concat()
-    });
-    Ok(table::columns(&["volume", "op", "time us", "offset", "length"], 2, cells.collect()))
+    let with_hotness = reader.has_hotness();
+    let mut headings = vec!["volume", "op", "time us", "offset", "length"];
+    if with_hotness {
+        headings.extend(hotness_columns(&Hotness::default()).map(|(name, _)| name));
+    }
+    let cells = rows.iter().map(|row| row.cells(with_hotness));
+    Ok(table::columns(&headings, 2, cells.collect()))
 }
 
 /// The first requests, of the volume that is asked for if one is.
-fn first_requests(reader: &mut Reader, args: &HeadArgs) -> Result<Vec<Request>, Failure> {
+fn first_requests(reader: &mut Reader, args: &HeadArgs) -> Result<Vec<Shown>, Failure> {
     let wanted = args.reading.volume.as_deref();
     let (mut requests, mut shown) = (Vec::new(), Vec::new());
     while shown.len() < args.lines && reader.read(&mut requests, args.lines.min(4096))? > 0 {
         let names = reader.volume_names();
+        let hotness = reader.hotness();
         let of_volume = |volume: u32| wanted.is_none_or(|wanted| names[volume as usize] == wanted);
-        shown.extend(requests.drain(..).filter(|r| of_volume(r.volume)));
+        let record = |(i, request): (usize, Request)| {
+            let records = hotness.filter(|_| request.op == Op::Write);
+            (request, records.map(|records| records[i]))
+        };
+        let read = requests.drain(..).enumerate().map(record);
+        shown.extend(read.filter(|(request, _)| of_volume(request.volume)));
     }
     shown.truncate(args.lines);
     let names = reader.volume_names();

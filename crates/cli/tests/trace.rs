@@ -2,6 +2,8 @@
 
 mod run;
 
+use frostline_placement::{Activity, Hotness};
+use frostline_trace::PageWriter;
 use run::Scratch;
 use serde_json::Value;
 
@@ -157,4 +159,33 @@ fn a_file_may_be_converted_onto_itself() {
     scratch.quiet("trace convert t.u32 --limit 7 -q -o t.u32");
     assert_eq!(std::fs::metadata(scratch.path("t.u32")).unwrap().len(), 28);
     assert_eq!(scratch.names(), ["t.u32"]);
+}
+
+#[test]
+fn hotness_records_are_told_shown_and_kept() {
+    let scratch = Scratch::new();
+    let mut trace = PageWriter::create(&scratch.path("t.parquet"), 4096, true).unwrap();
+    let current = Activity { valid_bytes: 3000, accesses: 12, ..Activity::default() };
+    let record = Hotness { origin: 9, lifespan: 44, current, ..Hotness::default() };
+    trace.write(2, &record).unwrap();
+    trace.trim(2, 3).unwrap();
+    trace.finish().unwrap();
+    scratch.quiet("trace convert t.parquet -q -o again.parquet");
+    for file in ["t.parquet", "again.parquet"] {
+        let info = scratch.quiet(&format!("trace info {file}"));
+        let head = format!("{file}: parquet, pages of 4096 bytes, with hotness records\n");
+        assert!(info.starts_with(&head), "{info}");
+        assert_eq!(scratch.json(&format!("trace info {file} --json"))["hotness"], true);
+        let rows = scratch.json(&format!("trace head {file} --json"));
+        assert_eq!((&rows[0]["time_us"], &rows[1]["time_us"]), (&1.into(), &1.into()));
+        let (hotness, trim) = (&rows[0]["hotness"], &rows[1]);
+        assert_eq!(hotness.as_object().unwrap().len(), 12);
+        assert_eq!((&hotness["origin"], &hotness["accesses"]), (&9.into(), &12.into()));
+        assert_eq!((&trim["op"], &trim["hotness"]), (&"trim".into(), &Value::Null));
+    }
+    let head = scratch.quiet("trace head t.parquet");
+    let cells: Vec<Vec<_>> = head.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(cells[0][6..9], ["origin", "lifespan", "valid_bytes"], "after two words of time us");
+    assert_eq!(cells[1][5..9], ["9", "44", "3000", "12"]);
+    assert_eq!(cells[2][4..7], ["12288", "-", "-"]);
 }

@@ -1,8 +1,10 @@
 //! What one wants to know of a trace before replaying it.
 
+use frostline_placement::NEVER;
+
 use crate::bits::Bits;
 use crate::error::TraceError;
-use crate::lifespan::{NEVER, lifespans};
+use crate::lifespan::lifespans;
 use crate::load::Writes;
 use crate::squeeze::squeeze;
 use crate::trim::{Trim, stretches};

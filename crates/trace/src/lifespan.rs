@@ -1,12 +1,11 @@
 //! How long each write lives: user writes from it to the next write of its page, or to its trim,
 //! whichever comes first.
 
+use frostline_placement::NEVER;
+
 use crate::bits::Bits;
 use crate::prepare::FINAL;
 use crate::trim::{Trim, stretches};
-
-/// The lifespan of a write whose page is neither written again nor trimmed.
-pub const NEVER: u32 = u32::MAX;
 
 /// The lifespan of each write, in user writes; [`NEVER`] if its page is valid in the end. A trim
 /// takes no time: a page that is trimmed before anything else is written lives 0.

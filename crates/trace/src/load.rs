@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use frostline_placement::Hotness;
+
 use crate::bits::Bits;
 use crate::error::{TraceError, some_of};
 use crate::format::Format;
@@ -26,6 +28,8 @@ pub struct LoadOptions {
     pub times: bool,
     /// Whether to keep trims.
     pub trims: bool,
+    /// Whether to keep the hotness records that the file may have.
+    pub hotness: bool,
     /// Stop after this many page writes, of all volumes loaded together.
     pub limit: Option<u64>,
 }
@@ -38,6 +42,7 @@ impl Default for LoadOptions {
             volume: None,
             times: false,
             trims: true,
+            hotness: false,
             limit: None,
         }
     }
@@ -56,6 +61,9 @@ pub struct Writes {
     pub starts: Option<Bits>,
     /// Microseconds on the trace's clock, one a page write; `None` unless asked for.
     pub times: Option<Vec<u64>>,
+    /// Hotness records, one a page write; `None` unless asked for and in the file. The pages of one
+    /// request have the same.
+    pub hotness: Option<Vec<Hotness>>,
 }
 
 /// A trace in memory.
@@ -63,6 +71,8 @@ pub struct Writes {
 pub struct Loaded {
     /// The format it was read as.
     pub format: Format,
+    /// Whether the file has hotness records, kept or not.
+    pub has_hotness: bool,
     /// The volumes that have page writes, in order of their first.
     pub volumes: Vec<Writes>,
 }
@@ -79,7 +89,8 @@ pub fn load(
     options: &LoadOptions,
     on_bytes: &mut dyn FnMut(u64),
 ) -> Result<Loaded, TraceError> {
-    let how = ReaderOptions { format: options.format, page_size: options.page_size };
+    let LoadOptions { format, page_size, hotness, .. } = *options;
+    let how = ReaderOptions { format, page_size, hotness };
     let mut reader = Reader::open_with(path, &how)?;
     let limit = options.limit.unwrap_or(u64::MAX);
     let wanted = |name: &str| options.volume.as_deref().is_none_or(|volume| volume == name);
@@ -90,7 +101,7 @@ pub fn load(
             if wanted(&name) { vec![Writes { name, ..writes }] } else { Vec::new() }
         }
         None => {
-            let mut split = Split::new(options, limit);
+            let mut split = Split::new(options, limit, reader.hotness().is_some());
             split.read_all(&mut reader, &wanted, on_bytes)?;
             split.volumes
         }
@@ -98,7 +109,7 @@ pub fn load(
     if volumes.iter().all(|volume| volume.lbas.is_empty()) {
         return Err(nothing(&reader, options.volume.as_deref()));
     }
-    Ok(Loaded { format: reader.format(), volumes })
+    Ok(Loaded { format: reader.format(), has_hotness: reader.has_hotness(), volumes })
 }
 
 /// Why nothing was found in a trace that was read to its end.
@@ -157,15 +168,17 @@ struct Split {
     room: u64,
     times: bool,
     trims: bool,
+    hotness: bool,
     places: Vec<Place>,
     volumes: Vec<Writes>,
 }
 
 impl Split {
-    fn new(options: &LoadOptions, room: u64) -> Split {
+    fn new(options: &LoadOptions, room: u64, hotness: bool) -> Split {
         let LoadOptions { times, trims, .. } = *options;
         let page_shift = options.page_size.trailing_zeros();
-        Split { page_shift, room, times, trims, places: Vec::new(), volumes: Vec::new() }
+        let (places, volumes) = (Vec::new(), Vec::new());
+        Split { page_shift, room, times, trims, hotness, places, volumes }
     }
 
     fn read_all(
@@ -185,8 +198,9 @@ impl Split {
                 let place = if wanted(name) { Place::NoWriteYet } else { |_| Place::Unwanted };
                 self.places.push(place(Vec::new()));
             }
-            for request in &batch {
-                self.add(request, names)?;
+            let hotness = reader.hotness();
+            for (i, request) in batch.iter().enumerate() {
+                self.add(request, names, hotness.map(|records| &records[i]))?;
             }
             on_bytes(reader.bytes_consumed());
         }
@@ -194,7 +208,12 @@ impl Split {
     }
 
     #[inline]
-    fn add(&mut self, request: &Request, names: &[String]) -> Result<(), TraceError> {
+    fn add(
+        &mut self,
+        request: &Request,
+        names: &[String],
+        hotness: Option<&Hotness>,
+    ) -> Result<(), TraceError> {
         if request.op == Op::Trim && self.trims {
             return self.add_trim(request);
         }
@@ -213,7 +232,10 @@ impl Split {
         let (first, pages) = request.extent(self.page_shift);
         let pages = pages.min(self.room);
         self.room -= pages;
-        if push_pages(writes, first, pages as usize, request.time_us) {
+        let pages = pages as usize;
+        if push_pages(writes, first, pages, request.time_us)
+            && hotness.is_none_or(|record| push_hotness(writes, pages, record))
+        {
             return Ok(());
         }
         Err(TraceError::ManyWrites {
@@ -240,10 +262,21 @@ impl Split {
         let index = self.volumes.len();
         let times = self.times.then(Vec::new);
         let name = names[volume].clone();
-        self.volumes.push(Writes { name, times, trims, ..Writes::default() });
+        let hotness = self.hotness.then(Vec::new);
+        self.volumes.push(Writes { name, times, trims, hotness, ..Writes::default() });
         self.places[volume] = Place::Loaded(index);
         index
     }
+}
+
+/// Appends the record of each page of one request; false if memory does not suffice.
+fn push_hotness(writes: &mut Writes, pages: usize, record: &Hotness) -> bool {
+    let Some(all) = &mut writes.hotness else { return true };
+    let room = all.try_reserve(pages).is_ok();
+    if room {
+        all.extend(std::iter::repeat_n(*record, pages));
+    }
+    room
 }
 
 /// Appends the pages of one request; false if memory does not suffice.

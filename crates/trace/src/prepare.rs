@@ -1,5 +1,7 @@
 //! Annotates writes with what only the whole trace knows: which are final, and how long each lives.
 
+use frostline_placement::NEVER;
+
 use crate::bits::Bits;
 use crate::error::TraceError;
 use crate::lifespan;
@@ -35,7 +37,7 @@ pub struct Prepared {
     pub lifespans: Option<Vec<u32>>,
 }
 
-/// Joins a preload and a trace, and marks the writes that live for ever.
+/// Joins a preload and a trace, and marks the writes that live for ever. Hotness records are dropped.
 ///
 /// LBAs of 2^31 and more, and very sparse address spaces (over 2^24 pages and 16 times the pages
 /// in use), are squeezed, keeping their order; see [`Prepared::space`].
@@ -48,7 +50,7 @@ pub fn prepare(
     want_lifespans: bool,
 ) -> Result<Prepared, TraceError> {
     let measured_from = preload.as_ref().map_or(0, |p| p.lbas.len());
-    let Writes { name, mut lbas, mut trims, starts, times } = match preload {
+    let Writes { name, mut lbas, mut trims, starts, times, .. } = match preload {
         Some(preload) => join(preload, writes),
         None => writes,
     };
@@ -85,7 +87,7 @@ fn join(preload: Writes, writes: Writes) -> Writes {
     let (mut lbas, mut trims) = (preload.lbas, preload.trims);
     trims.extend(writes.trims.iter().map(|trim| Trim { at: lbas.len() + trim.at, ..*trim }));
     lbas.extend_from_slice(&writes.lbas);
-    Writes { name: writes.name, lbas, trims, starts, times }
+    Writes { name: writes.name, lbas, trims, starts, times, hotness: None }
 }
 
 /// Moves the first times back so that they precede the second; the second, if there is no room.
@@ -107,7 +109,7 @@ fn join_times(mut first: Vec<u64>, mut second: Vec<u64>) -> Vec<u64> {
 /// Marks the writes that live for ever.
 fn mark_never(words: &mut [u32], lifespans: &[u32]) {
     for (word, &lifespan) in words.iter_mut().zip(lifespans) {
-        *word |= if lifespan == lifespan::NEVER { FINAL } else { 0 };
+        *word |= if lifespan == NEVER { FINAL } else { 0 };
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use frostline_placement::Hotness;
+
 use crate::cause::{Bounds, Cause};
 use crate::detect::detect;
 use crate::error::{Place, TraceError};
@@ -28,11 +30,13 @@ pub struct ReaderOptions {
     /// Bytes in a page: what page numbers in formats that have them count, and what decides which
     /// request is beyond the last LBA.
     pub page_size: u32,
+    /// Whether to read the hotness records that the file may have, see [`Reader::hotness`].
+    pub hotness: bool,
 }
 
 impl Default for ReaderOptions {
     fn default() -> ReaderOptions {
-        ReaderOptions { format: None, page_size: 4096 }
+        ReaderOptions { format: None, page_size: 4096, hotness: false }
     }
 }
 
@@ -64,7 +68,8 @@ impl Reader {
     /// Opens a trace.
     ///
     /// # Errors
-    /// As [`Reader::open`], or for a page size that is not a power of two from 512 up.
+    /// As [`Reader::open`], for a page size that is not a power of two from 512 up, or, if hotness
+    /// records are to be read, for a file that has some of their columns and not all.
     pub fn open_with(path: &Path, options: &ReaderOptions) -> Result<Reader, TraceError> {
         let bounds = Bounds::new(options.page_size)?;
         let source = Source::open(path)?;
@@ -73,7 +78,7 @@ impl Reader {
             None => detect(source.head(), path)
                 .ok_or_else(|| TraceError::UnknownFormat { file: path.to_owned() })?,
         };
-        let decoder = decoder(format, source, path)?;
+        let decoder = decoder(format, source, path, options.hotness)?;
         let mut volumes = Volumes::new();
         let names_volumes = match &decoder {
             Decoder::Text(_) => true,
@@ -129,6 +134,20 @@ impl Reader {
         Ok(requests.len() - before)
     }
 
+    /// Whether the file has hotness records, read or not.
+    pub fn has_hotness(&self) -> bool {
+        matches!(&self.decoder, Decoder::Table(table) if table.has_hotness())
+    }
+
+    /// The hotness records of the requests that were read last, one each, and zeroes for what is no
+    /// write. None if the file has none or they were not asked for.
+    pub fn hotness(&self) -> Option<&[Hotness]> {
+        match &self.decoder {
+            Decoder::Table(table) => table.hotness(),
+            _ => None,
+        }
+    }
+
     /// The file's page numbers themselves, if that is all it has.
     pub(crate) fn pages(&mut self) -> Option<&mut Pages> {
         match &mut self.decoder {
@@ -138,11 +157,16 @@ impl Reader {
     }
 }
 
-fn decoder(format: Format, source: Source, path: &Path) -> Result<Decoder, TraceError> {
+fn decoder(
+    format: Format,
+    source: Source,
+    path: &Path,
+    hotness: bool,
+) -> Result<Decoder, TraceError> {
     let lines: Box<dyn Lines> = match format {
         Format::U32 => return Ok(Decoder::U32(Pages::new(source))),
         Format::OracleGeneral => return Ok(Decoder::Records(Records::new(source))),
-        Format::Parquet => return Ok(Decoder::Table(Box::new(Table::open(path)?))),
+        Format::Parquet => return Ok(Decoder::Table(Box::new(Table::open(path, hotness)?))),
         Format::Alibaba => Box::new(Alibaba),
         Format::Tencent => Box::new(Tencent),
         Format::Msr => Box::new(Msr::default()),

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use frostline_placement::Hotness;
+
 use crate::error::{TraceError, some_of};
 use crate::load::{LoadOptions, nothing};
 use crate::output::{Output, unwritable};
@@ -29,9 +31,10 @@ pub struct Converted {
 /// Converts a trace: to Parquet if `to` ends in `.parquet`, else to page numbers (`u32`),
 /// zstd-compressed if it ends in `.zst`.
 ///
-/// Parquet keeps all requests of the volumes asked for; page numbers keep the page writes of one
-/// volume. Memory is bounded. `to` appears, or is replaced, only when complete. Of the options,
-/// `times` is ignored, as Parquet keeps times and page numbers do not.
+/// Parquet keeps all requests of the volumes asked for, with their hotness records if there are any;
+/// page numbers keep the page writes of one volume. Memory is bounded. `to` appears, or is replaced,
+/// only when complete. Of the options, `times`, `trims` and `hotness` are ignored, as Parquet keeps
+/// all of them and page numbers none.
 ///
 /// # Errors
 /// As [`load`](crate::load()); [`TraceError::Unwritable`]; [`TraceError::SeveralVolumes`].
@@ -41,18 +44,21 @@ pub fn convert(
     to: &Path,
     on_bytes: &mut dyn FnMut(u64),
 ) -> Result<Converted, TraceError> {
-    let how = ReaderOptions { format: options.format, page_size: options.page_size };
+    let LoadOptions { format, page_size, .. } = *options;
+    let how = ReaderOptions { format, page_size, hotness: is_parquet(to) };
     let mut reader = Reader::open_with(from, &how)?;
-    let mut trace = TraceWriter::create(to, options.page_size)?;
+    let mut trace = TraceWriter::create(to, page_size, reader.hotness().is_some())?;
     let limit = options.limit.unwrap_or(u64::MAX);
     let mut batch = Vec::with_capacity(BATCH);
     while trace.converted.pages < limit && reader.read(&mut batch, BATCH)? > 0 {
         let names = reader.volume_names();
-        for request in batch.drain(..) {
+        let hotness = reader.hotness();
+        for (i, request) in batch.drain(..).enumerate() {
             let name = &names[request.volume as usize];
             if options.volume.as_ref().is_none_or(|volume| volume == name) {
                 let left = limit - trace.converted.pages;
-                trace.push(request, names, left, from)?;
+                let record = hotness.map(|records| records[i]).unwrap_or_default();
+                trace.push(request, names, left, from, &record)?;
             }
         }
         on_bytes(reader.bytes_consumed());
@@ -75,15 +81,24 @@ pub fn write_lbas(
     page_size: u32,
     lbas: impl IntoIterator<Item = u32>,
 ) -> Result<u64, TraceError> {
-    let mut trace = TraceWriter::create(to, page_size)?;
+    let mut trace = TraceWriter::create(to, page_size, false)?;
     let names = ["trace".to_owned()];
     let length = u64::from(page_size);
     for (lba, time_us) in lbas.into_iter().zip(1..) {
         let offset = u64::from(lba) * length;
         let request = Request { time_us, offset, length, volume: 0, op: Op::Write };
-        trace.push(request, &names, u64::MAX, to)?;
+        trace.push(request, &names, u64::MAX, to, &Hotness::default())?;
     }
     Ok(trace.finish(&names)?.pages)
+}
+
+/// Whether a file of this name is written in Parquet.
+fn is_parquet(to: &Path) -> bool {
+    ends_in(to, "parquet")
+}
+
+fn ends_in(to: &Path, ending: &str) -> bool {
+    to.extension().unwrap_or_default().eq_ignore_ascii_case(ending)
 }
 
 /// A trace that is being written.
@@ -104,14 +119,13 @@ enum Sink {
 }
 
 impl TraceWriter {
-    fn create(to: &Path, page_size: u32) -> Result<TraceWriter, TraceError> {
+    fn create(to: &Path, page_size: u32, hotness: bool) -> Result<TraceWriter, TraceError> {
         let page_shift = crate::cause::Bounds::new(page_size)?.page_size().trailing_zeros();
         let (output, file) = Output::create(to)?;
-        let ending = to.extension().unwrap_or_default();
-        let sink = if ending.eq_ignore_ascii_case("parquet") {
-            let table = TableWriter::new(file).map_err(|e| unwritable(to, &e))?;
+        let sink = if is_parquet(to) {
+            let table = TableWriter::new(file, hotness).map_err(|e| unwritable(to, &e))?;
             Sink::Parquet(Box::new(table))
-        } else if ending.eq_ignore_ascii_case("zst") {
+        } else if ends_in(to, "zst") {
             let encoder = zstd::stream::write::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL);
             let encoder = encoder.map_err(|e| unwritable(to, &e))?;
             Sink::Zstd(Box::new(BufWriter::with_capacity(BUFFER, encoder)))
@@ -129,6 +143,7 @@ impl TraceWriter {
         names: &[String],
         left: u64,
         from: &Path,
+        hotness: &Hotness,
     ) -> Result<(), TraceError> {
         let is_write = request.op == Op::Write;
         let (first, pages) = if is_write { request.extent(self.page_shift) } else { (0, 0) };
@@ -139,7 +154,7 @@ impl TraceWriter {
                 }
                 self.converted.requests += 1;
                 self.converted.pages += pages;
-                return table.push(request, names).map_err(|e| unwritable(&self.to, &e));
+                return table.push(request, names, hotness).map_err(|e| unwritable(&self.to, &e));
             }
             _ if pages == 0 => return Ok(()),
             Sink::Plain(file) => write_pages(file, first, pages.min(left)),

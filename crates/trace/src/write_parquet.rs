@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::sync::Arc;
 
+use frostline_placement::Hotness;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
@@ -12,27 +13,30 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 
+use crate::hotness::{FIELDS, values};
 use crate::request::{Op, Request};
 
 /// Requests in a row group: all that is in memory at once.
 const GROUP: usize = 256 << 10;
 
-const SCHEMA: &str = "message trace {
+const SCHEMA: &str = "
     REQUIRED INT64 time (INTEGER(64,false));
     REQUIRED BYTE_ARRAY op (STRING);
     REQUIRED INT64 offset (INTEGER(64,false));
     REQUIRED INT64 length (INTEGER(64,false));
     REQUIRED BYTE_ARRAY volume (STRING);
-}";
+";
 
 /// A Parquet file that is being written.
 pub(crate) struct TableWriter {
     writer: SerializedFileWriter<File>,
     group: Vec<Request>,
+    /// The records of these requests, if the file has columns for them.
+    hotness: Option<Vec<Hotness>>,
 }
 
 impl TableWriter {
-    pub(crate) fn new(file: File) -> Result<TableWriter, ParquetError> {
+    pub(crate) fn new(file: File, with_hotness: bool) -> Result<TableWriter, ParquetError> {
         let compression = Compression::ZSTD(ZstdLevel::default());
         let mut properties = WriterProperties::builder().set_compression(compression);
         for column in ["time", "offset"] {
@@ -41,14 +45,27 @@ impl TableWriter {
                 .set_column_dictionary_enabled(path.clone(), false)
                 .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
         }
-        let schema = Arc::new(parse_message_type(SCHEMA)?);
+        let column = |(name, most): (&str, u32)| {
+            let bits = u32::BITS - most.leading_zeros();
+            format!("REQUIRED INT32 {name} (INTEGER({bits},false));\n")
+        };
+        let more = if with_hotness { FIELDS.map(column).concat() } else { String::new() };
+        let schema = Arc::new(parse_message_type(&format!("message trace {{{SCHEMA}{more}}}"))?);
         let writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build()))?;
-        Ok(TableWriter { writer, group: Vec::new() })
+        Ok(TableWriter { writer, group: Vec::new(), hotness: with_hotness.then(Vec::new) })
     }
 
     /// Adds a request; `names` are those of the volumes.
-    pub(crate) fn push(&mut self, request: Request, names: &[String]) -> Result<(), ParquetError> {
+    pub(crate) fn push(
+        &mut self,
+        request: Request,
+        names: &[String],
+        hotness: &Hotness,
+    ) -> Result<(), ParquetError> {
         self.group.push(request);
+        if let Some(all) = &mut self.hotness {
+            all.push(*hotness);
+        }
         if self.group.len() == GROUP { self.write_group(names) } else { Ok(()) }
     }
 
@@ -69,7 +86,7 @@ impl TableWriter {
         let integers = |field: fn(&Request) -> u64| -> Vec<i64> {
             self.group.iter().map(|request| field(request).cast_signed()).collect()
         };
-        let columns = [
+        let mut columns = vec![
             Column::Integers(integers(|request| request.time_us)),
             Column::Texts(self.group.iter().map(op).collect()),
             Column::Integers(integers(|request| request.offset)),
@@ -77,6 +94,14 @@ impl TableWriter {
             Column::Texts(self.group.iter().map(|r| names[r.volume as usize].clone()).collect()),
         ];
         self.group.clear();
+        if let Some(records) = &mut self.hotness {
+            let column = |i: usize| {
+                let of_field = records.iter().map(|record| values(record)[i].cast_signed());
+                Column::Words(of_field.collect())
+            };
+            columns.extend((0..FIELDS.len()).map(column));
+            records.clear();
+        }
         let mut group = self.writer.next_row_group()?;
         for column in columns {
             if let Some(mut writer) = group.next_column()? {
@@ -91,6 +116,7 @@ impl TableWriter {
 
 enum Column {
     Integers(Vec<i64>),
+    Words(Vec<i32>),
     Texts(Vec<ByteArray>),
 }
 
@@ -98,6 +124,9 @@ impl Column {
     fn write(&self, writer: &mut ColumnWriter<'_>) -> Result<(), ParquetError> {
         match (self, writer) {
             (Column::Integers(values), ColumnWriter::Int64ColumnWriter(writer)) => {
+                writer.write_batch(values, None, None)?;
+            }
+            (Column::Words(values), ColumnWriter::Int32ColumnWriter(writer)) => {
                 writer.write_batch(values, None, None)?;
             }
             (Column::Texts(values), ColumnWriter::ByteArrayColumnWriter(writer)) => {

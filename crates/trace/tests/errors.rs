@@ -184,12 +184,15 @@ fn page_sizes_that_are_none() {
     let scratch = Scratch::new();
     let path = scratch.file("t", &u32s(&[1]));
     for page_size in [0, 256, 511, 4097, u32::MAX] {
-        let options = ReaderOptions { format: None, page_size };
+        let options = ReaderOptions { page_size, ..ReaderOptions::default() };
         let error = Reader::open_with(&path, &options).err().unwrap();
         assert!(matches!(error, TraceError::PageSize { bytes } if bytes == page_size));
     }
     for page_size in [512, 1 << 31] {
-        assert!(Reader::open_with(&path, &ReaderOptions { format: None, page_size }).is_ok());
+        assert!(
+            Reader::open_with(&path, &ReaderOptions { page_size, ..ReaderOptions::default() })
+                .is_ok()
+        );
     }
 }
 

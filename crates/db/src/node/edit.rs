@@ -272,7 +272,8 @@ impl<'a> NodeMut<'a> {
         // A step that changed moves all hints.
         let before = (count - 1) / (HINT_COUNT + 1);
         let after = (count + 1) / (HINT_COUNT + 1);
-        let first = if before == step && after == step { (index / step).saturating_sub(1) } else { 0 };
+        let first =
+            if before == step && after == step { (index / step).saturating_sub(1) } else { 0 };
         for hint in first..HINT_COUNT {
             let slot = SLOTS + (hint + 1) * step * SLOT;
             let head = [0, 1, 2, 3].map(|byte| self.page.0[slot + byte]);

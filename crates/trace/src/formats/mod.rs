@@ -9,5 +9,6 @@ pub(crate) mod oracle_general;
 pub(crate) mod parquet;
 mod parquet_column;
 mod parquet_file;
+mod parquet_hotness;
 pub(crate) mod tencent;
 pub(crate) mod u32;

@@ -2,18 +2,22 @@
 //!
 //! `time` (microseconds), `op` (`R`, `W`, `T` or the words read, write, trim; or 0, 1, 2), `offset`
 //! and `length` (bytes), and, if there is one, `volume` (a name or a number). Integers have 32 or
-//! 64 bits. Other columns are ignored.
+//! 64 bits. Hotness records have columns of their own, which are read if wanted. Other columns are
+//! ignored.
 
 use std::path::{Path, PathBuf};
 
+use frostline_placement::Hotness;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::schema::types::SchemaDescriptor;
 
 use crate::cause::Cause;
 use crate::error::{Place, TraceError, quoted};
 use crate::formats::parquet_column::{Column, Values, guarded};
 use crate::formats::parquet_file::BoundedFile;
+use crate::formats::parquet_hotness::{Columns, Places, record};
 use crate::request::{Op, Request};
 use crate::sink::Sink;
 use crate::source::open_file;
@@ -31,22 +35,34 @@ pub(crate) struct Table {
     reader: SerializedFileReader<BoundedFile>,
     /// Where each of [`COLUMNS`] is in the file.
     places: [Option<usize>; 5],
+    has_hotness: bool,
+    /// Where the columns of hotness records are, if they are wanted and there.
+    hotness: Option<Places>,
+    /// The records of the requests read last.
+    records: Vec<Hotness>,
     group: Option<Group>,
     next_group: usize,
     taken: u64,
     consumed: u64,
 }
 
+/// Some rows, column by column.
+struct Batch {
+    columns: [Option<Values>; 5],
+    hotness: Option<Vec<Values>>,
+}
+
 /// A row group that is being read.
 struct Group {
     columns: [Option<Column>; 5],
+    hotness: Option<Columns>,
     rows_left: usize,
     bytes: u64,
 }
 
 impl Table {
-    /// Opens a file and finds the columns.
-    pub(crate) fn open(path: &Path) -> Result<Table, TraceError> {
+    /// Opens a file and finds the columns, those of hotness records if `want_hotness`.
+    pub(crate) fn open(path: &Path, want_hotness: bool) -> Result<Table, TraceError> {
         let (file, size) = open_file(path)?;
         let bounded = BoundedFile::new(file, size);
         let whole = bounded.ends_as_parquet();
@@ -61,19 +77,40 @@ impl Table {
             }
         })?;
         let schema = reader.metadata().file_metadata().schema_descr_ptr();
-        let place = |name: &&str| {
-            schema.columns().iter().position(|column| column.path().string() == **name)
-        };
-        let places = COLUMNS.each_ref().map(place);
+        let places = COLUMNS.map(|name| place_of(&schema, name));
         for (name, place) in COLUMNS.iter().zip(&places).take(4) {
             if place.is_none() {
                 let cause = format!("column {name:?} is missing");
                 return Err(Cause::bad(cause).at(path, Place::Record(0)));
             }
         }
-        let file = path.to_owned();
-        let (group, next_group, taken, consumed) = (None, 0, 0, 0);
-        Ok(Table { file, reader, places, group, next_group, taken, consumed })
+        let has_hotness = Places::any(&schema);
+        let hotness = match want_hotness {
+            true => Places::find(&schema).map_err(|cause| cause.at(path, Place::Record(0)))?,
+            false => None,
+        };
+        Ok(Table {
+            file: path.to_owned(),
+            reader,
+            places,
+            has_hotness,
+            hotness,
+            records: Vec::new(),
+            group: None,
+            next_group: 0,
+            taken: 0,
+            consumed: 0,
+        })
+    }
+
+    /// Whether the file has columns of hotness records, wanted or not.
+    pub(crate) fn has_hotness(&self) -> bool {
+        self.has_hotness
+    }
+
+    /// The hotness records of the requests read last, if they are wanted and there.
+    pub(crate) fn hotness(&self) -> Option<&[Hotness]> {
+        self.hotness.map(|_| &self.records[..])
     }
 
     /// Bytes of the row groups read so far.
@@ -87,6 +124,7 @@ impl Table {
     }
 
     pub(crate) fn read(&mut self, sink: &mut Sink<'_>) -> Result<(), TraceError> {
+        self.records.clear();
         while !sink.is_full() {
             let Some(group) = &mut self.group else {
                 if self.next_group == self.reader.num_row_groups() {
@@ -121,25 +159,29 @@ impl Table {
                     *column = Some(Column::open(group.as_ref(), place)?);
                 }
             }
-            Ok(Group { columns, rows_left: rows, bytes })
+            let hotness = self.hotness.map(|places| places.open(group.as_ref())).transpose()?;
+            Ok(Group { columns, hotness, rows_left: rows, bytes })
         };
         guarded(open).map_err(|cause| self.damaged(cause))
     }
 
-    fn take(
-        &mut self,
-        batch: &[Option<Values>; 5],
-        n: usize,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), TraceError> {
+    fn take(&mut self, batch: &Batch, n: usize, sink: &mut Sink<'_>) -> Result<(), TraceError> {
         for i in 0..n {
             self.taken += 1;
             let place = Place::Record(self.taken);
-            request(batch, i, sink.volumes)
-                .and_then(|request| sink.push(request))
-                .map_err(|cause| cause.at(&self.file, place))?;
+            self.take_row(batch, i, sink).map_err(|cause| cause.at(&self.file, place))?;
         }
         Ok(())
+    }
+
+    fn take_row(&mut self, batch: &Batch, i: usize, sink: &mut Sink<'_>) -> Result<(), Cause> {
+        let request = request(&batch.columns, i, sink.volumes)?;
+        if let Some(columns) = &batch.hotness {
+            // Only writes have a record.
+            let is_write = request.op == Op::Write;
+            self.records.push(if is_write { record(columns, i)? } else { Hotness::default() });
+        }
+        sink.push(request)
     }
 
     fn damaged(&self, cause: String) -> TraceError {
@@ -148,15 +190,21 @@ impl Table {
     }
 }
 
+/// Where a column is in a file.
+pub(crate) fn place_of(schema: &SchemaDescriptor, name: &str) -> Option<usize> {
+    schema.columns().iter().position(|column| column.path().string() == name)
+}
+
 /// The next `n` rows of a group, column by column.
-fn read_batch(group: &mut Group, n: usize) -> Result<[Option<Values>; 5], String> {
-    let mut batch = [const { None }; 5];
-    for (values, column) in batch.iter_mut().zip(&mut group.columns) {
+fn read_batch(group: &mut Group, n: usize) -> Result<Batch, String> {
+    let mut columns = [const { None }; 5];
+    for (values, column) in columns.iter_mut().zip(&mut group.columns) {
         if let Some(column) = column {
             *values = Some(guarded(|| column.read(n))?);
         }
     }
-    Ok(batch)
+    let hotness = group.hotness.as_mut().map(|columns| columns.read(n)).transpose()?;
+    Ok(Batch { columns, hotness })
 }
 
 /// Row `i` of a batch as a request.

@@ -1,0 +1,83 @@
+//! Writes page writes and trims as they happen, as a Parquet trace.
+
+use std::path::{Path, PathBuf};
+
+use frostline_placement::Hotness;
+
+use crate::cause::Bounds;
+use crate::error::TraceError;
+use crate::output::{Output, unwritable};
+use crate::request::{Op, Request};
+use crate::write_parquet::TableWriter;
+
+/// A `parquet` trace of one volume that is being written, page by page and in bounded memory. It
+/// appears under its name only when it is finished; dropped before that, it leaves nothing.
+///
+/// There is no wall clock in it: the time of a row is the number of page writes so far, the row's
+/// own included.
+pub struct PageWriter {
+    to: PathBuf,
+    page_bytes: u32,
+    table: TableWriter,
+    output: Output,
+    volume: [String; 1],
+    writes: u64,
+}
+
+impl PageWriter {
+    /// Begins a trace of pages of `page_bytes` bytes, a power of two from 512 up; `with_hotness`
+    /// if each write shall keep its hotness record.
+    ///
+    /// # Errors
+    /// [`TraceError::PageSize`], [`TraceError::Unwritable`].
+    pub fn create(
+        path: &Path,
+        page_bytes: u32,
+        with_hotness: bool,
+    ) -> Result<PageWriter, TraceError> {
+        let page_bytes = Bounds::new(page_bytes)?.page_size();
+        let (output, file) = Output::create(path)?;
+        let table = TableWriter::new(file, with_hotness).map_err(|e| unwritable(path, &e))?;
+        let volume = ["trace".to_owned()];
+        Ok(PageWriter { to: path.to_owned(), page_bytes, table, output, volume, writes: 0 })
+    }
+
+    /// Adds a page write. The record is dropped if the trace was begun without hotness.
+    ///
+    /// # Errors
+    /// [`TraceError::Unwritable`].
+    pub fn write(&mut self, lba: u32, hotness: &Hotness) -> Result<(), TraceError> {
+        self.writes += 1;
+        self.push(Op::Write, lba, 1, hotness)
+    }
+
+    /// Adds a trim of `pages` pages from `lba` on, none if that is 0; what would be beyond the last
+    /// LBA is left out.
+    ///
+    /// # Errors
+    /// [`TraceError::Unwritable`].
+    pub fn trim(&mut self, lba: u32, pages: u32) -> Result<(), TraceError> {
+        match u64::from(pages).min((1 << 32) - u64::from(lba)) {
+            0 => Ok(()),
+            pages => self.push(Op::Trim, lba, pages, &Hotness::default()),
+        }
+    }
+
+    /// Completes the file and gives it its name; returns the number of page writes.
+    ///
+    /// # Errors
+    /// [`TraceError::Unwritable`].
+    pub fn finish(self) -> Result<u64, TraceError> {
+        self.table.finish(&self.volume).map_err(|e| unwritable(&self.to, &e))?;
+        self.output.complete()?;
+        Ok(self.writes)
+    }
+
+    fn push(&mut self, op: Op, lba: u32, pages: u64, hotness: &Hotness) -> Result<(), TraceError> {
+        let page = u64::from(self.page_bytes);
+        let (offset, length) = (u64::from(lba) * page, pages * page);
+        let request = Request { time_us: self.writes, offset, length, volume: 0, op };
+        let pushed = self.table.push(request, &self.volume, hotness);
+        pushed.map_err(|e| unwritable(&self.to, &e))
+    }
+}
