@@ -8,7 +8,8 @@ use super::batch::{BLOCK, BODY, RECORD};
 use super::writer::Writer;
 use super::{Lsn, WalError};
 
-/// Blocks that records leave to batches which say what was released.
+/// Blocks that records leave to batches which say what was released; of small zones half of one.
+/// So many times in a row a crash may tear such a batch in a full log, each time it is opened.
 const RESERVE: u64 = 64;
 
 /// What appends and flushes share, under one lock.
@@ -81,7 +82,7 @@ impl Buffer {
 
     /// Takes over how much room there is, while nothing is being written.
     pub fn measure(&mut self, writer: &Writer) {
-        let reserve = RESERVE.min(writer.blocks() / writer.zones().max(1) as u64 / 2).max(1);
+        let reserve = RESERVE.min(writer.blocks() / writer.zones().max(1) as u64 / 2);
         self.free = writer.room().saturating_sub(reserve);
         self.capacity = writer.blocks().saturating_sub(reserve);
         let largest = (self.capacity / 4 * BODY as u64).min(u64::from(u32::MAX));

@@ -112,7 +112,12 @@ impl Writer {
             match info.state {
                 ZoneState::Empty => self.empty.push_back((zone, blocks)),
                 ZoneState::ReadOnly | ZoneState::Offline | ZoneState::Conventional => {}
-                _ => self.empty(zone, blocks)?,
+                ZoneState::Full => self.empty(zone, blocks)?,
+                // The log can't do without: it would stay active beside the one that is written.
+                _ => {
+                    self.device.reset(zone)?;
+                    self.empty.push_back((zone, blocks));
+                }
             }
         }
         Ok(())
@@ -254,7 +259,8 @@ impl Writer {
         match self.device.reset(zone) {
             Ok(()) => self.empty.push_back((zone, blocks)),
             Err(DeviceError::Crashed) => return Err(DeviceError::Crashed.into()),
-            // The zone is lost to the log, which holds nothing that is needed in it.
+            // The log does without the zone, which holds nothing that is needed, while it can.
+            Err(error) if self.zones() < 2 => return Err(error.into()),
             Err(_) => {}
         }
         Ok(())
