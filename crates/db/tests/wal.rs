@@ -194,6 +194,19 @@ fn a_full_log_refuses_records_and_is_freed_by_a_release() {
     assert_eq!(replayed(&open(&device, &INLINE)), []);
 }
 
+/// Where a zone held nothing but the end of a large record, the zones before it once stayed.
+#[test]
+fn a_released_record_that_ends_in_the_last_zone_keeps_none_before_it() {
+    let device = formatted(9);
+    let wal = open(&device, &INLINE);
+    for number in 0..20 {
+        let lsn = append(&wal, number, wal.largest_record());
+        wal.wait(lsn).unwrap();
+        wal.release(lsn).unwrap();
+        assert!(wal.used_bytes() <= ZONE, "{number}");
+    }
+}
+
 #[test]
 fn a_full_log_is_opened_and_freed() {
     let device = formatted(3);

@@ -58,13 +58,13 @@ impl Chain {
         };
         let search = Search { live: live(found), found, zones };
         let number = search.last(durable)?;
-        let last = *search.at(number)?;
+        let last = *search.at(number, 0)?;
         search.check_end(&last)?;
         let heads = search.needed(last)?;
         let keep_from = last.keep_from;
         let end = heads.iter().filter_map(Head::last_boundary).max().unwrap_or(0);
         if end < keep_from {
-            return Err(search.damaged(number, "it lets go of records that do not exist"));
+            return Err(search.damaged(number, 0, "it lets go of records that do not exist"));
         }
         Ok(Chain { parts: parts(&heads, end), last, keep_from, end, epoch: epoch + 1 })
     }
@@ -107,8 +107,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn at(&self, number: u64) -> Result<&Head, WalError> {
-        let missing = || self.damaged(number, "a batch that was durable is missing");
+    fn at(&self, number: u64, keep_from: Lsn) -> Result<&Head, WalError> {
+        let missing = || self.damaged(number, keep_from, "a batch that was durable is missing");
         self.live.get(&number).ok_or_else(missing)
     }
 
@@ -117,7 +117,7 @@ impl Search<'_> {
         let behind = self.live.range(durable + 1..).zip(durable + 1..);
         let run = behind.take_while(|((number, _), expected)| *number == expected).count() as u64;
         let last = durable + run;
-        self.at(last).map(|_| last)
+        self.at(last, 0).map(|_| last)
     }
 
     /// A log that fills its last zone may go on in one that is lost. Without a word about what
@@ -144,9 +144,13 @@ impl Search<'_> {
         let mut heads = vec![last];
         let mut next = last;
         while next.first_record().is_none_or(|first| first > keep_from) {
-            let head = *self.at(next.number - 1)?;
+            let head = *self.at(next.number - 1, keep_from)?;
             if !follows(&head, &next) {
-                return Err(self.damaged(next.number, "it contradicts the batch before it"));
+                return Err(self.damaged(
+                    next.number,
+                    keep_from,
+                    "it contradicts the batch before it",
+                ));
             }
             heads.push(head);
             next = head;
@@ -154,9 +158,12 @@ impl Search<'_> {
         Ok(heads)
     }
 
-    /// The batch with this number is not there, or not what it should be.
-    fn damaged(&self, number: u64, why: &'static str) -> WalError {
-        let before = number.checked_sub(1).and_then(|number| self.live.get(&number));
+    /// The batch with this number is not there, or not what it should be. What is missing may begin
+    /// earlier, but is needed only from `keep_from` on.
+    fn damaged(&self, number: u64, keep_from: Lsn, why: &'static str) -> WalError {
+        let before = self.live.range(..number).next_back().map(|(_, head)| head);
+        let before = before.filter(|head| head.end() >= keep_from);
+        let number = before.map_or(number, |head| head.number + 1);
         let torn = self.found.iter().find(|b| b.head.number == number && !b.is_whole);
         let after = self.live.range(number..).next().map(|(_, head)| head);
         let (zone, page) = match (torn, before, after) {
@@ -165,7 +172,7 @@ impl Search<'_> {
             (_, _, Some(after)) => (after.zone, u64::from(after.block.saturating_sub(1))),
             _ => (0, 0),
         };
-        let lsn = before.map(Head::end).or(after.map(|head| head.offset)).unwrap_or(0);
+        let lsn = before.map_or(keep_from, Head::end);
         WalError::Damaged { zone, page, lsn, why }
     }
 

@@ -20,6 +20,8 @@ mod buffer;
 mod chain;
 mod error;
 mod flusher;
+#[cfg(test)]
+mod hostile;
 mod replay;
 mod scan;
 mod writer;

@@ -39,6 +39,8 @@ pub struct Writer {
     number: u64,
     /// Number of the last batch that is durable.
     durable: u64,
+    /// Where the last record ends.
+    end: Lsn,
     /// Zones that hold records, oldest first. The last is written.
     held: VecDeque<Held>,
     /// Next block of the last of them.
@@ -70,6 +72,7 @@ impl Writer {
             epoch_first: 1,
             number: 1,
             durable: 0,
+            end: 0,
             held: VecDeque::new(),
             at: 0,
             empty: empty.map(|(zone, info)| (zone, info.capacity / BLOCK)).collect(),
@@ -187,6 +190,7 @@ impl Writer {
         }
         self.device.flush()?;
         self.durable = self.number - 1;
+        self.end = round.offset + round.bytes.len() as u64;
         Ok(blocks)
     }
 
@@ -238,15 +242,24 @@ impl Writer {
         Ok(blocks)
     }
 
-    /// Where records must be released up to, for a zone to become free.
+    /// Where records must be released up to, for a zone to become free with the next batch.
     pub fn frees_at(&self) -> Lsn {
-        // A record may begin in one zone and fill the next.
-        self.held.iter().skip(1).find_map(|held| held.first).unwrap_or(Lsn::MAX)
+        match self.held.len() {
+            0 | 1 => Lsn::MAX,
+            // Of the last zone, a record may fill all that is written: the next begins at its end.
+            _ => self.oldest_goes_at().unwrap_or(self.end),
+        }
+    }
+
+    /// Where the first record begins that begins behind the oldest zone: a record may begin in one
+    /// zone and fill the next.
+    fn oldest_goes_at(&self) -> Option<Lsn> {
+        self.held.iter().skip(1).find_map(|held| held.first)
     }
 
     /// Resets the zones that hold no record that ends behind `keep_from`, which is durable.
     pub fn release(&mut self, keep_from: Lsn) -> Result<(), WalError> {
-        while self.frees_at() <= keep_from {
+        while self.oldest_goes_at().is_some_and(|first| first <= keep_from) {
             let Some(Held { zone, blocks, returns, .. }) = self.held.pop_front() else { break };
             if returns {
                 self.empty(zone, blocks)?;

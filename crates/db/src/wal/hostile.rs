@@ -1,0 +1,123 @@
+//! Devices full of batches that no log wrote, but whose sums are right.
+
+use std::time::Duration;
+
+use frostline_zone::{Shape, in_memory};
+use proptest::prelude::*;
+
+use super::batch::{BLOCK, HEAD, Head, NONE, VERSION};
+use super::chain::Chain;
+use super::scan::Found;
+use super::{Flusher, Wal, WalError, WalOptions, zones};
+
+const ZONES: u64 = 4;
+const BLOCKS: u64 = 8;
+
+/// A head whose numbers are small, so that many contradict each other a little.
+fn head() -> impl Strategy<Value = Head> {
+    let place = (0..ZONES as u32, 0..BLOCKS as u32, prop_oneof![0..6u32, Just(NONE)]);
+    let sizes = (0..9000u32, 0..9000u32, 0..9000u32);
+    let numbers = (1..4u64, 1..20u64, 1..20u64, 0..9u64, 0..9u64, 0..20u64);
+    (place, sizes, numbers).prop_map(|((zone, block, next_zone), sizes, numbers)| {
+        let (bytes, first, last) = sizes;
+        let (epoch, epoch_first, number, offset, keep_from, durable) = numbers;
+        let place = |at: u32| if at % 3 == 0 { NONE } else { at % (bytes + 1) };
+        let offset = offset * 1000;
+        Head {
+            version: VERSION,
+            sum: 0,
+            zone,
+            block,
+            next_zone,
+            bytes,
+            first: place(first),
+            last: place(last),
+            log: 7,
+            epoch,
+            epoch_first: epoch_first.min(number),
+            number,
+            offset,
+            keep_from: (keep_from * 1000).min(offset),
+            durable: durable.min(number - 1),
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn batches_that_contradict_each_other_never_panic(
+        heads in prop::collection::vec(head(), 0..24), fill in any::<u8>()
+    ) {
+        let mut pages = vec![vec![fill; (BLOCKS * BLOCK) as usize]; ZONES as usize];
+        for head in heads {
+            let zone = &mut pages[head.zone as usize];
+            let begin = (u64::from(head.block) * BLOCK) as usize;
+            let end = (begin + HEAD + head.bytes as usize).min(zone.len());
+            let sum = crc32c::crc32c(&zone[begin + HEAD..end]);
+            Head { sum, ..head }.encode(&mut zone[begin..]);
+        }
+        let shape = Shape {
+            bytes: ZONES * BLOCKS * BLOCK,
+            zone_bytes: Some(BLOCKS * BLOCK),
+            ..Shape::default()
+        };
+        let device = in_memory(&shape).unwrap();
+        for (zone, bytes) in (0..).zip(&pages) {
+            // One zone can still be written.
+            let written = if zone == 0 { bytes.len() / 2 } else { bytes.len() };
+            device.append(zone, 0, &bytes[..written]).unwrap();
+        }
+        let options = WalOptions {
+            flusher: Flusher::Inline, delay: Duration::ZERO, buffer_bytes: 1 << 16,
+        };
+        if let Ok(wal) = Wal::open(device, 7, &options) {
+            let _ = wal.replay(&mut |_, _, _| Ok::<(), WalError>(()), &mut |_, _| ());
+            for kind in 0..20 {
+                let appended = wal.append(kind, &[&[kind; 3000]], |_| ());
+                let _ = appended.and_then(|(lsn, ())| wal.wait(lsn));
+            }
+            let _ = wal.release(wal.end());
+        }
+    }
+}
+
+/// A zone that became read-only keeps what was cut off, as does one whose reset was undone.
+#[test]
+fn batches_that_an_epoch_cut_off_never_come_back() {
+    let batch = |epoch, epoch_first, number, offset, durable| {
+        let head = Head {
+            version: VERSION,
+            zone: epoch as u32,
+            block: number as u32,
+            next_zone: NONE,
+            bytes: 100,
+            first: 0,
+            last: 100,
+            log: 7,
+            epoch,
+            epoch_first,
+            number,
+            offset,
+            durable,
+            ..Head::default()
+        };
+        Found { head, is_whole: true }
+    };
+    let torn = |found: Found| Found { is_whole: false, ..found };
+    let shape = Shape { bytes: 1 << 20, zone_bytes: Some(1 << 18), ..Shape::default() };
+    let zones = zones(&*in_memory(&shape).unwrap()).unwrap();
+    let find = |found: &[Found]| Chain::find(7, &zones, found).unwrap();
+    let seen = |chain: &Chain| (chain.last.epoch, chain.last.number, chain.end, chain.epoch);
+
+    let first = [batch(1, 1, 1, 0, 0), batch(1, 1, 2, 100, 0), batch(1, 1, 4, 300, 0)];
+    assert_eq!(seen(&find(&first)), (1, 2, 200, 2));
+    // The next epoch wrote a third batch. With the fourth of the first the numbers would go on.
+    let second = batch(2, 3, 3, 200, 2);
+    assert_eq!(seen(&find(&[&first[..], &[second]].concat())), (2, 3, 300, 3));
+    // And if a crash tore it, they would not, but it still tells that there was a cut.
+    let fourth = batch(1, 1, 3, 200, 0);
+    let found = [&first[..], &[fourth, torn(second)]].concat();
+    assert_eq!(seen(&find(&found)), (1, 2, 200, 3));
+}
