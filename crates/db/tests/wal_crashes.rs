@@ -216,7 +216,7 @@ fn what_was_waited_for_survives_power_cuts_and_of_the_rest_a_beginning() {
     if let Some(seed) = number("FROSTLINE_CRASH_SEED") {
         return live(seed, 20, &tally);
     }
-    let wanted = number("FROSTLINE_CRASHES").unwrap_or(40_000);
+    let wanted = number("FROSTLINE_CRASHES").unwrap_or(20_000);
     let seeds = AtomicU64::new(1);
     std::thread::scope(|scope| {
         for _ in 0..2 {
