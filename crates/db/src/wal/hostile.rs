@@ -21,7 +21,7 @@ fn head() -> impl Strategy<Value = Head> {
     (place, sizes, numbers).prop_map(|((zone, block, next_zone), sizes, numbers)| {
         let (bytes, first, last) = sizes;
         let (epoch, epoch_first, number, offset, keep_from, durable) = numbers;
-        let place = |at: u32| if at % 3 == 0 { NONE } else { at % (bytes + 1) };
+        let place = |at: u32| if at.is_multiple_of(3) { NONE } else { at % (bytes + 1) };
         let offset = offset * 1000;
         Head {
             version: VERSION,
