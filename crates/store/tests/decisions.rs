@@ -5,10 +5,13 @@
 //! zones are spared that none must be reset, for which a sync would end chunks early.
 
 use frostline_log::Counts;
+use frostline_placement::Hotness;
 use frostline_placement::registry::SchemeSpec;
 use frostline_sim::{Combination, Progress, Settings, Space, Volume, replay};
 use frostline_store::{Cleaning, Format, Open, Store};
-use frostline_trace::{Kind, Oltp, Spec, Trim, Writes, generate, prepare};
+use frostline_trace::{
+    Kind, LoadOptions, Oltp, PageWriter, Spec, Trim, Writes, generate, load, prepare,
+};
 use frostline_zone::{Shape, in_memory};
 
 const PAGES: u32 = 1 << 12;
@@ -127,4 +130,25 @@ fn every_victim_policy_chooses_in_the_store_what_it_does_in_the_simulator() {
 #[test]
 fn a_database_s_trace_is_placed_in_the_store_as_in_the_simulator() {
     decide_alike(&trace(Kind::Oltp(Oltp::default())), "dac", "cost-benefit");
+}
+
+#[test]
+fn a_recorded_run_is_replayed_with_the_decisions_that_it_had() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.parquet");
+    let writes = trimmed(Kind::Oltp(Oltp::default()));
+    let mut record = PageWriter::create(&path, 4096, true).unwrap();
+    let mut trims = writes.trims.iter().peekable();
+    for (i, &lba) in writes.lbas.iter().enumerate() {
+        while let Some(trim) = trims.next_if(|trim| trim.at == i) {
+            record.trim(trim.first, trim.last - trim.first + 1).unwrap();
+        }
+        record.write(lba, &Hotness { origin: lba % 3, ..Hotness::default() }).unwrap();
+    }
+    record.finish().unwrap();
+    let recorded = load(&path, &LoadOptions::default(), &mut |_| ()).unwrap().volumes.remove(0);
+    let (stored, zone_pages) = stored(&writes, "sepbit", "cost-benefit");
+    let simulated = simulated(&recorded, "sepbit", "cost-benefit", zone_pages);
+    assert!(simulated.relocations > 0);
+    assert_eq!(known(stored), known(simulated));
 }
