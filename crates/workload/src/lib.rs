@@ -5,18 +5,23 @@
 //! and once a worker runs it allocates nothing of its own: what is measured is the engine.
 
 mod attempt;
+mod condition;
 mod crew;
 pub mod driver;
 mod engine;
 mod error;
 mod field;
 mod frostline;
+mod ids;
 mod loading;
 pub mod memory;
 mod random;
 pub mod tpcc;
 mod workload;
+pub mod ycsb;
+mod zipf;
 
+pub use condition::Condition;
 pub use engine::{Access, Direction, Engine, Ticket, Transaction, Visit};
 pub use error::{Error, Result};
 pub use loading::{Loaded, Loading};

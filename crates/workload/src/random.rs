@@ -34,10 +34,24 @@ impl Random {
         low + self.below(u64::from(high - low) + 1) as u32
     }
 
+    /// A number from 0 up to but not including 1, a multiple of 2^-53.
+    #[inline]
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
     /// True in so many of a hundred cases.
     #[inline]
     pub(crate) fn percent(&mut self, share: u32) -> bool {
         self.below(100) < u64::from(share)
+    }
+
+    /// Fills `bytes`, which then do not compress.
+    pub(crate) fn fill(&mut self, bytes: &mut [u8]) {
+        for part in bytes.chunks_mut(8) {
+            let word = self.bits().to_le_bytes();
+            part.copy_from_slice(&word[..part.len()]);
+        }
     }
 
     /// Puts `items` into an order of which each is as likely.
@@ -59,9 +73,36 @@ pub(crate) fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// What [`mix`] made `z` of.
+pub(crate) fn unmix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 31) ^ (z >> 62)).wrapping_mul(inverse(SECOND));
+    z = (z ^ (z >> 27) ^ (z >> 54)).wrapping_mul(inverse(FIRST));
+    z ^ (z >> 30) ^ (z >> 60)
+}
+
+/// The factor that undoes a multiplication by an odd number, modulo 2^64: each of Newton's steps
+/// doubles the number of right bits, of which an odd number has 3 to begin with.
+const fn inverse(odd: u64) -> u64 {
+    let mut inverse = odd;
+    let mut step = 0;
+    while step < 5 {
+        inverse = inverse.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(inverse)));
+        step += 1;
+    }
+    inverse
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mixing_can_be_undone() {
+        let mut random = Random::stream(1, 0);
+        for z in [0, 1, u64::MAX].into_iter().chain((0..1000).map(|_| random.bits())) {
+            assert_eq!(unmix(mix(z)), z);
+        }
+    }
 
     #[test]
     fn bounds_are_reached_and_kept() {

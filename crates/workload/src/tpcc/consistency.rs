@@ -8,11 +8,10 @@ mod found;
 mod rules;
 mod verdict;
 
-pub use verdict::Condition;
-
 use super::session::Session;
 use super::tables::Tables;
 use crate::attempt::{End, attempt};
+use crate::condition::Condition;
 use crate::error::Result;
 use crate::{Access, Engine};
 use found::{Customers, Orders, Places};

@@ -26,10 +26,10 @@ mod tests;
 mod trim;
 mod worker;
 
-pub use consistency::Condition;
 pub use scale::Scale;
 pub use worker::TpccWorker;
 
+use crate::condition::Condition;
 use crate::error::{Error, Result};
 use crate::loading::{Loaded, Loading};
 use crate::random::Random;

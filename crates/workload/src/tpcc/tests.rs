@@ -4,7 +4,8 @@ mod planted;
 mod population;
 mod running;
 
-use super::{Condition, Options, Scale, Tpcc};
+use super::{Options, Scale, Tpcc};
+use crate::condition::Condition;
 use crate::driver::{self, Report, Until};
 use crate::loading::Loading;
 use crate::memory::MemoryEngine;

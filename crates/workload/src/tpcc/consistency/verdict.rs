@@ -1,17 +1,6 @@
 //! Which conditions there are, and what is found out about each.
 
-/// A consistency condition, and whether it holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Condition {
-    /// What must be so.
-    pub name: &'static str,
-    /// The clause of the standard; empty for a condition that is our own.
-    pub clause: &'static str,
-    /// Whether it is so.
-    pub ok: bool,
-    /// How often it was checked, how often it did not hold, and where first.
-    pub detail: String,
-}
+use crate::condition::{Condition, Verdict};
 
 /// A condition, in the order in which they are reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,46 +45,15 @@ const RULES: [(&str, &str); 15] = [
 #[derive(Debug, Default)]
 pub(super) struct Verdicts([Verdict; RULES.len()]);
 
-#[derive(Debug, Default)]
-struct Verdict {
-    checked: u64,
-    failed: u64,
-    first: String,
-}
-
 impl Verdicts {
     /// Counts one case of a condition; `why` tells where it does not hold.
     pub(super) fn test(&mut self, rule: Rule, holds: bool, why: impl FnOnce() -> String) {
-        let verdict = &mut self.0[rule as usize];
-        verdict.checked += 1;
-        if !holds {
-            if verdict.failed == 0 {
-                verdict.first = why();
-            }
-            verdict.failed += 1;
-        }
+        self.0[rule as usize].test(holds, why);
     }
 
     /// The report.
     pub(super) fn into_conditions(self) -> Vec<Condition> {
-        self.0
-            .into_iter()
-            .zip(RULES)
-            .map(|(verdict, (name, clause))| Condition {
-                name,
-                clause,
-                ok: verdict.failed == 0,
-                detail: verdict.detail(),
-            })
-            .collect()
-    }
-}
-
-impl Verdict {
-    fn detail(self) -> String {
-        match self.failed {
-            0 => format!("{} checked", self.checked),
-            failed => format!("{failed} of {} do not; first: {}", self.checked, self.first),
-        }
+        let each = self.0.into_iter().zip(RULES);
+        each.map(|(verdict, (name, clause))| verdict.into_condition(name, clause)).collect()
     }
 }

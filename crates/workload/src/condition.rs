@@ -1,0 +1,44 @@
+//! What a check found out.
+
+/// Something that must be so of the data, and whether it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// What must be so.
+    pub name: &'static str,
+    /// The clause of the benchmark's standard that wants it; empty for a condition of our own.
+    pub clause: &'static str,
+    /// Whether it is so.
+    pub ok: bool,
+    /// How often it was checked, how often it did not hold, and where first.
+    pub detail: String,
+}
+
+/// A condition while it is being checked.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    checked: u64,
+    failed: u64,
+    first: String,
+}
+
+impl Verdict {
+    /// Counts one case; `why` tells where the condition does not hold.
+    pub(crate) fn test(&mut self, holds: bool, why: impl FnOnce() -> String) {
+        self.checked += 1;
+        if !holds {
+            if self.failed == 0 {
+                self.first = why();
+            }
+            self.failed += 1;
+        }
+    }
+
+    /// What came of it.
+    pub(crate) fn into_condition(self, name: &'static str, clause: &'static str) -> Condition {
+        let detail = match self.failed {
+            0 => format!("{} checked", self.checked),
+            failed => format!("{failed} of {} do not; first: {}", self.checked, self.first),
+        };
+        Condition { name, clause, ok: self.failed == 0, detail }
+    }
+}

@@ -1,0 +1,78 @@
+//! Which record an operation is about.
+
+use crate::random::Random;
+use crate::zipf::Zipf;
+
+/// How likely each record is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Distribution {
+    /// All alike, those added while it runs as well.
+    Uniform,
+    /// The record loaded as number `k` (from 1) in proportion to `k^-theta`. Numbers say nothing
+    /// about the place of the keys, which are scattered.
+    Zipf(f64),
+    /// As [`Distribution::Zipf`], but `k` is counted back from the newest record.
+    Latest(f64),
+}
+
+/// Chooses records.
+#[derive(Clone, Debug)]
+pub(super) enum Chooser {
+    Uniform,
+    Zipf(Zipf),
+    Latest(Zipf),
+}
+
+impl Chooser {
+    /// Of so many loaded records.
+    pub(super) fn new(distribution: Distribution, records: u64) -> Chooser {
+        match distribution {
+            Distribution::Uniform => Chooser::Uniform,
+            Distribution::Zipf(theta) => Chooser::Zipf(Zipf::new(records, theta)),
+            Distribution::Latest(theta) => Chooser::Latest(Zipf::new(records, theta)),
+        }
+    }
+
+    /// The number of a record, from 0; `there` is how many there are now.
+    #[inline]
+    pub(super) fn choose(&self, random: &mut Random, there: u64) -> u64 {
+        match self {
+            Chooser::Uniform => random.below(there),
+            Chooser::Zipf(zipf) => zipf.sample(random),
+            Chooser::Latest(zipf) => there - 1 - zipf.sample(random),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share_of(distribution: Distribution, there: u64, record: u64) -> f64 {
+        let chooser = Chooser::new(distribution, 1000);
+        let mut random = Random::stream(1, 0);
+        let hits = (0..100_000).filter(|_| chooser.choose(&mut random, there) == record).count();
+        hits as f64 / 100_000.0
+    }
+
+    #[test]
+    fn the_likeliest_record_has_its_probability() {
+        let first = 1.0 / (1..=1000).map(|k| f64::from(k).powf(-0.99)).sum::<f64>();
+        assert!((share_of(Distribution::Zipf(0.99), 1500, 0) - first).abs() < 0.005);
+        assert!((share_of(Distribution::Latest(0.99), 1500, 1499) - first).abs() < 0.005);
+        assert!((share_of(Distribution::Uniform, 1500, 1499) - 1.0 / 1500.0).abs() < 0.0005);
+    }
+
+    #[test]
+    fn all_records_may_be_chosen_and_no_others() {
+        let mut random = Random::stream(2, 0);
+        let mut seen = |distribution| {
+            let chooser = Chooser::new(distribution, 20);
+            let chosen = (0..20_000).map(|_| chooser.choose(&mut random, 30));
+            chosen.collect::<std::collections::BTreeSet<u64>>()
+        };
+        assert_eq!(seen(Distribution::Uniform), (0..30).collect());
+        assert_eq!(seen(Distribution::Zipf(0.8)), (0..20).collect());
+        assert_eq!(seen(Distribution::Latest(0.8)), (10..30).collect());
+    }
+}

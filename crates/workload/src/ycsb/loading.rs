@@ -1,0 +1,89 @@
+//! Filling the table.
+
+use super::{Options, key};
+use crate::Engine;
+use crate::error::Result;
+use crate::loading::{self, Batches, Loaded, Loading};
+
+/// In which order records are loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LoadOrder {
+    /// In the order of their numbers, whose keys are scattered: every record goes to another
+    /// place of the table. The default, as it is YCSB's ("hashed").
+    #[default]
+    Hashed,
+    /// In the order of their keys: quicker, and pages of a tree become full.
+    Keys,
+}
+
+/// Records of a part when their order is that of numbers.
+const PART: u64 = 20_000;
+/// Parts at least, and records of a part at most, when their order is that of keys. For each part
+/// all numbers are looked through, for those whose keys belong to it.
+const KEY_PARTS: u64 = 16;
+const KEY_PART: u64 = 4_000_000;
+
+/// Loads the records.
+pub(super) fn load<E: Engine>(
+    engine: &E,
+    table: E::Table,
+    options: &Options,
+    loading: Loading,
+    observer: &mut dyn FnMut(Loaded) -> bool,
+) -> Result<Loaded, E> {
+    let records = options.records;
+    let parts = match options.load_order {
+        LoadOrder::Hashed => records.div_ceil(PART),
+        LoadOrder::Keys => records.div_ceil(KEY_PART).max(KEY_PARTS),
+    };
+    loading::in_parts(engine, loading, parts, observer, |part, batches| match options.load_order {
+        LoadOrder::Hashed => {
+            let numbers = part * PART..records.min((part + 1) * PART);
+            put(batches, table, options, numbers.end - numbers.start, |at| key(numbers.start + at))
+        }
+        LoadOrder::Keys => {
+            let keys = keys_of_part(part, parts, records);
+            put(batches, table, options, keys.len() as u64, |at| keys[at as usize])
+        }
+    })
+}
+
+/// Puts `count` records, whose keys `key` tells.
+fn put<E: Engine>(
+    batches: &mut Batches<'_, E>,
+    table: E::Table,
+    options: &Options,
+    count: u64,
+    key: impl Fn(u64) -> [u8; 8],
+) -> Result<(), E> {
+    // Up to 256 KiB, and 1,000 records.
+    let to_a_batch = ((256 << 10) / options.value_bytes.max(1) as u64).clamp(1, 1000);
+    let mut value = vec![0; options.value_bytes];
+    batches.each(0..count, to_a_batch, |batch, at| {
+        batch.random.fill(&mut value);
+        batch.put(table, &key(at), &value)
+    })
+}
+
+/// The keys of one part, in order: those in one of `parts` equal ranges.
+fn keys_of_part(part: u64, parts: u64, records: u64) -> Vec<[u8; 8]> {
+    let range_of =
+        |key: &[u8; 8]| ((u128::from(u64::from_be_bytes(*key)) * u128::from(parts)) >> 64) as u64;
+    let mut keys: Vec<[u8; 8]> =
+        (0..records).map(key).filter(|key| range_of(key) == part).collect();
+    keys.sort_unstable();
+    keys
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_in_key_order_are_all_keys_in_order() {
+        let parts = (0..16).flat_map(|part| keys_of_part(part, 16, 5000));
+        let mut all: Vec<[u8; 8]> = (0..5000).map(key).collect();
+        all.sort_unstable();
+        assert!(parts.eq(all));
+    }
+}

@@ -1,0 +1,161 @@
+//! The benchmark on the memory engine.
+
+use super::*;
+use crate::driver::{self, Report, Until};
+use crate::memory::MemoryEngine;
+use crate::{Access, Transaction};
+
+const SMALL: Options = Options {
+    mix: Mix::NAMED[0].1,
+    distribution: Distribution::Zipf(0.99),
+    records: 3000,
+    value_bytes: 100,
+    operations_per_transaction: 1,
+    load_order: LoadOrder::Hashed,
+};
+
+fn loaded(engine: &MemoryEngine, options: Options) -> Ycsb<usize> {
+    let ycsb = Ycsb::open(engine, options).unwrap();
+    let loading = Loading { threads: 2, seed: 1 };
+    let loaded = ycsb.load(engine, loading, &mut |_| true).unwrap();
+    assert!(loaded.is_complete());
+    assert_eq!(loaded.records, options.records);
+    ycsb
+}
+
+fn run(engine: &MemoryEngine, ycsb: &Ycsb<usize>, threads: usize) -> Report {
+    let until = Until::Transactions(4000);
+    let options = driver::Options { threads, until, ..driver::Options::default() };
+    driver::run(engine, ycsb, options, |_| true).unwrap()
+}
+
+fn violated(engine: &MemoryEngine, ycsb: &Ycsb<usize>) -> Vec<&'static str> {
+    let conditions = ycsb.check(engine).unwrap();
+    conditions.iter().filter(|condition| !condition.ok).map(|condition| condition.name).collect()
+}
+
+#[test]
+fn every_mix_keeps_the_records_and_adds_what_it_inserts() {
+    for (name, _) in Mix::NAMED {
+        let (mix, distribution) = Mix::named(name).unwrap();
+        let engine = MemoryEngine::new();
+        let ycsb = loaded(&engine, Options { mix, distribution, ..SMALL });
+        assert!(violated(&engine, &ycsb).is_empty());
+        let report = run(&engine, &ycsb, 3);
+        assert_eq!(report.done(), 4000);
+        assert!(violated(&engine, &ycsb).is_empty(), "{name}");
+        let inserted = report.kinds[mix::Kind::Insert as usize].committed;
+        assert_eq!(engine.contents()[NAME].len() as u64, 3000 + inserted, "{name}");
+    }
+}
+
+#[test]
+fn the_memory_engine_is_asked_for_what_the_mix_says() {
+    let operations = |name| {
+        let (mix, distribution) = Mix::named(name).unwrap();
+        let engine = MemoryEngine::new();
+        let ycsb = loaded(&engine, Options { mix, distribution, ..SMALL });
+        let puts = engine.operations().puts;
+        run(&engine, &ycsb, 1);
+        (engine.operations().gets, engine.operations().puts - puts, engine.operations())
+    };
+    assert_eq!((operations("100w").0, operations("100w").1), (0, 4000));
+    assert_eq!((operations("c").0, operations("c").1), (4000, 0));
+    assert_eq!(operations("f").0, 4000);
+    let scans = operations("e").2;
+    let rows = scans.scan_rows as f64 / scans.scans as f64;
+    assert!((45.0..52.0).contains(&rows), "{rows}");
+}
+
+#[test]
+fn the_order_of_loading_makes_no_difference_to_the_keys() {
+    let keys = |load_order| {
+        let engine = MemoryEngine::new();
+        let ycsb = loaded(&engine, Options { load_order, ..SMALL });
+        assert!(violated(&engine, &ycsb).is_empty());
+        engine.contents()[NAME].keys().cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(keys(LoadOrder::Hashed), keys(LoadOrder::Keys));
+}
+
+#[test]
+fn several_operations_make_a_transaction() {
+    let engine = MemoryEngine::new();
+    let (mix, distribution) = Mix::named("d").unwrap();
+    let ycsb =
+        loaded(&engine, Options { operations_per_transaction: 10, mix, distribution, ..SMALL });
+    engine.conflict_every(37);
+    let report = run(&engine, &ycsb, 2);
+    assert_eq!(report.kinds[mix::Kind::Batch as usize].committed, 4000);
+    assert!(report.kinds[mix::Kind::Batch as usize].retries > 10);
+    assert!(engine.operations().gets > 36_000);
+    assert!(violated(&engine, &ycsb).is_empty());
+}
+
+#[test]
+fn the_same_seed_leads_to_the_same_content() {
+    let content = |seed| {
+        let engine = MemoryEngine::new();
+        let ycsb = loaded(&engine, SMALL);
+        let until = Until::Transactions(2000);
+        let options = driver::Options { until, seed, ..driver::Options::default() };
+        driver::run(&engine, &ycsb, options, |_| true).unwrap();
+        engine.contents()
+    };
+    assert!(content(1) == content(1));
+    assert!(content(1) != content(2));
+}
+
+#[test]
+fn updates_go_where_the_distribution_says() {
+    let engine = MemoryEngine::new();
+    let ycsb = loaded(&engine, Options { mix: Mix::named("100w").unwrap().0, ..SMALL });
+    let before = engine.contents();
+    run(&engine, &ycsb, 1);
+    let after = engine.contents();
+    let changed = |id: u64| before[NAME][&key(id)[..]] != after[NAME][&key(id)[..]];
+    assert!((0..10).all(changed));
+    let share = (0..3000).filter(|id| changed(*id)).count() as f64 / 3000.0;
+    let total: f64 = (1..=3000).map(|k| f64::from(k).powf(-0.99)).sum();
+    let missed = |k: u32| (1.0 - f64::from(k).powf(-0.99) / total).powi(4000);
+    let expected = 1.0 - (1..=3000).map(missed).sum::<f64>() / 3000.0;
+    assert!((share - expected).abs() < 0.03, "{share} {expected}");
+}
+
+#[test]
+fn a_violation_is_found() {
+    let plant = |key: &[u8], value: Option<&[u8]>| {
+        let engine = MemoryEngine::new();
+        let ycsb = loaded(&engine, SMALL);
+        let mut transaction = engine.begin(Access::ReadWrite).unwrap();
+        match value {
+            Some(value) => transaction.put(ycsb.table, key, value).unwrap(),
+            None => transaction.delete(ycsb.table, key).unwrap(),
+        }
+        transaction.commit().unwrap();
+        violated(&engine, &ycsb)
+    };
+    assert_eq!(plant(&key(7), None), ["every loaded record is there"]);
+    assert_eq!(plant(&key(3000), Some(&[0; 100])), ["every record was loaded or inserted"]);
+    assert_eq!(plant(&key(7), Some(&[0; 99])), ["every value has its length"]);
+}
+
+#[test]
+fn impossible_options_are_refused() {
+    for options in [
+        Options { records: 0, ..SMALL },
+        Options { operations_per_transaction: 0, ..SMALL },
+        Options { distribution: Distribution::Zipf(f64::NAN), ..SMALL },
+        Options { mix: Mix { read: 1, ..SMALL.mix }, ..SMALL },
+    ] {
+        assert!(Ycsb::open(&MemoryEngine::new(), options).is_err());
+    }
+}
+
+#[test]
+fn a_table_that_was_not_loaded_is_an_error() {
+    let engine = MemoryEngine::new();
+    let ycsb = Ycsb::open(&engine, SMALL).unwrap();
+    let error = driver::run(&engine, &ycsb, driver::Options::default(), |_| true).unwrap_err();
+    assert_eq!(error.to_string(), "table ycsb.usertable: a loaded record is missing");
+}

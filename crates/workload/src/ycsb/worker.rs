@@ -1,0 +1,168 @@
+//! One worker: draws operations, and runs so many of them in a transaction.
+
+use std::hint::black_box;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use super::distribution::Chooser;
+use super::mix::Kind;
+use super::{NAME, Options, key};
+use crate::attempt::{End, attempt};
+use crate::error::{Error, Result};
+use crate::ids::Ids;
+use crate::random::Random;
+use crate::{Access, Direction, Done, Engine, Transaction, Worker};
+
+/// Records of a scan at most.
+const SCAN: u32 = 100;
+
+/// A worker of YCSB.
+#[derive(Debug)]
+pub struct YcsbWorker<T> {
+    options: Options,
+    ids: Arc<Ids>,
+    chooser: Chooser,
+    random: Random,
+    operations: Vec<Operation>,
+    desk: Desk<T>,
+}
+
+/// An operation, and the number of the record it is about.
+#[derive(Clone, Copy, Debug)]
+struct Operation {
+    kind: Kind,
+    id: u64,
+    /// Records to scan.
+    rows: u32,
+}
+
+impl<T: Copy> YcsbWorker<T> {
+    pub(super) fn new(table: T, options: Options, ids: Arc<Ids>, random: Random) -> YcsbWorker<T> {
+        YcsbWorker {
+            options,
+            ids,
+            chooser: Chooser::new(options.distribution, options.records),
+            random,
+            operations: Vec::with_capacity(options.operations_per_transaction as usize),
+            desk: Desk {
+                table,
+                loaded: options.records,
+                value: vec![0; options.value_bytes],
+                found: Vec::new(),
+            },
+        }
+    }
+
+    fn draw(&mut self) {
+        self.operations.clear();
+        for _ in 0..self.options.operations_per_transaction {
+            let kind = self.options.mix.draw(&mut self.random);
+            let id = match kind {
+                Kind::Insert => self.ids.take(),
+                _ => self.chooser.choose(&mut self.random, self.ids.settled()),
+            };
+            let rows = if kind == Kind::Scan { self.random.between(1, SCAN) } else { 0 };
+            self.operations.push(Operation { kind, id, rows });
+        }
+    }
+
+    fn access(&self) -> Access {
+        let reads = |operation: &Operation| matches!(operation.kind, Kind::Read | Kind::Scan);
+        if self.operations.iter().all(reads) { Access::ReadOnly } else { Access::ReadWrite }
+    }
+
+    fn kind(&self) -> Kind {
+        match &self.operations[..] {
+            [operation] => operation.kind,
+            _ => Kind::Batch,
+        }
+    }
+}
+
+impl<E: Engine> Worker<E> for YcsbWorker<E::Table> {
+    fn step(&mut self, engine: &E) -> Result<Done, E> {
+        self.draw();
+        let access = self.access();
+        let YcsbWorker { random, operations, desk, .. } = self;
+        let result = attempt(engine, access, |transaction| {
+            for operation in operations.iter() {
+                desk.run::<E>(transaction, operation, random)?;
+            }
+            Ok(End::Commit)
+        });
+        let inserts = self.operations.iter().filter(|operation| operation.kind == Kind::Insert);
+        inserts.for_each(|insert| self.ids.settle(insert.id));
+        let (outcome, retries) = result?;
+        Ok(Done { kind: self.kind() as usize, outcome, retries })
+    }
+}
+
+/// The table, and memory that is used again and again.
+#[derive(Debug)]
+struct Desk<T> {
+    table: T,
+    /// Records before this number must be there.
+    loaded: u64,
+    /// A value to write.
+    value: Vec<u8>,
+    /// A value that was read.
+    found: Vec<u8>,
+}
+
+impl<T: Copy> Desk<T> {
+    fn run<'e, E: Engine<Table = T> + 'e>(
+        &mut self,
+        transaction: &mut E::Transaction<'e>,
+        operation: &Operation,
+        random: &mut Random,
+    ) -> Result<(), E> {
+        let key = key(operation.id);
+        match operation.kind {
+            Kind::Read => self.read::<E>(transaction, operation.id),
+            Kind::Scan => self.scan::<E>(transaction, &key, operation.rows),
+            Kind::ReadModifyWrite => {
+                self.read::<E>(transaction, operation.id)?;
+                self.write::<E>(transaction, &key, random)
+            }
+            Kind::Update | Kind::Insert | Kind::Batch => self.write::<E>(transaction, &key, random),
+        }
+    }
+
+    fn read<'e, E: Engine<Table = T> + 'e>(
+        &mut self,
+        transaction: &mut E::Transaction<'e>,
+        id: u64,
+    ) -> Result<(), E> {
+        let found = transaction.get(self.table, &key(id), &mut self.found)?;
+        // One that was to be inserted may have been given up.
+        if !found && id < self.loaded {
+            return Err(Error::Data { table: NAME, what: "a loaded record is missing" });
+        }
+        black_box(&self.found);
+        Ok(())
+    }
+
+    fn write<'e, E: Engine<Table = T> + 'e>(
+        &mut self,
+        transaction: &mut E::Transaction<'e>,
+        key: &[u8],
+        random: &mut Random,
+    ) -> Result<(), E> {
+        random.fill(&mut self.value);
+        Ok(transaction.put(self.table, key, &self.value)?)
+    }
+
+    fn scan<'e, E: Engine<Table = T> + 'e>(
+        &mut self,
+        transaction: &mut E::Transaction<'e>,
+        bound: &[u8],
+        mut rows: u32,
+    ) -> Result<(), E> {
+        transaction.scan(self.table, bound, Direction::Forward, &mut |_, value| {
+            black_box(value);
+            rows -= 1;
+            if rows > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(())
+    }
+}
