@@ -13,6 +13,7 @@ mod error;
 mod field;
 mod frostline;
 mod ids;
+pub mod linkbench;
 mod loading;
 pub mod memory;
 mod random;

@@ -1,0 +1,51 @@
+//! How many links a node has, and how long payloads are.
+
+use crate::random::{Random, mix};
+
+/// Links of a node at most.
+const LONGEST: f64 = 10_000.0;
+/// The exponent of the distribution of links.
+const EXPONENT: f64 = 1.18;
+
+/// How many links node `id` is loaded with: `d` or more with probability `(d + 1)^-1.18`, up to
+/// 10,000. It depends on the node alone, so that a worker knows where links are without a look.
+///
+/// The paper (section 3.2) measured a power law in which half of the nodes have no links and the
+/// average is about 4: this one has 56 % without, and an average of 4.1.
+pub(super) fn links_of(id: u64) -> u64 {
+    // 53 bits, from 2^-53 to 1: the logarithm is finite.
+    let unit = ((mix(id) >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64);
+    (unit.powf(-1.0 / EXPONENT).min(LONGEST) - 1.0) as u64
+}
+
+/// The length of a payload with this average: exponentially distributed, up to 20 times as long.
+/// The paper's figure shows long tails; of its averages see the constants in the module `rows`.
+pub(super) fn payload(random: &mut Random, average: f64) -> usize {
+    let length = -average * (1.0 - random.unit()).ln();
+    length.min(20.0 * average).round() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_follow_the_power_law() {
+        let nodes = 1_000_000;
+        let links: Vec<u64> = (1..=nodes).map(links_of).collect();
+        let none = links.iter().filter(|count| **count == 0).count() as f64 / nodes as f64;
+        assert!((none - (1.0 - 2f64.powf(-EXPONENT))).abs() < 0.005, "{none}");
+        let many = links.iter().filter(|count| **count >= 99).count() as f64 / nodes as f64;
+        assert!((many / 100f64.powf(-EXPONENT) - 1.0).abs() < 0.1, "{many}");
+        let average = links.iter().sum::<u64>() as f64 / nodes as f64;
+        assert!((3.7..4.5).contains(&average), "{average}");
+        assert!(links.iter().all(|count| *count < 10_000));
+    }
+
+    #[test]
+    fn payloads_have_their_average() {
+        let mut random = Random::stream(1, 0);
+        let sum: usize = (0..100_000).map(|_| payload(&mut random, 87.6)).sum();
+        assert!((sum as f64 / 100_000.0 - 87.6).abs() < 2.0, "{sum}");
+    }
+}

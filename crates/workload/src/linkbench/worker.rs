@@ -1,0 +1,161 @@
+//! One worker: draws operations and runs them, each a transaction of its own.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use super::choice::Choice;
+use super::degree::payload;
+use super::loading::LOADED;
+use super::mix::Kind;
+use super::rows::{LINK_PAYLOAD, LinkId, ListId, NODE_PAYLOAD, NodeId};
+use super::session::{Buffers, Content, Session};
+use super::tables::Tables;
+use crate::attempt::{End, attempt};
+use crate::error::Result;
+use crate::ids::Ids;
+use crate::random::Random;
+use crate::{Access, Done, Engine, Worker};
+
+/// Links that one operation reads at most.
+const MULTIGET: u32 = 10;
+
+/// A worker of the LinkBench-like workload.
+#[derive(Debug)]
+pub struct LinkBenchWorker<T> {
+    tables: Tables<T>,
+    ids: Arc<Ids>,
+    choice: Choice,
+    random: Random,
+    time: u64,
+    /// Links to be read together.
+    links: Vec<LinkId>,
+    payload: Vec<u8>,
+    buffers: Buffers,
+}
+
+/// An operation, and what it is about.
+#[derive(Clone, Copy, Debug)]
+enum Operation {
+    GetNode(NodeId),
+    AddNode(NodeId),
+    UpdateNode(NodeId),
+    DeleteNode(NodeId),
+    GetLinkList(ListId),
+    CountLink(ListId),
+    /// Of the links that the worker keeps aside.
+    MultigetLink,
+    /// Add it, or update it: the paper's two operations do the same, but choose otherwise.
+    PutLink(LinkId),
+    DeleteLink(LinkId),
+}
+
+impl<T: Copy> LinkBenchWorker<T> {
+    pub(super) fn new(
+        tables: Tables<T>,
+        ids: Arc<Ids>,
+        choice: Choice,
+        random: Random,
+    ) -> LinkBenchWorker<T> {
+        let (links, payload, buffers) = (Vec::new(), Vec::new(), Buffers::default());
+        LinkBenchWorker { tables, ids, choice, random, time: LOADED, links, payload, buffers }
+    }
+
+    fn draw(&mut self, kind: Kind) -> Operation {
+        let LinkBenchWorker { ids, choice, random, links, .. } = self;
+        match kind {
+            Kind::GetNode => Operation::GetNode(choice.node_to_read(random)),
+            Kind::AddNode => Operation::AddNode(ids.take()),
+            Kind::UpdateNode => Operation::UpdateNode(choice.node_to_update(random)),
+            Kind::DeleteNode => Operation::DeleteNode(choice.any_node(random)),
+            Kind::GetLinkList => Operation::GetLinkList(choice.list_to_read(random)),
+            Kind::CountLink => Operation::CountLink(choice.list_to_read(random)),
+            Kind::MultigetLink => {
+                let list = choice.list_to_read(random);
+                let count = random.between(1, MULTIGET);
+                links.clear();
+                links.extend((0..count).map(|_| choice.loaded_link(random, list)));
+                Operation::MultigetLink
+            }
+            Kind::AddLink => {
+                let list = choice.list_to_write(random);
+                Operation::PutLink(LinkId { list, to: choice.any_node(random) })
+            }
+            Kind::DeleteLink => {
+                let list = choice.list_to_write(random);
+                Operation::DeleteLink(choice.loaded_link(random, list))
+            }
+            Kind::UpdateLink => {
+                let list = choice.list_to_write(random);
+                Operation::PutLink(choice.loaded_link(random, list))
+            }
+        }
+    }
+
+    fn draw_payload(&mut self, operation: &Operation) {
+        let length = match operation {
+            Operation::AddNode(_) | Operation::UpdateNode(_) => {
+                payload(&mut self.random, NODE_PAYLOAD)
+            }
+            Operation::PutLink(_) => payload(&mut self.random, LINK_PAYLOAD),
+            _ => return,
+        };
+        self.payload.resize(length, 0);
+        self.random.fill(&mut self.payload);
+    }
+}
+
+impl<E: Engine> Worker<E> for LinkBenchWorker<E::Table> {
+    fn step(&mut self, engine: &E) -> Result<Done, E> {
+        self.time += 1;
+        let kind = Kind::draw(&mut self.random);
+        let operation = self.draw(kind);
+        self.draw_payload(&operation);
+        let LinkBenchWorker { tables, time, links, payload, buffers, .. } = self;
+        let content = Content { payload, time: *time };
+        let result = attempt(engine, operation.access(), |transaction| {
+            operation.run(&mut Session::<E> { transaction, tables, buffers }, links, content)?;
+            Ok(End::Commit)
+        });
+        if let Operation::AddNode(id) = operation {
+            self.ids.settle(id);
+        }
+        let (outcome, retries) = result?;
+        Ok(Done { kind: kind as usize, outcome, retries })
+    }
+}
+
+impl Operation {
+    fn access(&self) -> Access {
+        match self {
+            Operation::GetNode(_)
+            | Operation::GetLinkList(_)
+            | Operation::CountLink(_)
+            | Operation::MultigetLink => Access::ReadOnly,
+            _ => Access::ReadWrite,
+        }
+    }
+
+    fn run<'e, E: Engine + 'e>(
+        &self,
+        session: &mut Session<'_, 'e, E>,
+        links: &[LinkId],
+        content: Content<'_>,
+    ) -> Result<(), E> {
+        match *self {
+            Operation::GetNode(id) => _ = black_box(session.get_node(id)?),
+            Operation::AddNode(id) => session.put_node(id, 0, content)?,
+            Operation::UpdateNode(id) => session.update_node(id, content)?,
+            Operation::DeleteNode(id) => session.delete_node(id)?,
+            Operation::GetLinkList(list) => _ = black_box(session.get_list(list)?),
+            Operation::CountLink(list) => _ = black_box(session.links(list)?),
+            Operation::MultigetLink => {
+                for id in links {
+                    black_box(session.get_link(*id)?);
+                }
+            }
+            Operation::PutLink(id) => session.put_link(id, content)?,
+            Operation::DeleteLink(id) => session.hide_link(id, content.time)?,
+        }
+        Ok(())
+    }
+}
