@@ -184,7 +184,9 @@ impl Db {
         core.trees.pool.name_tree(table.root, number + 2);
         let made = transaction.create_tree(name, table).and_then(|()| transaction.commit());
         match made {
-            Ok(()) => core.catalog.add(name.as_bytes(), &crate::catalog::Catalog::entry(table, false)),
+            Ok(()) => {
+                core.catalog.add(name.as_bytes(), &crate::catalog::Catalog::entry(table, false))
+            }
             Err(error) => {
                 core.trees.pages.give_back(table.root);
                 Err(error)
@@ -281,9 +283,8 @@ impl Db {
 
     fn end(&self) {
         self.core.alarm.close();
-        let threads = std::mem::take(
-            &mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner),
-        );
+        let threads =
+            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
             // It tells its errors through the core.
             let _ = thread.join();

@@ -113,8 +113,8 @@ impl<'a> Split<'a> {
 
     /// Reads a record.
     pub fn parse(mut record: &'a [u8]) -> Option<Self> {
-        let [left, right, parent] = [take(&mut record)?, take(&mut record)?, take(&mut record)?]
-            .map(u32::from_le_bytes);
+        let [left, right, parent] =
+            [take(&mut record)?, take(&mut record)?, take(&mut record)?].map(u32::from_le_bytes);
         let len = usize::from(u16::from_le_bytes(take(&mut record)?));
         let (separator, images) = record.split_at_checked(len)?;
         Some(Split { left, right, parent, separator, images })

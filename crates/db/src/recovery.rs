@@ -108,7 +108,7 @@ impl Recovery<'_> {
                 *commits += 1;
                 for write in writes(record) {
                     let write = write.map_err(|_| malformed.clone())?;
-                    trees.apply(write.tree, write.key, write.change, position, |_| ())?;
+                    trees.apply(write.tree, write.key, write.change, position, None, |_| ())?;
                 }
                 Ok(())
             },

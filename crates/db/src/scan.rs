@@ -1,10 +1,11 @@
 //! Records in order.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 
 use crate::DbError;
 use crate::mvcc::Kind;
-use crate::node::{Node, PageBytes};
+use crate::node::{Node, PAGE_BYTES, PageBytes};
 use crate::transaction::Transaction;
 use crate::tree::Found;
 
@@ -23,7 +24,7 @@ pub struct Scan<'t, 'd> {
     transaction: &'t Transaction<'d>,
     tree: u32,
     direction: Direction,
-    leaf: Box<PageBytes>,
+    leaf: Leaf,
     /// Slots of the leaf that were not seen yet.
     slots: std::ops::Range<usize>,
     /// Where the next leaf begins, or ends if the scan goes backward.
@@ -38,6 +39,35 @@ pub struct Scan<'t, 'd> {
     next_value: Vec<u8>,
     key: Vec<u8>,
     value: Vec<u8>,
+}
+
+thread_local! {
+    static LEAF: Cell<Option<Box<PageBytes>>> = const { Cell::new(None) };
+}
+
+/// Memory for a leaf, which each thread keeps for its next scan.
+struct Leaf(Option<Box<PageBytes>>);
+
+impl Leaf {
+    fn take() -> Self {
+        Leaf(Some(LEAF.take().unwrap_or_else(PageBytes::zeroed)))
+    }
+
+    fn page(&self) -> &PageBytes {
+        static EMPTY: PageBytes = PageBytes([0; PAGE_BYTES]);
+        // It is taken away only when this is dropped.
+        self.0.as_deref().unwrap_or(&EMPTY)
+    }
+
+    fn page_mut(&mut self) -> &mut PageBytes {
+        self.0.get_or_insert_with(PageBytes::zeroed)
+    }
+}
+
+impl Drop for Leaf {
+    fn drop(&mut self) {
+        LEAF.set(self.0.take());
+    }
 }
 
 /// What lies behind the leaf.
@@ -66,14 +96,16 @@ impl<'t, 'd> Scan<'t, 'd> {
             (Some(bound), Direction::Forward) => {
                 own.partition_point(|index| key(index) < bound)..own.len()
             }
-            (Some(bound), Direction::Backward) => 0..own.partition_point(|index| key(index) <= bound),
+            (Some(bound), Direction::Backward) => {
+                0..own.partition_point(|index| key(index) <= bound)
+            }
         };
         let infinite = bound.is_none() && direction == Direction::Backward;
         Scan {
             transaction,
             tree,
             direction,
-            leaf: PageBytes::zeroed(),
+            leaf: Leaf::take(),
             slots: 0..0,
             fence: bound.unwrap_or_default().to_vec(),
             // An empty fence stands for infinity when the leaf before it is looked for.
@@ -195,7 +227,7 @@ impl<'t, 'd> Scan<'t, 'd> {
 
     /// What the snapshot sees of a slot of the leaf.
     fn see(&mut self, index: usize) -> Found {
-        let node = Node::of(&self.leaf);
+        let node = Node::of(self.leaf.page());
         let slot = node.slot(index);
         self.next_key.clear();
         node.key(index, &mut self.next_key);
@@ -216,8 +248,8 @@ impl<'t, 'd> Scan<'t, 'd> {
     fn next_leaf(&mut self) -> Result<(), DbError> {
         let trees = &self.transaction.core().trees;
         let before = self.direction == Direction::Backward && self.more == More::Leaf;
-        trees.copy_leaf(self.tree, &self.fence, before, &mut self.leaf)?;
-        let node = Node::of(&self.leaf);
+        trees.copy_leaf(self.tree, &self.fence, before, self.leaf.page_mut())?;
+        let node = Node::of(self.leaf.page());
         let first = self.more == More::First;
         self.slots = match self.direction {
             Direction::Forward => node.search(&self.fence).0..node.count(),

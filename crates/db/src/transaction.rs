@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering::*;
 use crate::catalog::{Catalog, Table};
 use crate::core::Core;
 use crate::layout::{CATALOG, PIECES_TREE};
-use crate::mvcc::{Kind, Snapshot, WriteSet};
+use crate::mvcc::{Kind, Snapshot, WriteSet, hash_of};
 use crate::node::{LONGEST_KEY, LONGEST_RECORD};
 use crate::record::{CREATE, TRANSACTION, put_writes};
 use crate::scan::{Direction, Scan};
-use crate::tree::Found;
+use crate::tree::{Found, places};
 use crate::{Commit, DbError};
 
 /// Bytes of a long value that are kept together: three pieces fill a page.
@@ -79,12 +79,7 @@ impl<'d> Transaction<'d> {
     /// # Errors
     /// As for [`Transaction::get`].
     #[inline]
-    pub fn get_into(
-        &self,
-        table: Table,
-        key: &[u8],
-        value: &mut Vec<u8>,
-    ) -> Result<bool, DbError> {
+    pub fn get_into(&self, table: Table, key: &[u8], value: &mut Vec<u8>) -> Result<bool, DbError> {
         match self.find(table.root, key, value)? {
             Found::Nothing => Ok(false),
             Found::Value => Ok(true),
@@ -100,16 +95,22 @@ impl<'d> Transaction<'d> {
         key: &[u8],
         value: &mut Vec<u8>,
     ) -> Result<Found, DbError> {
-        let own = self.writes().find(tree, key);
-        let Some(change) = own else {
-            return self.core.trees.get(tree, key, self.snapshot.position(), value);
+        let (trees, snapshot) = (&self.core.trees, self.snapshot.position());
+        let Some(writes) = &self.writes else {
+            return Ok(trees.get(tree, key, snapshot, value)?.0);
+        };
+        let hash = hash_of(tree, key);
+        let Some(change) = writes.find(tree, key, hash) else {
+            let (found, place) = trees.get(tree, key, snapshot, value)?;
+            places::note(hash, place);
+            return Ok(found);
         };
         value.clear();
         match change.kind {
             Kind::Put | Kind::PutPieces => value.extend_from_slice(change.value),
             Kind::Delete => {}
             Kind::Patch => {
-                let found = self.core.trees.get(tree, key, self.snapshot.position(), value)?;
+                let (found, _) = trees.get(tree, key, snapshot, value)?;
                 change.patch(value);
                 return Ok(found);
             }
@@ -250,11 +251,7 @@ impl<'d> Transaction<'d> {
     }
 
     /// The commit makes a tree, and names it.
-    pub(crate) fn create_tree(
-        &mut self,
-        name: &str,
-        table: Table,
-    ) -> Result<(), DbError> {
+    pub(crate) fn create_tree(&mut self, name: &str, table: Table) -> Result<(), DbError> {
         self.creates = Some(table.root);
         self.set(CATALOG, name.as_bytes(), Kind::Put, &Catalog::entry(table, false))
     }
@@ -308,7 +305,9 @@ impl<'d> Transaction<'d> {
         let _promise = match adds {
             // On a full database deletes still work.
             0 => None,
-            adds => Some(trees.pages.promise((logged / 1024 + adds.min(1024) + SPARE_PAGES) as u32)?),
+            adds => {
+                Some(trees.pages.promise((logged / 1024 + adds.min(1024) + SPARE_PAGES) as u32)?)
+            }
         };
         if !trees.versions.claim(writes, self.snapshot.position()) {
             return Err(DbError::Conflict);
@@ -360,7 +359,8 @@ impl<'d> Transaction<'d> {
         }
         for (index, write) in writes.iter().enumerate() {
             let change = writes.change(write);
-            trees.apply(write.tree, writes.key(write), change, position, |before| {
+            let (key, place) = (writes.key(write), places::find(write.hash));
+            trees.apply(write.tree, key, change, position, place, |before| {
                 trees.versions.keep(writes, index, position, before());
             })?;
         }

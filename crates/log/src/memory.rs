@@ -65,7 +65,6 @@ impl<T: Zeroable> Array<T> {
         }
         Ok(Array { first, len, mapping: (start, mapped), owned: PhantomData })
     }
-
 }
 
 impl<T: Zeroable + Copy> Array<T> {

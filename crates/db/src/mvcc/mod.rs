@@ -13,4 +13,4 @@ mod writes;
 pub use snapshots::{Snapshot, Snapshots};
 pub use versions::{Before, Versions};
 pub use window::{InLog, Window};
-pub use writes::{Change, Kind, Write, WriteSet};
+pub use writes::{Change, Kind, Write, WriteSet, hash_of};

@@ -151,13 +151,13 @@ impl WriteSet {
         self.writes.len()
     }
 
-    /// What was written to a key.
+    /// What was written to a key, whose hash with the tree is known.
     #[inline]
-    pub fn find(&self, tree: u32, key: &[u8]) -> Option<Change<'_>> {
+    pub fn find(&self, tree: u32, key: &[u8], hash: u64) -> Option<Change<'_>> {
         if self.writes.is_empty() {
             return None;
         }
-        let index = self.index_of(tree, key, hash_of(tree, key))?;
+        let index = self.index_of(tree, key, hash)?;
         Some(self.change(&self.writes[index]))
     }
 
@@ -258,8 +258,7 @@ impl<'a> Change<'a> {
         std::iter::from_fn(move || {
             let (at, tail) = rest.split_first_chunk::<2>()?;
             let (len, tail) = tail.split_first_chunk::<2>()?;
-            let (bytes, tail) =
-                tail.split_at_checked(usize::from(u16::from_le_bytes(*len)))?;
+            let (bytes, tail) = tail.split_at_checked(usize::from(u16::from_le_bytes(*len)))?;
             rest = tail;
             Some((usize::from(u16::from_le_bytes(*at)), bytes))
         })
@@ -279,6 +278,10 @@ impl<'a> Change<'a> {
 mod tests {
     use super::*;
 
+    fn find<'a>(set: &'a WriteSet, tree: u32, key: &[u8]) -> Option<Change<'a>> {
+        set.find(tree, key, hash_of(tree, key))
+    }
+
     #[test]
     fn the_last_write_of_a_key_counts() {
         let mut set = WriteSet::default();
@@ -286,9 +289,9 @@ mod tests {
             assert!(set.set(n % 3, &(n / 3 % 100).to_be_bytes(), Kind::Put, &n.to_le_bytes()));
         }
         assert_eq!(set.len(), 300);
-        let found = set.find(1, &7u32.to_be_bytes()).unwrap();
+        let found = find(&set, 1, &7u32.to_be_bytes()).unwrap();
         assert_eq!(found, Change { kind: Kind::Put, value: &922u32.to_le_bytes() });
-        assert_eq!(set.find(3, &7u32.to_be_bytes()), None);
+        assert_eq!(find(&set, 3, &7u32.to_be_bytes()), None);
         let sorted = set.sorted(2);
         assert_eq!(sorted.len(), 100);
         assert!(sorted.is_sorted_by_key(|&n| set.key(set.get(n as usize)).to_vec()));
@@ -300,15 +303,15 @@ mod tests {
         set.set(1, b"put", Kind::Put, b"abcdef");
         set.patch(1, b"put", 2, b"XY");
         set.patch(1, b"put", 5, b"ZZZ");
-        assert_eq!(set.find(1, b"put").unwrap().value, b"abXYeZ");
+        assert_eq!(find(&set, 1, b"put").unwrap().value, b"abXYeZ");
         set.patch(1, b"other", 0, b"1");
         set.patch(1, b"other", 2, b"34");
         set.patch(1, b"other", 9, b"");
         let mut value = *b"abc";
-        set.find(1, b"other").unwrap().patch(&mut value);
+        find(&set, 1, b"other").unwrap().patch(&mut value);
         assert_eq!(&value, b"1b3");
         set.set(1, b"gone", Kind::Delete, b"");
         set.patch(1, b"gone", 0, b"1");
-        assert_eq!(set.find(1, b"gone").unwrap().kind, Kind::Delete);
+        assert_eq!(find(&set, 1, b"gone").unwrap().kind, Kind::Delete);
     }
 }

@@ -99,11 +99,14 @@ impl<'a> Page<'a> {
             }
             done += 8;
         }
-        let mut rest = [0; 8];
-        let rest = &mut rest[..both - done];
-        // SAFETY: as above.
-        unsafe { copy(self.base.add(at + done), rest) };
-        (*rest).cmp(&other[done..both]).then(len.cmp(&other.len()))
+        // SAFETY: as above; `other` has `both` bytes.
+        let (mine, theirs) = unsafe {
+            (
+                up_to_eight(self.base.add(at + done), both - done),
+                up_to_eight(other.as_ptr().add(done), both - done),
+            )
+        };
+        mine.cmp(&theirs).then(len.cmp(&other.len()))
     }
 
     /// Appends the bytes `[at, at + len)`, as far as they lie in the page, to `into`.
@@ -152,6 +155,25 @@ impl Page<'_> {
 unsafe fn copy(from: *const u8, into: &mut [u8]) {
     // SAFETY: as the caller promises; `into` is nobody else's.
     unsafe { std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) }
+}
+
+/// Fewer than eight bytes as the head of a big-endian number.
+///
+/// # Safety
+/// `len` bytes from `from` are readable.
+#[inline(always)]
+unsafe fn up_to_eight(from: *const u8, len: usize) -> u64 {
+    // SAFETY: every load lies within `len` bytes, the later of two over the end of the first.
+    unsafe {
+        let half = |at: usize| u64::from(u32::from_be_bytes(from.add(at).cast::<[u8; 4]>().read()));
+        let pair = |at: usize| u64::from(u16::from_be_bytes(from.add(at).cast::<[u8; 2]>().read()));
+        match len {
+            4.. => half(0) << 32 | half(len - 4) << ((8 - len) * 8),
+            2.. => pair(0) << 48 | pair(len - 2) << ((8 - len) * 8),
+            1 => u64::from(from.read()) << 56,
+            0 => 0,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -147,6 +147,18 @@ impl<'a> Node<'a> {
         at != 0
     }
 
+    /// True if a key lies between the fences.
+    #[inline]
+    pub fn covers(self, key: &[u8]) -> bool {
+        let fence = |field: usize| {
+            let (at, len) = (self.page.u16_at(field), self.page.u16_at(field + 2));
+            (usize::from(at), usize::from(len))
+        };
+        let ((lower, lower_len), (upper, upper_len)) = (fence(LOWER), fence(UPPER));
+        self.page.compare(lower, lower_len, key).is_le()
+            && (upper == 0 || self.page.compare(upper, upper_len, key).is_gt())
+    }
+
     /// The slot of this index.
     #[inline]
     pub fn slot(self, index: usize) -> Slot {

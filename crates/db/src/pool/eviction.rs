@@ -61,11 +61,7 @@ impl Evictor {
 
     /// Writes every page whose changes need the log from before `position`; all of them if it is
     /// [`CLEAN`].
-    pub fn write_older(
-        &mut self,
-        pool: &Pool,
-        position: u64,
-    ) -> Result<(), DbError> {
+    pub fn write_older(&mut self, pool: &Pool, position: u64) -> Result<(), DbError> {
         for frame in 0..pool.frames.len() as u32 {
             if pool.frames[frame as usize].needs_log_from() < position {
                 self.batch.push(frame);
@@ -126,11 +122,7 @@ impl Evictor {
     }
 
     /// Writes the pages of the batch, and gives their frames up if that is wanted.
-    fn write_batch(
-        &mut self,
-        pool: &Pool,
-        give_up: bool,
-    ) -> Result<(), DbError> {
+    fn write_batch(&mut self, pool: &Pool, give_up: bool) -> Result<(), DbError> {
         if self.batch.is_empty() {
             return Ok(());
         }
@@ -247,8 +239,8 @@ impl Pool {
 
     /// Moves the replacement's clock as frames are given up: 64 turns while all are.
     fn go_on(&self) {
-        let given = self.counters.evicted_clean.load(Relaxed)
-            + self.counters.evicted_dirty.load(Relaxed);
+        let given =
+            self.counters.evicted_clean.load(Relaxed) + self.counters.evicted_dirty.load(Relaxed);
         let turn = given / (self.frames.len() as u64 / 64).max(1) + 1;
         self.turn.store(turn as u32, Relaxed);
     }

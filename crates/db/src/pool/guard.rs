@@ -14,7 +14,20 @@ pub struct Seen<'p> {
     version: u64,
 }
 
+/// Where a page was of late.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    pub(super) frame: u32,
+    pub(super) page: u32,
+}
+
 impl<'p> Seen<'p> {
+    /// Where the page is, to look there again.
+    #[inline]
+    pub fn place(&self) -> Place {
+        Place { frame: self.frame, page: self.header().page() }
+    }
+
     pub(super) fn new(pool: &'p Pool, frame: u32, version: u64) -> Self {
         Seen { pool, frame, version }
     }

@@ -11,15 +11,15 @@ mod latch;
 mod memory;
 mod usage;
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 
 use frostline_log::Array;
 
 pub use eviction::{Evictor, Replacement};
 pub use frame::CLEAN;
-pub use guard::{Held, Seen};
+pub use guard::{Held, Place, Seen};
 pub use latch::Patience;
 
 use crate::DbError;
@@ -162,6 +162,14 @@ impl Pool {
         }
         self.load(page)?;
         Ok(None)
+    }
+
+    /// A look at the page that was at a place of late; none if it is there no more.
+    #[inline]
+    pub fn look_at(&self, place: Place) -> Option<Seen<'_>> {
+        let header = self.frames.get(place.frame as usize)?;
+        let version = header.latch.version();
+        (header.page() == place.page).then(|| Seen::new(self, place.frame, version))
     }
 
     #[inline]

@@ -135,9 +135,8 @@ fn note(stamps: &[AtomicU32; REMEMBERED], turn: u32) {
 /// The highest frequency that any of the last uses up to now gives.
 fn frequency(stamps: &[AtomicU32; REMEMBERED], now: u32) -> f32 {
     let seen = stamps.iter().map(|stamp| stamp.load(Relaxed)).take_while(|&stamp| stamp != 0);
-    let of = |(index, stamp): (usize, u32)| {
-        (index + 1) as f32 / (now.wrapping_sub(stamp) as f32 + 1.0)
-    };
+    let of =
+        |(index, stamp): (usize, u32)| (index + 1) as f32 / (now.wrapping_sub(stamp) as f32 + 1.0);
     seen.enumerate().map(of).fold(0.0, f32::max)
 }
 

@@ -5,22 +5,23 @@ use std::sync::Arc;
 use super::Trees;
 use crate::DbError;
 use crate::mvcc::{Before, Change, Kind};
-use crate::node::{NodeMut, PIECES, Record, Slot};
-use crate::pool::Held;
+use crate::node::{NodeMut, PIECES, PageBytes, Record, Slot};
+use crate::pool::{Held, Place};
 
 impl Trees {
     /// Does what the log record at `position` says of a record. `keep` gets what the record was
-    /// before, while nobody can see that it changes.
+    /// before, while nobody can see that it changes. `place` is where its leaf was of late.
     pub fn apply(
         &self,
         tree: u32,
         key: &[u8],
         change: Change<'_>,
         position: u64,
+        mut place: Option<Place>,
         mut keep: impl FnMut(&mut dyn FnMut() -> Before),
     ) -> Result<(), DbError> {
         loop {
-            let Some(mut held) = self.leaf(tree, key)?.lock() else { continue };
+            let Some(mut held) = self.leaf_at(place.take(), tree, key)?.lock() else { continue };
             let (index, found) = held.node().search(key);
             let slot = found.then(|| held.node().slot(index));
             if !has_room(&mut held, key, slot, change) {
@@ -29,7 +30,7 @@ impl Trees {
                 self.make_room(tree, key, change)?;
                 continue;
             }
-            keep(&mut || before(&held, slot));
+            keep(&mut || before(held.bytes(), slot));
             match change_leaf(&mut held.edit(), index, found, key, change) {
                 true => held.changed_by(position),
                 false => held.leave_unchanged(),
@@ -68,14 +69,10 @@ fn has_room(held: &mut Held<'_>, key: &[u8], slot: Option<Slot>, change: Change<
 }
 
 /// What the record is.
-fn before(held: &Held<'_>, slot: Option<Slot>) -> Before {
+fn before(page: &PageBytes, slot: Option<Slot>) -> Before {
     let Some(slot) = slot.filter(|slot| !slot.is_ghost()) else { return Before::Nothing };
-    let mut value = Vec::new();
-    held.node().value(slot, &mut value);
-    match slot.is_pieces() {
-        true => Before::Pieces(Arc::from(value)),
-        false => Before::Value(Arc::from(value)),
-    }
+    let value = Arc::from(&page.0[slot.value_at()..][..slot.value_len()]);
+    if slot.is_pieces() { Before::Pieces(value) } else { Before::Value(value) }
 }
 
 /// Changes the leaf, which has room. False if there is nothing to change.

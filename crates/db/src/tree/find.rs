@@ -4,7 +4,7 @@ use super::Trees;
 use crate::DbError;
 use crate::mvcc::Before;
 use crate::node::PageBytes;
-use crate::pool::Seen;
+use crate::pool::{Place, Seen};
 
 /// What a key has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,26 @@ impl Trees {
                 return Ok(leaf);
             }
         }
+    }
+
+    /// The leaf at a place, if it is still there and the key belongs to it; else as
+    /// [`Trees::leaf`].
+    #[inline]
+    pub(super) fn leaf_at(
+        &self,
+        place: Option<Place>,
+        tree: u32,
+        key: &[u8],
+    ) -> Result<Seen<'_>, DbError> {
+        if let Some(seen) = place.and_then(|place| self.pool.look_at(place)) {
+            let node = seen.node();
+            let is_it = node.tree() == tree && node.level() == 0 && node.covers(key);
+            if is_it && seen.is_unchanged() {
+                seen.accessed(1);
+                return Ok(seen);
+            }
+        }
+        self.leaf(tree, key)
     }
 
     /// The node of a level that a key belongs to, and the one above unless it is the root. None
@@ -69,7 +89,8 @@ impl Trees {
         }
     }
 
-    /// Puts the value that `snapshot` sees of a key into `value`, or where its pieces are.
+    /// Puts the value that `snapshot` sees of a key into `value`, or where its pieces are; and
+    /// tells where the key's leaf was.
     #[inline]
     pub fn get(
         &self,
@@ -77,7 +98,7 @@ impl Trees {
         key: &[u8],
         snapshot: u64,
         value: &mut Vec<u8>,
-    ) -> Result<Found, DbError> {
+    ) -> Result<(Found, Place), DbError> {
         loop {
             let seen = self.leaf(tree, key)?;
             let node = seen.node();
@@ -99,7 +120,7 @@ impl Trees {
             {
                 found = before.put_into(value);
             }
-            return Ok(found);
+            return Ok((found, seen.place()));
         }
     }
 
@@ -144,7 +165,7 @@ impl Trees {
                 return Ok(seen.is_unchanged().then_some(seen));
             }
             // A key that is the node's upper fence lies behind all its children.
-            let index = match key.is_empty() || !covers(seen, key) {
+            let index = match key.is_empty() || !node.covers(key) {
                 true => node.count(),
                 false => node.search(key).0,
             };
@@ -163,12 +184,6 @@ impl Trees {
             seen = next;
         }
     }
-}
-
-/// True if the key lies between the node's fences.
-fn covers(seen: Seen<'_>, key: &[u8]) -> bool {
-    let mut fence = Vec::new();
-    !seen.node().upper(&mut fence) || key < &fence[..]
 }
 
 impl Before {

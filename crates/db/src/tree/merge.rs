@@ -22,7 +22,8 @@ impl Trees {
             // The neighbour on the right, or on the left for the last one.
             let above = parent.node();
             let index = above.child_index(key);
-            let left_index = if index + 1 < above.count() { index } else { index.saturating_sub(1) };
+            let left_index =
+                if index + 1 < above.count() { index } else { index.saturating_sub(1) };
             let other = above.child(if left_index == index { index + 1 } else { left_index });
             let is_alone = above.count() < 2;
             if !parent.is_unchanged() {
@@ -112,8 +113,8 @@ fn merged(left: Node<'_>, right: Node<'_>) -> Option<Box<PageBytes>> {
     let mut page = PageBytes::zeroed();
     left.page().copy_to(&mut page);
     let mut node = NodeMut::format(&mut page, left.tree(), left.level(), fences);
-    let fits = node.push_all(left, 0, left.count(), true)
-        && node.push_all(right, 0, right.count(), true);
+    let fits =
+        node.push_all(left, 0, left.count(), true) && node.push_all(right, 0, right.count(), true);
     node.raise_position(left.position().max(right.position()));
     (fits && node.node().room() >= SPARE).then_some(page)
 }

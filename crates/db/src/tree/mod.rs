@@ -8,6 +8,7 @@
 mod apply;
 mod find;
 mod merge;
+pub mod places;
 mod redo;
 mod split;
 
@@ -54,8 +55,7 @@ impl Trees {
     /// Makes the root of a tree that is empty, as the log record at `position` says.
     pub fn create_root(&self, root: u32, position: u64) -> Result<(), DbError> {
         let mut held = self.pool.create(root, self.pool.free_frame()?)?;
-        NodeMut::format(held.bytes(), root, 0, Fences { lower: &[], upper: None })
-            .begin_records();
+        NodeMut::format(held.bytes(), root, 0, Fences { lower: &[], upper: None }).begin_records();
         held.changed_by(position);
         Ok(())
     }

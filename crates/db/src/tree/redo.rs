@@ -3,19 +3,14 @@
 use super::Trees;
 use super::split::add_child;
 use crate::DbError;
-use crate::pages::Used;
 use crate::node::{NodeMut, PageBytes, restore_image};
+use crate::pages::Used;
 use crate::pool::Held;
 use crate::record::{Split, parse_pages};
 
 impl Trees {
     /// Makes a split again.
-    pub fn redo_split(
-        &self,
-        used: &mut Used,
-        position: u64,
-        record: &[u8],
-    ) -> Result<(), DbError> {
+    pub fn redo_split(&self, used: &mut Used, position: u64, record: &[u8]) -> Result<(), DbError> {
         let malformed = || DbError::Record { position, what: "is no split" };
         let split = Split::parse(record).ok_or_else(malformed)?;
         let mut image = PageBytes::zeroed();
@@ -36,12 +31,7 @@ impl Trees {
     }
 
     /// Frees pages and gives others their contents again.
-    pub fn redo_pages(
-        &self,
-        used: &mut Used,
-        position: u64,
-        record: &[u8],
-    ) -> Result<(), DbError> {
+    pub fn redo_pages(&self, used: &mut Used, position: u64, record: &[u8]) -> Result<(), DbError> {
         let malformed = || DbError::Record { position, what: "is no change of pages" };
         let (freed, changed, mut images) = parse_pages(record).ok_or_else(malformed)?;
         let mut image = PageBytes::zeroed();
@@ -59,12 +49,7 @@ impl Trees {
     }
 
     /// Makes the root of a tree again.
-    pub fn redo_create(
-        &self,
-        used: &mut Used,
-        position: u64,
-        root: u32,
-    ) -> Result<(), DbError> {
+    pub fn redo_create(&self, used: &mut Used, position: u64, root: u32) -> Result<(), DbError> {
         if self.is_older(used, root, position)? {
             used.set(root, true)?;
             self.create_root(root, position)?;

@@ -78,11 +78,7 @@ impl Trees {
 
     /// Puts a new level between a root and its content. Gives the page back if the root changed
     /// meanwhile.
-    fn grow<'t>(
-        &'t self,
-        root: Seen<'t>,
-        fresh: Fresh<'t>,
-    ) -> Result<Option<Fresh<'t>>, DbError> {
+    fn grow<'t>(&'t self, root: Seen<'t>, fresh: Fresh<'t>) -> Result<Option<Fresh<'t>>, DbError> {
         let Some(mut root) = root.lock() else { return Ok(Some(fresh)) };
         root.leave_unchanged();
         let (tree, child_page) = (root.page(), fresh.page);
@@ -153,10 +149,7 @@ impl Trees {
 }
 
 /// Holds a node and the one above it, if neither changed.
-pub(super) fn hold_both<'p>(
-    parent: Seen<'p>,
-    node: Seen<'p>,
-) -> Option<(Held<'p>, Held<'p>)> {
+pub(super) fn hold_both<'p>(parent: Seen<'p>, node: Seen<'p>) -> Option<(Held<'p>, Held<'p>)> {
     let mut parent = parent.lock()?;
     parent.leave_unchanged();
     let mut node = node.lock()?;
