@@ -166,6 +166,18 @@ impl Core {
         Ok(())
     }
 
+    /// Forgets all old versions that nobody sees any more.
+    pub fn collect_all(&self) -> Result<(), DbError> {
+        let is_due = || {
+            let oldest = self.trees.oldest_seen();
+            self.replaced().front().is_some_and(|&(position, _)| position <= oldest)
+        };
+        while is_due() {
+            self.collect()?;
+        }
+        Ok(())
+    }
+
     /// Lets a commit log so many bytes, once the log has room.
     pub fn admit(&self, bytes: usize) -> Result<Admission<'_>, DbError> {
         let wal = &self.trees.pool.wal;

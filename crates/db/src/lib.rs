@@ -2,6 +2,7 @@
 
 mod background;
 mod catalog;
+mod check;
 mod core;
 mod db;
 mod error;
@@ -21,6 +22,7 @@ mod tree;
 pub mod wal;
 
 pub use catalog::Table;
+pub use check::{Check, Finding, TreeCheck};
 pub use db::{Commit, Db, Instances};
 pub use error::DbError;
 pub use options::{Create, Options, Progress};

@@ -14,7 +14,7 @@ use crate::tree::{Found, places};
 use crate::{Commit, DbError};
 
 /// Bytes of a long value that are kept together: three pieces fill a page.
-const PIECE: usize = 1240;
+pub(crate) const PIECE: usize = 1240;
 
 /// The longest value, in bytes. A transaction must also fit into the log.
 pub const LONGEST_VALUE: usize = 1 << 30;
@@ -387,7 +387,7 @@ fn piece_key(id: u64, n: usize) -> [u8; 12] {
 }
 
 /// The number and the length of a long value.
-fn parse_pieces(value: &[u8]) -> Result<(u64, usize), DbError> {
+pub(crate) fn parse_pieces(value: &[u8]) -> Result<(u64, usize), DbError> {
     let wrong = || DbError::Page { page: PIECES_TREE, what: "is not where pieces are said to be" };
     let (id, len) = value.split_first_chunk::<8>().ok_or_else(wrong)?;
     let len = u32::from_le_bytes(len.try_into().map_err(|_| wrong())?) as usize;
@@ -395,6 +395,13 @@ fn parse_pieces(value: &[u8]) -> Result<(u64, usize), DbError> {
         return Err(wrong());
     }
     Ok((u64::from_le_bytes(*id), len))
+}
+
+/// The number of the long value that a piece belongs to, and its place in it.
+pub(crate) fn piece_number(key: &[u8]) -> Option<(u64, usize)> {
+    let (number, n) = key.split_first_chunk::<8>()?;
+    let n = u32::from_be_bytes(n.try_into().ok()?);
+    Some((u64::from_be_bytes(*number), n as usize))
 }
 
 /// The number behind that of a piece.

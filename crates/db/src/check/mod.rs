@@ -1,0 +1,171 @@
+//! The structure of a database, checked: trees, long values, and the store's pages against them.
+
+mod pieces;
+mod tree;
+
+use std::fmt;
+
+use frostline_store::StoreError;
+use frostline_zone::DeviceError;
+
+use crate::core::Core;
+use crate::layout::{CATALOG, LABEL_PAGE, PIECES_TREE};
+use crate::pages::Used;
+use crate::{Db, DbError};
+use pieces::LongValues;
+use tree::Walk;
+
+/// What [`Db::check`] looked at, and what it found.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+pub struct Check {
+    /// Everything that is wrong; empty if the database is sound.
+    pub findings: Vec<Finding>,
+    /// All trees: the catalog, the tables by name, the pieces of long values.
+    pub trees: Vec<TreeCheck>,
+    /// Values that are kept in pieces.
+    pub long_values: u64,
+    /// Pages that the database has in the store.
+    pub pages: u32,
+}
+
+/// What a tree holds.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+pub struct TreeCheck {
+    /// The table's name; none for the two trees that belong to no table.
+    pub table: Option<String>,
+    /// Page number of the root.
+    pub root: u32,
+    /// Levels, the leaves' included.
+    pub levels: u32,
+    /// Nodes without children.
+    pub leaves: u64,
+    /// Nodes with children.
+    pub inner: u64,
+    /// Records that are there.
+    pub records: u64,
+    /// Records that were deleted, and whose keys are still in the leaves.
+    pub ghosts: u64,
+    /// Bytes of the records' keys and values, as far as they are in the leaves.
+    pub bytes: u64,
+    /// Share of the leaves' room that is taken.
+    pub fill: f64,
+}
+
+/// Something that is wrong with a database, and where.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Finding {
+    /// The page, if it concerns one.
+    pub page: Option<u32>,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(page) = self.page {
+            write!(f, "page {page}: ")?;
+        }
+        f.write_str(&self.what)
+    }
+}
+
+impl Finding {
+    fn at(page: u32, what: impl Into<String>) -> Self {
+        Finding { page: Some(page), what: what.into() }
+    }
+
+    /// What an error in reading a page tells of damage. An error after which nothing more can be
+    /// found out stays one.
+    fn of(page: u32, error: DbError) -> Result<Self, DbError> {
+        match &error {
+            DbError::Page { page, what } => Ok(Finding::at(*page, *what)),
+            DbError::Store(store) => match &**store {
+                StoreError::Device(device) if matches!(**device, DeviceError::Crashed) => {
+                    Err(error)
+                }
+                StoreError::Panicked => Err(error),
+                told => Ok(Finding::at(page, told.to_string())),
+            },
+            _ => Err(error),
+        }
+    }
+}
+
+impl Db {
+    /// Checks the structure: that every node is where its parent says and holds keys in order
+    /// between its fences, that long values have all their pieces, and that the store has the
+    /// pages of the trees and no others. Writes everything that changed first. Nobody may write
+    /// meanwhile, or what is found is not to be believed.
+    ///
+    /// # Errors
+    /// A database or a device that no longer works at all. Damage is no error, but a [`Finding`].
+    pub fn check(&self) -> Result<Check, DbError> {
+        let core = self.core();
+        core.collect_all()?;
+        self.checkpoint()?;
+        let mut check = Check::default();
+        let mut reached = Used::none(core.trees.pages.limit());
+        reached.set(LABEL_PAGE, true)?;
+        let mut long_values = LongValues::default();
+        let mut is_complete = true;
+        for (table, root) in roots(core) {
+            let mut walk = Walk::new(&core.trees, root, &mut reached);
+            walk.tree(&mut |page, record| match root {
+                CATALOG => None,
+                PIECES_TREE => long_values.take_piece(page, &record),
+                _ => long_values.note(page, &record),
+            })?;
+            is_complete &= walk.is_complete();
+            check.findings.append(&mut walk.findings);
+            check.trees.push(walk.counted(table));
+        }
+        check.long_values = long_values.count();
+        if is_complete {
+            check.findings.extend(long_values.left_over());
+        }
+        check.compare_pages(core, &reached, is_complete)?;
+        Ok(check)
+    }
+}
+
+/// The trees in the order in which they are checked: a long value is found before its pieces.
+fn roots(core: &Core) -> Vec<(Option<String>, u32)> {
+    let tables = core.catalog.list().into_iter().map(|(name, table)| (Some(name), table.root));
+    std::iter::once((None, CATALOG)).chain(tables).chain([(None, PIECES_TREE)]).collect()
+}
+
+impl Check {
+    /// Compares the pages of the trees with those that the store has; what was not reached counts
+    /// only if everything could be read.
+    fn compare_pages(
+        &mut self,
+        core: &Core,
+        reached: &Used,
+        is_complete: bool,
+    ) -> Result<(), DbError> {
+        let (space, limit) = (&core.trees.pool.space, core.trees.pages.limit());
+        let mut stored = Used::none(limit);
+        space.store.mapped(space.first..space.first + limit, &mut |lba| {
+            // The store calls with LBAs of the range only.
+            let _ = stored.set(lba - space.first, true);
+        })?;
+        for page in 0..limit {
+            self.pages += u32::from(stored.has(page));
+            match (reached.has(page), stored.has(page)) {
+                (true, false) => {
+                    self.findings.push(Finding::at(page, "it is in a tree, but not in the store"));
+                }
+                (false, true) if is_complete => {
+                    self.findings.push(Finding::at(page, "it is in the store, but in no tree"));
+                }
+                _ => {}
+            }
+        }
+        let used = core.trees.pages.used();
+        if used != self.pages && is_complete {
+            let what = format!("{used} pages count as used, the store has {}", self.pages);
+            self.findings.push(Finding { page: None, what });
+        }
+        Ok(())
+    }
+}
