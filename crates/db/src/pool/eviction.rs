@@ -30,7 +30,7 @@ pub enum Replacement {
 const BATCH: usize = 64;
 
 /// Pages that write-aware replacement compares for each one it gives up.
-const SAMPLE: usize = 8;
+const SAMPLE: usize = 16;
 
 /// How long a thread waits for a frame before it looks again whether the evictor has failed.
 const WAIT: Duration = Duration::from_millis(100);

@@ -114,9 +114,10 @@ impl Stamps {
     }
 
     /// What the page is worth keeping: how often it was read and changed of late. Reading it
-    /// again costs a read, a change a read and a write.
+    /// again costs a read; changing it a write as well, which the device is worn by.
     pub fn value(&self, now: u32) -> f32 {
-        frequency(&self.reads, now) + frequency(&self.writes, now)
+        const CHANGE: f32 = 2.0;
+        frequency(&self.reads, now) + CHANGE * frequency(&self.writes, now)
     }
 }
 
