@@ -48,10 +48,9 @@ impl Random {
 
     /// Fills `bytes`, which then do not compress.
     pub(crate) fn fill(&mut self, bytes: &mut [u8]) {
-        for part in bytes.chunks_mut(8) {
-            let word = self.bits().to_le_bytes();
-            part.copy_from_slice(&word[..part.len()]);
-        }
+        let (words, rest) = bytes.as_chunks_mut::<8>();
+        words.iter_mut().for_each(|word| *word = self.bits().to_le_bytes());
+        rest.copy_from_slice(&self.bits().to_le_bytes()[..rest.len()]);
     }
 
     /// Puts `items` into an order of which each is as likely.

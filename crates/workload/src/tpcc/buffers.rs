@@ -1,6 +1,7 @@
 //! Memory that a worker's transactions use again and again.
 
 use super::scale::CustomerId;
+use super::trim::OldPayment;
 
 /// Buffers of one worker. Each transaction finds them in any state.
 #[derive(Debug, Default)]
@@ -17,4 +18,6 @@ pub(super) struct Buffers {
     pub(super) customers: Vec<CustomerId>,
     /// Numbers that a scan found: of lines, or of items.
     pub(super) found: Vec<u32>,
+    /// Rows of history that are to go.
+    pub(super) payments: Vec<OldPayment>,
 }

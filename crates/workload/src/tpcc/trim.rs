@@ -155,34 +155,39 @@ fn trim_history<'e, E: Engine + 'e>(
     paid: Paid,
     buffers: &mut Buffers,
 ) -> Result<(), E> {
+    let Buffers { row, payments, .. } = buffers;
+    payments.clear();
     let prefix = keys::customer(paid.customer);
-    loop {
-        let mut oldest = None;
-        session.scan(Table::History, &prefix, &prefix, Direction::Forward, |rest, row| {
-            oldest = keys::leading_u32(rest).map(|payment| (payment, Deleted::of(row)));
-            ControlFlow::Break(())
-        })?;
-        match oldest {
-            Some((payment, deleted)) if payment < paid.payments => {
-                session.delete(Table::History, &keys::history(paid.customer, payment))?;
-                deleted.count(session, paid.customer.district, &mut buffers.row)?;
+    session.scan(Table::History, &prefix, &prefix, Direction::Forward, |rest, row| {
+        match keys::leading_u32(rest) {
+            Some(payment) if payment < paid.payments => {
+                payments.push(OldPayment::of(payment, row));
+                ControlFlow::Continue(())
             }
-            _ => return Ok(()),
+            _ => ControlFlow::Break(()),
         }
+    })?;
+    for old in payments.iter() {
+        session.delete(Table::History, &keys::history(paid.customer, old.payment))?;
+        old.count(session, paid.customer.district, row)?;
     }
+    Ok(())
 }
 
 /// A row of history that goes.
-struct Deleted {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OldPayment {
+    /// Which of its customer's payments it is.
+    payment: u32,
     paid_in: District,
     amount: i64,
 }
 
-impl Deleted {
-    fn of(row: &[u8]) -> Deleted {
+impl OldPayment {
+    fn of(payment: u32, row: &[u8]) -> OldPayment {
         let paid_in =
             District { warehouse: history::WAREHOUSE.of(row), number: history::DISTRICT.of(row) };
-        Deleted { paid_in, amount: history::AMOUNT.of(row) }
+        OldPayment { payment, paid_in, amount: history::AMOUNT.of(row) }
     }
 
     /// Counts it for where it was paid, and for where the customer belongs.
