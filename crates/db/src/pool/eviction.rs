@@ -109,7 +109,7 @@ impl Evictor {
 
     /// The frame of some, from all over the pool, whose page is worth least.
     fn least_worth(&mut self, pool: &Pool) -> Option<u32> {
-        let now = pool.turn.load(Relaxed);
+        let now = pool.clocks.turn.load(Relaxed);
         // A stride that meets every frame, and takes samples that do not lie together.
         let stride = pool.frames.len() / SAMPLE + 1;
         let start = self.advance(pool) as usize;
@@ -117,7 +117,7 @@ impl Evictor {
         let candidates = sample.filter(|&frame| {
             pool.frames[frame as usize].page() != NO_PAGE && !self.batch.contains(&frame)
         });
-        let worth = |frame: &u32| pool.frames[*frame as usize].stamps.value(now);
+        let worth = |frame: &u32| pool.frames[*frame as usize].worth(now);
         candidates.min_by(|a, b| worth(a).total_cmp(&worth(b)))
     }
 
@@ -144,7 +144,7 @@ impl Evictor {
         }
         let written = pool.space.write(&outgoing);
         let count = outgoing.len() as u64;
-        pool.clock.fetch_add(count, Relaxed);
+        pool.clocks.writes.fetch_add(count, Relaxed);
         let counter = match give_up {
             true => &pool.counters.evicted_dirty,
             false => &pool.counters.checkpointed,
@@ -242,7 +242,7 @@ impl Pool {
         let given =
             self.counters.evicted_clean.load(Relaxed) + self.counters.evicted_dirty.load(Relaxed);
         let turn = given / (self.frames.len() as u64 / 64).max(1) + 1;
-        self.turn.store(turn as u32, Relaxed);
+        self.clocks.turn.store(turn as u32, Relaxed);
     }
 
     /// Waits until there are fewer free frames than there should be, or the time is over.

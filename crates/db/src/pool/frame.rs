@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::latch::Latch;
-use super::usage::{Stamps, Usage};
+use super::usage::{Earlier, Last, Usage};
 
 /// No page: the frame is free.
 pub const NO_PAGE: u32 = u32::MAX;
@@ -14,22 +14,25 @@ pub const CLEAN: u64 = u64::MAX;
 /// Changed since it was written, and no log is needed to make the change again.
 pub const UNLOGGED: u64 = u64::MAX - 1;
 
-/// A frame's header; its page lies apart.
-#[repr(align(64))]
+/// A frame's header; its page lies apart. What an access to the page touches lies in the first
+/// cache line.
+#[repr(C, align(64))]
 pub struct Frame {
     /// Of the page's content, and of `page`.
     pub latch: Latch,
     page: AtomicU32,
+    last_read: Last,
+    /// What happened to the page since it was read or written.
+    pub usage: Usage,
+    last_change: Last,
     /// Used since the replacement looked last.
     pub referenced: AtomicBool,
+    earlier_reads: Earlier,
+    earlier_changes: Earlier,
     /// Log position of the first change that is not on the device, [`CLEAN`] if there is none.
     dirty_from: AtomicU64,
     /// The same of the version that is being written.
     writing_from: AtomicU64,
-    /// What happened to the page since it was read or written.
-    pub usage: Usage,
-    /// When it was used.
-    pub stamps: Stamps,
 }
 
 impl Frame {
@@ -42,7 +45,10 @@ impl Frame {
             dirty_from: AtomicU64::new(CLEAN),
             writing_from: AtomicU64::new(CLEAN),
             usage: Usage::default(),
-            stamps: Stamps::default(),
+            last_read: Last::default(),
+            last_change: Last::default(),
+            earlier_reads: Earlier::default(),
+            earlier_changes: Earlier::default(),
         }
     }
 
@@ -59,8 +65,29 @@ impl Frame {
         self.dirty_from.store(CLEAN, Relaxed);
         self.writing_from.store(CLEAN, Relaxed);
         self.usage.reset();
-        self.stamps.reset();
+        self.last_read.reset(&self.earlier_reads);
+        self.last_change.reset(&self.earlier_changes);
         self.referenced.store(true, Relaxed);
+    }
+
+    /// Takes note of a look at the page, for write-aware replacement.
+    #[inline]
+    pub fn note_read(&self, turn: u32) {
+        self.last_read.note(&self.earlier_reads, turn);
+    }
+
+    /// Takes note of a change of the page, for write-aware replacement.
+    #[inline]
+    pub fn note_change(&self, turn: u32) {
+        self.last_change.note(&self.earlier_changes, turn);
+    }
+
+    /// What the page is worth keeping: how often it was read and changed of late. Reading it
+    /// again costs a read; changing it a write as well, which the device is worn by.
+    pub fn worth(&self, now: u32) -> f32 {
+        const CHANGE: f32 = 2.0;
+        self.last_read.frequency(&self.earlier_reads, now)
+            + CHANGE * self.last_change.frequency(&self.earlier_changes, now)
     }
 
     /// The page was changed by the log record at `position`. The latch is held.

@@ -56,6 +56,15 @@ pub struct PoolCounters {
     pub stalled_ns: AtomicU64,
 }
 
+/// What every access asks, in a cache line that little else changes.
+#[repr(align(64))]
+struct Clocks {
+    /// User page writes so far: the time of hotness records.
+    writes: AtomicU64,
+    /// The replacement's own clock: it goes on as frames are given up.
+    turn: AtomicU32,
+}
+
 /// Pages in memory.
 pub struct Pool {
     frames: Box<[Frame]>,
@@ -75,10 +84,7 @@ pub struct Pool {
     pub wal: Arc<Wal>,
     /// Numbers of trees by the page numbers of their roots.
     origins: RwLock<HashMap<u32, u32>>,
-    /// User page writes so far: the time of hotness records.
-    clock: AtomicU64,
-    /// The replacement's own clock: it goes on as frames are given up.
-    turn: AtomicU32,
+    clocks: Clocks,
     /// Whether accesses are counted for hotness records.
     hotness: bool,
     replacement: Replacement,
@@ -113,8 +119,7 @@ impl Pool {
             space,
             wal,
             origins: RwLock::default(),
-            clock: AtomicU64::new(clock),
-            turn: AtomicU32::new(1),
+            clocks: Clocks { writes: AtomicU64::new(clock), turn: AtomicU32::new(1) },
             hotness,
             replacement,
             counters: PoolCounters::default(),
@@ -174,11 +179,13 @@ impl Pool {
 
     #[inline]
     fn touch(&self, frame: &Frame) {
-        if !frame.referenced.load(Relaxed) {
-            frame.referenced.store(true, Relaxed);
-        }
-        if self.replacement == Replacement::Watt {
-            frame.stamps.read(self.turn.load(Relaxed));
+        match self.replacement {
+            Replacement::Watt => frame.note_read(self.clocks.turn.load(Relaxed)),
+            Replacement::Clock => {
+                if !frame.referenced.load(Relaxed) {
+                    frame.referenced.store(true, Relaxed);
+                }
+            }
         }
     }
 
@@ -306,14 +313,14 @@ impl Pool {
 
     /// The time of hotness records: user page writes so far.
     pub fn clock(&self) -> u64 {
-        self.clock.load(Relaxed)
+        self.clocks.writes.load(Relaxed)
     }
 
     /// Takes note of a change for the replacement.
     #[inline]
     fn note_change(&self, frame: &Frame) {
         if self.replacement == Replacement::Watt {
-            frame.stamps.wrote(self.turn.load(Relaxed));
+            frame.note_change(self.clocks.turn.load(Relaxed));
         }
     }
 
@@ -333,7 +340,7 @@ impl Pool {
     #[inline]
     fn count_access(&self, frame: u32, times: u32) {
         if self.hotness {
-            self.frames[frame as usize].usage.accessed(times, self.clock.load(Relaxed));
+            self.frames[frame as usize].usage.accessed(times, self.clocks.writes.load(Relaxed));
         }
     }
 

@@ -1,6 +1,6 @@
 //! How a page in memory is used: what becomes its hotness record, and what replacement goes by.
 
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use frostline_placement::Activity;
 
@@ -8,37 +8,38 @@ use frostline_placement::Activity;
 /// exact when threads count at the same time: a lost one matters less than its cost.
 #[derive(Debug, Default)]
 struct Tally {
-    count: AtomicU32,
+    /// How many, and in the upper half when the last was: one load and one store count both.
+    count_and_last: AtomicU64,
     first: AtomicU32,
-    last: AtomicU32,
 }
 
 impl Tally {
     #[inline]
     fn add(&self, times: u32, now: u32) {
-        let count = self.count.load(Relaxed);
-        if count == 0 {
+        let before = self.count_and_last.load(Relaxed) as u32;
+        if before == 0 {
             self.first.store(now, Relaxed);
         }
-        self.count.store(count.saturating_add(times), Relaxed);
-        self.last.store(now, Relaxed);
+        let count = before.saturating_add(times);
+        self.count_and_last.store(u64::from(count) | u64::from(now) << 32, Relaxed);
     }
 
     fn reset(&self) {
-        self.count.store(0, Relaxed);
+        self.count_and_last.store(0, Relaxed);
     }
 
     /// Mean time between two of them.
     fn interval(&self) -> u32 {
-        let span = self.last.load(Relaxed).wrapping_sub(self.first.load(Relaxed));
-        match self.count.load(Relaxed) {
+        let both = self.count_and_last.load(Relaxed);
+        let span = ((both >> 32) as u32).wrapping_sub(self.first.load(Relaxed));
+        match both as u32 {
             0 | 1 => 0,
             count => span / (count - 1),
         }
     }
 
     fn count(&self) -> u16 {
-        self.count.load(Relaxed).min(u32::from(u16::MAX)) as u16
+        (self.count_and_last.load(Relaxed) as u32).min(u32::from(u16::MAX)) as u16
     }
 }
 
@@ -82,63 +83,54 @@ impl Usage {
     }
 }
 
-/// How many uses are remembered.
-const REMEMBERED: usize = 4;
+/// How many uses are remembered beside the last.
+const REMEMBERED: usize = 3;
 
-/// The last times at which a page was read and changed, in turns of the pool's own clock
-/// (write-aware timestamps: Vöhringer and Leis, PVLDB 16(11), 2023).
+/// The last time at which a page was read or changed.
 #[derive(Debug, Default)]
-pub struct Stamps {
-    reads: [AtomicU32; REMEMBERED],
-    writes: [AtomicU32; REMEMBERED],
-}
+pub struct Last(AtomicU32);
 
-impl Stamps {
-    /// The page was read at `turn`, which is not 0.
+/// The times before.
+#[derive(Debug, Default)]
+pub struct Earlier([AtomicU32; REMEMBERED]);
+
+impl Last {
+    /// Remembers a use, once a turn of the pool's own clock.
     #[inline]
-    pub fn read(&self, turn: u32) {
-        note(&self.reads, turn);
-    }
-
-    /// The page was changed at `turn`.
-    #[inline]
-    pub fn wrote(&self, turn: u32) {
-        note(&self.writes, turn);
-    }
-
-    /// Begins anew.
-    pub fn reset(&self) {
-        for stamp in self.reads.iter().chain(&self.writes) {
-            stamp.store(0, Relaxed);
+    pub fn note(&self, earlier: &Earlier, turn: u32) {
+        let last = self.0.load(Relaxed);
+        if last != turn {
+            earlier.push(last);
+            self.0.store(turn, Relaxed);
         }
     }
 
-    /// What the page is worth keeping: how often it was read and changed of late. Reading it
-    /// again costs a read; changing it a write as well, which the device is worn by.
-    pub fn value(&self, now: u32) -> f32 {
-        const CHANGE: f32 = 2.0;
-        frequency(&self.reads, now) + CHANGE * frequency(&self.writes, now)
+    /// Begins anew.
+    pub fn reset(&self, earlier: &Earlier) {
+        self.0.store(0, Relaxed);
+        earlier.0.iter().for_each(|turn| turn.store(0, Relaxed));
+    }
+
+    /// The highest frequency that any of the last uses up to now gives (write-aware timestamps:
+    /// Vöhringer and Leis, PVLDB 16(11), 2023).
+    pub fn frequency(&self, earlier: &Earlier, now: u32) -> f32 {
+        let all = std::iter::once(&self.0).chain(&earlier.0);
+        let seen = all.map(|turn| turn.load(Relaxed)).take_while(|&turn| turn != 0);
+        let of = |(index, turn): (usize, u32)| {
+            (index + 1) as f32 / (now.wrapping_sub(turn) as f32 + 1.0)
+        };
+        seen.enumerate().map(of).fold(0.0, f32::max)
     }
 }
 
-/// Remembers a time, once a turn, the latest in front.
-#[inline]
-fn note(stamps: &[AtomicU32; REMEMBERED], turn: u32) {
-    if stamps[0].load(Relaxed) == turn {
-        return;
+impl Earlier {
+    #[cold]
+    fn push(&self, turn: u32) {
+        for index in (1..REMEMBERED).rev() {
+            self.0[index].store(self.0[index - 1].load(Relaxed), Relaxed);
+        }
+        self.0[0].store(turn, Relaxed);
     }
-    for index in (1..REMEMBERED).rev() {
-        stamps[index].store(stamps[index - 1].load(Relaxed), Relaxed);
-    }
-    stamps[0].store(turn, Relaxed);
-}
-
-/// The highest frequency that any of the last uses up to now gives.
-fn frequency(stamps: &[AtomicU32; REMEMBERED], now: u32) -> f32 {
-    let seen = stamps.iter().map(|stamp| stamp.load(Relaxed)).take_while(|&stamp| stamp != 0);
-    let of =
-        |(index, stamp): (usize, u32)| (index + 1) as f32 / (now.wrapping_sub(stamp) as f32 + 1.0);
-    seen.enumerate().map(of).fold(0.0, f32::max)
 }
 
 #[cfg(test)]
@@ -158,15 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn pages_used_often_or_changed_are_worth_more_than_pages_used_once() {
-        let (often, once, changed) = (Stamps::default(), Stamps::default(), Stamps::default());
-        for turn in [10, 20, 30, 40] {
-            often.read(turn);
+    fn what_was_used_often_has_a_higher_frequency_than_what_was_used_once() {
+        let (often, once) =
+            ((Last::default(), Earlier::default()), (Last::default(), Earlier::default()));
+        for turn in [10, 20, 30, 30, 40] {
+            often.0.note(&often.1, turn);
         }
-        for stamps in [&once, &changed] {
-            stamps.read(40);
-        }
-        changed.wrote(40);
-        assert!(often.value(100) > once.value(100) && changed.value(100) > once.value(100));
+        once.0.note(&once.1, 40);
+        let at = |(last, earlier): &(Last, Earlier)| last.frequency(earlier, 100);
+        assert_eq!((at(&often), at(&once)), (4.0 / 91.0, 1.0 / 61.0));
     }
 }
