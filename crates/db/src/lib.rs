@@ -1,4 +1,55 @@
 //! An embedded, transactional, ordered key-value database on the page store.
+//!
+//! Tables of keys and values, ordered by key, are kept in B+-trees whose pages lie on a zoned
+//! device, through the page store: data may be much larger than memory, a commit survives any
+//! crash, and what the database writes to the drive, and what cleaning adds to it, is counted.
+//!
+//! ```
+//! use frostline_db::{Create, Db, DbError, Direction, Options, key};
+//! use frostline_zone::{Shape, in_memory};
+//!
+//! // A file of a directory (`file:DIR`) or a drive is made and opened in the same way.
+//! let device = in_memory(&Shape { bytes: 64 << 20, ..Shape::default() })?;
+//! Db::create(&device, &Create::default())?;
+//! let db = Db::open(&device, &Options::default())?;
+//! let stock = db.create_table("stock")?;
+//!
+//! let mut order = db.begin()?;
+//! order.put(stock, &key::encode(&("bolt", 8u32)), b"120 left")?;
+//! order.put(stock, &key::encode(&("nut", 8u32)), b"80 left")?;
+//! order.commit()?; // both are durable, or neither is
+//!
+//! let look = db.begin_read()?; // sees what was committed now, whatever happens later
+//! let mut sale = db.begin()?;
+//! sale.delete(stock, &key::encode(&("nut", 8u32)))?;
+//! sale.commit()?;
+//!
+//! let mut parts = look.scan(stock, &key::encode(&("bolt",)), Direction::Forward);
+//! let mut seen = Vec::new();
+//! while let Some((key, value)) = parts.next()? {
+//!     let part = key::decode::<(String, u32)>(key);
+//!     seen.push((part, String::from_utf8_lossy(value).into_owned()));
+//! }
+//! assert_eq!(seen[0], (Some(("bolt".to_string(), 8)), "120 left".to_string()));
+//! assert_eq!(seen.len(), 2);
+//! drop((parts, look));
+//! db.close()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Transactions
+//!
+//! A [`Transaction`] is atomic and isolated by snapshots; of two that write the same key the first
+//! to commit wins, and the other is told [`DbError::Conflict`] and can be tried again. Readers wait
+//! for nobody. [`Transaction::commit`] returns when the commit is durable; many threads share one
+//! write to the log, and [`Transaction::commit_soon`] lets a single thread do so as well.
+//!
+//! # The way of a page
+//!
+//! Found and changed in memory (`tree/`), without latches on the way down; logged before that
+//! (`transaction.rs`, `wal/`); given up and written when its memory is needed, with its hotness
+//! record (`pool/`); placed, cleaned and read back by the store; recovered from the log
+//! (`recovery.rs`). docs/database.md has the formats, and argues why no crash loses a commit.
 
 mod background;
 mod catalog;
@@ -6,6 +57,7 @@ mod check;
 mod core;
 mod db;
 mod error;
+pub mod key;
 mod layout;
 mod mvcc;
 mod node;

@@ -28,18 +28,49 @@ impl Tally {
         self.count_and_last.store(0, Relaxed);
     }
 
-    /// Mean time between two of them.
-    fn interval(&self) -> u32 {
+    fn counted(&self) -> Counted {
         let both = self.count_and_last.load(Relaxed);
-        let span = ((both >> 32) as u32).wrapping_sub(self.first.load(Relaxed));
-        match both as u32 {
-            0 | 1 => 0,
-            count => span / (count - 1),
+        let (count, last) = (both as u32, (both >> 32) as u32);
+        Counted { count, first: self.first.load(Relaxed), last }
+    }
+}
+
+/// What was counted.
+#[derive(Clone, Copy)]
+struct Counted {
+    count: u32,
+    first: u32,
+    last: u32,
+}
+
+impl Counted {
+    /// Both together.
+    fn and(self, other: Counted) -> Counted {
+        match (self.count, other.count) {
+            (_, 0) => self,
+            (0, _) => other,
+            (a, b) => {
+                let is_earlier = other.first.wrapping_sub(self.first) as i32;
+                let is_later = other.last.wrapping_sub(self.last) as i32;
+                Counted {
+                    count: a.saturating_add(b),
+                    first: if is_earlier < 0 { other.first } else { self.first },
+                    last: if is_later > 0 { other.last } else { self.last },
+                }
+            }
         }
     }
 
-    fn count(&self) -> u16 {
-        (self.count_and_last.load(Relaxed) as u32).min(u32::from(u16::MAX)) as u16
+    /// Mean time between two of them.
+    fn interval(self) -> u32 {
+        match self.count {
+            0 | 1 => 0,
+            count => self.last.wrapping_sub(self.first) / (count - 1),
+        }
+    }
+
+    fn count(self) -> u16 {
+        self.count.min(u32::from(u16::MAX)) as u16
     }
 }
 
@@ -47,15 +78,15 @@ impl Tally {
 /// modulo 2^32.
 #[derive(Debug, Default)]
 pub struct Usage {
-    accesses: Tally,
+    reads: Tally,
     modifications: Tally,
 }
 
 impl Usage {
-    /// The page was looked at, `times` times.
+    /// The page was read, `times` times.
     #[inline]
     pub fn accessed(&self, times: u32, now: u64) {
-        self.accesses.add(times, now as u32);
+        self.reads.add(times, now as u32);
     }
 
     /// The page was changed.
@@ -66,19 +97,21 @@ impl Usage {
 
     /// Begins anew.
     pub fn reset(&self) {
-        self.accesses.reset();
+        self.reads.reset();
         self.modifications.reset();
     }
 
-    /// What happened, as it is told to the store.
+    /// What happened, as it is told to the store: a modification is an access as well.
     pub fn activity(&self, valid_bytes: usize) -> Activity {
+        let modifications = self.modifications.counted();
+        let accesses = self.reads.counted().and(modifications);
         Activity {
             valid_bytes: valid_bytes as u16,
-            accesses: self.accesses.count(),
-            modifications: self.modifications.count(),
+            accesses: accesses.count(),
+            modifications: modifications.count(),
             reserved: 0,
-            access_interval: self.accesses.interval(),
-            modification_interval: self.modifications.interval(),
+            access_interval: accesses.interval(),
+            modification_interval: modifications.interval(),
         }
     }
 }
@@ -143,9 +176,9 @@ mod tests {
         for now in [10, 20, 60] {
             usage.accessed(1, now);
         }
-        usage.modified(60);
+        usage.modified(70);
         let found = usage.activity(99);
-        assert_eq!((found.accesses, found.access_interval, found.valid_bytes), (3, 25, 99));
+        assert_eq!((found.accesses, found.access_interval, found.valid_bytes), (4, 20, 99));
         assert_eq!((found.modifications, found.modification_interval), (1, 0));
     }
 

@@ -24,7 +24,6 @@ impl Trees {
         let weight = self.pool.sample();
         loop {
             if let Some((_, leaf)) = self.descend(tree, key, 0, weight)? {
-                leaf.accessed(1);
                 return Ok(leaf);
             }
         }
@@ -43,7 +42,6 @@ impl Trees {
             let node = seen.node();
             let is_it = node.tree() == tree && node.level() == 0 && node.covers(key);
             if is_it && seen.is_unchanged() {
-                seen.accessed(1);
                 return Ok(seen);
             }
         }
@@ -115,6 +113,7 @@ impl Trees {
             if !seen.is_unchanged() {
                 continue;
             }
+            seen.accessed(1);
             if position > snapshot
                 && let Some(before) = self.versions.find(tree, key, snapshot)
             {
@@ -140,6 +139,7 @@ impl Trees {
             };
             seen.node().page().copy_to(copy);
             if seen.is_unchanged() {
+                seen.accessed(1);
                 return Ok(());
             }
         }
@@ -150,7 +150,6 @@ impl Trees {
     fn leaf_before(&self, tree: u32, key: &[u8]) -> Result<Seen<'_>, DbError> {
         loop {
             if let Some(leaf) = self.descend_before(tree, key)? {
-                leaf.accessed(1);
                 return Ok(leaf);
             }
         }
