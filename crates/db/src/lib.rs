@@ -32,7 +32,8 @@
 //! }
 //! assert_eq!(seen[0], (Some(("bolt".to_string(), 8)), "120 left".to_string()));
 //! assert_eq!(seen.len(), 2);
-//! drop((parts, look));
+//! drop(parts);
+//! drop(look);
 //! db.close()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
