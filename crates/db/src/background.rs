@@ -26,7 +26,7 @@ impl Core {
             if self.checkpoint_is_wanted() {
                 self.checkpoint()?;
             } else {
-                self.trim_freed()?;
+                self.trees.trim_freed()?;
             }
             self.collect()?;
         }

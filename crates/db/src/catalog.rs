@@ -97,8 +97,8 @@ impl Catalog {
         self.has_pieces[table.number as usize].load(Acquire)
     }
 
-    /// A value of the table may be in pieces from now on; true if that is new.
-    pub fn note_pieces(&self, table: Table) -> bool {
-        !self.has_pieces[table.number as usize].swap(true, AcqRel)
+    /// A value of the table may be in pieces from now on, as its entry says.
+    pub fn note_pieces(&self, table: Table) {
+        self.has_pieces[table.number as usize].store(true, Release);
     }
 }

@@ -244,7 +244,7 @@ impl Core {
         let _one = self.checkpointing.lock().unwrap_or_else(PoisonError::into_inner);
         self.check()?;
         let trees = &self.trees;
-        self.trim_freed()?;
+        trees.trim_freed()?;
         trees.pool.write_older(position)?;
         // Before the store is synced: what is changed from here on may be on its way.
         let needed = self.needs_log_from();
@@ -263,18 +263,6 @@ impl Core {
         let open = trees.window.first_open().unwrap_or(end).min(end);
         let freed = trees.pages.first_freed().unwrap_or(open);
         open.min(freed).min(trees.pool.needs_log_from())
-    }
-
-    /// Trims pages that were freed by records that are durable, so that they can be used again.
-    pub fn trim_freed(&self) -> Result<(), DbError> {
-        let trees = &self.trees;
-        // Nobody writes pages meanwhile: a page must not be trimmed after it was used again.
-        let _writer = trees.pool.evictor();
-        while let Some(page) = trees.pages.next_freed(trees.pool.wal.durable()) {
-            trees.pool.space.trim(page)?;
-            trees.pages.give_back(page);
-        }
-        Ok(())
     }
 }
 

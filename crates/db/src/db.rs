@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use frostline_store::{Open, Store};
 use frostline_zone::Device;
 
-use crate::catalog::{MOST_TABLES, Table};
+use crate::catalog::{Catalog, MOST_TABLES, Table};
 use crate::core::Core;
 use crate::layout::{Divided, Label, log_id, read_label};
 use crate::mvcc::{Snapshots, Versions, Window};
@@ -180,18 +180,20 @@ impl Db {
             let why = format!("there are {MOST_TABLES} already");
             return Err(DbError::Options { what: "tables", why });
         }
-        let table = Table { root: core.trees.pages.take()?, number };
+        let promise = core.trees.pages.promise(1)?;
+        let table = Table { root: core.trees.take_page()?, number };
+        drop(promise);
         core.trees.pool.name_tree(table.root, number + 2);
-        let made = transaction.create_tree(name, table).and_then(|()| transaction.commit());
-        match made {
-            Ok(()) => {
-                core.catalog.add(name.as_bytes(), &crate::catalog::Catalog::entry(table, false))
-            }
-            Err(error) => {
+        let made = transaction.create_tree(name, table).and_then(|()| transaction.commit_soon());
+        let commit = made.inspect_err(|_| {
+            // Once it is in the log, what fails then makes the database fail.
+            if core.check().is_ok() {
                 core.trees.pages.give_back(table.root);
-                Err(error)
             }
-        }
+        })?;
+        core.catalog.add(name.as_bytes(), &Catalog::entry(table, false))?;
+        self.wait(commit)?;
+        Ok(table)
     }
 
     /// The table of this name.

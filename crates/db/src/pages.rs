@@ -85,15 +85,17 @@ impl Pages {
     }
 
     /// A page that is freed and may be trimmed, as the log is durable up to there. The next is
-    /// [`Pages::give_back`].
-    pub fn next_freed(&self, durable: u64) -> Option<u32> {
+    /// [`Pages::trimmed`]; until then the log is needed.
+    pub fn next_freed(&self, durable: u64) -> Option<(u64, u32)> {
+        self.state().freed.front().copied().filter(|&(position, _)| position <= durable)
+    }
+
+    /// A freed page was trimmed, and can be used again.
+    pub fn trimmed(&self, freed: (u64, u32)) {
         let mut state = self.state();
-        match state.freed.front() {
-            Some(&(position, page)) if position <= durable => {
-                state.freed.pop_front();
-                Some(page)
-            }
-            _ => None,
+        if let Some(index) = state.freed.iter().position(|&other| other == freed) {
+            state.freed.remove(index);
+            state.free.push(freed.1);
         }
     }
 
@@ -161,8 +163,9 @@ mod tests {
         pages.free(10, 1);
         assert_eq!((pages.used(), pages.first_freed()), (2, Some(10)));
         assert_eq!(pages.next_freed(9), None);
-        assert_eq!(pages.next_freed(15), Some(1));
-        pages.give_back(1);
+        assert_eq!(pages.next_freed(15), Some((10, 1)));
+        assert_eq!((pages.used(), pages.first_freed()), (2, Some(10)));
+        pages.trimmed((10, 1));
         assert_eq!((pages.take().unwrap(), pages.first_freed()), (1, Some(20)));
     }
 

@@ -62,8 +62,12 @@ impl Recovery<'_> {
         stored.iter().try_for_each(|&page| used.set(page, true))?;
         self.redo_structure(&mut used)?;
         trees.pages.begin(&used);
-        for &page in stored.iter().filter(|&&page| !used.has(page)) {
-            trees.pool.space.trim(page)?;
+        // Listed anew: a page that the log made and freed again may have been written meanwhile.
+        let space = &trees.pool.space;
+        for page in stored_pages(&space.store, space.first, space.pages)? {
+            if !used.has(page) {
+                space.trim(page)?;
+            }
         }
         self.replay_commits()?;
         Ok(self.found)

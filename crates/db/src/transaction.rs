@@ -179,7 +179,8 @@ impl<'d> Transaction<'d> {
         at: usize,
         bytes: &[u8],
     ) -> Result<(), DbError> {
-        if at + bytes.len() <= LONGEST_RECORD && !self.core.catalog.has_pieces(table) {
+        if at.saturating_add(bytes.len()) <= LONGEST_RECORD && !self.core.catalog.has_pieces(table)
+        {
             if key.len() > LONGEST_KEY {
                 return Err(DbError::KeyTooLong { bytes: key.len(), longest: LONGEST_KEY });
             }
@@ -224,12 +225,7 @@ impl<'d> Transaction<'d> {
         if value.len() > LONGEST_VALUE {
             return Err(DbError::ValueTooLong { bytes: value.len(), longest: LONGEST_VALUE });
         }
-        if self.core.catalog.note_pieces(table)
-            && let Some(name) = self.core.catalog.name(table)
-        {
-            let entry = Catalog::entry(table, true);
-            self.set(CATALOG, name.as_bytes(), Kind::Put, &entry)?;
-        }
+        self.announce_pieces(table)?;
         let id = self.core.next_pieces.fetch_add(1, Relaxed);
         for (n, piece) in value.chunks(PIECE).enumerate() {
             self.set(PIECES_TREE, &piece_key(id, n), Kind::Put, piece)?;
@@ -238,6 +234,22 @@ impl<'d> Transaction<'d> {
         whole[..8].copy_from_slice(&id.to_le_bytes());
         whole[8..].copy_from_slice(&(value.len() as u32).to_le_bytes());
         self.set(table.root, key, Kind::PutPieces, &whole)
+    }
+
+    /// Sees to it that the catalog says that values of a table may be in pieces: in a commit of
+    /// its own, as this transaction may never be committed, while others rely on what is known.
+    fn announce_pieces(&self, table: Table) -> Result<(), DbError> {
+        let catalog = &self.core.catalog;
+        let _one_at_a_time = catalog.lock();
+        let (false, Some(name)) = (catalog.has_pieces(table), catalog.name(table)) else {
+            return Ok(());
+        };
+        let mut announcement = Transaction::begin(self.core, false)?;
+        let entry = Catalog::entry(table, true);
+        announcement.set(CATALOG, name.as_bytes(), Kind::Put, &entry)?;
+        announcement.commit_soon()?;
+        catalog.note_pieces(table);
+        Ok(())
     }
 
     /// The records from `bound` (itself included) in the direction's order.
@@ -328,7 +340,9 @@ impl<'d> Transaction<'d> {
                 return Err(error);
             }
         };
-        trees.window.wait(position);
+        if !trees.window.wait(position, || core.check().is_err()) {
+            core.check()?;
+        }
         core.keep_until_unseen(position, writes.clone());
         Ok(position)
     }

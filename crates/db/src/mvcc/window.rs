@@ -48,12 +48,17 @@ impl Window {
         self.open().front().map(|&(position, _)| position)
     }
 
-    /// Waits until everything up to `position` is complete.
-    pub fn wait(&self, position: u64) {
+    /// Waits until everything up to `position` is complete; false if that is in vain, as whoever
+    /// had to do it has failed.
+    pub fn wait(&self, position: u64, is_in_vain: impl Fn() -> bool) -> bool {
         let mut patience = Patience::default();
         while self.complete() < position {
+            if is_in_vain() {
+                return false;
+            }
             patience.pause();
         }
+        true
     }
 }
 
@@ -91,5 +96,14 @@ mod tests {
         assert_eq!((window.complete(), window.first_open()), (20, Some(30)));
         drop(c);
         assert_eq!((window.complete(), window.first_open()), (30, None));
+    }
+
+    #[test]
+    fn nobody_waits_for_a_record_whose_transaction_failed() {
+        let window = Window::new(5);
+        std::mem::forget(window.enter(10));
+        drop(window.enter(20));
+        assert!(window.wait(5, || true));
+        assert!(!window.wait(20, || true));
     }
 }

@@ -128,6 +128,8 @@ impl Evictor {
         }
         let position = |&frame: &u32| Node::new(pool.memory.view(frame)).position();
         let needed = self.batch.iter().map(position).max().unwrap_or(0);
+        // Nobody holds them: what is being changed may be seen half old and half new.
+        let needed = needed.min(pool.wal.end());
         if needed > pool.wal.durable() {
             pool.wal.wait(needed)?;
         }

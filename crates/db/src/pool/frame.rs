@@ -1,6 +1,6 @@
 //! What the pool knows of a page in memory.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 
 use super::latch::Latch;
 use super::usage::{Earlier, Last, Usage};
@@ -94,7 +94,7 @@ impl Frame {
     #[inline]
     pub fn changed(&self, position: u64) {
         if self.dirty_from.load(Relaxed) > position {
-            self.dirty_from.store(position, Relaxed);
+            self.dirty_from.store(position, Release);
         }
     }
 
@@ -112,20 +112,23 @@ impl Frame {
     /// The log position from which the page could be made again, should the memory be lost:
     /// [`CLEAN`] if from none.
     pub fn needs_log_from(&self) -> u64 {
-        self.dirty_from.load(Relaxed).min(self.writing_from.load(Relaxed))
+        // A position that goes from one to the other meanwhile, or back, is met at least once.
+        let dirty = self.dirty_from.load(Acquire);
+        let writing = self.writing_from.load(Acquire);
+        dirty.min(writing).min(self.dirty_from.load(Acquire))
     }
 
     /// A version is on its way to the device. The latch is held.
     pub fn begin_write(&self) {
-        self.writing_from.store(self.dirty_from.load(Relaxed), Relaxed);
-        self.dirty_from.store(CLEAN, Relaxed);
+        self.writing_from.store(self.dirty_from.load(Relaxed), Release);
+        self.dirty_from.store(CLEAN, Release);
     }
 
     /// The version arrived, or did not. The latch is held.
     pub fn end_write(&self, arrived: bool) {
-        let from = self.writing_from.swap(CLEAN, Relaxed);
         if !arrived {
-            self.changed(from);
+            self.changed(self.writing_from.load(Relaxed));
         }
+        self.writing_from.store(CLEAN, Release);
     }
 }

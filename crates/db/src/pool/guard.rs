@@ -21,6 +21,14 @@ pub struct Place {
     pub(super) page: u32,
 }
 
+#[cfg(test)]
+impl Place {
+    /// The page.
+    pub fn page(self) -> u32 {
+        self.page
+    }
+}
+
 impl<'p> Seen<'p> {
     /// Where the page is, to look there again.
     #[inline]

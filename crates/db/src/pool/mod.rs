@@ -32,8 +32,11 @@ use memory::Memory;
 const ABSENT: u32 = 0;
 /// In the table: somebody is reading the page in.
 const LOADING: u32 = 1;
+/// In the table: the page is not in use. Who comes to it by a way that he saw before must not read
+/// it in: it may be used again while he does.
+const UNUSED: u32 = 2;
 /// In the table: frame 0; the others follow.
-const FRAME: u32 = 2;
+const FRAME: u32 = 3;
 
 /// The fewest frames a pool has: every thread may need some at the same time.
 pub const FEWEST_FRAMES: usize = 64;
@@ -193,7 +196,10 @@ impl Pool {
     #[cold]
     fn load(&self, page: u32) -> Result<(), DbError> {
         let entry = self.entry(page)?;
-        if entry.compare_exchange(ABSENT, LOADING, AcqRel, Acquire).is_err() {
+        if let Err(found) = entry.compare_exchange(ABSENT, LOADING, AcqRel, Acquire) {
+            if found == UNUSED {
+                return Err(DbError::Page { page, what: "is needed, and is not in use" });
+            }
             let mut guard = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
             while entry.load(Acquire) == LOADING {
                 guard = self.loaded.wait(guard).unwrap_or_else(PoisonError::into_inner);
@@ -254,7 +260,7 @@ impl Pool {
         loop {
             let found = entry.load(Acquire);
             match found {
-                ABSENT => return Ok(()),
+                ABSENT | UNUSED => return Ok(()),
                 LOADING => {
                     // Who reads a page that was freed meanwhile will find out.
                     std::thread::yield_now();
@@ -272,10 +278,12 @@ impl Pool {
     }
 
     /// A held page is free: it leaves memory without being written.
-    pub fn drop_held(&self, held: Held<'_>) {
+    pub fn drop_held(&self, mut held: Held<'_>) {
         let (frame, page) = (held.frame(), held.page());
+        // Whoever looked at it must not hold it any more.
+        held.changed();
         if let Ok(entry) = self.entry(page) {
-            entry.store(ABSENT, Release);
+            entry.store(UNUSED, Release);
         }
         // While a version is being written the frame stays the writer's, who gives it up.
         let is_being_written = held.header().is_being_written();

@@ -11,6 +11,8 @@ mod merge;
 pub mod places;
 mod redo;
 mod split;
+#[cfg(test)]
+mod tests;
 
 pub use find::Found;
 
@@ -49,7 +51,31 @@ impl Trees {
     /// A page and a frame for it. No latch may be held.
     fn fresh(&self) -> Result<Fresh<'_>, DbError> {
         let frame = self.pool.free_frame()?;
-        Ok(Fresh { trees: self, page: self.pages.take()?, frame: Some(frame) })
+        Ok(Fresh { trees: self, page: self.take_page()?, frame: Some(frame) })
+    }
+
+    /// A page that is not in use. Those that were freed of late are made ready if there is no
+    /// other. No latch may be held.
+    pub fn take_page(&self) -> Result<u32, DbError> {
+        loop {
+            let taken = self.pages.take();
+            let Some(position) = self.pages.first_freed().filter(|_| taken.is_err()) else {
+                return taken;
+            };
+            self.pool.wal.wait(position)?;
+            self.trim_freed()?;
+        }
+    }
+
+    /// Trims pages that were freed by records that are durable, so that they can be used again.
+    pub fn trim_freed(&self) -> Result<(), DbError> {
+        // Nobody writes pages meanwhile: a page must not be trimmed after it was used again.
+        let _writer = self.pool.evictor();
+        while let Some(freed) = self.pages.next_freed(self.pool.wal.durable()) {
+            self.pool.space.trim(freed.1)?;
+            self.pages.trimmed(freed);
+        }
+        Ok(())
     }
 
     /// Makes the root of a tree that is empty, as the log record at `position` says.

@@ -1,0 +1,124 @@
+//! What a database should hold: every version of every record, by the number of its commit.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+pub type Value = Arc<[u8]>;
+/// All records of all tables.
+pub type Content = BTreeMap<&'static str, BTreeMap<Vec<u8>, Value>>;
+/// Table and key.
+pub type Place = (&'static str, Vec<u8>);
+
+/// In place of a table: the names of all tables.
+pub const TABLES: &str = "the names of all tables";
+
+/// What a commit did to a record.
+#[derive(Clone, Debug)]
+pub struct Written {
+    pub value: Option<Value>,
+    /// Whether it was surely written: a patch of nothing may be none.
+    pub is_certain: bool,
+}
+
+/// Commits that may have happened, in their order.
+#[derive(Default)]
+pub struct History {
+    records: BTreeMap<Place, Vec<(u64, Written)>>,
+    /// What each commit since the last opening wrote.
+    commits: Vec<(u64, Vec<Place>)>,
+    /// Number of the last commit.
+    pub now: u64,
+}
+
+impl History {
+    /// What a snapshot sees of a record.
+    pub fn at(&self, place: &Place, snapshot: u64) -> Option<&Value> {
+        visible(self.records.get(place)?, snapshot)
+    }
+
+    /// What a snapshot sees of a table.
+    pub fn table(&self, name: &'static str, snapshot: u64) -> BTreeMap<Vec<u8>, Value> {
+        let of_table = self.records.range((name, Vec::new())..).take_while(|(p, _)| p.0 == name);
+        of_table
+            .filter_map(|((_, key), versions)| {
+                Some((key.clone(), visible(versions, snapshot)?.clone()))
+            })
+            .collect()
+    }
+
+    /// The versions of a record that came after a snapshot.
+    pub fn since(&self, place: &Place, snapshot: u64) -> impl Iterator<Item = &Written> {
+        let versions = self.records.get(place).into_iter().flatten();
+        versions.filter(move |(number, _)| *number > snapshot).map(|(_, written)| written)
+    }
+
+    /// A commit happened, or may have; its number.
+    pub fn commit(&mut self, writes: BTreeMap<Place, Written>) -> u64 {
+        self.now += 1;
+        self.commits.push((self.now, writes.keys().cloned().collect()));
+        for (place, mut written) in writes {
+            if !written.is_certain {
+                // A patch of nothing: whatever is there by now stays.
+                written.value = self.at(&place, self.now - 1).cloned();
+            }
+            self.records.entry(place).or_default().push((self.now, written));
+        }
+        self.now
+    }
+
+    /// The database was opened again and holds this: all commits up to one of them, which is
+    /// `least` or later. The others never happened.
+    pub fn settle(&mut self, found: &Content, least: u64) {
+        let mut different = self.differences(found, least);
+        let mut number = least;
+        let mut later = self.commits.iter().filter(|(number, _)| *number > least);
+        while !different.is_empty() {
+            let Some((next, places)) = later.next() else {
+                self.show_differences(found, least);
+                panic!("no commit from {least} to {} gives what was found", self.now);
+            };
+            number = *next;
+            for place in places {
+                match self.at(place, number) == value_in(found, place) {
+                    true => different.remove(place),
+                    false => different.insert(place.clone()),
+                };
+            }
+        }
+        for versions in self.records.values_mut() {
+            versions.retain(|(n, _)| *n <= number);
+            versions.drain(..versions.len().saturating_sub(1));
+        }
+        self.records.retain(|_, versions| versions.iter().any(|(_, w)| w.value.is_some()));
+        self.commits.clear();
+        self.now = number;
+    }
+
+    fn show_differences(&self, found: &Content, number: u64) {
+        for place in self.differences(found, number) {
+            let versions = self.records.get(&place).into_iter().flatten();
+            let known: Vec<_> =
+                versions.map(|(n, w)| (n, w.value.as_ref().map(|v| v.len()))).collect();
+            let found = value_in(found, &place).map(|value| value.len());
+            let key = place.1.escape_ascii();
+            eprintln!("{} {key}: found {found:?} bytes; commits and bytes: {known:?}", place.0);
+        }
+    }
+
+    fn differences(&self, found: &Content, number: u64) -> BTreeSet<Place> {
+        let keys = |(&name, records): (&&'static str, &BTreeMap<Vec<u8>, Value>)| {
+            records.keys().map(|key| (name, key.clone())).collect::<Vec<_>>()
+        };
+        let places = found.iter().flat_map(keys).chain(self.records.keys().cloned());
+        places.filter(|place| self.at(place, number) != value_in(found, place)).collect()
+    }
+}
+
+fn visible(versions: &[(u64, Written)], snapshot: u64) -> Option<&Value> {
+    let (_, last) = versions.iter().rfind(|(number, _)| *number <= snapshot)?;
+    last.value.as_ref()
+}
+
+fn value_in<'a>(content: &'a Content, place: &Place) -> Option<&'a Value> {
+    content.get(place.0)?.get(&place.1)
+}
