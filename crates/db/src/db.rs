@@ -144,16 +144,8 @@ impl Db {
         let recovered = recover(&core, options.progress.as_ref())?;
         let mut threads = Vec::new();
         if options.background {
-            let lives: [fn(&Core) -> Result<(), DbError>; 2] =
-                [Core::evict_always, Core::checkpoint_always];
-            for live in lives {
-                let core = core.clone();
-                threads.push(std::thread::spawn(move || {
-                    if let Err(error) = live(&core) {
-                        core.fail(error);
-                    }
-                }));
-            }
+            threads.push(start(&core, Core::evict_always));
+            threads.push(start(&core, Core::checkpoint_always));
         }
         Ok(Db { core, threads: Mutex::new(threads), recovered })
     }
@@ -298,4 +290,14 @@ impl Drop for Db {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// A thread of a database. It tells its error through the core.
+fn start(core: &Arc<Core>, live: fn(&Core) -> Result<(), DbError>) -> JoinHandle<()> {
+    let core = core.clone();
+    std::thread::spawn(move || {
+        if let Err(error) = live(&core) {
+            core.fail(error);
+        }
+    })
 }

@@ -125,6 +125,7 @@ impl<'t, 'd> Scan<'t, 'd> {
     /// # Errors
     /// A damaged page; an error of the device.
     #[expect(clippy::should_implement_trait, reason = "what it gives is borrowed from it")]
+    #[expect(clippy::type_complexity, reason = "a name would hide that it is a key and a value")]
     pub fn next(&mut self) -> Result<Option<(&[u8], &[u8])>, DbError> {
         loop {
             if self.next.is_none() {

@@ -231,12 +231,6 @@ impl<'a> NodeMut<'a> {
         self.set_hints(index);
     }
 
-    /// Replaces the child of slot `index`.
-    pub fn set_child(&mut self, index: usize, child: u32) {
-        let at = self.node().slot(index).value_at();
-        self.set_u32(at, child);
-    }
-
     /// Moves the heap's records together.
     pub fn tidy(&mut self) {
         let old = self.page.clone();
@@ -312,11 +306,6 @@ impl<'a> NodeMut<'a> {
         }
         self.set_hints(0);
         true
-    }
-
-    /// Ends a node that was built with [`NodeMut::push`].
-    pub fn built(&mut self) {
-        self.set_hints(0);
     }
 }
 

@@ -129,11 +129,6 @@ impl Pool {
         })
     }
 
-    /// Frames that the pool has.
-    pub fn frames(&self) -> usize {
-        self.frames.len()
-    }
-
     /// Bytes of memory that the pool takes at most.
     pub fn bytes(&self) -> usize {
         self.memory.bytes() + size_of_val(&*self.frames) + size_of_val(&*self.table)
