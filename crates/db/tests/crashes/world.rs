@@ -22,6 +22,12 @@ pub struct World {
     keys: u32,
     /// How often a value is too long for a page.
     long_values: f64,
+    /// Operations of a transaction in a row, at most.
+    most_steps: u32,
+    /// Keys that are put are new and the greatest, and those that are deleted the smallest.
+    is_queue: bool,
+    /// The smallest key of a queue, and the one behind the greatest.
+    queue: (u32, u32),
     /// The database was full: deletes come before puts for a while.
     full: bool,
 }
@@ -44,6 +50,8 @@ impl World {
         let mut rng = SmallRng::seed_from_u64(seed);
         let keys = [30, 200, 1000][rng.random_range(0..3)];
         let long_values = [0.0, 0.01, 0.1][rng.random_range(0..3)];
+        let most_steps = [8, 8, 60, 300][rng.random_range(0..4)];
+        let is_queue = rng.random_bool(0.25);
         World {
             rng,
             history: History::default(),
@@ -51,6 +59,9 @@ impl World {
             soon: Vec::new(),
             keys,
             long_values,
+            most_steps,
+            is_queue,
+            queue: (0, 0),
             full: false,
         }
     }
@@ -73,7 +84,7 @@ impl World {
         match self.rng.random_range(0..100) {
             0..10 if open.len() < 4 => self.begin(db, open),
             0..65 => {
-                let steps = self.rng.random_range(1..8);
+                let steps = self.rng.random_range(1..self.most_steps);
                 (0..steps).try_for_each(|_| self.step(&tables, &mut open[which]))
             }
             65..75 => self.commit(db, open.swap_remove(which), true),
@@ -116,17 +127,36 @@ impl World {
         Ok(())
     }
 
-    fn place(&mut self, tables: &Tables) -> (Place, Table) {
+    fn table(&mut self, tables: &Tables) -> (&'static str, Table) {
         let (&name, &table) = tables.iter().nth(self.rng.random_range(0..tables.len())).unwrap();
+        (name, table)
+    }
+
+    fn key(&mut self) -> Vec<u8> {
         let most = if self.rng.random_bool(0.5) { self.keys / 5 } else { self.keys };
         let n = self.rng.random_range(0..most);
-        let key = match n % 4 {
+        match n % 4 {
             0 => n.to_be_bytes().to_vec(),
             1 => format!("a prefix that many of these keys share {n}").into_bytes(),
             2 => [&n.to_le_bytes()[..], &vec![7; (n % 500) as usize]].concat(),
             _ => n.to_string().into_bytes(),
+        }
+    }
+
+    /// The key that a queue takes in, or that it lets go.
+    fn key_of_queue(&mut self, puts: bool) -> Vec<u8> {
+        let (first, end) = &mut self.queue;
+        let n = match puts {
+            true => {
+                *end += 1;
+                *end
+            }
+            false => {
+                *first = (*first + 1).min(*end);
+                *first
+            }
         };
-        ((name, key), table)
+        n.to_be_bytes().to_vec()
     }
 
     fn value(&mut self) -> Value {
@@ -141,11 +171,16 @@ impl World {
 
     /// One operation of a transaction.
     fn step(&mut self, tables: &Tables, open: &mut Open<'_>) -> Result<(), DbError> {
-        let (place, table) = self.place(tables);
-        let before = self.sees(open, &place);
-        let key = &place.1[..];
         let puts = if self.full { 2 } else { 50 };
-        let written = match self.rng.random_range(0..100) {
+        let roll = self.rng.random_range(0..100);
+        let (name, table) = self.table(tables);
+        let key = match self.is_queue && roll < 75 {
+            true => self.key_of_queue(roll < puts),
+            false => self.key(),
+        };
+        let place = (name, key);
+        let (key, before) = (&place.1[..], self.sees(open, &place));
+        let written = match roll {
             roll if roll < puts => {
                 let value = self.value();
                 open.transaction.put(table, key, &value)?;
@@ -226,7 +261,7 @@ impl World {
 
     /// Compares a part of a table with what a transaction should see.
     fn scan(&mut self, tables: &Tables, open: &Open<'_>) -> Result<(), DbError> {
-        let ((name, bound), table) = self.place(tables);
+        let ((name, table), bound) = (self.table(tables), self.key());
         let mut expected = self.history.table(name, open.snapshot);
         for ((_, key), written) in open.own.iter().filter(|(place, _)| place.0 == name) {
             match &written.value {
