@@ -132,11 +132,13 @@ impl Db {
         let frames = (options.buffer_bytes / crate::node::PAGE_BYTES).max(FEWEST_FRAMES);
         let clock = store.stats()?.written.user;
         let end = wal.end();
-        let pool = Pool::new(space, wal, frames, options.replacement, options.hotness, clock)?;
+        let window = Arc::new(Window::new(end));
+        let (replacement, hotness) = (options.replacement, options.hotness);
+        let pool = Pool::new(space, wal, window.clone(), frames, replacement, hotness, clock)?;
         let trees = Trees {
             pool,
             pages: Pages::new(label.pages),
-            window: Window::new(end),
+            window,
             snapshots: Snapshots::default(),
             versions: Versions::default(),
         };

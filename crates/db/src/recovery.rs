@@ -3,8 +3,12 @@
 //! The store gives back pages, each of which is as it was at some moment since the log's first
 //! needed record. The log is read twice. First, changes of the trees' structure are made again, on
 //! pages that are older: then the trees are whole. Then, what commits wrote is written again, in
-//! their order: whatever of it was in the pages already, each key gets its last value. Nothing has
-//! to be undone, as no page ever holds what was not committed.
+//! their order, to leaves that may lack it: whatever of it was in the pages already, each key gets
+//! its last value. Nothing has to be undone, as no page ever holds what was not committed.
+//!
+//! A leaf says up to which record all are in it, as of its last write or its last change of
+//! structure. Were they written again as well, they would need the room that they once had, in
+//! trees that have shrunk since: pages and log for that might not be there.
 
 use frostline_store::Store;
 
@@ -70,6 +74,7 @@ impl Recovery<'_> {
             }
         }
         self.replay_commits()?;
+        trees.window.replayed(u64::MAX);
         Ok(self.found)
     }
 
@@ -112,8 +117,9 @@ impl Recovery<'_> {
                 *commits += 1;
                 for write in writes(record) {
                     let write = write.map_err(|_| malformed.clone())?;
-                    trees.apply(write.tree, write.key, write.change, position, None, |_| ())?;
+                    trees.redo_write(&write, position)?;
                 }
+                trees.window.replayed(position);
                 Ok(())
             },
             &mut |done, all| {

@@ -7,12 +7,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::pool::Patience;
 
 /// Records that are in the log, and whose changes are not all in the trees yet.
-#[derive(Default)]
 pub struct Window {
     /// In the order of the log: positions, and whether the record is complete.
     open: Mutex<VecDeque<(u64, bool)>>,
     /// All records up to here are complete.
     complete: AtomicU64,
+    /// While the log is replayed: the last record that was.
+    replayed: AtomicU64,
 }
 
 /// A record in the log; complete when this is dropped.
@@ -22,9 +23,21 @@ pub struct InLog<'w> {
 }
 
 impl Window {
-    /// A window behind which everything is complete.
+    /// A window behind which everything is complete once it is replayed.
     pub fn new(position: u64) -> Self {
-        Window { open: Mutex::default(), complete: AtomicU64::new(position) }
+        let (complete, replayed) = (AtomicU64::new(position), AtomicU64::new(0));
+        Window { open: Mutex::default(), complete, replayed }
+    }
+
+    /// The log is replayed up to here; the largest number if all of it is.
+    pub fn replayed(&self, position: u64) {
+        self.replayed.store(position, Release);
+    }
+
+    /// What records up to here say is in the pages.
+    #[inline]
+    pub fn included(&self) -> u64 {
+        self.complete().min(self.replayed.load(Acquire))
     }
 
     fn open(&self) -> MutexGuard<'_, VecDeque<(u64, bool)>> {
@@ -96,6 +109,16 @@ mod tests {
         assert_eq!((window.complete(), window.first_open()), (20, Some(30)));
         drop(c);
         assert_eq!((window.complete(), window.first_open()), (30, None));
+    }
+
+    #[test]
+    fn nothing_is_included_before_it_was_replayed() {
+        let window = Window::new(5);
+        drop(window.enter(10));
+        window.replayed(3);
+        assert_eq!((window.complete(), window.included()), (10, 3));
+        window.replayed(u64::MAX);
+        assert_eq!(window.included(), 10);
     }
 
     #[test]

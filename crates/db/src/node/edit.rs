@@ -93,8 +93,21 @@ impl<'a> NodeMut<'a> {
     #[inline]
     pub fn raise_position(&mut self, position: u64) {
         if self.node().position() < position {
-            self.page.0[POSITION..POSITION + 8].copy_from_slice(&position.to_le_bytes());
+            self.set_position(position, self.node().included());
         }
+    }
+
+    /// All log records up to here that concern the node are in it.
+    pub fn include(&mut self, up_to: u64) {
+        let included = self.node().included().max(up_to);
+        self.set_position(self.node().position().max(included), included);
+    }
+
+    #[inline]
+    fn set_position(&mut self, position: u64, included: u64) {
+        self.page.0[POSITION..POSITION + 8].copy_from_slice(&position.to_le_bytes());
+        let behind = u32::try_from(position - included).unwrap_or(u32::MAX);
+        self.set_u32(BEHIND, behind);
     }
 
     /// Takes bytes off the heap, which has them.

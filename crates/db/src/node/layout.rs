@@ -14,7 +14,8 @@
 //!  48  lower u16 u16     offset and length of the lower fence: no key is smaller
 //!  52  upper u16 u16     of the upper fence: all keys are smaller; offset 0 means infinity
 //!  56  ascending u16 u16 where the last record was inserted, and how many came in order there
-//!  60  reserved u32
+//!  60  behind u32        how far before the position all records of the log are in the page, for
+//!                        sure: those between were perhaps on their way. The largest: not known
 //!  64  hints [u32;16]    heads of evenly spaced slots
 //! 128  slots [10]        head u32, offset u16, key length u16, value length u16 with flags
 //!      ...
@@ -48,6 +49,8 @@ pub const LOWER: usize = 48;
 pub const UPPER: usize = 52;
 /// Offset of the last insertion's slot and of the number of insertions in order.
 pub const ASCENDING: usize = 56;
+/// Offset of how far behind the position all records are in the page.
+pub const BEHIND: usize = 60;
 /// Offset of the hints.
 pub const HINTS: usize = 64;
 /// How many hints there are.

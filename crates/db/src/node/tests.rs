@@ -135,6 +135,22 @@ proptest! {
 }
 
 #[test]
+fn what_a_node_includes_stays_while_its_position_rises() {
+    let mut page = PageBytes::zeroed();
+    let mut node = NodeMut::format(&mut page, 1, 0, Fences { lower: &[], upper: None });
+    node.raise_position(100);
+    assert_eq!((node.node().position(), node.node().included()), (100, 0));
+    node.include(70);
+    node.include(60);
+    node.raise_position(120);
+    assert_eq!((node.node().position(), node.node().included()), (120, 70));
+    node.include(200);
+    assert_eq!((node.node().position(), node.node().included()), (200, 200));
+    node.raise_position(1 << 40);
+    assert_eq!((node.node().position(), node.node().included()), (1 << 40, 0));
+}
+
+#[test]
 fn records_that_come_in_order_are_noticed() {
     let mut page = PageBytes::zeroed();
     let mut node = NodeMut::format(&mut page, 1, 0, Fences { lower: &[], upper: None });

@@ -97,6 +97,14 @@ impl<'a> Node<'a> {
         self.page.u64_at(POSITION)
     }
 
+    /// All log records up to here that concern the node are in it.
+    pub fn included(self) -> u64 {
+        match self.page.u32_at(BEHIND) {
+            u32::MAX => 0,
+            behind => self.position().saturating_sub(u64::from(behind)),
+        }
+    }
+
     /// The root of the node's tree.
     pub fn tree(self) -> u32 {
         self.page.u32_at(TREE)

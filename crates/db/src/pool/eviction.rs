@@ -186,6 +186,8 @@ impl Pool {
         let origin = self.origin(node.tree(), node.level() > 0);
         let current = header.usage.activity(node.valid_bytes());
         let hotness = held.edit().next_record(origin, current, now);
+        let included = self.window.included().min(held.node().position());
+        held.edit().include(included);
         header.usage.reset();
         header.begin_write();
         held.node().page().copy_to(copy);

@@ -23,6 +23,7 @@ pub use guard::{Held, Place, Seen};
 pub use latch::Patience;
 
 use crate::DbError;
+use crate::mvcc::Window;
 use crate::space::PageSpace;
 use crate::wal::Wal;
 use frame::{Frame, NO_PAGE};
@@ -85,6 +86,8 @@ pub struct Pool {
     pub space: PageSpace,
     /// The log, which reaches the device before the pages that it speaks of.
     pub wal: Arc<Wal>,
+    /// Which of its records are in the pages.
+    window: Arc<Window>,
     /// Numbers of trees by the page numbers of their roots.
     origins: RwLock<HashMap<u32, u32>>,
     clocks: Clocks,
@@ -100,6 +103,7 @@ impl Pool {
     pub fn new(
         space: PageSpace,
         wal: Arc<Wal>,
+        window: Arc<Window>,
         frames: usize,
         replacement: Replacement,
         hotness: bool,
@@ -121,6 +125,7 @@ impl Pool {
             loaded: Condvar::new(),
             space,
             wal,
+            window,
             origins: RwLock::default(),
             clocks: Clocks { writes: AtomicU64::new(clock), turn: AtomicU32::new(1) },
             hotness,

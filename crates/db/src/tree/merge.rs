@@ -55,7 +55,10 @@ impl Trees {
         right: Held<'_>,
         left_index: usize,
     ) -> Result<(bool, bool), DbError> {
-        let Some(merged) = merged(left.node(), right.node()) else { return Ok((false, false)) };
+        let Some(mut merged) = merged(left.node(), right.node()) else {
+            return Ok((false, false));
+        };
+        NodeMut::of(&mut merged).include(self.window.included());
         let mut above = parent.bytes().clone();
         NodeMut::of(&mut above).remove(left_index + 1);
         let mut images = pages_head(&[right.page()], &[left.page(), parent.page()]);
@@ -95,6 +98,7 @@ impl Trees {
             let Some((mut root, child)) = hold_both(root, child) else { continue };
             let mut content = PageBytes::zeroed();
             child.node().page().copy_to(&mut content);
+            NodeMut::of(&mut content).include(self.window.included());
             let mut images = pages_head(&[child.page()], &[tree]);
             append_image(&content, &mut images);
             let logged = self.log(PAGES, &[&images])?;

@@ -16,6 +16,8 @@ mod tests;
 
 pub use find::Found;
 
+use std::sync::Arc;
+
 use crate::DbError;
 use crate::mvcc::{InLog, Snapshots, Versions, Window};
 use crate::node::{Fences, NodeMut};
@@ -29,7 +31,7 @@ pub struct Trees {
     /// Which pages are in use.
     pub pages: Pages,
     /// Which log records are complete.
-    pub window: Window,
+    pub window: Arc<Window>,
     /// Which snapshots are in use.
     pub snapshots: Snapshots,
     /// What records were before.

@@ -6,7 +6,7 @@ use crate::DbError;
 use crate::node::{NodeMut, PageBytes, restore_image};
 use crate::pages::Used;
 use crate::pool::Held;
-use crate::record::{Split, parse_pages};
+use crate::record::{LoggedWrite, Split, parse_pages};
 
 impl Trees {
     /// Makes a split again.
@@ -55,6 +55,15 @@ impl Trees {
             self.create_root(root, position)?;
         }
         Ok(())
+    }
+
+    /// Makes a write of a transaction again, unless its leaf has it.
+    pub fn redo_write(&self, write: &LoggedWrite<'_>, position: u64) -> Result<(), DbError> {
+        let leaf = self.leaf(write.tree, write.key)?;
+        if leaf.node().included() >= position && leaf.is_unchanged() {
+            return Ok(());
+        }
+        self.apply(write.tree, write.key, write.change, position, Some(leaf.place()), |_| ())
     }
 
     /// Gives a page this content unless it has a newer one.

@@ -89,6 +89,7 @@ impl Trees {
         let mut child = fresh.create()?;
         root.node().page().copy_to(child.bytes());
         child.edit().begin_records();
+        child.edit().include(self.window.included());
         let mut images = pages_head(&[], &[child_page, tree]);
         append_image(child.bytes(), &mut images);
         append_image(&above, &mut images);
@@ -119,9 +120,12 @@ impl Trees {
         fresh: Fresh<'t>,
         key: &[u8],
     ) -> Result<(), DbError> {
-        let Some(halves) = Halves::of(&mut node, key) else {
+        let Some(mut halves) = Halves::of(&mut node, key) else {
             return Err(DbError::Page { page: node.page(), what: "can't be split" });
         };
+        for half in [&mut halves.left, &mut halves.right] {
+            NodeMut::of(half).include(self.window.included());
+        }
         let mut right = fresh.create()?;
         *right.bytes() = halves.right;
         right.edit().begin_records();
