@@ -26,11 +26,13 @@ pub struct Core {
     /// Write sets that nobody uses.
     spare: Mutex<Vec<Arc<WriteSet>>>,
     /// Bytes that commits under way are about to log.
-    logging: Mutex<u64>,
-    logged: Condvar,
+    pub(crate) logging: Mutex<u64>,
+    pub(crate) logged: Condvar,
     /// Somebody should take a checkpoint.
     checkpoint_wanted: AtomicBool,
     checkpointing: Mutex<()>,
+    /// Checkpoints that were taken.
+    pub checkpoints: AtomicU64,
     /// Why nothing can be written any more.
     failure: OnceLock<DbError>,
     /// What the database's threads sleep on.
@@ -79,12 +81,6 @@ impl Alarm {
     }
 }
 
-/// Bytes that a commit may log.
-pub struct Admission<'c> {
-    core: &'c Core,
-    bytes: u64,
-}
-
 impl Core {
     /// The shared part of a database.
     pub fn new(trees: Trees, background: bool) -> Self {
@@ -98,6 +94,7 @@ impl Core {
             logged: Condvar::new(),
             checkpoint_wanted: AtomicBool::new(false),
             checkpointing: Mutex::default(),
+            checkpoints: AtomicU64::new(0),
             failure: OnceLock::new(),
             alarm: Alarm::default(),
             background,
@@ -178,44 +175,8 @@ impl Core {
         Ok(())
     }
 
-    /// Lets a commit log so many bytes, once the log has room.
-    pub fn admit(&self, bytes: usize) -> Result<Admission<'_>, DbError> {
-        let wal = &self.trees.pool.wal;
-        let most = wal.largest_record() / 2;
-        if bytes > most {
-            return Err(DbError::TooLarge { bytes, most });
-        }
-        // Splits log at most as much again as the writes that cause them, and some pages.
-        let bytes = 2 * bytes as u64 + (16 << 10);
-        let capacity = wal.capacity_bytes();
-        let mut logging = self.logging();
-        loop {
-            let used = wal.used_bytes() + *logging;
-            if used > capacity / 2 {
-                self.want_checkpoint();
-            }
-            if used + bytes <= capacity / 4 * 3 || (*logging == 0 && used <= capacity / 2) {
-                *logging += bytes;
-                return Ok(Admission { core: self, bytes });
-            }
-            self.check()?;
-            if self.background {
-                let wait = std::time::Duration::from_millis(20);
-                let woken = self.logged.wait_timeout(logging, wait);
-                logging = woken.unwrap_or_else(PoisonError::into_inner).0;
-            } else {
-                drop(logging);
-                self.checkpoint()?;
-                logging = self.logging();
-            }
-        }
-    }
-
-    fn logging(&self) -> MutexGuard<'_, u64> {
-        self.logging.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn want_checkpoint(&self) {
+    /// Says that a checkpoint is due.
+    pub fn want_checkpoint(&self) {
         if !self.checkpoint_wanted.swap(true, AcqRel) {
             self.alarm.ring();
         }
@@ -251,6 +212,7 @@ impl Core {
         trees.pool.space.store.sync()?;
         trees.pool.wal.release(needed.saturating_sub(1))?;
         self.checkpoint_wanted.store(false, Release);
+        self.checkpoints.fetch_add(1, Release);
         self.logged.notify_all();
         Ok(())
     }
@@ -263,12 +225,5 @@ impl Core {
         let open = trees.window.first_open().unwrap_or(end).min(end);
         let freed = trees.pages.first_freed().unwrap_or(open);
         open.min(freed).min(trees.pool.needs_log_from())
-    }
-}
-
-impl Drop for Admission<'_> {
-    fn drop(&mut self) {
-        *self.core.logging() -= self.bytes;
-        self.core.logged.notify_one();
     }
 }

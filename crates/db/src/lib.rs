@@ -52,6 +52,7 @@
 //! record (`pool/`); placed, cleaned and read back by the store; recovered from the log
 //! (`recovery.rs`). docs/database.md has the formats, and argues why no crash loses a commit.
 
+mod admission;
 mod background;
 mod catalog;
 mod check;

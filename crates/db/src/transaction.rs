@@ -19,9 +19,6 @@ pub(crate) const PIECE: usize = 1240;
 /// The longest value, in bytes. A transaction must also fit into the log.
 pub const LONGEST_VALUE: usize = 1 << 30;
 
-/// Pages that a commit may need beside those for its records: new levels, and what it began with.
-const SPARE_PAGES: usize = 16;
-
 /// A transaction. It reads what was committed when it began, and its own writes; what it writes
 /// is seen by others once it is committed, all at once. Dropped without that, it never was.
 ///
@@ -311,16 +308,7 @@ impl<'d> Transaction<'d> {
 
     fn commit_writes(&self, writes: &Arc<WriteSet>) -> Result<u64, DbError> {
         let (core, trees) = (self.core, &self.core.trees);
-        let logged = writes.logged_bytes();
-        let _admission = core.admit(logged)?;
-        let adds = writes.iter().filter(|write| write.kind != Kind::Delete).count();
-        let _promise = match adds {
-            // On a full database deletes still work.
-            0 => None,
-            adds => {
-                Some(trees.pages.promise((logged / 1024 + adds.min(1024) + SPARE_PAGES) as u32)?)
-            }
-        };
+        let _admission = core.admit(writes)?;
         if !trees.versions.claim(writes, self.snapshot.position()) {
             return Err(DbError::Conflict);
         }

@@ -13,7 +13,7 @@ mod view;
 
 pub use edit::{Fences, NodeMut, Record};
 pub use image::{append_image, restore_image};
-pub use layout::{LONGEST_KEY, LONGEST_RECORD, PIECES, SLOTS};
+pub use layout::{LONGEST_KEY, LONGEST_RECORD, PIECES, SLOT, SLOTS};
 pub use page::{PAGE_BYTES, Page, PageBytes};
 pub use view::{Node, Slot};
 

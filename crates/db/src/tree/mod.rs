@@ -8,6 +8,7 @@
 mod apply;
 mod find;
 mod merge;
+mod needs;
 pub mod places;
 mod redo;
 mod split;
@@ -15,6 +16,7 @@ mod split;
 mod tests;
 
 pub use find::Found;
+pub use needs::Needs;
 
 use std::sync::Arc;
 

@@ -50,7 +50,7 @@ impl World {
         let mut rng = SmallRng::seed_from_u64(seed);
         let keys = [30, 200, 1000][rng.random_range(0..3)];
         let long_values = [0.0, 0.01, 0.1][rng.random_range(0..3)];
-        let most_steps = [8, 8, 60, 300][rng.random_range(0..4)];
+        let most_steps = [8, 8, 8, 60, 60, 300][rng.random_range(0..6)];
         let is_queue = rng.random_bool(0.25);
         World {
             rng,

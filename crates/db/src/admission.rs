@@ -1,0 +1,127 @@
+//! Room for what a commit will log and for the pages that it will take, before there is no way
+//! back.
+//!
+//! A record can't be let go of while its commit is under way, nor anything behind it. So the log
+//! must have room for all that commits under way will log, their splits included: one that found
+//! none in the middle would wait for itself.
+
+use std::sync::atomic::Ordering::Acquire;
+use std::sync::{MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::DbError;
+use crate::core::Core;
+use crate::mvcc::WriteSet;
+use crate::pages::Promise;
+use crate::tree::Needs;
+use crate::wal::WalError;
+
+/// How long a commit waits for room in the log before it looks again.
+const WAIT: Duration = Duration::from_millis(20);
+
+/// Checkpoints that must have brought nothing before a commit stops waiting for room.
+const IN_VAIN: u64 = 2;
+
+/// What a commit may log and take; it is given back when this is dropped.
+pub struct Admission<'c> {
+    core: &'c Core,
+    bytes: u64,
+    _promise: Option<Promise<'c>>,
+}
+
+/// How far the log was when a commit began to wait, or saw it shrink last.
+struct Waiting {
+    checkpoints: u64,
+    used: u64,
+}
+
+impl Core {
+    /// Lets a commit make its writes, once there is room for it.
+    pub fn admit(&self, writes: &WriteSet) -> Result<Admission<'_>, DbError> {
+        let wal = &self.trees.pool.wal;
+        let (bytes, most) = (writes.logged_bytes(), wal.largest_record() / 2);
+        if bytes > most {
+            return Err(DbError::TooLarge { bytes, most });
+        }
+        let capacity = wal.capacity_bytes();
+        let mut needs = Needs::at_most(&self.trees, writes);
+        if needs.log_bytes > capacity / 16 {
+            needs = Needs::looked_up(&self.trees, writes)?;
+        }
+        let most = capacity / 16 * 7;
+        if needs.log_bytes > most {
+            return Err(DbError::TooLarge { bytes: needs.log_bytes as usize, most: most as usize });
+        }
+        let _promise = self.promise(&needs, writes)?;
+        self.wait_for_log(needs.log_bytes, capacity)?;
+        Ok(Admission { core: self, bytes: needs.log_bytes, _promise })
+    }
+
+    /// Promises a commit its pages.
+    fn promise(&self, needs: &Needs, writes: &WriteSet) -> Result<Option<Promise<'_>>, DbError> {
+        // On a full database deletes still work.
+        if needs.pages == 0 {
+            return Ok(None);
+        }
+        let pages = &self.trees.pages;
+        match pages.promise(needs.pages) {
+            Err(DbError::Full { .. }) => {
+                let needs = Needs::looked_up(&self.trees, writes)?;
+                pages.promise(needs.pages).map(Some)
+            }
+            promise => promise.map(Some),
+        }
+    }
+
+    /// Waits until so many bytes can be logged, and counts them as taken.
+    fn wait_for_log(&self, bytes: u64, capacity: u64) -> Result<(), DbError> {
+        let wal = &self.trees.pool.wal;
+        let mut logging = self.logging();
+        let mut waiting = Waiting { checkpoints: u64::MAX, used: u64::MAX };
+        loop {
+            let used = wal.used_bytes() + *logging;
+            if used > capacity / 2 {
+                self.want_checkpoint();
+            }
+            let is_alone = *logging == 0;
+            let has_room = used + bytes <= capacity / 4 * 3 || is_alone && used <= capacity / 2;
+            let is_in_vain = is_alone && self.is_in_vain(&mut waiting, used);
+            if has_room || is_in_vain && used + bytes <= capacity {
+                *logging += bytes;
+                return Ok(());
+            }
+            self.check()?;
+            if is_in_vain {
+                return Err(WalError::Full { used, capacity }.into());
+            }
+            if self.background {
+                let woken = self.logged.wait_timeout(logging, WAIT);
+                logging = woken.unwrap_or_else(PoisonError::into_inner).0;
+            } else {
+                drop(logging);
+                self.checkpoint()?;
+                logging = self.logging();
+            }
+        }
+    }
+
+    /// True if checkpoints let go of nothing any more.
+    fn is_in_vain(&self, waiting: &mut Waiting, used: u64) -> bool {
+        let checkpoints = self.checkpoints.load(Acquire);
+        if used < waiting.used {
+            *waiting = Waiting { checkpoints, used };
+        }
+        checkpoints >= waiting.checkpoints + IN_VAIN
+    }
+
+    fn logging(&self) -> MutexGuard<'_, u64> {
+        self.logging.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Admission<'_> {
+    fn drop(&mut self) {
+        *self.core.logging() -= self.bytes;
+        self.core.logged.notify_one();
+    }
+}

@@ -1,0 +1,75 @@
+//! What the splits need that a commit may cause.
+
+use super::Trees;
+use crate::DbError;
+use crate::mvcc::{Kind, Write, WriteSet};
+use crate::node::{Node, PageBytes, SLOT};
+
+/// Bytes that a split logs: two images, which have the content of one page and more fences, and a
+/// separator.
+const SPLIT_LOGGED: u64 = 5 << 10;
+
+/// Bytes that a leaf takes at least after a split, before it is split again.
+const SPLIT_AFTER: usize = 1024;
+
+/// Splits of nodes above that a commit may cause beside those that its splits of leaves cause.
+const SPARE: u64 = 8;
+
+/// What a commit needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Needs {
+    /// Pages that it may take.
+    pub pages: u32,
+    /// Bytes that it may log, with its own record.
+    pub log_bytes: u64,
+}
+
+impl Needs {
+    /// The most that a transaction can need: each of its writes meets a leaf that is full.
+    pub fn at_most(trees: &Trees, writes: &WriteSet) -> Needs {
+        let adds = writes.iter().filter(|write| is_add(write)).count();
+        let leaves = if adds > SPARE as usize { trees.pages.used() as usize } else { adds };
+        let splits = adds.min(leaves) + writes.logged_bytes() / SPLIT_AFTER;
+        Needs::of(writes, if adds == 0 { None } else { Some(splits as u64) })
+    }
+
+    /// What it needs by the leaves that it will change, as they are now.
+    pub fn looked_up(trees: &Trees, writes: &WriteSet) -> Result<Needs, DbError> {
+        let mut adds: Vec<_> = writes.iter().filter(|write| is_add(write)).collect();
+        adds.sort_unstable_by_key(|write| (write.tree, writes.key(write)));
+        let mut splits = 0;
+        let mut rest = &adds[..];
+        let mut leaf = PageBytes::zeroed();
+        while let Some(first) = rest.first() {
+            trees.copy_leaf(first.tree, writes.key(first), false, &mut leaf)?;
+            let node = Node::of(&leaf);
+            let in_leaf = |w: &&&Write| w.tree == first.tree && node.covers(writes.key(w));
+            let count = rest.iter().take_while(in_leaf).count().max(1);
+            let added: usize = rest[..count].iter().map(|write| added(node, writes, write)).sum();
+            if added > node.room() {
+                splits += 1 + (added - node.room()) / SPLIT_AFTER;
+            }
+            rest = &rest[count..];
+        }
+        Ok(Needs::of(writes, if adds.is_empty() { None } else { Some(splits as u64) }))
+    }
+
+    fn of(writes: &WriteSet, splits: Option<u64>) -> Needs {
+        let nodes = splits.map_or(0, |splits| splits + splits / 4 + SPARE);
+        let log_bytes = writes.logged_bytes() as u64 + nodes * SPLIT_LOGGED;
+        Needs { pages: nodes as u32, log_bytes }
+    }
+}
+
+fn is_add(write: &Write) -> bool {
+    matches!(write.kind, Kind::Put | Kind::PutPieces)
+}
+
+/// Bytes of a leaf that a write takes.
+fn added(node: Node<'_>, writes: &WriteSet, write: &Write) -> usize {
+    let (key, value) = (writes.key(write), writes.change(write).value);
+    match node.search(key) {
+        (index, true) => value.len().saturating_sub(node.slot(index).value_len()),
+        (_, false) => SLOT + key.len() + value.len(),
+    }
+}
