@@ -183,7 +183,14 @@ impl World {
         let written = match roll {
             roll if roll < puts => {
                 let value = self.value();
-                open.transaction.put(table, key, &value)?;
+                match open.transaction.put(table, key, &value) {
+                    // The first long value of a table is announced in a commit of its own.
+                    Err(DbError::Full { .. }) => {
+                        self.full = true;
+                        return Ok(());
+                    }
+                    put => put?,
+                }
                 Written { value: Some(value), is_certain: true }
             }
             0..75 => {

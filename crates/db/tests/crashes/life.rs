@@ -1,0 +1,161 @@
+//! A database through several crashes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use frostline_db::wal::WalError;
+use frostline_db::{Create, Db, DbError, Options, Replacement};
+use frostline_store::{Cleaning, Format, StoreError};
+use frostline_zone::{Device, DeviceError, Fault, Faulty, Shape, Tail, in_memory};
+use rand::RngExt;
+
+use crate::world::World;
+
+/// What was going on when the power was cut.
+#[derive(Default)]
+pub struct Tally {
+    pub crashes: AtomicU64,
+    pub kills: AtomicU64,
+    pub recoveries: AtomicU64,
+    pub commits: AtomicU64,
+    pub pages_evicted: AtomicU64,
+    pub pages_checkpointed: AtomicU64,
+}
+
+fn is_crash(error: &DbError) -> bool {
+    match error {
+        DbError::Store(error) => is_crash_of_store(error),
+        DbError::Wal(WalError::Device(error)) => matches!(**error, DeviceError::Crashed),
+        _ => false,
+    }
+}
+
+fn is_crash_of_store(error: &StoreError) -> bool {
+    match error {
+        StoreError::Device(error) => matches!(**error, DeviceError::Crashed),
+        StoreError::Failed(error) => is_crash_of_store(error),
+        _ => false,
+    }
+}
+
+/// A database through several crashes.
+pub struct Life<'t> {
+    pub world: World,
+    pub device: Arc<Faulty>,
+    /// The device below the faults.
+    memory: Arc<dyn Device>,
+    options: Options,
+    tally: &'t Tally,
+}
+
+impl<'t> Life<'t> {
+    pub fn begin(seed: u64, tally: &'t Tally) -> Self {
+        let mut world = World::new(seed);
+        let rng = &mut world.rng;
+        let zone_bytes = 4096 * rng.random_range(20..80u64);
+        let log_zones = rng.random_range(4..9u64);
+        let zones = log_zones + rng.random_range(20..50u64);
+        let shape =
+            Shape { bytes: zones * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+        let memory: Arc<dyn Device> = in_memory(&shape).unwrap();
+        let schemes = ["sepbit", "nosep", "sepgc", "dac", "mida:classes=4", "2r-fifo"];
+        let store = Format {
+            scheme: schemes[rng.random_range(0..schemes.len())].to_string(),
+            checkpoint_writes: Some(rng.random_range(30..400)),
+            ..Format::default()
+        };
+        let log_bytes = Some(log_zones * zone_bytes);
+        Db::create(&memory, &Create { store, log_bytes, instances: 1 }).unwrap();
+        let tail = [Tail::Whole, Tail::Torn, Tail::Garbage][rng.random_range(0..3)];
+        let replacement = [Replacement::Clock, Replacement::Watt][rng.random_range(0..2)];
+        let frames = [64, 64, 100, 1000][rng.random_range(0..4)];
+        let options = Options {
+            buffer_bytes: frames * 4096,
+            replacement,
+            background: false,
+            cleaning: Cleaning::Inline,
+            ..Options::default()
+        };
+        let device = Arc::new(Faulty::new(memory.clone(), seed).with_tail(tail));
+        Life { world, device, memory, options, tally }
+    }
+
+    pub fn open(&self) -> Result<Db, DbError> {
+        let device: Arc<dyn Device> = self.device.clone();
+        Db::open(&device, &self.options)
+    }
+
+    fn schedule_cut(&mut self, within: u64) {
+        let cut = self.device.operations() + self.world.rng.random_range(1..within);
+        self.device.schedule(cut, Fault::PowerCut);
+    }
+
+    fn crash(&mut self) {
+        self.tally.crashes.fetch_add(1, Relaxed);
+        self.device = Arc::new(self.device.restart().unwrap());
+    }
+
+    /// Opens the database, perhaps with power cuts on the way, and compares it with what is
+    /// expected.
+    pub fn reopen(&mut self) -> Db {
+        while self.world.rng.random_bool(0.3) {
+            self.schedule_cut(15);
+            if let Err(error) = self.open() {
+                assert!(is_crash(&error), "{error}");
+                self.tally.recoveries.fetch_add(1, Relaxed);
+            }
+            self.crash();
+        }
+        let db = self.open().unwrap();
+        self.world.settle(&db).unwrap();
+        db
+    }
+
+    /// Opens the database and uses it until the power is cut, or its program is killed.
+    pub fn pass(&mut self) {
+        let mut db = self.reopen();
+        if self.world.rng.random_bool(0.15) {
+            return self.kill(db);
+        }
+        let is_closed = self.world.rng.random_bool(0.3);
+        if is_closed {
+            db.close().unwrap();
+            self.world.closed();
+            db = self.open().unwrap();
+        }
+        let within = if self.world.rng.random_bool(0.2) { 600 } else { 60 };
+        self.schedule_cut(within);
+        let error = self.world.use_it(&db, u32::MAX).unwrap_err();
+        assert!(is_crash(&error), "{error}");
+        self.count(&db);
+        drop(db);
+        self.crash();
+    }
+
+    /// Uses the database, and ends it in the middle. What reached the device is there, synced or
+    /// not, unless the power is cut as well.
+    fn kill(&mut self, db: Db) {
+        let steps = self.world.rng.random_range(1..300);
+        self.world.use_it(&db, steps).unwrap();
+        self.tally.kills.fetch_add(1, Relaxed);
+        self.count(&db);
+        drop(db);
+        if self.world.rng.random_bool(0.5) {
+            self.crash();
+        }
+    }
+
+    fn count(&self, db: &Db) {
+        if let Ok(stats) = db.stats() {
+            self.tally.commits.fetch_add(stats.commits, Relaxed);
+            self.tally.pages_evicted.fetch_add(stats.pages_evicted, Relaxed);
+            self.tally.pages_checkpointed.fetch_add(stats.pages_checkpointed, Relaxed);
+        }
+    }
+
+    /// The device is as it is, and works from now on.
+    pub fn mend(&mut self) {
+        let seed = self.world.rng.random();
+        self.device = Arc::new(Faulty::new(self.memory.clone(), seed));
+    }
+}
