@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use frostline_placement::Hotness;
 
 use super::frame::{CLEAN, NO_PAGE};
-use super::{ABSENT, Held, Pool};
+use super::{ABSENT, FRAME, Held, Pool};
 use crate::DbError;
 use crate::node::{Node, PageBytes};
 use crate::space::Outgoing;
@@ -233,6 +233,7 @@ impl Pool {
     fn leave(&self, held: Held<'_>) {
         let frame = held.frame();
         if let Ok(entry) = self.entry(held.page()) {
+            debug_assert_eq!(entry.load(Relaxed), frame + FRAME, "the table knows where it is");
             entry.store(ABSENT, Release);
         }
         held.header().set_page(NO_PAGE);

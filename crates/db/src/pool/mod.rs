@@ -207,19 +207,18 @@ impl Pool {
             return Ok(());
         }
         let read = self.take_free().and_then(|frame| {
-            let read = self.read_into(frame, page);
-            if read.is_err() {
-                self.give_free(frame);
-            }
-            read.map(|()| frame)
+            self.read_into(frame, page, entry).inspect_err(|_| self.give_free(frame))
         });
-        entry.store(read.as_ref().map_or(ABSENT, |frame| frame + FRAME), Release);
+        if read.is_err() {
+            entry.store(ABSENT, Release);
+        }
         drop(self.loading.lock());
         self.loaded.notify_all();
-        read.map(|_| ())
+        read
     }
 
-    fn read_into(&self, frame: u32, page: u32) -> Result<(), DbError> {
+    /// Reads a page into a frame, and tells the table.
+    fn read_into(&self, frame: u32, page: u32, entry: &AtomicU32) -> Result<(), DbError> {
         self.counters.read.fetch_add(1, Relaxed);
         let mut held = self.hold_free(frame);
         if !self.space.read(page, held.bytes())? {
@@ -228,7 +227,12 @@ impl Pool {
         if !held.node().is_sound() {
             return Err(DbError::Page { page, what: "is no node" });
         }
-        self.frames[frame as usize].set_page(page);
+        let header = held.header();
+        header.set_page(page);
+        // Or it would be worth less than any other page before anybody looks at it.
+        self.touch(header);
+        // While it is held: once it is not, it may leave again at once.
+        entry.store(frame + FRAME, Release);
         Ok(())
     }
 
@@ -283,6 +287,7 @@ impl Pool {
         // Whoever looked at it must not hold it any more.
         held.changed();
         if let Ok(entry) = self.entry(page) {
+            debug_assert_eq!(entry.load(Relaxed), frame + FRAME, "the table knows where it is");
             entry.store(UNUSED, Release);
         }
         // While a version is being written the frame stays the writer's, who gives it up.
