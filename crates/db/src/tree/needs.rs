@@ -3,14 +3,15 @@
 use super::Trees;
 use crate::DbError;
 use crate::mvcc::{Kind, Write, WriteSet};
-use crate::node::{Node, PageBytes, SLOT};
+use crate::node::{LONGEST_RECORD, Node, PageBytes, SLOT};
 
 /// Bytes that a split logs: two images, which have the content of one page and more fences, and a
 /// separator.
 const SPLIT_LOGGED: u64 = 5 << 10;
 
-/// Bytes that a leaf takes at least after a split, before it is split again.
-const SPLIT_AFTER: usize = 1024;
+/// Bytes that a leaf of short records takes at least after a split, before it is split again; of
+/// longer ones it takes as much less as they are long.
+const SPLIT_AFTER: usize = 1800;
 
 /// Splits of nodes above that a commit may cause beside those that its splits of leaves cause.
 const SPARE: u64 = 8;
@@ -29,7 +30,7 @@ impl Needs {
     pub fn at_most(trees: &Trees, writes: &WriteSet) -> Needs {
         let adds = writes.iter().filter(|write| is_add(write)).count();
         let leaves = if adds > SPARE as usize { trees.pages.used() as usize } else { adds };
-        let splits = adds.min(leaves) + writes.logged_bytes() / SPLIT_AFTER;
+        let splits = adds.min(leaves) + writes.logged_bytes() / split_after(writes);
         Needs::of(writes, if adds == 0 { None } else { Some(splits as u64) })
     }
 
@@ -37,7 +38,7 @@ impl Needs {
     pub fn looked_up(trees: &Trees, writes: &WriteSet) -> Result<Needs, DbError> {
         let mut adds: Vec<_> = writes.iter().filter(|write| is_add(write)).collect();
         adds.sort_unstable_by_key(|write| (write.tree, writes.key(write)));
-        let mut splits = 0;
+        let (mut splits, split_after) = (0, split_after(writes));
         let mut rest = &adds[..];
         let mut leaf = PageBytes::zeroed();
         while let Some(first) = rest.first() {
@@ -47,7 +48,7 @@ impl Needs {
             let count = rest.iter().take_while(in_leaf).count().max(1);
             let added: usize = rest[..count].iter().map(|write| added(node, writes, write)).sum();
             if added > node.room() {
-                splits += 1 + (added - node.room()) / SPLIT_AFTER;
+                splits += 1 + (added - node.room()) / split_after;
             }
             rest = &rest[count..];
         }
@@ -63,6 +64,13 @@ impl Needs {
 
 fn is_add(write: &Write) -> bool {
     matches!(write.kind, Kind::Put | Kind::PutPieces)
+}
+
+/// Bytes of these records that a leaf takes at least between two splits.
+fn split_after(writes: &WriteSet) -> usize {
+    let adds = writes.iter().filter(|write| is_add(write));
+    let bytes = adds.map(|write| writes.key(write).len() + writes.change(write).value.len());
+    SPLIT_AFTER - bytes.max().unwrap_or(0).min(LONGEST_RECORD)
 }
 
 /// Bytes of a leaf that a write takes.
