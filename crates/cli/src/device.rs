@@ -2,12 +2,15 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
+use frostline_db::DbError;
+use frostline_db::wal::WalError;
 use frostline_log::LogError;
 use frostline_store::{Cleaning, Format, Open, Store, StoreError};
-use frostline_zone::{Device, DeviceError, OpenOptions, Shape, create, open};
+use frostline_zone::{Clock, Device, DeviceError, Drive, OpenOptions, Shape, Timed, create, open};
 
-use crate::args::{PlacementArgs, ShapeArgs};
+use crate::args::{DriveArg, PlacementArgs, ShapeArgs, SpeedArgs};
 use crate::failure::Failure;
 use crate::size::{Size, binary};
 
@@ -19,9 +22,7 @@ pub fn open_or_create(
     shape: &ShapeArgs,
 ) -> Result<Arc<dyn Device>, Failure> {
     let options = OpenOptions::default();
-    let directory = uri.strip_prefix("file:").map(Path::new);
-    let is_new = uri == "mem:" || directory.is_some_and(is_unused);
-    match (is_new, shape.size) {
+    match (is_to_be_made(uri), shape.size) {
         (true, Some(Size(bytes))) => {
             let shape = Shape {
                 bytes,
@@ -41,6 +42,13 @@ pub fn open_or_create(
             Ok(device)
         }
     }
+}
+
+/// True if a device is made rather than opened: it is in memory, or in a directory that is empty
+/// or does not exist.
+pub fn is_to_be_made(uri: &str) -> bool {
+    let directory = uri.strip_prefix("file:").map(Path::new);
+    uri == "mem:" || directory.is_some_and(is_unused)
 }
 
 fn is_unused(directory: &Path) -> bool {
@@ -78,6 +86,37 @@ pub fn describe(device: &dyn Device) -> String {
         true => format!("{text}, which hold {}", binary(has.zone_capacity)),
         false => text,
     }
+}
+
+/// A device as slow as is asked for.
+pub fn slowed(
+    what: &str,
+    device: Arc<dyn Device>,
+    speed: &SpeedArgs,
+) -> Result<Arc<dyn Device>, Failure> {
+    const AT_ONCE: Drive = Drive {
+        append_latency: Duration::ZERO,
+        append_bytes_per_second: u64::MAX,
+        read_latency: Duration::ZERO,
+        read_bytes_per_second: u64::MAX,
+        reads_per_second: u64::MAX,
+        reset_bytes_per_second: u64::MAX,
+        flush_latency: Duration::ZERO,
+    };
+    let drive = speed.drive.map(|DriveArg::Zn540| Drive::ZN540);
+    let drive = match (drive, speed.bandwidth) {
+        (None, None) => return Ok(device),
+        (_, Some(Size(0))) => {
+            return Err(Failure::usage(what, "--bandwidth 0: nothing would be written"));
+        }
+        (drive, Some(Size(bytes))) => Drive {
+            append_bytes_per_second: bytes,
+            read_bytes_per_second: bytes,
+            ..drive.unwrap_or(AT_ONCE)
+        },
+        (Some(drive), None) => drive,
+    };
+    Ok(Arc::new(Timed::new(device, drive, Clock::Real)))
 }
 
 /// The options of a store, as on the command line.
@@ -134,3 +173,34 @@ pub fn store_failure(uri: &str, error: StoreError) -> Failure {
         _ => Failure::job(uri, &why),
     }
 }
+
+/// What a database refused, as a failure.
+pub fn db_failure(uri: &str, error: DbError) -> Failure {
+    let why = error.to_string();
+    match error {
+        DbError::Store(error) => match &*error {
+            StoreError::Log(LogError::Full { .. }) => Failure::job(uri, &why).hint(LARGER),
+            error => store_failure(uri, error.clone()),
+        },
+        DbError::Full { .. } => Failure::job(uri, &why).hint(LARGER),
+        DbError::TooLarge { .. } => Failure::job(uri, &why).hint("a larger --log"),
+        DbError::NotADatabase => Failure::usage(uri, &why)
+            .hint("frostline bench tpcc makes one, frostline store info tells of other stores"),
+        DbError::NoTable { .. } => {
+            Failure::usage(uri, &why).hint("frostline db stats lists the tables")
+        }
+        DbError::Options { what: "device too small", .. } => Failure::usage(uri, &why)
+            .hint("a larger --size, smaller zones (--zone) or a smaller --log"),
+        DbError::Options { .. } => Failure::usage(uri, &why),
+        DbError::Wal(WalError::Unsuitable { .. }) => {
+            Failure::usage(uri, &why).hint("a larger --log, or smaller zones (--zone)")
+        }
+        DbError::Wal(WalError::TooLarge { .. } | WalError::Full { .. }) => {
+            Failure::job(uri, &why).hint("a larger --log")
+        }
+        _ => Failure::job(uri, &why),
+    }
+}
+
+/// What helps against a full database.
+const LARGER: &str = "a larger --size";

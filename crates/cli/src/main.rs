@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod db;
 mod device;
 mod failure;
 mod gen_trace;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Trace(command) => trace::run(&command),
         Command::Store(command) => store::run(&command),
         Command::Bench(command) => bench::run(&command),
+        Command::Db(command) => db::run(&command),
     });
     match done.and_then(|text| print(&text)) {
         Ok(()) => ExitCode::SUCCESS,

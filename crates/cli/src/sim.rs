@@ -84,13 +84,16 @@ fn warn(report: &Report, outcomes: &[Outcomes]) {
 }
 
 fn settings(args: &SimArgs) -> Result<Settings, Failure> {
-    let space = match (args.gp, args.op) {
-        (_, Some(op)) => Space::Op(share("--op", op, MOST_OP)?),
-        (gp, None) => Space::Gp(share("--gp", gp.unwrap_or(0.15), 0.9999)?),
+    let gp = || share("--gp", args.gp.unwrap_or(0.15), 0.9999);
+    let (space, option) = match (args.op, args.zones) {
+        (Some(op), _) => (Space::Op(share("--op", op, MOST_OP)?), "--op"),
+        (None, Some(zones)) => (Space::Bounded { gp: gp()?, zones }, "--zones"),
+        (None, None) => (Space::Gp(gp()?), "--gp"),
     };
-    if args.op.is_some() && args.semantics == SemanticsArg::SepbitFast22 {
-        let why = "--op is not part of the semantics sepbit-fast22, which has only --gp";
-        return Err(Failure::usage("sim", why));
+    if option != "--gp" && args.semantics == SemanticsArg::SepbitFast22 {
+        let why =
+            format!("{option} is not part of the semantics sepbit-fast22, which has only --gp");
+        return Err(Failure::usage("sim", &why));
     }
     Ok(Settings {
         page_size: args.reading.page.0,

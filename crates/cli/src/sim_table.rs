@@ -20,6 +20,11 @@ pub fn text(args: &SimArgs, settings: &Settings, report: &Report) -> String {
         let zone = u64::from(run.zone_pages) * u64::from(settings.page_size);
         let trigger = match settings.space {
             Space::Gp(gp) => format!("cleaned above a garbage proportion of {} %", percent(gp)),
+            Space::Bounded { gp, zones } => format!(
+                "{zones} of them, cleaned above a garbage proportion of {} % or below {} free ones",
+                percent(gp),
+                settings.reserve,
+            ),
             Space::Op(op) => format!(
                 "over-provisioned by {} % of the logical pages ({} % with whole zones, \
                  {} % of the physical)",

@@ -39,9 +39,7 @@ fn failure(error: &clap::Error) -> Failure {
             wrong(format!("unknown option {argument} (known: {})", meant.options()))
         }
         ErrorKind::UnknownArgument => wrong(format!("{argument:?} is one argument too many")),
-        ErrorKind::MissingRequiredArgument => {
-            wrong(format!("missing: {}", text(error, ContextKind::InvalidArg)))
-        }
+        ErrorKind::MissingRequiredArgument => wrong(format!("missing: {}", missing(&argument))),
         ErrorKind::InvalidValue if value.is_empty() => wrong(format!("{option} needs a value")),
         ErrorKind::InvalidValue => {
             let known = text(error, ContextKind::ValidValue);
@@ -90,6 +88,15 @@ fn in_range(said: &str) -> String {
             format!("must be from {range}")
         }
         None => said.to_string(),
+    }
+}
+
+/// "<--op <SHARE>|--zones <N>>" as people say it.
+fn missing(argument: &str) -> String {
+    let either = argument.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
+    match either.filter(|either| either.starts_with("--")) {
+        Some(either) => either.replace('|', " or "),
+        None => argument.to_string(),
     }
 }
 

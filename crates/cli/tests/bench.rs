@@ -75,6 +75,19 @@ fn seconds_end_it_and_each_gives_a_line() {
 }
 
 #[test]
+fn a_bandwidth_holds_writes_back() {
+    let scratch = Scratch::new();
+    let line = format!("{SMALL} --writes 300 --json - -q");
+    let slow = scratch.json(&format!("{line} --bandwidth 16MiB"));
+    assert_eq!(slow["bandwidth"], 16 << 20);
+    let rate = |report: &Value| report["runs"][0]["mb_per_second"].as_f64().unwrap();
+    assert!(rate(&slow) < 20.0, "{slow}");
+    assert!(rate(&scratch.json(&line)) > rate(&slow));
+    let said = scratch.fails(2, &format!("{SMALL} --bandwidth 0"));
+    assert!(said.starts_with("frostline: bench store: --bandwidth 0: nothing would be written"));
+}
+
+#[test]
 fn what_was_written_can_be_recorded_and_the_store_kept() {
     let scratch = Scratch::new();
     let device = "--device file:d --workload uniform --cleaning inline";
@@ -130,7 +143,7 @@ fn wrong_usage_is_told_in_one_line() {
     let scratch = Scratch::new();
     scratch.pages("far.u32", [1, 1_000_000]);
     for (line, said) in [
-        ("bench", "bench: no command given (known: store)"),
+        ("bench", "bench: no command given (known: store tpcc ycsb linkbench)"),
         ("bench store", "bench store: missing: --device <URI>"),
         (
             "bench store --device mem: --workload zip",

@@ -87,8 +87,10 @@ fn missing_and_superfluous_arguments_are_named() {
 #[test]
 fn options_that_would_have_no_effect_are_refused() {
     refused("sim absent --gp 0.1 --op 0.1", "sim: --gp and --op exclude each other");
-    refused("sim absent --free-zones 3", "sim: missing: --op <SHARE>");
-    refused("sim absent --gp 0.1 --free-zones 3", "sim: --gp and --free-zones exclude each other");
+    let missing = "sim: missing: --op <SHARE> or --zones <N>";
+    refused("sim absent --free-zones 3", missing);
+    refused("sim absent --gp 0.1 --free-zones 3", missing);
+    refused("sim absent --op 0.1 --zones 30", "sim: --op and --zones exclude each other");
     refused("sim absent --window 1000", "sim: missing: --json <-|FILE>");
     refused(
         "sim absent --op 0.1 --semantics sepbit-fast22",

@@ -90,7 +90,8 @@ pub struct RunReport {
     pub victim: String,
     /// Pages in a zone.
     pub zone_pages: u32,
-    /// When cleaning runs: `gp`, or `op` with the same as a share of the physical pages.
+    /// When cleaning runs: `gp`, with `zones` and `free_zones` if there are no more; or `op` with
+    /// the same as a share of the physical pages.
     pub trigger: BTreeMap<&'static str, f64>,
     /// Pages written by the user, after preload and warm-up.
     pub user_writes: u64,
@@ -297,6 +298,10 @@ fn trigger(
 ) -> BTreeMap<&'static str, f64> {
     match settings.space {
         Space::Gp(gp) => BTreeMap::from([("gp", gp)]),
+        Space::Bounded { gp, zones } => {
+            let free = f64::from(settings.reserve);
+            BTreeMap::from([("gp", gp), ("zones", f64::from(zones)), ("free_zones", free)])
+        }
         Space::Op(op) => {
             let zones = logical_pages.iter().map(|&pages| u64::from(zones(pages, zone_pages, op)));
             let physical = (zones.sum::<u64>() * u64::from(zone_pages)) as f64;

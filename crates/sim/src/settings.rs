@@ -18,6 +18,14 @@ pub enum Space {
     Gp(f64),
     /// Over-provisioned by this share of the logical pages, cleaned when free zones run out.
     Op(f64),
+    /// So many zones, cleaned while the garbage proportion exceeds `gp` and when free zones run
+    /// out: as a store on a device.
+    Bounded {
+        /// The threshold.
+        gp: f64,
+        /// Zones.
+        zones: u32,
+    },
 }
 
 /// Bytes in a zone.
@@ -113,6 +121,7 @@ impl Settings {
                 zones: zones(logical_pages, zone_pages, op),
                 reserve: self.reserve,
             },
+            Space::Bounded { gp, zones } => Capacity::Bounded { gp, zones, reserve: self.reserve },
         };
         Options {
             zone_pages,

@@ -4,15 +4,35 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, value_parser};
+use frostline_store::Cleaning;
 
+use super::database::{BenchLinkbenchArgs, BenchTpccArgs, BenchYcsbArgs};
 use super::store::{PlacementArgs, ShapeArgs};
 use crate::bench::Workload;
+use crate::size::Size;
 
 /// `frostline bench`
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
     /// Write pages to a fresh store, by a workload
     Store(BenchStoreArgs),
+    /// TPC-C on a fresh database: order entry of a wholesale supplier
+    Tpcc(BenchTpccArgs),
+    /// YCSB on a fresh database: reads and writes of single records
+    Ycsb(BenchYcsbArgs),
+    /// A workload like LinkBench on a fresh database: a social graph
+    Linkbench(BenchLinkbenchArgs),
+}
+
+/// How slow a device is made.
+#[derive(Debug, Args)]
+pub struct SpeedArgs {
+    /// Make the device as slow as a drive
+    #[arg(long, value_name = "D")]
+    pub drive: Option<DriveArg>,
+    /// Let the device write, and read, no more than this in a second
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    pub bandwidth: Option<Size>,
 }
 
 /// `frostline bench store`
@@ -44,9 +64,8 @@ pub struct BenchStoreArgs {
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..),
         allow_negative_numbers = true)]
     pub sync_every: Option<u64>,
-    /// Make the device as slow as a drive
-    #[arg(long, value_name = "D")]
-    pub drive: Option<DriveArg>,
+    #[command(flatten)]
+    pub speed: SpeedArgs,
     /// Who cleans
     #[arg(long, value_name = "C", default_value = "background")]
     pub cleaning: CleaningArg,
@@ -77,6 +96,15 @@ pub enum DriveArg {
     Zn540,
 }
 
+impl DriveArg {
+    /// Its name, as on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            DriveArg::Zn540 => "zn540",
+        }
+    }
+}
+
 /// Who cleans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CleaningArg {
@@ -84,6 +112,25 @@ pub enum CleaningArg {
     Background,
     /// The writer that made cleaning due
     Inline,
+}
+
+impl CleaningArg {
+    /// Its name, as on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            CleaningArg::Background => "background",
+            CleaningArg::Inline => "inline",
+        }
+    }
+}
+
+impl From<CleaningArg> for Cleaning {
+    fn from(arg: CleaningArg) -> Cleaning {
+        match arg {
+            CleaningArg::Background => Cleaning::Background,
+            CleaningArg::Inline => Cleaning::Inline,
+        }
+    }
 }
 
 /// An address that only this machine can reach.

@@ -1,14 +1,18 @@
 //! What the command line takes.
 
 mod bench;
+mod database;
+mod db;
 mod store;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum, value_parser};
 use frostline_trace::Format;
 
-pub use self::bench::{BenchCommand, BenchStoreArgs, CleaningArg, DriveArg};
+pub use self::bench::{BenchCommand, BenchStoreArgs, CleaningArg, DriveArg, SpeedArgs};
+pub use self::database::{BenchLinkbenchArgs, BenchTpccArgs, BenchYcsbArgs, DatabaseArgs};
+pub use self::db::{DbCommand, DumpArgs, LookDbArgs};
 pub use self::store::{FormatArgs, LookArgs, PlacementArgs, ScrubArgs, ShapeArgs, StoreCommand};
 use crate::size::{PageSize, Size};
 
@@ -36,9 +40,12 @@ pub enum Command {
     /// Make a page store, look into it, check it
     #[command(subcommand, arg_required_else_help = false)]
     Store(StoreCommand),
-    /// Measure a store at work
+    /// Measure a store, or databases on it, at work
     #[command(subcommand, arg_required_else_help = false)]
     Bench(BenchCommand),
+    /// Look into databases, and check them
+    #[command(subcommand, arg_required_else_help = false)]
+    Db(DbCommand),
 }
 
 /// How a trace is read.
@@ -58,6 +65,7 @@ pub struct Reading {
 
 /// `frostline sim`
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("capacity").args(["op", "zones"])))]
 pub struct SimArgs {
     /// Traces; with several, or several volumes, the sum is shown as well
     #[arg(value_name = "TRACE", required = true)]
@@ -79,8 +87,12 @@ pub struct SimArgs {
     /// A fixed capacity instead: over-provisioning, (physical - logical) / logical
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     pub op: Option<f64>,
-    /// With --op: clean while fewer zones than this are free
-    #[arg(long, value_name = "N", default_value_t = 2, requires = "op", conflicts_with = "gp",
+    /// With --gp: no more zones than so many, as a store on a device has
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..),
+        allow_negative_numbers = true)]
+    pub zones: Option<u32>,
+    /// With --op or --zones: clean while fewer zones than this are free
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "capacity",
         value_parser = value_parser!(u32).range(2..), allow_negative_numbers = true)]
     pub free_zones: u32,
     /// Zones that may be open at once; a scheme that wants more classes is refused

@@ -20,7 +20,7 @@ pub enum StoreCommand {
 }
 
 /// The shape of a device that is to be made.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct ShapeArgs {
     /// Bytes of all zones of a device that is to be made
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]

@@ -6,10 +6,59 @@ use std::time::Duration;
 use frostline_sim::WindowReport;
 use frostline_store::{Stats, Store, Written};
 
-/// What is shown while a store is at work.
-pub struct Live {
+use crate::failure::say;
+
+/// The line, which may be a silent one.
+pub struct Line {
     quiet: bool,
     terminal: bool,
+}
+
+impl Line {
+    /// Nothing is shown if it is to be quiet.
+    pub fn new(quiet: bool) -> Self {
+        Line { quiet, terminal: stderr().is_terminal() }
+    }
+
+    /// Shows what is true now.
+    pub fn show(&self, line: &str) {
+        if self.quiet {
+            return;
+        }
+        let mut err = stderr().lock();
+        // If nobody is there to see it, it is not needed.
+        let _ = match self.terminal {
+            true => write!(err, "\r\x1b[K{line}").and_then(|()| err.flush()),
+            false => writeln!(err, "{line}"),
+        };
+    }
+
+    /// Shows how far something is, on a terminal.
+    pub fn progress(&self, what: &str, done: u64, of: u64) {
+        if self.terminal {
+            self.show(&format!("{what} {:3.0} %", done as f64 / of.max(1) as f64 * 100.0));
+        }
+    }
+
+    /// Says something that stays.
+    pub fn note(&self, text: &str) {
+        if !self.quiet {
+            self.end();
+            say(text, None);
+        }
+    }
+
+    /// Takes the line away.
+    pub fn end(&self) {
+        if self.terminal {
+            self.show("");
+        }
+    }
+}
+
+/// What is shown while a store is at work.
+pub struct Live {
+    line: Line,
     shown: Duration,
     begun: Written,
     before: Written,
@@ -21,8 +70,7 @@ impl Live {
     /// Nothing is shown if it is to be quiet.
     pub fn new(quiet: bool) -> Self {
         Live {
-            quiet,
-            terminal: stderr().is_terminal(),
+            line: Line::new(quiet),
             shown: Duration::ZERO,
             begun: Written::default(),
             before: Written::default(),
@@ -32,8 +80,8 @@ impl Live {
 
     /// Shows how far the fill is, on a terminal.
     pub fn filling(&self, done: u32, of: u32) {
-        if self.terminal && (done % (1 << 12) < 64 || done == of) {
-            self.line(&format!("filling {:3.0} %", f64::from(done) / f64::from(of.max(1)) * 100.0));
+        if done % (1 << 12) < 64 || done == of {
+            self.line.progress("filling", done.into(), of.into());
         }
     }
 
@@ -58,25 +106,11 @@ impl Live {
         let rate = user as f64 * 4096.0 / 1e6 / since.as_secs_f64();
         let waf = stats.written.since(&self.begun).waf();
         let (seconds, free) = (passed.as_secs(), stats.free_zones);
-        self.line(&format!("{seconds:4} s {rate:8.1} MB/s  WAF {waf:.3}  {free} free zones"));
+        self.line.show(&format!("{seconds:4} s {rate:8.1} MB/s  WAF {waf:.3}  {free} free zones"));
     }
 
     /// Takes the line away.
     pub fn end(&self) {
-        if self.terminal {
-            self.line("");
-        }
-    }
-
-    fn line(&self, line: &str) {
-        if self.quiet {
-            return;
-        }
-        let mut err = stderr().lock();
-        // If nobody is there to see it, it is not needed.
-        let _ = match self.terminal {
-            true => write!(err, "\r\x1b[K{line}").and_then(|()| err.flush()),
-            false => writeln!(err, "{line}"),
-        };
+        self.line.end();
     }
 }

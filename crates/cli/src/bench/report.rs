@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use frostline_log::Counts;
 use frostline_sim::{RunReport, WindowReport};
 use frostline_store::{Info, Stats};
 use hdrhistogram::Histogram;
@@ -36,6 +35,8 @@ pub struct BenchReport {
     pub shape: String,
     /// The drive whose time it took.
     pub drive: Option<&'static str>,
+    /// Bytes a second that it was held to.
+    pub bandwidth: Option<u64>,
     /// Which pages were written.
     pub workload: String,
     /// Who cleaned.
@@ -63,14 +64,40 @@ pub struct BenchRun {
     logical_pages: u64,
 }
 
-/// Times of writes, in microseconds.
-#[derive(Serialize)]
-struct LatencyReport {
-    p50: f64,
-    p95: f64,
-    p99: f64,
-    p999: f64,
-    max: f64,
+/// How slow the device was made, in words that follow its shape.
+pub fn speed(drive: Option<&str>, bandwidth: Option<u64>) -> String {
+    let drive = drive.map(|name| format!(", as slow as a {name}"));
+    let bandwidth = bandwidth.map(|bytes| format!(", {} MB/s at most", bytes as f64 / 1e6));
+    drive.unwrap_or_default() + &bandwidth.unwrap_or_default()
+}
+
+/// Times, in microseconds.
+#[derive(Clone, Copy, Serialize)]
+pub struct LatencyReport {
+    /// Half of them are not above this.
+    pub p50: f64,
+    /// 95 % are not above this.
+    pub p95: f64,
+    /// 99 % are not above this.
+    pub p99: f64,
+    /// 99.9 % are not above this.
+    pub p999: f64,
+    /// None is above this.
+    pub max: f64,
+}
+
+impl LatencyReport {
+    /// Of times in nanoseconds.
+    pub fn of(times: &Histogram<u64>) -> Self {
+        let us = |ns: u64| ns as f64 / 1e3;
+        LatencyReport {
+            p50: us(times.value_at_quantile(0.5)),
+            p95: us(times.value_at_quantile(0.95)),
+            p99: us(times.value_at_quantile(0.99)),
+            p999: us(times.value_at_quantile(0.999)),
+            max: us(times.max()),
+        }
+    }
 }
 
 impl BenchRun {
@@ -78,20 +105,13 @@ impl BenchRun {
     pub fn new(measured: Measured) -> Self {
         let Measured { info, before, after, times, took, windows } = measured;
         let written = after.written.since(&before.written);
-        let counts = after.counts.since(&before.counts);
         let seconds = took.as_secs_f64();
         let per_second = written.user as f64 / seconds.max(1e-9);
-        let us = |ns: u64| ns as f64 / 1e3;
         let run = RunReport {
-            user_writes: written.user,
-            relocations: written.relocations,
-            waf: written.waf(),
             windows,
-            gauges: after.gauges.iter().copied().collect(),
-            peak_bytes: after.bytes as u64,
             seconds,
             writes_per_second: per_second,
-            ..counted(&info, &counts)
+            ..of_store(&info, &before, &after)
         };
         BenchRun {
             run,
@@ -99,29 +119,30 @@ impl BenchRun {
             checkpoint_pages: written.checkpoints,
             ops_per_second: per_second,
             mb_per_second: per_second * f64::from(info.page_bytes) / 1e6,
-            latency_us: LatencyReport {
-                p50: us(times.value_at_quantile(0.5)),
-                p95: us(times.value_at_quantile(0.95)),
-                p99: us(times.value_at_quantile(0.99)),
-                p999: us(times.value_at_quantile(0.999)),
-                max: us(times.max()),
-            },
+            latency_us: LatencyReport::of(&times),
             stall_seconds: after.stalled.saturating_sub(before.stalled).as_secs_f64(),
             logical_pages: info.logical_pages,
         }
     }
 }
 
-/// What the volume counted.
-fn counted(info: &Info, counts: &Counts) -> RunReport {
+/// What a store did from one moment to another; in no time. The WAF counts headers and
+/// checkpoints, too.
+pub fn of_store(info: &Info, before: &Stats, after: &Stats) -> RunReport {
+    let written = after.written.since(&before.written);
     RunReport {
+        user_writes: written.user,
+        relocations: written.relocations,
+        waf: written.waf(),
+        gauges: after.gauges.iter().copied().collect(),
+        peak_bytes: after.bytes as u64,
         scheme: info.scheme.clone(),
         victim: info.victim.clone(),
         zone_pages: info.zone_pages,
         trigger: BTreeMap::from([("gp", info.gp)]),
         // Which pages are frozen only the future tells: null in JSON.
         far: f64::NAN,
-        ..RunReport::of(counts)
+        ..RunReport::of(&after.counts.since(&before.counts))
     }
 }
 
@@ -130,7 +151,7 @@ impl BenchReport {
     pub fn text(&self) -> String {
         let BenchReport { device, shape, workload, cleaning, threads, runs: [bench], .. } = self;
         let run = &bench.run;
-        let drive = self.drive.map(|name| format!(", as slow as a {name}")).unwrap_or_default();
+        let drive = speed(self.drive, self.bandwidth);
         let mut text = format!(
             "{device}: {shape}{drive}, {} pages, {}, {}\n\
              {workload} by {threads} {}, cleaning {cleaning}\n\n",

@@ -8,17 +8,17 @@ use std::sync::mpsc::{self, SyncSender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use frostline_store::{Cleaning, Open, Store};
+use frostline_store::{Open, Store};
 use frostline_trace::{TraceError, write_lbas};
-use frostline_zone::{Clock, Device, Drive, Timed};
+use frostline_zone::Device;
 
 use super::live::Live;
 use super::metrics::serve;
 use super::report::{BenchReport, BenchRun, Measured};
 use super::workload::{Feed, Loaded};
 use super::writers::{SetOnDrop, Writers, fill};
-use crate::args::{BenchStoreArgs, CleaningArg, DriveArg};
-use crate::device::{describe, open_or_create, placement, store_failure};
+use crate::args::{BenchStoreArgs, DriveArg};
+use crate::device::{describe, open_or_create, placement, slowed, store_failure};
 use crate::failure::{Failure, say};
 use crate::interrupt::Interrupt;
 use crate::output;
@@ -42,10 +42,7 @@ pub fn run(args: &BenchStoreArgs) -> Result<String, Failure> {
     let device = device(args)?;
     let shape = describe(&*device);
     let failed = |error| store_failure(&args.device, error);
-    let cleaning = match args.cleaning {
-        CleaningArg::Background => Cleaning::Background,
-        CleaningArg::Inline => Cleaning::Inline,
-    };
+    let cleaning = args.cleaning.into();
     let store = Store::open(device, Open { cleaning, ..Open::default() }).map_err(failed)?;
     let over = AtomicBool::new(false);
     let measured = thread::scope(|scope| {
@@ -86,10 +83,7 @@ fn device(args: &BenchStoreArgs) -> Result<Arc<dyn Device>, Failure> {
         let failed = |error| store_failure(&args.device, error);
         Store::format(device.clone(), &format).map_err(failed)?;
     }
-    Ok(match args.drive {
-        Some(DriveArg::Zn540) => Arc::new(Timed::new(device, Drive::ZN540, Clock::Real)),
-        None => device,
-    })
+    slowed(COMMAND, device, &args.speed)
 }
 
 /// Fills the store, lets the workload run, and says what happened meanwhile.
@@ -172,12 +166,10 @@ fn report(args: &BenchStoreArgs, shape: String, seed: u64, run: BenchRun) -> Ben
         frostline: env!("CARGO_PKG_VERSION"),
         device: args.device.clone(),
         shape,
-        drive: args.drive.map(|DriveArg::Zn540| "zn540"),
+        drive: args.speed.drive.map(DriveArg::name),
+        bandwidth: args.speed.bandwidth.map(|size| size.0),
         workload: args.workload.to_string(),
-        cleaning: match args.cleaning {
-            CleaningArg::Background => "background",
-            CleaningArg::Inline => "inline",
-        },
+        cleaning: args.cleaning.name(),
         threads: args.threads,
         seed,
         runs: [run],

@@ -1,0 +1,188 @@
+//! What the benches of databases take.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, value_parser};
+use frostline_db::Replacement;
+
+use super::bench::{CleaningArg, SpeedArgs};
+use crate::bench::{Distribution, Mix};
+use crate::size::Size;
+
+/// What the benches of databases take alike.
+#[derive(Debug, Args)]
+pub struct DatabaseArgs {
+    /// The device: mem:, file:DIR, zonefs:MOUNT or zbd:/dev/...
+    #[arg(long, value_name = "URI", default_value = "file:frostline-bench")]
+    pub device: String,
+    /// Bytes of all zones of a device that is to be made [default: room for the data, and for
+    /// their growth at 40,000 transactions a second and thread]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    pub size: Option<Size>,
+    /// Bytes in a zone of a device that is to be made [default: about 1/128 of the data that are
+    /// loaded, a power of two from 1MiB to 1GiB; more if the device would have over 2,048]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    pub zone: Option<Size>,
+    /// Schemes, with parameters if need be (dac:classes=4); with several, each has a run on a fresh
+    /// database
+    #[arg(long, value_name = "A,B", default_value = "sepbit", value_delimiter = ',')]
+    pub scheme: Vec<String>,
+    /// Victim policy, with parameters if need be (d-choices:d=4)
+    #[arg(long, value_name = "V", default_value = "cost-benefit")]
+    pub victim: String,
+    /// Clean while the garbage proportion exceeds this
+    #[arg(long, value_name = "SHARE", default_value_t = 0.15, allow_negative_numbers = true)]
+    pub gp: f64,
+    /// Zones kept back for those that were cleaned and wait to be reset
+    #[arg(long, value_name = "N", default_value_t = 2,
+        value_parser = value_parser!(u32).range(1..), allow_negative_numbers = true)]
+    pub spare: u32,
+    /// Seed of all chance
+    #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
+    pub seed: u64,
+    /// Memory for pages, of each tenant
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", allow_negative_numbers = true)]
+    pub buffer: Size,
+    /// Bytes of the log of each tenant [default: a sixteenth of the device, at most 1GiB, in all]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    pub log: Option<Size>,
+    /// Which pages leave memory first
+    #[arg(long, value_name = "R", default_value = "watt")]
+    pub replacement: ReplacementArg,
+    /// Do not count accesses to pages, which the store then knows nothing of
+    #[arg(long)]
+    pub no_hotness: bool,
+    /// Databases that share the store, each with its data, its buffer, its log and its threads
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = value_parser!(u32).range(1..=256), allow_negative_numbers = true)]
+    pub tenants: u32,
+    /// Stop after so many seconds, those of loading not counted [default: 30 without
+    /// --transactions]
+    #[arg(long, value_name = "S", value_parser = value_parser!(u64).range(1..=1 << 32),
+        allow_negative_numbers = true)]
+    pub seconds: Option<u64>,
+    /// Stop after so many transactions of each tenant
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..),
+        allow_negative_numbers = true)]
+    pub transactions: Option<u64>,
+    /// Threads of each tenant
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = value_parser!(u16).range(1..=1024), allow_negative_numbers = true)]
+    pub threads: u16,
+    /// Commits that a thread leaves behind before it waits for the oldest to be durable
+    #[arg(long, value_name = "N", default_value_t = 64,
+        value_parser = value_parser!(u16), allow_negative_numbers = true)]
+    pub in_flight: u16,
+    #[command(flatten)]
+    pub speed: SpeedArgs,
+    /// Who cleans
+    #[arg(long, value_name = "C", default_value = "background")]
+    pub cleaning: CleaningArg,
+    /// Do not check the data after the run
+    #[arg(long)]
+    pub no_check: bool,
+    /// Write every page write that reaches the store, with its hotness record, and every trim to a
+    /// trace (.parquet), those of loading included
+    #[arg(long, value_name = "TRACE", conflicts_with = "keep")]
+    pub record: Option<PathBuf>,
+    /// Print JSON instead of the table (-), or write it to a file as well
+    #[arg(long, value_name = "-|FILE")]
+    pub json: Option<PathBuf>,
+    /// Go on with the databases that are there: nothing is formatted or loaded
+    #[arg(long, conflicts_with_all = ["size", "zone", "scheme", "victim", "gp", "spare", "log",
+        "tenants", "force"])]
+    pub keep: bool,
+    /// Format a device that is not empty: what it holds is lost
+    #[arg(long)]
+    pub force: bool,
+    /// No live line, no messages
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Which pages leave memory first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReplacementArg {
+    /// Those that were read and changed least often of late
+    Watt,
+    /// Those that were not used for a round
+    Clock,
+}
+
+impl ReplacementArg {
+    /// Its name, as on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            ReplacementArg::Watt => "watt",
+            ReplacementArg::Clock => "clock",
+        }
+    }
+}
+
+impl From<ReplacementArg> for Replacement {
+    fn from(arg: ReplacementArg) -> Replacement {
+        match arg {
+            ReplacementArg::Watt => Replacement::Watt,
+            ReplacementArg::Clock => Replacement::Clock,
+        }
+    }
+}
+
+/// `frostline bench tpcc`
+#[derive(Debug, Args)]
+pub struct BenchTpccArgs {
+    /// Warehouses, of about 110 MiB each
+    #[arg(long, value_name = "W", default_value_t = 4,
+        value_parser = value_parser!(u32).range(1..=1 << 16), allow_negative_numbers = true)]
+    pub warehouses: u32,
+    /// Delete old orders at the rate at which new ones come, so that the data stay the same size
+    #[arg(long)]
+    pub steady: bool,
+    /// Items, and stocks of a warehouse: fewer are no TPC-C, but quickly loaded
+    #[arg(long, value_name = "N", default_value_t = 100_000,
+        value_parser = value_parser!(u32).range(20..=100_000), allow_negative_numbers = true)]
+    pub items: u32,
+    /// Customers of a district, and orders of it after loading: fewer are no TPC-C
+    #[arg(long, value_name = "N", default_value_t = 3_000,
+        value_parser = value_parser!(u16).range(10..=3_000), allow_negative_numbers = true)]
+    pub customers: u16,
+    #[command(flatten)]
+    pub database: DatabaseArgs,
+}
+
+/// `frostline bench ycsb`
+#[derive(Debug, Args)]
+pub struct BenchYcsbArgs {
+    /// The mix of operations: a, b, c, d, e, f, 50w or 100w
+    #[arg(long, value_name = "W", default_value = "a")]
+    pub workload: Mix,
+    /// Records that are loaded
+    #[arg(long, value_name = "N", default_value_t = 1_000_000,
+        value_parser = value_parser!(u64).range(1..=1 << 40), allow_negative_numbers = true)]
+    pub records: u64,
+    /// Bytes of a value
+    #[arg(long, value_name = "N", default_value_t = 120,
+        value_parser = value_parser!(u32).range(0..=1 << 20), allow_negative_numbers = true)]
+    pub value_bytes: u32,
+    /// Which records: zipf:THETA, uniform or latest:THETA [default: latest:0.99 for d, zipf:0.99
+    /// for the others]
+    #[arg(long, value_name = "D")]
+    pub distribution: Option<Distribution>,
+    /// Operations of a transaction
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = value_parser!(u32).range(1..=10_000), allow_negative_numbers = true)]
+    pub operations: u32,
+    #[command(flatten)]
+    pub database: DatabaseArgs,
+}
+
+/// `frostline bench linkbench`
+#[derive(Debug, Args)]
+pub struct BenchLinkbenchArgs {
+    /// Nodes that are loaded; there are about four times as many links
+    #[arg(long, value_name = "N", default_value_t = 500_000,
+        value_parser = value_parser!(u64).range(1..=1 << 40), allow_negative_numbers = true)]
+    pub nodes: u64,
+    #[command(flatten)]
+    pub database: DatabaseArgs,
+}

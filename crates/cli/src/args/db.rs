@@ -1,0 +1,39 @@
+//! What `frostline db` takes.
+
+use clap::{Args, Subcommand, value_parser};
+
+/// `frostline db`
+#[derive(Debug, Subcommand)]
+pub enum DbCommand {
+    /// Tell what the databases of a store are like
+    Stats(LookDbArgs),
+    /// Write all records, a line each
+    Dump(DumpArgs),
+}
+
+/// `frostline db stats`
+#[derive(Debug, Args)]
+pub struct LookDbArgs {
+    /// The device: file:DIR, zonefs:MOUNT or zbd:/dev/...
+    pub uri: String,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `frostline db dump`
+#[derive(Debug, Args)]
+pub struct DumpArgs {
+    /// The device: file:DIR, zonefs:MOUNT or zbd:/dev/...
+    pub uri: String,
+    /// Only this table
+    #[arg(long, value_name = "NAME")]
+    pub table: Option<String>,
+    /// Only the N-th of the databases that share the store
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..),
+        allow_negative_numbers = true)]
+    pub tenant: Option<u32>,
+    /// Print JSON: an object a line, with key and value in hexadecimal digits
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,54 @@
+//! The workload like LinkBench as a bench.
+
+use frostline_db::{Db, Table};
+use frostline_workload::linkbench::{LinkBench, Options};
+use frostline_workload::{Condition, Loaded, Loading};
+
+use super::benchmark::{Benchmark, WorkloadError};
+use crate::args::BenchLinkbenchArgs;
+
+/// Bytes of pages that go with a node and its links.
+const OF_NODE: u64 = 1_000;
+
+/// What a transaction adds to the pages.
+const GROWN: u64 = 64;
+
+impl Benchmark for BenchLinkbenchArgs {
+    type Opened = LinkBench<Table>;
+
+    const COMMAND: &'static str = "bench linkbench";
+
+    fn describe(&self) -> String {
+        format!("linkbench, {} nodes", self.nodes)
+    }
+
+    fn loaded_bytes(&self) -> u64 {
+        self.nodes * OF_NODE + (1 << 20)
+    }
+
+    fn grown_bytes(&self) -> u64 {
+        GROWN
+    }
+
+    fn counted_kind(&self) -> Option<usize> {
+        None
+    }
+
+    fn open(&self, db: &Db) -> Result<LinkBench<Table>, WorkloadError> {
+        LinkBench::open(db, Options { nodes: self.nodes })
+    }
+
+    fn load(
+        &self,
+        opened: &LinkBench<Table>,
+        db: &Db,
+        loading: Loading,
+        observer: &mut dyn FnMut(Loaded) -> bool,
+    ) -> Result<Loaded, WorkloadError> {
+        opened.load(db, loading, observer)
+    }
+
+    fn check(&self, opened: &LinkBench<Table>, db: &Db) -> Result<Vec<Condition>, WorkloadError> {
+        opened.check(db)
+    }
+}

@@ -1,0 +1,132 @@
+//! Every page that reaches the store, and every trim, in a trace.
+
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use frostline_db::Observer;
+use frostline_placement::Hotness;
+use frostline_trace::{PageWriter, TraceError};
+
+use crate::failure::Failure;
+
+/// Events that are handed over together.
+const TOGETHER: usize = 4096;
+
+/// Batches of them that wait to be written.
+const WAITING: usize = 16;
+
+/// How long a moment is waited for at which every page was told of.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+enum Event {
+    Written(u32, Hotness),
+    Trimmed(u32),
+}
+
+/// Told by the databases of what reaches the store; a thread writes it to a file meanwhile.
+pub struct Recorder(Mutex<State>);
+
+struct State {
+    batch: Vec<Event>,
+    /// None once nothing more is to be recorded.
+    sender: Option<SyncSender<Vec<Event>>>,
+    writes: u64,
+}
+
+/// The thread that writes the file.
+pub struct Writing(JoinHandle<Result<u64, TraceError>>);
+
+impl Recorder {
+    /// Begins a trace.
+    pub fn begin(path: &Path) -> Result<(Arc<Recorder>, Writing), Failure> {
+        let writer = PageWriter::create(path, 4096, true)?;
+        let (sender, receiver) = mpsc::sync_channel(WAITING);
+        let state = State { batch: Vec::new(), sender: Some(sender), writes: 0 };
+        let thread = thread::spawn(move || write(writer, &receiver));
+        Ok((Arc::new(Recorder(Mutex::new(state))), Writing(thread)))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at `count` and what comes with it at a moment at which it counts just the page writes
+    /// that were told: a store counts a page before it is told of.
+    pub fn in_step<T>(
+        &self,
+        mut look: impl FnMut() -> Result<(u64, T), Failure>,
+    ) -> Result<T, Failure> {
+        let begun = Instant::now();
+        loop {
+            let state = self.state();
+            // While it is locked nobody who writes gets any further.
+            let (count, seen) = look()?;
+            if count == state.writes {
+                return Ok(seen);
+            }
+            drop(state);
+            if begun.elapsed() > PATIENCE {
+                return Err(Failure::job("--record", "the store wrote pages of nobody's"));
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Records nothing from now on.
+    pub fn end(&self) {
+        let mut state = self.state();
+        state.hand_over();
+        state.sender = None;
+    }
+}
+
+impl State {
+    fn add(&mut self, event: Event) {
+        self.writes += u64::from(matches!(event, Event::Written(..)));
+        self.batch.push(event);
+        if self.batch.len() == TOGETHER {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        let batch = std::mem::take(&mut self.batch);
+        if let Some(sender) = &self.sender {
+            // A writer that failed tells so when it is asked.
+            let _ = sender.send(batch);
+        }
+    }
+}
+
+impl Observer for Recorder {
+    fn written(&self, lba: u32, hotness: &Hotness) {
+        self.state().add(Event::Written(lba, *hotness));
+    }
+
+    fn trimmed(&self, lba: u32) {
+        self.state().add(Event::Trimmed(lba));
+    }
+}
+
+fn write(mut writer: PageWriter, events: &Receiver<Vec<Event>>) -> Result<u64, TraceError> {
+    for event in events.iter().flatten() {
+        match event {
+            Event::Written(lba, hotness) => writer.write(lba, &hotness)?,
+            Event::Trimmed(lba) => writer.trim(lba, 1)?,
+        }
+    }
+    writer.finish()
+}
+
+impl Writing {
+    /// Waits until all is in the file; returns the number of page writes.
+    pub fn end(self) -> Result<u64, Failure> {
+        match self.0.join() {
+            Ok(written) => Ok(written?),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! What a bench of databases found, as JSON has it. Field names are a contract: fields are added,
+//! never renamed.
+
+use std::time::Duration;
+
+use frostline_sim::{RunReport, WindowReport};
+use frostline_store::Info;
+use frostline_workload::Condition;
+use frostline_workload::driver::{KindReport, Report};
+use serde::Serialize;
+
+use super::moment::Moment;
+use super::replay::Replay;
+use crate::bench::report::{LatencyReport, of_store};
+
+/// What was measured.
+pub struct Measured {
+    /// What the store is like.
+    pub info: Info,
+    /// Before the first transaction that counts.
+    pub before: Moment,
+    /// After the last one.
+    pub after: Moment,
+    /// What the workload counted, by tenant.
+    pub reports: Vec<Report>,
+    /// What was written, second by second.
+    pub windows: Vec<WindowReport>,
+    /// The kind whose number a minute is the result, if there is one.
+    pub counted_kind: Option<usize>,
+    /// What was found of the data afterwards, by tenant.
+    pub conditions: Vec<Vec<Condition>>,
+    /// Whether pages reached the store, and were cleaned, one after the other.
+    pub in_order: bool,
+}
+
+/// A bench.
+#[derive(Serialize)]
+pub struct DatabaseReport {
+    /// Version of the program.
+    pub frostline: &'static str,
+    /// The device, by URI.
+    pub device: String,
+    /// The device's zones, in words.
+    pub shape: String,
+    /// The drive whose time it took.
+    pub drive: Option<&'static str>,
+    /// Bytes a second that it was held to.
+    pub bandwidth: Option<u64>,
+    /// What was done.
+    pub workload: String,
+    /// Who cleaned.
+    pub cleaning: &'static str,
+    /// Which pages left memory first.
+    pub replacement: &'static str,
+    /// Whether the store was told how hot pages are.
+    pub hotness: bool,
+    /// Databases that shared the store.
+    pub tenants: usize,
+    /// Threads of each.
+    pub threads: u16,
+    /// Commits that each left behind.
+    pub in_flight: u16,
+    /// Memory for pages of each.
+    pub buffer_bytes: u64,
+    /// Seed of all chance.
+    pub seed: u64,
+    /// A run for each scheme.
+    pub runs: Vec<DatabaseRun>,
+}
+
+/// A run: as of the simulator, and what only databases have.
+#[derive(Serialize)]
+pub struct DatabaseRun {
+    /// The WAF counts headers and checkpoints, too. Which pages are frozen only the future tells:
+    /// `far` is null.
+    #[serde(flatten)]
+    pub run: RunReport,
+    pub header_pages: u64,
+    pub checkpoint_pages: u64,
+    pub wal_pages: u64,
+    /// Those that did what their user wanted, and are durable.
+    pub transactions: u64,
+    pub ops_per_second: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpmc: Option<f64>,
+    pub latency_us: LatencyReport,
+    /// Transactions that lost against another; those are tried again.
+    pub conflicts: u64,
+    pub kinds: Vec<KindRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tenants: Vec<TenantRow>,
+    /// All pages that the device took, those of the log included, over pages written by the user.
+    pub waf_with_log: f64,
+    /// Bytes of the records that went to the log.
+    pub wal_bytes: u64,
+    pub wal_flushes: u64,
+    /// All bytes that the device took, over these.
+    pub device_bytes_per_wal_byte: f64,
+    pub pages_read: u64,
+    pub pages_evicted: u64,
+    pub pages_dropped: u64,
+    pub pages_checkpointed: u64,
+    pub worker_cpu_seconds: f64,
+    pub process_cpu_seconds: f64,
+    /// Time for which writers of pages waited for cleaning.
+    pub stall_seconds: f64,
+    /// Time for which threads waited for memory.
+    pub buffer_stall_seconds: f64,
+    /// Pages that the databases had before and after.
+    pub pages_before: u64,
+    pub pages_after: u64,
+    pub logical_pages: u64,
+    pub garbage_proportion: f64,
+    pub log_capacity_bytes: u64,
+    pub replay: Replay,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<ConditionRow>,
+}
+
+/// Transactions of a kind.
+#[derive(Serialize)]
+pub struct KindRow {
+    pub kind: &'static str,
+    pub committed: u64,
+    pub rolled_back: u64,
+    /// Given up after too many conflicts.
+    pub abandoned: u64,
+    pub retries: u64,
+    /// Until durable.
+    pub latency_us: LatencyReport,
+}
+
+/// One of several databases.
+#[derive(Serialize)]
+pub struct TenantRow {
+    pub tenant: usize,
+    pub transactions: u64,
+    pub ops_per_second: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpmc: Option<f64>,
+    pub latency_us: LatencyReport,
+}
+
+/// Something that must be so of the data.
+#[derive(Serialize)]
+pub struct ConditionRow {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<usize>,
+    pub condition: &'static str,
+    pub clause: &'static str,
+    pub ok: bool,
+    pub detail: String,
+}
+
+impl DatabaseRun {
+    /// Puts what was measured into a report.
+    pub fn new(measured: Measured) -> DatabaseRun {
+        let Measured { info, before, after, reports, windows, counted_kind, .. } = measured;
+        let written = after.store.written.since(&before.store.written);
+        let sum = after.sum.since(&before.sum);
+        let took = reports.iter().map(|report| report.elapsed).max().unwrap_or_default();
+        let all = together(&reports);
+        let transactions = all.done();
+        let outcome = Outcome { took, counted_kind };
+        let device_pages = written.user
+            + written.relocations
+            + written.headers
+            + written.checkpoints
+            + sum.log_pages;
+        // Over nothing it is null in JSON.
+        let over = |part: f64, whole: u64| part / if whole == 0 { f64::NAN } else { whole as f64 };
+        let stalled = after.store.stalled.saturating_sub(before.store.stalled);
+        let run = RunReport {
+            windows,
+            seconds: took.as_secs_f64(),
+            writes_per_second: per_second(written.user, took),
+            ..of_store(&info, &before.store, &after.store)
+        };
+        DatabaseRun {
+            run,
+            header_pages: written.headers,
+            checkpoint_pages: written.checkpoints,
+            wal_pages: sum.log_pages,
+            transactions,
+            ops_per_second: per_second(transactions, took),
+            tpmc: outcome.tpmc(&all),
+            latency_us: LatencyReport::of(&all.latency()),
+            conflicts: sum.conflicts,
+            kinds: all.kinds.iter().map(kind_row).collect(),
+            tenants: tenants(&reports, counted_kind),
+            waf_with_log: over(device_pages as f64, written.user),
+            wal_bytes: sum.log_bytes,
+            wal_flushes: sum.log_flushes,
+            device_bytes_per_wal_byte: over(device_pages as f64 * 4096.0, sum.log_bytes),
+            pages_read: sum.read,
+            pages_evicted: sum.evicted,
+            pages_dropped: sum.dropped,
+            pages_checkpointed: sum.checkpointed,
+            worker_cpu_seconds: all.cpu.as_secs_f64(),
+            process_cpu_seconds: (after.cpu - before.cpu).as_secs_f64(),
+            stall_seconds: stalled.as_secs_f64(),
+            buffer_stall_seconds: sum.stalled.as_secs_f64(),
+            pages_before: before.sum.pages,
+            pages_after: sum.pages,
+            logical_pages: info.logical_pages,
+            garbage_proportion: after.store.garbage_proportion,
+            log_capacity_bytes: sum.log_capacity,
+            replay: Replay::of(&info, &before.store, &after.store, measured.in_order),
+            conditions: conditions(measured.conditions),
+        }
+    }
+
+    /// Conditions that do not hold.
+    pub fn failed(&self) -> usize {
+        self.conditions.iter().filter(|condition| !condition.ok).count()
+    }
+}
+
+/// How results are told.
+struct Outcome {
+    took: Duration,
+    counted_kind: Option<usize>,
+}
+
+impl Outcome {
+    fn tpmc(&self, report: &Report) -> Option<f64> {
+        let kind = report.kinds.get(self.counted_kind?)?;
+        Some(per_second(kind.done(), self.took) * 60.0)
+    }
+}
+
+fn per_second(count: u64, took: Duration) -> f64 {
+    count as f64 / took.as_secs_f64().max(1e-9)
+}
+
+/// All tenants as if they were one.
+fn together(reports: &[Report]) -> Report {
+    let (mut sum, others) = match reports.split_first() {
+        Some((first, others)) => (first.clone(), others),
+        None => unreachable!("there is one tenant at least"),
+    };
+    for report in others {
+        sum.threads += report.threads;
+        sum.elapsed = sum.elapsed.max(report.elapsed);
+        sum.cpu += report.cpu;
+        for (kind, of_other) in sum.kinds.iter_mut().zip(&report.kinds) {
+            kind.committed += of_other.committed;
+            kind.rolled_back += of_other.rolled_back;
+            kind.abandoned += of_other.abandoned;
+            kind.retries += of_other.retries;
+            kind.latency += &of_other.latency;
+        }
+    }
+    sum
+}
+
+fn kind_row(kind: &KindReport) -> KindRow {
+    KindRow {
+        kind: kind.name,
+        committed: kind.committed,
+        rolled_back: kind.rolled_back,
+        abandoned: kind.abandoned,
+        retries: kind.retries,
+        latency_us: LatencyReport::of(&kind.latency),
+    }
+}
+
+/// Each of several tenants.
+fn tenants(reports: &[Report], counted_kind: Option<usize>) -> Vec<TenantRow> {
+    if reports.len() < 2 {
+        return Vec::new();
+    }
+    let row = |(tenant, report): (usize, &Report)| TenantRow {
+        tenant,
+        transactions: report.done(),
+        ops_per_second: per_second(report.done(), report.elapsed),
+        tpmc: Outcome { took: report.elapsed, counted_kind }.tpmc(report),
+        latency_us: LatencyReport::of(&report.latency()),
+    };
+    (1..).zip(reports).map(row).collect()
+}
+
+fn conditions(of_tenants: Vec<Vec<Condition>>) -> Vec<ConditionRow> {
+    let several = of_tenants.len() > 1;
+    let rows = (1..).zip(of_tenants).flat_map(|(tenant, conditions)| {
+        conditions.into_iter().map(move |condition| ConditionRow {
+            tenant: several.then_some(tenant),
+            condition: condition.name,
+            clause: condition.clause,
+            ok: condition.ok,
+            detail: condition.detail,
+        })
+    });
+    rows.collect()
+}

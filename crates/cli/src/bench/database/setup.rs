@@ -1,0 +1,135 @@
+//! Fresh databases on a device, which is made if it is not there.
+
+use std::sync::Arc;
+
+use frostline_db::{Create, Instances, Observer, Options};
+use frostline_store::Format;
+use frostline_zone::Device;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::benchmark::Benchmark;
+use super::room::{Room, Sizes};
+use crate::args::{DatabaseArgs, PlacementArgs, ShapeArgs};
+use crate::device::{db_failure, describe, is_to_be_made, open_or_create, placement, slowed};
+use crate::failure::Failure;
+use crate::size::Size;
+
+/// Seconds that a bench takes unless told otherwise.
+const SECONDS: u64 = 30;
+
+/// When the runs end, in seconds, if time ends them.
+pub fn seconds(args: &DatabaseArgs) -> Option<u64> {
+    args.seconds.or(args.transactions.is_none().then_some(SECONDS))
+}
+
+/// The device, with fresh databases on it unless those that are there are to be kept. `is_ours` if
+/// what it holds is from this very command.
+pub fn device<B: Benchmark>(
+    args: &DatabaseArgs,
+    bench: &B,
+    scheme: &str,
+    is_ours: bool,
+) -> Result<Arc<dyn Device>, Failure> {
+    let sizes = room(args, bench).device();
+    let create = create(B::COMMAND, args, scheme, sizes, is_ours)?;
+    let device = match is_to_be_made(&args.device) {
+        true => made(B::COMMAND, args, sizes)?,
+        false if is_ours => open_or_create(B::COMMAND, &args.device, &ShapeArgs::default())?,
+        false => found(B::COMMAND, args, sizes)?,
+    };
+    let device = slowed(B::COMMAND, device, &args.speed)?;
+    if !args.keep {
+        Instances::create(&device, &create).map_err(|e| db_failure(&args.device, e))?;
+    }
+    Ok(device)
+}
+
+fn create(
+    what: &str,
+    args: &DatabaseArgs,
+    scheme: &str,
+    sizes: Sizes,
+    is_ours: bool,
+) -> Result<Create, Failure> {
+    let placed = PlacementArgs {
+        scheme: scheme.to_string(),
+        victim: args.victim.clone(),
+        gp: args.gp,
+        seed: args.seed,
+    };
+    let store =
+        Format { spare: args.spare, force: args.force || is_ours, ..placement(what, &placed)? };
+    // Whoever names a size, or a drive, gets the usual share of it.
+    let is_sized_here = args.size.is_none() && (is_ours || is_to_be_made(&args.device));
+    let log_bytes = args.log.map(|size| size.0).or(is_sized_here.then_some(sizes.log));
+    Ok(Create { store, log_bytes, instances: args.tenants })
+}
+
+/// A new device.
+fn made(what: &str, args: &DatabaseArgs, sizes: Sizes) -> Result<Arc<dyn Device>, Failure> {
+    if args.keep {
+        return Err(Failure::usage(what, &format!("--keep: there is nothing in {}", args.device)));
+    }
+    let zone = args.zone.or(args.size.is_none().then_some(Size(sizes.zone)));
+    let size = args.size.or(Some(Size(sizes.device)));
+    open_or_create(what, &args.device, &ShapeArgs { size, zone, capacity: None })
+}
+
+/// A device that is there.
+fn found(what: &str, args: &DatabaseArgs, sizes: Sizes) -> Result<Arc<dyn Device>, Failure> {
+    if args.size.is_none() && args.zone.is_some() {
+        let why = format!("{} is there already, with zones of its own", args.device);
+        return Err(Failure::usage(what, &why).hint("leave out --zone"));
+    }
+    let shape = ShapeArgs { size: args.size, zone: args.zone, capacity: None };
+    let device = open_or_create(what, &args.device, &shape)?;
+    let geometry = device.geometry();
+    let has = u64::from(geometry.zones) * geometry.zone_capacity;
+    // Of another bench, perhaps a smaller one; whoever names a size, or a drive, knows what it is.
+    let is_doubtful = args.force && args.size.is_none() && args.device.starts_with("file:");
+    if !is_doubtful || has >= sizes.device {
+        return Ok(device);
+    }
+    let wanted = sizes.device.div_ceil(1 << 20);
+    let has = describe(&*device);
+    let why = format!("{} is there already, with {has}: {wanted} MiB are wanted", args.device);
+    Err(Failure::usage(what, &why).hint("remove it, or name another --device"))
+}
+
+fn room<B: Benchmark>(args: &DatabaseArgs, bench: &B) -> Room {
+    Room {
+        tenants: u64::from(args.tenants),
+        loaded: bench.loaded_bytes(),
+        grown: bench.grown_bytes(),
+        transactions: args.transactions,
+        seconds: seconds(args),
+        threads: u64::from(args.threads),
+        gp: args.gp,
+        zone: args.zone.map(|size| size.0),
+        log: args.log.map(|size| size.0),
+    }
+}
+
+/// Opens the databases of a device.
+pub fn open(
+    args: &DatabaseArgs,
+    device: &Arc<dyn Device>,
+    observer: Option<Arc<dyn Observer>>,
+) -> Result<Instances, Failure> {
+    let options = Options {
+        buffer_bytes: args.buffer.0 as usize,
+        replacement: args.replacement.into(),
+        hotness: !args.no_hotness,
+        cleaning: args.cleaning.into(),
+        observer,
+        ..Options::default()
+    };
+    Instances::open(device, &options).map_err(|e| db_failure(&args.device, e))
+}
+
+/// Lets this process open as many files as the system permits it: each zone may be one.
+pub fn open_many_files() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // A device of few zones works all the same.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}

@@ -1,0 +1,70 @@
+//! TPC-C as a bench.
+
+use frostline_db::{Db, Table};
+use frostline_workload::tpcc::{NEW_ORDER, Options, Scale, Tpcc};
+use frostline_workload::{Condition, Loaded, Loading};
+
+use super::benchmark::{Benchmark, WorkloadError};
+use crate::args::BenchTpccArgs;
+
+/// Bytes of a warehouse's pages that go with the items, and with the customers of a district.
+const OF_ITEMS: u64 = 42 << 20;
+const OF_CUSTOMERS: u64 = 68 << 20;
+
+/// What a transaction adds to the pages: 490 bytes were measured.
+const GROWN: u64 = 512;
+
+impl BenchTpccArgs {
+    fn scale(&self) -> Scale {
+        Scale { warehouses: self.warehouses, items: self.items, customers: self.customers }
+    }
+}
+
+impl Benchmark for BenchTpccArgs {
+    type Opened = Tpcc<Table>;
+
+    const COMMAND: &'static str = "bench tpcc";
+
+    fn describe(&self) -> String {
+        let Scale { warehouses, items, customers } = self.scale();
+        let several = if warehouses == 1 { "" } else { "s" };
+        let mut text = format!("tpcc, {warehouses} warehouse{several}");
+        if self.scale() != Scale::standard(warehouses) {
+            text += &format!(" of {items} items and {customers} customers a district");
+        }
+        text + if self.steady { ", steady" } else { "" }
+    }
+
+    fn loaded_bytes(&self) -> u64 {
+        let items = OF_ITEMS * u64::from(self.items) / 100_000;
+        let customers = OF_CUSTOMERS * u64::from(self.customers) / 3_000;
+        // The tables of a small scale are half empty pages.
+        u64::from(self.warehouses) * (items + customers) + (1 << 20)
+    }
+
+    fn grown_bytes(&self) -> u64 {
+        if self.steady { 0 } else { GROWN }
+    }
+
+    fn counted_kind(&self) -> Option<usize> {
+        Some(NEW_ORDER)
+    }
+
+    fn open(&self, db: &Db) -> Result<Tpcc<Table>, WorkloadError> {
+        Tpcc::open(db, Options { scale: self.scale(), steady: self.steady })
+    }
+
+    fn load(
+        &self,
+        opened: &Tpcc<Table>,
+        db: &Db,
+        loading: Loading,
+        observer: &mut dyn FnMut(Loaded) -> bool,
+    ) -> Result<Loaded, WorkloadError> {
+        opened.load(db, loading, observer)
+    }
+
+    fn check(&self, opened: &Tpcc<Table>, db: &Db) -> Result<Vec<Condition>, WorkloadError> {
+        opened.check(db)
+    }
+}

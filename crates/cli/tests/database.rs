@@ -1,0 +1,225 @@
+//! The benches of databases: what they measure, what they record, and how they end.
+
+mod run;
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+
+use run::Scratch;
+use serde_json::Value;
+
+/// TPC-C of a few pages, with a buffer that does not hold them.
+const TPCC: &str = "bench tpcc --warehouses 1 --items 200 --customers 20 --buffer 256KiB -q";
+
+/// On a device in memory.
+const MEM: &str = "--device mem: --zone 256KiB";
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+#[test]
+fn the_table_shows_transactions_pages_and_conditions() {
+    let scratch = Scratch::new();
+    let table = scratch.quiet(&format!("{TPCC} {MEM} --transactions 1000"));
+    for part in [
+        "mem:: ",
+        "tpcc, 1 warehouse of 200 items and 20 customers a district: 1 thread, 64 commits in \
+         flight, a buffer of 256 KiB (watt), cleaning background",
+        "\ntpmC ",
+        "\ntransactions/s ",
+        "\npages written a transaction ",
+        "\n  relocation ",
+        "\n  log ",
+        "\nWAF, log included ",
+        "\nCPU seconds of workers ",
+        "p99.9",
+        "\nnew-order ",
+        "\nstock-level ",
+        "\nholds: a warehouse took what its districts took (3.3.2.1): 1 checked\n",
+    ] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    assert!(!table.contains("FAILS"), "{table}");
+    let unchecked = scratch.quiet(&format!("{TPCC} {MEM} --transactions 100 --no-check"));
+    assert!(!unchecked.contains("holds"), "{unchecked}");
+}
+
+#[test]
+fn the_json_has_the_fields_of_a_run_and_those_of_a_database() {
+    let scratch = Scratch::new();
+    let report = scratch.json(&format!("{TPCC} {MEM} --transactions 2000 --json -"));
+    let run = &report["runs"][0];
+    assert_eq!((&run["scheme"], &run["victim"]), (&"sepbit".into(), &"cost-benefit".into()));
+    assert_eq!((&run["trigger"]["gp"], &run["far"]), (&0.15.into(), &Value::Null));
+    assert_eq!(number(&run["transactions"]), 2000);
+    for field in ["tpmc", "ops_per_second", "waf", "waf_with_log", "process_cpu_seconds"] {
+        assert!(run[field].as_f64().unwrap() > 0.0, "{field}: {run}");
+    }
+    for field in ["user_writes", "wal_pages", "header_pages", "pages_read", "pages_evicted"] {
+        assert!(number(&run[field]) > 0, "{field}: {run}");
+    }
+    for field in ["checkpoint_pages", "relocations", "conflicts", "zones_reclaimed"] {
+        number(&run[field]);
+    }
+    for quantile in ["p50", "p95", "p99", "p999", "max"] {
+        assert!(run["latency_us"][quantile].as_f64().unwrap() > 0.0, "{quantile}");
+    }
+    let kinds = run["kinds"].as_array().unwrap();
+    let of = |kind: &Value| number(&kind["committed"]) + number(&kind["rolled_back"]);
+    assert_eq!(kinds.iter().map(of).sum::<u64>(), 2000);
+    assert_eq!(kinds[0]["kind"], "new-order");
+    let conditions = run["conditions"].as_array().unwrap();
+    assert!(conditions.len() >= 12 && conditions.iter().all(|c| c["ok"] == true));
+}
+
+#[test]
+fn a_recorded_run_is_replayed_with_the_relocations_that_it_had() {
+    let scratch = Scratch::new();
+    for scheme in ["nosep", "sepbit"] {
+        // So large a log, and so many zones to spare, that no sync ends a chunk early.
+        let table = scratch.quiet(&format!(
+            "{TPCC} --device mem: --zone 256KiB --size 512MiB --log 32MiB --spare 400 --scheme \
+             {scheme} --cleaning inline --transactions 3000 --record run.parquet --json run.json"
+        ));
+        assert!(table.ends_with("relocates the same pages\n"), "{table}");
+        let command = table.lines().find_map(|line| line.strip_prefix("frostline sim ")).unwrap();
+        let replayed = scratch.json(&format!("sim {command} --no-gain --json - -q"));
+        let run: Value =
+            serde_json::from_slice(&std::fs::read(scratch.path("run.json")).unwrap()).unwrap();
+        for field in ["user_writes", "relocations", "zones_reclaimed", "victim_gp", "classes"] {
+            assert_eq!(run["runs"][0][field], replayed["runs"][0][field], "{scheme} {field}");
+        }
+        assert!(number(&run["runs"][0]["relocations"]) > 1000);
+        assert_eq!(run["runs"][0]["replay"]["exact"], true);
+    }
+    let head = scratch.quiet("trace head run.parquet -n 5 --json");
+    assert!(head.contains("origin"), "the trace has hotness records: {head}");
+}
+
+#[test]
+fn several_schemes_run_one_after_the_other_on_fresh_databases() {
+    let scratch = Scratch::new();
+    let line = format!("{TPCC} --device file:d --size 30MiB --scheme nosep,dac --transactions 500");
+    let report = scratch.json(&format!("{line} --json -"));
+    let schemes: Vec<_> =
+        report["runs"].as_array().unwrap().iter().map(|run| &run["scheme"]).collect();
+    assert_eq!(schemes, ["nosep", "dac"]);
+    let said = scratch.fails(2, &line);
+    assert!(said.starts_with("frostline: file:d: the device is not empty"), "{said}");
+    assert!(said.contains("hint: --force"), "{said}");
+    let said = scratch.fails(2, &line.replace("--size 30MiB", "--force --zone 1MiB"));
+    assert!(said.contains("with zones of its own\nhint: leave out --zone"), "{said}");
+    let said = scratch.fails(
+        2,
+        &line.replace("--warehouses 1", "--force --warehouses 50").replace("--size 30MiB", ""),
+    );
+    assert!(said.contains("30 zones of 1 MiB: ") && said.contains("hint: remove it"), "{said}");
+    let table = scratch.quiet(&format!("{line} --force"));
+    assert!(table.lines().nth(3).unwrap().split_whitespace().eq(["nosep", "dac"]), "{table}");
+}
+
+#[test]
+fn tenants_share_the_store_and_are_told_apart() {
+    let scratch = Scratch::new();
+    let line = format!("{TPCC} {MEM} --tenants 2 --threads 2 --transactions 600");
+    let report = scratch.json(&format!("{line} --json -"));
+    let run = &report["runs"][0];
+    assert_eq!((number(&run["transactions"]), number(&report["tenants"])), (1200, 2));
+    let tenants = run["tenants"].as_array().unwrap();
+    assert_eq!(tenants.iter().map(|t| number(&t["transactions"])).collect::<Vec<_>>(), [600, 600]);
+    let of_second = |c: &&Value| c["tenant"] == 2;
+    assert!(run["conditions"].as_array().unwrap().iter().filter(of_second).count() >= 12);
+}
+
+#[test]
+fn databases_are_kept_and_gone_on_with() {
+    let scratch = Scratch::new();
+    let line = format!("{TPCC} --device file:d --transactions 300 --json -");
+    scratch.json(&format!("{line} --zone 256KiB --tenants 2 --steady"));
+    let kept = scratch.json(&format!("{line} --keep --steady"));
+    assert_eq!((number(&kept["runs"][0]["transactions"]), number(&kept["tenants"])), (600, 2));
+    let said = scratch.fails(2, &format!("{TPCC} --device file:none --keep"));
+    assert_eq!(said, "frostline: bench tpcc: --keep: there is nothing in file:none\n");
+}
+
+#[test]
+fn ycsb_and_linkbench_run_in_the_same_way() {
+    let scratch = Scratch::new();
+    for workload in ["a", "d", "e", "100w"] {
+        let line = format!(
+            "bench ycsb --workload {workload} --records 3000 --value-bytes 100 {MEM} --buffer 256KiB"
+        );
+        let report = scratch.json(&format!("{line} --transactions 1000 -q --json -"));
+        let run = &report["runs"][0];
+        assert_eq!(number(&run["transactions"]), 1000, "{workload}");
+        assert!(run.get("tpmc").is_none() && run["ops_per_second"].as_f64().unwrap() > 0.0);
+        assert!(report["workload"].as_str().unwrap().starts_with(&format!("ycsb {workload}, ")));
+    }
+    let table = scratch.quiet(&format!(
+        "bench linkbench --nodes 500 {MEM} --buffer 256KiB --transactions 1000 -q"
+    ));
+    assert!(table.contains("linkbench, 500 nodes: 1 thread"), "{table}");
+    assert!(table.contains("\nholds: ") && !table.contains("tpmC"), "{table}");
+}
+
+#[test]
+fn a_signal_ends_it_with_its_table_and_each_second_gives_a_line() {
+    let scratch = Scratch::new();
+    let line = format!("{} {MEM} --seconds 60 --steady", TPCC.replace(" -q", ""));
+    let mut command = scratch.command(line.split_whitespace());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
+    for part in [" s ", " tx/s ", " tpmC ", " WAF ", " pages read/tx ", " log ", " GP "] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let mut table = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut table).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(table.contains("\ntpmC ") && table.contains("\nholds: "), "{table}");
+}
+
+#[test]
+fn what_has_no_room_says_what_would_help() {
+    let scratch = Scratch::new();
+    let small =
+        format!("{} --device mem: --zone 256KiB", TPCC.replace("--items 200", "--items 9000"));
+    let said = scratch.fails(1, &format!("{small} --size 6MiB --transactions 10"));
+    assert!(said.starts_with("frostline: mem:: the database is full: all its "), "{said}");
+    assert!(said.ends_with("hint: a larger --size\n"), "{said}");
+    let said = scratch.fails(2, &format!("{small} --size 2MiB"));
+    assert!(said.contains("too small") && said.contains("hint: a larger --size"), "{said}");
+    let said = scratch.fails(2, &format!("{small} --size 8MiB --log 1GiB"));
+    assert!(said.contains("1 logs of 4096 zones need more than the device's 32"), "{said}");
+    let said = scratch.fails(2, &format!("{small} --size 64MiB --gp 0.95"));
+    assert_eq!(said, "frostline: bench tpcc: --gp 0.95: must be from 0.0001 to 0.9\n");
+}
+
+#[test]
+fn wrong_usage_is_told_in_one_line() {
+    let scratch = Scratch::new();
+    for (line, said) in [
+        ("bench tpcc --warehouse 4", "bench tpcc: unknown option --warehouse (known: "),
+        ("bench tpcc --items 3", "bench tpcc: --items 3: must be from 20 to 100000"),
+        ("bench tpcc --buffer 1XiB", "bench tpcc: --buffer 1XiB: \"1XiB\" is not a size"),
+        ("bench tpcc --replacement lru", "bench tpcc: --replacement: unknown \"lru\" (known: "),
+        ("bench tpcc --scheme sepbits", "file:frostline-bench: unknown scheme \"sepbits\""),
+        ("bench tpcc --keep --size 1GiB", "bench tpcc: --keep and --size exclude each other"),
+        ("bench tpcc --record a.u32", "bench tpcc: --record a.u32: only a .parquet has hotness"),
+        (
+            "bench tpcc --scheme dac,sepbit --record a.parquet",
+            "bench tpcc: --record: one run is recorded, with one --scheme",
+        ),
+        ("bench ycsb --workload g", "bench ycsb: --workload g: \"g\" is not a workload (known: a"),
+        ("bench ycsb --distribution x", "bench ycsb: --distribution x: \"x\" is not a distribu"),
+        ("bench ycsb --bandwidth 0 --device mem:", "bench ycsb: --bandwidth 0: nothing would"),
+        ("bench linkbench --nodes 0", "bench linkbench: --nodes 0: must be from 1 to "),
+    ] {
+        let err = scratch.fails(2, line);
+        assert!(err.starts_with(&format!("frostline: {said}")), "{line}: {err}");
+    }
+    assert_eq!(scratch.names(), [""; 0]);
+}
