@@ -8,7 +8,9 @@ use frostline_db::DbError;
 use frostline_db::wal::WalError;
 use frostline_log::LogError;
 use frostline_store::{Cleaning, Format, Open, Store, StoreError};
-use frostline_zone::{Clock, Device, DeviceError, Drive, OpenOptions, Shape, Timed, create, open};
+use frostline_zone::{
+    Clock, Device, DeviceError, Drive, Geometry, OpenOptions, Shape, Span, Timed, create, open,
+};
 
 use crate::args::{DriveArg, PlacementArgs, ShapeArgs, SpeedArgs};
 use crate::failure::Failure;
@@ -133,11 +135,22 @@ pub fn placement(what: &str, args: &PlacementArgs) -> Result<Format, Failure> {
     })
 }
 
-/// Opens a store to look into it: nothing is cleaned meanwhile.
+/// Opens a store to look into it: nothing is cleaned meanwhile. Behind it there may be the logs of
+/// databases.
 pub fn open_store(uri: &str) -> Result<Store, Failure> {
     let device = open(uri, &OpenOptions::default()).map_err(|e| device_failure(uri, &e))?;
+    let failed = |error| store_failure(uri, error);
+    let zones = Store::zones_on(&*device).map_err(failed)?;
+    let Geometry { zones: all, max_open, max_active, .. } = *device.geometry();
+    let device = match zones < all {
+        true => Arc::new(
+            Span::new(device, 0, zones, max_open, max_active)
+                .map_err(|error| device_failure(uri, &error))?,
+        ),
+        false => device,
+    };
     let open = Open { cleaning: Cleaning::Inline, ..Open::default() };
-    Store::open(device, open).map_err(|error| store_failure(uri, error))
+    Store::open(device, open).map_err(failed)
 }
 
 /// What a device refused, as a failure.

@@ -51,6 +51,15 @@ impl Failure {
     }
 }
 
+/// Fails with what was found to be damaged, or succeeds with what was looked at.
+pub fn verdict(what: &str, text: String, damaged: usize) -> Result<String, Failure> {
+    match damaged {
+        0 => Ok(text),
+        1 => Err(Failure::job(what, "1 thing is damaged").with_data(text)),
+        many => Err(Failure::job(what, &format!("{many} things are damaged")).with_data(text)),
+    }
+}
+
 /// Prints a line, and a hint if there is one, on standard error. If that is closed, nobody is
 /// there to be told.
 pub fn say(line: &str, hint: Option<&str>) {

@@ -5,8 +5,15 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use frostline_trace::TraceError;
+use serde::Serialize;
 
 use crate::failure::Failure;
+
+/// A value as JSON; `what` is the command.
+pub fn json<T: Serialize>(what: &str, value: &T) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(value);
+    text.map(|t| t + "\n").map_err(|e| Failure::job(what, &e.to_string()))
+}
 
 /// Finds out whether a file can be written, before the work whose result it is to hold.
 pub fn check(path: &Path) -> Result<(), Failure> {

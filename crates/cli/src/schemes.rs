@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::args::SchemesArgs;
 use crate::failure::Failure;
-use crate::table;
+use crate::{output, table};
 
 #[derive(Serialize)]
 struct Row {
@@ -47,8 +47,7 @@ struct All {
 pub fn run(args: &SchemesArgs) -> Result<String, Failure> {
     let all = all()?;
     if args.json {
-        let text = serde_json::to_string_pretty(&all);
-        return text.map(|t| t + "\n").map_err(|e| Failure::job("schemes", &e.to_string()));
+        return output::json("schemes", &all);
     }
     Ok(if args.markdown { markdown(&all) } else { text(&all) })
 }

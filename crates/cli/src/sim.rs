@@ -151,13 +151,9 @@ fn plan(args: &SimArgs, settings: &Settings) -> Result<Plan, Failure> {
 }
 
 fn output(args: &SimArgs, settings: &Settings, report: &Report) -> Result<String, Failure> {
-    let json = || {
-        let text = serde_json::to_string_pretty(report);
-        text.map(|t| t + "\n").map_err(|e| Failure::job("sim", &e.to_string()))
-    };
     match file(args) {
-        Some(path) => output::write(path, &json()?)?,
-        None if args.json.is_some() => return json(),
+        Some(path) => output::write(path, &output::json("sim", report)?)?,
+        None if args.json.is_some() => return output::json("sim", report),
         None => {}
     }
     Ok(sim_table::text(args, settings, report))

@@ -30,8 +30,11 @@ fn unreadable(content: &[u8], message: &str) {
 
 #[test]
 fn unknown_words_list_the_known_ones() {
-    refused("", "usage: no command given (known: sim schemes gen trace store bench)");
-    refused("play", "usage: unknown command \"play\" (known: sim schemes gen trace store bench)");
+    refused("", "usage: no command given (known: sim schemes gen trace store bench db)");
+    refused(
+        "play",
+        "usage: unknown command \"play\" (known: sim schemes gen trace store bench db)",
+    );
     refused("trace", "trace: no command given (known: info convert head)");
     refused("trace tail", "trace: unknown command \"tail\" (known: info convert head)");
     refused("schemes --xml", "schemes: unknown option --xml (known: --json --markdown --help)");

@@ -5,13 +5,15 @@ use clap::{Args, Subcommand, value_parser};
 /// `frostline db`
 #[derive(Debug, Subcommand)]
 pub enum DbCommand {
+    /// Check trees, pages and the log against each other
+    Check(LookDbArgs),
     /// Tell what the databases of a store are like
     Stats(LookDbArgs),
     /// Write all records, a line each
     Dump(DumpArgs),
 }
 
-/// `frostline db stats`
+/// `frostline db check` and `stats`
 #[derive(Debug, Args)]
 pub struct LookDbArgs {
     /// The device: file:DIR, zonefs:MOUNT or zbd:/dev/...

@@ -177,13 +177,9 @@ fn report(args: &BenchStoreArgs, shape: String, seed: u64, run: BenchRun) -> Ben
 }
 
 fn output(args: &BenchStoreArgs, report: &BenchReport) -> Result<String, Failure> {
-    let json = || {
-        let text = serde_json::to_string_pretty(report);
-        text.map(|t| t + "\n").map_err(|e| Failure::job(COMMAND, &e.to_string()))
-    };
     match file(args) {
-        Some(path) => output::write(path, &json()?)?,
-        None if args.json.is_some() => return json(),
+        Some(path) => output::write(path, &output::json(COMMAND, report)?)?,
+        None if args.json.is_some() => return output::json(COMMAND, report),
         None => {}
     }
     Ok(report.text())

@@ -1,13 +1,12 @@
 //! `frostline db`: look into the databases of a store, and check them.
 
+mod check;
 mod dump;
 mod stats;
 
 use frostline_db::{Instances, Options};
 use frostline_store::Cleaning;
 use frostline_zone::OpenOptions;
-
-use serde::Serialize;
 
 use crate::args::DbCommand;
 use crate::device::{db_failure, device_failure};
@@ -16,6 +15,7 @@ use crate::failure::Failure;
 /// Does what was asked of databases.
 pub fn run(command: &DbCommand) -> Result<String, Failure> {
     match command {
+        DbCommand::Check(args) => check::run(args),
         DbCommand::Stats(args) => stats::run(args),
         DbCommand::Dump(args) => dump::run(args),
     }
@@ -35,7 +35,10 @@ fn open(uri: &str) -> Result<Instances, Failure> {
     Instances::open(&device, &options).map_err(|error| db_failure(uri, error))
 }
 
-fn json<T: Serialize>(value: &T) -> Result<String, Failure> {
-    let text = serde_json::to_string_pretty(value);
-    text.map(|t| t + "\n").map_err(|e| Failure::job("db", &e.to_string()))
+/// What is said before what is said of one of several databases.
+fn of_tenant(number: usize, of: usize) -> String {
+    match of {
+        1 => String::new(),
+        _ => format!("tenant {number}: "),
+    }
 }

@@ -1,21 +1,22 @@
 //! `frostline store check`: whether map, zones and headers agree.
 
-use super::{json, lines, verdict};
+use super::lines;
 use crate::args::LookArgs;
 use crate::device::{open_store, store_failure};
-use crate::failure::Failure;
+use crate::failure::{Failure, verdict};
+use crate::output::json;
 
 /// Checks the structure of a store.
 pub fn run(args: &LookArgs) -> Result<String, Failure> {
     let checked = open_store(&args.uri)?.check();
     let report = checked.map_err(|error| store_failure(&args.uri, error))?;
     let text = match (args.json, report.findings.is_empty()) {
-        (true, _) => json(&report)?,
+        (true, _) => json("store check", &report)?,
         (false, true) => format!(
             "{}: sound: {} valid pages in {} zones, {} headers, {} leaves of the map\n",
             args.uri, report.pages, report.zones, report.chunks, report.leaves
         ),
         (false, false) => lines(&report.findings),
     };
-    verdict(&args.uri, text, &report.findings)
+    verdict(&args.uri, text, report.findings.len())
 }

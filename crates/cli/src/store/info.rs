@@ -3,10 +3,10 @@
 use frostline_store::{Info, Store, Written};
 use serde::Serialize;
 
-use super::json;
 use crate::args::LookArgs;
 use crate::device::{open_store, store_failure};
 use crate::failure::Failure;
+use crate::output::json;
 use crate::size::binary;
 
 #[derive(Serialize)]
@@ -39,7 +39,7 @@ pub fn run(args: &LookArgs) -> Result<String, Failure> {
         })
     };
     let report = report(&store).map_err(|error| store_failure(&args.uri, error))?;
-    if args.json { json(&report) } else { Ok(text(&report)) }
+    if args.json { json("store info", &report) } else { Ok(text(&report)) }
 }
 
 fn text(report: &Report) -> String {

@@ -1,10 +1,11 @@
 //! `frostline store scrub`: every content against its checksum.
 
-use super::{json, lines, verdict};
+use super::lines;
 use crate::args::ScrubArgs;
 use crate::device::{open_store, store_failure};
-use crate::failure::Failure;
+use crate::failure::{Failure, verdict};
 use crate::interrupt::Interrupt;
+use crate::output::json;
 use crate::progress::bar;
 
 /// Reads every page of a store.
@@ -28,11 +29,11 @@ pub fn run(args: &ScrubArgs) -> Result<String, Failure> {
     bar.finish_and_clear();
     let report = scrubbed.map_err(failed)?;
     let text = match (args.json, report.findings.is_empty()) {
-        (true, _) => json(&report)?,
+        (true, _) => json("store scrub", &report)?,
         (false, true) => {
             format!("{}: {} pages are what was written\n", args.uri, report.pages)
         }
         (false, false) => lines(&report.findings),
     };
-    verdict(&args.uri, text, &report.findings)
+    verdict(&args.uri, text, report.findings.len())
 }

@@ -4,10 +4,10 @@ use frostline_store::{Role, ZoneView};
 use frostline_zone::ZoneState;
 use serde::Serialize;
 
-use super::json;
 use crate::args::LookArgs;
 use crate::device::{open_store, store_failure};
 use crate::failure::Failure;
+use crate::output::json;
 use crate::table;
 
 /// Cells of a bar.
@@ -32,7 +32,7 @@ pub fn run(args: &LookArgs) -> Result<String, Failure> {
     let views = open_store(&args.uri)?.zones();
     let views = views.map_err(|error| store_failure(&args.uri, error))?;
     if args.json {
-        return json(&views.iter().map(row).collect::<Vec<_>>());
+        return json("store zones", &views.iter().map(row).collect::<Vec<_>>());
     }
     let lines = views.iter().map(line).collect();
     let headings = ["use", "state", "valid", "zone", "class", "pages", "share", "opening"];

@@ -107,17 +107,13 @@ fn report(
 
 /// The table or the JSON; a failure with it if the data are not as they must be.
 fn outcome(what: &str, args: &DatabaseArgs, report: DatabaseReport) -> Result<String, Failure> {
-    let json = || {
-        let text = serde_json::to_string_pretty(&report);
-        text.map(|t| t + "\n").map_err(|e| Failure::job(what, &e.to_string()))
-    };
     let trace = args.record.as_ref().map(|path| path.display().to_string());
     let text = match file(args) {
         Some(path) => {
-            output::write(path, &json()?)?;
+            output::write(path, &output::json(what, &report)?)?;
             text::text(&report, trace.as_deref())
         }
-        None if args.json.is_some() => json()?,
+        None if args.json.is_some() => output::json(what, &report)?,
         None => text::text(&report, trace.as_deref()),
     };
     match report.runs.iter().map(DatabaseRun::failed).sum::<usize>() {

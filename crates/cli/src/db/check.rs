@@ -1,0 +1,50 @@
+//! `frostline db check`: trees, the store's pages and the log against each other.
+
+use frostline_db::Check;
+use serde::Serialize;
+
+use super::{of_tenant, open};
+use crate::args::LookDbArgs;
+use crate::device::db_failure;
+use crate::failure::{Failure, verdict};
+use crate::output::json;
+
+#[derive(Serialize)]
+struct Report<'a> {
+    device: &'a str,
+    databases: Vec<Check>,
+}
+
+/// Checks the structure of every database of a store. The log is read as they are opened.
+pub fn run(args: &LookDbArgs) -> Result<String, Failure> {
+    let instances = open(&args.uri)?;
+    let checks = instances.all.iter().map(frostline_db::Db::check);
+    let databases: Vec<_> =
+        checks.collect::<Result<_, _>>().map_err(|error| db_failure(&args.uri, error))?;
+    let damaged = databases.iter().map(|check| check.findings.len()).sum();
+    let text = match args.json {
+        true => json("db check", &Report { device: &args.uri, databases })?,
+        false => text(&args.uri, &databases),
+    };
+    verdict(&args.uri, text, damaged)
+}
+
+/// Findings, a line each; of a sound database what was looked at.
+fn text(uri: &str, databases: &[Check]) -> String {
+    let mut text = String::new();
+    for (number, check) in (1..).zip(databases) {
+        let tenant = of_tenant(number, databases.len());
+        for finding in &check.findings {
+            text += &format!("{tenant}{finding}\n");
+        }
+        if check.findings.is_empty() {
+            let records: u64 = check.trees.iter().map(|tree| tree.records).sum();
+            text += &format!(
+                "{uri}: {tenant}sound: {records} records in {} trees of {} pages\n",
+                check.trees.len(),
+                check.pages
+            );
+        }
+    }
+    text
+}
