@@ -241,7 +241,8 @@ fn the_options_of_cleaning_and_layout_reach_the_log() {
     assert_ne!(fixed, base, "--op");
     assert!(relocations("--zone 128KiB --op 0.2 --free-zones 10") > fixed, "--free-zones");
     assert_eq!(relocations("--zone 128KiB --zones 2000"), base, "--zones, more than are needed");
-    assert!(relocations("--zone 128KiB --gp 0.3 --zones 120") > base, "--zones");
+    let wide = relocations("--zone 128KiB --gp 0.3");
+    assert!(relocations("--zone 128KiB --gp 0.3 --zones 120") > wide, "--zones");
 }
 
 #[test]

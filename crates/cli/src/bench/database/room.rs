@@ -14,8 +14,8 @@ const MOST_ZONES: u64 = 2048;
 /// The fewest zones of a log.
 const LOG_ZONES: u64 = 4;
 
-/// The smallest log: a transaction that loads has up to 256 KiB, and a log takes none that would
-/// fill too much of it.
+/// The smallest log: a transaction that loads logs more than half a MiB, and none may fill more
+/// than an eighth of a log.
 const LEAST_LOG: u64 = 8 << 20;
 
 /// What must have room.
