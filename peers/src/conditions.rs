@@ -1,0 +1,29 @@
+//! What every engine is given alike.
+
+use std::path::PathBuf;
+
+/// What every engine is given alike, and what is Frostline's own.
+#[derive(Clone, Debug)]
+pub struct Conditions {
+    /// An empty directory for its files.
+    pub directory: PathBuf,
+    /// All its memory: caches, write buffers, maps.
+    pub memory: u64,
+    /// The size of a write-ahead log, where it has one that can be set.
+    pub log: u64,
+    /// Whether its files are read and written past the page cache, where it can.
+    pub direct: bool,
+    /// About how many bytes of records it will hold, for engines that need to know.
+    pub expected: u64,
+    /// Frostline's placement.
+    pub placement: Placement,
+}
+
+/// How Frostline places pages.
+#[derive(Clone, Debug)]
+pub struct Placement {
+    /// Its scheme, as on the command line.
+    pub scheme: String,
+    /// The garbage proportion above which it cleans.
+    pub gp: f64,
+}

@@ -1,0 +1,110 @@
+//! Frostline's own database, on emulated zones in ordinary files.
+
+use std::time::Duration;
+
+use frostline_db::{Create, Db, Options};
+use frostline_store::Format;
+use frostline_zone::{OpenOptions, Shape, default_zone_bytes};
+
+use super::{Failure, Peer};
+use crate::conditions::Conditions;
+
+/// Memory beside the pages: a thirty-second of it for the frames' heads, the map and the zones,
+/// and so much for chunks that are being written.
+const HEADS: u64 = 32;
+const CHUNKS: u64 = 2 << 20;
+
+/// How long a commit may stay in memory that nobody waits for: longer than anybody lets it.
+const COMMIT_DELAY: Duration = Duration::from_secs(10);
+
+/// Frostline.
+pub struct Frostline {
+    db: Db,
+    settings: String,
+}
+
+impl Peer for Frostline {
+    type Engine = Db;
+
+    fn create(conditions: &Conditions) -> Result<Self, Failure> {
+        let (bytes, zone_bytes) = (device_bytes(conditions), zone_bytes(conditions));
+        let shape = Shape { bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+        let uri = format!("file:{}", conditions.directory.join("zones").display());
+        let open = OpenOptions { direct: conditions.direct };
+        let device = frostline_zone::create(&uri, &shape, &open)?;
+        let placement = &conditions.placement;
+        let store =
+            Format { scheme: placement.scheme.clone(), gp: placement.gp, ..Format::default() };
+        let log_bytes = Some(conditions.log);
+        Db::create(&device, &Create { store, log_bytes, ..Create::default() })?;
+        let pages = page_bytes(conditions.memory);
+        let options = Options {
+            buffer_bytes: pages as usize,
+            commit_delay: COMMIT_DELAY,
+            ..Options::default()
+        };
+        let db = Db::open(&device, &options)?;
+        Ok(Frostline { db, settings: describe(conditions, pages) })
+    }
+
+    fn engine(&self) -> &Db {
+        &self.db
+    }
+
+    fn settings(&self) -> String {
+        self.settings.clone()
+    }
+
+    fn durable_points(&self) -> Result<u64, Failure> {
+        Ok(self.db.stats()?.log.flushes)
+    }
+
+    fn own_counters(&self) -> Result<Vec<(&'static str, u64)>, Failure> {
+        let stats = self.db.stats()?;
+        let written = stats.store.written;
+        let pages = [
+            ("pages of trees", written.user),
+            ("relocations", written.relocations),
+            ("headers", written.headers),
+            ("checkpoints", written.checkpoints),
+            ("log", stats.log.pages),
+        ];
+        Ok(pages.map(|(name, pages)| (name, pages << 12)).to_vec())
+    }
+
+    fn close(self) -> Result<(), Failure> {
+        Ok(self.db.close()?)
+    }
+}
+
+/// So large that the garbage proportion decides when zones are cleaned, and never the lack of
+/// free ones.
+fn device_bytes(conditions: &Conditions) -> u64 {
+    4 * conditions.expected + 2 * conditions.log + (64 << 20)
+}
+
+/// As for a device that is just large enough for the data.
+fn zone_bytes(conditions: &Conditions) -> u64 {
+    default_zone_bytes(conditions.expected)
+}
+
+fn page_bytes(memory: u64) -> u64 {
+    (memory - memory / HEADS).saturating_sub(CHUNKS)
+}
+
+fn describe(conditions: &Conditions, pages: u64) -> String {
+    let placement = &conditions.placement;
+    format!(
+        "frostline {}: {} KiB of pages, the rest for frames' heads, map and chunks, and on top \
+         of it two log buffers of 4 MiB, which can't be set; emulated zones of {} MiB in files, {}; scheme {}, cleaned above a garbage proportion of \
+         {} (over-provisioning {:.1} %); log of {} MiB; not compressed",
+        env!("CARGO_PKG_VERSION"),
+        pages >> 10,
+        zone_bytes(conditions) >> 20,
+        if conditions.direct { "O_DIRECT" } else { "page cache" },
+        placement.scheme,
+        placement.gp,
+        100.0 * placement.gp / (1.0 - placement.gp),
+        conditions.log >> 20,
+    )
+}

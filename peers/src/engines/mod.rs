@@ -1,0 +1,64 @@
+//! The engines: one a file, each with what it was set to.
+
+mod direct_file;
+pub mod frostline;
+pub mod redb;
+#[cfg(feature = "rocksdb")]
+pub mod rocksdb;
+pub mod sqlite;
+
+use std::error::Error;
+
+use frostline_workload::Engine;
+
+use crate::conditions::Conditions;
+
+/// What stops a run, told in a line.
+pub type Failure = Box<dyn Error + Send + Sync>;
+
+/// An engine with a fresh database, made under given conditions.
+pub trait Peer: Sized {
+    /// What workloads run on.
+    type Engine: Engine;
+
+    /// Makes a database in an empty directory.
+    ///
+    /// # Errors
+    /// As the engine has them.
+    fn create(conditions: &Conditions) -> Result<Self, Failure>;
+
+    /// What workloads run on.
+    fn engine(&self) -> &Self::Engine;
+
+    /// Name and version, and what was set, in words.
+    fn settings(&self) -> String;
+
+    /// How often everything was made durable.
+    ///
+    /// # Errors
+    /// As the engine has them.
+    fn durable_points(&self) -> Result<u64, Failure>;
+
+    /// Bytes that the engine itself says it wrote, by their purpose, where it says so.
+    ///
+    /// # Errors
+    /// As the engine has them.
+    fn own_counters(&self) -> Result<Vec<(&'static str, u64)>, Failure> {
+        Ok(Vec::new())
+    }
+
+    /// Brings the database to rest.
+    ///
+    /// # Errors
+    /// As the engine has them.
+    fn close(self) -> Result<(), Failure>;
+}
+
+/// The names of the engines that were built in.
+pub const NAMES: &[&str] = &[
+    "frostline",
+    "redb",
+    #[cfg(feature = "rocksdb")]
+    "rocksdb",
+    "sqlite",
+];
