@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use frostline_learn::LearnError;
 use frostline_log::LogError;
 use frostline_placement::BuildError;
 use frostline_sim::SimError;
@@ -76,6 +77,17 @@ impl From<TraceError> for Failure {
     fn from(error: TraceError) -> Self {
         let status = if matches!(error, TraceError::Unwritable { .. }) { 1 } else { 2 };
         Failure { line: error.to_string(), hint: error.hint(), status, data: String::new() }
+    }
+}
+
+impl From<LearnError> for Failure {
+    fn from(error: LearnError) -> Self {
+        match error {
+            LearnError::Trace(error) => error.into(),
+            LearnError::OneClass { .. } => Failure::job("model", &error.to_string())
+                .hint("a longer trace, a smaller --horizon"),
+            _ => Failure::usage("model", &error.to_string()),
+        }
     }
 }
 

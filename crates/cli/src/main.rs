@@ -8,6 +8,7 @@ mod failure;
 mod gen_trace;
 mod inputs;
 mod interrupt;
+mod learn;
 mod output;
 mod panics;
 mod progress;
@@ -39,6 +40,8 @@ fn main() -> ExitCode {
         Command::Store(command) => store::run(&command),
         Command::Bench(command) => bench::run(&command),
         Command::Db(command) => db::run(&command),
+        Command::Train(options) => learn::train_model(&options),
+        Command::Model(command) => learn::model(&command),
     });
     match done.and_then(|text| print(&text)) {
         Ok(()) => ExitCode::SUCCESS,

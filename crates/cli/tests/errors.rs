@@ -30,10 +30,13 @@ fn unreadable(content: &[u8], message: &str) {
 
 #[test]
 fn unknown_words_list_the_known_ones() {
-    refused("", "usage: no command given (known: sim schemes gen trace store bench db)");
+    refused(
+        "",
+        "usage: no command given (known: sim schemes gen trace store bench db train model)",
+    );
     refused(
         "play",
-        "usage: unknown command \"play\" (known: sim schemes gen trace store bench db)",
+        "usage: unknown command \"play\" (known: sim schemes gen trace store bench db train model)",
     );
     refused("trace", "trace: no command given (known: info convert head)");
     refused("trace tail", "trace: unknown command \"tail\" (known: info convert head)");

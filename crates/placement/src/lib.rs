@@ -8,12 +8,16 @@
 //!   [`schemes`]; [`registry`] names them all.
 //! * [`VictimPolicy`] chooses the zone that is cleaned next, from the [`ZoneTable`]. One policy,
 //!   one file, under [`victims`].
+//! * [`Recogniser`] tells frozen pages from others, by what an engine tells of its pages
+//!   ([`Hotness`]) or by what a block layer sees of them ([`Past`]).
 
 mod clock;
 mod future;
 pub mod hotness;
 mod log_class;
 pub mod params;
+mod past;
+mod recogniser;
 pub mod registry;
 pub mod rng;
 pub mod scheme;
@@ -25,6 +29,8 @@ pub mod zones;
 
 pub use hotness::{Activity, Hotness};
 pub use params::{BuildError, Params};
+pub use past::{Past, Requests, log2_1p};
+pub use recogniser::{Candidates, Recogniser};
 pub use scheme::{
     Foresight, Info, NEVER, PageState, Param, Relocation, Request, Scheme, Semantics, Setup, Stamp,
     UserWrite, ZoneEvent,

@@ -3,6 +3,7 @@
 mod bench;
 mod database;
 mod db;
+mod learn;
 mod store;
 
 use std::path::PathBuf;
@@ -13,6 +14,10 @@ use frostline_trace::Format;
 pub use self::bench::{BenchCommand, BenchStoreArgs, CleaningArg, DriveArg, SpeedArgs};
 pub use self::database::{BenchLinkbenchArgs, BenchTpccArgs, BenchYcsbArgs, DatabaseArgs};
 pub use self::db::{DbCommand, DumpArgs, LookDbArgs};
+pub use self::learn::{
+    CompareArgs, EvalArgs, FeaturesArgs, ModelArg, ModelCommand, RecordsArg, SamplingArgs,
+    SplitArg, TrainArgs, TrainSplitArg,
+};
 pub use self::store::{FormatArgs, LookArgs, PlacementArgs, ScrubArgs, ShapeArgs, StoreCommand};
 use crate::size::{PageSize, Size};
 
@@ -46,6 +51,11 @@ pub enum Command {
     /// Look into databases, and check them
     #[command(subcommand, arg_required_else_help = false)]
     Db(DbCommand),
+    /// Train a model that recognises frozen pages on a trace
+    Train(TrainArgs),
+    /// Judge and compare models that recognise frozen pages
+    #[command(subcommand, arg_required_else_help = false)]
+    Model(ModelCommand),
 }
 
 /// How a trace is read.

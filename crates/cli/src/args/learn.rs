@@ -1,0 +1,185 @@
+//! What `frostline train` and `frostline model` take.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum, value_parser};
+
+use super::Reading;
+
+/// `frostline train`
+#[derive(Debug, Args)]
+pub struct TrainArgs {
+    /// The trace
+    pub trace: PathBuf,
+    #[command(flatten)]
+    pub reading: Reading,
+    /// The file for the model
+    #[arg(long, short, value_name = "MODEL")]
+    pub output: PathBuf,
+    /// How it is trained
+    #[arg(long, value_name = "M", default_value = "sgd")]
+    pub model: ModelArg,
+    #[command(flatten)]
+    pub features: FeaturesArgs,
+    /// Use these features only, of all writes looked at [default: all]
+    #[arg(long = "features", value_name = "A,B", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Take a page for frozen if its score is above this; of logistic regression, 0 is a
+    /// probability of one half, 2.2 of 0.9
+    #[arg(long, value_name = "SCORE", default_value_t = 0.0, value_parser = score,
+        allow_negative_numbers = true)]
+    pub threshold: f32,
+    /// Which samples it is judged by; it is trained on the others
+    #[arg(long, value_name = "S", default_value = "random")]
+    pub split: TrainSplitArg,
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
+    /// Print JSON instead of the table (-), or write it to a file as well
+    #[arg(long, value_name = "-|FILE")]
+    pub json: Option<PathBuf>,
+    /// No progress bar
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `frostline model`
+#[derive(Debug, Subcommand)]
+pub enum ModelCommand {
+    /// Judge a model by a trace
+    Eval(EvalArgs),
+    /// Train all kinds of models on a trace, and compare them and the rules that need no training
+    Compare(CompareArgs),
+}
+
+/// `frostline model eval`
+#[derive(Debug, Args)]
+pub struct EvalArgs {
+    /// The model
+    pub model: PathBuf,
+    /// The trace
+    pub trace: PathBuf,
+    #[command(flatten)]
+    pub reading: Reading,
+    /// Which samples it is judged by
+    #[arg(long, value_name = "S", default_value = "all")]
+    pub split: SplitArg,
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
+    /// Print JSON instead of the table (-), or write it to a file as well
+    #[arg(long, value_name = "-|FILE")]
+    pub json: Option<PathBuf>,
+    /// No progress bar
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `frostline model compare`
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// The trace
+    pub trace: PathBuf,
+    #[command(flatten)]
+    pub reading: Reading,
+    #[command(flatten)]
+    pub features: FeaturesArgs,
+    /// Which samples they are judged by; they are trained on the others
+    #[arg(long, value_name = "S", default_value = "random")]
+    pub split: TrainSplitArg,
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
+    /// Print JSON instead of the table (-), or write it to a file as well
+    #[arg(long, value_name = "-|FILE")]
+    pub json: Option<PathBuf>,
+    /// No progress bar
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// What is known of a page.
+#[derive(Debug, Args)]
+pub struct FeaturesArgs {
+    /// Writes of a page that are looked at
+    #[arg(long, value_name = "N", default_value_t = 2,
+        value_parser = value_parser!(u8).range(1..=4), allow_negative_numbers = true)]
+    pub history: u8,
+    /// Who tells of a page [default: the engine, if the trace has hotness records]
+    #[arg(long, value_name = "R")]
+    pub records: Option<RecordsArg>,
+}
+
+/// How samples are taken.
+#[derive(Debug, Args)]
+pub struct SamplingArgs {
+    /// The share of the trace that must follow a sample: of what comes later nobody knows
+    /// whether it is frozen
+    #[arg(long, value_name = "SHARE", default_value_t = 0.1, value_parser = horizon,
+        allow_negative_numbers = true)]
+    pub horizon: f64,
+    /// Look at pages that are still valid N user writes after they were written, and again
+    /// whenever their age has doubled, as cleaning does; 0: once, when they are written
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    pub age: u32,
+    /// The most samples to train on; a third of it is the most to judge by
+    #[arg(long, value_name = "N", default_value_t = 3_000_000,
+        value_parser = value_parser!(u32).range(1..), allow_negative_numbers = true)]
+    pub samples: u32,
+    /// Seed of all chance
+    #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
+    pub seed: u64,
+}
+
+/// How a model is trained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ModelArg {
+    /// Logistic regression by stochastic gradient descent
+    Sgd,
+    /// Logistic regression over all samples at once
+    Logistic,
+    /// A linear support vector machine
+    Svm,
+}
+
+/// Which samples a model is judged by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SplitArg {
+    /// All
+    All,
+    /// One in four, by chance
+    Random,
+    /// Those from the last quarter of the trace
+    Time,
+}
+
+/// Which samples a model is judged by that was trained on the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TrainSplitArg {
+    /// One in four, by chance: the others tell of the time after it
+    Random,
+    /// Those from the last quarter of the trace, of which nothing is known in training
+    Time,
+}
+
+/// Who tells of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RecordsArg {
+    /// The block layer
+    Block,
+    /// The engine, in its hotness records
+    Engine,
+}
+
+fn horizon(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(share) if (0.0..1.0).contains(&share) => Ok(share),
+        Ok(_) => Err("must be from 0 to below 1".to_string()),
+        Err(_) => Err("must be a number".to_string()),
+    }
+}
+
+fn score(text: &str) -> Result<f32, String> {
+    match text.parse() {
+        Ok(score) if (-1e6..=1e6).contains(&score) => Ok(score),
+        Ok(_) => Err("must be from -1000000 to 1000000".to_string()),
+        Err(_) => Err("must be a number".to_string()),
+    }
+}

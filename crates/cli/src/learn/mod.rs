@@ -1,0 +1,99 @@
+//! `frostline train` and `frostline model`: recognising frozen pages.
+
+mod compare;
+mod report;
+mod samples;
+
+use std::path::Path;
+
+use frostline_learn::{
+    Kind, LARGEST_FILE, LearnError, Model, Origin, Quality, Split, Standard, correlations, train,
+};
+
+use crate::args::{EvalArgs, ModelArg, ModelCommand, SplitArg, TrainArgs};
+use crate::failure::Failure;
+use crate::output;
+use report::{Report, emit};
+use samples::{check, of_trace, sampling, split};
+
+/// Trains a model, writes its file and tells how good it is.
+pub fn train_model(args: &TrainArgs) -> Result<String, Failure> {
+    check(args.json.as_deref())?;
+    output::check(&args.output)?;
+    let how = sampling(&args.sampling, split(args.split));
+    let (layout, data) =
+        of_trace("train", &args.trace, &args.reading, &args.features, &how, args.quiet)?;
+    let mut standard = Standard::of(&data.train);
+    if !args.only.is_empty() {
+        standard = standard.only(layout, &args.only)?;
+    }
+    let origin = Origin {
+        trace: args.trace.display().to_string(),
+        samples: data.train.len(),
+        frozen: data.train.frozen_samples(),
+        sampling: how,
+    };
+    let kind = match args.model {
+        ModelArg::Sgd => Kind::Sgd,
+        ModelArg::Logistic => Kind::Logistic,
+        ModelArg::Svm => Kind::Svm,
+    };
+    let model = train(kind, layout, &data.train, &standard, origin)?;
+    let model = model.with_threshold(args.threshold);
+    let report = judge(&model, &args.trace, how.split, &data.test);
+    output::write(&args.output, &model.write())?;
+    emit(args.json.as_deref(), &report, || report.text())
+}
+
+/// Does what was asked of models.
+pub fn model(command: &ModelCommand) -> Result<String, Failure> {
+    match command {
+        ModelCommand::Eval(args) => eval(args),
+        ModelCommand::Compare(args) => compare::run(args),
+    }
+}
+
+fn eval(args: &EvalArgs) -> Result<String, Failure> {
+    check(args.json.as_deref())?;
+    let model = read(&args.model)?;
+    let how = sampling(
+        &args.sampling,
+        match args.split {
+            SplitArg::All => Split::All,
+            SplitArg::Random => Split::Random,
+            SplitArg::Time => Split::Time,
+        },
+    );
+    let data = samples::of_layout(
+        "model eval",
+        &args.trace,
+        &args.reading,
+        model.layout(),
+        &how,
+        args.quiet,
+    )?;
+    let report = judge(&model, &args.trace, how.split, &data.test);
+    emit(args.json.as_deref(), &report, || report.text())
+}
+
+fn judge(model: &Model, trace: &Path, split: Split, test: &frostline_learn::Set) -> Report {
+    let quality = Quality::of(&model.linear(), model.threshold(), test);
+    Report::new(model, trace, split, quality, &correlations(test))
+}
+
+/// Reads a model, and of a longer file no more than shows that it is none.
+fn read(path: &Path) -> Result<Model, Failure> {
+    use std::io::Read;
+    let unreadable =
+        |why: &dyn std::fmt::Display| Failure::usage(&path.display().to_string(), &why.to_string());
+    let file = std::fs::File::open(path).map_err(|e| unreadable(&e))?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST_FILE as u64 + 1).read_to_end(&mut bytes).map_err(|e| unreadable(&e))?;
+    Model::read(&bytes).map_err(|error| {
+        let failure = unreadable(&error);
+        match error {
+            LearnError::NotAModel(_) => failure.hint("frostline train makes models"),
+            _ => failure,
+        }
+    })
+}

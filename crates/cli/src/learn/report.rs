@@ -1,0 +1,125 @@
+//! What `frostline train` and `frostline model eval` tell.
+
+use std::path::Path;
+
+use frostline_learn::{Model, Origin, Quality, Records, Split};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::{output, table};
+
+/// How good a model is, and what it goes by.
+#[derive(Serialize)]
+pub struct Report {
+    model: &'static str,
+    trace: String,
+    split: Split,
+    records: Records,
+    history: usize,
+    threshold: f32,
+    quality: Quality,
+    features: Vec<FeatureRow>,
+    trained_on: Origin,
+}
+
+#[derive(Serialize)]
+struct FeatureRow {
+    name: String,
+    /// Pearson's, with being frozen, over the samples that the model is judged by.
+    correlation: f64,
+    weight: f32,
+}
+
+impl Report {
+    /// Of a model that was judged by a part of a trace.
+    pub fn new(
+        model: &Model,
+        trace: &Path,
+        split: Split,
+        quality: Quality,
+        correlations: &[f64],
+    ) -> Report {
+        let features = model.features().iter().zip(correlations);
+        let row = |(feature, &correlation): (&frostline_learn::Feature, &f64)| FeatureRow {
+            name: feature.name.clone(),
+            correlation,
+            weight: feature.weight,
+        };
+        Report {
+            model: model.kind().name(),
+            trace: trace.display().to_string(),
+            split,
+            records: model.layout().records(),
+            history: model.layout().history(),
+            threshold: model.threshold(),
+            quality,
+            features: features.map(row).collect(),
+            trained_on: model.origin().clone(),
+        }
+    }
+
+    /// The report as people read it.
+    pub fn text(&self) -> String {
+        let Origin { trace, samples, frozen, sampling } = &self.trained_on;
+        let on = match sampling.split {
+            Split::All => "all",
+            Split::Random => "random",
+            Split::Time => "the earlier",
+        };
+        let mut text = format!(
+            "{}, trained on {on} {samples} samples of {trace}, {frozen} frozen\n",
+            self.model
+        );
+        let by = match self.split {
+            Split::All => "all",
+            Split::Random => "random",
+            Split::Time => "the later",
+        };
+        let quality = &self.quality;
+        text += &format!("judged by {by} {} samples of {}\n\n", quality.samples, self.trace);
+        text += &table::columns(&QUALITY, 0, vec![quality_cells(quality)]);
+        let row = |f: &FeatureRow| {
+            vec![f.name.clone(), number(f.correlation), number(f64::from(f.weight))]
+        };
+        let rows = self.features.iter().map(row).collect();
+        text + "\n" + &table::columns(&["feature", "correlation", "weight"], 1, rows)
+    }
+}
+
+/// The headings of [`quality_cells`].
+pub const QUALITY: [&str; 6] =
+    ["accuracy", "recall", "false positives", "precision", "ROC area", "frozen"];
+
+/// How good a recogniser is, in a table.
+pub fn quality_cells(quality: &Quality) -> Vec<String> {
+    let percent = |share: f64| match share.is_nan() {
+        true => "-".to_string(),
+        false => format!("{:.1} %", share * 100.0),
+    };
+    let Quality { accuracy, recall, false_positive_rate, precision, roc_area, base_rate, .. } =
+        *quality;
+    let area = number(roc_area);
+    let [accuracy, recall, alarms, precision, frozen] =
+        [accuracy, recall, false_positive_rate, precision, base_rate].map(percent);
+    vec![accuracy, recall, alarms, precision, area, frozen]
+}
+
+fn number(value: f64) -> String {
+    if value.is_nan() { "-".to_string() } else { format!("{value:.4}") }
+}
+
+/// JSON or text on standard output, as was asked, and JSON to a file if that was.
+pub fn emit(
+    json: Option<&Path>,
+    report: &impl Serialize,
+    text: impl FnOnce() -> String,
+) -> Result<String, Failure> {
+    let Some(path) = json else { return Ok(text()) };
+    let report = serde_json::to_string_pretty(report);
+    let report = report.map_err(|e| Failure::job("model", &e.to_string()))? + "\n";
+    if path.as_os_str() == "-" {
+        return Ok(report);
+    }
+    output::write(path, &report)?;
+    Ok(text())
+}

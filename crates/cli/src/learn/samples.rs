@@ -1,0 +1,90 @@
+//! From a trace on the command line to samples.
+
+use std::path::Path;
+
+use frostline_learn::{Data, Layout, LearnError, Records, Sampling, Split, sample};
+use frostline_trace::{LoadOptions, Loaded, Writes, some_of};
+
+use crate::args::{FeaturesArgs, Reading, RecordsArg, SamplingArgs, TrainSplitArg};
+use crate::failure::Failure;
+use crate::inputs::{load_options, load_with_bar};
+use crate::output;
+
+/// How samples are taken.
+pub fn sampling(args: &SamplingArgs, split: Split) -> Sampling {
+    let SamplingArgs { horizon, age, samples, seed } = *args;
+    Sampling { split, horizon, age, most: samples as usize, seed }
+}
+
+/// The split of samples in two parts.
+pub fn split(arg: TrainSplitArg) -> Split {
+    match arg {
+        TrainSplitArg::Random => Split::Random,
+        TrainSplitArg::Time => Split::Time,
+    }
+}
+
+/// Finds out whether the file for the JSON, if there is one, can be written.
+pub fn check(json: Option<&Path>) -> Result<(), Failure> {
+    json.filter(|path| path.as_os_str() != "-").map_or(Ok(()), output::check)
+}
+
+/// Samples of a trace, and what features they have.
+pub fn of_trace(
+    command: &str,
+    path: &Path,
+    reading: &Reading,
+    features: &FeaturesArgs,
+    how: &Sampling,
+    quiet: bool,
+) -> Result<(Layout, Data), Failure> {
+    let wanted = features.records != Some(RecordsArg::Block);
+    let writes = load(command, path, reading, wanted, quiet)?;
+    let records = match (features.records, &writes.hotness) {
+        (Some(RecordsArg::Block), _) | (None, None) => Records::Block,
+        (Some(RecordsArg::Engine), _) | (None, Some(_)) => Records::Engine,
+    };
+    let layout = Layout::new(records, features.history.into())?;
+    Ok((layout, samples(path, writes, layout, how)?))
+}
+
+/// Samples of a trace with these features.
+pub fn of_layout(
+    command: &str,
+    path: &Path,
+    reading: &Reading,
+    layout: Layout,
+    how: &Sampling,
+    quiet: bool,
+) -> Result<Data, Failure> {
+    let writes = load(command, path, reading, layout.records() == Records::Engine, quiet)?;
+    samples(path, writes, layout, how)
+}
+
+fn samples(path: &Path, writes: Writes, layout: Layout, how: &Sampling) -> Result<Data, Failure> {
+    sample(writes, layout, how).map_err(|error| match error {
+        LearnError::NoHotness => Failure::usage(&path.display().to_string(), &error.to_string())
+            .hint("frostline bench tpcc --record writes traces that have them"),
+        _ => error.into(),
+    })
+}
+
+/// Loads the only volume.
+fn load(
+    command: &str,
+    path: &Path,
+    reading: &Reading,
+    hotness: bool,
+    quiet: bool,
+) -> Result<Writes, Failure> {
+    let options = LoadOptions { hotness, ..load_options(reading) };
+    let Loaded { mut volumes, .. } = load_with_bar(path, &options, quiet)?;
+    match volumes.pop() {
+        Some(volume) if volumes.is_empty() => Ok(volume),
+        _ => {
+            let names = some_of(volumes.iter().map(|volume| volume.name.as_str()));
+            let why = format!("{} has several volumes ({names} ...)", path.display());
+            Err(Failure::usage(command, &why).hint("--volume picks one"))
+        }
+    }
+}

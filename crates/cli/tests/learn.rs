@@ -1,0 +1,74 @@
+//! `frostline train` and `frostline model`: a model is made, judged, and refused if it is none.
+
+mod run;
+
+use run::Scratch;
+
+/// A trace of an area that is appended to and freezes, and a table that does not.
+fn oltp() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.quiet("gen oltp --pages 2000 --writes 60000 --seed 3 -q -o t.u32");
+    scratch
+}
+
+#[test]
+fn a_model_is_trained_written_and_judged_the_same() {
+    let scratch = oltp();
+    let trained = scratch.json("train t.u32 -o m.json --split time --json -");
+    let judged = scratch.json("model eval m.json t.u32 --split time --json -");
+    assert_eq!(trained, judged);
+    let quality = &judged["quality"];
+    assert!(quality["roc_area"].as_f64().unwrap() > 0.7, "{quality}");
+    assert_eq!(judged["features"].as_array().unwrap().len(), 7);
+    assert_eq!(judged["trained_on"]["trace"], "t.u32");
+    assert_eq!(scratch.names(), ["m.json", "t.u32"]);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_file() {
+    let scratch = oltp();
+    scratch.quiet("train t.u32 -o a.json --json a.txt");
+    scratch.quiet("train t.u32 -o b.json --json b.txt");
+    for (a, b) in [("a.json", "b.json"), ("a.txt", "b.txt")] {
+        assert_eq!(
+            std::fs::read(scratch.path(a)).unwrap(),
+            std::fs::read(scratch.path(b)).unwrap()
+        );
+    }
+}
+
+#[test]
+fn all_recognisers_are_in_one_table() {
+    let compared = oltp().json("model compare t.u32 --age 500 --json -");
+    let models = compared["models"].as_array().unwrap();
+    let names: Vec<_> = models.iter().map(|row| row["model"].as_str().unwrap()).collect();
+    assert_eq!(names, ["sgd", "logistic", "svm", "one-bit", "2r"]);
+    assert_eq!(models[4]["quality"]["false_positive_rate"], 1.0);
+}
+
+#[test]
+fn features_can_be_left_out() {
+    let scratch = oltp();
+    let few = scratch.json("train t.u32 -o m.json --features write-time --json -");
+    let weights = few["features"].as_array().unwrap().iter();
+    let used: Vec<_> = weights.filter(|f| f["weight"] != 0.0).map(|f| &f["name"]).collect();
+    assert_eq!(used, ["write-time-1"], "the age does not vary");
+    let said = scratch.fails(2, "train t.u32 -o m.json --features colour");
+    assert!(said.contains("unknown feature \"colour\" (known: writes write-time"), "{said}");
+}
+
+#[test]
+fn what_is_no_model_is_refused() {
+    let scratch = oltp();
+    scratch.file("m.json", "{}");
+    let said = scratch.fails(2, "model eval m.json t.u32");
+    assert!(said.starts_with("frostline: m.json: not a model: missing field"), "{said}");
+    scratch.quiet("train t.u32 -o m.json --json m.txt");
+    scratch.fails(2, "model eval m.json absent");
+    let said = scratch.fails(2, "train t.u32 -o n.json --records engine");
+    assert!(said.starts_with("frostline: t.u32: the trace has no hotness records"), "{said}");
+    scratch.pages("once.u32", 0..100);
+    let said = scratch.fails(1, "train once.u32 -o n.json");
+    assert!(said.contains("there is nothing to learn"), "{said}");
+    assert!(!scratch.path("n.json").exists());
+}

@@ -1,0 +1,77 @@
+//! Recognising the frozen pages of a zone of 256 MiB: 65,536 pages, all valid.
+//!
+//! `cargo bench -p frostline-learn --bench inference`
+//!
+//! Inference alone, over features that lie in memory; and all of it, gathering features from
+//! records included, as a scheme asks for it. The throughput is in pages.
+
+use std::hint::black_box;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use frostline_learn::{LANES, Layout, Linear, PageRecogniser, Records, Scorer, Tiles};
+use frostline_placement::rng::Rng;
+use frostline_placement::{Activity, Candidates, Hotness, Past, Recogniser, Requests};
+
+const PAGES: usize = 65_536;
+
+fn linear(layout: Layout, chance: &mut Rng) -> Linear {
+    let weights = (0..layout.width()).map(|_| chance.unit() as f32 - 0.5);
+    Linear { weights: weights.collect(), bias: 0.1 }
+}
+
+/// Two writes of each page.
+fn pasts(chance: &mut Rng) -> Vec<Past> {
+    let mut requests = Requests::default();
+    let mut written = |first| {
+        let mut past = Past::default();
+        for now in [first, first + chance.below(1 << 20)] {
+            requests.begin(chance.below(1 << 24), 1 + chance.below(8));
+            past.write(now, &requests);
+        }
+        past
+    };
+    (0..PAGES as u32).map(&mut written).collect()
+}
+
+fn hotness(chance: &mut Rng) -> Vec<Hotness> {
+    let record = |chance: &mut Rng| {
+        let activity = |chance: &mut Rng| Activity {
+            valid_bytes: chance.below(4096) as u16,
+            accesses: chance.below(500) as u16,
+            modifications: chance.below(100) as u16,
+            reserved: 0,
+            access_interval: chance.below(100_000),
+            modification_interval: chance.below(100_000),
+        };
+        let (current, last) = (activity(chance), activity(chance));
+        Hotness { origin: 1, lifespan: chance.below(1 << 22), current, last }
+    };
+    (0..PAGES).map(|_| record(chance)).collect()
+}
+
+fn inference(c: &mut Criterion) {
+    let mut chance = Rng::new(1);
+    let (pasts, hotness) = (pasts(&mut chance), hotness(&mut chance));
+    let mut group = c.benchmark_group("65536 pages");
+    group.throughput(Throughput::Elements(PAGES as u64));
+    for (name, records) in [("engine", Records::Engine), ("block", Records::Block)] {
+        let layout = Layout::new(records, 2).expect("a known history");
+        let linear = linear(layout, &mut chance);
+        let values = 0..PAGES.next_multiple_of(LANES) * layout.width();
+        let values: Vec<f32> = values.map(|_| chance.unit() as f32).collect();
+        let mut scores = vec![0.0; PAGES];
+        group.bench_function(format!("{name} records, inference alone"), |b| {
+            b.iter(|| linear.score(Tiles::new(layout.width(), black_box(&values)), &mut scores));
+        });
+        let mut recogniser = PageRecogniser::new(layout, 0.0, linear).expect("two records");
+        let mut frozen = vec![false; PAGES];
+        group.bench_function(format!("{name} records, features gathered and inference"), |b| {
+            let pages = Candidates { now: 1 << 23, pasts: &pasts, hotness: Some(&hotness) };
+            b.iter(|| recogniser.recognise(black_box(&pages), &mut frozen));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, inference);
+criterion_main!(benches);

@@ -1,0 +1,45 @@
+//! What can go wrong.
+
+use frostline_trace::TraceError;
+use thiserror::Error;
+
+use crate::Layout;
+
+/// Why there are no samples, or there is no model.
+#[derive(Debug, Error)]
+pub enum LearnError {
+    /// The trace can't be annotated.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// The features ask for what engines tell, and the trace has none of it.
+    #[error("the trace has no hotness records")]
+    NoHotness,
+    /// More writes of a page than are remembered.
+    #[error("a history of {0} writes: must be from 1 to {max}", max = Layout::LONGEST)]
+    History(usize),
+    /// A field that these records don't have.
+    #[error("unknown feature {name:?} (known: {known})")]
+    UnknownFeature {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// Nothing to tell apart in the part to train on.
+    #[error("of {samples} samples to train on {frozen} are frozen, so there is nothing to learn")]
+    OneClass {
+        /// Samples in it.
+        samples: usize,
+        /// How many of them are frozen.
+        frozen: usize,
+    },
+    /// The file is not a model.
+    #[error("not a model: {0}")]
+    NotAModel(String),
+    /// The file is of a version that is not known.
+    #[error("a model file of version {0}, of which nothing is known here")]
+    Version(u32),
+    /// The model asks for more of a page's past than a store keeps.
+    #[error("it looks at {0} hotness records of a page, and with a page there are two")]
+    TooFarBack(usize),
+}

@@ -1,0 +1,221 @@
+//! From what is known of a page to numbers.
+
+use frostline_placement::{Activity, Hotness, Past, log2_1p};
+use serde::{Deserialize, Serialize};
+
+use crate::LearnError;
+
+/// Who tells of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Records {
+    /// The block layer: [`Past`].
+    Block,
+    /// The engine that wrote it: [`Hotness`].
+    Engine,
+}
+
+/// Which features a page has, in what order: those of its newest write, then those of the write
+/// before, and so on.
+///
+/// The fields of an engine's record (SepFrozen, section 4.1; WT, VD, AI, MI, AC, MC there):
+/// * `write-time`: of the newest write, user writes since; of write k back, from it to write k-1;
+/// * `valid-bytes`: of the newest write; of write k back, by how much they changed to write k-1;
+/// * `access-interval`, `modification-interval`, `accesses`, `modifications`.
+///
+/// So two records have the paper's twelve features, with write times and valid bytes as
+/// differences, for which the paper reports the highest correlations. The fields of a block layer's record are
+/// `write-time` as above, `request-pages` and `sequential`, and before the first record, once,
+/// `writes`: how often the page was written.
+///
+/// Times, intervals and counts are logarithms, [`log2_1p`], as few of them are large and those very
+/// large. What there was no write for is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    records: Records,
+    history: usize,
+}
+
+/// One write of a page: the lifespan of what it wrote, or its age, and what the engine told.
+pub(crate) type EngineRecord = (u32, Activity);
+
+impl Layout {
+    /// The most writes of a page that are looked at.
+    pub const LONGEST: usize = Past::HISTORY;
+    /// The most features that there are.
+    pub const WIDEST: usize = 6 * Self::LONGEST;
+
+    /// Features of the last `history` writes, from 1 to 4.
+    ///
+    /// # Errors
+    /// [`LearnError::History`].
+    pub fn new(records: Records, history: usize) -> Result<Self, LearnError> {
+        match history {
+            1..=Self::LONGEST => Ok(Layout { records, history }),
+            _ => Err(LearnError::History(history)),
+        }
+    }
+
+    /// Who tells of a page.
+    pub fn records(self) -> Records {
+        self.records
+    }
+
+    /// Writes of a page that are looked at.
+    pub fn history(self) -> usize {
+        self.history
+    }
+
+    /// Features of a page.
+    pub fn width(self) -> usize {
+        match self.records {
+            Records::Block => 1 + 3 * self.history,
+            Records::Engine => 6 * self.history,
+        }
+    }
+
+    /// The names of the fields, which are those of the newest write's features.
+    pub fn fields(self) -> &'static [&'static str] {
+        match self.records {
+            Records::Block => &["writes", "write-time", "request-pages", "sequential"],
+            Records::Engine => &[
+                "write-time",
+                "valid-bytes",
+                "access-interval",
+                "modification-interval",
+                "accesses",
+                "modifications",
+            ],
+        }
+    }
+
+    /// The names of all features: the field's, and `-1`, `-2` or `-3` for earlier writes.
+    pub fn names(self) -> Vec<String> {
+        let of_each_write = self.fields().iter().filter(|&&field| field != "writes");
+        let newest = self.fields().iter().map(ToString::to_string);
+        let earlier = (1..self.history)
+            .flat_map(|back| of_each_write.clone().map(move |field| format!("{field}-{back}")));
+        newest.chain(earlier).collect()
+    }
+
+    /// Which feature is the lifespan of the version before the current one; none if the history
+    /// is of one write.
+    pub fn lifespan(self) -> Option<usize> {
+        self.names().iter().position(|name| name == "write-time-1")
+    }
+
+    /// Bytes that must be kept with a page for it.
+    pub fn bytes_per_page(self) -> usize {
+        match self.records {
+            Records::Block => size_of::<Past>(),
+            // Its time is kept with each write.
+            Records::Engine => self.history * (size_of::<u32>() + size_of::<Activity>()),
+        }
+    }
+
+    /// The features of a page at an age, by what the block layer saw.
+    #[inline(always)]
+    pub(crate) fn of_past(self, age: u32, past: &Past, mut put: impl FnMut(f32)) {
+        put(log2_1p(past.writes()));
+        for back in 0..self.history {
+            put(if back == 0 { log2_1p(age) } else { past.lifespan(back) });
+            put(past.request(back));
+            put(f32::from(u8::from(past.sequential(back))));
+        }
+    }
+
+    /// The features of a page at an age, by what the engine told with its newest write; two
+    /// writes at most.
+    #[inline(always)]
+    pub(crate) fn of_hotness(self, age: u32, hotness: &Hotness, put: impl FnMut(f32)) {
+        self.of_records(&[(age, hotness.current), (hotness.lifespan, hotness.last)], put);
+    }
+
+    /// The features of a page by what the engine told with each of its writes, the newest first.
+    #[inline(always)]
+    pub(crate) fn of_records(self, records: &[EngineRecord], mut put: impl FnMut(f32)) {
+        let mut after = None;
+        for back in 0..self.history {
+            let (time, activity) = records.get(back).copied().unwrap_or_default();
+            let bytes = f32::from(activity.valid_bytes);
+            put(log2_1p(time));
+            put(after.map_or(bytes, |after: f32| after - bytes));
+            put(log2_1p(activity.access_interval));
+            put(log2_1p(activity.modification_interval));
+            put(log2_1p(activity.accesses.into()));
+            put(log2_1p(activity.modifications.into()));
+            after = Some(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use frostline_placement::Requests;
+
+    use super::*;
+
+    fn collected(layout: Layout, fill: impl FnOnce(&mut dyn FnMut(f32))) -> Vec<(String, f32)> {
+        let mut values = Vec::new();
+        fill(&mut |value| values.push(value));
+        assert_eq!(values.len(), layout.width());
+        layout.names().into_iter().zip(values).collect()
+    }
+
+    #[test]
+    fn an_engines_record_gives_the_papers_twelve() {
+        let activity = |valid_bytes, accesses| Activity {
+            valid_bytes,
+            accesses,
+            modifications: 1,
+            reserved: 0,
+            access_interval: 3,
+            modification_interval: 7,
+        };
+        let hotness = Hotness {
+            origin: 9,
+            lifespan: 1023,
+            current: activity(3000, 15),
+            last: activity(2900, 0),
+        };
+        let layout = Layout::new(Records::Engine, 2).unwrap();
+        let found = collected(layout, |put| layout.of_hotness(31, &hotness, put));
+        let expected = [
+            ("write-time", 5.0),
+            ("valid-bytes", 3000.0),
+            ("access-interval", 2.0),
+            ("modification-interval", 3.0),
+            ("accesses", 4.0),
+            ("modifications", 1.0),
+            ("write-time-1", 10.0),
+            ("valid-bytes-1", 100.0),
+            ("access-interval-1", 2.0),
+            ("modification-interval-1", 3.0),
+            ("accesses-1", 0.0),
+            ("modifications-1", 1.0),
+        ];
+        assert_eq!(found, expected.map(|(name, value)| (name.to_string(), value)));
+        assert_eq!(layout.lifespan(), Some(6));
+    }
+
+    #[test]
+    fn a_new_page_has_zeroes_for_what_was_not_written() {
+        let (mut past, mut requests) = (Past::default(), Requests::default());
+        requests.begin(8, 4);
+        past.write(10, &requests);
+        let layout = Layout::new(Records::Block, 3).unwrap();
+        let found = collected(layout, |put| layout.of_past(past.age(13), &past, put));
+        let values: Vec<_> = found.iter().map(|(_, value)| *value).collect();
+        assert_eq!(values, [1.0, 2.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+        assert_eq!(found[4].0, "write-time-1");
+        assert_eq!(Layout::new(Records::Block, 1).unwrap().lifespan(), None);
+    }
+
+    #[test]
+    fn the_widest_layout_fits() {
+        for records in [Records::Block, Records::Engine] {
+            assert!(Layout::new(records, Layout::LONGEST).unwrap().width() <= Layout::WIDEST);
+            assert!(Layout::new(records, 0).is_err() && Layout::new(records, 5).is_err());
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Recognising frozen pages: after SepFrozen (Tan et al., "Separating Frozen Pages via
+//! Learning-based Recognition with ZNS SSD for Write Amplification Reduction in Database").
+//!
+//! * [`Layout`] makes numbers, the features, of what is known of a page: an engine's hotness
+//!   record, or what a block layer sees.
+//! * [`sample`] walks through a trace and makes samples of it: features, and whether the page
+//!   turned out to be frozen; in a part to train on and a part to judge by.
+//! * [`train`] makes a [`Model`] of samples; [`Model::read`] and [`Model::write`] know its file.
+//! * Whatever scores features is a [`Scorer`]: trained models, and the rules in [`OneBit`] and
+//!   [`EveryPage`]. [`Quality`] judges it, and [`PageRecogniser`] puts it to work in a scheme.
+
+mod error;
+mod features;
+mod linear;
+mod memory;
+mod model;
+mod newton;
+mod quality;
+mod recogniser;
+mod rules;
+mod sample;
+mod set;
+mod sgd;
+mod standard;
+mod tiles;
+mod train;
+
+pub use error::LearnError;
+pub use features::{Layout, Records};
+pub use linear::Linear;
+pub use model::{Feature, LARGEST_FILE, Model, Origin};
+pub use quality::{Quality, correlations};
+pub use recogniser::PageRecogniser;
+pub use rules::{EveryPage, OneBit};
+pub use sample::{Data, Sampling, Split, sample};
+pub use set::Set;
+pub use standard::Standard;
+pub use tiles::{LANES, Tiles, tiled};
+pub use train::{Kind, PENALTY, train};
+
+/// Gives each page a score: the higher, the more likely it is frozen.
+pub trait Scorer: std::fmt::Debug + Send + Sync {
+    /// Sets the score of each page of `tiles`; there are as many as `scores`. Allocates nothing.
+    fn score(&self, tiles: Tiles<'_>, scores: &mut [f32]);
+}

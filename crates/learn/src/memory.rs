@@ -1,0 +1,75 @@
+//! What is remembered of each page on the way through a trace.
+
+use std::ops::RangeInclusive;
+
+use frostline_placement::{Hotness, Past, Requests};
+
+use crate::Layout;
+
+/// What is known of the pages, as a store or an engine would know it at this point of the trace.
+pub(crate) enum Memory {
+    Block { requests: Requests, pasts: Vec<Past> },
+    Engine { hotness: Vec<Hotness>, newest: Vec<u32>, before: Vec<u32> },
+}
+
+impl Memory {
+    /// Of `space` pages, by what the block layer sees.
+    pub fn block(space: u32) -> Self {
+        let pasts = vec![Past::default(); space as usize];
+        Memory::Block { requests: Requests::default(), pasts }
+    }
+
+    /// Of `space` pages, by the record that the engine gave with each write.
+    pub fn engine(space: u32, hotness: Vec<Hotness>) -> Self {
+        let before = vec![0; hotness.len()];
+        Memory::Engine { hotness, newest: vec![0; space as usize], before }
+    }
+
+    /// A request begins.
+    pub fn begin(&mut self, lba: u32, pages: u32) {
+        if let Memory::Block { requests, .. } = self {
+            requests.begin(lba, pages);
+        }
+    }
+
+    /// Write `i`, from 0, is of this page.
+    pub fn write(&mut self, i: u32, lba: u32) {
+        match self {
+            Memory::Block { requests, pasts } => pasts[lba as usize].write(i + 1, requests),
+            Memory::Engine { newest, before, .. } => {
+                // A write is known by its number plus one, so that 0 is none.
+                before[i as usize] = std::mem::replace(&mut newest[lba as usize], i + 1);
+            }
+        }
+    }
+
+    /// Pages are no longer there.
+    pub fn trim(&mut self, lbas: RangeInclusive<u32>) {
+        let pages = *lbas.start() as usize..*lbas.end() as usize + 1;
+        match self {
+            Memory::Block { pasts, .. } => pasts[pages].fill(Past::default()),
+            Memory::Engine { newest, .. } => newest[pages].fill(0),
+        }
+    }
+
+    /// The features that the page will have at an age, if it is not written until then.
+    pub fn features(&self, layout: Layout, lba: u32, age: u32, put: &mut dyn FnMut(f32)) {
+        match self {
+            Memory::Block { pasts, .. } => layout.of_past(age, &pasts[lba as usize], put),
+            Memory::Engine { hotness, newest, before } => {
+                let earlier = |&write: &u32| Some(before[write.checked_sub(1)? as usize]);
+                let mut records = [Default::default(); Layout::LONGEST];
+                let writes = std::iter::successors(Some(newest[lba as usize]), earlier);
+                // Each record holds what was told with the write before as well.
+                for (back, write) in (1..Layout::LONGEST).zip(writes.take_while(|&w| w > 0)) {
+                    let Hotness { lifespan, current, last, .. } = hotness[write as usize - 1];
+                    if back == 1 {
+                        records[0] = (age, current);
+                    }
+                    records[back] = (lifespan, last);
+                }
+                layout.of_records(&records, put);
+            }
+        }
+    }
+}

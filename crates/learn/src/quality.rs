@@ -1,0 +1,131 @@
+//! How good a recogniser is.
+
+use serde::Serialize;
+
+use crate::{Scorer, Set, Tiles, tiled};
+
+/// How well scores tell frozen pages ("positive") from others (SepFrozen, section 5.1). A share of
+/// nothing is not a number.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Quality {
+    /// Samples judged.
+    pub samples: u64,
+    /// Share of them that is frozen.
+    pub base_rate: f64,
+    /// Share that was told right.
+    pub accuracy: f64,
+    /// Share of the frozen that was recognised.
+    pub recall: f64,
+    /// Share of the others that was taken for frozen.
+    pub false_positive_rate: f64,
+    /// Share of those taken for frozen that is.
+    pub precision: f64,
+    /// Area under the ROC curve: the probability that a frozen page has a higher score than
+    /// another one, ties counting half. It is independent of the threshold.
+    pub roc_area: f64,
+}
+
+impl Quality {
+    /// Judges by these samples; a score above `threshold` is to say that a page is frozen.
+    pub fn of(scorer: &dyn Scorer, threshold: f32, set: &Set) -> Quality {
+        let tiles = tiled(set.rows(), set.width());
+        let mut scores = vec![0.0; set.len()];
+        scorer.score(Tiles::new(set.width(), &tiles), &mut scores);
+        Quality::of_scores(&scores, threshold, set.frozen())
+    }
+
+    /// Judges scores of pages, given which are frozen.
+    pub fn of_scores(scores: &[f32], threshold: f32, frozen: &[bool]) -> Quality {
+        let count = |taken: bool, is: bool| {
+            let pages = scores.iter().zip(frozen);
+            pages.filter(|&(&score, &frozen)| (score > threshold) == taken && frozen == is).count()
+                as f64
+        };
+        let (hits, misses) = (count(true, true), count(false, true));
+        let (alarms, rests) = (count(true, false), count(false, false));
+        let all = scores.len() as f64;
+        Quality {
+            samples: scores.len() as u64,
+            base_rate: (hits + misses) / all,
+            accuracy: (hits + rests) / all,
+            recall: hits / (hits + misses),
+            false_positive_rate: alarms / (alarms + rests),
+            precision: hits / (hits + alarms),
+            roc_area: roc_area(scores, frozen),
+        }
+    }
+}
+
+fn roc_area(scores: &[f32], frozen: &[bool]) -> f64 {
+    let mut pages: Vec<_> = scores.iter().copied().zip(frozen.iter().copied()).collect();
+    pages.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut below, mut above, mut all_frozen) = (0.0, 0.0, 0.0);
+    for equal in pages.chunk_by(|a, b| a.0 == b.0) {
+        let frozen = equal.iter().filter(|(_, frozen)| *frozen).count() as f64;
+        let others = equal.len() as f64 - frozen;
+        above += frozen * (below + others / 2.0);
+        below += others;
+        all_frozen += frozen;
+    }
+    above / (all_frozen * below)
+}
+
+/// Pearson's correlation of each feature with being frozen; not a number for a feature that does
+/// not vary.
+pub fn correlations(set: &Set) -> Vec<f64> {
+    let (all, width) = (set.len() as f64, set.width());
+    let base_rate = set.frozen_samples() as f64 / all;
+    let of_feature = |means: &[f64], of: &dyn Fn(f64, f64) -> f64| {
+        let mut sums = vec![0.0; width];
+        for (row, &frozen) in set.rows().chunks_exact(width).zip(set.frozen()) {
+            let label = f64::from(u8::from(frozen)) - base_rate;
+            for ((sum, value), mean) in sums.iter_mut().zip(row).zip(means) {
+                *sum += of(f64::from(*value) - mean, label);
+            }
+        }
+        sums.iter().map(|sum| sum / all).collect::<Vec<_>>()
+    };
+    let means = of_feature(&vec![0.0; width], &|value, _| value);
+    let variances = of_feature(&means, &|value, _| value * value);
+    let covariances = of_feature(&means, &|value, label| value * label);
+    let labels = base_rate * (1.0 - base_rate);
+    let correlation = |(cov, var): (f64, &f64)| cov / (var * labels).sqrt();
+    covariances.into_iter().zip(&variances).map(correlation).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_and_area_are_those_counted_by_hand() {
+        let scores = [3.0, 1.0, 1.0, -1.0, -2.0, 2.0];
+        let frozen = [true, true, false, true, false, false];
+        let found = Quality::of_scores(&scores, 0.0, &frozen);
+        let third = 1.0 / 3.0;
+        let expected = Quality {
+            samples: 6,
+            base_rate: 0.5,
+            accuracy: 0.5,
+            recall: 2.0 * third,
+            false_positive_rate: 2.0 * third,
+            precision: 0.5,
+            // Of nine pairs 5 are in order, one is a tie.
+            roc_area: 5.5 / 9.0,
+        };
+        assert_eq!(found, expected);
+        let blind = Quality::of_scores(&[1.0; 6], 0.0, &frozen);
+        assert_eq!((blind.roc_area, blind.recall, blind.false_positive_rate), (0.5, 1.0, 1.0));
+    }
+
+    #[test]
+    fn a_feature_that_tells_all_correlates_fully() {
+        let mut set = Set::new(3);
+        for (i, x) in [1.0, 2.0, 1.0, 2.0].into_iter().enumerate() {
+            set.put(i, x > 1.5, |put| [x, 7.0, -x].into_iter().for_each(put));
+        }
+        let found = correlations(&set);
+        assert!((found[0] - 1.0).abs() < 1e-12 && (found[2] + 1.0).abs() < 1e-12, "{found:?}");
+        assert!(found[1].is_nan());
+    }
+}

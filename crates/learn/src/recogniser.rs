@@ -1,0 +1,83 @@
+//! Puts a scorer to work in a scheme.
+
+use frostline_placement::{Candidates, Recogniser};
+
+use crate::{LANES, Layout, LearnError, Model, Records, Scorer, Tiles};
+
+/// Recognises the frozen pages of a victim: features into tiles, scores, and a threshold.
+#[derive(Debug)]
+pub struct PageRecogniser<S> {
+    layout: Layout,
+    threshold: f32,
+    scorer: S,
+}
+
+impl<S: Scorer> PageRecogniser<S> {
+    /// Takes a page for frozen if its score, by these features, is above a threshold.
+    ///
+    /// # Errors
+    /// [`LearnError::TooFarBack`] if it looks at more hotness records than are kept.
+    pub fn new(layout: Layout, threshold: f32, scorer: S) -> Result<Self, LearnError> {
+        match (layout.records(), layout.history()) {
+            (Records::Engine, history @ 3..) => Err(LearnError::TooFarBack(history)),
+            _ => Ok(PageRecogniser { layout, threshold, scorer }),
+        }
+    }
+
+    /// Gathers the features of the pages from `from` on, of one tile or as many as there are.
+    #[inline]
+    fn gather(&self, pages: &Candidates<'_>, from: usize, tile: &mut [f32]) {
+        let now = pages.now;
+        let pasts = pages.pasts[from..].iter().take(LANES).enumerate();
+        match (self.layout.records(), pages.hotness) {
+            (Records::Block, _) => {
+                for (lane, past) in pasts {
+                    let mut places = tile[lane..].iter_mut().step_by(LANES);
+                    let put = |value| places.by_ref().take(1).for_each(|place| *place = value);
+                    self.layout.of_past(past.age(now), past, put);
+                }
+            }
+            (Records::Engine, hotness) => {
+                for ((lane, past), record) in pasts.zip(&hotness.unwrap_or_default()[from..]) {
+                    let mut places = tile[lane..].iter_mut().step_by(LANES);
+                    let put = |value| places.by_ref().take(1).for_each(|place| *place = value);
+                    self.layout.of_hotness(past.age(now), record, put);
+                }
+            }
+        }
+    }
+}
+
+impl Model {
+    /// The model at work.
+    ///
+    /// # Errors
+    /// As [`PageRecogniser::new`].
+    pub fn recogniser(&self) -> Result<PageRecogniser<crate::Linear>, LearnError> {
+        PageRecogniser::new(self.layout(), self.threshold(), self.linear())
+    }
+}
+
+impl<S: Scorer> Recogniser for PageRecogniser<S> {
+    fn wants_hotness(&self) -> bool {
+        self.layout.records() == Records::Engine
+    }
+
+    fn recognise(&mut self, pages: &Candidates<'_>, frozen: &mut [bool]) {
+        if self.wants_hotness() && pages.hotness.is_none() {
+            return frozen.fill(false);
+        }
+        let width = self.layout.width();
+        let mut tile = [0.0; Layout::WIDEST * LANES];
+        let tile = &mut tile[..width * LANES];
+        let mut scores = [0.0; LANES];
+        for (i, frozen) in frozen.chunks_mut(LANES).enumerate() {
+            self.gather(pages, i * LANES, tile);
+            let scores = &mut scores[..frozen.len()];
+            self.scorer.score(Tiles::new(width, tile), scores);
+            for (frozen, score) in frozen.iter_mut().zip(scores) {
+                *frozen = *score > self.threshold;
+            }
+        }
+    }
+}

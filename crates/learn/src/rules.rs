@@ -1,0 +1,62 @@
+//! Rules that need no training, to compare models with.
+
+use crate::{LANES, Layout, LearnError, Scorer, Tiles};
+
+/// The one-bit filter: a page that the user rewrote within one logical capacity of writes is not
+/// frozen, every other one is. A bit a page suffices for it.
+#[derive(Clone, Copy, Debug)]
+pub struct OneBit {
+    lifespan: usize,
+    longest: f32,
+}
+
+impl OneBit {
+    /// The rule for features of this layout and a volume of `capacity` pages.
+    ///
+    /// # Errors
+    /// [`LearnError::History`] if the layout does not look at two writes.
+    pub fn new(layout: Layout, capacity: u32) -> Result<Self, LearnError> {
+        let lifespan = layout.lifespan().ok_or(LearnError::History(layout.history()))?;
+        Ok(OneBit { lifespan, longest: frostline_placement::log2_1p(capacity) })
+    }
+}
+
+impl Scorer for OneBit {
+    fn score(&self, tiles: Tiles<'_>, scores: &mut [f32]) {
+        for (columns, scores) in tiles.columns().zip(scores.chunks_mut(LANES)) {
+            for (score, &lifespan) in scores.iter_mut().zip(&columns[self.lifespan]) {
+                let rewritten = lifespan > 0.0 && lifespan <= self.longest;
+                *score = if rewritten { -1.0 } else { 1.0 };
+            }
+        }
+    }
+}
+
+/// 2R's rule: every page that cleaning finds valid is frozen (Kang et al., PVLDB 13(11), 2020,
+/// section 4).
+#[derive(Clone, Copy, Debug)]
+pub struct EveryPage;
+
+impl Scorer for EveryPage {
+    fn score(&self, _: Tiles<'_>, scores: &mut [f32]) {
+        scores.fill(1.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Records, tiled};
+
+    #[test]
+    fn one_bit_parts_pages_by_their_last_rewrite() {
+        let layout = Layout::new(Records::Block, 2).unwrap();
+        let rule = OneBit::new(layout, 1023).unwrap();
+        let row = |lifespan| [1.0, 0.0, 0.0, 0.0, lifespan, 0.0, 0.0];
+        let rows = [row(0.0), row(9.9), row(10.0), row(10.1)].concat();
+        let mut scores = [0.0; 4];
+        rule.score(Tiles::new(7, &tiled(&rows, 7)), &mut scores);
+        assert_eq!(scores, [1.0, -1.0, -1.0, 1.0]);
+        assert!(OneBit::new(Layout::new(Records::Block, 1).unwrap(), 9).is_err());
+    }
+}

@@ -1,0 +1,65 @@
+//! Samples in memory.
+
+/// Pages at the time of a look at them: their features, and what became of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Set {
+    width: usize,
+    rows: Vec<f32>,
+    frozen: Vec<bool>,
+}
+
+impl Set {
+    /// No samples yet, with `width` features.
+    pub fn new(width: usize) -> Self {
+        Set { width, rows: Vec::new(), frozen: Vec::new() }
+    }
+
+    /// Features of a sample.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// How many samples there are.
+    pub fn len(&self) -> usize {
+        self.frozen.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.frozen.is_empty()
+    }
+
+    /// The features of all samples, one sample after the other.
+    pub fn rows(&self) -> &[f32] {
+        &self.rows
+    }
+
+    /// Whether each sample's page is frozen.
+    pub fn frozen(&self) -> &[bool] {
+        &self.frozen
+    }
+
+    /// The features of a sample.
+    #[inline]
+    pub fn row(&self, i: usize) -> &[f32] {
+        &self.rows[i * self.width..(i + 1) * self.width]
+    }
+
+    /// Samples whose page is frozen.
+    pub fn frozen_samples(&self) -> usize {
+        self.frozen.iter().filter(|&&frozen| frozen).count()
+    }
+
+    /// Makes sample `i` this one, or appends it if there is none; its features come from `fill`.
+    pub fn put(&mut self, i: usize, frozen: bool, fill: impl FnOnce(&mut dyn FnMut(f32))) {
+        if i >= self.len() {
+            fill(&mut |value| self.rows.push(value));
+            self.frozen.push(frozen);
+            self.rows.resize(self.len() * self.width, 0.0);
+            return;
+        }
+        let mut row = self.rows[i * self.width..].iter_mut();
+        fill(&mut |value| row.by_ref().take(1).for_each(|place| *place = value));
+        self.frozen[i] = frozen;
+    }
+}

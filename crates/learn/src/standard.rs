@@ -1,0 +1,95 @@
+//! Standardisation: features of mean 0 and deviation 1, so that no feature outweighs another by
+//! its unit.
+
+use crate::{Layout, LearnError, Set};
+
+/// Mean and standard deviation of each feature.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standard {
+    /// Mean of each feature.
+    pub means: Vec<f64>,
+    /// Standard deviation of each feature (that of the samples, not an estimate of the whole's);
+    /// 0 leaves the feature out.
+    pub deviations: Vec<f64>,
+}
+
+/// Rows between which rounding errors of a sum are not carried on.
+const STRETCH: usize = 4096;
+
+impl Standard {
+    /// Of these samples.
+    pub fn of(set: &Set) -> Self {
+        let means = mean_of(set, |value, _| value);
+        let variances = mean_of(set, |value, i| (value - means[i]) * (value - means[i]));
+        let deviations = variances.iter().map(|variance| variance.sqrt()).collect();
+        Standard { means, deviations }
+    }
+
+    /// Leaves out all features but those of these fields.
+    ///
+    /// # Errors
+    /// [`LearnError::UnknownFeature`].
+    pub fn only(mut self, layout: Layout, fields: &[String]) -> Result<Self, LearnError> {
+        let known = layout.fields();
+        if let Some(name) = fields.iter().find(|name| !known.contains(&name.as_str())) {
+            return Err(LearnError::UnknownFeature { name: name.clone(), known: known.join(" ") });
+        }
+        for (name, deviation) in layout.names().iter().zip(&mut self.deviations) {
+            let field = name.trim_end_matches(|c: char| c == '-' || c.is_ascii_digit());
+            if !fields.iter().any(|wanted| wanted == field) {
+                *deviation = 0.0;
+            }
+        }
+        Ok(self)
+    }
+
+    /// Standardises a sample's features; what is left out becomes 0.
+    #[inline(always)]
+    pub(crate) fn apply(&self, row: &[f32], standard: &mut [f64]) {
+        let with = self.means.iter().zip(&self.deviations);
+        for ((to, from), (mean, deviation)) in standard.iter_mut().zip(row).zip(with) {
+            *to = if *deviation > 0.0 { (f64::from(*from) - mean) / deviation } else { 0.0 };
+        }
+    }
+}
+
+/// The mean over all samples of what `of` makes of each feature.
+fn mean_of(set: &Set, of: impl Fn(f64, usize) -> f64) -> Vec<f64> {
+    let width = set.width();
+    let mut totals = vec![0.0; width];
+    for rows in set.rows().chunks(STRETCH * width) {
+        let mut sums = vec![0.0; width];
+        for row in rows.chunks_exact(width) {
+            for (i, (sum, value)) in sums.iter_mut().zip(row).enumerate() {
+                *sum += of(f64::from(*value), i);
+            }
+        }
+        totals.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
+    }
+    let samples = set.len().max(1) as f64;
+    totals.iter().map(|total| total / samples).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Records;
+
+    #[test]
+    fn what_is_not_wanted_or_never_varies_counts_for_nothing() {
+        let layout = Layout::new(Records::Block, 2).unwrap();
+        let mut set = Set::new(7);
+        for (i, x) in [2.0, 4.0].into_iter().enumerate() {
+            set.put(i, false, |put| [x, x, 5.0, x, x, x, x].into_iter().for_each(put));
+        }
+        let fields = ["write-time", "request-pages"].map(String::from);
+        let standard = Standard::of(&set).only(layout, &fields).unwrap();
+        assert_eq!(standard.means, [3.0, 3.0, 5.0, 3.0, 3.0, 3.0, 3.0]);
+        assert_eq!(standard.deviations, [0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0]);
+        let mut row = [9.0; 7];
+        standard.apply(set.row(1), &mut row);
+        assert_eq!(row, [0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0]);
+        let unknown = Standard::of(&set).only(layout, &["accesses".to_string()]);
+        assert!(unknown.unwrap_err().to_string().contains("known: writes write-time"));
+    }
+}

@@ -1,0 +1,149 @@
+//! What a block layer sees of a page that is written: how often, when, and in what requests. The
+//! stand-in for a [`Hotness`](crate::Hotness) record where no engine gives one.
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::{PageState, Stamp};
+
+/// Steps that a remembered lifespan has for each doubling.
+const STEPS: f32 = 8.0;
+
+/// log2(1 + `x`), too small by up to 0.09, exact where that is a whole number, and never falling
+/// as `x` rises: the logarithm read off a float's bits (Mitchell, IRE Transactions on Electronic
+/// Computers EC-11, 1962). It is for models that were trained with it.
+#[inline(always)]
+pub fn log2_1p(x: u32) -> f32 {
+    let above_one = (x as f32 + 1.0).to_bits() - 1f32.to_bits();
+    above_one as i32 as f32 * (1.0 / (1 << 23) as f32)
+}
+
+/// The requests that a volume is written by, one after the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Requests {
+    /// The LBA after the last request.
+    end: u32,
+    /// Three bits of log2 of the pages, and one if the request goes on where the last one ended.
+    shape: u16,
+}
+
+impl Requests {
+    /// A request of `pages` pages from `lba` on begins.
+    #[inline]
+    pub fn begin(&mut self, lba: u32, pages: u32) {
+        let sequential = u16::from(lba == self.end) << 3;
+        self.shape = pages.max(1).ilog2().min(7) as u16 | sequential;
+        self.end = lba.wrapping_add(pages);
+    }
+}
+
+/// The page's last four writes, in twelve bytes. All zeroes is the state of a page that was never
+/// written, or was trimmed.
+///
+/// Writes are counted back from the newest, which is write 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Past {
+    last: Stamp,
+    /// A byte for each version that ended, the newest lowest: its lifespan's logarithm in steps.
+    lifespans: u32,
+    writes: u16,
+    /// Four bits for each write, the newest lowest: the shape of its request.
+    requests: u16,
+}
+
+impl Past {
+    /// Writes that are remembered.
+    pub const HISTORY: usize = 4;
+
+    /// The page is written at time `now` by the request that `requests` began last.
+    #[inline(always)]
+    pub fn write(&mut self, now: u32, requests: &Requests) {
+        if self.writes > 0 {
+            let steps = (log2_1p(self.last.age(now)) * STEPS) as u32;
+            self.lifespans = self.lifespans << 8 | steps.min(255);
+        }
+        self.last = Stamp::at(now);
+        self.writes = self.writes.saturating_add(1);
+        self.requests = self.requests << 4 | requests.shape;
+    }
+
+    /// User writes since the page was written.
+    #[inline(always)]
+    pub fn age(&self, now: u32) -> u32 {
+        self.last.age(now)
+    }
+
+    /// How often the page was written, 65,535 or more.
+    #[inline(always)]
+    pub fn writes(&self) -> u32 {
+        u32::from(self.writes)
+    }
+
+    /// [`log2_1p`] of the lifespan of what write `back` wrote, `back` from 1 to 3, to an eighth; 0
+    /// if there was none.
+    #[inline(always)]
+    pub fn lifespan(&self, back: usize) -> f32 {
+        (self.lifespans >> (8 * (back - 1)) & 0xff) as f32 * (1.0 / STEPS)
+    }
+
+    /// log2 of the pages of the request of write `back`, from 0 to 3, rounded down; at most 7.
+    #[inline(always)]
+    pub fn request(&self, back: usize) -> f32 {
+        f32::from(self.requests >> (4 * back) & 7)
+    }
+
+    /// Whether the request of write `back`, from 0 to 3, went on where the one before had ended.
+    #[inline(always)]
+    pub fn sequential(&self, back: usize) -> bool {
+        self.requests >> (4 * back + 3) & 1 == 1
+    }
+}
+
+impl PageState for Past {
+    fn clamp(&mut self, now: u32) {
+        self.last.clamp(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_logarithm_rises_and_is_close() {
+        let mut before = -1.0;
+        for x in (0..32).flat_map(|shift| [(1u32 << shift) - 1, 1 << shift, 3 << shift >> 1]) {
+            let (found, exact) = (log2_1p(x), (f64::from(x) + 1.0).log2() as f32);
+            assert!(found <= exact + 1e-6 && found > exact - 0.09, "{x}: {found} {exact}");
+            if x.wrapping_add(1).is_power_of_two() {
+                assert!(found >= before, "{x}");
+                before = found;
+            }
+        }
+        assert_eq!((log2_1p(0), log2_1p(1), log2_1p(1023), log2_1p(u32::MAX)), (0., 1., 10., 32.));
+    }
+
+    #[test]
+    fn four_writes_are_remembered_newest_first() {
+        let (mut past, mut requests) = (Past::default(), Requests::default());
+        for (now, lba, pages) in [(5, 90, 1), (6, 40, 4), (9, 44, 300), (24, 7, 2), (87, 9, 8)] {
+            requests.begin(lba, pages);
+            past.write(now, &requests);
+        }
+        assert_eq!((past.age(90), past.writes()), (3, 5));
+        assert_eq!([1, 2, 3].map(|back| past.lifespan(back)), [6.0, 4.0, 2.0]);
+        assert_eq!([0, 1, 2, 3].map(|back| past.request(back)), [3.0, 1.0, 7.0, 2.0]);
+        assert_eq!([0, 1, 2, 3].map(|back| past.sequential(back)), [true, false, true, false]);
+    }
+
+    #[test]
+    fn the_longest_lifespan_and_the_most_writes_saturate() {
+        let (mut past, requests) = (Past::default(), Requests::default());
+        past.write(1, &requests);
+        past.write(0, &requests);
+        assert_eq!(past.lifespan(1), 255.0 / 8.0);
+        (0..70_000).for_each(|now| past.write(now, &requests));
+        assert_eq!(past.writes(), 65_535);
+        assert_eq!(size_of::<Past>(), 12);
+    }
+}
