@@ -16,7 +16,7 @@ pub struct DatabaseArgs {
     #[arg(long, value_name = "URI", default_value = "file:frostline-bench")]
     pub device: String,
     /// Bytes of all zones of a device that is to be made [default: room for the data, and for
-    /// their growth at 40,000 transactions a second and thread]
+    /// their growth at 50,000 (tpcc) or 1,000,000 transactions a second and thread]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub size: Option<Size>,
     /// Bytes in a zone of a device that is to be made [default: about 1/128 of the data that are

@@ -14,6 +14,9 @@ pub trait Benchmark: Sync {
     /// The command.
     const COMMAND: &'static str;
 
+    /// Transactions of a thread in a second for whose growth there is room: more than come.
+    const RATE: u64;
+
     /// The workload in words: what was loaded, and what is done with it.
     fn describe(&self) -> String;
 

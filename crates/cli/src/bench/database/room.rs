@@ -2,9 +2,6 @@
 
 use frostline_zone::default_zone_bytes;
 
-/// Transactions of a thread in a second for whose growth there is room.
-const RATE: u64 = 40_000;
-
 /// Zones beside those that the garbage proportion asks for: open ones, free ones, metadata.
 const SPARE_ZONES: u64 = 48;
 
@@ -26,6 +23,8 @@ pub struct Room {
     pub loaded: u64,
     /// Bytes by which a transaction makes them grow.
     pub grown: u64,
+    /// Transactions of a thread in a second.
+    pub rate: u64,
     /// Transactions of each, if that is fixed.
     pub transactions: Option<u64>,
     /// Seconds, if that is fixed.
@@ -71,7 +70,7 @@ impl Room {
 
     /// Bytes by which the pages of each database may grow.
     fn growth(&self) -> u64 {
-        let in_time = |seconds: u64| seconds.saturating_mul(RATE).saturating_mul(self.threads);
+        let in_time = |seconds: u64| seconds.saturating_mul(self.rate).saturating_mul(self.threads);
         let most = self.seconds.map(in_time).into_iter().chain(self.transactions).min();
         self.grown.saturating_mul(most.unwrap_or(0))
     }
@@ -92,6 +91,7 @@ mod tests {
         tenants: 1,
         loaded: 440 << 20,
         grown: 512,
+        rate: 40_000,
         transactions: None,
         seconds: Some(60),
         threads: 1,

@@ -101,6 +101,7 @@ fn room<B: Benchmark>(args: &DatabaseArgs, bench: &B) -> Room {
         tenants: u64::from(args.tenants),
         loaded: bench.loaded_bytes(),
         grown: bench.grown_bytes(),
+        rate: B::RATE,
         transactions: args.transactions,
         seconds: seconds(args),
         threads: u64::from(args.threads),

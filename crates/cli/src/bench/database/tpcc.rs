@@ -25,6 +25,8 @@ impl Benchmark for BenchTpccArgs {
 
     const COMMAND: &'static str = "bench tpcc";
 
+    const RATE: u64 = 50_000;
+
     fn describe(&self) -> String {
         let Scale { warehouses, items, customers } = self.scale();
         let several = if warehouses == 1 { "" } else { "s" };

@@ -13,9 +13,15 @@ use crate::args::BenchYcsbArgs;
 /// Exponent of Zipf's law, unless given.
 const THETA: f64 = 0.99;
 
-/// Bytes of a record beside its value: key, slot and what a page needs, and two pages of three
-/// being full.
-const BESIDE: u64 = 16;
+/// Bytes of a record beside its value, and of a page beside its records.
+const BESIDE: u64 = 24;
+const OF_PAGE: u64 = 200;
+
+/// Values that are longer are kept in pieces of so many bytes.
+const PIECE: u64 = 1240;
+
+/// Pages are full to this share, in percent, when keys come in no order.
+const FULL: u64 = 62;
 
 /// A mix of operations that has a name.
 #[derive(Clone, Copy, Debug)]
@@ -83,8 +89,13 @@ impl BenchYcsbArgs {
         self.distribution.unwrap_or(Distribution(self.workload.distribution))
     }
 
+    /// Bytes of pages that go with a record.
     fn record_bytes(&self) -> u64 {
-        (BESIDE + u64::from(self.value_bytes)) * 3 / 2
+        let of = |bytes: u64| 4096 * 100 / ((4096 - OF_PAGE) / (bytes + BESIDE) * FULL);
+        match u64::from(self.value_bytes) {
+            bytes if bytes <= PIECE => of(bytes),
+            bytes => of(BESIDE) + bytes.div_ceil(PIECE) * of(PIECE),
+        }
     }
 }
 
@@ -92,6 +103,8 @@ impl Benchmark for BenchYcsbArgs {
     type Opened = Ycsb<Table>;
 
     const COMMAND: &'static str = "bench ycsb";
+
+    const RATE: u64 = 1_000_000;
 
     fn describe(&self) -> String {
         let (mix, records, bytes) = (self.workload.name, self.records, self.value_bytes);
