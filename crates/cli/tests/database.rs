@@ -187,7 +187,9 @@ fn what_has_no_room_says_what_would_help() {
     let scratch = Scratch::new();
     let small =
         format!("{} --device mem: --zone 256KiB", TPCC.replace("--items 200", "--items 9000"));
-    let said = scratch.fails(1, &format!("{small} --size 12MiB --log 6MiB --transactions 10"));
+    let full = format!("{small} --size 12MiB --log 6MiB --transactions 10 --record full.parquet");
+    let said = scratch.fails(1, &full);
+    assert_eq!(scratch.names(), [""; 0], "nothing is left of the trace");
     assert!(said.starts_with("frostline: mem:: the database is full: all its "), "{said}");
     assert!(said.ends_with("hint: a larger --size\n"), "{said}");
     let said = scratch.fails(2, &format!("{small} --size 2MiB"));

@@ -32,19 +32,27 @@ pub struct Recorder(Mutex<State>);
 struct State {
     batch: Vec<Event>,
     /// None once nothing more is to be recorded.
-    sender: Option<SyncSender<Vec<Event>>>,
+    sender: Option<SyncSender<Message>>,
+    is_recording: bool,
     writes: u64,
 }
 
+/// What the thread is told. If it is told no more without an end, the trace is given up.
+enum Message {
+    Events(Vec<Event>),
+    End,
+}
+
 /// The thread that writes the file.
-pub struct Writing(JoinHandle<Result<u64, TraceError>>);
+pub struct Writing(JoinHandle<Result<Option<u64>, TraceError>>);
 
 impl Recorder {
     /// Begins a trace.
     pub fn begin(path: &Path) -> Result<(Arc<Recorder>, Writing), Failure> {
         let writer = PageWriter::create(path, 4096, true)?;
         let (sender, receiver) = mpsc::sync_channel(WAITING);
-        let state = State { batch: Vec::new(), sender: Some(sender), writes: 0 };
+        let state =
+            State { batch: Vec::new(), sender: Some(sender), is_recording: true, writes: 0 };
         let thread = thread::spawn(move || write(writer, &receiver));
         Ok((Arc::new(Recorder(Mutex::new(state))), Writing(thread)))
     }
@@ -76,15 +84,27 @@ impl Recorder {
     }
 
     /// Records nothing from now on.
-    pub fn end(&self) {
+    pub fn stop(&self) {
+        self.state().is_recording = false;
+    }
+
+    /// Completes the trace, or gives it up.
+    pub fn end(&self, is_whole: bool) {
         let mut state = self.state();
         state.hand_over();
-        state.sender = None;
+        state.is_recording = false;
+        if let Some(sender) = state.sender.take().filter(|_| is_whole) {
+            // A writer that failed tells so when it is asked.
+            let _ = sender.send(Message::End);
+        }
     }
 }
 
 impl State {
     fn add(&mut self, event: Event) {
+        if !self.is_recording {
+            return;
+        }
         self.writes += u64::from(matches!(event, Event::Written(..)));
         self.batch.push(event);
         if self.batch.len() == TOGETHER {
@@ -95,8 +115,8 @@ impl State {
     fn hand_over(&mut self) {
         let batch = std::mem::take(&mut self.batch);
         if let Some(sender) = &self.sender {
-            // A writer that failed tells so when it is asked.
-            let _ = sender.send(batch);
+            // As above.
+            let _ = sender.send(Message::Events(batch));
         }
     }
 }
@@ -111,19 +131,24 @@ impl Observer for Recorder {
     }
 }
 
-fn write(mut writer: PageWriter, events: &Receiver<Vec<Event>>) -> Result<u64, TraceError> {
-    for event in events.iter().flatten() {
-        match event {
-            Event::Written(lba, hotness) => writer.write(lba, &hotness)?,
-            Event::Trimmed(lba) => writer.trim(lba, 1)?,
+fn write(mut writer: PageWriter, messages: &Receiver<Message>) -> Result<Option<u64>, TraceError> {
+    for message in messages {
+        let Message::Events(events) = message else {
+            return writer.finish().map(Some);
+        };
+        for event in events {
+            match event {
+                Event::Written(lba, hotness) => writer.write(lba, &hotness)?,
+                Event::Trimmed(lba) => writer.trim(lba, 1)?,
+            }
         }
     }
-    writer.finish()
+    Ok(None)
 }
 
 impl Writing {
-    /// Waits until all is in the file; returns the number of page writes.
-    pub fn end(self) -> Result<u64, Failure> {
+    /// Waits until all is in the file; returns the number of page writes. None if it was given up.
+    pub fn end(self) -> Result<Option<u64>, Failure> {
         match self.0.join() {
             Ok(written) => Ok(written?),
             Err(panic) => std::panic::resume_unwind(panic),

@@ -75,44 +75,65 @@ pub struct DatabaseRun {
     /// `far` is null.
     #[serde(flatten)]
     pub run: RunReport,
+    /// Headers of chunks.
     pub header_pages: u64,
+    /// Checkpoints, notes and superblocks of the store.
     pub checkpoint_pages: u64,
+    /// Pages of the logs.
     pub wal_pages: u64,
     /// Those that did what their user wanted, and are durable.
     pub transactions: u64,
+    /// Of these, in a second.
     pub ops_per_second: f64,
+    /// Transactions of the kind that counts, in a minute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tpmc: Option<f64>,
+    /// Until a transaction was durable.
     pub latency_us: LatencyReport,
     /// Transactions that lost against another; those are tried again.
     pub conflicts: u64,
+    /// By kind.
     pub kinds: Vec<KindRow>,
+    /// By database, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tenants: Vec<TenantRow>,
     /// All pages that the device took, those of the log included, over pages written by the user.
     pub waf_with_log: f64,
     /// Bytes of the records that went to the log.
     pub wal_bytes: u64,
+    /// Flushes of the logs.
     pub wal_flushes: u64,
-    /// All bytes that the device took, over these.
+    /// All bytes that the device took, over those of these records.
     pub device_bytes_per_wal_byte: f64,
+    /// Pages read from the store.
     pub pages_read: u64,
+    /// Pages written because their memory was needed.
     pub pages_evicted: u64,
+    /// Pages that left memory unchanged.
     pub pages_dropped: u64,
+    /// Pages written so that the log could be cut.
     pub pages_checkpointed: u64,
+    /// What the workers took of the processors.
     pub worker_cpu_seconds: f64,
+    /// What all threads took of them.
     pub process_cpu_seconds: f64,
     /// Time for which writers of pages waited for cleaning.
     pub stall_seconds: f64,
     /// Time for which threads waited for memory.
     pub buffer_stall_seconds: f64,
-    /// Pages that the databases had before and after.
+    /// Pages that the databases had before.
     pub pages_before: u64,
+    /// And after.
     pub pages_after: u64,
+    /// Pages that the store can hold.
     pub logical_pages: u64,
+    /// At the end.
     pub garbage_proportion: f64,
+    /// Bytes of the logs' zones.
     pub log_capacity_bytes: u64,
+    /// What a replay must be told.
     pub replay: Replay,
+    /// What was found of the data.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<ConditionRow>,
 }
@@ -120,11 +141,15 @@ pub struct DatabaseRun {
 /// Transactions of a kind.
 #[derive(Serialize)]
 pub struct KindRow {
+    /// Its name.
     pub kind: &'static str,
+    /// Committed and durable.
     pub committed: u64,
+    /// Rolled back as their user wanted.
     pub rolled_back: u64,
     /// Given up after too many conflicts.
     pub abandoned: u64,
+    /// Times that one was tried again.
     pub retries: u64,
     /// Until durable.
     pub latency_us: LatencyReport,
@@ -133,22 +158,32 @@ pub struct KindRow {
 /// One of several databases.
 #[derive(Serialize)]
 pub struct TenantRow {
+    /// Its number, from 1.
     pub tenant: usize,
+    /// Those that did what their user wanted, and are durable.
     pub transactions: u64,
+    /// Of these, in a second.
     pub ops_per_second: f64,
+    /// Transactions of the kind that counts, in a minute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tpmc: Option<f64>,
+    /// Until a transaction was durable.
     pub latency_us: LatencyReport,
 }
 
 /// Something that must be so of the data.
 #[derive(Serialize)]
 pub struct ConditionRow {
+    /// Of which of several databases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<usize>,
+    /// What must be so.
     pub condition: &'static str,
+    /// The clause of the benchmark's standard.
     pub clause: &'static str,
+    /// Whether it is so.
     pub ok: bool,
+    /// How often it was checked, and where it did not hold.
     pub detail: String,
 }
 

@@ -40,20 +40,28 @@ where
     /// Runs the workload on the databases of a device. None if it was interrupted before they were
     /// loaded.
     pub fn on(&self, device: &Arc<dyn Device>) -> Result<Option<Measured>, Failure> {
-        let args = self.args;
-        let recording = args.record.as_deref().map(Recorder::begin).transpose()?;
-        let (recorder, writing) = recording.unzip();
-        let observer = recorder.clone().map(|recorder| recorder as Arc<dyn Observer>);
-        let instances = setup::open(args, device, observer)?;
-        let Some(measured) = self.measure(&instances, recorder.as_deref())? else {
-            return Ok(None);
-        };
-        if let (Some(writing), Some(path)) = (writing, &args.record) {
-            let writes = writing.end()?;
+        let Some(path) = &self.args.record else { return self.recorded(device, None) };
+        let (recorder, writing) = Recorder::begin(path)?;
+        let measured = self.recorded(device, Some(&recorder));
+        recorder.end(matches!(measured, Ok(Some(_))));
+        if let Some(writes) = writing.end()? {
             self.line.note(&format!("{}: {writes} page writes", path.display()));
         }
-        instances.close().map_err(|e| db_failure(&args.device, e))?;
-        Ok(Some(measured))
+        measured
+    }
+
+    fn recorded(
+        &self,
+        device: &Arc<dyn Device>,
+        recorder: Option<&Arc<Recorder>>,
+    ) -> Result<Option<Measured>, Failure> {
+        let observer = recorder.cloned().map(|recorder| recorder as Arc<dyn Observer>);
+        let instances = setup::open(self.args, device, observer)?;
+        let measured = self.measure(&instances, recorder.map(|recorder| &**recorder))?;
+        if measured.is_some() {
+            instances.close().map_err(|e| db_failure(&self.args.device, e))?;
+        }
+        Ok(measured)
     }
 
     /// Loads the databases, lets the workload run, and says what happened meanwhile.
@@ -81,7 +89,7 @@ where
         let reports = reports.map_err(|e| self.failed(e))?;
         let after = self.moment(instances, recorder)?;
         if let Some(recorder) = recorder {
-            recorder.end();
+            recorder.stop();
         }
         let conditions = if self.args.no_check { Vec::new() } else { self.check(&tenants)? };
         let info = instances.store.info().map_err(|e| store_failure(&self.args.device, e))?;
