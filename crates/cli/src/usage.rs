@@ -91,7 +91,7 @@ fn in_range(said: &str) -> String {
     }
 }
 
-/// "<--op <SHARE>|--zones <N>>" as people say it.
+/// `<--op <SHARE>|--zones <N>>` as people say it.
 fn missing(argument: &str) -> String {
     let either = argument.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
     match either.filter(|either| either.starts_with("--")) {
