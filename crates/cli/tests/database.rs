@@ -146,9 +146,10 @@ fn databases_are_kept_and_gone_on_with() {
 #[test]
 fn ycsb_and_linkbench_run_in_the_same_way() {
     let scratch = Scratch::new();
-    for workload in ["a", "d", "e", "100w"] {
+    for (workload, bytes) in [("a", 2000), ("d", 100), ("e", 100), ("100w", 800)] {
         let line = format!(
-            "bench ycsb --workload {workload} --records 3000 --value-bytes 100 {MEM} --buffer 256KiB"
+            "bench ycsb --workload {workload} --records 2000 --value-bytes {bytes} {MEM} \
+             --buffer 256KiB"
         );
         let report = scratch.json(&format!("{line} --transactions 1000 -q --json -"));
         let run = &report["runs"][0];

@@ -17,8 +17,12 @@ const THETA: f64 = 0.99;
 const BESIDE: u64 = 24;
 const OF_PAGE: u64 = 200;
 
-/// Values that are longer are kept in pieces of so many bytes.
+/// Longer values are kept in pieces of up to so many bytes.
+const LONGEST: u64 = 892;
 const PIECE: u64 = 1240;
+
+/// Bytes of a page that a piece may have alone, and of its part of inner pages.
+const OF_PIECE: u64 = 4300;
 
 /// Pages are full to this share, in percent, when keys come in no order.
 const FULL: u64 = 62;
@@ -93,8 +97,8 @@ impl BenchYcsbArgs {
     fn record_bytes(&self) -> u64 {
         let of = |bytes: u64| 4096 * 100 / ((4096 - OF_PAGE) / (bytes + BESIDE) * FULL);
         match u64::from(self.value_bytes) {
-            bytes if bytes <= PIECE => of(bytes),
-            bytes => of(BESIDE) + bytes.div_ceil(PIECE) * of(PIECE),
+            bytes if bytes <= LONGEST => of(bytes),
+            bytes => of(BESIDE) + bytes.div_ceil(PIECE) * OF_PIECE,
         }
     }
 }
