@@ -116,10 +116,12 @@ fn a_damaged_log_is_told_with_its_place() {
     child.wait().unwrap();
     // The log lies behind the store.
     let zones = scratch.json("store zones file:d --json").as_array().unwrap().len();
-    flip(&scratch, &format!("d/seq/{zones}"), [32 * 4096 + 100]);
+    let first = format!("d/seq/{zones}");
+    let pages = std::fs::metadata(scratch.path(&first)).unwrap().len() / 4096;
+    flip(&scratch, &first, [pages / 2 * 4096 + 100]);
     let said = scratch.fails(1, "db check file:d");
     let place = "frostline: file:d: log: the log is damaged behind lsn ";
-    assert!(said.starts_with(place) && said.contains("zone 0, page 3"), "{said}");
+    assert!(said.starts_with(place) && said.contains(": zone 0, page "), "{said}");
 }
 
 #[test]
