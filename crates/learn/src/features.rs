@@ -24,9 +24,9 @@ pub enum Records {
 /// * `access-interval`, `modification-interval`, `accesses`, `modifications`.
 ///
 /// So two records have the paper's twelve features, with write times and valid bytes as
-/// differences, for which the paper reports the highest correlations. The fields of a block layer's record are
-/// `write-time` as above, `request-pages` and `sequential`, and before the first record, once,
-/// `writes`: how often the page was written.
+/// differences, for which the paper reports the highest correlations. The fields of a block
+/// layer's record are `write-time` as above, `request-pages` and `sequential`, and before the
+/// first record, once, `writes`: how often the page was written.
 ///
 /// Times, intervals and counts are logarithms, [`log2_1p`], as few of them are large and those very
 /// large. What there was no write for is 0.
