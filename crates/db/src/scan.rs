@@ -29,6 +29,7 @@ pub struct Scan<'t, 'd> {
     slots: std::ops::Range<usize>,
     /// Where the next leaf begins, or ends if the scan goes backward.
     fence: Vec<u8>,
+    next_fence: Vec<u8>,
     more: More,
     /// The transaction's own writes to the tree that were not seen yet, by key.
     own: Vec<u32>,
@@ -108,6 +109,7 @@ impl<'t, 'd> Scan<'t, 'd> {
             leaf: Leaf::take(),
             slots: 0..0,
             fence: bound.unwrap_or_default().to_vec(),
+            next_fence: Vec::new(),
             // An empty fence stands for infinity when the leaf before it is looked for.
             more: if infinite { More::Leaf } else { More::First },
             own,
@@ -266,13 +268,29 @@ impl<'t, 'd> Scan<'t, 'd> {
                 0..if is_bound { node.search(&self.fence).0 } else { node.count() }
             }
         };
-        let has_more = match self.direction {
-            Direction::Forward => node.upper(&mut self.fence),
+        self.go_on()
+    }
+
+    /// Finds where the leaf behind this one begins. A tree that is damaged must not lead round in
+    /// circles.
+    fn go_on(&mut self) -> Result<(), DbError> {
+        let node = Node::of(self.leaf.page());
+        let (has_more, goes_on) = match self.direction {
+            Direction::Forward => {
+                let has_more = node.upper(&mut self.next_fence);
+                (has_more, self.next_fence > self.fence)
+            }
             Direction::Backward => {
-                node.lower(&mut self.fence);
-                !self.fence.is_empty()
+                node.lower(&mut self.next_fence);
+                let begins = self.more == More::First || self.fence.is_empty();
+                (!self.next_fence.is_empty(), begins || self.next_fence < self.fence)
             }
         };
+        if has_more && !goes_on {
+            let what = "is the root of a tree whose leaves do not follow each other";
+            return Err(DbError::Page { page: self.tree, what });
+        }
+        std::mem::swap(&mut self.fence, &mut self.next_fence);
         self.more = if has_more { More::Leaf } else { More::Nothing };
         Ok(())
     }

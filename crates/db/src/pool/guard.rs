@@ -3,6 +3,7 @@
 
 use super::Pool;
 use super::frame::{Frame, UNLOGGED};
+use crate::DbError;
 use crate::node::{Node, NodeMut, PageBytes};
 
 /// A look at a page that others may change: what is seen counts if [`Seen::is_unchanged`] holds
@@ -21,9 +22,15 @@ pub struct Place {
     pub(super) page: u32,
 }
 
-#[cfg(test)]
 impl Place {
+    /// The page is not between the fences that its parent says.
+    #[cold]
+    pub fn is_damaged(self) -> DbError {
+        DbError::Page { page: self.page, what: "does not hold what its parent says" }
+    }
+
     /// The page.
+    #[cfg(test)]
     pub fn page(self) -> u32 {
         self.page
     }

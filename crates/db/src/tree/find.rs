@@ -30,7 +30,8 @@ impl Trees {
     }
 
     /// The leaf at a place, if it is still there and the key belongs to it; else as
-    /// [`Trees::leaf`].
+    /// [`Trees::leaf`]. The leaf can be written to: in a tree that is damaged the way down may end
+    /// where the key does not belong.
     #[inline]
     pub(super) fn leaf_at(
         &self,
@@ -45,7 +46,12 @@ impl Trees {
                 return Ok(seen);
             }
         }
-        self.leaf(tree, key)
+        let seen = self.leaf(tree, key)?;
+        let place = seen.place();
+        if !seen.node().covers(key) && seen.is_unchanged() {
+            return Err(place.is_damaged());
+        }
+        Ok(seen)
     }
 
     /// The node of a level that a key belongs to, and the one above unless it is the root. None

@@ -116,6 +116,11 @@ impl Trees {
 /// Two neighbours in one page, if they fit.
 fn merged(left: Node<'_>, right: Node<'_>) -> Option<Box<PageBytes>> {
     let (mut lower, mut upper) = (Vec::new(), Vec::new());
+    right.lower(&mut lower);
+    if !left.upper(&mut upper) || lower != upper {
+        // They are no neighbours: the tree is damaged.
+        return None;
+    }
     left.lower(&mut lower);
     let has_upper = right.upper(&mut upper);
     let fences = Fences { lower: &lower, upper: has_upper.then_some(&upper[..]) };

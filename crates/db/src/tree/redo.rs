@@ -20,8 +20,9 @@ impl Trees {
             self.redo_image(used, page, &image, position)?;
         }
         if let Some(mut parent) = self.older(used, split.parent, position)? {
-            let room = parent.edit().fits(split.separator.len(), 4);
-            if parent.node().level() == 0 || !room {
+            let node = parent.node();
+            let is_inside = node.level() > 0 && node.covers(split.separator);
+            if !is_inside || !parent.edit().fits(split.separator.len(), 4) {
                 return Err(malformed());
             }
             add_child(&mut parent, split.separator, split.right);

@@ -120,7 +120,11 @@ impl Trees {
         fresh: Fresh<'t>,
         key: &[u8],
     ) -> Result<(), DbError> {
-        let Some(mut halves) = Halves::of(&mut node, key) else {
+        let halves = Halves::of(&mut node, key).filter(|halves| {
+            // Of a tree that is damaged this may not be so.
+            [parent.node(), node.node()].iter().all(|node| node.covers(&halves.separator))
+        });
+        let Some(mut halves) = halves else {
             return Err(DbError::Page { page: node.page(), what: "can't be split" });
         };
         for half in [&mut halves.left, &mut halves.right] {
