@@ -87,21 +87,35 @@ fn versions(all: &[Done]) -> HashMap<u8, Vec<(u64, u64)>> {
 /// transaction can have taken its snapshot so that it read what it read.
 fn snapshots(done: &Done, versions: &HashMap<u8, Vec<(u64, u64)>>) -> Vec<(u64, u64)> {
     let mut possible = vec![(0, u64::MAX)];
-    for &(key, writer) in &done.reads {
+    // Those first that leave one time only: nobody wrote again and again.
+    let mut reads = done.reads.clone();
+    reads.sort_unstable_by_key(|&(_, writer)| writer == 0);
+    for (key, writer) in reads {
         let known = versions.get(&key).map_or(&[][..], |known| &known[..]);
-        let begins = std::iter::once((0, 0)).chain(known.iter().copied());
-        let ends = known.iter().map(|&(from, _)| from).chain([u64::MAX]);
-        let matching: Vec<_> = begins
-            .zip(ends)
-            .filter(|((_, by), _)| *by == writer)
-            .map(|((from, _), to)| (from, to))
-            .collect();
-        let both = |(a, b): (u64, u64)| {
-            matching.iter().map(move |&(c, d)| (a.max(c), b.min(d))).filter(|(from, to)| from < to)
-        };
-        possible = possible.into_iter().flat_map(both).collect();
+        let both = |(from, to)| lifetimes(known, from, to).filter(|life| life.0 == writer);
+        possible = possible.into_iter().flat_map(both).map(|(_, from, to)| (from, to)).collect();
     }
     possible
+}
+
+/// The versions of a key that lived at a time from `from` to before `to`, cut to it: their
+/// writers, beginnings and ends.
+fn lifetimes(
+    known: &[(u64, u64)],
+    from: u64,
+    to: u64,
+) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+    let first = known.partition_point(|&(begin, _)| begin <= from);
+    let before = match first {
+        0 => (0, 0),
+        _ => known[first - 1],
+    };
+    let later = known[first..].iter().copied().take_while(move |&(begin, _)| begin < to);
+    let begins = std::iter::once(before).chain(later);
+    begins.enumerate().map(move |(n, (begin, writer))| {
+        let end = known.get(first + n).map_or(u64::MAX, |&(end, _)| end);
+        (writer, begin.max(from), end.min(to))
+    })
 }
 
 fn check(all: &[Done]) {
