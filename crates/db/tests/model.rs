@@ -193,6 +193,35 @@ fn records_that_come_in_order_fill_pages_and_none_is_lost() {
 }
 
 #[test]
+fn large_records_that_come_in_order_fill_pages_as_well() {
+    let db = Db::open(&device(), &options(Replacement::Clock)).unwrap();
+    let table = db.create_table("t").unwrap();
+    for n in 0..500u32 {
+        let mut transaction = db.begin().unwrap();
+        transaction.put(table, &n.to_be_bytes(), &[1; 540]).unwrap();
+        transaction.commit().unwrap();
+    }
+    // Seven to a page.
+    let pages = db.stats().unwrap().pages;
+    assert!(pages < 85, "{pages} pages");
+}
+
+#[test]
+fn a_database_that_was_closed_has_nothing_to_recover() {
+    let device = device();
+    for background in [false, true, true] {
+        let options = Options { background, ..options(Replacement::Clock) };
+        let db = Db::open(&device, &options).unwrap();
+        assert_eq!(db.recovered(), Default::default());
+        let table = db.table("t").or_else(|_| db.create_table("t")).unwrap();
+        let mut transaction = db.begin().unwrap();
+        transaction.put(table, b"key", b"value").unwrap();
+        transaction.commit().unwrap();
+        db.close().unwrap();
+    }
+}
+
+#[test]
 fn keys_and_values_that_are_too_long_are_refused() {
     let db = Db::open(&device(), &options(Replacement::Clock)).unwrap();
     let table = db.create_table("t").unwrap();

@@ -9,7 +9,8 @@ use crate::node::{
 use crate::pool::{Held, Seen};
 use crate::record::{PAGES, SPLIT, Split, pages_head};
 
-/// Records that must have come in ascending order for more of them to be expected.
+/// Records that must have come in ascending order for more of them to be expected; all of a node's,
+/// if it has fewer.
 const ASCENDING: usize = 8;
 
 /// Room that a node above must have for one more child, in bytes.
@@ -187,8 +188,9 @@ impl Halves {
     /// belongs, if that can be.
     fn of(held: &mut Held<'_>, key: &[u8]) -> Option<Halves> {
         let (index, _) = held.node().search(key);
-        let ascending = held.edit().ascending(index) >= ASCENDING;
+        let ascending = held.edit().ascending(index);
         let node = held.node();
+        let ascending = ascending > 0 && ascending >= ASCENDING.min(node.count() - 1);
         let is_leaf = node.level() == 0;
         let in_order = match ascending && index > 0 {
             true if is_leaf => Self::at(node, index, between(&key_of(node, index - 1), key)),

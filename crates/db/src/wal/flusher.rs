@@ -177,8 +177,10 @@ impl Shared {
     pub fn close(&self) -> Result<(), WalError> {
         let mut guard = self.lock();
         guard.buffer.is_closing = true;
+        // Or what was released of late would be replayed once more.
+        guard.buffer.is_release_due = true;
         self.room.notify_all();
-        while self.durable() < guard.buffer.end {
+        while self.durable() < guard.buffer.end || guard.buffer.is_release_due {
             check(&guard.buffer)?;
             guard.buffer.wanted = guard.buffer.end;
             guard = self.await_flush(guard);
