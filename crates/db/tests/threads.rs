@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use frostline_db::{Create, Db, DbError, Direction, Options, Replacement, Table};
 use frostline_store::Cleaning;
-use frostline_zone::{Device, Shape, in_memory};
+use frostline_zone::{Device, Fault, Faulty, Shape, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
@@ -230,5 +230,59 @@ fn threads_that_write_and_scan_lose_nothing() {
         if Instant::now() > end {
             break;
         }
+    }
+}
+
+/// Commits until something fails; what was promised until then.
+fn write_until_it_fails(db: &Db, table: Table, number: u8) -> Model {
+    let mut model = Model::new();
+    for n in 0u64.. {
+        let key = [&[number][..], &(n % 500).to_be_bytes()].concat();
+        let value = n.to_le_bytes().repeat(20);
+        let committed = db.begin().and_then(|mut transaction| {
+            transaction.put(table, &key, &value)?;
+            transaction.commit()
+        });
+        if committed.is_err() {
+            break;
+        }
+        model.insert(key, value);
+    }
+    model
+}
+
+#[test]
+fn a_device_that_fails_ends_every_thread_and_takes_nothing_that_was_promised() {
+    for seed in 0..8 {
+        let memory = device(seed);
+        let faulty = Arc::new(Faulty::new(memory.clone(), seed));
+        let failing: Arc<dyn Device> = faulty.clone();
+        let db = Db::open(&failing, &options(seed, true)).unwrap();
+        let table = db.create_table("t").unwrap();
+        let first = faulty.operations() + 100 + 40 * seed;
+        (0..2000).for_each(|n| faulty.schedule(first + n, Fault::Error));
+        let model: Model = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..6u8)
+                .map(|number| {
+                    scope.spawn({
+                        let db = &db;
+                        move || write_until_it_fails(db, table, number)
+                    })
+                })
+                .collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(db.begin().and_then(|t| t.commit()).is_err() || db.checkpoint().is_err());
+        drop(db);
+        let db = Db::open(&memory, &options(seed, false)).unwrap();
+        let (table, look) = (db.table("t").unwrap(), db.begin_read().unwrap());
+        for (key, value) in &model {
+            let found = look.get(table, key).unwrap().unwrap();
+            // What was on its way when the device failed may have arrived.
+            let version = |value: &[u8]| u64::from_le_bytes(value[..8].try_into().unwrap());
+            assert!(version(&found) >= version(value));
+        }
+        let check = db.check().unwrap();
+        assert!(check.findings.is_empty(), "{:#?}", check.findings);
     }
 }

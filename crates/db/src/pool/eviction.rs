@@ -126,25 +126,17 @@ impl Evictor {
         if self.batch.is_empty() {
             return Ok(());
         }
-        let position = |&frame: &u32| Node::new(pool.memory.view(frame)).position();
-        let needed = self.batch.iter().map(position).max().unwrap_or(0);
-        // Nobody holds them: what is being changed may be seen half old and half new.
-        let needed = needed.min(pool.wal.end());
-        if needed > pool.wal.durable() {
-            pool.wal.wait(needed)?;
-        }
-        let durable = pool.wal.durable();
         self.copies.resize_with(BATCH, || PageBytes([0; crate::node::PAGE_BYTES]));
         let mut outgoing = Vec::with_capacity(BATCH);
         let mut frames = Vec::with_capacity(BATCH);
         for (frame, copy) in self.batch.drain(..).zip(&mut self.copies) {
             let now = pool.clock() + outgoing.len() as u64;
-            if let Some((page, hotness)) = pool.copy_out(frame, copy, durable, now) {
+            if let Some((page, hotness)) = pool.copy_out(frame, copy, now) {
                 outgoing.push(Outgoing { page, bytes: copy, hotness });
                 frames.push(frame);
             }
         }
-        let written = pool.space.write(&outgoing);
+        let written = pool.write_behind_log(&outgoing);
         let count = outgoing.len() as u64;
         pool.clocks.writes.fetch_add(count, Relaxed);
         let counter = match give_up {
@@ -160,25 +152,27 @@ impl Evictor {
 }
 
 impl Pool {
+    /// Writes copies of pages, once the log is durable as far as they speak of it. Who waits for
+    /// that with the pages themselves may never write one that is changed all the time.
+    fn write_behind_log(&self, pages: &[Outgoing<'_>]) -> Result<(), DbError> {
+        let positions = pages.iter().map(|page| Node::of(page.bytes).position());
+        let needed = positions.max().unwrap_or(0);
+        if needed > self.wal.durable() {
+            self.wal.wait(needed)?;
+        }
+        self.space.write(pages)
+    }
+
     /// Copies a changed page that is to be written, with its hotness record. None if it is held,
-    /// or not changed any more, or changed by what is not yet in the log.
-    fn copy_out(
-        &self,
-        frame: u32,
-        copy: &mut PageBytes,
-        durable: u64,
-        now: u64,
-    ) -> Option<(u32, Hotness)> {
+    /// or not changed any more.
+    fn copy_out(&self, frame: u32, copy: &mut PageBytes, now: u64) -> Option<(u32, Hotness)> {
         let header = &self.frames[frame as usize];
         if !header.latch.try_lock() {
             return None;
         }
         let mut held = Held::new(self, frame);
         held.leave_unchanged();
-        let ready = header.page() != NO_PAGE
-            && header.is_dirty()
-            && !header.is_being_written()
-            && held.node().position() <= durable;
+        let ready = header.page() != NO_PAGE && header.is_dirty() && !header.is_being_written();
         if !ready {
             return None;
         }
