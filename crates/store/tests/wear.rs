@@ -56,6 +56,7 @@ fn check(store: &Store, versions: &[Option<u32>], offline: bool) -> usize {
 
 /// Writes and trims while data zones wear out as `fault` draws, then reopens the store.
 fn wear(seed: u64, cleaning: Cleaning, fault: impl Fn(&mut SmallRng) -> Fault) -> usize {
+    println!("seed {seed}, cleaning {cleaning:?}");
     let mut rng = SmallRng::seed_from_u64(seed);
     let device = device(seed);
     let open = Open { cleaning, ..Open::default() };
