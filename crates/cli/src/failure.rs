@@ -83,7 +83,6 @@ impl From<TraceError> for Failure {
 impl From<LearnError> for Failure {
     fn from(error: LearnError) -> Self {
         match error {
-            LearnError::Trace(error) => error.into(),
             LearnError::OneClass { .. } => Failure::job("model", &error.to_string())
                 .hint("a longer trace, a smaller --horizon"),
             _ => Failure::usage("model", &error.to_string()),

@@ -1,19 +1,12 @@
 //! What can go wrong.
 
-use frostline_trace::TraceError;
 use thiserror::Error;
 
 use crate::Layout;
 
-/// Why there are no samples, or there is no model.
+/// Why there is no model.
 #[derive(Debug, Error)]
 pub enum LearnError {
-    /// The trace can't be annotated.
-    #[error(transparent)]
-    Trace(#[from] TraceError),
-    /// The features ask for what engines tell, and the trace has none of it.
-    #[error("the trace has no hotness records")]
-    NoHotness,
     /// More writes of a page than are remembered.
     #[error("a history of {0} writes: must be from 1 to {max}", max = Layout::LONGEST)]
     History(usize),

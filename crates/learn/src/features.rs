@@ -37,7 +37,7 @@ pub struct Layout {
 }
 
 /// One write of a page: the lifespan of what it wrote, or its age, and what the engine told.
-pub(crate) type EngineRecord = (u32, Activity);
+pub type EngineRecord = (u32, Activity);
 
 impl Layout {
     /// The most writes of a page that are looked at.
@@ -113,9 +113,9 @@ impl Layout {
         }
     }
 
-    /// The features of a page at an age, by what the block layer saw.
+    /// Puts the features of a page at an age, by what the block layer saw.
     #[inline(always)]
-    pub(crate) fn of_past(self, age: u32, past: &Past, mut put: impl FnMut(f32)) {
+    pub fn of_past(self, age: u32, past: &Past, mut put: impl FnMut(f32)) {
         put(log2_1p(past.writes()));
         for back in 0..self.history {
             put(if back == 0 { log2_1p(age) } else { past.lifespan(back) });
@@ -124,16 +124,17 @@ impl Layout {
         }
     }
 
-    /// The features of a page at an age, by what the engine told with its newest write; two
-    /// writes at most.
+    /// Puts the features of a page at an age, by what the engine told with its newest write, which
+    /// is of two writes.
     #[inline(always)]
-    pub(crate) fn of_hotness(self, age: u32, hotness: &Hotness, put: impl FnMut(f32)) {
+    pub fn of_hotness(self, age: u32, hotness: &Hotness, put: impl FnMut(f32)) {
         self.of_records(&[(age, hotness.current), (hotness.lifespan, hotness.last)], put);
     }
 
-    /// The features of a page by what the engine told with each of its writes, the newest first.
+    /// Puts the features of a page by what the engine told with each of its writes, the newest
+    /// first.
     #[inline(always)]
-    pub(crate) fn of_records(self, records: &[EngineRecord], mut put: impl FnMut(f32)) {
+    pub fn of_records(self, records: &[EngineRecord], mut put: impl FnMut(f32)) {
         let mut after = None;
         for back in 0..self.history {
             let (time, activity) = records.get(back).copied().unwrap_or_default();

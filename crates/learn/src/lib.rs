@@ -3,8 +3,8 @@
 //!
 //! * [`Layout`] makes numbers, the features, of what is known of a page: an engine's hotness
 //!   record, or what a block layer sees.
-//! * [`sample`] walks through a trace and makes samples of it: features, and whether the page
-//!   turned out to be frozen; in a part to train on and a part to judge by.
+//! * A [`Set`] holds samples: features of a page at some time, and whether the page turned out to be
+//!   frozen. A [`Reservoir`] keeps a set small. Samples of traces are made in `frostline-sim`.
 //! * [`train`] makes a [`Model`] of samples; [`Model::read`] and [`Model::write`] know its file.
 //! * Whatever scores features is a [`Scorer`]: trained models, and the rules in [`OneBit`] and
 //!   [`EveryPage`]. [`Quality`] judges it, and [`PageRecogniser`] puts it to work in a scheme.
@@ -12,13 +12,13 @@
 mod error;
 mod features;
 mod linear;
-mod memory;
 mod model;
 mod newton;
 mod quality;
 mod recogniser;
+mod reservoir;
 mod rules;
-mod sample;
+mod sampling;
 mod set;
 mod sgd;
 mod standard;
@@ -26,13 +26,14 @@ mod tiles;
 mod train;
 
 pub use error::LearnError;
-pub use features::{Layout, Records};
+pub use features::{EngineRecord, Layout, Records};
 pub use linear::Linear;
 pub use model::{Feature, LARGEST_FILE, Model, Origin};
 pub use quality::{Quality, correlations};
 pub use recogniser::PageRecogniser;
+pub use reservoir::Reservoir;
 pub use rules::{EveryPage, OneBit};
-pub use sample::{Data, Sampling, Split, sample};
+pub use sampling::{Sampling, Split};
 pub use set::Set;
 pub use standard::Standard;
 pub use tiles::{LANES, Tiles, tiled};

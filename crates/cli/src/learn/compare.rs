@@ -4,9 +4,10 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use frostline_learn::{
-    Data, EveryPage, Kind, Layout, OneBit, Origin, Quality, Scorer, Set, Split, Standard, Tiles,
-    tiled, train,
+    EveryPage, Kind, Layout, OneBit, Origin, Quality, Scorer, Set, Split, Standard, Tiles, tiled,
+    train,
 };
+use frostline_sim::Samples;
 use serde::Serialize;
 
 use super::report::{QUALITY, emit, quality_cells};
@@ -67,7 +68,7 @@ pub fn run(args: &CompareArgs) -> Result<String, Failure> {
 }
 
 /// The rules that need no training.
-fn rules(layout: Layout, data: &Data) -> Vec<Row> {
+fn rules(layout: Layout, data: &Samples) -> Vec<Row> {
     let one_bit = OneBit::new(layout, data.pages);
     let one_bit = one_bit.map(|rule| row("one-bit", &rule, &data.test, None, 0.125));
     one_bit.into_iter().chain([row("2r", &EveryPage, &data.test, None, 0.0)]).collect()

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use frostline_learn::{Data, Layout, LearnError, Records, Sampling, Split, sample};
+use frostline_learn::{Layout, Records, Sampling, Split};
+use frostline_sim::{SampleError, Samples, sample};
 use frostline_trace::{LoadOptions, Loaded, Writes, some_of};
 
 use crate::args::{FeaturesArgs, Reading, RecordsArg, SamplingArgs, TrainSplitArg};
@@ -37,7 +38,7 @@ pub fn of_trace(
     features: &FeaturesArgs,
     how: &Sampling,
     quiet: bool,
-) -> Result<(Layout, Data), Failure> {
+) -> Result<(Layout, Samples), Failure> {
     let wanted = features.records != Some(RecordsArg::Block);
     let writes = load(command, path, reading, wanted, quiet)?;
     let records = match (features.records, &writes.hotness) {
@@ -56,16 +57,21 @@ pub fn of_layout(
     layout: Layout,
     how: &Sampling,
     quiet: bool,
-) -> Result<Data, Failure> {
+) -> Result<Samples, Failure> {
     let writes = load(command, path, reading, layout.records() == Records::Engine, quiet)?;
     samples(path, writes, layout, how)
 }
 
-fn samples(path: &Path, writes: Writes, layout: Layout, how: &Sampling) -> Result<Data, Failure> {
+fn samples(
+    path: &Path,
+    writes: Writes,
+    layout: Layout,
+    how: &Sampling,
+) -> Result<Samples, Failure> {
     sample(writes, layout, how).map_err(|error| match error {
-        LearnError::NoHotness => Failure::usage(&path.display().to_string(), &error.to_string())
+        SampleError::Trace(error) => error.into(),
+        SampleError::NoHotness => Failure::usage(&path.display().to_string(), &error.to_string())
             .hint("frostline bench tpcc --record writes traces that have them"),
-        _ => error.into(),
     })
 }
 

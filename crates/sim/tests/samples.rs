@@ -4,6 +4,7 @@
 use frostline_learn::*;
 use frostline_placement::rng::Rng;
 use frostline_placement::{Activity, Candidates, Hotness, Past, Recogniser, Requests};
+use frostline_sim::{SampleError, sample};
 use frostline_trace::{Bits, Trim, Writes};
 use proptest::prelude::*;
 
@@ -86,7 +87,7 @@ fn a_random_split_is_about_three_to_one_and_room_is_bounded() {
 fn engine_records_are_asked_for_only_where_there_are_some() {
     let layout = Layout::new(Records::Engine, 2).unwrap();
     let refused = sample(writes(&[1]), layout, &everything()).unwrap_err();
-    assert!(matches!(refused, LearnError::NoHotness));
+    assert!(matches!(refused, SampleError::NoHotness));
 }
 
 fn record(i: u32) -> Hotness {
@@ -184,16 +185,4 @@ fn longer_histories_of_engine_records_follow_the_pages_writes() {
     let log = frostline_placement::log2_1p;
     assert_eq!([four[12], four[18]], [log(3 + 7), log(2 + 7)]);
     assert_eq!([four[16], four[22]], [log(3 + 2), log(2 + 2)]);
-    let refused = PageRecogniser::new(layout(3), 0.0, EveryPage).unwrap_err();
-    assert!(matches!(refused, LearnError::TooFarBack(3)));
-}
-
-#[test]
-fn without_engine_records_no_page_is_taken_for_frozen() {
-    let layout = Layout::new(Records::Engine, 1).unwrap();
-    let mut recogniser = PageRecogniser::new(layout, 0.0, EveryPage).unwrap();
-    let mut frozen = [true; 20];
-    let pasts = [Past::default(); 20];
-    recogniser.recognise(&Candidates { now: 9, pasts: &pasts, hotness: None }, &mut frozen);
-    assert_eq!(frozen, [false; 20]);
 }

@@ -2,12 +2,11 @@
 
 use std::ops::RangeInclusive;
 
+use frostline_learn::Layout;
 use frostline_placement::{Hotness, Past, Requests};
 
-use crate::Layout;
-
 /// What is known of the pages, as a store or an engine would know it at this point of the trace.
-pub(crate) enum Memory {
+pub(super) enum Memory {
     Block { requests: Requests, pasts: Vec<Past> },
     Engine { hotness: Vec<Hotness>, newest: Vec<u32>, before: Vec<u32> },
 }

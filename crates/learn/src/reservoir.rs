@@ -1,0 +1,69 @@
+//! Samples of a stream that does not end, in bounded room.
+
+use frostline_placement::rng::Rng;
+
+use crate::Set;
+
+/// A set with bounded room: of more samples each is kept with the same probability (Vitter,
+/// "Random Sampling with a Reservoir", ACM TOMS 11(1), 1985, algorithm R).
+#[derive(Clone, Debug)]
+pub struct Reservoir {
+    set: Set,
+    most: usize,
+    seen: u64,
+    chance: Rng,
+}
+
+impl Reservoir {
+    /// Room for `most` samples with `width` features.
+    pub fn new(width: usize, most: usize, chance: Rng) -> Self {
+        Reservoir { set: Set::new(width), most, seen: 0, chance }
+    }
+
+    /// A sample is offered; if it is kept, its features come from `fill`.
+    pub fn offer(&mut self, frozen: bool, fill: impl FnOnce(&mut dyn FnMut(f32))) {
+        self.seen += 1;
+        let slot = match self.set.len() < self.most {
+            true => self.set.len() as u64,
+            false => self.chance.next_u64() % self.seen,
+        };
+        if slot < self.most as u64 {
+            self.set.put(slot as usize, frozen, fill);
+        }
+    }
+
+    /// The samples that were kept.
+    pub fn set(&self) -> &Set {
+        &self.set
+    }
+
+    /// The samples that were kept.
+    pub fn into_set(self) -> Set {
+        self.set
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sample_is_kept_with_the_same_probability() {
+        let mut kept = [0; 10];
+        for seed in 0..1000 {
+            let mut reservoir = Reservoir::new(1, 3, Rng::new(seed));
+            (0..10).for_each(|i| reservoir.offer(false, |put| put(i as f32)));
+            assert_eq!(reservoir.set().len(), 3);
+            reservoir.set().rows().iter().for_each(|&i| kept[i as usize] += 1);
+        }
+        // 300 expected, with a deviation of 14.5.
+        assert!(kept.iter().all(|kept| (240..360).contains(kept)), "{kept:?}");
+    }
+
+    #[test]
+    fn without_room_nothing_is_kept() {
+        let mut reservoir = Reservoir::new(1, 0, Rng::new(1));
+        reservoir.offer(true, |put| put(1.0));
+        assert!(reservoir.into_set().is_empty());
+    }
+}

@@ -1,0 +1,42 @@
+//! How samples are taken, which a model's file tells of it.
+
+use serde::{Deserialize, Serialize};
+
+/// Which samples a model is judged by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Split {
+    /// All of them; there are none to train on.
+    All,
+    /// One in four by chance, as in the paper. It is kind to models: they have seen what comes
+    /// after the samples that they are judged by.
+    Random,
+    /// Those from the last quarter of the trace. A model is trained on the rest, and is told of
+    /// it only what is known when the last quarter begins.
+    Time,
+}
+
+/// How samples are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sampling {
+    /// Which of them a model is judged by.
+    pub split: Split,
+    /// The share of the trace, from 0 to below 1, that must still follow a sample for it to count:
+    /// what was looked at shortly before the end seems frozen, but nobody knows.
+    pub horizon: f64,
+    /// The age in user writes at which a page is looked at, if it is still valid then, and again
+    /// whenever that has doubled, as by cleaning; 0 to look once, when it is written.
+    pub age: u32,
+    /// The most samples to train on; a third of it is the most to judge by. Of more, these are
+    /// chosen by chance.
+    pub most: usize,
+    /// Seed of all chance.
+    pub seed: u64,
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Sampling { split: Split::Random, horizon: 0.1, age: 0, most: 3_000_000, seed: 1 }
+    }
+}

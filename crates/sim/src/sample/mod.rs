@@ -1,0 +1,88 @@
+//! Samples of a trace: what was known of a page when it was looked at, and what became of it.
+
+mod memory;
+mod parts;
+
+use frostline_learn::{Layout, Records, Sampling, Set};
+use frostline_placement::NEVER;
+use frostline_trace::{FINAL, Prepared, TraceError, Writes, prepare};
+
+use memory::Memory;
+use parts::{Parts, Place};
+
+/// Samples of a trace.
+#[derive(Clone, Debug)]
+pub struct Samples {
+    /// To train on.
+    pub train: Set,
+    /// To judge by.
+    pub test: Set,
+    /// Different pages written: the volume's logical capacity.
+    pub pages: u32,
+}
+
+/// Why a trace has no samples.
+#[derive(Debug, thiserror::Error)]
+pub enum SampleError {
+    /// The trace can't be annotated.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// The features ask for what engines tell, and the trace has none of it.
+    #[error("the trace has no hotness records")]
+    NoHotness,
+}
+
+/// Takes samples of a volume's writes. A sample is frozen if its page was neither written again
+/// nor trimmed by the end of the trace; by the end of what is known, for training by time.
+///
+/// # Errors
+/// [`SampleError::NoHotness`], and what [`prepare`] refuses.
+pub fn sample(mut writes: Writes, layout: Layout, how: &Sampling) -> Result<Samples, SampleError> {
+    let hotness = writes.hotness.take();
+    let volume = prepare(None, writes, true)?;
+    let memory = match layout.records() {
+        Records::Block => Memory::block(volume.space),
+        Records::Engine => Memory::engine(volume.space, hotness.ok_or(SampleError::NoHotness)?),
+    };
+    let mut parts = Parts::new(layout.width(), volume.words.len() as u64, how);
+    walk(&volume, memory, |i, lba, lifespan, memory| {
+        for age in ages(how.age).take_while(|&age| age < lifespan) {
+            let looked = i + 1 + u64::from(age);
+            let dies = (lifespan != NEVER).then(|| i + 1 + u64::from(lifespan));
+            match parts.place(looked, dies) {
+                Place::Late => break,
+                Place::Left => {}
+                Place::In { part, frozen } => {
+                    part.offer(frozen, |put| memory.features(layout, lba, age, put));
+                }
+            }
+        }
+    });
+    let Parts { train, test, .. } = parts;
+    Ok(Samples { train: train.into_set(), test: test.into_set(), pages: volume.unique })
+}
+
+/// The ages at which a page is looked at.
+fn ages(first: u32) -> impl Iterator<Item = u32> {
+    std::iter::successors(Some(first), |age| age.checked_mul(2).filter(|&age| age > 0))
+}
+
+/// Goes through the writes; after each, `look` is told its number, page and lifespan, and what is
+/// remembered of all pages.
+fn walk(volume: &Prepared, mut memory: Memory, mut look: impl FnMut(u64, u32, u32, &Memory)) {
+    let begins = |i: usize| volume.starts.as_ref().is_none_or(|starts| starts.get(i));
+    let mut trims = volume.trims.iter().peekable();
+    let lifespans = volume.lifespans.iter().flatten();
+    for (i, (&word, &lifespan)) in volume.words.iter().zip(lifespans).enumerate() {
+        while let Some(trim) = trims.next_if(|trim| trim.at <= i) {
+            memory.trim(trim.lbas());
+        }
+        let lba = word & !FINAL;
+        if begins(i) {
+            let rest = (i + 1..volume.words.len()).take_while(|&next| !begins(next));
+            memory.begin(lba, 1 + rest.count() as u32);
+        }
+        memory.write(i as u32, lba);
+        look(i as u64, lba, lifespan, &memory);
+    }
+}

@@ -1,0 +1,67 @@
+//! The parts that samples go to: one to train on, one to judge by.
+
+use frostline_learn::{Reservoir, Sampling, Split};
+use frostline_placement::rng::Rng;
+
+/// The share of samples, or of the trace, to train on (SepFrozen, section 4.1).
+const TO_TRAIN: f64 = 0.75;
+
+pub(super) struct Parts {
+    split: Split,
+    /// Training is told what happened until then.
+    known: u64,
+    /// User writes that must follow a sample.
+    after: u64,
+    end: u64,
+    chance: Rng,
+    pub train: Reservoir,
+    pub test: Reservoir,
+}
+
+/// What becomes of a sample.
+pub(super) enum Place<'a> {
+    /// It is too late for it, and for all that come after it.
+    Late,
+    /// It is left out.
+    Left,
+    /// It goes there.
+    In { part: &'a mut Reservoir, frozen: bool },
+}
+
+impl Parts {
+    /// For samples with `width` features of a trace of `end` user writes.
+    pub fn new(width: usize, end: u64, how: &Sampling) -> Self {
+        let share = |share: f64| (end as f64 * share) as u64;
+        let known = if how.split == Split::Time { share(TO_TRAIN) } else { end };
+        let seeds = |part| Rng::new(how.seed.wrapping_mul(4).wrapping_add(part));
+        Parts {
+            split: how.split,
+            known,
+            after: share(how.horizon),
+            end,
+            chance: seeds(0),
+            train: Reservoir::new(width, how.most, seeds(1)),
+            test: Reservoir::new(width, how.most.div_ceil(3), seeds(2)),
+        }
+    }
+
+    /// Where a look at a page goes, and whether its page passes for frozen there.
+    pub fn place(&mut self, looked: u64, dies: Option<u64>) -> Place<'_> {
+        let known_long_enough = |known: u64| looked + self.after <= known;
+        if !known_long_enough(self.end) {
+            return Place::Late;
+        }
+        let to_train = match self.split {
+            Split::All => false,
+            Split::Random => self.chance.unit() < TO_TRAIN,
+            Split::Time if looked > self.known => false,
+            Split::Time if known_long_enough(self.known) => true,
+            Split::Time => return Place::Left,
+        };
+        let (part, known) = match to_train {
+            true => (&mut self.train, self.known),
+            false => (&mut self.test, self.end),
+        };
+        Place::In { part, frozen: dies.is_none_or(|dies| dies > known) }
+    }
+}
