@@ -75,7 +75,7 @@ impl<'a> Check<'a> {
         let mut live: Vec<_> = state.zones.iter().map(|_| None).collect();
         for image in state.placer.images() {
             let zone = state.zones[image.zone as usize].clone();
-            let end = if zone.sick { zone.written } else { zone.pages };
+            let end = zone.end.get().copied().unwrap_or(zone.pages);
             live[image.zone as usize] = Some(Live { zone, image, end, valid: 0 });
         }
         drop(state);

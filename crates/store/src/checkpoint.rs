@@ -1,7 +1,9 @@
 //! Checkpoints: the map and the zones as they are at one moment, so that recovery need not go
 //! further back.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use frostline_log::ZoneImage;
 
 use crate::StoreError;
 use crate::format::{Head, Kind, LeafAt, PAGE, TableHead, ZoneRow};
@@ -19,6 +21,33 @@ impl Image for Bytes {
     }
 }
 
+/// A zone as it was, chunks included that were not yet written.
+struct Zone {
+    row: ZoneRow,
+    /// Offset of each chunk's first page.
+    firsts: Vec<u32>,
+    /// See [`crate::state::DataZone::end`].
+    end: Arc<OnceLock<u32>>,
+}
+
+impl Zone {
+    /// Leaves out chunks that the zone did not take: their pages are elsewhere by now, in chunks
+    /// that recovery finds. Without this the zone would seem to have lost its end.
+    fn settle(&mut self, time: u64) {
+        let ZoneRow { pages, .. } = self.row;
+        let Some(&end) = self.end.get().filter(|&&end| end < pages) else { return };
+        let mut chunks = (0..).zip(&self.firsts);
+        // Before a chunk lie the pages of those before it, and their headers.
+        let taken = chunks.position(|(headers, first)| first + headers >= end);
+        self.firsts.truncate(taken.unwrap_or(self.firsts.len()));
+        self.row.pages = end;
+        if self.row.sealed == 0 {
+            self.row.sealed = 1;
+            self.row.sealed_at = time as u32;
+        }
+    }
+}
+
 /// What a checkpoint writes down.
 struct Snapshot {
     /// Leaves to be written.
@@ -26,21 +55,15 @@ struct Snapshot {
     /// Where all leaves lie.
     root: Vec<LeafAt>,
     head: TableHead,
-    zones: Vec<ZoneRow>,
-    chunks: Vec<u32>,
+    zones: Vec<Zone>,
 }
 
 impl Snapshot {
     fn of(state: &mut State, whole: bool, notes_from: u64) -> Snapshot {
         let leaves = state.placer.take_leaves(whole);
-        let (mut zones, mut chunks) = (Vec::new(), Vec::new());
-        for image in state.placer.images() {
+        let zone = |image: ZoneImage| {
             let zone = &state.zones[image.zone as usize];
-            let written = |i: &usize| !zone.sick || zone.start_of(*i) < zone.written;
-            let firsts = (0..zone.firsts.len()).take_while(written).map(|i| zone.firsts[i]);
-            let before = chunks.len();
-            chunks.extend(firsts);
-            zones.push(ZoneRow {
+            let row = ZoneRow {
                 zone: image.zone,
                 device_zone: zone.device_zone,
                 class: image.class,
@@ -50,10 +73,12 @@ impl Snapshot {
                 used: image.used,
                 garbage: image.garbage,
                 opening: zone.opening,
-                pages: if zone.sick { zone.written } else { zone.pages },
-                chunks: (chunks.len() - before) as u32,
-            });
-        }
+                pages: zone.pages,
+                chunks: zone.firsts.len() as u32,
+            };
+            Zone { row, firsts: zone.firsts.clone(), end: zone.end.clone() }
+        };
+        let zones: Vec<Zone> = state.placer.images().into_iter().map(zone).collect();
         let w = &state.written;
         let head = TableHead {
             time: state.time,
@@ -65,18 +90,28 @@ impl Snapshot {
             written: [w.user, w.relocations, w.headers, w.checkpoints],
             leaves: state.root.len() as u32,
             zones: zones.len() as u32,
-            chunks: chunks.len() as u32,
+            chunks: zones.iter().map(|zone| zone.row.chunks).sum(),
             reserved: 0,
         };
-        Snapshot { leaves, root: state.root.clone(), head, zones, chunks }
+        Snapshot { leaves, root: state.root.clone(), head, zones }
+    }
+
+    /// Every chunk in it is written, or its pages are elsewhere.
+    fn settle(&mut self) {
+        for zone in &mut self.zones {
+            zone.settle(self.head.time);
+            zone.row.chunks = zone.firsts.len() as u32;
+        }
+        self.head.chunks = self.zones.iter().map(|zone| zone.row.chunks).sum();
     }
 
     /// The table, filled up to whole pages; and its length before that.
     fn table(&self) -> (Vec<u8>, usize) {
         let mut bytes = bytemuck::bytes_of(&self.head).to_vec();
         bytes.extend_from_slice(bytemuck::cast_slice(&self.root));
-        bytes.extend_from_slice(bytemuck::cast_slice(&self.zones));
-        bytes.extend_from_slice(bytemuck::cast_slice(&self.chunks));
+        self.zones.iter().for_each(|zone| bytes.extend_from_slice(bytemuck::bytes_of(&zone.row)));
+        let chunks = self.zones.iter().flat_map(|zone| &zone.firsts);
+        chunks.for_each(|first| bytes.extend_from_slice(&first.to_le_bytes()));
         let len = bytes.len();
         bytes.resize(len.next_multiple_of(PAGE), 0);
         (bytes, len)
@@ -136,6 +171,7 @@ impl Inner {
             self.move_other_leaves(&mut snapshot)?;
         }
         self.make_durable(last)?;
+        snapshot.settle();
         let table = self.write_table(&snapshot)?;
         self.device.flush()?;
         self.release_meta(&snapshot, &table, begin)

@@ -1,7 +1,7 @@
 //! What the store knows in memory, under one lock, and what happens to it without any I/O.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use frostline_log::Slot;
 use frostline_placement::Hotness;
@@ -28,13 +28,19 @@ pub struct DataZone {
     pub written: u32,
     /// Chunks that are sealed and not yet written, oldest first.
     pub unwritten: VecDeque<Arc<Chunk>>,
-    /// An append to it failed: no more are tried.
-    pub sick: bool,
+    /// The page at which an append failed, once one did: nothing is written from there on. Shared
+    /// with checkpoints that are under way.
+    pub end: Arc<OnceLock<u32>>,
     /// Held by whoever reads from it: it is not reset before that.
     pub pin: Arc<()>,
 }
 
 impl DataZone {
+    /// True if an append to it failed: no more are tried.
+    pub fn is_sick(&self) -> bool {
+        self.end.get().is_some()
+    }
+
     /// Page of the device's zone where a page lies.
     pub fn page_of(&self, offset: u32) -> u32 {
         // Behind each chunk's header, and those of the chunks before.
@@ -288,7 +294,7 @@ impl State {
         zone.pages += 1 + chunk.rows.len() as u32;
         let next = chunk.first + chunk.rows.len() as u32;
         let fixed = &self.layout.fixed;
-        let no_room = zone.sick || fixed.device_pages - zone.pages < 2;
+        let no_room = zone.is_sick() || fixed.device_pages - zone.pages < 2;
         let chunk = Arc::new(chunk);
         zone.unwritten.push_back(chunk.clone());
         self.written.headers += 1;

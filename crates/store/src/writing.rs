@@ -130,12 +130,12 @@ impl Inner {
         }
         let mut state = self.state()?;
         while state.zones[chunk.zone as usize].written != chunk.start
-            && !state.zones[chunk.zone as usize].sick
+            && !state.zones[chunk.zone as usize].is_sick()
         {
             state = self.wait(state)?;
         }
         let zone = &state.zones[chunk.zone as usize];
-        let (device_zone, sick) = (zone.device_zone, zone.sick);
+        let (device_zone, sick) = (zone.device_zone, zone.is_sick());
         drop(state);
         let at = u64::from(chunk.start) * PAGE as u64;
         let result = match sick {
@@ -241,7 +241,8 @@ impl Inner {
 
     /// Ends a zone whose append failed.
     fn give_up_zone(&self, state: &mut Guard<'_>, zone: u32) {
-        if std::mem::replace(&mut state.zones[zone as usize].sick, true) {
+        let sick = &state.zones[zone as usize];
+        if sick.end.set(sick.written).is_err() {
             return;
         }
         state.want_checkpoint();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use frostline_store::{Cleaning, Format, Open, Store, StoreError};
-use frostline_zone::{DeviceError, Fault, Faulty, Shape, ZoneState, in_memory};
+use frostline_zone::{Device, DeviceError, Fault, Faulty, Shape, ZoneState, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
@@ -112,4 +112,33 @@ fn of_zones_that_go_offline_the_pages_are_named_when_they_are_read() {
         })
         .sum();
     assert!(lost > 0, "no page lay in a zone that went offline");
+}
+
+/// The zone of a device that has a chunk of pages, and takes more.
+fn open_zone(device: &Faulty) -> u32 {
+    let is_chunk = |zone: &u32| {
+        let mut page = vec![0; PAGE];
+        let info = device.zone(*zone).unwrap();
+        info.write_pointer > 0 && {
+            device.read(*zone, 0, &mut page).unwrap();
+            page[8..12] == 5u32.to_le_bytes()
+        }
+    };
+    (0..ZONES as u32).find(is_chunk).unwrap()
+}
+
+#[test]
+fn a_zone_that_turns_read_only_in_the_middle_of_a_checkpoint_costs_no_page() {
+    let device = device(1);
+    let open = Open { cleaning: Cleaning::Inline, ..Open::default() };
+    let store = Store::open(device.clone(), open).unwrap();
+    store.write(1, &content(1, 1)).unwrap();
+    store.sync().unwrap();
+    store.write(2, &content(2, 2)).unwrap();
+    // The first that the checkpoint does is to append page 2.
+    let fault = Fault::Wear { zone: open_zone(&device), state: ZoneState::ReadOnly };
+    device.schedule(device.operations() + 1, fault);
+    store.close().unwrap();
+    let store = Store::open(device, open).unwrap();
+    check(&store, &[None, Some(1), Some(2)], false);
 }
