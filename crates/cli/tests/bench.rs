@@ -20,7 +20,7 @@ fn the_table_shows_what_was_written_by_part() {
     let scratch = Scratch::new();
     let ran = scratch.run(&format!("{SMALL} --workload zipf:1.0 --writes 3000 --scheme nosep -q"));
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
-    for part in ["mem:: 32 zones of 256 KiB, ", "zipf:1 by 1 thread", "\nwrites ", "\nWAF "] {
+    for part in ["mem:: 32 zones of 256 KiB, ", "zipf:1 by 1 thread", "\nWAF ", "\nFAR "] {
         assert!(ran.out.contains(part), "{part}: {}", ran.out);
     }
     for part in ["  relocation ", "  header ", "  checkpoint ", "\nlatency us p50", "victim GP"] {
@@ -34,7 +34,7 @@ fn one_thread_that_cleans_inline_is_repeatable() {
     let line = format!("{SMALL} --writes 5000 --cleaning inline --json -");
     let (one, two) = (scratch.json(&line), scratch.json(&line));
     for field in
-        ["user_writes", "relocations", "waf", "header_pages", "checkpoint_pages", "classes"]
+        ["user_writes", "relocations", "waf", "far", "header_pages", "checkpoint_pages", "classes"]
     {
         assert_eq!(one["runs"][0][field], two["runs"][0][field], "{field}");
     }
@@ -44,6 +44,8 @@ fn one_thread_that_cleans_inline_is_repeatable() {
     let all: u64 = parts.iter().map(|part| number(&run[part])).sum();
     assert_eq!(run["waf"], all as f64 / 5000.0);
     assert!(number(&run["relocations"]) > 0 && number(&run["zones_reclaimed"]) > 0);
+    let far = run["far"].as_f64().unwrap();
+    assert!(0.0 < far && far < 1.0, "{far}");
     let other = scratch.json(&format!("{line} --seed 2"));
     assert_ne!(other["runs"][0]["relocations"], run["relocations"]);
 }

@@ -32,6 +32,7 @@ fn the_table_shows_transactions_pages_and_conditions() {
         "\n  relocation ",
         "\n  log ",
         "\nWAF, log included ",
+        "\nFAR ",
         "\nCPU seconds of workers ",
         "p99.9",
         "\nnew-order ",
@@ -51,7 +52,8 @@ fn the_json_has_the_fields_of_a_run_and_those_of_a_database() {
     let report = scratch.json(&format!("{TPCC} {MEM} --transactions 2000 --json -"));
     let run = &report["runs"][0];
     assert_eq!((&run["scheme"], &run["victim"]), (&"sepbit".into(), &"cost-benefit".into()));
-    assert_eq!((&run["trigger"]["gp"], &run["far"]), (&0.15.into(), &Value::Null));
+    assert_eq!(run["trigger"]["gp"], 0.15);
+    assert!((0.0..=1.0).contains(&run["far"].as_f64().unwrap()), "{run}");
     assert_eq!(number(&run["transactions"]), 2000);
     for field in ["tpmc", "ops_per_second", "waf", "waf_with_log", "process_cpu_seconds"] {
         assert!(run[field].as_f64().unwrap() > 0.0, "{field}: {run}");
@@ -87,10 +89,13 @@ fn a_recorded_run_is_replayed_with_the_relocations_that_it_had() {
         let replayed = scratch.json(&format!("sim {command} --no-gain --json - -q"));
         let run: Value =
             serde_json::from_slice(&std::fs::read(scratch.path("run.json")).unwrap()).unwrap();
-        for field in ["user_writes", "relocations", "zones_reclaimed", "victim_gp", "classes"] {
+        for field in
+            ["user_writes", "relocations", "far", "zones_reclaimed", "victim_gp", "classes"]
+        {
             assert_eq!(run["runs"][0][field], replayed["runs"][0][field], "{scheme} {field}");
         }
         assert!(number(&run["runs"][0]["relocations"]) > 1000);
+        assert!(run["runs"][0]["far"].as_f64().unwrap() > 0.1, "{run}");
         assert_eq!(run["runs"][0]["replay"]["exact"], true);
     }
     let head = scratch.quiet("trace head run.parquet -n 5 --json");

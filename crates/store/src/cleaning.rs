@@ -133,8 +133,7 @@ impl Inner {
             state = self.with_leaf(state, row.lba)?;
             let from = Candidate { lba: row.lba, slot };
             if let Some(placed) = state.placer.relocate(from, *index)? {
-                state.written.relocations += 1;
-                state.append(placed, row, hotness, page)?;
+                state.relocate(placed, row, hotness, page)?;
             }
             *index += 1;
         }

@@ -14,6 +14,7 @@ mod check;
 mod checkpoint;
 mod chunk;
 mod cleaning;
+mod copies;
 mod error;
 mod eviction;
 mod finding;
@@ -36,6 +37,7 @@ mod sync;
 mod writing;
 
 pub use check::CheckReport;
+pub use copies::Copied;
 pub use error::StoreError;
 pub use finding::Finding;
 pub use options::{Cleaning, Format, Open};

@@ -9,6 +9,7 @@ use frostline_zone::AlignedBuf;
 
 use crate::StoreError;
 use crate::chunk::Chunk;
+use crate::copies::Copies;
 use crate::format::{LeafAt, Note, OPENED, PAGE, Row, TRIMMED};
 use crate::layout::Layout;
 use crate::placer::{Placed, Placer};
@@ -133,6 +134,8 @@ pub struct State {
     pub buffers: Vec<AlignedBuf>,
     /// Pages written.
     pub written: Written,
+    /// Copies by page, if somebody asked for them.
+    pub copies: Option<Copies>,
     /// Pages placed since the last checkpoint.
     pub since_checkpoint: u64,
     /// Why the store can no longer be written.
@@ -168,6 +171,7 @@ impl State {
             root: vec![LeafAt::default(); layout.leaves() as usize],
             buffers: Vec::new(),
             written: Written::default(),
+            copies: None,
             since_checkpoint: 0,
             failed: None,
             closing: false,
@@ -210,11 +214,33 @@ impl State {
         let placed = self.placer.place_user(lba, sum)?;
         self.time += 1;
         self.written.user += 1;
+        self.forget_copies(lba);
         self.append(placed, Row { lba, sum, time: self.time }, hotness, page)
     }
 
+    /// Writes a page that was copied by cleaning.
+    pub fn relocate(
+        &mut self,
+        placed: Placed,
+        row: Row,
+        hotness: Hotness,
+        page: &[u8],
+    ) -> Result<(), StoreError> {
+        self.written.relocations += 1;
+        if let Some(copies) = &mut self.copies {
+            copies.add(row.lba);
+        }
+        self.append(placed, row, hotness, page)
+    }
+
+    fn forget_copies(&mut self, lba: u32) {
+        if let Some(copies) = &mut self.copies {
+            copies.forget(lba);
+        }
+    }
+
     /// Puts a placed page into its class's chunk.
-    pub fn append(
+    fn append(
         &mut self,
         placed: Placed,
         row: Row,
@@ -263,6 +289,7 @@ impl State {
 
     /// A page was trimmed.
     pub fn note_trim(&mut self, lba: u32) {
+        self.forget_copies(lba);
         self.note(Note { tag: TRIMMED, target: lba, ..Note::default() });
     }
 

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use crate::StoreError;
+use crate::copies::Copied;
 use crate::inner::Inner;
 use crate::meta::MetaLog;
 use crate::state::Written;
@@ -130,6 +131,8 @@ pub struct Stats {
     pub opened: Written,
     /// What the volume counted since the store was opened: as in the simulator.
     pub counts: frostline_log::Counts,
+    /// Pages copied since [`Store::count_copies`](crate::Store::count_copies), if it was called.
+    pub copied: Option<Copied>,
     /// Valid pages.
     pub valid_pages: u64,
     /// Garbage pages over pages in zones that hold any.
@@ -157,6 +160,7 @@ impl Stats {
             written,
             opened: *inner.opened.get().unwrap_or(&written),
             counts: state.placer.counts(),
+            copied: state.copies.as_ref().map(|copies| copies.sum),
             valid_pages: state.placer.valid_pages(),
             garbage_proportion: state.placer.garbage_proportion(),
             free_zones: state.placer.free_zones(),

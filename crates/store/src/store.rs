@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use frostline_zone::Device;
 
+use crate::copies::Copies;
 use crate::inner::Inner;
 use crate::stats::Stats;
 use crate::sync::{JoinHandle, Mutex, spawn};
@@ -161,6 +162,17 @@ impl Store {
     /// A thread of the store panicked.
     pub fn stats(&self) -> Result<Stats, StoreError> {
         Stats::of(&self.inner)
+    }
+
+    /// Counts from now on which copies were of frozen pages ([`Stats::copied`]), for as long as the
+    /// store is open. Takes 4 bytes for each page that the store can hold.
+    ///
+    /// # Errors
+    /// A thread of the store panicked.
+    pub fn count_copies(&self) -> Result<(), StoreError> {
+        let copies = Copies::new(self.pages());
+        self.inner.state()?.copies = Some(copies);
+        Ok(())
     }
 
     /// Pages that the store can hold: LBAs are below this.

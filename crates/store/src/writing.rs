@@ -217,8 +217,7 @@ impl Inner {
             };
             let hotness = chunk.hotness.as_ref().map(|all| all[index]).unwrap_or_default();
             let page = chunk.page(offset).unwrap_or_default();
-            state.append(placed, *row, hotness, page)?;
-            state.written.relocations += 1;
+            state.relocate(placed, *row, hotness, page)?;
         }
         state.seal_all();
         Ok(std::mem::take(&mut state.outgoing))

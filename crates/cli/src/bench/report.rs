@@ -52,7 +52,8 @@ pub struct BenchReport {
 /// A run: as of the simulator, and what only a device has.
 #[derive(Serialize)]
 pub struct BenchRun {
-    /// The WAF counts headers and checkpoints, too.
+    /// The WAF counts headers and checkpoints, too; the FAR calls frozen what is not written again
+    /// up to the end of the run.
     #[serde(flatten)]
     run: RunReport,
     header_pages: u64,
@@ -127,7 +128,7 @@ impl BenchRun {
 }
 
 /// What a store did from one moment to another; in no time. The WAF counts headers and
-/// checkpoints, too.
+/// checkpoints, too; frozen is what was not written again up to the later moment.
 pub fn of_store(info: &Info, before: &Stats, after: &Stats) -> RunReport {
     let written = after.written.since(&before.written);
     RunReport {
@@ -140,8 +141,8 @@ pub fn of_store(info: &Info, before: &Stats, after: &Stats) -> RunReport {
         victim: info.victim.clone(),
         zone_pages: info.zone_pages,
         trigger: BTreeMap::from([("gp", info.gp)]),
-        // Which pages are frozen only the future tells: null in JSON.
-        far: f64::NAN,
+        // Null in JSON of a store that was not asked to count them.
+        far: after.copied.map_or(f64::NAN, |copied| copied.far()),
         ..RunReport::of(&after.counts.since(&before.counts))
     }
 }
@@ -170,6 +171,7 @@ impl BenchReport {
             ("  relocation", format!("{:.4}", share(run.relocations))),
             ("  header", format!("{:.4}", share(bench.header_pages))),
             ("  checkpoint", format!("{:.4}", share(bench.checkpoint_pages))),
+            ("FAR", format!("{:.4}", run.far)),
             (
                 "latency us p50 p95 p99 p999",
                 format!(

@@ -115,6 +115,7 @@ fn measure(
         return Err(Failure::job(COMMAND, "interrupted before the store was filled"));
     }
     store.sync().map_err(failed)?;
+    store.count_copies().map_err(failed)?;
     let before = store.stats().map_err(failed)?;
     live.begin(&before);
     let lbas = workload.lbas(pages, args.placement.seed)?;

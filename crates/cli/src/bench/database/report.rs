@@ -71,8 +71,8 @@ pub struct DatabaseReport {
 /// A run: as of the simulator, and what only databases have.
 #[derive(Serialize)]
 pub struct DatabaseRun {
-    /// The WAF counts headers and checkpoints, too. Which pages are frozen only the future tells:
-    /// `far` is null.
+    /// The WAF counts headers and checkpoints, too; the FAR calls frozen what is not written again
+    /// up to the end of the run.
     #[serde(flatten)]
     pub run: RunReport,
     /// Headers of chunks.

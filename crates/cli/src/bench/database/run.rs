@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frostline_db::{Instances, Observer};
+use frostline_db::{DbError, Instances, Observer};
 use frostline_workload::driver::{self, Until};
 use frostline_workload::{Condition, Loaded, Loading};
 use frostline_zone::Device;
@@ -77,7 +77,10 @@ where
         if !self.args.keep && !self.load(&tenants)? {
             return Ok(None);
         }
-        let before = self.moment(instances, recorder)?;
+        let before = self.moment(recorder, || {
+            instances.store.count_copies()?;
+            Moment::now(instances)
+        })?;
         let mut live = Live::new(self.line, self.bench.counted_kind(), &before);
         let seconds = setup::seconds(self.args).map(Duration::from_secs);
         let reports = run_all(&tenants, self.options(), |passed, done| {
@@ -87,7 +90,7 @@ where
         self.line.end();
         let windows = live.windows;
         let reports = reports.map_err(|e| self.failed(e))?;
-        let after = self.moment(instances, recorder)?;
+        let after = self.moment(recorder, || Moment::now(instances))?;
         if let Some(recorder) = recorder {
             recorder.stop();
         }
@@ -163,13 +166,14 @@ where
         }
     }
 
-    /// What everything stands at. If pages are recorded, at a moment at which none is on its way.
+    /// What `now` says of everything. If pages are recorded, at a moment at which none is on its
+    /// way.
     fn moment(
         &self,
-        instances: &Instances,
         recorder: Option<&Recorder>,
+        now: impl Fn() -> Result<Moment, DbError>,
     ) -> Result<Moment, Failure> {
-        let now = || Moment::now(instances).map_err(|e| db_failure(&self.args.device, e));
+        let now = || now().map_err(|e| db_failure(&self.args.device, e));
         match recorder {
             Some(recorder) => recorder.in_step(|| now().map(|now| (now.store.written.user, now))),
             None => now(),

@@ -80,6 +80,7 @@ const FIGURES: &[Figure] = &[
     ("  log", |run| each(run, run.wal_pages)),
     ("WAF", |run| format!("{:.4}", run.run.waf)),
     ("WAF, log included", |run| number(run.waf_with_log, 4)),
+    ("FAR", |run| format!("{:.4}", run.run.far)),
     ("device bytes/log record byte", |run| number(run.device_bytes_per_wal_byte, 2)),
     ("log record bytes/transaction", |run| each(run, run.wal_bytes)),
     ("log flushes", |run| run.wal_flushes.to_string()),
