@@ -61,6 +61,9 @@ fn the_json_has_the_fields_of_a_run_and_those_of_a_database() {
     for field in ["user_writes", "wal_pages", "header_pages", "pages_read", "pages_evicted"] {
         assert!(number(&run[field]) > 0, "{field}: {run}");
     }
+    let (accesses, hits) = (number(&run["page_accesses"]), run["cache_hits"].as_f64().unwrap());
+    let missed = number(&run["pages_read"]) as f64 / accesses as f64;
+    assert!((hits + missed - 1.0).abs() < 1e-9 && 0.5 < hits && hits < 1.0, "{run}");
     for field in ["checkpoint_pages", "relocations", "conflicts", "zones_reclaimed"] {
         number(&run[field]);
     }
@@ -177,7 +180,7 @@ fn a_signal_ends_it_with_its_table_and_each_second_gives_a_line() {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = String::new();
     BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
-    for part in [" s ", " tx/s ", " tpmC ", " WAF ", " pages read/tx ", " log ", " GP "] {
+    for part in [" s ", " tx/s ", " tpmC ", " WAF ", " hits ", " log ", " GP "] {
         assert!(said.contains(part), "{part}: {said}");
     }
     let id = child.id().to_string();

@@ -42,12 +42,15 @@ const FRAME: u32 = 3;
 /// The fewest frames a pool has: every thread may need some at the same time.
 pub const FEWEST_FRAMES: usize = 64;
 
-/// How often inner nodes are counted: on every so many descents, with that weight.
+/// How often the pages of a descent are counted: on every so many of a thread, with that weight.
 const SAMPLE: u32 = 32;
 
-/// What the pool counted.
+/// What the pool counted, in cache lines of its own.
 #[derive(Debug, Default)]
+#[repr(align(64))]
 pub struct PoolCounters {
+    /// Pages that descents passed, about; see [`Pool::sample`].
+    pub accesses: AtomicU64,
     /// Pages read from the store.
     pub read: AtomicU64,
     /// Pages written to the store because their frame was needed.
@@ -357,14 +360,19 @@ impl Pool {
         }
     }
 
-    /// The weight with which a descent counts the inner nodes that it passes: mostly 0.
+    /// Counts the pages that a descent passed, whether or not they had to be read.
+    #[inline]
+    pub fn count_descent(&self, pages: u32, weight: u32) {
+        if weight > 0 {
+            self.counters.accesses.fetch_add(u64::from(pages * weight), Relaxed);
+        }
+    }
+
+    /// The weight with which a descent counts the pages that it passes: mostly 0.
     #[inline]
     pub fn sample(&self) -> u32 {
         thread_local! {
             static DESCENTS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
-        }
-        if !self.hotness {
-            return 0;
         }
         let descents = DESCENTS.get().wrapping_add(1);
         DESCENTS.set(descents);

@@ -65,12 +65,16 @@ impl Trees {
         weight: u32,
     ) -> Result<Option<(Option<Seen<'_>>, Seen<'_>)>, DbError> {
         let Some(mut seen) = self.pool.look(tree)? else { return Ok(None) };
-        let mut parent = None;
+        let (mut parent, mut passed) = (None, 1);
         loop {
             let node = seen.node();
             let at = node.level();
             if at <= level {
-                return Ok(seen.is_unchanged().then_some((parent, seen)));
+                let is_unchanged = seen.is_unchanged();
+                if is_unchanged {
+                    self.pool.count_descent(passed, weight);
+                }
+                return Ok(is_unchanged.then_some((parent, seen)));
             }
             let child = node.child_for(key);
             if !seen.is_unchanged() {
@@ -89,6 +93,7 @@ impl Trees {
                 return Err(DbError::Page { page: child, what: "is not below its parent" });
             }
             parent = Some(seen);
+            passed += 1;
             seen = next;
         }
     }
@@ -154,20 +159,31 @@ impl Trees {
     /// The leaf that keys just below `key`, which is not the smallest of all, belong to. An empty
     /// key stands for infinity.
     fn leaf_before(&self, tree: u32, key: &[u8]) -> Result<Seen<'_>, DbError> {
+        let weight = self.pool.sample();
         loop {
-            if let Some(leaf) = self.descend_before(tree, key)? {
+            if let Some(leaf) = self.descend_before(tree, key, weight)? {
                 return Ok(leaf);
             }
         }
     }
 
-    fn descend_before(&self, tree: u32, key: &[u8]) -> Result<Option<Seen<'_>>, DbError> {
+    fn descend_before(
+        &self,
+        tree: u32,
+        key: &[u8],
+        weight: u32,
+    ) -> Result<Option<Seen<'_>>, DbError> {
         let Some(mut seen) = self.pool.look(tree)? else { return Ok(None) };
+        let mut passed = 1;
         loop {
             let node = seen.node();
             let at = node.level();
             if at == 0 {
-                return Ok(seen.is_unchanged().then_some(seen));
+                let is_unchanged = seen.is_unchanged();
+                if is_unchanged {
+                    self.pool.count_descent(passed, weight);
+                }
+                return Ok(is_unchanged.then_some(seen));
             }
             // A key that is the node's upper fence lies behind all its children.
             let index = match key.is_empty() || !node.covers(key) {
@@ -178,6 +194,9 @@ impl Trees {
             if !seen.is_unchanged() {
                 return Ok(None);
             }
+            if weight > 0 {
+                seen.accessed(weight);
+            }
             let next = self.pool.look(child);
             if !seen.is_unchanged() {
                 return Ok(None);
@@ -186,6 +205,7 @@ impl Trees {
             if next.node().level() >= at && next.is_unchanged() {
                 return Err(DbError::Page { page: child, what: "is not below its parent" });
             }
+            passed += 1;
             seen = next;
         }
     }

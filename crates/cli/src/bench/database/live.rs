@@ -53,12 +53,12 @@ impl<'a> Live<'a> {
             format!("  {:.0} tpmC", (counted - self.before.counted) as f64 / seconds * 60.0)
         });
         self.line.show(&format!(
-            "{:4} s {:9.0} tx/s{}  WAF {:.3}  {:.2} pages read/tx  log {:.1} MB/s  GP {:.3}",
+            "{:4} s {:9.0} tx/s{}  WAF {:.3}  hits {:.2} %  log {:.1} MB/s  GP {:.3}",
             passed.as_secs(),
             transactions as f64 / seconds,
             tpmc.unwrap_or_default(),
             now.store.written.since(&self.begun.store.written).waf(),
-            sum.read as f64 / transactions.max(1) as f64,
+            sum.hits() * 100.0,
             sum.log_pages as f64 * 4096.0 / 1e6 / seconds,
             now.store.garbage_proportion,
         ));

@@ -23,6 +23,8 @@ pub struct Sum {
     pub pages: u64,
     /// Pages that there can be.
     pub most_pages: u64,
+    /// Pages that were looked for.
+    pub accesses: u64,
     /// Pages that were read from the store.
     pub read: u64,
     /// Pages that were written because their memory was needed.
@@ -53,6 +55,7 @@ impl Moment {
             let stats = db.stats()?;
             sum.pages += u64::from(stats.pages);
             sum.most_pages += u64::from(stats.most_pages);
+            sum.accesses += stats.page_accesses;
             sum.read += stats.pages_read;
             sum.evicted += stats.pages_evicted;
             sum.dropped += stats.pages_dropped;
@@ -69,9 +72,19 @@ impl Moment {
 }
 
 impl Sum {
+    /// Share of the pages looked for that were in memory; NaN if none was looked for.
+    pub fn hits(&self) -> f64 {
+        if self.accesses == 0 {
+            return f64::NAN;
+        }
+        // Few accesses are not counted exactly.
+        1.0 - (self.read as f64 / self.accesses as f64).min(1.0)
+    }
+
     /// What was counted since an earlier moment; what there is, is as it is.
     pub fn since(&self, earlier: &Sum) -> Sum {
         Sum {
+            accesses: self.accesses - earlier.accesses,
             read: self.read - earlier.read,
             evicted: self.evicted - earlier.evicted,
             dropped: self.dropped - earlier.dropped,

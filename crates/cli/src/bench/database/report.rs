@@ -105,7 +105,11 @@ pub struct DatabaseRun {
     pub wal_flushes: u64,
     /// All bytes that the device took, over those of these records.
     pub device_bytes_per_wal_byte: f64,
-    /// Pages read from the store.
+    /// Pages looked for, a sample scaled up.
+    pub page_accesses: u64,
+    /// Share of these that were in memory.
+    pub cache_hits: f64,
+    /// Pages read from the store: the others.
     pub pages_read: u64,
     /// Pages written because their memory was needed.
     pub pages_evicted: u64,
@@ -227,6 +231,8 @@ impl DatabaseRun {
             wal_bytes: sum.log_bytes,
             wal_flushes: sum.log_flushes,
             device_bytes_per_wal_byte: over(device_pages as f64 * 4096.0, sum.log_bytes),
+            page_accesses: sum.accesses,
+            cache_hits: sum.hits(),
             pages_read: sum.read,
             pages_evicted: sum.evicted,
             pages_dropped: sum.dropped,

@@ -68,6 +68,8 @@ const FIGURES: &[Figure] = &[
     ("  p95", |run| format!("{:.0}", run.latency_us.p95)),
     ("  p99", |run| format!("{:.0}", run.latency_us.p99)),
     ("  p99.9", |run| format!("{:.0}", run.latency_us.p999)),
+    ("pages looked for a transaction", |run| each(run, run.page_accesses)),
+    ("  in memory, %", |run| number(run.cache_hits * 100.0, 3)),
     ("pages read a transaction", |run| each(run, run.pages_read)),
     ("pages written a transaction", |run| {
         let of_store = run.run.user_writes + run.run.relocations;

@@ -1,0 +1,93 @@
+//! What a database counts.
+
+use std::sync::Arc;
+
+use frostline_db::{Create, Db, Direction, Options, Table};
+use frostline_store::Cleaning;
+use frostline_zone::{Device, Shape, in_memory};
+
+/// Ways down a tree in which every one in 32 is counted, with that weight.
+const WAYS: u32 = 3200;
+
+fn device() -> Arc<dyn Device> {
+    let shape = Shape { bytes: 64 << 20, zone_bytes: Some(1 << 18), ..Shape::default() };
+    let device: Arc<dyn Device> = in_memory(&shape).unwrap();
+    let create = Create { log_bytes: Some(16 << 20), ..Create::default() };
+    Db::create(&device, &create).unwrap();
+    device
+}
+
+fn open(device: &Arc<dyn Device>, hotness: bool) -> Db {
+    let quiet = Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
+    Db::open(device, &Options { hotness, ..quiet }).unwrap()
+}
+
+fn put(db: &Db, table: Table, records: u32) {
+    let mut transaction = db.begin().unwrap();
+    (0..records).for_each(|n| transaction.put(table, &n.to_be_bytes(), &[1; 400]).unwrap());
+    transaction.commit().unwrap();
+}
+
+/// Pages that were looked for, and pages that were read, while something was done.
+fn pages(db: &Db, act: impl FnOnce()) -> (u64, u64) {
+    let before = db.stats().unwrap();
+    act();
+    let after = db.stats().unwrap();
+    (after.page_accesses - before.page_accesses, after.pages_read - before.pages_read)
+}
+
+fn get(db: &Db, table: Table, records: u32) {
+    let transaction = db.begin_read().unwrap();
+    for n in 0..WAYS {
+        assert!(transaction.get(table, &(n % records).to_be_bytes()).unwrap().is_some());
+    }
+}
+
+#[test]
+fn a_record_takes_as_many_accesses_as_its_tree_is_high() {
+    for hotness in [true, false] {
+        let device = device();
+        let db = open(&device, hotness);
+        let (low, high) = (db.create_table("low").unwrap(), db.create_table("high").unwrap());
+        put(&db, low, 5);
+        put(&db, high, 500);
+        assert_eq!(pages(&db, || get(&db, low, 5)), (u64::from(WAYS), 0));
+        assert_eq!(pages(&db, || get(&db, high, 500)), (2 * u64::from(WAYS), 0));
+    }
+}
+
+#[test]
+fn what_is_not_in_memory_is_looked_for_once_and_read_once() {
+    let device = device();
+    let db = open(&device, true);
+    let table = db.create_table("t").unwrap();
+    put(&db, table, 500);
+    db.close().unwrap();
+    let db = open(&device, true);
+    let (accesses, read) = pages(&db, || get(&db, table, 500));
+    assert_eq!(accesses, 2 * u64::from(WAYS));
+    assert!((50..100).contains(&read), "{read}");
+    assert_eq!(pages(&db, || get(&db, table, 500)), (2 * u64::from(WAYS), 0));
+}
+
+#[test]
+fn a_scan_looks_for_each_leaf_in_either_direction() {
+    let device = device();
+    let db = open(&device, true);
+    let table = db.create_table("t").unwrap();
+    put(&db, table, 500);
+    let scan = |direction| {
+        let transaction = db.begin_read().unwrap();
+        let mut scan = transaction.scan_all(table, direction);
+        let mut records = 0;
+        while scan.next().unwrap().is_some() {
+            records += 1;
+        }
+        assert_eq!(records, 500);
+    };
+    let scans = |direction| pages(&db, || (0..32).for_each(|_| scan(direction))).0;
+    let (forward, backward) = (scans(Direction::Forward), scans(Direction::Backward));
+    // Of 32 scans, one way to each leaf is counted, and all of them are two pages long.
+    assert_eq!(forward, backward);
+    assert!((50..100).contains(&(forward / 64)), "{forward}");
+}
