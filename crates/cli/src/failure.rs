@@ -83,6 +83,9 @@ impl From<TraceError> for Failure {
 impl From<LearnError> for Failure {
     fn from(error: LearnError) -> Self {
         match error {
+            LearnError::NotBuilt { feature, .. } => Failure::usage("train", &error.to_string())
+                .hint(format!("cargo build --release --features {feature}")),
+            LearnError::Training { .. } => Failure::job("train", &error.to_string()),
             LearnError::OneClass { .. } => Failure::job("model", &error.to_string())
                 .hint("a longer trace, a smaller --horizon"),
             _ => Failure::usage("model", &error.to_string()),

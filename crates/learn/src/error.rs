@@ -26,6 +26,22 @@ pub enum LearnError {
         /// How many of them are frozen.
         frozen: usize,
     },
+    /// What trains such models was left out.
+    #[error("training {model} is left out of this build, which has not the feature {feature:?}")]
+    NotBuilt {
+        /// The kind of model.
+        model: &'static str,
+        /// The Cargo feature that trains it.
+        feature: &'static str,
+    },
+    /// A library could not train it.
+    #[error("training {model}: {why}")]
+    Training {
+        /// The kind of model.
+        model: &'static str,
+        /// What the library says.
+        why: String,
+    },
     /// The file is not a model.
     #[error("not a model: {0}")]
     NotAModel(String),

@@ -44,6 +44,8 @@ impl Layout {
     pub const LONGEST: usize = Past::HISTORY;
     /// The most features that there are.
     pub const WIDEST: usize = 6 * Self::LONGEST;
+    /// The most fields that there are.
+    pub(crate) const MOST_FIELDS: usize = 6;
 
     /// Features of the last `history` writes, from 1 to 4.
     ///
@@ -69,8 +71,16 @@ impl Layout {
     /// Features of a page.
     pub fn width(self) -> usize {
         match self.records {
-            Records::Block => 1 + 3 * self.history,
-            Records::Engine => 6 * self.history,
+            Records::Block => 1 + self.history * self.of_each_write(),
+            Records::Engine => self.history * self.of_each_write(),
+        }
+    }
+
+    /// Features of each write.
+    fn of_each_write(self) -> usize {
+        match self.records {
+            Records::Block => 3,
+            Records::Engine => 6,
         }
     }
 
@@ -87,6 +97,14 @@ impl Layout {
                 "modifications",
             ],
         }
+    }
+
+    /// Which features tell of a write, `back` writes before the newest: one of each field, in their
+    /// order. What is there but once tells of each write.
+    pub(crate) fn columns(self, back: usize) -> impl Iterator<Item = usize> {
+        let once = self.width() - self.history * self.of_each_write();
+        let first = once + back * self.of_each_write();
+        (0..once).chain(first..first + self.of_each_write())
     }
 
     /// The names of all features: the field's, and `-1`, `-2` or `-3` for earlier writes.

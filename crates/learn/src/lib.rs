@@ -5,12 +5,14 @@
 //!   record, or what a block layer sees.
 //! * A [`Set`] holds samples: features of a page at some time, and whether the page turned out to be
 //!   frozen. A [`Reservoir`] keeps a set small. Samples of traces are made in `frostline-sim`.
-//! * [`train`] makes a [`Model`] of samples; [`Model::read`] and [`Model::write`] know its file.
+//! * [`train`] makes a [`Model`] of samples, in one of several [`Kind`]s; [`Model::read`] and [`Model::write`] know its file.
 //! * Whatever scores features is a [`Scorer`]: trained models, and the rules in [`OneBit`] and
 //!   [`EveryPage`]. [`Quality`] judges it, and [`PageRecogniser`] puts it to work in a scheme.
 
 mod error;
 mod features;
+mod file;
+mod gru;
 mod linear;
 mod model;
 mod newton;
@@ -27,8 +29,10 @@ mod train;
 
 pub use error::LearnError;
 pub use features::{EngineRecord, Layout, Records};
+pub use file::LARGEST_FILE;
+pub use gru::{Gru, Network};
 pub use linear::Linear;
-pub use model::{Feature, LARGEST_FILE, Model, Origin};
+pub use model::{Feature, Model, Origin, Trained};
 pub use quality::{Quality, correlations};
 pub use recogniser::PageRecogniser;
 pub use reservoir::Reservoir;

@@ -16,12 +16,18 @@ impl Linear {
     #[inline(always)]
     fn score_tile(&self, columns: &[[f32; LANES]]) -> [f32; LANES] {
         let mut sums = [self.bias; LANES];
-        for (column, weight) in columns.iter().zip(&self.weights) {
-            for (sum, value) in sums.iter_mut().zip(column) {
-                *sum += weight * value;
-            }
-        }
+        weigh(&self.weights, columns, &mut sums);
         sums
+    }
+}
+
+/// Adds to the sum of each page of a tile its values, weighted.
+#[inline(always)]
+pub(crate) fn weigh(weights: &[f32], columns: &[[f32; LANES]], sums: &mut [f32; LANES]) {
+    for (column, weight) in columns.iter().zip(weights) {
+        for (sum, value) in sums.iter_mut().zip(column) {
+            *sum += weight * value;
+        }
     }
 }
 

@@ -1,13 +1,8 @@
-//! A trained model, and its file.
+//! A trained model.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Kind, Layout, LearnError, Linear, Records, Sampling, Standard};
-
-/// The version of the file.
-const VERSION: u32 = 1;
-/// The most bytes of a file that are looked at.
-pub const LARGEST_FILE: usize = 1 << 16;
+use crate::{Gru, Kind, Layout, Linear, Network, Sampling, Scorer, Standard, Tiles};
 
 /// What a model was trained on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,60 +28,69 @@ pub struct Feature {
     pub mean: f32,
     /// Their standard deviation; 0 if the feature was left out.
     pub deviation: f32,
-    /// Weight of the standardised feature.
-    pub weight: f32,
+    /// Weight of the standardised feature; a network has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f32>,
 }
 
-/// A linear model of whether a page is frozen.
+/// A model of whether a page is frozen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    kind: Kind,
-    layout: Layout,
-    threshold: f32,
-    bias: f32,
-    features: Vec<Feature>,
-    origin: Origin,
+    pub(crate) kind: Kind,
+    pub(crate) layout: Layout,
+    pub(crate) threshold: f32,
+    pub(crate) bias: f32,
+    pub(crate) features: Vec<Feature>,
+    /// Of [`Kind::Gru`] only.
+    pub(crate) network: Option<Network>,
+    pub(crate) origin: Origin,
 }
 
-/// The file: JSON with these fields.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    frostline_model: u32,
-    model: Kind,
-    records: Records,
-    history: usize,
-    threshold: f32,
-    bias: f32,
-    features: Vec<Feature>,
-    trained_on: Origin,
+/// A model at work: on features as they come.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Trained {
+    /// A weight for each feature.
+    Linear(Linear),
+    /// A network over a page's writes.
+    Gru(Gru),
 }
 
-/// The field that all versions of the file have.
-#[derive(Deserialize)]
-struct Versioned {
-    frostline_model: u32,
+impl Scorer for Trained {
+    fn score(&self, tiles: Tiles<'_>, scores: &mut [f32]) {
+        match self {
+            Trained::Linear(linear) => linear.score(tiles, scores),
+            Trained::Gru(gru) => gru.score(tiles, scores),
+        }
+    }
 }
 
 impl Model {
-    pub(crate) fn new(
+    /// A linear model, by the weights of standardised features and the bias last.
+    pub(crate) fn of_weights(
         kind: Kind,
         layout: Layout,
         standard: &Standard,
         weights: &[f64],
         origin: Origin,
     ) -> Model {
-        let names = layout.names().into_iter();
         let bias = weights.last().copied().unwrap_or_default() as f32;
-        let of_each = standard.means.iter().zip(&standard.deviations).zip(weights);
-        let feature = |(name, ((&mean, &deviation), &weight)): (_, ((&f64, &f64), &f64))| Feature {
-            name,
-            mean: mean as f32,
-            deviation: deviation as f32,
-            weight: if deviation > 0.0 { weight as f32 } else { 0.0 },
-        };
-        let features = names.zip(of_each).map(feature).collect();
-        Model { kind, layout, threshold: 0.0, bias, features, origin }
+        let mut features = features(layout, standard);
+        for (feature, &weight) in features.iter_mut().zip(weights) {
+            feature.weight = Some(if feature.deviation > 0.0 { weight as f32 } else { 0.0 });
+        }
+        Model { kind, layout, threshold: 0.0, bias, features, network: None, origin }
+    }
+
+    /// A network of standardised features, and the bias of its score.
+    #[cfg(feature = "gru")]
+    pub(crate) fn of_network(
+        layout: Layout,
+        standard: &Standard,
+        (network, bias): (Network, f32),
+        origin: Origin,
+    ) -> Model {
+        let (features, network) = (features(layout, standard), Some(network));
+        Model { kind: Kind::Gru, layout, threshold: 0.0, bias, features, network, origin }
     }
 
     /// The same with another threshold: a page passes for frozen if its score is above it. Of
@@ -110,7 +114,7 @@ impl Model {
         self.threshold
     }
 
-    /// The score of a page with average features.
+    /// The score of a page with average features, if the model is linear.
     pub fn bias(&self) -> f32 {
         self.bias
     }
@@ -125,66 +129,53 @@ impl Model {
         &self.origin
     }
 
-    /// The model as it is applied: to features as they come.
-    pub fn linear(&self) -> Linear {
-        let weight = |f: &Feature| if f.deviation > 0.0 { f.weight / f.deviation } else { 0.0 };
-        let weights: Vec<f32> = self.features.iter().map(weight).collect();
+    /// The model at work.
+    pub fn scorer(&self) -> Trained {
+        match &self.network {
+            Some(network) => {
+                Trained::Gru(Gru::new(network.clone(), self.layout, &self.features, self.bias))
+            }
+            None => Trained::Linear(self.linear()),
+        }
+    }
+
+    /// The weights for features as they come.
+    fn linear(&self) -> Linear {
+        let scaled = |f: &Feature| match f.weight {
+            Some(weight) if f.deviation > 0.0 => weight / f.deviation,
+            _ => 0.0,
+        };
+        let weights: Vec<f32> = self.features.iter().map(scaled).collect();
         let means = self.features.iter().zip(&weights).map(|(feature, w)| feature.mean * w);
         Linear { bias: self.bias - means.sum::<f32>(), weights }
     }
 
-    /// The file.
-    pub fn write(&self) -> String {
-        let file = File {
-            frostline_model: VERSION,
-            model: self.kind,
-            records: self.layout.records(),
-            history: self.layout.history(),
-            threshold: self.threshold,
-            bias: self.bias,
-            features: self.features.clone(),
-            trained_on: self.origin.clone(),
-        };
-        // Only a map with keys that are no strings, or a writer, can fail.
-        serde_json::to_string_pretty(&file).unwrap_or_default() + "\n"
-    }
-
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// [`LearnError::NotAModel`] if it is longer than [`LARGEST_FILE`], not what
-    /// [`Model::write`] writes, or has numbers with which nothing can be computed;
-    /// [`LearnError::Version`].
-    pub fn read(bytes: &[u8]) -> Result<Model, LearnError> {
-        let bad = |why: String| LearnError::NotAModel(why);
-        if bytes.len() > LARGEST_FILE {
-            return Err(bad(format!("longer than {LARGEST_FILE} bytes")));
-        }
-        let parse_error = |e: serde_json::Error| bad(e.to_string());
-        let version: Versioned = serde_json::from_slice(bytes).map_err(parse_error)?;
-        if version.frostline_model != VERSION {
-            return Err(LearnError::Version(version.frostline_model));
-        }
-        let file: File = serde_json::from_slice(bytes).map_err(parse_error)?;
-        let layout = Layout::new(file.records, file.history).map_err(|e| bad(e.to_string()))?;
-        if !layout.names().iter().eq(file.features.iter().map(|feature| &feature.name)) {
-            return Err(bad(format!("its features must be {}", layout.names().join(" "))));
-        }
-        let File { model: kind, threshold, bias, features, trained_on: origin, .. } = file;
-        let model = Model { kind, layout, threshold, bias, features, origin };
-        match model.is_sound() {
-            true => Ok(model),
-            false => Err(bad("a number in it is out of range".to_string())),
-        }
-    }
-
-    /// Whether scores are numbers whatever the features are.
-    fn is_sound(&self) -> bool {
+    /// Whether it has what its kind needs, and scores are numbers whatever the features are.
+    pub(crate) fn is_sound(&self) -> bool {
         // No feature exceeds 65,535.
         let bounded = |value: &f32| value.abs() < 1e30;
         let Linear { weights, bias } = self.linear();
-        let sound = |f: &Feature| f.deviation >= 0.0 && bounded(&f.mean) && bounded(&f.weight);
-        self.features.iter().all(sound)
+        let of_feature = |f: &Feature| {
+            f.deviation >= 0.0
+                && [Some(f.mean), f.weight].iter().flatten().all(bounded)
+                && f.weight.is_none() == self.network.is_some()
+        };
+        let network = |network: &Network| network.is_sound(self.layout, &self.features);
+        self.features.iter().all(of_feature)
             && weights.iter().chain([&bias, &self.bias, &self.threshold]).all(bounded)
+            && self.network.is_some() == (self.kind == Kind::Gru)
+            && self.network.as_ref().is_none_or(network)
     }
+}
+
+/// Features without weights.
+pub(crate) fn features(layout: Layout, standard: &Standard) -> Vec<Feature> {
+    let standard = standard.means.iter().zip(&standard.deviations);
+    let feature = |(name, (&mean, &deviation)): (_, (&f64, &f64))| Feature {
+        name,
+        mean: mean as f32,
+        deviation: deviation as f32,
+        weight: None,
+    };
+    layout.names().into_iter().zip(standard).map(feature).collect()
 }

@@ -2,7 +2,7 @@
 
 use frostline_placement::{Candidates, Recogniser};
 
-use crate::{LANES, Layout, LearnError, Model, Records, Scorer, Tiles};
+use crate::{LANES, Layout, LearnError, Model, Records, Scorer, Tiles, Trained};
 
 /// Recognises the frozen pages of a victim: features into tiles, scores, and a threshold.
 #[derive(Debug)]
@@ -53,8 +53,8 @@ impl Model {
     ///
     /// # Errors
     /// As [`PageRecogniser::new`].
-    pub fn recogniser(&self) -> Result<PageRecogniser<crate::Linear>, LearnError> {
-        PageRecogniser::new(self.layout(), self.threshold(), self.linear())
+    pub fn recogniser(&self) -> Result<PageRecogniser<Trained>, LearnError> {
+        PageRecogniser::new(self.layout(), self.threshold(), self.scorer())
     }
 }
 

@@ -76,7 +76,7 @@ pub(crate) fn descend(
     sums.iter().map(|sum| sum / averaged).collect()
 }
 
-fn shuffle(order: &mut [u32], chance: &mut Rng) {
+pub(crate) fn shuffle(order: &mut [u32], chance: &mut Rng) {
     for i in (1..order.len()).rev() {
         order.swap(i, chance.below(i as u32 + 1) as usize);
     }

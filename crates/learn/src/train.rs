@@ -19,11 +19,16 @@ pub enum Kind {
     Logistic,
     /// A linear support vector machine, by stochastic gradient descent.
     Svm,
+    /// A gated recurrent unit over a page's writes. Training it takes the Cargo feature `gru`.
+    Gru,
 }
 
 impl Kind {
-    /// All kinds.
-    pub const ALL: [Kind; 3] = [Kind::Sgd, Kind::Logistic, Kind::Svm];
+    /// All kinds that this build can train.
+    pub const TRAINABLE: &[Kind] = match cfg!(feature = "gru") {
+        true => &[Kind::Sgd, Kind::Logistic, Kind::Svm, Kind::Gru],
+        false => &[Kind::Sgd, Kind::Logistic, Kind::Svm],
+    };
 
     /// Its name on the command line and in files.
     pub fn name(self) -> &'static str {
@@ -31,14 +36,32 @@ impl Kind {
             Kind::Sgd => "sgd",
             Kind::Logistic => "logistic",
             Kind::Svm => "svm",
+            Kind::Gru => "gru",
         }
+    }
+
+    /// Whether this build can train it.
+    ///
+    /// # Errors
+    /// [`LearnError::NotBuilt`].
+    pub fn check(self) -> Result<(), LearnError> {
+        match Kind::TRAINABLE.contains(&self) {
+            true => Ok(()),
+            false => Err(self.not_built()),
+        }
+    }
+
+    fn not_built(self) -> LearnError {
+        LearnError::NotBuilt { model: self.name(), feature: "gru" }
     }
 }
 
-/// Trains a model. The same arguments give the same model, bit for bit.
+/// Trains a model. The same arguments give the same model, bit for bit; of [`Kind::Gru`] on the same
+/// kind of processor, as the library multiplies matrices in the way that suits it best.
 ///
 /// # Errors
-/// [`LearnError::OneClass`].
+/// [`LearnError::OneClass`]; of [`Kind::Gru`] also [`LearnError::NotBuilt`] and
+/// [`LearnError::Training`].
 pub fn train(
     kind: Kind,
     layout: Layout,
@@ -55,6 +78,15 @@ pub fn train(
         Kind::Sgd => descend(set, standard, Loss::Logistic, PENALTY, seed),
         Kind::Logistic => newton::solve(set, standard, PENALTY),
         Kind::Svm => descend(set, standard, Loss::Hinge, PENALTY, seed),
+        #[cfg(feature = "gru")]
+        Kind::Gru => {
+            let learnt = crate::gru::fit(layout, set, standard, seed).map_err(|error| {
+                LearnError::Training { model: kind.name(), why: error.to_string() }
+            })?;
+            return Ok(Model::of_network(layout, standard, learnt, origin));
+        }
+        #[cfg(not(feature = "gru"))]
+        Kind::Gru => return Err(kind.not_built()),
     };
-    Ok(Model::new(kind, layout, standard, &weights, origin))
+    Ok(Model::of_weights(kind, layout, standard, &weights, origin))
 }

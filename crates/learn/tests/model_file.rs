@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use frostline_learn::*;
 use frostline_placement::rng::Rng;
 use proptest::prelude::*;
+use serde_json::{Value, json};
 
 fn model(kind: Kind) -> Model {
     let layout = Layout::new(Records::Block, 2).unwrap();
@@ -28,17 +29,82 @@ static FILE: LazyLock<String> = LazyLock::new(|| model(Kind::Sgd).write());
 
 #[test]
 fn what_is_written_is_read() {
-    for kind in Kind::ALL {
+    for &kind in Kind::TRAINABLE {
         let model = model(kind);
         let read = Model::read(model.write().as_bytes()).unwrap();
         assert_eq!(read, model);
-        assert_eq!(read.linear(), model.linear());
+        assert_eq!(read.scorer(), model.scorer());
     }
 }
 
 #[test]
 fn equal_arguments_give_equal_bytes() {
-    assert_eq!(model(Kind::Sgd).write(), model(Kind::Sgd).write());
+    for &kind in Kind::TRAINABLE {
+        assert_eq!(model(kind).write(), model(kind).write(), "{kind:?}");
+    }
+}
+
+/// The file of a network, of which nobody knows whether it is of any use.
+static NETWORK: LazyLock<Value> = LazyLock::new(|| {
+    let mut file: Value = serde_json::from_str(&FILE).unwrap();
+    file["model"] = "gru".into();
+    for feature in file["features"].as_array_mut().unwrap() {
+        feature.as_object_mut().unwrap().remove("weight");
+    }
+    let mut chance = Rng::new(6);
+    let mut numbers = |n| (0..n).map(|_| chance.unit() - 0.5).collect::<Vec<f64>>();
+    file["network"] = json!({
+        "input_weights": numbers(96 * 4), "input_biases": numbers(96),
+        "state_weights": numbers(96 * 32), "state_biases": numbers(96),
+        "output_weights": numbers(32),
+    });
+    file
+});
+
+#[test]
+fn a_network_is_read_and_works_in_any_build() {
+    let model = Model::read(NETWORK.to_string().as_bytes()).unwrap();
+    assert_eq!(Model::read(model.write().as_bytes()).unwrap(), model);
+    let mut scores = [0.0; 2];
+    let rows = [[0.5, 9.0, 1.0, 0.0, 3.0, 1.0, 0.0], [0.0; 7]].concat();
+    model.scorer().score(Tiles::new(7, &tiled(&rows, 7)), &mut scores);
+    assert!(scores.iter().all(|score| score.is_finite()) && scores[0] != scores[1], "{scores:?}");
+}
+
+#[test]
+fn hostile_networks_are_refused() {
+    let refused = |change: &dyn Fn(&mut Value)| {
+        let mut file = NETWORK.clone();
+        change(&mut file);
+        Model::read(file.to_string().as_bytes()).unwrap_err().to_string()
+    };
+    for part in ["input_weights", "input_biases", "state_weights", "state_biases", "output_weights"]
+    {
+        let numbers = |file: &mut Value| file["network"][part].as_array_mut().unwrap().clone();
+        let missing = refused(&|file| file["network"][part] = numbers(file)[1..].into());
+        let huge = refused(&|file| file["network"][part][3] = 1e9.into());
+        let none = refused(&|file| file["network"][part] = json!([]));
+        assert!([missing, huge, none].iter().all(|why| why.contains("out of range")), "{part}");
+    }
+    for (name, to) in [("weight", 1.0), ("mean", 1e9), ("deviation", 1e-10)] {
+        let why = refused(&|file| file["features"][0][name] = to.into());
+        assert!(why.contains("out of range"), "{name}: {why}");
+    }
+    assert!(refused(&|file| file["model"] = "svm".into()).contains("out of range"));
+    assert!(refused(&|file| file["network"] = Value::Null).contains("out of range"));
+    assert!(refused(&|file| file["network"]["units"] = 32.into()).contains("unknown field"));
+}
+
+#[cfg(not(feature = "gru"))]
+#[test]
+fn a_build_that_cannot_train_networks_says_what_it_lacks() {
+    let mut set = Set::new(4);
+    (0..2).for_each(|i| set.put(i, i > 0, |put| [1.0; 4].into_iter().for_each(put)));
+    let layout = Layout::new(Records::Block, 1).unwrap();
+    let sampling = Sampling::default();
+    let origin = Origin { trace: String::new(), samples: 2, frozen: 1, sampling };
+    let refused = train(Kind::Gru, layout, &set, &Standard::of(&set), origin).unwrap_err();
+    assert!(matches!(refused, LearnError::NotBuilt { feature: "gru", .. }));
 }
 
 /// The file with one thing changed is refused for this reason.
@@ -92,7 +158,7 @@ proptest! {
             let width = model.layout().width();
             let tiles = tiled(&vec![65_535.0; width], width);
             let mut score = [0.0];
-            model.linear().score(Tiles::new(width, &tiles), &mut score);
+            model.scorer().score(Tiles::new(width, &tiles), &mut score);
             prop_assert!(score[0].is_finite());
         }
     }

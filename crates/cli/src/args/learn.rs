@@ -137,6 +137,8 @@ pub enum ModelArg {
     Logistic,
     /// A linear support vector machine
     Svm,
+    /// A gated recurrent unit, if frostline was built with the feature gru
+    Gru,
 }
 
 /// Which samples a model is judged by.

@@ -53,13 +53,13 @@ pub fn run(args: &CompareArgs) -> Result<String, Failure> {
         sampling: how,
     };
     let mut models = Vec::new();
-    for kind in Kind::ALL {
+    for &kind in Kind::TRAINABLE {
         let started = Instant::now();
         let standard = Standard::of(&data.train);
         let model = train(kind, layout, &data.train, &standard, origin.clone())?;
         let seconds = started.elapsed().as_secs_f64();
         let bytes = layout.bytes_per_page() as f64;
-        models.push(row(kind.name(), &model.linear(), &data.test, Some(seconds), bytes));
+        models.push(row(kind.name(), &model.scorer(), &data.test, Some(seconds), bytes));
     }
     models.extend(rules(layout, &data));
     let train_samples = data.train.len();

@@ -20,6 +20,13 @@ use samples::{check, of_trace, sampling, split};
 pub fn train_model(args: &TrainArgs) -> Result<String, Failure> {
     check(args.json.as_deref())?;
     output::check(&args.output)?;
+    let kind = match args.model {
+        ModelArg::Sgd => Kind::Sgd,
+        ModelArg::Logistic => Kind::Logistic,
+        ModelArg::Svm => Kind::Svm,
+        ModelArg::Gru => Kind::Gru,
+    };
+    kind.check()?;
     let how = sampling(&args.sampling, split(args.split));
     let (layout, data) =
         of_trace("train", &args.trace, &args.reading, &args.features, &how, args.quiet)?;
@@ -32,11 +39,6 @@ pub fn train_model(args: &TrainArgs) -> Result<String, Failure> {
         samples: data.train.len(),
         frozen: data.train.frozen_samples(),
         sampling: how,
-    };
-    let kind = match args.model {
-        ModelArg::Sgd => Kind::Sgd,
-        ModelArg::Logistic => Kind::Logistic,
-        ModelArg::Svm => Kind::Svm,
     };
     let model = train(kind, layout, &data.train, &standard, origin)?;
     let model = model.with_threshold(args.threshold);
@@ -77,7 +79,7 @@ fn eval(args: &EvalArgs) -> Result<String, Failure> {
 }
 
 fn judge(model: &Model, trace: &Path, split: Split, test: &frostline_learn::Set) -> Report {
-    let quality = Quality::of(&model.linear(), model.threshold(), test);
+    let quality = Quality::of(&model.scorer(), model.threshold(), test);
     Report::new(model, trace, split, quality, &correlations(test))
 }
 

@@ -27,7 +27,8 @@ struct FeatureRow {
     name: String,
     /// Pearson's, with being frozen, over the samples that the model is judged by.
     correlation: f64,
-    weight: f32,
+    /// None in a network.
+    weight: Option<f32>,
 }
 
 impl Report {
@@ -79,7 +80,11 @@ impl Report {
         text += &format!("judged by {by} {} samples of {}\n\n", quality.samples, self.trace);
         text += &table::columns(&QUALITY, 0, vec![quality_cells(quality)]);
         let row = |f: &FeatureRow| {
-            vec![f.name.clone(), number(f.correlation), number(f64::from(f.weight))]
+            vec![
+                f.name.clone(),
+                number(f.correlation),
+                f.weight.map_or("-".to_string(), |weight| number(f64::from(weight))),
+            ]
         };
         let rows = self.features.iter().map(row).collect();
         text + "\n" + &table::columns(&["feature", "correlation", "weight"], 1, rows)

@@ -1,0 +1,80 @@
+//! A model's file: JSON.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Feature, Kind, Layout, LearnError, Model, Network, Origin, Records};
+
+/// The version of the file.
+const VERSION: u32 = 1;
+/// The most bytes of a file that are looked at.
+pub const LARGEST_FILE: usize = 1 << 17;
+
+/// What the file has.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    frostline_model: u32,
+    model: Kind,
+    records: Records,
+    history: usize,
+    threshold: f32,
+    bias: f32,
+    features: Vec<Feature>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    network: Option<Network>,
+    trained_on: Origin,
+}
+
+/// The field that all versions of the file have.
+#[derive(Deserialize)]
+struct Versioned {
+    frostline_model: u32,
+}
+
+impl Model {
+    /// The file.
+    pub fn write(&self) -> String {
+        let file = File {
+            frostline_model: VERSION,
+            model: self.kind,
+            records: self.layout.records(),
+            history: self.layout.history(),
+            threshold: self.threshold,
+            bias: self.bias,
+            features: self.features.clone(),
+            network: self.network.clone(),
+            trained_on: self.origin.clone(),
+        };
+        // Only a map with keys that are no strings, or a writer, can fail.
+        serde_json::to_string_pretty(&file).unwrap_or_default() + "\n"
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// [`LearnError::NotAModel`] if it is longer than [`LARGEST_FILE`], not what
+    /// [`Model::write`] writes, or has numbers with which nothing can be computed;
+    /// [`LearnError::Version`].
+    pub fn read(bytes: &[u8]) -> Result<Model, LearnError> {
+        let bad = |why: String| LearnError::NotAModel(why);
+        if bytes.len() > LARGEST_FILE {
+            return Err(bad(format!("longer than {LARGEST_FILE} bytes")));
+        }
+        let parse_error = |e: serde_json::Error| bad(e.to_string());
+        let version: Versioned = serde_json::from_slice(bytes).map_err(parse_error)?;
+        if version.frostline_model != VERSION {
+            return Err(LearnError::Version(version.frostline_model));
+        }
+        let file: File = serde_json::from_slice(bytes).map_err(parse_error)?;
+        let layout = Layout::new(file.records, file.history).map_err(|e| bad(e.to_string()))?;
+        if !layout.names().iter().eq(file.features.iter().map(|feature| &feature.name)) {
+            return Err(bad(format!("its features must be {}", layout.names().join(" "))));
+        }
+        let File { model: kind, threshold, bias, features, network, trained_on: origin, .. } = file;
+        let model = Model { kind, layout, threshold, bias, features, network, origin };
+        match model.is_sound() {
+            true => Ok(model),
+            false => Err(bad("a number in it is missing or out of range".to_string())),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! A trained network sees what no weights of single features can.
+
+#![cfg(feature = "gru")]
+
+use frostline_learn::*;
+use frostline_placement::rng::Rng;
+
+/// Pages that freeze if just one of their last two writes was part of a sequence.
+fn pages(samples: usize, seed: u64) -> Set {
+    let mut chance = Rng::new(seed);
+    let mut set = Set::new(7);
+    for i in 0..samples {
+        let [now, before] = [(); 2].map(|()| chance.below(2) as f32);
+        let rest = [(); 2].map(|()| chance.unit() as f32);
+        let row = [2.0, rest[0], 1.0, now, rest[1], 1.0, before];
+        set.put(i, now != before, |put| row.into_iter().for_each(put));
+    }
+    set
+}
+
+fn accuracy(kind: Kind) -> f64 {
+    let layout = Layout::new(Records::Block, 2).unwrap();
+    let (set, test) = (pages(2000, 1), pages(500, 2));
+    let origin = Origin {
+        trace: String::new(),
+        samples: set.len(),
+        frozen: set.frozen_samples(),
+        sampling: Sampling::default(),
+    };
+    let model = train(kind, layout, &set, &Standard::of(&set), origin).unwrap();
+    Quality::of(&model.scorer(), model.threshold(), &test).accuracy
+}
+
+#[test]
+fn a_network_learns_what_no_weights_express() {
+    assert!(accuracy(Kind::Logistic) < 0.6);
+    assert!(accuracy(Kind::Gru) > 0.99);
+}
