@@ -48,7 +48,7 @@
 //! # The way of a page
 //!
 //! Found and changed in memory (`tree/`), without latches on the way down; logged before that
-//! (`transaction.rs`, `wal/`); given up and written when its memory is needed, with its hotness
+//! (`transaction/`, `wal/`); given up and written when its memory is needed, with its hotness
 //! record (`pool/`); placed, cleaned and read back by the store; recovered from the log
 //! (`recovery.rs`). docs/database.md has the formats, and argues why no crash loses a commit.
 

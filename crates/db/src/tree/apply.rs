@@ -39,7 +39,8 @@ impl Trees {
         }
     }
 
-    /// Removes what is left of a record that was deleted before what anybody sees.
+    /// Removes what is left of a record that was deleted before what anybody sees. An error leaves
+    /// the tree whole, with or without it.
     pub fn purge(&self, tree: u32, key: &[u8]) -> Result<(), DbError> {
         let is_sparse = loop {
             let Some(mut held) = self.leaf(tree, key)?.lock() else { continue };

@@ -1,0 +1,213 @@
+//! Transactions: what they see, and what they want to write. `commit.rs` has the way of a commit,
+//! `pieces.rs` values that are too long for a page.
+
+mod commit;
+mod pieces;
+
+use std::sync::Arc;
+
+pub use pieces::LONGEST_VALUE;
+pub(crate) use pieces::{PIECE, number_behind, parse_pieces, piece_number};
+
+use crate::DbError;
+use crate::catalog::{Catalog, Table};
+use crate::core::Core;
+use crate::layout::CATALOG;
+use crate::mvcc::{Kind, Snapshot, WriteSet, hash_of};
+use crate::node::{LONGEST_KEY, LONGEST_RECORD};
+use crate::scan::{Direction, Scan};
+use crate::tree::{Found, places};
+
+/// A transaction. It reads what was committed when it began, and its own writes; what it writes
+/// is seen by others once it is committed, all at once. Dropped without that, it never was.
+///
+/// Readers wait for nobody and nobody waits for them. Of two transactions that write the same key
+/// and overlap, the one that commits first wins, and the other gets [`DbError::Conflict`]. That
+/// is snapshot isolation: no dirty writes or reads, no lost updates, no read skew, no phantoms.
+/// What it allows is write skew: two transactions that each read what the other writes, and write
+/// different keys.
+pub struct Transaction<'d> {
+    core: &'d Core,
+    snapshot: Snapshot<'d>,
+    /// None if it may not write.
+    writes: Option<Arc<WriteSet>>,
+    /// A tree that the commit makes.
+    creates: Option<u32>,
+}
+
+impl<'d> Transaction<'d> {
+    pub(crate) fn begin(core: &'d Core, read_only: bool) -> Result<Self, DbError> {
+        core.check()?;
+        let trees = &core.trees;
+        let Some(snapshot) = trees.snapshots.take(&trees.window) else {
+            let why = "too many transactions at a time".to_string();
+            return Err(DbError::Options { what: "transactions", why });
+        };
+        let writes = (!read_only).then(|| core.write_set());
+        Ok(Transaction { core, snapshot, writes, creates: None })
+    }
+
+    pub(crate) fn core(&self) -> &'d Core {
+        self.core
+    }
+
+    #[inline]
+    pub(crate) fn writes(&self) -> &WriteSet {
+        static NOTHING: WriteSet = WriteSet::new();
+        self.writes.as_deref().unwrap_or(&NOTHING)
+    }
+
+    pub(crate) fn seen_up_to(&self) -> u64 {
+        self.snapshot.position()
+    }
+
+    /// The value of a key.
+    ///
+    /// # Errors
+    /// A damaged page; an error of the device.
+    pub fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, DbError> {
+        let mut value = Vec::new();
+        Ok(self.get_into(table, key, &mut value)?.then_some(value))
+    }
+
+    /// Puts the value of a key into `value`, whose content is lost; false if there is none.
+    ///
+    /// # Errors
+    /// As for [`Transaction::get`].
+    #[inline]
+    pub fn get_into(&self, table: Table, key: &[u8], value: &mut Vec<u8>) -> Result<bool, DbError> {
+        match self.find(table.root, key, value)? {
+            Found::Nothing => Ok(false),
+            Found::Value => Ok(true),
+            Found::Pieces => self.join(value).map(|()| true),
+        }
+    }
+
+    /// What the transaction sees of a key: its own writes, or what the snapshot has.
+    #[inline]
+    pub(crate) fn find(
+        &self,
+        tree: u32,
+        key: &[u8],
+        value: &mut Vec<u8>,
+    ) -> Result<Found, DbError> {
+        let (trees, snapshot) = (&self.core.trees, self.snapshot.position());
+        let Some(writes) = &self.writes else {
+            return Ok(trees.get(tree, key, snapshot, value)?.0);
+        };
+        let hash = hash_of(tree, key);
+        let Some(change) = writes.find(tree, key, hash) else {
+            let (found, place) = trees.get(tree, key, snapshot, value)?;
+            places::note(hash, place);
+            return Ok(found);
+        };
+        value.clear();
+        match change.kind {
+            Kind::Put | Kind::PutPieces => value.extend_from_slice(change.value),
+            Kind::Delete => {}
+            Kind::Patch => {
+                let (found, _) = trees.get(tree, key, snapshot, value)?;
+                change.patch(value);
+                return Ok(found);
+            }
+        }
+        Ok(match change.kind {
+            Kind::PutPieces => Found::Pieces,
+            Kind::Delete => Found::Nothing,
+            _ => Found::Value,
+        })
+    }
+
+    fn own(&mut self) -> Result<&mut WriteSet, DbError> {
+        let writes = self.writes.as_mut().ok_or(DbError::ReadOnly)?;
+        // Nobody else has it before the commit.
+        Arc::get_mut(writes).ok_or(DbError::Panicked)
+    }
+
+    fn set(&mut self, tree: u32, key: &[u8], kind: Kind, value: &[u8]) -> Result<(), DbError> {
+        if key.len() > LONGEST_KEY {
+            return Err(DbError::KeyTooLong { bytes: key.len(), longest: LONGEST_KEY });
+        }
+        match self.own()?.set(tree, key, kind, value) {
+            true => Ok(()),
+            false => Err(DbError::TooLarge { bytes: usize::MAX, most: u32::MAX as usize }),
+        }
+    }
+
+    /// Sets the value of a key.
+    ///
+    /// # Errors
+    /// A read-only transaction; a key or a value that is too long; a damaged page; an error of
+    /// the device.
+    #[inline]
+    pub fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<(), DbError> {
+        self.drop_pieces(table, key)?;
+        if key.len() + value.len() > LONGEST_RECORD {
+            return self.put_in_pieces(table, key, value);
+        }
+        self.set(table.root, key, Kind::Put, value)
+    }
+
+    /// Overwrites bytes of the value of a key from `at`: cheaper than to get and put it all.
+    /// What would lie beyond the value is left out, and nothing happens if there is none.
+    ///
+    /// # Errors
+    /// As for [`Transaction::put`].
+    pub fn patch(
+        &mut self,
+        table: Table,
+        key: &[u8],
+        at: usize,
+        bytes: &[u8],
+    ) -> Result<(), DbError> {
+        if at.saturating_add(bytes.len()) <= LONGEST_RECORD && !self.core.catalog.has_pieces(table)
+        {
+            if key.len() > LONGEST_KEY {
+                return Err(DbError::KeyTooLong { bytes: key.len(), longest: LONGEST_KEY });
+            }
+            self.own()?.patch(table.root, key, at as u16, bytes);
+            return Ok(());
+        }
+        let Some(mut value) = self.get(table, key)? else { return Ok(()) };
+        for (byte, &new) in value.iter_mut().skip(at).zip(bytes) {
+            *byte = new;
+        }
+        self.put(table, key, &value)
+    }
+
+    /// Removes a key and its value, if they are there.
+    ///
+    /// # Errors
+    /// As for [`Transaction::put`].
+    pub fn delete(&mut self, table: Table, key: &[u8]) -> Result<(), DbError> {
+        self.drop_pieces(table, key)?;
+        self.set(table.root, key, Kind::Delete, &[])
+    }
+
+    /// The records from `bound` (itself included) in the direction's order.
+    pub fn scan(&self, table: Table, bound: &[u8], direction: Direction) -> Scan<'_, 'd> {
+        Scan::new(self, table.root, Some(bound), direction)
+    }
+
+    /// All records in the direction's order.
+    pub fn scan_all(&self, table: Table, direction: Direction) -> Scan<'_, 'd> {
+        Scan::new(self, table.root, None, direction)
+    }
+
+    /// The commit makes a tree, and names it.
+    pub(crate) fn create_tree(&mut self, name: &str, table: Table) -> Result<(), DbError> {
+        self.creates = Some(table.root);
+        self.set(CATALOG, name.as_bytes(), Kind::Put, &Catalog::entry(table, false))
+    }
+
+    /// Ends the transaction; nothing was written.
+    pub fn rollback(self) {}
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        if let Some(writes) = self.writes.take() {
+            self.core.reuse(writes);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Pages that can't be read any more, while the database goes on with the others.
+
+use std::sync::Arc;
+
+use frostline_db::{Create, Db, DbError, Options, Table};
+use frostline_store::Cleaning;
+use frostline_zone::{Device, Faulty, Shape, in_memory};
+
+fn key(n: u32) -> [u8; 4] {
+    n.to_be_bytes()
+}
+
+fn put(db: &Db, table: Table, keys: std::ops::Range<u32>) -> Result<(), DbError> {
+    let mut transaction = db.begin()?;
+    keys.into_iter().try_for_each(|n| transaction.put(table, &key(n), &[7; 400]))?;
+    transaction.commit()
+}
+
+/// Nothing that is on the device now can be read from now on.
+fn spoil(device: &Faulty) {
+    for zone in 0..device.geometry().zones {
+        let written = device.zone(zone).unwrap().write_pointer;
+        (0..written).step_by(4096).for_each(|at| device.fail_reads(zone, at));
+    }
+}
+
+#[test]
+fn a_deleted_record_whose_page_cant_be_read_stays_there_and_nobody_is_disturbed() {
+    let shape = Shape { bytes: 32 << 20, zone_bytes: Some(1 << 18), ..Shape::default() };
+    let memory = in_memory(&shape).unwrap();
+    Db::create(&memory, &Create { log_bytes: Some(8 << 20), ..Create::default() }).unwrap();
+    let faulty = Arc::new(Faulty::new(memory, 1));
+    let device: Arc<dyn Device> = faulty.clone();
+    let quiet = Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
+    let db = Db::open(&device, &Options { buffer_bytes: 0, ..quiet }).unwrap();
+    let (gone, kept) = (db.create_table("gone").unwrap(), db.create_table("kept").unwrap());
+    (0..20).for_each(|n| put(&db, gone, 20 * n..20 * n + 20).unwrap());
+    // What was deleted is needed as long as somebody looks.
+    let look = db.begin_read().unwrap();
+    let mut deletion = db.begin().unwrap();
+    deletion.delete(gone, &key(5)).unwrap();
+    deletion.commit().unwrap();
+    (0..40).for_each(|n| put(&db, kept, 20 * n..20 * n + 20).unwrap());
+    db.checkpoint().unwrap();
+    spoil(&faulty);
+    drop(look);
+    for _ in 0..10 {
+        put(&db, kept, 799..800).unwrap();
+    }
+    let look = db.begin_read().unwrap();
+    assert!(look.get(gone, &key(5)).is_err(), "the page was in memory");
+    assert_eq!(look.get(kept, &key(799)).unwrap().unwrap(), [7; 400]);
+}
