@@ -35,6 +35,9 @@ const SAMPLE: usize = 16;
 /// How long a thread waits for a frame before it looks again whether the evictor has failed.
 const WAIT: Duration = Duration::from_millis(100);
 
+/// The same if it was the evictor itself, and others took what it freed, or hold all pages.
+const NAP: Duration = Duration::from_millis(1);
+
 /// The one who writes pages.
 #[derive(Default)]
 pub struct Evictor {
@@ -273,16 +276,16 @@ impl Pool {
     pub(super) fn wait_for_free(&self) -> Result<u32, DbError> {
         let begun = Instant::now();
         let frame = loop {
-            match self.evictor.try_lock() {
-                Ok(mut evictor) => evictor.keep_free(self)?,
-                Err(_) => {
-                    let free = self.lock_free();
-                    if free.is_empty() {
-                        let _ = self.freed.wait_timeout(free, WAIT);
-                    }
-                }
+            let patience = match self.evictor.try_lock() {
+                Ok(mut evictor) => evictor.keep_free(self).map(|()| NAP)?,
+                Err(_) => WAIT,
+            };
+            let mut free = self.lock_free();
+            if free.is_empty() {
+                let waited = self.freed.wait_timeout(free, patience);
+                free = waited.unwrap_or_else(PoisonError::into_inner).0;
             }
-            if let Some(frame) = self.lock_free().pop() {
+            if let Some(frame) = free.pop() {
                 break frame;
             }
         };

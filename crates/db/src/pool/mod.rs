@@ -39,7 +39,8 @@ const UNUSED: u32 = 2;
 /// In the table: frame 0; the others follow.
 const FRAME: u32 = 3;
 
-/// The fewest frames a pool has: every thread may need some at the same time.
+/// The fewest frames a pool has: the way down a tree, the pages of a split, those that the evictor
+/// keeps free, and some for other threads. These may be many more: who waits for a frame has none.
 pub const FEWEST_FRAMES: usize = 64;
 
 /// How often the pages of a descent are counted: on every so many of a thread, with that weight.
@@ -114,7 +115,8 @@ impl Pool {
     ) -> Result<Pool, DbError> {
         let refused =
             || DbError::Options { what: "buffer", why: format!("no memory for {frames} pages") };
-        let memory = Memory::new(frames).ok_or_else(refused)?;
+        let numbered = frames < (u32::MAX - FRAME) as usize;
+        let memory = Memory::new(frames).filter(|_| numbered).ok_or_else(refused)?;
         let table = Array::zeroed(space.pages as usize).map_err(|_| refused())?;
         Ok(Pool {
             frames: (0..frames).map(|_| Frame::free()).collect(),
@@ -302,12 +304,18 @@ impl Pool {
         }
     }
 
-    /// A frame that nobody else has.
+    /// A frame that nobody else has. Whoever has one waits for no other, nor for a page to be read:
+    /// threads could have all frames, and wait for each other.
     pub fn free_frame(&self) -> Result<FreeFrame<'_>, DbError> {
-        Ok(FreeFrame { pool: self, frame: self.take_free()? })
+        let frame = self.take_free()?;
+        #[cfg(debug_assertions)]
+        HAS_FRAME.set(true);
+        Ok(FreeFrame { pool: self, frame, is_used: false })
     }
 
     fn take_free(&self) -> Result<u32, DbError> {
+        #[cfg(debug_assertions)]
+        assert!(!HAS_FRAME.get(), "who has a frame waits for another");
         let mut free = self.lock_free();
         let frame = free.pop();
         if free.len() == self.low_water() {
@@ -385,22 +393,32 @@ impl Pool {
     }
 }
 
+#[cfg(debug_assertions)]
+thread_local! {
+    /// This thread has a [`FreeFrame`].
+    static HAS_FRAME: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
 /// A frame that was taken from the free ones, and goes back if it is not used.
 pub struct FreeFrame<'p> {
     pool: &'p Pool,
     frame: u32,
+    is_used: bool,
 }
 
 impl FreeFrame<'_> {
-    fn take(self) -> u32 {
-        let frame = self.frame;
-        std::mem::forget(self);
-        frame
+    fn take(mut self) -> u32 {
+        self.is_used = true;
+        self.frame
     }
 }
 
 impl Drop for FreeFrame<'_> {
     fn drop(&mut self) {
-        self.pool.give_free(self.frame);
+        #[cfg(debug_assertions)]
+        HAS_FRAME.set(false);
+        if !self.is_used {
+            self.pool.give_free(self.frame);
+        }
     }
 }

@@ -31,15 +31,16 @@ impl Trees {
     /// the node above has to be split first, only that is done: whoever needs the room asks
     /// again.
     fn split(&self, tree: u32, key: &[u8], level: usize, room: usize) -> Result<(), DbError> {
-        let mut fresh = self.fresh()?;
         loop {
             let Some((parent, node)) = self.descend(tree, key, level, 0)? else { continue };
+            // After all pages on the way are in memory: who waits for a frame has none, or threads
+            // that split could have all of them, and wait for each other.
+            let fresh = self.fresh()?;
             let Some(parent) = parent else {
                 match self.grow(node, fresh)? {
-                    None => return Ok(()),
-                    Some(unused) => fresh = unused,
+                    true => return Ok(()),
+                    false => continue,
                 }
-                continue;
             };
             let Some((parent, node)) = hold_both(parent, node) else { continue };
             if node.node().room() >= room {
@@ -77,10 +78,9 @@ impl Trees {
         Ok(())
     }
 
-    /// Puts a new level between a root and its content. Gives the page back if the root changed
-    /// meanwhile.
-    fn grow<'t>(&'t self, root: Seen<'t>, fresh: Fresh<'t>) -> Result<Option<Fresh<'t>>, DbError> {
-        let Some(mut root) = root.lock() else { return Ok(Some(fresh)) };
+    /// Puts a new level between a root and its content; false if the root changed meanwhile.
+    fn grow(&self, root: Seen<'_>, fresh: Fresh<'_>) -> Result<bool, DbError> {
+        let Some(mut root) = root.lock() else { return Ok(false) };
         root.leave_unchanged();
         let (tree, child_page) = (root.page(), fresh.page);
         let mut above = root.bytes().clone();
@@ -103,7 +103,7 @@ impl Trees {
         for held in [&mut child, &mut root] {
             held.changed_by(logged.position());
         }
-        Ok(None)
+        Ok(true)
     }
 
     /// A page that was made is not needed, because of an error.

@@ -3,18 +3,25 @@
 use std::sync::Arc;
 
 use frostline_store::Cleaning;
-use frostline_zone::{Device, Shape, in_memory};
+use frostline_zone::{Device, Fault, Faulty, Shape, in_memory};
 
+use crate::mvcc::{Change, Kind};
+use crate::wal::WalError;
 use crate::{Create, Db, DbError, Options, Table};
 
 /// A database whose log is much larger than all its pages.
 fn open() -> Db {
-    let shape = Shape { bytes: 11 << 20, zone_bytes: Some(1 << 17), ..Shape::default() };
+    open_with(8 << 20, 64 << 20)
+}
+
+fn open_with(log_bytes: u64, buffer_bytes: usize) -> Db {
+    let bytes = (3 << 20) + log_bytes;
+    let shape = Shape { bytes, zone_bytes: Some(1 << 17), ..Shape::default() };
     let device: Arc<dyn Device> = in_memory(&shape).unwrap();
-    let create = Create { log_bytes: Some(8 << 20), ..Create::default() };
+    let create = Create { log_bytes: Some(log_bytes), ..Create::default() };
     Db::create(&device, &create).unwrap();
-    let options = Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
-    Db::open(&device, &options).unwrap()
+    let quiet = Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
+    Db::open(&device, &Options { buffer_bytes, ..quiet }).unwrap()
 }
 
 fn key(n: u32) -> [u8; 4] {
@@ -72,4 +79,91 @@ fn pages_that_were_freed_are_there_for_commits_that_were_promised_them() {
     }
     let check = db.check().unwrap();
     assert!(check.findings.is_empty(), "{:?}", check.findings);
+}
+
+#[test]
+fn a_page_to_be_split_that_must_be_read_is_read_before_a_frame_is_taken() {
+    let db = open_with(8 << 20, 0);
+    let table = db.create_table("t").unwrap();
+    (0..100).for_each(|n| put(&db, table, 10 * n..10 * n + 10).unwrap());
+    let trees = &db.core().trees;
+    let pages_read = || trees.pool.counters.read.load(std::sync::atomic::Ordering::Relaxed);
+    let (before, used) = (pages_read(), trees.pages.used());
+    // Whoever has a frame and asks for another panics, in programs that are built to be debugged.
+    let change = Change { kind: Kind::Put, value: &[7; 1500] };
+    trees.make_room(table.root, &key(0), change).unwrap();
+    assert!(pages_read() > before, "the leaf was in memory");
+    assert_eq!(trees.pages.used(), used + 1);
+}
+
+#[test]
+fn a_commit_for_which_no_checkpoint_makes_room_is_refused_and_does_not_wait_for_ever() {
+    let db = Arc::new(open_with(4 << 17, 64 << 20));
+    let (held, written) = (db.create_table("held").unwrap(), db.create_table("written").unwrap());
+    put(&db, held, 0..1).unwrap();
+    db.checkpoint().unwrap();
+    put(&db, held, 0..1).unwrap();
+    let trees = &db.core().trees;
+    // No checkpoint can write this page, so none can let go of the log from here on.
+    let mut leaf = trees.leaf(held.root, &key(0)).unwrap().lock().unwrap();
+    leaf.leave_unchanged();
+    let (done, ended) = std::sync::mpsc::channel();
+    let writer = db.clone();
+    // Nobody joins it, should it wait for ever.
+    std::thread::spawn(move || {
+        let refused = (0..2000).find_map(|_| put(&writer, written, 0..5).err());
+        done.send(refused).unwrap();
+    });
+    let refused = ended.recv_timeout(std::time::Duration::from_secs(60)).expect("it waits");
+    assert!(matches!(refused, Some(DbError::Wal(WalError::Full { .. }))), "{refused:?}");
+    drop(leaf);
+    (0..2000).for_each(|_| put(&db, written, 0..5).unwrap());
+}
+
+#[test]
+fn a_table_gets_a_page_that_was_freed_if_there_is_no_other() {
+    let db = open();
+    let table = db.create_table("t").unwrap();
+    let mut end = 0;
+    while put(&db, table, end..end + 10).is_ok() {
+        end += 10;
+    }
+    while put(&db, table, end..end + 1).is_ok() {
+        end += 1;
+    }
+    (0..end).step_by(50).for_each(|from| delete(&db, table, from..(from + 50).min(end)));
+    let pages = &db.core().trees.pages;
+    // Whatever can be had without trimming is taken.
+    let taken: Vec<u32> = std::iter::from_fn(|| pages.take().ok()).collect();
+    assert!(pages.first_freed().is_some(), "nothing is freed");
+    let made = db.create_table("another").unwrap();
+    taken.into_iter().for_each(|page| pages.give_back(page));
+    put(&db, made, 0..50).unwrap();
+    let check = db.check().unwrap();
+    assert!(check.findings.is_empty(), "{:?}", check.findings);
+}
+
+#[test]
+fn a_table_that_is_not_made_keeps_no_page() {
+    let db = open();
+    let used = db.core().trees.pages.used();
+    let name = "t".repeat(600);
+    assert!(matches!(db.create_table(&name), Err(DbError::KeyTooLong { .. })));
+    assert_eq!(db.core().trees.pages.used(), used);
+}
+
+#[test]
+fn the_root_of_a_table_stays_in_use_if_its_commit_may_have_become_durable() {
+    let shape = Shape { bytes: 11 << 20, zone_bytes: Some(1 << 17), ..Shape::default() };
+    let device = in_memory(&shape).unwrap();
+    Db::create(&device, &Create { log_bytes: Some(8 << 20), ..Create::default() }).unwrap();
+    let faulty = Arc::new(Faulty::new(device, 1));
+    let quiet = Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
+    let failing: Arc<dyn Device> = faulty.clone();
+    let db = Db::open(&failing, &quiet).unwrap();
+    let used = db.core().trees.pages.used();
+    faulty.schedule(faulty.operations() + 1, Fault::Error);
+    assert!(db.create_table("t").is_err());
+    assert_eq!(db.core().trees.pages.used(), used + 1);
+    assert!(db.create_table("u").is_err(), "the log failed");
 }
