@@ -120,8 +120,8 @@ impl Db {
         options: &Options,
     ) -> Result<Db, DbError> {
         let flusher = if options.background { Flusher::Background } else { Flusher::Inline };
-        let wal_options =
-            WalOptions { flusher, delay: options.commit_delay, ..WalOptions::default() };
+        let (delay, buffer_bytes) = (options.commit_delay, options.log_buffer_bytes);
+        let wal_options = WalOptions { flusher, delay, buffer_bytes };
         let wal = Arc::new(Wal::open(log, log_id(store, instance)?, &wal_options)?);
         let space = PageSpace {
             store: store.clone(),

@@ -17,6 +17,9 @@ const LOG_ACTIVE: u32 = 2;
 /// The fewest zones of a log.
 const FEWEST_LOG_ZONES: u32 = 4;
 
+/// The fewest pages of a database.
+const FEWEST_PAGES: u32 = 4 * FIRST_PAGES;
+
 /// What the first page of each database says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
@@ -52,7 +55,8 @@ pub struct Divided {
 }
 
 impl Divided {
-    /// The first `store_zones` zones are the store's; what is left is for the logs.
+    /// The first `store_zones` zones are the store's; what is left is for the logs, and must be
+    /// enough.
     pub fn new(
         device: &Arc<dyn Device>,
         store_zones: u32,
@@ -60,6 +64,11 @@ impl Divided {
         instances: u32,
     ) -> Result<Divided, DbError> {
         let geometry = device.geometry();
+        let zones = u64::from(store_zones) + u64::from(log_zones) * u64::from(instances);
+        if zones > u64::from(geometry.zones) {
+            let what = "wants more zones for logs than there are";
+            return Err(DbError::Page { page: LABEL_PAGE, what });
+        }
         let for_logs = LOG_ACTIVE * instances;
         let store_limit = |limit: Option<u32>| limit.map(|all| all.saturating_sub(for_logs));
         let log_limit = |limit: Option<u32>| limit.map(|_| LOG_ACTIVE);
@@ -97,7 +106,7 @@ impl Divided {
         let cleaning = frostline_store::Cleaning::Inline;
         let store = Store::open(divided.store.clone(), Open { cleaning, ..Open::default() })?;
         let pages = (store.pages() / u64::from(instances)) as u32;
-        if pages < 4 * FIRST_PAGES {
+        if pages < FEWEST_PAGES {
             let why = format!("{pages} pages for each of {instances}");
             return Err(DbError::Options { what: "device too small", why });
         }
@@ -140,10 +149,15 @@ pub fn read_label(store: &Store) -> Result<Label, DbError> {
     if label.magic != MAGIC {
         return Err(DbError::NotADatabase);
     }
-    let fits = u64::from(label.pages) * u64::from(label.instances) <= store.pages();
-    if label.version != VERSION || label.instances == 0 || !fits {
+    if label.version != VERSION {
         let why = format!("version {}, this program knows {VERSION}", label.version);
         return Err(DbError::Options { what: "format of the database", why });
+    }
+    let fits = u64::from(label.pages) * u64::from(label.instances) <= store.pages();
+    let enough = label.pages >= FEWEST_PAGES && label.log_zones >= FEWEST_LOG_ZONES;
+    if label.instances == 0 || !enough || !fits {
+        let what = "divides the device as it can't be divided";
+        return Err(DbError::Page { page: LABEL_PAGE, what });
     }
     Ok(label)
 }

@@ -45,6 +45,10 @@ pub struct Options {
     pub cleaning: Cleaning,
     /// How long a commit that nobody waits for may take to become durable.
     pub commit_delay: Duration,
+    /// Bytes of log records that may wait to be written before commits wait. The log takes twice
+    /// as much memory, a sixteenth of it is written without delay, and more than the log itself has
+    /// is as good as that.
+    pub log_buffer_bytes: usize,
     /// Who is told of every page that reaches the store.
     pub observer: Option<Arc<dyn Observer>>,
     /// Who is told how far recovery is.
@@ -60,6 +64,7 @@ impl Default for Options {
             background: true,
             cleaning: Cleaning::Background,
             commit_delay: Duration::from_millis(5),
+            log_buffer_bytes: 4 << 20,
             observer: None,
             progress: None,
         }

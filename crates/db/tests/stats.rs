@@ -91,3 +91,24 @@ fn a_scan_looks_for_each_leaf_in_either_direction() {
     assert_eq!(forward, backward);
     assert!((50..100).contains(&(forward / 64)), "{forward}");
 }
+
+#[test]
+fn no_more_of_the_log_waits_to_be_written_than_its_buffer_holds() {
+    let waiting = |log_buffer_bytes| {
+        let quiet = Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
+        let db = Db::open(&device(), &Options { log_buffer_bytes, ..quiet }).unwrap();
+        let table = db.create_table("t").unwrap();
+        let most = (0..50u32).map(|n| {
+            let mut transaction = db.begin().unwrap();
+            transaction.put(table, &n.to_be_bytes(), &[1; 400]).unwrap();
+            let commit = transaction.commit_soon().unwrap();
+            // A split that it caused may have been logged, and written, behind it.
+            commit.0.saturating_sub(db.durable().0)
+        });
+        most.max().unwrap()
+    };
+    let (least, some, most) = (waiting(0), waiting(10_000), waiting(usize::MAX));
+    assert!((400..=4096).contains(&least), "{least}");
+    assert!((4096..=10_000).contains(&some), "{some}");
+    assert!(most > 50 * 400, "{most}");
+}

@@ -56,6 +56,7 @@ pub struct Buffer {
 impl Buffer {
     /// Nothing pending, in a log that ends at `end`.
     pub fn new(most_pending: usize, end: Lsn, keep_from: Lsn, writer: &Writer) -> Self {
+        let most_pending = most_pending.min((writer.blocks() * BLOCK) as usize).max(BLOCK as usize);
         let mut buffer = Buffer {
             pending: Vec::with_capacity(most_pending),
             spare: Vec::with_capacity(most_pending),

@@ -66,7 +66,8 @@ pub struct WalOptions {
     /// flush. Without a thread of the log's own it is not durable before somebody waits.
     pub delay: Duration,
     /// Bytes of records that may be appended and not yet taken by a flush before appends wait. The
-    /// log takes twice as much memory, and a sixteenth is written without delay.
+    /// log takes twice as much memory, and a sixteenth is written without delay. Less than a page
+    /// counts as one, and more than the log as much as that.
     pub buffer_bytes: usize,
 }
 
