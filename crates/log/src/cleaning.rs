@@ -225,7 +225,7 @@ impl<S: Scheme> Volume<S> {
                 self.batch.push((relocation, self.map[lba as usize].page));
             }
         }
-        self.scheme.prepare(&self.batch);
+        self.scheme.prepare(&self.batch, &[]);
     }
 
     /// Collects the words of the valid pages among `len` slots of a zone; returns their number.

@@ -5,7 +5,7 @@
 //! written again meanwhile. A zone is sealed when it is full and none of its pages is in flight.
 
 use bytemuck::Zeroable;
-use frostline_placement::{NEVER, Request, Scheme, UserWrite};
+use frostline_placement::{Hotness, NEVER, Request, Scheme, UserWrite};
 
 use crate::cleaning::relocation;
 use crate::map::{Entry, Map};
@@ -131,9 +131,10 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.victims.clone()
     }
 
-    /// Offers the relocations of a victim as a batch, to a scheme that wants it; `pages` as from
+    /// Offers the relocations of a victim as a batch, to a scheme that wants it, with the engine's
+    /// record of each page or with none; `pages` as from
     /// [`Volume::valid_pages_of`], and then to be placed in the same order.
-    pub fn offer_batch(&mut self, zone: u32, pages: &[(u32, Slot)]) {
+    pub fn offer_batch(&mut self, zone: u32, pages: &[(u32, Slot)], hotness: &[Hotness]) {
         if !S::BATCHED {
             return;
         }
@@ -143,7 +144,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             let page = self.map.entry(lba).page;
             self.batch.push((relocation(&victim, lba, index), page));
         }
-        self.scheme.prepare(&self.batch);
+        self.scheme.prepare(&self.batch, hotness);
     }
 
     /// Places the `index`-th valid page of a victim; none if the page was written again since.

@@ -11,6 +11,7 @@
 //! * [`Recogniser`] tells frozen pages from others, by what an engine tells of its pages
 //!   ([`Hotness`]) or by what a block layer sees of them ([`Past`]).
 
+mod any_scheme;
 mod clock;
 mod future;
 pub mod hotness;
@@ -32,7 +33,7 @@ pub use params::{BuildError, Params};
 pub use past::{Past, Requests, log2_1p};
 pub use recogniser::{Candidates, Recogniser};
 pub use scheme::{
-    Foresight, Info, NEVER, PageState, Param, Relocation, Request, Scheme, Semantics, Setup, Stamp,
+    Foresight, Info, MakeRecogniser, NEVER, PageState, Param, Relocation, Request, Scheme, Semantics, Setup, Stamp,
     UserWrite, ZoneEvent,
 };
 pub use victims::VictimPolicy;

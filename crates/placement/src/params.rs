@@ -57,6 +57,12 @@ pub enum BuildError {
         /// What would do.
         why: String,
     },
+    /// The scheme needs a recogniser of frozen pages and was given none.
+    #[error("{name} needs a recogniser of frozen pages")]
+    NeedsRecogniser {
+        /// The scheme.
+        name: &'static str,
+    },
     /// The scheme must be told of the future and was not.
     #[error("{name} needs an annotated trace: it can run in the simulator only")]
     NeedsForesight {
@@ -163,7 +169,8 @@ impl Params {
         })
     }
 
-    fn text(&self, params: &[Param], key: &str) -> String {
+    /// The value of `key`, or the default in `params`.
+    pub fn text(&self, params: &[Param], key: &str) -> String {
         let given = self.given.iter().rev().find(|(k, _)| k == key).map(|(_, v)| v.clone());
         given.unwrap_or_else(|| {
             let param = params.iter().find(|p| p.key == key);

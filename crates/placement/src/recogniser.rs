@@ -24,4 +24,17 @@ pub trait Recogniser: Debug + Send {
 
     /// Sets for each page whether it is taken for frozen. Allocates nothing.
     fn recognise(&mut self, pages: &Candidates<'_>, frozen: &mut [bool]);
+
+    /// After [`Recogniser::recognise`], with the same pages: may choose some whose fate it wants
+    /// to hear, to learn from. `follow` says which pages it follows already, and is to say which
+    /// it follows from now on.
+    fn follow(&mut self, _lbas: &[u32], _pages: &Candidates<'_>, _follow: &mut [bool]) {}
+
+    /// A page that it follows was written again, at time `now`: it was not frozen.
+    fn rewritten(&mut self, _lba: u32, _now: u32) {}
+
+    /// Figures that a report should show (name, value).
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
 }

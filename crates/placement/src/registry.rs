@@ -4,6 +4,7 @@
 use crate::params::{BuildError, Params};
 use crate::scheme::{Foresight, Info, Scheme, Semantics, Setup};
 use crate::schemes;
+use crate::{Candidates, Recogniser};
 
 /// What is done with a scheme whose type is known only by name: the log is compiled once for
 /// each scheme, and this is how a name finds its copy.
@@ -79,6 +80,10 @@ registry! {
     oracle_death::OracleDeath,
     oracle_rate::OracleRate,
     oracle_rate_frozen::OracleRateFrozen,
+    frozen::SepFrozenBit,
+    frozen::SepFrozenDac,
+    frozen::FrozenAny,
+    frozen::FrozenPerfect,
 }
 
 /// A scheme with its parameters and its victim policy fixed, under the name a paper gave it.
@@ -136,6 +141,8 @@ pub struct SchemeSpec {
     /// The scheme (of a pairing: the one it pairs).
     pub entry: &'static Entry,
     params: Params,
+    /// The scheme around which it stands, if it was named.
+    within: Option<String>,
 }
 
 impl SchemeSpec {
@@ -144,7 +151,8 @@ impl SchemeSpec {
     /// # Errors
     /// An unknown name or key; the error lists the known ones.
     pub fn parse(text: &str) -> Result<Self, BuildError> {
-        let (name, mut params) = Params::parse(text)?;
+        let (own, within) = split_within(text);
+        let (name, mut params) = Params::parse(&own)?;
         let pairing = PAIRINGS.iter().find(|p| p.name == name);
         for &(key, value) in pairing.map_or(&[][..], |p| p.params) {
             params = params.or(key, value);
@@ -152,8 +160,11 @@ impl SchemeSpec {
         let base = pairing.map_or(name.as_str(), |p| p.scheme);
         let entry = SCHEMES.iter().find(|e| e.info.name == base).ok_or_else(|| unknown(&name))?;
         params.check(entry.info.params)?;
+        if let Some(within) = &within {
+            SchemeSpec::parse(within)?;
+        }
         let victim = pairing.map(|p| p.victim).or(entry.own_victim);
-        Ok(SchemeSpec { text: text.to_string(), victim, entry, params })
+        Ok(SchemeSpec { text: text.to_string(), victim, entry, params, within })
     }
 
     /// The number of classes that the scheme has.
@@ -170,6 +181,8 @@ impl SchemeSpec {
         }
         let foresight =
             Setup { mean_lifespans: Some(&[]), lifespans: Some(&[]), ..Setup::new(1024, 1024) };
+        let nobody = |_: &Setup<'_>| Some(Box::new(Nobody) as Box<dyn Recogniser>);
+        let foresight = Setup { recogniser: Some(&nobody), ..foresight };
         self.build(&Setup { semantics, ..foresight }, Classes)
     }
 
@@ -182,7 +195,39 @@ impl SchemeSpec {
         setup: &Setup<'_>,
         visitor: V,
     ) -> Result<V::Output, BuildError> {
-        dispatch(self.entry.info.name, setup, &mut self.params.clone(), visitor)
+        let setup = Setup { within: self.within.as_deref(), ..*setup };
+        dispatch(self.entry.info.name, &setup, &mut self.params.clone(), visitor)
+    }
+}
+
+/// Splits `frozen:NAME:...` into what the scheme around is told, and what the one within is told:
+/// `frozen:dac:classes=4:apart=no` into `frozen:apart=no` and `dac:classes=4`.
+fn split_within(text: &str) -> (String, Option<String>) {
+    let Some((name, rest)) = text.split_once(':') else { return (text.to_string(), None) };
+    let around = [schemes::frozen::FrozenAny::INFO, schemes::frozen::FrozenPerfect::INFO];
+    let first = rest.split(':').next().unwrap_or_default();
+    let Some(info) = around.iter().find(|info| info.name == name && !first.contains('=')) else {
+        return (text.to_string(), None);
+    };
+    let is_own = |piece: &&str| {
+        piece.split_once('=').is_some_and(|(key, _)| info.params.iter().any(|p| p.key == key))
+    };
+    let (own, within): (Vec<&str>, Vec<&str>) = rest.split(':').partition(is_own);
+    let own: String = [name].iter().chain(&own).copied().collect::<Vec<_>>().join(":");
+    (own, Some(within.join(":")))
+}
+
+/// A recogniser that recognises nothing.
+#[derive(Debug)]
+struct Nobody;
+
+impl Recogniser for Nobody {
+    fn wants_hotness(&self) -> bool {
+        false
+    }
+
+    fn recognise(&mut self, _: &Candidates<'_>, frozen: &mut [bool]) {
+        frozen.fill(false);
     }
 }
 

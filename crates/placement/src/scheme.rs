@@ -2,7 +2,7 @@
 
 use bytemuck::Pod;
 
-use crate::{BuildError, Params, ZoneTable};
+use crate::{BuildError, Hotness, Params, Recogniser, ZoneTable};
 
 /// A lifespan that has no end: the page is neither written again nor trimmed.
 pub const NEVER: u32 = u32::MAX;
@@ -173,7 +173,7 @@ pub struct Info {
 }
 
 /// What a scheme may know when it is built.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Setup<'a> {
     /// Pages in a zone.
     pub zone_pages: u32,
@@ -187,7 +187,14 @@ pub struct Setup<'a> {
     pub mean_lifespans: Option<&'a [f32]>,
     /// Lifespan of each user write, for [`Foresight::Lifespans`].
     pub lifespans: Option<&'a [u32]>,
+    /// Makes a recogniser of frozen pages, for schemes that need one.
+    pub recogniser: Option<MakeRecogniser<'a>>,
+    /// The scheme around which another stands, as on the command line, if it was named.
+    pub within: Option<&'a str>,
 }
+
+/// Makes a recogniser of frozen pages.
+pub type MakeRecogniser<'a> = &'a dyn Fn(&Setup<'_>) -> Option<Box<dyn Recogniser>>;
 
 impl Setup<'_> {
     /// A setup without foresight.
@@ -199,6 +206,8 @@ impl Setup<'_> {
             seed: 0,
             mean_lifespans: None,
             lifespans: None,
+            recogniser: None,
+            within: None,
         }
     }
 }
@@ -235,6 +244,12 @@ pub trait Scheme: Send + Sized + 'static {
     /// Number of classes; every answer is below it. At most 255.
     fn classes(&self) -> usize;
 
+    /// The class whose pages live longest: where what is known to be frozen is put by who stands
+    /// around the scheme.
+    fn coldest(&self) -> usize {
+        self.classes() - 1
+    }
+
     /// A request begins.
     #[inline(always)]
     fn on_request(&mut self, _request: &Request) {}
@@ -252,7 +267,8 @@ pub trait Scheme: Send + Sized + 'static {
 
     /// All relocations of a victim at once, with the pages' states, before they are placed one by
     /// one: a model infers here over the whole batch.
-    fn prepare(&mut self, _batch: &[(Relocation, Self::Page)]) {}
+    /// `hotness` has the engine's record of each, or is empty if there are none.
+    fn prepare(&mut self, _batch: &[(Relocation, Self::Page)], _hotness: &[Hotness]) {}
 
     /// The class of a relocation.
     fn place_relocation(&mut self, relocation: &Relocation, page: &mut Self::Page) -> usize;

@@ -68,6 +68,8 @@ impl Visitor for Run<'_> {
             starts: trace.starts.as_ref().map(Bits::words),
             times: trace.times.as_deref(),
             lifespans: trace.lifespans.as_deref(),
+            recogniser: None,
+            within: None,
         };
         let mut log = Log::new(self.options, scheme, self.policy)?;
         log.write(&writes, 0..trace.words.len())?;
@@ -104,6 +106,8 @@ fn waf(
         seed: 1,
         mean_lifespans: (spec.entry.foresight == Foresight::Rates).then_some(means),
         lifespans: trace.lifespans.as_deref(),
+        recogniser: None,
+        within: None,
         ..Setup::new(zone_pages, trace.space)
     };
     spec.build(&setup, Run { trace, options, policy })?

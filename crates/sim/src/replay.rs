@@ -169,6 +169,8 @@ fn build(
         seed: settings.seed,
         mean_lifespans: (foresight == Foresight::Rates).then(|| volume.means()),
         lifespans: volume.lifespans(),
+        recogniser: None,
+        within: None,
     };
     let options = settings.options(volume, zone_pages);
     let made = scheme.build(&setup, MakeMachine { options, policy })?;

@@ -69,16 +69,18 @@ impl Inner {
 
     /// Offers all valid pages of a victim to a scheme that wants them at once.
     fn offer(&self, zone: u32, victim: &DataZone) -> Result<(), StoreError> {
-        let mut all = Vec::new();
+        let (mut all, mut hotness) = (Vec::new(), Vec::new());
         for chunk in 0..victim.firsts.len() {
             let valid = self.valid_pages(zone, victim, chunk)?.unwrap_or_default();
             all.extend(valid.iter().map(|v| (v.row.lba, v.slot)));
+            hotness.extend(valid.iter().map(|v| v.hotness));
         }
         let mut state = self.state()?;
         for &(lba, _) in &all {
             state = self.with_leaf(state, lba)?;
         }
-        state.placer.offer(zone, &all);
+        let told = self.layout.fixed.hotness == 1;
+        state.placer.offer(zone, &all, if told { &hotness } else { &[] });
         Ok(())
     }
 

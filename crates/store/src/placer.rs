@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use frostline_log::{Counts, LOST, LogError, Map, Options, Slot, Volume, ZoneImage};
 use frostline_placement::registry::{SchemeSpec, Visitor};
-use frostline_placement::{BuildError, Scheme, Semantics, Setup, VictimPolicy, victims};
+use frostline_placement::{BuildError, Hotness, Scheme, Semantics, Setup, VictimPolicy, victims};
 
 use crate::leaves::{Evicted, Image, Leaves};
 
@@ -36,7 +36,7 @@ pub trait Placer: Send {
     /// any more.
     fn relocate(&mut self, from: Candidate, index: usize) -> Result<Option<Placed>, LogError>;
     /// Offers all valid pages of a victim at once; see [`Placer::is_batched`].
-    fn offer(&mut self, zone: u32, pages: &[(u32, Slot)]);
+    fn offer(&mut self, zone: u32, pages: &[(u32, Slot)], hotness: &[Hotness]);
     /// True if the scheme wants [`Placer::offer`].
     fn is_batched(&self) -> bool;
     /// Forgets a page; true if there was one.
@@ -151,8 +151,8 @@ impl<S: Scheme> Placer for Over<S> {
         Ok(Some(placed))
     }
 
-    fn offer(&mut self, zone: u32, pages: &[(u32, Slot)]) {
-        self.offer_batch(zone, pages);
+    fn offer(&mut self, zone: u32, pages: &[(u32, Slot)], hotness: &[Hotness]) {
+        self.offer_batch(zone, pages, hotness);
     }
 
     fn is_batched(&self) -> bool {

@@ -140,6 +140,8 @@ impl Case {
             semantics: self.options.semantics,
             mean_lifespans: Some(&self.trace.means),
             lifespans: Some(&self.trace.lifespans),
+            recogniser: None,
+            within: None,
             ..Setup::new(self.options.zone_pages, self.options.space)
         }
     }

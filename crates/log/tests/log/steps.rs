@@ -26,7 +26,7 @@ fn write<S: Scheme>(volume: &mut Volume<S>, lba: u32) -> Result<(), LogError> {
 fn clean<S: Scheme>(volume: &mut Volume<S>, zone: u32) -> Result<(), LogError> {
     let mut pages = Vec::new();
     volume.valid_pages_of(zone, &mut pages);
-    volume.offer_batch(zone, &pages);
+    volume.offer_batch(zone, &pages, &[]);
     for (index, &(lba, from)) in pages.iter().enumerate() {
         let ticket = volume.place_relocation(lba, from, index)?.expect("a valid page");
         assert!(volume.commit_relocation(ticket));
@@ -168,7 +168,7 @@ impl<S: Scheme> Device<S> {
         let Some(&victim) = self.victims.last() else { return };
         let mut pages = Vec::new();
         self.volume.valid_pages_of(victim, &mut pages);
-        self.volume.offer_batch(victim, &pages);
+        self.volume.offer_batch(victim, &pages, &[]);
         self.pages = pages.into_iter().enumerate().rev().collect();
     }
 
@@ -258,7 +258,7 @@ fn copy_in_flight(volume: &mut Volume<Stub>) -> Ticket<Tally> {
     }
     assert_eq!(volume.begin_cleaning(), [1]);
     let from = Slot { zone: 1, offset: 15 };
-    volume.offer_batch(1, &[(30, from)]);
+    volume.offer_batch(1, &[(30, from)], &[]);
     volume.place_relocation(30, from, 0).unwrap().unwrap()
 }
 

@@ -57,7 +57,7 @@ impl Scheme for Stub {
         write.lba as usize % self.classes
     }
 
-    fn prepare(&mut self, batch: &[(Relocation, Tally)]) {
+    fn prepare(&mut self, batch: &[(Relocation, Tally)], _: &[Hotness]) {
         assert!(batch.iter().enumerate().all(|(i, (r, _))| r.index == i));
         assert!(batch.iter().all(|(r, page)| self.seen[&r.lba] == *page));
         self.batch = batch.iter().map(|(r, _)| r.lba).collect();

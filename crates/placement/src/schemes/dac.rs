@@ -33,6 +33,10 @@ impl Scheme for Dac {
         self.hottest + 1
     }
 
+    fn coldest(&self) -> usize {
+        0
+    }
+
     #[inline(always)]
     fn place_user(&mut self, write: &UserWrite, (): &mut ()) -> usize {
         if write.first { 0 } else { (write.class + 1).min(self.hottest) }

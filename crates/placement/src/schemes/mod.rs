@@ -5,6 +5,7 @@ pub mod eti;
 pub mod fadac;
 pub mod fk;
 pub mod fk_kmeans;
+pub mod frozen;
 pub mod gw;
 pub mod mida;
 pub mod multilog;
