@@ -44,7 +44,12 @@ pub fn read(
 ) -> Result<(Vec<TraceReport>, Vec<Volume>), Failure> {
     // That simulator wants times, and knows no trims.
     let fast22 = settings.semantics == Semantics::SepbitFast22;
-    let options = LoadOptions { times: fast22, trims: !fast22, ..load_options(&args.reading) };
+    let options = LoadOptions {
+        times: fast22,
+        trims: !fast22,
+        hotness: plan.wants_hotness(),
+        ..load_options(&args.reading)
+    };
     let mut preload = match &args.preload {
         Some(path) => Preload::load(path, &options, args.quiet)?,
         None => Preload::default(),

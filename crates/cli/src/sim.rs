@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use frostline_placement::Semantics;
 use frostline_placement::registry::{PAIRINGS, SCHEMES, SchemeSpec};
@@ -106,6 +107,7 @@ fn settings(args: &SimArgs) -> Result<Settings, Failure> {
             SemanticsArg::SepbitFast22 => Semantics::SepbitFast22,
         },
         seed: args.seed,
+        model: args.model.as_deref().map(crate::learn::read).transpose()?.map(Arc::new),
         warmup: args.warmup,
         window: args.window,
     })

@@ -52,6 +52,7 @@ fn hotness(chance: &mut Rng) -> Vec<Hotness> {
 fn inference(c: &mut Criterion) {
     let mut chance = Rng::new(1);
     let (pasts, hotness) = (pasts(&mut chance), hotness(&mut chance));
+    let lbas: Vec<u32> = (0..PAGES as u32).collect();
     let mut group = c.benchmark_group("65536 pages");
     group.throughput(Throughput::Elements(PAGES as u64));
     for (name, records) in [("engine", Records::Engine), ("block", Records::Block)] {
@@ -66,7 +67,13 @@ fn inference(c: &mut Criterion) {
         let mut recogniser = PageRecogniser::new(layout, 0.0, linear).expect("two records");
         let mut frozen = vec![false; PAGES];
         group.bench_function(format!("{name} records, features gathered and inference"), |b| {
-            let pages = Candidates { now: 1 << 23, pasts: &pasts, hotness: Some(&hotness) };
+            let pages = Candidates {
+                now: 1 << 23,
+                valid: 1 << 20,
+                lbas: &lbas,
+                pasts: &pasts,
+                hotness: Some(&hotness),
+            };
             b.iter(|| recogniser.recognise(black_box(&pages), &mut frozen));
         });
     }

@@ -51,4 +51,15 @@ pub enum LearnError {
     /// The model asks for more of a page's past than a store keeps.
     #[error("it looks at {0} hotness records of a page, and with a page there are two")]
     TooFarBack(usize),
+    /// A recogniser that there is none of.
+    #[error("nothing of the name recognises frozen pages: {name:?} (known: {known})")]
+    UnknownRecogniser {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: &'static str,
+    },
+    /// A model is asked for, and none was given.
+    #[error("no model was given")]
+    NoModel,
 }

@@ -5,7 +5,9 @@
 //!   record, or what a block layer sees.
 //! * A [`Set`] holds samples: features of a page at some time, and whether the page turned out to be
 //!   frozen. A [`Reservoir`] keeps a set small. Samples of traces are made in `frostline-sim`.
-//! * [`train`] makes a [`Model`] of samples, in one of several [`Kind`]s; [`Model::read`] and [`Model::write`] know its file.
+//! * [`train`] makes a [`Model`] of samples, in one of several [`Kind`]s; [`Model::read`] and
+//!   [`Model::write`] know its file.
+//! * [`Online`] learns while a store is cleaned; [`recogniser`] finds it and others by name.
 //! * Whatever scores features is a [`Scorer`]: trained models, and the rules in [`OneBit`] and
 //!   [`EveryPage`]. [`Quality`] judges it, and [`PageRecogniser`] puts it to work in a scheme.
 
@@ -15,7 +17,9 @@ mod file;
 mod gru;
 mod linear;
 mod model;
+mod named;
 mod newton;
+mod online;
 mod quality;
 mod recogniser;
 mod reservoir;
@@ -33,6 +37,8 @@ pub use file::LARGEST_FILE;
 pub use gru::{Gru, Network};
 pub use linear::Linear;
 pub use model::{Feature, Model, Origin, Trained};
+pub use named::recogniser;
+pub use online::{Online, online_layout};
 pub use quality::{Quality, correlations};
 pub use recogniser::PageRecogniser;
 pub use reservoir::Reservoir;

@@ -4,16 +4,33 @@
 
 use crate::{Layout, Set, Standard};
 
-/// Steps at most; six or so arrive.
-const STEPS: usize = 30;
-/// A step is the last one when it lowers the objective by less than this share.
-const LITTLE: f64 = 1e-12;
+/// How far to go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Steps {
+    /// Steps at most.
+    pub most: usize,
+    /// A step is the last one when it lowers the objective by less than this share.
+    pub gain: f64,
+}
+
+/// As far as it goes; six steps or so arrive.
+const ALL_THE_WAY: Steps = Steps { most: 30, gain: 1e-12 };
 
 /// Weights of standardised features, and the bias last.
 pub(crate) fn solve(set: &Set, standard: &Standard, penalty: f64) -> Vec<f64> {
-    let mut at = vec![0.0; set.width() + 1];
+    improve(set, standard, penalty, vec![0.0; set.width() + 1], ALL_THE_WAY)
+}
+
+/// Improves weights of standardised features, and the bias last.
+pub(crate) fn improve(
+    set: &Set,
+    standard: &Standard,
+    penalty: f64,
+    mut at: Vec<f64>,
+    steps: Steps,
+) -> Vec<f64> {
     let mut local = Local::at(set, standard, penalty, &at);
-    for _ in 0..STEPS {
+    for _ in 0..steps.most {
         let step = direction(&local);
         // A whole step may lead too far where the objective is flat.
         let halves = (0..20).map(|halvings| 0.5f64.powi(halvings));
@@ -27,7 +44,7 @@ pub(crate) fn solve(set: &Set, standard: &Standard, penalty: f64) -> Vec<f64> {
             Some(better) => (at, local) = better,
             None => return at,
         }
-        if before - local.objective <= LITTLE * before {
+        if before - local.objective <= steps.gain * before {
             break;
         }
     }

@@ -8,8 +8,8 @@ use crate::{LANES, Layout, LearnError, Model, Records, Scorer, Tiles, Trained};
 #[derive(Debug)]
 pub struct PageRecogniser<S> {
     layout: Layout,
-    threshold: f32,
-    scorer: S,
+    pub(crate) threshold: f32,
+    pub(crate) scorer: S,
 }
 
 impl<S: Scorer> PageRecogniser<S> {
@@ -21,6 +21,16 @@ impl<S: Scorer> PageRecogniser<S> {
         match (layout.records(), layout.history()) {
             (Records::Engine, history @ 3..) => Err(LearnError::TooFarBack(history)),
             _ => Ok(PageRecogniser { layout, threshold, scorer }),
+        }
+    }
+
+    /// The features of a page.
+    pub(crate) fn features(&self, pages: &Candidates<'_>, i: usize, put: &mut dyn FnMut(f32)) {
+        let past = &pages.pasts[i];
+        let age = past.age(pages.now);
+        match (self.layout.records(), pages.hotness) {
+            (Records::Engine, Some(hotness)) => self.layout.of_hotness(age, &hotness[i], put),
+            _ => self.layout.of_past(age, past, put),
         }
     }
 
@@ -63,21 +73,17 @@ impl<S: Scorer> Recogniser for PageRecogniser<S> {
         self.layout.records() == Records::Engine
     }
 
-    fn recognise(&mut self, pages: &Candidates<'_>, frozen: &mut [bool]) {
+    fn score(&mut self, pages: &Candidates<'_>, scores: &mut [f32]) {
         if self.wants_hotness() && pages.hotness.is_none() {
-            return frozen.fill(false);
+            return scores.fill(f32::NEG_INFINITY);
         }
         let width = self.layout.width();
         let mut tile = [0.0; Layout::WIDEST * LANES];
         let tile = &mut tile[..width * LANES];
-        let mut scores = [0.0; LANES];
-        for (i, frozen) in frozen.chunks_mut(LANES).enumerate() {
+        for (i, scores) in scores.chunks_mut(LANES).enumerate() {
             self.gather(pages, i * LANES, tile);
-            let scores = &mut scores[..frozen.len()];
             self.scorer.score(Tiles::new(width, tile), scores);
-            for (frozen, score) in frozen.iter_mut().zip(scores) {
-                *frozen = *score > self.threshold;
-            }
+            scores.iter_mut().for_each(|score| *score -= self.threshold);
         }
     }
 }

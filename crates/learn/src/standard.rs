@@ -1,7 +1,7 @@
 //! Standardisation: features of mean 0 and deviation 1, so that no feature outweighs another by
 //! its unit.
 
-use crate::{Layout, LearnError, Set};
+use crate::{Layout, LearnError, Linear, Set};
 
 /// Mean and standard deviation of each feature.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +23,24 @@ impl Standard {
         let variances = mean_of(set, |value, i| (value - means[i]) * (value - means[i]));
         let deviations = variances.iter().map(|variance| variance.sqrt()).collect();
         Standard { means, deviations }
+    }
+
+    /// The model with these weights of standardised features, and the bias last, for features as
+    /// they come.
+    pub(crate) fn linear(&self, weights: &[f64]) -> Linear {
+        let scale = |(w, d): (&f64, &f64)| if *d > 0.0 { w / d } else { 0.0 };
+        let scaled: Vec<f64> = weights.iter().zip(&self.deviations).map(scale).collect();
+        let shift: f64 = scaled.iter().zip(&self.means).map(|(w, mean)| w * mean).sum();
+        let bias = (weights.last().copied().unwrap_or_default() - shift) as f32;
+        Linear { weights: scaled.into_iter().map(|w| w as f32).collect(), bias }
+    }
+
+    /// The weights of standardised features, and the bias last, with which this is that model.
+    pub(crate) fn weights_of(&self, model: &Linear) -> Vec<f64> {
+        let weights = model.weights.iter().map(|&w| f64::from(w));
+        let shift: f64 = weights.clone().zip(&self.means).map(|(w, mean)| w * mean).sum();
+        let scaled = weights.zip(&self.deviations).map(|(w, deviation)| w * deviation);
+        scaled.chain([f64::from(model.bias) + shift]).collect()
     }
 
     /// Leaves out all features but those of these fields.

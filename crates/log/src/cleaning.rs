@@ -217,15 +217,17 @@ impl<S: Scheme> Volume<S> {
         let pages = self.options.zone_pages as usize;
         let mut valid = [0u32; BLOCK];
         self.batch.clear();
+        self.batch_told.clear();
         for offset in (0..pages).step_by(BLOCK) {
             let n = self.valid_words(victim.zone, offset, BLOCK.min(pages - offset), &mut valid);
             for &word in &valid[..n] {
                 let lba = word & MAX_LBA;
                 let relocation = relocation(victim, lba, self.batch.len());
                 self.batch.push((relocation, self.map[lba as usize].page));
+                self.batch_told.extend(self.told.get(lba as usize));
             }
         }
-        self.scheme.prepare(&self.batch, &[]);
+        self.scheme.prepare(&self.batch, &self.batch_told);
     }
 
     /// Collects the words of the valid pages among `len` slots of a zone; returns their number.

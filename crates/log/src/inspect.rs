@@ -24,6 +24,11 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         &self.scheme
     }
 
+    /// The scheme, to be told something.
+    pub fn scheme_mut(&mut self) -> &mut S {
+        &mut self.scheme
+    }
+
     /// The map.
     pub fn map(&self) -> &M {
         &self.map

@@ -6,8 +6,9 @@
 
 use std::ops::Range;
 
-use frostline_placement::{NEVER, Request, Scheme, UserWrite};
+use frostline_placement::{Hotness, NEVER, Request, Scheme, UserWrite};
 
+use crate::memory::Array;
 use crate::prefetch::{AHEAD, prefetch};
 use crate::volume::{Volume, WORD_LAST};
 use crate::{LogError, MAX_LBA};
@@ -23,12 +24,14 @@ pub struct Writes<'a> {
     pub times: Option<&'a [u64]>,
     /// User writes until the LBA is written again or trimmed, [`NEVER`] if it never is.
     pub lifespans: Option<&'a [u32]>,
+    /// What the engine told with each write.
+    pub hotness: Option<&'a [Hotness]>,
 }
 
 impl<'a> Writes<'a> {
     /// Writes that are each a request of their own, with nothing known but their words.
     pub fn new(words: &'a [u32]) -> Self {
-        Writes { words, starts: None, times: None, lifespans: None }
+        Writes { words, starts: None, times: None, lifespans: None, hotness: None }
     }
 
     #[inline(always)]
@@ -39,6 +42,11 @@ impl<'a> Writes<'a> {
     #[inline(always)]
     fn lifespan(&self, i: usize) -> u32 {
         self.lifespans.and_then(|l| l.get(i)).copied().unwrap_or(NEVER)
+    }
+
+    #[inline(always)]
+    fn hotness(&self, i: usize) -> Option<&Hotness> {
+        self.hotness.and_then(|h| h.get(i))
     }
 
     /// The write after the request that write `i` belongs to.
@@ -75,6 +83,9 @@ impl<S: Scheme> Volume<S> {
     /// An LBA beyond the volume, or no room. What was written before stays.
     pub fn write(&mut self, writes: &Writes<'_>, range: Range<usize>) -> Result<(), LogError> {
         let mut next = range.start;
+        if S::BATCHED && writes.hotness.is_some() && self.told.is_empty() {
+            self.told = Array::zeroed(self.options.space as usize)?;
+        }
         while next < range.end {
             if !self.has_room() {
                 return Err(self.full());
@@ -88,6 +99,9 @@ impl<S: Scheme> Volume<S> {
                 }
             };
             let (written, stop) = self.run(writes, next, run.min(range.end - next));
+            if S::BATCHED {
+                self.hear(writes, next..next + written);
+            }
             next += written;
             let filled = match stop {
                 Stop::BadLba(lba) => return self.check_lba(lba),
@@ -108,6 +122,14 @@ impl<S: Scheme> Volume<S> {
             self.sweep_if_due();
         }
         Ok(())
+    }
+
+    /// Keeps what the engine told with these writes, for when cleaning comes to their pages.
+    fn hear(&mut self, writes: &Writes<'_>, range: Range<usize>) {
+        let told = writes.hotness.and_then(|hotness| hotness.get(range.clone()));
+        for (word, hotness) in writes.words[range].iter().zip(told.unwrap_or_default()) {
+            self.told[(word & MAX_LBA) as usize] = *hotness;
+        }
     }
 
     /// The simulator's reading: the pages of a request count as written when it ends, and only
@@ -210,6 +232,7 @@ impl<S: Scheme> Volume<S> {
                 valid: valid - u64::from(FAST22 && sealed),
                 last: word & WORD_LAST != 0,
                 lifespan: writes.lifespan(from + k),
+                hotness: writes.hotness(from + k),
             };
             let class = scheme.place_user(&write, &mut entry.page);
             let cursor = &mut open[class];

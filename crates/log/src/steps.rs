@@ -41,12 +41,16 @@ pub struct Ticket<P> {
 }
 
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
-    /// Places a page written by the user, a request of its own. Does not clean: see
-    /// [`Volume::begin_cleaning`].
+    /// Places a page written by the user, a request of its own, with what the engine tells of it.
+    /// Does not clean: see [`Volume::begin_cleaning`].
     ///
     /// # Errors
     /// An LBA beyond the volume; a volume that already holds its logical pages, or has no slot.
-    pub fn place_user(&mut self, lba: u32) -> Result<Ticket<S::Page>, LogError> {
+    pub fn place_user(
+        &mut self,
+        lba: u32,
+        hotness: Option<&Hotness>,
+    ) -> Result<Ticket<S::Page>, LogError> {
         self.check_lba(lba)?;
         let first = self.map.entry(lba).slot >> self.shift == 0;
         if !self.has_room() || first && self.valid + self.firsts >= self.options.logical_pages {
@@ -71,6 +75,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             valid: self.valid,
             last: false,
             lifespan: NEVER,
+            hotness,
         };
         let class = self.scheme.place_user(&write, &mut self.map.entry_mut(lba).page);
         let class = self.class_for_user(class)?;
@@ -105,6 +110,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// An LBA beyond the volume.
     pub fn trim(&mut self, lba: u32) -> Result<bool, LogError> {
         self.check_lba(lba)?;
+        self.scheme.on_trim(lba);
         let entry = std::mem::replace(self.map.entry_mut(lba), Entry::zeroed());
         if entry.slot >> self.shift != 0 {
             self.valid -= 1;

@@ -1,6 +1,8 @@
 //! A volume: its parts, and how zones open and close.
 
-use frostline_placement::{Relocation, Scheme, Semantics, VictimPolicy, ZoneEvent, ZoneTable};
+use frostline_placement::{
+    Hotness, Relocation, Scheme, Semantics, VictimPolicy, ZoneEvent, ZoneTable,
+};
 
 use crate::LogError;
 use crate::capacity::{Capacity, Trigger};
@@ -125,6 +127,11 @@ pub struct Volume<S: Scheme, M = Array<Entry<<S as Scheme>::Page>>> {
     pub(crate) counts: Counts,
     pub(crate) victims: Vec<u32>,
     pub(crate) batch: Vec<(Relocation, S::Page)>,
+    /// By LBA: what the engine told with its last write; empty if it tells nothing, the scheme does
+    /// not want it, or the driver keeps it.
+    pub(crate) told: Array<Hotness>,
+    /// The same of the pages in the batch.
+    pub(crate) batch_told: Vec<Hotness>,
     pub(crate) most_zones: usize,
 }
 
@@ -205,6 +212,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             counts: Counts::new(zone_pages, classes),
             victims: Vec::new(),
             batch: Vec::new(),
+            told: Array::default(),
+            batch_told: Vec::new(),
             most_zones: 0,
             scheme,
             options,

@@ -1,134 +1,174 @@
-//! A scheme whose type is not known, for schemes that stand around another.
+//! A scheme whose type is not known when the code is compiled, for schemes that stand around
+//! another.
 
 use crate::registry::{SchemeSpec, Visitor};
 use crate::{
-    BuildError, Relocation, Request, Scheme, Setup, UserWrite, ZoneEvent, ZoneTable,
+    BuildError, Foresight, Info, PageState, Params, Relocation, Request, Scheme, Setup, UserWrite,
+    ZoneEvent, ZoneTable,
 };
 
 /// Words that every scheme's page state fits into.
 const WORDS: usize = 3;
 
-/// A page's state of a scheme whose type is not known.
+/// A page's state of a scheme whose type is not known. Its stamps are not clamped: a page that was
+/// not written for 2^31 user writes may be misread as young.
 #[derive(Clone, Copy, Debug, Default, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct AnyState([u64; WORDS]);
 
-/// A [`Scheme`] whose type is not known.
-pub trait AnyScheme: Send {
-    /// See [`Scheme::classes`].
+impl PageState for AnyState {}
+
+/// A scheme that is named in [`Setup::within`].
+pub struct AnyScheme(Box<dyn Erased>);
+
+/// [`Scheme`] without its types.
+trait Erased: Send {
     fn classes(&self) -> usize;
-    /// See [`Scheme::coldest`].
     fn coldest(&self) -> usize;
-    /// See [`Scheme::on_request`].
     fn on_request(&mut self, request: &Request);
-    /// See [`Scheme::place_user`].
     fn place_user(&mut self, write: &UserWrite, page: &mut AnyState) -> usize;
-    /// See [`Scheme::place_relocation`] and [`Scheme::destination`].
-    fn place_relocation(
-        &mut self,
-        victim: &ZoneEvent,
-        relocation: &Relocation,
-        page: &mut AnyState,
-    ) -> usize;
-    /// See [`Scheme::on_opened`].
+    fn place_relocation(&mut self, relocation: &Relocation, page: &mut AnyState) -> usize;
+    fn destination(&self, victim: &ZoneEvent) -> Option<usize>;
+    fn on_trim(&mut self, lba: u32);
     fn on_opened(&mut self, zone: &ZoneEvent);
-    /// See [`Scheme::on_sealed`].
     fn on_sealed(&mut self, zone: &ZoneEvent, zones: &ZoneTable);
-    /// See [`Scheme::on_victim`].
     fn on_victim(&mut self, zone: &ZoneEvent, zones: &ZoneTable);
-    /// See [`Scheme::on_reclaimed`].
     fn on_reclaimed(&mut self, zone: &ZoneEvent);
-    /// See [`Scheme::bytes`].
+    fn memory(&self) -> Vec<u8>;
+    fn recall(&mut self, memory: &[u8]);
     fn bytes(&self) -> usize;
-    /// See [`Scheme::gauges`].
     fn gauges(&self) -> Vec<(&'static str, f64)>;
-    /// See [`crate::PageState::clamp`].
-    fn clamp(&self, page: &mut AnyState, now: u32);
 }
 
-/// Builds a scheme whose type is not known.
-///
-/// # Errors
-/// As for [`SchemeSpec::build`]; a state that does not fit.
-pub fn build(spec: &SchemeSpec, setup: &Setup<'_>) -> Result<Box<dyn AnyScheme>, BuildError> {
-    struct Erase;
-    impl Visitor for Erase {
-        type Output = Box<dyn AnyScheme>;
-        fn visit<S: Scheme>(self, scheme: S) -> Box<dyn AnyScheme> {
-            Box::new(scheme)
-        }
-    }
-    if spec.entry.page_bytes > size_of::<AnyState>() {
-        return Err(BuildError::BadValue {
-            name: spec.entry.info.name.to_string(),
-            key: "within",
-            value: spec.text.clone(),
-            why: "it remembers too much of a page to stand within another".to_string(),
-        });
-    }
-    spec.build(setup, Erase)
-}
-
-/// The state as the scheme knows it, which [`build`] has seen to fit.
+/// The state as the scheme knows it, which has been seen to fit.
+#[inline(always)]
 fn state<S: Scheme>(page: &mut AnyState) -> &mut S::Page {
     const { assert!(align_of::<S::Page>() <= align_of::<AnyState>()) };
     bytemuck::from_bytes_mut(&mut bytemuck::bytes_of_mut(page)[..size_of::<S::Page>()])
 }
 
-impl<S: Scheme> AnyScheme for S {
+impl<S: Scheme> Erased for S {
     fn classes(&self) -> usize {
         Scheme::classes(self)
     }
-
     fn coldest(&self) -> usize {
         Scheme::coldest(self)
     }
-
     fn on_request(&mut self, request: &Request) {
         Scheme::on_request(self, request);
     }
-
     fn place_user(&mut self, write: &UserWrite, page: &mut AnyState) -> usize {
         Scheme::place_user(self, write, state::<S>(page))
     }
-
-    fn place_relocation(
-        &mut self,
-        victim: &ZoneEvent,
-        relocation: &Relocation,
-        page: &mut AnyState,
-    ) -> usize {
-        match self.destination(victim) {
-            Some(class) => class,
-            None => Scheme::place_relocation(self, relocation, state::<S>(page)),
-        }
+    fn place_relocation(&mut self, relocation: &Relocation, page: &mut AnyState) -> usize {
+        Scheme::place_relocation(self, relocation, state::<S>(page))
     }
-
+    fn destination(&self, victim: &ZoneEvent) -> Option<usize> {
+        Scheme::destination(self, victim)
+    }
+    fn on_trim(&mut self, lba: u32) {
+        Scheme::on_trim(self, lba);
+    }
     fn on_opened(&mut self, zone: &ZoneEvent) {
         Scheme::on_opened(self, zone);
     }
-
     fn on_sealed(&mut self, zone: &ZoneEvent, zones: &ZoneTable) {
         Scheme::on_sealed(self, zone, zones);
     }
-
     fn on_victim(&mut self, zone: &ZoneEvent, zones: &ZoneTable) {
         Scheme::on_victim(self, zone, zones);
     }
-
     fn on_reclaimed(&mut self, zone: &ZoneEvent) {
         Scheme::on_reclaimed(self, zone);
     }
-
+    fn memory(&self) -> Vec<u8> {
+        Scheme::memory(self)
+    }
+    fn recall(&mut self, memory: &[u8]) {
+        Scheme::recall(self, memory);
+    }
     fn bytes(&self) -> usize {
         Scheme::bytes(self)
     }
-
     fn gauges(&self) -> Vec<(&'static str, f64)> {
         Scheme::gauges(self)
     }
+}
 
-    fn clamp(&self, page: &mut AnyState, now: u32) {
-        crate::PageState::clamp(state::<S>(page), now);
+impl Scheme for AnyScheme {
+    type Page = AnyState;
+    const INFO: Info = Info { name: "", summary: "", source: "", params: &[], fast22: "" };
+    const FORESIGHT: Foresight = Foresight::Lifespans;
+    const PER_REQUEST: bool = true;
+    const WANTS_HOTNESS: bool = true;
+
+    fn build(setup: &Setup<'_>, _: &mut Params) -> Result<Self, BuildError> {
+        struct Erase;
+        impl Visitor for Erase {
+            type Output = Result<Box<dyn Erased>, &'static str>;
+            fn visit<S: Scheme>(self, scheme: S) -> Self::Output {
+                match (size_of::<S::Page>() <= size_of::<AnyState>(), S::BATCHED) {
+                    (false, _) => Err("it remembers too much of a page to stand within another"),
+                    (_, true) => Err("it wants all pages of a victim at once itself"),
+                    _ if S::OWN_VICTIM.is_some() => Err("it chooses its own victims"),
+                    _ => Ok(Box::new(scheme)),
+                }
+            }
+        }
+        let spec = SchemeSpec::parse(setup.within.unwrap_or("sepbit"))?;
+        let built = spec.build(&Setup { within: None, ..*setup }, Erase)?;
+        let refused = |why: &str| BuildError::BadValue {
+            name: "a scheme around another".to_string(),
+            key: "within",
+            value: spec.text.clone(),
+            why: why.to_string(),
+        };
+        Ok(AnyScheme(built.map_err(refused)?))
+    }
+
+    fn classes(&self) -> usize {
+        self.0.classes()
+    }
+    fn coldest(&self) -> usize {
+        self.0.coldest()
+    }
+    fn on_request(&mut self, request: &Request) {
+        self.0.on_request(request);
+    }
+    fn place_user(&mut self, write: &UserWrite, page: &mut AnyState) -> usize {
+        self.0.place_user(write, page)
+    }
+    fn place_relocation(&mut self, relocation: &Relocation, page: &mut AnyState) -> usize {
+        self.0.place_relocation(relocation, page)
+    }
+    fn destination(&self, victim: &ZoneEvent) -> Option<usize> {
+        self.0.destination(victim)
+    }
+    fn on_trim(&mut self, lba: u32) {
+        self.0.on_trim(lba);
+    }
+    fn on_opened(&mut self, zone: &ZoneEvent) {
+        self.0.on_opened(zone);
+    }
+    fn on_sealed(&mut self, zone: &ZoneEvent, zones: &ZoneTable) {
+        self.0.on_sealed(zone, zones);
+    }
+    fn on_victim(&mut self, zone: &ZoneEvent, zones: &ZoneTable) {
+        self.0.on_victim(zone, zones);
+    }
+    fn on_reclaimed(&mut self, zone: &ZoneEvent) {
+        self.0.on_reclaimed(zone);
+    }
+    fn memory(&self) -> Vec<u8> {
+        self.0.memory()
+    }
+    fn recall(&mut self, memory: &[u8]) {
+        self.0.recall(memory);
+    }
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        self.0.gauges()
     }
 }

@@ -15,6 +15,7 @@ mod any_scheme;
 mod clock;
 mod future;
 pub mod hotness;
+mod judge;
 mod log_class;
 pub mod params;
 mod past;
@@ -33,8 +34,8 @@ pub use params::{BuildError, Params};
 pub use past::{Past, Requests, log2_1p};
 pub use recogniser::{Candidates, Recogniser};
 pub use scheme::{
-    Foresight, Info, MakeRecogniser, NEVER, PageState, Param, Relocation, Request, Scheme, Semantics, Setup, Stamp,
-    UserWrite, ZoneEvent,
+    Foresight, Info, LARGEST_MEMORY, MakeRecogniser, NEVER, PageState, Param, Relocation, Request,
+    Scheme, Semantics, Setup, Stamp, UserWrite, ZoneEvent,
 };
 pub use victims::VictimPolicy;
 pub use zones::ZoneTable;

@@ -57,12 +57,6 @@ pub enum BuildError {
         /// What would do.
         why: String,
     },
-    /// The scheme needs a recogniser of frozen pages and was given none.
-    #[error("{name} needs a recogniser of frozen pages")]
-    NeedsRecogniser {
-        /// The scheme.
-        name: &'static str,
-    },
     /// The scheme must be told of the future and was not.
     #[error("{name} needs an annotated trace: it can run in the simulator only")]
     NeedsForesight {

@@ -4,34 +4,57 @@ use std::fmt::Debug;
 
 use crate::{Hotness, Past};
 
-/// Valid pages of victims, about to be copied: one entry a page in each slice.
+/// Pages that are asked about, those of a victim together: one entry a page in each slice.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidates<'a> {
     /// Time: user page writes so far, modulo 2^32.
     pub now: u32,
+    /// Valid pages of the volume.
+    pub valid: u32,
+    /// The pages.
+    pub lbas: &'a [u32],
     /// What the block layer saw of each page.
     pub pasts: &'a [Past],
     /// What the engine told of each page when it wrote it, if it did.
     pub hotness: Option<&'a [Hotness]>,
 }
 
-/// Tells which pages are frozen. Rules, trained models and oracles alike; a scheme asks it once
-/// for a victim, and is free to follow it or not.
+/// Tells how likely pages are to be frozen. Rules, trained models, and models that learn as they go;
+/// a scheme asks it once for a victim, and is free to follow it or not.
 pub trait Recogniser: Debug + Send {
-    /// Whether it goes by what engines tell: without [`Candidates::hotness`] it then takes no page
-    /// for frozen.
+    /// Whether it goes by what engines tell: without [`Candidates::hotness`] no page then seems
+    /// frozen.
     fn wants_hotness(&self) -> bool;
 
-    /// Sets for each page whether it is taken for frozen. Allocates nothing.
-    fn recognise(&mut self, pages: &Candidates<'_>, frozen: &mut [bool]);
+    /// Sets for each page the logarithm of the odds that it is frozen: 0 if that is as likely as
+    /// not, infinite if it is out of the question whether. Allocates nothing.
+    fn score(&mut self, pages: &Candidates<'_>, scores: &mut [f32]);
 
-    /// After [`Recogniser::recognise`], with the same pages: may choose some whose fate it wants
-    /// to hear, to learn from. `follow` says which pages it follows already, and is to say which
-    /// it follows from now on.
-    fn follow(&mut self, _lbas: &[u32], _pages: &Candidates<'_>, _follow: &mut [bool]) {}
+    /// Whether its scores are good enough to go by.
+    fn is_trusted(&self) -> bool {
+        true
+    }
 
-    /// A page that it follows was written again, at time `now`: it was not frozen.
-    fn rewritten(&mut self, _lba: u32, _now: u32) {}
+    /// After [`Recogniser::score`] of a victim's pages, with the same, and with those that its
+    /// scores make the scheme take for frozen if it trusts them: may set for some that it wants to
+    /// hear of their fate, to learn from.
+    fn follow(&mut self, _pages: &Candidates<'_>, _taken: &[bool], _follow: &mut [bool]) {}
+
+    /// A page that it follows was written again, or trimmed, and is not followed any longer.
+    fn ended(&mut self, _lba: u32, _written: bool) {}
+
+    /// See [`Scheme::memory`](crate::Scheme::memory).
+    fn memory(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// See [`Scheme::recall`](crate::Scheme::recall).
+    fn recall(&mut self, _memory: &[u8]) {}
+
+    /// Bytes that it holds.
+    fn bytes(&self) -> usize {
+        0
+    }
 
     /// Figures that a report should show (name, value).
     fn gauges(&self) -> Vec<(&'static str, f64)> {

@@ -24,6 +24,8 @@ pub struct Entry {
     pub page_bytes: usize,
     /// What it must be told of the future.
     pub foresight: Foresight,
+    /// Whether it makes use of what an engine tells of its pages.
+    pub wants_hotness: bool,
     /// The name of its own victim side, if it has one.
     pub own_victim: Option<&'static str>,
 }
@@ -54,6 +56,7 @@ const fn entry<S: Scheme>() -> Entry {
         info: S::INFO,
         page_bytes: size_of::<S::Page>(),
         foresight: S::FORESIGHT,
+        wants_hotness: S::WANTS_HOTNESS,
         own_victim: S::OWN_VICTIM,
     }
 }
@@ -181,7 +184,7 @@ impl SchemeSpec {
         }
         let foresight =
             Setup { mean_lifespans: Some(&[]), lifespans: Some(&[]), ..Setup::new(1024, 1024) };
-        let nobody = |_: &Setup<'_>| Some(Box::new(Nobody) as Box<dyn Recogniser>);
+        let nobody = |_: &str, _: &Setup<'_>| Ok(Box::new(Nobody) as Box<dyn Recogniser>);
         let foresight = Setup { recogniser: Some(&nobody), ..foresight };
         self.build(&Setup { semantics, ..foresight }, Classes)
     }
@@ -226,8 +229,8 @@ impl Recogniser for Nobody {
         false
     }
 
-    fn recognise(&mut self, _: &Candidates<'_>, frozen: &mut [bool]) {
-        frozen.fill(false);
+    fn score(&mut self, _: &Candidates<'_>, scores: &mut [f32]) {
+        scores.fill(f32::NEG_INFINITY);
     }
 }
 

@@ -80,7 +80,7 @@ pub struct Request {
 
 /// A page written by the user, about to be placed.
 #[derive(Clone, Copy, Debug)]
-pub struct UserWrite {
+pub struct UserWrite<'a> {
     /// The page.
     pub lba: u32,
     /// Time: user page writes so far, this one included (the first is 1), modulo 2^32.
@@ -103,6 +103,8 @@ pub struct UserWrite {
     /// Lifespan of the version being written, [`NEVER`] if it is frozen. Valid only for a scheme
     /// with [`Foresight::Lifespans`].
     pub lifespan: u32,
+    /// What the engine tells of the page, if it does.
+    pub hotness: Option<&'a Hotness>,
 }
 
 /// A valid page of a victim, about to be copied.
@@ -187,14 +189,16 @@ pub struct Setup<'a> {
     pub mean_lifespans: Option<&'a [f32]>,
     /// Lifespan of each user write, for [`Foresight::Lifespans`].
     pub lifespans: Option<&'a [u32]>,
-    /// Makes a recogniser of frozen pages, for schemes that need one.
+    /// Whether user writes and relocations come with [`Hotness`].
+    pub told: bool,
+    /// Makes recognisers of frozen pages, for schemes that need one.
     pub recogniser: Option<MakeRecogniser<'a>>,
     /// The scheme around which another stands, as on the command line, if it was named.
     pub within: Option<&'a str>,
 }
 
-/// Makes a recogniser of frozen pages.
-pub type MakeRecogniser<'a> = &'a dyn Fn(&Setup<'_>) -> Option<Box<dyn Recogniser>>;
+/// Makes the recogniser of frozen pages that has a name; says why it can't.
+pub type MakeRecogniser<'a> = &'a dyn Fn(&str, &Setup<'_>) -> Result<Box<dyn Recogniser>, String>;
 
 impl Setup<'_> {
     /// A setup without foresight.
@@ -206,11 +210,15 @@ impl Setup<'_> {
             seed: 0,
             mean_lifespans: None,
             lifespans: None,
+            told: false,
             recogniser: None,
             within: None,
         }
     }
 }
+
+/// The most bytes of a scheme's [`memory`](Scheme::memory).
+pub const LARGEST_MEMORY: usize = 1 << 14;
 
 /// How pages are given a class.
 ///
@@ -231,6 +239,8 @@ pub trait Scheme: Send + Sized + 'static {
     const PER_REQUEST: bool = false;
     /// Whether [`prepare`](Self::prepare) is wanted.
     const BATCHED: bool = false;
+    /// Whether it makes use of [`Hotness`] where an engine tells it.
+    const WANTS_HOTNESS: bool = false;
     /// The scheme's own victim side, if [`pick`](Self::pick) replaces the victim policies: its
     /// name in tables.
     const OWN_VICTIM: Option<&'static str> = None;
@@ -266,8 +276,8 @@ pub trait Scheme: Send + Sized + 'static {
     }
 
     /// All relocations of a victim at once, with the pages' states, before they are placed one by
-    /// one: a model infers here over the whole batch.
-    /// `hotness` has the engine's record of each, or is empty if there are none.
+    /// one: a model infers here over the whole batch. `hotness` has the engine's record of each,
+    /// or is empty if there are none.
     fn prepare(&mut self, _batch: &[(Relocation, Self::Page)], _hotness: &[Hotness]) {}
 
     /// The class of a relocation.
@@ -279,6 +289,10 @@ pub trait Scheme: Send + Sized + 'static {
     fn in_use(&self, _class: usize) -> bool {
         true
     }
+
+    /// A page was trimmed.
+    #[inline(always)]
+    fn on_trim(&mut self, _lba: u32) {}
 
     /// A zone was opened for a class.
     fn on_opened(&mut self, _zone: &ZoneEvent) {}
@@ -295,6 +309,16 @@ pub trait Scheme: Send + Sized + 'static {
     /// Chooses victims into `out`, for a scheme with an [`OWN_VICTIM`](Self::OWN_VICTIM) side.
     /// The victims are merged: all are copied, then all are free.
     fn pick(&mut self, _zones: &ZoneTable, _now: u32, _out: &mut Vec<u32>) {}
+
+    /// What the scheme has learned and would not like to learn again after a restart: at most
+    /// [`LARGEST_MEMORY`] bytes.
+    fn memory(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Takes up what [`memory`](Self::memory) gave, once, before the first page is placed. Bytes
+    /// that it cannot make sense of are as if there were none.
+    fn recall(&mut self, _memory: &[u8]) {}
 
     /// Bytes the scheme holds besides the per-page state.
     fn bytes(&self) -> usize {

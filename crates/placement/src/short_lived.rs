@@ -127,10 +127,11 @@ mod tests {
     use super::*;
     use crate::rng::Rng;
 
-    fn write(lba: u32, now: u32, first: bool) -> UserWrite {
+    fn write(lba: u32, now: u32, first: bool) -> UserWrite<'static> {
         let (clock, zone, class, sealed) = (u64::from(now), 1, 0, true);
         let (valid, last, lifespan) = (100, false, 0);
-        UserWrite { lba, now, clock, first, zone, class, sealed, valid, last, lifespan }
+        let hotness = None;
+        UserWrite { lba, now, clock, first, zone, class, sealed, valid, last, lifespan, hotness }
     }
 
     #[test]

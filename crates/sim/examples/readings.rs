@@ -68,8 +68,7 @@ impl Visitor for Run<'_> {
             starts: trace.starts.as_ref().map(Bits::words),
             times: trace.times.as_deref(),
             lifespans: trace.lifespans.as_deref(),
-            recogniser: None,
-            within: None,
+            hotness: None,
         };
         let mut log = Log::new(self.options, scheme, self.policy)?;
         log.write(&writes, 0..trace.words.len())?;
@@ -106,8 +105,6 @@ fn waf(
         seed: 1,
         mean_lifespans: (spec.entry.foresight == Foresight::Rates).then_some(means),
         lifespans: trace.lifespans.as_deref(),
-        recogniser: None,
-        within: None,
         ..Setup::new(zone_pages, trace.space)
     };
     spec.build(&setup, Run { trace, options, policy })?

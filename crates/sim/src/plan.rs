@@ -64,6 +64,11 @@ impl Plan {
         self.runs().any(|c| c.scheme.entry.foresight == Foresight::Lifespans)
     }
 
+    /// True if a run makes use of what an engine tells of its pages.
+    pub fn wants_hotness(&self) -> bool {
+        self.runs().any(|c| c.scheme.entry.wants_hotness)
+    }
+
     /// The victim policy under which the references of a run's gain are run: its own, or the
     /// first of all if it brings a victim side that others can't have.
     pub(crate) fn yardstick<'a>(&'a self, run: &'a Combination) -> Option<&'a str> {

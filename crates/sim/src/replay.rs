@@ -162,6 +162,9 @@ fn build(
     let policy = if own { "greedy" } else { victim.as_str() };
     let policy = victims::build(policy, settings.semantics, settings.seed)?;
     let foresight = scheme.entry.foresight;
+    let recogniser = |by: &str, setup: &Setup<'_>| {
+        frostline_learn::recogniser(by, setup, settings.model.as_deref())
+    };
     let setup = Setup {
         zone_pages,
         space: volume.space(),
@@ -169,7 +172,8 @@ fn build(
         seed: settings.seed,
         mean_lifespans: (foresight == Foresight::Rates).then(|| volume.means()),
         lifespans: volume.lifespans(),
-        recogniser: None,
+        told: volume.hotness().is_some(),
+        recogniser: Some(&recogniser),
         within: None,
     };
     let options = settings.options(volume, zone_pages);

@@ -1,7 +1,9 @@
 //! How traces are replayed.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
+use frostline_learn::Model;
 use frostline_log::{Capacity, Options};
 use frostline_placement::Semantics;
 use frostline_placement::registry::SchemeSpec;
@@ -55,6 +57,8 @@ pub struct Settings {
     pub semantics: Semantics,
     /// Seed of whatever chance schemes and victim policies use.
     pub seed: u64,
+    /// The model that recognises frozen pages for schemes that ask for one.
+    pub model: Option<Arc<Model>>,
     /// User writes after the preload that are not counted.
     pub warmup: u64,
     /// User writes in a window of the report; none if 0.
@@ -71,6 +75,7 @@ impl Default for Settings {
             reserve: Capacity::RESERVE,
             semantics: Semantics::Published,
             seed: 1,
+            model: None,
             warmup: 0,
             window: 0,
         }

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use frostline_log::Writes;
+use frostline_placement::Hotness;
 use frostline_trace::{Bits, Prepared, Trim, mean_lifespans};
 
 /// A volume of a trace, ready for replay by any number of runs at once.
@@ -59,6 +60,11 @@ impl Volume {
         self.prepared.lifespans.as_deref()
     }
 
+    /// What the engine told with every write, if it did and the trace was read with it.
+    pub(crate) fn hotness(&self) -> Option<&[Hotness]> {
+        self.prepared.hotness.as_deref()
+    }
+
     /// The trims, in order, among all writes.
     pub(crate) fn trims(&self) -> &[Trim] {
         &self.prepared.trims
@@ -71,6 +77,7 @@ impl Volume {
             starts: self.prepared.starts.as_ref().map(Bits::words),
             times: self.prepared.times.as_deref(),
             lifespans: self.lifespans(),
+            hotness: self.hotness(),
         }
     }
 }

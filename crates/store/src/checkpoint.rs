@@ -56,6 +56,7 @@ struct Snapshot {
     root: Vec<LeafAt>,
     head: TableHead,
     zones: Vec<Zone>,
+    learned: Vec<u8>,
 }
 
 impl Snapshot {
@@ -79,6 +80,7 @@ impl Snapshot {
             Zone { row, firsts: zone.firsts.clone(), end: zone.end.clone() }
         };
         let zones: Vec<Zone> = state.placer.images().into_iter().map(zone).collect();
+        let learned = state.placer.memory();
         let w = &state.written;
         let head = TableHead {
             time: state.time,
@@ -91,9 +93,9 @@ impl Snapshot {
             leaves: state.root.len() as u32,
             zones: zones.len() as u32,
             chunks: zones.iter().map(|zone| zone.row.chunks).sum(),
-            reserved: 0,
+            learned: learned.len() as u32,
         };
-        Snapshot { leaves, root: state.root.clone(), head, zones }
+        Snapshot { leaves, root: state.root.clone(), head, zones, learned }
     }
 
     /// Every chunk in it is written, or its pages are elsewhere.
@@ -112,6 +114,7 @@ impl Snapshot {
         self.zones.iter().for_each(|zone| bytes.extend_from_slice(bytemuck::bytes_of(&zone.row)));
         let chunks = self.zones.iter().flat_map(|zone| &zone.firsts);
         chunks.for_each(|first| bytes.extend_from_slice(&first.to_le_bytes()));
+        bytes.extend_from_slice(&self.learned);
         let len = bytes.len();
         bytes.resize(len.next_multiple_of(PAGE), 0);
         (bytes, len)

@@ -118,8 +118,8 @@ pub struct LeafAt {
 }
 
 /// Begins the table of a checkpoint. Behind it: the places of all leaves ([`LeafAt`]), the zones
-/// that hold pages ([`ZoneRow`]), and for each of them the offset of each chunk's first page
-/// (`u32`).
+/// that hold pages ([`ZoneRow`]), for each of them the offset of each chunk's first page
+/// (`u32`), and what the scheme has learned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct TableHead {
@@ -143,8 +143,8 @@ pub struct TableHead {
     pub zones: u32,
     /// Chunks in these zones.
     pub chunks: u32,
-    /// Padding.
-    pub reserved: u32,
+    /// Bytes that the scheme has learned.
+    pub learned: u32,
 }
 
 /// A zone that holds pages.

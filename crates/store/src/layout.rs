@@ -2,7 +2,7 @@
 
 use frostline_log::{Capacity, MAX_LBA, Options};
 use frostline_placement::registry::SchemeSpec;
-use frostline_placement::{Foresight, Hotness, Semantics};
+use frostline_placement::{Foresight, Hotness, LARGEST_MEMORY, Semantics};
 use frostline_zone::{Device, ZoneState};
 
 use crate::format::{BODY, LeafAt, Note, PAGE, Row, Super, TableHead, ZoneRow};
@@ -198,7 +198,8 @@ fn whole_checkpoint(fixed: &Super, state: usize, logical: u64, zones: u32) -> u6
     let table = size_of::<TableHead>() as u64
         + leaves * size_of::<LeafAt>() as u64
         + u64::from(zones) * size_of::<ZoneRow>() as u64
-        + chunks * 4;
+        + chunks * 4
+        + LARGEST_MEMORY as u64;
     let part = payload_pages(fixed) as u64;
     let parts = table.div_ceil(PAGE as u64).div_ceil(part);
     in_zones(fixed, records, 1 + together * leaf_pages(state) as u64)

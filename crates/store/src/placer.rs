@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use frostline_learn::Model;
 use frostline_log::{Counts, LOST, LogError, Map, Options, Slot, Volume, ZoneImage};
 use frostline_placement::registry::{SchemeSpec, Visitor};
 use frostline_placement::{BuildError, Hotness, Scheme, Semantics, Setup, VictimPolicy, victims};
@@ -31,7 +32,12 @@ pub struct Candidate {
 /// A volume of any scheme. Before a page is named, its leaf must be in memory.
 pub trait Placer: Send {
     /// Places a user write; the old copy is garbage from now on.
-    fn place_user(&mut self, lba: u32, sum: u32) -> Result<Placed, LogError>;
+    fn place_user(
+        &mut self,
+        lba: u32,
+        sum: u32,
+        hotness: Option<&Hotness>,
+    ) -> Result<Placed, LogError>;
     /// Copies a page from `from`, the `index`-th valid one of its zone; none if it is not there
     /// any more.
     fn relocate(&mut self, from: Candidate, index: usize) -> Result<Option<Placed>, LogError>;
@@ -75,6 +81,10 @@ pub trait Placer: Send {
     fn counts(&mut self) -> Counts;
     /// Number of classes.
     fn classes(&self) -> usize;
+    /// See [`Scheme::memory`].
+    fn memory(&self) -> Vec<u8>;
+    /// See [`Scheme::recall`].
+    fn recall(&mut self, memory: &[u8]);
     /// Figures of the scheme's own.
     fn gauges(&self) -> Vec<(&'static str, f64)>;
     /// Bytes that map, zones and scheme hold.
@@ -96,12 +106,22 @@ pub trait Placer: Send {
     fn resident_leaves(&self) -> usize;
 }
 
+/// What an engine brings to a store.
+#[derive(Clone, Debug, Default)]
+pub struct Engine {
+    /// Its writes come with hotness records.
+    pub told: bool,
+    /// What recognises frozen pages for schemes that ask for a model.
+    pub model: Option<Arc<Model>>,
+}
+
 /// Builds the volume of a store.
 pub fn build(
     scheme: &SchemeSpec,
     victim: &str,
     seed: u64,
     options: Options,
+    engine: &Engine,
 ) -> Result<Box<dyn Placer>, PlacerError> {
     struct Build {
         options: Options,
@@ -116,7 +136,15 @@ pub fn build(
     }
     let victim = scheme.victim.filter(|_| scheme.entry.own_victim.is_none()).unwrap_or(victim);
     let policy = victims::build(victim, Semantics::Published, seed)?;
-    let setup = Setup { seed, ..Setup::new(options.zone_pages, options.space) };
+    let recogniser = |by: &str, setup: &Setup<'_>| {
+        frostline_learn::recogniser(by, setup, engine.model.as_deref())
+    };
+    let setup = Setup {
+        seed,
+        told: engine.told,
+        recogniser: Some(&recogniser),
+        ..Setup::new(options.zone_pages, options.space)
+    };
     Ok(scheme.build(&setup, Build { options, policy })??)
 }
 
@@ -134,8 +162,13 @@ pub enum PlacerError {
 type Over<S> = Volume<S, Leaves<<S as Scheme>::Page>>;
 
 impl<S: Scheme> Placer for Over<S> {
-    fn place_user(&mut self, lba: u32, sum: u32) -> Result<Placed, LogError> {
-        let ticket = Volume::place_user(self, lba)?;
+    fn place_user(
+        &mut self,
+        lba: u32,
+        sum: u32,
+        hotness: Option<&Hotness>,
+    ) -> Result<Placed, LogError> {
+        let ticket = Volume::place_user(self, lba, hotness)?;
         let placed = Placed { class: ticket.class, slot: ticket.slot };
         self.commit_user(ticket);
         self.map_mut().set_sum(lba, sum);
@@ -234,6 +267,14 @@ impl<S: Scheme> Placer for Over<S> {
 
     fn classes(&self) -> usize {
         self.scheme().classes()
+    }
+
+    fn memory(&self) -> Vec<u8> {
+        self.scheme().memory()
+    }
+
+    fn recall(&mut self, memory: &[u8]) {
+        self.scheme_mut().recall(memory);
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {

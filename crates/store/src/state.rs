@@ -211,7 +211,8 @@ impl State {
         hotness: Hotness,
         page: &[u8],
     ) -> Result<(), StoreError> {
-        let placed = self.placer.place_user(lba, sum)?;
+        let told = (self.layout.fixed.hotness == 1).then_some(&hotness);
+        let placed = self.placer.place_user(lba, sum, told)?;
         self.time += 1;
         self.written.user += 1;
         self.forget_copies(lba);

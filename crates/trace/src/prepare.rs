@@ -1,6 +1,6 @@
 //! Annotates writes with what only the whole trace knows: which are final, and how long each lives.
 
-use frostline_placement::NEVER;
+use frostline_placement::{Hotness, NEVER};
 
 use crate::bits::Bits;
 use crate::error::TraceError;
@@ -35,9 +35,12 @@ pub struct Prepared {
     /// User writes until each write's page is written again or trimmed, or
     /// [`NEVER`](crate::NEVER).
     pub lifespans: Option<Vec<u32>>,
+    /// What the engine told with each write, if it did and that was read.
+    pub hotness: Option<Vec<Hotness>>,
 }
 
-/// Joins a preload and a trace, and marks the writes that live for ever. Hotness records are dropped.
+/// Joins a preload and a trace, and marks the writes that live for ever. Of a preload without
+/// hotness records, where the trace has them, the records are zeroes, and the other way round.
 ///
 /// LBAs of 2^31 and more, and very sparse address spaces (over 2^24 pages and 16 times the pages
 /// in use), are squeezed, keeping their order; see [`Prepared::space`].
@@ -50,7 +53,7 @@ pub fn prepare(
     want_lifespans: bool,
 ) -> Result<Prepared, TraceError> {
     let measured_from = preload.as_ref().map_or(0, |p| p.lbas.len());
-    let Writes { name, mut lbas, mut trims, starts, times, .. } = match preload {
+    let Writes { name, mut lbas, mut trims, starts, times, hotness } = match preload {
         Some(preload) => join(preload, writes),
         None => writes,
     };
@@ -67,7 +70,18 @@ pub fn prepare(
         None => mark_final(&mut lbas, &trims, space),
     }
     let words = lbas;
-    Ok(Prepared { name, words, trims, starts, times, measured_from, space, unique, lifespans })
+    Ok(Prepared {
+        name,
+        words,
+        trims,
+        starts,
+        times,
+        measured_from,
+        space,
+        unique,
+        lifespans,
+        hotness,
+    })
 }
 
 /// One trace out of two, named as the second.
@@ -84,10 +98,20 @@ fn join(preload: Writes, writes: Writes) -> Writes {
         let before = preload.times.unwrap_or_else(|| vec![0; preload.lbas.len()]);
         join_times(before, times)
     });
+    let hotness = match (preload.hotness, writes.hotness) {
+        (None, None) => None,
+        (first, second) => {
+            let mut all = first.unwrap_or_default();
+            all.resize(preload.lbas.len(), Hotness::default());
+            all.extend(second.unwrap_or_default());
+            all.resize(preload.lbas.len() + writes.lbas.len(), Hotness::default());
+            Some(all)
+        }
+    };
     let (mut lbas, mut trims) = (preload.lbas, preload.trims);
     trims.extend(writes.trims.iter().map(|trim| Trim { at: lbas.len() + trim.at, ..*trim }));
     lbas.extend_from_slice(&writes.lbas);
-    Writes { name: writes.name, lbas, trims, starts, times, hotness: None }
+    Writes { name: writes.name, lbas, trims, starts, times, hotness }
 }
 
 /// Moves the first times back so that they precede the second; the second, if there is no room.

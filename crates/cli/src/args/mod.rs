@@ -127,6 +127,9 @@ pub struct SimArgs {
     /// Whose reading of the papers is followed
     #[arg(long, value_name = "S", default_value = "published")]
     pub semantics: SemanticsArg,
+    /// The model that recognises frozen pages for schemes with by=model, as `frostline train` made it
+    #[arg(long, value_name = "FILE")]
+    pub model: Option<PathBuf>,
     /// Seed of whatever chance schemes and victim policies use
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,

@@ -84,7 +84,7 @@ fn judge(model: &Model, trace: &Path, split: Split, test: &frostline_learn::Set)
 }
 
 /// Reads a model, and of a longer file no more than shows that it is none.
-fn read(path: &Path) -> Result<Model, Failure> {
+pub fn read(path: &Path) -> Result<Model, Failure> {
     use std::io::Read;
     let unreadable =
         |why: &dyn std::fmt::Display| Failure::usage(&path.display().to_string(), &why.to_string());

@@ -140,11 +140,14 @@ impl Case {
             semantics: self.options.semantics,
             mean_lifespans: Some(&self.trace.means),
             lifespans: Some(&self.trace.lifespans),
-            recogniser: None,
-            within: None,
+            recogniser: Some(&recogniser),
             ..Setup::new(self.options.zone_pages, self.options.space)
         }
     }
+}
+
+fn recogniser(by: &str, setup: &Setup<'_>) -> Result<Box<dyn Recogniser>, String> {
+    frostline_learn::recogniser(by, setup, None)
 }
 
 struct Twice<'a, C> {

@@ -87,6 +87,7 @@ impl<S: Scheme> Model<S> {
             valid: self.map.len() as u64,
             last: word & WORD_LAST != 0,
             lifespan,
+            hotness: None,
         };
         let state = self.states.entry(lba).or_insert_with(Zeroable::zeroed);
         let class = self.scheme.place_user(&write, state);
@@ -103,6 +104,7 @@ impl<S: Scheme> Model<S> {
 
     /// Forgets a page, as if it had never been written.
     pub fn trim(&mut self, lba: u32) {
+        self.scheme.on_trim(lba);
         self.map.remove(&lba);
         self.states.remove(&lba);
     }
@@ -167,7 +169,7 @@ impl<S: Scheme> Model<S> {
         if S::BATCHED && together.is_none() {
             let relocations = batch.iter().map(|&(index, word)| relocation(index, word));
             let all: Vec<_> = relocations.map(|r| (r, self.states[&r.lba])).collect();
-            self.scheme.prepare(&all);
+            self.scheme.prepare(&all, &[]);
         }
         for (index, word) in batch {
             let relocation = relocation(index, word);

@@ -10,87 +10,60 @@
 //! `sepfrozen-bit` and `sepfrozen-dac` are the paper's: frozen pages share the coldest class of
 //! SepBIT and DAC. `frozen:NAME` is any other scheme, with a class of its own for frozen pages
 //! unless `apart=no`. `frozen-perfect:NAME` knows which versions are frozen: what no recogniser
-//! can beat in the same arrangement, and with `at=writing` what recognition at the user write
-//! would add. These two arrangements are not in the paper.
+//! can beat in the same arrangement. With `at=writing` the recogniser is asked about user writes
+//! as well. A class of its own and `at=writing` are not in the paper.
+//!
+//! Nor are tiers. A page that is wrongly taken for frozen leaves a hole among pages that stay, and
+//! cost-benefit cleaning, for which an old zone's holes are worth much, copies all of them to fill
+//! it. So a page must be frozen with a probability of 0.95 to lie among the surest, where the paper
+//! asks for 0.5, and the classes of tiers below take those with less: `tiers` classes part the log-odds
+//! from 0 to those of `sure` evenly, the lowest bound left out. With `apart=no` there is one class,
+//! and the lowest tier's bound counts.
 //!
 //! A page is frozen from its last write on. The paper leaves open what a recognised page's state
 //! in the scheme within becomes: here it stays as it is.
 
-use crate::any_scheme::{AnyScheme, AnyState, build};
-use crate::registry::SchemeSpec;
+use bytemuck::{Pod, Zeroable};
+
+use crate::any_scheme::AnyScheme;
+use crate::judge::{Foreseen, Judge, Learned};
+use crate::schemes::dac::Dac;
+use crate::schemes::sepbit::SepBit;
 use crate::{
-    BuildError, Candidates, Foresight, Hotness, Info, PageState, Param, Params, Past, Recogniser,
-    Relocation, Request, Requests, Scheme, Setup, UserWrite, ZoneEvent, ZoneTable,
+    BuildError, Foresight, Hotness, Info, PageState, Param, Params, Relocation, Request, Scheme,
+    Setup, UserWrite, ZoneEvent, ZoneTable,
 };
 
-/// `sepfrozen-bit`: around SepBIT, sharing its coldest class.
-pub const BIT: u8 = 0;
-/// `sepfrozen-dac`: around DAC, sharing its coldest class.
-pub const DAC: u8 = 1;
-/// `frozen:NAME`: around any scheme.
-pub const ANY: u8 = 2;
-/// `frozen-perfect:NAME`: around any scheme, with the future for a recogniser.
-pub const PERFECT: u8 = 3;
-
-/// `sepfrozen-bit`.
-pub type SepFrozenBit = Frozen<BIT>;
-/// `sepfrozen-dac`.
-pub type SepFrozenDac = Frozen<DAC>;
-/// `frozen:NAME`.
-pub type FrozenAny = Frozen<ANY>;
-/// `frozen-perfect:NAME`.
-pub type FrozenPerfect = Frozen<PERFECT>;
-
-/// A scheme around another.
-pub struct Frozen<const KIND: u8> {
-    within: Box<dyn AnyScheme>,
-    /// None if the future is known.
-    recogniser: Option<Box<dyn Recogniser>>,
-    /// Where frozen pages go.
-    class: usize,
-    /// That class is no other's.
-    apart: bool,
-    at_writing: bool,
-    requests: Requests,
-    victim: ZoneEvent,
-    /// What was said of the pages of the victim, in their order, and how many were placed.
-    answers: Vec<(u32, bool)>,
-    placed: usize,
-    asked: Asked,
-    recognised: u64,
-    offered: u64,
+/// Which scheme is within, and who recognises frozen pages.
+pub trait Arrangement: Send + 'static {
+    /// The scheme within.
+    type Within: Scheme;
+    /// Who says that a page is frozen.
+    type Judge: Judge;
+    /// What the registry says of it.
+    const INFO: Info;
 }
 
-/// What the recogniser is asked, kept for its memory.
-#[derive(Default)]
-struct Asked {
-    lbas: Vec<u32>,
-    pasts: Vec<Past>,
-    frozen: Vec<bool>,
-    follow: Vec<bool>,
+/// Declares an arrangement and its scheme.
+macro_rules! arrangement {
+    ($(#[$doc:meta])* $scheme:ident, $marker:ident, $within:ty, $judge:ty, $info:expr) => {
+        $(#[$doc])*
+        pub type $scheme = Frozen<$marker>;
+
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $marker;
+
+        impl Arrangement for $marker {
+            type Within = $within;
+            type Judge = $judge;
+            const INFO: Info = Info { source: SOURCE, fast22: "", ..$info };
+        }
+    };
 }
 
-/// What is remembered of a page.
-#[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-pub struct FrozenPage {
-    within: AnyState,
-    past: Past,
-    flags: u32,
-}
-
-/// The version is the page's last: only the future knows.
-const LAST: u32 = 1;
-/// The recogniser wants to hear what becomes of the page.
-const FOLLOWED: u32 = 2;
-
-impl PageState for FrozenPage {
-    fn clamp(&mut self, now: u32) {
-        // The state of the scheme within is not known here; its own stamps are at worst misread.
-        self.past.clamp(now);
-    }
-}
-
+const SOURCE: &str = "Tan et al., SepFrozen, section 4.2";
+const EMPTY: Info = Info { name: "", summary: "", source: "", params: &[], fast22: "" };
 const APART: Param =
     Param { key: "apart", default: "yes", help: "frozen pages have a class of their own" };
 const SHARED: Param = Param { default: "no", ..APART };
@@ -99,133 +72,165 @@ const AT: Param = Param {
     default: "cleaning",
     help: "when pages are recognised: cleaning, or writing as well",
 };
-const WITHIN: Param =
-    Param { key: "within", default: "sepbit", help: "the scheme around which it stands" };
+const SURE: Param = Param {
+    key: "sure",
+    default: "0.95",
+    help: "the probability above which a page is taken for frozen",
+};
+const PAPERS: Param = Param { default: "0.5", ..SURE };
+const TIERS: Param = Param {
+    key: "tiers",
+    default: "3",
+    help: "with apart=yes: classes of frozen pages, by how surely they are",
+};
+const ONE_TIER: Param = Param { default: "1", ..TIERS };
+const BY: Param = Param {
+    key: "by",
+    default: "online",
+    help: "who recognises: online (learns as it goes), model (a file), one-bit, every",
+};
 
-const fn info(kind: u8) -> Info {
-    let source = "Tan et al., SepFrozen, section 4.2";
-    match kind {
-        BIT => Info {
-            name: "sepfrozen-bit",
-            summary: "SepBIT, recognised frozen pages in its coldest class",
-            source,
-            params: &[SHARED, AT],
-            fast22: "",
-        },
-        DAC => Info {
-            name: "sepfrozen-dac",
-            summary: "DAC, recognised frozen pages in its coldest class",
-            source,
-            params: &[SHARED, AT],
-            fast22: "",
-        },
-        ANY => Info {
-            name: "frozen",
-            summary: "any scheme (frozen:NAME), recognised frozen pages in a class of their own",
-            source,
-            params: &[WITHIN, APART, AT],
-            fast22: "",
-        },
-        _ => Info {
-            name: "frozen-perfect",
-            summary: "as frozen, with a perfect recogniser",
-            source: "Frostline",
-            params: &[WITHIN, APART, AT],
-            fast22: "",
-        },
+arrangement! {
+    /// `sepfrozen-bit`: around SepBIT, sharing its coldest class.
+    SepFrozenBit, AroundSepBit, SepBit, Learned, Info {
+        name: "sepfrozen-bit",
+        summary: "SepBIT, recognised frozen pages in its coldest class",
+        params: &[SHARED, AT, PAPERS, ONE_TIER, BY],
+        ..EMPTY
+    }
+}
+arrangement! {
+    /// `sepfrozen-dac`: around DAC, sharing its coldest class.
+    SepFrozenDac, AroundDac, Dac, Learned, Info {
+        name: "sepfrozen-dac",
+        summary: "DAC, recognised frozen pages in its coldest class",
+        params: &[SHARED, AT, PAPERS, ONE_TIER, BY],
+        ..EMPTY
+    }
+}
+arrangement! {
+    /// `frozen:NAME`: around any scheme.
+    FrozenAny, AroundAny, AnyScheme, Learned, Info {
+        name: "frozen",
+        summary: "any scheme (frozen:NAME), recognised frozen pages in a class of their own",
+        params: &[APART, AT, SURE, TIERS, BY],
+        ..EMPTY
+    }
+}
+arrangement! {
+    /// `frozen-perfect:NAME`: around any scheme, with the future for a recogniser.
+    FrozenPerfect, AroundAnyPerfect, AnyScheme, Foreseen, Info {
+        name: "frozen-perfect",
+        summary: "as frozen, with a perfect recogniser",
+        params: &[APART, AT],
+        ..EMPTY
     }
 }
 
-impl<const KIND: u8> Frozen<KIND> {
-    fn spec(setup: &Setup<'_>, params: &mut Params) -> Result<SchemeSpec, BuildError> {
-        let name = match KIND {
-            BIT => "sepbit".to_string(),
-            DAC => "dac".to_string(),
-            _ => params.text(Self::INFO.params, "within"),
-        };
-        let spec = match setup.within {
-            Some(text) => SchemeSpec::parse(text)?,
-            None => SchemeSpec::parse(&name)?,
-        };
-        let refuse = |why: &str| BuildError::BadValue {
-            name: Self::INFO.name.to_string(),
-            key: "within",
-            value: spec.text.clone(),
-            why: why.to_string(),
-        };
-        if spec.entry.own_victim.is_some() {
-            return Err(refuse("it chooses its own victims"));
-        }
-        if spec.entry.foresight > Self::FORESIGHT {
-            return Err(refuse("it must know more of the future"));
-        }
-        Ok(spec)
+type WithinPage<A> = <<A as Arrangement>::Within as Scheme>::Page;
+type JudgePage<A> = <<A as Arrangement>::Judge as Judge>::Page;
+
+/// A scheme around another.
+pub struct Frozen<A: Arrangement> {
+    within: A::Within,
+    judge: A::Judge,
+    /// Where frozen pages go: the first class of those that are least surely so.
+    class: usize,
+    /// That class is no other's.
+    apart: bool,
+    /// The log-odds for each class of frozen pages.
+    bounds: Vec<f32>,
+    at_writing: bool,
+    victim: ZoneEvent,
+    /// The pages of the victim, and how many of them were placed.
+    asked: Vec<(u32, JudgePage<A>)>,
+    placed: usize,
+}
+
+/// What is remembered of a page: by the scheme within, and by the judge.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C, packed)]
+pub struct FrozenPage<W, J> {
+    within: W,
+    judge: J,
+}
+
+impl<W: PageState, J: PageState> PageState for FrozenPage<W, J> {
+    fn clamp(&mut self, now: u32) {
+        let FrozenPage { mut within, mut judge } = *self;
+        within.clamp(now);
+        judge.clamp(now);
+        *self = FrozenPage { within, judge };
+    }
+}
+
+impl<A: Arrangement> Frozen<A> {
+    #[inline(always)]
+    fn is_apart(&self, class: usize) -> bool {
+        self.apart && class >= self.class
     }
 
     /// What the scheme within knows of the class of a zone.
+    #[inline(always)]
     fn known(&self, class: usize) -> usize {
         if self.is_apart(class) { self.within.coldest() } else { class }
     }
 
-    fn is_apart(&self, class: usize) -> bool {
-        self.apart && class == self.class
+    /// The log-odds that a page of the victim is frozen. Pages are placed in the order in which they
+    /// were asked about; some may have been written meanwhile.
+    fn score_of(&mut self, lba: u32) -> f32 {
+        let rest = &self.asked[self.placed..];
+        let Some(ahead) = rest.iter().position(|&(asked, _)| asked == lba) else {
+            return f32::NEG_INFINITY;
+        };
+        self.placed += ahead + 1;
+        self.judge.scores()[self.placed - 1]
     }
 
-    /// The event for the scheme within; none if the zone is not one of its own.
-    fn pass(&self, zone: &ZoneEvent) -> bool {
-        !self.is_apart(zone.class)
-    }
-
-    /// The place of a page of the victim among those that were asked about. They are placed in
-    /// that order; some may have been written meanwhile.
-    fn asked_as(&mut self, lba: u32) -> Option<usize> {
-        let rest = &self.answers[self.placed..];
-        let index = self.placed + rest.iter().position(|&(asked, _)| asked == lba)?;
-        self.placed = index + 1;
-        Some(index)
+    /// The class of a page that is taken for frozen; none for others.
+    #[inline(always)]
+    fn frozen_class(&self, score: f32) -> Option<usize> {
+        let passed = self.bounds.iter().filter(|&&bound| score > bound).count();
+        let tier = passed.checked_sub(1)?;
+        Some(if self.apart { self.class + tier } else { self.class })
     }
 }
 
-impl<const KIND: u8> Scheme for Frozen<KIND> {
-    type Page = FrozenPage;
-    const INFO: Info = info(KIND);
-    const FORESIGHT: Foresight = if KIND == PERFECT { Foresight::Rates } else { Foresight::None };
+impl<A: Arrangement> Scheme for Frozen<A> {
+    type Page = FrozenPage<WithinPage<A>, JudgePage<A>>;
+    const INFO: Info = A::INFO;
+    const FORESIGHT: Foresight = A::Judge::FORESIGHT;
     const PER_REQUEST: bool = true;
+    const WANTS_HOTNESS: bool = true;
     const BATCHED: bool = true;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        let spec = Self::spec(setup, params)?;
         let apart = params.choose(Self::INFO.params, "apart", &["no", "yes"])? == 1;
         let at_writing = params.choose(Self::INFO.params, "at", &["cleaning", "writing"])? == 1;
-        let within = build(&spec, &Setup { within: None, ..*setup })?;
-        let recogniser = match KIND {
-            PERFECT => None,
-            _ => Some(
-                setup
-                    .recogniser
-                    .and_then(|make| make(setup))
-                    .ok_or(BuildError::NeedsRecogniser { name: Self::INFO.name })?,
-            ),
-        };
-        let class = if apart { within.classes() } else { within.coldest() };
+        let (mut by, mut sure, mut tiers) = (String::new(), 0.5, 1);
+        if Self::FORESIGHT == Foresight::None {
+            by = params.text(Self::INFO.params, "by");
+            sure = params.take(Self::INFO.params, "sure", 0.5..=0.9999)?;
+            tiers = params.take(Self::INFO.params, "tiers", 1..=8)?;
+        }
+        let sure = f64::ln(sure / (1.0 - sure)) as f32;
+        let within = A::Within::build(setup, &mut Params::default())?;
+        let judge = A::Judge::build(setup, Self::INFO.name, &by, sure)?;
         Ok(Frozen {
+            class: if apart { within.classes() } else { within.coldest() },
             within,
-            recogniser,
-            class,
+            judge,
             apart,
+            bounds: (1..=tiers).map(|tier| sure * tier as f32 / tiers as f32).collect(),
             at_writing,
-            requests: Requests::default(),
             victim: ZoneEvent { zone: 0, class: 0, now: 0, clock: 0 },
-            answers: Vec::new(),
+            asked: Vec::new(),
             placed: 0,
-            asked: Asked::default(),
-            recognised: 0,
-            offered: 0,
         })
     }
 
     fn classes(&self) -> usize {
-        self.within.classes() + usize::from(self.apart)
+        self.within.classes() + if self.apart { self.bounds.len() } else { 0 }
     }
 
     fn coldest(&self) -> usize {
@@ -233,110 +238,94 @@ impl<const KIND: u8> Scheme for Frozen<KIND> {
     }
 
     fn on_request(&mut self, request: &Request) {
-        self.requests.begin(request.lba, request.pages);
+        self.judge.on_request(request);
         self.within.on_request(request);
     }
 
-    fn place_user(&mut self, write: &UserWrite, page: &mut FrozenPage) -> usize {
-        if let Some(recogniser) = &mut self.recogniser
-            && page.flags & FOLLOWED != 0
-        {
-            recogniser.rewritten(write.lba, write.now);
-        }
-        page.past.write(write.now, &self.requests);
-        page.flags = if write.last { LAST } else { 0 };
+    #[inline(always)]
+    fn place_user(&mut self, write: &UserWrite, page: &mut Self::Page) -> usize {
+        let FrozenPage { mut within, mut judge } = *page;
+        self.judge.on_write(write, &mut judge);
         let known = UserWrite { class: self.known(write.class), ..*write };
-        let class = self.within.place_user(&known, &mut page.within);
-        let is_frozen = self.at_writing
-            && match &mut self.recogniser {
-                None => write.last,
-                Some(recogniser) => {
-                    let mut frozen = [false];
-                    let pages =
-                        Candidates { now: write.now, pasts: &[page.past], hotness: None };
-                    recogniser.recognise(&pages, &mut frozen);
-                    frozen[0]
-                }
-            };
-        if is_frozen { self.class } else { class }
-    }
-
-    fn prepare(&mut self, batch: &[(Relocation, FrozenPage)], hotness: &[Hotness]) {
-        self.placed = 0;
-        self.answers.clear();
-        let Some(recogniser) = &mut self.recogniser else {
-            self.answers.extend(batch.iter().map(|(r, page)| (r.lba, page.flags & LAST != 0)));
-            return;
-        };
-        let Some((first, _)) = batch.first() else { return };
-        let Asked { lbas, pasts, frozen, follow } = &mut self.asked;
-        lbas.clear();
-        pasts.clear();
-        lbas.extend(batch.iter().map(|(r, _)| r.lba));
-        pasts.extend(batch.iter().map(|(_, page)| page.past));
-        frozen.clear();
-        frozen.resize(batch.len(), false);
-        follow.clear();
-        follow.extend(batch.iter().map(|(_, page)| page.flags & FOLLOWED != 0));
-        let hotness = (hotness.len() == batch.len()).then_some(hotness);
-        let pages = Candidates { now: first.now, pasts, hotness };
-        recogniser.recognise(&pages, frozen);
-        recogniser.follow(lbas, &pages, follow);
-        self.offered += batch.len() as u64;
-        self.recognised += frozen.iter().filter(|&&frozen| frozen).count() as u64;
-        self.answers.extend(lbas.iter().zip(frozen).map(|(&lba, &mut frozen)| (lba, frozen)));
-    }
-
-    fn place_relocation(&mut self, relocation: &Relocation, page: &mut FrozenPage) -> usize {
-        if let Some(index) = self.asked_as(relocation.lba) {
-            if self.asked.follow.get(index).is_some_and(|&follow| follow) {
-                page.flags |= FOLLOWED;
-            }
-            if self.answers[index].1 {
-                return self.class;
-            }
+        let class = self.within.place_user(&known, &mut within);
+        *page = FrozenPage { within, judge };
+        if !self.at_writing {
+            return class;
         }
-        let known = Relocation { class: self.known(relocation.class), ..*relocation };
-        let victim = ZoneEvent { class: known.class, ..self.victim };
-        self.within.place_relocation(&victim, &known, &mut page.within)
+        let score = self.judge.at_writing(write, &judge);
+        self.frozen_class(score).unwrap_or(class)
+    }
+
+    fn prepare(&mut self, batch: &[(Relocation, Self::Page)], hotness: &[Hotness]) {
+        self.placed = 0;
+        self.asked.clear();
+        self.asked.extend(batch.iter().map(|(relocation, page)| (relocation.lba, page.judge)));
+        if let Some((first, _)) = batch.first() {
+            self.judge.judge(first.now, &self.asked, hotness);
+        }
+    }
+
+    fn place_relocation(&mut self, relocation: &Relocation, page: &mut Self::Page) -> usize {
+        let score = self.score_of(relocation.lba);
+        if let Some(class) = self.frozen_class(score) {
+            return class;
+        }
+        let victim = ZoneEvent { class: self.known(self.victim.class), ..self.victim };
+        if let Some(class) = self.within.destination(&victim) {
+            return class;
+        }
+        let known = Relocation { class: victim.class, ..*relocation };
+        let mut within = page.within;
+        let class = self.within.place_relocation(&known, &mut within);
+        page.within = within;
+        class
+    }
+
+    fn on_trim(&mut self, lba: u32) {
+        self.judge.on_trim(lba);
+        self.within.on_trim(lba);
     }
 
     fn on_opened(&mut self, zone: &ZoneEvent) {
-        if self.pass(zone) {
+        if !self.is_apart(zone.class) {
             self.within.on_opened(zone);
         }
     }
 
     fn on_sealed(&mut self, zone: &ZoneEvent, zones: &ZoneTable) {
-        if self.pass(zone) {
+        if !self.is_apart(zone.class) {
             self.within.on_sealed(zone, zones);
         }
     }
 
     fn on_victim(&mut self, zone: &ZoneEvent, zones: &ZoneTable) {
         self.victim = *zone;
-        if self.pass(zone) {
+        if !self.is_apart(zone.class) {
             self.within.on_victim(zone, zones);
         }
     }
 
     fn on_reclaimed(&mut self, zone: &ZoneEvent) {
-        if self.pass(zone) {
+        if !self.is_apart(zone.class) {
             self.within.on_reclaimed(zone);
         }
     }
 
+    fn memory(&self) -> Vec<u8> {
+        self.judge.memory()
+    }
+
+    fn recall(&mut self, memory: &[u8]) {
+        self.judge.recall(memory);
+    }
+
     fn bytes(&self) -> usize {
-        self.within.bytes()
+        self.within.bytes() + self.judge.bytes()
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
         let mut gauges = self.within.gauges();
-        if let Some(recogniser) = &self.recogniser {
-            let share = self.recognised as f64 / self.offered.max(1) as f64;
-            gauges.push(("recognised share of relocations", share));
-            gauges.extend(recogniser.gauges());
-        }
+        gauges.extend(self.judge.gauges());
         gauges
     }
 }

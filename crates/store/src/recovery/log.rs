@@ -58,6 +58,7 @@ pub(super) struct Table {
     pub(super) root: Vec<LeafAt>,
     pub(super) zones: Vec<ZoneRow>,
     pub(super) chunks: Vec<u32>,
+    pub(super) learned: Vec<u8>,
 }
 
 pub(super) fn read_log(
@@ -177,10 +178,12 @@ fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
     let (root, rest) = rest.split_at_checked(head.leaves as usize * size_of::<LeafAt>())?;
     let (zones, rest) = rest.split_at_checked(head.zones as usize * size_of::<ZoneRow>())?;
     let (chunks, rest) = rest.split_at_checked(head.chunks as usize * 4)?;
+    let (learned, rest) = rest.split_at_checked(head.learned as usize)?;
     let table = Table {
         root: rows(root, head.leaves as usize),
         zones: rows(zones, head.zones as usize),
         chunks: rows(chunks, head.chunks as usize),
+        learned: learned.to_vec(),
         head,
     };
     let fixed = &layout.fixed;

@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
+use frostline_learn::Model;
 use frostline_zone::{Device, ZoneState};
 
 use crate::inner::Inner;
@@ -38,16 +39,21 @@ pub fn format(device: Arc<dyn Device>, format: &Format) -> Result<(), StoreError
         }
     }
     let store = RandomState::new().hash_one(0u8) | 1;
-    let mut state = State::new(build(&layout)?, layout.clone(), store);
+    let mut state = State::new(build(&layout, None)?, layout.clone(), store);
     state.empty = layout.data.iter().copied().collect();
     let empty = (0..layout.meta.len()).collect();
     let meta = MetaLog::new(device.clone(), layout, store, 1, None, VecDeque::new(), empty);
     Inner::new(device, state, meta, &Open::default()).checkpoint()
 }
 
-fn build(layout: &Layout) -> Result<Box<dyn placer::Placer>, StoreError> {
+fn build(
+    layout: &Layout,
+    model: Option<Arc<Model>>,
+) -> Result<Box<dyn placer::Placer>, StoreError> {
+    let told = layout.fixed.hotness == 1;
+    let engine = placer::Engine { told, model };
     let options = layout.options();
-    Ok(placer::build(&layout.scheme, &layout.victim, layout.fixed.seed, options)?)
+    Ok(placer::build(&layout.scheme, &layout.victim, layout.fixed.seed, options, &engine)?)
 }
 
 /// The zones that the store on a device was formatted with.
@@ -60,13 +66,14 @@ pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<Inner, StoreError> {
     let (store, fixed, meta) = find_superblock(&*device)?;
     let layout = Arc::new(Layout::recorded(&*device, fixed, meta)?);
     let log = read_log(&*device, &layout, store)?;
-    let mut state = State::new(build(&layout)?, layout.clone(), store);
+    let mut state = State::new(build(&layout, open.model.clone())?, layout.clone(), store);
     let written = log.table.head.written[3];
     let mut meta =
         MetaLog::new(device.clone(), layout, store, log.seq, log.current, log.used, log.empty);
     meta.written = written;
     state.root = log.table.root.clone();
     state.time = log.table.head.time;
+    state.placer.recall(&log.table.learned);
     let inner = Inner::new(device, state, meta, open);
     let changed = Recovery::new(&inner, log.table, log.notes)?.run()?;
     if changed || !log.clean {

@@ -1,0 +1,43 @@
+//! Recognisers by the names that schemes know them by.
+
+use frostline_placement::{Recogniser, Setup};
+
+use crate::online::online_layout;
+use crate::{EveryPage, Layout, LearnError, Model, OneBit, Online, PageRecogniser, Records};
+
+/// What `by=` of a scheme may be.
+const KNOWN: &str = "online model one-bit every";
+
+/// Makes the recogniser called `by`: see [`Setup::recogniser`]. A `model` is what `by=model` means.
+///
+/// # Errors
+/// An unknown name; a model that is not there, or goes by what nobody tells.
+pub fn recogniser(
+    by: &str,
+    setup: &Setup<'_>,
+    model: Option<&Model>,
+) -> Result<Box<dyn Recogniser>, String> {
+    let make = || -> Result<Box<dyn Recogniser>, LearnError> {
+        let two_writes = Layout::new(Records::Block, 2)?;
+        Ok(match by {
+            "online" => {
+                let records = if setup.told { Records::Engine } else { Records::Block };
+                Box::new(Online::new(online_layout(records)?, setup.seed)?)
+            }
+            "model" => {
+                let model = model.ok_or(LearnError::NoModel)?.recogniser()?;
+                if model.wants_hotness() && !setup.told {
+                    return Err(LearnError::NoHotness);
+                }
+                Box::new(model)
+            }
+            "one-bit" => {
+                let rule = OneBit::new(two_writes, setup.space)?;
+                Box::new(PageRecogniser::new(two_writes, 0.0, rule)?)
+            }
+            "every" => Box::new(PageRecogniser::new(two_writes, 0.0, EveryPage)?),
+            _ => return Err(LearnError::UnknownRecogniser { name: by.to_string(), known: KNOWN }),
+        })
+    };
+    make().map_err(|error| error.to_string())
+}

@@ -1,0 +1,190 @@
+//! A recogniser that learns while it is at work.
+//!
+//! A sample of the valid pages that cleaning comes across is watched for a horizon: as many user
+//! writes as the volume has valid pages. What is not written in that time passes for frozen. What
+//! became of the samples is learned in the order in which they were taken, so that those that end
+//! soon do not come first; and before it is learned, the model in use is judged by it. While that
+//! judgement is bad, no page is taken for frozen. A change of the workload is followed within about
+//! two horizons.
+//!
+//! All of it happens while pages are recognised, that is in the time of cleaning, in bounded memory
+//! and with a bounded amount of work; there are no threads and no clock, so the same pages in the
+//! same order give the same answers.
+
+mod judgement;
+mod watch;
+
+use frostline_placement::rng::Rng;
+use frostline_placement::{Candidates, Recogniser};
+
+use crate::newton::{self, Steps};
+use crate::online::judgement::Judgement;
+use crate::online::watch::{Fate, Watch};
+use crate::train::PENALTY;
+use crate::{Layout, LearnError, Linear, PageRecogniser, Records, Set, Standard};
+
+/// Samples with a known fate that are learned from: the last ones.
+const REMEMBERED: usize = 4096;
+/// Fewer samples teach nothing.
+const FEWEST: usize = 256;
+/// What a training may cost.
+const EFFORT: Steps = Steps { most: 4, gain: 1e-4 };
+
+/// Learns to recognise frozen pages from those that it is asked about.
+#[derive(Debug)]
+pub struct Online {
+    model: PageRecogniser<Linear>,
+    watch: Watch,
+    judgement: Judgement,
+    /// The samples that are learned from; the oldest is overwritten next.
+    known: Set,
+    next: usize,
+    trainings: u64,
+}
+
+/// The version of what is kept across a restart.
+const VERSION: u32 = 1;
+
+impl Online {
+    /// Learns from these features.
+    ///
+    /// # Errors
+    /// [`LearnError::TooFarBack`] if they look at more hotness records than are kept.
+    pub fn new(layout: Layout, seed: u64) -> Result<Self, LearnError> {
+        let width = layout.width();
+        let nobody = Linear { weights: vec![0.0; width], bias: f32::NEG_INFINITY };
+        Ok(Online {
+            model: PageRecogniser::new(layout, 0.0, nobody)?,
+            watch: Watch::new(width, Rng::new(seed)),
+            judgement: Judgement::default(),
+            known: Set::new(width),
+            next: 0,
+            trainings: 0,
+        })
+    }
+
+    /// Learns what became of samples.
+    fn learn(&mut self, fates: Vec<Fate>) {
+        for fate in fates {
+            if let Some(taken) = fate.taken {
+                self.judgement.add(taken, fate.frozen);
+            }
+            let row = fate.row;
+            self.known.put(self.next, fate.frozen, |put| row.iter().copied().for_each(put));
+            self.next = (self.next + 1) % REMEMBERED;
+        }
+        self.judgement.fade();
+        let frozen = self.known.frozen_samples();
+        if self.known.len() >= FEWEST && (1..self.known.len()).contains(&frozen) {
+            self.train();
+        }
+    }
+
+    fn train(&mut self) {
+        let standard = Standard::of(&self.known);
+        let from = match self.trainings {
+            0 => vec![0.0; self.known.width() + 1],
+            _ => standard.weights_of(&self.model.scorer),
+        };
+        let weights = newton::improve(&self.known, &standard, PENALTY, from, EFFORT);
+        let model = standard.linear(&weights);
+        if model.weights.iter().chain([&model.bias]).all(|weight| weight.is_finite()) {
+            self.model.scorer = model;
+            self.trainings += 1;
+        }
+    }
+}
+
+impl Recogniser for Online {
+    fn wants_hotness(&self) -> bool {
+        self.model.wants_hotness()
+    }
+
+    fn score(&mut self, pages: &Candidates<'_>, scores: &mut [f32]) {
+        self.model.score(pages, scores);
+    }
+
+    fn is_trusted(&self) -> bool {
+        self.judgement.is_good()
+    }
+
+    fn follow(&mut self, pages: &Candidates<'_>, taken: &[bool], follow: &mut [bool]) {
+        if self.wants_hotness() && pages.hotness.is_none() {
+            return;
+        }
+        while let Some(fates) = self.watch.ended(pages.now, pages.valid) {
+            self.learn(fates);
+        }
+        let taught = self.trainings > 0;
+        let mut row = Vec::with_capacity(self.known.width());
+        for (i, follow) in follow.iter_mut().enumerate() {
+            let Some(place) = self.watch.choose() else { continue };
+            row.clear();
+            self.model.features(pages, i, &mut |value| row.push(value));
+            self.watch.put(place, pages.lbas[i], &row, taught.then_some(taken[i]));
+            *follow = true;
+        }
+    }
+
+    fn ended(&mut self, lba: u32, written: bool) {
+        self.watch.end(lba, written);
+    }
+
+    fn memory(&self) -> Vec<u8> {
+        if self.trainings == 0 {
+            return Vec::new();
+        }
+        let Linear { weights, bias } = &self.model.scorer;
+        let engine = u32::from(self.wants_hotness());
+        let mut bytes = Vec::new();
+        for word in [VERSION, engine, weights.len() as u32] {
+            bytes.extend_from_slice(&word.to_le_bytes());
+        }
+        for value in weights.iter().chain([bias]).copied().chain(self.judgement.counts()) {
+            bytes.extend_from_slice(&value.to_le_bytes());
+        }
+        bytes
+    }
+
+    fn recall(&mut self, memory: &[u8]) {
+        let (words, rest) = memory.as_chunks::<4>();
+        let width = self.known.width();
+        let head = [VERSION, u32::from(self.wants_hotness()), width as u32].map(u32::to_le_bytes);
+        let counts = Judgement::COUNTS;
+        if !rest.is_empty() || words.len() != head.len() + width + 1 + counts {
+            return;
+        }
+        let values: Vec<f32> = words[head.len()..].iter().map(|w| f32::from_le_bytes(*w)).collect();
+        let is_sound = |value: &f32| value.abs() < 1e30;
+        if words[..head.len()] != head || !values.iter().all(is_sound) {
+            return;
+        }
+        self.model.scorer = Linear { weights: values[..width].to_vec(), bias: values[width] };
+        self.judgement = Judgement::of(&values[width + 1..]);
+        self.trainings = 1;
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(self.known.rows()) + size_of_val(self.known.frozen()) + self.watch.bytes()
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        vec![
+            ("trainings", self.trainings as f64),
+            ("precision", self.judgement.precision()),
+            ("false positive rate", self.judgement.false_positive_rate()),
+            ("recall", self.judgement.recall()),
+        ]
+    }
+}
+
+/// The features of `records` that an on-line learner goes by.
+///
+/// # Errors
+/// None; [`Layout::new`] might have one.
+pub fn online_layout(records: Records) -> Result<Layout, LearnError> {
+    match records {
+        Records::Engine => Layout::new(records, 2),
+        Records::Block => Layout::new(records, Layout::LONGEST),
+    }
+}

@@ -1,0 +1,211 @@
+//! Samples of pages whose fate is not known yet.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use frostline_placement::rng::Rng;
+
+/// Epochs in a horizon.
+const EPOCHS: u64 = 8;
+/// Samples of an epoch.
+const SAMPLES: usize = 512;
+
+/// Samples that are watched. Time is cut into epochs; of the pages that cleaning comes across in an
+/// epoch, each is as likely to be among its samples as any other (Vitter, "Random Sampling with a
+/// Reservoir", ACM TOMS 11(1), 1985, algorithm R). An epoch ends for good a horizon later.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    width: usize,
+    chance: Rng,
+    /// User writes so far.
+    now: u64,
+    current: Epoch,
+    waiting: VecDeque<Epoch>,
+    /// Pages whose watched version ended, and when; `true` if it was written again.
+    ends: BTreeSet<(u32, u64, bool)>,
+}
+
+#[derive(Debug, Default)]
+struct Epoch {
+    begin: u64,
+    /// User writes for which its samples are watched.
+    horizon: u64,
+    /// Pages seen.
+    seen: u64,
+    samples: Vec<Sample>,
+    /// The samples' features, one sample after the other.
+    rows: Vec<f32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    lba: u32,
+    time: u64,
+    taken: Option<bool>,
+}
+
+/// What became of a sample.
+#[derive(Debug)]
+pub(crate) struct Fate {
+    /// Its features.
+    pub row: Vec<f32>,
+    /// Whether the model took it for frozen, if there was one.
+    pub taken: Option<bool>,
+    /// Whether it passes for frozen.
+    pub frozen: bool,
+}
+
+impl Watch {
+    /// Nothing is watched yet; samples will have `width` features.
+    pub fn new(width: usize, chance: Rng) -> Self {
+        Watch {
+            width,
+            chance,
+            now: 0,
+            current: Epoch::default(),
+            waiting: VecDeque::new(),
+            ends: BTreeSet::new(),
+        }
+    }
+
+    /// It is `now`, modulo 2^32, and the volume has so many valid pages: what became of the samples
+    /// of the oldest epoch, if its time is over.
+    pub fn ended(&mut self, now: u32, valid: u32) -> Option<Vec<Fate>> {
+        self.now += u64::from(now.wrapping_sub(self.now as u32));
+        if self.now >= self.current.begin + self.current.horizon / EPOCHS {
+            let horizon = u64::from(valid).max(EPOCHS);
+            let next = Epoch { begin: self.now, horizon, ..Epoch::default() };
+            self.waiting.push_back(std::mem::replace(&mut self.current, next));
+        }
+        let is_over = |epoch: &mut Epoch| {
+            epoch.samples.last().is_none_or(|_| self.now >= epoch.latest() + epoch.horizon)
+        };
+        let epoch = self.waiting.pop_front_if(is_over)?;
+        Some(self.fates(&epoch))
+    }
+
+    fn fates(&mut self, epoch: &Epoch) -> Vec<Fate> {
+        let rows = epoch.rows.chunks_exact(self.width);
+        let fate = |(sample, row): (&Sample, &[f32])| {
+            let watched = (sample.lba, sample.time, false)..=(sample.lba, u64::MAX, true);
+            let end = self.ends.range(watched).next();
+            let end = end.filter(|(_, time, _)| *time <= sample.time + epoch.horizon);
+            // What was trimmed was neither written again nor does it stay.
+            let known = end.is_none_or(|(_, _, written)| *written);
+            let frozen = end.is_none();
+            known.then(|| Fate { row: row.to_vec(), taken: sample.taken, frozen })
+        };
+        let fates = epoch.samples.iter().zip(rows).filter_map(fate).collect();
+        let earliest = self.waiting.front().map_or(self.current.begin, |epoch| epoch.begin);
+        self.ends.retain(|(_, time, _)| *time >= earliest);
+        fates
+    }
+
+    /// A page was come across: where it belongs among the samples, if it is to be one.
+    pub fn choose(&mut self) -> Option<usize> {
+        let epoch = &mut self.current;
+        epoch.seen += 1;
+        if epoch.samples.len() < SAMPLES {
+            return Some(epoch.samples.len());
+        }
+        let place = self.chance.next_u64() % epoch.seen;
+        usize::try_from(place).ok().filter(|&place| place < SAMPLES)
+    }
+
+    /// Watches a page from now on, in a place that [`Watch::choose`] gave.
+    pub fn put(&mut self, place: usize, lba: u32, row: &[f32], taken: Option<bool>) {
+        let (epoch, sample) = (&mut self.current, Sample { lba, time: self.now, taken });
+        match epoch.samples.get_mut(place) {
+            Some(replaced) => {
+                *replaced = sample;
+                epoch.rows[place * self.width..][..self.width].copy_from_slice(row);
+            }
+            None => {
+                epoch.samples.push(sample);
+                epoch.rows.extend_from_slice(row);
+            }
+        }
+    }
+
+    /// The version that was watched of a page ended: `written` again, or trimmed.
+    pub fn end(&mut self, lba: u32, written: bool) {
+        self.ends.insert((lba, self.now, written));
+    }
+
+    /// Bytes that it holds.
+    pub fn bytes(&self) -> usize {
+        let epochs = self.waiting.iter().chain([&self.current]);
+        let samples = epochs.map(|e| size_of_val(&e.samples[..]) + size_of_val(&e.rows[..]));
+        samples.sum::<usize>() + self.ends.len() * size_of::<(u32, u64, bool)>()
+    }
+}
+
+impl Epoch {
+    /// When its last sample was taken.
+    fn latest(&self) -> u64 {
+        self.samples.iter().map(|sample| sample.time).max().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VALID: u32 = 8000;
+
+    fn watch() -> Watch {
+        let mut watch = Watch::new(1, Rng::new(7));
+        assert!(watch.ended(1, VALID).is_some_and(|fates| fates.is_empty()));
+        watch
+    }
+
+    fn put(watch: &mut Watch, lba: u32) {
+        let place = watch.choose().unwrap();
+        watch.put(place, lba, &[lba as f32], None);
+    }
+
+    /// What becomes of the samples, by page.
+    fn fates(watch: &mut Watch, from: u32, to: u32) -> Vec<(f32, bool)> {
+        let steps = (from..=to).step_by(100);
+        let fates = steps.filter_map(|now| watch.ended(now, VALID)).flatten();
+        fates.map(|fate| (fate.row[0], fate.frozen)).collect()
+    }
+
+    #[test]
+    fn a_page_is_frozen_if_a_horizon_passes_without_a_write_of_it() {
+        let mut watch = watch();
+        (1..=4).for_each(|lba| put(&mut watch, lba));
+        watch.ended(501, VALID);
+        watch.end(2, true);
+        watch.end(3, false);
+        assert_eq!(fates(&mut watch, 601, 8000), [], "it is too early to tell");
+        watch.end(4, true);
+        // Of page 3, which was trimmed, there is nothing to learn.
+        assert_eq!(fates(&mut watch, 8001, 9000), [(1.0, true), (2.0, false), (4.0, false)]);
+        assert!(watch.ends.is_empty(), "what nobody asks for any longer is forgotten");
+    }
+
+    #[test]
+    fn the_end_of_an_earlier_version_says_nothing_of_a_later_one() {
+        let mut watch = watch();
+        put(&mut watch, 5);
+        watch.ended(401, VALID);
+        watch.end(5, true);
+        watch.ended(501, VALID);
+        put(&mut watch, 5);
+        assert_eq!(fates(&mut watch, 601, 9500), [(5.0, false), (5.0, true)]);
+    }
+
+    #[test]
+    fn each_page_of_an_epoch_is_as_likely_to_be_a_sample() {
+        let mut watch = watch();
+        for lba in 0..10 * SAMPLES as u32 {
+            if let Some(place) = watch.choose() {
+                watch.put(place, lba, &[lba as f32], None);
+            }
+        }
+        let samples = fates(&mut watch, 1001, 9500);
+        assert_eq!(samples.len(), SAMPLES);
+        let early = samples.iter().filter(|(lba, _)| *lba < 5.0 * SAMPLES as f32).count();
+        assert!((SAMPLES * 2 / 5..SAMPLES * 3 / 5).contains(&early), "{early}");
+    }
+}
