@@ -65,7 +65,7 @@ fn inference(c: &mut Criterion) {
             b.iter(|| linear.score(Tiles::new(layout.width(), black_box(&values)), &mut scores));
         });
         let mut recogniser = PageRecogniser::new(layout, 0.0, linear).expect("two records");
-        let mut frozen = vec![false; PAGES];
+        let mut scores = vec![0.0; PAGES];
         group.bench_function(format!("{name} records, features gathered and inference"), |b| {
             let pages = Candidates {
                 now: 1 << 23,
@@ -74,7 +74,7 @@ fn inference(c: &mut Criterion) {
                 pasts: &pasts,
                 hotness: Some(&hotness),
             };
-            b.iter(|| recogniser.recognise(black_box(&pages), &mut frozen));
+            b.iter(|| recogniser.score(black_box(&pages), &mut scores));
         });
     }
     group.finish();

@@ -59,6 +59,9 @@ pub enum LearnError {
         /// What there is.
         known: &'static str,
     },
+    /// The model goes by what engines tell, and none does.
+    #[error("the model goes by hotness records, and writes come without them")]
+    NotTold,
     /// A model is asked for, and none was given.
     #[error("no model was given")]
     NoModel,

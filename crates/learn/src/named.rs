@@ -27,7 +27,7 @@ pub fn recogniser(
             "model" => {
                 let model = model.ok_or(LearnError::NoModel)?.recogniser()?;
                 if model.wants_hotness() && !setup.told {
-                    return Err(LearnError::NoHotness);
+                    return Err(LearnError::NotTold);
                 }
                 Box::new(model)
             }

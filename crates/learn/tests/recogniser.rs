@@ -8,12 +8,13 @@ fn engine(history: usize) -> Layout {
 }
 
 #[test]
-fn without_engine_records_no_page_is_taken_for_frozen() {
+fn without_engine_records_no_page_seems_frozen() {
     let mut recogniser = PageRecogniser::new(engine(1), 0.0, EveryPage).unwrap();
-    let mut frozen = [true; 20];
-    let pasts = [Past::default(); 20];
-    recogniser.recognise(&Candidates { now: 9, pasts: &pasts, hotness: None }, &mut frozen);
-    assert_eq!(frozen, [false; 20]);
+    let mut scores = [9.0; 20];
+    let (lbas, pasts) = ([0; 20], [Past::default(); 20]);
+    let pages = Candidates { now: 9, valid: 20, lbas: &lbas, pasts: &pasts, hotness: None };
+    recogniser.score(&pages, &mut scores);
+    assert_eq!(scores, [f32::NEG_INFINITY; 20]);
 }
 
 #[test]

@@ -127,11 +127,14 @@ fn asked_by_a_scheme(
         pasts[lba as usize].write(i as u32 + 1, &requests);
         told[lba as usize] = hotness[i];
     }
-    let mut frozen = vec![false; 16];
+    let mut scores = vec![0.0; 16];
     let mut recogniser = PageRecogniser::new(layout, threshold, sum(layout)).unwrap();
     let now = lbas.len() as u32;
-    recogniser.recognise(&Candidates { now, pasts: &pasts, hotness: Some(&told) }, &mut frozen);
-    frozen
+    let lbas: Vec<u32> = (0..16).collect();
+    let hotness = Some(&told[..]);
+    recogniser
+        .score(&Candidates { now, valid: 16, lbas: &lbas, pasts: &pasts, hotness }, &mut scores);
+    scores.into_iter().map(|score| score > 0.0).collect()
 }
 
 proptest! {

@@ -1,9 +1,5 @@
 //! How a store is formatted and opened.
 
-use std::sync::Arc;
-
-use frostline_learn::Model;
-
 /// How a store is formatted. Recorded on the device.
 #[derive(Clone, Debug)]
 pub struct Format {
@@ -59,18 +55,16 @@ pub enum Cleaning {
 }
 
 /// How a store is opened.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Open {
     /// Who cleans.
     pub cleaning: Cleaning,
     /// Bytes that the leaves of the map may take in memory; at least one leaf stays.
     pub map_bytes: usize,
-    /// The model that recognises frozen pages, for schemes that ask for one (`by=model`).
-    pub model: Option<Arc<Model>>,
 }
 
 impl Default for Open {
     fn default() -> Self {
-        Open { cleaning: Cleaning::Background, map_bytes: usize::MAX, model: None }
+        Open { cleaning: Cleaning::Background, map_bytes: usize::MAX }
     }
 }

@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use frostline_learn::Model;
 use frostline_log::{Counts, LOST, LogError, Map, Options, Slot, Volume, ZoneImage};
 use frostline_placement::registry::{SchemeSpec, Visitor};
 use frostline_placement::{BuildError, Hotness, Scheme, Semantics, Setup, VictimPolicy, victims};
@@ -106,22 +105,13 @@ pub trait Placer: Send {
     fn resident_leaves(&self) -> usize;
 }
 
-/// What an engine brings to a store.
-#[derive(Clone, Debug, Default)]
-pub struct Engine {
-    /// Its writes come with hotness records.
-    pub told: bool,
-    /// What recognises frozen pages for schemes that ask for a model.
-    pub model: Option<Arc<Model>>,
-}
-
-/// Builds the volume of a store.
+/// Builds the volume of a store; `told` if its writes come with hotness records.
 pub fn build(
     scheme: &SchemeSpec,
     victim: &str,
     seed: u64,
     options: Options,
-    engine: &Engine,
+    told: bool,
 ) -> Result<Box<dyn Placer>, PlacerError> {
     struct Build {
         options: Options,
@@ -136,12 +126,11 @@ pub fn build(
     }
     let victim = scheme.victim.filter(|_| scheme.entry.own_victim.is_none()).unwrap_or(victim);
     let policy = victims::build(victim, Semantics::Published, seed)?;
-    let recogniser = |by: &str, setup: &Setup<'_>| {
-        frostline_learn::recogniser(by, setup, engine.model.as_deref())
-    };
+    // No model of a file: a store learns by itself.
+    let recogniser = |by: &str, setup: &Setup<'_>| frostline_learn::recogniser(by, setup, None);
     let setup = Setup {
         seed,
-        told: engine.told,
+        told,
         recogniser: Some(&recogniser),
         ..Setup::new(options.zone_pages, options.space)
     };

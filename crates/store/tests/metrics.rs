@@ -41,7 +41,7 @@ fn metrics_parse_line_by_line_and_agree_with_the_statistics() {
     let format = Format { scheme: "sepbit".to_string(), ..Format::default() };
     Store::format(device.clone(), &format).unwrap();
     let open = Open { cleaning: Cleaning::Inline, ..Open::default() };
-    let store = Store::open(device.clone(), open.clone()).unwrap();
+    let store = Store::open(device.clone(), open).unwrap();
     let (pages, mut page) = (store.pages() as u32, vec![1; 4096]);
     let lbas = |from: u32| (0..pages).map(move |i| i.wrapping_mul(2_654_435_761 + from) % pages);
     lbas(0).chain(lbas(2)).for_each(|lba| store.write(lba, &page).unwrap());

@@ -7,7 +7,9 @@ use std::ops::Range;
 use frostline_log::{Capacity, LogError, Options, Volume, WORD_LAST, Writes};
 use frostline_placement::registry::{SCHEMES, SchemeSpec, Visitor};
 use frostline_placement::victims::{self, POLICIES};
-use frostline_placement::{Foresight, NEVER, Params, Scheme, Semantics, Setup, VictimPolicy};
+use frostline_placement::{
+    Foresight, NEVER, Params, Recogniser, Scheme, Semantics, Setup, VictimPolicy,
+};
 use proptest::prelude::*;
 
 /// A request of the user.
@@ -90,7 +92,7 @@ impl Trace {
 
     pub fn writes(&self) -> Writes<'_> {
         let (starts, lifespans) = (Some(&self.starts[..]), Some(&self.lifespans[..]));
-        Writes { words: &self.words, starts, times: None, lifespans }
+        Writes { words: &self.words, starts, times: None, lifespans, hotness: None }
     }
 
     /// True if write `i` begins a request.

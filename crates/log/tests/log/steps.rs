@@ -12,7 +12,7 @@ use crate::stub::{Stub, Tally};
 
 /// Writes a page and cleans; everything completes at once.
 fn write<S: Scheme>(volume: &mut Volume<S>, lba: u32) -> Result<(), LogError> {
-    let ticket = volume.place_user(lba)?;
+    let ticket = volume.place_user(lba, None)?;
     volume.commit_user(ticket);
     loop {
         let victims = volume.begin_cleaning();
@@ -105,7 +105,7 @@ impl<S: Scheme> Device<S> {
         match action {
             Action::Write(lba) => {
                 // Without room the write has to wait for cleaning.
-                if let Ok(ticket) = self.volume.place_user(lba) {
+                if let Ok(ticket) = self.volume.place_user(lba, None) {
                     self.start(ticket, self.placed);
                 }
             }
@@ -253,7 +253,7 @@ fn stub_volume(options: Options) -> Volume<Stub> {
 /// copy of the last.
 fn copy_in_flight(volume: &mut Volume<Stub>) -> Ticket<Tally> {
     for lba in (0..32).step_by(2).chain((0..30).step_by(2)) {
-        let ticket = volume.place_user(lba).unwrap();
+        let ticket = volume.place_user(lba, None).unwrap();
         volume.commit_user(ticket);
     }
     assert_eq!(volume.begin_cleaning(), [1]);
@@ -266,10 +266,10 @@ fn copy_in_flight(volume: &mut Volume<Stub>) -> Ticket<Tally> {
 fn a_copy_that_completes_late_does_not_undo_the_state_of_a_write_that_was_placed_since() {
     let mut volume = stub_volume(Options::elastic(16, 64, 0.4));
     let copy = copy_in_flight(&mut volume);
-    let write = volume.place_user(30).unwrap();
+    let write = volume.place_user(30, None).unwrap();
     assert!(volume.commit_relocation(copy));
     volume.commit_user(write);
-    let next = volume.place_user(30).unwrap();
+    let next = volume.place_user(30, None).unwrap();
     volume.commit_user(next);
     assert_eq!(volume.scheme().seen[&30].user_writes, 3);
 }
@@ -279,7 +279,7 @@ fn a_copy_from_a_zone_that_was_reset_and_written_again_is_garbage() {
     let mut volume = stub_volume(Options::elastic(16, 64, 0.4));
     let copy = copy_in_flight(&mut volume);
     let place = |volume: &mut Volume<Stub>, lba| {
-        let ticket = volume.place_user(lba).unwrap();
+        let ticket = volume.place_user(lba, None).unwrap();
         let slot = ticket.slot;
         volume.commit_user(ticket);
         slot
@@ -296,9 +296,9 @@ fn a_copy_from_a_zone_that_was_reset_and_written_again_is_garbage() {
 #[test]
 fn first_writes_in_flight_count_towards_the_logical_pages() {
     let mut volume = stub_volume(Options { logical_pages: 3, ..Options::elastic(16, 64, 0.4) });
-    let tickets: Vec<_> = (0..3).map(|lba| volume.place_user(lba).unwrap()).collect();
-    assert!(matches!(volume.place_user(3), Err(LogError::Full { .. })));
+    let tickets: Vec<_> = (0..3).map(|lba| volume.place_user(lba, None).unwrap()).collect();
+    assert!(matches!(volume.place_user(3, None), Err(LogError::Full { .. })));
     tickets.into_iter().for_each(|ticket| volume.commit_user(ticket));
-    assert!(matches!(volume.place_user(3), Err(LogError::Full { .. })));
-    assert!(volume.place_user(2).is_ok());
+    assert!(matches!(volume.place_user(3, None), Err(LogError::Full { .. })));
+    assert!(volume.place_user(2, None).is_ok());
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use bytemuck::{Pod, Zeroable};
 use frostline_placement::{
-    BuildError, Info, PageState, Params, Relocation, Scheme, Setup, UserWrite,
+    BuildError, Hotness, Info, PageState, Params, Relocation, Scheme, Setup, UserWrite,
 };
 
 /// What the log carried along with a page.

@@ -124,6 +124,7 @@ mod tests {
             valid: 0,
             last: false,
             lifespan: 0,
+            hotness: None,
         };
         scheme.place_user(&write, page)
     }

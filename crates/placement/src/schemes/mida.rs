@@ -73,7 +73,7 @@ mod tests {
         Mida::build(&Setup::new(16, 100), &mut params)
     }
 
-    fn user_write(class: usize) -> UserWrite {
+    fn user_write(class: usize) -> UserWrite<'static> {
         UserWrite {
             lba: 0,
             now: 9,
@@ -85,6 +85,7 @@ mod tests {
             valid: 1,
             last: false,
             lifespan: 0,
+            hotness: None,
         }
     }
 

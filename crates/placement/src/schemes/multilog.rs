@@ -122,10 +122,22 @@ mod tests {
         MultiLog::build(&Setup::new(10, 100), &mut params).unwrap()
     }
 
-    fn write(now: u32, first: bool, class: usize) -> UserWrite {
+    fn write(now: u32, first: bool, class: usize) -> UserWrite<'static> {
         let (clock, valid, last, lifespan) = (u64::from(now), 0, false, 0);
         let (lba, zone, sealed) = (0, 1, true);
-        UserWrite { lba, now, clock, first, zone, class, sealed, valid, last, lifespan }
+        UserWrite {
+            lba,
+            now,
+            clock,
+            first,
+            zone,
+            class,
+            sealed,
+            valid,
+            last,
+            lifespan,
+            hotness: None,
+        }
     }
 
     fn relocate(scheme: &mut MultiLog, class: usize) -> usize {

@@ -146,6 +146,7 @@ mod tests {
                     valid: 0,
                     last: false,
                     lifespan: 0,
+                    hotness: None,
                 };
                 scheme.place_user(&write, &mut ())
             })

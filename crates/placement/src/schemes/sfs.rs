@@ -389,7 +389,7 @@ mod tests {
         }
     }
 
-    fn user_write(now: u32, clock: u64, zone: u32) -> UserWrite {
+    fn user_write(now: u32, clock: u64, zone: u32) -> UserWrite<'static> {
         UserWrite {
             lba: 0,
             now,
@@ -401,6 +401,7 @@ mod tests {
             valid: 0,
             last: false,
             lifespan: 0,
+            hotness: None,
         }
     }
 

@@ -197,7 +197,7 @@ mod tests {
         Warcip::build(&Setup { semantics, ..Setup::new(10, 100) }, &mut params).unwrap()
     }
 
-    fn user_write(now: u32, clock: u64, first: bool) -> UserWrite {
+    fn user_write(now: u32, clock: u64, first: bool) -> UserWrite<'static> {
         UserWrite {
             lba: 0,
             now,
@@ -209,6 +209,7 @@ mod tests {
             valid: 0,
             last: false,
             lifespan: 0,
+            hotness: None,
         }
     }
 

@@ -13,7 +13,6 @@ use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use frostline_learn::Model;
 use frostline_zone::{Device, ZoneState};
 
 use crate::inner::Inner;
@@ -39,21 +38,17 @@ pub fn format(device: Arc<dyn Device>, format: &Format) -> Result<(), StoreError
         }
     }
     let store = RandomState::new().hash_one(0u8) | 1;
-    let mut state = State::new(build(&layout, None)?, layout.clone(), store);
+    let mut state = State::new(build(&layout)?, layout.clone(), store);
     state.empty = layout.data.iter().copied().collect();
     let empty = (0..layout.meta.len()).collect();
     let meta = MetaLog::new(device.clone(), layout, store, 1, None, VecDeque::new(), empty);
     Inner::new(device, state, meta, &Open::default()).checkpoint()
 }
 
-fn build(
-    layout: &Layout,
-    model: Option<Arc<Model>>,
-) -> Result<Box<dyn placer::Placer>, StoreError> {
+fn build(layout: &Layout) -> Result<Box<dyn placer::Placer>, StoreError> {
     let told = layout.fixed.hotness == 1;
-    let engine = placer::Engine { told, model };
     let options = layout.options();
-    Ok(placer::build(&layout.scheme, &layout.victim, layout.fixed.seed, options, &engine)?)
+    Ok(placer::build(&layout.scheme, &layout.victim, layout.fixed.seed, options, told)?)
 }
 
 /// The zones that the store on a device was formatted with.
@@ -66,7 +61,7 @@ pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<Inner, StoreError> {
     let (store, fixed, meta) = find_superblock(&*device)?;
     let layout = Arc::new(Layout::recorded(&*device, fixed, meta)?);
     let log = read_log(&*device, &layout, store)?;
-    let mut state = State::new(build(&layout, open.model.clone())?, layout.clone(), store);
+    let mut state = State::new(build(&layout)?, layout.clone(), store);
     let written = log.table.head.written[3];
     let mut meta =
         MetaLog::new(device.clone(), layout, store, log.seq, log.current, log.used, log.empty);
