@@ -2,6 +2,8 @@
 //! reweighted least squares (Hastie, Tibshirani and Friedman, The Elements of Statistical
 //! Learning, 2nd edition, section 4.4.1), on what [`sgd`](crate::sgd) minimises too.
 
+use std::f64::consts::LN_2;
+
 use crate::{Layout, Set, Standard};
 
 /// How far to go.
@@ -30,6 +32,11 @@ pub(crate) fn improve(
     steps: Steps,
 ) -> Vec<f64> {
     let mut local = Local::at(set, standard, penalty, &at);
+    if local.objective > LN_2 {
+        // Worse than knowing nothing; from far away no step of Newton's leads back.
+        at.fill(0.0);
+        local = Local::at(set, standard, penalty, &at);
+    }
     for _ in 0..steps.most {
         let step = direction(&local);
         // A whole step may lead too far where the objective is flat.

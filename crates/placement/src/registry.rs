@@ -80,11 +80,13 @@ registry! {
     two_r_fifo::TwoRFifo,
     fk::Fk,
     fk_kmeans::FkKmeans,
+    lifespan::Lifespan,
     oracle_death::OracleDeath,
     oracle_rate::OracleRate,
     oracle_rate_frozen::OracleRateFrozen,
     frozen::SepFrozenBit,
     frozen::SepFrozenDac,
+    frozen::Frostline,
     frozen::FrozenAny,
     frozen::FrozenPerfect,
 }

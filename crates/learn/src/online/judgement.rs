@@ -25,6 +25,9 @@ impl Judgement {
     /// Numbers that it consists of.
     pub const COUNTS: usize = 4;
 
+    /// No count exceeds this; it is some times what the samples of epochs fade to.
+    pub const MOST: f32 = 10_000.0;
+
     /// Of [`Judgement::counts`].
     pub fn of(counts: &[f32]) -> Self {
         match *counts {

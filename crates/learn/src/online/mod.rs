@@ -40,6 +40,8 @@ pub struct Online {
     known: Set,
     next: usize,
     trainings: u64,
+    /// Room for a page's features.
+    row: Vec<f32>,
 }
 
 /// The version of what is kept across a restart.
@@ -60,24 +62,29 @@ impl Online {
             known: Set::new(width),
             next: 0,
             trainings: 0,
+            row: Vec::with_capacity(width),
         })
     }
 
-    /// Learns what became of samples.
-    fn learn(&mut self, fates: Vec<Fate>) {
-        for fate in fates {
+    /// Learns what became of the samples of an epoch, if one is over; false if none is.
+    fn learn(&mut self, now: u32, valid: u32) -> bool {
+        let Online { watch, judgement, known, next, .. } = self;
+        let is_over = watch.ended(now, valid, |fate: &Fate<'_>| {
             if let Some(taken) = fate.taken {
-                self.judgement.add(taken, fate.frozen);
+                judgement.add(taken, fate.frozen);
             }
-            let row = fate.row;
-            self.known.put(self.next, fate.frozen, |put| row.iter().copied().for_each(put));
-            self.next = (self.next + 1) % REMEMBERED;
+            known.put(*next, fate.frozen, |put| fate.row.iter().copied().for_each(put));
+            *next = (*next + 1) % REMEMBERED;
+        });
+        if !is_over {
+            return false;
         }
         self.judgement.fade();
         let frozen = self.known.frozen_samples();
         if self.known.len() >= FEWEST && (1..self.known.len()).contains(&frozen) {
             self.train();
         }
+        true
     }
 
     fn train(&mut self) {
@@ -112,16 +119,14 @@ impl Recogniser for Online {
         if self.wants_hotness() && pages.hotness.is_none() {
             return;
         }
-        while let Some(fates) = self.watch.ended(pages.now, pages.valid) {
-            self.learn(fates);
-        }
+        while self.learn(pages.now, pages.valid) {}
         let taught = self.trainings > 0;
-        let mut row = Vec::with_capacity(self.known.width());
+        let row = &mut self.row;
         for (i, follow) in follow.iter_mut().enumerate() {
             let Some(place) = self.watch.choose() else { continue };
             row.clear();
             self.model.features(pages, i, &mut |value| row.push(value));
-            self.watch.put(place, pages.lbas[i], &row, taught.then_some(taken[i]));
+            self.watch.put(place, pages.lbas[i], row, taught.then_some(taken[i]));
             *follow = true;
         }
     }
@@ -156,11 +161,15 @@ impl Recogniser for Online {
         }
         let values: Vec<f32> = words[head.len()..].iter().map(|w| f32::from_le_bytes(*w)).collect();
         let is_sound = |value: &f32| value.abs() < 1e30;
-        if words[..head.len()] != head || !values.iter().all(is_sound) {
+        let judged = &values[width + 1..];
+        if words[..head.len()] != head
+            || !values.iter().all(is_sound)
+            || !judged.iter().all(|count| (0.0..=Judgement::MOST).contains(count))
+        {
             return;
         }
         self.model.scorer = Linear { weights: values[..width].to_vec(), bias: values[width] };
-        self.judgement = Judgement::of(&values[width + 1..]);
+        self.judgement = Judgement::of(judged);
         self.trainings = 1;
     }
 

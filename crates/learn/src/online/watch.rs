@@ -1,6 +1,6 @@
 //! Samples of pages whose fate is not known yet.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use frostline_placement::rng::Rng;
 
@@ -21,7 +21,9 @@ pub(crate) struct Watch {
     current: Epoch,
     waiting: VecDeque<Epoch>,
     /// Pages whose watched version ended, and when; `true` if it was written again.
-    ends: BTreeSet<(u32, u64, bool)>,
+    ends: Vec<(u32, u64, bool)>,
+    /// An epoch whose memory can be used again.
+    spare: Epoch,
 }
 
 #[derive(Debug, Default)]
@@ -45,9 +47,9 @@ struct Sample {
 
 /// What became of a sample.
 #[derive(Debug)]
-pub(crate) struct Fate {
+pub(crate) struct Fate<'a> {
     /// Its features.
-    pub row: Vec<f32>,
+    pub row: &'a [f32],
     /// Whether the model took it for frozen, if there was one.
     pub taken: Option<bool>,
     /// Whether it passes for frozen.
@@ -63,41 +65,47 @@ impl Watch {
             now: 0,
             current: Epoch::default(),
             waiting: VecDeque::new(),
-            ends: BTreeSet::new(),
+            ends: Vec::new(),
+            spare: Epoch::default(),
         }
     }
 
-    /// It is `now`, modulo 2^32, and the volume has so many valid pages: what became of the samples
-    /// of the oldest epoch, if its time is over.
-    pub fn ended(&mut self, now: u32, valid: u32) -> Option<Vec<Fate>> {
+    /// It is `now`, modulo 2^32, and the volume has so many valid pages: tells what became of the
+    /// samples of the oldest epoch, if its time is over; false if it is not.
+    pub fn ended(&mut self, now: u32, valid: u32, tell: impl FnMut(&Fate<'_>)) -> bool {
         self.now += u64::from(now.wrapping_sub(self.now as u32));
         if self.now >= self.current.begin + self.current.horizon / EPOCHS {
             let horizon = u64::from(valid).max(EPOCHS);
-            let next = Epoch { begin: self.now, horizon, ..Epoch::default() };
+            let spare = std::mem::take(&mut self.spare);
+            let next = Epoch { begin: self.now, horizon, seen: 0, ..spare };
             self.waiting.push_back(std::mem::replace(&mut self.current, next));
         }
         let is_over = |epoch: &mut Epoch| {
             epoch.samples.last().is_none_or(|_| self.now >= epoch.latest() + epoch.horizon)
         };
-        let epoch = self.waiting.pop_front_if(is_over)?;
-        Some(self.fates(&epoch))
-    }
-
-    fn fates(&mut self, epoch: &Epoch) -> Vec<Fate> {
-        let rows = epoch.rows.chunks_exact(self.width);
-        let fate = |(sample, row): (&Sample, &[f32])| {
-            let watched = (sample.lba, sample.time, false)..=(sample.lba, u64::MAX, true);
-            let end = self.ends.range(watched).next();
-            let end = end.filter(|(_, time, _)| *time <= sample.time + epoch.horizon);
-            // What was trimmed was neither written again nor does it stay.
-            let known = end.is_none_or(|(_, _, written)| *written);
-            let frozen = end.is_none();
-            known.then(|| Fate { row: row.to_vec(), taken: sample.taken, frozen })
-        };
-        let fates = epoch.samples.iter().zip(rows).filter_map(fate).collect();
+        let Some(mut epoch) = self.waiting.pop_front_if(is_over) else { return false };
+        self.tell(&epoch, tell);
         let earliest = self.waiting.front().map_or(self.current.begin, |epoch| epoch.begin);
         self.ends.retain(|(_, time, _)| *time >= earliest);
-        fates
+        epoch.samples.clear();
+        epoch.rows.clear();
+        self.spare = epoch;
+        true
+    }
+
+    fn tell(&mut self, epoch: &Epoch, mut tell: impl FnMut(&Fate<'_>)) {
+        self.ends.sort_unstable();
+        for (sample, row) in epoch.samples.iter().zip(epoch.rows.chunks_exact(self.width)) {
+            let next = self.ends.partition_point(|end| *end < (sample.lba, sample.time, false));
+            let ended = |(lba, time, _): &&(u32, u64, bool)| {
+                *lba == sample.lba && *time <= sample.time + epoch.horizon
+            };
+            let end = self.ends.get(next).filter(ended);
+            // What was trimmed was neither written again nor does it stay.
+            if end.is_none_or(|(_, _, written)| *written) {
+                tell(&Fate { row, taken: sample.taken, frozen: end.is_none() });
+            }
+        }
     }
 
     /// A page was come across: where it belongs among the samples, if it is to be one.
@@ -128,7 +136,7 @@ impl Watch {
 
     /// The version that was watched of a page ended: `written` again, or trimmed.
     pub fn end(&mut self, lba: u32, written: bool) {
-        self.ends.insert((lba, self.now, written));
+        self.ends.push((lba, self.now, written));
     }
 
     /// Bytes that it holds.
@@ -154,7 +162,7 @@ mod tests {
 
     fn watch() -> Watch {
         let mut watch = Watch::new(1, Rng::new(7));
-        assert!(watch.ended(1, VALID).is_some_and(|fates| fates.is_empty()));
+        assert!(watch.ended(1, VALID, |_| panic!("of nothing")));
         watch
     }
 
@@ -165,16 +173,18 @@ mod tests {
 
     /// What becomes of the samples, by page.
     fn fates(watch: &mut Watch, from: u32, to: u32) -> Vec<(f32, bool)> {
-        let steps = (from..=to).step_by(100);
-        let fates = steps.filter_map(|now| watch.ended(now, VALID)).flatten();
-        fates.map(|fate| (fate.row[0], fate.frozen)).collect()
+        let mut fates = Vec::new();
+        for now in (from..=to).step_by(100) {
+            watch.ended(now, VALID, |fate| fates.push((fate.row[0], fate.frozen)));
+        }
+        fates
     }
 
     #[test]
     fn a_page_is_frozen_if_a_horizon_passes_without_a_write_of_it() {
         let mut watch = watch();
         (1..=4).for_each(|lba| put(&mut watch, lba));
-        watch.ended(501, VALID);
+        watch.ended(501, VALID, |_| ());
         watch.end(2, true);
         watch.end(3, false);
         assert_eq!(fates(&mut watch, 601, 8000), [], "it is too early to tell");
@@ -188,9 +198,9 @@ mod tests {
     fn the_end_of_an_earlier_version_says_nothing_of_a_later_one() {
         let mut watch = watch();
         put(&mut watch, 5);
-        watch.ended(401, VALID);
+        watch.ended(401, VALID, |_| ());
         watch.end(5, true);
-        watch.ended(501, VALID);
+        watch.ended(501, VALID, |_| ());
         put(&mut watch, 5);
         assert_eq!(fates(&mut watch, 601, 9500), [(5.0, false), (5.0, true)]);
     }

@@ -20,6 +20,8 @@
 //! from 0 to those of `sure` evenly, the lowest bound left out. With `apart=no` there is one class,
 //! and the lowest tier's bound counts.
 //!
+//! `frostline` is `lifespan` within, and what a database uses unless told otherwise.
+//!
 //! A page is frozen from its last write on. The paper leaves open what a recognised page's state
 //! in the scheme within becomes: here it stays as it is.
 
@@ -28,6 +30,7 @@ use bytemuck::{Pod, Zeroable};
 use crate::any_scheme::AnyScheme;
 use crate::judge::{Foreseen, Judge, Learned};
 use crate::schemes::dac::Dac;
+use crate::schemes::lifespan::Lifespan;
 use crate::schemes::sepbit::SepBit;
 use crate::{
     BuildError, Foresight, Hotness, Info, PageState, Param, Params, Relocation, Request, Scheme,
@@ -123,6 +126,16 @@ arrangement! {
         name: "frozen-perfect",
         summary: "as frozen, with a perfect recogniser",
         params: &[APART, AT],
+        ..EMPTY
+    }
+}
+
+arrangement! {
+    /// `frostline`: around classes by lifespan, with classes of their own for frozen pages.
+    Frostline, AroundLifespan, Lifespan, Learned, Info {
+        name: "frostline",
+        summary: "lifespan, recognised frozen pages in classes of their own",
+        params: &[APART, AT, SURE, TIERS, BY],
         ..EMPTY
     }
 }

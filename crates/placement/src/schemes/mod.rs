@@ -7,6 +7,7 @@ pub mod fk;
 pub mod fk_kmeans;
 pub mod frozen;
 pub mod gw;
+pub mod lifespan;
 pub mod mida;
 pub mod multilog;
 pub mod multiqueue;
