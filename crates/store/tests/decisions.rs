@@ -5,10 +5,10 @@
 //! zones are spared that none must be reset, for which a sync would end chunks early.
 
 use frostline_log::Counts;
-use frostline_placement::Hotness;
+use frostline_placement::{Activity, Hotness};
 use frostline_placement::registry::SchemeSpec;
 use frostline_sim::{Combination, Progress, Settings, Space, Volume, replay};
-use frostline_store::{Cleaning, Format, Open, Store};
+use frostline_store::{Cleaning, Format, Open, PageWrite, Store};
 use frostline_trace::{
     Kind, LoadOptions, Oltp, PageWriter, Spec, Trim, Writes, generate, load, prepare,
 };
@@ -40,6 +40,17 @@ fn trimmed(kind: Kind) -> Writes {
     Writes { trims: (0..count).map(trim).collect(), ..writes }
 }
 
+/// The same, with what an engine might tell: pages that were changed much are changed again soon.
+fn told(writes: Writes) -> Writes {
+    let hotness = |(i, &lba): (usize, &u32)| {
+        let modifications = (lba.wrapping_mul(2_654_435_761) >> 20) as u16;
+        let current = Activity { modifications, valid_bytes: i as u16, ..Activity::default() };
+        Hotness { origin: lba % 3, current, ..Hotness::default() }
+    };
+    let hotness = Some(writes.lbas.iter().enumerate().map(hotness).collect());
+    Writes { hotness, ..writes }
+}
+
 fn simulated(writes: &Writes, scheme: &str, victim: &str, zone_pages: u32) -> Counts {
     let volume = Volume::new(prepare(None, writes.clone(), false).unwrap());
     let scheme = SchemeSpec::parse(scheme).unwrap();
@@ -65,6 +76,7 @@ fn stored(writes: &Writes, scheme: &str, victim: &str) -> (Counts, u32) {
         gp: GP,
         spare,
         checkpoint_writes: Some(u64::MAX),
+        hotness: writes.hotness.is_some(),
         ..Format::default()
     };
     Store::format(device.clone(), &format).unwrap();
@@ -82,7 +94,8 @@ fn stored(writes: &Writes, scheme: &str, victim: &str) -> (Counts, u32) {
             }
         }
         page[..4].copy_from_slice(&lba.to_le_bytes());
-        store.write(lba, &page).unwrap();
+        let hotness = writes.hotness.as_ref().map(|hotness| hotness[i]);
+        store.write_batch(&[PageWrite { lba, page: &page, hotness }]).unwrap();
         mapped[lba as usize] = true;
     }
     let stats = store.stats().unwrap();
@@ -120,6 +133,14 @@ fn every_scheme_without_foresight_relocates_in_the_store_what_it_does_in_the_sim
             decide_alike(&trimmed, entry.info.name, "cost-benefit");
         }
     }
+}
+
+#[test]
+fn what_an_engine_tells_is_heard_in_the_store_as_in_the_simulator() {
+    let (silent, told) = (trimmed(ZIPF), told(trimmed(ZIPF)));
+    decide_alike(&told, "frostline", "cost-benefit");
+    let relocations = |writes| simulated(writes, "frostline", "cost-benefit", 64).relocations;
+    assert_ne!(relocations(&told), relocations(&silent), "it does not listen");
 }
 
 #[test]

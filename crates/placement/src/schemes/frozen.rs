@@ -342,3 +342,107 @@ impl<A: Arrangement> Scheme for Frozen<A> {
         gauges
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::SchemeSpec;
+    use crate::{Candidates, Recogniser, Semantics};
+
+    /// Gives pages the log-odds that their LBA names, and is trusted from LBA 100 on.
+    #[derive(Debug)]
+    struct ByName(bool);
+
+    impl Recogniser for ByName {
+        fn wants_hotness(&self) -> bool {
+            false
+        }
+
+        fn score(&mut self, pages: &Candidates<'_>, scores: &mut [f32]) {
+            self.0 |= pages.lbas.iter().any(|&lba| lba >= 100);
+            scores.iter_mut().zip(pages.lbas).for_each(|(s, &lba)| *s = (lba % 100) as f32);
+        }
+
+        fn is_trusted(&self) -> bool {
+            self.0
+        }
+    }
+
+    fn around_sepbit(params: &str) -> Frozen<AroundSepBit> {
+        let make = |_: &str, _: &Setup<'_>| Ok(Box::new(ByName(false)) as Box<dyn Recogniser>);
+        let setup = Setup { recogniser: Some(&make), ..Setup::new(16, 1000) };
+        let (_, mut params) = Params::parse(&format!("sepfrozen-bit:{params}")).unwrap();
+        Frozen::build(&setup, &mut params).unwrap()
+    }
+
+    /// Where relocations of pages in a zone of class 0 go.
+    fn placed(scheme: &mut Frozen<AroundSepBit>, lbas: &[u32]) -> Vec<usize> {
+        let page = FrozenPage::zeroed();
+        let relocation = |(index, &lba): (usize, &u32)| {
+            (Relocation { lba, now: 9, clock: 9, zone: 1, class: 0, index }, page)
+        };
+        let batch: Vec<_> = lbas.iter().enumerate().map(relocation).collect();
+        scheme.victim = ZoneEvent { zone: 1, class: 0, now: 9, clock: 9 };
+        scheme.prepare(&batch, &[]);
+        batch.iter().map(|(r, page)| scheme.place_relocation(r, &mut page.clone())).collect()
+    }
+
+    #[test]
+    fn what_is_taken_for_frozen_goes_to_the_coldest_class_as_in_the_paper() {
+        let mut scheme = around_sepbit("sure=0.5");
+        assert_eq!(scheme.classes(), 6);
+        // SepBIT copies pages of its first class to the third.
+        assert_eq!(placed(&mut scheme, &[103, 100, 101]), [5, 2, 5]);
+    }
+
+    #[test]
+    fn classes_of_their_own_take_frozen_pages_by_how_surely_they_are() {
+        // Log-odds of 6.9, in thirds.
+        let mut scheme = around_sepbit("apart=yes:sure=0.999:tiers=3");
+        assert_eq!(scheme.classes(), 9);
+        assert_eq!(placed(&mut scheme, &[102, 103, 104, 105, 107]), [2, 6, 6, 7, 8]);
+        assert_eq!(scheme.known(8), 5, "to SepBIT they lie in its coldest class");
+    }
+
+    #[test]
+    fn a_recogniser_that_is_not_trusted_is_not_followed() {
+        let mut scheme = around_sepbit("sure=0.5");
+        assert_eq!(placed(&mut scheme, &[3, 9]), [2, 2]);
+        assert_eq!(placed(&mut scheme, &[103, 9]), [5, 5]);
+    }
+
+    #[test]
+    fn pages_that_were_written_meanwhile_cost_the_others_nothing() {
+        let mut scheme = around_sepbit("sure=0.5");
+        let all = placed(&mut scheme, &[103, 100, 105, 100, 107]);
+        assert_eq!(all, [5, 2, 5, 2, 5]);
+        scheme.placed = 0;
+        let relocation = Relocation { lba: 105, now: 9, clock: 9, zone: 1, class: 0, index: 0 };
+        let mut page = FrozenPage::zeroed();
+        assert_eq!(scheme.place_relocation(&relocation, &mut page), 5);
+        let gone = Relocation { lba: 106, ..relocation };
+        assert_eq!(scheme.place_relocation(&gone, &mut page), 2, "nobody was asked about it");
+    }
+
+    #[test]
+    fn the_scheme_within_gets_its_own_parameters() {
+        let spec = SchemeSpec::parse("frozen:dac:classes=4:tiers=2").unwrap();
+        assert_eq!(spec.classes(Semantics::Published).unwrap(), 6);
+        let spec = SchemeSpec::parse("frozen-perfect:sepbit:apart=no").unwrap();
+        assert_eq!(spec.classes(Semantics::Published).unwrap(), 6);
+        for refused in ["frozen:nothing", "frozen:dac:tears=2", "frozen:sepbit:classes=x"] {
+            let found = SchemeSpec::parse(refused).and_then(|s| s.classes(Semantics::Published));
+            assert!(found.is_err(), "{refused}");
+        }
+        for refused in ["frozen:2r-fifo", "frozen:frozen:dac", "frozen:oracle-rate"] {
+            let spec = SchemeSpec::parse(refused).unwrap();
+            let setup = Setup::new(16, 100);
+            struct Nothing;
+            impl crate::registry::Visitor for Nothing {
+                type Output = ();
+                fn visit<S: Scheme>(self, _: S) {}
+            }
+            assert!(spec.build(&setup, Nothing).is_err(), "{refused}");
+        }
+    }
+}

@@ -131,3 +131,68 @@ impl Scheme for Lifespan {
         size_of_val(&self.kinds[..])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Hotness;
+    use bytemuck::Zeroable;
+
+    /// Zones of 16 pages: class 0 below 16 user writes, class 1 below 64, class 2 all else.
+    fn lifespan(params: &str) -> Lifespan {
+        let (_, mut params) = Params::parse(&format!("lifespan:classes=3:base=4{params}")).unwrap();
+        Lifespan::build(&Setup::new(16, 1 << 16), &mut params).unwrap()
+    }
+
+    fn write<'a>(lba: u32, now: u32, first: bool, hotness: Option<&'a Hotness>) -> UserWrite<'a> {
+        let (clock, zone, class, sealed, valid) = (u64::from(now), 0, 0, true, 1);
+        let (last, lifespan) = (false, 0);
+        UserWrite { lba, now, clock, first, zone, class, sealed, valid, last, lifespan, hotness }
+    }
+
+    fn relocation(lba: u32, now: u32) -> Relocation {
+        Relocation { lba, now, clock: u64::from(now), zone: 1, class: 0, index: 0 }
+    }
+
+    #[test]
+    fn a_page_is_expected_to_live_as_long_as_its_last_versions() {
+        let (mut scheme, mut page) = (lifespan(""), Expectation::zeroed());
+        assert_eq!(scheme.place_user(&write(7, 1, true, None), &mut page), 2, "nothing is known");
+        // A lifespan of 7, then of 1023: their logarithms' mean is 6.5 of 3 and 10.
+        assert_eq!(scheme.place_user(&write(7, 8, false, None), &mut page), 0);
+        assert_eq!(scheme.place_user(&write(7, 1031, false, None), &mut page), 2);
+        assert_eq!(scheme.place_user(&write(7, 1038, false, None), &mut page), 1);
+    }
+
+    #[test]
+    fn a_page_without_a_past_is_expected_to_live_as_its_kind() {
+        let (mut scheme, mut page) = (lifespan(""), Expectation::zeroed());
+        for now in [1, 5, 9] {
+            scheme.place_user(&write(300, now, now == 1, None), &mut page);
+        }
+        let mut new = Expectation::zeroed();
+        assert_eq!(scheme.place_user(&write(301, 10, true, None), &mut new), 0, "same extent");
+        assert_eq!(scheme.place_user(&write(9, 11, true, None), &mut new), 2, "another one");
+        // Of an engine's origins LBAs say nothing.
+        let (tree, other) = (Hotness { origin: 6, ..Hotness::default() }, Hotness::default());
+        let mut told = Lifespan { kinds: vec![f32::INFINITY; ORIGINS], ..lifespan("") };
+        for now in [1, 5, 9] {
+            told.place_user(&write(300, now, now == 1, Some(&tree)), &mut page);
+        }
+        assert_eq!(told.place_user(&write(9, 10, true, Some(&tree)), &mut new), 0);
+        assert_eq!(told.place_user(&write(301, 11, true, Some(&other)), &mut new), 2);
+    }
+
+    #[test]
+    fn what_has_lived_long_is_expected_to_live_as_long_again() {
+        let (mut scheme, mut page) = (lifespan(""), Expectation::zeroed());
+        scheme.place_user(&write(7, 1, true, None), &mut page);
+        scheme.place_user(&write(7, 5, false, None), &mut page);
+        assert_eq!(scheme.place_relocation(&relocation(7, 10), &mut page), 0);
+        assert_eq!(scheme.place_relocation(&relocation(7, 30), &mut page), 1);
+        assert_eq!(scheme.place_relocation(&relocation(7, 300), &mut page), 2);
+        let mut apart = lifespan(":relocations=apart");
+        assert_eq!(apart.classes(), 6);
+        assert_eq!(apart.place_relocation(&relocation(7, 30), &mut page), 4);
+    }
+}
