@@ -5,8 +5,8 @@
 //! zones are spared that none must be reset, for which a sync would end chunks early.
 
 use frostline_log::Counts;
-use frostline_placement::{Activity, Hotness};
 use frostline_placement::registry::SchemeSpec;
+use frostline_placement::{Activity, Hotness};
 use frostline_sim::{Combination, Progress, Settings, Space, Volume, replay};
 use frostline_store::{Cleaning, Format, Open, PageWrite, Store};
 use frostline_trace::{

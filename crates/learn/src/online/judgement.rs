@@ -7,8 +7,8 @@ const LEAST_PRECISION: f64 = 0.7;
 const MOST_FALSE_POSITIVES: f64 = 0.3;
 /// A judgement is made of no fewer samples.
 const FEWEST: f64 = 64.0;
-/// What earlier samples count for whenever an epoch's worth comes on top of them.
-const FADE: f32 = 0.8;
+/// What earlier samples count for with each that comes on top of them: 0.8 after 512.
+const FADE: f32 = 0.999_564;
 
 /// How the model's answers compared with what became of the pages, the last ones counting most.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,17 +43,13 @@ impl Judgement {
 
     /// A page was taken for frozen or not, and was or was not.
     pub fn add(&mut self, taken: bool, frozen: bool) {
+        *self = Judgement::of(&self.counts().map(|count| count * FADE));
         *match (taken, frozen) {
             (true, true) => &mut self.hits,
             (true, false) => &mut self.alarms,
             (false, true) => &mut self.misses,
             (false, false) => &mut self.rests,
         } += 1.0;
-    }
-
-    /// What is known becomes older.
-    pub fn fade(&mut self) {
-        *self = Judgement::of(&self.counts().map(|count| count * FADE));
     }
 
     /// Whether the model is to be followed.
@@ -109,11 +105,10 @@ mod tests {
     #[test]
     fn what_came_last_counts_most() {
         let mut judgement = judged(100, 0, 100);
-        for _ in 0..12 {
-            judgement.add(true, false);
-            judgement.fade();
-        }
-        assert!(judgement.precision() < 0.7 && judgement.hits < 10.0, "{judgement:?}");
+        (0..4000).for_each(|_| judgement.add(false, false));
+        assert!(judgement.is_good() && judgement.hits < 20.0, "{judgement:?}");
+        (0..12).for_each(|_| judgement.add(true, false));
+        assert!(judgement.precision() < 0.7 && !judgement.is_good(), "{judgement:?}");
         assert_eq!(Judgement::of(&judgement.counts()).counts(), judgement.counts());
     }
 }

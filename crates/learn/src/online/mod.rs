@@ -79,7 +79,6 @@ impl Online {
         if !is_over {
             return false;
         }
-        self.judgement.fade();
         let frozen = self.known.frozen_samples();
         if self.known.len() >= FEWEST && (1..self.known.len()).contains(&frozen) {
             self.train();

@@ -60,13 +60,14 @@ macro_rules! arrangement {
         impl Arrangement for $marker {
             type Within = $within;
             type Judge = $judge;
-            const INFO: Info = Info { source: SOURCE, fast22: "", ..$info };
+            const INFO: Info = $info;
         }
     };
 }
 
 const SOURCE: &str = "Tan et al., SepFrozen, section 4.2";
-const EMPTY: Info = Info { name: "", summary: "", source: "", params: &[], fast22: "" };
+const PAPER: Info = Info { name: "", summary: "", source: SOURCE, params: &[], fast22: "" };
+const OURS: Info = Info { source: "Frostline", ..PAPER };
 const APART: Param =
     Param { key: "apart", default: "yes", help: "frozen pages have a class of their own" };
 const SHARED: Param = Param { default: "no", ..APART };
@@ -99,7 +100,7 @@ arrangement! {
         name: "sepfrozen-bit",
         summary: "SepBIT, recognised frozen pages in its coldest class",
         params: &[SHARED, AT, PAPERS, ONE_TIER, BY],
-        ..EMPTY
+        ..PAPER
     }
 }
 arrangement! {
@@ -108,7 +109,7 @@ arrangement! {
         name: "sepfrozen-dac",
         summary: "DAC, recognised frozen pages in its coldest class",
         params: &[SHARED, AT, PAPERS, ONE_TIER, BY],
-        ..EMPTY
+        ..PAPER
     }
 }
 arrangement! {
@@ -117,7 +118,7 @@ arrangement! {
         name: "frozen",
         summary: "any scheme (frozen:NAME), recognised frozen pages in a class of their own",
         params: &[APART, AT, SURE, TIERS, BY],
-        ..EMPTY
+        ..PAPER
     }
 }
 arrangement! {
@@ -126,7 +127,7 @@ arrangement! {
         name: "frozen-perfect",
         summary: "as frozen, with a perfect recogniser",
         params: &[APART, AT],
-        ..EMPTY
+        ..OURS
     }
 }
 
@@ -136,7 +137,7 @@ arrangement! {
         name: "frostline",
         summary: "lifespan, recognised frozen pages in classes of their own",
         params: &[APART, AT, SURE, TIERS, BY],
-        ..EMPTY
+        ..OURS
     }
 }
 
