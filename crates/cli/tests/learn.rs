@@ -49,6 +49,17 @@ fn all_recognisers_are_in_one_table() {
     assert_eq!(models[names.len() - 1]["quality"]["false_positive_rate"], 1.0);
 }
 
+#[test]
+fn two_rs_rule_is_replayed_where_pages_are_looked_at_when_they_are_written() {
+    let scratch = oltp();
+    let compared = scratch.json("model compare t.u32 --samples 1000 --json -");
+    let two_r = compared["models"].as_array().unwrap().last().unwrap();
+    let quality = &two_r["quality"];
+    assert_eq!((&two_r["model"], &quality["samples"]), (&"2r".into(), &60_000.into()));
+    let alarms = quality["false_positive_rate"].as_f64().unwrap();
+    assert!(alarms > 0.0 && alarms < quality["recall"].as_f64().unwrap(), "{quality}");
+}
+
 #[cfg(feature = "gru")]
 #[test]
 fn a_network_is_trained_written_and_judged_the_same() {
@@ -67,6 +78,20 @@ fn what_trains_a_network_has_to_be_built() {
     let said = scratch.fails(2, "train absent.u32 -o m.json --model gru");
     assert!(said.contains("training gru is left out of this build"), "{said}");
     assert!(said.contains("hint: cargo build --release --features gru"), "{said}");
+}
+
+#[test]
+fn models_are_compared_by_history_and_by_features() {
+    let scratch = oltp();
+    let compared = scratch.json("model histories t.u32 --model logistic --json -");
+    let histories: Vec<_> =
+        compared["models"].as_array().unwrap().iter().map(|row| row["history"].clone()).collect();
+    assert_eq!(histories, [1, 2, 3, 4]);
+    let table = scratch.quiet("model features t.u32 --model logistic --split time");
+    let first = |line: &str| line.split("  ").next().map(str::to_string);
+    let rows: Vec<_> = table.lines().skip(3).filter_map(first).collect();
+    assert_eq!(rows.len(), 4, "{table}");
+    assert!(rows[1..].iter().all(|row| row.starts_with("+ ")), "{table}");
 }
 
 #[test]

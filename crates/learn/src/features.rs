@@ -101,7 +101,7 @@ impl Layout {
 
     /// Which features tell of a write, `back` writes before the newest: one of each field, in their
     /// order. What is there but once tells of each write.
-    pub(crate) fn columns(self, back: usize) -> impl Iterator<Item = usize> {
+    pub fn columns(self, back: usize) -> impl Iterator<Item = usize> {
         let once = self.width() - self.history * self.of_each_write();
         let first = once + back * self.of_each_write();
         (0..once).chain(first..first + self.of_each_write())

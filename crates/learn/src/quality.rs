@@ -39,19 +39,30 @@ impl Quality {
         let count = |taken: bool, is: bool| {
             let pages = scores.iter().zip(frozen);
             pages.filter(|&(&score, &frozen)| (score > threshold) == taken && frozen == is).count()
-                as f64
+                as u64
         };
-        let (hits, misses) = (count(true, true), count(false, true));
-        let (alarms, rests) = (count(true, false), count(false, false));
-        let all = scores.len() as f64;
+        let of_frozen = [count(true, true), count(false, true)];
+        let of_others = [count(true, false), count(false, false)];
+        let roc_area = roc_area(scores, frozen);
+        Quality { roc_area, ..Quality::of_counts(of_frozen, of_others) }
+    }
+
+    /// Judges a rule that knows no degrees: how many of the frozen pages, and how many of the
+    /// others, it took for frozen and how many not.
+    pub fn of_counts(frozen: [u64; 2], others: [u64; 2]) -> Quality {
+        let ([hits, misses], [alarms, rests]) =
+            (frozen.map(|n| n as f64), others.map(|n| n as f64));
+        let all = hits + misses + alarms + rests;
+        let recall = hits / (hits + misses);
+        let false_positive_rate = alarms / (alarms + rests);
         Quality {
-            samples: scores.len() as u64,
+            samples: all as u64,
             base_rate: (hits + misses) / all,
             accuracy: (hits + rests) / all,
-            recall: hits / (hits + misses),
-            false_positive_rate: alarms / (alarms + rests),
+            recall,
+            false_positive_rate,
             precision: hits / (hits + alarms),
-            roc_area: roc_area(scores, frozen),
+            roc_area: (1.0 + recall - false_positive_rate) / 2.0,
         }
     }
 }
@@ -114,6 +125,8 @@ mod tests {
             roc_area: 5.5 / 9.0,
         };
         assert_eq!(found, expected);
+        let counted = Quality::of_counts([2, 1], [2, 1]);
+        assert_eq!(counted, Quality { roc_area: 0.5, ..found });
         let blind = Quality::of_scores(&[1.0; 6], 0.0, &frozen);
         assert_eq!((blind.roc_area, blind.recall, blind.false_positive_rate), (0.5, 1.0, 1.0));
     }

@@ -50,6 +50,15 @@ impl Set {
         self.frozen.iter().filter(|&&frozen| frozen).count()
     }
 
+    /// The same samples with their first `width` features only.
+    ///
+    /// # Panics
+    /// If they have fewer.
+    pub fn narrowed(&self, width: usize) -> Set {
+        let rows = self.rows.chunks_exact(self.width).flat_map(|row| &row[..width]);
+        Set { width, rows: rows.copied().collect(), frozen: self.frozen.clone() }
+    }
+
     /// Makes sample `i` this one, or appends it if there is none; its features come from `fill`.
     pub fn put(&mut self, i: usize, frozen: bool, fill: impl FnOnce(&mut dyn FnMut(f32))) {
         if i >= self.len() {

@@ -4,10 +4,13 @@
 //! [`sweep()`] runs every scheme with every victim policy over every volume on all cores, and
 //! [`Report`] is what comes of it.
 //!
-//! [`sample()`] makes samples of a trace, to train models of frozen pages on and to judge them by.
+//! [`sample()`] makes samples of a trace, to train models of frozen pages on and to judge them by;
+//! [`compare_models`], [`compare_histories`] and [`compare_features`] do that.
 
+mod cpu_time;
 mod error;
 mod machine;
+mod models;
 mod plan;
 mod replay;
 mod report;
@@ -17,6 +20,7 @@ mod sweep;
 mod volume;
 
 pub use error::SimError;
+pub use models::{Judged, ZONE, compare_features, compare_histories, compare_models, judge_two_r};
 pub use plan::{BASELINE, BOUND, Plan};
 pub use replay::{Outcome, Progress, Window, replay};
 pub use report::{ClassReport, Quartiles, Report, RunReport, TraceReport, WindowReport};

@@ -8,6 +8,7 @@ use frostline_log::{Counts, LogError, Writes};
 use frostline_placement::{Foresight, Semantics, Setup, victims};
 use frostline_trace::Trim;
 
+use crate::cpu_time::cpu_seconds;
 use crate::machine::{Machine, MakeMachine};
 use crate::settings::least_op;
 use crate::{Combination, Settings, SimError, Space, Volume};
@@ -125,7 +126,7 @@ pub fn replay(
 
 /// Replays a range of the writes, and the trims before each of them, which are taken off `trims`.
 /// Those at its end wait for what comes next: nothing is cleaned for a trim alone.
-fn advance(
+pub(crate) fn advance(
     machine: &mut dyn Machine,
     writes: &Writes<'_>,
     trims: &mut &[Trim],
@@ -139,12 +140,6 @@ fn advance(
         *trims = rest;
     }
     machine.write(writes, next..range.end)
-}
-
-/// CPU time of this thread.
-fn cpu_seconds() -> f64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
 fn build(

@@ -20,7 +20,10 @@ pub struct TrainArgs {
     #[arg(long, value_name = "M", default_value = "sgd")]
     pub model: ModelArg,
     #[command(flatten)]
-    pub features: FeaturesArgs,
+    pub history: HistoryArg,
+    /// Who tells of a page [default: the engine, if the trace has hotness records]
+    #[arg(long, value_name = "R")]
+    pub records: Option<RecordsArg>,
     /// Use these features only, of all writes looked at [default: all]
     #[arg(long = "features", value_name = "A,B", value_delimiter = ',')]
     pub only: Vec<String>,
@@ -49,6 +52,10 @@ pub enum ModelCommand {
     Eval(EvalArgs),
     /// Train all kinds of models on a trace, and compare them and the rules that need no training
     Compare(CompareArgs),
+    /// Compare models by how many writes of a page they look at
+    Histories(HistoriesArgs),
+    /// Compare models by the features they are given, one more at a time
+    Features(AddedArgs),
 }
 
 /// `frostline model eval`
@@ -76,12 +83,44 @@ pub struct EvalArgs {
 /// `frostline model compare`
 #[derive(Debug, Args)]
 pub struct CompareArgs {
+    #[command(flatten)]
+    pub study: StudyArgs,
+    #[command(flatten)]
+    pub history: HistoryArg,
+}
+
+/// `frostline model histories`
+#[derive(Debug, Args)]
+pub struct HistoriesArgs {
+    #[command(flatten)]
+    pub study: StudyArgs,
+    /// How the models are trained
+    #[arg(long, value_name = "M", default_value = "sgd")]
+    pub model: ModelArg,
+}
+
+/// `frostline model features`
+#[derive(Debug, Args)]
+pub struct AddedArgs {
+    #[command(flatten)]
+    pub study: StudyArgs,
+    #[command(flatten)]
+    pub history: HistoryArg,
+    /// How the models are trained
+    #[arg(long, value_name = "M", default_value = "sgd")]
+    pub model: ModelArg,
+}
+
+/// What models are compared on.
+#[derive(Debug, Args)]
+pub struct StudyArgs {
     /// The trace
     pub trace: PathBuf,
     #[command(flatten)]
     pub reading: Reading,
-    #[command(flatten)]
-    pub features: FeaturesArgs,
+    /// Who tells of a page [default: the engine, if the trace has hotness records]
+    #[arg(long, value_name = "R")]
+    pub records: Option<RecordsArg>,
     /// Which samples they are judged by; they are trained on the others
     #[arg(long, value_name = "S", default_value = "random")]
     pub split: TrainSplitArg,
@@ -95,16 +134,13 @@ pub struct CompareArgs {
     pub quiet: bool,
 }
 
-/// What is known of a page.
-#[derive(Debug, Args)]
-pub struct FeaturesArgs {
+/// How far back one looks.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct HistoryArg {
     /// Writes of a page that are looked at
     #[arg(long, value_name = "N", default_value_t = 2,
         value_parser = value_parser!(u8).range(1..=4), allow_negative_numbers = true)]
     pub history: u8,
-    /// Who tells of a page [default: the engine, if the trace has hotness records]
-    #[arg(long, value_name = "R")]
-    pub records: Option<RecordsArg>,
 }
 
 /// How samples are taken.

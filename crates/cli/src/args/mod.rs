@@ -15,8 +15,8 @@ pub use self::bench::{BenchCommand, BenchStoreArgs, CleaningArg, DriveArg, Speed
 pub use self::database::{BenchLinkbenchArgs, BenchTpccArgs, BenchYcsbArgs, DatabaseArgs};
 pub use self::db::{DbCommand, DumpArgs, LookDbArgs};
 pub use self::learn::{
-    CompareArgs, EvalArgs, FeaturesArgs, ModelArg, ModelCommand, RecordsArg, SamplingArgs,
-    SplitArg, TrainArgs, TrainSplitArg,
+    AddedArgs, CompareArgs, EvalArgs, HistoriesArgs, ModelArg, ModelCommand, RecordsArg,
+    SamplingArgs, SplitArg, StudyArgs, TrainArgs, TrainSplitArg,
 };
 pub use self::store::{FormatArgs, LookArgs, PlacementArgs, ScrubArgs, ShapeArgs, StoreCommand};
 use crate::size::{PageSize, Size};

@@ -1,126 +1,136 @@
-//! `frostline model compare`: all recognisers on the same samples.
+//! `frostline model compare`, `histories` and `features`: models on the same samples.
 
-use std::hint::black_box;
-use std::time::Instant;
-
-use frostline_learn::{
-    EveryPage, Kind, Layout, OneBit, Origin, Quality, Scorer, Set, Split, Standard, Tiles, tiled,
-    train,
+use frostline_learn::{Layout, LearnError, Records, Split};
+use frostline_sim::{
+    Judged, Samples, Settings, Volume, ZONE, compare_features, compare_histories, compare_models,
+    judge_two_r,
 };
-use frostline_sim::Samples;
+use frostline_trace::{Writes, prepare};
 use serde::Serialize;
 
+use super::kind;
 use super::report::{QUALITY, emit, quality_cells};
-use super::samples::{check, of_trace, sampling, split};
-use crate::args::CompareArgs;
+use super::samples::{check, load_for, of_writes, sampling, split};
+use crate::args::{AddedArgs, CompareArgs, HistoriesArgs, StudyArgs};
 use crate::failure::Failure;
 use crate::table;
-
-/// Pages of a zone of 256 MiB, for which the paper gives times.
-const ZONE: usize = 65_536;
 
 #[derive(Serialize)]
 struct Comparison {
     trace: String,
     split: Split,
+    records: Records,
     train_samples: usize,
-    models: Vec<Row>,
+    models: Vec<Judged>,
 }
 
-#[derive(Serialize)]
-struct Row {
-    model: &'static str,
-    quality: Quality,
-    /// None of a rule.
-    train_seconds: Option<f64>,
-    /// For 65,536 pages, features gathered before.
-    inference_seconds: f64,
-    /// What must be kept with each page.
-    bytes_per_page: f64,
+/// What tells the rows of a table apart.
+struct Rows {
+    command: &'static str,
+    heading: &'static str,
+    /// Names a row, given its number.
+    name: fn(usize, &Judged) -> String,
 }
 
-/// Trains and compares.
-pub fn run(args: &CompareArgs) -> Result<String, Failure> {
+/// All models and rules.
+pub fn models(args: &CompareArgs) -> Result<String, Failure> {
+    let rows = Rows {
+        command: "model compare",
+        heading: "model",
+        name: |_, judged| judged.model.to_string(),
+    };
+    let two_r = |writes: &Writes| match args.study.sampling.age {
+        0 => replay_two_r(writes).map(Some),
+        _ => Ok(None),
+    };
+    run(&args.study, args.history.history, &rows, two_r, compare_models)
+}
+
+/// A model by how far it looks back.
+pub fn histories(args: &HistoriesArgs) -> Result<String, Failure> {
+    let kind = kind(args.model);
+    kind.check()?;
+    let rows = Rows {
+        command: "model histories",
+        heading: "writes",
+        name: |_, judged| judged.history.to_string(),
+    };
+    let judge = |samples: &Samples| compare_histories(samples, kind);
+    run(&args.study, Layout::LONGEST as u8, &rows, |_| Ok(None), judge)
+}
+
+/// A model by its features.
+pub fn features(args: &AddedArgs) -> Result<String, Failure> {
+    let kind = kind(args.model);
+    kind.check()?;
+    let rows = Rows {
+        command: "model features",
+        heading: "features",
+        name: |i, judged| {
+            let plus = if i == 0 { "" } else { "+ " };
+            judged.fields.last().map(|field| format!("{plus}{field}")).unwrap_or_default()
+        },
+    };
+    let judge = |samples: &Samples| compare_features(samples, kind);
+    run(&args.study, args.history.history, &rows, |_| Ok(None), judge)
+}
+
+fn run(
+    args: &StudyArgs,
+    history: u8,
+    rows: &Rows,
+    replayed: impl FnOnce(&Writes) -> Result<Option<Judged>, Failure>,
+    judge: impl FnOnce(&Samples) -> Result<Vec<Judged>, LearnError>,
+) -> Result<String, Failure> {
+    let StudyArgs { trace, reading, records, quiet, .. } = args;
     check(args.json.as_deref())?;
     let how = sampling(&args.sampling, split(args.split));
-    let (layout, data) =
-        of_trace("model compare", &args.trace, &args.reading, &args.features, &how, args.quiet)?;
-    let trace = args.trace.display().to_string();
-    let origin = Origin {
-        trace: trace.clone(),
-        samples: data.train.len(),
-        frozen: data.train.frozen_samples(),
-        sampling: how,
+    let writes = load_for(rows.command, trace, reading, *records, *quiet)?;
+    let replayed = replayed(&writes)?;
+    let samples = of_writes(trace, writes, history, *records, &how)?;
+    let comparison = Comparison {
+        trace: trace.display().to_string(),
+        split: how.split,
+        records: samples.layout.records(),
+        train_samples: samples.train.len(),
+        models: judge(&samples)?.into_iter().chain(replayed).collect(),
     };
-    let mut models = Vec::new();
-    for &kind in Kind::TRAINABLE {
-        let started = Instant::now();
-        let standard = Standard::of(&data.train);
-        let model = train(kind, layout, &data.train, &standard, origin.clone())?;
-        let seconds = started.elapsed().as_secs_f64();
-        let bytes = layout.bytes_per_page() as f64;
-        models.push(row(kind.name(), &model.scorer(), &data.test, Some(seconds), bytes));
-    }
-    models.extend(rules(layout, &data));
-    let train_samples = data.train.len();
-    let report = Comparison { trace, split: how.split, train_samples, models };
-    emit(args.json.as_deref(), &report, || text(&report))
+    emit(args.json.as_deref(), &comparison, || text(&comparison, rows))
 }
 
-/// The rules that need no training.
-fn rules(layout: Layout, data: &Samples) -> Vec<Row> {
-    let one_bit = OneBit::new(layout, data.pages);
-    let one_bit = one_bit.map(|rule| row("one-bit", &rule, &data.test, None, 0.125));
-    one_bit.into_iter().chain([row("2r", &EveryPage, &data.test, None, 0.0)]).collect()
+/// 2R's rule in a replay with the settings that `frostline sim` has if nothing is said.
+fn replay_two_r(writes: &Writes) -> Result<Judged, Failure> {
+    let Writes { name, lbas, trims, starts, .. } = writes;
+    let (lbas, trims, starts) = (lbas.clone(), trims.clone(), starts.clone());
+    let writes = Writes { name: name.clone(), lbas, trims, starts, ..Writes::default() };
+    let volume = [Volume::new(prepare(None, writes, false)?)];
+    let settings = Settings::default();
+    Ok(judge_two_r(&volume[0], &settings, settings.zone_pages(&volume)?)?)
 }
 
-fn row(
-    model: &'static str,
-    scorer: &dyn Scorer,
-    test: &Set,
-    train_seconds: Option<f64>,
-    bytes_per_page: f64,
-) -> Row {
-    let quality = Quality::of(scorer, 0.0, test);
-    let inference_seconds = inference(scorer, test);
-    Row { model, quality, train_seconds, inference_seconds, bytes_per_page }
-}
-
-/// How long it takes to score a zone of such pages: the shortest of several times.
-fn inference(scorer: &dyn Scorer, test: &Set) -> f64 {
-    let values = test.rows().iter().copied().cycle().take(ZONE * test.width());
-    let tiles = tiled(&values.collect::<Vec<_>>(), test.width());
-    let mut scores = vec![0.0; ZONE];
-    let times = (0..20).map(|_| {
-        let started = Instant::now();
-        scorer.score(Tiles::new(test.width(), black_box(&tiles)), black_box(&mut scores));
-        started.elapsed().as_secs_f64()
-    });
-    times.fold(f64::INFINITY, f64::min)
-}
-
-fn text(report: &Comparison) -> String {
-    let mut headings = vec!["model"];
+fn text(comparison: &Comparison, rows: &Rows) -> String {
+    let mut headings = vec![rows.heading];
     headings.extend(QUALITY);
     headings.extend(["training s", "inference us", "ns/page", "bytes/page"]);
-    let cells = |row: &Row| {
-        let seconds = |s: f64| format!("{s:.2}");
-        let mut cells = vec![row.model.to_string()];
-        cells.extend(quality_cells(&row.quality));
-        cells.push(row.train_seconds.map_or("-".to_string(), seconds));
-        cells.push(format!("{:.1}", row.inference_seconds * 1e6));
-        cells.push(format!("{:.2}", row.inference_seconds * 1e9 / ZONE as f64));
-        cells.push(format!("{}", row.bytes_per_page));
+    let cells = |(i, judged): (usize, &Judged)| {
+        let mut cells = vec![(rows.name)(i, judged)];
+        cells.extend(quality_cells(&judged.quality));
+        cells.push(judged.train_seconds.map_or("-".to_string(), |s| format!("{s:.2}")));
+        cells.push(format!("{:.1}", judged.inference_seconds * 1e6));
+        cells.push(format!("{:.2}", judged.inference_seconds * 1e9 / ZONE as f64));
+        cells.push(format!("{}", judged.bytes_per_page));
         cells
     };
-    let by = match report.split {
+    let Comparison { trace, train_samples, models, .. } = comparison;
+    let by = match comparison.split {
         Split::All => "all",
         Split::Random => "random",
         Split::Time => "the later",
     };
-    let judged = report.models.first().map_or(0, |row| row.quality.samples);
+    let judged = models.first().map_or(0, |judged| judged.quality.samples);
+    let rows = models.iter().enumerate().map(cells).collect();
     format!(
-        "{}: trained on {} samples, judged by {by} {judged}; inference of {ZONE} pages\n\n",
-        report.trace, report.train_samples
-    ) + &table::columns(&headings, 1, report.models.iter().map(cells).collect())
+        "{trace}: trained on {train_samples} samples, judged by {by} {judged}; inference of \
+         {ZONE} pages\n\n"
+    ) + &table::columns(&headings, 1, rows)
 }

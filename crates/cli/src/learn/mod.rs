@@ -7,7 +7,7 @@ mod samples;
 use std::path::Path;
 
 use frostline_learn::{
-    Kind, LARGEST_FILE, LearnError, Model, Origin, Quality, Split, Standard, correlations, train,
+    Kind, LARGEST_FILE, LearnError, Model, Quality, Split, Standard, correlations, train,
 };
 
 use crate::args::{EvalArgs, ModelArg, ModelCommand, SplitArg, TrainArgs};
@@ -20,29 +20,21 @@ use samples::{check, of_trace, sampling, split};
 pub fn train_model(args: &TrainArgs) -> Result<String, Failure> {
     check(args.json.as_deref())?;
     output::check(&args.output)?;
-    let kind = match args.model {
-        ModelArg::Sgd => Kind::Sgd,
-        ModelArg::Logistic => Kind::Logistic,
-        ModelArg::Svm => Kind::Svm,
-        ModelArg::Gru => Kind::Gru,
-    };
+    let kind = kind(args.model);
     kind.check()?;
     let how = sampling(&args.sampling, split(args.split));
-    let (layout, data) =
-        of_trace("train", &args.trace, &args.reading, &args.features, &how, args.quiet)?;
-    let mut standard = Standard::of(&data.train);
+    let history = args.history.history;
+    let samples =
+        of_trace("train", &args.trace, &args.reading, history, args.records, &how, args.quiet)?;
+    let layout = samples.layout;
+    let mut standard = Standard::of(&samples.train);
     if !args.only.is_empty() {
         standard = standard.only(layout, &args.only)?;
     }
-    let origin = Origin {
-        trace: args.trace.display().to_string(),
-        samples: data.train.len(),
-        frozen: data.train.frozen_samples(),
-        sampling: how,
-    };
-    let model = train(kind, layout, &data.train, &standard, origin)?;
+    let origin = samples.origin(&args.trace.display().to_string());
+    let model = train(kind, layout, &samples.train, &standard, origin)?;
     let model = model.with_threshold(args.threshold);
-    let report = judge(&model, &args.trace, how.split, &data.test);
+    let report = judge(&model, &args.trace, how.split, &samples.test);
     output::write(&args.output, &model.write())?;
     emit(args.json.as_deref(), &report, || report.text())
 }
@@ -51,7 +43,18 @@ pub fn train_model(args: &TrainArgs) -> Result<String, Failure> {
 pub fn model(command: &ModelCommand) -> Result<String, Failure> {
     match command {
         ModelCommand::Eval(args) => eval(args),
-        ModelCommand::Compare(args) => compare::run(args),
+        ModelCommand::Compare(args) => compare::models(args),
+        ModelCommand::Histories(args) => compare::histories(args),
+        ModelCommand::Features(args) => compare::features(args),
+    }
+}
+
+fn kind(arg: ModelArg) -> Kind {
+    match arg {
+        ModelArg::Sgd => Kind::Sgd,
+        ModelArg::Logistic => Kind::Logistic,
+        ModelArg::Svm => Kind::Svm,
+        ModelArg::Gru => Kind::Gru,
     }
 }
 

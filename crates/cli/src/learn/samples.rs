@@ -6,7 +6,7 @@ use frostline_learn::{Layout, Records, Sampling, Split};
 use frostline_sim::{SampleError, Samples, sample};
 use frostline_trace::{LoadOptions, Loaded, Writes, some_of};
 
-use crate::args::{FeaturesArgs, Reading, RecordsArg, SamplingArgs, TrainSplitArg};
+use crate::args::{Reading, RecordsArg, SamplingArgs, TrainSplitArg};
 use crate::failure::Failure;
 use crate::inputs::{load_options, load_with_bar};
 use crate::output;
@@ -30,23 +30,43 @@ pub fn check(json: Option<&Path>) -> Result<(), Failure> {
     json.filter(|path| path.as_os_str() != "-").map_or(Ok(()), output::check)
 }
 
-/// Samples of a trace, and what features they have.
+/// Samples of a trace.
 pub fn of_trace(
     command: &str,
     path: &Path,
     reading: &Reading,
-    features: &FeaturesArgs,
+    history: u8,
+    records: Option<RecordsArg>,
     how: &Sampling,
     quiet: bool,
-) -> Result<(Layout, Samples), Failure> {
-    let wanted = features.records != Some(RecordsArg::Block);
-    let writes = load(command, path, reading, wanted, quiet)?;
-    let records = match (features.records, &writes.hotness) {
+) -> Result<Samples, Failure> {
+    of_writes(path, load_for(command, path, reading, records, quiet)?, history, records, how)
+}
+
+/// The writes of a trace, with hotness records if they may be wanted.
+pub fn load_for(
+    command: &str,
+    path: &Path,
+    reading: &Reading,
+    records: Option<RecordsArg>,
+    quiet: bool,
+) -> Result<Writes, Failure> {
+    load(command, path, reading, records != Some(RecordsArg::Block), quiet)
+}
+
+/// Samples of the writes of a trace.
+pub fn of_writes(
+    path: &Path,
+    writes: Writes,
+    history: u8,
+    records: Option<RecordsArg>,
+    how: &Sampling,
+) -> Result<Samples, Failure> {
+    let records = match (records, &writes.hotness) {
         (Some(RecordsArg::Block), _) | (None, None) => Records::Block,
         (Some(RecordsArg::Engine), _) | (None, Some(_)) => Records::Engine,
     };
-    let layout = Layout::new(records, features.history.into())?;
-    Ok((layout, samples(path, writes, layout, how)?))
+    samples(path, writes, Layout::new(records, history.into())?, how)
 }
 
 /// Samples of a trace with these features.

@@ -3,7 +3,7 @@
 mod memory;
 mod parts;
 
-use frostline_learn::{Layout, Records, Sampling, Set};
+use frostline_learn::{Layout, LearnError, Origin, Records, Sampling, Set};
 use frostline_placement::NEVER;
 use frostline_trace::{FINAL, Prepared, TraceError, Writes, prepare};
 
@@ -13,12 +13,46 @@ use parts::{Parts, Place};
 /// Samples of a trace.
 #[derive(Clone, Debug)]
 pub struct Samples {
+    /// Their features.
+    pub layout: Layout,
+    /// How they were taken.
+    pub sampling: Sampling,
     /// To train on.
     pub train: Set,
     /// To judge by.
     pub test: Set,
     /// Different pages written: the volume's logical capacity.
     pub pages: u32,
+}
+
+impl Samples {
+    /// What a model was trained on that was trained on these samples of a trace.
+    pub fn origin(&self, trace: &str) -> Origin {
+        Origin {
+            trace: trace.to_string(),
+            samples: self.train.len(),
+            frozen: self.train.frozen_samples(),
+            sampling: self.sampling,
+        }
+    }
+
+    /// The names of the fields of each write.
+    pub fn fields(&self) -> Vec<String> {
+        self.layout.fields().iter().map(ToString::to_string).collect()
+    }
+
+    /// The same samples, telling of a page's last `history` writes only.
+    ///
+    /// # Errors
+    /// [`LearnError::History`] if they don't tell of as many.
+    pub fn narrowed(&self, history: usize) -> Result<Samples, LearnError> {
+        if history > self.layout.history() {
+            return Err(LearnError::History(history));
+        }
+        let layout = Layout::new(self.layout.records(), history)?;
+        let narrowed = |set: &Set| set.narrowed(layout.width());
+        Ok(Samples { layout, train: narrowed(&self.train), test: narrowed(&self.test), ..*self })
+    }
 }
 
 /// Why a trace has no samples.
@@ -59,7 +93,8 @@ pub fn sample(mut writes: Writes, layout: Layout, how: &Sampling) -> Result<Samp
         }
     });
     let Parts { train, test, .. } = parts;
-    Ok(Samples { train: train.into_set(), test: test.into_set(), pages: volume.unique })
+    let (train, test) = (train.into_set(), test.into_set());
+    Ok(Samples { layout, sampling: *how, train, test, pages: volume.unique })
 }
 
 /// The ages at which a page is looked at.

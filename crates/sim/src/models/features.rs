@@ -1,0 +1,45 @@
+//! What each feature adds (figure 21 of the paper).
+
+use frostline_learn::{Kind, LearnError, Records, correlations};
+
+use super::{Judged, judge_kind};
+use crate::Samples;
+
+/// The order in which the paper adds the fields of an engine's records.
+const PAPERS_ORDER: [&str; 6] = [
+    "valid-bytes",
+    "write-time",
+    "access-interval",
+    "modification-interval",
+    "accesses",
+    "modifications",
+];
+
+/// A model by one field of each write, then one by two, and so on: an engine's in the paper's order;
+/// a block layer's, of which the paper has none, from the field that is most correlated with being
+/// frozen to the one that is least.
+///
+/// # Errors
+/// What [`train`](frostline_learn::train) refuses.
+pub fn compare_features(samples: &Samples, kind: Kind) -> Result<Vec<Judged>, LearnError> {
+    let order = match samples.layout.records() {
+        Records::Engine => PAPERS_ORDER.map(String::from).to_vec(),
+        Records::Block => by_correlation(samples),
+    };
+    (1..=order.len()).map(|fields| judge_kind(samples, kind, &order[..fields])).collect()
+}
+
+/// The fields, by the largest correlation that one has in any write.
+fn by_correlation(samples: &Samples) -> Vec<String> {
+    let correlations = correlations(&samples.train);
+    let strength = |field: usize| {
+        let writes = 0..samples.layout.history();
+        let columns = writes.filter_map(|back| samples.layout.columns(back).nth(field));
+        columns.map(|column| correlations[column].abs()).fold(0.0, f64::max)
+    };
+    let fields = samples.fields();
+    let mut fields: Vec<_> =
+        fields.into_iter().enumerate().map(|(i, f)| (strength(i), f)).collect();
+    fields.sort_by(|a, b| b.0.total_cmp(&a.0));
+    fields.into_iter().map(|(_, field)| field).collect()
+}

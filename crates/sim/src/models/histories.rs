@@ -1,0 +1,17 @@
+//! How many writes of a page are worth looking at (figure 20 of the paper).
+
+use frostline_learn::{Kind, LearnError};
+
+use super::{Judged, judge_kind};
+use crate::Samples;
+
+/// A model that looks at a page's newest write only, then one that looks at the two newest, and so
+/// on up to what the samples tell of.
+///
+/// # Errors
+/// What [`train`](frostline_learn::train) refuses.
+pub fn compare_histories(samples: &Samples, kind: Kind) -> Result<Vec<Judged>, LearnError> {
+    let fields = samples.fields();
+    let histories = 1..=samples.layout.history();
+    histories.map(|history| judge_kind(&samples.narrowed(history)?, kind, &fields)).collect()
+}

@@ -1,0 +1,94 @@
+//! Models of frozen pages compared on the samples of a trace, as SepFrozen compares them (section
+//! 5.2, figures 18 to 21): with each other and with rules that need no training; by how many writes
+//! of a page they look at; by the features they are given.
+
+mod features;
+mod histories;
+mod rivals;
+mod two_r;
+
+use std::hint::black_box;
+
+use frostline_learn::{Kind, LearnError, Quality, Scorer, Set, Standard, Tiles, tiled, train};
+use serde::Serialize;
+
+use crate::Samples;
+use crate::cpu_time::cpu_seconds;
+
+pub use features::compare_features;
+pub use histories::compare_histories;
+pub use rivals::compare_models;
+pub use two_r::judge_two_r;
+
+/// Pages of a zone of 256 MiB, for which the paper gives times.
+pub const ZONE: usize = 65_536;
+
+/// A model or a rule that was judged.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Judged {
+    /// Its name.
+    pub model: &'static str,
+    /// Writes of a page that it looks at.
+    pub history: usize,
+    /// Fields of each write that it looks at.
+    pub fields: Vec<String>,
+    /// How good it is on the samples to judge by.
+    pub quality: Quality,
+    /// CPU time of its training; none of a rule.
+    pub train_seconds: Option<f64>,
+    /// CPU time to score [`ZONE`] pages whose features were gathered before: the shortest of several.
+    pub inference_seconds: f64,
+    /// What must be kept with each page.
+    pub bytes_per_page: f64,
+}
+
+/// Trains a model on these fields, and judges it.
+fn judge_kind(samples: &Samples, kind: Kind, fields: &[String]) -> Result<Judged, LearnError> {
+    let Samples { layout, train: set, test, .. } = samples;
+    let started = cpu_seconds();
+    let standard = Standard::of(set).only(*layout, fields)?;
+    let model = train(kind, *layout, set, &standard, samples.origin(""))?;
+    let train_seconds = Some(cpu_seconds() - started);
+    let scorer = model.scorer();
+    Ok(Judged {
+        model: kind.name(),
+        history: layout.history(),
+        fields: fields.to_vec(),
+        quality: Quality::of(&scorer, model.threshold(), test),
+        train_seconds,
+        inference_seconds: inference_seconds(&scorer, test),
+        bytes_per_page: layout.bytes_per_page() as f64,
+    })
+}
+
+/// A rule that was judged; what it looks at is of the write before the newest.
+fn rule(
+    model: &'static str,
+    fields: &[&str],
+    bytes_per_page: f64,
+    quality: Quality,
+    inference_seconds: f64,
+) -> Judged {
+    Judged {
+        model,
+        history: 2 * fields.len().min(1),
+        fields: fields.iter().map(ToString::to_string).collect(),
+        quality,
+        train_seconds: None,
+        inference_seconds,
+        bytes_per_page,
+    }
+}
+
+/// The time to score a zone of such pages.
+fn inference_seconds(scorer: &dyn Scorer, test: &Set) -> f64 {
+    let values = test.rows().iter().copied().cycle().take(ZONE * test.width());
+    let tiles = tiled(&values.collect::<Vec<_>>(), test.width());
+    let mut scores = vec![0.0; ZONE];
+    let times = (0..20).map(|_| {
+        let started = cpu_seconds();
+        scorer.score(Tiles::new(test.width(), black_box(&tiles)), black_box(&mut scores));
+        cpu_seconds() - started
+    });
+    times.fold(f64::INFINITY, f64::min)
+}

@@ -1,0 +1,31 @@
+//! Models, and rules that need no training (figures 18 and 19 of the paper).
+
+use frostline_learn::{EveryPage, Kind, LearnError, OneBit, Quality, Scorer};
+
+use super::{Judged, inference_seconds, judge_kind, rule};
+use crate::Samples;
+
+/// All models that can be trained, given all features, then the rules: the one-bit filter, if the
+/// samples tell of the write before the newest; and 2R's, if they are looks at pages that had been
+/// valid for some time, as of those that cleaning meets it takes every one for frozen. What it makes
+/// of pages that are just being written [`judge_two_r`](crate::judge_two_r) finds out.
+///
+/// # Errors
+/// What [`train`](frostline_learn::train) refuses.
+pub fn compare_models(samples: &Samples) -> Result<Vec<Judged>, LearnError> {
+    let fields = samples.fields();
+    let trained = Kind::TRAINABLE.iter().map(|&kind| judge_kind(samples, kind, &fields));
+    trained.chain(rules(samples).into_iter().map(Ok)).collect()
+}
+
+fn rules(samples: &Samples) -> Vec<Judged> {
+    let test = &samples.test;
+    let judge = |model, fields: &[&str], bytes, scorer: &dyn Scorer| {
+        let quality = Quality::of(scorer, 0.0, test);
+        rule(model, fields, bytes, quality, inference_seconds(scorer, test))
+    };
+    let one_bit = OneBit::new(samples.layout, samples.pages).ok();
+    let one_bit = one_bit.map(|scorer| judge("one-bit", &["write-time"], 0.125, &scorer));
+    let two_r = (samples.sampling.age > 0).then(|| judge("2r", &[], 0.0, &EveryPage));
+    one_bit.into_iter().chain(two_r).collect()
+}

@@ -1,0 +1,117 @@
+//! Models are compared on the same samples, by what they are said to be compared by.
+
+use frostline_learn::{Kind, Layout, LearnError, Records, Sampling};
+use frostline_placement::rng::Rng;
+use frostline_placement::{Activity, Hotness};
+use frostline_sim::{
+    Judged, Samples, Settings, Space, Volume, compare_features, compare_histories, compare_models,
+    judge_two_r, sample,
+};
+use frostline_trace::{Writes, prepare};
+
+/// Pages of which the higher half is written seldom and at random, the others all the time.
+fn writes() -> Writes {
+    let mut chance = Rng::new(2);
+    let mut lbas = Vec::new();
+    for _ in 0..2000 {
+        let hot = chance.below(50);
+        lbas.extend([hot, hot, 50 + chance.below(500)]);
+    }
+    let record = |&lba: &u32| {
+        let activity = |valid_bytes| Activity { valid_bytes, ..Activity::default() };
+        let (current, last) = (activity(lba as u16), activity(7));
+        Hotness { lifespan: lba, current, last, ..Hotness::default() }
+    };
+    let hotness = Some(lbas.iter().map(record).collect());
+    Writes { lbas, hotness, ..Writes::default() }
+}
+
+fn samples(records: Records, history: usize) -> Samples {
+    let how = Sampling { horizon: 0.0, ..Sampling::default() };
+    sample(writes(), Layout::new(records, history).unwrap(), &how).unwrap()
+}
+
+#[test]
+fn narrowed_samples_are_those_of_a_shorter_history() {
+    for records in [Records::Block, Records::Engine] {
+        let long = samples(records, 4);
+        for history in 1..=4 {
+            let (narrowed, short) = (long.narrowed(history).unwrap(), samples(records, history));
+            assert_eq!((narrowed.train, narrowed.test), (short.train, short.test));
+            assert_eq!((narrowed.layout, narrowed.pages), (short.layout, short.pages));
+        }
+        let refused = samples(records, 2).narrowed(3).unwrap_err();
+        assert!(matches!(refused, LearnError::History(3)));
+    }
+}
+
+#[test]
+fn histories_grow_by_one_write() {
+    let judged = compare_histories(&samples(Records::Block, 3), Kind::Logistic).unwrap();
+    let histories: Vec<_> = judged.iter().map(|judged| judged.history).collect();
+    assert_eq!(histories, [1, 2, 3]);
+    let two = compare_features(&samples(Records::Block, 2), Kind::Logistic).unwrap();
+    assert_eq!(judged[1].quality.roc_area, two[3].quality.roc_area, "all features");
+}
+
+fn added(judged: &[Judged]) -> Vec<&str> {
+    for (before, after) in judged.iter().zip(&judged[1..]) {
+        assert_eq!(before.fields, after.fields[..before.fields.len()]);
+    }
+    judged.iter().map(|judged| judged.fields.last().unwrap().as_str()).collect()
+}
+
+#[test]
+fn features_of_engines_are_added_in_the_papers_order() {
+    let samples = samples(Records::Engine, 2);
+    let judged = compare_features(&samples, Kind::Logistic).unwrap();
+    let papers = [
+        "valid-bytes",
+        "write-time",
+        "access-interval",
+        "modification-interval",
+        "accesses",
+        "modifications",
+    ];
+    assert_eq!(added(&judged), papers);
+    let all = compare_histories(&samples, Kind::Logistic).unwrap();
+    let [one, two, six, all] =
+        [&judged[0], &judged[1], &judged[5], &all[1]].map(|judged| judged.quality.roc_area);
+    assert!(one != two && six == all, "{one} {two} {six} {all}");
+}
+
+#[test]
+fn features_of_a_block_layer_are_added_as_they_correlate() {
+    let judged = compare_features(&samples(Records::Block, 2), Kind::Logistic).unwrap();
+    // How soon a page was written again tells most, and requests, which are all alike, nothing.
+    assert_eq!(added(&judged), ["write-time", "writes", "request-pages", "sequential"]);
+}
+
+#[test]
+fn rules_are_compared_with_models() {
+    let rules = |history, age| -> Vec<_> {
+        let how = Sampling { horizon: 0.0, age, ..Sampling::default() };
+        let layout = Layout::new(Records::Block, history).unwrap();
+        let judged = compare_models(&sample(writes(), layout, &how).unwrap()).unwrap();
+        let rules = judged.iter().filter(|judged| judged.train_seconds.is_none());
+        rules.map(|judged| judged.model).collect()
+    };
+    assert_eq!(rules(1, 100), ["2r"], "the filter wants two writes");
+    assert_eq!(rules(2, 0), ["one-bit"], "nothing is cleaned yet");
+}
+
+#[test]
+fn two_rs_rule_takes_for_frozen_what_is_relocated() {
+    // A zone is filled, and pages of it are written again until its garbage exceeds the threshold
+    // at the seventh. Of the nine that are then copied, one is the eighth.
+    let lbas = (0..16).chain(0..8).collect();
+    let volume = Volume::new(prepare(None, Writes { lbas, ..Writes::default() }, false).unwrap());
+    let judge = |warmup| {
+        let settings = Settings { space: Space::Gp(0.3), warmup, ..Settings::default() };
+        judge_two_r(&volume, &settings, 16).unwrap().quality
+    };
+    let quality = judge(0);
+    assert_eq!((quality.samples, quality.base_rate), (24, 16.0 / 24.0));
+    assert_eq!((quality.recall, quality.false_positive_rate), (0.5, 1.0 / 8.0));
+    assert_eq!((judge(8).samples, judge(8).recall), (16, 0.5));
+}
