@@ -22,7 +22,9 @@ pub struct Create {
 
 impl Default for Create {
     fn default() -> Self {
-        Create { store: Format::default(), log_bytes: None, instances: 1 }
+        // What a database tells of its pages is what this scheme goes by.
+        let store = Format { scheme: "frostline".to_string(), ..Format::default() };
+        Create { store, log_bytes: None, instances: 1 }
     }
 }
 

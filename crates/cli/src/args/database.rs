@@ -25,7 +25,7 @@ pub struct DatabaseArgs {
     pub zone: Option<Size>,
     /// Schemes, with parameters if need be (dac:classes=4); with several, each has a run on a fresh
     /// database
-    #[arg(long, value_name = "A,B", default_value = "sepbit", value_delimiter = ',')]
+    #[arg(long, value_name = "A,B", default_value = "frostline", value_delimiter = ',')]
     pub scheme: Vec<String>,
     /// Victim policy, with parameters if need be (d-choices:d=4)
     #[arg(long, value_name = "V", default_value = "cost-benefit")]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use frostline_store::Cleaning;
+use frostline_store::{Cleaning, Format};
 use frostline_zone::{Device, Fault, Faulty, Shape, in_memory};
 
 use crate::mvcc::{Change, Kind};
@@ -18,7 +18,9 @@ fn open_with(log_bytes: u64, buffer_bytes: usize) -> Db {
     let bytes = (3 << 20) + log_bytes;
     let shape = Shape { bytes, zone_bytes: Some(1 << 17), ..Shape::default() };
     let device: Arc<dyn Device> = in_memory(&shape).unwrap();
-    let create = Create { log_bytes: Some(log_bytes), ..Create::default() };
+    // Of so few zones a scheme of many classes would leave little.
+    let store = Format { scheme: "sepbit".to_string(), ..Format::default() };
+    let create = Create { store, log_bytes: Some(log_bytes), ..Create::default() };
     Db::create(&device, &create).unwrap();
     let quiet = Options { background: false, cleaning: Cleaning::Inline, ..Options::default() };
     Db::open(&device, &Options { buffer_bytes, ..quiet }).unwrap()
