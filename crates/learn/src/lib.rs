@@ -38,7 +38,7 @@ pub use gru::{Gru, Network};
 pub use linear::Linear;
 pub use model::{Feature, Model, Origin, Trained};
 pub use named::recogniser;
-pub use online::{Online, online_layout};
+pub use online::Online;
 pub use quality::{Quality, correlations};
 pub use recogniser::PageRecogniser;
 pub use reservoir::Reservoir;

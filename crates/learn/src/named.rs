@@ -2,7 +2,6 @@
 
 use frostline_placement::{Recogniser, Setup};
 
-use crate::online::online_layout;
 use crate::{EveryPage, Layout, LearnError, Model, OneBit, Online, PageRecogniser, Records};
 
 /// What `by=` of a scheme may be.
@@ -22,7 +21,7 @@ pub fn recogniser(
         Ok(match by {
             "online" => {
                 let records = if setup.told { Records::Engine } else { Records::Block };
-                Box::new(Online::new(online_layout(records)?, setup.seed)?)
+                Box::new(Online::new(records, setup.seed)?)
             }
             "model" => {
                 let model = model.ok_or(LearnError::NoModel)?.recogniser()?;

@@ -48,11 +48,14 @@ pub struct Online {
 const VERSION: u32 = 1;
 
 impl Online {
-    /// Learns from these features.
+    /// Learns from all that is kept with a page: an engine's two records, or what a block layer saw
+    /// of its last four writes.
     ///
     /// # Errors
-    /// [`LearnError::TooFarBack`] if they look at more hotness records than are kept.
-    pub fn new(layout: Layout, seed: u64) -> Result<Self, LearnError> {
+    /// As [`PageRecogniser::new`].
+    pub fn new(records: Records, seed: u64) -> Result<Self, LearnError> {
+        let history = if records == Records::Engine { 2 } else { Layout::LONGEST };
+        let layout = Layout::new(records, history)?;
         let width = layout.width();
         let nobody = Linear { weights: vec![0.0; width], bias: f32::NEG_INFINITY };
         Ok(Online {
@@ -183,16 +186,5 @@ impl Recogniser for Online {
             ("false positive rate", self.judgement.false_positive_rate()),
             ("recall", self.judgement.recall()),
         ]
-    }
-}
-
-/// The features of `records` that an on-line learner goes by.
-///
-/// # Errors
-/// None; [`Layout::new`] might have one.
-pub fn online_layout(records: Records) -> Result<Layout, LearnError> {
-    match records {
-        Records::Engine => Layout::new(records, 2),
-        Records::Block => Layout::new(records, Layout::LONGEST),
     }
 }
