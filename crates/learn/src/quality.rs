@@ -62,7 +62,7 @@ impl Quality {
             recall,
             false_positive_rate,
             precision: hits / (hits + alarms),
-            roc_area: (1.0 + recall - false_positive_rate) / 2.0,
+            roc_area: 0.5 + (recall - false_positive_rate) / 2.0,
         }
     }
 }
