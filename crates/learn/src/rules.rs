@@ -1,4 +1,5 @@
-//! Rules that need no training, to compare models with.
+//! Rules that need no training, to compare models with. They know no doubt: their scores are
+//! infinite.
 
 use crate::{LANES, Layout, LearnError, Scorer, Tiles};
 
@@ -26,7 +27,7 @@ impl Scorer for OneBit {
         for (columns, scores) in tiles.columns().zip(scores.chunks_mut(LANES)) {
             for (score, &lifespan) in scores.iter_mut().zip(&columns[self.lifespan]) {
                 let rewritten = lifespan > 0.0 && lifespan <= self.longest;
-                *score = if rewritten { -1.0 } else { 1.0 };
+                *score = if rewritten { f32::NEG_INFINITY } else { f32::INFINITY };
             }
         }
     }
@@ -39,7 +40,7 @@ pub struct EveryPage;
 
 impl Scorer for EveryPage {
     fn score(&self, _: Tiles<'_>, scores: &mut [f32]) {
-        scores.fill(1.0);
+        scores.fill(f32::INFINITY);
     }
 }
 
@@ -56,7 +57,8 @@ mod tests {
         let rows = [row(0.0), row(9.9), row(10.0), row(10.1)].concat();
         let mut scores = [0.0; 4];
         rule.score(Tiles::new(7, &tiled(&rows, 7)), &mut scores);
-        assert_eq!(scores, [1.0, -1.0, -1.0, 1.0]);
+        let (yes, no) = (f32::INFINITY, f32::NEG_INFINITY);
+        assert_eq!(scores, [yes, no, no, yes]);
         assert!(OneBit::new(Layout::new(Records::Block, 1).unwrap(), 9).is_err());
     }
 }

@@ -65,6 +65,10 @@ impl Scheme for Fadac {
         self.limits.len() + 1
     }
 
+    fn coldest(&self) -> usize {
+        0
+    }
+
     #[inline(always)]
     fn on_request(&mut self, request: &Request) {
         if request.valid == 0 {
@@ -163,7 +167,8 @@ mod tests {
         let mut page = Count(3);
         assert_eq!((scheme.place_relocation(&relocation, &mut page), page.0), (0, 2));
         let mut page = Count::zeroed();
-        assert_eq!((scheme.place_relocation(&relocation, &mut page), page.0), (0, 0));
+        let coldest = scheme.coldest();
+        assert_eq!((scheme.place_relocation(&relocation, &mut page), page.0), (coldest, 0));
     }
 
     #[test]

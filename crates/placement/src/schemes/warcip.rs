@@ -97,6 +97,10 @@ impl Scheme for Warcip {
         self.classes
     }
 
+    fn coldest(&self) -> usize {
+        0
+    }
+
     #[inline(always)]
     fn place_user(&mut self, write: &UserWrite, page: &mut Rewrite) -> usize {
         let now = self.clock.read(write.now, write.clock);
@@ -242,7 +246,7 @@ mod tests {
             scheme.place_user(&user_write(5, 50, true), &mut page);
             let (lba, zone, class, index) = (0, 1, 3, 0);
             let relocation = Relocation { lba, now: 12, clock: 120, zone, class, index };
-            assert_eq!(scheme.place_relocation(&relocation, &mut page), 0);
+            assert_eq!(scheme.place_relocation(&relocation, &mut page), scheme.coldest());
             scheme.clusters.iter_mut().for_each(|c| c.weight = 0);
             scheme.place_user(&user_write(20, 200, false), &mut page);
             // 20 - 5, and 12 - 5.
