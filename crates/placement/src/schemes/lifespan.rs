@@ -5,7 +5,7 @@
 //! lifespans' logarithms, of which each counts half as much as the one after it. For a page without
 //! a past it is what pages of its kind had: of its origin, if an engine tells, else of its extent of
 //! LBAs, as files and trees lie together. A page that cleaning finds valid is expected to live as
-//! long again as it has lived, or as its kind does if that is longer.
+//! long again as it has lived, or as was expected from its own past if that is longer.
 //!
 //! Class k takes what is expected to live less than base^k zones' worth of user writes, the last
 //! one everything longer. With `relocations=apart` pages that cleaning copies have classes of
