@@ -131,7 +131,7 @@ impl From<ReplacementArg> for Replacement {
 /// `frostline bench tpcc`
 #[derive(Debug, Args)]
 pub struct BenchTpccArgs {
-    /// Warehouses, of about 110 MiB each
+    /// Warehouses, of about 80 MiB each
     #[arg(long, value_name = "W", default_value_t = 4,
         value_parser = value_parser!(u32).range(1..=1 << 16), allow_negative_numbers = true)]
     pub warehouses: u32,
