@@ -23,6 +23,9 @@ pub struct Quality {
     /// Area under the ROC curve: the probability that a frozen page has a higher score than
     /// another one, ties counting half. It is independent of the threshold.
     pub roc_area: f64,
+    /// What the accuracy would be if as many pages were frozen as not, with the threshold that is
+    /// best then: recall and the share of others that is told right, halved. One half is chance.
+    pub balanced_accuracy: f64,
 }
 
 impl Quality {
@@ -43,8 +46,9 @@ impl Quality {
         };
         let of_frozen = [count(true, true), count(false, true)];
         let of_others = [count(true, false), count(false, false)];
-        let roc_area = roc_area(scores, frozen);
-        Quality { roc_area, ..Quality::of_counts(of_frozen, of_others) }
+        let Roc { area, balanced_accuracy } = Roc::of(scores, frozen);
+        let counted = Quality::of_counts(of_frozen, of_others);
+        Quality { roc_area: area, balanced_accuracy, ..counted }
     }
 
     /// Judges a rule that knows no degrees: how many of the frozen pages, and how many of the
@@ -63,22 +67,35 @@ impl Quality {
             false_positive_rate,
             precision: hits / (hits + alarms),
             roc_area: 0.5 + (recall - false_positive_rate) / 2.0,
+            balanced_accuracy: 0.5 + (recall - false_positive_rate).max(0.0) / 2.0,
         }
     }
 }
 
-fn roc_area(scores: &[f32], frozen: &[bool]) -> f64 {
-    let mut pages: Vec<_> = scores.iter().copied().zip(frozen.iter().copied()).collect();
-    pages.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    let (mut below, mut above, mut all_frozen) = (0.0, 0.0, 0.0);
-    for equal in pages.chunk_by(|a, b| a.0 == b.0) {
-        let frozen = equal.iter().filter(|(_, frozen)| *frozen).count() as f64;
-        let others = equal.len() as f64 - frozen;
-        above += frozen * (below + others / 2.0);
-        below += others;
-        all_frozen += frozen;
+/// What is independent of the threshold.
+struct Roc {
+    area: f64,
+    balanced_accuracy: f64,
+}
+
+impl Roc {
+    fn of(scores: &[f32], frozen: &[bool]) -> Roc {
+        let mut pages: Vec<_> = scores.iter().copied().zip(frozen.iter().copied()).collect();
+        pages.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let all_frozen = frozen.iter().filter(|&&frozen| frozen).count() as f64;
+        let all_others = frozen.len() as f64 - all_frozen;
+        // Of the pages with a lower score: those that a threshold there tells from the rest.
+        let (mut others, mut missed, mut pairs, mut best) = (0.0, 0.0, 0.0, 0.5_f64);
+        for equal in pages.chunk_by(|a, b| a.0 == b.0) {
+            let frozen = equal.iter().filter(|(_, frozen)| *frozen).count() as f64;
+            let normal = equal.len() as f64 - frozen;
+            pairs += frozen * (others + normal / 2.0);
+            others += normal;
+            missed += frozen;
+            best = best.max((others / all_others + 1.0 - missed / all_frozen) / 2.0);
+        }
+        Roc { area: pairs / (all_frozen * all_others), balanced_accuracy: best }
     }
-    above / (all_frozen * below)
 }
 
 /// Pearson's correlation of each feature with being frozen; not a number for a feature that does
@@ -123,13 +140,18 @@ mod tests {
             precision: 0.5,
             // Of nine pairs 5 are in order, one is a tie.
             roc_area: 5.5 / 9.0,
+            balanced_accuracy: found.balanced_accuracy,
         };
         assert_eq!(found, expected);
         let counted = Quality::of_counts([2, 1], [2, 1]);
         assert!((counted.roc_area - 0.5).abs() < 1e-12, "{counted:?}");
-        assert_eq!(Quality { roc_area: found.roc_area, ..counted }, found);
+        let Quality { roc_area, balanced_accuracy, .. } = found;
+        assert_eq!(Quality { roc_area, balanced_accuracy, ..counted }, found);
+        // Above 2: all others are told right, and one frozen page.
+        assert!((balanced_accuracy - 2.0 * third).abs() < 1e-12, "{found:?}");
         let blind = Quality::of_scores(&[1.0; 6], 0.0, &frozen);
         assert_eq!((blind.roc_area, blind.recall, blind.false_positive_rate), (0.5, 1.0, 1.0));
+        assert_eq!(blind.balanced_accuracy, 0.5);
     }
 
     #[test]
