@@ -78,6 +78,10 @@ pub struct DatabaseArgs {
     /// Who cleans
     #[arg(long, value_name = "C", default_value = "background")]
     pub cleaning: CleaningArg,
+    /// No threads of the databases: the transaction that needs it writes pages, log and checkpoints.
+    /// With one thread, --transactions and --cleaning inline, equal runs write equal pages
+    #[arg(long)]
+    pub in_order: bool,
     /// Do not check the data after the run
     #[arg(long)]
     pub no_check: bool,

@@ -121,6 +121,7 @@ pub fn open(
         buffer_bytes: args.buffer.0 as usize,
         replacement: args.replacement.into(),
         hotness: !args.no_hotness,
+        background: !args.in_order,
         cleaning: args.cleaning.into(),
         observer,
         ..Options::default()
