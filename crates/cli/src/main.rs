@@ -12,6 +12,7 @@ mod learn;
 mod output;
 mod panics;
 mod progress;
+mod reproduce;
 mod schemes;
 mod sim;
 mod sim_table;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Command::Db(command) => db::run(&command),
         Command::Train(options) => learn::train_model(&options),
         Command::Model(command) => learn::model(&command),
+        Command::Reproduce(command) => reproduce::run(&command),
     });
     match done.and_then(|text| print(&text)) {
         Ok(()) => ExitCode::SUCCESS,

@@ -4,6 +4,7 @@ mod bench;
 mod database;
 mod db;
 mod learn;
+mod reproduce;
 mod store;
 
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ pub use self::learn::{
     AddedArgs, CompareArgs, EvalArgs, HistoriesArgs, ModelArg, ModelCommand, RecordsArg,
     SamplingArgs, SplitArg, StudyArgs, TrainArgs, TrainSplitArg,
 };
+pub use self::reproduce::{ReproduceCommand, SepFrozenArgs};
 pub use self::store::{FormatArgs, LookArgs, PlacementArgs, ScrubArgs, ShapeArgs, StoreCommand};
 use crate::size::{PageSize, Size};
 
@@ -56,6 +58,9 @@ pub enum Command {
     /// Judge and compare models that recognise frozen pages
     #[command(subcommand, arg_required_else_help = false)]
     Model(ModelCommand),
+    /// Do a paper's evaluation again, at a scale that fits a laptop
+    #[command(subcommand, arg_required_else_help = false)]
+    Reproduce(ReproduceCommand),
 }
 
 /// How a trace is read.

@@ -11,7 +11,7 @@ mod writers;
 use crate::args::BenchCommand;
 use crate::failure::Failure;
 
-pub use database::{Distribution, Mix};
+pub use database::{Benchmark, DatabaseReport, DatabaseRun, Distribution, Mix, measure};
 pub use workload::Workload;
 
 /// Measures what was asked for.

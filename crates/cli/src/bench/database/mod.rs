@@ -19,8 +19,6 @@ use std::path::Path;
 
 use frostline_placement::registry::SchemeSpec;
 
-use self::benchmark::Benchmark;
-use self::report::{DatabaseReport, DatabaseRun};
 use self::run::Run;
 use super::live::Line;
 use crate::args::{DatabaseArgs, DriveArg};
@@ -29,10 +27,20 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
 
+pub use benchmark::Benchmark;
+pub use report::{DatabaseReport, DatabaseRun};
 pub use ycsb::{Distribution, Mix};
 
 /// Runs the bench, and returns the table or the JSON.
 pub fn run<B: Benchmark>(args: &DatabaseArgs, bench: &B) -> Result<String, Failure>
+where
+    B::Opened: Sync,
+{
+    outcome(B::COMMAND, args, measure(args, bench)?)
+}
+
+/// Runs the bench, and returns what was found.
+pub fn measure<B: Benchmark>(args: &DatabaseArgs, bench: &B) -> Result<DatabaseReport, Failure>
 where
     B::Opened: Sync,
 {
@@ -57,7 +65,7 @@ where
     if runs.is_empty() {
         return Err(Failure::job(B::COMMAND, "interrupted before the data were loaded"));
     }
-    outcome(B::COMMAND, args, report(args, bench.describe(), shape, runs))
+    Ok(report(args, bench.describe(), shape, runs))
 }
 
 /// Finds out what is wrong before anything is made.

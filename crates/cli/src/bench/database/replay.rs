@@ -41,6 +41,11 @@ impl Replay {
         }
     }
 
+    /// Page writes before those that count.
+    pub fn warmup(&self) -> u64 {
+        self.warmup
+    }
+
     /// The command that replays a trace with them.
     pub fn command(&self, trace: &str) -> String {
         let Replay { zone_bytes, gp, zones, free_zones, warmup, seed, scheme, victim, .. } = self;

@@ -1,0 +1,58 @@
+//! What `frostline reproduce` takes.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// `frostline reproduce`
+#[derive(Debug, Subcommand)]
+pub enum ReproduceCommand {
+    /// Tan et al., SepFrozen: recognise frozen pages while cleaning, and keep them apart
+    Sepfrozen(SepFrozenArgs),
+}
+
+/// `frostline reproduce sepfrozen`
+#[derive(Debug, Args)]
+pub struct SepFrozenArgs {
+    /// A tenth of the scale: about two minutes
+    #[arg(long, conflicts_with = "scale")]
+    pub quick: bool,
+    /// Size of the databases and length of the runs; at 1, four warehouses of TPC-C and 400 MiB of
+    /// YCSB, about 20 minutes
+    #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = scale,
+        allow_negative_numbers = true)]
+    pub scale: f64,
+    /// Write the tables to sepfrozen.md and sepfrozen.json in this directory as well
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Seed of all chance
+    #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
+    pub seed: u64,
+    /// Leave out what is measured by the clock, so that equal runs give equal bytes
+    #[arg(long)]
+    pub no_timing: bool,
+    /// Print JSON instead of the tables (-), or write it to a file as well
+    #[arg(long, value_name = "-|FILE")]
+    pub json: Option<PathBuf>,
+    /// No progress, no messages
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// The scale of `--quick`.
+const QUICK: f64 = 0.1;
+
+impl SepFrozenArgs {
+    /// The scale that is asked for.
+    pub fn scale(&self) -> f64 {
+        if self.quick { QUICK } else { self.scale }
+    }
+}
+
+fn scale(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(scale) if (0.01..=100.0).contains(&scale) => Ok(scale),
+        Ok(_) => Err("must be from 0.01 to 100".to_string()),
+        Err(_) => Err("must be a number".to_string()),
+    }
+}
