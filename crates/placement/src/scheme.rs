@@ -218,7 +218,7 @@ impl Setup<'_> {
 }
 
 /// The most bytes of a scheme's [`memory`](Scheme::memory).
-pub const LARGEST_MEMORY: usize = 1 << 14;
+pub const LARGEST_MEMORY: usize = 1 << 10;
 
 /// How pages are given a class.
 ///

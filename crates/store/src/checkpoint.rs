@@ -5,6 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use frostline_log::ZoneImage;
 
+use frostline_placement::LARGEST_MEMORY;
+
 use crate::StoreError;
 use crate::format::{Head, Kind, LeafAt, PAGE, TableHead, ZoneRow};
 use crate::inner::Inner;
@@ -81,6 +83,7 @@ impl Snapshot {
         };
         let zones: Vec<Zone> = state.placer.images().into_iter().map(zone).collect();
         let learned = state.placer.memory();
+        debug_assert!(learned.len() <= LARGEST_MEMORY, "more than the layout has room for");
         let w = &state.written;
         let head = TableHead {
             time: state.time,
