@@ -4,7 +4,6 @@
 use std::sync::{Arc, OnceLock};
 
 use frostline_log::ZoneImage;
-
 use frostline_placement::LARGEST_MEMORY;
 
 use crate::StoreError;
