@@ -92,8 +92,8 @@ impl Report {
 }
 
 /// The headings of [`quality_cells`].
-pub const QUALITY: [&str; 6] =
-    ["accuracy", "recall", "false positives", "precision", "ROC area", "frozen"];
+pub const QUALITY: [&str; 7] =
+    ["accuracy", "recall", "false positives", "precision", "ROC area", "balanced", "frozen"];
 
 /// How good a recogniser is, in a table.
 pub fn quality_cells(quality: &Quality) -> Vec<String> {
@@ -101,12 +101,15 @@ pub fn quality_cells(quality: &Quality) -> Vec<String> {
         true => "-".to_string(),
         false => format!("{:.1} %", share * 100.0),
     };
-    let Quality { accuracy, recall, false_positive_rate, precision, roc_area, base_rate, .. } =
-        *quality;
-    let area = number(roc_area);
-    let [accuracy, recall, alarms, precision, frozen] =
-        [accuracy, recall, false_positive_rate, precision, base_rate].map(percent);
-    vec![accuracy, recall, alarms, precision, area, frozen]
+    vec![
+        percent(quality.accuracy),
+        percent(quality.recall),
+        percent(quality.false_positive_rate),
+        percent(quality.precision),
+        number(quality.roc_area),
+        percent(quality.balanced_accuracy),
+        percent(quality.base_rate),
+    ]
 }
 
 fn number(value: f64) -> String {
