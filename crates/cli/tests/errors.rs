@@ -32,11 +32,11 @@ fn unreadable(content: &[u8], message: &str) {
 fn unknown_words_list_the_known_ones() {
     refused(
         "",
-        "usage: no command given (known: sim schemes gen trace store bench db train model)",
+        "usage: no command given (known: sim schemes gen trace store bench db train model reproduce)",
     );
     refused(
         "play",
-        "usage: unknown command \"play\" (known: sim schemes gen trace store bench db train model)",
+        "usage: unknown command \"play\" (known: sim schemes gen trace store bench db train model reproduce)",
     );
     refused("trace", "trace: no command given (known: info convert head)");
     refused("trace tail", "trace: unknown command \"tail\" (known: info convert head)");
