@@ -75,6 +75,7 @@ impl<S: Scheme> Volume<S> {
     /// Cleans until the trigger is content, or nothing is left to clean.
     pub(crate) fn clean_while_due(&mut self) -> Result<(), LogError> {
         while self.cleaning_due() {
+            self.end_stale();
             if !self.clean_once()? {
                 self.counts.stalls += 1;
                 break;

@@ -1,6 +1,6 @@
 //! Looking into a volume: for reports, and for tests of its invariants.
 
-use frostline_placement::{Scheme, ZoneTable};
+use frostline_placement::{Hotness, Scheme, ZoneTable};
 
 use crate::map::{Entry, Map};
 use crate::volume::Volume;
@@ -93,11 +93,13 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 }
 
 impl<S: Scheme> Volume<S> {
-    /// Peak memory of the volume in bytes: map, reverse map, zones and the scheme's own.
+    /// Peak memory of the volume in bytes: map, reverse map, what an engine told, zones and the
+    /// scheme's own.
     pub fn peak_bytes(&self) -> usize {
         let slots = (self.most_zones + 1) * self.options.zone_pages as usize;
         self.map.len() * size_of::<Entry<S::Page>>()
             + slots.min(self.words.len()) * size_of::<u32>()
+            + self.told.len() * size_of::<Hotness>()
             + self.zones.bytes()
             + self.scheme.bytes()
     }

@@ -6,9 +6,9 @@
 //!
 //! There are two ways to drive it, and they do the same:
 //! * step by step, for a driver whose writes take time: [`Volume::place_user`],
-//!   [`Volume::commit_user`], [`Volume::begin_cleaning`], [`Volume::place_relocation`],
-//!   [`Volume::commit_relocation`], [`Volume::release`]; its map may be the driver's ([`Map`]),
-//!   and what it was can be restored ([`ZoneImage`]);
+//!   [`Volume::commit_user`], [`Volume::end_stale`], [`Volume::begin_cleaning`],
+//!   [`Volume::place_relocation`], [`Volume::commit_relocation`], [`Volume::release`]; its map may
+//!   be the driver's ([`Map`]), and what it was can be restored ([`ZoneImage`]);
 //! * in runs, for a driver in which everything completes at once: [`Volume::write`].
 
 mod capacity;
@@ -22,6 +22,7 @@ mod map;
 mod memory;
 mod prefetch;
 mod run;
+mod stale;
 mod steps;
 mod volume;
 

@@ -137,20 +137,21 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.victims.clone()
     }
 
-    /// Offers the relocations of a victim as a batch, to a scheme that wants it, with the engine's
-    /// record of each page or with none; `pages` as from
-    /// [`Volume::valid_pages_of`], and then to be placed in the same order.
-    pub fn offer_batch(&mut self, zone: u32, pages: &[(u32, Slot)], hotness: &[Hotness]) {
-        if !S::BATCHED {
-            return;
-        }
+    /// Adds a valid page of a victim to those that are [offered](Self::offer_batch) next; pages in
+    /// the order in which they are then placed.
+    pub fn add_to_batch(&mut self, zone: u32, lba: u32) {
         let victim = self.event(zone, usize::from(self.zones.class[zone as usize]));
-        self.batch.clear();
-        for (index, &(lba, _)) in pages.iter().enumerate() {
-            let page = self.map.entry(lba).page;
-            self.batch.push((relocation(&victim, lba, index), page));
+        let relocation = relocation(&victim, lba, self.batch.len());
+        self.batch.push((relocation, self.map.entry(lba).page));
+    }
+
+    /// Offers the relocations of a victim at once, to a scheme that wants that
+    /// ([`Scheme::BATCHED`]), with the engine's record of each page or with none.
+    pub fn offer_batch(&mut self, hotness: &[Hotness]) {
+        if S::BATCHED {
+            self.scheme.prepare(&self.batch, hotness);
         }
-        self.scheme.prepare(&self.batch, hotness);
+        self.batch.clear();
     }
 
     /// Places the `index`-th valid page of a victim; none if the page was written again since.

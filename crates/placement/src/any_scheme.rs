@@ -28,7 +28,7 @@ trait Erased: Send {
     fn on_request(&mut self, request: &Request);
     fn place_user(&mut self, write: &UserWrite, page: &mut AnyState) -> usize;
     fn place_relocation(&mut self, relocation: &Relocation, page: &mut AnyState) -> usize;
-    fn destination(&self, victim: &ZoneEvent) -> Option<usize>;
+    fn seals_stale(&self) -> bool;
     fn on_trim(&mut self, lba: u32);
     fn on_opened(&mut self, zone: &ZoneEvent);
     fn on_sealed(&mut self, zone: &ZoneEvent, zones: &ZoneTable);
@@ -63,8 +63,8 @@ impl<S: Scheme> Erased for S {
     fn place_relocation(&mut self, relocation: &Relocation, page: &mut AnyState) -> usize {
         Scheme::place_relocation(self, relocation, state::<S>(page))
     }
-    fn destination(&self, victim: &ZoneEvent) -> Option<usize> {
-        Scheme::destination(self, victim)
+    fn seals_stale(&self) -> bool {
+        Scheme::seals_stale(self)
     }
     fn on_trim(&mut self, lba: u32) {
         Scheme::on_trim(self, lba);
@@ -141,8 +141,8 @@ impl Scheme for AnyScheme {
     fn place_relocation(&mut self, relocation: &Relocation, page: &mut AnyState) -> usize {
         self.0.place_relocation(relocation, page)
     }
-    fn destination(&self, victim: &ZoneEvent) -> Option<usize> {
-        self.0.destination(victim)
+    fn seals_stale(&self) -> bool {
+        self.0.seals_stale()
     }
     fn on_trim(&mut self, lba: u32) {
         self.0.on_trim(lba);

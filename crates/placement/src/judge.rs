@@ -28,7 +28,7 @@ pub trait Judge: Send + Sized + 'static {
     fn at_writing(&mut self, write: &UserWrite, page: &Self::Page) -> f32;
     /// Finds the log-odds of all valid pages of a victim, at time `now`; `hotness` is empty if there
     /// is none.
-    fn judge(&mut self, now: u32, pages: &[(u32, Self::Page)], hotness: &[Hotness]);
+    fn judge(&mut self, now: u32, lbas: &[u32], pages: &[Self::Page], hotness: &[Hotness]);
     /// What [`Judge::judge`] found last, page by page.
     fn scores(&self) -> &[f32];
     /// See [`Scheme::memory`](crate::Scheme::memory).
@@ -50,8 +50,6 @@ pub struct Learned {
     followed: Vec<u64>,
     /// Valid pages of the volume.
     valid: u32,
-    lbas: Vec<u32>,
-    pasts: Vec<Past>,
     scores: Vec<f32>,
     taken: Vec<bool>,
     follow: Vec<bool>,
@@ -97,8 +95,6 @@ impl Judge for Learned {
             requests: Requests::default(),
             followed: vec![0; (setup.space as usize).div_ceil(64)],
             valid: 0,
-            lbas: Vec::new(),
-            pasts: Vec::new(),
             scores: Vec::new(),
             taken: Vec::new(),
             follow: Vec::new(),
@@ -138,17 +134,13 @@ impl Judge for Learned {
         score[0]
     }
 
-    fn judge(&mut self, now: u32, pages: &[(u32, Past)], hotness: &[Hotness]) {
-        let Learned { lbas, pasts, scores, taken, follow, sure, .. } = self;
-        lbas.clear();
-        lbas.extend(pages.iter().map(|(lba, _)| lba));
-        pasts.clear();
-        pasts.extend(pages.iter().map(|(_, past)| past));
+    fn judge(&mut self, now: u32, lbas: &[u32], pasts: &[Past], hotness: &[Hotness]) {
+        let Learned { scores, taken, follow, sure, .. } = self;
         scores.clear();
-        scores.resize(pages.len(), 0.0);
+        scores.resize(lbas.len(), 0.0);
         follow.clear();
-        follow.resize(pages.len(), false);
-        let hotness = (hotness.len() == pages.len()).then_some(hotness);
+        follow.resize(lbas.len(), false);
+        let hotness = (hotness.len() == lbas.len()).then_some(hotness);
         let candidates = Candidates { now, valid: self.valid, lbas, pasts, hotness };
         self.recogniser.score(&candidates, scores);
         taken.clear();
@@ -158,7 +150,7 @@ impl Judge for Learned {
             let (word, bit) = Self::place_of(lba);
             self.followed[word] |= bit;
         }
-        self.asked += pages.len() as u64;
+        self.asked += lbas.len() as u64;
         match self.recogniser.is_trusted() {
             true => self.recognised += taken.iter().filter(|&&taken| taken).count() as u64,
             false => scores.fill(f32::NEG_INFINITY),
@@ -229,9 +221,9 @@ impl Judge for Foreseen {
         page.score()
     }
 
-    fn judge(&mut self, _: u32, pages: &[(u32, Last)], _: &[Hotness]) {
+    fn judge(&mut self, _: u32, _: &[u32], pages: &[Last], _: &[Hotness]) {
         self.scores.clear();
-        self.scores.extend(pages.iter().map(|(_, last)| last.score()));
+        self.scores.extend(pages.iter().map(|last| last.score()));
     }
 
     fn scores(&self) -> &[f32] {

@@ -290,6 +290,13 @@ pub trait Scheme: Send + Sized + 'static {
         true
     }
 
+    /// Whether open zones are sealed before they are full where they hardly fill and their garbage
+    /// builds up: worth it for a scheme some of whose classes are given few pages. The published
+    /// schemes wait until zones are full.
+    fn seals_stale(&self) -> bool {
+        false
+    }
+
     /// A page was trimmed.
     #[inline(always)]
     fn on_trim(&mut self, _lba: u32) {}
@@ -297,7 +304,7 @@ pub trait Scheme: Send + Sized + 'static {
     /// A zone was opened for a class.
     fn on_opened(&mut self, _zone: &ZoneEvent) {}
 
-    /// A zone is full.
+    /// A zone was sealed: it is full, or takes no more.
     fn on_sealed(&mut self, _zone: &ZoneEvent, _zones: &ZoneTable) {}
 
     /// A zone was chosen as a victim; its pages have not moved yet.

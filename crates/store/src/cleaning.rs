@@ -10,12 +10,14 @@ use frostline_zone::{AlignedBuf, DeviceError};
 use crate::StoreError;
 use crate::chunk::rows_of;
 use crate::format::{Kind, PAGE, Row, head};
-use crate::inner::Inner;
+use crate::inner::{Guard, Inner};
 use crate::placer::Candidate;
 use crate::state::{DataZone, Limbo};
 
 /// A page of a victim that was valid when it was looked at.
 struct Valid {
+    /// Its place among all of them.
+    index: usize,
     row: Row,
     hotness: Hotness,
     slot: Slot,
@@ -28,6 +30,7 @@ impl Inner {
     /// Cleans once: the victims of one choice. False if there are none.
     pub fn clean(&self) -> Result<bool, StoreError> {
         let _one = self.lock_cleaner()?;
+        self.end_stale_zones().inspect_err(|error| self.end_writing(error.clone()))?;
         let mut state = self.state()?;
         let victims = state.placer.begin_cleaning();
         let time = state.time;
@@ -40,22 +43,48 @@ impl Inner {
         Ok(!victims.is_empty())
     }
 
-    fn clean_zone(&self, zone: u32) -> Result<(), StoreError> {
+    /// Ends zones that hardly fill, so that they can be victims; nobody else cleans or resets them
+    /// meanwhile.
+    fn end_stale_zones(&self) -> Result<(), StoreError> {
+        let mut state = self.state()?;
+        let ended = state.end_stale();
+        let outgoing = std::mem::take(&mut state.outgoing);
+        drop(state);
+        self.write_out(outgoing)?;
+        for zone in ended {
+            let device_zone = self.written_zone(zone)?.zones[zone as usize].device_zone;
+            self.finish(device_zone)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until all chunks of a zone that is full or was ended are written.
+    fn written_zone(&self, zone: u32) -> Result<Guard<'_>, StoreError> {
         let mut state = self.state()?;
         while !state.zones[zone as usize].unwritten.is_empty() {
             state = self.wait(state)?;
         }
+        Ok(state)
+    }
+
+    fn clean_zone(&self, zone: u32) -> Result<(), StoreError> {
+        let state = self.written_zone(zone)?;
         let victim = state.zones[zone as usize].clone();
         let batched = state.placer.is_batched();
         drop(state);
-        let mut whole = true;
-        if batched {
-            self.offer(zone, &victim)?;
-        }
-        let mut index = 0;
+        let (mut chunks, mut found) = (Vec::with_capacity(victim.firsts.len()), 0);
         for chunk in 0..victim.firsts.len() {
-            match self.valid_pages(zone, &victim, chunk)? {
-                Some(valid) => whole &= self.copy(&victim, &valid, &mut index)?,
+            let valid = self.valid_pages(zone, &victim, chunk, found)?;
+            found += valid.as_ref().map_or(0, Vec::len);
+            chunks.push(valid);
+        }
+        if batched {
+            self.offer(zone, &chunks)?;
+        }
+        let mut whole = true;
+        for valid in chunks {
+            match valid {
+                Some(valid) => whole &= self.copy(&victim, valid)?,
                 None => whole = false,
             }
         }
@@ -68,28 +97,28 @@ impl Inner {
     }
 
     /// Offers all valid pages of a victim to a scheme that wants them at once.
-    fn offer(&self, zone: u32, victim: &DataZone) -> Result<(), StoreError> {
-        let (mut all, mut hotness) = (Vec::new(), Vec::new());
-        for chunk in 0..victim.firsts.len() {
-            let valid = self.valid_pages(zone, victim, chunk)?.unwrap_or_default();
-            all.extend(valid.iter().map(|v| (v.row.lba, v.slot)));
-            hotness.extend(valid.iter().map(|v| v.hotness));
-        }
-        let mut state = self.state()?;
-        for &(lba, _) in &all {
-            state = self.with_leaf(state, lba)?;
-        }
+    fn offer(&self, zone: u32, chunks: &[Option<Vec<Valid>>]) -> Result<(), StoreError> {
+        let valid = || chunks.iter().flatten().flatten();
         let told = self.layout.fixed.hotness == 1;
-        state.placer.offer(zone, &all, if told { &hotness } else { &[] });
+        let hotness: Vec<_> = valid().filter(|_| told).map(|v| v.hotness).collect();
+        let mut state = self.state()?;
+        for Valid { row, .. } in valid() {
+            // While its leaf is there: it may leave memory again before the next one is read.
+            state = self.with_leaf(state, row.lba)?;
+            state.placer.add_to_batch(zone, row.lba);
+        }
+        state.placer.offer_batch(&hotness);
         Ok(())
     }
 
-    /// The valid pages of a chunk, from its header alone. None if that is damaged.
+    /// The valid pages of a chunk, from its header alone; `before` were found in the chunks before.
+    /// None if the header is damaged.
     fn valid_pages(
         &self,
         zone: u32,
         victim: &DataZone,
         chunk: usize,
+        before: usize,
     ) -> Result<Option<Vec<Valid>>, StoreError> {
         let (first, start) = (victim.firsts[chunk], victim.start_of(chunk));
         let mut page = AlignedBuf::zeroed(PAGE);
@@ -114,30 +143,33 @@ impl Inner {
             let slot = Slot { zone, offset: first + index as u32 };
             if state.placer.find(row.lba).is_some_and(|(at, _)| at == slot) {
                 let hotness = hotness.as_ref().map(|all| all[index]).unwrap_or_default();
-                valid.push(Valid { row, hotness, slot });
+                valid.push(Valid { index: before + valid.len(), row, hotness, slot });
             }
         }
         Ok(Some(valid))
     }
 
-    /// Copies pages; false if one can't be read.
-    fn copy(
-        &self,
-        victim: &DataZone,
-        valid: &[Valid],
-        index: &mut usize,
-    ) -> Result<bool, StoreError> {
-        let pages = self.read_valid(victim, valid)?;
-        let whole = pages.len() == valid.len();
+    /// Copies the pages that are still valid; false if one can't be read.
+    fn copy(&self, victim: &DataZone, valid: Vec<Valid>) -> Result<bool, StoreError> {
+        let mut state = self.state()?;
+        let mut current = Vec::with_capacity(valid.len());
+        for page in valid {
+            state = self.with_leaf(state, page.row.lba)?;
+            if state.placer.find(page.row.lba).is_some_and(|(at, _)| at == page.slot) {
+                current.push(page);
+            }
+        }
+        drop(state);
+        let pages = self.read_valid(victim, &current)?;
+        let whole = pages.len() == current.len();
         let mut state = self.state()?;
         for (which, page) in &pages {
-            let Valid { row, hotness, slot } = valid[*which];
+            let Valid { index, row, hotness, slot } = current[*which];
             state = self.with_leaf(state, row.lba)?;
             let from = Candidate { lba: row.lba, slot };
-            if let Some(placed) = state.placer.relocate(from, *index)? {
+            if let Some(placed) = state.placer.relocate(from, index)? {
                 state.relocate(placed, row, hotness, page)?;
             }
-            *index += 1;
         }
         let outgoing = std::mem::take(&mut state.outgoing);
         drop(state);

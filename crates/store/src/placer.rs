@@ -40,9 +40,11 @@ pub trait Placer: Send {
     /// Copies a page from `from`, the `index`-th valid one of its zone; none if it is not there
     /// any more.
     fn relocate(&mut self, from: Candidate, index: usize) -> Result<Option<Placed>, LogError>;
-    /// Offers all valid pages of a victim at once; see [`Placer::is_batched`].
-    fn offer(&mut self, zone: u32, pages: &[(u32, Slot)], hotness: &[Hotness]);
-    /// True if the scheme wants [`Placer::offer`].
+    /// See [`Volume::add_to_batch`].
+    fn add_to_batch(&mut self, zone: u32, lba: u32);
+    /// See [`Volume::offer_batch`].
+    fn offer_batch(&mut self, hotness: &[Hotness]);
+    /// True if the scheme wants all valid pages of a victim at once.
     fn is_batched(&self) -> bool;
     /// Forgets a page; true if there was one.
     fn trim(&mut self, lba: u32) -> Result<bool, LogError>;
@@ -56,6 +58,8 @@ pub trait Placer: Send {
     fn slots(&self, leaf: u32) -> Vec<(u32, Slot)>;
     /// See [`Volume::cleaning_due`].
     fn cleaning_due(&self) -> bool;
+    /// See [`Volume::end_stale`].
+    fn end_stale(&mut self) -> Vec<u32>;
     /// See [`Volume::begin_cleaning`].
     fn begin_cleaning(&mut self) -> Vec<u32>;
     /// See [`Volume::release`].
@@ -173,8 +177,12 @@ impl<S: Scheme> Placer for Over<S> {
         Ok(Some(placed))
     }
 
-    fn offer(&mut self, zone: u32, pages: &[(u32, Slot)], hotness: &[Hotness]) {
-        self.offer_batch(zone, pages, hotness);
+    fn add_to_batch(&mut self, zone: u32, lba: u32) {
+        Volume::add_to_batch(self, zone, lba);
+    }
+
+    fn offer_batch(&mut self, hotness: &[Hotness]) {
+        Volume::offer_batch(self, hotness);
     }
 
     fn is_batched(&self) -> bool {
@@ -208,6 +216,10 @@ impl<S: Scheme> Placer for Over<S> {
 
     fn cleaning_due(&self) -> bool {
         Volume::cleaning_due(self)
+    }
+
+    fn end_stale(&mut self) -> Vec<u32> {
+        Volume::end_stale(self)
     }
 
     fn begin_cleaning(&mut self) -> Vec<u32> {

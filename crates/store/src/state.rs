@@ -333,6 +333,23 @@ impl State {
         }
     }
 
+    /// Ends the zones that hardly fill, if there are any and cleaning is due, and seals what was
+    /// begun there. Returns them.
+    pub fn end_stale(&mut self) -> Vec<u32> {
+        let ended = self.placer.end_stale();
+        for &zone in &ended {
+            self.seal_chunk_of(zone);
+        }
+        ended
+    }
+
+    /// Seals the chunk that is being filled for a zone; false if there is none.
+    pub fn seal_chunk_of(&mut self, zone: u32) -> bool {
+        let of_zone = |chunk: &Option<Chunk>| chunk.as_ref().is_some_and(|c| c.zone == zone);
+        let class = self.open.iter().position(of_zone);
+        class.inspect(|&class| self.seal(class)).is_some()
+    }
+
     /// Seals all chunks; returns the number of the last one.
     pub fn seal_all(&mut self) -> u64 {
         (0..self.open.len()).for_each(|class| self.seal(class));

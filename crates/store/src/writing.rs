@@ -245,16 +245,12 @@ impl Inner {
             return;
         }
         state.want_checkpoint();
-        let of_zone = |chunk: &Option<Chunk>| chunk.as_ref().is_some_and(|c| c.zone == zone);
-        match state.open.iter().position(of_zone) {
-            // Sealing ends the zone, and the chunk then finds it sick as this one did.
-            Some(class) => state.seal(class),
-            None => {
-                let open = |image: &frostline_log::ZoneImage| image.sealed_at.is_none();
-                let images = state.placer.images();
-                if let Some(image) = images.iter().find(|i| i.zone == zone && open(i)) {
-                    state.placer.end_early(image.class as usize);
-                }
+        // Sealing ends the zone, and the chunk then finds it sick as this one did.
+        if !state.seal_chunk_of(zone) {
+            let open = |image: &frostline_log::ZoneImage| image.sealed_at.is_none();
+            let images = state.placer.images();
+            if let Some(image) = images.iter().find(|i| i.zone == zone && open(i)) {
+                state.placer.end_early(image.class as usize);
             }
         }
         self.changed.notify_all();

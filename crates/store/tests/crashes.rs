@@ -154,7 +154,17 @@ fn live(seed: u64, most: u64, tally: &Tally) {
     let shape =
         Shape { bytes: zones * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
     let memory = in_memory(&shape).unwrap();
-    let schemes = ["sepbit", "nosep", "sepgc", "dac", "mida:classes=4", "2r-fifo"];
+    // The last two are told of whole victims and seal zones early, as `frostline` does.
+    let schemes = [
+        "sepbit",
+        "nosep",
+        "sepgc",
+        "dac",
+        "mida:classes=4",
+        "2r-fifo",
+        "lifespan:classes=4",
+        "frozen:nosep:tiers=2",
+    ];
     let tails = [Tail::Whole, Tail::Torn, Tail::Garbage];
     let format = Format {
         scheme: schemes[world.rng.random_range(0..schemes.len())].to_string(),

@@ -99,7 +99,6 @@ fn stored(writes: &Writes, scheme: &str, victim: &str) -> (Counts, u32) {
         mapped[lba as usize] = true;
     }
     let stats = store.stats().unwrap();
-    assert_eq!(stats.counts.skipped, 0, "no zone was ended early");
     for (lba, mapped) in (0..PAGES).zip(mapped) {
         assert_eq!(store.read(lba, &mut page).unwrap(), mapped);
         assert!(!mapped || page[..4] == lba.to_le_bytes());

@@ -85,14 +85,14 @@ fn a_full_store_goes_on(cleaning: Cleaning, scheme: &str) {
 
 #[test]
 fn a_full_store_is_overwritten_trimmed_and_filled_again_inline() {
-    for scheme in ["sepbit", "nosep", "dac", "mida"] {
+    for scheme in ["sepbit", "nosep", "dac", "mida", "frostline"] {
         a_full_store_goes_on(Cleaning::Inline, scheme);
     }
 }
 
 #[test]
 fn a_full_store_is_overwritten_trimmed_and_filled_again_while_a_thread_cleans() {
-    for scheme in ["sepbit", "nosep", "dac", "mida"] {
+    for scheme in ["sepbit", "nosep", "dac", "mida", "frostline"] {
         a_full_store_goes_on(Cleaning::Background, scheme);
     }
 }

@@ -11,6 +11,9 @@ use frostline_placement::{
     Relocation, Request, Scheme, UserWrite, VictimPolicy, ZoneEvent, ZoneTable,
 };
 
+/// The word of a slot that was left unused; no page has this LBA.
+const UNUSED: u32 = MAX_LBA;
+
 /// Zone, and place in it.
 type Place = (u32, usize);
 
@@ -94,6 +97,7 @@ impl<S: Scheme> Model<S> {
         self.counts.user_writes += 1;
         self.append(word, class)?;
         while self.is_due() {
+            self.seal_stale();
             if !self.clean()? {
                 self.counts.stalls += 1;
                 break;
@@ -119,6 +123,24 @@ impl<S: Scheme> Model<S> {
             Capacity::Fixed { reserve, .. } => short(reserve),
             Capacity::Bounded { gp, reserve, .. } => dirty(gp) || short(reserve),
         }
+    }
+
+    /// Seals open zones as they are that hardly fill, if the scheme has it so.
+    fn seal_stale(&mut self) {
+        for class in 0..self.open.len() {
+            let Some(zone) = self.open[class].filter(|&zone| self.is_stale(zone)) else { continue };
+            self.counts.skipped += self.room(class) as u64;
+            self.zones[zone as usize].resize(self.options.zone_pages as usize, UNUSED);
+            self.seal(class, zone);
+        }
+    }
+
+    fn is_stale(&self, zone: u32) -> bool {
+        let written: usize = self.zones.iter().map(Vec::len).sum();
+        let garbage = written - self.map.len();
+        let age = self.now.wrapping_sub(self.table.opened_at[zone as usize]) as usize;
+        let here = (self.garbage(zone), self.zones[zone as usize].len());
+        self.scheme.seals_stale() && age > self.map.len() && here.0 * written > garbage * here.1
     }
 
     fn clean(&mut self) -> Result<bool, LogError> {

@@ -15,6 +15,7 @@ fn write<S: Scheme>(volume: &mut Volume<S>, lba: u32) -> Result<(), LogError> {
     let ticket = volume.place_user(lba, None)?;
     volume.commit_user(ticket);
     loop {
+        volume.end_stale();
         let victims = volume.begin_cleaning();
         if victims.is_empty() {
             return Ok(());
@@ -26,7 +27,8 @@ fn write<S: Scheme>(volume: &mut Volume<S>, lba: u32) -> Result<(), LogError> {
 fn clean<S: Scheme>(volume: &mut Volume<S>, zone: u32) -> Result<(), LogError> {
     let mut pages = Vec::new();
     volume.valid_pages_of(zone, &mut pages);
-    volume.offer_batch(zone, &pages, &[]);
+    pages.iter().for_each(|&(lba, _)| volume.add_to_batch(zone, lba));
+    volume.offer_batch(&[]);
     for (index, &(lba, from)) in pages.iter().enumerate() {
         let ticket = volume.place_relocation(lba, from, index)?.expect("a valid page");
         assert!(volume.commit_relocation(ticket));
@@ -148,6 +150,7 @@ impl<S: Scheme> Device<S> {
     /// Begins a cleaning, or goes on with the one that was begun.
     fn clean(&mut self) {
         let Some(&victim) = self.victims.last() else {
+            self.volume.end_stale();
             self.victims = self.volume.begin_cleaning();
             return self.next_victim();
         };
@@ -168,7 +171,8 @@ impl<S: Scheme> Device<S> {
         let Some(&victim) = self.victims.last() else { return };
         let mut pages = Vec::new();
         self.volume.valid_pages_of(victim, &mut pages);
-        self.volume.offer_batch(victim, &pages, &[]);
+        pages.iter().for_each(|&(lba, _)| self.volume.add_to_batch(victim, lba));
+        self.volume.offer_batch(&[]);
         self.pages = pages.into_iter().enumerate().rev().collect();
     }
 
@@ -258,7 +262,8 @@ fn copy_in_flight(volume: &mut Volume<Stub>) -> Ticket<Tally> {
     }
     assert_eq!(volume.begin_cleaning(), [1]);
     let from = Slot { zone: 1, offset: 15 };
-    volume.offer_batch(1, &[(30, from)], &[]);
+    volume.add_to_batch(1, 30);
+    volume.offer_batch(&[]);
     volume.place_relocation(30, from, 0).unwrap().unwrap()
 }
 

@@ -8,7 +8,7 @@
 //! the scheme within, as if it came from its coldest class.
 //!
 //! `sepfrozen-bit` and `sepfrozen-dac` are the paper's: frozen pages share the coldest class of
-//! SepBIT and DAC. `frozen:NAME` is any other scheme, with a class of its own for frozen pages
+//! SepBIT and DAC. `frozen:NAME` is any other scheme, with classes of their own for frozen pages
 //! unless `apart=no`. `frozen-perfect:NAME` knows which versions are frozen: what no recogniser
 //! can beat in the same arrangement. With `at=writing` the recogniser is asked about user writes
 //! as well. A class of its own and `at=writing` are not in the paper.
@@ -69,7 +69,7 @@ const SOURCE: &str = "Tan et al., SepFrozen, section 4.2";
 const PAPER: Info = Info { name: "", summary: "", source: SOURCE, params: &[], fast22: "" };
 const OURS: Info = Info { source: "Frostline", ..PAPER };
 const APART: Param =
-    Param { key: "apart", default: "yes", help: "frozen pages have a class of their own" };
+    Param { key: "apart", default: "yes", help: "frozen pages have classes of their own" };
 const SHARED: Param = Param { default: "no", ..APART };
 const AT: Param = Param {
     key: "at",
@@ -116,7 +116,7 @@ arrangement! {
     /// `frozen:NAME`: around any scheme.
     FrozenAny, AroundAny, AnyScheme, Learned, Info {
         name: "frozen",
-        summary: "any scheme (frozen:NAME), recognised frozen pages in a class of their own",
+        summary: "any scheme (frozen:NAME), recognised frozen pages in classes of their own",
         params: &[APART, AT, SURE, TIERS, BY],
         ..PAPER
     }
@@ -155,10 +155,11 @@ pub struct Frozen<A: Arrangement> {
     /// The log-odds for each class of frozen pages.
     bounds: Vec<f32>,
     at_writing: bool,
-    victim: ZoneEvent,
-    /// The pages of the victim, and how many of them were placed.
-    asked: Vec<(u32, JudgePage<A>)>,
+    /// The pages of the victim that the judge was asked about, and how many of them were placed.
+    asked: Vec<u32>,
     placed: usize,
+    /// What the judge remembers of these pages.
+    remembered: Vec<JudgePage<A>>,
 }
 
 /// What is remembered of a page: by the scheme within, and by the judge.
@@ -194,7 +195,7 @@ impl<A: Arrangement> Frozen<A> {
     /// were asked about; some may have been written meanwhile.
     fn score_of(&mut self, lba: u32) -> f32 {
         let rest = &self.asked[self.placed..];
-        let Some(ahead) = rest.iter().position(|&(asked, _)| asked == lba) else {
+        let Some(ahead) = rest.iter().position(|&asked| asked == lba) else {
             return f32::NEG_INFINITY;
         };
         self.placed += ahead + 1;
@@ -237,9 +238,9 @@ impl<A: Arrangement> Scheme for Frozen<A> {
             apart,
             bounds: (1..=tiers).map(|tier| sure * tier as f32 / tiers as f32).collect(),
             at_writing,
-            victim: ZoneEvent { zone: 0, class: 0, now: 0, clock: 0 },
             asked: Vec::new(),
             placed: 0,
+            remembered: Vec::new(),
         })
     }
 
@@ -273,9 +274,11 @@ impl<A: Arrangement> Scheme for Frozen<A> {
     fn prepare(&mut self, batch: &[(Relocation, Self::Page)], hotness: &[Hotness]) {
         self.placed = 0;
         self.asked.clear();
-        self.asked.extend(batch.iter().map(|(relocation, page)| (relocation.lba, page.judge)));
+        self.asked.extend(batch.iter().map(|(relocation, _)| relocation.lba));
+        self.remembered.clear();
+        self.remembered.extend(batch.iter().map(|(_, page)| page.judge));
         if let Some((first, _)) = batch.first() {
-            self.judge.judge(first.now, &self.asked, hotness);
+            self.judge.judge(first.now, &self.asked, &self.remembered, hotness);
         }
     }
 
@@ -284,15 +287,16 @@ impl<A: Arrangement> Scheme for Frozen<A> {
         if let Some(class) = self.frozen_class(score) {
             return class;
         }
-        let victim = ZoneEvent { class: self.known(self.victim.class), ..self.victim };
-        if let Some(class) = self.within.destination(&victim) {
-            return class;
-        }
-        let known = Relocation { class: victim.class, ..*relocation };
+        let known = Relocation { class: self.known(relocation.class), ..*relocation };
         let mut within = page.within;
         let class = self.within.place_relocation(&known, &mut within);
         page.within = within;
         class
+    }
+
+    /// Classes of their own divide the pages among more zones; the paper's arrangement does not.
+    fn seals_stale(&self) -> bool {
+        self.apart || self.within.seals_stale()
     }
 
     fn on_trim(&mut self, lba: u32) {
@@ -313,7 +317,6 @@ impl<A: Arrangement> Scheme for Frozen<A> {
     }
 
     fn on_victim(&mut self, zone: &ZoneEvent, zones: &ZoneTable) {
-        self.victim = *zone;
         if !self.is_apart(zone.class) {
             self.within.on_victim(zone, zones);
         }
@@ -383,7 +386,6 @@ mod tests {
             (Relocation { lba, now: 9, clock: 9, zone: 1, class: 0, index }, page)
         };
         let batch: Vec<_> = lbas.iter().enumerate().map(relocation).collect();
-        scheme.victim = ZoneEvent { zone: 1, class: 0, now: 9, clock: 9 };
         scheme.prepare(&batch, &[]);
         batch.iter().map(|(r, page)| scheme.place_relocation(r, &mut page.clone())).collect()
     }

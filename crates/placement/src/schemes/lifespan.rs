@@ -127,6 +127,11 @@ impl Scheme for Lifespan {
         self.relocations + self.class(lived.max(page.steps.saturating_sub(1) as f32 / STEPS))
     }
 
+    /// Few pages live as long as the last classes are for.
+    fn seals_stale(&self) -> bool {
+        true
+    }
+
     fn bytes(&self) -> usize {
         size_of_val(&self.kinds[..])
     }
