@@ -9,10 +9,8 @@ use super::Reading;
 /// `frostline train`
 #[derive(Debug, Args)]
 pub struct TrainArgs {
-    /// The trace
-    pub trace: PathBuf,
     #[command(flatten)]
-    pub reading: Reading,
+    pub study: StudyArgs,
     /// The file for the model
     #[arg(long, short, value_name = "MODEL")]
     pub output: PathBuf,
@@ -21,9 +19,6 @@ pub struct TrainArgs {
     pub model: ModelArg,
     #[command(flatten)]
     pub history: HistoryArg,
-    /// Who tells of a page [default: the engine, if the trace has hotness records]
-    #[arg(long, value_name = "R")]
-    pub records: Option<RecordsArg>,
     /// Use these features only, of all writes looked at [default: all]
     #[arg(long = "features", value_name = "A,B", value_delimiter = ',')]
     pub only: Vec<String>,
@@ -32,17 +27,6 @@ pub struct TrainArgs {
     #[arg(long, value_name = "SCORE", default_value_t = 0.0, value_parser = score,
         allow_negative_numbers = true)]
     pub threshold: f32,
-    /// Which samples it is judged by; it is trained on the others
-    #[arg(long, value_name = "S", default_value = "random")]
-    pub split: TrainSplitArg,
-    #[command(flatten)]
-    pub sampling: SamplingArgs,
-    /// Print JSON instead of the table (-), or write it to a file as well
-    #[arg(long, value_name = "-|FILE")]
-    pub json: Option<PathBuf>,
-    /// No progress bar
-    #[arg(long, short)]
-    pub quiet: bool,
 }
 
 /// `frostline model`
@@ -111,7 +95,7 @@ pub struct AddedArgs {
     pub model: ModelArg,
 }
 
-/// What models are compared on.
+/// What models are trained on and judged by.
 #[derive(Debug, Args)]
 pub struct StudyArgs {
     /// The trace
@@ -121,7 +105,7 @@ pub struct StudyArgs {
     /// Who tells of a page [default: the engine, if the trace has hotness records]
     #[arg(long, value_name = "R")]
     pub records: Option<RecordsArg>,
-    /// Which samples they are judged by; they are trained on the others
+    /// Which samples are for judging; the others are for training
     #[arg(long, value_name = "S", default_value = "random")]
     pub split: TrainSplitArg,
     #[command(flatten)]

@@ -10,7 +10,7 @@ use frostline_learn::{
     Kind, LARGEST_FILE, LearnError, Model, Quality, Split, Standard, correlations, train,
 };
 
-use crate::args::{EvalArgs, ModelArg, ModelCommand, SplitArg, TrainArgs};
+use crate::args::{EvalArgs, ModelArg, ModelCommand, SplitArg, StudyArgs, TrainArgs};
 use crate::failure::Failure;
 use crate::output;
 use report::{Report, emit};
@@ -18,25 +18,25 @@ use samples::{check, of_trace, sampling, split};
 
 /// Trains a model, writes its file and tells how good it is.
 pub fn train_model(args: &TrainArgs) -> Result<String, Failure> {
-    check(args.json.as_deref())?;
+    let StudyArgs { trace, reading, records, json, quiet, .. } = &args.study;
+    check(json.as_deref())?;
     output::check(&args.output)?;
     let kind = kind(args.model);
     kind.check()?;
-    let how = sampling(&args.sampling, split(args.split));
+    let how = sampling(&args.study.sampling, split(args.study.split));
     let history = args.history.history;
-    let samples =
-        of_trace("train", &args.trace, &args.reading, history, args.records, &how, args.quiet)?;
+    let samples = of_trace("train", trace, reading, history, *records, &how, *quiet)?;
     let layout = samples.layout;
     let mut standard = Standard::of(&samples.train);
     if !args.only.is_empty() {
         standard = standard.only(layout, &args.only)?;
     }
-    let origin = samples.origin(&args.trace.display().to_string());
+    let origin = samples.origin(&trace.display().to_string());
     let model = train(kind, layout, &samples.train, &standard, origin)?;
     let model = model.with_threshold(args.threshold);
-    let report = judge(&model, &args.trace, how.split, &samples.test);
+    let report = judge(&model, trace, how.split, &samples.test);
     output::write(&args.output, &model.write())?;
-    emit(args.json.as_deref(), &report, || report.text())
+    emit(json.as_deref(), &report, || report.text())
 }
 
 /// Does what was asked of models.
