@@ -9,6 +9,11 @@ use crate::table::columns;
 /// page writes were recorded.
 pub fn text(report: &DatabaseReport, trace: Option<&str>) -> String {
     let mut text = head(report) + "\n" + &figures(&report.runs);
+    if let [first, others @ ..] = &report.runs[..]
+        && !others.is_empty()
+    {
+        text += &format!("\n{}", differences(first, others));
+    }
     for run in &report.runs {
         text += &format!("\n{}", details(run, report.runs.len() > 1));
         if let Some(trace) = trace {
@@ -109,6 +114,31 @@ fn figures(runs: &[DatabaseRun]) -> String {
         row
     };
     let rows = FIGURES.iter().map(row).filter(|row| row[1..].iter().any(|cell| !cell.is_empty()));
+    columns(&headings, 1, rows.collect())
+}
+
+/// What schemes are chosen by, as numbers.
+const CHOSEN_BY: [(&str, fn(&DatabaseRun) -> f64); 4] = [
+    ("tpmC", |run| run.tpmc.unwrap_or(f64::NAN)),
+    ("transactions/s", |run| run.ops_per_second),
+    ("WAF", |run| run.run.waf),
+    ("FAR", |run| run.run.far),
+];
+
+/// By how much the other schemes differ from the first.
+fn differences(first: &DatabaseRun, others: &[DatabaseRun]) -> String {
+    let against = format!("against {}", first.run.scheme);
+    let schemes = others.iter().map(|run| run.run.scheme.as_str());
+    let headings: Vec<_> = std::iter::once(against.as_str()).chain(schemes).collect();
+    let row = |(name, value): &(&str, fn(&DatabaseRun) -> f64)| {
+        let percent = |run| (value(run) / value(first) - 1.0) * 100.0;
+        let cells = others.iter().map(percent).map(|percent| match percent.is_finite() {
+            true => format!("{percent:+.1} %"),
+            false => String::new(),
+        });
+        std::iter::once(name.to_string()).chain(cells).collect::<Vec<_>>()
+    };
+    let rows = CHOSEN_BY.iter().map(row).filter(|row| row[1..].iter().any(|cell| !cell.is_empty()));
     columns(&headings, 1, rows.collect())
 }
 
