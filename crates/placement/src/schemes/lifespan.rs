@@ -5,7 +5,9 @@
 //! lifespans' logarithms, of which each counts half as much as the one after it. For a page without
 //! a past it is what pages of its kind had: of its origin, if an engine tells, else of its extent of
 //! LBAs, as files and trees lie together. A page that cleaning finds valid is expected to live as
-//! long again as it has lived, or as was expected from its own past if that is longer.
+//! long again as it has lived, or as was expected when it was written if that is longer.
+//! With `past=kind` no page has a past of its own: origins, or extents, that behave alike share
+//! classes.
 //!
 //! Class k takes what is expected to live less than base^k zones' worth of user writes, the last
 //! one everything longer. With `relocations=apart` pages that cleaning copies have classes of
@@ -34,6 +36,8 @@ pub struct Lifespan {
     relocations: usize,
     /// The mean logarithm of each kind's lifespans.
     kinds: Vec<f32>,
+    /// What is expected of a page is what is expected of its kind.
+    by_kind: bool,
 }
 
 /// When a page was written, and what was expected of it then.
@@ -80,6 +84,11 @@ impl Scheme for Lifespan {
                 default: "together",
                 help: "whether they share classes with user writes: together, or apart",
             },
+            Param {
+                key: "past",
+                default: "page",
+                help: "what tells how long a page will live: its own past, or that of its kind",
+            },
         ],
         fast22: "",
     };
@@ -89,12 +98,14 @@ impl Scheme for Lifespan {
         let classes = params.take(Self::INFO.params, "classes", 2..=64usize)?;
         let base = params.take(Self::INFO.params, "base", 1.01..=1000.0f32)?;
         let apart = params.choose(Self::INFO.params, "relocations", &["together", "apart"])? == 1;
+        let by_kind = params.choose(Self::INFO.params, "past", &["page", "kind"])? == 1;
         let zone = (setup.zone_pages as f32).log2();
         let extents = (setup.space >> EXTENT_SHIFT) as usize + 1;
         Ok(Lifespan {
             cuts: (0..classes - 1).map(|k| zone + base.log2() * k as f32).collect(),
             relocations: if apart { classes } else { 0 },
             kinds: vec![f32::INFINITY; if setup.told { ORIGINS } else { extents }],
+            by_kind,
         })
     }
 
@@ -111,8 +122,11 @@ impl Scheme for Lifespan {
             let lived = log2_1p(page.written.age(write.now));
             *of_kind =
                 if of_kind.is_finite() { *of_kind + KIND_GAIN * (lived - *of_kind) } else { lived };
-            let before = if page.steps == 0 { lived } else { (page.steps - 1) as f32 / STEPS };
-            expected = (lived + before) / 2.0;
+            expected = match (self.by_kind, page.steps) {
+                (true, _) => *of_kind,
+                (false, 0) => lived,
+                (false, steps) => (lived + (steps - 1) as f32 / STEPS) / 2.0,
+            };
             page.steps = (expected * STEPS) as u32 + 1;
         } else {
             page.steps = 0;
@@ -186,6 +200,18 @@ mod tests {
         }
         assert_eq!(told.place_user(&write(9, 10, true, Some(&tree)), &mut new), 0);
         assert_eq!(told.place_user(&write(301, 11, true, Some(&other)), &mut new), 2);
+    }
+
+    #[test]
+    fn pages_of_a_kind_share_a_class_if_its_past_is_what_counts() {
+        let (mut scheme, mut page) = (lifespan(":past=kind"), Expectation::zeroed());
+        for now in [1, 5, 9] {
+            scheme.place_user(&write(300, now, now == 1, None), &mut page);
+        }
+        let mut old = Expectation { written: Stamp::at(1), steps: 0 };
+        assert_eq!(scheme.place_user(&write(301, 1025, false, None), &mut old), 0, "it lived long");
+        let mut own = Expectation { written: Stamp::at(1), steps: 0 };
+        assert_eq!(lifespan("").place_user(&write(301, 1025, false, None), &mut own), 2);
     }
 
     #[test]
