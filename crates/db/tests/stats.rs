@@ -112,3 +112,29 @@ fn no_more_of_the_log_waits_to_be_written_than_its_buffer_holds() {
     assert!((4096..=10_000).contains(&some), "{some}");
     assert!(most > 50 * 400, "{most}");
 }
+
+/// Puts long records in ascending order, those of each of `orders` orders in turn; returns the
+/// leaves that they take.
+fn leaves_of(orders: u32, records: u32) -> u64 {
+    let db = open(&device(), true);
+    let table = db.create_table("t").unwrap();
+    for n in 0..records {
+        let mut transaction = db.begin().unwrap();
+        for order in 0..orders {
+            let key = (order * records + n).to_be_bytes();
+            transaction.put(table, &key, &[1; 550]).unwrap();
+        }
+        transaction.commit().unwrap();
+    }
+    let check = db.check().unwrap();
+    assert_eq!(check.findings, []);
+    check.trees.iter().find(|tree| tree.table.is_some()).unwrap().leaves
+}
+
+#[test]
+fn orders_that_come_side_by_side_leave_leaves_as_full_as_one_that_comes_alone() {
+    let alone = leaves_of(1, 1200);
+    let beside = leaves_of(4, 300);
+    assert!(alone < 1200 / 7 + 5, "{alone}");
+    assert!(beside < alone + 20, "{beside} against {alone}");
+}

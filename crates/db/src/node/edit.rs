@@ -163,14 +163,20 @@ impl<'a> NodeMut<'a> {
     fn note_insertion(&mut self, index: usize) {
         let follows = index == self.u16(ASCENDING) + 1;
         let ascending = if follows { (self.u16(ASCENDING + 2) + 1).min(1000) } else { 0 };
-        self.set_u16(ASCENDING, index as u16);
-        self.set_u16(ASCENDING + 2, ascending as u16);
+        self.set_ascending(index, ascending);
     }
 
-    /// How many records came in ascending order up to the last insertion, if the next is to be
-    /// inserted at `index`.
+    /// How often a record came right behind the one before it, up to the last insertion, if the next
+    /// is to be inserted at `index`.
     pub fn ascending(&self, index: usize) -> usize {
         if index == self.u16(ASCENDING) + 1 { self.u16(ASCENDING + 2) } else { 0 }
+    }
+
+    /// As if the last insertion had been that of slot `last`, after so many that followed each
+    /// other.
+    pub fn set_ascending(&mut self, last: usize, steps: usize) {
+        self.set_u16(ASCENDING, last as u16);
+        self.set_u16(ASCENDING + 2, steps as u16);
     }
 
     /// Replaces the value of slot `index`, whose key is `key`. False, and nothing changed, if it

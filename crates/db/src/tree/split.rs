@@ -9,8 +9,8 @@ use crate::node::{
 use crate::pool::{Held, Seen};
 use crate::record::{PAGES, SPLIT, Split, pages_head};
 
-/// Records that must have come in ascending order for more of them to be expected; all of a node's,
-/// if it has fewer.
+/// Times that a record must have come right behind the one before it for more such to be expected;
+/// all that are on their left, if these are fewer.
 const ASCENDING: usize = 8;
 
 /// Room that a node above must have for one more child, in bytes.
@@ -184,30 +184,41 @@ struct Halves {
 }
 
 impl Halves {
-    /// Cuts a node in the middle, unless records come in ascending order: then where the next one
-    /// belongs, if that can be.
+    /// Cuts a node in the middle, unless the records on the left of the one that comes next came in
+    /// ascending order, as more will. Then the others leave, or if there are none, the next record
+    /// begins a node of its own: that order leaves full nodes behind, wherever in the tree it is,
+    /// and however many such orders are loaded side by side.
     fn of(held: &mut Held<'_>, key: &[u8]) -> Option<Halves> {
         let (index, _) = held.node().search(key);
-        let ascending = held.edit().ascending(index);
+        let steps = held.edit().ascending(index);
         let node = held.node();
-        let ascending = ascending > 0 && ascending >= ASCENDING.min(node.count() - 1);
-        let is_leaf = node.level() == 0;
-        let in_order = match ascending && index > 0 {
-            true if is_leaf => Self::at(node, index, between(&key_of(node, index - 1), key)),
-            // The last child goes over alone; more will follow it.
-            true if index == node.count() && index > 1 => {
-                Self::at(node, index - 1, key_of(node, index - 1))
+        let in_order = match steps > 0 && steps >= ASCENDING.min(index - 1) {
+            true if node.level() > 0 => Self::of_children(node, index),
+            true if index < node.count() => {
+                Self::at(node, index, between(key, &key_of(node, index)))
             }
-            _ => None,
+            true => Self::at(node, index, between(&key_of(node, index - 1), key)),
+            false => None,
         };
-        in_order.or_else(|| {
+        let (at, mut halves) = in_order.map(|halves| (index, halves)).or_else(|| {
             let at = middle(node);
-            let separator = match is_leaf {
-                true => between(&key_of(node, at - 1), &key_of(node, at)),
-                false => key_of(node, at),
+            let separator = match node.level() {
+                0 => between(&key_of(node, at - 1), &key_of(node, at)),
+                _ => key_of(node, at),
             };
-            Self::at(node, at, separator)
-        })
+            Some((at, Self::at(node, at, separator)?))
+        })?;
+        match index.checked_sub(at + 1) {
+            Some(last) => NodeMut::of(&mut halves.right).set_ascending(last, steps.min(last)),
+            None => NodeMut::of(&mut halves.left).set_ascending(index.saturating_sub(1), steps),
+        }
+        Some(halves)
+    }
+
+    /// The last child goes over alone; more will follow it.
+    fn of_children(node: Node<'_>, index: usize) -> Option<Halves> {
+        let last = index.checked_sub(1).filter(|&last| last > 0 && index == node.count())?;
+        Self::at(node, last, key_of(node, last))
     }
 
     /// Cuts a node before a slot; none if a half does not fit, as fences need room as well.
