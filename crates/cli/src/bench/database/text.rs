@@ -117,8 +117,11 @@ fn figures(runs: &[DatabaseRun]) -> String {
     columns(&headings, 1, rows.collect())
 }
 
-/// What schemes are chosen by, as numbers.
-const CHOSEN_BY: [(&str, fn(&DatabaseRun) -> f64); 4] = [
+/// A figure's name, and what it is for a run.
+type Measure = (&'static str, fn(&DatabaseRun) -> f64);
+
+/// What schemes are chosen by.
+const CHOSEN_BY: [Measure; 4] = [
     ("tpmC", |run| run.tpmc.unwrap_or(f64::NAN)),
     ("transactions/s", |run| run.ops_per_second),
     ("WAF", |run| run.run.waf),
@@ -130,7 +133,7 @@ fn differences(first: &DatabaseRun, others: &[DatabaseRun]) -> String {
     let against = format!("against {}", first.run.scheme);
     let schemes = others.iter().map(|run| run.run.scheme.as_str());
     let headings: Vec<_> = std::iter::once(against.as_str()).chain(schemes).collect();
-    let row = |(name, value): &(&str, fn(&DatabaseRun) -> f64)| {
+    let row = |(name, value): &Measure| {
         let percent = |run| (value(run) / value(first) - 1.0) * 100.0;
         let cells = others.iter().map(percent).map(|percent| match percent.is_finite() {
             true => format!("{percent:+.1} %"),
