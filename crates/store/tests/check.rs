@@ -185,6 +185,6 @@ fn zones_that_take_no_more_pages_are_not_active() {
 fn zones_that_were_sealed_before_they_were_full_are_not_active() {
     // All pages once, and then mostly a few.
     let any = |i: u32| i.wrapping_mul(2_654_435_761) >> 12;
-    let lba = |i: u32| if i < 6000 || i % 50 == 0 { any(i) } else { any(i) % 200 };
+    let lba = |i: u32| if i < 6000 || i.is_multiple_of(50) { any(i) } else { any(i) % 200 };
     assert!(sealed_zones_are_not_active("lifespan", 8, lba) > 0, "none was");
 }
