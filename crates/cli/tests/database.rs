@@ -47,6 +47,21 @@ fn the_table_shows_transactions_pages_and_conditions() {
 }
 
 #[test]
+fn schemes_are_compared_with_the_first() {
+    let scratch = Scratch::new();
+    let bench = format!("{TPCC} {MEM} --transactions 1000 --no-check");
+    let table = scratch.quiet(&format!("{bench} --scheme nosep,sepbit,dac"));
+    let (_, differences) = table.split_once("\nagainst nosep").unwrap();
+    let row = |name: &str| {
+        let row = differences.lines().find(|line| line.starts_with(name)).unwrap();
+        row.matches(" %").count()
+    };
+    assert_eq!(["tpmC", "transactions/s", "WAF", "FAR"].map(row), [2; 4], "{differences}");
+    let alone = scratch.quiet(&format!("{bench} --scheme nosep"));
+    assert!(!alone.contains("against"), "{alone}");
+}
+
+#[test]
 fn the_json_has_the_fields_of_a_run_and_those_of_a_database() {
     let scratch = Scratch::new();
     let report = scratch.json(&format!("{TPCC} {MEM} --transactions 2000 --json -"));
