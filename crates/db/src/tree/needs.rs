@@ -13,6 +13,10 @@ const SPLIT_LOGGED: u64 = 5 << 10;
 /// longer ones it takes as much less as they are long.
 const SPLIT_AFTER: usize = 1800;
 
+/// Splits of a leaf that has no room, before those that its records make it need: one by which the
+/// records of others leave may leave too little room.
+const EACH: usize = 2;
+
 /// Splits of nodes above that a commit may cause beside those that its splits of leaves cause.
 const SPARE: u64 = 8;
 
@@ -30,7 +34,7 @@ impl Needs {
     pub fn at_most(trees: &Trees, writes: &WriteSet) -> Needs {
         let adds = writes.iter().filter(|write| is_add(write)).count();
         let leaves = if adds > SPARE as usize { trees.pages.used() as usize } else { adds };
-        let splits = adds.min(leaves) + writes.logged_bytes() / split_after(writes);
+        let splits = EACH * adds.min(leaves) + writes.logged_bytes() / split_after(writes);
         Needs::of(writes, if adds == 0 { None } else { Some(splits as u64) })
     }
 
@@ -48,7 +52,7 @@ impl Needs {
             let count = rest.iter().take_while(in_leaf).count().max(1);
             let added: usize = rest[..count].iter().map(|write| added(node, writes, write)).sum();
             if added > node.room() {
-                splits += 1 + (added - node.room()) / split_after;
+                splits += EACH + (added - node.room()) / split_after;
             }
             rest = &rest[count..];
         }

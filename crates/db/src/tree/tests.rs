@@ -5,7 +5,8 @@ use std::sync::Arc;
 use frostline_store::{Cleaning, Format};
 use frostline_zone::{Device, Fault, Faulty, Shape, in_memory};
 
-use crate::mvcc::{Change, Kind};
+use crate::mvcc::{Change, Kind, WriteSet};
+use crate::tree::Needs;
 use crate::wal::WalError;
 use crate::{Create, Db, DbError, Options, Table};
 
@@ -15,7 +16,11 @@ fn open() -> Db {
 }
 
 fn open_with(log_bytes: u64, buffer_bytes: usize) -> Db {
-    let bytes = (3 << 20) + log_bytes;
+    open_sized(3 << 20, log_bytes, buffer_bytes)
+}
+
+fn open_sized(store_bytes: u64, log_bytes: u64, buffer_bytes: usize) -> Db {
+    let bytes = store_bytes + log_bytes;
     let shape = Shape { bytes, zone_bytes: Some(1 << 17), ..Shape::default() };
     let device: Arc<dyn Device> = in_memory(&shape).unwrap();
     // Of so few zones a scheme of many classes would leave little.
@@ -168,4 +173,31 @@ fn the_root_of_a_table_stays_in_use_if_its_commit_may_have_become_durable() {
     assert!(db.create_table("t").is_err());
     assert_eq!(db.core().trees.pages.used(), used + 1);
     assert!(db.create_table("u").is_err(), "the log failed");
+}
+
+#[test]
+fn commits_that_split_many_leaves_take_no_more_pages_than_they_were_promised() {
+    let db = open_sized(16 << 20, 16 << 20, 64 << 20);
+    let table = db.create_table("t").unwrap();
+    let trees = &db.core().trees;
+    const ORDERS: u32 = 120;
+    // Behind each order a record of another, which leaves when the leaf is full, and leaves little.
+    let mut others = db.begin().unwrap();
+    for order in 0..ORDERS {
+        others.put(table, &key(order * 1000 + 900), &[7; 10]).unwrap();
+    }
+    others.commit().unwrap();
+    for n in 0..20 {
+        let mut writes = WriteSet::default();
+        let mut transaction = db.begin().unwrap();
+        for order in 0..ORDERS {
+            let key = key(order * 1000 + n);
+            writes.set(table.root, &key, Kind::Put, &[7; 400]);
+            transaction.put(table, &key, &[7; 400]).unwrap();
+        }
+        let needs = Needs::looked_up(trees, &writes).unwrap();
+        let used = trees.pages.used();
+        transaction.commit().unwrap();
+        assert!(trees.pages.used() - used <= needs.pages, "{n}");
+    }
 }
