@@ -147,7 +147,7 @@ fn page_numbers_of_several_volumes_are_not_mixed() {
     let said = csv().fails(2, "trace convert t.csv -o t.u32");
     assert_eq!(
         said,
-        "frostline: t.csv: has several volumes (3 5), and the output holds one\n\
+        "frostline: t.csv: has several volumes (3 5) where one is needed\n\
          hint: pick one with --volume\n"
     );
 }

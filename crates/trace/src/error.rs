@@ -160,7 +160,7 @@ pub enum TraceError {
         known: String,
     },
     /// Several volumes where one is needed.
-    #[error("{}: has several volumes ({known}), and the output holds one", one_line(.file))]
+    #[error("{}: has several volumes ({known}) where one is needed", one_line(.file))]
     SeveralVolumes {
         /// The file.
         file: PathBuf,

@@ -71,7 +71,7 @@ fn failures_leave_no_file_and_keep_the_old_one() {
         scratch.told(error)
     };
     assert_eq!(run(&bad), "bad:2: offset \"x\" is not a number");
-    assert_eq!(run(&two), "two: has several volumes (3 5), and the output holds one");
+    assert_eq!(run(&two), "two: has several volumes (3 5) where one is needed");
     assert_eq!(std::fs::read(&to).unwrap(), b"old!");
     let left = std::fs::read_dir(to.parent().unwrap()).unwrap().count();
     assert_eq!(left, 3, "only the three files of the test are there");

@@ -1,0 +1,112 @@
+//! Errors, by what the caller can do about them.
+
+use std::sync::Arc;
+
+use frostline_db::DbError;
+use frostline_db::wal::WalError;
+use frostline_store::StoreError;
+use frostline_zone::DeviceError;
+
+/// What the functions of [`crate::Db`] return.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a call failed, by what the caller can do about it. The cause is the error's
+/// [source](std::error::Error::source).
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Another transaction, committed meanwhile, wrote the same key: try again.
+    /// [`crate::Db::update`] has tried often.
+    #[error("the transaction lost against others that wrote the same key")]
+    Conflict,
+    /// The call can't succeed as it is: a key, a value or a transaction is too large, or options
+    /// contradict the device or each other. Change the call.
+    #[error("refused: {0}")]
+    Refused(#[source] Arc<DbError>),
+    /// All pages are in use: delete records, or move them to a database with a larger bound.
+    #[error("full: {0}")]
+    Full(#[source] Arc<DbError>),
+    /// Another process has the database, or this one has it already: close it there.
+    #[error("in use: {0}")]
+    InUse(#[source] Arc<DbError>),
+    /// There is no database, or one of a newer version.
+    #[error("not usable: {0}")]
+    NotUsable(#[source] Arc<DbError>),
+    /// Bytes on the device are not what was written there: restore a backup, or look with
+    /// `frostline db check` at how much is damaged.
+    #[error("damaged: {0}")]
+    Damaged(#[source] Arc<DbError>),
+    /// The device or the system failed. What was committed before is safe; reopen the database.
+    #[error("device: {0}")]
+    Device(#[source] Arc<DbError>),
+}
+
+impl From<DbError> for Error {
+    fn from(error: DbError) -> Self {
+        let kind = kind_of(&error);
+        kind(Arc::new(error))
+    }
+}
+
+impl From<DeviceError> for Error {
+    fn from(error: DeviceError) -> Self {
+        DbError::from(error).into()
+    }
+}
+
+/// The variant for an error of the database.
+fn kind_of(error: &DbError) -> fn(Arc<DbError>) -> Error {
+    use DbError as E;
+    match error {
+        E::Conflict => |_| Error::Conflict,
+        E::KeyTooLong { .. }
+        | E::ValueTooLong { .. }
+        | E::TooLarge { .. }
+        | E::ReadOnly
+        | E::NoTable { .. }
+        | E::TableExists { .. }
+        | E::Options { .. } => Error::Refused,
+        E::Full { .. } => Error::Full,
+        E::NotADatabase => Error::NotUsable,
+        E::Page { .. } | E::Record { .. } => Error::Damaged,
+        E::Store(error) => kind_of_store(error),
+        E::Wal(error) => kind_of_log(error),
+        _ => Error::Device,
+    }
+}
+
+fn kind_of_store(error: &StoreError) -> fn(Arc<DbError>) -> Error {
+    use StoreError as E;
+    match error {
+        E::Device(error) => kind_of_device(error),
+        E::NotAStore | E::Newer { .. } => Error::NotUsable,
+        E::Log(frostline_log::LogError::Full { .. }) => Error::Full,
+        E::Build(_) | E::Log(_) | E::NotEmpty { .. } | E::Options { .. } | E::PageSize { .. } => {
+            Error::Refused
+        }
+        E::Damaged { .. } | E::Checksum { .. } | E::Lost { .. } => Error::Damaged,
+        E::Failed(error) => kind_of_store(error),
+        _ => Error::Device,
+    }
+}
+
+fn kind_of_log(error: &WalError) -> fn(Arc<DbError>) -> Error {
+    use WalError as E;
+    match error {
+        E::Device(error) => kind_of_device(error),
+        E::Unsuitable { .. } | E::TooLarge { .. } => Error::Refused,
+        E::NotALog { .. } | E::Newer { .. } => Error::NotUsable,
+        E::Damaged { .. } => Error::Damaged,
+        _ => Error::Device,
+    }
+}
+
+fn kind_of_device(error: &DeviceError) -> fn(Arc<DbError>) -> Error {
+    use DeviceError as E;
+    match error {
+        E::InUse { .. } => Error::InUse,
+        E::Shape { .. } | E::Uri { .. } | E::Exists { .. } => Error::Refused,
+        E::NotADevice { .. } => Error::NotUsable,
+        _ => Error::Device,
+    }
+}

@@ -1,0 +1,66 @@
+//! The crate to add: an embedded database, a page store and a simulator of write traces, all three
+//! on one engine that decides where a page goes so that cleaning copies little.
+//!
+//! # The database
+//!
+//! ```
+//! # let directory = tempfile::tempdir()?;
+//! # std::env::set_current_dir(&directory)?;
+//! let db = frostline::Db::open("my.frost")?; // made if absent; grows as needed up to a bound
+//! let items = db.table("items")?; // made if absent
+//! db.update(|tx| {
+//!     tx.put(items, "a", "hello")?;
+//!     tx.put(items, "b", "world")
+//! })?; // run again on conflict
+//! let look = db.read()?;
+//! assert_eq!(look.get(items, "a")?.as_deref(), Some(&b"hello"[..]));
+//! for kv in look.range(items, "a".."z").rev() {
+//!     let (key, value) = kv?;
+//! #   assert!([("a", "hello"), ("b", "world")].map(|(k, v)| (k.into(), v.into())).contains(&(key, value)));
+//! }
+//! look.prefix(items, "user:").take(10);
+//! # assert_eq!(look.range(items, "a".."z").count(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`Db`] has tables of keys and values, ordered by key, and transactions that are isolated by
+//! snapshots and survive any crash once [`Db::update`] has returned. [`Options`] sets the memory,
+//! the bound of its growth, the scheme that places pages, and the device.
+//!
+//! # The simulator
+//!
+//! ```
+//! use frostline::sim::{self, Settings, Trace};
+//!
+//! let trace = Trace::of_pages((0..200_000).map(|write: u32| write.wrapping_mul(2_654_435_761) >> 20))?;
+//! let outcome = sim::replay(&trace, "sepbit", "cost-benefit", &Settings::default())?;
+//! println!("SepBIT writes {:.3} pages for each page of the user", outcome.counts.waf());
+//! # assert!(outcome.counts.waf() > 1.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The parts
+//!
+//! [`engine`] is the database without this crate's conveniences, [`store`] the page store below it,
+//! [`zone`] the devices below that, [`trace`] the formats of write traces, and [`placement`] the
+//! schemes and victim policies.
+
+mod db;
+mod error;
+mod options;
+mod range;
+pub mod sim;
+mod transaction;
+
+pub use db::Db;
+pub use error::{Error, Result};
+pub use frostline_db::{Stats, Table};
+pub use options::Options;
+pub use range::Range;
+pub use transaction::{Snapshot, Update};
+
+pub use frostline_db as engine;
+pub use frostline_placement as placement;
+pub use frostline_store as store;
+pub use frostline_trace as trace;
+pub use frostline_zone as zone;

@@ -1,0 +1,79 @@
+//! The simulator: write traces replayed against placement schemes.
+
+use std::path::Path;
+
+use frostline_placement::registry::SchemeSpec;
+use frostline_sim::{Combination, Progress};
+use frostline_trace::{TraceError, Writes, load, prepare, some_of};
+
+pub use frostline_sim::{Outcome, Settings, SimError, Space, Volume, Window, ZoneSize};
+pub use frostline_trace::LoadOptions;
+
+/// A write trace in memory, ready to be replayed by any number of threads at once.
+#[derive(Debug)]
+pub struct Trace {
+    volume: Volume,
+}
+
+impl Trace {
+    /// Reads a trace file of any format that docs/formats.md describes, with the hotness records
+    /// that it may have.
+    ///
+    /// # Errors
+    /// As for [`Trace::load`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Trace, TraceError> {
+        Trace::load(path, &LoadOptions { hotness: true, ..LoadOptions::default() })
+    }
+
+    /// Reads one volume of a trace file.
+    ///
+    /// # Errors
+    /// A file that can't be read or is damaged; several volumes, of which the options name none.
+    pub fn load(path: impl AsRef<Path>, options: &LoadOptions) -> Result<Trace, TraceError> {
+        let path = path.as_ref();
+        let mut volumes = load(path, options, &mut |_| {})?.volumes;
+        if volumes.len() > 1 {
+            let known = some_of(volumes.iter().map(|volume| volume.name.as_str()));
+            return Err(TraceError::SeveralVolumes { file: path.to_owned(), known });
+        }
+        Trace::of_writes(volumes.pop().unwrap_or_default())
+    }
+
+    /// A trace of page numbers, one a page write.
+    ///
+    /// # Errors
+    /// More than 2^32 - 2 writes, or more than 2^31 different pages.
+    pub fn of_pages(pages: impl IntoIterator<Item = u32>) -> Result<Trace, TraceError> {
+        let lbas = pages.into_iter().collect();
+        Trace::of_writes(Writes { lbas, ..Writes::default() })
+    }
+
+    fn of_writes(writes: Writes) -> Result<Trace, TraceError> {
+        // With lifespans, so that oracles can be replayed as well.
+        Ok(Trace { volume: Volume::new(prepare(None, writes, true)?) })
+    }
+
+    /// The trace as the simulator has it.
+    pub fn volume(&self) -> &Volume {
+        &self.volume
+    }
+}
+
+/// Replays a trace against a scheme with a victim policy, both as `frostline schemes` lists them:
+/// `sepbit`, `dac:classes=4`; `cost-benefit`. A scheme that has a victim side of its own makes no
+/// use of the policy.
+///
+/// # Errors
+/// An unknown scheme, policy or parameter; sizes that contradict each other; a volume that is full.
+pub fn replay(
+    trace: &Trace,
+    scheme: &str,
+    victim: &str,
+    settings: &Settings,
+) -> Result<Outcome, SimError> {
+    let volume = &trace.volume;
+    let combination =
+        Combination { scheme: SchemeSpec::parse(scheme)?, victim: victim.to_string() };
+    let zone_pages = settings.zone_pages(std::slice::from_ref(volume))?;
+    frostline_sim::replay(volume, &combination, settings, zone_pages, &Progress::default())
+}

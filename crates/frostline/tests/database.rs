@@ -1,0 +1,194 @@
+//! The front door: what its users rely on.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::path::Path;
+
+use frostline::{Db, Error, Options, Snapshot};
+use proptest::prelude::*;
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn a_database_is_made_once_and_keeps_what_was_committed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("deep/down/my.frost");
+    for opening in 0..3u8 {
+        let db = Db::open(&path).unwrap();
+        let items = db.table("items").unwrap();
+        assert_eq!(db.tables(), ["items"]);
+        let seen = db.read().unwrap().all(items).count();
+        assert_eq!(seen, usize::from(opening));
+        db.update(|tx| tx.put(items, [opening], "kept")).unwrap();
+        // Dropped, closed: what was committed is there.
+        if opening == 1 {
+            db.close().unwrap();
+        }
+    }
+    assert_eq!(names(path.parent().unwrap()), ["my.frost"], "nothing is left beside it");
+}
+
+#[test]
+fn a_database_is_made_in_an_empty_directory_and_not_in_another() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(Db::open(directory.path()).unwrap());
+    let other = tempfile::tempdir().unwrap();
+    std::fs::write(other.path().join("letter.txt"), "dear").unwrap();
+    assert!(matches!(Db::open(other.path()), Err(Error::Device(_) | Error::NotUsable(_))));
+    assert_eq!(names(other.path()), ["letter.txt"]);
+}
+
+#[test]
+fn what_must_exist_is_not_made() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("absent");
+    assert!(Options::new().create(false).open(&path).is_err());
+    assert!(names(directory.path()).is_empty());
+}
+
+#[test]
+fn options_that_can_not_be_leave_nothing_behind() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("my.frost");
+    for options in [Options::new().scheme("nonesuch"), Options::new().bound(1 << 20)] {
+        assert!(matches!(options.open(&path), Err(Error::Refused(_))));
+        assert!(names(directory.path()).is_empty());
+    }
+    assert!(Options::new().open(&path).is_ok());
+}
+
+#[test]
+fn a_database_that_is_open_is_in_use() {
+    let directory = tempfile::tempdir().unwrap();
+    let _open = Db::open(directory.path()).unwrap();
+    assert!(matches!(Db::open(directory.path()), Err(Error::InUse(_))));
+}
+
+#[test]
+fn updates_that_conflict_run_again_until_all_are_in() {
+    let db = Options::new().bound(256 << 20).in_memory().unwrap();
+    let counters = db.table("counters").unwrap();
+    let number =
+        |bytes: Option<Vec<u8>>| bytes.map_or(0, |b| u64::from_le_bytes(b.try_into().unwrap()));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..50 {
+                    db.update(|tx| {
+                        let next = number(tx.get(counters, "n")?) + 1;
+                        tx.put(counters, "n", next.to_le_bytes())
+                    })
+                    .unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(number(db.read().unwrap().get(counters, "n").unwrap()), 200);
+}
+
+#[test]
+fn an_update_whose_body_fails_writes_nothing() {
+    #[derive(Debug)]
+    enum Mine {
+        Enough,
+        Database(#[expect(dead_code, reason = "for the debug output")] Error),
+    }
+    impl From<Error> for Mine {
+        fn from(error: Error) -> Self {
+            Mine::Database(error)
+        }
+    }
+    let db = Options::new().bound(256 << 20).in_memory().unwrap();
+    let items = db.table("items").unwrap();
+    let refused: Result<(), Mine> = db.update(|tx| {
+        tx.put(items, "a", "1")?;
+        assert_eq!(tx.get(items, "a")?.as_deref(), Some(&b"1"[..]), "it sees its own writes");
+        Err(Mine::Enough)
+    });
+    assert!(matches!(refused, Err(Mine::Enough)));
+    assert_eq!(db.read().unwrap().get(items, "a").unwrap(), None);
+}
+
+#[test]
+fn a_snapshot_stays_as_it_was() {
+    let db = Options::new().bound(256 << 20).in_memory().unwrap();
+    let items = db.table("items").unwrap();
+    db.update(|tx| tx.put(items, "a", "old")).unwrap();
+    let look = db.read().unwrap();
+    db.update(|tx| tx.put(items, "a", "new")).unwrap();
+    assert_eq!(look.get(items, "a").unwrap().as_deref(), Some(&b"old"[..]));
+}
+
+#[test]
+fn keys_that_are_too_long_are_refused() {
+    let db = Options::new().bound(256 << 20).in_memory().unwrap();
+    let items = db.table("items").unwrap();
+    let refused = db.update(|tx| tx.put(items, [0; 4096], ""));
+    assert!(matches!(refused, Err(Error::Refused(_))), "{refused:?}");
+}
+
+type Keys = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+fn bound() -> impl Strategy<Value = Bound<Vec<u8>>> {
+    let key = || prop::collection::vec(0..4u8, 0..4);
+    prop_oneof![
+        Just(Bound::Unbounded),
+        key().prop_map(Bound::Included),
+        key().prop_map(Bound::Excluded)
+    ]
+}
+
+/// The same records as a map's, taken from the ends in the order of `turns`.
+fn same(
+    look: &Snapshot<'_>,
+    items: frostline::Table,
+    map: &BTreeMap<Vec<u8>, Vec<u8>>,
+    keys: Keys,
+    turns: &[bool],
+) {
+    let is_below = |low: &Bound<Vec<u8>>, high: &Bound<Vec<u8>>| match (low, high) {
+        (Bound::Included(low), Bound::Included(high)) => low <= high,
+        (
+            Bound::Included(low) | Bound::Excluded(low),
+            Bound::Included(high) | Bound::Excluded(high),
+        ) => low < high,
+        _ => true,
+    };
+    let mut model: Vec<_> = match is_below(&keys.0, &keys.1) {
+        true => map.range(keys.clone()).map(|(k, v)| (k.clone(), v.clone())).collect(),
+        false => Vec::new(),
+    };
+    let mut range = look.range(items, keys);
+    for &from_back in turns {
+        let (found, expected) = match from_back {
+            true => (range.next_back(), model.pop()),
+            false => (range.next(), (!model.is_empty()).then(|| model.remove(0))),
+        };
+        assert_eq!(found.transpose().unwrap(), expected);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn ranges_from_both_ends_are_those_of_an_ordered_map(
+        records in prop::collection::btree_map(prop::collection::vec(0..4u8, 0..4), prop::collection::vec(any::<u8>(), 0..9), 0..40),
+        ranges in prop::collection::vec(((bound(), bound()), prop::collection::vec(any::<bool>(), 0..60)), 1..12),
+        prefix in prop::collection::vec(prop_oneof![0..4u8, Just(255)], 0..3),
+    ) {
+        let db = Options::new().bound(256 << 20).in_memory().unwrap();
+        let items = db.table("items").unwrap();
+        db.update(|tx| records.iter().try_for_each(|(key, value)| tx.put(items, key, value))).unwrap();
+        let look = db.read().unwrap();
+        for (keys, turns) in ranges {
+            same(&look, items, &records, keys, &turns);
+        }
+        let found: Vec<_> = look.prefix(items, &prefix).map(|record| record.unwrap().0).collect();
+        let expected: Vec<_> = records.keys().filter(|key| key.starts_with(&prefix)).cloned().collect();
+        prop_assert_eq!(found, expected);
+    }
+}
