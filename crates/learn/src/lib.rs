@@ -10,6 +10,31 @@
 //! * [`Online`] learns while a store is cleaned; [`recogniser`] finds it and others by name.
 //! * Whatever scores features is a [`Scorer`]: trained models, and the rules in [`OneBit`] and
 //!   [`EveryPage`]. [`Quality`] judges it, and [`PageRecogniser`] puts it to work in a scheme.
+//!
+//! ```
+//! use frostline_learn::{Kind, Layout, Origin, Quality, Records, Sampling, Set, Standard, train};
+//!
+//! // Of the block layer's features: pages that were not written for long are frozen.
+//! let layout = Layout::new(Records::Block, 1)?;
+//! let mut samples = Set::new(layout.width());
+//! for i in 0..1000u32 {
+//!     let age = (i * 7919 % 1000) as f32;
+//!     samples.put(i as usize, age > 500.0, |put| {
+//!         put(age);
+//!         (1..layout.width()).for_each(|_| put(1.0));
+//!     });
+//! }
+//! let origin = Origin {
+//!     trace: "made up".to_string(),
+//!     samples: samples.len(),
+//!     frozen: samples.frozen_samples(),
+//!     sampling: Sampling::default(),
+//! };
+//! let model = train(Kind::Logistic, layout, &samples, &Standard::of(&samples), origin)?;
+//! let quality = Quality::of(&model.scorer(), model.threshold(), &samples);
+//! assert!(quality.accuracy > 0.95);
+//! # Ok::<(), frostline_learn::LearnError>(())
+//! ```
 
 mod error;
 mod features;

@@ -4,6 +4,25 @@
 //! [`sweep()`] runs every scheme with every victim policy over every volume on all cores, and
 //! [`Report`] is what comes of it.
 //!
+//! ```
+//! use frostline_placement::registry::SchemeSpec;
+//! use frostline_sim::{Combination, Progress, Settings, Volume, replay};
+//! use frostline_trace::{Kind, Spec, Writes, generate, prepare};
+//!
+//! let spec = Spec { kind: Kind::Zipf { alpha: 1.0 }, pages: 20_000, writes: 200_000, fill: true, seed: 1 };
+//! let writes = Writes { lbas: generate(&spec)?.collect(), ..Writes::default() };
+//! let volume = Volume::new(prepare(None, writes, false)?);
+//! let settings = Settings::default();
+//! let zone_pages = settings.zone_pages(std::slice::from_ref(&volume))?;
+//! let waf = |scheme| -> Result<f64, Box<dyn std::error::Error>> {
+//!     let scheme = SchemeSpec::parse(scheme)?;
+//!     let run = Combination { scheme, victim: "cost-benefit".to_string() };
+//!     Ok(replay(&volume, &run, &settings, zone_pages, &Progress::default())?.counts.waf())
+//! };
+//! assert!(waf("sepbit")? < waf("nosep")?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! [`sample()`] makes samples of a trace, to train models of frozen pages on and to judge them by;
 //! [`compare_models`], [`compare_histories`] and [`compare_features`] do that.
 

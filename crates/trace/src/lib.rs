@@ -2,6 +2,22 @@
 //!
 //! [`load()`] reads a trace of any [`Format`] into memory, one entry a page written; [`prepare()`]
 //! annotates it for replay. [`Reader`] streams requests instead, in bounded memory.
+//!
+//! ```
+//! use frostline_trace::{Kind, LoadOptions, Spec, generate, load, prepare, write_lbas};
+//!
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("zipf.u32.zst");
+//! let spec = Spec { kind: Kind::Zipf { alpha: 1.0 }, pages: 1000, writes: 5000, fill: true, seed: 1 };
+//! write_lbas(&path, 4096, generate(&spec)?)?;
+//!
+//! let mut loaded = load(&path, &LoadOptions::default(), &mut |_| {})?;
+//! let writes = loaded.volumes.remove(0);
+//! assert_eq!(writes.lbas.len(), 6000, "the first 1,000 fill the volume");
+//! let trace = prepare(None, writes, false)?;
+//! assert_eq!((trace.space, trace.unique), (1000, 1000));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod bits;
 mod cause;

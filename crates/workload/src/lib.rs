@@ -1,8 +1,24 @@
 //! Workloads, written once over a small table trait.
 //!
 //! An engine implements [`Engine`] and [`Transaction`]; then every workload here can be loaded
-//! into it and run by [`driver::run`]. Everything is generic over the engine and compiled for it,
+//! into it and run by [`driver::run`]. The feature `frostline` does so for Frostline's database. Everything is generic over the engine and compiled for it,
 //! and once a worker runs it allocates nothing of its own: what is measured is the engine.
+//!
+//! ```
+//! use frostline_workload::driver::{self, Until};
+//! use frostline_workload::memory::MemoryEngine;
+//! use frostline_workload::ycsb::{self, Ycsb};
+//! use frostline_workload::{Engine, Loading};
+//!
+//! let engine = MemoryEngine::new();
+//! let options = ycsb::Options { records: 1000, value_bytes: 100, ..ycsb::Options::default() };
+//! let ycsb = Ycsb::open(&engine, options)?;
+//! ycsb.load(&engine, Loading::default(), &mut |_| true)?;
+//! let run = driver::Options { until: Until::Transactions(5000), ..driver::Options::default() };
+//! driver::run(&engine, &ycsb, run, |_| true)?;
+//! assert!(ycsb.check(&engine)?.iter().all(|condition| condition.ok));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod attempt;
 mod condition;
@@ -11,6 +27,7 @@ pub mod driver;
 mod engine;
 mod error;
 mod field;
+#[cfg(feature = "frostline")]
 mod frostline;
 mod ids;
 pub mod linkbench;
