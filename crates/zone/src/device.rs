@@ -18,6 +18,9 @@ use crate::{DeviceError, Geometry, ZoneInfo};
 ///
 /// Until [`Device::flush`] returns, a crash may undo the latest operations on each zone, of each
 /// zone independently: of one zone a beginning of what was done to it survives.
+///
+/// A device may be open [for reading only](crate::OpenOptions::read_only): then every change and
+/// every flush is refused with [`DeviceError::ReadOnlyDevice`].
 pub trait Device: Send + Sync {
     /// Shape and limits. Never changes.
     fn geometry(&self) -> &Geometry;

@@ -97,6 +97,13 @@ pub enum DeviceError {
         /// Zone.
         zone: u32,
     },
+    /// A change of a device that was opened for reading only
+    /// ([`crate::OpenOptions::read_only`]).
+    #[error("{operation}: the device is open for reading only")]
+    ReadOnlyDevice {
+        /// The change.
+        operation: Operation,
+    },
     /// A zone that is lost.
     #[error("{operation} of zone {zone}: it is offline")]
     OfflineZone {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::files::{ZoneFile, ZoneFiles, lock};
 use crate::zoned::Zoned;
-use crate::{Device, DeviceError, Geometry, Shape};
+use crate::{Device, DeviceError, Geometry, OpenOptions, Shape};
 
 const FIRST_LINE: &str = "frostline zones 1";
 
@@ -23,49 +23,53 @@ const FIRST_LINE: &str = "frostline zones 1";
 pub(crate) fn create(
     directory: &Path,
     shape: &Shape,
-    direct: bool,
+    options: &OpenOptions,
 ) -> Result<Arc<dyn Device>, DeviceError> {
     let geometry = shape.geometry()?;
     let failed = |source| DeviceError::Open { path: directory.to_owned(), source };
     fs::create_dir_all(directory).map_err(failed)?;
-    let locked = lock(directory)?;
+    let locked = lock(directory, false)?;
     if fs::read_dir(directory).map_err(failed)?.next().is_some() {
         return Err(DeviceError::Exists { path: directory.to_owned() });
     }
     lay_out(directory, &geometry).map_err(failed)?;
-    start(directory, geometry, locked, direct)
+    start(directory, geometry, locked, options)
 }
 
 /// Opens a device that was made before.
 ///
 /// # Errors
 /// It is in use; it is not a device, or a damaged one; it can't be read.
-pub(crate) fn open(directory: &Path, direct: bool) -> Result<Arc<dyn Device>, DeviceError> {
-    let locked = lock(directory)?;
+pub(crate) fn open(
+    directory: &Path,
+    options: &OpenOptions,
+) -> Result<Arc<dyn Device>, DeviceError> {
+    let locked = lock(directory, options.read_only)?;
     let path = directory.join("geometry");
     let text = fs::read_to_string(&path)
         .map_err(|source| DeviceError::Open { path: path.clone(), source })?;
     let geometry = parse(&text).map_err(|why| DeviceError::NotADevice { path, why })?;
-    start(directory, geometry, locked, direct)
+    start(directory, geometry, locked, options)
 }
 
 fn start(
     directory: &Path,
     geometry: Geometry,
     locked: File,
-    direct: bool,
+    options: &OpenOptions,
 ) -> Result<Arc<dyn Device>, DeviceError> {
     let file = |zone| ZoneFile::new(zone_path(directory, zone), geometry.zone_capacity);
     let files = ZoneFiles {
         zones: (0..geometry.zones).map(file).collect(),
         block_bytes: geometry.block_bytes,
-        direct,
+        direct: options.direct,
+        read_only: options.read_only,
         one_flush: false,
         flushing: Mutex::new(()),
         _lock: locked,
     };
     let zones = files.scan()?;
-    Ok(Arc::new(Zoned::new(files, geometry, zones)))
+    Ok(Arc::new(Zoned::new(files, geometry, zones).read_only(options.read_only)))
 }
 
 fn zone_path(directory: &Path, zone: u32) -> PathBuf {

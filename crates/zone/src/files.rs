@@ -21,6 +21,8 @@ pub(crate) struct ZoneFiles {
     pub block_bytes: u32,
     /// Reads and writes bypass the page cache.
     pub direct: bool,
+    /// Files are opened for reading only.
+    pub read_only: bool,
     /// The flush of one file is the whole device's.
     pub one_flush: bool,
     /// Held during a flush: one that finds nothing to do must not return before the one that
@@ -43,9 +45,9 @@ impl ZoneFile {
         ZoneFile { path, capacity, file: OnceLock::new(), changed: AtomicBool::new(false) }
     }
 
-    fn open(&self, direct: bool) -> io::Result<File> {
+    fn open(&self, direct: bool, read_only: bool) -> io::Result<File> {
         let mut options = OpenOptions::new();
-        options.read(true).write(true);
+        options.read(true).write(!read_only);
         #[cfg(target_os = "linux")]
         if direct {
             options.custom_flags(rustix::fs::OFlags::DIRECT.bits() as i32);
@@ -63,15 +65,17 @@ fn is_refusal_to_write(error: &io::Error) -> bool {
     matches!(errno, Some(Errno::ACCESS | Errno::PERM | Errno::ROFS))
 }
 
-/// Opens a directory that no other process uses, and keeps it so while it is open.
+/// Opens a directory that no other process uses, and keeps it so while it is open. To read only,
+/// it is shared with others that read only.
 ///
 /// # Errors
 /// It can't be opened; it is in use.
-pub(crate) fn lock(directory: &Path) -> Result<File, DeviceError> {
+pub(crate) fn lock(directory: &Path, read_only: bool) -> Result<File, DeviceError> {
     let path = directory.to_owned();
     let open = |source| DeviceError::Open { path: path.clone(), source };
     let file = File::open(directory).map_err(open)?;
-    match file.try_lock() {
+    let locked = if read_only { file.try_lock_shared() } else { file.try_lock() };
+    match locked {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(DeviceError::InUse { path }),
         Err(TryLockError::Error(source)) => Err(open(source)),
@@ -93,7 +97,7 @@ impl ZoneFiles {
         if let Some(file) = zone.file.get() {
             return Ok(file);
         }
-        let file = zone.open(self.direct)?;
+        let file = zone.open(self.direct, self.read_only)?;
         Ok(zone.file.get_or_init(|| file))
     }
 
@@ -139,7 +143,8 @@ impl Medium for ZoneFiles {
     }
 
     /// Permissions show what is read-only or offline. Of a write that was cut inside a block, as
-    /// when a file system was full or the machine stopped, that block is taken away.
+    /// when a file system was full or the machine stopped, that block does not count: the next
+    /// append, which is of whole blocks, writes over it.
     fn probe(&self, zone: u32) -> io::Result<ZoneInfo> {
         let &ZoneFile { ref path, capacity, .. } = &self.zones[zone as usize];
         let metadata = fs::metadata(path)?;
@@ -152,9 +157,6 @@ impl Medium for ZoneFiles {
             (_, pointer) if pointer == capacity => ZoneState::Full,
             _ => ZoneState::Closed,
         };
-        if state.is_writable() && write_pointer < metadata.len() {
-            self.change(zone, |file| file.set_len(write_pointer))?;
-        }
         let write_pointer = if state == ZoneState::Offline { 0 } else { write_pointer };
         Ok(ZoneInfo { state, write_pointer, capacity })
     }

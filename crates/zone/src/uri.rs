@@ -11,6 +11,10 @@ pub struct OpenOptions {
     /// Files of `file:` are read and written past the page cache, as those of zonefs and block
     /// devices always are.
     pub direct: bool,
+    /// Only reads and reports are possible, and nothing on the medium changes: the device may lie
+    /// in a directory that can't be written, or on a full disk. Any number of users may have a
+    /// device open so at a time, while none has it open for writing.
+    pub read_only: bool,
 }
 
 /// Opens a device that exists: `file:DIR`, `zonefs:MOUNT` or `zbd:/dev/...`.
@@ -20,11 +24,11 @@ pub struct OpenOptions {
 pub fn open(uri: &str, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceError> {
     match parse(uri)? {
         Name::Memory => wrong(uri, "nothing is in memory yet: it can only be created"),
-        Name::Directory(path) => file_dir::open(path, options.direct),
+        Name::Directory(path) => file_dir::open(path, options),
         #[cfg(target_os = "linux")]
-        Name::Zonefs(path) => crate::zonefs::open(path),
+        Name::Zonefs(path) => crate::zonefs::open(path, options.read_only),
         #[cfg(target_os = "linux")]
-        Name::Block(path) => crate::zbd::open(path),
+        Name::Block(path) => crate::zbd::open(path, options.read_only),
         #[cfg(not(target_os = "linux"))]
         Name::Zonefs(_) | Name::Block(_) => wrong(uri, "only Linux has such devices"),
     }
@@ -35,15 +39,18 @@ pub fn open(uri: &str, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceE
 ///
 /// # Errors
 /// The URI names no device that can be made; the shape is impossible; the directory is not empty
-/// or can't be written.
+/// or can't be written; a device that is made can't be read-only.
 pub fn create(
     uri: &str,
     shape: &Shape,
     options: &OpenOptions,
 ) -> Result<Arc<dyn Device>, DeviceError> {
+    if options.read_only {
+        return wrong(uri, "a device can't be made for reading only");
+    }
     match parse(uri)? {
         Name::Memory => in_memory(shape),
-        Name::Directory(path) => file_dir::create(path, shape, options.direct),
+        Name::Directory(path) => file_dir::create(path, shape, options),
         Name::Zonefs(_) | Name::Block(_) => wrong(uri, "a drive is not created, but opened"),
     }
 }

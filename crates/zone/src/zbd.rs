@@ -19,8 +19,9 @@ const SECTOR: u64 = 512;
 /// Opens a zoned block device.
 ///
 /// # Errors
-/// It is in use; it has no zones; it can't be opened for reading and writing.
-pub(crate) fn open(path: &Path) -> Result<Arc<dyn Device>, DeviceError> {
+/// It is in use; it has no zones; it can't be opened for reading, or for writing if that is
+/// wanted.
+pub(crate) fn open(path: &Path, read_only: bool) -> Result<Arc<dyn Device>, DeviceError> {
     let failed = |source: io::Error| match source.raw_os_error() {
         Some(busy) if busy == rustix::io::Errno::BUSY.raw_os_error() => {
             DeviceError::InUse { path: path.to_owned() }
@@ -29,7 +30,8 @@ pub(crate) fn open(path: &Path) -> Result<Arc<dyn Device>, DeviceError> {
     };
     let flags = (OFlags::DIRECT | OFlags::EXCL).bits() as i32;
     let mut options = OpenOptions::new();
-    let file = options.read(true).write(true).custom_flags(flags).open(path).map_err(failed)?;
+    options.read(true).write(!read_only).custom_flags(flags);
+    let file = options.open(path).map_err(failed)?;
     let zone_sectors = zone_ioctl::zone_sectors(&file).unwrap_or(0);
     if zone_sectors == 0 {
         let why = "it has no zones".into();
@@ -51,7 +53,7 @@ pub(crate) fn open(path: &Path) -> Result<Arc<dyn Device>, DeviceError> {
         conventional: conventional.map(|(number, _)| number).collect(),
     };
     let drive = Drive { file, zone_bytes, block_bytes: geometry.block_bytes };
-    Ok(Arc::new(Zoned::new(drive, geometry, zones)))
+    Ok(Arc::new(Zoned::new(drive, geometry, zones).read_only(read_only)))
 }
 
 struct Drive {

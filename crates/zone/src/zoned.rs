@@ -29,6 +29,7 @@ pub(crate) struct Zoned<M> {
     geometry: Geometry,
     zones: Box<[Zone]>,
     limits: Limits,
+    read_only: bool,
     flush_failed: AtomicBool,
 }
 
@@ -55,7 +56,20 @@ impl<M: Medium> Zoned<M> {
         let limits = Limits::new(&geometry, &zones);
         let zone = |info| Zone { change: Mutex::new(()), info: RwLock::new(info) };
         let zones = zones.into_iter().map(zone).collect();
-        Zoned { medium, geometry, zones, limits, flush_failed: AtomicBool::new(false) }
+        let flush_failed = AtomicBool::new(false);
+        Zoned { medium, geometry, zones, limits, read_only: false, flush_failed }
+    }
+
+    /// Refuses changes from now on, if `read_only`.
+    pub fn read_only(self, read_only: bool) -> Self {
+        Zoned { read_only, ..self }
+    }
+
+    fn check_writable(&self, operation: Operation) -> Result<(), DeviceError> {
+        match self.read_only {
+            true => Err(DeviceError::ReadOnlyDevice { operation }),
+            false => Ok(()),
+        }
     }
 
     fn find(&self, zone: u32) -> Result<&Zone, DeviceError> {
@@ -118,6 +132,7 @@ impl<M: Medium> Zoned<M> {
         state: ZoneState,
         change: impl FnOnce(&M) -> io::Result<()>,
     ) -> Result<(), DeviceError> {
+        self.check_writable(operation)?;
         let found = self.find(zone)?;
         let _alone = found.change.lock().unwrap_or_else(PoisonError::into_inner);
         let before = found.info();
@@ -157,6 +172,7 @@ impl<M: Medium> Device for Zoned<M> {
         at: u64,
         parts: &[IoSlice<'_>],
     ) -> Result<(), DeviceError> {
+        self.check_writable(Operation::Append)?;
         let bytes = parts.iter().map(|part| part.len() as u64).sum();
         let found = self.find(zone)?;
         self.check_aligned(Operation::Append, zone, at, bytes)?;
@@ -200,6 +216,7 @@ impl<M: Medium> Device for Zoned<M> {
     }
 
     fn flush(&self) -> Result<(), DeviceError> {
+        self.check_writable(Operation::Flush)?;
         // The system reports pages that it could not write once, and then forgets them.
         if self.flush_failed.load(Ordering::Acquire) {
             return Err(DeviceError::FlushFailedBefore);

@@ -21,8 +21,8 @@ const SECTOR: u64 = 512;
 ///
 /// # Errors
 /// It is in use; it is not a zonefs; it can't be read.
-pub(crate) fn open(mount: &Path) -> Result<Arc<dyn Device>, DeviceError> {
-    let locked = lock(mount)?;
+pub(crate) fn open(mount: &Path, read_only: bool) -> Result<Arc<dyn Device>, DeviceError> {
+    let locked = lock(mount, read_only)?;
     let conventional = find(&mount.join("cnv"))?;
     let sequential = find(&mount.join("seq"))?;
     let Some((first, _)) = sequential.first() else {
@@ -52,6 +52,7 @@ pub(crate) fn open(mount: &Path) -> Result<Arc<dyn Device>, DeviceError> {
         zones: all.map(|(path, capacity)| ZoneFile::new(path, capacity)).collect(),
         block_bytes,
         direct: true,
+        read_only,
         one_flush: true,
         flushing: Mutex::new(()),
         _lock: locked,
@@ -60,7 +61,7 @@ pub(crate) fn open(mount: &Path) -> Result<Arc<dyn Device>, DeviceError> {
     for zone in &mut zones[..random] {
         *zone = ZoneInfo { state: ZoneState::Conventional, write_pointer: 0, ..*zone };
     }
-    Ok(Arc::new(Zoned::new(files, geometry, zones)))
+    Ok(Arc::new(Zoned::new(files, geometry, zones).read_only(read_only)))
 }
 
 /// The files `0`, `1` and so on of a directory, with their capacities; none if there is no such

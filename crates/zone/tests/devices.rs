@@ -2,18 +2,21 @@
 
 mod suite;
 
+use std::fs::File;
 use std::io::IoSlice;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use frostline_zone::{
     Clock, Counted, Device, DeviceCounts, DeviceError, Drive, Faulty, Geometry, OpenOptions,
     Operation, Shape, Span, Timed, ZoneInfo, ZoneState, create, in_memory, open,
 };
 
-const CACHED: OpenOptions = OpenOptions { direct: false };
-const DIRECT: OpenOptions = OpenOptions { direct: true };
+const CACHED: OpenOptions = OpenOptions { direct: false, read_only: false };
+const DIRECT: OpenOptions = OpenOptions { direct: true, ..CACHED };
+const LOOK: OpenOptions = OpenOptions { read_only: true, ..CACHED };
 
 /// A device of 16 zones that are a quarter smaller than their distance.
 fn shape() -> Shape {
@@ -247,6 +250,102 @@ fn files_show_torn_ends_and_permissions_as_zones() {
     assert!(matches!(refused, Err(DeviceError::ReadOnlyZone { .. })), "{refused:?}");
     let refused = device.read(2, 0, &mut []);
     assert!(matches!(refused, Err(DeviceError::OfflineZone { .. })), "{refused:?}");
+}
+
+/// Each file below a directory, with its length and the time of its last change.
+fn files_in(directory: &Path) -> Vec<(PathBuf, u64, SystemTime)> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        let metadata = entry.metadata().unwrap();
+        files.push((entry.path(), metadata.len(), metadata.modified().unwrap()));
+        if metadata.is_dir() {
+            files.extend(files_in(&entry.path()));
+        }
+    }
+    files.sort();
+    files
+}
+
+/// The URI of a device in a fresh directory, whose first zone ends inside a block, as a write that
+/// was cut leaves it; its second zone is finished.
+fn device_with_a_torn_end(directory: &Path) -> String {
+    let uri = format!("file:{}", directory.display());
+    let device = create(&uri, &shape(), &CACHED).unwrap();
+    device.append(0, 0, &[7; 8192]).unwrap();
+    device.finish(1).unwrap();
+    let file = File::options().write(true).open(directory.join("seq/0")).unwrap();
+    file.set_len(5000).unwrap();
+    uri
+}
+
+#[test]
+fn opening_for_reading_changes_nothing_and_refuses_changes() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let uri = device_with_a_torn_end(directory.path());
+    let files = files_in(directory.path());
+    let set_mode = |mode| {
+        for path in [directory.path().to_owned(), directory.path().join("seq")] {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+    };
+    set_mode(0o555);
+
+    for look in [LOOK, OpenOptions { direct: true, ..LOOK }] {
+        let device = open(&uri, &look).unwrap();
+        let seen = device.zone(0).unwrap();
+        assert_eq!((seen.state, seen.write_pointer), (ZoneState::Closed, 4096));
+        let mut page = [0; 4096];
+        device.read(0, 0, &mut page).unwrap();
+        assert_eq!(page, [7; 4096]);
+        let changes = [
+            (Operation::Append, device.append(0, 4096, &page)),
+            (Operation::Reset, device.reset(0)),
+            (Operation::Reset, device.reset(3)),
+            (Operation::Finish, device.finish(0)),
+            (Operation::Flush, device.flush()),
+        ];
+        for (what, refused) in changes {
+            let is_typed = matches!(
+                refused,
+                Err(DeviceError::ReadOnlyDevice { operation }) if operation == what
+            );
+            assert!(is_typed, "{what}: {refused:?}");
+        }
+    }
+    assert_eq!(files_in(directory.path()), files);
+    set_mode(0o755);
+    let made = create("mem:", &shape(), &LOOK);
+    assert!(matches!(made, Err(DeviceError::Uri { .. })));
+}
+
+#[test]
+fn readers_share_a_device_that_nobody_writes() {
+    let directory = tempfile::tempdir().unwrap();
+    let uri = device_with_a_torn_end(directory.path());
+    let readers = [open(&uri, &LOOK).unwrap(), open(&uri, &LOOK).unwrap()];
+    assert!(matches!(open(&uri, &CACHED), Err(DeviceError::InUse { .. })));
+    drop(readers);
+    let _writer = open(&uri, &CACHED).unwrap();
+    assert!(matches!(open(&uri, &LOOK), Err(DeviceError::InUse { .. })));
+}
+
+#[test]
+fn a_torn_end_stays_until_it_is_written_over() {
+    for options in [CACHED, DIRECT] {
+        let directory = tempfile::tempdir().unwrap();
+        let uri = device_with_a_torn_end(directory.path());
+        let files = files_in(directory.path());
+        let device = open(&uri, &options).unwrap();
+        assert_eq!(files_in(directory.path()), files);
+        device.append(0, 4096, &[8; 4096]).unwrap();
+        let mut pages = [0; 8192];
+        device.read(0, 0, &mut pages).unwrap();
+        assert_eq!((pages[4095], pages[4096..].to_vec()), (7, vec![8; 4096]));
+        device.flush().unwrap();
+        drop(device);
+        assert_eq!(open(&uri, &LOOK).unwrap().zone(0).unwrap().write_pointer, 8192);
+    }
 }
 
 #[test]

@@ -30,7 +30,7 @@ impl Peer for Frostline {
         let (bytes, zone_bytes) = (device_bytes(conditions), zone_bytes(conditions));
         let shape = Shape { bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
         let uri = format!("file:{}", conditions.directory.join("zones").display());
-        let open = OpenOptions { direct: conditions.direct };
+        let open = OpenOptions { direct: conditions.direct, ..OpenOptions::default() };
         let device = frostline_zone::create(&uri, &shape, &open)?;
         let placement = &conditions.placement;
         let store =
