@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use rustix::io::Errno;
+
 /// What was asked of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -218,4 +220,82 @@ pub enum DeviceError {
     /// The simulated power is cut: see [`crate::Faulty`].
     #[error("the device has lost its power")]
     Crashed,
+}
+
+impl DeviceError {
+    /// True if the error tells of one zone, which may be given up while the others serve on; false
+    /// if it is the process's, the system's or the whole device's: too many open files, no memory,
+    /// a full disk, a file system that became read-only, a drive that is gone, a limit of zones.
+    /// Then the operation may succeed later, and giving up the zone would lose it for nothing.
+    pub fn is_of_zone(&self) -> bool {
+        match self {
+            DeviceError::ZoneFull { .. }
+            | DeviceError::BeyondCapacity { .. }
+            | DeviceError::ReadOnlyZone { .. }
+            | DeviceError::OfflineZone { .. }
+            | DeviceError::ConventionalZone { .. }
+            | DeviceError::ReadBeyondPointer { .. } => true,
+            DeviceError::Io { source, .. } => !is_of_system(source),
+            _ => false,
+        }
+    }
+}
+
+/// True if it is not the medium that failed.
+fn is_of_system(error: &io::Error) -> bool {
+    use io::ErrorKind::{
+        FileTooLarge, Interrupted, OutOfMemory, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
+        WouldBlock,
+    };
+    // Those that have no kind of their own.
+    const NUMBERS: [Errno; 5] =
+        [Errno::MFILE, Errno::NFILE, Errno::NODEV, Errno::NXIO, Errno::BADF];
+    let number = Errno::from_io_error(error);
+    number.is_some_and(|number| NUMBERS.contains(&number))
+        || matches!(
+            error.kind(),
+            FileTooLarge
+                | Interrupted
+                | OutOfMemory
+                | QuotaExceeded
+                | ReadOnlyFilesystem
+                | StorageFull
+                | WouldBlock
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_system_are_told_from_those_of_a_zone() {
+        let io = |number: Errno| DeviceError::Io {
+            operation: Operation::Append,
+            zone: 1,
+            offset: 0,
+            source: number.into(),
+        };
+        for number in [Errno::IO, Errno::REMOTEIO, Errno::ACCESS, Errno::PERM] {
+            assert!(io(number).is_of_zone(), "{number}");
+        }
+        for number in [
+            Errno::MFILE,
+            Errno::NFILE,
+            Errno::NOMEM,
+            Errno::NOSPC,
+            Errno::DQUOT,
+            Errno::ROFS,
+            Errno::INTR,
+            Errno::AGAIN,
+            Errno::FBIG,
+            Errno::NXIO,
+            Errno::NODEV,
+        ] {
+            assert!(!io(number).is_of_zone(), "{number}");
+        }
+        assert!(DeviceError::OfflineZone { operation: Operation::Read, zone: 1 }.is_of_zone());
+        assert!(!DeviceError::Crashed.is_of_zone());
+        assert!(!DeviceError::TooManyActive { zone: 1, limit: 2 }.is_of_zone());
+    }
 }

@@ -11,7 +11,8 @@
 //! | `zbd:/dev/...` | a zoned block device, as NVMe ZNS drives and host-managed disks are |
 //!
 //! Wrappers compose: [`Faulty`] loses what a crash may lose, from a seed; [`Timed`] takes the time
-//! of a named drive; [`Counted`] counts; [`Span`] is some of a device's zones.
+//! of a named drive; [`Counted`] counts; [`Span`] is some of a device's zones; [`Overlay`] keeps in
+//! memory what is written, and leaves the device below as it is.
 //!
 //! ```
 //! use frostline_zone::{Shape, in_memory};
@@ -52,6 +53,7 @@ mod files;
 mod geometry;
 mod limits;
 mod mem;
+mod overlay;
 mod positional;
 #[cfg(target_os = "linux")]
 mod queue;
@@ -73,6 +75,7 @@ pub use error::{DeviceError, Operation};
 pub use faulty::{Fault, Faulty, Tail};
 pub use geometry::{Geometry, Shape, ZoneInfo, ZoneState, default_zone_bytes};
 pub use mem::in_memory;
+pub use overlay::Overlay;
 pub use span::Span;
 pub use timed::{Clock, Drive, Timed};
 pub use uri::{OpenOptions, create, open};

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use frostline_zone::{
     Clock, Counted, Device, DeviceCounts, DeviceError, Drive, Faulty, Geometry, OpenOptions,
-    Operation, Shape, Span, Timed, ZoneInfo, ZoneState, create, in_memory, open,
+    Operation, Overlay, Shape, Span, Timed, ZoneInfo, ZoneState, create, in_memory, open,
 };
 
 const CACHED: OpenOptions = OpenOptions { direct: false, read_only: false };
@@ -44,6 +44,11 @@ fn memory() {
     check(&*in_memory(&shape()).unwrap());
     let unlimited = Shape { max_open: None, max_active: None, ..shape() };
     check(&*in_memory(&unlimited).unwrap());
+}
+
+#[test]
+fn memory_under_a_view_that_keeps_changes() {
+    check(&*Overlay::over(in_memory(&shape()).unwrap(), u64::MAX).unwrap());
 }
 
 #[test]

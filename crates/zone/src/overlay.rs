@@ -1,0 +1,146 @@
+//! A device under which another one stays as it is: what is written is kept in memory.
+
+use std::io::{self, IoSlice};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::zoned::{Medium, Zoned};
+use crate::{Device, DeviceError, Geometry, ZoneInfo, ZoneState};
+
+/// A copy-on-write view of another device: reads come from it, and everything that is appended,
+/// reset or finished happens in memory only and is gone when the view is dropped. So what repairs
+/// a device when it is opened, as recovery does, can run on one that must not change: to look at
+/// it, or to try what would happen.
+///
+/// Zones that are read-only below can be written here, and those that are offline stay so. Memory
+/// is what was appended to zones since their last reset, at most `most_bytes`; an append beyond
+/// that fails. Nobody else may change the device below meanwhile.
+///
+/// ```
+/// use frostline_zone::{Device, Overlay, Shape, in_memory};
+///
+/// let below = in_memory(&Shape { bytes: 4 << 20, ..Shape::default() })?;
+/// below.append(0, 0, &[1; 4096])?;
+/// let view = Overlay::over(below.clone(), 1 << 20)?;
+/// view.append(0, 4096, &[2; 4096])?;
+/// view.reset(0)?;
+/// assert_eq!((view.zone(0)?.write_pointer, below.zone(0)?.write_pointer), (0, 4096));
+/// # Ok::<(), frostline_zone::DeviceError>(())
+/// ```
+pub struct Overlay {
+    below: Arc<dyn Device>,
+    zones: Box<[RwLock<Zone>]>,
+    /// Bytes in memory, and how many there may be.
+    bytes: AtomicU64,
+    most_bytes: u64,
+}
+
+/// A zone: the first bytes of the one below, and what was appended here.
+struct Zone {
+    below: u64,
+    here: Vec<u8>,
+}
+
+impl Overlay {
+    /// A view of a device, of which nothing has changed yet.
+    ///
+    /// # Errors
+    /// The device below can't report its zones.
+    pub fn over(below: Arc<dyn Device>, most_bytes: u64) -> Result<Arc<dyn Device>, DeviceError> {
+        let geometry: Geometry = below.geometry().clone();
+        let zones: Vec<_> = below.report(0, geometry.zones)?.into_iter().map(writable).collect();
+        let zone = |info: &ZoneInfo| Zone { below: info.write_pointer, here: Vec::new() };
+        let overlay = Overlay {
+            below,
+            zones: zones.iter().map(zone).map(RwLock::new).collect(),
+            bytes: AtomicU64::new(0),
+            most_bytes,
+        };
+        Ok(Arc::new(Zoned::new(overlay, geometry, zones)))
+    }
+
+    /// Takes so many bytes of the memory there is.
+    fn take(&self, bytes: u64) -> io::Result<()> {
+        let most = self.most_bytes;
+        let enough = |taken: u64| taken.checked_add(bytes).filter(|&all| all <= most);
+        let taken = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, enough);
+        taken.map(drop).map_err(|_| {
+            let what = format!("no more than {most} bytes of changes may be in memory");
+            io::Error::new(io::ErrorKind::OutOfMemory, what)
+        })
+    }
+}
+
+/// A zone as it can be written in memory.
+fn writable(info: ZoneInfo) -> ZoneInfo {
+    let state = match info.state {
+        ZoneState::ReadOnly if info.write_pointer == 0 => ZoneState::Empty,
+        ZoneState::ReadOnly if info.write_pointer == info.capacity => ZoneState::Full,
+        ZoneState::ReadOnly => ZoneState::Closed,
+        state => state,
+    };
+    ZoneInfo { state, ..info }
+}
+
+impl Medium for Overlay {
+    fn write(&self, zone: u32, _at: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        let bytes: usize = parts.iter().map(|part| part.len()).sum();
+        let mut zone = self.zones[zone as usize].write().unwrap_or_else(PoisonError::into_inner);
+        self.take(bytes as u64)?;
+        // A refusal of memory is an error; growing without asking would abort.
+        zone.here.try_reserve(bytes).inspect_err(|_| {
+            self.bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
+        })?;
+        parts.iter().for_each(|part| zone.here.extend_from_slice(part));
+        Ok(())
+    }
+
+    fn read(&self, number: u32, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let zone = self.zones[number as usize].read().unwrap_or_else(PoisonError::into_inner);
+        let below = zone.below.saturating_sub(offset).min(buffer.len() as u64) as usize;
+        let (old, new) = buffer.split_at_mut(below);
+        if !old.is_empty() {
+            self.below.read(number, offset, old).map_err(cause)?;
+        }
+        // Behind the end of what was appended the zone was finished.
+        let from = (offset + below as u64 - zone.below.min(offset + below as u64)) as usize;
+        let there = zone.here.get(from..).unwrap_or_default();
+        let (written, rest) = new.split_at_mut(there.len().min(new.len()));
+        written.copy_from_slice(&there[..written.len()]);
+        rest.fill(0);
+        Ok(())
+    }
+
+    fn reset(&self, zone: u32) -> io::Result<()> {
+        let mut zone = self.zones[zone as usize].write().unwrap_or_else(PoisonError::into_inner);
+        let freed = std::mem::take(&mut zone.here);
+        zone.below = 0;
+        self.bytes.fetch_sub(freed.len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn finish(&self, _zone: u32) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Only a write can fail, and then it has done nothing.
+    fn probe(&self, number: u32) -> io::Result<ZoneInfo> {
+        let zone = self.zones[number as usize].read().unwrap_or_else(PoisonError::into_inner);
+        let write_pointer = zone.below + zone.here.len() as u64;
+        let state = if write_pointer == 0 { ZoneState::Empty } else { ZoneState::Closed };
+        let capacity = self.below.zone(number).map_err(cause)?.capacity;
+        Ok(ZoneInfo { state, write_pointer, capacity })
+    }
+}
+
+/// What the system said of the device below.
+fn cause(error: DeviceError) -> io::Error {
+    match error {
+        DeviceError::Io { source, .. } => source,
+        other => io::Error::other(other),
+    }
+}
