@@ -41,6 +41,7 @@ impl Store {
         self.inner.sync()?;
         let _one = self.inner.lock_cleaner()?;
         let mut check = Check::new(&self.inner)?;
+        check.report.findings.extend(self.missing().iter().map(Finding::of_loss));
         (0..self.inner.layout.leaves()).try_for_each(|leaf| check.check_leaf(leaf))?;
         (0..check.live.len()).try_for_each(|zone| check.check_zone(zone))?;
         check.check_totals()?;

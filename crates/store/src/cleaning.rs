@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use frostline_log::Slot;
 use frostline_placement::Hotness;
-use frostline_zone::{AlignedBuf, DeviceError};
+use frostline_zone::AlignedBuf;
 
 use crate::StoreError;
 use crate::chunk::rows_of;
+use crate::error::of_zone;
 use crate::format::{Kind, PAGE, Row, head};
 use crate::inner::{Guard, Inner};
 use crate::placer::Candidate;
@@ -122,10 +123,9 @@ impl Inner {
     ) -> Result<Option<Vec<Valid>>, StoreError> {
         let (first, start) = (victim.firsts[chunk], victim.start_of(chunk));
         let mut page = AlignedBuf::zeroed(PAGE);
-        match self.device.read(victim.device_zone, u64::from(start) * PAGE as u64, &mut page) {
-            Err(error @ DeviceError::Crashed) => return Err(error.into()),
-            Err(_) => return Ok(None),
-            Ok(()) => {}
+        let at = u64::from(start) * PAGE as u64;
+        if of_zone(self.device.read(victim.device_zone, at, &mut page))?.is_err() {
+            return Ok(None);
         }
         let ours = |h: &crate::format::Head| {
             h.kind == Kind::Chunk as u32
@@ -185,10 +185,7 @@ impl Inner {
         for run in valid.chunk_by(adjacent) {
             let at = u64::from(victim.page_of(run[0].slot.offset)) * PAGE as u64;
             let mut bytes = AlignedBuf::zeroed(run.len() * PAGE);
-            let read = self.device.read(victim.device_zone, at, &mut bytes);
-            if let Err(error @ DeviceError::Crashed) = read {
-                return Err(error.into());
-            }
+            let read = of_zone(self.device.read(victim.device_zone, at, &mut bytes))?;
             let before = pages.len();
             for (i, (v, page)) in run.iter().zip(bytes.chunks_exact(PAGE)).enumerate() {
                 let mut page: Box<[u8]> = page.into();
@@ -198,7 +195,7 @@ impl Inner {
                     // One bad page need not cost its neighbours.
                     Err(_) => {
                         let at = u64::from(victim.page_of(v.slot.offset)) * PAGE as u64;
-                        let one = self.device.read(victim.device_zone, at, &mut page);
+                        let one = of_zone(self.device.read(victim.device_zone, at, &mut page))?;
                         one.is_ok() && crc32c::crc32c(&page) == v.row.sum
                     }
                 };
@@ -241,12 +238,11 @@ impl Inner {
                 break;
             };
             drop(state);
-            let reset = self.device.reset(device_zone);
+            let reset = of_zone(self.device.reset(device_zone))?;
             let mut state = self.state()?;
             state.limbo.pop_front();
             match reset {
                 Ok(()) => state.empty.push_back(device_zone),
-                Err(error @ DeviceError::Crashed) => return Err(error.into()),
                 Err(_) => {
                     state.lose_zone();
                     state.want_checkpoint();

@@ -4,6 +4,7 @@ use frostline_log::LogError;
 use frostline_placement::BuildError;
 use frostline_zone::DeviceError;
 
+use crate::loss::Loss;
 use crate::placer::PlacerError;
 
 /// Why a store refused, or what it found damaged.
@@ -23,11 +24,34 @@ pub enum StoreError {
     #[error("no store: none of the device's zones begins with a superblock")]
     NotAStore,
     /// The device is not empty, and formatting was not forced.
-    #[error("the device is not empty: zone {zone} holds data")]
+    #[error("the device is not empty: zone {zone} {}", if *offline { "is offline, and what it holds is not known" } else { "holds data" })]
     NotEmpty {
         /// The first zone that is not.
         zone: u32,
+        /// It is offline, so that this can't be told.
+        offline: bool,
     },
+    /// Something without which the store can't be opened was not found, and a zone that may hold it
+    /// can't be read.
+    #[error("no {what} was found, and zone {zone} can't be read: {cause}")]
+    Unreadable {
+        /// What was looked for.
+        what: &'static str,
+        /// Zone of the device.
+        zone: u32,
+        /// Why not.
+        cause: std::sync::Arc<DeviceError>,
+    },
+    /// The device holds pages of a store, but every superblock is damaged or gone.
+    #[error("damaged: zone {zone} holds pages of a store, but no superblock is left")]
+    NoSuperblock {
+        /// The first zone with such pages.
+        zone: u32,
+    },
+    /// Synced pages are missing, and opening the store for writing would make that permanent. See
+    /// [`Open::accept_loss`](crate::Open::accept_loss).
+    #[error("synced pages are missing: {}", crate::loss::list(.0))]
+    Missing(Vec<Loss>),
     /// The store was written by a newer program.
     #[error("a store of format {found}: this program knows formats up to {known}")]
     Newer {
@@ -85,6 +109,17 @@ pub enum StoreError {
     /// An earlier error left the store unable to write; it can still be read.
     #[error("the store can no longer be written: {0}")]
     Failed(Box<StoreError>),
+}
+
+/// What came of an operation on a zone: an error that is not the zone's own ends more than that
+/// operation.
+pub(crate) fn of_zone<T>(
+    result: Result<T, DeviceError>,
+) -> Result<Result<T, DeviceError>, StoreError> {
+    match result {
+        Err(error) if !error.is_of_zone() => Err(error.into()),
+        result => Ok(result),
+    }
 }
 
 impl From<DeviceError> for StoreError {

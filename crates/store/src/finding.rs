@@ -2,10 +2,8 @@
 
 use std::fmt;
 
-use frostline_zone::DeviceError;
-
-use crate::StoreError;
 use crate::leaves::LEAF;
+use crate::{Loss, StoreError};
 
 /// Something that is wrong with a store. What is not known of its place is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -37,14 +35,19 @@ impl Finding {
                 let what = "it is lost: the record of its last copy was damaged".to_string();
                 Ok(Finding { lba: Some(lba), what, ..Finding::default() })
             }
-            StoreError::Device(ref device) if !matches!(**device, DeviceError::Crashed) => {
+            StoreError::Device(ref device) if device.is_of_zone() => {
                 Ok(Finding { what: device.to_string(), ..Finding::default() })
             }
             other => Err(other),
         }
     }
 
-    /// The same for a leaf of the map that can't be read.
+    /// What is missing of a zone.
+    pub(crate) fn of_loss(loss: &Loss) -> Self {
+        Finding { zone: Some(loss.zone), what: format!("it {}", loss.told()), ..Finding::default() }
+    }
+
+    /// What an error tells of a leaf of the map that can't be read.
     pub(crate) fn of_leaf(leaf: u32, error: StoreError) -> Result<Self, StoreError> {
         let first = leaf * LEAF as u32;
         let mut finding = Finding::of(error)?;

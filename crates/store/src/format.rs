@@ -8,6 +8,10 @@ const _: () = assert!(cfg!(target_endian = "little"), "the format is little-endi
 /// Bytes in a page.
 pub const PAGE: usize = 4096;
 
+/// Superblocks at the beginning of a metadata zone, at most: copies of each other, so that a
+/// damaged page does not lose the options.
+pub const SUPERBLOCKS: u32 = 2;
+
 /// Version of the format.
 pub const VERSION: u32 = 1;
 
@@ -18,7 +22,7 @@ pub const MAGIC: u32 = u32::from_le_bytes(*b"FRST");
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {
-    /// First page of a metadata zone: the store's options.
+    /// First pages of a metadata zone: the store's options.
     Super = 1,
     /// Zones opened and pages trimmed.
     Notes = 2,

@@ -5,7 +5,7 @@ use frostline_placement::registry::SchemeSpec;
 use frostline_placement::{Foresight, Hotness, LARGEST_MEMORY, Semantics};
 use frostline_zone::{Device, ZoneState};
 
-use crate::format::{BODY, LeafAt, Note, PAGE, Row, Super, TableHead, ZoneRow};
+use crate::format::{BODY, LeafAt, Note, PAGE, Row, SUPERBLOCKS, Super, TableHead, ZoneRow};
 use crate::leaves::{LEAF, leaf_pages};
 use crate::{Format, StoreError};
 
@@ -27,12 +27,18 @@ pub struct Layout {
     pub victim: String,
     /// Bytes that the scheme remembers of a page.
     pub state: usize,
+    /// Superblocks at the beginning of each metadata zone.
+    pub superblocks: u32,
 }
 
 impl Layout {
     /// Divides a device that is to be formatted.
     pub fn divide(device: &dyn Device, format: &Format) -> Result<Layout, StoreError> {
         let scheme = SchemeSpec::parse(&format.scheme)?;
+        if !(0.0..1.0).contains(&format.gp) {
+            let why = format!("{} is not from 0 to 1", format.gp);
+            return Err(StoreError::Options { what: "garbage proportion", why });
+        }
         if scheme.entry.foresight != Foresight::None {
             let why =
                 format!("{} must know the future, and runs in the simulator only", scheme.text);
@@ -102,7 +108,8 @@ impl Layout {
             format.checkpoint_writes.unwrap_or((logical / 2).max(u64::from(zone_pages)));
         let (meta, data) = usable.split_at(meta as usize);
         let (meta, data) = (meta.to_vec(), data.to_vec());
-        Ok(Layout { fixed, meta, data, scheme, victim: format.victim.clone(), state })
+        let (victim, superblocks) = (format.victim.clone(), SUPERBLOCKS);
+        Ok(Layout { fixed, meta, data, scheme, victim, state, superblocks })
     }
 
     /// The division that a superblock records.
@@ -137,8 +144,12 @@ impl Layout {
         let victim = word(&fixed.victim);
         // Zones that went offline since may still be named by the checkpoint.
         let other = |zone: &u32| !meta.contains(zone) && !geometry.conventional.contains(zone);
-        let data = (0..geometry.zones).filter(other).collect();
-        Ok(Layout { fixed, meta, data, scheme, victim, state })
+        let data: Vec<u32> = (0..geometry.zones).filter(other).collect();
+        // A ring that was laid out for one superblock a zone may have no room for more.
+        let zones = (meta.len() + data.len()) as u32;
+        let room = fixed.meta_zones >= meta_zones(&fixed, state, fixed.logical_pages, zones);
+        let superblocks = if room { SUPERBLOCKS } else { 1 };
+        Ok(Layout { fixed, meta, data, scheme, victim, state, superblocks })
     }
 
     /// The options of the volume.
@@ -209,7 +220,7 @@ fn whole_checkpoint(fixed: &Super, state: usize, logical: u64, zones: u32) -> u6
 
 /// Pages of as many zones as so many records of this size take.
 fn in_zones(fixed: &Super, records: u64, pages: u64) -> u64 {
-    let usable = u64::from(fixed.device_pages) - 1;
+    let usable = u64::from(fixed.device_pages - SUPERBLOCKS);
     let in_zone = (usable / pages).max(1);
     records / in_zone * usable + records % in_zone * pages
 }
@@ -218,7 +229,7 @@ fn in_zones(fixed: &Super, records: u64, pages: u64) -> u64 {
 /// [`Layout::meta_reserve`] is free.
 fn meta_zones(fixed: &Super, state: usize, logical: u64, zones: u32) -> u32 {
     let pages = whole_checkpoint(fixed, state, logical, zones) as f64;
-    let share = pages / f64::from(fixed.device_pages - 1);
+    let share = pages / f64::from(fixed.device_pages - SUPERBLOCKS);
     (share.ceil() + 1.0 + (2.0 * share + 1.5).ceil()) as u32
 }
 

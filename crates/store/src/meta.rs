@@ -6,6 +6,7 @@ use std::sync::Arc;
 use frostline_zone::{AlignedBuf, Device, DeviceError, ZoneState};
 
 use crate::StoreError;
+use crate::error::of_zone;
 use crate::format::{Head, Kind, PAGE, VERSION, head, seal};
 use crate::layout::Layout;
 
@@ -51,7 +52,7 @@ impl MetaLog {
     pub fn free_pages(&self) -> u64 {
         let pages = u64::from(self.layout.fixed.device_pages);
         let rest = self.current.map_or(0, |(_, at)| pages - u64::from(at));
-        rest + self.empty.len() as u64 * (pages - 1)
+        rest + self.empty.len() as u64 * (pages - u64::from(self.layout.superblocks))
     }
 
     /// Appends a record: a page of rows and the payload that belongs to it. Returns the place of
@@ -112,30 +113,33 @@ impl MetaLog {
         }
     }
 
-    /// Begins a zone with a superblock. The records before it are made durable first, so that a
+    /// Begins a zone with superblocks. The records before it are made durable first, so that a
     /// crash takes the last ones of all, and what is missing in between is known to be damaged.
     fn begin(&mut self, place: usize) -> Result<(), StoreError> {
         self.device.flush()?;
         self.used.push_back(place);
         let zone = self.layout.meta[place];
-        let head = Head {
-            kind: Kind::Super as u32,
-            store: self.store,
-            seq: self.seq,
-            zone,
-            page: 0,
-            count: self.layout.meta.len() as u32,
-            ..Head::default()
-        };
+        let copies = self.layout.superblocks;
         let mut body = bytemuck::bytes_of(&self.layout.fixed).to_vec();
         body.extend_from_slice(bytemuck::cast_slice(&self.layout.meta));
-        let mut page = AlignedBuf::zeroed(PAGE);
-        seal(&mut page, head, &body);
-        match self.device.append(zone, 0, &page) {
+        let mut pages = AlignedBuf::zeroed(copies as usize * PAGE);
+        for (page, bytes) in (0u32..).zip(pages.chunks_exact_mut(PAGE)) {
+            let head = Head {
+                kind: Kind::Super as u32,
+                store: self.store,
+                seq: self.seq + u64::from(page),
+                zone,
+                page,
+                count: self.layout.meta.len() as u32,
+                ..Head::default()
+            };
+            seal(bytes, head, &body);
+        }
+        match self.device.append(zone, 0, &pages) {
             Ok(()) => {
-                self.written += 1;
-                self.seq += 1;
-                self.current = Some((place, 1));
+                self.written += u64::from(copies);
+                self.seq += u64::from(copies);
+                self.current = Some((place, copies));
                 Ok(())
             }
             Err(error) => self.give_up(error),
@@ -144,11 +148,7 @@ impl MetaLog {
 
     /// A zone failed: another one is taken, unless it is the whole device.
     fn give_up(&mut self, error: DeviceError) -> Result<(), StoreError> {
-        use DeviceError::{Crashed, NotAtWritePointer, TooManyActive, TooManyOpen};
-        if matches!(
-            error,
-            Crashed | NotAtWritePointer { .. } | TooManyOpen { .. } | TooManyActive { .. }
-        ) {
+        if !error.is_of_zone() {
             return Err(error.into());
         }
         // It stays among those in use, for what it holds.
@@ -190,12 +190,25 @@ impl MetaLog {
         let old: Vec<_> = self.used.iter().take(before.unwrap_or(0)).copied().collect();
         for place in old.into_iter().filter(|&place| !keep[place]) {
             self.used.retain(|&used| used != place);
-            match self.device.reset(self.layout.meta[place]) {
-                Ok(()) => self.empty.push_back(place),
-                Err(DeviceError::Crashed) => return Err(DeviceError::Crashed.into()),
-                // It is lost to the ring.
-                Err(_) => {}
-            }
+            self.reset(place)?;
+        }
+        Ok(())
+    }
+
+    /// Resets zones in which recovery found nothing that is needed.
+    pub fn reset_idle(&mut self, places: &[usize]) -> Result<(), StoreError> {
+        if places.is_empty() {
+            return Ok(());
+        }
+        // What was found elsewhere may still be on its way to the medium.
+        self.device.flush()?;
+        places.iter().try_for_each(|&place| self.reset(place))
+    }
+
+    /// Empties a zone of the ring. One that refuses is lost to it.
+    fn reset(&mut self, place: usize) -> Result<(), StoreError> {
+        if of_zone(self.device.reset(self.layout.meta[place]))?.is_ok() {
+            self.empty.push_back(place);
         }
         Ok(())
     }
@@ -333,20 +346,20 @@ mod tests {
         let torn = Head {
             kind: Kind::Leaves as u32,
             store: 7,
-            seq: 3,
+            seq: 4,
             zone: layout.meta[0],
-            page: 2,
+            page: 3,
             payload: 3,
             sum: 1,
             ..Head::default()
         };
         let mut page = AlignedBuf::zeroed(PAGE);
         seal(&mut page, torn, &[]);
-        device.append(layout.meta[0], 2 * PAGE as u64, &page).unwrap();
+        device.append(layout.meta[0], 3 * PAGE as u64, &page).unwrap();
 
         let seqs = |found: &Found| found.records.iter().map(|r| r.head.seq).collect::<Vec<_>>();
         let found = scan(&*device, &layout, 7, 0).unwrap();
-        assert_eq!((seqs(&found), found.last_seq, found.next), (vec![1, 2], 3, Some(3)));
+        assert_eq!((seqs(&found), found.last_seq, found.next), (vec![1, 2, 3], 4, Some(4)));
         for payload in 0..5 {
             let current = Some((0, scan(&*device, &layout, 7, 0).unwrap().next.unwrap()));
             let last = scan(&*device, &layout, 7, 0).unwrap().last_seq;
@@ -355,6 +368,6 @@ mod tests {
             after.append(Kind::Leaves, Head::default(), &[], &bytes).unwrap();
         }
         let found = scan(&*device, &layout, 7, 0).unwrap();
-        assert_eq!(seqs(&found), [1, 2, 5, 7, 9, 11, 13]);
+        assert_eq!(seqs(&found), [1, 2, 3, 6, 8, 10, 12, 14]);
     }
 }

@@ -61,10 +61,14 @@ pub struct Open {
     pub cleaning: Cleaning,
     /// Bytes that the leaves of the map may take in memory; at least one leaf stays.
     pub map_bytes: usize,
+    /// Go on without synced pages that are missing, because their zone is offline or cut: they
+    /// are lost for good, and reading them is an error. Otherwise such a store is not opened, and
+    /// nothing on the device changes.
+    pub accept_loss: bool,
 }
 
 impl Default for Open {
     fn default() -> Self {
-        Open { cleaning: Cleaning::Background, map_bytes: usize::MAX }
+        Open { cleaning: Cleaning::Background, map_bytes: usize::MAX, accept_loss: false }
     }
 }

@@ -4,13 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use frostline_zone::Device;
+use frostline_zone::{Device, Overlay};
 
 use crate::copies::Copies;
 use crate::inner::Inner;
 use crate::stats::Stats;
 use crate::sync::{JoinHandle, Mutex, spawn};
-use crate::{Cleaning, Format, Open, PageWrite, StoreError, recovery};
+use crate::{Cleaning, Format, Loss, Open, PageWrite, StoreError, recovery};
 
 /// A page store: pages of 4,096 bytes by LBA, kept on a zoned device.
 ///
@@ -39,6 +39,10 @@ use crate::{Cleaning, Format, Open, PageWrite, StoreError, recovery};
 /// ```
 pub struct Store {
     pub(crate) inner: Arc<Inner>,
+    /// Synced pages that were missing when it was opened.
+    missing: Vec<Loss>,
+    /// The device below, if the store is only looked into.
+    pub(crate) below: Option<Arc<dyn Device>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -65,9 +69,11 @@ impl Store {
     /// the last checkpoint, and the contents of what is not known to have been durable.
     ///
     /// # Errors
-    /// No store, one of a newer format, or one too damaged to be opened; an error of the device.
+    /// No store, one of a newer format, or one too damaged to be opened; synced pages are missing
+    /// ([`StoreError::Missing`]) and [`Open::accept_loss`] is not set; an error of the device.
     pub fn open(device: Arc<dyn Device>, open: Open) -> Result<Store, StoreError> {
-        let inner = Arc::new(recovery::open(device, &open)?);
+        let (inner, missing) = recovery::open(device, &open)?;
+        let inner = Arc::new(inner);
         let before = Stats::of(&inner)?.written;
         inner.opened.get_or_init(|| before);
         let mut threads = Vec::new();
@@ -81,7 +87,28 @@ impl Store {
                 }));
             }
         }
-        Ok(Store { inner, threads: Mutex::new(threads) })
+        Ok(Store { inner, missing, below: None, threads: Mutex::new(threads) })
+    }
+
+    /// Opens a store to look into it, whatever it lacks: what recovery would write, and whatever is
+    /// written through this store, stays in memory ([`Overlay`]) and is gone when the store is
+    /// dropped. So the device may be open for reading only. Memory is that of a store and what
+    /// recovery writes: the leaves that changed since the last checkpoint and a table, at most the
+    /// map once more.
+    ///
+    /// # Errors
+    /// As for [`Store::open`], except that missing pages are told by [`Store::missing`].
+    pub fn inspect(device: Arc<dyn Device>) -> Result<Store, StoreError> {
+        let view = Overlay::over(device.clone(), u64::MAX)?;
+        let open = Open { cleaning: Cleaning::Inline, accept_loss: true, ..Open::default() };
+        let mut store = Store::open(view, open)?;
+        store.below = Some(device);
+        Ok(store)
+    }
+
+    /// Synced pages that were missing when the store was opened, by zone of the device.
+    pub fn missing(&self) -> &[Loss] {
+        &self.missing
     }
 
     /// Writes a page.

@@ -3,10 +3,9 @@
 use frostline_log::ZoneImage;
 use frostline_zone::{ZoneInfo, ZoneState};
 
-use crate::Store;
-use crate::StoreError;
 use crate::format::{LeafAt, PAGE, VERSION};
 use crate::leaves::LEAF;
+use crate::{Loss, Store, StoreError};
 
 /// What a zone of the device is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -100,6 +99,8 @@ pub struct Info {
     pub bytes: usize,
     /// Bytes that the map of 1 TiB of pages holds with all leaves in memory.
     pub map_bytes_per_tib: u64,
+    /// Synced pages that were missing when the store was opened.
+    pub missing: Vec<Loss>,
 }
 
 impl Store {
@@ -136,6 +137,7 @@ impl Store {
             resident_leaves: stats.map_leaves,
             bytes: stats.bytes,
             map_bytes_per_tib: ((1u64 << 40) / (PAGE * LEAF) as u64) * leaf as u64,
+            missing: self.missing().to_vec(),
         })
     }
 
@@ -145,7 +147,8 @@ impl Store {
     /// The device can't report its zones; a thread of the store panicked.
     pub fn zones(&self) -> Result<Vec<ZoneView>, StoreError> {
         let (device, layout) = (&self.inner.device, &self.inner.layout);
-        let infos = device.report(0, device.geometry().zones)?;
+        let mut infos = device.report(0, device.geometry().zones)?;
+        self.show_read_only(&mut infos)?;
         let role = |info: &ZoneInfo| match info.state {
             ZoneState::Empty => Role::Empty,
             _ => Role::Dead,
@@ -178,6 +181,17 @@ impl Store {
             fill(view, &image, layout.fixed.zone_pages);
         }
         Ok(views)
+    }
+
+    /// Shows zones as read-only that can be written only because the store is looked into.
+    fn show_read_only(&self, infos: &mut [ZoneInfo]) -> Result<(), StoreError> {
+        let Some(below) = &self.below else { return Ok(()) };
+        for (info, below) in infos.iter_mut().zip(below.report(0, below.geometry().zones)?) {
+            if below.state == ZoneState::ReadOnly {
+                info.state = below.state;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -8,6 +8,7 @@ use frostline_placement::Hotness;
 use frostline_zone::DeviceError;
 
 use crate::chunk::Chunk;
+use crate::error::of_zone;
 use crate::format::{Head, Kind, PAGE};
 use crate::inner::{Guard, Inner};
 use crate::layout::NOTES;
@@ -138,17 +139,10 @@ impl Inner {
         let (device_zone, sick) = (zone.device_zone, zone.is_sick());
         drop(state);
         let at = u64::from(chunk.start) * PAGE as u64;
-        let result = match sick {
-            true => Err(None),
-            false => self.append(device_zone, at, chunk.bytes()).map_err(Some),
-        };
-        match result {
-            Ok(()) => self.chunk_written(chunk, device_zone).map(|()| None),
-            Err(Some(error @ (DeviceError::Crashed | DeviceError::NotAtWritePointer { .. }))) => {
-                Err(error.into())
-            }
-            Err(_) => Ok(Some(chunk)),
+        if sick || of_zone(self.append(device_zone, at, chunk.bytes()))?.is_err() {
+            return Ok(Some(chunk));
         }
+        self.chunk_written(chunk, device_zone).map(|()| None)
     }
 
     /// Appends to a zone of the device. Where it is one zone too many, another thread is about to
@@ -195,11 +189,8 @@ impl Inner {
 
     /// Tells the device that no more comes to a zone, so that it no longer counts as active.
     pub fn finish(&self, device_zone: u32) -> Result<(), StoreError> {
-        match self.device.finish(device_zone) {
-            Err(error @ DeviceError::Crashed) => Err(error.into()),
-            // A refusal costs an active zone at most.
-            _ => Ok(()),
-        }
+        // A refusal costs an active zone at most.
+        of_zone(self.device.finish(device_zone)).map(drop)
     }
 
     /// The zone of a chunk takes no more: its pages, which are still in memory, go elsewhere.

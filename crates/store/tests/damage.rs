@@ -21,7 +21,7 @@ const UNSURE: u32 = u32::MAX;
 /// Number of a chunk's header among the kinds of pages.
 const CHUNK: usize = 5;
 
-const OPEN: Open = Open { cleaning: Cleaning::Inline, map_bytes: usize::MAX };
+const OPEN: Open = Open { cleaning: Cleaning::Inline, map_bytes: usize::MAX, accept_loss: false };
 
 fn content(lba: u32, version: u32) -> Vec<u8> {
     let word = u64::from(lba) << 32 | u64::from(version);
@@ -100,15 +100,17 @@ fn copy(from: &dyn Device, change: impl Fn(u32, &mut Vec<u8>)) -> Arc<dyn Device
 /// Opens a damaged store and reads everything. True if the damage was noticed. Pages may be what
 /// they were before if `older`.
 fn inspect(device: Arc<dyn Device>, sample: &Sample, older: bool, what: &str) -> bool {
-    let store = match Store::open(device, OPEN) {
-        Ok(store) => store,
-        Err(error) => {
-            let named = matches!(error, StoreError::Damaged { .. } | StoreError::NotAStore);
-            assert!(named, "{what}: {error}");
-            return true;
-        }
-    };
     let mut noticed = false;
+    let mut opened = Store::open(device.clone(), OPEN);
+    if matches!(opened, Err(StoreError::Missing(_))) {
+        noticed = true;
+        opened = Store::open(device, Open { accept_loss: true, ..OPEN });
+    }
+    let store = match opened {
+        Ok(store) => store,
+        Err(StoreError::Damaged { .. } | StoreError::NoSuperblock { .. }) => return true,
+        Err(error) => panic!("{what}: {error}"),
+    };
     for (lba, versions) in (0..PAGES).zip(&sample.pages) {
         let mut page = vec![0; PAGE];
         match store.read(lba, &mut page) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use frostline_store::{Cleaning, Format, Open, Store, StoreError};
+use frostline_store::{Cleaning, Format, Loss, Open, Store, StoreError};
 use frostline_zone::{Device, DeviceError, Fault, Faulty, Shape, ZoneState, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -82,10 +82,29 @@ fn wear(seed: u64, cleaning: Cleaning, fault: impl Fn(&mut SmallRng) -> Fault) -
     assert!(store.stats().unwrap().counts.zones_reclaimed > 20);
     let lost = check(&store, &versions, offline);
     store.close().unwrap();
-    let store = Store::open(device, open).unwrap();
+    let store = reopen(device, open, lost > 0);
     // The last fault may have come while the store was closed.
     assert!(check(&store, &versions, offline) >= lost, "seed {seed}");
     lost
+}
+
+/// Opens a store again. It is refused if pages are lost, until that is accepted.
+fn reopen(device: Arc<Faulty>, open: Open, lost: bool) -> Store {
+    let refused = match Store::open(device.clone(), open) {
+        Ok(store) => {
+            assert!(!lost, "lost pages were not told");
+            return store;
+        }
+        Err(error) => error,
+    };
+    let StoreError::Missing(losses) = &refused else { panic!("{refused}") };
+    let is_offline = |loss: &Loss| device.zone(loss.zone).unwrap().state == ZoneState::Offline;
+    assert!(losses.iter().all(is_offline), "{refused}");
+    let store = Store::open(device.clone(), Open { accept_loss: true, ..open }).unwrap();
+    assert_eq!(store.missing(), losses);
+    store.close().unwrap();
+    // What was accepted once is not asked again.
+    Store::open(device, open).unwrap()
 }
 
 /// A data zone: the first ones are for metadata.

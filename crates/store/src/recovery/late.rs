@@ -1,11 +1,12 @@
 //! What was written since the checkpoint, and how much of it can be trusted.
 
-use frostline_zone::{AlignedBuf, DeviceError, ZoneState};
+use frostline_zone::{AlignedBuf, ZoneState};
 
 use super::replay::Recovery;
-use crate::StoreError;
 use crate::chunk::rows_of;
+use crate::error::of_zone;
 use crate::format::{Head, Kind, PAGE, Row, ZoneRow, head};
+use crate::{Loss, StoreError};
 
 /// A zone of the device that may hold pages: one of the table's, or one that was opened since.
 pub(super) struct Life {
@@ -80,11 +81,8 @@ impl Recovery<'_> {
         let mut bytes = AlignedBuf::zeroed(PAGE);
         let end = written.min(life.pages + 2 + self.inner.layout.fixed.chunk_pages);
         for page in life.pages + 1..end {
-            let read =
-                self.inner.device.read(life.device_zone, u64::from(page) * PAGE as u64, &mut bytes);
-            if let Err(error @ DeviceError::Crashed) = read {
-                return Err(error.into());
-            }
+            let at = u64::from(page) * PAGE as u64;
+            let read = of_zone(self.inner.device.read(life.device_zone, at, &mut bytes))?;
             let ours = |h: &Head| {
                 let place = (self.inner.store, life.device_zone, page, life.opening);
                 h.kind == Kind::Chunk as u32 && (h.store, h.zone, h.page, h.a) == place
@@ -108,9 +106,10 @@ impl Recovery<'_> {
         }
         while life.pages < written {
             let at = u64::from(life.pages) * PAGE as u64;
-            let read = self.inner.device.read(life.device_zone, at, &mut page);
-            if let Err(error @ DeviceError::Crashed) = read {
-                return Err(error.into());
+            let read = of_zone(self.inner.device.read(life.device_zone, at, &mut page))?;
+            if let Err(error) = &read {
+                let what = format!("can't be read: {error}");
+                self.missing.push(Loss::new(life.device_zone, what));
             }
             let ours = |h: &Head| {
                 h.kind == Kind::Chunk as u32
@@ -139,13 +138,15 @@ impl Recovery<'_> {
     }
 
     /// Leaves only those rows of a chunk whose pages are whole.
-    fn verify(&self, chunk: &mut LateChunk) -> Result<(), StoreError> {
+    fn verify(&mut self, chunk: &mut LateChunk) -> Result<(), StoreError> {
         let zone = self.lives[chunk.life].device_zone;
         let mut bytes = AlignedBuf::zeroed(chunk.rows.len() * PAGE);
         let at = u64::from(chunk.start + 1) * PAGE as u64;
-        match self.inner.device.read(zone, at, &mut bytes) {
-            Err(error @ DeviceError::Crashed) => return Err(error.into()),
-            Err(_) => chunk.rows.clear(),
+        match of_zone(self.inner.device.read(zone, at, &mut bytes))? {
+            Err(error) => {
+                chunk.rows.clear();
+                self.missing.push(Loss::new(zone, format!("can't be read: {error}")));
+            }
             Ok(()) => {
                 for (row, page) in chunk.rows.iter_mut().zip(bytes.chunks_exact(PAGE)) {
                     if crc32c::crc32c(page) != row.sum {

@@ -1,41 +1,73 @@
 //! What the metadata log tells: the options, the last complete checkpoint, later notes.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use frostline_zone::{AlignedBuf, Device, DeviceError, ZoneState};
+use frostline_zone::{AlignedBuf, Device, DeviceError, Operation, ZoneInfo, ZoneState};
 
 use crate::StoreError;
+use crate::error::of_zone;
 use crate::format::{
-    Head, Kind, LeafAt, Note, PAGE, Super, TableHead, VERSION, ZoneRow, head, rows,
+    Head, Kind, LeafAt, Note, PAGE, SUPERBLOCKS, Super, TableHead, VERSION, ZoneRow, head, rows,
 };
 use crate::layout::Layout;
-use crate::meta::{Found, MetaLog, Record, scan};
+use crate::meta::{MetaLog, Record, scan};
 
 /// Finds the options in the first superblock there is.
 pub(super) fn find_superblock(device: &dyn Device) -> Result<(u64, Super, Vec<u32>), StoreError> {
     let zones = device.report(0, device.geometry().zones)?;
-    let mut page = AlignedBuf::zeroed(PAGE);
+    let (mut unreadable, mut remains) = (None, None);
     for (zone, info) in (0u32..).zip(&zones) {
-        if info.write_pointer < PAGE as u64 || info.state == ZoneState::Offline {
-            continue;
-        }
-        match device.read(zone, 0, &mut page) {
-            Err(error @ DeviceError::Crashed) => return Err(error.into()),
-            Err(_) => continue,
-            Ok(()) => {}
-        }
-        let is_super = |h: &Head| h.kind == Kind::Super as u32 && h.zone == zone;
-        if let Some(head) = head(&page).filter(is_super) {
-            if head.version > VERSION {
-                return Err(StoreError::Newer { found: head.version, known: VERSION });
+        match first_head(device, zone, info)? {
+            Ok(Some((head, page))) if head.kind == Kind::Super as u32 => {
+                return options(&head, &page);
             }
-            let body = &page[size_of::<Head>()..];
-            let fixed: Super = bytemuck::pod_read_unaligned(&body[..size_of::<Super>()]);
-            let meta = rows(&body[size_of::<Super>()..], head.count as usize);
-            return Ok((head.store, fixed, meta));
+            Ok(Some(_)) => remains = remains.or(Some(StoreError::NoSuperblock { zone })),
+            Ok(None) => {}
+            Err(cause) => {
+                let what = "superblock";
+                let error = || StoreError::Unreadable { what, zone, cause: Arc::new(cause) };
+                unreadable.get_or_insert_with(error);
+            }
         }
     }
-    Err(StoreError::NotAStore)
+    Err(unreadable.or(remains).unwrap_or(StoreError::NotAStore))
+}
+
+/// The first page of a zone that describes others, and its head: that of a superblock or of a
+/// chunk, if the zone is of a store. A damaged superblock is followed by a copy.
+fn first_head(
+    device: &dyn Device,
+    zone: u32,
+    info: &ZoneInfo,
+) -> Result<Result<Option<(Head, AlignedBuf)>, DeviceError>, StoreError> {
+    let offline = DeviceError::OfflineZone { operation: Operation::Read, zone };
+    let mut result = if info.state == ZoneState::Offline { Err(offline) } else { Ok(None) };
+    let pages = info.write_pointer / PAGE as u64;
+    for at in 0..pages.min(SUPERBLOCKS.into()) {
+        let mut page = AlignedBuf::zeroed(PAGE);
+        match of_zone(device.read(zone, at * PAGE as u64, &mut page))? {
+            Err(error) => result = Err(error),
+            Ok(()) => {
+                let ours = |h: &Head| (h.zone, u64::from(h.page)) == (zone, at);
+                if let Some(head) = head(&page).filter(ours) {
+                    return Ok(Ok(Some((head, page))));
+                }
+            }
+        }
+    }
+    Ok(result)
+}
+
+/// What a superblock says: the number of the store, its options, the metadata zones.
+fn options(head: &Head, page: &[u8]) -> Result<(u64, Super, Vec<u32>), StoreError> {
+    if head.version > VERSION {
+        return Err(StoreError::Newer { found: head.version, known: VERSION });
+    }
+    let body = &page[size_of::<Head>()..];
+    let fixed: Super = bytemuck::pod_read_unaligned(&body[..size_of::<Super>()]);
+    let meta = rows(&body[size_of::<Super>()..], head.count as usize);
+    Ok((head.store, fixed, meta))
 }
 
 /// The metadata log as it was found.
@@ -45,6 +77,11 @@ pub(super) struct Log {
     pub(super) notes: Vec<Note>,
     pub(super) current: Option<(usize, u32)>,
     pub(super) used: VecDeque<usize>,
+    /// Zones that hold nothing that is needed: begun and never finished, or not reset in time.
+    /// Without them there is room for the next checkpoint, however often recovery is cut short.
+    pub(super) idle: Vec<usize>,
+    /// A zone that is offline and may hold what was recorded last.
+    pub(super) hidden: Option<u32>,
     pub(super) empty: VecDeque<usize>,
     /// Number of the next record.
     pub(super) seq: u64,
@@ -66,40 +103,35 @@ pub(super) fn read_log(
     layout: &Layout,
     store: u64,
 ) -> Result<Log, StoreError> {
-    let mut found = Vec::new();
-    let mut empty = VecDeque::new();
+    let (mut found, mut empty, mut offline) = (Vec::new(), VecDeque::new(), None);
     for (place, &zone) in layout.meta.iter().enumerate() {
         match device.zone(zone)?.state {
             ZoneState::Empty => empty.push_back(place),
-            ZoneState::Offline => {}
+            ZoneState::Offline => offline = Some(zone),
             _ => found.push(scan(device, layout, store, place)?),
         }
     }
     // One number is left out, so that no record seems to follow one that a crash tore.
     let seq = found.iter().map(|f| f.last_seq).max().unwrap_or(0) + 2;
     found.sort_by_key(|f| f.records.first().map(|r| r.head.seq));
+    // A zone is finished before another one is begun: one that takes more is the last.
+    let hidden = offline.filter(|_| found.last().is_none_or(|last| last.next.is_none()));
     let records: Vec<&Record> = found.iter().flat_map(|f| &f.records).collect();
-    let (table, parts) = last_table(device, layout, &records)?;
+    let (table, parts) = last_table(device, layout, &records).map_err(|error| match offline {
+        Some(zone) if matches!(error, StoreError::Damaged { .. }) => {
+            let cause = Arc::new(DeviceError::OfflineZone { operation: Operation::Read, zone });
+            StoreError::Unreadable { what: "whole checkpoint", zone, cause }
+        }
+        _ => error,
+    })?;
     let clean = parts.last() == records.last().map(|r| &r.payload);
     let needed = needed(layout, &table, &parts, &records);
     let notes = notes(&records, &table)?;
-    // What else is there was begun and never finished, or should have been reset: without it
-    // there is room for the next checkpoint, however often recovery is cut short.
     let (found, idle): (Vec<_>, Vec<_>) = found.into_iter().partition(|f| needed[f.place]);
-    if !idle.is_empty() {
-        device.flush()?;
-    }
-    for Found { place, .. } in idle {
-        match device.reset(layout.meta[place]) {
-            Ok(()) => empty.push_back(place),
-            Err(error @ DeviceError::Crashed) => return Err(error.into()),
-            // It is lost to the ring.
-            Err(_) => {}
-        }
-    }
+    let idle = idle.into_iter().map(|f| f.place).collect();
     let used = found.iter().map(|f| f.place).collect();
     let current = found.last().and_then(|f| Some((f.place, f.next?)));
-    Ok(Log { table, notes, current, used, empty, seq, clean })
+    Ok(Log { table, notes, current, used, idle, hidden, empty, seq, clean })
 }
 
 /// The metadata zones that hold the table, leaves it names, or notes that it does not cover.
@@ -134,7 +166,9 @@ fn last_table(
             Err(error) => damage = damage.or(Some(error)),
         }
     }
-    Err(damage.unwrap_or(StoreError::NotAStore))
+    let why = || "no checkpoint is left".to_string();
+    let (zone, page) = (layout.meta.first().copied().unwrap_or_default(), 0);
+    Err(damage.unwrap_or_else(|| StoreError::Damaged { zone, page, why: why() }))
 }
 
 fn read_table(

@@ -19,26 +19,29 @@ use crate::inner::Inner;
 use crate::layout::Layout;
 use crate::meta::MetaLog;
 use crate::state::State;
-use crate::{Format, Open, StoreError, placer};
+use crate::{Format, Loss, Open, StoreError, placer};
 use log::{find_superblock, read_log};
 use replay::Recovery;
 
 /// Makes an empty store.
 pub fn format(device: Arc<dyn Device>, format: &Format) -> Result<(), StoreError> {
     let layout = Arc::new(Layout::divide(&*device, format)?);
+    // Nothing is written before everything is known to be possible.
+    let placer = build(&layout)?;
     let zones = device.report(0, device.geometry().zones)?;
     for (zone, info) in (0u32..).zip(&zones) {
-        let holds = info.write_pointer > 0 && info.state.is_writable()
-            || matches!(info.state, ZoneState::Full);
-        if holds && !format.force {
-            return Err(StoreError::NotEmpty { zone });
+        let offline = info.state == ZoneState::Offline;
+        if (offline || info.write_pointer > 0) && !format.force {
+            return Err(StoreError::NotEmpty { zone, offline });
         }
-        if holds {
+    }
+    for (zone, info) in (0u32..).zip(&zones) {
+        if info.write_pointer > 0 && (info.state.is_writable() || info.state == ZoneState::Full) {
             device.reset(zone)?;
         }
     }
     let store = RandomState::new().hash_one(0u8) | 1;
-    let mut state = State::new(build(&layout)?, layout.clone(), store);
+    let mut state = State::new(placer, layout.clone(), store);
     state.empty = layout.data.iter().copied().collect();
     let empty = (0..layout.meta.len()).collect();
     let meta = MetaLog::new(device.clone(), layout, store, 1, None, VecDeque::new(), empty);
@@ -56,8 +59,8 @@ pub fn zones_on(device: &dyn Device) -> Result<u32, StoreError> {
     find_superblock(device).map(|(_, fixed, _)| fixed.device_zones)
 }
 
-/// Opens a store.
-pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<Inner, StoreError> {
+/// Opens a store, unless synced pages are missing and that is not accepted. Returns what is.
+pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<(Inner, Vec<Loss>), StoreError> {
     let (store, fixed, meta) = find_superblock(&*device)?;
     let layout = Arc::new(Layout::recorded(&*device, fixed, meta)?);
     let log = read_log(&*device, &layout, store)?;
@@ -70,9 +73,21 @@ pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<Inner, StoreError> {
     state.time = log.table.head.time;
     state.placer.recall(&log.table.learned);
     let inner = Inner::new(device, state, meta, open);
-    let changed = Recovery::new(&inner, log.table, log.notes)?.run()?;
-    if changed || !log.clean {
+    let mut recovery = Recovery::new(&inner, log.table, log.notes)?;
+    if let Some(zone) = log.hidden {
+        let what = "is offline, and the last records of metadata may be there";
+        recovery.missing.push(Loss::new(zone, what));
+    }
+    let changed = recovery.find_out()?;
+    let missing = std::mem::take(&mut recovery.missing);
+    if !missing.is_empty() && !open.accept_loss {
+        return Err(StoreError::Missing(missing));
+    }
+    // Up to here nothing was written.
+    inner.meta()?.reset_idle(&log.idle)?;
+    let ended = recovery.restore()?;
+    if changed || ended || !log.clean || !missing.is_empty() {
         inner.checkpoint()?;
     }
-    Ok(inner)
+    Ok((inner, missing))
 }

@@ -7,10 +7,10 @@ use frostline_zone::{ZoneInfo, ZoneState};
 
 use super::late::{LateChunk, Life};
 use super::log::Table;
-use crate::StoreError;
 use crate::format::{Note, OPENED, PAGE, TRIMMED, TableHead};
 use crate::inner::Inner;
 use crate::state::Written;
+use crate::{Loss, StoreError};
 
 /// What recovery found out about a page.
 #[derive(Clone, Copy)]
@@ -33,6 +33,8 @@ pub(super) struct Recovery<'a> {
     pub(super) time: u64,
     pub(super) last_seq: u64,
     pub(super) found: Written,
+    /// Synced pages that are missing.
+    pub(super) missing: Vec<Loss>,
 }
 
 impl<'a> Recovery<'a> {
@@ -64,25 +66,26 @@ impl<'a> Recovery<'a> {
         }
         let (time, last_seq) = (table.head.time, table.head.next_seq.saturating_sub(1));
         let found = Written::default();
-        let (head, latest) = (table.head, BTreeMap::new());
-        Ok(Recovery { inner, head, info, notes, lives, latest, time, last_seq, found })
+        let (head, latest, missing) = (table.head, BTreeMap::new(), Vec::new());
+        Ok(Recovery { inner, head, info, notes, lives, latest, time, last_seq, found, missing })
     }
 
-    /// Restores the store. True if anything had happened since the checkpoint.
-    pub(super) fn run(mut self) -> Result<bool, StoreError> {
+    /// Finds out what the store is, in memory only. True if anything had happened since the
+    /// checkpoint.
+    pub(super) fn find_out(&mut self) -> Result<bool, StoreError> {
         self.add_opened();
         let chunks = self.late_chunks()?;
         let changed = !chunks.is_empty() || !self.notes.is_empty();
         self.replay(chunks)?;
         self.count_old()?;
-        let lost = self.settle_lives();
+        let mut lost = self.settle_lives();
         self.number_lives();
         self.point_pages()?;
         if !lost.is_empty() {
-            self.lose_pages(&lost)?;
+            self.lose_pages(&mut lost)?;
+            self.missing.extend(lost.into_values());
         }
-        let ended = self.restore()?;
-        Ok(changed || ended || !lost.is_empty())
+        Ok(changed)
     }
 
     /// Adds the zones that were opened since the checkpoint.
@@ -171,8 +174,8 @@ impl<'a> Recovery<'a> {
     }
 
     /// Drops lives that hold nothing any more. Returns zones of the table whose pages are gone.
-    fn settle_lives(&mut self) -> Vec<u32> {
-        let mut lost = Vec::new();
+    fn settle_lives(&mut self) -> BTreeMap<u32, Loss> {
+        let mut lost = BTreeMap::new();
         let holders: BTreeMap<u32, u64> = self
             .lives
             .iter()
@@ -181,18 +184,24 @@ impl<'a> Recovery<'a> {
             .collect();
         for life in &mut self.lives {
             let info = self.info[life.device_zone as usize];
+            let written = info.write_pointer / PAGE as u64;
             // Of what came later a crash may have torn the end.
-            let durable = life.row.map_or(0, |row| u64::from(row.pages) * PAGE as u64);
-            let there = info.write_pointer >= durable && info.state != ZoneState::Offline;
+            let durable = life.row.map_or(0, |row| u64::from(row.pages));
             // A later opening that left chunks has the zone now.
             let newer = holders.get(&life.device_zone).is_some_and(|&o| o > life.opening);
-            if life.valid > 0 && (!there || newer) && life.row.is_some() {
-                lost.push(life.zone);
-                life.valid = 0;
+            let gone = match info.state {
+                ZoneState::Offline => "is offline".to_string(),
+                _ if written < durable => format!("ends at page {written} of {durable}"),
+                _ if newer => "was written anew".to_string(),
+                _ => continue,
+            };
+            if life.valid > 0 && life.row.is_some() {
+                lost.insert(life.zone, Loss::new(life.device_zone, gone));
+            } else if info.state == ZoneState::Offline && life.row.is_none_or(|r| r.sealed == 0) {
+                let what = format!("{gone}, and may hold what came after the last checkpoint");
+                self.missing.push(Loss::new(life.device_zone, what));
             }
-            if !there || newer {
-                life.valid = life.valid.min(0);
-            }
+            life.valid = life.valid.min(0);
         }
         lost
     }
@@ -227,12 +236,15 @@ impl<'a> Recovery<'a> {
     }
 
     /// Marks the pages that lay in zones which are gone, and which no newer copy was found of.
-    fn lose_pages(&mut self, zones: &[u32]) -> Result<(), StoreError> {
+    fn lose_pages(&mut self, zones: &mut BTreeMap<u32, Loss>) -> Result<(), StoreError> {
         for leaf in 0..self.inner.layout.leaves() {
             let first = leaf * crate::leaves::LEAF as u32;
             let mut state = self.inner.with_leaf(self.inner.state()?, first)?;
             for (lba, slot) in state.placer.slots(leaf) {
-                if zones.contains(&slot.zone) && !self.latest.contains_key(&lba) {
+                if let Some(loss) = zones.get_mut(&slot.zone)
+                    && !self.latest.contains_key(&lba)
+                {
+                    loss.add(lba);
                     state.placer.lose(lba);
                 }
             }

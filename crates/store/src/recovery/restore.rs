@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use frostline_log::ZoneImage;
-use frostline_zone::{DeviceError, ZoneState};
+use frostline_zone::ZoneState;
 
 use super::replay::Recovery;
 use crate::StoreError;
+use crate::error::of_zone;
 use crate::format::{Note, OPENED};
 use crate::state::{DataZone, Written};
 
@@ -93,9 +94,8 @@ impl Recovery<'_> {
         state.empty = empty.into();
         let any = !full.is_empty();
         for zone in full {
-            match inner.device.reset(zone) {
+            match of_zone(inner.device.reset(zone))? {
                 Ok(()) => state.empty.push_back(zone),
-                Err(error @ DeviceError::Crashed) => return Err(error.into()),
                 Err(_) => state.lose_zone(),
             }
         }
