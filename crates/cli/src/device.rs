@@ -7,7 +7,7 @@ use std::time::Duration;
 use frostline_db::DbError;
 use frostline_db::wal::WalError;
 use frostline_log::LogError;
-use frostline_store::{Cleaning, Format, Open, Store, StoreError};
+use frostline_store::{Format, Store, StoreError};
 use frostline_zone::{
     Clock, Device, DeviceError, Drive, Geometry, OpenOptions, Shape, Span, Timed, create, open,
 };
@@ -135,10 +135,17 @@ pub fn placement(what: &str, args: &PlacementArgs) -> Result<Format, Failure> {
     })
 }
 
-/// Opens a store to look into it: nothing is cleaned meanwhile. Behind it there may be the logs of
-/// databases.
+/// Opens a device to look at it. Others may look meanwhile, and it may be one that can't be
+/// written.
+pub fn open_to_look(uri: &str) -> Result<Arc<dyn Device>, Failure> {
+    let options = OpenOptions { read_only: true, ..OpenOptions::default() };
+    open(uri, &options).map_err(|error| device_failure(uri, &error))
+}
+
+/// Opens a store to look into it: nothing on the device changes. Behind it there may be the logs
+/// of databases.
 pub fn open_store(uri: &str) -> Result<Store, Failure> {
-    let device = open(uri, &OpenOptions::default()).map_err(|e| device_failure(uri, &e))?;
+    let device = open_to_look(uri)?;
     let failed = |error| store_failure(uri, error);
     let zones = Store::zones_on(&*device).map_err(failed)?;
     let Geometry { zones: all, max_open, max_active, .. } = *device.geometry();
@@ -149,8 +156,7 @@ pub fn open_store(uri: &str) -> Result<Store, Failure> {
         ),
         false => device,
     };
-    let open = Open { cleaning: Cleaning::Inline, ..Open::default() };
-    Store::open(device, open).map_err(failed)
+    Store::inspect(device).map_err(failed)
 }
 
 /// What a device refused, as a failure.
@@ -175,6 +181,11 @@ pub fn store_failure(uri: &str, error: StoreError) -> Failure {
         StoreError::NotEmpty { .. } => Failure::usage(uri, &why)
             .hint("--force formats it nevertheless, and what it holds is lost"),
         StoreError::NotAStore => Failure::usage(uri, &why).hint("frostline store format makes one"),
+        StoreError::Damaged { .. } | StoreError::NoSuperblock { .. } => Failure::job(uri, &why)
+            .hint("frostline store rebuild makes the metadata anew from the headers of the pages"),
+        StoreError::Missing(_) => Failure::job(uri, &why).hint(
+            "put the zones back as they were, or --accept-loss goes on without these pages for good",
+        ),
         StoreError::Newer { .. } => Failure::usage(uri, &why).hint("a newer frostline reads it"),
         StoreError::Build(_) => Failure::usage(uri, &why)
             .hint("frostline schemes lists all schemes and victim policies with their parameters"),

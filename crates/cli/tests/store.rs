@@ -2,7 +2,8 @@
 
 mod run;
 
-use std::os::unix::fs::FileExt;
+use std::fs::Permissions;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 
 use run::Scratch;
 use serde_json::Value;
@@ -122,19 +123,171 @@ fn a_sound_store_is_called_sound() {
     assert!(scratch.quiet("store scrub file:d").ends_with(" pages are what was written\n"));
 }
 
+/// The commands that only look.
+const LOOKING: [&str; 4] = ["info", "zones", "check", "scrub"];
+
+/// What every zone holds, and its permissions.
+fn all(scratch: &Scratch) -> Vec<(Vec<u8>, u32)> {
+    let paths = (0..24).map(|zone| scratch.path("d/seq").join(zone.to_string()));
+    let zone = |path: std::path::PathBuf| {
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        // Only root reads what nobody may.
+        (std::fs::read(path).unwrap_or_default(), mode)
+    };
+    paths.map(zone).collect()
+}
+
+fn set_mode(scratch: &Scratch, name: &str, mode: u32) {
+    std::fs::set_permissions(scratch.path(name), Permissions::from_mode(mode)).unwrap();
+}
+
 #[test]
 fn looking_into_a_store_changes_nothing() {
     let scratch = used();
-    // Opening it resets the zones that waited for that when it was closed.
-    scratch.quiet("store info file:d");
-    let all = || {
-        let zones = (0..24).map(|zone| scratch.path("d/seq").join(zone.to_string()));
-        zones.map(|path| std::fs::read(path).unwrap()).collect::<Vec<_>>()
-    };
-    let before = all();
-    for command in ["info", "zones", "check", "scrub"] {
+    let before = all(&scratch);
+    for command in LOOKING {
         scratch.quiet(&format!("store {command} file:d"));
-        assert!(all() == before, "{command}");
+        assert!(all(&scratch) == before, "{command}");
+    }
+}
+
+#[test]
+fn looking_into_a_store_needs_no_right_to_write_and_no_room() {
+    let scratch = used();
+    let names = (0..24).map(|zone| format!("d/seq/{zone}")).collect::<Vec<_>>();
+    names.iter().for_each(|name| set_mode(&scratch, name, 0o444));
+    ["d/seq", "d/geometry", "d"].iter().for_each(|name| set_mode(&scratch, name, 0o555));
+    for command in LOOKING {
+        scratch.quiet(&format!("store {command} file:d"));
+    }
+    ["d", "d/seq"].iter().for_each(|name| set_mode(&scratch, name, 0o755));
+    names.iter().for_each(|name| set_mode(&scratch, name, 0o644));
+    for command in LOOKING {
+        // A file that grows ends the process.
+        let line = format!("ulimit -f 0; exec \"$0\" store {command} file:d");
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &line, env!("CARGO_BIN_EXE_frostline")]).current_dir(scratch.path("."));
+        let ran = shell.output().unwrap();
+        assert!(ran.status.success() && ran.stderr.is_empty(), "{command}: {ran:?}");
+    }
+}
+
+/// Makes a zone of valid pages unreadable or shorter, and puts it back.
+fn missing_for_a_while(spoil: impl Fn(&Scratch, &str), mend: impl Fn(&Scratch, &str, &[u8])) {
+    let scratch = used();
+    let zone = full_zone(&scratch);
+    let name = format!("d/seq/{zone}");
+    let content = std::fs::read(scratch.path(&name)).unwrap();
+    let sound = scratch.quiet("store scrub file:d");
+    let before = all(&scratch);
+
+    spoil(&scratch, &name);
+    let spoilt = all(&scratch);
+    for command in LOOKING {
+        let ran = scratch.run(&format!("store {command} file:d"));
+        let finds = matches!(command, "check" | "scrub");
+        assert_eq!(ran.status, i32::from(finds), "{command}: {}", ran.err);
+        assert!(all(&scratch) == spoilt, "{command} changed the device");
+    }
+    let named = format!("zone {zone} ");
+    assert!(scratch.quiet("store info file:d").contains(&named));
+    let bench = "bench store --device file:d --keep --writes 50 --cleaning inline -q";
+    let said = scratch.fails(1, bench);
+    assert!(said.starts_with("frostline: file:d: synced pages are missing: zone "), "{said}");
+    assert!(said.contains(&named) && said.contains(" pages (LBA "), "{said}");
+    assert!(said.contains("hint: ") && said.contains("--accept-loss"), "{said}");
+    assert!(all(&scratch) == spoilt, "a refused opening changed the device");
+
+    mend(&scratch, &name, &content);
+    assert!(all(&scratch) == before);
+    assert_eq!(scratch.quiet("store scrub file:d"), sound, "nothing was lost meanwhile");
+
+    spoil(&scratch, &name);
+    scratch.run(&format!("{bench} --accept-loss"));
+    mend(&scratch, &name, &content);
+    let lost = scratch.run("store scrub file:d");
+    assert!(lost.status == 1 && lost.out.contains("it is lost"), "{}", lost.out);
+    assert_eq!(scratch.run(bench).status, 0, "what was accepted is not asked again");
+}
+
+#[test]
+fn a_zone_that_cannot_be_read_for_a_while_costs_nothing_unless_that_is_accepted() {
+    missing_for_a_while(
+        |scratch, name| set_mode(scratch, name, 0),
+        |scratch, name, _| set_mode(scratch, name, 0o644),
+    );
+}
+
+#[test]
+fn a_zone_that_is_cut_for_a_while_costs_nothing_unless_that_is_accepted() {
+    missing_for_a_while(
+        |scratch, name| {
+            let file = std::fs::File::options().write(true).open(scratch.path(name)).unwrap();
+            file.set_len(8192).unwrap();
+        },
+        |scratch, name, content| std::fs::write(scratch.path(name), content).unwrap(),
+    );
+}
+
+#[test]
+fn a_zone_without_valid_pages_is_not_missed() {
+    let scratch = used();
+    let zones = scratch.json("store zones file:d --json");
+    let empty = zones.as_array().unwrap().iter().find(|zone| zone["role"] == "empty").unwrap();
+    set_mode(&scratch, &format!("d/seq/{}", empty["zone"]), 0);
+    scratch.quiet("bench store --device file:d --keep --writes 50 --cleaning inline -q");
+}
+
+/// The metadata zones that are begun.
+fn begun_meta(scratch: &Scratch) -> Vec<u64> {
+    let zones = scratch.json("store zones file:d --json");
+    let begun = |zone: &&Value| zone["role"] == "meta" && zone["written"] != 0;
+    let begun: Vec<_> = zones.as_array().unwrap().iter().filter(begun).cloned().collect();
+    begun.iter().map(|zone| zone["zone"].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn a_damaged_superblock_costs_nothing() {
+    let scratch = used();
+    for zone in begun_meta(&scratch) {
+        flip(&scratch, zone, 200);
+    }
+    for command in LOOKING {
+        scratch.quiet(&format!("store {command} file:d"));
+    }
+    scratch.quiet("bench store --device file:d --keep --writes 50 --cleaning inline -q");
+}
+
+#[test]
+fn a_superblock_that_cannot_be_read_is_not_taken_for_an_empty_device() {
+    let scratch = used();
+    let meta = begun_meta(&scratch);
+    for zone in 0..24 {
+        let name = format!("d/seq/{zone}");
+        match meta.contains(&zone) {
+            true => set_mode(&scratch, &name, 0),
+            // What looks like an empty device.
+            false => std::fs::write(scratch.path(&name), "").unwrap(),
+        }
+    }
+    let named = format!("zone {} ", meta[0]);
+    for command in LOOKING {
+        let said = scratch.fails(1, &format!("store {command} file:d"));
+        let why = format!("no superblock was found, and {named}can't be read: ");
+        assert!(said.contains(&why) && !said.contains("hint"), "{said}");
+    }
+    let said = scratch.fails(2, "store format file:d -q");
+    assert!(said.contains(&format!("the device is not empty: {named}is offline")), "{said}");
+}
+
+#[test]
+fn a_format_that_is_refused_leaves_what_is_there() {
+    let scratch = used();
+    let before = all(&scratch);
+    for wrong in ["--scheme sepbits", "--victim gready", "--pages 9999999", "--scheme oracle-death"]
+    {
+        scratch.fails(2, &format!("store format file:d --force {wrong}"));
+        assert!(all(&scratch) == before, "{wrong}");
     }
 }
 

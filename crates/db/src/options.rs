@@ -45,6 +45,9 @@ pub struct Options {
     pub background: bool,
     /// Who cleans the store.
     pub cleaning: Cleaning,
+    /// Go on without synced pages of the store that are missing
+    /// ([`frostline_store::Open::accept_loss`]).
+    pub accept_loss: bool,
     /// How long a commit that nobody waits for may take to become durable.
     pub commit_delay: Duration,
     /// Bytes of log records that may wait to be written before commits wait. The log takes twice
@@ -65,6 +68,7 @@ impl Default for Options {
             hotness: true,
             background: true,
             cleaning: Cleaning::Background,
+            accept_loss: false,
             commit_delay: Duration::from_millis(5),
             log_buffer_bytes: 4 << 20,
             observer: None,

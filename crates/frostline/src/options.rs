@@ -40,12 +40,20 @@ pub struct Options {
     scheme: String,
     victim: String,
     create: bool,
+    accept_loss: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let Format { scheme, victim, .. } = engine::Create::default().store;
-        Options { memory: 64 << 20, bound: 16 << 30, scheme, victim, create: true }
+        Options {
+            memory: 64 << 20,
+            bound: 16 << 30,
+            scheme,
+            victim,
+            create: true,
+            accept_loss: false,
+        }
     }
 }
 
@@ -87,6 +95,14 @@ impl Options {
         self
     }
 
+    /// Whether the database is opened although synced pages are missing, because a part of it can't
+    /// be read or is cut: they are then lost for good. False unless set: such a database is not
+    /// opened, and nothing of it changes.
+    pub fn accept_loss(mut self, accept: bool) -> Self {
+        self.accept_loss = accept;
+        self
+    }
+
     /// Opens the database in a directory, and makes it if it is absent.
     ///
     /// A database that is made appears at `path` once it is complete: a crash leaves at most a
@@ -111,7 +127,8 @@ impl Options {
         if self.create && is_empty(&*device)? {
             engine::Db::create(&device, &self.format(&*device))?;
         }
-        let options = engine::Options { buffer_bytes: self.memory, ..engine::Options::default() };
+        let (buffer_bytes, accept_loss) = (self.memory, self.accept_loss);
+        let options = engine::Options { buffer_bytes, accept_loss, ..engine::Options::default() };
         Ok(Db::of(engine::Db::open(&device, &options)?))
     }
 

@@ -81,6 +81,9 @@ pub struct BenchStoreArgs {
     /// Go on with the store that is there: nothing is formatted or filled
     #[arg(long, conflicts_with_all = ["size", "scheme", "victim", "gp", "force"])]
     pub keep: bool,
+    /// Go on although synced pages are missing, which are then lost for good
+    #[arg(long, requires = "keep")]
+    pub accept_loss: bool,
     /// Format a device that is not empty: what it holds is lost
     #[arg(long)]
     pub force: bool,

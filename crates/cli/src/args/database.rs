@@ -96,6 +96,9 @@ pub struct DatabaseArgs {
     #[arg(long, conflicts_with_all = ["size", "zone", "scheme", "victim", "gp", "spare", "log",
         "tenants", "force"])]
     pub keep: bool,
+    /// Go on although synced pages are missing, which are then lost for good
+    #[arg(long, requires = "keep")]
+    pub accept_loss: bool,
     /// Format a device that is not empty: what it holds is lost
     #[arg(long)]
     pub force: bool,

@@ -42,8 +42,9 @@ pub fn run(args: &BenchStoreArgs) -> Result<String, Failure> {
     let device = device(args)?;
     let shape = describe(&*device);
     let failed = |error| store_failure(&args.device, error);
-    let cleaning = args.cleaning.into();
-    let store = Store::open(device, Open { cleaning, ..Open::default() }).map_err(failed)?;
+    let (cleaning, accept_loss) = (args.cleaning.into(), args.accept_loss);
+    let open = Open { cleaning, accept_loss, ..Open::default() };
+    let store = Store::open(device, open).map_err(failed)?;
     let over = AtomicBool::new(false);
     let measured = thread::scope(|scope| {
         // So that the server ends, whatever happens here.

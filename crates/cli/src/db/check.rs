@@ -1,6 +1,7 @@
 //! `frostline db check`: trees, the store's pages and the log against each other.
 
 use frostline_db::Check;
+use frostline_store::Loss;
 use serde::Serialize;
 
 use super::{of_tenant, open};
@@ -12,6 +13,8 @@ use crate::output::json;
 #[derive(Serialize)]
 struct Report<'a> {
     device: &'a str,
+    /// Synced pages of the store that are missing.
+    missing: &'a [Loss],
     databases: Vec<Check>,
 }
 
@@ -21,17 +24,19 @@ pub fn run(args: &LookDbArgs) -> Result<String, Failure> {
     let checks = instances.all.iter().map(frostline_db::Db::check);
     let databases: Vec<_> =
         checks.collect::<Result<_, _>>().map_err(|error| db_failure(&args.uri, error))?;
-    let damaged = databases.iter().map(|check| check.findings.len()).sum();
+    let missing = instances.store.missing();
+    let damaged: usize = databases.iter().map(|check| check.findings.len()).sum();
+    let damaged = damaged + missing.len();
     let text = match args.json {
-        true => json("db check", &Report { device: &args.uri, databases })?,
-        false => text(&args.uri, &databases),
+        true => json("db check", &Report { device: &args.uri, missing, databases })?,
+        false => text(&args.uri, missing, &databases),
     };
     verdict(&args.uri, text, damaged)
 }
 
 /// Findings, a line each; of a sound database what was looked at.
-fn text(uri: &str, databases: &[Check]) -> String {
-    let mut text = String::new();
+fn text(uri: &str, missing: &[Loss], databases: &[Check]) -> String {
+    let mut text: String = missing.iter().map(|loss| format!("{loss}\n")).collect();
     for (number, check) in (1..).zip(databases) {
         let tenant = of_tenant(number, databases.len());
         for finding in &check.findings {

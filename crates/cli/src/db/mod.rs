@@ -6,10 +6,10 @@ mod stats;
 
 use frostline_db::{Instances, Options};
 use frostline_store::Cleaning;
-use frostline_zone::OpenOptions;
+use frostline_zone::Overlay;
 
 use crate::args::DbCommand;
-use crate::device::{db_failure, device_failure};
+use crate::device::{db_failure, device_failure, open_to_look};
 use crate::failure::Failure;
 
 /// Does what was asked of databases.
@@ -21,12 +21,17 @@ pub fn run(command: &DbCommand) -> Result<String, Failure> {
     }
 }
 
-/// Opens the databases of a device to look into them: what a crash left is repaired, and nothing
-/// else is written.
+/// Bytes that the repair of databases may change in memory. It is no more than the pages that the
+/// log changed since they were last written, and their headers.
+const MOST_CHANGES: u64 = 8 << 30;
+
+/// Opens the databases of a device to look into them: what a crash left is repaired in memory, and
+/// nothing on the device changes.
 fn open(uri: &str) -> Result<Instances, Failure> {
-    let device = frostline_zone::open(uri, &OpenOptions::default());
-    let device = device.map_err(|error| device_failure(uri, &error))?;
+    let view = Overlay::over(open_to_look(uri)?, MOST_CHANGES);
+    let device = view.map_err(|error| device_failure(uri, &error))?;
     let options = Options {
+        accept_loss: true,
         background: false,
         hotness: false,
         cleaning: Cleaning::Inline,

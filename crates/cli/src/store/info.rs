@@ -79,6 +79,8 @@ fn text(report: &Report) -> String {
         ("checkpoint pages", report.checkpoint_pages.to_string()),
         ("WAF", format!("{:.4}", report.waf)),
     ];
-    let lines = rows.iter().map(|(what, value)| format!("  {what:<28} {value}\n"));
+    let missing = info.missing.iter().map(|loss| ("missing", loss.to_string()));
+    let lines = rows.into_iter().chain(missing);
+    let lines = lines.map(|(what, value)| format!("  {what:<28} {value}\n"));
     format!("{}\n{}", report.device, lines.collect::<String>())
 }

@@ -123,6 +123,7 @@ pub fn open(
         hotness: !args.no_hotness,
         background: !args.in_order,
         cleaning: args.cleaning.into(),
+        accept_loss: args.accept_loss,
         observer,
         ..Options::default()
     };
