@@ -19,6 +19,9 @@ use crate::{DeviceError, Geometry, ZoneInfo};
 /// Until [`Device::flush`] returns, a crash may undo the latest operations on each zone, of each
 /// zone independently: of one zone a beginning of what was done to it survives.
 ///
+/// That is so of a device that was just opened, too. What it holds may have been written by a
+/// process that was killed, and not be durable; the first flush makes it so.
+///
 /// A device may be open [for reading only](crate::OpenOptions::read_only): then every change and
 /// every flush is refused with [`DeviceError::ReadOnlyDevice`].
 pub trait Device: Send + Sync {
@@ -79,7 +82,8 @@ pub trait Device: Send + Sync {
     /// As for [`Device::reset`].
     fn finish(&self, zone: u32) -> Result<(), DeviceError>;
 
-    /// Everything that returned before this call is durable when it returns.
+    /// Everything that returned before this call is durable when it returns, and so is everything
+    /// that was there when the device was opened.
     ///
     /// # Errors
     /// An I/O error, or one in an earlier flush: what it could not write may be lost, so no later

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
@@ -197,6 +197,12 @@ pub enum DeviceError {
         /// What the system said.
         source: io::Error,
     },
+    /// A file or directory that is a link, or something else than it should be: it is not followed.
+    #[error("{}: is not a plain file or directory", path.display())]
+    NotPlain {
+        /// What was to be opened.
+        path: PathBuf,
+    },
     /// Another process has the device, or this one has it already.
     #[error("{}: is in use", path.display())]
     InUse {
@@ -237,6 +243,15 @@ impl DeviceError {
             | DeviceError::ReadBeyondPointer { .. } => true,
             DeviceError::Io { source, .. } => !is_of_system(source),
             _ => false,
+        }
+    }
+
+    /// Why a file could not be opened, looked at or made.
+    pub(crate) fn open(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match Errno::from_io_error(&source) {
+            Some(Errno::LOOP) => DeviceError::NotPlain { path },
+            _ => DeviceError::Open { path, source },
         }
     }
 }

@@ -1,22 +1,26 @@
 //! `file:DIR`: zones emulated in ordinary files, without privileges.
 //!
 //! The directory has the zones in `seq/0`, `seq/1` and so on, as zonefs has, and their shape in
-//! `geometry`: lines of a name and a number, written last, so that a directory that was not
-//! completed is not taken for a device.
+//! `geometry`. While a device is made, that file is called `geometry.new`. So a process that is
+//! killed meanwhile leaves a directory that is no device yet, and in which one can be made.
 
-use std::fmt::Write as _;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use crate::files::{ZoneFile, ZoneFiles, lock};
+use crate::geometry_file;
 use crate::zoned::Zoned;
 use crate::{Device, DeviceError, Geometry, OpenOptions, Shape};
 
-const FIRST_LINE: &str = "frostline zones 1";
+const ZONES: &str = "seq";
+const GEOMETRY: &str = "geometry";
+const UNFINISHED: &str = "geometry.new";
 
-/// Makes an empty device in a directory that is empty or does not exist.
+/// Makes an empty device in a directory that is [free](is_free). It is durable then.
 ///
 /// # Errors
 /// As for [`Shape::geometry`]; the directory has something in it, or can't be written.
@@ -26,13 +30,13 @@ pub(crate) fn create(
     options: &OpenOptions,
 ) -> Result<Arc<dyn Device>, DeviceError> {
     let geometry = shape.geometry()?;
-    let failed = |source| DeviceError::Open { path: directory.to_owned(), source };
-    fs::create_dir_all(directory).map_err(failed)?;
+    let failed = |source| DeviceError::open(directory, source);
+    make_directory(directory).map_err(failed)?;
     let locked = lock(directory, false)?;
-    if fs::read_dir(directory).map_err(failed)?.next().is_some() {
+    if !is_free(directory).map_err(failed)? {
         return Err(DeviceError::Exists { path: directory.to_owned() });
     }
-    lay_out(directory, &geometry).map_err(failed)?;
+    lay_out(directory, &locked, &geometry).map_err(failed)?;
     start(directory, geometry, locked, options)
 }
 
@@ -45,11 +49,32 @@ pub(crate) fn open(
     options: &OpenOptions,
 ) -> Result<Arc<dyn Device>, DeviceError> {
     let locked = lock(directory, options.read_only)?;
-    let path = directory.join("geometry");
-    let text = fs::read_to_string(&path)
-        .map_err(|source| DeviceError::Open { path: path.clone(), source })?;
-    let geometry = parse(&text).map_err(|why| DeviceError::NotADevice { path, why })?;
-    start(directory, geometry, locked, options)
+    let path = directory.join(GEOMETRY);
+    if !path.exists() && directory.join(UNFINISHED).exists() {
+        let why = "it was not finished when it was made: make it again".into();
+        return Err(DeviceError::NotADevice { path: directory.to_owned(), why });
+    }
+    let geometry = geometry_file::read(&path)?;
+    let zones = directory.join(ZONES);
+    match fs::symlink_metadata(&zones) {
+        Ok(metadata) if !metadata.is_dir() => return Err(DeviceError::NotPlain { path: zones }),
+        Ok(_) => start(directory, geometry, locked, options),
+        Err(source) => Err(DeviceError::open(&zones, source)),
+    }
+}
+
+/// True if a device can be made in the directory: it does not exist, is empty, or holds what was
+/// left by a process that was killed while it made one.
+pub(crate) fn is_free(directory: &Path) -> io::Result<bool> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        entries => entries?,
+    };
+    let names = entries.map(|entry| Ok(entry?.file_name()));
+    let names: BTreeSet<OsString> = names.collect::<io::Result<_>>()?;
+    let is_ours = |name: &OsString| name == UNFINISHED || name == ZONES;
+    let is_unfinished = names.contains(&OsString::from(UNFINISHED)) && names.iter().all(is_ours);
+    Ok(names.is_empty() || is_unfinished)
 }
 
 fn start(
@@ -65,105 +90,51 @@ fn start(
         direct: options.direct,
         read_only: options.read_only,
         one_flush: false,
-        flushing: Mutex::new(()),
-        _lock: locked,
+        directory: locked,
+        flushed: Mutex::new(false),
     };
     let zones = files.scan()?;
     Ok(Arc::new(Zoned::new(files, geometry, zones).read_only(options.read_only)))
 }
 
-fn zone_path(directory: &Path, zone: u32) -> PathBuf {
-    directory.join("seq").join(zone.to_string())
+/// Makes a directory and those above it that are missing, from above, each durable before the
+/// next. The last one that is there may be of a process that was killed before it was durable.
+fn make_directory(directory: &Path) -> io::Result<()> {
+    let directory = std::path::absolute(directory)?;
+    let is_missing = |path: &&Path| !path.exists();
+    let missing = directory.ancestors().take_while(is_missing).count();
+    let paths: Vec<&Path> = directory.ancestors().take(missing + 1).collect();
+    for path in paths.into_iter().rev() {
+        fs::create_dir_all(path)?;
+        let above = path.parent().unwrap_or(path);
+        match File::open(above).and_then(|above| above.sync_all()) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            result => result?,
+        }
+    }
+    Ok(())
 }
 
-fn lay_out(directory: &Path, geometry: &Geometry) -> io::Result<()> {
-    let zones = directory.join("seq");
+fn zone_path(directory: &Path, zone: u32) -> PathBuf {
+    directory.join(ZONES).join(zone.to_string())
+}
+
+/// Each step is durable before the next: whatever is left of it is [free](is_free), or a device.
+fn lay_out(directory: &Path, locked: &File, geometry: &Geometry) -> io::Result<()> {
+    let unfinished = directory.join(UNFINISHED);
+    geometry_file::write(&unfinished, geometry)?;
+    locked.sync_all()?;
+    let zones = directory.join(ZONES);
+    match fs::remove_dir_all(&zones) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        result => result?,
+    }
     fs::create_dir(&zones)?;
     for zone in 0..geometry.zones {
         File::create_new(zone_path(directory, zone))?;
     }
     File::open(&zones)?.sync_all()?;
-    let unfinished = directory.join("geometry.new");
-    fs::write(&unfinished, describe(geometry))?;
-    File::open(&unfinished)?.sync_all()?;
-    fs::rename(unfinished, directory.join("geometry"))?;
-    File::open(directory)?.sync_all()
-}
-
-fn describe(geometry: &Geometry) -> String {
-    let mut text = format!("{FIRST_LINE}\n");
-    let mut line = |name, value: Option<u64>| {
-        if let Some(value) = value {
-            let _ = writeln!(text, "{name} {value}");
-        }
-    };
-    line("zones", Some(geometry.zones.into()));
-    line("zone_bytes", Some(geometry.zone_bytes));
-    line("zone_capacity", Some(geometry.zone_capacity));
-    line("max_open", geometry.max_open.map(u64::from));
-    line("max_active", geometry.max_active.map(u64::from));
-    text
-}
-
-/// Reads what [`describe`] writes; says what is wrong otherwise.
-fn parse(text: &str) -> Result<Geometry, String> {
-    let mut lines = text.lines();
-    if lines.next() != Some(FIRST_LINE) {
-        return Err(format!("its first line is not `{FIRST_LINE}`"));
-    }
-    let mut zones = None;
-    let mut shape = Shape::default();
-    for line in lines {
-        let wrong = || format!("`{}`", line.escape_debug());
-        let (name, value) = line.split_once(' ').ok_or_else(wrong)?;
-        let value: u64 = value.parse().map_err(|_| wrong())?;
-        let number = || u32::try_from(value).map(Some).map_err(|_| wrong());
-        match name {
-            "zones" => zones = number()?,
-            "zone_bytes" => shape.zone_bytes = Some(value),
-            "zone_capacity" => shape.zone_capacity = Some(value),
-            "max_open" => shape.max_open = number()?,
-            "max_active" => shape.max_active = number()?,
-            _ => return Err(wrong()),
-        }
-    }
-    let (Some(zones), Some(capacity)) = (zones, shape.zone_capacity) else {
-        return Err("it does not tell `zones` or `zone_capacity`".into());
-    };
-    shape.bytes = u64::from(zones).saturating_mul(capacity);
-    shape.geometry().map_err(|error| error.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn geometry() -> Geometry {
-        let (zone_bytes, zone_capacity) = (Some(1 << 20), Some(3 << 18));
-        let (max_open, max_active) = (Some(5), None);
-        let bytes = 40 << 20;
-        Shape { bytes, zone_bytes, zone_capacity, max_open, max_active }.geometry().unwrap()
-    }
-
-    #[test]
-    fn geometry_is_read_as_it_was_written() {
-        assert_eq!(parse(&describe(&geometry())), Ok(geometry()));
-    }
-
-    #[test]
-    fn damaged_geometry_is_refused() {
-        let good = describe(&geometry());
-        for bad in [
-            String::new(),
-            good.replace("zones 1", "zones 2"),
-            good.replace("zone_capacity", "capacity"),
-            good.replace("zone_capacity 786432", "zone_capacity 0"),
-            good.replace("zone_capacity 786432", "zone_capacity 99999999999999999999"),
-            good.replace("zone_bytes 1048576\n", "zone_bytes\n"),
-            good.replace("max_open 5", "max_open 5000000000"),
-            good.replace("zones 53\n", ""),
-        ] {
-            assert!(parse(&bad).is_err(), "{bad}");
-        }
-    }
+    locked.sync_all()?;
+    fs::rename(unfinished, directory.join(GEOMETRY))?;
+    locked.sync_all()
 }

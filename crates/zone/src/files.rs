@@ -2,13 +2,14 @@
 //! resets the zone, and extending it to the capacity finishes it. So zonefs shows the zones of a
 //! drive, and so a directory of ordinary files emulates one.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, IoSlice};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::positional;
@@ -25,11 +26,11 @@ pub(crate) struct ZoneFiles {
     pub read_only: bool,
     /// The flush of one file is the whole device's.
     pub one_flush: bool,
-    /// Held during a flush: one that finds nothing to do must not return before the one that
-    /// does it.
-    pub flushing: Mutex<()>,
     /// The directory, locked.
-    pub _lock: File,
+    pub directory: File,
+    /// True once the directory's entries are durable. Held during a flush: one that finds nothing
+    /// to do must not return before the one that does it.
+    pub flushed: Mutex<bool>,
 }
 
 /// A zone's file, opened when it is first needed.
@@ -37,26 +38,41 @@ pub(crate) struct ZoneFile {
     path: PathBuf,
     capacity: u64,
     file: OnceLock<File>,
+    /// The next flush must make the file durable. That is so from the start: a process that was
+    /// killed before its flush may have left what was found in the page cache alone. It holds of
+    /// empty files too, for such a process may have reset them.
     changed: AtomicBool,
 }
 
 impl ZoneFile {
     pub fn new(path: PathBuf, capacity: u64) -> Self {
-        ZoneFile { path, capacity, file: OnceLock::new(), changed: AtomicBool::new(false) }
+        ZoneFile { path, capacity, file: OnceLock::new(), changed: AtomicBool::new(true) }
     }
 
     fn open(&self, direct: bool, read_only: bool) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(!read_only);
+        let mut options = plain(!read_only);
         #[cfg(target_os = "linux")]
         if direct {
-            options.custom_flags(rustix::fs::OFlags::DIRECT.bits() as i32);
+            options.custom_flags((OFlags::NOFOLLOW | OFlags::DIRECT).bits() as i32);
         }
         match options.open(&self.path) {
             Err(error) if is_refusal_to_write(&error) => options.write(false).open(&self.path),
             result => result,
         }
     }
+}
+
+/// How plain files are opened, and nothing that is in the place of one.
+pub(crate) fn plain(write: bool) -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(write).custom_flags(OFlags::NOFOLLOW.bits() as i32);
+    options
+}
+
+/// What the system tells of a plain file, and of nothing in its place.
+pub(crate) fn metadata(path: &Path) -> io::Result<Metadata> {
+    let metadata = fs::symlink_metadata(path)?;
+    if metadata.is_file() { Ok(metadata) } else { Err(Errno::LOOP.into()) }
 }
 
 /// True if a file may be opened for reading at most.
@@ -83,11 +99,13 @@ pub(crate) fn lock(directory: &Path, read_only: bool) -> Result<File, DeviceErro
 }
 
 impl ZoneFiles {
-    /// The zones as they are.
+    /// The zones as they are. Those that are offline can't be opened, and need no flush.
     pub fn scan(&self) -> Result<Vec<ZoneInfo>, DeviceError> {
         let probe = |(number, zone): (u32, &ZoneFile)| {
-            let open = |source| DeviceError::Open { path: zone.path.clone(), source };
-            self.probe(number).map_err(open)
+            let open = |source| DeviceError::open(&zone.path, source);
+            let info = self.probe(number).map_err(open)?;
+            zone.changed.store(info.state != ZoneState::Offline, Ordering::Release);
+            Ok(info)
         };
         (0..).zip(&self.zones).map(probe).collect()
     }
@@ -131,7 +149,11 @@ impl Medium for ZoneFiles {
     }
 
     fn flush(&self) -> io::Result<()> {
-        let _alone = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut flushed = self.flushed.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*flushed && !self.one_flush {
+            self.directory.sync_all()?;
+        }
+        *flushed = true;
         let mut is_done = false;
         for (number, zone) in (0..).zip(&self.zones) {
             if zone.changed.swap(false, Ordering::AcqRel) && !(is_done && self.one_flush) {
@@ -147,7 +169,7 @@ impl Medium for ZoneFiles {
     /// append, which is of whole blocks, writes over it.
     fn probe(&self, zone: u32) -> io::Result<ZoneInfo> {
         let &ZoneFile { ref path, capacity, .. } = &self.zones[zone as usize];
-        let metadata = fs::metadata(path)?;
+        let metadata = metadata(path)?;
         let pointer = metadata.len().min(capacity);
         let write_pointer = pointer - pointer % u64::from(self.block_bytes);
         let state = match (metadata.mode() & 0o777, write_pointer) {

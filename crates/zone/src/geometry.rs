@@ -85,6 +85,12 @@ pub struct Shape {
 /// The unit of appends and reads of devices made by this crate, in bytes.
 pub(crate) const BLOCK_BYTES: u32 = 4096;
 
+/// Zones of a device made by this crate, at most: more than the largest drives have.
+const MOST_ZONES: u32 = 1 << 17;
+
+/// Size of a zone of a device made by this crate, in bytes, at most.
+const MOST_ZONE_BYTES: u64 = 1 << 40;
+
 /// Size of zones unless another is asked for: about 1/128 of the device, a power of two from
 /// 1 MiB to 1 GiB. With fewer zones, one that is written for each class takes too great a share;
 /// smaller ones cost more requests and more headers.
@@ -99,8 +105,8 @@ impl Shape {
     /// The geometry of a device of this shape.
     ///
     /// # Errors
-    /// Numbers that are not in blocks, that contradict each other, or that leave no zone; limits
-    /// of 0.
+    /// Numbers that are not in blocks, or that contradict each other; no zone, more than 131,072 of
+    /// them, or zones above 1 TiB; limits of 0.
     pub fn geometry(&self) -> Result<Geometry, DeviceError> {
         let zone_bytes = self.zone_bytes.unwrap_or_else(|| default_zone_bytes(self.bytes));
         let zone_capacity = self.zone_capacity.unwrap_or(zone_bytes);
@@ -115,8 +121,13 @@ impl Shape {
         if zone_capacity > zone_bytes {
             return shape("zone capacity", zone_capacity, "must not exceed the zone size");
         }
-        let Some(zones) = u32::try_from(self.bytes / zone_capacity).ok().filter(|&n| n > 0) else {
-            return shape("device size", self.bytes, "must hold from 1 to 2^32 - 1 zones");
+        if zone_bytes > MOST_ZONE_BYTES {
+            return shape("zone size", zone_bytes, "must not exceed 1 TiB");
+        }
+        let zones = match u32::try_from(self.bytes / zone_capacity) {
+            Ok(0) => return shape("device size", self.bytes, "must hold at least one zone"),
+            Ok(zones) if zones <= MOST_ZONES => zones,
+            _ => return shape("device size", self.bytes, "must not hold more than 131072 zones"),
         };
         if self.max_open == Some(0) || self.max_active == Some(0) {
             return shape("limit of zones", 0, "must be at least 1");
@@ -154,6 +165,9 @@ mod tests {
             Shape { zone_capacity: Some(0), ..good.clone() },
             Shape { zone_capacity: Some(1 << 17), ..good.clone() },
             Shape { bytes: u64::MAX, zone_bytes: Some(4096), ..good.clone() },
+            Shape { bytes: 4096 * 131_073, zone_bytes: Some(4096), ..good.clone() },
+            Shape { bytes: 1 << 60, zone_bytes: None, ..good.clone() },
+            Shape { bytes: 1 << 60, zone_bytes: Some(1 << 59), ..good.clone() },
             Shape { max_open: Some(0), ..good.clone() },
             Shape { max_open: Some(3), max_active: Some(0), ..good.clone() },
         ] {

@@ -35,7 +35,7 @@ pub fn open(uri: &str, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceE
 }
 
 /// Makes a device of a shape: `mem:`, or `file:DIR` in a directory that is empty or does not
-/// exist. Drives have the shape they have: they are [opened](open).
+/// exist, or holds a device that was not finished when it was made. Drives have the shape they have: they are [opened](open).
 ///
 /// # Errors
 /// The URI names no device that can be made; the shape is impossible; the directory is not empty
@@ -52,6 +52,16 @@ pub fn create(
         Name::Memory => in_memory(shape),
         Name::Directory(path) => file_dir::create(path, shape, options),
         Name::Zonefs(_) | Name::Block(_) => wrong(uri, "a drive is not created, but opened"),
+    }
+}
+
+/// True if [`create`] finds room for a device: in memory, or in a directory that does not exist, is
+/// empty, or holds a device that was not finished when it was made.
+pub fn can_create(uri: &str) -> bool {
+    match parse(uri) {
+        Ok(Name::Memory) => true,
+        Ok(Name::Directory(path)) => file_dir::is_free(path).unwrap_or(false),
+        _ => false,
     }
 }
 

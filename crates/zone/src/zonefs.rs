@@ -54,8 +54,8 @@ pub(crate) fn open(mount: &Path, read_only: bool) -> Result<Arc<dyn Device>, Dev
         direct: true,
         read_only,
         one_flush: true,
-        flushing: Mutex::new(()),
-        _lock: locked,
+        directory: locked,
+        flushed: Mutex::new(false),
     };
     let mut zones = files.scan()?;
     for zone in &mut zones[..random] {
@@ -79,5 +79,5 @@ fn find(directory: &Path) -> Result<Vec<(PathBuf, u64)>, DeviceError> {
 }
 
 fn cannot(path: &Path, source: std::io::Error) -> DeviceError {
-    DeviceError::Open { path: path.to_owned(), source }
+    DeviceError::open(path, source)
 }

@@ -11,7 +11,8 @@ use std::time::{Duration, SystemTime};
 
 use frostline_zone::{
     Clock, Counted, Device, DeviceCounts, DeviceError, Drive, Faulty, Geometry, OpenOptions,
-    Operation, Overlay, Shape, Span, Timed, ZoneInfo, ZoneState, create, in_memory, open,
+    Operation, Overlay, Shape, Span, Timed, ZoneInfo, ZoneState, can_create, create, in_memory,
+    open,
 };
 
 const CACHED: OpenOptions = OpenOptions { direct: false, read_only: false };
@@ -351,6 +352,53 @@ fn a_torn_end_stays_until_it_is_written_over() {
         drop(device);
         assert_eq!(open(&uri, &LOOK).unwrap().zone(0).unwrap().write_pointer, 8192);
     }
+}
+
+#[test]
+fn what_stands_in_the_place_of_a_file_is_refused_and_left_alone() {
+    for name in ["geometry", "seq/3", "seq"] {
+        for options in [CACHED, LOOK] {
+            let home = tempfile::tempdir().unwrap();
+            let (directory, target) = (home.path().join("device"), home.path().join("target"));
+            let uri = format!("file:{}", directory.display());
+            drop(create(&uri, &shape(), &CACHED).unwrap());
+            let path = directory.join(name);
+            std::fs::rename(&path, &target).unwrap();
+            std::os::unix::fs::symlink(&target, &path).unwrap();
+            let before = files_in(home.path());
+            let refused = open(&uri, &options).err();
+            let names_it =
+                matches!(&refused, Some(DeviceError::NotPlain { path: p }) if *p == path);
+            assert!(names_it, "{name}: {refused:?}");
+            assert_eq!(files_in(home.path()), before);
+            std::fs::remove_file(&path).unwrap();
+            std::fs::create_dir_all(&path).unwrap();
+            assert!(open(&uri, &options).is_err(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_directory_with_anything_of_others_in_it_is_not_taken_for_an_unfinished_device() {
+    let directory = tempfile::tempdir().unwrap();
+    let uri = format!("file:{}", directory.path().join("device").display());
+    let file = |name: &str| directory.path().join("device").join(name);
+    assert!(can_create(&uri));
+    std::fs::create_dir(file("")).unwrap();
+    assert!(can_create(&uri));
+    std::fs::create_dir(file("seq")).unwrap();
+    std::fs::write(file("seq/0"), "data").unwrap();
+    assert!(!can_create(&uri));
+    std::fs::write(file("geometry.new"), "").unwrap();
+    assert!(can_create(&uri));
+    assert!(matches!(open(&uri, &CACHED), Err(DeviceError::NotADevice { .. })));
+    std::fs::write(file("letter"), "").unwrap();
+    assert!(!can_create(&uri));
+    assert!(matches!(create(&uri, &shape(), &CACHED), Err(DeviceError::Exists { .. })));
+    std::fs::remove_file(file("letter")).unwrap();
+    let device = create(&uri, &shape(), &CACHED).unwrap();
+    assert_eq!(device.zone(0).unwrap().state, ZoneState::Empty);
+    assert!(!can_create(&uri));
 }
 
 #[test]

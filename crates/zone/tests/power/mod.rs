@@ -1,0 +1,207 @@
+//! A machine whose processes are killed and whose power is cut.
+//!
+//! Processes are real: the test's own program, started again and killed with SIGKILL. What they
+//! wrote stays in the page cache, as it does. A power cut is an imitation: a library that stands
+//! before libc (`shim.c`) keeps a copy of each file at each of its syncs, and of each directory's
+//! entries, and the cut puts these in place of the files. It judges any code that runs, and
+//! knows nothing of it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use rand::RngExt;
+use rand::rngs::SmallRng;
+use tempfile::TempDir;
+
+const TASK: &str = "FROSTLINE_TASK";
+const SHADOW: &str = "FROSTLINE_SHADOW";
+const LAST_SYNC: &str = "FROSTLINE_LAST_SYNC";
+/// Begins a line of a process that is meant for its parent.
+const TOLD: &str = "> ";
+
+/// When a process is killed.
+#[derive(Clone, Copy, Debug)]
+pub enum End {
+    /// When it has told so many lines.
+    Told(usize),
+    /// When it syncs a file or directory for the n-th time, before anything is synced.
+    Sync(u32),
+}
+
+impl End {
+    /// At one of the first moments.
+    pub fn draw(rng: &mut SmallRng, syncs: u32, lines: usize) -> End {
+        match rng.random_bool(0.3) {
+            true => End::Sync(rng.random_range(1..=syncs)),
+            false => End::Told(rng.random_range(1..=lines)),
+        }
+    }
+}
+
+pub struct Machine {
+    home: TempDir,
+    /// Number of power cuts so far, of which each makes another directory.
+    cuts: u32,
+}
+
+impl Machine {
+    /// A machine with an empty disk.
+    pub fn new() -> Machine {
+        let machine = Machine { home: tempfile::tempdir().unwrap(), cuts: 0 };
+        fs::create_dir(machine.disk()).unwrap();
+        machine.keep_all();
+        machine
+    }
+
+    /// Where processes may write.
+    pub fn disk(&self) -> PathBuf {
+        self.home.path().join(format!("disk{}", self.cuts))
+    }
+
+    fn shadow(&self) -> PathBuf {
+        self.home.path().join(format!("shadow{}", self.cuts))
+    }
+
+    /// Runs a test of this program as a process of its own, until it is killed or ends. Returns all
+    /// that it told.
+    pub fn run(&self, test: &str, task: &str, end: End) -> Vec<String> {
+        let (lines, last_sync) = match end {
+            End::Told(lines) => (lines, 0),
+            End::Sync(last) => (usize::MAX, last),
+        };
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([test, "--exact", "--nocapture", "--test-threads=1"])
+            .env("LD_PRELOAD", shim())
+            .env(SHADOW, self.shadow())
+            .env(LAST_SYNC, last_sync.to_string())
+            .env(TASK, task)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let told = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let mut told = told.filter_map(|line| Some(line.strip_prefix(TOLD)?.to_owned()));
+        let mut all: Vec<_> = told.by_ref().take(lines).collect();
+        if all.len() == lines {
+            child.kill().unwrap();
+        }
+        // It went on until the signal reached it.
+        all.extend(told);
+        let status = child.wait().unwrap();
+        assert!(status.success() || status.signal() == Some(9), "{status}: {task}");
+        all
+    }
+
+    /// Cuts the power: of each file at least what was last synced is left, and perhaps more.
+    pub fn cut_power(&mut self, rng: &mut SmallRng) {
+        let (disk, shadow) = (self.disk(), self.shadow());
+        self.cuts += 1;
+        let is_strict = rng.random_bool(0.5);
+        leave_directory(&disk, &self.disk(), &shadow, is_strict, rng);
+        self.keep_all();
+        fs::remove_dir_all(disk).unwrap();
+        fs::remove_dir_all(shadow).unwrap();
+    }
+
+    /// Everything on the disk is durable.
+    fn keep_all(&self) {
+        fs::create_dir(self.shadow()).unwrap();
+        keep(&self.disk(), &self.shadow());
+    }
+}
+
+/// The library that stands before libc.
+fn shim() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../zone/tests/power/shim.c");
+        let library = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(concat!(env!("CARGO_CRATE_NAME"), "-shim.so"));
+        let mut cc = Command::new("cc");
+        cc.args(["-shared", "-fPIC", "-O1", "-pthread", source, "-o"]).arg(&library);
+        assert!(cc.status().unwrap().success());
+        library
+    })
+}
+
+/// The task of a process that [`Machine::run`] started; none in the test's own process.
+pub fn task() -> Option<String> {
+    let task = std::env::var(TASK).ok()?;
+    // The harness may have begun a line.
+    println!();
+    Some(task)
+}
+
+/// Tells the parent a line.
+pub fn tell(line: impl std::fmt::Display) {
+    println!("{TOLD}{line}");
+}
+
+fn keep(path: &Path, shadow: &Path) {
+    let metadata = fs::metadata(path).unwrap();
+    let to = shadow.join(metadata.ino().to_string());
+    if !metadata.is_dir() {
+        fs::copy(path, to).unwrap();
+        return;
+    }
+    let mut text = String::new();
+    for entry in fs::read_dir(path).unwrap().map(Result::unwrap) {
+        let (metadata, name) = (entry.metadata().unwrap(), entry.file_name());
+        let kind = if metadata.is_dir() { 'd' } else { 'f' };
+        text += &format!("{kind} {} {}\n", metadata.ino(), name.to_str().unwrap());
+        keep(&entry.path(), shadow);
+    }
+    fs::write(to, text).unwrap();
+}
+
+fn inode(path: &Path) -> Option<String> {
+    Some(fs::symlink_metadata(path).ok()?.ino().to_string())
+}
+
+/// Makes of a directory what is left of it.
+fn leave_directory(was: &Path, left: &Path, shadow: &Path, is_strict: bool, rng: &mut SmallRng) {
+    fs::create_dir(left).unwrap();
+    let listed = inode(was).map(|inode| fs::read_to_string(shadow.join(inode)));
+    let listed = listed.transpose().unwrap_or_default().unwrap_or_default();
+    let entries: BTreeMap<_, _> = listed
+        .lines()
+        .map(|line| {
+            let mut parts = line.splitn(3, ' ');
+            let mut part = || parts.next().unwrap().to_owned();
+            let (kind, inode) = (part(), part());
+            (part(), (kind, inode))
+        })
+        .collect();
+    for (name, (kind, number)) in entries {
+        let (was, left) = (was.join(&name), left.join(&name));
+        if kind == "d" {
+            leave_directory(&was, &left, shadow, is_strict, rng);
+            continue;
+        }
+        let synced = fs::read(shadow.join(&number)).unwrap_or_default();
+        let is_there = !is_strict && inode(&was) == Some(number);
+        let now = is_there.then(|| fs::read(&was).unwrap());
+        fs::write(left, survive(synced, now, rng)).unwrap();
+    }
+}
+
+/// The bytes that are left of a file, by those that were last synced and those there are now.
+fn survive(synced: Vec<u8>, now: Option<Vec<u8>>, rng: &mut SmallRng) -> Vec<u8> {
+    let Some(mut now) = now else { return synced };
+    match rng.random_range(0..3) {
+        0 => synced,
+        1 => now,
+        _ if now.starts_with(&synced) => {
+            // Zeroes at the end may come from a length that was set, which happens at once.
+            let end = now.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+            now.truncate(rng.random_range(synced.len()..=end.max(synced.len())));
+            now
+        }
+        _ => synced,
+    }
+}

@@ -1,0 +1,217 @@
+//! `file:` through kills and power cuts, against a naive model: what was flushed survives, and of
+//! each zone a beginning of what was done to it since.
+//!
+//! Every run is drawn from a seed, though the moment of a kill is not. `FROSTLINE_POWER_CUTS=n`
+//! asks for as many machines.
+
+#![cfg(target_os = "linux")]
+
+mod power;
+
+use std::sync::Arc;
+
+use frostline_zone::{Device, OpenOptions, Shape, ZoneState, can_create, create, open};
+use power::{End, Machine, task, tell};
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+
+const ZONES: u32 = 6;
+const BLOCK: usize = 4096;
+const CAPACITY: usize = 8 * BLOCK;
+
+fn uri(machine: &Machine) -> String {
+    format!("file:{}/of/a/device", machine.disk().display())
+}
+
+fn open_or_create(uri: &str, options: &OpenOptions) -> Arc<dyn Device> {
+    let shape = Shape {
+        bytes: u64::from(ZONES) * CAPACITY as u64,
+        zone_bytes: Some(CAPACITY as u64),
+        ..Shape::default()
+    };
+    if !can_create(uri) {
+        return open(uri, options).unwrap();
+    }
+    let device = create(uri, &shape, options).unwrap();
+    tell("made");
+    device
+}
+
+/// Opens the device, or makes it, and changes it until it is killed.
+#[test]
+fn as_a_process() {
+    let Some(task) = task() else { return };
+    let (seed, uri) = task.split_once(' ').unwrap();
+    let mut rng = SmallRng::seed_from_u64(seed.parse().unwrap());
+    let options = OpenOptions { direct: rng.random_bool(0.2), ..OpenOptions::default() };
+    let device = open_or_create(uri, &options);
+    for fill in (1u8..=255).cycle() {
+        act(&*device, &mut rng, fill);
+    }
+}
+
+fn act(device: &dyn Device, rng: &mut SmallRng, fill: u8) {
+    let zone = rng.random_range(0..ZONES);
+    let info = device.zone(zone).unwrap();
+    let room = (info.capacity - info.write_pointer) as usize / BLOCK;
+    match rng.random_range(0..20) {
+        0..12 if room > 0 => {
+            let blocks = rng.random_range(1..=room.min(3));
+            tell(format_args!("append {zone} {blocks} {fill}"));
+            device.append(zone, info.write_pointer, &vec![fill; blocks * BLOCK]).unwrap();
+        }
+        12 => {
+            tell(format_args!("finish {zone}"));
+            device.finish(zone).unwrap();
+        }
+        13..16 => {
+            device.flush().unwrap();
+            tell("flushed");
+        }
+        _ => {
+            tell(format_args!("reset {zone}"));
+            device.reset(zone).unwrap();
+        }
+    }
+}
+
+#[test]
+fn as_a_process_that_makes_a_device() {
+    let Some(uri) = task() else { return };
+    open_or_create(&uri, &OpenOptions::default()).flush().unwrap();
+    tell("flushed");
+}
+
+#[test]
+fn a_device_can_be_made_where_the_making_of_one_was_cut_short() {
+    let options = OpenOptions::default();
+    let mut rng = SmallRng::seed_from_u64(1);
+    let mut cut = 0;
+    loop {
+        cut += 1;
+        let mut machine = Machine::new();
+        let end = End::Sync(cut);
+        let told = machine.run("as_a_process_that_makes_a_device", &uri(&machine), end);
+        if told.len() == 2 {
+            break;
+        }
+        if cut % 2 == 0 {
+            machine.cut_power(&mut rng);
+        }
+        assert!(can_create(&uri(&machine)) || open(&uri(&machine), &options).is_ok(), "{cut}");
+        let again = machine.run("as_a_process_that_makes_a_device", &uri(&machine), End::Sync(0));
+        assert_eq!(again.last().unwrap(), "flushed", "{cut}");
+        machine.cut_power(&mut rng);
+        assert!(!can_create(&uri(&machine)) && open(&uri(&machine), &options).is_ok(), "{cut}");
+    }
+    assert!(cut > 15, "{cut}");
+}
+
+/// What was written to a zone, and whether it is full whatever was written.
+#[derive(Clone, Debug, Default)]
+struct Content {
+    bytes: Vec<u8>,
+    is_full: bool,
+}
+
+impl Content {
+    /// True if this is what was found. Where a finished zone was never written, it reads as
+    /// anything.
+    fn explains(&self, found: &Content) -> bool {
+        let len = if self.is_full { CAPACITY } else { self.bytes.len() };
+        found.bytes.len() == len && found.bytes.starts_with(&self.bytes)
+    }
+}
+
+/// The states that a zone may have after a power cut: one for each block that was written, the
+/// last as it is now.
+struct Model {
+    zones: Vec<Vec<Content>>,
+    is_made: bool,
+}
+
+impl Model {
+    fn hear(&mut self, line: &str) {
+        let mut words = line.split(' ');
+        let what = words.next().unwrap();
+        let mut number = || words.next().unwrap().parse::<usize>().unwrap();
+        match what {
+            "made" => self.is_made = true,
+            "flushed" => {
+                self.is_made = true;
+                let keep_last = |states: &mut Vec<_>| drop(states.drain(..states.len() - 1));
+                self.zones.iter_mut().for_each(keep_last);
+            }
+            "append" => {
+                let (zone, blocks, fill) = (number(), number(), number());
+                for _ in 0..blocks {
+                    self.change(zone, |now| now.bytes.extend([fill as u8; BLOCK]));
+                }
+            }
+            "finish" => self.change(number(), |now| now.is_full = true),
+            _ => self.change(number(), |now| *now = Content::default()),
+        }
+    }
+
+    fn change(&mut self, zone: usize, change: impl FnOnce(&mut Content)) {
+        let mut now = self.zones[zone].last().unwrap().clone();
+        change(&mut now);
+        self.zones[zone].push(now);
+    }
+
+    /// The device, if there must be one, is as it may be, and is so now.
+    fn compare(&mut self, uri: &str, is_durable: bool) {
+        let look = OpenOptions { read_only: true, ..OpenOptions::default() };
+        let device: Option<Arc<dyn Device>> = open(uri, &look).ok();
+        assert!(
+            device.is_some() || !self.is_made,
+            "there is no device: {:?}",
+            open(uri, &look).err()
+        );
+        let Some(device) = device else { return };
+        for (zone, states) in (0..).zip(&mut self.zones) {
+            let info = device.zone(zone).unwrap();
+            let mut bytes = vec![0; info.write_pointer as usize];
+            device.read(zone, 0, &mut bytes).unwrap();
+            let found = Content { bytes, is_full: info.state == ZoneState::Full };
+            let is_explained = states.iter().any(|state| state.explains(&found));
+            assert!(is_explained, "zone {zone} is {found:?}, not of {states:?}");
+            if is_durable {
+                states.clear();
+            }
+            states.push(found);
+        }
+    }
+}
+
+/// A machine through several kills and power cuts.
+fn live(seed: u64) {
+    let mut rng = SmallRng::seed_from_u64(seed);
+    let mut machine = Machine::new();
+    let mut model = Model { zones: vec![vec![Content::default()]; ZONES as usize], is_made: false };
+    for _ in 0..rng.random_range(2..5) {
+        for _ in 0..rng.random_range(1..4) {
+            let task = format!("{} {}", rng.random::<u64>(), uri(&machine));
+            let end = End::draw(&mut rng, 30, 60);
+            machine.run("as_a_process", &task, end).iter().for_each(|line| model.hear(line));
+            model.compare(&uri(&machine), false);
+        }
+        machine.cut_power(&mut rng);
+        model.compare(&uri(&machine), true);
+    }
+}
+
+#[test]
+fn what_was_flushed_survives_kills_and_power_cuts() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
+    let machines = number("FROSTLINE_POWER_CUTS").unwrap_or(12);
+    let first = number("FROSTLINE_CRASH_SEED").unwrap_or(1);
+    for seed in first..first + machines {
+        std::panic::catch_unwind(|| live(seed)).unwrap_or_else(|thrown| {
+            eprintln!(
+                "FROSTLINE_CRASH_SEED={seed} fails, though a kill may come at another moment"
+            );
+            std::panic::resume_unwind(thrown);
+        });
+    }
+}
