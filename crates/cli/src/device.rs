@@ -1,6 +1,5 @@
 //! Devices by URI: opened, or made of the shape that was asked for; and stores on them.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,22 +8,41 @@ use frostline_db::wal::WalError;
 use frostline_log::LogError;
 use frostline_store::{Format, Store, StoreError};
 use frostline_zone::{
-    Clock, Device, DeviceError, Drive, Geometry, OpenOptions, Shape, Span, Timed, create, open,
+    Clock, Device, DeviceError, Drive, Geometry, OpenOptions, Shape, Span, Timed, can_create,
+    create, in_memory, open,
 };
 
 use crate::args::{DriveArg, PlacementArgs, ShapeArgs, SpeedArgs};
 use crate::failure::Failure;
 use crate::size::{Size, binary};
 
-/// Opens a device, or makes one of the shape: `mem:`, or `file:` in a directory that is empty or
-/// does not exist. `what` is the command.
-pub fn open_or_create(
+/// Opens a device, or makes one of the shape, and formats it by `format`. `what` is the command.
+///
+/// A device that is to be made is formatted in memory first: so a format that is refused, for its
+/// options or for the size of the device, leaves nothing behind.
+pub fn formatted(
     what: &str,
     uri: &str,
     shape: &ShapeArgs,
+    format: impl Fn(&Arc<dyn Device>) -> Result<(), Failure>,
 ) -> Result<Arc<dyn Device>, Failure> {
-    let options = OpenOptions::default();
-    match (is_to_be_made(uri), shape.size) {
+    if can_create(uri) && uri != "mem:" {
+        format(&open_or_create(what, uri, shape, |_, shape| in_memory(shape))?)?;
+    }
+    let make = |uri: &str, shape: &Shape| create(uri, shape, &OpenOptions::default());
+    let device = open_or_create(what, uri, shape, make)?;
+    format(&device)?;
+    Ok(device)
+}
+
+/// Opens a device, or makes one of the shape where one can be made.
+fn open_or_create(
+    what: &str,
+    uri: &str,
+    shape: &ShapeArgs,
+    make: impl Fn(&str, &Shape) -> Result<Arc<dyn Device>, DeviceError>,
+) -> Result<Arc<dyn Device>, Failure> {
+    match (can_create(uri), shape.size) {
         (true, Some(Size(bytes))) => {
             let shape = Shape {
                 bytes,
@@ -32,31 +50,18 @@ pub fn open_or_create(
                 zone_capacity: shape.capacity.map(|size| size.0),
                 ..Shape::default()
             };
-            create(uri, &shape, &options).map_err(|error| device_failure(uri, &error))
+            make(uri, &shape).map_err(|error| device_failure(uri, &error))
         }
         (true, None) => {
             let why = format!("{uri} does not exist yet, and no --size is given to make it");
             Err(Failure::usage(what, &why).hint("as --size 4GiB"))
         }
         (false, _) => {
-            let device = open(uri, &options).map_err(|error| device_failure(uri, &error))?;
+            let device = open(uri, &OpenOptions::default());
+            let device = device.map_err(|error| device_failure(uri, &error))?;
             same_shape(what, uri, &*device, shape)?;
             Ok(device)
         }
-    }
-}
-
-/// True if a device is made rather than opened: it is in memory, or in a directory that is empty
-/// or does not exist.
-pub fn is_to_be_made(uri: &str) -> bool {
-    let directory = uri.strip_prefix("file:").map(Path::new);
-    uri == "mem:" || directory.is_some_and(is_unused)
-}
-
-fn is_unused(directory: &Path) -> bool {
-    match std::fs::read_dir(directory) {
-        Ok(mut entries) => entries.next().is_none(),
-        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
     }
 }
 
@@ -78,6 +83,11 @@ fn same_shape(
     }
     let why = format!("{uri} is there already, with {}", describe(device));
     Err(Failure::usage(what, &why).hint("leave out --size, or choose another place"))
+}
+
+/// There is no device, but what it holds is to be kept.
+pub fn nothing_to_keep(what: &str, uri: &str) -> Failure {
+    Failure::usage(what, &format!("--keep: there is nothing in {uri}"))
 }
 
 /// A device's shape in words.
@@ -161,11 +171,16 @@ pub fn open_store(uri: &str) -> Result<Store, Failure> {
 
 /// What a device refused, as a failure.
 pub fn device_failure(uri: &str, error: &DeviceError) -> Failure {
-    use DeviceError::{Exists, InUse, NotADevice, Open, Shape, Uri};
+    use DeviceError::{Exists, InUse, NotADevice, NotPlain, Open, Shape, Uri};
     let text = error.to_string();
     match error {
         Shape { .. } => Failure::usage(uri, &text),
-        Open { .. } | InUse { .. } | NotADevice { .. } | Exists { .. } | Uri { .. } => {
+        Open { .. }
+        | InUse { .. }
+        | NotADevice { .. }
+        | NotPlain { .. }
+        | Exists { .. }
+        | Uri { .. } => {
             // These name what they are about.
             let (what, why) = text.split_once(": ").unwrap_or((uri, &text));
             Failure::usage(what, why)

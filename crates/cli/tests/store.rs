@@ -52,6 +52,39 @@ fn format_makes_a_device_and_a_store_on_it() {
 }
 
 #[test]
+fn a_format_that_is_refused_leaves_nothing_behind() {
+    let scratch = Scratch::new();
+    for line in [
+        "store format file:d --size 64KiB --zone 16KiB",
+        "store format file:d --size 16MiB --scheme dac:classes=1",
+        "store format file:d --size 16MiB --zone 4000",
+        "store format file:d --size 16MiB --pages 99999999",
+        "store format file:d --size 1152921504606846976",
+        "bench store --device file:d --size 16MiB --zone 512KiB --bandwidth 0",
+        "bench store --device file:d --size 16MiB --zone 512KiB --keep",
+        "bench ycsb --device file:d --size 1MiB --records 1000",
+    ] {
+        scratch.fails(2, line);
+        assert_eq!(scratch.names(), [""; 0], "{line}");
+    }
+    let said = scratch.fails(2, "store format file:d --size 1152921504606846976");
+    assert!(said.contains("must not hold more than 131072 zones"), "{said}");
+    scratch.quiet("store format file:d --size 16MiB --zone 512KiB -q");
+}
+
+#[test]
+fn a_device_that_was_not_finished_is_made_anew() {
+    let scratch = Scratch::new();
+    std::fs::create_dir_all(scratch.path("d/seq")).unwrap();
+    scratch.file("d/geometry.new", "frostline zones 1\nzones");
+    scratch.file("d/seq/0", "");
+    let said = scratch.fails(2, "store info file:d");
+    assert!(said.contains("it was not finished when it was made"), "{said}");
+    scratch.quiet("store format file:d --size 16MiB --zone 512KiB -q");
+    scratch.quiet("store check file:d");
+}
+
+#[test]
 fn format_refuses_what_is_not_empty_unless_forced() {
     let scratch = used();
     let said = scratch.fails(2, "store format file:d");

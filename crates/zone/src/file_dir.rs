@@ -57,8 +57,8 @@ pub(crate) fn open(
     let geometry = geometry_file::read(&path)?;
     let zones = directory.join(ZONES);
     match fs::symlink_metadata(&zones) {
-        Ok(metadata) if !metadata.is_dir() => return Err(DeviceError::NotPlain { path: zones }),
-        Ok(_) => start(directory, geometry, locked, options),
+        Ok(metadata) if metadata.is_dir() => start(directory, geometry, locked, options),
+        Ok(_) => Err(DeviceError::NotPlain { path: zones }),
         Err(source) => Err(DeviceError::open(&zones, source)),
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use frostline_store::{Open, Store};
 use frostline_trace::{TraceError, write_lbas};
-use frostline_zone::Device;
+use frostline_zone::{Device, can_create};
 
 use super::live::Live;
 use super::metrics::serve;
@@ -18,7 +18,7 @@ use super::report::{BenchReport, BenchRun, Measured};
 use super::workload::{Feed, Loaded};
 use super::writers::{SetOnDrop, Writers, fill};
 use crate::args::{BenchStoreArgs, DriveArg};
-use crate::device::{describe, open_or_create, placement, slowed, store_failure};
+use crate::device::{describe, formatted, nothing_to_keep, placement, slowed, store_failure};
 use crate::failure::{Failure, say};
 use crate::interrupt::Interrupt;
 use crate::output;
@@ -78,12 +78,17 @@ fn listen(args: &BenchStoreArgs) -> Result<Option<TcpListener>, Failure> {
 /// The device, with a fresh store on it unless the one that is there is to be kept.
 fn device(args: &BenchStoreArgs) -> Result<Arc<dyn Device>, Failure> {
     let format = placement(COMMAND, &args.placement)?;
-    let device = open_or_create(COMMAND, &args.device, &args.shape)?;
-    if !args.keep {
-        let format = frostline_store::Format { force: args.force, ..format };
-        let failed = |error| store_failure(&args.device, error);
-        Store::format(device.clone(), &format).map_err(failed)?;
+    let format = frostline_store::Format { force: args.force, ..format };
+    if args.keep && can_create(&args.device) {
+        return Err(nothing_to_keep(COMMAND, &args.device));
     }
+    let device = formatted(COMMAND, &args.device, &args.shape, |device| {
+        let device = slowed(COMMAND, device.clone(), &args.speed)?;
+        if args.keep {
+            return Ok(());
+        }
+        Store::format(device, &format).map_err(|error| store_failure(&args.device, error))
+    })?;
     slowed(COMMAND, device, &args.speed)
 }
 

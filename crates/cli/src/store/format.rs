@@ -3,7 +3,7 @@
 use frostline_store::{Format, Store};
 
 use crate::args::FormatArgs;
-use crate::device::{describe, open_or_create, open_store, placement, store_failure};
+use crate::device::{describe, formatted, open_store, placement, store_failure};
 use crate::failure::{Failure, say};
 
 const COMMAND: &str = "store format";
@@ -21,10 +21,12 @@ pub fn run(args: &FormatArgs) -> Result<String, Failure> {
         force: args.force,
         ..placement(COMMAND, &args.placement)?
     };
-    let device = open_or_create(COMMAND, &args.uri, &args.shape)?;
+    let device = formatted(COMMAND, &args.uri, &args.shape, |device| {
+        let made = Store::format(device.clone(), &format);
+        made.map_err(|error| store_failure(&args.uri, error))
+    })?;
     let shape = describe(&*device);
-    let failed = |error| store_failure(&args.uri, error);
-    Store::format(device, &format).map_err(failed)?;
+    drop(device);
     if !args.quiet {
         let pages = open_store(&args.uri)?.pages();
         let Format { scheme, victim, .. } = &format;

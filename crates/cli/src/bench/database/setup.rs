@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use frostline_db::{Create, Instances, Observer, Options};
 use frostline_store::Format;
-use frostline_zone::Device;
+use frostline_zone::{Device, can_create};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::benchmark::Benchmark;
 use super::room::{Room, Sizes};
 use crate::args::{DatabaseArgs, PlacementArgs, ShapeArgs};
-use crate::device::{db_failure, describe, is_to_be_made, open_or_create, placement, slowed};
+use crate::device::{db_failure, describe, formatted, nothing_to_keep, placement, slowed};
 use crate::failure::Failure;
 use crate::size::Size;
 
@@ -32,16 +32,23 @@ pub fn device<B: Benchmark>(
 ) -> Result<Arc<dyn Device>, Failure> {
     let sizes = room(args, bench).device();
     let create = create(B::COMMAND, args, scheme, sizes, is_ours)?;
-    let device = match is_to_be_made(&args.device) {
+    let shape = match can_create(&args.device) {
         true => made(B::COMMAND, args, sizes)?,
-        false if is_ours => open_or_create(B::COMMAND, &args.device, &ShapeArgs::default())?,
-        false => found(B::COMMAND, args, sizes)?,
+        false if is_ours => ShapeArgs::default(),
+        false => found(B::COMMAND, args)?,
     };
-    let device = slowed(B::COMMAND, device, &args.speed)?;
-    if !args.keep {
-        Instances::create(&device, &create).map_err(|e| db_failure(&args.device, e))?;
-    }
-    Ok(device)
+    let format = |device: &Arc<dyn Device>| {
+        if !is_ours {
+            check_room(B::COMMAND, args, sizes, &**device)?;
+        }
+        let device = slowed(B::COMMAND, device.clone(), &args.speed)?;
+        if args.keep {
+            return Ok(());
+        }
+        Instances::create(&device, &create).map_err(|e| db_failure(&args.device, e))
+    };
+    let device = formatted(B::COMMAND, &args.device, &shape, format)?;
+    slowed(B::COMMAND, device, &args.speed)
 }
 
 fn create(
@@ -60,38 +67,46 @@ fn create(
     let store =
         Format { spare: args.spare, force: args.force || is_ours, ..placement(what, &placed)? };
     // Whoever names a size, or a drive, gets the usual share of it.
-    let is_sized_here = args.size.is_none() && (is_ours || is_to_be_made(&args.device));
+    let is_sized_here = args.size.is_none() && (is_ours || can_create(&args.device));
     let log_bytes = args.log.map(|size| size.0).or(is_sized_here.then_some(sizes.log));
     Ok(Create { store, log_bytes, instances: args.tenants })
 }
 
-/// A new device.
-fn made(what: &str, args: &DatabaseArgs, sizes: Sizes) -> Result<Arc<dyn Device>, Failure> {
+/// The shape of a new device.
+fn made(what: &str, args: &DatabaseArgs, sizes: Sizes) -> Result<ShapeArgs, Failure> {
     if args.keep {
-        return Err(Failure::usage(what, &format!("--keep: there is nothing in {}", args.device)));
+        return Err(nothing_to_keep(what, &args.device));
     }
     let zone = args.zone.or(args.size.is_none().then_some(Size(sizes.zone)));
     let size = args.size.or(Some(Size(sizes.device)));
-    open_or_create(what, &args.device, &ShapeArgs { size, zone, capacity: None })
+    Ok(ShapeArgs { size, zone, capacity: None })
 }
 
-/// A device that is there.
-fn found(what: &str, args: &DatabaseArgs, sizes: Sizes) -> Result<Arc<dyn Device>, Failure> {
+/// The shape that a device that is there must have.
+fn found(what: &str, args: &DatabaseArgs) -> Result<ShapeArgs, Failure> {
     if args.size.is_none() && args.zone.is_some() {
         let why = format!("{} is there already, with zones of its own", args.device);
         return Err(Failure::usage(what, &why).hint("leave out --zone"));
     }
-    let shape = ShapeArgs { size: args.size, zone: args.zone, capacity: None };
-    let device = open_or_create(what, &args.device, &shape)?;
+    Ok(ShapeArgs { size: args.size, zone: args.zone, capacity: None })
+}
+
+/// Refuses a device that may be left from a smaller bench.
+fn check_room(
+    what: &str,
+    args: &DatabaseArgs,
+    sizes: Sizes,
+    device: &dyn Device,
+) -> Result<(), Failure> {
     let geometry = device.geometry();
     let has = u64::from(geometry.zones) * geometry.zone_capacity;
     // Of another bench, perhaps a smaller one; whoever names a size, or a drive, knows what it is.
     let is_doubtful = args.force && args.size.is_none() && args.device.starts_with("file:");
     if !is_doubtful || has >= sizes.device {
-        return Ok(device);
+        return Ok(());
     }
     let wanted = sizes.device.div_ceil(1 << 20);
-    let has = describe(&*device);
+    let has = describe(device);
     let why = format!("{} is there already, with {has}: {wanted} MiB are wanted", args.device);
     Err(Failure::usage(what, &why).hint("remove it, or name another --device"))
 }
