@@ -31,6 +31,11 @@ impl Failure {
         Failure { line: format!("{what}: {why}"), hint: None, status: 2, data: String::new() }
     }
 
+    /// A signal ended the job early.
+    pub fn interrupted(what: &str, why: &str, signal: i32) -> Self {
+        Failure { status: 128 + signal as u8, ..Failure::job(what, &format!("interrupted: {why}")) }
+    }
+
     /// Adds a hint.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -1,4 +1,5 @@
-//! Signals that end the program: what is half written is removed first.
+//! Signals that end the program: what is half written is removed first, and what is finished may be
+//! printed.
 
 use std::any::Any;
 use std::io;
@@ -8,6 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
+
+use crate::failure::Failure;
 
 /// Notices signals while a file is written.
 ///
@@ -30,15 +33,24 @@ impl Interrupt {
 
     /// True if a signal has come.
     pub fn has_come(&self) -> bool {
-        self.0.load(Ordering::Relaxed) != 0
+        self.signal().is_some()
+    }
+
+    fn signal(&self) -> Option<i32> {
+        Some(self.0.load(Ordering::Relaxed) as i32).filter(|&signal| signal != 0)
+    }
+
+    /// If a signal has come: the failure of a command that prints what it has finished before it
+    /// ends. The exit status is the one by which shells report the signal: 130 for Ctrl-C.
+    pub fn failure(&self, what: &str, why: &str) -> Option<Failure> {
+        self.signal().map(|signal| Failure::interrupted(what, why, signal))
     }
 
     /// Unwinds to [`end_if_interrupted`] if a signal has come.
     #[inline]
     pub fn check(&self) {
-        match self.0.load(Ordering::Relaxed) {
-            0 => {}
-            signal => resume_unwind(Box::new(Interrupted(signal as i32))),
+        if let Some(signal) = self.signal() {
+            resume_unwind(Box::new(Interrupted(signal)));
         }
     }
 }

@@ -134,10 +134,12 @@ fn metrics_are_served_on_loopback_while_it_runs_and_a_signal_ends_it_with_its_ta
     err.read_line(&mut said).unwrap();
     let id = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    let mut table = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut table).unwrap();
-    assert!(child.wait().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let table = String::from_utf8(output.stdout).unwrap();
     assert!(table.contains("\nWAF "), "{table}");
+    err.read_to_string(&mut said).unwrap();
+    assert!(said.ends_with("frostline: bench store: interrupted: cut short\n"), "{said}");
 }
 
 #[test]

@@ -187,23 +187,59 @@ fn ycsb_and_linkbench_run_in_the_same_way() {
     assert!(table.contains("\nholds: ") && !table.contains("tpmC"), "{table}");
 }
 
+/// Runs until it has said `until` on standard error, and sends it a signal.
+fn interrupted(
+    scratch: &Scratch,
+    line: &str,
+    until: &str,
+    signal: &str,
+) -> (Option<i32>, String, String) {
+    let mut command = scratch.command(line.split_whitespace());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut err = BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    while !said.contains(until) {
+        assert_ne!(err.read_line(&mut said).unwrap(), 0, "{said}");
+    }
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    err.read_to_string(&mut said).unwrap();
+    (output.status.code(), String::from_utf8(output.stdout).unwrap(), said)
+}
+
 #[test]
 fn a_signal_ends_it_with_its_table_and_each_second_gives_a_line() {
     let scratch = Scratch::new();
     let line = format!("{} {MEM} --seconds 60 --steady", TPCC.replace(" -q", ""));
-    let mut command = scratch.command(line.split_whitespace());
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut said = String::new();
-    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
+    let (status, table, said) = interrupted(&scratch, &line, "\n", "-TERM");
     for part in [" s ", " tx/s ", " tpmC ", " WAF ", " hits ", " log ", " GP "] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    let id = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    let mut table = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut table).unwrap();
-    assert!(child.wait().unwrap().success());
     assert!(table.contains("\ntpmC ") && table.contains("\nholds: "), "{table}");
+    assert_eq!(status, Some(143));
+    assert!(said.ends_with("bench tpcc: interrupted: frostline was cut short\n"), "{said}");
+}
+
+#[test]
+fn an_interrupted_comparison_tells_what_is_missing_and_keeps_what_is_finished() {
+    let scratch = Scratch::new();
+    let bench = format!("bench linkbench --nodes 200 {MEM} --buffer 256KiB --json a.json");
+    let line = format!("{bench} --seconds 2 --scheme nosep,sepbit,dac");
+    let second_began = "\nfrostline: bench linkbench: sepbit\n";
+    let (status, table, said) = interrupted(&scratch, &line, second_began, "-INT");
+    assert_eq!(status, Some(130), "{said}");
+    assert!(said.contains("bench linkbench: interrupted: ") && said.ends_with("dac\n"), "{said}");
+    assert!(table.contains("nosep") && !table.contains(" dac"), "{table}");
+    let json = std::fs::read_to_string(scratch.path("a.json")).unwrap();
+    let report: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        (&report["interrupted"], &report["runs"][0]["interrupted"]),
+        (&true.into(), &false.into())
+    );
+    let whole =
+        scratch.json(&format!("bench linkbench --nodes 200 {MEM} --transactions 10 -q --json -"));
+    assert_eq!(whole["interrupted"], false);
 }
 
 #[test]

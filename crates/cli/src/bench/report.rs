@@ -22,6 +22,8 @@ pub struct Measured {
     pub took: Duration,
     /// What was written, second by second.
     pub windows: Vec<WindowReport>,
+    /// Whether a signal ended it early.
+    pub interrupted: bool,
 }
 
 /// A bench. Field names are a contract: fields are added, never renamed.
@@ -45,6 +47,8 @@ pub struct BenchReport {
     pub threads: u16,
     /// Seed of all chance.
     pub seed: u64,
+    /// Whether a signal ended it early: what was counted up to then.
+    pub interrupted: bool,
     /// The one run.
     pub runs: [BenchRun; 1],
 }
@@ -104,7 +108,7 @@ impl LatencyReport {
 impl BenchRun {
     /// Puts what was measured into a report.
     pub fn new(measured: Measured) -> Self {
-        let Measured { info, before, after, times, took, windows } = measured;
+        let Measured { info, before, after, times, took, windows, .. } = measured;
         let written = after.written.since(&before.written);
         let seconds = took.as_secs_f64();
         let per_second = written.user as f64 / seconds.max(1e-9);

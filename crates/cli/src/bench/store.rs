@@ -55,8 +55,12 @@ pub fn run(args: &BenchStoreArgs) -> Result<String, Failure> {
         measure(args, &store, workload, &interrupt)
     })?;
     store.close().map_err(failed)?;
-    let seed = measured.info.seed;
-    output(args, &report(args, shape, seed, BenchRun::new(measured)))
+    let report = report(args, shape, measured);
+    let text = output(args, &report)?;
+    match interrupt.failure(COMMAND, "cut short").filter(|_| report.interrupted) {
+        Some(failure) => Err(failure.with_data(text)),
+        None => Ok(text),
+    }
 }
 
 fn listen(args: &BenchStoreArgs) -> Result<Option<TcpListener>, Failure> {
@@ -117,8 +121,8 @@ fn measure(
         fill(store, pages, told).map_err(failed)?;
         live.end();
     }
-    if interrupt.has_come() {
-        return Err(Failure::job(COMMAND, "interrupted before the store was filled"));
+    if let Some(failure) = interrupt.failure(COMMAND, "the store was not filled") {
+        return Err(failure);
     }
     store.sync().map_err(failed)?;
     store.count_copies().map_err(failed)?;
@@ -138,12 +142,13 @@ fn measure(
         live.tick(passed, store);
         !interrupt.has_come()
     });
+    let interrupted = interrupt.has_come();
     live.end();
     let (times, took) = written.map_err(failed)?;
     drop(feed);
     recorded(args, recorder)?;
     let (info, after) = (store.info().map_err(failed)?, store.stats().map_err(failed)?);
-    Ok(Measured { info, before, after, times, took, windows: live.windows })
+    Ok(Measured { info, before, after, times, took, windows: live.windows, interrupted })
 }
 
 /// Where a recorder takes what is to be recorded, and its end.
@@ -168,7 +173,7 @@ fn recorded(args: &BenchStoreArgs, recorder: Option<Recorder>) -> Result<(), Fai
     Ok(())
 }
 
-fn report(args: &BenchStoreArgs, shape: String, seed: u64, run: BenchRun) -> BenchReport {
+fn report(args: &BenchStoreArgs, shape: String, measured: Measured) -> BenchReport {
     BenchReport {
         frostline: env!("CARGO_PKG_VERSION"),
         device: args.device.clone(),
@@ -178,8 +183,9 @@ fn report(args: &BenchStoreArgs, shape: String, seed: u64, run: BenchRun) -> Ben
         workload: args.workload.to_string(),
         cleaning: args.cleaning.name(),
         threads: args.threads,
-        seed,
-        runs: [run],
+        seed: measured.info.seed,
+        interrupted: measured.interrupted,
+        runs: [BenchRun::new(measured)],
     }
 }
 

@@ -36,7 +36,8 @@ pub fn run<B: Benchmark>(args: &DatabaseArgs, bench: &B) -> Result<String, Failu
 where
     B::Opened: Sync,
 {
-    outcome(B::COMMAND, args, measure(args, bench)?)
+    let interrupt = watch::<B>()?;
+    outcome(B::COMMAND, args, until(args, bench, &interrupt)?, &interrupt)
 }
 
 /// Runs the bench, and returns what was found.
@@ -44,11 +45,26 @@ pub fn measure<B: Benchmark>(args: &DatabaseArgs, bench: &B) -> Result<DatabaseR
 where
     B::Opened: Sync,
 {
+    until(args, bench, &watch::<B>()?)
+}
+
+fn watch<B: Benchmark>() -> Result<Interrupt, Failure> {
+    Interrupt::watch().map_err(|e| Failure::job(B::COMMAND, &e.to_string()))
+}
+
+/// Runs the bench to its end, or until a signal comes.
+fn until<B: Benchmark>(
+    args: &DatabaseArgs,
+    bench: &B,
+    interrupt: &Interrupt,
+) -> Result<DatabaseReport, Failure>
+where
+    B::Opened: Sync,
+{
     check(B::COMMAND, args)?;
     setup::open_many_files();
-    let interrupt = Interrupt::watch().map_err(|e| Failure::job(B::COMMAND, &e.to_string()))?;
     let line = Line::new(args.quiet);
-    let one = Run { args, bench, line: &line, interrupt: &interrupt };
+    let one = Run { args, bench, line: &line, interrupt };
     let (mut runs, mut shape) = (Vec::new(), String::new());
     for scheme in &args.scheme {
         if args.scheme.len() > 1 {
@@ -61,9 +77,6 @@ where
         if interrupt.has_come() {
             break;
         }
-    }
-    if runs.is_empty() {
-        return Err(Failure::job(B::COMMAND, "interrupted before the data were loaded"));
     }
     Ok(report(args, bench.describe(), shape, runs))
 }
@@ -109,12 +122,19 @@ fn report(
         in_flight: args.in_flight,
         buffer_bytes: args.buffer.0,
         seed: args.seed,
+        interrupted: runs.len() < args.scheme.len() || runs.iter().any(|run| run.interrupted),
         runs,
     }
 }
 
-/// The table or the JSON; a failure with it if the data are not as they must be.
-fn outcome(what: &str, args: &DatabaseArgs, report: DatabaseReport) -> Result<String, Failure> {
+/// The table or the JSON; a failure with it if the data are not as they must be, or if a signal
+/// ended the bench early.
+fn outcome(
+    what: &str,
+    args: &DatabaseArgs,
+    report: DatabaseReport,
+    interrupt: &Interrupt,
+) -> Result<String, Failure> {
     let trace = args.record.as_ref().map(|path| path.display().to_string());
     let text = match file(args) {
         Some(path) => {
@@ -125,6 +145,10 @@ fn outcome(what: &str, args: &DatabaseArgs, report: DatabaseReport) -> Result<St
         None => text::text(&report, trace.as_deref()),
     };
     match report.runs.iter().map(DatabaseRun::failed).sum::<usize>() {
+        0 if report.interrupted => match interrupt.failure(what, &report.left_out(&args.scheme)) {
+            Some(failure) => Err(failure.with_data(text)),
+            None => Ok(text),
+        },
         0 => Ok(text),
         1 => Err(Failure::job(what, "1 condition does not hold").with_data(text)),
         many => Err(Failure::job(what, &format!("{many} conditions do not hold")).with_data(text)),

@@ -31,6 +31,8 @@ pub struct Measured {
     pub conditions: Vec<Vec<Condition>>,
     /// Whether pages reached the store, and were cleaned, one after the other.
     pub in_order: bool,
+    /// Whether a signal ended the run early.
+    pub interrupted: bool,
 }
 
 /// A bench.
@@ -64,7 +66,9 @@ pub struct DatabaseReport {
     pub buffer_bytes: u64,
     /// Seed of all chance.
     pub seed: u64,
-    /// A run for each scheme.
+    /// Whether a signal ended the bench early.
+    pub interrupted: bool,
+    /// A run for each scheme; of an interrupted bench those that were begun and loaded.
     pub runs: Vec<DatabaseRun>,
 }
 
@@ -75,6 +79,8 @@ pub struct DatabaseRun {
     /// up to the end of the run.
     #[serde(flatten)]
     pub run: RunReport,
+    /// Whether a signal ended the run early: what was counted up to then.
+    pub interrupted: bool,
     /// Headers of chunks.
     pub header_pages: u64,
     /// Checkpoints, notes and superblocks of the store.
@@ -191,6 +197,17 @@ pub struct ConditionRow {
     pub detail: String,
 }
 
+impl DatabaseReport {
+    /// The part of an interrupted bench that is missing, in words.
+    pub fn left_out(&self, schemes: &[String]) -> String {
+        let cut_short = self.runs.iter().filter(|run| run.interrupted);
+        let cut_short = cut_short.map(|run| format!("{} was cut short", run.run.scheme));
+        let missing = schemes[self.runs.len()..].join(", ");
+        let missing = (!missing.is_empty()).then(|| format!("not measured: {missing}"));
+        cut_short.chain(missing).collect::<Vec<_>>().join("; ")
+    }
+}
+
 impl DatabaseRun {
     /// Puts what was measured into a report.
     pub fn new(measured: Measured) -> DatabaseRun {
@@ -217,6 +234,7 @@ impl DatabaseRun {
         };
         DatabaseRun {
             run,
+            interrupted: measured.interrupted,
             header_pages: written.headers,
             checkpoint_pages: written.checkpoints,
             wal_pages: sum.log_pages,

@@ -88,6 +88,7 @@ where
             !self.interrupt.has_come() && seconds.is_none_or(|seconds| passed < seconds)
         });
         self.line.end();
+        let interrupted = self.interrupt.has_come();
         let windows = live.windows;
         let reports = reports.map_err(|e| self.failed(e))?;
         let after = self.moment(recorder, || Moment::now(instances))?;
@@ -106,6 +107,7 @@ where
             counted_kind: self.bench.counted_kind(),
             conditions,
             in_order: is_in_order && instances.all.len() == 1,
+            interrupted,
         }))
     }
 

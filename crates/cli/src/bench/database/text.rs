@@ -8,6 +8,9 @@ use crate::table::columns;
 /// The report: a column for each scheme, and below what each did in detail. `trace` is where the
 /// page writes were recorded.
 pub fn text(report: &DatabaseReport, trace: Option<&str>) -> String {
+    if report.runs.is_empty() {
+        return String::new();
+    }
     let mut text = head(report) + "\n" + &figures(&report.runs);
     if let [first, others @ ..] = &report.runs[..]
         && !others.is_empty()
