@@ -78,6 +78,19 @@ pub enum DbError {
         /// What is wrong.
         what: &'static str,
     },
+    /// A page is not the one that its parent names: the store has lost the newest version of one of
+    /// them, or of a page above.
+    #[error("page {page}, {}: {what}", place(*tree, *parent))]
+    Misplaced {
+        /// Its number in the database.
+        page: u32,
+        /// The root of the tree that it was looked for in.
+        tree: u32,
+        /// The page above; none if the page is the root itself.
+        parent: Option<u32>,
+        /// What contradicts the parent.
+        what: &'static str,
+    },
     /// A log record is not what it should be.
     #[error("log record at {position}: {what}")]
     Record {
@@ -95,6 +108,13 @@ pub enum DbError {
     /// A thread of the database panicked.
     #[error("a thread of the database panicked")]
     Panicked,
+}
+
+fn place(tree: u32, parent: Option<u32>) -> String {
+    match parent {
+        Some(parent) => format!("below page {parent} in the tree of page {tree}"),
+        None => "the root of a tree".to_string(),
+    }
 }
 
 impl From<StoreError> for DbError {

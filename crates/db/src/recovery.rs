@@ -145,6 +145,10 @@ fn read_catalog(core: &Core) -> Result<(), DbError> {
     }
     let mut pieces = crate::scan::Scan::new(&look, PIECES_TREE, None, Direction::Backward);
     let next = pieces.next()?.map_or(0, |(key, _)| number_behind(key));
+    // A number that was used before is never used again, not even if the value is gone: its pieces
+    // could come back from a store that has lost the newest version of a page. Each value takes more
+    // bytes of the log than numbers, so that those of this opening end below the next one's.
+    let next = next.max(pool.wal.end());
     core.next_pieces.store(next, std::sync::atomic::Ordering::Relaxed);
     Ok(())
 }

@@ -78,7 +78,9 @@ impl Finding {
     /// found out stays one.
     fn of(page: u32, error: DbError) -> Result<Self, DbError> {
         match &error {
-            DbError::Page { page, what } => Ok(Finding::at(*page, *what)),
+            DbError::Page { page, what } | DbError::Misplaced { page, what, .. } => {
+                Ok(Finding::at(*page, *what))
+            }
             DbError::Store(store) => match &**store {
                 StoreError::Device(device) if matches!(**device, DeviceError::Crashed) => {
                     Err(error)

@@ -2,7 +2,7 @@
 
 use super::{Finding, TreeCheck};
 use crate::DbError;
-use crate::node::{Node, PAGE_BYTES, PageBytes, SLOTS};
+use crate::node::{Expected, Node, PAGE_BYTES, PageBytes, SLOTS};
 use crate::pages::Used;
 use crate::tree::Trees;
 
@@ -33,14 +33,6 @@ pub struct Walk<'w> {
     pub findings: Vec<Finding>,
 }
 
-/// What a parent says of a child.
-struct Expected<'a> {
-    /// None of the root, which may have any level.
-    level: Option<usize>,
-    lower: &'a [u8],
-    upper: Option<&'a [u8]>,
-}
-
 impl<'w> Walk<'w> {
     /// Of the tree with this root.
     pub fn new(trees: &'w Trees, root: u32, reached: &'w mut Used) -> Self {
@@ -62,13 +54,13 @@ impl<'w> Walk<'w> {
 
     /// Goes through all of it.
     pub fn tree(&mut self, visit: &mut Visit<'_>) -> Result<(), DbError> {
-        self.page(self.root, &Expected { level: None, lower: &[], upper: None }, visit)
+        self.page(self.root, &Expected::of_root(self.root), visit)
     }
 
     fn page(
         &mut self,
         page: u32,
-        expected: &Expected<'_>,
+        expected: &Expected,
         visit: &mut Visit<'_>,
     ) -> Result<(), DbError> {
         if self.reached.has(page) {
@@ -90,7 +82,7 @@ impl<'w> Walk<'w> {
                 self.leaf(page, node, visit);
                 Ok(())
             }
-            _ => self.children(node, expected.upper, visit),
+            _ => self.children(node, visit),
         }
     }
 
@@ -110,21 +102,18 @@ impl<'w> Walk<'w> {
     }
 
     /// What contradicts the parent, or itself.
-    fn wrong_with(&self, node: Node<'_>, expected: &Expected<'_>) -> Option<&'static str> {
+    fn wrong_with(&self, node: Node<'_>, expected: &Expected) -> Option<&'static str> {
         let (mut lower, mut upper) = (Vec::new(), Vec::new());
         node.lower(&mut lower);
         let upper = node.upper(&mut upper).then_some(&upper[..]);
         let prefix = upper.map_or(0, |upper| common(&lower, upper));
         let checks = [
-            (node.tree() == self.root, "it says that it is of another tree"),
-            (expected.level.is_none_or(|level| level == node.level()), "its level is another"),
-            (lower == expected.lower, "its lower fence is not what its parent says"),
-            (upper == expected.upper, "its upper fence is not what its parent says"),
             (node.prefix_len() == prefix, "its prefix is not what its fences have in common"),
             (node.position() <= self.trees.pool.wal.end(), "it is newer than the log"),
         ];
-        let wrong = checks.into_iter().find(|(holds, _)| !holds).map(|(_, what)| what);
-        wrong.or_else(|| wrong_with_keys(node, &lower, upper))
+        let wrong = || checks.into_iter().find(|(holds, _)| !holds).map(|(_, what)| what);
+        let contradiction = expected.contradiction(node).or_else(wrong);
+        contradiction.or_else(|| wrong_with_keys(node, &lower, upper))
     }
 
     fn leaf(&mut self, page: u32, node: Node<'_>, visit: &mut Visit<'_>) {
@@ -149,28 +138,11 @@ impl<'w> Walk<'w> {
         }
     }
 
-    fn children(
-        &mut self,
-        node: Node<'_>,
-        upper: Option<&[u8]>,
-        visit: &mut Visit<'_>,
-    ) -> Result<(), DbError> {
+    fn children(&mut self, node: Node<'_>, visit: &mut Visit<'_>) -> Result<(), DbError> {
         self.counts.inner += 1;
         self.counts.levels = self.counts.levels.max(node.level() as u32 + 1);
-        let (mut lower, mut next) = (Vec::new(), Vec::new());
         for index in 0..node.count() {
-            lower.clear();
-            next.clear();
-            node.key(index, &mut lower);
-            let upper = match index + 1 < node.count() {
-                true => {
-                    node.key(index + 1, &mut next);
-                    Some(&next[..])
-                }
-                false => upper,
-            };
-            let level = Some(node.level() - 1);
-            self.page(node.child(index), &Expected { level, lower: &lower, upper }, visit)?;
+            self.page(node.child(index), &Expected::of_child(node, index), visit)?;
         }
         Ok(())
     }

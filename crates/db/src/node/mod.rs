@@ -6,12 +6,14 @@
 //! being the node's lower fence; a child's page number is the value.
 
 mod edit;
+mod expected;
 mod image;
 mod layout;
 mod page;
 mod view;
 
 pub use edit::{Fences, NodeMut, Record};
+pub use expected::Expected;
 pub use image::{append_image, restore_image};
 pub use layout::{LONGEST_KEY, LONGEST_RECORD, PIECES, SLOT, SLOTS};
 pub use page::{PAGE_BYTES, Page, PageBytes};

@@ -129,7 +129,8 @@ proptest! {
         let mut out = Vec::new();
         node.key(index, &mut out);
         node.value(node.slot(index), &mut out);
-        let _ = (node.child_for(&key), node.upper(&mut out), node.is_sound(), node.valid_bytes());
+        let _ = (node.child(node.child_index(&key)), node.upper(&mut out), node.is_sound(), node.valid_bytes());
+        let _ = Expected::of_child(node, node.child_index(&key)).contradiction(node);
         let _ = restore_image(&page.0, &mut PageBytes::zeroed());
     }
 }

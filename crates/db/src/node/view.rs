@@ -230,13 +230,7 @@ impl<'a> Node<'a> {
         (first * step, high)
     }
 
-    /// The child whose keys `key`, which lies between the fences, belongs to.
-    #[inline]
-    pub fn child_for(self, key: &[u8]) -> u32 {
-        self.child(self.child_index(key))
-    }
-
-    /// The index of that child.
+    /// The index of the child whose keys `key`, which lies between the fences, belongs to.
     #[inline]
     pub fn child_index(self, key: &[u8]) -> usize {
         match self.search(key) {

@@ -233,7 +233,7 @@ impl Pool {
             debug_assert_eq!(entry.load(Relaxed), frame + FRAME, "the table knows where it is");
             entry.store(ABSENT, Release);
         }
-        held.header().set_page(NO_PAGE);
+        held.header().set_page(NO_PAGE, 0);
         drop(held);
         self.go_on();
         self.give_free(frame);

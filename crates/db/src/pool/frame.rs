@@ -14,6 +14,12 @@ pub const CLEAN: u64 = u64::MAX;
 /// Changed since it was written, and no log is needed to make the change again.
 pub const UNLOGGED: u64 = u64::MAX - 1;
 
+/// In place of a parent's stay: the page agrees with what is known of the root of a tree.
+pub const AS_ROOT: u32 = 1;
+
+/// The number of the first stay; as numbers do not end, they begin here again.
+pub const FIRST_STAY: u32 = 2;
+
 /// A frame's header; its page lies apart. What an access to the page touches lies in the first
 /// cache line.
 #[repr(C, align(64))]
@@ -27,6 +33,10 @@ pub struct Frame {
     last_change: Last,
     /// Used since the replacement looked last.
     pub referenced: AtomicBool,
+    /// Tells this stay of the page in memory from all others.
+    stay: AtomicU32,
+    /// The stay of the parent with which the page agrees, [`AS_ROOT`], or 0: not compared yet.
+    agrees_with: AtomicU32,
     earlier_reads: Earlier,
     earlier_changes: Earlier,
     /// Log position of the first change that is not on the device, [`CLEAN`] if there is none.
@@ -42,6 +52,8 @@ impl Frame {
             latch: Latch::default(),
             page: AtomicU32::new(NO_PAGE),
             referenced: AtomicBool::new(false),
+            stay: AtomicU32::new(0),
+            agrees_with: AtomicU32::new(0),
             dirty_from: AtomicU64::new(CLEAN),
             writing_from: AtomicU64::new(CLEAN),
             usage: Usage::default(),
@@ -58,16 +70,35 @@ impl Frame {
         self.page.load(Relaxed)
     }
 
-    /// Another page is in the frame from now on, as it is on the device. The latch is held, or
-    /// nobody knows of the frame.
-    pub fn set_page(&self, page: u32) {
+    /// Another page is in the frame from now on, as it is on the device, for a stay of this number.
+    /// The latch is held, or nobody knows of the frame.
+    pub fn set_page(&self, page: u32, stay: u32) {
         self.page.store(page, Relaxed);
+        self.stay.store(stay, Relaxed);
+        self.agrees_with.store(0, Relaxed);
         self.dirty_from.store(CLEAN, Relaxed);
         self.writing_from.store(CLEAN, Relaxed);
         self.usage.reset();
         self.last_read.reset(&self.earlier_reads);
         self.last_change.reset(&self.earlier_changes);
         self.referenced.store(true, Relaxed);
+    }
+
+    /// The number of the page's stay in memory.
+    #[inline]
+    pub fn stay(&self) -> u32 {
+        self.stay.load(Relaxed)
+    }
+
+    /// The stay of the parent that the page was compared with; 0 if it was not compared yet.
+    #[inline]
+    pub fn agrees_with(&self) -> u32 {
+        self.agrees_with.load(Relaxed)
+    }
+
+    /// The page is what its parent, in this stay, says. The latch is held.
+    pub fn note_agreement(&self, parent: u32) {
+        self.agrees_with.store(parent, Relaxed);
     }
 
     /// Takes note of a look at the page, for write-aware replacement.

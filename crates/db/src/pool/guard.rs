@@ -2,8 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::Pool;
-use super::frame::{Frame, UNLOGGED};
-use crate::DbError;
+use super::frame::{AS_ROOT, Frame, UNLOGGED};
 use crate::node::{Node, NodeMut, PageBytes};
 
 /// A look at a page that others may change: what is seen counts if [`Seen::is_unchanged`] holds
@@ -23,14 +22,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The page is not between the fences that its parent says.
-    #[cold]
-    pub fn is_damaged(self) -> DbError {
-        DbError::Page { page: self.page, what: "does not hold what its parent says" }
-    }
-
     /// The page.
-    #[cfg(test)]
     pub fn page(self) -> u32 {
         self.page
     }
@@ -62,6 +54,29 @@ impl<'p> Seen<'p> {
     #[inline]
     pub fn is_unchanged(&self) -> bool {
         self.header().latch.is_unchanged(self.version)
+    }
+
+    /// True if the page was compared with what this parent says of it, since both came into memory.
+    #[inline]
+    pub fn agrees_with(&self, parent: &Seen<'_>) -> bool {
+        self.header().agrees_with() == parent.header().stay()
+    }
+
+    /// True if the page was compared with what is known of the root of a tree.
+    #[inline]
+    pub fn agrees_as_root(&self) -> bool {
+        self.header().agrees_with() == AS_ROOT
+    }
+
+    /// Takes note that the page is what its parent says, or without one that it is a root. Of no
+    /// effect if either changed meanwhile: it is compared again then.
+    pub fn note_agreement(self, parent: Option<&Seen<'_>>) {
+        let stay = parent.map_or(AS_ROOT, |parent| parent.header().stay());
+        let Some(mut held) = self.lock() else { return };
+        held.leave_unchanged();
+        if parent.is_none_or(Seen::is_unchanged) {
+            held.header().note_agreement(stay);
+        }
     }
 
     /// Holds the page; none if it changed since the look.

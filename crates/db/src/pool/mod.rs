@@ -26,7 +26,7 @@ use crate::DbError;
 use crate::mvcc::Window;
 use crate::space::PageSpace;
 use crate::wal::Wal;
-use frame::{Frame, NO_PAGE};
+use frame::{FIRST_STAY, Frame, NO_PAGE};
 use memory::Memory;
 
 /// In the table: the page is not in memory.
@@ -95,6 +95,8 @@ pub struct Pool {
     /// Numbers of trees by the page numbers of their roots.
     origins: RwLock<HashMap<u32, u32>>,
     clocks: Clocks,
+    /// Stays of pages in memory so far.
+    stays: AtomicU32,
     /// Whether accesses are counted for hotness records.
     hotness: bool,
     replacement: Replacement,
@@ -133,6 +135,7 @@ impl Pool {
             window,
             origins: RwLock::default(),
             clocks: Clocks { writes: AtomicU64::new(clock), turn: AtomicU32::new(1) },
+            stays: AtomicU32::new(FIRST_STAY),
             hotness,
             replacement,
             counters: PoolCounters::default(),
@@ -177,12 +180,14 @@ impl Pool {
         Ok(None)
     }
 
-    /// A look at the page that was at a place of late; none if it is there no more.
+    /// A look at the page that was at a place of late; none if it is there no more, or came back and
+    /// was not compared with its parent yet.
     #[inline]
     pub fn look_at(&self, place: Place) -> Option<Seen<'_>> {
         let header = self.frames.get(place.frame as usize)?;
         let version = header.latch.version();
-        (header.page() == place.page).then(|| Seen::new(self, place.frame, version))
+        let is_it = header.page() == place.page && header.agrees_with() != 0;
+        is_it.then(|| Seen::new(self, place.frame, version))
     }
 
     #[inline]
@@ -233,12 +238,16 @@ impl Pool {
             return Err(DbError::Page { page, what: "is no node" });
         }
         let header = held.header();
-        header.set_page(page);
+        header.set_page(page, self.next_stay());
         // Or it would be worth less than any other page before anybody looks at it.
         self.touch(header);
         // While it is held: once it is not, it may leave again at once.
         entry.store(frame + FRAME, Release);
         Ok(())
+    }
+
+    fn next_stay(&self) -> u32 {
+        self.stays.fetch_add(1, Relaxed).max(FIRST_STAY)
     }
 
     /// Holds a frame that was taken from the free ones. Others may still look whether it has the
@@ -258,7 +267,7 @@ impl Pool {
         let entry = self.entry(page)?;
         let frame = frame.take();
         let held = self.hold_free(frame);
-        self.frames[frame as usize].set_page(page);
+        self.frames[frame as usize].set_page(page, self.next_stay());
         entry.store(frame + FRAME, Release);
         Ok(held)
     }
@@ -297,7 +306,7 @@ impl Pool {
         }
         // While a version is being written the frame stays the writer's, who gives it up.
         let is_being_written = held.header().is_being_written();
-        held.header().set_page(NO_PAGE);
+        held.header().set_page(NO_PAGE, 0);
         drop(held);
         if !is_being_written {
             self.give_free(frame);

@@ -26,6 +26,12 @@ impl Transaction<'_> {
             if self.find(PIECES_TREE, &key, &mut piece)? != Found::Value {
                 return Err(DbError::Page { page: PIECES_TREE, what: "a piece is missing" });
             }
+            if piece.len() != (len - n * PIECE).min(PIECE) {
+                return Err(DbError::Page {
+                    page: PIECES_TREE,
+                    what: "a piece is of another value",
+                });
+            }
             value.extend_from_slice(&piece);
         }
         Ok(())

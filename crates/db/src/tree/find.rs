@@ -3,7 +3,7 @@
 use super::Trees;
 use crate::DbError;
 use crate::mvcc::Before;
-use crate::node::PageBytes;
+use crate::node::{Expected, Node, PageBytes};
 use crate::pool::{Place, Seen};
 
 /// What a key has.
@@ -47,9 +47,9 @@ impl Trees {
             }
         }
         let seen = self.leaf(tree, key)?;
-        let place = seen.place();
         if !seen.node().covers(key) && seen.is_unchanged() {
-            return Err(place.is_damaged());
+            let (page, what) = (seen.place().page(), "has keys in no order above it");
+            return Err(DbError::Page { page, what });
         }
         Ok(seen)
     }
@@ -64,37 +64,69 @@ impl Trees {
         level: usize,
         weight: u32,
     ) -> Result<Option<(Option<Seen<'_>>, Seen<'_>)>, DbError> {
-        let Some(mut seen) = self.pool.look(tree)? else { return Ok(None) };
+        self.descend_by(tree, level, weight, |node| node.child_index(key))
+    }
+
+    /// The way down to a level, by the children that `choose` names.
+    #[inline]
+    fn descend_by(
+        &self,
+        tree: u32,
+        level: usize,
+        weight: u32,
+        choose: impl Fn(Node<'_>) -> usize,
+    ) -> Result<Option<(Option<Seen<'_>>, Seen<'_>)>, DbError> {
+        let Some(mut seen) = self.root(tree)? else { return Ok(None) };
         let (mut parent, mut passed) = (None, 1);
         loop {
             let node = seen.node();
-            let at = node.level();
-            if at <= level {
+            if node.level() <= level {
                 let is_unchanged = seen.is_unchanged();
                 if is_unchanged {
                     self.pool.count_descent(passed, weight);
                 }
                 return Ok(is_unchanged.then_some((parent, seen)));
             }
-            let child = node.child_for(key);
-            if !seen.is_unchanged() {
-                return Ok(None);
-            }
+            let Some(child) = self.child(&seen, choose(node))? else { return Ok(None) };
             if weight > 0 {
                 seen.accessed(weight);
             }
-            let next = self.pool.look(child);
-            if !seen.is_unchanged() {
-                // The child may have been freed meanwhile: whatever became of it.
-                return Ok(None);
-            }
-            let Some(next) = next? else { return Ok(None) };
-            if next.node().level() >= at && next.is_unchanged() {
-                return Err(DbError::Page { page: child, what: "is not below its parent" });
-            }
             parent = Some(seen);
             passed += 1;
-            seen = next;
+            seen = child;
+        }
+    }
+
+    /// The root of a tree. None if it changed, or had to be read.
+    #[inline]
+    pub(super) fn root(&self, tree: u32) -> Result<Option<Seen<'_>>, DbError> {
+        let Some(root) = self.pool.look(tree)? else { return Ok(None) };
+        match root.agrees_as_root() {
+            true => Ok(Some(root)),
+            false => compare(tree, None, root),
+        }
+    }
+
+    /// A child of a node. None if something changed, or had to be read.
+    #[inline]
+    pub(super) fn child<'t>(
+        &'t self,
+        parent: &Seen<'t>,
+        index: usize,
+    ) -> Result<Option<Seen<'t>>, DbError> {
+        let page = parent.node().child(index);
+        if !parent.is_unchanged() {
+            return Ok(None);
+        }
+        let child = self.pool.look(page);
+        if !parent.is_unchanged() {
+            // The child may have been freed meanwhile: whatever became of it.
+            return Ok(None);
+        }
+        let Some(child) = child? else { return Ok(None) };
+        match child.agrees_with(parent) {
+            true => Ok(Some(child)),
+            false => compare(parent.node().tree(), Some((parent, index)), child),
         }
     }
 
@@ -160,55 +192,46 @@ impl Trees {
     /// key stands for infinity.
     fn leaf_before(&self, tree: u32, key: &[u8]) -> Result<Seen<'_>, DbError> {
         let weight = self.pool.sample();
+        let last_before = |node: Node<'_>| {
+            // A key that is the node's upper fence lies behind all its children.
+            let behind = match key.is_empty() || !node.covers(key) {
+                true => node.count(),
+                false => node.search(key).0,
+            };
+            behind.saturating_sub(1)
+        };
         loop {
-            if let Some(leaf) = self.descend_before(tree, key, weight)? {
+            if let Some((_, leaf)) = self.descend_by(tree, 0, weight, last_before)? {
                 return Ok(leaf);
             }
         }
     }
+}
 
-    fn descend_before(
-        &self,
-        tree: u32,
-        key: &[u8],
-        weight: u32,
-    ) -> Result<Option<Seen<'_>>, DbError> {
-        let Some(mut seen) = self.pool.look(tree)? else { return Ok(None) };
-        let mut passed = 1;
-        loop {
-            let node = seen.node();
-            let at = node.level();
-            if at == 0 {
-                let is_unchanged = seen.is_unchanged();
-                if is_unchanged {
-                    self.pool.count_descent(passed, weight);
-                }
-                return Ok(is_unchanged.then_some(seen));
-            }
-            // A key that is the node's upper fence lies behind all its children.
-            let index = match key.is_empty() || !node.covers(key) {
-                true => node.count(),
-                false => node.search(key).0,
-            };
-            let child = node.child(index.saturating_sub(1));
-            if !seen.is_unchanged() {
-                return Ok(None);
-            }
-            if weight > 0 {
-                seen.accessed(weight);
-            }
-            let next = self.pool.look(child);
-            if !seen.is_unchanged() {
-                return Ok(None);
-            }
-            let Some(next) = next? else { return Ok(None) };
-            if next.node().level() >= at && next.is_unchanged() {
-                return Err(DbError::Page { page: child, what: "is not below its parent" });
-            }
-            passed += 1;
-            seen = next;
-        }
+/// Compares a page that came into memory, or has another parent than before, with what that parent
+/// says of the child at its index: the store may have lost the newest version of either. A root has
+/// none, and is compared with what all roots are. None if one of the pages changed meanwhile.
+#[cold]
+fn compare<'t>(
+    tree: u32,
+    place: Option<(&Seen<'t>, usize)>,
+    child: Seen<'t>,
+) -> Result<Option<Seen<'t>>, DbError> {
+    let expected = match place {
+        Some((parent, index)) => Expected::of_child(parent.node(), index),
+        None => Expected::of_root(tree),
+    };
+    let parent = place.map(|(parent, _)| parent);
+    let contradiction = expected.contradiction(child.node());
+    if !child.is_unchanged() || !parent.is_none_or(Seen::is_unchanged) {
+        return Ok(None);
     }
+    let Some(what) = contradiction else {
+        child.note_agreement(parent);
+        return Ok(Some(child));
+    };
+    let parent = parent.map(|parent| parent.place().page());
+    Err(DbError::Misplaced { page: child.place().page(), tree, parent, what })
 }
 
 impl Before {

@@ -29,7 +29,7 @@ impl Trees {
             let index = above.child_index(key);
             let left_index =
                 if index + 1 < above.count() { index } else { index.saturating_sub(1) };
-            let other = above.child(if left_index == index { index + 1 } else { left_index });
+            let other_index = if left_index == index { index + 1 } else { left_index };
             let is_alone = above.count() < 2;
             if !parent.is_unchanged() {
                 continue;
@@ -37,11 +37,7 @@ impl Trees {
             if is_alone {
                 return self.merge(tree, key, level + 1);
             }
-            let other = self.pool.look(other);
-            if !parent.is_unchanged() {
-                continue;
-            }
-            let Some(other) = other? else { continue };
+            let Some(other) = self.child(&parent, other_index)? else { continue };
             let Some((parent, node)) = hold_both(parent, node) else { continue };
             let Some(mut other) = other.lock() else { continue };
             other.leave_unchanged();
@@ -86,20 +82,15 @@ impl Trees {
     /// A root that has one child only takes its content.
     fn shrink(&self, tree: u32) -> Result<(), DbError> {
         loop {
-            let Some(root) = self.pool.look(tree)? else { continue };
-            let (count, level, child) =
-                (root.node().count(), root.node().level(), root.node().child(0));
+            let Some(root) = self.root(tree)? else { continue };
+            let (count, level) = (root.node().count(), root.node().level());
             if !root.is_unchanged() {
                 continue;
             }
             if level == 0 || count > 1 {
                 return Ok(());
             }
-            let child = self.pool.look(child);
-            if !root.is_unchanged() {
-                continue;
-            }
-            let Some(child) = child? else { continue };
+            let Some(child) = self.child(&root, 0)? else { continue };
             let Some((mut root, child)) = hold_both(root, child) else { continue };
             let mut content = PageBytes::zeroed();
             child.node().page().copy_to(&mut content);

@@ -1,0 +1,53 @@
+//! What is known of a node before it is looked at.
+
+use super::view::Node;
+
+/// What a node must say of itself, as its parent has it.
+pub struct Expected {
+    tree: u32,
+    /// None of a root, which may have any level.
+    level: Option<usize>,
+    lower: Vec<u8>,
+    /// None is infinity.
+    upper: Option<Vec<u8>>,
+}
+
+impl Expected {
+    /// Of the root of a tree.
+    pub fn of_root(tree: u32) -> Self {
+        Expected { tree, level: None, lower: Vec::new(), upper: None }
+    }
+
+    /// Of a child of a node.
+    pub fn of_child(parent: Node<'_>, index: usize) -> Self {
+        let (mut lower, mut upper) = (Vec::new(), Vec::new());
+        parent.key(index, &mut lower);
+        let has_upper = match index + 1 < parent.count() {
+            true => {
+                parent.key(index + 1, &mut upper);
+                true
+            }
+            false => parent.upper(&mut upper),
+        };
+        Expected {
+            tree: parent.tree(),
+            level: parent.level().checked_sub(1),
+            lower,
+            upper: has_upper.then_some(upper),
+        }
+    }
+
+    /// What contradicts it, if anything does.
+    pub fn contradiction(&self, node: Node<'_>) -> Option<&'static str> {
+        let (mut lower, mut upper) = (Vec::new(), Vec::new());
+        node.lower(&mut lower);
+        let upper = node.upper(&mut upper).then_some(upper);
+        let checks = [
+            (node.tree() == self.tree, "it says that it is of another tree"),
+            (self.level.is_none_or(|level| level == node.level()), "its level is another"),
+            (lower == self.lower, "its lower fence is not what its parent says"),
+            (upper == self.upper, "its upper fence is not what its parent says"),
+        ];
+        checks.into_iter().find(|(holds, _)| !holds).map(|(_, what)| what)
+    }
+}
