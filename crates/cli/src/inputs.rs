@@ -4,22 +4,49 @@ use std::path::Path;
 
 use frostline_placement::Semantics;
 use frostline_sim::{Plan, Settings, TraceReport, Volume};
-use frostline_trace::{LoadOptions, Loaded, TraceError, Writes, load, prepare, some_of};
+use frostline_trace::{Format, LoadOptions, Loaded, TraceError, Writes, load, prepare, some_of};
 
-use crate::args::{Reading, SimArgs};
-use crate::failure::Failure;
+use crate::args::{Loading, Reading, SimArgs};
+use crate::failure::{Failure, say};
 use crate::progress::bar;
 
-/// How a trace is loaded.
-pub fn load_options(reading: &Reading) -> LoadOptions {
+/// How a trace is read, in bounded memory.
+pub fn read_options(reading: &Reading) -> LoadOptions {
     LoadOptions {
         format: reading.format,
         page_size: reading.page.0,
+        unit: reading.unit.map(|unit| unit.0),
         volume: reading.volume.clone(),
-        times: false,
-        trims: true,
-        hotness: false,
-        limit: None,
+        ..LoadOptions::default()
+    }
+}
+
+/// How a trace is loaded.
+pub fn load_options(loading: &Loading) -> LoadOptions {
+    // What is left is for what is made of it.
+    let most = || available_memory().map(|bytes| bytes / 4 * 3);
+    let memory = loading.max_memory.map(|size| size.0).or_else(most);
+    LoadOptions { memory, ..read_options(&loading.reading) }
+}
+
+/// Bytes of memory that the system could give without swapping, where it says so.
+fn available_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+/// Says if a trace does not tell its reads from its writes.
+pub fn warn_of_reads(path: &Path, format: Format, quiet: bool) {
+    if !format.tells_reads() && !quiet {
+        let path = path.display();
+        say(
+            &format!(
+                "{path}: warning: {format} does not tell reads: all requests are taken for writes"
+            ),
+            Some("if objects are sectors and not pages, --unit 512"),
+        );
     }
 }
 
@@ -33,6 +60,9 @@ pub fn load_with_bar(
     let bar = bar("reading", "bytes", bytes, quiet);
     let loaded = load(path, options, &mut |done| bar.set_position(done));
     bar.finish_and_clear();
+    if let Ok(loaded) = &loaded {
+        warn_of_reads(path, loaded.format, quiet);
+    }
     loaded
 }
 
@@ -44,19 +74,19 @@ pub fn read(
 ) -> Result<(Vec<TraceReport>, Vec<Volume>), Failure> {
     // That simulator wants times, and knows no trims.
     let fast22 = settings.semantics == Semantics::SepbitFast22;
-    let options = LoadOptions {
+    let mut options = LoadOptions {
         times: fast22,
         trims: !fast22,
         hotness: plan.wants_hotness(),
-        ..load_options(&args.reading)
+        ..load_options(&args.loading)
     };
     let mut preload = match &args.preload {
-        Some(path) => Preload::load(path, &options, args.quiet)?,
+        Some(path) => Preload::load(path, &mut options, args.quiet)?,
         None => Preload::default(),
     };
     let (mut traces, mut volumes) = (Vec::new(), Vec::new());
     for path in &args.traces {
-        let loaded = load_with_bar(path, &options, args.quiet)?;
+        let loaded = load_within(path, &mut options, args.quiet)?;
         let alone = loaded.volumes.len() == 1;
         let first = volumes.len();
         let trims = loaded.volumes.iter().map(|writes| writes.trims.len() as u64).sum();
@@ -85,6 +115,13 @@ pub fn read(
     }
 }
 
+/// Loads one of several traces, which share the memory that they may take.
+fn load_within(path: &Path, options: &mut LoadOptions, quiet: bool) -> Result<Loaded, TraceError> {
+    let loaded = load_with_bar(path, options, quiet)?;
+    options.memory = options.memory.map(|memory| memory.saturating_sub(loaded.bytes()));
+    Ok(loaded)
+}
+
 /// What is replayed first.
 #[derive(Default)]
 struct Preload {
@@ -93,13 +130,14 @@ struct Preload {
 }
 
 impl Preload {
-    fn load(path: &Path, options: &LoadOptions, quiet: bool) -> Result<Self, Failure> {
-        let volumes = match load_with_bar(path, options, quiet) {
+    fn load(path: &Path, options: &mut LoadOptions, quiet: bool) -> Result<Self, Failure> {
+        let volumes = match load_within(path, options, quiet) {
             Ok(loaded) => loaded.volumes,
             // A file of one volume need not call it by the same name.
             Err(error @ TraceError::UnknownVolume { .. }) => {
-                let all = LoadOptions { volume: None, ..options.clone() };
-                let loaded = load_with_bar(path, &all, quiet)?;
+                let volume = options.volume.take();
+                let loaded = load_within(path, options, quiet)?;
+                options.volume = volume;
                 if loaded.volumes.len() > 1 {
                     return Err(error.into());
                 }

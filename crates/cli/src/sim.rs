@@ -97,7 +97,7 @@ fn settings(args: &SimArgs) -> Result<Settings, Failure> {
         return Err(Failure::usage("sim", &why));
     }
     Ok(Settings {
-        page_size: args.reading.page.0,
+        page_size: args.loading.reading.page.0,
         zone_size: args.zone.map_or(ZoneSize::Auto, |zone| ZoneSize::Bytes(zone.0)),
         space,
         max_open: args.max_open.map(|zones| zones as usize),

@@ -1,6 +1,6 @@
 //! Sizes as `4096`, `16MiB`, `1GB`.
 
-use std::num::IntErrorKind;
+use std::num::{IntErrorKind, NonZeroU32};
 use std::str::FromStr;
 
 /// Bytes.
@@ -53,6 +53,20 @@ impl FromStr for PageSize {
         let Size(bytes) = text.parse()?;
         let fits = u32::try_from(bytes).ok().filter(|page| page.is_power_of_two() && *page >= 512);
         fits.map(PageSize).ok_or_else(|| "must be a power of two from 512 to 2GiB".to_string())
+    }
+}
+
+/// Bytes that numbers in a trace count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnitSize(pub NonZeroU32);
+
+impl FromStr for UnitSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Size(bytes) = text.parse()?;
+        let fits = u32::try_from(bytes).ok().and_then(NonZeroU32::new);
+        fits.map(UnitSize).ok_or_else(|| "must be from 1 to below 4GiB".to_string())
     }
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::args::{ConvertArgs, HeadArgs, InfoArgs, TraceCommand};
 use crate::failure::{Failure, say};
-use crate::inputs::{load_options, load_with_bar};
+use crate::inputs::{load_options, load_with_bar, read_options, warn_of_reads};
 use crate::interrupt::Interrupt;
 use crate::output::check_name;
 use crate::progress::bar;
@@ -38,7 +38,10 @@ struct InfoReport {
 }
 
 fn info(args: &InfoArgs) -> Result<String, Failure> {
-    let options = LoadOptions { times: true, ..load_options(&args.reading) };
+    let options = load_options(&args.loading);
+    // Looking through writes takes as much again as the writes and their times.
+    let memory = options.memory.map(|memory| memory / 2);
+    let options = LoadOptions { times: true, memory, ..options };
     let mut loaded = load_with_bar(&args.file, &options, args.quiet)?;
     if loaded.format == Format::U32 {
         // It has no clock; what stands for times are the numbers of the writes.
@@ -92,7 +95,7 @@ fn describe(volume: &VolumeInfo) -> String {
 }
 
 fn convert_file(args: &ConvertArgs) -> Result<String, Failure> {
-    let options = LoadOptions { limit: args.limit, ..load_options(&args.reading) };
+    let options = LoadOptions { limit: args.limit, ..read_options(&args.reading) };
     check_name("trace convert", &args.output)?;
     let interrupt = Interrupt::watch().map_err(|e| Failure::job("trace", &e.to_string()))?;
     let bytes = std::fs::metadata(&args.file).map_or(0, |m| m.len());
@@ -103,6 +106,7 @@ fn convert_file(args: &ConvertArgs) -> Result<String, Failure> {
     });
     bar.finish_and_clear();
     let done = done?;
+    warn_of_reads(&args.file, done.format, args.quiet);
     if !args.quiet {
         let path = args.output.display();
         say(&format!("{path}: {} requests, {} page writes", done.requests, done.pages), None);
@@ -151,10 +155,11 @@ impl<'a> RequestRow<'a> {
 }
 
 fn head(args: &HeadArgs) -> Result<String, Failure> {
-    let (format, page_size) = (args.reading.format, args.reading.page.0);
-    let options = ReaderOptions { format, page_size, hotness: true };
+    let LoadOptions { format, page_size, unit, .. } = read_options(&args.reading);
+    let options = ReaderOptions { format, page_size, unit, hotness: true };
     let mut reader = Reader::open_with(&args.file, &options)?;
     let shown = first_requests(&mut reader, args)?;
+    warn_of_reads(&args.file, reader.format(), false);
     let names = reader.volume_names();
     let rows: Vec<_> = shown.iter().map(|r| RequestRow::new(r, names)).collect();
     if args.json {

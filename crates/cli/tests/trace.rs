@@ -189,3 +189,64 @@ fn hotness_records_are_told_shown_and_kept() {
     assert_eq!(cells[1][5..9], ["9", "44", "3000", "12"]);
     assert_eq!(cells[2][4..7], ["12288", "-", "-"]);
 }
+
+/// Twenty records of libCacheSim, of objects 0 to 19.
+fn records() -> Vec<u8> {
+    let record = |i: u32| {
+        let (object, next) = (u64::from(i).to_le_bytes(), (-1i64).to_le_bytes());
+        [&i.to_le_bytes()[..], &object, &512u32.to_le_bytes(), &next].concat()
+    };
+    (0..20).flat_map(record).collect()
+}
+
+#[test]
+fn that_reads_are_taken_for_writes_is_said() {
+    let scratch = Scratch::new();
+    scratch.file("t.bin", records());
+    for command in ["trace info t.bin", "trace head t.bin", "trace convert t.bin -o t.u32"] {
+        let ran = scratch.run(command);
+        let first = ran.err.lines().next().unwrap_or_default();
+        assert_eq!(
+            first,
+            "frostline: t.bin: warning: oracle-general does not tell reads: \
+             all requests are taken for writes",
+            "{command}"
+        );
+    }
+    scratch.quiet("trace info t.bin -q");
+}
+
+#[test]
+fn objects_of_libcachesim_may_be_sectors() {
+    let scratch = Scratch::new();
+    scratch.file("t.bin", records());
+    let pages = |options: &str| {
+        let info = scratch.json(&format!("trace info t.bin --json -q {options}"));
+        info["volumes"][0]["unique_pages"].as_u64().unwrap()
+    };
+    assert_eq!((pages(""), pages("--unit 512"), pages("--unit 2KiB")), (20, 3, 10));
+    scratch.fails(2, "trace info t.bin --unit 0");
+    scratch.pages("p.u32", [1, 2]);
+    assert_eq!(
+        scratch.fails(2, "trace info p.u32 --unit 512").lines().next(),
+        Some("frostline: p.u32: u32 has a unit of its own, and takes no other")
+    );
+}
+
+#[test]
+fn a_trace_that_takes_too_much_memory_is_refused() {
+    let scratch = Scratch::new();
+    // 64 KiB of text, and 4 TiB of writes.
+    scratch.file("t", "1,W,0,4294967296,5\n".repeat(1000));
+    scratch.pages("p.u32", 0..10_000);
+    for command in ["sim t", "trace info t", "train t -o m", "sim p.u32 t", "sim p.u32 --preload t"]
+    {
+        let said = scratch.fails(2, &format!("{command} --max-memory 1MiB"));
+        let line = said.lines().next().unwrap();
+        assert!(line.starts_with("frostline: t: takes more than "), "{line}");
+        assert!(line.ends_with(" bytes of memory"), "{line}");
+    }
+    let half = scratch.fails(2, "sim p.u32 p.u32 --max-memory 60KB --quiet");
+    assert!(half.contains("is given twice"), "{half}");
+    scratch.quiet("trace convert t --limit 1000 -o t.u32 -q");
+}

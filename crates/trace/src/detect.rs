@@ -1,14 +1,19 @@
 //! Finds the format of a trace by its content.
 //!
 //! Text is known by the shape of its first lines; a few are looked at, so that a bad first line is
-//! reported as such and not as an unknown format. What is no text is either of two binary
-//! formats without a magic number: `oracle-general` if its records make sense as such, else `u32`.
+//! reported as such and not as an unknown format. What is no text, nor known to be a file of another
+//! kind, is either of two binary formats without a magic number: `oracle-general` if its records make
+//! sense as such, else `u32` if its numbers may be those of a volume's pages.
 
 use std::path::Path;
 
+use crate::bits::Bits;
+use crate::error::TraceError;
+use crate::foreign::kind_of;
 use crate::format::Format;
+use crate::formats::csv;
 use crate::formats::oracle_general::{RECORD, Record};
-use crate::text::LONGEST_LINE;
+use crate::text::{BYTE_ORDER_MARK, LONGEST_LINE};
 
 /// Lines looked at.
 const LINES: usize = 10;
@@ -19,27 +24,69 @@ const RECORDS: usize = 8;
 /// The first bytes of a Parquet file.
 const PARQUET: &[u8] = b"PAR1";
 
-/// The format that the first bytes of content are plausibly of.
-pub(crate) fn detect(head: &[u8], path: &Path) -> Option<Format> {
+/// Endings of the names of files that are known by their first bytes.
+const KNOWN: [&str; 3] = ["parquet", "zst", "gz"];
+
+/// Endings of the names of text files.
+const TEXT: [&str; 4] = ["csv", "txt", "log", "json"];
+
+/// The format that the first bytes of content are plausibly of. `compressed` says that they came out
+/// of a compressed file.
+pub(crate) fn detect(head: &[u8], compressed: bool, path: &Path) -> Result<Format, TraceError> {
     if head.starts_with(PARQUET) {
-        return Some(Format::Parquet);
+        return Ok(Format::Parquet);
     }
     if let Some(format) = text_format(head) {
-        return Some(format);
+        return Ok(format);
     }
     let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase());
     let name = name.unwrap_or_default();
-    if name.contains(".u32") {
-        return Some(Format::U32);
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let file = path.to_owned();
+    if let Some(ending) = KNOWN.into_iter().find(|known| *known == ending && !compressed) {
+        return Err(TraceError::Misnamed { file, ending });
     }
-    if is_text(head) {
-        return None;
+    if name.contains(".u32") {
+        return Ok(Format::U32);
+    }
+    if let Some((what, hint)) = kind_of(head) {
+        return Err(TraceError::Foreign { file, what, hint });
+    }
+    if is_text(head) || TEXT.contains(&ending) {
+        return Err(TraceError::UnknownFormat { file });
     }
     let enough = if name.contains("oraclegeneral") { 1 } else { RECORDS };
-    Some(if are_records(head, enough) { Format::OracleGeneral } else { Format::U32 })
+    if are_records(head, enough) {
+        return Ok(Format::OracleGeneral);
+    }
+    plausible(head, path).map(|()| Format::U32)
+}
+
+/// Whether numbers may be those of a volume's pages: those of large volumes lie together in places,
+/// or are written again and again; other files look like numbers from everywhere.
+fn plausible(head: &[u8], path: &Path) -> Result<(), TraceError> {
+    /// 4 TiB in pages of 4 KiB. Few volumes have more, and those are written in few places.
+    const LARGE: u32 = 1 << 30;
+    /// Numbers below which there is nothing to be seen.
+    const FEW: usize = 32;
+    /// Numbers for each stretch of a plausible trace, at least.
+    const PER_STRETCH: u64 = 16;
+    let numbers: Vec<u32> = head.as_chunks().0.iter().map(|b| u32::from_le_bytes(*b)).collect();
+    let largest = numbers.iter().copied().max().unwrap_or(0);
+    if largest < LARGE || numbers.len() < FEW {
+        return Ok(());
+    }
+    let mut stretches = Bits::zeros(1 << 16);
+    numbers.iter().for_each(|number| stretches.set((number >> 16) as usize, true));
+    let (numbers, stretches) = (numbers.len() as u64, stretches.count_ones());
+    if stretches * PER_STRETCH <= numbers {
+        return Ok(());
+    }
+    Err(TraceError::Implausible { file: path.to_owned(), numbers, largest, stretches })
 }
 
 fn text_format(head: &[u8]) -> Option<Format> {
+    let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     let lines = head.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
     let lines = lines.filter(|line| !line.is_empty()).take(LINES);
     lines.take_while(|line| line.len() <= LONGEST_LINE).find_map(line_format)
@@ -53,7 +100,7 @@ fn line_format(line: &[u8]) -> Option<Format> {
     if line.contains(&0) {
         return None;
     }
-    let fields: Vec<&[u8]> = line.split(|&b| b == b',').map(<[u8]>::trim_ascii).take(8).collect();
+    let fields: Vec<&[u8]> = csv::split(line).take(8).collect();
     match fields[..] {
         [_, b"R" | b"W" | b"r" | b"w", ..] => return Some(Format::Alibaba),
         [_, _, _, b"0" | b"1", _] => return Some(Format::Tencent),
@@ -78,9 +125,15 @@ fn is_event(line: &[u8]) -> bool {
     made_of(b',') && made_of(b'0') && made_of(b'0') && made_of(b'.')
 }
 
-/// Whether nearly all bytes are printable, and none is zero.
+/// Whether nearly all bytes are printable, in ASCII or any other alphabet, and none is zero.
 fn is_text(head: &[u8]) -> bool {
-    let printable = |b: &&u8| b.is_ascii_graphic() || b.is_ascii_whitespace();
+    let in_utf8 = match std::str::from_utf8(head) {
+        Ok(_) => true,
+        // The head may end in the middle of a character.
+        Err(error) => error.error_len().is_none() && error.valid_up_to() > 0,
+    };
+    let printable =
+        |b: &&u8| b.is_ascii_graphic() || b.is_ascii_whitespace() || in_utf8 && !b.is_ascii();
     let others = head.len() - head.iter().filter(printable).count();
     others <= head.len() / 20 && !head.contains(&0)
 }
@@ -108,7 +161,7 @@ mod tests {
     use super::*;
 
     fn found(head: &[u8], name: &str) -> Option<Format> {
-        detect(head, Path::new(name))
+        detect(head, false, Path::new(name)).ok()
     }
 
     fn u32s(values: impl IntoIterator<Item = u32>) -> Vec<u8> {
@@ -157,11 +210,13 @@ mod tests {
     #[test]
     fn names_decide_what_content_leaves_open() {
         assert_eq!(found(&records(3, -1), "t"), Some(Format::U32));
-        assert_eq!(
-            found(&records(3, -1), "w92.oracleGeneral.bin.zst"),
-            Some(Format::OracleGeneral)
-        );
+        let name = Path::new("w92.oracleGeneral.bin.zst");
+        assert_eq!(detect(&records(3, -1), true, name).unwrap(), Format::OracleGeneral);
         assert_eq!(found(&records(100, -1), "t.u32"), Some(Format::U32));
         assert_eq!(found(b"abcdefgh", "t.u32"), Some(Format::U32));
+        for name in ["t.u32.zst", "t.u32.gz", "t.parquet", "t.csv", "t.log"] {
+            assert_eq!(found(&u32s(0..100), name), None, "{name}");
+        }
+        assert_eq!(detect(&u32s(0..100), true, Path::new("t.u32.zst")).unwrap(), Format::U32);
     }
 }

@@ -149,6 +149,47 @@ pub enum TraceError {
         /// The file.
         file: PathBuf,
     },
+    /// The content is that of another kind of file.
+    #[error("{}: is {what}, not a trace", one_line(.file))]
+    Foreign {
+        /// The file.
+        file: PathBuf,
+        /// What it is.
+        what: &'static str,
+        /// What to do about it.
+        hint: &'static str,
+    },
+    /// The name promises a kind of file that the content is not.
+    #[error("{}: is not what its name says: no {ending} file", one_line(.file))]
+    Misnamed {
+        /// The file.
+        file: PathBuf,
+        /// The ending of its name.
+        ending: &'static str,
+    },
+    /// What could only be page numbers, but does not look like those of a volume.
+    #[error(
+        "{}: is of no known trace format, and not plausible as page numbers: the first {numbers} \
+         reach up to {largest} and are of {stretches} different stretches of 65536 pages",
+        one_line(.file))]
+    Implausible {
+        /// The file.
+        file: PathBuf,
+        /// How many numbers were looked at.
+        numbers: u64,
+        /// The largest of them.
+        largest: u32,
+        /// How many stretches they are of.
+        stretches: u64,
+    },
+    /// A unit was given for a format that has its own.
+    #[error("{}: {format} has a unit of its own, and takes no other", one_line(.file))]
+    Unit {
+        /// The file.
+        file: PathBuf,
+        /// Its format.
+        format: Format,
+    },
     /// A volume that the trace does not have.
     #[error("{}: has no volume {name:?} (it has: {known})", one_line(.file))]
     UnknownVolume {
@@ -191,6 +232,14 @@ pub enum TraceError {
         /// How many there were when memory ended.
         writes: u64,
     },
+    /// The page writes and trims would take more memory than they may.
+    #[error("{}: takes more than {limit} bytes of memory", one_line(.file))]
+    Memory {
+        /// The file.
+        file: PathBuf,
+        /// The bytes allowed.
+        limit: u64,
+    },
     /// More than 2^31 different pages.
     #[error("volume {name:?}: {pages} different pages are too many (at most {})", 1u32 << 31)]
     ManyPages {
@@ -219,6 +268,13 @@ impl TraceError {
             }
             TraceError::Truncated { .. } => "was the file copied or downloaded completely?",
             TraceError::UnknownFormat { .. } => "name the format with --format",
+            TraceError::Foreign { hint, .. } => hint,
+            TraceError::Misnamed { .. } => "if its content is right, name the format with --format",
+            TraceError::Implausible { .. } => "if it holds page numbers, --format u32 reads them",
+            TraceError::Memory { .. } => {
+                "--max-memory allows more; --volume takes one volume of it, and frostline trace \
+                 convert --limit a part"
+            }
             TraceError::Bad { .. } => {
                 "if this is not the format of the file, name it with --format"
             }

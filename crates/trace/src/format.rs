@@ -54,6 +54,11 @@ impl Format {
         }
     }
 
+    /// Whether requests say if they read or write; of `oracle-general` all are taken for writes.
+    pub fn tells_reads(self) -> bool {
+        self != Format::OracleGeneral
+    }
+
     /// All names, separated by blanks.
     pub(crate) fn names() -> String {
         Format::ALL.map(Format::name).join(" ")

@@ -21,9 +21,11 @@
 
 mod bits;
 mod cause;
+mod checksum;
 mod detect;
 mod digits;
 mod error;
+mod foreign;
 mod format;
 mod formats;
 mod generate;

@@ -1,6 +1,7 @@
 //! Loads a trace into memory: one entry a page written, volume by volume.
 
-use std::path::Path;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
 
 use frostline_placement::Hotness;
 
@@ -32,6 +33,18 @@ pub struct LoadOptions {
     pub hotness: bool,
     /// Stop after this many page writes, of all volumes loaded together.
     pub limit: Option<u64>,
+    /// Bytes that an object number of `oracle-general` counts, see [`ReaderOptions::unit`].
+    pub unit: Option<NonZeroU32>,
+    /// Refuse a trace that would take more bytes of memory than this, before it does.
+    pub memory: Option<u64>,
+}
+
+impl LoadOptions {
+    /// How the trace is read.
+    pub(crate) fn reader(&self) -> ReaderOptions {
+        let LoadOptions { format, page_size, unit, hotness, .. } = *self;
+        ReaderOptions { format, page_size, unit, hotness }
+    }
 }
 
 impl Default for LoadOptions {
@@ -44,6 +57,8 @@ impl Default for LoadOptions {
             trims: true,
             hotness: false,
             limit: None,
+            unit: None,
+            memory: None,
         }
     }
 }
@@ -77,6 +92,61 @@ pub struct Loaded {
     pub volumes: Vec<Writes>,
 }
 
+impl Loaded {
+    /// Bytes of memory that it takes, but for a bit a write.
+    pub fn bytes(&self) -> u64 {
+        let of_volume = |volume: &Writes| {
+            let (times, hotness) = (volume.times.is_some(), volume.hotness.is_some());
+            volume.lbas.len() as u64 * bytes_per_write(times, hotness)
+                + volume.trims.len() as u64 * TRIM_BYTES
+        };
+        self.volumes.iter().map(of_volume).sum()
+    }
+}
+
+/// Bytes that a trim takes.
+const TRIM_BYTES: u64 = size_of::<Trim>() as u64;
+
+/// Bytes that a page write takes.
+fn bytes_per_write(times: bool, hotness: bool) -> u64 {
+    let times = if times { size_of::<u64>() } else { 0 };
+    let hotness = if hotness { size_of::<Hotness>() } else { 0 };
+    (size_of::<u32>() + times + hotness) as u64
+}
+
+/// The memory that a trace may take, and what of it is left.
+struct Budget {
+    file: PathBuf,
+    limit: u64,
+    left: u64,
+    per_write: u64,
+}
+
+impl Budget {
+    fn new(file: &Path, options: &LoadOptions, hotness: bool) -> Budget {
+        let limit = options.memory.unwrap_or(u64::MAX);
+        let per_write = bytes_per_write(options.times, hotness);
+        Budget { file: file.to_owned(), limit, left: limit, per_write }
+    }
+
+    /// Takes what so many page writes need.
+    #[inline]
+    fn take(&mut self, writes: u64) -> Result<(), TraceError> {
+        self.take_bytes(writes.saturating_mul(self.per_write))
+    }
+
+    #[inline]
+    fn take_bytes(&mut self, bytes: u64) -> Result<(), TraceError> {
+        self.left = self.left.checked_sub(bytes).ok_or_else(|| self.exceeded())?;
+        Ok(())
+    }
+
+    #[cold]
+    fn exceeded(&self) -> TraceError {
+        TraceError::Memory { file: self.file.clone(), limit: self.limit }
+    }
+}
+
 /// Loads the page writes of a trace, reading the file once.
 ///
 /// Reads, writes of no bytes and trims of no whole page are skipped. `on_bytes` is told, now and then, how many
@@ -89,19 +159,17 @@ pub fn load(
     options: &LoadOptions,
     on_bytes: &mut dyn FnMut(u64),
 ) -> Result<Loaded, TraceError> {
-    let LoadOptions { format, page_size, hotness, .. } = *options;
-    let how = ReaderOptions { format, page_size, hotness };
-    let mut reader = Reader::open_with(path, &how)?;
+    let mut reader = Reader::open_with(path, &options.reader())?;
     let limit = options.limit.unwrap_or(u64::MAX);
     let wanted = |name: &str| options.volume.as_deref().is_none_or(|volume| volume == name);
     let volumes = match reader.pages() {
         Some(pages) => {
-            let writes = load_pages(pages, limit, options.times, on_bytes)?;
+            let writes = load_pages(pages, limit, options, on_bytes)?;
             let name = reader.volume_names().first().cloned().unwrap_or_default();
             if wanted(&name) { vec![Writes { name, ..writes }] } else { Vec::new() }
         }
         None => {
-            let mut split = Split::new(options, limit, reader.hotness().is_some());
+            let mut split = Split::new(path, options, limit, reader.hotness().is_some());
             split.read_all(&mut reader, &wanted, on_bytes)?;
             split.volumes
         }
@@ -129,28 +197,34 @@ pub(crate) fn nothing(reader: &Reader, volume: Option<&str>) -> TraceError {
 fn load_pages(
     pages: &mut Pages,
     limit: u64,
-    times: bool,
+    options: &LoadOptions,
     on_bytes: &mut dyn FnMut(u64),
 ) -> Result<Writes, TraceError> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut lbas = Vec::new();
+    let mut budget = Budget::new(pages.source().file(), options, false);
     let name = pages.source().file().display().to_string();
     let too_many = |writes: usize| TraceError::ManyWrites { name, writes: writes as u64 };
-    if lbas.try_reserve_exact(pages.expected().min(limit)).is_err() {
-        return Err(too_many(pages.expected()));
+    let expected = pages.expected().min(limit);
+    if (expected as u64).saturating_mul(budget.per_write) > budget.limit {
+        return Err(budget.exceeded());
+    }
+    if lbas.try_reserve_exact(expected).is_err() {
+        return Err(too_many(expected));
     }
     while lbas.len() < limit {
         let chunk = pages.lbas(limit - lbas.len())?;
         if chunk.is_empty() {
             break;
         }
+        budget.take(chunk.len() as u64)?;
         if lbas.try_reserve(chunk.len()).is_err() {
             return Err(too_many(lbas.len()));
         }
         lbas.extend_from_slice(chunk);
         on_bytes(pages.source().consumed());
     }
-    let times = times.then(|| (1..=lbas.len() as u64).collect());
+    let times = options.times.then(|| (1..=lbas.len() as u64).collect());
     Ok(Writes { lbas, times, ..Writes::default() })
 }
 
@@ -169,16 +243,18 @@ struct Split {
     times: bool,
     trims: bool,
     hotness: bool,
+    budget: Budget,
     places: Vec<Place>,
     volumes: Vec<Writes>,
 }
 
 impl Split {
-    fn new(options: &LoadOptions, room: u64, hotness: bool) -> Split {
+    fn new(file: &Path, options: &LoadOptions, room: u64, hotness: bool) -> Split {
         let LoadOptions { times, trims, .. } = *options;
         let page_shift = options.page_size.trailing_zeros();
+        let budget = Budget::new(file, options, hotness);
         let (places, volumes) = (Vec::new(), Vec::new());
-        Split { page_shift, room, times, trims, hotness, places, volumes }
+        Split { page_shift, room, times, trims, hotness, budget, places, volumes }
     }
 
     fn read_all(
@@ -232,6 +308,7 @@ impl Split {
         let (first, pages) = request.extent(self.page_shift);
         let pages = pages.min(self.room);
         self.room -= pages;
+        self.budget.take(pages)?;
         let pages = pages as usize;
         if push_pages(writes, first, pages, request.time_us)
             && hotness.is_none_or(|record| push_hotness(writes, pages, record))
@@ -254,6 +331,7 @@ impl Split {
                 (trims, lbas.len())
             }
         };
+        self.budget.take_bytes(TRIM_BYTES)?;
         trims.push(Trim { at, first, last });
         Ok(())
     }

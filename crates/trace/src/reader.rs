@@ -1,5 +1,6 @@
 //! Reads a trace of any format, request by request, in bounded memory.
 
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use frostline_placement::Hotness;
@@ -30,13 +31,16 @@ pub struct ReaderOptions {
     /// Bytes in a page: what page numbers in formats that have them count, and what decides which
     /// request is beyond the last LBA.
     pub page_size: u32,
+    /// Bytes that the object numbers of `oracle-general` count in; `None` for a page. No other
+    /// format takes one.
+    pub unit: Option<NonZeroU32>,
     /// Whether to read the hotness records that the file may have, see [`Reader::hotness`].
     pub hotness: bool,
 }
 
 impl Default for ReaderOptions {
     fn default() -> ReaderOptions {
-        ReaderOptions { format: None, page_size: 4096, hotness: false }
+        ReaderOptions { format: None, page_size: 4096, unit: None, hotness: false }
     }
 }
 
@@ -75,10 +79,12 @@ impl Reader {
         let source = Source::open(path)?;
         let format = match options.format {
             Some(format) => format,
-            None => detect(source.head(), path)
-                .ok_or_else(|| TraceError::UnknownFormat { file: path.to_owned() })?,
+            None => detect(source.head(), source.compressed(), path)?,
         };
-        let decoder = decoder(format, source, path, options.hotness)?;
+        if options.unit.is_some() && format != Format::OracleGeneral {
+            return Err(TraceError::Unit { file: path.to_owned(), format });
+        }
+        let decoder = decoder(format, source, path, options)?;
         let mut volumes = Volumes::new();
         let names_volumes = match &decoder {
             Decoder::Text(_) => true,
@@ -161,12 +167,17 @@ fn decoder(
     format: Format,
     source: Source,
     path: &Path,
-    hotness: bool,
+    options: &ReaderOptions,
 ) -> Result<Decoder, TraceError> {
     let lines: Box<dyn Lines> = match format {
         Format::U32 => return Ok(Decoder::U32(Pages::new(source))),
-        Format::OracleGeneral => return Ok(Decoder::Records(Records::new(source))),
-        Format::Parquet => return Ok(Decoder::Table(Box::new(Table::open(path, hotness)?))),
+        Format::OracleGeneral => {
+            let unit = options.unit.map_or(options.page_size, NonZeroU32::get);
+            return Ok(Decoder::Records(Records::new(source, unit)));
+        }
+        Format::Parquet => {
+            return Ok(Decoder::Table(Box::new(Table::open(path, options.hotness)?)));
+        }
         Format::Alibaba => Box::new(Alibaba),
         Format::Tencent => Box::new(Tencent),
         Format::Msr => Box::new(Msr::default()),

@@ -92,6 +92,19 @@ impl Source {
         &self.head
     }
 
+    /// Whether the file is compressed.
+    pub(crate) fn compressed(&self) -> bool {
+        self.compressed
+    }
+
+    /// Passes over `prefix` if the content, of which nothing has been taken, begins with it.
+    pub(crate) fn skip(&mut self, prefix: &[u8]) {
+        debug_assert_eq!(self.head_taken, 0);
+        if self.head.starts_with(prefix) {
+            self.head_taken = prefix.len();
+        }
+    }
+
     /// Bytes of the file (not of its content) read so far.
     pub(crate) fn consumed(&self) -> u64 {
         self.consumed.load(Ordering::Relaxed)

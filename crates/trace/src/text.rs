@@ -14,6 +14,9 @@ pub(crate) const LONGEST_LINE: usize = 64 << 10;
 /// Text held in memory, in bytes; more than two of the longest lines, and within a core's cache.
 const BUFFER: usize = 256 << 10;
 
+/// What some programs put in front of text in UTF-8.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// How one text format is read.
 pub(crate) trait Lines: Send {
     /// What a line without its end, which is not blank, says; `None` if no request.
@@ -51,7 +54,8 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    pub(crate) fn new(source: Source, lines: Box<dyn Lines>) -> Text {
+    pub(crate) fn new(mut source: Source, lines: Box<dyn Lines>) -> Text {
+        source.skip(BYTE_ORDER_MARK);
         let buffer = vec![0; BUFFER + 1 + SLACK];
         Text { source, lines, buffer, next: 0, whole: 0, filled: 0, taken: 0, ended: false }
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use frostline_placement::Hotness;
 
 use crate::error::{TraceError, some_of};
+use crate::format::Format;
 use crate::load::{LoadOptions, nothing};
 use crate::output::{Output, unwritable};
 use crate::reader::{Reader, ReaderOptions};
@@ -20,8 +21,10 @@ const BATCH: usize = 4096;
 const BUFFER: usize = 256 << 10;
 
 /// What a conversion has written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Converted {
+    /// The format that was read.
+    pub format: Format,
     /// Requests; in page numbers, page writes.
     pub requests: u64,
     /// Page writes.
@@ -44,29 +47,31 @@ pub fn convert(
     to: &Path,
     on_bytes: &mut dyn FnMut(u64),
 ) -> Result<Converted, TraceError> {
-    let LoadOptions { format, page_size, .. } = *options;
-    let how = ReaderOptions { format, page_size, hotness: is_parquet(to) };
+    let page_size = options.page_size;
+    let how = ReaderOptions { hotness: is_parquet(to), ..options.reader() };
     let mut reader = Reader::open_with(from, &how)?;
     let mut trace = TraceWriter::create(to, page_size, reader.hotness().is_some())?;
     let limit = options.limit.unwrap_or(u64::MAX);
     let mut batch = Vec::with_capacity(BATCH);
-    while trace.converted.pages < limit && reader.read(&mut batch, BATCH)? > 0 {
+    while trace.pages < limit && reader.read(&mut batch, BATCH)? > 0 {
         let names = reader.volume_names();
         let hotness = reader.hotness();
         for (i, request) in batch.drain(..).enumerate() {
             let name = &names[request.volume as usize];
             if options.volume.as_ref().is_none_or(|volume| volume == name) {
-                let left = limit - trace.converted.pages;
+                let left = limit - trace.pages;
                 let record = hotness.map(|records| records[i]).unwrap_or_default();
                 trace.push(request, names, left, from, &record)?;
             }
         }
         on_bytes(reader.bytes_consumed());
     }
-    if trace.converted.requests == 0 {
+    let (requests, pages) = (trace.requests, trace.pages);
+    if requests == 0 {
         return Err(nothing(&reader, options.volume.as_deref()));
     }
-    trace.finish(reader.volume_names())
+    trace.finish(reader.volume_names())?;
+    Ok(Converted { format: reader.format(), requests, pages })
 }
 
 /// Writes page numbers as a trace of one volume, in the format that [`convert`] would choose.
@@ -89,7 +94,9 @@ pub fn write_lbas(
         let request = Request { time_us, offset, length, volume: 0, op: Op::Write };
         trace.push(request, &names, u64::MAX, to, &Hotness::default())?;
     }
-    Ok(trace.finish(&names)?.pages)
+    let pages = trace.pages;
+    trace.finish(&names)?;
+    Ok(pages)
 }
 
 /// Whether a file of this name is written in Parquet.
@@ -109,7 +116,10 @@ struct TraceWriter {
     output: Output,
     /// The volume whose page numbers are written.
     volume: Option<u32>,
-    converted: Converted,
+    /// Requests written; of page numbers, page writes.
+    requests: u64,
+    /// Page writes written.
+    pages: u64,
 }
 
 enum Sink {
@@ -127,13 +137,14 @@ impl TraceWriter {
             Sink::Parquet(Box::new(table))
         } else if ends_in(to, "zst") {
             let encoder = zstd::stream::write::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL);
-            let encoder = encoder.map_err(|e| unwritable(to, &e))?;
+            let mut encoder = encoder.map_err(|e| unwritable(to, &e))?;
+            encoder.include_checksum(true).map_err(|e| unwritable(to, &e))?;
             Sink::Zstd(Box::new(BufWriter::with_capacity(BUFFER, encoder)))
         } else {
             Sink::Plain(BufWriter::with_capacity(BUFFER, file))
         };
-        let (to, converted) = (to.to_owned(), Converted::default());
-        Ok(TraceWriter { to, page_shift, sink, output, volume: None, converted })
+        let to = to.to_owned();
+        Ok(TraceWriter { to, page_shift, sink, output, volume: None, requests: 0, pages: 0 })
     }
 
     /// Adds a request; of page numbers, at most `left`.
@@ -152,8 +163,8 @@ impl TraceWriter {
                 if left == 0 {
                     return Ok(());
                 }
-                self.converted.requests += 1;
-                self.converted.pages += pages;
+                self.requests += 1;
+                self.pages += pages;
                 return table.push(request, names, hotness).map_err(|e| unwritable(&self.to, &e));
             }
             _ if pages == 0 => return Ok(()),
@@ -161,8 +172,8 @@ impl TraceWriter {
             Sink::Zstd(file) => write_pages(file, first, pages.min(left)),
         };
         written.map_err(|e| unwritable(&self.to, &e))?;
-        self.converted.requests += pages.min(left);
-        self.converted.pages += pages.min(left);
+        self.requests += pages.min(left);
+        self.pages += pages.min(left);
         if *self.volume.get_or_insert(request.volume) != request.volume {
             let known = some_of(names.iter().map(String::as_str));
             return Err(TraceError::SeveralVolumes { file: from.to_owned(), known });
@@ -170,7 +181,7 @@ impl TraceWriter {
         Ok(())
     }
 
-    fn finish(self, names: &[String]) -> Result<Converted, TraceError> {
+    fn finish(self, names: &[String]) -> Result<(), TraceError> {
         let to = &self.to;
         match self.sink {
             Sink::Parquet(table) => table.finish(names).map_err(|e| unwritable(to, &e))?,
@@ -182,8 +193,7 @@ impl TraceWriter {
                 .map(drop)
                 .map_err(|e| unwritable(to, &e))?,
         }
-        self.output.complete()?;
-        Ok(self.converted)
+        self.output.complete()
     }
 }
 

@@ -8,11 +8,13 @@ use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 
+use crate::checksum::{Checksum, OF_HOTNESS, OF_REQUESTS};
 use crate::hotness::{FIELDS, values};
 use crate::request::{Op, Request};
 
@@ -33,6 +35,8 @@ pub(crate) struct TableWriter {
     group: Vec<Request>,
     /// The records of these requests, if the file has columns for them.
     hotness: Option<Vec<Hotness>>,
+    of_requests: Checksum,
+    of_hotness: Checksum,
 }
 
 impl TableWriter {
@@ -52,7 +56,9 @@ impl TableWriter {
         let more = if with_hotness { FIELDS.map(column).concat() } else { String::new() };
         let schema = Arc::new(parse_message_type(&format!("message trace {{{SCHEMA}{more}}}"))?);
         let writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build()))?;
-        Ok(TableWriter { writer, group: Vec::new(), hotness: with_hotness.then(Vec::new) })
+        let hotness = with_hotness.then(Vec::new);
+        let (of_requests, of_hotness) = (Checksum::default(), Checksum::default());
+        Ok(TableWriter { writer, group: Vec::new(), hotness, of_requests, of_hotness })
     }
 
     /// Adds a request; `names` are those of the volumes.
@@ -63,14 +69,26 @@ impl TableWriter {
         hotness: &Hotness,
     ) -> Result<(), ParquetError> {
         self.group.push(request);
+        self.of_requests.add_request(&request, &names[request.volume as usize]);
         if let Some(all) = &mut self.hotness {
             all.push(*hotness);
+            if request.op == Op::Write {
+                self.of_hotness.add_hotness(hotness);
+            }
         }
         if self.group.len() == GROUP { self.write_group(names) } else { Ok(()) }
     }
 
     pub(crate) fn finish(mut self, names: &[String]) -> Result<(), ParquetError> {
         self.write_group(names)?;
+        let mut note = |key: &str, checksum: Checksum| {
+            let entry = KeyValue::new(key.to_owned(), checksum.text());
+            self.writer.append_key_value_metadata(entry);
+        };
+        note(OF_REQUESTS, self.of_requests);
+        if self.hotness.is_some() {
+            note(OF_HOTNESS, self.of_hotness);
+        }
         self.writer.close()?;
         Ok(())
     }

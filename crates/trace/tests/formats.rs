@@ -3,6 +3,8 @@
 
 mod scratch;
 
+use std::num::NonZeroU32;
+
 use frostline_trace::{Format, Op, ReaderOptions};
 use scratch::{Named, Scratch, gzip, record, requests, u32s, zstd};
 
@@ -101,6 +103,30 @@ fn msr_volumes_are_host_and_disk() {
 }
 
 #[test]
+fn fields_of_csv_may_be_quoted() {
+    let alibaba = b"\"device_id\",\"opcode\",\"offset\",\"length\",\"timestamp\"\n\
+        \"419\",\"W\",\"4096\",\"8192\",\"7\"\n419,W,0,4096,8\n";
+    let expected = [(7, Write, 4096, 8192, "419"), (8, Write, 0, 4096, "419")];
+    reads_as(Format::Alibaba, alibaba, &expected);
+    let tencent = b"1,8,16,\"1\",\"1063\"\n";
+    reads_as(Format::Tencent, tencent, &[(1_000_000, Write, 4096, 8192, "1063")]);
+    let msr = b"10,\"usr, old\",\"1\",\"Write\",0,512,\"9\"\n20,usr,1,Write,0,512\n";
+    let expected = [(1, Write, 0, 512, "usr, old_1"), (2, Write, 0, 512, "usr_1")];
+    reads_as(Format::Msr, msr, &expected);
+}
+
+#[test]
+fn a_byte_order_mark_is_skipped() {
+    let mark = "\u{feff}";
+    let write = [(5, Write, 0, 4096, "1")];
+    reads_as(Format::Alibaba, format!("{mark}1,W,0,4096,5\n").as_bytes(), &write);
+    let header = format!("{mark}device,op,offset,length,time\n1,W,0,4096,5\n");
+    reads_as(Format::Alibaba, header.as_bytes(), &write);
+    let fio = format!("{mark}fio version 3 iolog\n5 f write 0 4096\n");
+    reads_as(Format::Fio, fio.as_bytes(), &[(5, Write, 0, 4096, "f")]);
+}
+
+#[test]
 fn fio_version_2_has_no_times_but_waits() {
     let text = b"fio version 2 iolog\n/dev/sda add\n/dev/sda open\n/dev/sda write 4096 8192\n\
         /dev/sda wait 250 0\n/dev/sdb read 0 512\n/dev/sda sync\n/dev/sda trim 0 99328\n\
@@ -114,10 +140,20 @@ fn fio_version_2_has_no_times_but_waits() {
 }
 
 #[test]
-fn fio_version_3_has_milliseconds() {
-    let text = b"fio version 3 iolog\n0 f add\n1 f open\n2 f write 0 4096\n15 f datasync\n\
-        16 f write 4096 4096\n17 f close\n";
-    let expected = [(2000, Write, 0, 4096, "f"), (16000, Write, 4096, 4096, "f")];
+fn fio_version_3_has_microseconds() {
+    // As fio 3.33 wrote it, with `--rate_iops=100 --fsync=1`, and shortened.
+    let text = b"fio version 3 iolog\n13 f0 add\n125 f0 open\n129 f0 write 0 4096\n\
+        10116 f0 write 45056 4096\n10130 f0 sync 45056 0\n20169 f0 close\n";
+    let expected = [(129, Write, 0, 4096, "f0"), (10_116, Write, 45_056, 4096, "f0")];
+    reads_as(Format::Fio, text, &expected);
+}
+
+#[test]
+fn fio_actions_that_move_no_data_are_ignored() {
+    let text = b"fio version 3 iolog\n1 f write 0 4096\n2 f sync 0 0\n3 f datasync 0 0\n\
+        4 f sync_file_range 12288 0\n5 f syncfs 0 0\n6 f file_operation 0 4096\n7 f wait 9 0\n\
+        8 f unlink\n9 f write 4096 4096\n";
+    let expected = [(1, Write, 0, 4096, "f"), (9, Write, 4096, 4096, "f")];
     reads_as(Format::Fio, text, &expected);
 }
 
@@ -145,6 +181,27 @@ fn blkparse_counts_completed_requests() {
 }
 
 #[test]
+fn blkparse_runs_in_a_row_are_read_to_the_end() {
+    let run = |sector: u32| {
+        format!(
+            "Input file sda.blktrace.0 added\n\
+             8,0 1 1 0.500000000 0 C WS {sector} + 8 [0]\n\
+             8,0 1 2 1.500000000 0 C WS {sector} + 16 [0]\n\
+             CPU0 (8,0):\n Reads Queued:  0, 0KiB\t Writes Queued: 7, 128KiB\n\n\
+             Throughput (R/W): 0KiB/s / 34KiB/s\nSkips: 0 forward (0 -   0.0%)\n"
+        )
+    };
+    // The clock of the second run begins where that of the first ended.
+    let expected = [
+        (500_000, Write, 4096, 4096, "8,0"),
+        (1_500_000, Write, 4096, 8192, "8,0"),
+        (2_000_000, Write, 8192, 4096, "8,0"),
+        (3_000_000, Write, 8192, 8192, "8,0"),
+    ];
+    reads_as(Format::Blkparse, (run(8) + &run(16)).as_bytes(), &expected);
+}
+
+#[test]
 fn blkparse_without_completions_counts_queued_requests() {
     let text = b"Input file t.blktrace.0 added\n\
         8,0    3        3     0.000002197   697  Q   W 8 + 8 [x]\n\
@@ -159,6 +216,25 @@ fn oracle_general_objects_are_pages() {
     let expected: Vec<_> =
         (0..9).map(|i| (i * 1_000_000, Write, i % 4 * 4096, 6000, "sample")).collect();
     reads_as(Format::OracleGeneral, &records.concat(), &expected);
+}
+
+#[test]
+fn oracle_general_objects_count_in_the_unit_that_is_given() {
+    let scratch = Scratch::new();
+    let records: Vec<u8> = (0..9).flat_map(|i| record(i, u64::from(i), 512, -1)).collect();
+    let path = scratch.file("t", &records);
+    let options = ReaderOptions { unit: NonZeroU32::new(512), ..ReaderOptions::default() };
+    let (_, all) = requests(&path, &options).unwrap();
+    assert!(all.iter().zip(0..).all(|(&(_, _, offset, ..), i)| offset == i * 512));
+}
+
+#[test]
+fn a_unit_is_refused_where_requests_have_one_of_their_own() {
+    let scratch = Scratch::new();
+    let path = scratch.file("t", b"1,W,0,4096,5\n");
+    let options = ReaderOptions { unit: NonZeroU32::new(512), ..ReaderOptions::default() };
+    let error = requests(&path, &options).unwrap_err();
+    assert_eq!(scratch.told(error), "t: alibaba has a unit of its own, and takes no other");
 }
 
 #[test]

@@ -22,6 +22,8 @@ const WANTED: LoadOptions = LoadOptions {
     trims: true,
     hotness: true,
     limit: None,
+    unit: None,
+    memory: None,
 };
 
 /// Records that differ in every field, up to the ends of their ranges.

@@ -2,7 +2,7 @@
 
 mod scratch;
 
-use frostline_trace::{Format, LoadOptions, Trim, VolumeInfo, load};
+use frostline_trace::{Format, LoadOptions, TraceError, Trim, VolumeInfo, load};
 use scratch::{Scratch, load_with, u32s, zstd};
 
 fn bits(starts: &Option<frostline_trace::Bits>) -> Option<Vec<bool>> {
@@ -139,4 +139,32 @@ fn info_counts_what_a_small_trace_has() {
     assert_eq!((lifespans.p5, lifespans.p50, lifespans.p95), (2, 2, 2));
     assert_eq!(info.span_us, Some(9));
     assert!(serde_json::to_string(&info).unwrap().contains("\"unique_pages\":5"));
+}
+
+#[test]
+fn a_trace_that_would_take_more_memory_than_allowed_is_refused_before_it_does() {
+    let scratch = Scratch::new();
+    let lines: String = (0..1000).map(|i| format!("1,W,0,4294967296,{i}\n")).collect();
+    let text = scratch.file("t", &zstd(lines.as_bytes()));
+    let pages = scratch.file("p.u32", &zstd(&vec![0; 40 << 20]));
+    let trims: String = (0..70_000).map(|i| format!("{i} f trim 0 4096\n")).collect();
+    let trims = scratch.file("trims", format!("fio version 3 iolog\n{trims}").as_bytes());
+    for (path, memory) in [(&text, 8 << 20), (&pages, 8 << 20), (&trims, 1 << 20)] {
+        let options = LoadOptions { memory: Some(memory), ..LoadOptions::default() };
+        let error = load(path, &options, &mut |_| ()).unwrap_err();
+        assert!(matches!(error, TraceError::Memory { limit, .. } if limit == memory), "{error}");
+        assert!(error.hint().unwrap().contains("--max-memory"));
+    }
+    let fits = LoadOptions { memory: Some(40 << 20), ..LoadOptions::default() };
+    assert_eq!(load_with(&pages, &fits).volumes[0].lbas.len(), 10 << 20);
+}
+
+#[test]
+fn times_count_in_the_memory_of_a_trace() {
+    let scratch = Scratch::new();
+    let path = scratch.file("t.u32", &u32s(&[1; 1000]));
+    let options = LoadOptions { memory: Some(4000), ..LoadOptions::default() };
+    assert_eq!(load_with(&path, &options).bytes(), 4000);
+    let error = load(&path, &LoadOptions { times: true, ..options }, &mut |_| ()).unwrap_err();
+    assert!(matches!(error, TraceError::Memory { .. }), "{error}");
 }

@@ -2,7 +2,10 @@
 
 mod scratch;
 
-use frostline_trace::{Converted, Format, LoadOptions, ReaderOptions, convert, load, write_lbas};
+use frostline_placement::Hotness;
+use frostline_trace::{
+    Converted, Format, LoadOptions, Loaded, PageWriter, ReaderOptions, convert, load, write_lbas,
+};
 use scratch::{Scratch, load_with, requests};
 
 const TEXT: &str = "3,W,0,4096,1\n3,R,8192,512,2\n5,W,5000,9000,3\n3,W,4096,0,4\n5,W,0,1,5\n";
@@ -15,7 +18,10 @@ fn convert_all(from: &std::path::Path, to: &std::path::Path) -> Converted {
 fn parquet_keeps_every_request() {
     let scratch = Scratch::new();
     let (from, to) = (scratch.file("t", TEXT.as_bytes()), scratch.path("t.parquet"));
-    assert_eq!(convert_all(&from, &to), Converted { requests: 5, pages: 5 });
+    assert_eq!(
+        convert_all(&from, &to),
+        Converted { format: Format::Alibaba, requests: 5, pages: 5 }
+    );
     let options = ReaderOptions::default();
     let (format, found) = requests(&to, &options).unwrap();
     assert_eq!(format, Format::Parquet);
@@ -42,7 +48,7 @@ fn page_numbers_are_written_plain_and_compressed() {
         let to = scratch.path(name);
         let options = LoadOptions { volume: Some("5".into()), ..LoadOptions::default() };
         let converted = convert(&from, &options, &to, &mut |_| ()).unwrap();
-        assert_eq!(converted, Converted { requests: 4, pages: 4 });
+        assert_eq!((converted.requests, converted.pages), (4, 4));
         let loaded = load_with(&to, &LoadOptions::default());
         assert_eq!((loaded.format, &loaded.volumes[0].lbas), (Format::U32, &vec![1, 2, 3, 0]));
         let again = scratch.path("again.u32");
@@ -89,4 +95,52 @@ fn parquet_volumes_are_picked_by_name() {
     let options = LoadOptions { volume: Some("6".into()), ..LoadOptions::default() };
     let error = scratch.told(load(&to, &options, &mut |_| ()).unwrap_err());
     assert_eq!(error, "t.parquet: has no volume \"6\" (it has: 3 5)");
+}
+
+/// Each bit of `file` in turn is flipped; what is read then is either `right` or an error.
+fn no_flipped_bit_is_read_as_data(name: &str, file: &[u8], hotness: bool, right: &Loaded) {
+    let scratch = Scratch::new();
+    let options = LoadOptions { times: true, hotness, ..LoadOptions::default() };
+    let mut noticed = 0;
+    for bit in 0..file.len() * 8 {
+        let mut damaged = file.to_vec();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        match load(&scratch.file(name, &damaged), &options, &mut |_| ()) {
+            Ok(loaded) => assert!(loaded.volumes == right.volumes, "{name}: bit {bit}"),
+            Err(_) => noticed += 1,
+        }
+    }
+    assert!(noticed * 8 > file.len() * 8, "only {noticed} of {} bits", file.len() * 8);
+}
+
+#[test]
+fn flipped_bits_of_compressed_page_numbers_are_noticed() {
+    let scratch = Scratch::new();
+    let to = scratch.path("t.u32.zst");
+    write_lbas(&to, 4096, (0..60).map(|i| i * i)).unwrap();
+    let right = load_with(&to, &LoadOptions { times: true, ..LoadOptions::default() });
+    no_flipped_bit_is_read_as_data("t.u32.zst", &std::fs::read(&to).unwrap(), false, &right);
+}
+
+#[test]
+fn flipped_bits_of_parquet_are_noticed() {
+    let scratch = Scratch::new();
+    let to = scratch.path("t.parquet");
+    convert_all(&scratch.file("t", TEXT.as_bytes()), &to);
+    let right = load_with(&to, &LoadOptions { times: true, ..LoadOptions::default() });
+    no_flipped_bit_is_read_as_data("t.parquet", &std::fs::read(&to).unwrap(), false, &right);
+}
+
+#[test]
+fn flipped_bits_of_hotness_records_are_noticed_where_they_are_read() {
+    let scratch = Scratch::new();
+    let to = scratch.path("t.parquet");
+    let mut trace = PageWriter::create(&to, 4096, true).unwrap();
+    for i in 1..9 {
+        trace.write(i, &Hotness { origin: i * 7, ..Hotness::default() }).unwrap();
+    }
+    trace.finish().unwrap();
+    let options = LoadOptions { times: true, hotness: true, ..LoadOptions::default() };
+    let right = load_with(&to, &options);
+    no_flipped_bit_is_read_as_data("t.parquet", &std::fs::read(&to).unwrap(), true, &right);
 }

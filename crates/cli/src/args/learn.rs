@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, value_parser};
 
-use super::Reading;
+use super::Loading;
 
 /// `frostline train`
 #[derive(Debug, Args)]
@@ -50,7 +50,7 @@ pub struct EvalArgs {
     /// The trace
     pub trace: PathBuf,
     #[command(flatten)]
-    pub reading: Reading,
+    pub loading: Loading,
     /// Which samples it is judged by
     #[arg(long, value_name = "S", default_value = "all")]
     pub split: SplitArg,
@@ -101,7 +101,7 @@ pub struct StudyArgs {
     /// The trace
     pub trace: PathBuf,
     #[command(flatten)]
-    pub reading: Reading,
+    pub loading: Loading,
     /// Who tells of a page [default: the engine, if the trace has hotness records]
     #[arg(long, value_name = "R")]
     pub records: Option<RecordsArg>,

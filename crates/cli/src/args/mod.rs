@@ -21,7 +21,7 @@ pub use self::learn::{
 };
 pub use self::reproduce::{ReproduceCommand, SepFrozenArgs};
 pub use self::store::{FormatArgs, LookArgs, PlacementArgs, ScrubArgs, ShapeArgs, StoreCommand};
-use crate::size::{PageSize, Size};
+use crate::size::{PageSize, Size, UnitSize};
 
 /// Page placement for log-structured storage: simulator and tools.
 #[derive(Debug, Parser)]
@@ -76,6 +76,20 @@ pub struct Reading {
     /// Bytes in a page, a power of two from 512 up
     #[arg(long, value_name = "SIZE", default_value = "4KiB", allow_negative_numbers = true)]
     pub page: PageSize,
+    /// Of oracle-general: bytes that its object numbers count, as 512 if they are of sectors
+    /// [default: a page]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    pub unit: Option<UnitSize>,
+}
+
+/// How a trace is read into memory.
+#[derive(Debug, Args)]
+pub struct Loading {
+    #[command(flatten)]
+    pub reading: Reading,
+    /// Refuse a trace that takes more memory than this [default: three quarters of what is available]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    pub max_memory: Option<Size>,
 }
 
 /// `frostline sim`
@@ -86,7 +100,7 @@ pub struct SimArgs {
     #[arg(value_name = "TRACE", required = true)]
     pub traces: Vec<PathBuf>,
     #[command(flatten)]
-    pub reading: Reading,
+    pub loading: Loading,
     /// Schemes, with parameters if need be (dac:classes=4), or all
     #[arg(long, value_name = "A,B", default_value = "all", value_delimiter = ',')]
     pub scheme: Vec<String>,
@@ -234,7 +248,7 @@ pub struct InfoArgs {
     /// The trace
     pub file: PathBuf,
     #[command(flatten)]
-    pub reading: Reading,
+    pub loading: Loading,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

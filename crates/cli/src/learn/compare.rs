@@ -82,10 +82,10 @@ fn run(
     replayed: impl FnOnce(&Writes) -> Result<Option<Judged>, Failure>,
     judge: impl FnOnce(&Samples) -> Result<Vec<Judged>, LearnError>,
 ) -> Result<String, Failure> {
-    let StudyArgs { trace, reading, records, quiet, .. } = args;
+    let StudyArgs { trace, loading, records, quiet, .. } = args;
     check(args.json.as_deref())?;
     let how = sampling(&args.sampling, split(args.split));
-    let writes = load_for(rows.command, trace, reading, *records, *quiet)?;
+    let writes = load_for(rows.command, trace, loading, *records, *quiet)?;
     let replayed = replayed(&writes)?;
     let samples = of_writes(trace, writes, history, *records, &how)?;
     let comparison = Comparison {

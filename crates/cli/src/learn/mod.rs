@@ -18,14 +18,14 @@ use samples::{check, of_trace, sampling, split};
 
 /// Trains a model, writes its file and tells how good it is.
 pub fn train_model(args: &TrainArgs) -> Result<String, Failure> {
-    let StudyArgs { trace, reading, records, json, quiet, .. } = &args.study;
+    let StudyArgs { trace, loading, records, json, quiet, .. } = &args.study;
     check(json.as_deref())?;
     output::check(&args.output)?;
     let kind = kind(args.model);
     kind.check()?;
     let how = sampling(&args.study.sampling, split(args.study.split));
     let history = args.history.history;
-    let samples = of_trace("train", trace, reading, history, *records, &how, *quiet)?;
+    let samples = of_trace("train", trace, loading, history, *records, &how, *quiet)?;
     let layout = samples.layout;
     let mut standard = Standard::of(&samples.train);
     if !args.only.is_empty() {
@@ -72,7 +72,7 @@ fn eval(args: &EvalArgs) -> Result<String, Failure> {
     let data = samples::of_layout(
         "model eval",
         &args.trace,
-        &args.reading,
+        &args.loading,
         model.layout(),
         &how,
         args.quiet,

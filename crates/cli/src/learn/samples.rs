@@ -6,7 +6,7 @@ use frostline_learn::{Layout, Records, Sampling, Split};
 use frostline_sim::{SampleError, Samples, sample};
 use frostline_trace::{LoadOptions, Loaded, Writes, some_of};
 
-use crate::args::{Reading, RecordsArg, SamplingArgs, TrainSplitArg};
+use crate::args::{Loading, RecordsArg, SamplingArgs, TrainSplitArg};
 use crate::failure::Failure;
 use crate::inputs::{load_options, load_with_bar};
 use crate::output;
@@ -34,24 +34,24 @@ pub fn check(json: Option<&Path>) -> Result<(), Failure> {
 pub fn of_trace(
     command: &str,
     path: &Path,
-    reading: &Reading,
+    loading: &Loading,
     history: u8,
     records: Option<RecordsArg>,
     how: &Sampling,
     quiet: bool,
 ) -> Result<Samples, Failure> {
-    of_writes(path, load_for(command, path, reading, records, quiet)?, history, records, how)
+    of_writes(path, load_for(command, path, loading, records, quiet)?, history, records, how)
 }
 
 /// The writes of a trace, with hotness records if they may be wanted.
 pub fn load_for(
     command: &str,
     path: &Path,
-    reading: &Reading,
+    loading: &Loading,
     records: Option<RecordsArg>,
     quiet: bool,
 ) -> Result<Writes, Failure> {
-    load(command, path, reading, records != Some(RecordsArg::Block), quiet)
+    load(command, path, loading, records != Some(RecordsArg::Block), quiet)
 }
 
 /// Samples of the writes of a trace.
@@ -73,12 +73,12 @@ pub fn of_writes(
 pub fn of_layout(
     command: &str,
     path: &Path,
-    reading: &Reading,
+    loading: &Loading,
     layout: Layout,
     how: &Sampling,
     quiet: bool,
 ) -> Result<Samples, Failure> {
-    let writes = load(command, path, reading, layout.records() == Records::Engine, quiet)?;
+    let writes = load(command, path, loading, layout.records() == Records::Engine, quiet)?;
     samples(path, writes, layout, how)
 }
 
@@ -99,11 +99,11 @@ fn samples(
 fn load(
     command: &str,
     path: &Path,
-    reading: &Reading,
+    loading: &Loading,
     hotness: bool,
     quiet: bool,
 ) -> Result<Writes, Failure> {
-    let options = LoadOptions { hotness, ..load_options(reading) };
+    let options = LoadOptions { hotness, ..load_options(loading) };
     let Loaded { mut volumes, .. } = load_with_bar(path, &options, quiet)?;
     match volumes.pop() {
         Some(volume) if volumes.is_empty() => Ok(volume),

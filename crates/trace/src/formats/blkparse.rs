@@ -4,7 +4,8 @@
 //! bytes. A request passes several actions; of them one is counted: `C` (completed), or, if the
 //! first [`HEAD`](crate::source::HEAD) bytes have no `C` with a sector, `Q` (queued).
 //! `rwbs` with a `D` is a trim, else with `W` a write, else with `R` a read, else (a flush)
-//! nothing. The summary that blkparse prints at the end is skipped. `major,minor` is a volume.
+//! nothing. The summary that blkparse prints at the end of a run is skipped; another run may follow,
+//! whose clock goes on where that of the one before ended. `major,minor` is a volume.
 
 use crate::cause::Cause;
 use crate::digits::number;
@@ -24,6 +25,10 @@ const SUMMARY: [&[u8]; 6] = [b"CPU", b"Total", b"Events", b"Throughput", b"Skips
 pub(crate) struct Blkparse {
     action: &'static [u8],
     in_summary: bool,
+    /// When the run that is being read began, on the clock of the trace.
+    began_us: u64,
+    /// The latest time so far.
+    latest_us: u64,
 }
 
 impl Blkparse {
@@ -32,7 +37,8 @@ impl Blkparse {
         let completed = head.split(|&byte| byte == b'\n').any(|line| {
             event(line).is_some_and(|event| event.action == b"C" && event.extent.is_some())
         });
-        Blkparse { action: if completed { b"C" } else { b"Q" }, in_summary: false }
+        let action = if completed { b"C" } else { b"Q" };
+        Blkparse { action, in_summary: false, began_us: 0, latest_us: 0 }
     }
 }
 
@@ -43,29 +49,37 @@ impl Lines for Blkparse {
         _first: bool,
         volumes: &mut Volumes,
     ) -> Result<Option<Request>, Cause> {
-        if self.in_summary {
-            return Ok(None);
-        }
         let Some(event) = event(line) else {
-            let summary = SUMMARY.iter().any(|word| line.starts_with(word));
-            self.in_summary = summary && !line.starts_with(b"Input file");
-            return if summary {
-                Ok(None)
-            } else {
-                Err(Cause::bad(format!("{} is not an event of blkparse", quoted(line))))
-            };
+            return self.other(line).map(|()| None);
         };
+        if self.in_summary {
+            self.in_summary = false;
+            self.began_us = self.latest_us;
+        }
         let (Some(op), Some((sector, sectors))) = (op(event.rwbs), event.extent) else {
             return Ok(None);
         };
         if event.action != self.action {
             return Ok(None);
         }
-        let time_us = microseconds(event.time)?;
+        let time_us = self.began_us.saturating_add(microseconds(event.time)?);
+        self.latest_us = self.latest_us.max(time_us);
         let offset = csv::scaled(sector, "sector", SECTOR)?;
         let length = csv::scaled(sectors, "count of sectors", SECTOR)?;
         let volume = volumes.number(event.device)?;
         Ok(Some(Request { time_us, offset, length, volume, op }))
+    }
+}
+
+impl Blkparse {
+    /// Takes a line that is no event: of the summary, or a note on the input.
+    fn other(&mut self, line: &[u8]) -> Result<(), Cause> {
+        let known = SUMMARY.iter().any(|word| line.starts_with(word));
+        if !known && !self.in_summary {
+            return Err(Cause::bad(format!("{} is not an event of blkparse", quoted(line))));
+        }
+        self.in_summary |= !line.starts_with(b"Input file");
+        Ok(())
     }
 }
 

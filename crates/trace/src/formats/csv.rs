@@ -9,13 +9,32 @@ use crate::volumes::Volumes;
 const HEADER_WORDS: [&[u8]; 9] =
     [b"time", b"offset", b"size", b"length", b"device", b"volume", b"type", b"op", b"disk"];
 
-/// The `N` fields of a line, without blanks around them.
+/// The fields of a line, without the blanks and the quotes around them.
+pub(crate) fn split(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(line);
+    std::iter::from_fn(move || {
+        let line = rest?;
+        let quoted = line.trim_ascii_start().starts_with(b"\"");
+        let mut within = false;
+        let comma = line.iter().position(|&byte| {
+            within ^= quoted && byte == b'"';
+            byte == b',' && !within
+        });
+        let end = comma.unwrap_or(line.len());
+        rest = comma.map(|comma| &line[comma + 1..]);
+        let field = line[..end].trim_ascii();
+        let inner = field.strip_prefix(b"\"").and_then(|field| field.strip_suffix(b"\""));
+        Some(inner.unwrap_or(field))
+    })
+}
+
+/// The `N` fields of a line.
 pub(crate) fn fields<const N: usize>(line: &[u8]) -> Result<[&[u8]; N], Cause> {
     let mut fields = [&line[..0]; N];
     let mut found = 0;
-    for field in line.split(|&byte| byte == b',') {
+    for field in split(line) {
         if let Some(place) = fields.get_mut(found) {
-            *place = field.trim_ascii();
+            *place = field;
         }
         found += 1;
     }
@@ -30,8 +49,7 @@ pub(crate) fn fields<const N: usize>(line: &[u8]) -> Result<[&[u8]; N], Cause> {
 /// word in them that names a column.
 pub(crate) fn is_header(line: &[u8]) -> bool {
     let mut named = 0;
-    for field in line.split(|&byte| byte == b',') {
-        let field = field.trim_ascii().trim_ascii_start();
+    for field in split(line) {
         if !field.first().is_some_and(u8::is_ascii_alphabetic) {
             return false;
         }

@@ -1,9 +1,9 @@
 //! `fio`: fio's I/O log, version 2 or 3.
 //!
 //! The first line is `fio version 2 iolog` or `fio version 3 iolog`. Each other line is `file
-//! action` or `file action offset length`, in bytes; version 3 puts milliseconds in front. Actions
-//! `add`, `open`, `close`, `sync`, `datasync` are ignored; `wait` moves version 2's clock, which
-//! otherwise stands, by the microseconds that it has for an offset. A file is a volume.
+//! action` or `file action offset length`, in bytes; version 3 puts microseconds in front. Actions
+//! that move no data are ignored, but `wait` moves version 2's clock, which otherwise stands, by the
+//! microseconds that it has for an offset. A file is a volume.
 
 use crate::cause::Cause;
 use crate::digits::number;
@@ -11,6 +11,19 @@ use crate::error::quoted;
 use crate::request::{Op, Request};
 use crate::text::Lines;
 use crate::volumes::Volumes;
+
+/// Actions of fio that move no data: those on files, and all kinds of flushes.
+const IGNORED: [&[u8]; 9] = [
+    b"add",
+    b"open",
+    b"close",
+    b"unlink",
+    b"sync",
+    b"datasync",
+    b"sync_file_range",
+    b"syncfs",
+    b"file_operation",
+];
 
 /// Reads lines of fio's log.
 #[derive(Default)]
@@ -33,8 +46,7 @@ impl Lines for Fio {
         }
         let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
         if self.timed {
-            let time = number(words.next().unwrap_or_default(), "timestamp")?;
-            self.clock_us = time.saturating_mul(1000);
+            self.clock_us = number(words.next().unwrap_or_default(), "timestamp")?;
         }
         let file = words.next().unwrap_or_default();
         let action = words.next().unwrap_or_default();
@@ -49,7 +61,7 @@ impl Lines for Fio {
                 }
                 return Ok(None);
             }
-            b"add" | b"open" | b"close" | b"sync" | b"datasync" => return Ok(None),
+            _ if IGNORED.contains(&action) => return Ok(None),
             b"" => return Err(Cause::bad("action is missing".to_owned())),
             _ => return Err(Cause::bad(format!("action {} is none of fio's", quoted(action)))),
         };

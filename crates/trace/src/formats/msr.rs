@@ -29,8 +29,7 @@ impl Lines for Msr {
         if first && csv::is_header(line) {
             return Ok(None);
         }
-        let commas = memchr::memchr_iter(b',', line).count();
-        let [time, host, disk, op, offset, size] = if commas == 6 {
+        let [time, host, disk, op, offset, size] = if csv::split(line).count() == 7 {
             let [time, host, disk, op, offset, size, _latency] = csv::fields(line)?;
             [time, host, disk, op, offset, size]
         } else {

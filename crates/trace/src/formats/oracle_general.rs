@@ -1,8 +1,9 @@
 //! `oracle-general`: the binary traces of libCacheSim.
 //!
 //! Packed little-endian records of 24 bytes: `u32` seconds, `u64` object, `u32` bytes, `i64` record
-//! of the object's next access (-1 for none). An object is taken for a page number of the
-//! simulator's page size, and each record for a write of its bytes from that page's start.
+//! of the object's next access (-1 for none). An object is taken for a number of units, pages unless
+//! another unit is given, and each record for a write of its bytes from that unit's start: records do
+//! not tell reads from writes.
 
 use std::path::Path;
 
@@ -43,6 +44,8 @@ impl Record {
 /// A file of records that is being read.
 pub(crate) struct Records {
     source: Source,
+    /// Bytes that object numbers count in.
+    unit: u32,
     buffer: Vec<u8>,
     next: usize,
     filled: usize,
@@ -51,9 +54,9 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    pub(crate) fn new(source: Source) -> Records {
+    pub(crate) fn new(source: Source, unit: u32) -> Records {
         let buffer = vec![0; CHUNK * RECORD];
-        Records { source, buffer, next: 0, filled: 0, taken: 0, ended: false }
+        Records { source, unit, buffer, next: 0, filled: 0, taken: 0, ended: false }
     }
 
     pub(crate) fn source(&self) -> &Source {
@@ -80,7 +83,7 @@ impl Records {
             let request = Request {
                 time_us: u64::from(seconds) * 1_000_000,
                 // Saturated, an object too far for 64 bits is still too far for an LBA.
-                offset: object.saturating_mul(u64::from(sink.bounds.page_size())),
+                offset: object.saturating_mul(u64::from(self.unit)),
                 length: u64::from(bytes),
                 volume: 0,
                 op: Op::Write,

@@ -14,6 +14,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::SchemaDescriptor;
 
 use crate::cause::Cause;
+use crate::checksum::{Checksum, OF_HOTNESS, OF_REQUESTS};
 use crate::error::{Place, TraceError, quoted};
 use crate::formats::parquet_column::{Column, Values, guarded};
 use crate::formats::parquet_file::BoundedFile;
@@ -44,6 +45,8 @@ pub(crate) struct Table {
     next_group: usize,
     taken: u64,
     consumed: u64,
+    of_requests: Checksum,
+    of_hotness: Checksum,
 }
 
 /// Some rows, column by column.
@@ -100,6 +103,8 @@ impl Table {
             next_group: 0,
             taken: 0,
             consumed: 0,
+            of_requests: Checksum::default(),
+            of_hotness: Checksum::default(),
         })
     }
 
@@ -128,6 +133,7 @@ impl Table {
         while !sink.is_full() {
             let Some(group) = &mut self.group else {
                 if self.next_group == self.reader.num_row_groups() {
+                    self.verify()?;
                     break;
                 }
                 self.group = Some(self.open_group()?);
@@ -179,9 +185,32 @@ impl Table {
         if let Some(columns) = &batch.hotness {
             // Only writes have a record.
             let is_write = request.op == Op::Write;
-            self.records.push(if is_write { record(columns, i)? } else { Hotness::default() });
+            let record = if is_write { record(columns, i)? } else { Hotness::default() };
+            self.records.push(record);
+            if is_write {
+                self.of_hotness.add_hotness(&record);
+            }
         }
+        self.of_requests.add_request(&request, &sink.volumes.names()[request.volume as usize]);
         sink.push(request)
+    }
+
+    /// Compares what was read, which is all there is, with the checksums in the file, if it has any.
+    fn verify(&self) -> Result<(), TraceError> {
+        let noted = self.reader.metadata().file_metadata().key_value_metadata();
+        let agrees = |key: &str, found: Checksum| {
+            let noted = noted.into_iter().flatten().find(|entry| entry.key == key);
+            noted.is_none_or(|entry| entry.value.as_deref() == Some(&found.text()))
+        };
+        let cause = match self.hotness {
+            _ if !agrees(OF_REQUESTS, self.of_requests) => "its requests are not those written",
+            Some(_) if !agrees(OF_HOTNESS, self.of_hotness) => {
+                "its hotness records are not those written"
+            }
+            _ => return Ok(()),
+        };
+        let (file, place) = (self.file.clone(), Place::Record(self.taken));
+        Err(TraceError::Damaged { file, place, cause: format!("{cause} (checksum)") })
     }
 
     fn damaged(&self, cause: String) -> TraceError {

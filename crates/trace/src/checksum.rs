@@ -1,0 +1,49 @@
+//! Checksums over what a `parquet` trace says, as the library writes none for its pages.
+//!
+//! CRC-32C over all requests, and over all hotness records. They are in the file's key-value
+//! metadata, and compared when the last row has been read.
+
+use frostline_placement::Hotness;
+
+use crate::hotness::values;
+use crate::request::{Op, Request};
+
+/// A checksum's name in the metadata of a file: of the requests.
+pub(crate) const OF_REQUESTS: &str = "frostline.crc32c";
+
+/// The same of the hotness records.
+pub(crate) const OF_HOTNESS: &str = "frostline.hotness.crc32c";
+
+/// A checksum that grows.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Checksum(u32);
+
+impl Checksum {
+    /// Adds a request to a volume of this name.
+    pub(crate) fn add_request(&mut self, request: &Request, volume: &str) {
+        let op = match request.op {
+            Op::Read => 0,
+            Op::Write => 1,
+            Op::Trim => 2,
+        };
+        let Request { time_us, offset, length, .. } = *request;
+        // The length of the name, so that no two rows are alike together.
+        let numbers = [time_us, offset, length, op, volume.len() as u64];
+        self.add(bytemuck::cast_slice(&numbers.map(u64::to_le)));
+        self.add(volume.as_bytes());
+    }
+
+    /// Adds the hotness record of a request.
+    pub(crate) fn add_hotness(&mut self, record: &Hotness) {
+        self.add(bytemuck::cast_slice(&values(record).map(u32::to_le)));
+    }
+
+    /// As the metadata have it.
+    pub(crate) fn text(self) -> String {
+        format!("{:08x}", self.0)
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        self.0 = crc32c::crc32c_append(self.0, bytes);
+    }
+}
