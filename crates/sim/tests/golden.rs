@@ -1,0 +1,85 @@
+//! What every scheme does with a recorded trace, page for page: the counts are those of
+//! `golden.txt`, and a change that moves one of them says so.
+//!
+//! `FROSTLINE_BLESS=1 cargo test -p frostline-sim --test golden` writes the table anew.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use frostline_placement::registry::{SCHEMES, SchemeSpec};
+use frostline_placement::{Semantics, victims::POLICIES};
+use frostline_sim::{Plan, Progress, Settings, Space, Volume, ZoneSize, sweep};
+use frostline_trace::{LoadOptions, Writes, load, prepare};
+
+/// Writes of the recorded trace that are replayed.
+const WRITES: usize = 200_000;
+
+fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+fn volume(path: &str, writes: usize) -> Volume {
+    let mut loaded = load(&repository(path), &LoadOptions::default(), &mut |_| ()).unwrap();
+    let mut lbas = loaded.volumes.remove(0).lbas;
+    lbas.truncate(writes);
+    Volume::new(prepare(None, Writes { lbas, ..Writes::default() }, true).unwrap())
+}
+
+/// Runs all `schemes` with all `victims`, and adds a line for each to `table`.
+fn add(
+    table: &mut String,
+    title: &str,
+    volume: &Volume,
+    (schemes, victims): (&[&str], &[&str]),
+    settings: &Settings,
+) {
+    let schemes: Vec<_> = schemes.iter().map(|text| SchemeSpec::parse(text).unwrap()).collect();
+    let victims: Vec<_> = victims.iter().map(|name| name.to_string()).collect();
+    let plan = Plan::new(&schemes, &victims, false).unwrap();
+    let volumes = std::slice::from_ref(volume);
+    let outcomes = sweep(volumes, &plan, settings, &Progress::default()).unwrap();
+    writeln!(table, "{title}: user writes, relocations, of frozen pages, zones reclaimed").unwrap();
+    for (run, outcome) in plan.wanted.iter().zip(&outcomes[0].wanted) {
+        let c = &outcome.counts;
+        let (scheme, victim) = (&run.scheme.text, &run.victim);
+        let pages = format!("{} {:>8} {:>7}", c.user_writes, c.relocations, c.frozen_relocations);
+        writeln!(table, "{scheme:<24} {victim:<18} {pages} {:>6}", c.zones_reclaimed).unwrap();
+    }
+}
+
+#[test]
+fn every_scheme_relocates_and_reclaims_what_it_did_before() {
+    let both = ["greedy", "cost-benefit"];
+    let all: Vec<_> = SCHEMES.iter().map(|entry| entry.info.name).collect();
+    let policies: Vec<_> = POLICIES.iter().map(|policy| policy.name).collect();
+    let zone = |kib: u64| Settings { zone_size: ZoneSize::Bytes(kib << 10), ..Settings::default() };
+    let mut table = String::new();
+
+    let recorded = volume("traces/mariadb-tpcc.u32.zst", WRITES);
+    add(&mut table, "published, GP 15 %", &recorded, (&all, &both), &zone(512));
+    let relocations = |scheme: &str| -> u64 {
+        let mut lines = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        lines.find(|line| line[..2] == [scheme, "cost-benefit"]).unwrap()[3].parse().unwrap()
+    };
+    assert!(relocations("frostline") < relocations("sepbit"), "what Frostline is for");
+    let around = ["frozen:sfs", "frozen:warcip", "frozen:dac:apart=no", "frozen-perfect:dac"];
+    add(&mut table, "around another scheme", &recorded, (&around, &both[1..]), &zone(512));
+    let fixed = Settings { space: Space::Op(0.2), ..zone(512) };
+    let few = ["nosep", "sepbit", "frostline", "2r-fifo"];
+    add(&mut table, "published, OP 20 %", &recorded, (&few, &policies), &fixed);
+
+    let zipf = volume("tests/data/tiny_zipf10.u32.zst", usize::MAX);
+    let fast22 = Settings { semantics: Semantics::SepbitFast22, ..zone(1 << 10) };
+    let without_victim: Vec<_> =
+        SCHEMES.iter().filter(|e| e.own_victim.is_none()).map(|e| e.info.name).collect();
+    add(&mut table, "sepbit-fast22", &zipf, (&without_victim, &policies), &fast22);
+
+    let path = repository("crates/sim/tests/golden.txt");
+    if std::env::var_os("FROSTLINE_BLESS").is_some() {
+        std::fs::write(&path, &table).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap();
+    let moved: Vec<_> =
+        table.lines().zip(golden.lines()).filter(|(now, then)| now != then).collect();
+    assert!(table == golden, "(now, before): {moved:#?}");
+}
