@@ -39,6 +39,12 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         &mut self.map
     }
 
+    /// The map, for a driver that brings pages' states into it which the scheme has to
+    /// [clamp](Scheme::clamp).
+    pub fn scheme_and_map(&mut self) -> (&S, &mut M) {
+        (&self.scheme, &mut self.map)
+    }
+
     /// The zones.
     pub fn zones(&self) -> &ZoneTable {
         &self.zones

@@ -33,8 +33,8 @@ pub trait Map<P: PageState> {
     /// The same, to be changed.
     fn entry_mut(&mut self, lba: u32) -> &mut Entry<P>;
 
-    /// Clamps the stamps of all pages in memory, see [`PageState::clamp`].
-    fn clamp(&mut self, now: u32);
+    /// Shows the state of every page in memory that has a slot, and maybe of others, to be changed.
+    fn each_page(&mut self, visit: &mut dyn FnMut(&mut P));
 }
 
 impl<P: PageState> Map<P> for Array<Entry<P>> {
@@ -52,11 +52,9 @@ impl<P: PageState> Map<P> for Array<Entry<P>> {
         &mut self[lba as usize]
     }
 
-    fn clamp(&mut self, now: u32) {
+    fn each_page(&mut self, visit: &mut dyn FnMut(&mut P)) {
         if size_of::<P>() > 0 {
-            for entry in self.iter_mut().filter(|e| e.slot != 0) {
-                entry.page.clamp(now);
-            }
+            self.iter_mut().filter(|e| e.slot != 0).for_each(|entry| visit(&mut entry.page));
         }
     }
 }

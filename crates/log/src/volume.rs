@@ -17,7 +17,7 @@ pub const MAX_LBA: u32 = WORD_LAST - 1;
 /// the trace: this version is frozen. Counted when it is relocated, otherwise without meaning.
 pub const WORD_LAST: u32 = 1 << 31;
 
-/// Between two sweeps that clamp old stamps (see [`PageState::clamp`]).
+/// Between two sweeps that clamp old stamps (see [`Scheme::clamp`]).
 const SWEEP: u32 = 1 << 30;
 
 /// Zones that the authors' simulator opens for every scheme at least: those that it never uses
@@ -402,7 +402,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         }
         self.next_sweep = self.now.wrapping_add(SWEEP);
         self.zones.clamp(self.now);
-        self.map.clamp(self.now);
+        let (scheme, now) = (&self.scheme, self.now);
+        self.map.each_page(&mut |page| scheme.clamp(page, now));
     }
 }
 

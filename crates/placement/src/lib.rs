@@ -17,6 +17,7 @@ mod future;
 pub mod hotness;
 mod judge;
 mod log_class;
+mod memory;
 pub mod params;
 mod past;
 mod recogniser;

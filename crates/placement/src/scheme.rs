@@ -220,120 +220,159 @@ impl Setup<'_> {
 /// The most bytes of a scheme's [`memory`](Scheme::memory).
 pub const LARGEST_MEMORY: usize = 1 << 10;
 
-/// How pages are given a class.
+/// Every method of a [`Scheme`] that has a default and does not name a page's state, once: the trait is declared
+/// from this list, and [`AnyScheme`](crate::AnyScheme) forwards what is in it, so a method that is
+/// added here can't be left out there.
 ///
-/// The log calls, in this order: for a user write [`on_request`](Self::on_request) (at the first
-/// page of a request), [`place_user`](Self::place_user); for cleaning
-/// [`on_victim`](Self::on_victim), [`prepare`](Self::prepare) if the scheme is
-/// [`BATCHED`](Self::BATCHED), [`place_relocation`](Self::place_relocation) for every valid page
-/// in slot order, [`on_reclaimed`](Self::on_reclaimed); and around them
-/// [`on_opened`](Self::on_opened) and [`on_sealed`](Self::on_sealed) as zones change.
-pub trait Scheme: Send + Sized + 'static {
-    /// What is remembered of each page; `()` costs nothing.
-    type Page: PageState;
-    /// Name, source and parameters.
-    const INFO: Info;
-    /// What the scheme must be told of the future.
-    const FORESIGHT: Foresight = Foresight::None;
-    /// Whether [`on_request`](Self::on_request) is wanted.
-    const PER_REQUEST: bool = false;
-    /// Whether [`prepare`](Self::prepare) is wanted.
-    const BATCHED: bool = false;
-    /// Whether it makes use of [`Hotness`] where an engine tells it.
-    const WANTS_HOTNESS: bool = false;
-    /// The scheme's own victim side, if [`pick`](Self::pick) replaces the victim policies: its
-    /// name in tables.
-    const OWN_VICTIM: Option<&'static str> = None;
+/// `asked` methods look at the scheme, `told` methods may change it.
+macro_rules! methods {
+    ($then:ident) => {
+        $then! {
+            asked {
+                /// The class whose pages live longest: where a scheme around this one puts the
+                /// pages that it knows to be frozen.
+                fn coldest(&self) -> usize {
+                    self.classes() - 1
+                }
 
-    /// Builds the scheme.
-    ///
-    /// # Errors
-    /// A parameter that is unknown, not a number or out of range.
-    fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError>;
+                /// The one class that every valid page of this victim goes to, if that is known
+                /// beforehand and no page's state changes by the relocation. The log then skips
+                /// [`place_relocation`](Scheme::place_relocation) for the whole victim.
+                #[inline(always)]
+                fn destination(&self, _victim: &ZoneEvent) -> Option<usize> {
+                    None
+                }
 
-    /// Number of classes; every answer is below it. At most 255.
-    fn classes(&self) -> usize;
+                /// Whether a zone should be kept open for this class. Asked only under
+                /// [`Semantics::SepbitFast22`](crate::Semantics), which opens the next zone at once
+                /// when one is sealed; the papers' reading opens a zone at its first append.
+                fn in_use(&self, _class: usize) -> bool {
+                    true
+                }
 
-    /// The class whose pages live longest: where what is known to be frozen is put by who stands
-    /// around the scheme.
-    fn coldest(&self) -> usize {
-        self.classes() - 1
-    }
+                /// Whether open zones are sealed before they are full where they hardly fill and
+                /// their garbage builds up: worth it for a scheme some of whose classes are given
+                /// few pages. The published schemes wait until zones are full.
+                fn seals_stale(&self) -> bool {
+                    false
+                }
 
-    /// A request begins.
-    #[inline(always)]
-    fn on_request(&mut self, _request: &Request) {}
+                /// What the scheme has learned and would not like to learn again after a restart:
+                /// at most [`LARGEST_MEMORY`] bytes.
+                fn memory(&self) -> Vec<u8> {
+                    Vec::new()
+                }
 
-    /// The class of a user write. `page` is the page's state, to be brought up to date.
-    fn place_user(&mut self, write: &UserWrite, page: &mut Self::Page) -> usize;
+                /// Bytes the scheme holds besides the per-page state.
+                fn bytes(&self) -> usize {
+                    0
+                }
 
-    /// The one class that every valid page of this victim goes to, if that is known beforehand
-    /// and no page's state changes by the relocation. The log then skips
-    /// [`place_relocation`](Self::place_relocation) for the whole victim.
-    #[inline(always)]
-    fn destination(&self, _victim: &ZoneEvent) -> Option<usize> {
-        None
-    }
+                /// Figures of the scheme's own that a report should show (name, value).
+                fn gauges(&self) -> Vec<(&'static str, f64)> {
+                    Vec::new()
+                }
+            }
+            told {
+                /// A request begins.
+                #[inline(always)]
+                fn on_request(&mut self, _request: &Request) {}
 
-    /// All relocations of a victim at once, with the pages' states, before they are placed one by
-    /// one: a model infers here over the whole batch. `hotness` has the engine's record of each,
-    /// or is empty if there are none.
-    fn prepare(&mut self, _batch: &[(Relocation, Self::Page)], _hotness: &[Hotness]) {}
+                /// A page was trimmed.
+                #[inline(always)]
+                fn on_trim(&mut self, _lba: u32) {}
 
-    /// The class of a relocation.
-    fn place_relocation(&mut self, relocation: &Relocation, page: &mut Self::Page) -> usize;
+                /// A zone was opened for a class.
+                fn on_opened(&mut self, _zone: &ZoneEvent) {}
 
-    /// Whether a zone should be kept open for this class. Asked only under
-    /// [`Semantics::SepbitFast22`], which opens the next zone at once when one is sealed; the
-    /// papers' reading opens a zone at its first append.
-    fn in_use(&self, _class: usize) -> bool {
-        true
-    }
+                /// A zone was sealed: it is full, or takes no more.
+                fn on_sealed(&mut self, _zone: &ZoneEvent, _zones: &ZoneTable) {}
 
-    /// Whether open zones are sealed before they are full where they hardly fill and their garbage
-    /// builds up: worth it for a scheme some of whose classes are given few pages. The published
-    /// schemes wait until zones are full.
-    fn seals_stale(&self) -> bool {
-        false
-    }
+                /// A zone was chosen as a victim; its pages have not moved yet.
+                fn on_victim(&mut self, _zone: &ZoneEvent, _zones: &ZoneTable) {}
 
-    /// A page was trimmed.
-    #[inline(always)]
-    fn on_trim(&mut self, _lba: u32) {}
+                /// A victim's pages have all moved and the zone is free again.
+                fn on_reclaimed(&mut self, _zone: &ZoneEvent) {}
 
-    /// A zone was opened for a class.
-    fn on_opened(&mut self, _zone: &ZoneEvent) {}
+                /// Chooses victims into `out`, for a scheme with an
+                /// [`OWN_VICTIM`](Scheme::OWN_VICTIM) side. The victims are merged: all are copied,
+                /// then all are free.
+                fn pick(&mut self, _zones: &ZoneTable, _now: u32, _out: &mut Vec<u32>) {}
 
-    /// A zone was sealed: it is full, or takes no more.
-    fn on_sealed(&mut self, _zone: &ZoneEvent, _zones: &ZoneTable) {}
-
-    /// A zone was chosen as a victim; its pages have not moved yet.
-    fn on_victim(&mut self, _zone: &ZoneEvent, _zones: &ZoneTable) {}
-
-    /// A victim's pages have all moved and the zone is free again.
-    fn on_reclaimed(&mut self, _zone: &ZoneEvent) {}
-
-    /// Chooses victims into `out`, for a scheme with an [`OWN_VICTIM`](Self::OWN_VICTIM) side.
-    /// The victims are merged: all are copied, then all are free.
-    fn pick(&mut self, _zones: &ZoneTable, _now: u32, _out: &mut Vec<u32>) {}
-
-    /// What the scheme has learned and would not like to learn again after a restart: at most
-    /// [`LARGEST_MEMORY`] bytes.
-    fn memory(&self) -> Vec<u8> {
-        Vec::new()
-    }
-
-    /// Takes up what [`memory`](Self::memory) gave, once, before the first page is placed. Bytes
-    /// that it cannot make sense of are as if there were none.
-    fn recall(&mut self, _memory: &[u8]) {}
-
-    /// Bytes the scheme holds besides the per-page state.
-    fn bytes(&self) -> usize {
-        0
-    }
-
-    /// Figures of the scheme's own that a report should show (name, value).
-    fn gauges(&self) -> Vec<(&'static str, f64)> {
-        Vec::new()
-    }
+                /// Takes up what [`memory`](Scheme::memory) gave, once, before the first page is
+                /// placed. Bytes that it cannot make sense of are as if there were none.
+                fn recall(&mut self, _memory: &[u8]) {}
+            }
+        }
+    };
 }
+pub(crate) use methods;
+
+macro_rules! declare {
+    (
+        asked { $(
+            $(#[$a_meta:meta])*
+            fn $asked:ident(&$a_self:ident $(, $a:ident: $a_type:ty)*) $(-> $a_out:ty)? $a_body:block
+        )* }
+        told { $(
+            $(#[$t_meta:meta])*
+            fn $told:ident(&mut $t_self:ident $(, $t:ident: $t_type:ty)*) $(-> $t_out:ty)? $t_body:block
+        )* }
+    ) => {
+        /// How pages are given a class.
+        ///
+        /// The log calls, in this order: for a user write [`on_request`](Self::on_request) (at the
+        /// first page of a request), [`place_user`](Self::place_user); for cleaning
+        /// [`on_victim`](Self::on_victim), [`prepare`](Self::prepare) if the scheme is
+        /// [`BATCHED`](Self::BATCHED), [`place_relocation`](Self::place_relocation) for every valid
+        /// page in slot order, [`on_reclaimed`](Self::on_reclaimed); and around them
+        /// [`on_opened`](Self::on_opened) and [`on_sealed`](Self::on_sealed) as zones change.
+        pub trait Scheme: Send + Sized + 'static {
+            /// What is remembered of each page; `()` costs nothing.
+            type Page: PageState;
+            /// Name, source and parameters.
+            const INFO: Info;
+            /// What the scheme must be told of the future.
+            const FORESIGHT: Foresight = Foresight::None;
+            /// Whether [`on_request`](Self::on_request) is wanted.
+            const PER_REQUEST: bool = false;
+            /// Whether [`prepare`](Self::prepare) is wanted.
+            const BATCHED: bool = false;
+            /// Whether it makes use of [`Hotness`] where an engine tells it.
+            const WANTS_HOTNESS: bool = false;
+            /// The scheme's own victim side, if [`pick`](Self::pick) replaces the victim policies:
+            /// its name in tables.
+            const OWN_VICTIM: Option<&'static str> = None;
+
+            /// Builds the scheme.
+            ///
+            /// # Errors
+            /// A parameter that is unknown, not a number or out of range.
+            fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError>;
+
+            /// Number of classes; every answer is below it. At most 255.
+            fn classes(&self) -> usize;
+
+            /// The class of a user write. `page` is the page's state, to be brought up to date.
+            fn place_user(&mut self, write: &UserWrite, page: &mut Self::Page) -> usize;
+
+            /// All relocations of a victim at once, with the pages' states, before they are placed
+            /// one by one: a model infers here over the whole batch. `hotness` has the engine's
+            /// record of each, or is empty if there are none.
+            fn prepare(&mut self, _batch: &[(Relocation, Self::Page)], _hotness: &[Hotness]) {}
+
+            /// The class of a relocation.
+            fn place_relocation(&mut self, relocation: &Relocation, page: &mut Self::Page) -> usize;
+
+            /// Clamps the stamps in a page's state, see [`PageState::clamp`].
+            fn clamp(&self, page: &mut Self::Page, now: u32) {
+                page.clamp(now);
+            }
+
+            $($(#[$a_meta])* fn $asked(&$a_self $(, $a: $a_type)*) $(-> $a_out)? $a_body)*
+            $($(#[$t_meta])* fn $told(&mut $t_self $(, $t: $t_type)*) $(-> $t_out)? $t_body)*
+        }
+    };
+}
+
+methods!(declare);

@@ -42,8 +42,8 @@ impl<P: PageState> Leaf<P> {
         Leaf { entries: [Entry::zeroed(); LEAF], sums: [0; LEAF] }
     }
 
-    /// The leaf of these bytes, which were written at `time`; it is `now`.
-    fn decode(bytes: &[u8], time: u64, now: u64) -> Self {
+    /// The leaf of these bytes.
+    fn decode(bytes: &[u8]) -> Self {
         let mut leaf = Self::empty();
         let (slots, rest) = bytes.split_at(4 * LEAF);
         let (sums, pages) = rest.split_at(4 * LEAF);
@@ -59,17 +59,17 @@ impl<P: PageState> Leaf<P> {
         for (sum, bytes) in leaf.sums.iter_mut().zip(sums.chunks_exact(4)) {
             *sum = bytemuck::pod_read_unaligned(bytes);
         }
-        leaf.age(time, now);
         leaf
     }
 
-    /// Clamps stamps as the volume would have done, had the leaf been in memory all the time.
-    fn age(&mut self, time: u64, now: u64) {
+    /// Clamps stamps as the volume would have done, had the leaf been in memory from `time` to
+    /// `now`.
+    fn age(&mut self, time: u64, now: u64, clamp: impl Fn(&mut P, u32)) {
         let step = u64::from(Stamp::HORIZON);
         let mut at = time;
         while now.saturating_sub(at) > step {
             at += step;
-            self.entries.iter_mut().for_each(|e| e.page.clamp(at as u32));
+            self.entries.iter_mut().for_each(|e| clamp(&mut e.page, at as u32));
         }
     }
 }
@@ -124,12 +124,17 @@ impl<P: PageState> Leaves<P> {
         self.places[leaf as usize].leaf.is_some()
     }
 
-    /// Takes a leaf into memory: the bytes that were written at `time`, or one that holds nothing.
-    pub fn insert(&mut self, leaf: u32, bytes: Option<(&[u8], u64)>, now: u64) {
-        let decoded = match bytes {
-            Some((bytes, time)) => Leaf::decode(bytes, time, now),
-            None => Leaf::empty(),
-        };
+    /// Takes a leaf into memory: the bytes that were written at `time`, whose stamps `clamp` keeps
+    /// from growing too old, or one that holds nothing.
+    pub fn insert(
+        &mut self,
+        leaf: u32,
+        bytes: Option<(&[u8], u64)>,
+        now: u64,
+        clamp: impl Fn(&mut P, u32),
+    ) {
+        let mut decoded = bytes.map_or_else(Leaf::empty, |(bytes, _)| Leaf::decode(bytes));
+        decoded.age(bytes.map_or(now, |(_, time)| time), now, clamp);
         let place = &mut self.places[leaf as usize];
         place.leaf = Some(Arc::new(decoded));
         place.dirty = false;
@@ -248,12 +253,9 @@ impl<P: PageState> Map<P> for Leaves<P> {
         &mut self.leaf_mut(lba).entries[lba as usize % LEAF]
     }
 
-    fn clamp(&mut self, now: u32) {
-        for place in &mut self.places {
-            if let Some(leaf) = &mut place.leaf {
-                let entries = &mut Arc::make_mut(leaf).entries;
-                entries.iter_mut().for_each(|e| e.page.clamp(now));
-            }
+    fn each_page(&mut self, visit: &mut dyn FnMut(&mut P)) {
+        for leaf in self.places.iter_mut().filter_map(|place| place.leaf.as_mut()) {
+            Arc::make_mut(leaf).entries.iter_mut().for_each(|entry| visit(&mut entry.page));
         }
     }
 }

@@ -291,7 +291,8 @@ impl<S: Scheme> Placer for Over<S> {
     }
 
     fn insert_leaf(&mut self, leaf: u32, bytes: Option<(&[u8], u64)>, now: u64) {
-        self.map_mut().insert(leaf, bytes, now);
+        let (scheme, map) = self.scheme_and_map();
+        map.insert(leaf, bytes, now, |page, at| scheme.clamp(page, at));
     }
 
     fn take_leaves(&mut self, all: bool) -> Vec<(u32, Arc<dyn Image>)> {

@@ -29,6 +29,7 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::any_scheme::AnyScheme;
 use crate::judge::{Foreseen, Judge, Learned};
+use crate::memory;
 use crate::schemes::dac::Dac;
 use crate::schemes::lifespan::Lifespan;
 use crate::schemes::sepbit::SepBit;
@@ -170,14 +171,7 @@ pub struct FrozenPage<W, J> {
     judge: J,
 }
 
-impl<W: PageState, J: PageState> PageState for FrozenPage<W, J> {
-    fn clamp(&mut self, now: u32) {
-        let FrozenPage { mut within, mut judge } = *self;
-        within.clamp(now);
-        judge.clamp(now);
-        *self = FrozenPage { within, judge };
-    }
-}
+impl<W: PageState, J: PageState> PageState for FrozenPage<W, J> {}
 
 impl<A: Arrangement> Frozen<A> {
     #[inline(always)]
@@ -294,6 +288,17 @@ impl<A: Arrangement> Scheme for Frozen<A> {
         class
     }
 
+    fn clamp(&self, page: &mut Self::Page, now: u32) {
+        let FrozenPage { mut within, mut judge } = *page;
+        self.within.clamp(&mut within, now);
+        judge.clamp(now);
+        *page = FrozenPage { within, judge };
+    }
+
+    fn in_use(&self, class: usize) -> bool {
+        self.is_apart(class) || self.within.in_use(class)
+    }
+
     /// Classes of their own divide the pages among more zones; the paper's arrangement does not.
     fn seals_stale(&self) -> bool {
         self.apart || self.within.seals_stale()
@@ -329,11 +334,13 @@ impl<A: Arrangement> Scheme for Frozen<A> {
     }
 
     fn memory(&self) -> Vec<u8> {
-        self.judge.memory()
+        memory::join(self.judge.memory(), &self.within.memory())
     }
 
     fn recall(&mut self, memory: &[u8]) {
-        self.judge.recall(memory);
+        let (judge, within) = memory::split(memory);
+        self.judge.recall(judge);
+        self.within.recall(within);
     }
 
     fn bytes(&self) -> usize {
@@ -351,7 +358,7 @@ impl<A: Arrangement> Scheme for Frozen<A> {
 mod tests {
     use super::*;
     use crate::registry::SchemeSpec;
-    use crate::{Candidates, Recogniser, Semantics};
+    use crate::{Candidates, Recogniser, Semantics, Stamp};
 
     /// Gives pages the log-odds that their LBA names, and is trusted from LBA 100 on.
     #[derive(Debug)]
@@ -447,5 +454,97 @@ mod tests {
             }
             assert!(spec.build(&setup, Nothing).is_err(), "{refused}");
         }
+    }
+
+    /// Overrides what has a default.
+    #[derive(Debug, Default)]
+    struct Loud {
+        recalled: Vec<u8>,
+    }
+
+    impl Scheme for Loud {
+        type Page = Stamp;
+        const INFO: Info = PAPER;
+
+        fn build(_: &Setup<'_>, _: &mut Params) -> Result<Self, BuildError> {
+            Ok(Loud::default())
+        }
+
+        fn classes(&self) -> usize {
+            2
+        }
+
+        fn place_user(&mut self, write: &UserWrite, page: &mut Stamp) -> usize {
+            *page = Stamp::at(write.now);
+            0
+        }
+
+        fn place_relocation(&mut self, _: &Relocation, _: &mut Stamp) -> usize {
+            1
+        }
+
+        fn in_use(&self, class: usize) -> bool {
+            class == 1
+        }
+
+        fn memory(&self) -> Vec<u8> {
+            [&self.recalled[..], &[4; 20]].concat()
+        }
+
+        fn recall(&mut self, memory: &[u8]) {
+            self.recalled = memory.to_vec();
+        }
+    }
+
+    fn around_loud() -> Frozen<AroundAny> {
+        let make = |_: &str, _: &Setup<'_>| Ok(Box::new(ByName(false)) as Box<dyn Recogniser>);
+        let setup = Setup { recogniser: Some(&make), ..Setup::new(16, 1000) };
+        let (_, mut params) = Params::parse("frozen:tiers=2").unwrap();
+        let scheme: Frozen<AroundAny> = Frozen::build(&setup, &mut params).unwrap();
+        let within = AnyScheme::of(Loud::default()).unwrap();
+        Frozen { class: within.classes(), within, ..scheme }
+    }
+
+    #[test]
+    fn the_scheme_within_says_which_of_its_classes_are_in_use() {
+        let scheme = around_loud();
+        assert_eq!([0, 1, 2, 3].map(|class| scheme.in_use(class)), [false, true, true, true]);
+    }
+
+    #[test]
+    fn the_scheme_within_recalls_its_own_memory() {
+        let (first, mut second) = (around_loud(), around_loud());
+        second.recall(&first.memory());
+        assert_eq!(second.within.memory(), [4; 40]);
+        second.recall(&[1, 0, 0, 0, 9]);
+        assert_eq!(
+            second.within.memory(),
+            [4; 20],
+            "a store's from before had the recogniser's only"
+        );
+    }
+
+    #[test]
+    fn the_scheme_within_clamps_its_stamps() {
+        let mut scheme = around_loud();
+        let write = UserWrite {
+            lba: 1,
+            now: 5,
+            clock: 5,
+            first: true,
+            zone: 0,
+            class: 0,
+            sealed: false,
+            valid: 1,
+            last: false,
+            lifespan: 0,
+            hotness: None,
+        };
+        let mut page = FrozenPage::zeroed();
+        scheme.place_user(&write, &mut page);
+        let (now, long) = (3 << 30, Stamp::HORIZON);
+        scheme.clamp(&mut page, now);
+        let (mut within, judge) = (page.within, page.judge);
+        assert_eq!((within.of::<Loud>().age(now), judge.age(now)), (long, long));
     }
 }
