@@ -68,7 +68,7 @@ fn kind_of(error: &DbError) -> fn(Arc<DbError>) -> Error {
         | E::Options { .. } => Error::Refused,
         E::Full { .. } => Error::Full,
         E::NotADatabase => Error::NotUsable,
-        E::Page { .. } | E::Record { .. } => Error::Damaged,
+        E::Page { .. } | E::Misplaced { .. } | E::Record { .. } => Error::Damaged,
         E::Store(error) => kind_of_store(error),
         E::Wal(error) => kind_of_log(error),
         _ => Error::Device,

@@ -5,9 +5,9 @@
 //!   record, or what a block layer sees.
 //! * A [`Set`] holds samples: features of a page at some time, and whether the page turned out to be
 //!   frozen. A [`Reservoir`] keeps a set small. Samples of traces are made in `frostline-sim`.
-//! * [`train`] makes a [`Model`] of samples, in one of several [`Kind`]s; [`Model::read`] and
+//! * [`train()`] makes a [`Model`] of samples, in one of several [`Kind`]s; [`Model::read`] and
 //!   [`Model::write`] know its file.
-//! * [`Online`] learns while a store is cleaned; [`recogniser`] finds it and others by name.
+//! * [`Online`] learns while a store is cleaned; [`recogniser()`] finds it and others by name.
 //! * Whatever scores features is a [`Scorer`]: trained models, and the rules in [`OneBit`] and
 //!   [`EveryPage`]. [`Quality`] judges it, and [`PageRecogniser`] puts it to work in a scheme.
 //!

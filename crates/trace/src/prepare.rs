@@ -33,7 +33,7 @@ pub struct Prepared {
     /// Different pages written.
     pub unique: u32,
     /// User writes until each write's page is written again or trimmed, or
-    /// [`NEVER`](crate::NEVER).
+    /// [`NEVER`].
     pub lifespans: Option<Vec<u32>>,
     /// What the engine told with each write, if it did and that was read.
     pub hotness: Option<Vec<Hotness>>,

@@ -1,8 +1,8 @@
 //! A page that may change while it is read.
 //!
-//! Readers do not latch: they look at a page, and then ask the latch whether it changed meanwhile
-//! ([`crate::latch::Latch::is_unchanged`]). Until then nothing they saw can be trusted, so every
-//! offset is clamped into the page, and nothing read here ever panics.
+//! Readers take no latch: they look at a page, and then ask whether it changed meanwhile
+//! ([`Seen::is_unchanged`](crate::pool::Seen::is_unchanged)). Until then nothing they saw can be
+//! trusted, so every offset is clamped into the page, and no read here panics.
 #![allow(unsafe_code)]
 
 use std::cmp::Ordering;
