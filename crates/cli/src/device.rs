@@ -171,7 +171,7 @@ pub fn open_store(uri: &str) -> Result<Store, Failure> {
 
 /// What a device refused, as a failure.
 pub fn device_failure(uri: &str, error: &DeviceError) -> Failure {
-    use DeviceError::{Exists, InUse, NotADevice, NotPlain, Open, Shape, Uri};
+    use DeviceError::{Exists, InUse, NotADevice, NotPlain, Open, Shape, TooManyFiles, Uri};
     let text = error.to_string();
     match error {
         Shape { .. } => Failure::usage(uri, &text),
@@ -185,9 +185,13 @@ pub fn device_failure(uri: &str, error: &DeviceError) -> Failure {
             let (what, why) = text.split_once(": ").unwrap_or((uri, &text));
             Failure::usage(what, why)
         }
+        TooManyFiles { .. } => Failure::job(uri, &text).hint(MORE_FILES),
         _ => Failure::job(uri, &text),
     }
 }
+
+/// What helps a process that has too many files open.
+const MORE_FILES: &str = "ulimit -n 65536, or another number, permits more of them";
 
 /// What a store refused, as a failure.
 pub fn store_failure(uri: &str, error: StoreError) -> Failure {

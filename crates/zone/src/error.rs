@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
+use crate::open_files::is_out_of_files;
+
 /// What was asked of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -150,6 +152,15 @@ pub enum DeviceError {
         /// Where the zone ends.
         pointer: u64,
     },
+    /// The process, or the system, has as many files open as it may. Nothing is wrong with the
+    /// zone.
+    #[error("{operation} in zone {zone}: too many files are open")]
+    TooManyFiles {
+        /// What was asked for.
+        operation: Operation,
+        /// Zone.
+        zone: u32,
+    },
     /// The medium failed at a zone.
     #[error("{operation} at {offset} in zone {zone}: {source}")]
     Io {
@@ -243,6 +254,14 @@ impl DeviceError {
             | DeviceError::ReadBeyondPointer { .. } => true,
             DeviceError::Io { source, .. } => !is_of_system(source),
             _ => false,
+        }
+    }
+
+    /// Why something could not be done to a zone.
+    pub(crate) fn io(operation: Operation, zone: u32, offset: u64, source: io::Error) -> Self {
+        match is_out_of_files(&source) {
+            true => DeviceError::TooManyFiles { operation, zone },
+            false => DeviceError::Io { operation, zone, offset, source },
         }
     }
 

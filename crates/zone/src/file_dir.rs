@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::files::{ZoneFile, ZoneFiles, lock};
 use crate::geometry_file;
+use crate::open_files::OpenFiles;
 use crate::zoned::Zoned;
 use crate::{Device, DeviceError, Geometry, OpenOptions, Shape};
 
@@ -83,9 +84,11 @@ fn start(
     locked: File,
     options: &OpenOptions,
 ) -> Result<Arc<dyn Device>, DeviceError> {
-    let file = |zone| ZoneFile::new(zone_path(directory, zone), geometry.zone_capacity);
+    let capacity = geometry.zone_capacity;
+    let file = |zone| ZoneFile { path: zone_path(directory, zone), capacity };
     let files = ZoneFiles {
         zones: (0..geometry.zones).map(file).collect(),
+        open: OpenFiles::new(geometry.zones as usize),
         block_bytes: geometry.block_bytes,
         direct: options.direct,
         read_only: options.read_only,

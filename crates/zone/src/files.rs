@@ -6,19 +6,24 @@ use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, IoSlice};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+use crate::open_files::OpenFiles;
 use crate::positional;
 use crate::zoned::Medium;
 use crate::{DeviceError, ZoneInfo, ZoneState};
 
+/// Threads that sync many files.
+const SYNCING_THREADS: usize = 16;
+
 /// The files of a device's zones.
 pub(crate) struct ZoneFiles {
     pub zones: Box<[ZoneFile]>,
+    pub open: OpenFiles,
     pub block_bytes: u32,
     /// Reads and writes bypass the page cache.
     pub direct: bool,
@@ -33,22 +38,14 @@ pub(crate) struct ZoneFiles {
     pub flushed: Mutex<bool>,
 }
 
-/// A zone's file, opened when it is first needed.
+/// A zone's file.
 pub(crate) struct ZoneFile {
-    path: PathBuf,
-    capacity: u64,
-    file: OnceLock<File>,
-    /// The next flush must make the file durable. That is so from the start: a process that was
-    /// killed before its flush may have left what was found in the page cache alone. It holds of
-    /// empty files too, for such a process may have reset them.
-    changed: AtomicBool,
+    pub path: PathBuf,
+    /// Its length at most, in bytes.
+    pub capacity: u64,
 }
 
 impl ZoneFile {
-    pub fn new(path: PathBuf, capacity: u64) -> Self {
-        ZoneFile { path, capacity, file: OnceLock::new(), changed: AtomicBool::new(true) }
-    }
-
     fn open(&self, direct: bool, read_only: bool) -> io::Result<File> {
         let mut options = plain(!read_only);
         #[cfg(target_os = "linux")]
@@ -104,19 +101,30 @@ impl ZoneFiles {
         let probe = |(number, zone): (u32, &ZoneFile)| {
             let open = |source| DeviceError::open(&zone.path, source);
             let info = self.probe(number).map_err(open)?;
-            zone.changed.store(info.state != ZoneState::Offline, Ordering::Release);
+            self.open.set_changed(number, !self.read_only && info.state != ZoneState::Offline);
             Ok(info)
         };
         (0..).zip(&self.zones).map(probe).collect()
     }
 
-    fn file(&self, zone: u32) -> io::Result<&File> {
-        let zone = &self.zones[zone as usize];
-        if let Some(file) = zone.file.get() {
-            return Ok(file);
+    fn file(&self, zone: u32) -> io::Result<Arc<File>> {
+        let file = &self.zones[zone as usize];
+        self.open.get(zone, || file.open(self.direct, self.read_only))
+    }
+
+    /// Makes files durable. Where they are many, as in the first flush, threads share them: the
+    /// system then joins what each sync asks of the drive.
+    fn sync_all(&self, zones: &[u32]) -> io::Result<()> {
+        let sync = |zones: &[u32]| zones.iter().try_for_each(|&zone| self.file(zone)?.sync_all());
+        if zones.len() < 2 * SYNCING_THREADS {
+            return sync(zones);
         }
-        let file = zone.open(self.direct, self.read_only)?;
-        Ok(zone.file.get_or_init(|| file))
+        thread::scope(|scope| {
+            let shares = zones.chunks(zones.len().div_ceil(SYNCING_THREADS));
+            let threads: Vec<_> = shares.map(|share| scope.spawn(move || sync(share))).collect();
+            let panicked = |_| Err(io::Error::other("a thread that synced files panicked"));
+            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(panicked))
+        })
     }
 
     fn aligned(&self) -> Option<u32> {
@@ -125,8 +133,10 @@ impl ZoneFiles {
 
     /// Changes a zone, which the next flush makes durable.
     fn change(&self, zone: u32, change: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
-        let result = change(self.file(zone)?);
-        self.zones[zone as usize].changed.store(true, Ordering::Release);
+        // In use until it counts as changed.
+        let file = self.file(zone)?;
+        let result = change(&file);
+        self.open.set_changed(zone, true);
         result
     }
 }
@@ -137,7 +147,7 @@ impl Medium for ZoneFiles {
     }
 
     fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-        positional::read_exact(self.file(zone)?, offset, buffer, self.aligned())
+        positional::read_exact(&*self.file(zone)?, offset, buffer, self.aligned())
     }
 
     fn reset(&self, zone: u32) -> io::Result<()> {
@@ -154,14 +164,13 @@ impl Medium for ZoneFiles {
             self.directory.sync_all()?;
         }
         *flushed = true;
-        let mut is_done = false;
-        for (number, zone) in (0..).zip(&self.zones) {
-            if zone.changed.swap(false, Ordering::AcqRel) && !(is_done && self.one_flush) {
-                self.file(number)?.sync_all()?;
-                is_done = true;
-            }
+        let zones = 0..self.zones.len() as u32;
+        let mut changed: Vec<u32> = zones.filter(|&zone| self.open.take_changed(zone)).collect();
+        if self.one_flush {
+            changed.truncate(1);
         }
-        Ok(())
+        self.sync_all(&changed)?;
+        self.open.check()
     }
 
     /// Permissions show what is read-only or offline. Of a write that was cut inside a block, as

@@ -54,6 +54,7 @@ mod geometry;
 mod geometry_file;
 mod limits;
 mod mem;
+mod open_files;
 mod overlay;
 mod positional;
 #[cfg(target_os = "linux")]

@@ -88,7 +88,7 @@ impl<M: Medium> Zoned<M> {
             Some(Errno::OVERFLOW) => {
                 DeviceError::TooManyActive { zone, limit: limit(self.geometry.max_active) }
             }
-            _ => DeviceError::Io { operation: Operation::Append, zone, offset, source },
+            _ => DeviceError::io(Operation::Append, zone, offset, source),
         }
     }
 
@@ -147,7 +147,7 @@ impl<M: Medium> Zoned<M> {
             self.limits.leave(zone);
         }
         let offset = before.write_pointer;
-        result.map_err(|source| DeviceError::Io { operation, zone, offset, source })
+        result.map_err(|source| DeviceError::io(operation, zone, offset, source))
     }
 }
 
@@ -203,7 +203,7 @@ impl<M: Medium> Device for Zoned<M> {
         if offset.checked_add(bytes).is_none_or(|end| end > pointer) {
             return Err(DeviceError::ReadBeyondPointer { zone, offset, bytes, pointer });
         }
-        let failed = |source| DeviceError::Io { operation: Operation::Read, zone, offset, source };
+        let failed = |source| DeviceError::io(Operation::Read, zone, offset, source);
         self.medium.read(zone, offset, buffer).map_err(failed)
     }
 

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use crate::files::{ZoneFile, ZoneFiles, lock};
+use crate::open_files::OpenFiles;
 use crate::queue::queue_limits;
 use crate::zoned::Zoned;
 use crate::{Device, DeviceError, Geometry, ZoneInfo, ZoneState};
@@ -49,7 +50,8 @@ pub(crate) fn open(mount: &Path, read_only: bool) -> Result<Arc<dyn Device>, Dev
     };
     let all = conventional.into_iter().chain(sequential);
     let files = ZoneFiles {
-        zones: all.map(|(path, capacity)| ZoneFile::new(path, capacity)).collect(),
+        zones: all.map(|(path, capacity)| ZoneFile { path, capacity }).collect(),
+        open: OpenFiles::new(geometry.zones as usize),
         block_bytes,
         direct: true,
         read_only,

@@ -62,7 +62,6 @@ where
     B::Opened: Sync,
 {
     check(B::COMMAND, args)?;
-    setup::open_many_files();
     let line = Line::new(args.quiet);
     let one = Run { args, bench, line: &line, interrupt };
     let (mut runs, mut shape) = (Vec::new(), String::new());

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use frostline_db::{Create, Instances, Observer, Options};
 use frostline_store::Format;
 use frostline_zone::{Device, can_create};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::benchmark::Benchmark;
 use super::room::{Room, Sizes};
@@ -143,11 +142,4 @@ pub fn open(
         ..Options::default()
     };
     Instances::open(device, &options).map_err(|e| db_failure(&args.device, e))
-}
-
-/// Lets this process open as many files as the system permits it: each zone may be one.
-pub fn open_many_files() {
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // A device of few zones works all the same.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
