@@ -152,21 +152,22 @@ pub fn open_to_look(uri: &str) -> Result<Arc<dyn Device>, Failure> {
     open(uri, &options).map_err(|error| device_failure(uri, &error))
 }
 
-/// Opens a store to look into it: nothing on the device changes. Behind it there may be the logs
-/// of databases.
+/// Opens a store to look into it: nothing on the device changes.
 pub fn open_store(uri: &str) -> Result<Store, Failure> {
     let device = open_to_look(uri)?;
     let failed = |error| store_failure(uri, error);
     let zones = Store::zones_on(&*device).map_err(failed)?;
-    let Geometry { zones: all, max_open, max_active, .. } = *device.geometry();
-    let device = match zones < all {
-        true => Arc::new(
-            Span::new(device, 0, zones, max_open, max_active)
-                .map_err(|error| device_failure(uri, &error))?,
-        ),
-        false => device,
-    };
+    let device = first_zones(device, zones).map_err(|error| device_failure(uri, &error))?;
     Store::inspect(device).map_err(failed)
+}
+
+/// The first zones of a device: behind them there may be the logs of databases.
+pub fn first_zones(device: Arc<dyn Device>, zones: u32) -> Result<Arc<dyn Device>, DeviceError> {
+    let Geometry { zones: all, max_open, max_active, .. } = *device.geometry();
+    match zones < all {
+        true => Ok(Arc::new(Span::new(device, 0, zones, max_open, max_active)?)),
+        false => Ok(device),
+    }
 }
 
 /// What a device refused, as a failure.

@@ -50,15 +50,74 @@ fn dump_writes_every_record_on_a_line() {
     assert_eq!(rows.lines().count(), 100);
 }
 
+/// What every zone holds.
+fn all(scratch: &Scratch) -> Vec<Vec<u8>> {
+    let zones = std::fs::read_dir(scratch.path("d/seq")).unwrap().count();
+    let zone = |zone: usize| scratch.path("d/seq").join(zone.to_string());
+    (0..zones).map(|number| std::fs::read(zone(number)).unwrap()).collect()
+}
+
 #[test]
-fn looking_into_databases_changes_no_record() {
+fn looking_into_databases_changes_nothing() {
     let scratch = two();
-    let before = scratch.quiet("db dump file:d");
+    let (before, records) = (all(&scratch), scratch.quiet("db dump file:d"));
     for command in ["db check file:d", "db stats file:d", "store check file:d", "store info file:d"]
     {
         scratch.quiet(command);
-        assert!(scratch.quiet("db dump file:d") == before, "{command}");
+        assert!(scratch.quiet("db dump file:d") == records, "{command}");
+        assert!(all(&scratch) == before, "{command}");
     }
+}
+
+#[test]
+fn looking_into_a_database_that_was_killed_changes_nothing() {
+    let scratch = Scratch::new();
+    let line = "bench ycsb --workload 100w --records 2000 --device file:d --zone 256KiB --size 64MiB \
+                --seconds 60";
+    let mut command = scratch.command(line.split_whitespace());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // Behind the store the log has begun: the database is loaded.
+    let bytes = || {
+        let zones = (200..256).map(|zone| scratch.path("d/seq").join(zone.to_string()));
+        zones.map(|path| std::fs::metadata(path).map_or(0, |m| m.len())).sum::<u64>()
+    };
+    while bytes() < 1 << 20 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (before, records) = (all(&scratch), scratch.quiet("db dump file:d"));
+    assert!(records.lines().count() > 0);
+    for command in ["db check file:d", "db stats file:d", "store check file:d", "db dump file:d"] {
+        scratch.quiet(command);
+        assert!(all(&scratch) == before, "{command}");
+    }
+    assert!(scratch.quiet("db dump file:d") == records);
+    scratch
+        .quiet("bench ycsb --workload c --records 2000 --device file:d --keep --transactions 1 -q");
+    assert!(scratch.quiet("db dump file:d") == records, "it is what recovery makes of it");
+}
+
+#[test]
+fn a_database_whose_store_lost_a_zone_is_looked_into_and_opened_only_if_that_is_accepted() {
+    let scratch = Scratch::new();
+    let bench = "bench ycsb --workload c --records 9000 --device file:d --transactions 1 -q";
+    scratch.quiet(&format!("{bench} --zone 256KiB"));
+    let sound = scratch.quiet("db check file:d");
+    let zones = scratch.json("store zones file:d --json");
+    let share = |zone: &&Value| zone["valid_share"].as_f64().unwrap_or(0.0) > 0.9;
+    let zone = zones.as_array().unwrap().iter().rfind(share).unwrap()["zone"].clone();
+    let (path, before) = (scratch.path(&format!("d/seq/{zone}")), all(&scratch));
+    let content = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &content[..8192]).unwrap();
+    let ran = scratch.run("db check file:d");
+    assert!(ran.status == 1 && ran.out.starts_with(&format!("zone {zone} ends at page 2 of ")));
+    let said = scratch.fails(1, &format!("{bench} --keep"));
+    assert!(said.contains("synced pages are missing") && said.contains("--accept-loss"), "{said}");
+    std::fs::write(&path, content).unwrap();
+    assert!(all(&scratch) == before);
+    assert_eq!(scratch.quiet("db check file:d"), sound);
 }
 
 #[test]

@@ -104,8 +104,11 @@ fn wrong_usage_is_told_in_one_line() {
     std::fs::create_dir(scratch.path("other")).unwrap();
     scratch.file("other/letter", "Dear");
     for (line, said) in [
-        ("store", "store: no command given (known: format info zones check scrub)"),
-        ("store wipe", "store: unknown command \"wipe\" (known: format info zones check scrub)"),
+        ("store", "store: no command given (known: format info zones check scrub rebuild)"),
+        (
+            "store wipe",
+            "store: unknown command \"wipe\" (known: format info zones check scrub rebuild)",
+        ),
         ("store info", "store info: missing: <URI>"),
         ("store info disk", "disk: not mem:, file:DIR, zonefs:MOUNT or zbd:DEVICE"),
         ("store check mem:", "mem:: nothing is in memory yet: it can only be created"),
@@ -395,4 +398,72 @@ fn a_device_in_use_is_refused_even_if_forced() {
     {
         assert_eq!(scratch.fails(2, command), "frostline: d: is in use\n", "{command}");
     }
+}
+
+/// Makes all pages that describe the store in its metadata zones unreadable.
+fn smash_metadata(scratch: &Scratch, pages: usize) {
+    let zones = scratch.json("store zones file:d --json");
+    for zone in zones.as_array().unwrap().iter().filter(|zone| zone["role"] == "meta") {
+        let path = scratch.path("d/seq").join(zone["zone"].to_string());
+        let mut bytes = std::fs::read(&path).unwrap();
+        let end = bytes.len().min(pages * 4096);
+        bytes[..end].iter_mut().for_each(|byte| *byte ^= 0x55);
+        std::fs::write(path, bytes).unwrap();
+    }
+}
+
+#[test]
+fn a_store_without_metadata_is_rebuilt_from_the_headers_of_its_pages() {
+    for pages in [2, 64] {
+        let scratch = used();
+        let dump = |scratch: &Scratch| {
+            let info = scratch.json("store info file:d --json");
+            (info["logical_pages"].clone(), info["valid_pages"].clone(), info["scheme"].clone())
+        };
+        let before = dump(&scratch);
+        smash_metadata(&scratch, pages);
+        let said = scratch.fails(1, "store check file:d");
+        assert!(said.contains("no superblock is left\nhint: frostline store rebuild"), "{said}");
+
+        let smashed = all(&scratch);
+        let said = scratch.quiet("store rebuild file:d --dry-run");
+        assert!(said.starts_with("file:d: can be rebuilt: "), "{said}");
+        assert!(all(&scratch) == smashed, "a dry run changed the device");
+
+        let said = scratch.quiet("store rebuild file:d");
+        assert!(said.contains("no superblock was left") && said.contains("trims"), "{said}");
+        assert!(scratch.quiet("store check file:d").contains(": sound: "));
+        scratch.quiet("store scrub file:d");
+        assert_eq!(dump(&scratch), before);
+        scratch.quiet("bench store --device file:d --keep --writes 2000 --cleaning inline -q");
+        assert!(scratch.quiet("store check file:d").contains(": sound: "));
+        let before = all(&scratch);
+        let said = scratch.fails(2, "store rebuild file:d");
+        assert!(said.contains("the store is sound") && said.contains("hint: --force"), "{said}");
+        assert!(all(&scratch) == before);
+        let again = scratch.json("store rebuild file:d --force --json");
+        assert_eq!(
+            (&again["superblock"], &again["missing"]),
+            (&true.into(), &Value::Array(vec![]))
+        );
+    }
+}
+
+#[test]
+fn a_rebuild_that_cannot_know_says_what_it_needs() {
+    let scratch = used();
+    let zone = full_zone(&scratch);
+    smash_metadata(&scratch, 64);
+    let smashed = all(&scratch);
+    let said = scratch.fails(2, "store rebuild file:d --pages 100");
+    assert!(said.contains("pages: the store holds LBA ") && said.contains("hint: as "), "{said}");
+    let said = scratch.fails(2, "store rebuild file:d --zones 25");
+    assert!(said.contains("--zones 25: file:d has 24"), "{said}");
+    assert!(all(&scratch) == smashed);
+    flip(&scratch, zone, 99);
+    let said = scratch.fails(1, "store rebuild file:d");
+    assert!(said.contains(&format!("missing: zone {zone} ")), "{said}");
+    assert!(said.contains("hint: --accept-loss"), "{said}");
+    let said = scratch.quiet("store rebuild file:d --accept-loss");
+    assert!(said.contains("older copies of them may be back"), "{said}");
 }

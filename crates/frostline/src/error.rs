@@ -84,7 +84,11 @@ fn kind_of_store(error: &StoreError) -> fn(Arc<DbError>) -> Error {
         E::Build(_) | E::Log(_) | E::NotEmpty { .. } | E::Options { .. } | E::PageSize { .. } => {
             Error::Refused
         }
-        E::Damaged { .. } | E::Checksum { .. } | E::Lost { .. } => Error::Damaged,
+        E::Damaged { .. }
+        | E::Checksum { .. }
+        | E::Lost { .. }
+        | E::Missing(_)
+        | E::NoSuperblock { .. } => Error::Damaged,
         E::Failed(error) => kind_of_store(error),
         _ => Error::Device,
     }

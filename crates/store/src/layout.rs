@@ -176,15 +176,18 @@ impl Layout {
     /// zones before it can be reset: room for one that a crash cuts short, for another, and for
     /// what the crash leaves unused of a zone.
     pub fn meta_reserve(&self) -> u64 {
-        let Super { logical_pages, device_pages, .. } = self.fixed;
+        2 * self.checkpoint_pages() + u64::from(self.fixed.device_pages)
+    }
+
+    /// Pages of a checkpoint of everything, at most.
+    pub fn checkpoint_pages(&self) -> u64 {
         let zones = self.data.len() as u32;
-        let whole = whole_checkpoint(&self.fixed, self.state, logical_pages, zones);
-        2 * whole + u64::from(device_pages)
+        whole_checkpoint(&self.fixed, self.state, self.fixed.logical_pages, zones)
     }
 }
 
 /// Pages in a chunk whose header has, or has not, room for hotness records.
-fn chunk_pages(hotness: bool) -> u32 {
+pub fn chunk_pages(hotness: bool) -> u32 {
     let row = size_of::<Row>() + if hotness { size_of::<Hotness>() } else { 0 };
     CHUNK.min((BODY / row) as u32)
 }

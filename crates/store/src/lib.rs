@@ -43,6 +43,7 @@ pub use error::StoreError;
 pub use finding::Finding;
 pub use loss::Loss;
 pub use options::{Cleaning, Format, Open};
+pub use recovery::Rebuilt;
 pub use scrub::ScrubReport;
 pub use state::Written;
 pub use stats::Stats;

@@ -10,7 +10,7 @@ use crate::copies::Copies;
 use crate::inner::Inner;
 use crate::stats::Stats;
 use crate::sync::{JoinHandle, Mutex, spawn};
-use crate::{Cleaning, Format, Loss, Open, PageWrite, StoreError, recovery};
+use crate::{Cleaning, Format, Loss, Open, PageWrite, Rebuilt, StoreError, recovery};
 
 /// A page store: pages of 4,096 bytes by LBA, kept on a zoned device.
 ///
@@ -109,6 +109,27 @@ impl Store {
     /// Synced pages that were missing when the store was opened, by zone of the device.
     pub fn missing(&self) -> &[Loss] {
         &self.missing
+    }
+
+    /// Makes the metadata of a store anew from the headers of its chunks, whatever superblocks,
+    /// tables and leaves are lost or damaged. Data zones are not written. Where no superblock is
+    /// left, `format` must have the options that the store was formatted with; the other way round
+    /// they are not looked at. Memory is about 80 bytes for each page that is written, valid or
+    /// not.
+    ///
+    /// Pages that were trimmed may be back: notes of trims are kept until the next checkpoint only.
+    /// Where pages are known to be missing ([`Rebuilt::missing`]) older copies of them may be back;
+    /// that is refused unless `accept_loss` is set.
+    ///
+    /// # Errors
+    /// Nothing of a store is there; options that can't have been the store's; missing pages
+    /// ([`StoreError::Missing`]); an error of the device.
+    pub fn rebuild(
+        device: Arc<dyn Device>,
+        format: &Format,
+        accept_loss: bool,
+    ) -> Result<Rebuilt, StoreError> {
+        recovery::rebuild(device, format, accept_loss)
     }
 
     /// Writes a page.

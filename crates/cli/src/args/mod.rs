@@ -20,7 +20,9 @@ pub use self::learn::{
     SamplingArgs, SplitArg, StudyArgs, TrainArgs, TrainSplitArg,
 };
 pub use self::reproduce::{ReproduceCommand, SepFrozenArgs};
-pub use self::store::{FormatArgs, LookArgs, PlacementArgs, ScrubArgs, ShapeArgs, StoreCommand};
+pub use self::store::{
+    FormatArgs, LookArgs, PlacementArgs, RebuildArgs, ScrubArgs, ShapeArgs, StoreCommand,
+};
 use crate::size::{PageSize, Size, UnitSize};
 
 /// Page placement for log-structured storage: simulator and tools.

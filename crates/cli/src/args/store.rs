@@ -17,6 +17,8 @@ pub enum StoreCommand {
     Check(LookArgs),
     /// Read every page, and compare it with its checksum
     Scrub(ScrubArgs),
+    /// Make the metadata anew from the headers of the pages
+    Rebuild(RebuildArgs),
 }
 
 /// The shape of a device that is to be made.
@@ -76,6 +78,51 @@ pub struct FormatArgs {
     /// No message when it is done
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// `frostline store rebuild`
+#[derive(Debug, Args)]
+pub struct RebuildArgs {
+    /// The device: file:DIR, zonefs:MOUNT or zbd:/dev/...
+    pub uri: String,
+    /// Zones of the device that the store has, from the first on [default: as a superblock tells,
+    /// or all]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..),
+        allow_negative_numbers = true)]
+    pub zones: Option<u32>,
+    #[command(flatten)]
+    pub fallback: FallbackArgs,
+    /// Go on although pages are missing: older copies of them may be back
+    #[arg(long)]
+    pub accept_loss: bool,
+    /// Rebuild a store that is sound: what was trimmed may be back
+    #[arg(long)]
+    pub force: bool,
+    /// Tell what would come of it, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The options that a store was formatted with, which a superblock tells if one is left.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of the store, if no superblock is left")]
+pub struct FallbackArgs {
+    #[command(flatten)]
+    pub placement: PlacementArgs,
+    /// Pages that the store can hold [default: as many as the garbage proportion allows]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..),
+        allow_negative_numbers = true)]
+    pub pages: Option<u64>,
+    /// Clean while fewer zones than this are free
+    #[arg(long, value_name = "N", default_value_t = 3,
+        value_parser = value_parser!(u32).range(2..), allow_negative_numbers = true)]
+    pub reserve: u32,
+    /// Headers have room for hotness records, if they do not tell
+    #[arg(long)]
+    pub hotness: bool,
 }
 
 /// `frostline store info`, `zones` and `check`

@@ -3,6 +3,7 @@
 mod check;
 mod format;
 mod info;
+mod rebuild;
 mod scrub;
 mod zones;
 
@@ -19,6 +20,7 @@ pub fn run(command: &StoreCommand) -> Result<String, Failure> {
         StoreCommand::Zones(args) => zones::run(args),
         StoreCommand::Check(args) => check::run(args),
         StoreCommand::Scrub(args) => scrub::run(args),
+        StoreCommand::Rebuild(args) => rebuild::run(args),
     }
 }
 

@@ -29,6 +29,32 @@ pub(super) struct Life {
     pub(super) behind: Option<u64>,
 }
 
+impl Life {
+    /// A zone that no table tells of.
+    pub(super) fn opened(
+        device_zone: u32,
+        zone: u32,
+        opening: u64,
+        class: u32,
+        opened_at: u32,
+    ) -> Life {
+        Life {
+            device_zone,
+            opening,
+            class,
+            opened_at,
+            row: None,
+            zone,
+            firsts: Vec::new(),
+            pages: 0,
+            used: 0,
+            valid: 0,
+            ended: false,
+            behind: None,
+        }
+    }
+}
+
 /// A chunk that was written after the checkpoint.
 pub(super) struct LateChunk {
     pub(super) life: usize,
@@ -48,8 +74,12 @@ impl Recovery<'_> {
         }
         // What is not known to have been durable may be torn: a page counts if it is whole.
         let known = chunks.iter().map(|c| c.head.b).max().unwrap_or(0).max(self.last_seq);
-        self.check_missing(&chunks, known)?;
-        for chunk in chunks.iter_mut().filter(|c| c.head.seq > known) {
+        if self.salvage.is_none() {
+            self.check_missing(&chunks, known)?;
+        }
+        let damaged = self.salvage.as_ref().map(|s| s.damaged.clone()).unwrap_or_default();
+        let unsure = |c: &&mut LateChunk| c.head.seq > known || damaged.contains(&c.life);
+        for chunk in chunks.iter_mut().filter(unsure) {
             self.verify(chunk)?;
         }
         let last = chunks.iter().map(|c| c.head.seq).max().unwrap_or(0);
@@ -76,10 +106,13 @@ impl Recovery<'_> {
         }
     }
 
-    /// The number of the chunk behind one whose header can't be read, if there is one.
-    fn chunk_behind(&self, life: &Life, written: u32) -> Result<Option<u64>, StoreError> {
+    /// The first chunk behind one whose header can't be read, if there is one: its page and head.
+    /// Usually it is near; headers of a zone that is to be salvaged may be damaged one after
+    /// another.
+    fn chunk_behind(&self, life: &Life, written: u32) -> Result<Option<(u32, Head)>, StoreError> {
         let mut bytes = AlignedBuf::zeroed(PAGE);
-        let end = written.min(life.pages + 2 + self.inner.layout.fixed.chunk_pages);
+        let near = life.pages + 2 + self.inner.layout.fixed.chunk_pages;
+        let end = if self.salvage.is_some() { written } else { written.min(near) };
         for page in life.pages + 1..end {
             let at = u64::from(page) * PAGE as u64;
             let read = of_zone(self.inner.device.read(life.device_zone, at, &mut bytes))?;
@@ -88,7 +121,7 @@ impl Recovery<'_> {
                 h.kind == Kind::Chunk as u32 && (h.store, h.zone, h.page, h.a) == place
             };
             if let Some(head) = read.ok().and_then(|()| head(&bytes)).filter(ours) {
-                return Ok(Some(head.seq));
+                return Ok(Some((page, head)));
             }
         }
         Ok(None)
@@ -96,14 +129,41 @@ impl Recovery<'_> {
 
     fn scan_zone(&mut self, index: usize, chunks: &mut Vec<LateChunk>) -> Result<(), StoreError> {
         let fixed = self.inner.layout.fixed;
-        let life = &mut self.lives[index];
-        let info = self.info[life.device_zone as usize];
+        let info = self.info[self.lives[index].device_zone as usize];
         let written = (info.write_pointer / PAGE as u64) as u32;
-        let mut page = AlignedBuf::zeroed(PAGE);
         if info.state == ZoneState::Offline {
-            life.ended = true;
+            self.lives[index].ended = true;
             return Ok(());
         }
+        loop {
+            self.scan_chunks(index, written, chunks)?;
+            let behind = self.chunk_behind(&self.lives[index], written)?;
+            match behind {
+                Some((page, head)) if self.pass_over(index, page, &head) => {}
+                _ => {
+                    self.lives[index].behind = behind.map(|(_, head)| head.seq);
+                    break;
+                }
+            }
+        }
+        let life = &mut self.lives[index];
+        let even = info.write_pointer == u64::from(life.pages) * PAGE as u64;
+        let room = fixed.device_pages.saturating_sub(life.pages) >= 2;
+        let more = info.state.is_writable() && even && room && life.used < fixed.zone_pages;
+        life.ended = !more;
+        Ok(())
+    }
+
+    /// Takes the chunks of a zone, up to the first one whose header can't be read.
+    fn scan_chunks(
+        &mut self,
+        index: usize,
+        written: u32,
+        chunks: &mut Vec<LateChunk>,
+    ) -> Result<(), StoreError> {
+        let fixed = self.inner.layout.fixed;
+        let life = &mut self.lives[index];
+        let mut page = AlignedBuf::zeroed(PAGE);
         while life.pages < written {
             let at = u64::from(life.pages) * PAGE as u64;
             let read = of_zone(self.inner.device.read(life.device_zone, at, &mut page))?;
@@ -121,20 +181,34 @@ impl Recovery<'_> {
             let Some(head) = read.ok().and_then(|()| head(&page)).filter(ours) else { break };
             let (mut rows, _) = rows_of(&head, &page, fixed.hotness == 1);
             rows.truncate((written - life.pages - 1) as usize);
-            rows.retain(|row| u64::from(row.lba) < fixed.logical_pages);
             chunks.push(LateChunk { life: index, start: life.pages, head, rows });
             life.firsts.push(head.first);
             life.pages += 1 + head.count;
             life.used += head.count;
         }
-        let behind = self.chunk_behind(&self.lives[index], written)?;
-        let life = &mut self.lives[index];
-        life.behind = behind;
-        let even = info.write_pointer == u64::from(life.pages) * PAGE as u64;
-        let room = fixed.device_pages.saturating_sub(life.pages) >= 2;
-        let more = info.state.is_writable() && even && room && life.used < fixed.zone_pages;
-        life.ended = !more;
         Ok(())
+    }
+
+    /// Goes on behind damaged headers of a zone that is to be salvaged. Behind them the place of a
+    /// chunk tells how many there are: its page is the number of its first page and of the headers
+    /// before it.
+    fn pass_over(&mut self, index: usize, page: u32, next: &Head) -> bool {
+        let (life, Some(salvage)) = (&mut self.lives[index], &mut self.salvage) else {
+            return false;
+        };
+        let headers = page.saturating_sub(next.first) as usize;
+        let fixed = &self.inner.layout.fixed;
+        let later = next.first >= life.used && headers > life.firsts.len();
+        if !later || next.first >= fixed.zone_pages {
+            return false;
+        }
+        let unknown = next.first - life.used;
+        let what = format!("has a damaged header in page {}, of {unknown} pages", life.pages);
+        self.missing.push(Loss::new(life.device_zone, what));
+        life.firsts.resize(headers, life.used);
+        (life.pages, life.used) = (page, next.first);
+        salvage.damaged.insert(index);
+        true
     }
 
     /// Leaves only those rows of a chunk whose pages are whole.

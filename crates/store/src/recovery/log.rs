@@ -112,7 +112,7 @@ pub(super) fn read_log(
         }
     }
     // One number is left out, so that no record seems to follow one that a crash tore.
-    let seq = found.iter().map(|f| f.last_seq).max().unwrap_or(0) + 2;
+    let seq = found.iter().map(|f| f.last_seq).max().unwrap_or(0).saturating_add(2);
     found.sort_by_key(|f| f.records.first().map(|r| r.head.seq));
     // A zone is finished before another one is begun: one that takes more is the last.
     let hidden = offline.filter(|_| found.last().is_none_or(|last| last.next.is_none()));

@@ -6,6 +6,7 @@
 
 mod late;
 mod log;
+mod rebuild;
 mod replay;
 mod restore;
 
@@ -21,6 +22,7 @@ use crate::meta::MetaLog;
 use crate::state::State;
 use crate::{Format, Loss, Open, StoreError, placer};
 use log::{find_superblock, read_log};
+pub use rebuild::{Rebuilt, rebuild};
 use replay::Recovery;
 
 /// Makes an empty store.

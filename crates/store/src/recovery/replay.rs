@@ -1,6 +1,6 @@
 //! Of each page the newest state, and where that leaves the zones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use frostline_log::Slot;
 use frostline_zone::{ZoneInfo, ZoneState};
@@ -35,6 +35,17 @@ pub(super) struct Recovery<'a> {
     pub(super) found: Written,
     /// Synced pages that are missing.
     pub(super) missing: Vec<Loss>,
+    /// Set if there is no table, and zones are read past damaged headers.
+    pub(super) salvage: Option<Salvage>,
+}
+
+/// What is found out of zones that no table tells of.
+#[derive(Default)]
+pub(super) struct Salvage {
+    /// Lives with damaged headers: none of their pages is trusted unread.
+    pub(super) damaged: BTreeSet<usize>,
+    /// The largest LBA, if it lies beyond the store.
+    pub(super) beyond: Option<u32>,
 }
 
 impl<'a> Recovery<'a> {
@@ -67,7 +78,20 @@ impl<'a> Recovery<'a> {
         let (time, last_seq) = (table.head.time, table.head.next_seq.saturating_sub(1));
         let found = Written::default();
         let (head, latest, missing) = (table.head, BTreeMap::new(), Vec::new());
-        Ok(Recovery { inner, head, info, notes, lives, latest, time, last_seq, found, missing })
+        let salvage = None;
+        Ok(Recovery {
+            inner,
+            head,
+            info,
+            notes,
+            lives,
+            latest,
+            time,
+            last_seq,
+            found,
+            missing,
+            salvage,
+        })
     }
 
     /// Finds out what the store is, in memory only. True if anything had happened since the
@@ -93,20 +117,8 @@ impl<'a> Recovery<'a> {
         let data = &self.inner.layout.data;
         let opened: Vec<Note> = self.notes.iter().filter(|n| n.tag == OPENED).copied().collect();
         for note in opened.iter().filter(|n| data.contains(&n.device_zone)) {
-            self.lives.push(Life {
-                device_zone: note.device_zone,
-                opening: note.opening,
-                class: note.class,
-                opened_at: note.time as u32,
-                row: None,
-                zone: note.target,
-                firsts: Vec::new(),
-                pages: 0,
-                used: 0,
-                valid: 0,
-                ended: false,
-                behind: None,
-            });
+            let Note { device_zone, target, opening, class, time, .. } = *note;
+            self.lives.push(Life::opened(device_zone, target, opening, class, time as u32));
         }
     }
 
@@ -157,6 +169,9 @@ impl<'a> Recovery<'a> {
         for lba in pages {
             if u64::from(lba) >= self.inner.layout.fixed.logical_pages {
                 self.latest.remove(&lba);
+                if let Some(salvage) = &mut self.salvage {
+                    salvage.beyond = salvage.beyond.max(Some(lba));
+                }
                 continue;
             }
             let state = self.inner.with_leaf(self.inner.state()?, lba)?;

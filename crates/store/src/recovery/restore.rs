@@ -14,6 +14,17 @@ use crate::state::{DataZone, Written};
 impl Recovery<'_> {
     /// Restores volume and zones. True if a zone had to be ended.
     pub(super) fn restore(self) -> Result<bool, StoreError> {
+        let (live, finish) = self.restore_volume()?;
+        for &zone in &finish {
+            self.inner.finish(zone)?;
+        }
+        self.empty_others(&live)?;
+        Ok(!finish.is_empty())
+    }
+
+    /// Restores the volume in memory. Returns the zones of the device that hold pages, and those
+    /// that are to be finished.
+    pub(super) fn restore_volume(&self) -> Result<(Vec<u32>, Vec<u32>), StoreError> {
         let inner = self.inner;
         let fixed = inner.layout.fixed;
         let mut state = inner.state()?;
@@ -31,7 +42,7 @@ impl Recovery<'_> {
                 Some(row) if was_sealed => row.sealed_at,
                 _ => self.time as u32,
             };
-            if !open && !was_sealed {
+            if !open && self.info[life.device_zone as usize].state.is_active() {
                 finish.push(life.device_zone);
             }
             live.push(life.device_zone);
@@ -73,11 +84,7 @@ impl Recovery<'_> {
         state.withhold();
         drop(state);
         inner.counters.restore(&Written { checkpoints: w[3], ..Written::default() });
-        for &zone in &finish {
-            inner.finish(zone)?;
-        }
-        self.empty_others(&live)?;
-        Ok(!finish.is_empty())
+        Ok((live, finish))
     }
 
     /// Resets every data zone that holds nothing.

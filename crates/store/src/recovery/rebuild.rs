@@ -1,0 +1,316 @@
+//! The metadata of a store, made anew from the headers of its chunks.
+//!
+//! It is a recovery without a checkpoint: every zone that holds chunks is read from its first page,
+//! and of each page the newest copy counts. What no header tells is lost: classes of zones, what a
+//! scheme remembers, and trims, except those whose notes can still be read.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use frostline_zone::{AlignedBuf, Device, ZoneInfo, ZoneState};
+
+use super::late::Life;
+use super::log::{Table, find_superblock};
+use super::replay::{Recovery, Salvage};
+use crate::chunk::rows_of;
+use crate::error::of_zone;
+use crate::format::{Head, Kind, LeafAt, Note, PAGE, TRIMMED, TableHead, head, rows};
+use crate::inner::Inner;
+use crate::layout::{Layout, NOTES, chunk_pages};
+use crate::meta::{MetaLog, scan};
+use crate::state::{State, Written};
+use crate::{Format, Loss, Open, StoreError};
+
+/// What a store was rebuilt from, and what it lacks.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Rebuilt {
+    /// Number of the store.
+    pub store: u64,
+    /// A superblock told the options; otherwise they are those that were given.
+    pub superblock: bool,
+    /// Zones that hold chunks.
+    pub zones: u64,
+    /// Chunks in them.
+    pub chunks: u64,
+    /// Valid pages.
+    pub pages: u64,
+    /// Notes of trims that could be read. Pages whose trim was noted elsewhere may be back.
+    pub trims: u64,
+    /// Pages that are known to be missing. Older copies of them may be back.
+    pub missing: Vec<Loss>,
+}
+
+/// What a zone holds, by the first head that can be read.
+enum Holds {
+    Nothing,
+    /// Records of the metadata log.
+    Meta,
+    /// Chunks.
+    Chunks(First),
+    /// It is offline.
+    Offline,
+    /// Nothing that can be told.
+    Unknown,
+}
+
+/// The first header of a zone that can be read.
+struct First {
+    store: u64,
+    opening: u64,
+    /// Whether it has hotness records, if it tells.
+    hotness: Option<bool>,
+    /// Time of the last write in its chunk.
+    time: u64,
+}
+
+/// The metadata that is left.
+struct OldLog {
+    trims: Vec<Note>,
+    /// The largest number of a record.
+    last_seq: u64,
+    /// Places in the ring whose zones are empty, and those of the others.
+    empty: VecDeque<usize>,
+    others: Vec<usize>,
+}
+
+/// Rebuilds a store. Data zones stay as they are.
+pub fn rebuild(
+    device: Arc<dyn Device>,
+    format: &Format,
+    accept_loss: bool,
+) -> Result<Rebuilt, StoreError> {
+    let infos = device.report(0, device.geometry().zones)?;
+    let holds = |(zone, info)| holds(&*device, zone, info);
+    let holds: Vec<Holds> = (0u32..).zip(&infos).map(holds).collect::<Result<_, _>>()?;
+    let (store, layout, superblock) = layout(&*device, format, &holds)?;
+    let layout = Arc::new(layout);
+    let old = OldLog::read(&*device, &layout, store)?;
+    let state = State::new(super::build(&layout)?, layout.clone(), store);
+    let seq = old.last_seq.saturating_add(2);
+    let meta =
+        MetaLog::new(device.clone(), layout.clone(), store, seq, None, VecDeque::new(), old.empty);
+    let inner = Inner::new(device, state, meta, &Open::default());
+
+    let trims = old.trims.len() as u64;
+    let mut recovery = Recovery::new(&inner, no_table(&layout), old.trims)?;
+    recovery.salvage = Some(Salvage::default());
+    recovery.lives = lives(&layout, &holds, store, &mut recovery.missing);
+    let openings = recovery.lives.iter().map(|life| life.opening);
+    recovery.head.next_opening = openings.max().unwrap_or_default().saturating_add(1);
+    let zones = recovery.lives.len() as u64;
+    recovery.find_out()?;
+    if let Some(lba) = recovery.salvage.as_ref().and_then(|salvage| salvage.beyond) {
+        let why = format!(
+            "the store holds LBA {lba}, and is to have {}",
+            inner.layout.fixed.logical_pages
+        );
+        return Err(StoreError::Options { what: "pages", why });
+    }
+    let missing = std::mem::take(&mut recovery.missing);
+    if !missing.is_empty() && !accept_loss {
+        return Err(StoreError::Missing(missing));
+    }
+    let chunks = recovery.found.headers;
+    let pages = write_metadata(recovery, &old.others)?;
+    Ok(Rebuilt { store, superblock, zones, chunks, pages, trims, missing })
+}
+
+/// Writes down what was found out; returns the number of valid pages.
+fn write_metadata(mut recovery: Recovery<'_>, others: &[usize]) -> Result<u64, StoreError> {
+    // All zones are sealed: which ones took pages last, and of which class, is not known.
+    recovery.lives.iter_mut().for_each(|life| life.ended = true);
+    recovery.restore_volume()?;
+    let inner = recovery.inner;
+    let mut state = inner.state()?;
+    let (user, headers) = (recovery.time, recovery.found.headers);
+    state.written = Written { user, headers, ..Written::default() };
+    let pages = state.placer.valid_pages();
+    drop(state);
+    // The next opening resets the old records, which bear lower numbers than the new ones.
+    let mut meta = inner.meta()?;
+    if meta.free_pages() < inner.layout.checkpoint_pages() {
+        meta.reset_idle(others)?;
+    }
+    drop(meta);
+    inner.checkpoint()?;
+    Ok(pages)
+}
+
+/// Looks for the first head in a zone.
+fn holds(device: &dyn Device, zone: u32, info: &ZoneInfo) -> Result<Holds, StoreError> {
+    let pages = (info.write_pointer / PAGE as u64) as u32;
+    match info.state {
+        ZoneState::Offline => return Ok(Holds::Offline),
+        _ if pages == 0 => return Ok(Holds::Nothing),
+        _ => {}
+    }
+    for at in 0..pages {
+        let mut page = AlignedBuf::zeroed(PAGE);
+        let read = of_zone(device.read(zone, u64::from(at) * PAGE as u64, &mut page))?;
+        let ours = |h: &Head| (h.zone, h.page) == (zone, at);
+        match read.ok().and_then(|()| head(&page)).filter(ours) {
+            Some(head) if head.kind == Kind::Chunk as u32 => {
+                return Ok(Holds::Chunks(First::of(&head, &page)));
+            }
+            Some(_) => return Ok(Holds::Meta),
+            None => {}
+        }
+    }
+    Ok(Holds::Unknown)
+}
+
+/// The number of the store and its division: those of a superblock, if there is one.
+fn layout(
+    device: &dyn Device,
+    format: &Format,
+    holds: &[Holds],
+) -> Result<(u64, Layout, bool), StoreError> {
+    match find_superblock(device) {
+        Ok((store, fixed, meta)) => {
+            return Ok((store, Layout::recorded(device, fixed, meta)?, true));
+        }
+        Err(
+            StoreError::NotAStore | StoreError::NoSuperblock { .. } | StoreError::Unreadable { .. },
+        ) => {}
+        Err(error) => return Err(error),
+    }
+    let mut stores: BTreeMap<u64, usize> = BTreeMap::new();
+    for holds in holds {
+        if let Holds::Chunks(first) = holds {
+            *stores.entry(first.store).or_default() += 1;
+        }
+    }
+    let most = stores.into_iter().max_by_key(|&(_, zones)| zones);
+    let (store, _) = most.ok_or(StoreError::NotAStore)?;
+    let told = holds.iter().find_map(|holds| match holds {
+        Holds::Chunks(first) if first.store == store => first.hotness,
+        _ => None,
+    });
+    let hotness = told.unwrap_or(format.hotness);
+    let mut layout = Layout::divide(device, &Format { hotness, ..format.clone() })?;
+    let ring = ring(&layout, holds)?;
+    let other = |zone: &u32| !ring.contains(zone) && !device.geometry().conventional.contains(zone);
+    layout.data = (0..device.geometry().zones).filter(other).collect();
+    layout.meta = ring;
+    check_others(&layout, holds)?;
+    Ok((store, layout, false))
+}
+
+/// Zones for the metadata log: the first ones that hold no pages. Those that are offline or hold
+/// nothing that can be told are metadata if they lie before the first pages; behind them they may
+/// be of pages, or another's.
+fn ring(layout: &Layout, holds: &[Holds]) -> Result<Vec<u32>, StoreError> {
+    let pages = holds.iter().position(|holds| matches!(holds, Holds::Chunks(..)));
+    let first = pages.unwrap_or(holds.len()) as u32;
+    let usable = |zone: &u32| layout.meta.contains(zone) || layout.data.contains(zone);
+    let fits = |zone: &u32| match holds[*zone as usize] {
+        Holds::Nothing | Holds::Meta => usable(zone),
+        Holds::Unknown => usable(zone) && *zone < first,
+        Holds::Offline => *zone < first,
+        Holds::Chunks(..) => false,
+    };
+    let zones = (0..holds.len() as u32).filter(fits);
+    let usable: Vec<u32> = zones.take(layout.meta.len()).collect();
+    if usable.len() < layout.meta.len() {
+        let why = format!(
+            "metadata takes {} zones with these, and {} hold no pages",
+            layout.meta.len(),
+            usable.len()
+        );
+        return Err(StoreError::Options { what: "options", why });
+    }
+    Ok(usable)
+}
+
+/// Refuses a device whose later zones may be another's: the log of a database, say.
+fn check_others(layout: &Layout, holds: &[Holds]) -> Result<(), StoreError> {
+    let unknown = |zone: &&u32| matches!(holds[**zone as usize], Holds::Unknown);
+    match layout.data.iter().find(unknown) {
+        None => Ok(()),
+        Some(zone) => {
+            let why = format!(
+                "zone {zone} holds something else than pages; if it is not of the store, the store \
+                 has {zone} zones at most"
+            );
+            Err(StoreError::Options { what: "zones", why })
+        }
+    }
+}
+
+/// The zones that hold chunks of the store. Of those that can't be told it is noted that they are
+/// missing.
+fn lives(layout: &Layout, holds: &[Holds], store: u64, missing: &mut Vec<Loss>) -> Vec<Life> {
+    let mut lives = Vec::new();
+    for (zone, number) in layout.data.iter().copied().zip(1..) {
+        match &holds[zone as usize] {
+            Holds::Chunks(first) if first.store == store => {
+                lives.push(Life::opened(zone, number, first.opening, 0, first.time as u32));
+            }
+            Holds::Offline => missing.push(Loss::new(zone, "is offline")),
+            Holds::Unknown => missing.push(Loss::new(zone, "has no header that can be read")),
+            _ => {}
+        }
+    }
+    lives
+}
+
+fn no_table(layout: &Layout) -> Table {
+    let first = TableHead { next_seq: 1, next_opening: 1, next_serial: 1, ..TableHead::default() };
+    Table {
+        head: first,
+        root: vec![LeafAt::default(); layout.leaves() as usize],
+        zones: Vec::new(),
+        chunks: Vec::new(),
+        learned: Vec::new(),
+    }
+}
+
+impl First {
+    fn of(head: &Head, page: &[u8]) -> First {
+        let (rows, records) = rows_of(head, page, true);
+        let any = |all: &Vec<_>| bytemuck::cast_slice::<_, u8>(all).iter().any(|&byte| byte != 0);
+        let hotness = match head.count > chunk_pages(true) {
+            true => Some(false),
+            false => records.filter(any).map(|_| true),
+        };
+        let time = rows.iter().map(|row| row.time).max().unwrap_or_default();
+        First { store: head.store, opening: head.a, hotness, time }
+    }
+}
+
+impl OldLog {
+    /// Reads what is left of the metadata log.
+    fn read(device: &dyn Device, layout: &Layout, store: u64) -> Result<OldLog, StoreError> {
+        let (trims, empty) = (Vec::new(), VecDeque::new());
+        let mut log = OldLog { trims, last_seq: 0, empty, others: Vec::new() };
+        for (place, &zone) in layout.meta.iter().enumerate() {
+            match device.zone(zone)?.state {
+                ZoneState::Empty => log.empty.push_back(place),
+                ZoneState::Offline => {}
+                _ => log.read_zone(device, layout, store, place)?,
+            }
+        }
+        Ok(log)
+    }
+
+    fn read_zone(
+        &mut self,
+        device: &dyn Device,
+        layout: &Layout,
+        store: u64,
+        place: usize,
+    ) -> Result<(), StoreError> {
+        self.others.push(place);
+        let found = match scan(device, layout, store, place) {
+            // What can't be read tells of no trims.
+            Err(StoreError::Device(error)) if error.is_of_zone() => return Ok(()),
+            found => found?,
+        };
+        self.last_seq = self.last_seq.max(found.last_seq);
+        for record in found.records.iter().filter(|r| r.head.kind == Kind::Notes as u32) {
+            let notes = rows::<Note>(&record.body, (record.head.count as usize).min(NOTES));
+            self.trims.extend(notes.into_iter().filter(|note| note.tag == TRIMMED));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,242 @@
+//! Stores whose metadata is damaged or gone are rebuilt from the headers of their chunks.
+
+use std::sync::Arc;
+
+use frostline_store::{Cleaning, Format, Open, Rebuilt, Role, Store, StoreError};
+use frostline_zone::{Device, Fault, Faulty, Shape, ZoneState, in_memory};
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+
+const PAGE: usize = 4096;
+const PAGES: u32 = 600;
+const ZONE_PAGES: u64 = 40;
+const ZONES: u64 = 44;
+const OPEN: Open = Open { cleaning: Cleaning::Inline, map_bytes: usize::MAX, accept_loss: false };
+
+fn content(lba: u32, version: u32) -> Vec<u8> {
+    (u64::from(lba) << 32 | u64::from(version)).to_le_bytes().repeat(PAGE / 8)
+}
+
+fn empty(zones: u64) -> Arc<dyn Device> {
+    let zone_bytes = ZONE_PAGES * PAGE as u64;
+    let shape =
+        Shape { bytes: zones * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    in_memory(&shape).unwrap()
+}
+
+fn format(hotness: bool) -> Format {
+    Format {
+        logical_pages: Some(PAGES.into()),
+        checkpoint_writes: Some(400),
+        hotness,
+        ..Format::default()
+    }
+}
+
+/// A store after a while.
+struct Sample {
+    device: Arc<dyn Device>,
+    /// All versions of each page; none is what a trim left. The last of each is durable.
+    pages: Vec<Vec<Option<u32>>>,
+    meta: Vec<u32>,
+}
+
+fn sample(hotness: bool, closed: bool) -> Sample {
+    let device = empty(ZONES);
+    Store::format(device.clone(), &format(hotness)).unwrap();
+    let store = Store::open(device.clone(), OPEN).unwrap();
+    let mut pages = vec![vec![None]; PAGES as usize];
+    let mut rng = SmallRng::seed_from_u64(9);
+    for version in 0..3000 {
+        let lba = rng.random_range(0..PAGES);
+        if rng.random_bool(0.01) {
+            store.trim(lba).unwrap();
+            pages[lba as usize].push(None);
+        } else {
+            store.write(lba, &content(lba, version)).unwrap();
+            pages[lba as usize].push(Some(version));
+        }
+        if rng.random_bool(0.01) {
+            store.sync().unwrap();
+        }
+    }
+    assert!(store.stats().unwrap().counts.zones_reclaimed > 20);
+    let meta = store.zones().unwrap().into_iter().filter(|view| view.role == Role::Meta);
+    let meta = meta.map(|view| view.zone).collect();
+    if closed {
+        store.close().unwrap()
+    } else {
+        store.sync().unwrap()
+    }
+    Sample { device, pages, meta }
+}
+
+/// A copy of a device, but for what `change` makes of a zone's bytes.
+fn copy(from: &dyn Device, zones: u64, change: impl Fn(u32, &mut Vec<u8>)) -> Arc<dyn Device> {
+    let to = empty(zones);
+    let count = from.geometry().zones;
+    for (zone, info) in (0u32..).zip(from.report(0, count).unwrap()) {
+        let mut bytes = vec![0; info.write_pointer as usize];
+        from.read(zone, 0, &mut bytes).unwrap();
+        change(zone, &mut bytes);
+        to.append(zone, 0, &bytes).unwrap();
+    }
+    to
+}
+
+/// What the data zones hold.
+fn data(sample: &Sample, device: &dyn Device) -> Vec<Vec<u8>> {
+    let zones = (0..ZONES as u32).filter(|zone| !sample.meta.contains(zone));
+    let read = |zone| {
+        let info = device.zone(zone).unwrap();
+        let mut bytes = vec![0; info.write_pointer as usize];
+        if info.state != ZoneState::Offline {
+            device.read(zone, 0, &mut bytes).unwrap();
+        }
+        bytes
+    };
+    zones.map(read).collect()
+}
+
+/// Rebuilds a store, which is then sound, and reads it. Pages that were trimmed may be back; of
+/// others, those in `unsure` may be anything that they were before.
+fn rebuild(sample: &Sample, device: &Arc<dyn Device>, hotness: bool, loss: bool) -> Rebuilt {
+    let before = data(sample, &**device);
+    // Whether headers have hotness records is found out.
+    let format = Format { hotness: !hotness, ..format(hotness) };
+    let rebuilt = Store::rebuild(device.clone(), &format, loss).unwrap();
+    assert!(data(sample, &**device) == before, "data zones were written");
+    let mut store = Store::open(device.clone(), OPEN).unwrap();
+    if !loss {
+        assert_eq!(store.check().unwrap().findings, []);
+    }
+    assert_eq!(store.scrub(None, &mut |_| {}).unwrap().findings, []);
+    let mut page = vec![0; PAGE];
+    for (lba, versions) in (0..PAGES).zip(&sample.pages) {
+        let found = store.read(lba, &mut page).unwrap();
+        let is = |v: &Option<u32>| found.then_some(&page) == v.map(|v| content(lba, v)).as_ref();
+        let last = versions.last().unwrap();
+        let any = loss || last.is_none();
+        assert!(is(last) || any && versions.iter().any(is), "LBA {lba} is wrong");
+    }
+    // It goes on working.
+    for lba in 0..PAGES {
+        store.write(lba, &content(lba, 1)).unwrap();
+    }
+    store.close().unwrap();
+    Store::open(device.clone(), OPEN).unwrap().close().unwrap();
+    rebuilt
+}
+
+fn smash(bytes: &mut [u8]) {
+    bytes.iter_mut().for_each(|byte| *byte = byte.wrapping_mul(31).wrapping_add(7));
+}
+
+#[test]
+fn without_any_superblock_every_page_is_what_it_was() {
+    for (hotness, closed) in [(false, true), (true, true), (false, false), (true, false)] {
+        let sample = sample(hotness, closed);
+        let device = copy(&*sample.device, ZONES, |zone, bytes| {
+            if sample.meta.contains(&zone) {
+                let end = bytes.len().min(2 * PAGE);
+                smash(&mut bytes[..end]);
+            }
+        });
+        let refused = Store::open(device.clone(), OPEN).err();
+        assert!(matches!(refused, Some(StoreError::NoSuperblock { .. })), "{refused:?}");
+        let rebuilt = rebuild(&sample, &device, hotness, false);
+        assert!(!rebuilt.superblock && rebuilt.missing.is_empty(), "{rebuilt:?}");
+        assert!(rebuilt.pages >= 500 && rebuilt.zones > 10, "{rebuilt:?}");
+    }
+}
+
+#[test]
+fn without_any_metadata_every_page_is_what_it_was() {
+    let sample = sample(false, false);
+    for gone in [true, false] {
+        let device = copy(&*sample.device, ZONES, |zone, bytes| {
+            if sample.meta.contains(&zone) {
+                if gone { bytes.clear() } else { smash(bytes) }
+            }
+        });
+        assert_eq!(rebuild(&sample, &device, false, false).trims, 0);
+    }
+}
+
+#[test]
+fn a_superblock_that_is_left_tells_the_options_and_notes_that_are_left_the_trims() {
+    let sample = sample(false, false);
+    // Tables and leaves only.
+    let device = copy(&*sample.device, ZONES, |_, bytes| {
+        for page in bytes.chunks_exact_mut(PAGE) {
+            if &page[..4] == b"FRST" && matches!(page[8], 3 | 4) {
+                smash(page);
+            }
+        }
+    });
+    let refused = Store::open(device.clone(), OPEN).err();
+    assert!(matches!(refused, Some(StoreError::Damaged { .. })), "{refused:?}");
+    let wrong = Format { scheme: "nosep".to_string(), ..Format::default() };
+    let rebuilt = Store::rebuild(device.clone(), &wrong, false).unwrap();
+    assert!(rebuilt.superblock && rebuilt.trims > 0, "{rebuilt:?}");
+    let store = Store::open(device, OPEN).unwrap();
+    assert_eq!((store.info().unwrap().scheme.as_str(), store.pages()), ("sepbit", PAGES.into()));
+}
+
+#[test]
+fn a_metadata_zone_that_is_offline_is_no_obstacle() {
+    let sample = sample(false, true);
+    for &zone in &sample.meta {
+        let device = Faulty::new(copy(&*sample.device, ZONES, |_, _| {}), 1);
+        device.schedule(1, Fault::Wear { zone, state: ZoneState::Offline });
+        let _ = device.reset(zone);
+        rebuild(&sample, &(Arc::new(device) as Arc<dyn Device>), false, false);
+    }
+}
+
+#[test]
+fn damaged_headers_are_told_and_the_rest_is_saved_if_that_is_accepted() {
+    let sample = sample(false, true);
+    let zone = (0..ZONES as u32)
+        .find(|zone| {
+            let info = sample.device.zone(*zone).unwrap();
+            !sample.meta.contains(zone) && info.write_pointer == ZONE_PAGES * PAGE as u64
+        })
+        .unwrap();
+    let device = copy(&*sample.device, ZONES, |number, bytes| {
+        if sample.meta.contains(&number) {
+            smash(bytes);
+        } else if number == zone {
+            // The first two headers.
+            let is_header = |page: &&mut [u8]| &page[..4] == b"FRST";
+            bytes.chunks_exact_mut(PAGE).filter(is_header).take(2).for_each(smash);
+        }
+    });
+    let refused = Store::rebuild(device.clone(), &format(false), false).err();
+    let Some(StoreError::Missing(losses)) = refused else { panic!("{refused:?}") };
+    assert!(losses.iter().all(|loss| loss.zone == zone), "{losses:?}");
+    assert_eq!(rebuild(&sample, &device, false, true).missing, losses);
+}
+
+#[test]
+fn options_that_cannot_have_been_the_stores_are_refused_and_nothing_changes() {
+    let sample = sample(false, true);
+    let smashed = |zone: u32, bytes: &mut Vec<u8>| {
+        if sample.meta.contains(&zone) {
+            smash(bytes);
+        }
+    };
+    let device = copy(&*sample.device, ZONES, smashed);
+    let few = Format { logical_pages: Some(100), ..format(false) };
+    let refused = Store::rebuild(device.clone(), &few, false).err();
+    assert!(matches!(refused, Some(StoreError::Options { what: "pages", .. })), "{refused:?}");
+    // Behind the store something else, as the log of a database.
+    let longer = copy(&*sample.device, ZONES + 4, smashed);
+    longer.append(ZONES as u32, 0, &[7; PAGE]).unwrap();
+    let refused = Store::rebuild(longer.clone(), &format(false), false).err();
+    assert!(matches!(refused, Some(StoreError::Options { what: "zones", .. })), "{refused:?}");
+    assert_eq!(longer.zone(ZONES as u32).unwrap().write_pointer, PAGE as u64);
+    rebuild(&sample, &device, false, false);
+    let refused = Store::rebuild(empty(ZONES), &format(false), false).err();
+    assert!(matches!(refused, Some(StoreError::NotAStore)), "{refused:?}");
+}
