@@ -28,7 +28,7 @@ impl Core {
             } else {
                 self.trees.trim_freed()?;
             }
-            self.collect();
+            self.purge_ghosts(usize::MAX);
         }
         Ok(())
     }

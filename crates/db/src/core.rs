@@ -1,17 +1,13 @@
 //! What all threads of a database share.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
 use crate::DbError;
 use crate::catalog::Catalog;
-use crate::mvcc::{Kind, WriteSet};
+use crate::mvcc::WriteSet;
 use crate::pool::CLEAN;
 use crate::tree::Trees;
-
-/// Commits after which old versions are looked at again.
-const COLLECTED_AT_ONCE: usize = 8;
 
 /// A database, shared by its transactions and its threads.
 pub struct Core {
@@ -21,8 +17,6 @@ pub struct Core {
     pub catalog: Catalog,
     /// The number of the next long value.
     pub next_pieces: AtomicU64,
-    /// Commits whose old versions somebody may see, in the order of the log.
-    replaced: Mutex<VecDeque<(u64, Arc<WriteSet>)>>,
     /// Write sets that nobody uses.
     spare: Mutex<Vec<Arc<WriteSet>>>,
     /// Bytes that commits under way are about to log.
@@ -88,7 +82,6 @@ impl Core {
             trees,
             catalog: Catalog::default(),
             next_pieces: AtomicU64::new(0),
-            replaced: Mutex::default(),
             spare: Mutex::default(),
             logging: Mutex::default(),
             logged: Condvar::new(),
@@ -133,45 +126,12 @@ impl Core {
         }
     }
 
-    fn replaced(&self) -> MutexGuard<'_, VecDeque<(u64, Arc<WriteSet>)>> {
-        self.replaced.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A commit at `position` is complete: what it replaced is kept as long as somebody may see
-    /// it.
-    pub fn keep_until_unseen(&self, position: u64, set: Arc<WriteSet>) {
-        let mut replaced = self.replaced();
-        let behind = replaced.partition_point(|&(other, _)| other < position);
-        replaced.insert(behind, (position, set));
-    }
-
-    /// Forgets old versions that nobody sees any more.
-    pub fn collect(&self) {
-        let oldest = self.trees.oldest_seen();
-        for _ in 0..COLLECTED_AT_ONCE {
-            let mut replaced = self.replaced();
-            let Some((position, set)) = replaced.pop_front_if(|&mut (at, _)| at <= oldest) else {
-                return;
-            };
-            drop(replaced);
-            self.trees.versions.forget(&set, position);
-            for write in set.iter().filter(|write| write.kind == Kind::Delete) {
-                // Where its page can't be read, the ghost stays. Nobody sees it, nothing was
-                // changed, and whoever needs the page, or the log, is told.
-                let _ = self.trees.purge(write.tree, set.key(write));
-            }
-            self.reuse(set);
-        }
-    }
-
-    /// Forgets all old versions that nobody sees any more.
-    pub fn collect_all(&self) {
-        let is_due = || {
-            let oldest = self.trees.oldest_seen();
-            self.replaced().front().is_some_and(|&(position, _)| position <= oldest)
-        };
-        while is_due() {
-            self.collect();
+    /// Removes what is left of deleted records that no snapshot sees, of so many at most.
+    pub fn purge_ghosts(&self, most: usize) {
+        for ghost in std::iter::from_fn(|| self.trees.versions.next_ghost()).take(most) {
+            // Where its page can't be read, the ghost stays. No snapshot sees it, nothing was
+            // changed, and whatever needs the page, or the log, gets the error.
+            let _ = self.trees.purge(ghost.tree, &ghost.key);
         }
     }
 

@@ -10,7 +10,7 @@ use frostline_zone::Device;
 use crate::catalog::{Catalog, MOST_TABLES, Table};
 use crate::core::Core;
 use crate::layout::{Divided, Label, log_id, read_label};
-use crate::mvcc::{Snapshots, Versions, Window};
+use crate::mvcc::{Versions, Window};
 use crate::pages::Pages;
 use crate::pool::{FEWEST_FRAMES, Pool};
 use crate::recovery::{Recovered, recover};
@@ -140,8 +140,7 @@ impl Db {
             pool,
             pages: Pages::new(label.pages),
             window,
-            snapshots: Snapshots::default(),
-            versions: Versions::default(),
+            versions: Versions::new(options.most_version_bytes()),
         };
         let core = Arc::new(Core::new(trees, options.background));
         let recovered = recover(&core, options.progress.as_ref())?;
@@ -207,7 +206,7 @@ impl Db {
     /// Begins a transaction that reads and writes.
     ///
     /// # Errors
-    /// More than 65,536 at a time; an error before after which nothing can be written.
+    /// An error before after which nothing can be written.
     pub fn begin(&self) -> Result<Transaction<'_>, DbError> {
         Transaction::begin(&self.core, false)
     }

@@ -14,6 +14,16 @@ pub enum DbError {
     /// all that is needed.
     #[error("the transaction lost against another that wrote the same key")]
     Conflict,
+    /// So much was overwritten since the transaction began that what it sees is kept no more; see
+    /// [`crate::Options::version_bytes`]. It can be tried again.
+    #[error(
+        "the transaction's snapshot is too old: more than {most} bytes would have to be kept for it; \
+         begin it again, and end it sooner or let more be kept"
+    )]
+    SnapshotTooOld {
+        /// Bytes of versions that are kept for all snapshots together.
+        most: u64,
+    },
     /// A key is too long, in bytes.
     #[error("a key of {bytes} bytes is longer than {longest}")]
     KeyTooLong {

@@ -79,6 +79,7 @@ pub use catalog::Table;
 pub use check::{Check, Finding, TreeCheck};
 pub use db::{Commit, Db, Instances};
 pub use error::DbError;
+pub use mvcc::VersionStats;
 pub use options::{Create, Options, Progress};
 pub use pool::Replacement;
 pub use recovery::Recovered;

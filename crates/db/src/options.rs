@@ -28,6 +28,13 @@ impl Default for Create {
     }
 }
 
+impl Options {
+    /// Bytes of versions that are kept for snapshots.
+    pub(crate) fn most_version_bytes(&self) -> u64 {
+        self.version_bytes.unwrap_or_else(|| (self.buffer_bytes / 2).max(16 << 20)) as u64
+    }
+}
+
 /// What is told while a database is opened after a crash: bytes of the log that were read, of all.
 pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
@@ -54,6 +61,11 @@ pub struct Options {
     /// as much memory, a sixteenth of it is written without delay, and more than the log itself has
     /// is as good as that.
     pub log_buffer_bytes: usize,
+    /// Bytes of memory for what records were before, kept for transactions that began before it was
+    /// overwritten; half of `buffer_bytes`, and 16 MiB at least, unless given. When more is needed
+    /// the oldest transactions fail with [`crate::DbError::SnapshotTooOld`] as soon as they read
+    /// what was overwritten, or commit. What commits under way replace comes on top.
+    pub version_bytes: Option<usize>,
     /// Who is told of every page that reaches the store.
     pub observer: Option<Arc<dyn Observer>>,
     /// Who is told how far recovery is.
@@ -71,6 +83,7 @@ impl Default for Options {
             accept_loss: false,
             commit_delay: Duration::from_millis(5),
             log_buffer_bytes: 4 << 20,
+            version_bytes: None,
             observer: None,
             progress: None,
         }

@@ -4,10 +4,9 @@ use std::cell::Cell;
 use std::cmp::Ordering;
 
 use crate::DbError;
-use crate::mvcc::Kind;
+use crate::mvcc::{Found, Kind};
 use crate::node::{Node, PAGE_BYTES, PageBytes};
 use crate::transaction::Transaction;
-use crate::tree::Found;
 
 /// Which way a scan goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -125,7 +124,7 @@ impl<'t, 'd> Scan<'t, 'd> {
     /// The next key and its value; none after the last.
     ///
     /// # Errors
-    /// A damaged page; an error of the device.
+    /// As for [`Transaction::get`].
     #[expect(clippy::should_implement_trait, reason = "what it gives is borrowed from it")]
     #[expect(clippy::type_complexity, reason = "a name would hide that it is a key and a value")]
     pub fn next(&mut self) -> Result<Option<(&[u8], &[u8])>, DbError> {
@@ -221,7 +220,7 @@ impl<'t, 'd> Scan<'t, 'd> {
                 self.next_leaf()?;
                 continue;
             };
-            let found = self.see(index);
+            let found = self.see(index)?;
             if found != Found::Nothing {
                 return Ok(Some(found));
             }
@@ -229,23 +228,26 @@ impl<'t, 'd> Scan<'t, 'd> {
     }
 
     /// What the snapshot sees of a slot of the leaf.
-    fn see(&mut self, index: usize) -> Found {
+    fn see(&mut self, index: usize) -> Result<Found, DbError> {
         let node = Node::of(self.leaf.page());
         let slot = node.slot(index);
         self.next_key.clear();
         node.key(index, &mut self.next_key);
         let (trees, snapshot) = (&self.transaction.core().trees, self.transaction.seen_up_to());
-        if node.position() > snapshot
-            && let Some(before) = trees.versions.find(self.tree, &self.next_key, snapshot)
-        {
-            return before.put_into(&mut self.next_value);
+        if node.position() > snapshot {
+            let (versions, value) = (&trees.versions, &mut self.next_value);
+            let before = versions.find(self.tree, &self.next_key, snapshot, value);
+            versions.check(snapshot)?;
+            if let Some(found) = before {
+                return Ok(found);
+            }
         }
         if slot.is_ghost() {
-            return Found::Nothing;
+            return Ok(Found::Nothing);
         }
         self.next_value.clear();
         node.value(slot, &mut self.next_value);
-        if slot.is_pieces() { Found::Pieces } else { Found::Value }
+        Ok(if slot.is_pieces() { Found::Pieces } else { Found::Value })
     }
 
     fn next_leaf(&mut self) -> Result<(), DbError> {
@@ -253,6 +255,11 @@ impl<'t, 'd> Scan<'t, 'd> {
         let before = self.direction == Direction::Backward && self.more == More::Leaf;
         trees.copy_leaf(self.tree, &self.fence, before, self.leaf.page_mut())?;
         let node = Node::of(self.leaf.page());
+        let snapshot = self.transaction.seen_up_to();
+        if node.position() > snapshot {
+            // What is left of deleted records may have gone with their versions.
+            trees.versions.check(snapshot)?;
+        }
         let first = self.more == More::First;
         self.slots = match self.direction {
             Direction::Forward => node.search(&self.fence).0..node.count(),

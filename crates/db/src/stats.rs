@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::DbError;
 use crate::core::Core;
+use crate::mvcc::VersionStats;
 use crate::wal::WalStats;
 
 /// What happened in a database since it was opened, and what it takes.
@@ -36,6 +37,8 @@ pub struct Stats {
     pub log: WalStats,
     /// Bytes of the log's zones in use, and of all.
     pub log_used: (u64, u64),
+    /// What records were before, kept for transactions.
+    pub versions: VersionStats,
     /// Bytes of memory for pages.
     pub buffer_bytes: usize,
     /// The store, all its databases together.
@@ -59,6 +62,7 @@ impl Stats {
             stalled: Duration::from_nanos(counters.stalled_ns.load(Relaxed)),
             log: pool.wal.stats(),
             log_used: (pool.wal.used_bytes(), pool.wal.capacity_bytes()),
+            versions: core.trees.versions.stats(),
             buffer_bytes: pool.bytes(),
             store: pool.space.store.stats()?,
         })

@@ -26,7 +26,7 @@ impl Engine for db::Db {
     }
 
     fn is_conflict(error: &db::DbError) -> bool {
-        matches!(error, db::DbError::Conflict)
+        matches!(error, db::DbError::Conflict | db::DbError::SnapshotTooOld { .. })
     }
 
     fn durable(&self) -> Ticket {

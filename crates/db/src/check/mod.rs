@@ -103,7 +103,7 @@ impl Db {
     /// A database or a device that no longer works at all. Damage is no error, but a [`Finding`].
     pub fn check(&self) -> Result<Check, DbError> {
         let core = self.core();
-        core.collect_all();
+        core.purge_ghosts(usize::MAX);
         self.checkpoint()?;
         let mut check = Check::default();
         let mut reached = Used::none(core.trees.pages.limit());

@@ -1,16 +1,15 @@
-//! Versions: who sees what.
+//! Versions of records, and which snapshot sees which.
 //!
 //! A transaction reads as of its snapshot, a position of the log: it sees what commits up to
-//! there wrote. The newest version of a record is in its tree; those before it, as long as
-//! somebody may need them, are in [`Versions`]. [`Window`] knows which commits are complete, and
-//! [`Snapshots`] which snapshots are in use.
+//! there wrote. The newest version of a record is in its tree; those before it are in [`Versions`], as
+//! long as a snapshot in use sees them. [`Window`] knows which commits are complete.
 
 mod snapshots;
 mod versions;
 mod window;
 mod writes;
 
-pub use snapshots::{Snapshot, Snapshots};
-pub use versions::{Before, Versions};
+pub use snapshots::Kept;
+pub use versions::{Found, Snapshot, VersionStats, Versions};
 pub use window::{InLog, Window};
 pub use writes::{Change, Kind, Write, WriteSet, hash_of};

@@ -1,97 +1,100 @@
-//! Which snapshots are in use.
+//! Which snapshots are in use, and which versions are kept for each.
+//!
+//! A version is what a record was from one commit up to the next that wrote it, and a snapshot
+//! between the two sees it. Each version is kept for the newest snapshot that sees it. When that one
+//! ends, the version goes to the next older snapshot if that sees it too, and else it is not needed:
+//! no other snapshot can see it, and none that begins later.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
-use std::sync::{Mutex, PoisonError};
+use std::collections::VecDeque;
 
-use super::Window;
+/// A version that was replaced, in few bytes: where the table of versions has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The hash of its record.
+    pub hash: u64,
+    /// Log position of the commit that wrote it: no snapshot before that sees it.
+    pub from: u64,
+    /// Log position of the commit that replaced it: no snapshot from there on sees it.
+    pub until: u64,
+    /// The index of the write that replaced it, in that commit.
+    pub write: u32,
+    /// Bytes of memory that it takes, about.
+    pub memory: u32,
+}
 
-/// A place that nobody uses.
-const UNUSED: u64 = u64::MAX;
-
-/// Places in one block.
-const BLOCK: usize = 64;
-
-/// Blocks that there can be.
-const BLOCKS: usize = 1024;
-
-/// The snapshots in use, each in a place of its own.
+/// The snapshots in use, in ascending order.
+#[derive(Default)]
 pub struct Snapshots {
-    places: Box<[AtomicU64]>,
-    /// Places below this have been used.
-    used: AtomicUsize,
-    free: Mutex<Vec<u32>>,
+    all: VecDeque<InUse>,
 }
 
-/// A snapshot: what was committed up to a position of the log.
-pub struct Snapshot<'s> {
-    all: &'s Snapshots,
-    place: u32,
+/// A snapshot in use.
+struct InUse {
     position: u64,
-}
-
-impl Default for Snapshots {
-    fn default() -> Self {
-        Snapshots {
-            places: (0..BLOCK * BLOCKS).map(|_| AtomicU64::new(UNUSED)).collect(),
-            used: AtomicUsize::new(0),
-            free: Mutex::default(),
-        }
-    }
+    /// Transactions that use it.
+    users: usize,
+    /// Versions of which it is the newest to see them.
+    kept: Vec<Kept>,
 }
 
 impl Snapshots {
-    /// Takes a snapshot of what is complete now. None if there are too many already.
-    pub fn take(&self, window: &Window) -> Option<Snapshot<'_>> {
-        let place = self.free_place()?;
-        let slot = &self.places[place as usize];
-        let mut position = window.complete();
-        loop {
-            // Whoever looks for the oldest snapshot first asks the window and then the places: if
-            // the window has not moved when this one is in its place, it is seen or not older.
-            slot.store(position, SeqCst);
-            let now = window.complete();
-            if now == position {
-                return Some(Snapshot { all: self, place, position });
+    /// One more transaction uses the snapshot at a position, which is not before any other's.
+    pub fn begin(&mut self, position: u64) {
+        match self.all.back_mut() {
+            Some(newest) if newest.position == position => newest.users += 1,
+            _ => self.all.push_back(InUse { position, users: 1, kept: Vec::new() }),
+        }
+    }
+
+    /// A transaction that used the snapshot at a position has ended. Appends to `unseen` what is
+    /// needed no more.
+    pub fn end(&mut self, position: u64, unseen: &mut Vec<Kept>) {
+        // It is not there if it was ended before.
+        let Ok(index) = self.all.binary_search_by_key(&position, |one| one.position) else {
+            return;
+        };
+        self.all[index].users -= 1;
+        if self.all[index].users == 0 {
+            self.remove(index, unseen);
+        }
+    }
+
+    /// Ends the oldest snapshot, whoever uses it, and returns its position. Appends to `unseen` what
+    /// is needed no more.
+    pub fn end_oldest(&mut self, unseen: &mut Vec<Kept>) -> Option<u64> {
+        let oldest = self.oldest()?;
+        self.remove(0, unseen);
+        Some(oldest)
+    }
+
+    fn remove(&mut self, index: usize, unseen: &mut Vec<Kept>) {
+        let Some(ended) = self.all.remove(index) else { return };
+        let mut older = index.checked_sub(1).and_then(|older| self.all.get_mut(older));
+        for version in ended.kept {
+            match &mut older {
+                Some(older) if older.position >= version.from => older.kept.push(version),
+                _ => unseen.push(version),
             }
-            position = now;
         }
     }
 
-    fn free_place(&self) -> Option<u32> {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = free.pop() {
-            return Some(place);
+    /// Keeps a version for the newest snapshot that sees it; false if none does. The commit that
+    /// replaced it is complete: no snapshot that begins later sees it.
+    pub fn keep(&mut self, version: Kept) -> bool {
+        let behind = self.all.partition_point(|one| one.position < version.until);
+        let newest = behind.checked_sub(1).and_then(|newest| self.all.get_mut(newest));
+        match newest.filter(|newest| newest.position >= version.from) {
+            Some(newest) => {
+                newest.kept.push(version);
+                true
+            }
+            None => false,
         }
-        let used = self.used.load(Relaxed);
-        if used == self.places.len() {
-            return None;
-        }
-        self.used.store(used + 1, SeqCst);
-        Some(used as u32)
     }
 
-    /// Everything that was replaced up to here is seen by nobody, now or later.
-    pub fn oldest(&self, window: &Window) -> u64 {
-        let now = window.complete();
-        let used = self.used.load(SeqCst);
-        let taken = self.places[..used].iter().map(|place| place.load(SeqCst));
-        taken.min().unwrap_or(UNUSED).min(now)
-    }
-}
-
-impl Snapshot<'_> {
-    /// Up to where commits are seen.
-    #[inline]
-    pub fn position(&self) -> u64 {
-        self.position
-    }
-}
-
-impl Drop for Snapshot<'_> {
-    fn drop(&mut self) {
-        self.all.places[self.place as usize].store(UNUSED, SeqCst);
-        let mut free = self.all.free.lock().unwrap_or_else(PoisonError::into_inner);
-        free.push(self.place);
+    /// The position of the oldest snapshot in use.
+    pub fn oldest(&self) -> Option<u64> {
+        self.all.front().map(|oldest| oldest.position)
     }
 }
 
@@ -99,18 +102,36 @@ impl Drop for Snapshot<'_> {
 mod tests {
     use super::*;
 
+    fn version(from: u64, until: u64) -> Kept {
+        Kept { hash: 0, from, until, write: 0, memory: 0 }
+    }
+
     #[test]
-    fn the_oldest_snapshot_in_use_counts() {
-        let (all, window) = (Snapshots::default(), Window::new(5));
-        assert_eq!(all.oldest(&window), 5);
-        let first = all.take(&window).unwrap();
-        drop(window.enter(10));
-        let second = all.take(&window).unwrap();
-        assert_eq!((first.position(), second.position(), all.oldest(&window)), (5, 10, 5));
-        drop(first);
-        assert_eq!(all.oldest(&window), 10);
-        drop(second);
-        drop(window.enter(20));
-        assert_eq!(all.oldest(&window), 20);
+    fn only_versions_that_a_snapshot_sees_are_kept() {
+        let mut all = Snapshots::default();
+        assert!(!all.keep(version(0, 5)), "no snapshot is in use");
+        [10, 20].into_iter().for_each(|at| all.begin(at));
+        let kept = [(0, 10), (0, 11), (10, 20), (11, 20), (11, 21), (20, 30), (21, 30)]
+            .map(|(from, until)| all.keep(version(from, until)));
+        assert_eq!(kept, [false, true, true, false, true, true, false]);
+    }
+
+    #[test]
+    fn versions_go_to_the_next_older_snapshot_that_sees_them() {
+        let mut all = Snapshots::default();
+        [10, 10, 20, 30].into_iter().for_each(|at| all.begin(at));
+        let versions = [version(5, 40), version(15, 40), version(25, 40)];
+        assert!(versions.into_iter().all(|version| all.keep(version)));
+        let mut unseen = Vec::new();
+        all.end(30, &mut unseen);
+        assert_eq!(unseen, [versions[2]]);
+        all.end(20, &mut unseen);
+        assert_eq!(unseen, [versions[2], versions[1]]);
+        all.end(10, &mut unseen);
+        assert_eq!((unseen.len(), all.oldest()), (2, Some(10)), "another transaction uses it");
+        assert_eq!(all.end_oldest(&mut unseen), Some(10));
+        assert_eq!((unseen[2], all.oldest()), (versions[0], None));
+        all.end(10, &mut unseen);
+        assert_eq!(unseen.len(), 3);
     }
 }

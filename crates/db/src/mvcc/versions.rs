@@ -1,176 +1,476 @@
 //! The versions that records had before, as long as a snapshot may see them, and who is about to
 //! write which record.
 
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Write, WriteSet};
+use super::snapshots::{Kept, Snapshots};
+use super::{Kind, Window, Write, WriteSet};
+use crate::DbError;
 
-/// Not committed: nobody knows yet when.
-const PENDING: u64 = u64::MAX;
+/// The fewest parts of the table, each with a lock, and the most.
+const PARTS: (usize, usize) = (4096, 1 << 17);
 
-/// Parts of the table, each with a lock.
-const PARTS: usize = 4096;
+/// Bytes of versions for which the table has a part, so that few share one.
+const OF_PART: u64 = 4096;
 
-/// What a record was before.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Before {
-    /// There was none.
+/// What a key has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Nothing.
     Nothing,
-    /// This value.
-    Value(Arc<[u8]>),
-    /// A value in pieces elsewhere; this says where.
-    Pieces(Arc<[u8]>),
+    /// A value.
+    Value,
+    /// A value in pieces elsewhere.
+    Pieces,
+}
+
+/// A record that a transaction is about to write.
+struct Claim {
+    by: Arc<WriteSet>,
+    write: u32,
 }
 
 /// A version that was replaced.
 struct Version {
-    /// The transaction that replaces it; it has the key.
-    by: Arc<WriteSet>,
-    write: u32,
-    /// The log position of that transaction, or [`PENDING`].
-    until: u64,
-    before: Before,
+    kept: Kept,
+    tree: u32,
+    key_len: u32,
+    /// The key, and behind it the value or where its pieces are.
+    bytes: Box<[u8]>,
+    found: Found,
+    /// The record was deleted later, and what is left of it is to go when it has no version more.
+    leaves_ghost: bool,
 }
 
 impl Version {
-    fn is_of(&self, write: &Write, key: &[u8]) -> bool {
-        let mine = self.by.get(self.write as usize);
-        mine.hash == write.hash && mine.tree == write.tree && self.by.key(mine) == key
+    fn is_of(&self, tree: u32, key: &[u8], hash: u64) -> bool {
+        self.kept.hash == hash && self.tree == tree && self.key() == key
+    }
+
+    fn key(&self) -> &[u8] {
+        &self.bytes[..self.key_len as usize]
     }
 }
 
-/// All versions that were replaced, and may be seen.
+/// Bytes of memory that a version takes beside key and value: in the table and in the list of its
+/// snapshot, both of which may be half empty, and of the allocator.
+const BESIDE: usize = 2 * (size_of::<Version>() + size_of::<Kept>()) + 16;
+
+/// The claims and versions of some records.
+#[derive(Default)]
+struct Part {
+    claims: Vec<Claim>,
+    versions: Vec<Version>,
+}
+
+impl Part {
+    fn release(&mut self, writes: &Arc<WriteSet>, index: usize) {
+        let mine = |c: &Claim| c.write as usize == index && Arc::ptr_eq(&c.by, writes);
+        if let Some(found) = self.claims.iter().position(mine) {
+            self.claims.swap_remove(found);
+        }
+    }
+
+    fn of<'p>(&'p self, tree: u32, key: &[u8], hash: u64) -> impl Iterator<Item = &'p Version> {
+        self.versions.iter().filter(move |version| version.is_of(tree, key, hash))
+    }
+
+    /// Takes a version out, and gives back the memory of those that were beside it.
+    fn remove(&mut self, kept: &Kept) -> Option<Version> {
+        let index = self.versions.iter().position(|version| version.kept == *kept)?;
+        let version = self.versions.swap_remove(index);
+        if self.versions.capacity() > 8 && self.versions.len() * 4 < self.versions.capacity() {
+            self.versions.shrink_to(self.versions.len() * 2);
+        }
+        Some(version)
+    }
+}
+
+/// What is left of a deleted record that no snapshot sees.
+pub struct Ghost {
+    /// The root of the tree.
+    pub tree: u32,
+    /// The record's key.
+    pub key: Box<[u8]>,
+}
+
+/// What versions take, and what was done about it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VersionStats {
+    /// Versions of records that were replaced, and are kept.
+    pub versions: u64,
+    /// Bytes of memory that they take, about.
+    pub bytes: u64,
+    /// Bytes that they may take.
+    pub most_bytes: u64,
+    /// Snapshots that were ended, as more was kept for them.
+    pub snapshots_ended: u64,
+}
+
+/// All versions that were replaced, and may be seen; who is about to write which record; and the
+/// snapshots in use.
 pub struct Versions {
-    parts: Box<[Mutex<Vec<Version>>]>,
+    parts: Box<[Mutex<Part>]>,
+    snapshots: Mutex<Snapshots>,
+    /// Snapshots before this position were ended.
+    ended_before: AtomicU64,
+    most_bytes: u64,
+    counts: Counts,
+    ghosts: Mutex<VecDeque<Ghost>>,
 }
 
-impl Default for Versions {
-    fn default() -> Self {
-        Versions { parts: (0..PARTS).map(|_| Mutex::default()).collect() }
-    }
+/// In a cache line that readers don't ask for.
+#[derive(Default)]
+#[repr(align(64))]
+struct Counts {
+    versions: AtomicU64,
+    bytes: AtomicU64,
+    snapshots_ended: AtomicU64,
+}
+
+/// A snapshot: what was committed up to a position of the log.
+pub struct Snapshot<'v> {
+    versions: &'v Versions,
+    position: u64,
 }
 
 impl Versions {
-    fn part(&self, hash: u64) -> MutexGuard<'_, Vec<Version>> {
-        let part = &self.parts[hash as usize % PARTS];
+    /// None, of which no more than so many bytes are kept for snapshots.
+    pub fn new(most_bytes: u64) -> Self {
+        let parts = (most_bytes / OF_PART).min(PARTS.1 as u64) as usize;
+        let parts = parts.max(PARTS.0).next_power_of_two();
+        Versions {
+            parts: (0..parts).map(|_| Mutex::default()).collect(),
+            snapshots: Mutex::default(),
+            ended_before: AtomicU64::new(0),
+            most_bytes,
+            counts: Counts::default(),
+            ghosts: Mutex::default(),
+        }
+    }
+
+    fn part(&self, hash: u64) -> MutexGuard<'_, Part> {
+        let part = &self.parts[hash as usize & (self.parts.len() - 1)];
         part.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn snapshots(&self) -> MutexGuard<'_, Snapshots> {
+        self.snapshots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a snapshot of what is complete now.
+    pub fn snapshot(&self, window: &Window) -> Snapshot<'_> {
+        let mut snapshots = self.snapshots();
+        // With the lock held, so that positions come in order, and none is missed by a commit that
+        // is complete and looks for who sees what it replaced.
+        let position = window.complete();
+        snapshots.begin(position);
+        Snapshot { versions: self, position }
+    }
+
+    /// Everything that was replaced up to here is seen by no snapshot, now or later.
+    pub fn oldest_seen(&self, window: &Window) -> u64 {
+        let snapshots = self.snapshots();
+        let now = window.complete();
+        snapshots.oldest().map_or(now, |oldest| oldest.min(now))
     }
 
     /// Claims all records that a transaction writes. False, and none is claimed, if another has
     /// claimed one, or has written one since `snapshot`: the first committer wins.
     pub fn claim(&self, writes: &Arc<WriteSet>, snapshot: u64) -> bool {
         for (index, write) in writes.iter().enumerate() {
-            let mut part = self.part(write.hash);
-            let key = writes.key(write);
-            let is_taken = |v: &Version| v.until > snapshot && v.is_of(write, key);
-            if part.iter().any(is_taken) {
-                drop(part);
-                self.remove(writes, index, PENDING);
+            if !self.claim_one(writes, index, write, snapshot) {
+                self.give_up_first(writes, index);
                 return false;
             }
-            let (by, write) = (writes.clone(), index as u32);
-            part.push(Version { by, write, until: PENDING, before: Before::Nothing });
         }
         true
     }
 
-    /// Keeps what a record was before, which a transaction in the log at `position` is about to
-    /// change. The record is latched.
-    pub fn keep(&self, writes: &Arc<WriteSet>, index: usize, position: u64, before: Before) {
-        let mut part = self.part(writes.get(index).hash);
-        let mine = |v: &&mut Version| v.write as usize == index && Arc::ptr_eq(&v.by, writes);
-        if let Some(version) = part.iter_mut().find(mine) {
-            version.until = position;
-            version.before = before;
-        }
-    }
-
-    /// What `snapshot` sees of a record, if that is not what is in the tree.
-    pub fn find(&self, tree: u32, key: &[u8], snapshot: u64) -> Option<Before> {
-        let hash = super::writes::hash_of(tree, key);
-        let part = self.part(hash);
-        let seen = part.iter().filter(|v| {
-            let write = v.by.get(v.write as usize);
-            v.until != PENDING
-                && v.until > snapshot
-                && write.hash == hash
-                && write.tree == tree
-                && v.by.key(write) == key
+    fn claim_one(
+        &self,
+        writes: &Arc<WriteSet>,
+        index: usize,
+        write: &Write,
+        snapshot: u64,
+    ) -> bool {
+        let (tree, hash, key) = (write.tree, write.hash, writes.key(write));
+        let mut part = self.part(hash);
+        // If the record was written since the snapshot, the version that the snapshot sees is kept.
+        let is_newer = part.of(tree, key, hash).any(|version| version.kept.until > snapshot);
+        let is_claimed = part.claims.iter().any(|claim| {
+            let other = claim.by.get(claim.write as usize);
+            other.hash == hash && other.tree == tree && claim.by.key(other) == key
         });
-        seen.min_by_key(|v| v.until).map(|v| v.before.clone())
-    }
-
-    /// Forgets the versions that a transaction replaced: nobody sees them any more.
-    pub fn forget(&self, writes: &Arc<WriteSet>, position: u64) {
-        self.remove(writes, writes.len(), position);
+        if !is_newer && !is_claimed {
+            part.claims.push(Claim { by: writes.clone(), write: index as u32 });
+        }
+        !is_newer && !is_claimed
     }
 
     /// Gives up the claims of a transaction that is not committed after all.
     pub fn give_up(&self, writes: &Arc<WriteSet>) {
-        self.remove(writes, writes.len(), PENDING);
+        self.give_up_first(writes, writes.len());
     }
 
-    /// Removes what the first writes of a transaction left.
-    fn remove(&self, writes: &Arc<WriteSet>, first: usize, until: u64) {
+    fn give_up_first(&self, writes: &Arc<WriteSet>, first: usize) {
         for (index, write) in writes.iter().enumerate().take(first) {
-            let mut part = self.part(write.hash);
-            let mine = |v: &Version| {
-                v.until == until && v.write as usize == index && Arc::ptr_eq(&v.by, writes)
-            };
-            if let Some(found) = part.iter().position(mine) {
-                part.swap_remove(found);
-            }
+            self.part(write.hash).release(writes, index);
         }
     }
 
-    /// True if no record has a version before the one in the tree.
-    #[cfg(test)]
-    pub fn is_empty(&self) -> bool {
-        self.parts.iter().all(|part| part.lock().unwrap_or_else(PoisonError::into_inner).is_empty())
+    /// Keeps what a record was before, in place of the claim of the transaction in the log at
+    /// `position` that is about to change it. The record is latched. What is returned is to be
+    /// [settled](Versions::settle) when the transaction is complete: until then every snapshot that
+    /// begins may see the version.
+    pub fn replace(
+        &self,
+        writes: &Arc<WriteSet>,
+        index: usize,
+        position: u64,
+        (found, value): (Found, &[u8]),
+    ) -> Kept {
+        let write = writes.get(index);
+        let (tree, hash, key) = (write.tree, write.hash, writes.key(write));
+        let mut part = self.part(hash);
+        part.release(writes, index);
+        // Where the version before is not kept any more, no snapshot in use is as old as its end.
+        let from = part.of(tree, key, hash).map(|version| version.kept.until).max();
+        let kept = Kept {
+            hash,
+            from: from.unwrap_or(0),
+            until: position,
+            write: index as u32,
+            memory: (BESIDE + key.len() + value.len()) as u32,
+        };
+        part.versions.push(Version {
+            kept,
+            tree,
+            key_len: key.len() as u32,
+            bytes: [key, value].concat().into(),
+            found,
+            leaves_ghost: write.kind == Kind::Delete,
+        });
+        kept
+    }
+
+    /// A commit is complete: what it replaced is kept for snapshots that see it, and else forgotten.
+    /// If more is kept than may be, the oldest snapshots end.
+    pub fn settle(&self, mut replaced: Vec<Kept>) {
+        let mut snapshots = self.snapshots();
+        replaced.retain(|&version| {
+            let is_kept = snapshots.keep(version);
+            if is_kept {
+                self.counts.versions.fetch_add(1, Relaxed);
+                self.counts.bytes.fetch_add(version.memory.into(), Relaxed);
+            }
+            !is_kept
+        });
+        drop(snapshots);
+        replaced.iter().for_each(|version| self.forget(version));
+        if self.counts.bytes.load(Relaxed) > self.most_bytes {
+            self.end_old_snapshots();
+        }
+    }
+
+    #[cold]
+    fn end_old_snapshots(&self) {
+        // Locked to the end: two threads would end more than they need to.
+        let mut snapshots = self.snapshots();
+        while self.counts.bytes.load(Relaxed) > self.most_bytes {
+            let mut unseen = Vec::new();
+            let Some(position) = snapshots.end_oldest(&mut unseen) else { return };
+            // Before the first version goes: see `Snapshot::check`.
+            self.ended_before.store(position + 1, SeqCst);
+            self.counts.snapshots_ended.fetch_add(1, Relaxed);
+            self.let_go(&unseen);
+        }
+    }
+
+    /// Forgets versions that were kept for a snapshot.
+    fn let_go(&self, unseen: &[Kept]) {
+        for version in unseen {
+            self.counts.versions.fetch_sub(1, Relaxed);
+            self.counts.bytes.fetch_sub(version.memory.into(), Relaxed);
+            self.forget(version);
+        }
+    }
+
+    /// Forgets a version that no snapshot sees.
+    fn forget(&self, kept: &Kept) {
+        let mut part = self.part(kept.hash);
+        let Some(version) = part.remove(kept).filter(|version| version.leaves_ghost) else {
+            return;
+        };
+        let (tree, key) = (version.tree, version.key());
+        let is_other = |other: &&mut Version| other.is_of(tree, key, kept.hash);
+        match part.versions.iter_mut().find(is_other) {
+            // Older snapshots find the record by what is left of it.
+            Some(other) => other.leaves_ghost = true,
+            None => self.ghosts().push_back(Ghost { tree, key: key.into() }),
+        }
+    }
+
+    fn ghosts(&self) -> MutexGuard<'_, VecDeque<Ghost>> {
+        self.ghosts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next of the deleted records whose remains are to leave their pages.
+    pub fn next_ghost(&self) -> Option<Ghost> {
+        self.ghosts().pop_front()
+    }
+
+    /// What `snapshot` sees of a record, if that is not what is in the tree: then `value` gets it.
+    pub fn find(&self, tree: u32, key: &[u8], snapshot: u64, value: &mut Vec<u8>) -> Option<Found> {
+        let hash = super::hash_of(tree, key);
+        let part = self.part(hash);
+        let later = part.of(tree, key, hash).filter(|version| version.kept.until > snapshot);
+        let seen = later.min_by_key(|version| version.kept.until)?;
+        value.clear();
+        value.extend_from_slice(&seen.bytes[seen.key_len as usize..]);
+        Some(seen.found)
+    }
+
+    /// True if a version of a record is kept.
+    pub fn has(&self, tree: u32, key: &[u8]) -> bool {
+        let hash = super::hash_of(tree, key);
+        self.part(hash).of(tree, key, hash).next().is_some()
+    }
+
+    /// Fails if the snapshot at a position was ended. To be asked after [`Versions::find`]: a version
+    /// is forgotten only after its snapshots count as ended.
+    #[inline]
+    pub fn check(&self, snapshot: u64) -> Result<(), DbError> {
+        match snapshot < self.ended_before.load(SeqCst) {
+            true => Err(DbError::SnapshotTooOld { most: self.most_bytes }),
+            false => Ok(()),
+        }
+    }
+
+    /// What versions take.
+    pub fn stats(&self) -> VersionStats {
+        VersionStats {
+            versions: self.counts.versions.load(Relaxed),
+            bytes: self.counts.bytes.load(Relaxed),
+            most_bytes: self.most_bytes,
+            snapshots_ended: self.counts.snapshots_ended.load(Relaxed),
+        }
+    }
+}
+
+impl Snapshot<'_> {
+    /// Up to where commits are seen.
+    #[inline]
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+}
+
+impl Drop for Snapshot<'_> {
+    fn drop(&mut self) {
+        let mut unseen = Vec::new();
+        self.versions.snapshots().end(self.position, &mut unseen);
+        self.versions.let_go(&unseen);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mvcc::Kind;
 
-    fn writes(keys: &[&str]) -> Arc<WriteSet> {
+    fn writes(keys: &[&str], kind: Kind) -> Arc<WriteSet> {
         let mut set = WriteSet::default();
         for key in keys {
-            set.set(1, key.as_bytes(), Kind::Put, b"new");
+            set.set(1, key.as_bytes(), kind, b"");
         }
         Arc::new(set)
     }
 
-    #[test]
-    fn the_first_committer_wins_and_the_other_leaves_nothing() {
-        let versions = Versions::default();
-        let (a, b) = (writes(&["x", "y"]), writes(&["z", "y"]));
-        assert!(versions.claim(&a, 10));
-        assert!(!versions.claim(&b, 10));
-        for index in 0..2 {
-            versions.keep(&a, index, 20, Before::Nothing);
-        }
-        assert!(!versions.claim(&b, 19));
-        assert!(versions.claim(&b, 20));
-        versions.forget(&b, PENDING);
-        versions.forget(&a, 20);
-        assert!(versions.is_empty());
+    /// Commits writes that replace a value.
+    fn commit(versions: &Versions, window: &Window, writes: &Arc<WriteSet>, at: u64, value: &[u8]) {
+        assert!(versions.claim(writes, window.complete()));
+        let in_log = window.enter(at);
+        let replaced = (0..writes.len())
+            .map(|index| versions.replace(writes, index, at, (Found::Value, value)));
+        let replaced = replaced.collect();
+        drop(in_log);
+        versions.settle(replaced);
+    }
+
+    fn find(versions: &Versions, snapshot: u64) -> Option<Vec<u8>> {
+        let mut value = Vec::new();
+        versions.find(1, b"x", snapshot, &mut value).map(|_| value)
     }
 
     #[test]
-    fn each_snapshot_sees_the_version_of_its_time() {
-        let versions = Versions::default();
-        let value = |n: u8| Before::Value(Arc::from([n]));
-        for (n, position) in [(1, 10), (2, 20), (3, 30)] {
-            let set = writes(&["x"]);
-            assert!(versions.claim(&set, position - 10));
-            assert_eq!(versions.find(1, b"x", position), None);
-            versions.keep(&set, 0, position, value(n));
+    fn the_first_committer_wins_and_the_other_leaves_nothing() {
+        let (versions, window) = (Versions::new(1 << 20), Window::new(10));
+        let (a, b) = (writes(&["x", "y"], Kind::Put), writes(&["z", "y"], Kind::Put));
+        let snapshot = versions.snapshot(&window);
+        assert!(versions.claim(&a, 10));
+        assert!(!versions.claim(&b, 10), "y is claimed");
+        versions.give_up(&a);
+        commit(&versions, &window, &a, 20, b"old");
+        assert!(!versions.claim(&b, 19), "y was written since");
+        assert!(versions.claim(&b, 20));
+        versions.give_up(&b);
+        assert_eq!(versions.stats().versions, 2);
+        drop(snapshot);
+        assert_eq!((versions.stats().versions, versions.stats().bytes), (0, 0));
+        assert!(versions.parts.iter().all(|part| part.lock().unwrap().claims.is_empty()));
+    }
+
+    #[test]
+    fn each_snapshot_sees_the_version_of_its_time_and_those_between_are_not_kept() {
+        let (versions, window) = (Versions::new(1 << 20), Window::new(0));
+        let x = writes(&["x"], Kind::Put);
+        let mut snapshots = Vec::new();
+        for at in 1..=30 {
+            if at % 10 == 0 {
+                snapshots.push(versions.snapshot(&window));
+            }
+            commit(&versions, &window, &x, at, &[at as u8]);
         }
-        let seen = [0, 9, 10, 19, 20, 29, 30].map(|at| versions.find(1, b"x", at));
-        let expected = [Some(1), Some(1), Some(2), Some(2), Some(3), Some(3), None];
-        assert_eq!(seen, expected.map(|n| n.map(value)));
+        assert_eq!(snapshots.iter().map(Snapshot::position).collect::<Vec<_>>(), [9, 19, 29]);
+        let seen = [9, 19, 29, 30].map(|at| find(&versions, at));
+        assert_eq!(seen, [Some(vec![10]), Some(vec![20]), Some(vec![30]), None]);
+        assert_eq!(versions.stats().versions, 3);
+        snapshots.remove(1);
+        assert_eq!(versions.stats().versions, 2);
+        assert_eq!([9, 29].map(|at| find(&versions, at)), [Some(vec![10]), Some(vec![30])]);
+    }
+
+    #[test]
+    fn what_is_left_of_a_deleted_record_goes_with_its_last_version() {
+        let (versions, window) = (Versions::new(1 << 20), Window::new(0));
+        let old = versions.snapshot(&window);
+        commit(&versions, &window, &writes(&["x"], Kind::Put), 10, b"first");
+        commit(&versions, &window, &writes(&["x", "y"], Kind::Delete), 20, b"second");
+        assert!(versions.next_ghost().is_none(), "both are seen");
+        drop(old);
+        let mut gone =
+            [versions.next_ghost(), versions.next_ghost()].map(|ghost| ghost.unwrap().key);
+        gone.sort();
+        assert_eq!(gone.map(|key| key.to_vec()), [b"x", b"y"]);
+        assert!(versions.next_ghost().is_none());
+    }
+
+    #[test]
+    fn the_oldest_snapshots_end_when_too_much_is_kept_for_them() {
+        let (versions, window) = (Versions::new(2000), Window::new(0));
+        let old = versions.snapshot(&window);
+        commit(&versions, &window, &writes(&["x"], Kind::Put), 10, &[1; 1000]);
+        let new = versions.snapshot(&window);
+        versions.check(old.position()).unwrap();
+        commit(&versions, &window, &writes(&["x"], Kind::Put), 20, &[2; 1000]);
+        let told = versions.check(old.position());
+        assert!(matches!(told, Err(DbError::SnapshotTooOld { most: 2000 })), "{told:?}");
+        versions.check(new.position()).unwrap();
+        assert_eq!(find(&versions, new.position()), Some(vec![2; 1000]));
+        let stats = versions.stats();
+        assert_eq!((stats.versions, stats.snapshots_ended), (1, 1));
+        assert!(stats.bytes <= 2000, "{stats:?}");
     }
 }

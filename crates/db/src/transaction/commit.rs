@@ -4,16 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Transaction;
-use crate::mvcc::{InLog, WriteSet};
+use crate::mvcc::{InLog, Kept, Kind, WriteSet};
 use crate::record::{CREATE, TRANSACTION, put_writes};
 use crate::tree::places;
 use crate::{Commit, DbError};
+
+/// Remains of records deleted by others that a commit removes beside those of its own.
+const SPARE_GHOSTS: usize = 8;
 
 impl<'d> Transaction<'d> {
     /// Makes what was written visible to transactions that begin from now on, and durable.
     ///
     /// # Errors
-    /// [`DbError::Conflict`]: nothing was written. A full database, a transaction too large for
+    /// [`DbError::Conflict`], [`DbError::SnapshotTooOld`]: nothing was written. A full database, a transaction too large for
     /// the log: nothing was written. An error of the device: whether it is durable is known when
     /// the database is opened again.
     pub fn commit(self) -> Result<(), DbError> {
@@ -34,16 +37,19 @@ impl<'d> Transaction<'d> {
         let core = self.core;
         core.check()?;
         let committed = self.commit_writes(&writes);
-        // Whoever collects versions takes it back as well, if they are needed no longer than this.
+        // What it replaced is not kept for its own snapshot.
         drop(self);
-        core.reuse(writes);
-        core.collect();
         match committed {
-            Ok(position) => {
+            Ok((position, replaced)) => {
+                core.trees.versions.settle(replaced);
+                let deleted = writes.iter().filter(|write| write.kind == Kind::Delete).count();
+                core.reuse(writes);
+                core.purge_ghosts(deleted + SPARE_GHOSTS);
                 core.commits.fetch_add(1, Relaxed);
                 Ok(Commit(position))
             }
             Err(error) => {
+                core.reuse(writes);
                 let lost = matches!(error, DbError::Conflict);
                 core.conflicts.fetch_add(u64::from(lost), Relaxed);
                 Err(error)
@@ -51,22 +57,30 @@ impl<'d> Transaction<'d> {
         }
     }
 
-    fn commit_writes(&self, writes: &Arc<WriteSet>) -> Result<u64, DbError> {
+    /// The position of the commit, and what it replaced.
+    fn commit_writes(&self, writes: &Arc<WriteSet>) -> Result<(u64, Vec<Kept>), DbError> {
         let (core, trees) = (self.core, &self.core.trees);
         let _admission = core.admit(writes)?;
         if !trees.versions.claim(writes, self.snapshot.position()) {
             return Err(DbError::Conflict);
         }
-        let position = match self.log(writes) {
+        // Only now: a conflict is known by versions that are kept as long as the snapshot lasts.
+        if let Err(error) = trees.versions.check(self.snapshot.position()) {
+            trees.versions.give_up(writes);
+            return Err(error);
+        }
+        let (position, replaced) = match self.log(writes) {
             Ok(in_log) => {
                 // From here on there is no way back: the log has it.
                 let position = in_log.position();
-                if let Err(error) = self.apply(writes, position) {
-                    // What is half done must never be seen, or be taken for complete.
-                    std::mem::forget(in_log);
-                    return Err(core.fail(error));
+                match self.apply(writes, position) {
+                    Ok(replaced) => (position, replaced),
+                    Err(error) => {
+                        // What is half done must never be seen, or be taken for complete.
+                        std::mem::forget(in_log);
+                        return Err(core.fail(error));
+                    }
                 }
-                position
             }
             Err(error) => {
                 trees.versions.give_up(writes);
@@ -76,8 +90,7 @@ impl<'d> Transaction<'d> {
         if !trees.window.wait(position, || core.check().is_err()) {
             core.check()?;
         }
-        core.keep_until_unseen(position, writes.clone());
-        Ok(position)
+        Ok((position, replaced))
     }
 
     fn log(&self, writes: &WriteSet) -> Result<InLog<'d>, DbError> {
@@ -98,19 +111,21 @@ impl<'d> Transaction<'d> {
         })
     }
 
-    /// Writes to the trees what the log has.
-    fn apply(&self, writes: &Arc<WriteSet>, position: u64) -> Result<(), DbError> {
+    /// Writes to the trees what the log has, and returns what that replaced.
+    fn apply(&self, writes: &Arc<WriteSet>, position: u64) -> Result<Vec<Kept>, DbError> {
         let trees = &self.core.trees;
         if let Some(root) = self.creates {
             trees.create_root(root, position)?;
         }
+        let mut replaced = Vec::with_capacity(writes.len());
         for (index, write) in writes.iter().enumerate() {
             let change = writes.change(write);
             let (key, place) = (writes.key(write), places::find(write.hash));
-            trees.apply(write.tree, key, change, position, place, |before| {
-                trees.versions.keep(writes, index, position, before());
+            trees.apply(write.tree, key, change, position, place, |found, value| {
+                let before = (found, value);
+                replaced.push(trees.versions.replace(writes, index, position, before));
             })?;
         }
-        Ok(())
+        Ok(replaced)
     }
 }

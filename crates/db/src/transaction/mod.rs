@@ -13,10 +13,10 @@ use crate::DbError;
 use crate::catalog::{Catalog, Table};
 use crate::core::Core;
 use crate::layout::CATALOG;
-use crate::mvcc::{Kind, Snapshot, WriteSet, hash_of};
+use crate::mvcc::{Found, Kind, Snapshot, WriteSet, hash_of};
 use crate::node::{LONGEST_KEY, LONGEST_RECORD};
 use crate::scan::{Direction, Scan};
-use crate::tree::{Found, places};
+use crate::tree::places;
 
 /// A transaction. It reads what was committed when it began, and its own writes; what it writes
 /// is seen by others once it is committed, all at once. Dropped without that, it never was.
@@ -26,6 +26,9 @@ use crate::tree::{Found, places};
 /// is snapshot isolation: no dirty writes or reads, no lost updates, no read skew, no phantoms.
 /// What it allows is write skew: two transactions that each read what the other writes, and write
 /// different keys.
+///
+/// What others overwrite meanwhile is kept for it in memory. A transaction that stays open for long
+/// may fail with [`DbError::SnapshotTooOld`]: see [`crate::Options::version_bytes`].
 pub struct Transaction<'d> {
     core: &'d Core,
     snapshot: Snapshot<'d>,
@@ -39,10 +42,7 @@ impl<'d> Transaction<'d> {
     pub(crate) fn begin(core: &'d Core, read_only: bool) -> Result<Self, DbError> {
         core.check()?;
         let trees = &core.trees;
-        let Some(snapshot) = trees.snapshots.take(&trees.window) else {
-            let why = "too many transactions at a time".to_string();
-            return Err(DbError::Options { what: "transactions", why });
-        };
+        let snapshot = trees.versions.snapshot(&trees.window);
         let writes = (!read_only).then(|| core.write_set());
         Ok(Transaction { core, snapshot, writes, creates: None })
     }
@@ -64,7 +64,7 @@ impl<'d> Transaction<'d> {
     /// The value of a key.
     ///
     /// # Errors
-    /// A damaged page; an error of the device.
+    /// A damaged page; an error of the device; [`DbError::SnapshotTooOld`].
     pub fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, DbError> {
         let mut value = Vec::new();
         Ok(self.get_into(table, key, &mut value)?.then_some(value))

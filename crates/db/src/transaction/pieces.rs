@@ -6,8 +6,7 @@ use super::Transaction;
 use crate::DbError;
 use crate::catalog::{Catalog, Table};
 use crate::layout::{CATALOG, PIECES_TREE};
-use crate::mvcc::Kind;
-use crate::tree::Found;
+use crate::mvcc::{Found, Kind};
 
 /// Bytes of a long value that are kept together: three pieces fill a page.
 pub const PIECE: usize = 1240;

@@ -1,10 +1,8 @@
 //! Writes of transactions, in leaves.
 
-use std::sync::Arc;
-
 use super::Trees;
 use crate::DbError;
-use crate::mvcc::{Before, Change, Kind};
+use crate::mvcc::{Change, Found, Kind};
 use crate::node::{NodeMut, PIECES, PageBytes, Record, Slot};
 use crate::pool::{Held, Place};
 
@@ -18,7 +16,7 @@ impl Trees {
         change: Change<'_>,
         position: u64,
         mut place: Option<Place>,
-        mut keep: impl FnMut(&mut dyn FnMut() -> Before),
+        mut keep: impl FnMut(Found, &[u8]),
     ) -> Result<(), DbError> {
         loop {
             let Some(mut held) = self.leaf_at(place.take(), tree, key)?.lock() else { continue };
@@ -30,7 +28,8 @@ impl Trees {
                 self.make_room(tree, key, change)?;
                 continue;
             }
-            keep(&mut || before(held.bytes(), slot));
+            let (found_before, value) = before(held.bytes(), slot);
+            keep(found_before, value);
             match change_leaf(&mut held.edit(), index, found, key, change) {
                 true => held.changed_by(position),
                 false => held.leave_unchanged(),
@@ -46,7 +45,7 @@ impl Trees {
             let Some(mut held) = self.leaf(tree, key)?.lock() else { continue };
             let (index, found) = held.node().search(key);
             let is_ghost = found && held.node().slot(index).is_ghost();
-            if !is_ghost || self.versions.find(tree, key, self.oldest_seen()).is_some() {
+            if !is_ghost || self.versions.has(tree, key) {
                 // It was written again, and perhaps deleted again.
                 held.leave_unchanged();
                 return Ok(());
@@ -70,10 +69,10 @@ fn has_room(held: &mut Held<'_>, key: &[u8], slot: Option<Slot>, change: Change<
 }
 
 /// What the record is.
-fn before(page: &PageBytes, slot: Option<Slot>) -> Before {
-    let Some(slot) = slot.filter(|slot| !slot.is_ghost()) else { return Before::Nothing };
-    let value = Arc::from(&page.0[slot.value_at()..][..slot.value_len()]);
-    if slot.is_pieces() { Before::Pieces(value) } else { Before::Value(value) }
+fn before(page: &PageBytes, slot: Option<Slot>) -> (Found, &[u8]) {
+    let Some(slot) = slot.filter(|slot| !slot.is_ghost()) else { return (Found::Nothing, &[]) };
+    let found = if slot.is_pieces() { Found::Pieces } else { Found::Value };
+    (found, &page.0[slot.value_at()..][..slot.value_len()])
 }
 
 /// Changes the leaf, which has room. False if there is nothing to change.

@@ -2,20 +2,9 @@
 
 use super::Trees;
 use crate::DbError;
-use crate::mvcc::Before;
+use crate::mvcc::Found;
 use crate::node::{Expected, Node, PageBytes};
 use crate::pool::{Place, Seen};
-
-/// What a key has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// Nothing.
-    Nothing,
-    /// A value.
-    Value,
-    /// A value in pieces elsewhere.
-    Pieces,
-}
 
 impl Trees {
     /// The leaf that a key belongs to.
@@ -157,10 +146,9 @@ impl Trees {
                 continue;
             }
             seen.accessed(1);
-            if position > snapshot
-                && let Some(before) = self.versions.find(tree, key, snapshot)
-            {
-                found = before.put_into(value);
+            if position > snapshot {
+                found = self.versions.find(tree, key, snapshot, value).unwrap_or(found);
+                self.versions.check(snapshot)?;
             }
             return Ok((found, seen.place()));
         }
@@ -232,22 +220,4 @@ fn compare<'t>(
     };
     let parent = parent.map(|parent| parent.place().page());
     Err(DbError::Misplaced { page: child.place().page(), tree, parent, what })
-}
-
-impl Before {
-    /// Puts the version into `value`.
-    pub fn put_into(&self, value: &mut Vec<u8>) -> Found {
-        value.clear();
-        match self {
-            Before::Nothing => Found::Nothing,
-            Before::Value(bytes) => {
-                value.extend_from_slice(bytes);
-                Found::Value
-            }
-            Before::Pieces(bytes) => {
-                value.extend_from_slice(bytes);
-                Found::Pieces
-            }
-        }
-    }
 }

@@ -15,13 +15,12 @@ mod split;
 #[cfg(test)]
 mod tests;
 
-pub use find::Found;
 pub use needs::Needs;
 
 use std::sync::Arc;
 
 use crate::DbError;
-use crate::mvcc::{InLog, Snapshots, Versions, Window};
+use crate::mvcc::{InLog, Versions, Window};
 use crate::node::{Fences, NodeMut};
 use crate::pages::Pages;
 use crate::pool::{FreeFrame, Pool};
@@ -34,16 +33,14 @@ pub struct Trees {
     pub pages: Pages,
     /// Which log records are complete.
     pub window: Arc<Window>,
-    /// Which snapshots are in use.
-    pub snapshots: Snapshots,
-    /// What records were before.
+    /// What records were before, and which snapshots may see it.
     pub versions: Versions,
 }
 
 impl Trees {
     /// The oldest state that anybody may still see.
     pub fn oldest_seen(&self) -> u64 {
-        self.snapshots.oldest(&self.window)
+        self.versions.oldest_seen(&self.window)
     }
 
     /// Appends a record to the log. It is complete when what is returned is dropped.
