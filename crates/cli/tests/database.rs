@@ -3,6 +3,7 @@
 mod run;
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 
 use run::Scratch;
@@ -164,6 +165,48 @@ fn databases_are_kept_and_gone_on_with() {
     assert_eq!((number(&kept["runs"][0]["transactions"]), number(&kept["tenants"])), (600, 2));
     let said = scratch.fails(2, &format!("{TPCC} --device file:none --keep"));
     assert_eq!(said, "frostline: bench tpcc: --keep: there is nothing in file:none\n");
+}
+
+#[test]
+fn data_of_another_workload_or_scale_are_kept_as_they_are() {
+    let scratch = Scratch::new();
+    let ycsb = "bench ycsb --value-bytes 50 --device file:d --transactions 10 -q";
+    scratch.quiet(&format!("{ycsb} --records 500 --zone 256KiB"));
+    let before = scratch.quiet("db check file:d");
+    let there = "is wanted, and there is ycsb, 500 records, 50 bytes a value\nhint: the options ";
+    for (bench, wanted) in [
+        (format!("{ycsb} --records 501"), "ycsb, 501 records, 50 bytes a value"),
+        (
+            format!("{TPCC} --device file:d"),
+            "tpcc, 1 warehouses, 200 items, 20 customers a district",
+        ),
+        ("bench linkbench --device file:d".to_string(), "linkbench, 500000 nodes"),
+    ] {
+        let said = scratch.fails(2, &format!("{bench} --keep"));
+        assert!(said.contains(&format!(": --keep: file:d: {wanted} {there}")), "{said}");
+    }
+    assert_eq!(scratch.quiet("db check file:d"), before, "nothing was written");
+    scratch.quiet(&format!("{ycsb} --records 500 --keep --seed 7 --workload f"));
+}
+
+#[test]
+fn a_load_that_was_not_finished_is_told_and_is_no_loss() {
+    let scratch = Scratch::new();
+    let bench = "bench ycsb --records 4000000 --device file:d --transactions 10 -q";
+    let mut child = scratch.command(bench.split(' ')).spawn().unwrap();
+    let written = || -> u64 {
+        let files = std::fs::read_dir(scratch.path("d/seq")).into_iter().flatten().flatten();
+        files.filter_map(|file| file.metadata().ok()).map(|data| data.blocks() * 512).sum()
+    };
+    while written() < 16 << 20 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let said = scratch.fails(2, &format!("{bench} --keep"));
+    let why = "the load of ycsb, 4000000 records, 120 bytes a value was not finished";
+    assert!(said.contains(why) && said.contains("\nhint: without --keep "), "{said}");
 }
 
 #[test]

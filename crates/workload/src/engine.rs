@@ -37,6 +37,15 @@ pub trait Engine: Sync {
     /// As the engine has them.
     fn table(&self, name: &str) -> Result<Self::Table, Self::Error>;
 
+    /// The table of this name, if there is one. Unless an engine says otherwise the table is made:
+    /// that will do where databases are always loaded anew.
+    ///
+    /// # Errors
+    /// As the engine has them.
+    fn existing(&self, name: &str) -> Result<Option<Self::Table>, Self::Error> {
+        self.table(name).map(Some)
+    }
+
     /// Begins a transaction.
     ///
     /// # Errors

@@ -15,6 +15,20 @@ pub enum Error<E: std::error::Error + 'static> {
         /// What is wrong with it.
         what: &'static str,
     },
+    /// Loading was broken off: what is there is of no use.
+    #[error("the load of {contents} was not finished")]
+    Unfinished {
+        /// What was being loaded.
+        contents: String,
+    },
+    /// The database holds something else.
+    #[error("{wanted} is wanted, and there is {}", found.as_deref().unwrap_or("no workload's data"))]
+    OtherContents {
+        /// What the workload needs.
+        wanted: String,
+        /// What was loaded; none if no workload loaded anything.
+        found: Option<String>,
+    },
     /// Options that the workload cannot be run with.
     #[error("{what}: {why}")]
     Options {

@@ -12,9 +12,16 @@ impl Engine for db::Db {
     type Transaction<'e> = db::Transaction<'e>;
 
     fn table(&self, name: &str) -> Result<db::Table, db::DbError> {
+        match self.existing(name)? {
+            Some(table) => Ok(table),
+            None => self.create_table(name),
+        }
+    }
+
+    fn existing(&self, name: &str) -> Result<Option<db::Table>, db::DbError> {
         match db::Db::table(self, name) {
-            Err(db::DbError::NoTable { .. }) => self.create_table(name),
-            found => found,
+            Err(db::DbError::NoTable { .. }) => Ok(None),
+            found => found.map(Some),
         }
     }
 

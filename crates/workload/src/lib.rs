@@ -1,8 +1,10 @@
 //! Workloads, written once over a small table trait.
 //!
 //! An engine implements [`Engine`] and [`Transaction`]; then every workload here can be loaded
-//! into it and run by [`driver::run`]. The feature `frostline` does so for Frostline's database. Everything is generic over the engine and compiled for it,
-//! and once a worker runs it allocates nothing of its own: what is measured is the engine.
+//! into it and run by [`driver::run`]. The feature `frostline` does so for Frostline's database.
+//! What is loaded is noted in the database ([`Contents`]). Everything is generic over the engine and
+//! compiled for it, and once a worker runs it allocates nothing of its own: what is measured is the
+//! engine.
 //!
 //! ```
 //! use frostline_workload::driver::{self, Until};
@@ -22,6 +24,7 @@
 
 mod attempt;
 mod condition;
+mod contents;
 mod crew;
 pub mod driver;
 mod engine;
@@ -40,6 +43,7 @@ pub mod ycsb;
 mod zipf;
 
 pub use condition::Condition;
+pub use contents::Contents;
 pub use engine::{Access, Direction, Engine, Ticket, Transaction, Visit};
 pub use error::{Error, Result};
 pub use loading::{Loaded, Loading};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
 use crate::random::Random;
-use crate::{Access, Engine, Outcome, Ticket, Transaction, attempt, crew};
+use crate::{Access, Contents, Engine, Outcome, Ticket, Transaction, attempt, crew};
 
 /// How tables are to be filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,14 +42,17 @@ impl Loaded {
 
 /// Calls `fill` for each part from 0 to `parts`, on several threads, and waits until everything is
 /// durable. `observer` hears about once a second how far it has come, on the calling thread, and
-/// breaks off by returning false.
+/// breaks off by returning false. The database notes what it is loaded with before the first part,
+/// and that it is complete after the last.
 pub(crate) fn in_parts<E: Engine>(
     engine: &E,
+    contents: &Contents,
     loading: Loading,
     parts: u64,
     observer: &mut dyn FnMut(Loaded) -> bool,
     fill: impl Fn(u64, &mut Batches<'_, E>) -> Result<(), E> + Sync,
 ) -> Result<Loaded, E> {
+    contents.begin(engine, loading)?;
     let stop = AtomicBool::new(false);
     let (next, done, records) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let so_far = || Loaded {
@@ -71,6 +74,9 @@ pub(crate) fn in_parts<E: Engine>(
         Ok::<(), Error<E::Error>>(())
     };
     crew::run(loading.threads, None, &stop, work, || observer(so_far()))?;
+    if so_far().is_complete() {
+        contents.complete(engine, loading)?;
+    }
     Ok(so_far())
 }
 

@@ -107,13 +107,17 @@ impl Engine for MemoryEngine {
     type Transaction<'e> = MemoryTransaction<'e>;
 
     fn table(&self, name: &str) -> Result<usize, MemoryError> {
-        let mut state = self.lock();
-        if let Some(table) = state.names.iter().position(|known| known == name) {
+        if let Some(table) = self.existing(name)? {
             return Ok(table);
         }
+        let mut state = self.lock();
         state.names.push(name.to_owned());
         state.trees.push(BTreeMap::new());
         Ok(state.names.len() - 1)
+    }
+
+    fn existing(&self, name: &str) -> Result<Option<usize>, MemoryError> {
+        Ok(self.lock().names.iter().position(|known| known == name))
     }
 
     fn begin(&self, access: Access) -> Result<MemoryTransaction<'_>, MemoryError> {

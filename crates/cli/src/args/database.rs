@@ -92,7 +92,8 @@ pub struct DatabaseArgs {
     /// Print JSON instead of the table (-), or write it to a file as well
     #[arg(long, value_name = "-|FILE")]
     pub json: Option<PathBuf>,
-    /// Go on with the databases that are there: nothing is formatted or loaded
+    /// Go on with the databases that are there, which must have been loaded with the same workload
+    /// and scale: nothing is formatted or loaded
     #[arg(long, conflicts_with_all = ["size", "zone", "scheme", "victim", "gp", "spare", "log",
         "tenants", "force"])]
     pub keep: bool,

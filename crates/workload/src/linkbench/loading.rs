@@ -6,9 +6,9 @@ use super::rows::{
     link_key, list_key, node, node_key,
 };
 use super::tables::Tables;
-use crate::Engine;
 use crate::error::Result;
 use crate::loading::{self, Batch, Batches, Loaded, Loading};
+use crate::{Contents, Engine};
 
 /// Nodes of a part.
 const PART: u64 = 2000;
@@ -22,10 +22,11 @@ pub(super) fn load<E: Engine>(
     engine: &E,
     tables: &Tables<E::Table>,
     nodes: u64,
+    contents: &Contents,
     loading: Loading,
     observer: &mut dyn FnMut(Loaded) -> bool,
 ) -> Result<Loaded, E> {
-    loading::in_parts(engine, loading, nodes.div_ceil(PART), observer, |part, batches| {
+    loading::in_parts(engine, contents, loading, nodes.div_ceil(PART), observer, |part, batches| {
         let ids = part * PART + 1..nodes.min((part + 1) * PART) + 1;
         let mut row = Vec::new();
         batches.each(ids.clone(), BATCH, |batch, id| put_node(batch, tables, id, &mut row))?;

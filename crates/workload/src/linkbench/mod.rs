@@ -32,7 +32,7 @@ use crate::error::{Error, Result};
 use crate::ids::Ids;
 use crate::loading::{Loaded, Loading};
 use crate::random::Random;
-use crate::{Access, Direction, Engine, Transaction, Workload};
+use crate::{Access, Contents, Direction, Engine, Transaction, Workload};
 use choice::Choice;
 use rows::NodeId;
 use tables::Tables;
@@ -43,6 +43,13 @@ pub struct Options {
     /// Nodes that are loaded, 1 or more; there are about four times as many links. It must be what
     /// was loaded.
     pub nodes: u64,
+}
+
+impl Options {
+    /// What is loaded.
+    pub fn contents(&self) -> Contents {
+        Contents::new("linkbench", 1, &[("nodes", self.nodes)])
+    }
 }
 
 /// The workload over the tables of one engine.
@@ -80,7 +87,8 @@ impl<T: Copy + Send + Sync> LinkBench<T> {
         loading: Loading,
         observer: &mut dyn FnMut(Loaded) -> bool,
     ) -> Result<Loaded, E> {
-        loading::load(engine, &self.tables, self.nodes, loading, observer)
+        let contents = Options { nodes: self.nodes }.contents();
+        loading::load(engine, &self.tables, self.nodes, &contents, loading, observer)
     }
 
     /// Checks that every list of links has as many as are counted, and that rows have their

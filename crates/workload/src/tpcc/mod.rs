@@ -33,7 +33,7 @@ use crate::condition::Condition;
 use crate::error::{Error, Result};
 use crate::loading::{Loaded, Loading};
 use crate::random::Random;
-use crate::{Engine, Workload};
+use crate::{Contents, Engine, Workload};
 use tables::Tables;
 
 /// Which of the kinds is New-Order, whose number per minute is the benchmark's result (tpmC): those
@@ -50,6 +50,19 @@ pub struct Options {
     /// transactions that delete are of their own kind, `trim`. This is then not TPC-C by the
     /// letter, whose data grow.
     pub steady: bool,
+}
+
+impl Options {
+    /// What is loaded: all options but `steady`, with or without which a run can go on.
+    pub fn contents(&self) -> Contents {
+        let Scale { warehouses, items, customers } = self.scale;
+        let numbers = [
+            ("warehouses", warehouses.into()),
+            ("items", items.into()),
+            ("customers a district", customers.into()),
+        ];
+        Contents::new("tpcc", 1, &numbers)
+    }
 }
 
 /// The benchmark over the tables of one engine.
@@ -85,7 +98,7 @@ impl<T: Copy + Send + Sync> Tpcc<T> {
         loading: Loading,
         observer: &mut dyn FnMut(Loaded) -> bool,
     ) -> Result<Loaded, E> {
-        population::load(engine, &self.tables, &self.options.scale, loading, observer)
+        population::load(engine, &self.tables, &self.options, loading, observer)
     }
 
     /// Checks the consistency conditions of clause 3.3.2, and some that the indexes must hold, on

@@ -9,6 +9,7 @@ mod orders;
 mod places;
 mod stocks;
 
+use super::Options;
 use super::scale::{DISTRICTS, District, Scale, WarehouseId};
 use super::tables::Tables;
 use crate::Engine;
@@ -63,11 +64,13 @@ impl Part {
 pub(super) fn load<E: Engine>(
     engine: &E,
     tables: &Tables<E::Table>,
-    scale: &Scale,
+    options: &Options,
     loading: Loading,
     observer: &mut dyn FnMut(Loaded) -> bool,
 ) -> Result<Loaded, E> {
-    loading::in_parts(engine, loading, Part::count(scale), observer, |number, batches| {
+    let (contents, scale) = (options.contents(), &options.scale);
+    let parts = Part::count(scale);
+    loading::in_parts(engine, &contents, loading, parts, observer, |number, batches| {
         Part::numbered(number).load(batches, tables, scale)
     })
 }

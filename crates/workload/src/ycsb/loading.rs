@@ -36,7 +36,9 @@ pub(super) fn load<E: Engine>(
         LoadOrder::Hashed => records.div_ceil(PART),
         LoadOrder::Keys => records.div_ceil(KEY_PART).max(KEY_PARTS),
     };
-    loading::in_parts(engine, loading, parts, observer, |part, batches| match options.load_order {
+    let contents = options.contents();
+    let order = options.load_order;
+    loading::in_parts(engine, &contents, loading, parts, observer, |part, batches| match order {
         LoadOrder::Hashed => {
             let numbers = part * PART..records.min((part + 1) * PART);
             put(batches, table, options, numbers.end - numbers.start, |at| key(numbers.start + at))

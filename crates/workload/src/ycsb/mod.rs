@@ -27,7 +27,7 @@ use crate::error::{Error, Result};
 use crate::ids::Ids;
 use crate::loading::{Loaded, Loading};
 use crate::random::{Random, mix};
-use crate::{Engine, Workload};
+use crate::{Contents, Engine, Workload};
 
 /// The table's name.
 const NAME: &str = "ycsb.usertable";
@@ -64,6 +64,12 @@ impl Default for Options {
 }
 
 impl Options {
+    /// What is loaded: records and their size. Which operations are run makes no difference.
+    pub fn contents(&self) -> Contents {
+        let numbers = [("records", self.records), ("bytes a value", self.value_bytes as u64)];
+        Contents::new("ycsb", 1, &numbers)
+    }
+
     /// What makes these options impossible, if anything does: which one, and why.
     fn flaw(&self) -> Option<(&'static str, &'static str)> {
         let (Distribution::Zipf(theta) | Distribution::Latest(theta)) = self.distribution else {

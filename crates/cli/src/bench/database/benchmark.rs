@@ -1,7 +1,7 @@
 //! What a bench of databases needs of a workload.
 
 use frostline_db::{Db, DbError};
-use frostline_workload::{Condition, Error, Loaded, Loading, Workload};
+use frostline_workload::{Condition, Contents, Error, Loaded, Loading, Workload};
 
 /// Why a workload could not go on.
 pub type WorkloadError = Error<DbError>;
@@ -28,6 +28,9 @@ pub trait Benchmark: Sync {
 
     /// The kind of transaction whose number a minute is the result, if there is one.
     fn counted_kind(&self) -> Option<usize>;
+
+    /// What is loaded, as the database notes it.
+    fn contents(&self) -> Contents;
 
     /// Opens the tables of a database, which may still be empty.
     fn open(&self, db: &Db) -> Result<Self::Opened, WorkloadError>;

@@ -2,7 +2,7 @@
 
 use frostline_db::{Db, Table};
 use frostline_workload::linkbench::{LinkBench, Options};
-use frostline_workload::{Condition, Loaded, Loading};
+use frostline_workload::{Condition, Contents, Loaded, Loading};
 
 use super::benchmark::{Benchmark, WorkloadError};
 use crate::args::BenchLinkbenchArgs;
@@ -34,6 +34,10 @@ impl Benchmark for BenchLinkbenchArgs {
 
     fn counted_kind(&self) -> Option<usize> {
         None
+    }
+
+    fn contents(&self) -> Contents {
+        Options { nodes: self.nodes }.contents()
     }
 
     fn open(&self, db: &Db) -> Result<LinkBench<Table>, WorkloadError> {

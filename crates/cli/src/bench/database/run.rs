@@ -73,6 +73,12 @@ where
         if let Some(recorder) = recorder {
             self.record_what_is_there(instances, recorder)?;
         }
+        if self.args.keep {
+            // Before tables are opened, which makes those that are missing.
+            let contents = self.bench.contents();
+            let verified = instances.all.iter().try_for_each(|db| contents.verify(db));
+            verified.map_err(|e| self.failed(e))?;
+        }
         let tenants = self.tenants(instances)?;
         if !self.args.keep && !self.load(&tenants)? {
             return Ok(None);
@@ -189,11 +195,22 @@ where
         tenants.iter().map(check).collect()
     }
 
+    /// The databases that are there can't be gone on with.
+    fn not_kept(&self, error: &WorkloadError) -> Failure {
+        Failure::usage(B::COMMAND, &format!("--keep: {}: {error}", self.args.device))
+    }
+
     fn failed(&self, error: WorkloadError) -> Failure {
         let what = B::COMMAND;
         match error {
             WorkloadError::Engine(error) => db_failure(&self.args.device, error),
             WorkloadError::Options { .. } => Failure::usage(what, &error.to_string()),
+            WorkloadError::Unfinished { .. } => self.not_kept(&error).hint(
+                "without --keep the database is made and loaded anew; --force gives up what is there",
+            ),
+            WorkloadError::OtherContents { .. } => self.not_kept(&error).hint(
+                "the options that it was loaded with, or a fresh database without --keep",
+            ),
             _ => Failure::job(what, &error.to_string()),
         }
     }

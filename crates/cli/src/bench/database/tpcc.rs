@@ -2,7 +2,7 @@
 
 use frostline_db::{Db, Table};
 use frostline_workload::tpcc::{NEW_ORDER, Options, Scale, Tpcc};
-use frostline_workload::{Condition, Loaded, Loading};
+use frostline_workload::{Condition, Contents, Loaded, Loading};
 
 use super::benchmark::{Benchmark, WorkloadError};
 use crate::args::BenchTpccArgs;
@@ -18,6 +18,10 @@ const GROWN: u64 = 544;
 impl BenchTpccArgs {
     fn scale(&self) -> Scale {
         Scale { warehouses: self.warehouses, items: self.items, customers: self.customers }
+    }
+
+    fn options(&self) -> Options {
+        Options { scale: self.scale(), steady: self.steady }
     }
 }
 
@@ -53,8 +57,12 @@ impl Benchmark for BenchTpccArgs {
         Some(NEW_ORDER)
     }
 
+    fn contents(&self) -> Contents {
+        self.options().contents()
+    }
+
     fn open(&self, db: &Db) -> Result<Tpcc<Table>, WorkloadError> {
-        Tpcc::open(db, Options { scale: self.scale(), steady: self.steady })
+        Tpcc::open(db, self.options())
     }
 
     fn load(

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use frostline_db::{Db, Table};
 use frostline_workload::ycsb::{self, LoadOrder, Options, Ycsb};
-use frostline_workload::{Condition, Loaded, Loading};
+use frostline_workload::{Condition, Contents, Loaded, Loading};
 
 use super::benchmark::{Benchmark, WorkloadError};
 use crate::args::BenchYcsbArgs;
@@ -93,6 +93,17 @@ impl BenchYcsbArgs {
         self.distribution.unwrap_or(Distribution(self.workload.distribution))
     }
 
+    fn options(&self) -> Options {
+        Options {
+            mix: self.workload.mix,
+            distribution: self.distribution().0,
+            records: self.records,
+            value_bytes: self.value_bytes as usize,
+            operations_per_transaction: self.operations,
+            load_order: LoadOrder::default(),
+        }
+    }
+
     /// Bytes of pages that go with a record.
     fn record_bytes(&self) -> u64 {
         let of = |bytes: u64| 4096 * 100 / ((4096 - OF_PAGE) / (bytes + BESIDE) * FULL);
@@ -132,16 +143,12 @@ impl Benchmark for BenchYcsbArgs {
         None
     }
 
+    fn contents(&self) -> Contents {
+        self.options().contents()
+    }
+
     fn open(&self, db: &Db) -> Result<Ycsb<Table>, WorkloadError> {
-        let options = Options {
-            mix: self.workload.mix,
-            distribution: self.distribution().0,
-            records: self.records,
-            value_bytes: self.value_bytes as usize,
-            operations_per_transaction: self.operations,
-            load_order: LoadOrder::default(),
-        };
-        Ycsb::open(db, options)
+        Ycsb::open(db, self.options())
     }
 
     fn load(
