@@ -65,7 +65,7 @@ impl Db {
     /// on a newer state, so `body` should do nothing but read and write the database.
     ///
     /// # Errors
-    /// What `body` returns; [`Error::Conflict`] after 1,000 tries; a full database or a transaction
+    /// What `body` returns; [`Error::Conflict`] after 1,000 tries; [`Error::TooOld`]; a full database or a transaction
     /// that is too large; an error of the device.
     pub fn update<T, E: From<Error>>(
         &self,
@@ -86,8 +86,7 @@ impl Db {
     /// What is committed now, whatever happens later.
     ///
     /// # Errors
-    /// More than 65,536 transactions at a time; an error before, after which nothing more can be
-    /// trusted.
+    /// An error before, after which nothing more can be trusted.
     pub fn read(&self) -> Result<Snapshot<'_>> {
         Ok(Snapshot::new(self.inner.begin_read()?))
     }

@@ -19,6 +19,10 @@ pub enum Error {
     /// [`crate::Db::update`] has tried often.
     #[error("the transaction lost against others that wrote the same key")]
     Conflict,
+    /// So much was overwritten since the transaction or the snapshot began that what it sees is not
+    /// kept any more: begin it again, and end it sooner.
+    #[error("too old: {0}")]
+    TooOld(#[source] Arc<DbError>),
     /// The call can't succeed as it is: a key, a value or a transaction is too large, or options
     /// contradict the device or each other. Change the call.
     #[error("refused: {0}")]
@@ -59,6 +63,7 @@ fn kind_of(error: &DbError) -> fn(Arc<DbError>) -> Error {
     use DbError as E;
     match error {
         E::Conflict => |_| Error::Conflict,
+        E::SnapshotTooOld { .. } => Error::TooOld,
         E::KeyTooLong { .. }
         | E::ValueTooLong { .. }
         | E::TooLarge { .. }
