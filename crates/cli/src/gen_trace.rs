@@ -1,11 +1,13 @@
 //! `frostline gen`: synthetic traces.
 
+use std::path::Path;
+
 use frostline_trace::{Kind, Oltp, Spec, generate, write_lbas};
 
 use crate::args::{GenArgs, KindArg};
 use crate::failure::{Failure, say};
 use crate::interrupt::Interrupt;
-use crate::output::check_name;
+use crate::output::{self, check_name};
 use crate::progress::bar;
 
 /// Generates a trace into a file.
@@ -30,6 +32,7 @@ pub fn run(args: &GenArgs) -> Result<String, Failure> {
             .hint("with --fill every page is written once"));
     }
     check_name("gen", &args.output)?;
+    output::check::<Path>("gen", [args.output.as_path()], [])?;
     let spec = Spec { kind, pages, writes, fill, seed };
     let lbas = generate(&spec).map_err(|e| Failure::usage("gen", &e.to_string()))?;
     let interrupt = Interrupt::watch().map_err(|e| Failure::job("gen", &e.to_string()))?;

@@ -23,18 +23,17 @@ pub fn read_options(reading: &Reading) -> LoadOptions {
 
 /// How a trace is loaded.
 pub fn load_options(loading: &Loading) -> LoadOptions {
-    // What is left is for what is made of it.
-    let most = || available_memory().map(|bytes| bytes / 4 * 3);
-    let memory = loading.max_memory.map(|size| size.0).or_else(most);
+    let memory = loading.max_memory.map(|size| size.0).or_else(most_memory);
     LoadOptions { memory, ..read_options(&loading.reading) }
 }
 
-/// Bytes of memory that the system could give without swapping, where it says so.
-fn available_memory() -> Option<u64> {
+/// Three quarters of the memory that the system could give without swapping, where it says so: what a
+/// trace may take. The rest is for what is made of it.
+pub fn most_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
-    kibibytes.checked_mul(1024)
+    kibibytes.checked_mul(1024 / 4 * 3)
 }
 
 /// Says if a trace does not tell its reads from its writes.

@@ -1,10 +1,11 @@
-//! Files that appear, or are replaced, only when they are complete.
+//! What commands give back: on standard output, or in files that appear, or are replaced, only when
+//! they are complete.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::fs::{self, Metadata};
+use std::io::Write;
+use std::path::Path;
 
-use frostline_trace::TraceError;
+use frostline_trace::{Output, TraceError};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -15,33 +16,80 @@ pub fn json<T: Serialize>(what: &str, value: &T) -> Result<String, Failure> {
     text.map(|t| t + "\n").map_err(|e| Failure::job(what, &e.to_string()))
 }
 
-/// Finds out whether a file can be written, before the work whose result it is to hold.
-pub fn check(path: &Path) -> Result<(), Failure> {
-    if fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
+/// JSON or text on standard output, as was asked, and the JSON in a file if that was; `what` is the
+/// command.
+pub fn emit(
+    what: &str,
+    json: Option<&Path>,
+    report: &impl Serialize,
+    text: impl FnOnce() -> String,
+) -> Result<String, Failure> {
+    match json {
+        None => Ok(text()),
+        Some(path) if is_standard(path) => self::json(what, report),
+        Some(path) => write(path, &self::json(what, report)?).map(|()| text()),
+    }
+}
+
+/// Finds out whether files can be written, before the work whose results they are to hold, and that
+/// none of them is an input of the command or another of its outputs.
+pub fn check<'a, P: AsRef<Path> + ?Sized + 'a>(
+    what: &str,
+    outputs: impl IntoIterator<Item = &'a Path>,
+    inputs: impl IntoIterator<Item = &'a P>,
+) -> Result<(), Failure> {
+    let mut taken: Vec<_> = inputs.into_iter().map(AsRef::as_ref).collect();
+    for output in outputs.into_iter().filter(|path| !is_standard(path)) {
+        if let Some(other) = taken.iter().find(|other| is_same(output, other)) {
+            let (output, other) = (output.display(), other.display());
+            let why = format!("{output} would be written over {other}, which the command needs");
+            return Err(Failure::usage(what, &why).hint("name another file"));
+        }
+        taken.push(output);
         // A pipe's reader would take the end of the check for the end of the result.
-        return Ok(());
+        if fs::metadata(output).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
+            continue;
+        }
+        Output::create(output)?;
     }
-    let begun = begin(path).map_err(|e| unwritable(path, &e))?;
-    match begun.temporary {
-        Some(temporary) => fs::remove_file(temporary).map_err(|e| unwritable(path, &e)),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// Writes a file: all of it, or nothing.
 pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let write = || {
-        let mut begun = begin(path)?;
-        let written = begun.file.write_all(text.as_bytes());
-        let Some(temporary) = begun.temporary else { return written };
-        let done = written.and_then(|()| fs::rename(&temporary, &begun.target));
-        if done.is_err() {
-            // Nothing more can be done about it.
-            let _ = fs::remove_file(&temporary);
+    let (output, mut file) = Output::create(path)?;
+    file.write_all(text.as_bytes()).map_err(|error| TraceError::Unwritable {
+        file: path.to_owned(),
+        cause: error.to_string(),
+    })?;
+    Ok(output.complete()?)
+}
+
+/// Whether a file is standard output.
+fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Whether two paths are of the same regular file, through whatever links, or will be.
+fn is_same(a: &Path, b: &Path) -> bool {
+    match (fs::metadata(a), fs::metadata(b)) {
+        (Ok(a), Ok(b)) => a.is_file() && identity(&a) == identity(&b),
+        (Err(_), Err(_)) => {
+            let place = |path: &Path| {
+                let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+                let parent = fs::canonicalize(parent.unwrap_or(Path::new(".")));
+                (parent.ok(), path.file_name().map(std::ffi::OsStr::to_owned))
+            };
+            place(a) == place(b)
         }
-        done
-    };
-    write().map_err(|e| unwritable(path, &e))
+        _ => false,
+    }
+}
+
+/// What tells a file from all others: its device, and its number there.
+fn identity(meta: &Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    (meta.dev(), meta.ino())
 }
 
 /// Refuses the name of a trace that promises what can't be written.
@@ -58,29 +106,4 @@ pub fn check_name(command: &str, path: &Path) -> Result<(), Failure> {
     let why = format!("{}: a trace can't be written as .{ending}", path.display());
     Err(Failure::usage(command, &why)
         .hint("page numbers: .u32, compressed: .u32.zst, with times and reads: .parquet"))
-}
-
-struct Begun {
-    file: File,
-    target: PathBuf,
-    /// None if it is written to directly: a pipe, a terminal, `/dev/null`.
-    temporary: Option<PathBuf>,
-}
-
-fn begin(path: &Path) -> io::Result<Begun> {
-    let existing = fs::metadata(path).ok();
-    if existing.as_ref().is_some_and(|meta| !meta.is_file()) {
-        let file = OpenOptions::new().write(true).open(path)?;
-        return Ok(Begun { file, target: path.to_owned(), temporary: None });
-    }
-    // Through a link, the file that it names is the one to replace.
-    let target = if existing.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = target.with_file_name(format!(".{name}.{}.part", std::process::id()));
-    let file = File::create(&temporary)?;
-    Ok(Begun { file, target, temporary: Some(temporary) })
-}
-
-fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    TraceError::Unwritable { file: path.to_owned(), cause: error.to_string() }.into()
 }

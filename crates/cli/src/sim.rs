@@ -1,7 +1,7 @@
 //! `frostline sim`: replay traces against schemes.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use frostline_placement::Semantics;
@@ -12,6 +12,7 @@ use frostline_sim::{Outcomes, Plan, Progress, Report, Settings, Space, Volume, Z
 use crate::args::{SemanticsArg, SimArgs};
 use crate::failure::{Failure, say};
 use crate::inputs::read;
+use crate::interrupt::Interrupt;
 use crate::progress::{bar, follow};
 use crate::{output, sim_table};
 
@@ -21,11 +22,10 @@ pub const MOST_OP: f64 = 100.0;
 /// Replays, and returns the table or the JSON.
 pub fn run(args: &SimArgs) -> Result<String, Failure> {
     each_once(&args.traces)?;
+    let inputs = args.traces.iter().chain(&args.preload).chain(&args.model);
+    output::check("sim", args.json.as_deref(), inputs)?;
     let settings = settings(args)?;
     let plan = plan(args, &settings)?;
-    if let Some(path) = file(args) {
-        output::check(path)?;
-    }
     if let Some(threads) = args.threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads));
         pool.build_global().map_err(|e| Failure::job("sim", &e.to_string()))?;
@@ -36,18 +36,26 @@ pub fn run(args: &SimArgs) -> Result<String, Failure> {
     let total = writes * plan.runs().count() as u64;
     let progress = Progress::default();
     let bar = bar("replaying", "writes", total, args.quiet);
-    let outcomes =
-        follow(&bar, || progress.writes(), || sweep(&volumes, &plan, &settings, &progress));
+    let interrupt = Interrupt::watch().map_err(|e| Failure::job("sim", &e.to_string()))?;
+    let done = || interrupt.stop(&progress);
+    let outcomes = follow(&bar, done, || sweep(&volumes, &plan, &settings, &progress));
     bar.finish_and_clear();
     let outcomes = outcomes?;
     let mut report = Report::new(traces, &volumes, &plan, &settings, &outcomes);
     if args.no_timing {
         report = report.without_timing();
     }
-    if !args.quiet {
+    if !args.quiet && !report.interrupted {
         warn(&report, &outcomes);
     }
-    output(args, &settings, &report)
+    let text = || sim_table::text(args, &settings, &report);
+    let text = output::emit("sim", args.json.as_deref(), &report, text)?;
+    let finished = outcomes.iter().flat_map(|outcomes| outcomes.wanted.iter().flatten()).count();
+    let why = format!("{finished} of {} runs are finished", volumes.len() * plan.wanted.len());
+    match interrupt.failure("sim", &why).filter(|_| report.interrupted) {
+        Some(failure) => Err(failure.with_data(text)),
+        None => Ok(text),
+    }
 }
 
 /// Refuses a trace that is named twice: its rows would look alike, and the sum count it twice.
@@ -150,18 +158,4 @@ fn plan(args: &SimArgs, settings: &Settings) -> Result<Plan, Failure> {
     }
     plan.check(settings)?;
     Ok(plan)
-}
-
-fn output(args: &SimArgs, settings: &Settings, report: &Report) -> Result<String, Failure> {
-    match file(args) {
-        Some(path) => output::write(path, &output::json("sim", report)?)?,
-        None if args.json.is_some() => return output::json("sim", report),
-        None => {}
-    }
-    Ok(sim_table::text(args, settings, report))
-}
-
-/// The file that the JSON goes to, if it goes to one.
-fn file(args: &SimArgs) -> Option<&Path> {
-    args.json.as_deref().filter(|path| path.as_os_str() != "-")
 }

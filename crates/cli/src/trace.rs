@@ -13,7 +13,7 @@ use crate::args::{ConvertArgs, HeadArgs, InfoArgs, TraceCommand};
 use crate::failure::{Failure, say};
 use crate::inputs::{load_options, load_with_bar, read_options, warn_of_reads};
 use crate::interrupt::Interrupt;
-use crate::output::check_name;
+use crate::output::{self, check_name};
 use crate::progress::bar;
 use crate::table;
 
@@ -56,7 +56,7 @@ fn info(args: &InfoArgs) -> Result<String, Failure> {
         volumes,
     };
     if args.json {
-        return json(&report);
+        return output::json("trace", &report);
     }
     let mut text =
         format!("{}: {}, pages of {} bytes", report.path, report.format, report.page_size);
@@ -97,6 +97,7 @@ fn describe(volume: &VolumeInfo) -> String {
 fn convert_file(args: &ConvertArgs) -> Result<String, Failure> {
     let options = LoadOptions { limit: args.limit, ..read_options(&args.reading) };
     check_name("trace convert", &args.output)?;
+    output::check("trace convert", [args.output.as_path()], [&args.file])?;
     let interrupt = Interrupt::watch().map_err(|e| Failure::job("trace", &e.to_string()))?;
     let bytes = std::fs::metadata(&args.file).map_or(0, |m| m.len());
     let bar = bar("converting", "bytes", bytes, args.quiet);
@@ -163,7 +164,7 @@ fn head(args: &HeadArgs) -> Result<String, Failure> {
     let names = reader.volume_names();
     let rows: Vec<_> = shown.iter().map(|r| RequestRow::new(r, names)).collect();
     if args.json {
-        return json(&rows);
+        return output::json("trace", &rows);
     }
     let with_hotness = reader.has_hotness();
     let mut headings = vec!["volume", "op", "time us", "offset", "length"];
@@ -197,9 +198,4 @@ fn first_requests(reader: &mut Reader, args: &HeadArgs) -> Result<Vec<Shown>, Fa
         return Err(TraceError::UnknownVolume { file, name, known }.into());
     }
     Ok(shown)
-}
-
-fn json(value: &impl Serialize) -> Result<String, Failure> {
-    let text = serde_json::to_string_pretty(value);
-    text.map(|t| t + "\n").map_err(|e| Failure::job("trace", &e.to_string()))
 }

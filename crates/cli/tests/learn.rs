@@ -14,8 +14,8 @@ fn oltp() -> Scratch {
 #[test]
 fn a_model_is_trained_written_and_judged_the_same() {
     let scratch = oltp();
-    let trained = scratch.json("train t.u32 -o m.json --split time --json -");
-    let judged = scratch.json("model eval m.json t.u32 --split time --json -");
+    let trained = scratch.json("train t.u32 -o m.json --split time --json - -q");
+    let judged = scratch.json("model eval m.json t.u32 --split time --json - -q");
     assert_eq!(trained, judged);
     let quality = &judged["quality"];
     assert!(quality["roc_area"].as_f64().unwrap() > 0.7, "{quality}");
@@ -27,8 +27,8 @@ fn a_model_is_trained_written_and_judged_the_same() {
 #[test]
 fn the_same_seed_gives_the_same_file() {
     let scratch = oltp();
-    scratch.quiet("train t.u32 -o a.json --json a.txt");
-    scratch.quiet("train t.u32 -o b.json --json b.txt");
+    scratch.quiet("train t.u32 -o a.json --json a.txt -q");
+    scratch.quiet("train t.u32 -o b.json --json b.txt -q");
     for (a, b) in [("a.json", "b.json"), ("a.txt", "b.txt")] {
         assert_eq!(
             std::fs::read(scratch.path(a)).unwrap(),
@@ -64,8 +64,8 @@ fn two_rs_rule_is_replayed_where_pages_are_looked_at_when_they_are_written() {
 #[test]
 fn a_network_is_trained_written_and_judged_the_same() {
     let scratch = oltp();
-    let trained = scratch.json("train t.u32 -o m.json --model gru --samples 20000 --json -");
-    let judged = scratch.json("model eval m.json t.u32 --split random --samples 20000 --json -");
+    let trained = scratch.json("train t.u32 -o m.json --model gru --samples 20000 --json - -q");
+    let judged = scratch.json("model eval m.json t.u32 --split random --samples 20000 --json - -q");
     assert_eq!(trained, judged);
     assert!(judged["quality"]["roc_area"].as_f64().unwrap() > 0.7, "{}", judged["quality"]);
     assert!(judged["features"][0]["weight"].is_null());
@@ -97,7 +97,7 @@ fn models_are_compared_by_history_and_by_features() {
 #[test]
 fn features_can_be_left_out() {
     let scratch = oltp();
-    let few = scratch.json("train t.u32 -o m.json --features write-time --json -");
+    let few = scratch.json("train t.u32 -o m.json --features write-time --json - -q");
     let weights = few["features"].as_array().unwrap().iter();
     let used: Vec<_> = weights.filter(|f| f["weight"] != 0.0).map(|f| &f["name"]).collect();
     assert_eq!(used, ["write-time-1"], "the age does not vary");
@@ -111,7 +111,7 @@ fn what_is_no_model_is_refused() {
     scratch.file("m.json", "{}");
     let said = scratch.fails(2, "model eval m.json t.u32");
     assert!(said.starts_with("frostline: m.json: not a model: missing field"), "{said}");
-    scratch.quiet("train t.u32 -o m.json --json m.txt");
+    scratch.quiet("train t.u32 -o m.json --json m.txt -q");
     scratch.fails(2, "model eval m.json absent");
     let said = scratch.fails(2, "train t.u32 -o n.json --records engine");
     assert!(said.starts_with("frostline: t.u32: the trace has no hotness records"), "{said}");
@@ -119,4 +119,24 @@ fn what_is_no_model_is_refused() {
     let said = scratch.fails(1, "train once.u32 -o n.json");
     assert!(said.contains("there is nothing to learn"), "{said}");
     assert!(!scratch.path("n.json").exists());
+}
+
+#[test]
+fn a_model_that_takes_all_pages_alike_is_warned_of() {
+    let scratch = oltp();
+    for (threshold, why) in [("1000000", "no page"), ("-1000000", "every page")] {
+        let train = format!("train t.u32 -o m.json --threshold {threshold}");
+        for (command, line) in [("train", &train[..]), ("model eval", "model eval m.json t.u32")] {
+            let ran = scratch.run(line);
+            let warning = format!(
+                "frostline: {command}: warning: with its threshold of {threshold} the model takes \
+                 {why} for frozen"
+            );
+            assert_eq!((ran.status, ran.err.lines().next()), (0, Some(&warning[..])), "{line}");
+            assert!(ran.err.contains("\nhint: train it with a "), "{}", ran.err);
+            assert_eq!(scratch.quiet(&format!("{line} --quiet")), ran.out);
+        }
+    }
+    let ran = scratch.run("train t.u32 -o m.json --threshold -3");
+    assert_eq!((ran.status, ran.err.as_str()), (0, ""), "it takes some");
 }

@@ -228,3 +228,98 @@ fn warnings_are_on_standard_error_and_quiet_silences_them() {
     );
     assert_eq!(scratch.quiet("sim t.u32 --scheme nosep --no-timing -q"), told.out);
 }
+
+/// `file` under other names: by a longer path, a symbolic link and a hard link.
+fn aliases(scratch: &Scratch, file: &str) -> [String; 4] {
+    let [symbolic, hard] = ["symbolic", "hard"].map(|kind| format!("{kind}-{file}"));
+    std::os::unix::fs::symlink(file, scratch.path(&symbolic)).unwrap();
+    std::fs::hard_link(scratch.path(file), scratch.path(&hard)).unwrap();
+    [file.to_string(), format!("./{file}"), symbolic, hard]
+}
+
+#[test]
+fn no_command_writes_over_what_it_reads() {
+    let scratch = zipf();
+    scratch.quiet("train z.u32 -o m.u32 -q --json frozen");
+    let (trace, model) = (aliases(&scratch, "z.u32"), aliases(&scratch, "m.u32"));
+    let before = scratch.names();
+    let content = ["z.u32", "m.u32"].map(|file| std::fs::read(scratch.path(file)).unwrap());
+    let refused = |line: &str| {
+        let said = scratch.fails(2, line);
+        assert!(said.contains(" would be written over "), "{line}: {said}");
+    };
+    for z in &trace {
+        refused(&format!("sim z.u32 --json {z}"));
+        refused(&format!("sim {z} --json z.u32"));
+        refused(&format!("sim absent --preload z.u32 --json {z}"));
+        refused(&format!("trace convert z.u32 -o {z}"));
+        refused(&format!("train z.u32 -o {z}"));
+        refused(&format!("train z.u32 -o new --json {z}"));
+        refused(&format!("model compare z.u32 --json {z}"));
+        refused(&format!("model eval m.u32 z.u32 --json {z}"));
+        refused(&format!("bench store --device mem: --workload trace:z.u32 --json {z}"));
+        refused(&format!("bench store --device mem: --workload trace:z.u32 --record {z}"));
+    }
+    for m in &model {
+        refused(&format!("model eval m.u32 z.u32 --json {m}"));
+        refused(&format!("sim z.u32 --scheme frozen:sepbit:by=model --model m.u32 --json {m}"));
+    }
+    assert_eq!(scratch.names(), before);
+    assert!(content == ["z.u32", "m.u32"].map(|file| std::fs::read(scratch.path(file)).unwrap()));
+}
+
+#[test]
+fn no_command_writes_two_results_to_one_file() {
+    let scratch = zipf();
+    for line in [
+        "train z.u32 -o m --json m",
+        "train z.u32 -o m --json ./m",
+        "bench store --device mem: --json r --record r",
+        "bench tpcc --device mem: --json r.parquet --record r.parquet --scheme nosep",
+    ] {
+        let said = scratch.fails(2, line);
+        assert!(said.contains(" would be written over "), "{line}: {said}");
+    }
+    assert_eq!(scratch.names(), ["z.u32"]);
+}
+
+#[test]
+fn results_have_the_permissions_of_new_files() {
+    use std::os::unix::fs::PermissionsExt;
+    let scratch = zipf();
+    scratch.file("plain", "");
+    scratch.quiet("sim z.u32 --scheme nosep --json r.json");
+    let mode = |name| std::fs::metadata(scratch.path(name)).unwrap().permissions().mode();
+    assert_eq!((mode("r.json"), mode("z.u32")), (mode("plain"), mode("plain")));
+}
+
+#[test]
+fn ctrl_c_ends_a_sweep_with_what_is_finished() {
+    let scratch = Scratch::new();
+    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/mariadb-tpcc.u32.zst");
+    let line = format!("sim {trace} --zone 4MiB --victim all --no-gain --json r.json");
+    let mut command = scratch.command(line.split(' '));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Replaying begins as soon as the signal is waited for.
+    let waits = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        u64::from_str_radix(caught.trim(), 16).unwrap() & 0b10 != 0
+    };
+    while !waits() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains(" runs are finished"), "{said}");
+    let report = std::fs::read_to_string(scratch.path("r.json")).unwrap();
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["interrupted"], true);
+    let table = String::from_utf8(output.stdout).unwrap();
+    let rows = table.lines().skip_while(|line| !line.starts_with("scheme")).skip(1);
+    let rows = rows.take_while(|line| !line.is_empty()).count();
+    assert_eq!(rows, report["runs"].as_array().unwrap().len(), "{table}");
+}

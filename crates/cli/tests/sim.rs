@@ -278,3 +278,19 @@ fn trims_are_replayed_and_counted_except_under_the_simulators_reading() {
         scratch.quiet("trace info t.fio").contains("\n  trims                            1024\n")
     );
 }
+
+#[test]
+fn a_gain_does_not_depend_on_what_else_is_run() {
+    let scratch = zipf();
+    let gain = |options: &str| {
+        let report = scratch.json(&format!("sim z.u32 --zone 128KiB --json - {options}"));
+        let runs = runs(&report).iter();
+        let of_own = runs.filter(|run| run["scheme"] == "2r-fifo").map(|run| run["gain"].as_f64());
+        of_own.collect::<Vec<_>>()
+    };
+    let alone = gain("--scheme 2r-fifo");
+    assert!(matches!(alone[..], [Some(_)]), "{alone:?}");
+    for victims in ["greedy", "fifo", "cost-benefit,greedy", "greedy,cost-benefit"] {
+        assert_eq!(gain(&format!("--scheme 2r-fifo,nosep --victim {victims}")), alone, "{victims}");
+    }
+}

@@ -153,15 +153,6 @@ fn page_numbers_of_several_volumes_are_not_mixed() {
 }
 
 #[test]
-fn a_file_may_be_converted_onto_itself() {
-    let scratch = Scratch::new();
-    scratch.pages("t.u32", 0..100);
-    scratch.quiet("trace convert t.u32 --limit 7 -q -o t.u32");
-    assert_eq!(std::fs::metadata(scratch.path("t.u32")).unwrap().len(), 28);
-    assert_eq!(scratch.names(), ["t.u32"]);
-}
-
-#[test]
 fn hotness_records_are_told_shown_and_kept() {
     let scratch = Scratch::new();
     let mut trace = PageWriter::create(&scratch.path("t.parquet"), 4096, true).unwrap();

@@ -59,6 +59,9 @@ pub enum SimError {
         /// Bytes in a page.
         page: u32,
     },
+    /// It was stopped before its end, see [`Progress::stop`](crate::Progress::stop).
+    #[error("the run was stopped")]
+    Stopped,
     /// The scheme brings its own cleaning, which the semantics don't know.
     #[error("{scheme} is not part of the semantics sepbit-fast22")]
     NotInSemantics {

@@ -12,6 +12,11 @@ pub const BASELINE: &str = "nosep";
 /// The scheme whose gain is 1.
 pub const BOUND: &str = "oracle-rate-frozen";
 
+/// The victim policy of the runs between which the gain of a scheme with a victim side of its own is
+/// measured. It is the default, and the same whatever other policies are asked for: a figure of a run
+/// must not depend on what runs beside it.
+const YARDSTICK: &str = "cost-benefit";
+
 /// The runs of a sweep.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -21,8 +26,6 @@ pub struct Plan {
     pub references: Vec<Combination>,
     /// Whether gains are wanted.
     pub gains: bool,
-    /// The policy under which the gain of a scheme with a victim side of its own is measured.
-    first_victim: Option<String>,
 }
 
 impl Plan {
@@ -38,11 +41,10 @@ impl Plan {
                 wanted.push(combination);
             }
         }
-        let first_victim = victims.first().cloned();
-        let mut plan = Plan { wanted, references: Vec::new(), gains, first_victim };
+        let mut plan = Plan { wanted, references: Vec::new(), gains };
         if gains {
             let mut policies: Vec<String> = Vec::new();
-            for policy in plan.wanted.iter().filter_map(|c| plan.yardstick(c)) {
+            for policy in plan.wanted.iter().map(yardstick) {
                 if !policies.iter().any(|p| p == policy) {
                     policies.push(policy.to_string());
                 }
@@ -69,15 +71,6 @@ impl Plan {
         self.runs().any(|c| c.scheme.entry.wants_hotness)
     }
 
-    /// The victim policy under which the references of a run's gain are run: its own, or the
-    /// first of all if it brings a victim side that others can't have.
-    pub(crate) fn yardstick<'a>(&'a self, run: &'a Combination) -> Option<&'a str> {
-        match run.scheme.entry.own_victim {
-            Some(_) => self.first_victim.as_deref(),
-            None => Some(&run.victim),
-        }
-    }
-
     /// Finds what is wrong with the plan before a trace is read.
     ///
     /// # Errors
@@ -99,6 +92,15 @@ impl Plan {
             }
         }
         Ok(())
+    }
+}
+
+/// The victim policy under which the references of a run's gain are run: the run's, or
+/// [`YARDSTICK`] if it has a victim side that no other scheme can have.
+pub(crate) fn yardstick(run: &Combination) -> &str {
+    match run.scheme.entry.own_victim {
+        Some(_) => YARDSTICK,
+        None => &run.victim,
     }
 }
 

@@ -1,7 +1,7 @@
 //! One run: a scheme with a victim policy over one volume.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use frostline_log::{Counts, LogError, Writes};
@@ -16,18 +16,30 @@ use crate::{Combination, Settings, SimError, Space, Volume};
 /// Writes between two reports of progress.
 const STRIDE: usize = 1 << 20;
 
-/// User writes done so far, of all runs together.
+/// User writes done so far, of all runs together, and whether to stop.
 #[derive(Debug, Default)]
-pub struct Progress(AtomicU64);
+pub struct Progress {
+    writes: AtomicU64,
+    stopped: AtomicBool,
+}
 
 impl Progress {
     /// User writes done so far.
     pub fn writes(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.writes.load(Ordering::Relaxed)
+    }
+
+    /// Stops the runs that have not finished; they then fail with [`SimError::Stopped`].
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    fn check(&self) -> Result<(), SimError> {
+        if self.stopped.load(Ordering::Relaxed) { Err(SimError::Stopped) } else { Ok(()) }
     }
 
     fn add(&self, writes: usize) {
-        self.0.fetch_add(writes as u64, Ordering::Relaxed);
+        self.writes.fetch_add(writes as u64, Ordering::Relaxed);
     }
 }
 
@@ -65,7 +77,8 @@ pub struct Outcome {
 /// Replays a volume against a scheme with a victim policy.
 ///
 /// # Errors
-/// The scheme or policy can't be built, or the volume can't be made or is full.
+/// The scheme or policy can't be built, or the volume can't be made or is full, or the run was
+/// stopped.
 pub fn replay(
     volume: &Volume,
     combination: &Combination,
@@ -73,6 +86,7 @@ pub fn replay(
     zone_pages: u32,
     progress: &Progress,
 ) -> Result<Outcome, SimError> {
+    progress.check()?;
     let mut machine = build(volume, combination, settings, zone_pages)?;
     let log = |error| SimError::Log { scheme: combination.scheme.text.clone(), error };
     let (writes, mut trims) = (volume.writes(), volume.trims());
@@ -85,6 +99,7 @@ pub fn replay(
     let started = Instant::now();
     let mut cpu_from = cpu_seconds();
     while next < all {
+        progress.check()?;
         let mut end = (next + STRIDE).min(all);
         if next < counted_from {
             end = end.min(counted_from);

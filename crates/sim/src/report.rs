@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use frostline_log::Counts;
 use serde::Serialize;
 
+use crate::plan::yardstick;
 use crate::settings::zones;
 use crate::{
     BASELINE, BOUND, Combination, Outcome, Outcomes, Plan, Settings, SimError, Space, Volume,
@@ -23,6 +24,9 @@ pub struct Report {
     pub traces: Vec<TraceReport>,
     /// The runs; with several volumes first the sums over all, then volume by volume.
     pub runs: Vec<RunReport>,
+    /// Whether the sweep was stopped; `runs` are those that had finished.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
 }
 
 /// A trace.
@@ -101,9 +105,9 @@ pub struct RunReport {
     pub waf: f64,
     /// Share of the relocations that copied a frozen page.
     pub far: f64,
-    /// Share of the gain from `nosep` to `oracle-rate-frozen` under the same victim policy (a
-    /// scheme with a victim side of its own: under the first) that is reached; none if those
-    /// were not run or gain nothing.
+    /// Share of the gain from `nosep` to `oracle-rate-frozen` under the same victim policy that is
+    /// reached, of a scheme with a victim side of its own from and to those under `cost-benefit`;
+    /// none if those were not run or gain nothing.
     pub gain: Option<f64>,
     /// Victims.
     pub zones_reclaimed: u64,
@@ -154,6 +158,7 @@ impl Report {
             trace: TraceReport::join(&traces),
             traces: if traces.len() > 1 { traces } else { Vec::new() },
             runs,
+            interrupted: outcomes.iter().any(Outcomes::is_cut_short),
         }
     }
 
@@ -192,9 +197,10 @@ fn rows(
     logical_pages: &[u64],
     volume: Option<String>,
 ) -> Vec<RunReport> {
-    let rows = plan.wanted.iter().zip(&outcomes.wanted).map(|(combination, outcome)| {
+    let rows = plan.wanted.iter().zip(&outcomes.wanted).filter_map(|(combination, outcome)| {
+        let outcome = outcome.as_ref()?;
         let gain = gain(plan, outcomes, combination, &outcome.counts);
-        row(combination, outcome, settings, logical_pages, volume.clone(), gain)
+        Some(row(combination, outcome, settings, logical_pages, volume.clone(), gain))
     });
     rows.collect()
 }
@@ -209,9 +215,9 @@ fn gain(
     if !plan.gains {
         return None;
     }
-    let victim = plan.yardstick(combination)?;
+    let victim = yardstick(combination);
     let references = outcomes.references.iter().map(|outcome| outcome.as_ref().ok());
-    let outcomes = || outcomes.wanted.iter().map(Some).chain(references.clone());
+    let outcomes = || outcomes.wanted.iter().map(Option::as_ref).chain(references.clone());
     let waf = |scheme: &str| {
         // By the whole text: with other parameters it is another scheme.
         let mut runs = plan.runs().zip(outcomes());
@@ -322,13 +328,13 @@ fn sum(outcomes: &[Outcomes]) -> Outcomes {
     let mut total = volumes.next().cloned().unwrap_or_default();
     for outcomes in volumes {
         for (sum, outcome) in total.wanted.iter_mut().zip(&outcomes.wanted) {
-            add(sum, outcome);
+            add_finished(sum, outcome.as_ref());
         }
         for (sum, outcome) in total.references.iter_mut().zip(&outcomes.references) {
             add_reference(sum, outcome);
         }
     }
-    for sum in &mut total.wanted {
+    for sum in total.wanted.iter_mut().flatten() {
         sum.windows.clear();
         sum.gauges.clear();
     }
@@ -340,6 +346,14 @@ fn add(sum: &mut Outcome, outcome: &Outcome) {
     sum.peak_bytes = sum.peak_bytes.max(outcome.peak_bytes);
     sum.replayed += outcome.replayed;
     sum.seconds += outcome.seconds;
+}
+
+/// There is no sum where a volume's run was stopped.
+fn add_finished(sum: &mut Option<Outcome>, outcome: Option<&Outcome>) {
+    match (&mut *sum, outcome) {
+        (Some(sum), Some(outcome)) => add(sum, outcome),
+        _ => *sum = None,
+    }
 }
 
 /// A sum lacks a volume's run as soon as one is missing.

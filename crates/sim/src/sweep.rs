@@ -7,15 +7,24 @@ use crate::{Outcome, Plan, Progress, Settings, SimError, Volume, replay};
 /// What came of a plan's runs over one volume.
 #[derive(Clone, Debug, Default)]
 pub struct Outcomes {
-    /// Of [`Plan::wanted`], in that order.
-    pub wanted: Vec<Outcome>,
+    /// Of [`Plan::wanted`], in that order; none where the run was stopped.
+    pub wanted: Vec<Option<Outcome>>,
     /// Of [`Plan::references`], in that order. One that can't be run takes the gains with it, and
     /// nothing else.
     pub references: Vec<Result<Outcome, SimError>>,
 }
 
+impl Outcomes {
+    /// Whether a run was stopped.
+    pub fn is_cut_short(&self) -> bool {
+        let stopped = |run: &Result<Outcome, SimError>| matches!(run, Err(SimError::Stopped));
+        self.wanted.iter().any(Option::is_none) || self.references.iter().any(stopped)
+    }
+}
+
 /// Replays every volume with every combination of the plan, on all cores. The outcomes are in
-/// the order of the plan, for each volume in turn, whatever the number of cores.
+/// the order of the plan, for each volume in turn, whatever the number of cores. After
+/// [`Progress::stop`] those of the runs that have finished are returned soon.
 ///
 /// # Errors
 /// The first run in that order that was asked for and failed.
@@ -35,7 +44,12 @@ pub fn sweep(
         .collect();
     let mut all = outcomes.into_iter();
     let of_volume = |_| {
-        let wanted = all.by_ref().take(plan.wanted.len()).collect::<Result<Vec<_>, _>>();
+        let finished = |outcome| match outcome {
+            Err(SimError::Stopped) => Ok(None),
+            outcome => outcome.map(Some),
+        };
+        let wanted =
+            all.by_ref().take(plan.wanted.len()).map(finished).collect::<Result<Vec<_>, _>>();
         // An error ends `wanted` early, and the sweep with it.
         let wanted = wanted?;
         Ok(Outcomes { wanted, references: all.by_ref().take(plan.references.len()).collect() })

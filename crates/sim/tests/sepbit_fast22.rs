@@ -56,7 +56,7 @@ fn compare(trace: &str, zone_bytes: u64) -> usize {
     let plan = Plan::new(&schemes, &victims, false).unwrap();
     let outcomes = sweep(&volumes, &plan, &settings, &Progress::default()).unwrap();
     let outcome = |cell: &Cell| -> &Outcome {
-        let mut runs = plan.wanted.iter().zip(&outcomes[0].wanted);
+        let mut runs = plan.wanted.iter().zip(outcomes[0].wanted.iter().flatten());
         runs.find(|(c, _)| c.scheme.text == cell.scheme && c.victim == cell.victim).unwrap().1
     };
     let mut wrong = Vec::new();

@@ -56,6 +56,7 @@ pub use hotness::hotness_columns;
 pub use info::{Lifespans, VolumeInfo};
 pub use lifespan::{lifespans, mean_lifespans};
 pub use load::{LoadOptions, Loaded, Writes, load};
+pub use output::Output;
 pub use page_writer::PageWriter;
 pub use prepare::{FINAL, Prepared, prepare};
 pub use reader::{Reader, ReaderOptions};

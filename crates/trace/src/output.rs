@@ -4,54 +4,73 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use tempfile::{Builder, TempPath};
+
 use crate::error::TraceError;
 
 /// A file that is written under a temporary name beside its own, and given its own at the end.
 ///
 /// Dropped before that, it leaves nothing. What exists and is no regular file (a pipe, a terminal,
 /// `/dev/null`) cannot be replaced, and is written to directly.
-pub(crate) struct Output {
+pub struct Output {
     target: PathBuf,
-    temporary: Option<PathBuf>,
+    temporary: Option<TempPath>,
 }
 
 impl Output {
-    /// Begins a file.
-    pub(crate) fn create(target: &Path) -> Result<(Output, File), TraceError> {
-        let failed = |error: io::Error| unwritable(target, &error);
+    /// Begins a file, which is written through what comes beside.
+    ///
+    /// # Errors
+    /// [`TraceError::Unwritable`].
+    pub fn create(target: &Path) -> Result<(Output, File), TraceError> {
+        Output::begin(target).map_err(|error| unwritable(target, &error))
+    }
+
+    fn begin(target: &Path) -> io::Result<(Output, File)> {
         let existing = fs::metadata(target).ok();
         if existing.as_ref().is_some_and(|meta| !meta.is_file()) {
-            let file = OpenOptions::new().write(true).open(target).map_err(failed)?;
+            let file = OpenOptions::new().write(true).open(target)?;
             return Ok((Output { target: target.to_owned(), temporary: None }, file));
         }
         // Through a link, the file that it names is the one to replace.
         let target = match existing {
-            Some(_) => fs::canonicalize(target).map_err(failed)?,
+            Some(_) => fs::canonicalize(target)?,
             None => target.to_owned(),
         };
         let name = target.file_name().unwrap_or_default().to_string_lossy();
-        let temporary = target.with_file_name(format!(".{name}.{}.part", std::process::id()));
-        let file = File::create(&temporary).map_err(failed)?;
+        let prefix = format!(".{name}.");
+        let mut builder = Builder::new();
+        builder.prefix(&prefix).suffix(".part");
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let directory = match target.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let begun = builder.tempfile_in(directory).map_err(without_path)?;
+        let (file, temporary) = begun.into_parts();
         Ok((Output { target, temporary: Some(temporary) }, file))
     }
 
     /// Gives the file its name; all has been written.
-    pub(crate) fn complete(mut self) -> Result<(), TraceError> {
-        if let Some(temporary) = &self.temporary {
-            fs::rename(temporary, &self.target).map_err(|e| unwritable(&self.target, &e))?;
-            self.temporary = None;
+    ///
+    /// # Errors
+    /// [`TraceError::Unwritable`].
+    pub fn complete(self) -> Result<(), TraceError> {
+        match self.temporary {
+            Some(temporary) => temporary
+                .persist(&self.target)
+                .map_err(|failed| unwritable(&self.target, &failed.error)),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
-impl Drop for Output {
-    fn drop(&mut self) {
-        if let Some(temporary) = &self.temporary {
-            // Nothing more can be done about it here.
-            let _ = fs::remove_file(temporary);
-        }
-    }
+/// An error without the temporary name that comes with it, which tells its reader nothing.
+fn without_path(error: io::Error) -> io::Error {
+    let inner = error.get_ref().and_then(|with_path| with_path.source());
+    let code = inner.and_then(|inner| inner.downcast_ref::<io::Error>()?.raw_os_error());
+    code.map_or(error, io::Error::from_raw_os_error)
 }
 
 /// The error of an output that could not be written.

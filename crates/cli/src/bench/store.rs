@@ -30,12 +30,11 @@ const SECONDS: u64 = 30;
 
 /// Runs the bench, and returns the table or the JSON.
 pub fn run(args: &BenchStoreArgs) -> Result<String, Failure> {
-    if let Some(path) = file(args) {
-        output::check(path)?;
-    }
     if let Some(path) = &args.record {
         output::check_name(COMMAND, path)?;
     }
+    let outputs = args.json.as_deref().into_iter().chain(args.record.as_deref());
+    output::check(COMMAND, outputs, args.workload.file())?;
     let interrupt = Interrupt::watch().map_err(|e| Failure::job(COMMAND, &e.to_string()))?;
     let workload = Loaded::new(&args.workload)?;
     let listener = listen(args)?;
@@ -56,7 +55,7 @@ pub fn run(args: &BenchStoreArgs) -> Result<String, Failure> {
     })?;
     store.close().map_err(failed)?;
     let report = report(args, shape, measured);
-    let text = output(args, &report)?;
+    let text = output::emit(COMMAND, args.json.as_deref(), &report, || report.text())?;
     match interrupt.failure(COMMAND, "cut short").filter(|_| report.interrupted) {
         Some(failure) => Err(failure.with_data(text)),
         None => Ok(text),
@@ -187,18 +186,4 @@ fn report(args: &BenchStoreArgs, shape: String, measured: Measured) -> BenchRepo
         interrupted: measured.interrupted,
         runs: [BenchRun::new(measured)],
     }
-}
-
-fn output(args: &BenchStoreArgs, report: &BenchReport) -> Result<String, Failure> {
-    match file(args) {
-        Some(path) => output::write(path, &output::json(COMMAND, report)?)?,
-        None if args.json.is_some() => return output::json(COMMAND, report),
-        None => {}
-    }
-    Ok(report.text())
-}
-
-/// The file that the JSON goes to, if it goes to one.
-fn file(args: &BenchStoreArgs) -> Option<&Path> {
-    args.json.as_deref().filter(|path| path.as_os_str() != "-")
 }

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use frostline_trace::{Kind, LoadOptions, Spec, generate, load};
 
 use crate::failure::Failure;
+use crate::inputs::most_memory;
 
 /// Writes that are handed out together.
 const TOGETHER: usize = 64;
@@ -24,6 +25,16 @@ pub enum Workload {
     Sequential,
     /// The page writes of a trace, again and again.
     Trace(PathBuf),
+}
+
+impl Workload {
+    /// The trace that it is read from, if it is.
+    pub fn file(&self) -> Option<&PathBuf> {
+        match self {
+            Workload::Trace(path) => Some(path),
+            _ => None,
+        }
+    }
 }
 
 impl FromStr for Workload {
@@ -74,7 +85,12 @@ impl Loaded {
         let Workload::Trace(path) = workload else {
             return Ok(Loaded::Synthetic(workload.clone()));
         };
-        let mut volumes = load(path, &LoadOptions::default(), &mut |_| {})?.volumes;
+        let mut volumes = load(
+            path,
+            &LoadOptions { memory: most_memory(), ..LoadOptions::default() },
+            &mut |_| {},
+        )?
+        .volumes;
         let lbas = volumes.pop().map(|volume| volume.lbas).unwrap_or_default();
         if !volumes.is_empty() {
             let why = format!("{} has several volumes", path.display());

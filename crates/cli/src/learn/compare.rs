@@ -9,11 +9,11 @@ use frostline_trace::{Writes, prepare};
 use serde::Serialize;
 
 use super::kind;
-use super::report::{QUALITY, emit, quality_cells};
-use super::samples::{check, load_for, of_writes, sampling, split};
+use super::report::{QUALITY, quality_cells};
+use super::samples::{load_for, of_writes, sampling, split};
 use crate::args::{AddedArgs, CompareArgs, HistoriesArgs, StudyArgs};
 use crate::failure::Failure;
-use crate::table;
+use crate::{output, table};
 
 #[derive(Serialize)]
 struct Comparison {
@@ -83,7 +83,7 @@ fn run(
     judge: impl FnOnce(&Samples) -> Result<Vec<Judged>, LearnError>,
 ) -> Result<String, Failure> {
     let StudyArgs { trace, loading, records, quiet, .. } = args;
-    check(args.json.as_deref())?;
+    output::check(rows.command, args.json.as_deref(), [trace])?;
     let how = sampling(&args.sampling, split(args.split));
     let writes = load_for(rows.command, trace, loading, *records, *quiet)?;
     let replayed = replayed(&writes)?;
@@ -95,7 +95,7 @@ fn run(
         train_samples: samples.train.len(),
         models: judge(&samples)?.into_iter().chain(replayed).collect(),
     };
-    emit(args.json.as_deref(), &comparison, || text(&comparison, rows))
+    output::emit(rows.command, args.json.as_deref(), &comparison, || text(&comparison, rows))
 }
 
 /// 2R's rule in a replay with the settings that `frostline sim` has if nothing is said.

@@ -13,14 +13,14 @@ use frostline_learn::{
 use crate::args::{EvalArgs, ModelArg, ModelCommand, SplitArg, StudyArgs, TrainArgs};
 use crate::failure::Failure;
 use crate::output;
-use report::{Report, emit};
-use samples::{check, of_trace, sampling, split};
+use report::Report;
+use samples::{of_trace, sampling, split};
 
 /// Trains a model, writes its file and tells how good it is.
 pub fn train_model(args: &TrainArgs) -> Result<String, Failure> {
     let StudyArgs { trace, loading, records, json, quiet, .. } = &args.study;
-    check(json.as_deref())?;
-    output::check(&args.output)?;
+    let outputs = [Some(args.output.as_path()), json.as_deref()];
+    output::check("train", outputs.into_iter().flatten(), [trace])?;
     let kind = kind(args.model);
     kind.check()?;
     let how = sampling(&args.study.sampling, split(args.study.split));
@@ -36,7 +36,10 @@ pub fn train_model(args: &TrainArgs) -> Result<String, Failure> {
     let model = model.with_threshold(args.threshold);
     let report = judge(&model, trace, how.split, &samples.test);
     output::write(&args.output, &model.write())?;
-    emit(json.as_deref(), &report, || report.text())
+    if !quiet {
+        report.warn("train");
+    }
+    output::emit("train", json.as_deref(), &report, || report.text())
 }
 
 /// Does what was asked of models.
@@ -59,7 +62,7 @@ fn kind(arg: ModelArg) -> Kind {
 }
 
 fn eval(args: &EvalArgs) -> Result<String, Failure> {
-    check(args.json.as_deref())?;
+    output::check("model eval", args.json.as_deref(), [&args.model, &args.trace])?;
     let model = read(&args.model)?;
     let how = sampling(
         &args.sampling,
@@ -78,7 +81,10 @@ fn eval(args: &EvalArgs) -> Result<String, Failure> {
         args.quiet,
     )?;
     let report = judge(&model, &args.trace, how.split, &data.test);
-    emit(args.json.as_deref(), &report, || report.text())
+    if !args.quiet {
+        report.warn("model eval");
+    }
+    output::emit("model eval", args.json.as_deref(), &report, || report.text())
 }
 
 fn judge(model: &Model, trace: &Path, split: Split, test: &frostline_learn::Set) -> Report {

@@ -5,8 +5,18 @@ use std::path::Path;
 use frostline_learn::{Model, Origin, Quality, Records, Split};
 use serde::Serialize;
 
-use crate::failure::Failure;
-use crate::{output, table};
+use crate::failure::say;
+use crate::table;
+
+/// What helps a model that takes too few pages for frozen.
+const LOWER: &str =
+    "train it with a lower --threshold, or on pages as cleaning meets them, with --age";
+
+/// What helps one that takes too many.
+const HIGHER: &str = "train it with a higher --threshold, or a longer --history";
+
+/// What helps one that learned what does not hold.
+const OTHER: &str = "train it on a longer trace, or with --split time to see what holds later";
 
 /// How good a model is, and what it goes by.
 #[derive(Serialize)]
@@ -57,6 +67,23 @@ impl Report {
             features: features.map(row).collect(),
             trained_on: model.origin().clone(),
         }
+    }
+
+    /// Warns, for a command, of a model that is of no use as it is.
+    pub fn warn(&self, command: &str) {
+        let Quality { recall, false_positive_rate, .. } = self.quality;
+        let (what, hint) = if recall == 0.0 && false_positive_rate == 0.0 {
+            ("no page", LOWER)
+        } else if recall == 0.0 {
+            ("only pages that are not frozen", OTHER)
+        } else if recall == 1.0 && false_positive_rate == 1.0 {
+            ("every page", HIGHER)
+        } else {
+            return;
+        };
+        let threshold = self.threshold;
+        let why = format!("with its threshold of {threshold} the model takes {what} for frozen");
+        say(&format!("{command}: warning: {why}"), Some(hint));
     }
 
     /// The report as people read it.
@@ -114,20 +141,4 @@ pub fn quality_cells(quality: &Quality) -> Vec<String> {
 
 fn number(value: f64) -> String {
     if value.is_nan() { "-".to_string() } else { format!("{value:.4}") }
-}
-
-/// JSON or text on standard output, as was asked, and JSON to a file if that was.
-pub fn emit(
-    json: Option<&Path>,
-    report: &impl Serialize,
-    text: impl FnOnce() -> String,
-) -> Result<String, Failure> {
-    let Some(path) = json else { return Ok(text()) };
-    let report = serde_json::to_string_pretty(report);
-    let report = report.map_err(|e| Failure::job("model", &e.to_string()))? + "\n";
-    if path.as_os_str() == "-" {
-        return Ok(report);
-    }
-    output::write(path, &report)?;
-    Ok(text())
 }

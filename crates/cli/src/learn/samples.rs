@@ -9,7 +9,6 @@ use frostline_trace::{LoadOptions, Loaded, Writes, some_of};
 use crate::args::{Loading, RecordsArg, SamplingArgs, TrainSplitArg};
 use crate::failure::Failure;
 use crate::inputs::{load_options, load_with_bar};
-use crate::output;
 
 /// How samples are taken.
 pub fn sampling(args: &SamplingArgs, split: Split) -> Sampling {
@@ -23,11 +22,6 @@ pub fn split(arg: TrainSplitArg) -> Split {
         TrainSplitArg::Random => Split::Random,
         TrainSplitArg::Time => Split::Time,
     }
-}
-
-/// Finds out whether the file for the JSON, if there is one, can be written.
-pub fn check(json: Option<&Path>) -> Result<(), Failure> {
-    json.filter(|path| path.as_os_str() != "-").map_or(Ok(()), output::check)
 }
 
 /// Samples of a trace.

@@ -146,8 +146,9 @@ impl<'a> Matrix<'a> {
         let bar = bar("replaying", "writes", total, self.quiet);
         let progress = Progress::default();
         let run = || sweep(&self.volumes, &plan, settings, &progress);
-        let outcomes = follow(&bar, || progress.writes(), run);
+        let outcomes = follow(&bar, || self.interrupt.stop(&progress), run);
         bar.finish_and_clear();
+        self.interrupt.check();
         Ok(Report::new(Vec::new(), &self.volumes, &plan, settings, &outcomes?).runs)
     }
 }

@@ -48,9 +48,7 @@ pub fn run(command: &ReproduceCommand) -> Result<String, Failure> {
         let made = std::fs::create_dir_all(directory);
         made.map_err(|e| Failure::job(&directory.display().to_string(), &e.to_string()))?;
     }
-    for file in files.iter().flatten() {
-        output::check(file)?;
-    }
+    output::check::<Path>(WHAT, files.iter().flatten().map(AsRef::as_ref), [])?;
     let tables = sepfrozen(args)?;
     let report = Report {
         frostline: env!("CARGO_PKG_VERSION"),

@@ -82,9 +82,8 @@ where
 
 /// Finds out what is wrong before anything is made.
 fn check(what: &str, args: &DatabaseArgs) -> Result<(), Failure> {
-    if let Some(path) = file(args) {
-        output::check(path)?;
-    }
+    let outputs = args.json.as_deref().into_iter().chain(args.record.as_deref());
+    output::check::<Path>(what, outputs, [])?;
     for scheme in &args.scheme {
         SchemeSpec::parse(scheme).map_err(|e| store_failure(&args.device, e.into()))?;
     }
@@ -135,14 +134,8 @@ fn outcome(
     interrupt: &Interrupt,
 ) -> Result<String, Failure> {
     let trace = args.record.as_ref().map(|path| path.display().to_string());
-    let text = match file(args) {
-        Some(path) => {
-            output::write(path, &output::json(what, &report)?)?;
-            text::text(&report, trace.as_deref())
-        }
-        None if args.json.is_some() => output::json(what, &report)?,
-        None => text::text(&report, trace.as_deref()),
-    };
+    let text = || text::text(&report, trace.as_deref());
+    let text = output::emit(what, args.json.as_deref(), &report, text)?;
     match report.runs.iter().map(DatabaseRun::failed).sum::<usize>() {
         0 if report.interrupted => match interrupt.failure(what, &report.left_out(&args.scheme)) {
             Some(failure) => Err(failure.with_data(text)),
@@ -152,9 +145,4 @@ fn outcome(
         1 => Err(Failure::job(what, "1 condition does not hold").with_data(text)),
         many => Err(Failure::job(what, &format!("{many} conditions do not hold")).with_data(text)),
     }
-}
-
-/// The file that the JSON goes to, if it goes to one.
-fn file(args: &DatabaseArgs) -> Option<&Path> {
-    args.json.as_deref().filter(|path| path.as_os_str() != "-")
 }

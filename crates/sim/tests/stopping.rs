@@ -1,0 +1,71 @@
+//! A sweep that is stopped returns the runs that had finished.
+
+use frostline_placement::registry::SchemeSpec;
+use frostline_sim::{Outcomes, Plan, Progress, Report, Settings, SimError, Volume, replay, sweep};
+use frostline_trace::{Kind, Spec, Writes, generate, prepare};
+
+fn volume() -> Volume {
+    let kind = Kind::Zipf { alpha: 1.0 };
+    let spec = Spec { kind, pages: 4096, writes: 100_000, fill: true, seed: 5 };
+    let lbas = generate(&spec).unwrap().collect();
+    Volume::new(prepare(None, Writes { lbas, ..Writes::default() }, false).unwrap())
+}
+
+/// So many runs that they last much longer than the first alone.
+fn plan() -> Plan {
+    let schemes: Vec<_> = (2..=40).map(|n| format!("dac:classes={n}")).collect();
+    let schemes: Vec<_> = schemes.iter().map(|text| SchemeSpec::parse(text).unwrap()).collect();
+    Plan::new(&schemes, &["cost-benefit".to_string()], true).unwrap()
+}
+
+fn finished(outcomes: &[Outcomes]) -> usize {
+    outcomes.iter().flat_map(|outcomes| outcomes.wanted.iter().flatten()).count()
+}
+
+#[test]
+fn runs_that_have_finished_are_kept() {
+    let (volumes, plan, settings) = ([volume()], plan(), Settings::default());
+    let progress = Progress::default();
+    let one_at_a_time = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let outcomes = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while progress.writes() < volumes[0].all_writes() {
+                std::thread::yield_now();
+            }
+            progress.stop();
+        });
+        one_at_a_time.install(|| sweep(&volumes, &plan, &settings, &progress)).unwrap()
+    });
+    let kept = finished(&outcomes);
+    assert!((1..plan.wanted.len()).contains(&kept), "{kept}");
+    let report = Report::new(Vec::new(), &volumes, &plan, &settings, &outcomes);
+    assert!(report.interrupted);
+    assert_eq!(report.runs.len(), kept);
+    let whole = sweep(&volumes, &plan, &settings, &Progress::default()).unwrap();
+    assert_eq!(report.runs[0].waf, whole[0].wanted[0].as_ref().unwrap().counts.waf());
+    assert!(!Report::new(Vec::new(), &volumes, &plan, &settings, &whole).interrupted);
+}
+
+#[test]
+fn a_sum_over_volumes_has_only_runs_that_finished_in_all() {
+    let (volumes, plan, settings) = ([volume(), volume()], plan(), Settings::default());
+    let mut outcomes = sweep(&volumes, &plan, &settings, &Progress::default()).unwrap();
+    outcomes[1].wanted[0] = None;
+    let report = Report::new(Vec::new(), &volumes, &plan, &settings, &outcomes);
+    let of = |volume: &str| {
+        let runs = report.runs.iter().filter(|run| run.volume.as_deref() == Some(volume));
+        runs.map(|run| run.scheme.as_str()).collect::<Vec<_>>()
+    };
+    assert_eq!(of("all").len(), plan.wanted.len() - 1);
+    assert!(!of("all").contains(&"dac:classes=2"));
+    assert!(report.interrupted);
+}
+
+#[test]
+fn a_stopped_run_says_so() {
+    let (volume, plan, settings) = (volume(), plan(), Settings::default());
+    let progress = Progress::default();
+    progress.stop();
+    let stopped = replay(&volume, &plan.wanted[0], &settings, 256, &progress);
+    assert_eq!(stopped.unwrap_err(), SimError::Stopped);
+}
