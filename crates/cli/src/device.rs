@@ -35,6 +35,21 @@ pub fn formatted(
     Ok(device)
 }
 
+/// Makes a device of the shape and formats it, in the place of the one that may be there.
+pub fn made_anew(
+    what: &str,
+    uri: &str,
+    shape: &ShapeArgs,
+    format: impl Fn(&Arc<dyn Device>) -> Result<(), Failure>,
+) -> Result<Arc<dyn Device>, Failure> {
+    if !can_create(uri) {
+        // What is refused leaves the old device as it is.
+        format(&new(what, uri, shape, |_, shape| in_memory(shape))?)?;
+        remove(uri)?;
+    }
+    formatted(what, uri, shape, format)
+}
+
 /// Opens a device, or makes one of the shape where one can be made.
 fn open_or_create(
     what: &str,
@@ -42,27 +57,52 @@ fn open_or_create(
     shape: &ShapeArgs,
     make: impl Fn(&str, &Shape) -> Result<Arc<dyn Device>, DeviceError>,
 ) -> Result<Arc<dyn Device>, Failure> {
-    match (can_create(uri), shape.size) {
-        (true, Some(Size(bytes))) => {
-            let shape = Shape {
-                bytes,
-                zone_bytes: shape.zone.map(|size| size.0),
-                zone_capacity: shape.capacity.map(|size| size.0),
-                ..Shape::default()
-            };
-            make(uri, &shape).map_err(|error| device_failure(uri, &error))
-        }
-        (true, None) => {
-            let why = format!("{uri} does not exist yet, and no --size is given to make it");
-            Err(Failure::usage(what, &why).hint("as --size 4GiB"))
-        }
-        (false, _) => {
-            let device = open(uri, &OpenOptions::default());
-            let device = device.map_err(|error| device_failure(uri, &error))?;
-            same_shape(what, uri, &*device, shape)?;
-            Ok(device)
+    if can_create(uri) {
+        return new(what, uri, shape, make);
+    }
+    let device = open(uri, &OpenOptions::default());
+    let device = device.map_err(|error| device_failure(uri, &error))?;
+    same_shape(what, uri, &*device, shape)?;
+    Ok(device)
+}
+
+/// Makes a device of the shape.
+fn new(
+    what: &str,
+    uri: &str,
+    shape: &ShapeArgs,
+    make: impl Fn(&str, &Shape) -> Result<Arc<dyn Device>, DeviceError>,
+) -> Result<Arc<dyn Device>, Failure> {
+    let Some(Size(bytes)) = shape.size else {
+        let why = format!("{uri} does not exist yet, and no --size is given to make it");
+        return Err(Failure::usage(what, &why).hint("as --size 4GiB"));
+    };
+    let shape = Shape {
+        bytes,
+        zone_bytes: shape.zone.map(|size| size.0),
+        zone_capacity: shape.capacity.map(|size| size.0),
+        ..Shape::default()
+    };
+    make(uri, &shape).map_err(|error| device_failure(uri, &error))
+}
+
+/// Removes a device of `file:` that nothing else uses, with its directory; a directory that holds
+/// anything else is left alone.
+fn remove(uri: &str) -> Result<(), Failure> {
+    // Opening shows that it is a device, and locks it; what it holds does not matter.
+    let device = open(uri, &OpenOptions::default()).map_err(|e| device_failure(uri, &e))?;
+    let Some(directory) = uri.strip_prefix("file:") else { return Ok(()) };
+    let failed = |error: std::io::Error| Failure::job(uri, &error.to_string());
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        if name != "geometry" && name != "seq" {
+            let why = format!("it also holds {name:?}, which is no part of a device");
+            return Err(Failure::usage(uri, &why).hint("remove it, or name another --device"));
         }
     }
+    std::fs::remove_dir_all(directory).map_err(failed)?;
+    drop(device);
+    Ok(())
 }
 
 /// Checks that a device that exists has the shape that is asked for, if one is.

@@ -9,11 +9,15 @@ use super::bench::{CleaningArg, SpeedArgs};
 use crate::bench::{Distribution, Mix};
 use crate::size::Size;
 
+/// The device that is a bench's own: each bench makes it anew, unless it is told to go on with it.
+pub const OWN_DEVICE: &str = "file:frostline-bench";
+
 /// What the benches of databases take alike.
 #[derive(Debug, Args)]
 pub struct DatabaseArgs {
-    /// The device: mem:, file:DIR, zonefs:MOUNT or zbd:/dev/...
-    #[arg(long, value_name = "URI", default_value = "file:frostline-bench")]
+    /// The device: mem:, file:DIR, zonefs:MOUNT or zbd:/dev/...; the default is made anew by each
+    /// bench without --keep, others are formatted if they are empty, or with --force
+    #[arg(long, value_name = "URI", default_value = OWN_DEVICE)]
     pub device: String,
     /// Bytes of all zones of a device that is to be made [default: room for the data, and for
     /// their growth at 50,000 (tpcc) or 1,000,000 transactions a second and thread]

@@ -13,7 +13,9 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum, value_parser};
 use frostline_trace::Format;
 
 pub use self::bench::{BenchCommand, BenchStoreArgs, CleaningArg, DriveArg, SpeedArgs};
-pub use self::database::{BenchLinkbenchArgs, BenchTpccArgs, BenchYcsbArgs, DatabaseArgs};
+pub use self::database::{
+    BenchLinkbenchArgs, BenchTpccArgs, BenchYcsbArgs, DatabaseArgs, OWN_DEVICE,
+};
 pub use self::db::{DbCommand, DumpArgs, LookDbArgs};
 pub use self::learn::{
     AddedArgs, CompareArgs, EvalArgs, HistoriesArgs, ModelArg, ModelCommand, RecordsArg,

@@ -8,8 +8,10 @@ use frostline_zone::{Device, can_create};
 
 use super::benchmark::Benchmark;
 use super::room::{Room, Sizes};
-use crate::args::{DatabaseArgs, PlacementArgs, ShapeArgs};
-use crate::device::{db_failure, describe, formatted, nothing_to_keep, placement, slowed};
+use crate::args::{DatabaseArgs, OWN_DEVICE, PlacementArgs, ShapeArgs};
+use crate::device::{
+    db_failure, describe, formatted, made_anew, nothing_to_keep, placement, slowed,
+};
 use crate::failure::Failure;
 use crate::size::Size;
 
@@ -30,8 +32,10 @@ pub fn device<B: Benchmark>(
     is_ours: bool,
 ) -> Result<Arc<dyn Device>, Failure> {
     let sizes = room(args, bench).device();
-    let create = create(B::COMMAND, args, scheme, sizes, is_ours)?;
-    let shape = match can_create(&args.device) {
+    let is_anew = args.device == OWN_DEVICE && !args.keep && !is_ours;
+    let is_made = is_anew || can_create(&args.device);
+    let create = create(B::COMMAND, args, scheme, sizes, is_ours, is_made)?;
+    let shape = match is_made {
         true => made(B::COMMAND, args, sizes)?,
         false if is_ours => ShapeArgs::default(),
         false => found(B::COMMAND, args)?,
@@ -46,7 +50,10 @@ pub fn device<B: Benchmark>(
         }
         Instances::create(&device, &create).map_err(|e| db_failure(&args.device, e))
     };
-    let device = formatted(B::COMMAND, &args.device, &shape, format)?;
+    let device = match is_anew {
+        true => made_anew(B::COMMAND, &args.device, &shape, format),
+        false => formatted(B::COMMAND, &args.device, &shape, format),
+    }?;
     slowed(B::COMMAND, device, &args.speed)
 }
 
@@ -56,6 +63,7 @@ fn create(
     scheme: &str,
     sizes: Sizes,
     is_ours: bool,
+    is_made: bool,
 ) -> Result<Create, Failure> {
     let placed = PlacementArgs {
         scheme: scheme.to_string(),
@@ -66,7 +74,7 @@ fn create(
     let store =
         Format { spare: args.spare, force: args.force || is_ours, ..placement(what, &placed)? };
     // Whoever names a size, or a drive, gets the usual share of it.
-    let is_sized_here = args.size.is_none() && (is_ours || can_create(&args.device));
+    let is_sized_here = args.size.is_none() && (is_ours || is_made);
     let log_bytes = args.log.map(|size| size.0).or(is_sized_here.then_some(sizes.log));
     Ok(Create { store, log_bytes, instances: args.tenants })
 }
