@@ -40,7 +40,7 @@ fn add(
     let outcomes = sweep(volumes, &plan, settings, &Progress::default()).unwrap();
     writeln!(table, "{title}: user writes, relocations, of frozen pages, zones reclaimed").unwrap();
     for (run, outcome) in plan.wanted.iter().zip(&outcomes[0].wanted) {
-        let c = &outcome.counts;
+        let c = &outcome.as_ref().unwrap().counts;
         let (scheme, victim) = (&run.scheme.text, &run.victim);
         let pages = format!("{} {:>8} {:>7}", c.user_writes, c.relocations, c.frozen_relocations);
         writeln!(table, "{scheme:<24} {victim:<18} {pages} {:>6}", c.zones_reclaimed).unwrap();
