@@ -192,3 +192,26 @@ proptest! {
         prop_assert_eq!(found, expected);
     }
 }
+
+#[test]
+fn a_database_with_missing_pages_is_not_opened_and_nothing_of_it_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("my.frost");
+    let db = Db::open(&path).unwrap();
+    let items = db.table("items").unwrap();
+    for first in [0, 1000] {
+        let records = (first..first + 1000u32).map(u32::to_be_bytes);
+        db.update(|tx| records.clone().try_for_each(|key| tx.put(items, key, [7; 900]))).unwrap();
+    }
+    db.close().unwrap();
+    // The fullest of the first zones is one of pages; the last zones are the log's.
+    let zones = (0..1000).map(|zone| path.join("seq").join(zone.to_string()));
+    let fullest = zones.max_by_key(|zone| zone.metadata().unwrap().len()).unwrap();
+    let whole = std::fs::read(&fullest).unwrap();
+    std::fs::write(&fullest, &whole[..4096]).unwrap();
+    let refused = Db::open(&path).err();
+    assert!(matches!(refused, Some(Error::Damaged(_))), "{refused:?} without {fullest:?}");
+    std::fs::write(&fullest, whole).unwrap();
+    let db = Db::open(&path).unwrap();
+    assert_eq!(db.read().unwrap().all(items).filter(|record| record.is_ok()).count(), 2000);
+}
