@@ -40,10 +40,14 @@ pub enum DbError {
         /// The longest that fits.
         longest: usize,
     },
-    /// The transaction wrote more than the log can take at once, in bytes.
-    #[error("a transaction that writes {bytes} bytes is too large for the log, which takes {most}")]
+    /// The log does not take at once what the transaction would log, in bytes: its writes alone, of
+    /// which it takes a quarter of itself, or its writes with all the splits of pages that they may
+    /// cause, of which it takes seven sixteenths.
+    #[error(
+        "a transaction that may log {bytes} bytes is too large for the log, which takes {most}"
+    )]
     TooLarge {
-        /// What it wrote.
+        /// What it may log.
         bytes: usize,
         /// What the log takes.
         most: usize,

@@ -11,8 +11,8 @@ const MOST_ZONES: u64 = 2048;
 /// The fewest zones of a log.
 const LOG_ZONES: u64 = 4;
 
-/// The smallest log: a transaction that loads logs more than half a MiB, and none may fill more
-/// than an eighth of a log.
+/// The smallest log: a transaction that loads writes up to 256 KiB of new records, and with the
+/// splits that these may cause it must not log more than seven sixteenths of a log.
 const LEAST_LOG: u64 = 8 << 20;
 
 /// What must have room.
