@@ -97,12 +97,16 @@ fn parquet_volumes_are_picked_by_name() {
     assert_eq!(error, "t.parquet: has no volume \"6\" (it has: 3 5)");
 }
 
-/// Each bit of `file` in turn is flipped; what is read then is either `right` or an error.
+/// Bits of `file` are flipped, one at a time; what is read then is either `right` or an error. With
+/// FROSTLINE_ALL_BITS set all bits are, else every 37th of files that are not short.
 fn no_flipped_bit_is_read_as_data(name: &str, file: &[u8], hotness: bool, right: &Loaded) {
     let scratch = Scratch::new();
     let options = LoadOptions { times: true, hotness, ..LoadOptions::default() };
-    let mut noticed = 0;
-    for bit in 0..file.len() * 8 {
+    let all = std::env::var_os("FROSTLINE_ALL_BITS").is_some() || file.len() < 512;
+    let step = if all { 1 } else { 37 };
+    let (mut noticed, mut flipped) = (0, 0);
+    for bit in (0..file.len() * 8).step_by(step) {
+        flipped += 1;
         let mut damaged = file.to_vec();
         damaged[bit / 8] ^= 1 << (bit % 8);
         match load(&scratch.file(name, &damaged), &options, &mut |_| ()) {
@@ -110,7 +114,7 @@ fn no_flipped_bit_is_read_as_data(name: &str, file: &[u8], hotness: bool, right:
             Err(_) => noticed += 1,
         }
     }
-    assert!(noticed * 8 > file.len() * 8, "only {noticed} of {} bits", file.len() * 8);
+    assert!(noticed * 8 > flipped, "only {noticed} of {flipped} bits");
 }
 
 #[test]
