@@ -58,7 +58,7 @@ fn vscsi1(i: u32) -> Vec<u8> {
 
 /// The same in version 2, in another order and with the time of the response.
 fn vscsi2(i: u32) -> Vec<u8> {
-    let mut record = vec![if i % 2 == 0 { 0x28 } else { 0x8a }, 0, 7, 2];
+    let mut record = vec![if i.is_multiple_of(2) { 0x28 } else { 0x8a }, 0, 7, 2];
     record.extend(u32s(&[i, 4096, 1]));
     record.extend((u64::from(i) * 77).to_le_bytes());
     record.extend((u64::from(i) * 1000).to_le_bytes());

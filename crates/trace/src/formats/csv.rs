@@ -16,20 +16,23 @@ pub(crate) fn split(line: &[u8]) -> impl Iterator<Item = &[u8]> {
         let line = rest?;
         let quoted = line.trim_ascii_start().starts_with(b"\"");
         let mut within = false;
-        let comma = line.iter().position(|&byte| {
-            within ^= quoted && byte == b'"';
-            byte == b',' && !within
-        });
+        let comma = match quoted {
+            false => line.iter().position(|&byte| byte == b','),
+            true => line.iter().position(|&byte| {
+                within ^= byte == b'"';
+                byte == b',' && !within
+            }),
+        };
         let end = comma.unwrap_or(line.len());
         rest = comma.map(|comma| &line[comma + 1..]);
         let field = line[..end].trim_ascii();
-        let inner = field.strip_prefix(b"\"").and_then(|field| field.strip_suffix(b"\""));
-        Some(inner.unwrap_or(field))
+        let inner = || field.strip_prefix(b"\"")?.strip_suffix(b"\"");
+        Some(if quoted { inner().unwrap_or(field) } else { field })
     })
 }
 
-/// The `N` fields of a line.
-pub(crate) fn fields<const N: usize>(line: &[u8]) -> Result<[&[u8]; N], Cause> {
+/// The first `N` fields of a line, and how many it has.
+pub(crate) fn first<const N: usize>(line: &[u8]) -> ([&[u8]; N], usize) {
     let mut fields = [&line[..0]; N];
     let mut found = 0;
     for field in split(line) {
@@ -38,11 +41,19 @@ pub(crate) fn fields<const N: usize>(line: &[u8]) -> Result<[&[u8]; N], Cause> {
         }
         found += 1;
     }
-    if found != N {
-        let s = if found == 1 { "" } else { "s" };
-        return Err(Cause::bad(format!("line has {found} field{s}, not {N}")));
-    }
-    Ok(fields)
+    (fields, found)
+}
+
+/// The `N` fields of a line.
+pub(crate) fn fields<const N: usize>(line: &[u8]) -> Result<[&[u8]; N], Cause> {
+    let (fields, found) = first(line);
+    if found == N { Ok(fields) } else { Err(not_so_many(found, N)) }
+}
+
+/// The error of a line with another number of fields.
+pub(crate) fn not_so_many(found: usize, wanted: usize) -> Cause {
+    let s = if found == 1 { "" } else { "s" };
+    Cause::bad(format!("line has {found} field{s}, not {wanted}"))
 }
 
 /// Whether a line is clearly a header: every field begins with a letter, and two or more have a

@@ -29,12 +29,10 @@ impl Lines for Msr {
         if first && csv::is_header(line) {
             return Ok(None);
         }
-        let [time, host, disk, op, offset, size] = if csv::split(line).count() == 7 {
-            let [time, host, disk, op, offset, size, _latency] = csv::fields(line)?;
-            [time, host, disk, op, offset, size]
-        } else {
-            csv::fields(line)?
-        };
+        let ([time, host, disk, op, offset, size, _latency], found) = csv::first(line);
+        if !matches!(found, 6 | 7) {
+            return Err(csv::not_so_many(found, 6));
+        }
         let time_us = number(time, "timestamp")? / 10;
         number(disk, "disk")?;
         let op = match op {
