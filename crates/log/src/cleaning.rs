@@ -36,7 +36,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.zones.now = self.now;
         self.zones.clock = self.clock;
         self.victims.clear();
-        if S::OWN_VICTIM.is_some() {
+        if self.scheme.own_victim().is_some() {
             self.scheme.pick(&self.zones, self.now, &mut self.victims);
         } else {
             self.victims.extend(self.policy.pick(&self.zones));
@@ -184,7 +184,7 @@ impl<S: Scheme> Volume<S> {
     /// Copies the valid pages of a victim to the classes that the scheme gives them.
     fn relocate_one_by_one(&mut self, victim: &ZoneEvent) -> Result<usize, LogError> {
         if S::BATCHED {
-            self.prepare_batch(victim);
+            self.ask_batch(victim.zone);
         }
         let pages = self.options.zone_pages as usize;
         let mut relocated = 0;
@@ -213,22 +213,22 @@ impl<S: Scheme> Volume<S> {
         Ok(relocated)
     }
 
-    /// Offers all relocations of a victim at once.
-    fn prepare_batch(&mut self, victim: &ZoneEvent) {
+    /// Asks the scheme about all valid pages of a victim at once.
+    fn ask_batch(&mut self, zone: u32) {
         let pages = self.options.zone_pages as usize;
         let mut valid = [0u32; BLOCK];
         self.batch.clear();
-        self.batch_told.clear();
         for offset in (0..pages).step_by(BLOCK) {
-            let n = self.valid_words(victim.zone, offset, BLOCK.min(pages - offset), &mut valid);
+            let n = self.valid_words(zone, offset, BLOCK.min(pages - offset), &mut valid);
             for &word in &valid[..n] {
                 let lba = word & MAX_LBA;
-                let relocation = relocation(victim, lba, self.batch.len());
-                self.batch.push((relocation, self.map[lba as usize].page));
-                self.batch_told.extend(self.told.get(lba as usize));
+                self.batch.lbas.push(lba);
+                self.batch.states.push(self.map[lba as usize].page);
+                self.batch.hotness.extend(self.told.get(lba as usize));
             }
         }
-        self.scheme.prepare(&self.batch, &self.batch_told);
+        let victim = self.victim(zone);
+        self.batch.ask(&mut self.scheme, &victim);
     }
 
     /// Collects the words of the valid pages among `len` slots of a zone; returns their number.
@@ -247,8 +247,10 @@ impl<S: Scheme> Volume<S> {
     }
 
     /// Places relocations until all are placed, or a zone must be closed or opened. The page
-    /// that stopped it for want of a zone has its class, but is not yet copied.
-    fn place_stretch(&mut self, victim: &ZoneEvent, valid: &[u32], index: usize) -> (usize, Stop) {
+    /// that stopped it for want of a zone has its class, but is not yet copied. `before` are the valid
+    /// pages that the victim had before these.
+    fn place_stretch(&mut self, victim: &ZoneEvent, valid: &[u32], before: usize) -> (usize, Stop) {
+        let classes = &self.batch.classes[..];
         let scheme = &mut self.scheme;
         let map = &mut self.map[..];
         let words = &mut self.words[..];
@@ -259,8 +261,12 @@ impl<S: Scheme> Volume<S> {
         for &word in valid {
             let lba = word & MAX_LBA;
             let entry = &mut map[lba as usize];
-            let class =
-                scheme.place_relocation(&relocation(victim, lba, index + done), &mut entry.page);
+            let given =
+                if S::BATCHED { classes.get(before + done).copied().flatten() } else { None };
+            let class = match given {
+                Some(class) => usize::from(class),
+                None => scheme.place_relocation(&relocation(victim, lba), &mut entry.page),
+            };
             let cursor = &mut open[class];
             let Some(place) = words.get_mut(cursor.place()) else {
                 stop = Stop::NoZone(class);
@@ -291,7 +297,7 @@ impl<S: Scheme> Volume<S> {
 }
 
 #[inline(always)]
-pub(crate) fn relocation(victim: &ZoneEvent, lba: u32, index: usize) -> Relocation {
+pub(crate) fn relocation(victim: &ZoneEvent, lba: u32) -> Relocation {
     let ZoneEvent { zone, class, now, clock } = *victim;
-    Relocation { lba, now, clock, zone, class, index }
+    Relocation { lba, now, clock, zone, class }
 }

@@ -28,10 +28,10 @@ pub trait Map<P: PageState> {
     fn space(&self) -> u32;
 
     /// The entry of a page within the space.
-    fn entry(&self, lba: u32) -> &Entry<P>;
+    fn entry(&self, lba: u32) -> Entry<P>;
 
-    /// The same, to be changed.
-    fn entry_mut(&mut self, lba: u32) -> &mut Entry<P>;
+    /// Changes the entry of a page within the space.
+    fn set(&mut self, lba: u32, entry: Entry<P>);
 
     /// Shows the state of every page in memory that has a slot, and maybe of others, to be changed.
     fn each_page(&mut self, visit: &mut dyn FnMut(&mut P));
@@ -43,13 +43,13 @@ impl<P: PageState> Map<P> for Array<Entry<P>> {
     }
 
     #[inline(always)]
-    fn entry(&self, lba: u32) -> &Entry<P> {
-        &self[lba as usize]
+    fn entry(&self, lba: u32) -> Entry<P> {
+        self[lba as usize]
     }
 
     #[inline(always)]
-    fn entry_mut(&mut self, lba: u32) -> &mut Entry<P> {
-        &mut self[lba as usize]
+    fn set(&mut self, lba: u32, entry: Entry<P>) {
+        self[lba as usize] = entry;
     }
 
     fn each_page(&mut self, visit: &mut dyn FnMut(&mut P)) {

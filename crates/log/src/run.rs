@@ -228,7 +228,6 @@ impl<S: Scheme> Volume<S> {
                 first: entry.slot == 0,
                 zone,
                 class: usize::from(class_of[zone as usize]),
-                sealed,
                 valid: valid - u64::from(FAST22 && sealed),
                 last: word & WORD_LAST != 0,
                 lifespan: writes.lifespan(from + k),

@@ -5,7 +5,7 @@
 //! written again meanwhile. A zone is sealed when it is full and none of its pages is in flight.
 
 use bytemuck::Zeroable;
-use frostline_placement::{Hotness, NEVER, Request, Scheme, UserWrite};
+use frostline_placement::{Hotness, NEVER, Pages, Request, Scheme, UserWrite};
 
 use crate::cleaning::relocation;
 use crate::map::{Entry, Map};
@@ -63,7 +63,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.now = self.now.wrapping_add(1);
         self.clock = u64::from(self.now);
         self.sweep_if_due();
-        let old = self.map.entry(lba).slot >> self.shift;
+        let mut entry = self.map.entry(lba);
+        let old = entry.slot >> self.shift;
         let write = UserWrite {
             lba,
             now: self.now,
@@ -71,28 +72,27 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             first,
             zone: old,
             class: usize::from(self.zones.class[old as usize]),
-            sealed: self.zones.is_sealed(old),
             valid: self.valid,
             last: false,
             lifespan: NEVER,
             hotness,
         };
-        let class = self.scheme.place_user(&write, &mut self.map.entry_mut(lba).page);
+        let class = self.scheme.place_user(&write, &mut entry.page);
+        self.map.set(lba, entry);
         let class = self.class_for_user(class)?;
         self.counts.user_writes += 1;
-        let page = self.map.entry(lba).page;
+        self.counts.classes[class].user_writes += 1;
         let slot = self.reserve(lba, class)?;
         self.firsts += u64::from(first);
-        Ok(Ticket { lba, slot, class, from: None, resets: 0, first, page })
+        Ok(Ticket { lba, slot, class, from: None, resets: 0, first, page: entry.page })
     }
 
     /// The page is written: its slot is its valid copy from now on.
     pub fn commit_user(&mut self, ticket: Ticket<S::Page>) {
-        let slot = self.number(ticket.slot);
-        let entry = self.map.entry_mut(ticket.lba);
-        let old = std::mem::replace(&mut entry.slot, slot);
+        let old = self.map.entry(ticket.lba).slot;
         // A copy of the old version may have put back the state from before this write.
-        entry.page = ticket.page;
+        let entry = Entry { slot: self.number(ticket.slot), page: ticket.page };
+        self.map.set(ticket.lba, entry);
         self.firsts -= u64::from(ticket.first);
         if old >> self.shift == 0 {
             self.valid += 1;
@@ -111,7 +111,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     pub fn trim(&mut self, lba: u32) -> Result<bool, LogError> {
         self.check_lba(lba)?;
         self.scheme.on_trim(lba);
-        let entry = std::mem::replace(self.map.entry_mut(lba), Entry::zeroed());
+        let entry = self.map.entry(lba);
+        self.map.set(lba, Entry::zeroed());
         if entry.slot >> self.shift != 0 {
             self.valid -= 1;
             self.discard(entry.slot >> self.shift);
@@ -137,24 +138,20 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.victims.clone()
     }
 
-    /// Adds a valid page of a victim to those that are [offered](Self::offer_batch) next; pages in
-    /// the order in which they are then placed.
-    pub fn add_to_batch(&mut self, zone: u32, lba: u32) {
-        let victim = self.event(zone, usize::from(self.zones.class[zone as usize]));
-        let relocation = relocation(&victim, lba, self.batch.len());
-        self.batch.push((relocation, self.map.entry(lba).page));
-    }
-
-    /// Offers the relocations of a victim at once, to a scheme that wants that
-    /// ([`Scheme::BATCHED`]), with the engine's record of each page or with none.
-    pub fn offer_batch(&mut self, hotness: &[Hotness]) {
-        if S::BATCHED {
-            self.scheme.prepare(&self.batch, hotness);
+    /// The classes that the scheme gives the valid pages of a victim at once: of some, of all, or of
+    /// none if it is not asked about batches ([`Scheme::BATCHED`]).
+    pub fn place_batch(&mut self, zone: u32, pages: &Pages<'_, S::Page>) -> Vec<Option<u8>> {
+        let mut classes = vec![None; pages.lbas.len()];
+        let event = self.event(zone, usize::from(self.zones.class[zone as usize]));
+        if self.scheme.is_batched() && self.scheme.destination(&event).is_none() {
+            let victim = self.victim(zone);
+            self.scheme.place_batch(&victim, pages, &mut classes);
         }
-        self.batch.clear();
+        classes
     }
 
-    /// Places the `index`-th valid page of a victim; none if the page was written again since.
+    /// Places a valid page of a victim, which has the class that [`Volume::place_batch`] gave it, if it
+    /// gave one; none if the page was written again since.
     ///
     /// # Errors
     /// No slot is left.
@@ -162,30 +159,26 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         &mut self,
         lba: u32,
         from: Slot,
-        index: usize,
+        class: Option<u8>,
     ) -> Result<Option<Ticket<S::Page>>, LogError> {
         if self.slot_of(lba) != Some(from) {
             return Ok(None);
         }
         let victim = self.event(from.zone, usize::from(self.zones.class[from.zone as usize]));
         let mut page = self.map.entry(lba).page;
-        let relocation = relocation(&victim, lba, index);
-        let class = match self.scheme.destination(&victim) {
+        let class = match class.map(usize::from).or_else(|| self.scheme.destination(&victim)) {
             Some(class) => class,
-            None => self.scheme.place_relocation(&relocation, &mut page),
+            None => self.scheme.place_relocation(&relocation(&victim, lba), &mut page),
         };
         let class = self.class_with_room(class)?;
-        (0..self.open.len()).for_each(|class| self.settle(class));
-        self.cleaning = true;
         let place = self.base(from.zone) + from.offset as usize;
         let word = self.words.get(place).copied().unwrap_or(lba);
-        let slot = self.reserve(word, class);
-        (0..self.open.len()).for_each(|class| self.settle(class));
-        self.cleaning = false;
         self.counts.relocations += 1;
         self.counts.frozen_relocations += u64::from(word / WORD_LAST);
+        self.counts.classes[class].relocations += 1;
+        let slot = self.reserve(word, class)?;
         let resets = self.zones.resets[from.zone as usize];
-        Ok(Some(Ticket { lba, slot: slot?, class, from: Some(from), resets, first: false, page }))
+        Ok(Some(Ticket { lba, slot, class, from: Some(from), resets, first: false, page }))
     }
 
     /// The copy is written: it is the page's valid copy, unless the page was written again since;
@@ -197,10 +190,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         let current = self.map.entry(ticket.lba).slot == self.number(from)
             && self.zones.resets[from.zone as usize] == ticket.resets;
         if current {
-            let slot = self.number(ticket.slot);
-            let entry = self.map.entry_mut(ticket.lba);
-            entry.slot = slot;
-            entry.page = ticket.page;
+            let entry = Entry { slot: self.number(ticket.slot), page: ticket.page };
+            self.map.set(ticket.lba, entry);
             self.discard(from.zone);
         } else {
             self.discard(ticket.slot.zone);
@@ -219,14 +210,16 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         emptied
     }
 
-    /// Takes the next slot of a class that has room.
+    /// Takes the next slot of a class that has room, and that has counted the page.
     fn reserve(&mut self, word: u32, class: usize) -> Result<Slot, LogError> {
+        self.settle(class);
         let cursor = &mut self.open[class];
         let number = cursor.slot;
         if let Some(place) = self.words.get_mut(cursor.place()) {
             *place = word;
         }
         cursor.slot += 1;
+        cursor.counted = cursor.slot;
         let slot = self.slot(number);
         self.pending[slot.zone as usize] += 1;
         self.written += 1;

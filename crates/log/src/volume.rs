@@ -1,7 +1,7 @@
 //! A volume: its parts, and how zones open and close.
 
 use frostline_placement::{
-    Hotness, Relocation, Scheme, Semantics, VictimPolicy, ZoneEvent, ZoneTable,
+    Hotness, Pages, Scheme, Semantics, Victim, VictimPolicy, ZoneEvent, ZoneTable,
 };
 
 use crate::LogError;
@@ -126,13 +126,45 @@ pub struct Volume<S: Scheme, M = Array<Entry<<S as Scheme>::Page>>> {
     pub(crate) cleaning: bool,
     pub(crate) counts: Counts,
     pub(crate) victims: Vec<u32>,
-    pub(crate) batch: Vec<(Relocation, S::Page)>,
+    /// Of a scheme that is asked about batches.
+    pub(crate) batch: Batch<S::Page>,
     /// By LBA: what the engine told with its last write; empty if it tells nothing, the scheme does
     /// not want it, or the driver keeps it.
     pub(crate) told: Array<Hotness>,
-    /// The same of the pages in the batch.
-    pub(crate) batch_told: Vec<Hotness>,
     pub(crate) most_zones: usize,
+}
+
+/// The valid pages of a victim and the classes that the scheme gave them at once.
+pub(crate) struct Batch<P> {
+    pub lbas: Vec<u32>,
+    pub states: Vec<P>,
+    /// Of each page, or of none.
+    pub hotness: Vec<Hotness>,
+    pub classes: Vec<Option<u8>>,
+}
+
+impl<P> Default for Batch<P> {
+    fn default() -> Self {
+        let (lbas, states, hotness, classes) = Default::default();
+        Batch { lbas, states, hotness, classes }
+    }
+}
+
+impl<P> Batch<P> {
+    pub fn clear(&mut self) {
+        self.lbas.clear();
+        self.states.clear();
+        self.hotness.clear();
+    }
+
+    /// Asks the scheme about all of them.
+    pub fn ask<S: Scheme<Page = P>>(&mut self, scheme: &mut S, victim: &Victim) {
+        let Batch { lbas, states, hotness, classes } = self;
+        classes.clear();
+        classes.resize(lbas.len(), None);
+        let hotness = (!hotness.is_empty()).then_some(&hotness[..]);
+        scheme.place_batch(victim, &Pages { lbas, states, hotness }, classes);
+    }
 }
 
 impl<S: Scheme> Volume<S> {
@@ -211,9 +243,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             cleaning: false,
             counts: Counts::new(zone_pages, classes),
             victims: Vec::new(),
-            batch: Vec::new(),
+            batch: Batch::default(),
             told: Array::default(),
-            batch_told: Vec::new(),
             most_zones: 0,
             scheme,
             options,
@@ -382,6 +413,11 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     #[inline(always)]
     pub(crate) fn event(&self, zone: u32, class: usize) -> ZoneEvent {
         ZoneEvent { zone, class, now: self.now, clock: self.clock }
+    }
+
+    pub(crate) fn victim(&self, zone: u32) -> Victim {
+        let class = usize::from(self.zones.class[zone as usize]);
+        Victim { zone, class, now: self.now, valid: self.valid }
     }
 
     #[inline(always)]

@@ -1,53 +1,42 @@
-//! A scheme whose type is not known when the code is compiled, for schemes that stand around
-//! another.
+//! A scheme whose type is not known when the code that calls it is compiled: of a store, and
+//! around which another scheme stands.
 
-use crate::registry::{SchemeSpec, Visitor};
-use crate::scheme::methods;
-use crate::{
-    BuildError, Foresight, Info, PageState, Params, Relocation, Request, Scheme, Setup, UserWrite,
-    ZoneEvent, ZoneTable,
-};
+use crate::build::{Foresight, Info, Setup};
+use crate::erased::{AnyState, Erased};
+use crate::events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
+use crate::methods::methods;
+use crate::params::{BuildError, Params};
+use crate::scheme::Scheme;
+use crate::zones::ZoneTable;
 
-/// Words that the page state of every scheme that others stand around fits into.
-const WORDS: usize = 3;
+/// A scheme of any type whose page state fits into `WORDS` words of 64 bits.
+pub struct AnyScheme<const WORDS: usize>(Box<dyn Erased<WORDS>>);
 
-/// A page's state of a scheme whose type is not known: the bytes that the scheme knows, and zeroes.
-/// The scheme clamps its stamps, see [`Scheme::clamp`].
-#[derive(Clone, Copy, Debug, Default, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(transparent)]
-pub struct AnyState([u64; WORDS]);
+impl<const WORDS: usize> AnyScheme<WORDS> {
+    /// Forgets the type of a scheme; none if the state that it keeps of a page does not fit.
+    pub fn of<S: Scheme>(scheme: S) -> Option<Self> {
+        let fits = size_of::<S::Page>() <= size_of::<AnyState<WORDS>>();
+        fits.then(|| AnyScheme(Box::new(Typed { scheme, states: Vec::new() })))
+    }
 
-impl PageState for AnyState {}
+    pub(crate) fn from_box(scheme: Box<dyn Erased<WORDS>>) -> Self {
+        AnyScheme(scheme)
+    }
 
-impl AnyState {
-    /// The state as the scheme knows it, which has been seen to fit.
-    #[inline(always)]
-    pub(crate) fn of<S: Scheme>(&mut self) -> &mut S::Page {
-        const { assert!(align_of::<S::Page>() <= align_of::<AnyState>()) };
-        bytemuck::from_bytes_mut(&mut bytemuck::bytes_of_mut(self)[..size_of::<S::Page>()])
+    pub(crate) fn into_box(self) -> Box<dyn Erased<WORDS>> {
+        self.0
     }
 }
 
-/// A scheme that is named in [`Setup::within`].
-pub struct AnyScheme(Box<dyn Erased>);
-
-impl AnyScheme {
-    /// Forgets the type of a scheme.
-    ///
-    /// # Errors
-    /// Says why no other scheme can stand around it.
-    pub(crate) fn of<S: Scheme>(scheme: S) -> Result<Self, &'static str> {
-        match (size_of::<S::Page>() <= size_of::<AnyState>(), S::BATCHED) {
-            (false, _) => Err("it remembers too much of a page to stand within another"),
-            (_, true) => Err("it wants all pages of a victim at once itself"),
-            _ if S::OWN_VICTIM.is_some() => Err("it chooses its own victims"),
-            _ => Ok(AnyScheme(Box::new(scheme))),
-        }
-    }
+/// A scheme that is called without its type.
+struct Typed<S: Scheme> {
+    scheme: S,
+    /// The states of a batch's pages as the scheme knows them.
+    states: Vec<S::Page>,
 }
 
-/// Declares [`Scheme`] without its types, and forwards its methods to and from there.
-macro_rules! erase {
+/// Forwards the methods of a scheme to where its type is forgotten, and from there.
+macro_rules! forward {
     (
         asked { $(
             $(#[$a_meta:meta])*
@@ -58,52 +47,74 @@ macro_rules! erase {
             fn $told:ident(&mut $t_self:ident $(, $t:ident: $t_type:ty)*) $(-> $t_out:ty)? $t_body:block
         )* }
     ) => {
-        trait Erased: Send {
-            fn classes(&self) -> usize;
-            fn place_user(&mut self, write: &UserWrite, page: &mut AnyState) -> usize;
-            fn place_relocation(&mut self, relocation: &Relocation, page: &mut AnyState) -> usize;
-            fn clamp(&self, page: &mut AnyState, now: u32);
-            $(fn $asked(&self $(, $a: $a_type)*) $(-> $a_out)?;)*
-            $(fn $told(&mut self $(, $t: $t_type)*) $(-> $t_out)?;)*
-        }
-
-        impl<S: Scheme> Erased for S {
+        impl<S: Scheme, const WORDS: usize> Erased<WORDS> for Typed<S> {
             fn classes(&self) -> usize {
-                Scheme::classes(self)
+                self.scheme.classes()
             }
-            fn place_user(&mut self, write: &UserWrite, page: &mut AnyState) -> usize {
-                Scheme::place_user(self, write, page.of::<S>())
+            fn place_user(&mut self, write: &UserWrite, page: &mut AnyState<WORDS>) -> usize {
+                self.scheme.place_user(write, page.of())
             }
-            fn place_relocation(&mut self, relocation: &Relocation, page: &mut AnyState) -> usize {
-                Scheme::place_relocation(self, relocation, page.of::<S>())
+            fn place_batch(
+                &mut self,
+                victim: &Victim,
+                pages: &Pages<'_, AnyState<WORDS>>,
+                classes: &mut [Option<u8>],
+            ) {
+                self.states.clear();
+                self.states.extend(pages.states.iter().map(|state| *state.clone().of::<S::Page>()));
+                let Pages { lbas, hotness, .. } = *pages;
+                let pages = Pages { lbas, states: &self.states, hotness };
+                self.scheme.place_batch(victim, &pages, classes);
             }
-            fn clamp(&self, page: &mut AnyState, now: u32) {
-                Scheme::clamp(self, page.of::<S>(), now);
+            fn place_relocation(
+                &mut self,
+                relocation: &Relocation,
+                page: &mut AnyState<WORDS>,
+            ) -> usize {
+                self.scheme.place_relocation(relocation, page.of())
             }
-            $(fn $asked(&self $(, $a: $a_type)*) $(-> $a_out)? { Scheme::$asked(self $(, $a)*) })*
-            $(fn $told(&mut self $(, $t: $t_type)*) $(-> $t_out)? { Scheme::$told(self $(, $t)*) })*
+            fn clamp(&self, page: &mut AnyState<WORDS>, now: u32) {
+                self.scheme.clamp(page.of(), now);
+            }
+            $(fn $asked(&self $(, $a: $a_type)*) $(-> $a_out)? { self.scheme.$asked($($a),*) })*
+            $(fn $told(&mut self $(, $t: $t_type)*) $(-> $t_out)? { self.scheme.$told($($t),*) })*
         }
 
-        impl Scheme for AnyScheme {
-            type Page = AnyState;
+        impl<const WORDS: usize> Scheme for AnyScheme<WORDS> {
+            type Page = AnyState<WORDS>;
             const INFO: Info = Info { name: "", summary: "", source: "", params: &[], fast22: "" };
             const FORESIGHT: Foresight = Foresight::Lifespans;
             const PER_REQUEST: bool = true;
+            const BATCHED: bool = true;
             const WANTS_HOTNESS: bool = true;
 
-            fn build(setup: &Setup<'_>, _: &mut Params) -> Result<Self, BuildError> {
-                named_within(setup)
+            /// A scheme without a type is made [of another](AnyScheme::of).
+            fn build(_: &Setup<'_>, _: &mut Params) -> Result<Self, BuildError> {
+                let (name, known) = (String::new(), String::new());
+                Err(BuildError::UnknownName { kind: "scheme", name, known })
             }
             fn classes(&self) -> usize {
                 self.0.classes()
             }
-            fn place_user(&mut self, write: &UserWrite, page: &mut AnyState) -> usize {
+            fn place_user(&mut self, write: &UserWrite, page: &mut AnyState<WORDS>) -> usize {
                 self.0.place_user(write, page)
             }
-            fn place_relocation(&mut self, relocation: &Relocation, page: &mut AnyState) -> usize {
+            fn place_batch(
+                &mut self,
+                victim: &Victim,
+                pages: &Pages<'_, AnyState<WORDS>>,
+                classes: &mut [Option<u8>],
+            ) {
+                self.0.place_batch(victim, pages, classes);
+            }
+            fn place_relocation(
+                &mut self,
+                relocation: &Relocation,
+                page: &mut AnyState<WORDS>,
+            ) -> usize {
                 self.0.place_relocation(relocation, page)
             }
-            fn clamp(&self, page: &mut AnyState, now: u32) {
+            fn clamp(&self, page: &mut AnyState<WORDS>, now: u32) {
                 self.0.clamp(page, now);
             }
             $(fn $asked(&self $(, $a: $a_type)*) $(-> $a_out)? { self.0.$asked($($a),*) })*
@@ -112,23 +123,4 @@ macro_rules! erase {
     };
 }
 
-methods!(erase);
-
-/// Builds the scheme that [`Setup::within`] names.
-fn named_within(setup: &Setup<'_>) -> Result<AnyScheme, BuildError> {
-    struct Erase;
-    impl Visitor for Erase {
-        type Output = Result<AnyScheme, &'static str>;
-        fn visit<S: Scheme>(self, scheme: S) -> Self::Output {
-            AnyScheme::of(scheme)
-        }
-    }
-    let spec = SchemeSpec::parse(setup.within.unwrap_or("sepbit"))?;
-    let built = spec.build(&Setup { within: None, ..*setup }, Erase)?;
-    built.map_err(|why| BuildError::BadValue {
-        name: "a scheme around another".to_string(),
-        key: "within",
-        value: spec.text.clone(),
-        why: why.to_string(),
-    })
-}
+methods!(forward);

@@ -12,12 +12,16 @@
 //!   ([`Hotness`]) or by what a block layer sees of them ([`Past`]).
 
 mod any_scheme;
+mod build;
 mod clock;
+mod erased;
+mod events;
 mod future;
 pub mod hotness;
-mod judge;
+pub mod isolation;
 mod log_class;
-mod memory;
+mod methods;
+mod page;
 pub mod params;
 mod past;
 mod recogniser;
@@ -25,18 +29,24 @@ pub mod registry;
 pub mod rng;
 pub mod scheme;
 pub mod schemes;
+mod semantics;
 mod short_lived;
 pub mod victims;
+mod visitor;
 mod zone_lifespan;
 pub mod zones;
 
+pub use any_scheme::AnyScheme;
+pub use build::{Foresight, Info, MakeRecogniser, MakeWithin, Setup};
+pub use erased::{AnyState, Erased, WITHIN};
+pub use events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
 pub use hotness::{Activity, Hotness};
-pub use params::{BuildError, Params};
+pub use page::{NEVER, PageState, Stamp};
+pub use params::{BuildError, Param, Params};
 pub use past::{Past, Requests, log2_1p};
 pub use recogniser::{Candidates, Recogniser};
-pub use scheme::{
-    Foresight, Info, LARGEST_MEMORY, MakeRecogniser, NEVER, PageState, Param, Relocation, Request,
-    Scheme, Semantics, Setup, Stamp, UserWrite, ZoneEvent,
-};
+pub use scheme::{LARGEST_MEMORY, Scheme};
+pub use semantics::Semantics;
 pub use victims::VictimPolicy;
+pub use visitor::Visitor;
 pub use zones::ZoneTable;

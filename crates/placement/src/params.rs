@@ -3,7 +3,16 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use crate::Param;
+/// A parameter of a scheme.
+#[derive(Clone, Copy, Debug)]
+pub struct Param {
+    /// Name, as in `dac:classes=4`.
+    pub key: &'static str,
+    /// The published default.
+    pub default: &'static str,
+    /// What it means.
+    pub help: &'static str,
+}
 
 /// Why a scheme or victim policy can't be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -56,6 +65,16 @@ pub enum BuildError {
         value: String,
         /// What would do.
         why: String,
+    },
+    /// The scheme keeps more state of each page than there is room for where its type is not known.
+    #[error("{name} remembers {bytes} bytes of a page, and {most} are the most here")]
+    LargeState {
+        /// The scheme.
+        name: String,
+        /// What it remembers.
+        bytes: usize,
+        /// What there is room for.
+        most: usize,
     },
     /// The scheme must be told of the future and was not.
     #[error("{name} needs an annotated trace: it can run in the simulator only")]

@@ -3,7 +3,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::{PageState, Stamp};
+use crate::page::{PageState, Stamp};
 
 /// Steps that a remembered lifespan has for each doubling.
 const STEPS: f32 = 8.0;

@@ -2,7 +2,8 @@
 
 use std::fmt::Debug;
 
-use crate::{Hotness, Past};
+use crate::hotness::Hotness;
+use crate::past::Past;
 
 /// Pages that are asked about, those of a victim together: one entry a page in each slice.
 #[derive(Clone, Copy, Debug)]

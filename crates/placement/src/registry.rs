@@ -1,19 +1,15 @@
 //! All schemes by name. To add one: write its file under `schemes`, declare it in `schemes/mod.rs`,
 //! and add its line here. See docs/adding-a-scheme.md.
 
+use crate::any_scheme::AnyScheme;
+use crate::build::{Foresight, Info, Setup};
+use crate::erased::{Erased, WITHIN};
 use crate::params::{BuildError, Params};
-use crate::scheme::{Foresight, Info, Scheme, Semantics, Setup};
+use crate::recogniser::{Candidates, Recogniser};
+use crate::scheme::Scheme;
 use crate::schemes;
-use crate::{Candidates, Recogniser};
-
-/// What is done with a scheme whose type is known only by name: the log is compiled once for
-/// each scheme, and this is how a name finds its copy.
-pub trait Visitor {
-    /// What comes of it.
-    type Output;
-    /// Called with the scheme that was built.
-    fn visit<S: Scheme>(self, scheme: S) -> Self::Output;
-}
+use crate::semantics::Semantics;
+pub use crate::visitor::Visitor;
 
 /// What is known of a scheme without building it.
 #[derive(Clone, Copy, Debug)]
@@ -84,11 +80,11 @@ registry! {
     oracle_death::OracleDeath,
     oracle_rate::OracleRate,
     oracle_rate_frozen::OracleRateFrozen,
-    frozen::SepFrozenBit,
-    frozen::SepFrozenDac,
-    frozen::Frostline,
-    frozen::FrozenAny,
-    frozen::FrozenPerfect,
+    sepfrozen_bit::SepFrozenBit,
+    sepfrozen_dac::SepFrozenDac,
+    frostline::Frostline,
+    frozen::Frozen,
+    frozen_perfect::FrozenPerfect,
 }
 
 /// A scheme with its parameters and its victim policy fixed, under the name a paper gave it.
@@ -200,8 +196,55 @@ impl SchemeSpec {
         setup: &Setup<'_>,
         visitor: V,
     ) -> Result<V::Output, BuildError> {
-        let setup = Setup { within: self.within.as_deref(), ..*setup };
+        let within = |setup: &Setup<'_>| build_within(self.within.as_deref(), setup);
+        let setup = Setup { within: Some(&within), ..*setup };
         dispatch(self.entry.info.name, &setup, &mut self.params.clone(), visitor)
+    }
+
+    /// Builds the scheme and forgets its type.
+    ///
+    /// # Errors
+    /// As [`SchemeSpec::build`], and if the state that it keeps of a page does not fit into `WORDS`
+    /// words.
+    pub fn build_any<const WORDS: usize>(
+        &self,
+        setup: &Setup<'_>,
+    ) -> Result<AnyScheme<WORDS>, BuildError> {
+        struct Erase<const WORDS: usize>;
+        impl<const WORDS: usize> Visitor for Erase<WORDS> {
+            type Output = Option<AnyScheme<WORDS>>;
+            fn visit<S: Scheme>(self, scheme: S) -> Self::Output {
+                AnyScheme::of(scheme)
+            }
+        }
+        self.build(setup, Erase)?.ok_or_else(|| BuildError::LargeState {
+            name: self.text.clone(),
+            bytes: self.entry.page_bytes,
+            most: WORDS * size_of::<u64>(),
+        })
+    }
+}
+
+/// Builds the scheme that another stands around: SepBIT if none is named.
+///
+/// # Errors
+/// An unknown name, what [`Scheme::build`] refuses, or a scheme that can't stand within another.
+pub fn build_within(
+    named: Option<&str>,
+    setup: &Setup<'_>,
+) -> Result<Box<dyn Erased<WITHIN>>, BuildError> {
+    let spec = SchemeSpec::parse(named.unwrap_or("sepbit"))?;
+    let refused = |why: &str| BuildError::BadValue {
+        name: "a scheme around another".to_string(),
+        key: "within",
+        value: spec.text.clone(),
+        why: why.to_string(),
+    };
+    let scheme: AnyScheme<WITHIN> = spec.build_any(setup)?;
+    match scheme.is_batched() {
+        true => Err(refused("it wants all pages of a victim at once itself")),
+        false if scheme.own_victim().is_some() => Err(refused("it chooses its own victims")),
+        false => Ok(scheme.into_box()),
     }
 }
 
@@ -209,7 +252,7 @@ impl SchemeSpec {
 /// `frozen:dac:classes=4:apart=no` into `frozen:apart=no` and `dac:classes=4`.
 fn split_within(text: &str) -> (String, Option<String>) {
     let Some((name, rest)) = text.split_once(':') else { return (text.to_string(), None) };
-    let around = [schemes::frozen::FrozenAny::INFO, schemes::frozen::FrozenPerfect::INFO];
+    let around = [schemes::frozen::Frozen::INFO, schemes::frozen_perfect::FrozenPerfect::INFO];
     let first = rest.split(':').next().unwrap_or_default();
     let Some(info) = around.iter().find(|info| info.name == name && !first.contains('=')) else {
         return (text.to_string(), None);

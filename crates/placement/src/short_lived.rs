@@ -128,10 +128,10 @@ mod tests {
     use crate::rng::Rng;
 
     fn write(lba: u32, now: u32, first: bool) -> UserWrite<'static> {
-        let (clock, zone, class, sealed) = (u64::from(now), 1, 0, true);
+        let (clock, zone, class) = (u64::from(now), 1, 0);
         let (valid, last, lifespan) = (100, false, 0);
         let hotness = None;
-        UserWrite { lba, now, clock, first, zone, class, sealed, valid, last, lifespan, hotness }
+        UserWrite { lba, now, clock, first, zone, class, valid, last, lifespan, hotness }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The state of all zones, in columns, as victim policies and schemes read it.
 
-use crate::Semantics;
+use crate::page::Stamp;
+use crate::semantics::Semantics;
 
 /// Class of zones that have none.
 pub const NO_CLASS: u8 = u8::MAX;
@@ -201,7 +202,6 @@ impl ZoneTable {
 
     /// Clamps the times of zones, so that ages never wrap.
     pub fn clamp(&mut self, now: u32) {
-        use crate::Stamp;
         for at in self.opened_at.iter_mut().chain(&mut self.sealed_at) {
             if now.wrapping_sub(*at) > Stamp::HORIZON {
                 *at = now.wrapping_sub(Stamp::HORIZON);

@@ -110,7 +110,7 @@ impl<'a> Check<'a> {
         loop {
             let state = self.inner.state()?;
             let at = state.root[leaf as usize];
-            if !state.placer.has_leaf(leaf) || at.page == 0 {
+            if !state.placer.map().has(leaf) || at.page == 0 {
                 break;
             }
             drop(state);

@@ -4,23 +4,14 @@
 use std::sync::{Arc, OnceLock};
 
 use frostline_log::ZoneImage;
-use frostline_placement::LARGEST_MEMORY;
+use frostline_placement::{LARGEST_MEMORY, Scheme};
 
 use crate::StoreError;
 use crate::format::{Head, Kind, LeafAt, PAGE, TableHead, ZoneRow};
 use crate::inner::Inner;
 use crate::layout::{leaves_in_record, payload_pages};
-use crate::leaves::Image;
+use crate::leaves::Leaf;
 use crate::state::State;
-
-/// A leaf as it was read.
-struct Bytes(Vec<u8>);
-
-impl Image for Bytes {
-    fn encode(&self) -> Vec<u8> {
-        self.0.clone()
-    }
-}
 
 /// A zone as it was, chunks included that were not yet written.
 struct Zone {
@@ -52,7 +43,7 @@ impl Zone {
 /// What a checkpoint writes down.
 struct Snapshot {
     /// Leaves to be written.
-    leaves: Vec<(u32, Arc<dyn Image>)>,
+    leaves: Vec<(u32, Leaf)>,
     /// Where all leaves lie.
     root: Vec<LeafAt>,
     head: TableHead,
@@ -62,7 +53,7 @@ struct Snapshot {
 
 impl Snapshot {
     fn of(state: &mut State, whole: bool, notes_from: u64) -> Snapshot {
-        let leaves = state.placer.take_leaves(whole);
+        let leaves = state.placer.map_mut().take(whole);
         let zone = |image: ZoneImage| {
             let zone = &state.zones[image.zone as usize];
             let row = ZoneRow {
@@ -81,7 +72,7 @@ impl Snapshot {
             Zone { row, firsts: zone.firsts.clone(), end: zone.end.clone() }
         };
         let zones: Vec<Zone> = state.placer.images().into_iter().map(zone).collect();
-        let learned = state.placer.memory();
+        let learned = state.placer.scheme().memory();
         debug_assert!(learned.len() <= LARGEST_MEMORY, "more than the layout has room for");
         let w = &state.written;
         let head = TableHead {
@@ -191,7 +182,7 @@ impl Inner {
             for (leaf, at) in places {
                 snapshot.root[leaf as usize] = at;
                 state.root[leaf as usize] = at;
-                state.placer.leaf_written(leaf);
+                state.placer.map_mut().written(leaf);
             }
         }
         snapshot.leaves = leaves;
@@ -201,11 +192,11 @@ impl Inner {
     /// Writes leaves; returns where.
     pub fn write_leaves(
         &self,
-        leaves: &[(u32, Arc<dyn Image>)],
+        leaves: &[(u32, Leaf)],
         time: u64,
     ) -> Result<Vec<(u32, LeafAt)>, StoreError> {
         let numbers: Vec<_> = leaves.iter().map(|(leaf, _)| *leaf).collect();
-        let images: Vec<_> = leaves.iter().map(|(_, image)| image.encode()).collect();
+        let images: Vec<_> = leaves.iter().map(|(_, leaf)| &leaf[..]).collect();
         let payload = images.concat();
         let head = Head { count: numbers.len() as u32, ..Head::default() };
         let mut meta = self.meta()?;
@@ -213,7 +204,7 @@ impl Inner {
         self.counters.note_meta(&meta, self.layout.meta_reserve());
         drop(meta);
         let pages = crate::leaves::leaf_pages(self.layout.state) as u32;
-        let at = |(page, image): (u32, &Vec<u8>)| LeafAt { page, sum: crc32c::crc32c(image), time };
+        let at = |(page, image): (u32, &&[u8])| LeafAt { page, sum: crc32c::crc32c(image), time };
         let places = (page..).step_by(pages as usize).zip(&images).map(at);
         Ok(numbers.into_iter().zip(places).collect())
     }
@@ -230,7 +221,7 @@ impl Inner {
         for some in others.chunks(together) {
             let read = |&(leaf, at): &(u32, LeafAt)| {
                 let bytes = self.read_leaf(at.page, at.sum)?;
-                Ok((leaf, Arc::new(Bytes(bytes.to_vec())) as Arc<dyn Image>))
+                Ok((leaf, Leaf::from(&bytes[..])))
             };
             let images = some.iter().map(read).collect::<Result<Vec<_>, StoreError>>()?;
             let places = self.write_leaves(&images, snapshot.head.time)?;

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use frostline_log::Slot;
-use frostline_placement::Hotness;
+use frostline_log::{Map, Slot};
+use frostline_placement::{Hotness, Pages, Scheme};
 use frostline_zone::AlignedBuf;
 
 use crate::StoreError;
@@ -12,16 +12,19 @@ use crate::chunk::rows_of;
 use crate::error::of_zone;
 use crate::format::{Kind, PAGE, Row, head};
 use crate::inner::{Guard, Inner};
+use crate::leaves::State;
 use crate::placer::Candidate;
 use crate::state::{DataZone, Limbo};
 
 /// A page of a victim that was valid when it was looked at.
 struct Valid {
-    /// Its place among all of them.
-    index: usize,
     row: Row,
     hotness: Hotness,
     slot: Slot,
+    /// What the scheme remembers of it.
+    remembered: State,
+    /// The class that the scheme gave it when it saw the whole victim, if it gave one.
+    class: Option<u8>,
 }
 
 /// A page that was read: which of the valid ones, and its content.
@@ -71,16 +74,14 @@ impl Inner {
     fn clean_zone(&self, zone: u32) -> Result<(), StoreError> {
         let state = self.written_zone(zone)?;
         let victim = state.zones[zone as usize].clone();
-        let batched = state.placer.is_batched();
+        let batched = state.placer.scheme().is_batched();
         drop(state);
-        let (mut chunks, mut found) = (Vec::with_capacity(victim.firsts.len()), 0);
+        let mut chunks = Vec::with_capacity(victim.firsts.len());
         for chunk in 0..victim.firsts.len() {
-            let valid = self.valid_pages(zone, &victim, chunk, found)?;
-            found += valid.as_ref().map_or(0, Vec::len);
-            chunks.push(valid);
+            chunks.push(self.valid_pages(zone, &victim, chunk)?);
         }
         if batched {
-            self.offer(zone, &chunks)?;
+            self.place_batch(zone, &mut chunks)?;
         }
         let mut whole = true;
         for valid in chunks {
@@ -97,29 +98,26 @@ impl Inner {
         self.release(zone, victim)
     }
 
-    /// Offers all valid pages of a victim to a scheme that wants them at once.
-    fn offer(&self, zone: u32, chunks: &[Option<Vec<Valid>>]) -> Result<(), StoreError> {
-        let valid = || chunks.iter().flatten().flatten();
+    /// Asks the scheme about all valid pages of a victim at once.
+    fn place_batch(&self, zone: u32, chunks: &mut [Option<Vec<Valid>>]) -> Result<(), StoreError> {
         let told = self.layout.fixed.hotness == 1;
-        let hotness: Vec<_> = valid().filter(|_| told).map(|v| v.hotness).collect();
-        let mut state = self.state()?;
-        for Valid { row, .. } in valid() {
-            // While its leaf is there: it may leave memory again before the next one is read.
-            state = self.with_leaf(state, row.lba)?;
-            state.placer.add_to_batch(zone, row.lba);
-        }
-        state.placer.offer_batch(&hotness);
+        let mut valid: Vec<_> = chunks.iter_mut().flatten().flatten().collect();
+        let lbas: Vec<_> = valid.iter().map(|v| v.row.lba).collect();
+        let states: Vec<_> = valid.iter().map(|v| v.remembered).collect();
+        let hotness: Vec<_> = valid.iter().filter(|_| told).map(|v| v.hotness).collect();
+        let hotness = told.then_some(&hotness[..]);
+        let pages = Pages { lbas: &lbas, states: &states, hotness };
+        let classes = self.state()?.placer.place_batch(zone, &pages);
+        valid.iter_mut().zip(classes).for_each(|(valid, class)| valid.class = class);
         Ok(())
     }
 
-    /// The valid pages of a chunk, from its header alone; `before` were found in the chunks before.
-    /// None if the header is damaged.
+    /// The valid pages of a chunk, from its header alone. None if the header is damaged.
     fn valid_pages(
         &self,
         zone: u32,
         victim: &DataZone,
         chunk: usize,
-        before: usize,
     ) -> Result<Option<Vec<Valid>>, StoreError> {
         let (first, start) = (victim.firsts[chunk], victim.start_of(chunk));
         let mut page = AlignedBuf::zeroed(PAGE);
@@ -143,7 +141,8 @@ impl Inner {
             let slot = Slot { zone, offset: first + index as u32 };
             if state.placer.find(row.lba).is_some_and(|(at, _)| at == slot) {
                 let hotness = hotness.as_ref().map(|all| all[index]).unwrap_or_default();
-                valid.push(Valid { index: before + valid.len(), row, hotness, slot });
+                let remembered = state.placer.map().entry(row.lba).page;
+                valid.push(Valid { row, hotness, slot, remembered, class: None });
             }
         }
         Ok(Some(valid))
@@ -164,10 +163,10 @@ impl Inner {
         let whole = pages.len() == current.len();
         let mut state = self.state()?;
         for (which, page) in &pages {
-            let Valid { index, row, hotness, slot } = current[*which];
+            let Valid { row, hotness, slot, class, .. } = current[*which];
             state = self.with_leaf(state, row.lba)?;
             let from = Candidate { lba: row.lba, slot };
-            if let Some(placed) = state.placer.relocate(from, index)? {
+            if let Some(placed) = state.placer.relocate(from, class)? {
                 state.relocate(placed, row, hotness, page)?;
             }
         }

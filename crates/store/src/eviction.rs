@@ -14,7 +14,7 @@ impl Inner {
         let Ok(one) = self.keeper.try_lock() else { return Ok(()) };
         loop {
             let mut state = self.state()?;
-            if state.placer.resident_leaves() <= self.most_leaves {
+            if state.placer.map().resident() <= self.most_leaves {
                 return Ok(());
             }
             if self.counters.meta_is_low() {
@@ -23,7 +23,7 @@ impl Inner {
                 return self.keep();
             }
             let time = state.time;
-            match state.placer.evict_leaf() {
+            match state.placer.map_mut().evict() {
                 Evicted::Gone => {}
                 Evicted::Nothing => return Ok(()),
                 Evicted::Changed(leaf, image) => {
@@ -33,7 +33,7 @@ impl Inner {
                     let mut state = self.state()?;
                     for (leaf, at) in places {
                         state.root[leaf as usize] = at;
-                        state.placer.leaf_written(leaf);
+                        state.placer.map_mut().written(leaf);
                     }
                 }
             }
@@ -43,10 +43,10 @@ impl Inner {
     /// Keeps the map within its memory as far as that needs no writing.
     pub fn drop_clean_leaves(&self) -> Result<(), StoreError> {
         let mut state = self.state()?;
-        let above = state.placer.resident_leaves().saturating_sub(self.most_leaves);
+        let above = state.placer.map().resident().saturating_sub(self.most_leaves);
         // Looking for them costs a pass over all leaves.
         if above > self.layout.leaves() as usize / 64 {
-            state.placer.drop_clean_leaves(above);
+            state.placer.map_mut().drop_clean(above);
         }
         Ok(())
     }

@@ -1,86 +1,51 @@
 //! The second level of the map: leaves of 1,024 pages, in memory as they are needed.
 //!
-//! A checkpoint takes a leaf by sharing it; whoever changes a shared leaf changes a copy.
+//! A leaf lies in memory as it lies on the device: the slots of its pages, the sums of their
+//! contents, then what the scheme remembers of each. A checkpoint takes a leaf by sharing it; a
+//! shared leaf is copied before it is changed.
 
 use std::sync::Arc;
 
 use bytemuck::Zeroable;
 use frostline_log::{Entry, Map};
-use frostline_placement::{PageState, Stamp};
+use frostline_placement::registry::SCHEMES;
+use frostline_placement::{AnyState, Stamp};
 
 use crate::format::PAGE;
 
 /// Pages in a leaf.
 pub const LEAF: usize = 1024;
 
-/// A leaf as it can be written down, whatever the scheme remembers of a page.
-pub trait Image: Send + Sync {
-    /// Its bytes: slots, sums, then what the scheme remembers.
-    fn encode(&self) -> Vec<u8>;
-}
-
-/// The entries of 1,024 pages and the sums of their contents.
-#[derive(Clone)]
-pub struct Leaf<P> {
-    entries: [Entry<P>; LEAF],
-    sums: [u32; LEAF],
-}
-
-impl<P: PageState> Image for Leaf<P> {
-    fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(leaf_pages(size_of::<P>()) * PAGE);
-        self.entries.iter().for_each(|e| bytes.extend_from_slice(&e.slot.to_le_bytes()));
-        bytes.extend_from_slice(bytemuck::cast_slice(&self.sums));
-        self.entries.iter().for_each(|e| bytes.extend_from_slice(bytemuck::bytes_of(&e.page)));
-        bytes.resize(leaf_pages(size_of::<P>()) * PAGE, 0);
-        bytes
-    }
-}
-
-impl<P: PageState> Leaf<P> {
-    fn empty() -> Self {
-        Leaf { entries: [Entry::zeroed(); LEAF], sums: [0; LEAF] }
-    }
-
-    /// The leaf of these bytes.
-    fn decode(bytes: &[u8]) -> Self {
-        let mut leaf = Self::empty();
-        let (slots, rest) = bytes.split_at(4 * LEAF);
-        let (sums, pages) = rest.split_at(4 * LEAF);
-        let slots = slots.chunks_exact(4).map(bytemuck::pod_read_unaligned);
-        let size = size_of::<P>();
-        for (i, slot) in slots.enumerate() {
-            let page = match size {
-                0 => P::zeroed(),
-                _ => bytemuck::pod_read_unaligned(&pages[i * size..(i + 1) * size]),
-            };
-            leaf.entries[i] = Entry { slot, page };
-        }
-        for (sum, bytes) in leaf.sums.iter_mut().zip(sums.chunks_exact(4)) {
-            *sum = bytemuck::pod_read_unaligned(bytes);
-        }
-        leaf
-    }
-
-    /// Clamps stamps as the volume would have done, had the leaf been in memory from `time` to
-    /// `now`.
-    fn age(&mut self, time: u64, now: u64, clamp: impl Fn(&mut P, u32)) {
-        let step = u64::from(Stamp::HORIZON);
-        let mut at = time;
-        while now.saturating_sub(at) > step {
-            at += step;
-            self.entries.iter_mut().for_each(|e| clamp(&mut e.page, at as u32));
-        }
-    }
-}
-
 /// Pages of a leaf on the device, if the scheme remembers so many bytes of each page.
 pub fn leaf_pages(state: usize) -> usize {
     (LEAF * (8 + state)).div_ceil(PAGE)
 }
 
-struct Place<P> {
-    leaf: Option<Arc<Leaf<P>>>,
+/// Words that the page state of every scheme fits into.
+pub const WORDS: usize = 5;
+
+const _: () = assert!(widest() <= size_of::<State>());
+
+/// Bytes that the schemes of the registry remember of a page at most.
+const fn widest() -> usize {
+    let (mut most, mut i) = (0, 0);
+    while i < SCHEMES.len() {
+        if SCHEMES[i].page_bytes > most {
+            most = SCHEMES[i].page_bytes;
+        }
+        i += 1;
+    }
+    most
+}
+
+/// What the scheme remembers of a page.
+pub type State = AnyState<WORDS>;
+
+/// The bytes of a leaf.
+pub type Leaf = Arc<[u8]>;
+
+struct Place {
+    leaf: Option<Leaf>,
     dirty: bool,
     /// It is being written down, and may not go before that is done.
     held: bool,
@@ -93,25 +58,29 @@ pub enum Evicted {
     /// A leaf is gone.
     Gone,
     /// This leaf changed and is to be written down first; it is held until then.
-    Changed(u32, Arc<dyn Image>),
+    Changed(u32, Leaf),
     /// All are in use.
     Nothing,
 }
 
 /// The leaves, by number.
-pub struct Leaves<P> {
-    places: Vec<Place<P>>,
+pub struct Leaves {
+    places: Vec<Place>,
     resident: usize,
     hand: usize,
     space: u32,
+    /// Bytes that the scheme remembers of a page.
+    state: usize,
 }
 
-impl<P: PageState> Leaves<P> {
-    /// A map of `space` pages, of which no leaf is in memory.
-    pub fn new(space: u32) -> Self {
+impl Leaves {
+    /// A map of `space` pages, of which no leaf is in memory, and of each of which the scheme
+    /// remembers `state` bytes.
+    pub fn new(space: u32, state: usize) -> Self {
         let leaves = (space as usize).div_ceil(LEAF);
         let place = || Place { leaf: None, dirty: false, held: false, used: false };
-        Leaves { places: (0..leaves).map(|_| place()).collect(), resident: 0, hand: 0, space }
+        let places = (0..leaves).map(|_| place()).collect();
+        Leaves { places, resident: 0, hand: 0, space, state }
     }
 
     /// Number of leaves in memory.
@@ -131,35 +100,34 @@ impl<P: PageState> Leaves<P> {
         leaf: u32,
         bytes: Option<(&[u8], u64)>,
         now: u64,
-        clamp: impl Fn(&mut P, u32),
+        clamp: impl Fn(&mut State, u32),
     ) {
-        let mut decoded = bytes.map_or_else(Leaf::empty, |(bytes, _)| Leaf::decode(bytes));
-        decoded.age(bytes.map_or(now, |(_, time)| time), now, clamp);
+        let (mut bytes, mut at): (Leaf, u64) = match bytes {
+            Some((bytes, time)) => (bytes.into(), time),
+            None => (vec![0; leaf_pages(self.state) * PAGE].into(), now),
+        };
+        // As the volume would have done, had the leaf been in memory all the time.
+        let step = u64::from(Stamp::HORIZON);
+        while now.saturating_sub(at) > step {
+            at += step;
+            self.each_state(&mut bytes, &mut |state| clamp(state, at as u32));
+        }
         let place = &mut self.places[leaf as usize];
-        place.leaf = Some(Arc::new(decoded));
+        place.leaf = Some(bytes);
         place.dirty = false;
         place.used = true;
         self.resident += 1;
     }
 
-    /// Leaves that changed since they were last written down. They count as unchanged from now
-    /// on, and stay in memory until [`Leaves::written`].
-    pub fn take_dirty(&mut self) -> Vec<(u32, Arc<dyn Image>)> {
-        self.take(|place| place.dirty)
-    }
-
-    /// The same for all leaves in memory.
-    pub fn take_all(&mut self) -> Vec<(u32, Arc<dyn Image>)> {
-        self.take(|_| true)
-    }
-
-    fn take(&mut self, wanted: impl Fn(&Place<P>) -> bool) -> Vec<(u32, Arc<dyn Image>)> {
+    /// Leaves that changed since they were last taken, or `all` in memory. They count as unchanged
+    /// from now on, and stay in memory until [`Leaves::written`].
+    pub fn take(&mut self, all: bool) -> Vec<(u32, Leaf)> {
         let mut taken = Vec::new();
         for (i, place) in (0u32..).zip(&mut self.places) {
-            if let Some(leaf) = place.leaf.clone().filter(|_| wanted(place)) {
+            if let Some(leaf) = place.leaf.clone().filter(|_| all || place.dirty) {
                 place.dirty = false;
                 place.held = true;
-                taken.push((i, leaf as Arc<dyn Image>));
+                taken.push((i, leaf));
             }
         }
         taken
@@ -195,21 +163,21 @@ impl<P: PageState> Leaves<P> {
 
     /// Drops up to `most` leaves that did not change.
     pub fn drop_clean(&mut self, most: usize) {
-        let clean = |place: &&mut Place<P>| place.leaf.is_some() && !place.dirty && !place.held;
+        let clean = |place: &&mut Place| place.leaf.is_some() && !place.dirty && !place.held;
         for place in self.places.iter_mut().filter(clean).take(most) {
             place.leaf = None;
             self.resident -= 1;
         }
     }
 
-    fn leaf(&self, lba: u32) -> &Leaf<P> {
+    fn leaf(&self, lba: u32) -> &[u8] {
         match &self.places[lba as usize / LEAF].leaf {
             Some(leaf) => leaf,
             None => unreachable!("the store loads a leaf before it asks for a page in it"),
         }
     }
 
-    fn leaf_mut(&mut self, lba: u32) -> &mut Leaf<P> {
+    fn leaf_mut(&mut self, lba: u32) -> &mut [u8] {
         let place = &mut self.places[lba as usize / LEAF];
         place.dirty = true;
         place.used = true;
@@ -221,41 +189,86 @@ impl<P: PageState> Leaves<P> {
 
     /// The sum of a page's content.
     pub fn sum(&self, lba: u32) -> u32 {
-        self.leaf(lba).sums[lba as usize % LEAF]
+        word(self.leaf(lba), LEAF + lba as usize % LEAF)
     }
 
     /// Sets the sum of a page's content.
     pub fn set_sum(&mut self, lba: u32, sum: u32) {
-        self.leaf_mut(lba).sums[lba as usize % LEAF] = sum;
+        set_word(self.leaf_mut(lba), LEAF + lba as usize % LEAF, sum);
+    }
+
+    /// Points a page to a slot.
+    pub fn set_slot(&mut self, lba: u32, slot: u32) {
+        set_word(self.leaf_mut(lba), lba as usize % LEAF, slot);
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.resident * size_of::<Leaf<P>>() + self.places.len() * size_of::<Place<P>>()
+        self.resident * leaf_pages(self.state) * PAGE + self.places.len() * size_of::<Place>()
     }
 
     /// The slots of a leaf in memory, by page.
     pub fn slots(&self, leaf: u32) -> impl Iterator<Item = u32> + '_ {
-        self.leaf(leaf * LEAF as u32).entries.iter().map(|e| e.slot)
+        let bytes = self.leaf(leaf * LEAF as u32);
+        (0..LEAF).map(|i| word(bytes, i))
+    }
+
+    /// Where the scheme's bytes of a page lie in its leaf.
+    fn state_at(&self, lba: u32) -> std::ops::Range<usize> {
+        let first = 8 * LEAF + lba as usize % LEAF * self.state;
+        first..first + self.state
+    }
+
+    /// Shows the states of a leaf's pages, to be changed.
+    fn each_state(&self, leaf: &mut Leaf, visit: &mut dyn FnMut(&mut State)) {
+        if self.state > 0 {
+            let states = &mut Arc::make_mut(leaf)[8 * LEAF..][..self.state * LEAF];
+            for bytes in states.chunks_exact_mut(self.state) {
+                let mut state = State::zeroed();
+                let known = &mut bytemuck::bytes_of_mut(&mut state)[..bytes.len()];
+                known.copy_from_slice(bytes);
+                visit(&mut state);
+                bytes.copy_from_slice(&bytemuck::bytes_of(&state)[..bytes.len()]);
+            }
+        }
     }
 }
 
-impl<P: PageState> Map<P> for Leaves<P> {
+/// The `i`-th word of a leaf.
+fn word(leaf: &[u8], i: usize) -> u32 {
+    bytemuck::pod_read_unaligned(&leaf[4 * i..4 * i + 4])
+}
+
+fn set_word(leaf: &mut [u8], i: usize, word: u32) {
+    leaf[4 * i..4 * i + 4].copy_from_slice(&word.to_le_bytes());
+}
+
+impl Map<State> for Leaves {
     fn space(&self) -> u32 {
         self.space
     }
 
-    fn entry(&self, lba: u32) -> &Entry<P> {
-        &self.leaf(lba).entries[lba as usize % LEAF]
+    fn entry(&self, lba: u32) -> Entry<State> {
+        let leaf = self.leaf(lba);
+        let mut page = State::zeroed();
+        bytemuck::bytes_of_mut(&mut page)[..self.state].copy_from_slice(&leaf[self.state_at(lba)]);
+        Entry { slot: word(leaf, lba as usize % LEAF), page }
     }
 
-    fn entry_mut(&mut self, lba: u32) -> &mut Entry<P> {
-        &mut self.leaf_mut(lba).entries[lba as usize % LEAF]
+    fn set(&mut self, lba: u32, entry: Entry<State>) {
+        let at = self.state_at(lba);
+        let leaf = self.leaf_mut(lba);
+        set_word(leaf, lba as usize % LEAF, entry.slot);
+        let known = at.len();
+        leaf[at].copy_from_slice(&bytemuck::bytes_of(&entry.page)[..known]);
     }
 
-    fn each_page(&mut self, visit: &mut dyn FnMut(&mut P)) {
-        for leaf in self.places.iter_mut().filter_map(|place| place.leaf.as_mut()) {
-            Arc::make_mut(leaf).entries.iter_mut().for_each(|entry| visit(&mut entry.page));
+    fn each_page(&mut self, visit: &mut dyn FnMut(&mut State)) {
+        for i in 0..self.places.len() {
+            if let Some(mut leaf) = self.places[i].leaf.take() {
+                self.each_state(&mut leaf, visit);
+                self.places[i].leaf = Some(leaf);
+            }
         }
     }
 }

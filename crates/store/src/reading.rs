@@ -46,7 +46,7 @@ impl Inner {
         for leaf in range.start / LEAF as u32..end.div_ceil(LEAF as u32) {
             let mut state = self.state()?;
             let is_empty = state.root[leaf as usize].page == 0;
-            if is_empty && !state.placer.has_leaf(leaf) {
+            if is_empty && !state.placer.map().has(leaf) {
                 continue;
             }
             state = self.with_leaf(state, leaf * LEAF as u32)?;
@@ -66,7 +66,7 @@ impl Inner {
         lba: u32,
     ) -> Result<Guard<'a>, StoreError> {
         let leaf = lba / LEAF as u32;
-        while !state.placer.has_leaf(leaf) {
+        while !state.placer.map().has(leaf) {
             let (at, now) = (state.root[leaf as usize], state.time);
             if at.page == 0 {
                 state.placer.insert_leaf(leaf, None, now);
@@ -76,7 +76,7 @@ impl Inner {
             let read = self.read_leaf(at.page, at.sum);
             state = self.state()?;
             // Meanwhile another may have loaded it, or written it elsewhere.
-            if state.placer.has_leaf(leaf) || state.root[leaf as usize] != at {
+            if state.placer.map().has(leaf) || state.root[leaf as usize] != at {
                 continue;
             }
             let bytes = read?;

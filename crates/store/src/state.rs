@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, OnceLock};
 
 use frostline_log::Slot;
-use frostline_placement::Hotness;
+use frostline_placement::{Hotness, Scheme};
 use frostline_zone::AlignedBuf;
 
 use crate::StoreError;
@@ -95,7 +95,7 @@ pub enum Found {
 /// What the store knows in memory.
 pub struct State {
     /// The volume.
-    pub placer: Box<dyn Placer>,
+    pub placer: Placer,
     /// The division of the device.
     pub layout: Arc<Layout>,
     /// Number of the store.
@@ -150,8 +150,8 @@ pub struct State {
 
 impl State {
     /// The state of a store that holds nothing.
-    pub fn new(placer: Box<dyn Placer>, layout: Arc<Layout>, store: u64) -> Self {
-        let classes = placer.classes();
+    pub fn new(placer: Placer, layout: Arc<Layout>, store: u64) -> Self {
+        let classes = placer.scheme().classes();
         let zones = layout.data.len() + 1;
         State {
             time: 0,

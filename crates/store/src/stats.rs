@@ -1,5 +1,6 @@
 //! What happened, counted.
 
+use frostline_placement::Scheme;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -159,16 +160,16 @@ impl Stats {
         Ok(Stats {
             written,
             opened: *inner.opened.get().unwrap_or(&written),
-            counts: state.placer.counts(),
+            counts: state.placer.counts().clone(),
             copied: state.copies.as_ref().map(|copies| copies.sum),
             valid_pages: state.placer.valid_pages(),
             garbage_proportion: state.placer.garbage_proportion(),
             free_zones: state.placer.free_zones(),
             waiting_zones: state.limbo.len(),
-            map_leaves: state.placer.resident_leaves(),
+            map_leaves: state.placer.map().resident(),
             bytes: state.placer.bytes(),
             stalled: Duration::from_nanos(inner.counters.stall_ns.load(Relaxed)),
-            gauges: state.placer.gauges(),
+            gauges: state.placer.scheme().gauges(),
         })
     }
 }

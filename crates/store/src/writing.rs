@@ -202,7 +202,7 @@ impl Inner {
             state = self.with_leaf(state, row.lba)?;
             let slot = frostline_log::Slot { zone: chunk.zone, offset };
             let index = (offset - chunk.first) as usize;
-            let Some(placed) = state.placer.relocate(Candidate { lba: row.lba, slot }, index)?
+            let Some(placed) = state.placer.relocate(Candidate { lba: row.lba, slot }, None)?
             else {
                 continue;
             };

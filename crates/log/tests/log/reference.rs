@@ -8,7 +8,7 @@ use bytemuck::Zeroable;
 use frostline_log::{Capacity, Counts, LogError, MAX_LBA, Options, WORD_LAST};
 use frostline_placement::zones::OPEN_BIAS;
 use frostline_placement::{
-    Relocation, Request, Scheme, UserWrite, VictimPolicy, ZoneEvent, ZoneTable,
+    Pages, Relocation, Request, Scheme, UserWrite, Victim, VictimPolicy, ZoneEvent, ZoneTable,
 };
 
 /// The word of a slot that was left unused; no page has this LBA.
@@ -86,7 +86,6 @@ impl<S: Scheme> Model<S> {
             first: old == 0,
             zone: old,
             class: usize::from(self.table.class[old as usize]),
-            sealed: self.table.is_sealed(old),
             valid: self.map.len() as u64,
             last: word & WORD_LAST != 0,
             lifespan,
@@ -183,21 +182,20 @@ impl<S: Scheme> Model<S> {
         let victim = self.event(zone);
         self.scheme.on_victim(&victim, &self.table);
         let together = self.scheme.destination(&victim);
-        let batch: Vec<_> = self.valid(zone).into_iter().enumerate().collect();
-        let relocation = |index, word| {
-            let ZoneEvent { zone, class, now, clock } = victim;
-            Relocation { lba: word & MAX_LBA, now, clock, zone, class, index }
-        };
+        let words = self.valid(zone);
+        let lbas: Vec<_> = words.iter().map(|word| word & MAX_LBA).collect();
+        let ZoneEvent { zone, class, now, clock } = victim;
+        let mut classes = vec![together.map(|class| class as u8); lbas.len()];
         if S::BATCHED && together.is_none() {
-            let relocations = batch.iter().map(|&(index, word)| relocation(index, word));
-            let all: Vec<_> = relocations.map(|r| (r, self.states[&r.lba])).collect();
-            self.scheme.prepare(&all, &[]);
+            let states: Vec<_> = lbas.iter().map(|lba| self.states[lba]).collect();
+            let pages = Pages { lbas: &lbas, states: &states, hotness: None };
+            let victim = Victim { zone, class, now, valid: self.map.len() as u64 };
+            self.scheme.place_batch(&victim, &pages, &mut classes);
         }
-        for (index, word) in batch {
-            let relocation = relocation(index, word);
-            let class = together.unwrap_or_else(|| {
-                let state = self.states.get_mut(&relocation.lba).unwrap();
-                self.scheme.place_relocation(&relocation, state)
+        for ((word, lba), class) in words.into_iter().zip(lbas).zip(classes) {
+            let class = class.map(usize::from).unwrap_or_else(|| {
+                let relocation = Relocation { lba, now, clock, zone, class: victim.class };
+                self.scheme.place_relocation(&relocation, self.states.get_mut(&lba).unwrap())
             });
             self.counts.relocations += 1;
             self.counts.frozen_relocations += u64::from(word & WORD_LAST != 0);

@@ -2,9 +2,16 @@
 //! writes complete, no page is lost.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use frostline_log::{Counts, LogError, MAX_LBA, Options, Slot, Ticket, Volume, Writes};
-use frostline_placement::{Foresight, Scheme, victims};
+use frostline_log::{
+    Capacity, Counts, LogError, MAX_LBA, Map, Options, Slot, Ticket, Volume, Writes, ZoneImage,
+};
+use frostline_placement::registry::SchemeSpec;
+use frostline_placement::{
+    Candidates, Foresight, Pages, Recogniser, Scheme, Setup, Visitor, victims,
+};
 use proptest::prelude::*;
 
 use crate::cases::{Case, Check, cases};
@@ -24,13 +31,23 @@ fn write<S: Scheme>(volume: &mut Volume<S>, lba: u32) -> Result<(), LogError> {
     }
 }
 
+/// Asks the scheme about all valid pages of a victim.
+fn place_batch<S: Scheme>(
+    volume: &mut Volume<S>,
+    zone: u32,
+    pages: &[(u32, Slot)],
+) -> Vec<Option<u8>> {
+    let lbas: Vec<_> = pages.iter().map(|&(lba, _)| lba).collect();
+    let states: Vec<_> = lbas.iter().map(|&lba| volume.map().entry(lba).page).collect();
+    volume.place_batch(zone, &Pages { lbas: &lbas, states: &states, hotness: None })
+}
+
 fn clean<S: Scheme>(volume: &mut Volume<S>, zone: u32) -> Result<(), LogError> {
     let mut pages = Vec::new();
     volume.valid_pages_of(zone, &mut pages);
-    pages.iter().for_each(|&(lba, _)| volume.add_to_batch(zone, lba));
-    volume.offer_batch(&[]);
-    for (index, &(lba, from)) in pages.iter().enumerate() {
-        let ticket = volume.place_relocation(lba, from, index)?.expect("a valid page");
+    let classes = place_batch(volume, zone, &pages);
+    for (&(lba, from), class) in pages.iter().zip(classes) {
+        let ticket = volume.place_relocation(lba, from, class)?.expect("a valid page");
         assert!(volume.commit_relocation(ticket));
     }
     assert!(volume.release(zone));
@@ -85,8 +102,8 @@ struct Device<S: Scheme> {
     versions: HashMap<u32, usize>,
     placed: usize,
     victims: Vec<u32>,
-    /// Pages of the last victim still to be copied, last first, with their index.
-    pages: Vec<(usize, (u32, Slot))>,
+    /// Pages of the last victim still to be copied, last first, with the classes that they were given.
+    pages: Vec<((u32, Slot), Option<u8>)>,
 }
 
 impl<S: Scheme> Device<S> {
@@ -154,9 +171,9 @@ impl<S: Scheme> Device<S> {
             self.victims = self.volume.begin_cleaning();
             return self.next_victim();
         };
-        if let Some(&(index, (lba, from))) = self.pages.last() {
+        if let Some(&((lba, from), class)) = self.pages.last() {
             // Without room the copy has to wait.
-            if let Ok(copy) = self.volume.place_relocation(lba, from, index) {
+            if let Ok(copy) = self.volume.place_relocation(lba, from, class) {
                 self.pages.pop();
                 copy.into_iter().for_each(|ticket| self.start(ticket, self.slots[&from].1));
             }
@@ -171,9 +188,8 @@ impl<S: Scheme> Device<S> {
         let Some(&victim) = self.victims.last() else { return };
         let mut pages = Vec::new();
         self.volume.valid_pages_of(victim, &mut pages);
-        pages.iter().for_each(|&(lba, _)| self.volume.add_to_batch(victim, lba));
-        self.volume.offer_batch(&[]);
-        self.pages = pages.into_iter().enumerate().rev().collect();
+        let classes = place_batch(&mut self.volume, victim, &pages);
+        self.pages = pages.into_iter().zip(classes).rev().collect();
     }
 
     fn check(&mut self) -> Result<(), TestCaseError> {
@@ -262,9 +278,8 @@ fn copy_in_flight(volume: &mut Volume<Stub>) -> Ticket<Tally> {
     }
     assert_eq!(volume.begin_cleaning(), [1]);
     let from = Slot { zone: 1, offset: 15 };
-    volume.add_to_batch(1, 30);
-    volume.offer_batch(&[]);
-    volume.place_relocation(30, from, 0).unwrap().unwrap()
+    let classes = place_batch(volume, 1, &[(30, from)]);
+    volume.place_relocation(30, from, classes[0]).unwrap().unwrap()
 }
 
 #[test]
@@ -306,4 +321,53 @@ fn first_writes_in_flight_count_towards_the_logical_pages() {
     tickets.into_iter().for_each(|ticket| volume.commit_user(ticket));
     assert!(matches!(volume.place_user(3, None), Err(LogError::Full { .. })));
     assert!(volume.place_user(2, None).is_ok());
+}
+
+/// Notes how many valid pages it is told that the volume has.
+#[derive(Debug)]
+struct Valid(Arc<AtomicU32>);
+
+impl Recogniser for Valid {
+    fn wants_hotness(&self) -> bool {
+        false
+    }
+
+    fn score(&mut self, pages: &Candidates<'_>, scores: &mut [f32]) {
+        self.0.store(pages.valid, Ordering::Relaxed);
+        scores.fill(0.0);
+    }
+}
+
+struct CleanRestored(Options);
+
+impl Visitor for CleanRestored {
+    type Output = ();
+
+    fn visit<S: Scheme>(self, scheme: S) {
+        let policy = victims::build("greedy", self.0.semantics, 0).unwrap();
+        let mut volume = Volume::new(self.0, scheme, policy).unwrap();
+        let image = |zone, garbage| ZoneImage {
+            zone,
+            class: 0,
+            opened_at: 1,
+            sealed_at: Some(90),
+            used: 16,
+            garbage,
+        };
+        volume.restore(100, 21, &[image(1, 10), image(2, 1)]).unwrap();
+        assert_eq!(volume.begin_cleaning(), [1]);
+        place_batch(&mut volume, 1, &[(5, Slot { zone: 1, offset: 0 })]);
+    }
+}
+
+#[test]
+fn a_victim_cleaned_before_the_first_write_after_a_restart_is_judged_by_the_pages_there_are() {
+    let told = Arc::new(AtomicU32::new(0));
+    let make = |_: &str, _: &Setup<'_>| Ok(Box::new(Valid(told.clone())) as Box<dyn Recogniser>);
+    let capacity = Capacity::Bounded { gp: 0.2, zones: 10, reserve: 2 };
+    let options = Options { capacity, ..Options::elastic(16, 64, 0.2) };
+    let setup = Setup { recogniser: Some(&make), ..Setup::new(16, 64) };
+    let spec = SchemeSpec::parse("frozen:nosep").unwrap();
+    spec.build(&setup, CleanRestored(options)).unwrap();
+    assert_eq!(told.load(Ordering::Relaxed), 21);
 }

@@ -1,11 +1,11 @@
-//! A scheme that shows what the log did to it: classes by LBA, relocations offered in batches, and
-//! page states that count.
+//! A scheme that shows what the log did to it: classes by LBA, those of every fourth relocation given
+//! to the batch, and page states that count.
 
 use std::collections::HashMap;
 
 use bytemuck::{Pod, Zeroable};
 use frostline_placement::{
-    BuildError, Hotness, Info, PageState, Params, Relocation, Scheme, Setup, UserWrite,
+    BuildError, Info, PageState, Pages, Params, Relocation, Scheme, Setup, UserWrite, Victim,
 };
 
 /// What the log carried along with a page.
@@ -57,14 +57,16 @@ impl Scheme for Stub {
         write.lba as usize % self.classes
     }
 
-    fn prepare(&mut self, batch: &[(Relocation, Tally)], _: &[Hotness]) {
-        assert!(batch.iter().enumerate().all(|(i, (r, _))| r.index == i));
-        assert!(batch.iter().all(|(r, page)| self.seen[&r.lba] == *page));
-        self.batch = batch.iter().map(|(r, _)| r.lba).collect();
+    fn place_batch(&mut self, _: &Victim, pages: &Pages<'_, Tally>, classes: &mut [Option<u8>]) {
+        assert!(pages.lbas.iter().zip(pages.states).all(|(lba, page)| self.seen[lba] == *page));
+        self.batch = pages.lbas.to_vec();
+        for (class, &lba) in classes.iter_mut().zip(pages.lbas).filter(|(_, lba)| **lba % 4 == 0) {
+            *class = Some((lba as usize + 1) as u8 % self.classes as u8);
+        }
     }
 
     fn place_relocation(&mut self, relocation: &Relocation, page: &mut Tally) -> usize {
-        assert_eq!(self.batch[relocation.index], relocation.lba);
+        assert!(self.batch.contains(&relocation.lba) && !relocation.lba.is_multiple_of(4));
         page.relocations += 1;
         self.seen.insert(relocation.lba, *page);
         (relocation.lba as usize + 1) % self.classes

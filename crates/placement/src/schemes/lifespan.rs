@@ -164,13 +164,13 @@ mod tests {
     }
 
     fn write<'a>(lba: u32, now: u32, first: bool, hotness: Option<&'a Hotness>) -> UserWrite<'a> {
-        let (clock, zone, class, sealed, valid) = (u64::from(now), 0, 0, true, 1);
+        let (clock, zone, class, valid) = (u64::from(now), 0, 0, 1);
         let (last, lifespan) = (false, 0);
-        UserWrite { lba, now, clock, first, zone, class, sealed, valid, last, lifespan, hotness }
+        UserWrite { lba, now, clock, first, zone, class, valid, last, lifespan, hotness }
     }
 
     fn relocation(lba: u32, now: u32) -> Relocation {
-        Relocation { lba, now, clock: u64::from(now), zone: 1, class: 0, index: 0 }
+        Relocation { lba, now, clock: u64::from(now), zone: 1, class: 0 }
     }
 
     #[test]

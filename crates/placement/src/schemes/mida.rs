@@ -81,7 +81,6 @@ mod tests {
             first: false,
             zone: 1,
             class,
-            sealed: true,
             valid: 1,
             last: false,
             lifespan: 0,
@@ -90,7 +89,7 @@ mod tests {
     }
 
     fn relocated(scheme: &mut Mida, class: usize) -> usize {
-        let relocation = Relocation { lba: 0, now: 9, clock: 9, zone: 1, class, index: 0 };
+        let relocation = Relocation { lba: 0, now: 9, clock: 9, zone: 1, class };
         scheme.place_relocation(&relocation, &mut ())
     }
 

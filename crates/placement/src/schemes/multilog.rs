@@ -124,24 +124,12 @@ mod tests {
 
     fn write(now: u32, first: bool, class: usize) -> UserWrite<'static> {
         let (clock, valid, last, lifespan) = (u64::from(now), 0, false, 0);
-        let (lba, zone, sealed) = (0, 1, true);
-        UserWrite {
-            lba,
-            now,
-            clock,
-            first,
-            zone,
-            class,
-            sealed,
-            valid,
-            last,
-            lifespan,
-            hotness: None,
-        }
+        let (lba, zone) = (0, 1);
+        UserWrite { lba, now, clock, first, zone, class, valid, last, lifespan, hotness: None }
     }
 
     fn relocate(scheme: &mut MultiLog, class: usize) -> usize {
-        let relocation = Relocation { lba: 0, now: 0, clock: 0, zone: 1, class, index: 0 };
+        let relocation = Relocation { lba: 0, now: 0, clock: 0, zone: 1, class };
         scheme.place_relocation(&relocation, &mut Stamp::default())
     }
 

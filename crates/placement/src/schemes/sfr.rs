@@ -142,7 +142,6 @@ mod tests {
                     first: true,
                     zone: 0,
                     class: 0,
-                    sealed: false,
                     valid: 0,
                     last: false,
                     lifespan: 0,

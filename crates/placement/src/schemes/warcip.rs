@@ -209,7 +209,6 @@ mod tests {
             first,
             zone: 1,
             class: 1,
-            sealed: true,
             valid: 0,
             last: false,
             lifespan: 0,
@@ -244,8 +243,8 @@ mod tests {
             let mut scheme = scheme(semantics);
             let mut page = Rewrite::zeroed();
             scheme.place_user(&user_write(5, 50, true), &mut page);
-            let (lba, zone, class, index) = (0, 1, 3, 0);
-            let relocation = Relocation { lba, now: 12, clock: 120, zone, class, index };
+            let (lba, zone, class) = (0, 1, 3);
+            let relocation = Relocation { lba, now: 12, clock: 120, zone, class };
             assert_eq!(scheme.place_relocation(&relocation, &mut page), scheme.coldest());
             scheme.clusters.iter_mut().for_each(|c| c.weight = 0);
             scheme.place_user(&user_write(20, 200, false), &mut page);

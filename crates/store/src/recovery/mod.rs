@@ -14,13 +14,15 @@ use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
+use frostline_placement::Scheme;
 use frostline_zone::{Device, ZoneState};
 
 use crate::inner::Inner;
 use crate::layout::Layout;
 use crate::meta::MetaLog;
+use crate::placer::Placer;
 use crate::state::State;
-use crate::{Format, Loss, Open, StoreError, placer};
+use crate::{Format, Loss, Open, StoreError};
 use log::{find_superblock, read_log};
 pub use rebuild::{Rebuilt, rebuild};
 use replay::Recovery;
@@ -50,10 +52,10 @@ pub fn format(device: Arc<dyn Device>, format: &Format) -> Result<(), StoreError
     Inner::new(device, state, meta, &Open::default()).checkpoint()
 }
 
-fn build(layout: &Layout) -> Result<Box<dyn placer::Placer>, StoreError> {
+fn build(layout: &Layout) -> Result<Placer, StoreError> {
     let told = layout.fixed.hotness == 1;
     let options = layout.options();
-    Ok(placer::build(&layout.scheme, &layout.victim, layout.fixed.seed, options, told)?)
+    Ok(Placer::build(&layout.scheme, &layout.victim, layout.fixed.seed, options, told)?)
 }
 
 /// The zones that the store on a device was formatted with.
@@ -73,7 +75,7 @@ pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<(Inner, Vec<Loss>), 
     meta.written = written;
     state.root = log.table.root.clone();
     state.time = log.table.head.time;
-    state.placer.recall(&log.table.learned);
+    state.placer.scheme_mut().recall(&log.table.learned);
     let inner = Inner::new(device, state, meta, open);
     let mut recovery = Recovery::new(&inner, log.table, log.notes)?;
     if let Some(zone) = log.hidden {

@@ -1,0 +1,78 @@
+//! What is known of a scheme before it is built, and what it is told when it is.
+
+use crate::erased::{Erased, WITHIN};
+use crate::params::{BuildError, Param};
+use crate::recogniser::Recogniser;
+use crate::semantics::Semantics;
+
+/// How much of the future a scheme is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Foresight {
+    /// Nothing: it can run on a device.
+    None,
+    /// The mean lifespan of each page over the whole trace, and which write of a page is its last.
+    Rates,
+    /// The lifespan of every single write.
+    Lifespans,
+}
+
+/// What the registry says of a scheme.
+#[derive(Clone, Copy, Debug)]
+pub struct Info {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// What it does, in a sentence.
+    pub summary: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// Its parameters.
+    pub params: &'static [Param],
+    /// What the reading of SepBIT's authors' simulator does otherwise; empty if nothing.
+    pub fast22: &'static str,
+}
+
+/// What a scheme may know when it is built.
+#[derive(Clone, Copy)]
+pub struct Setup<'a> {
+    /// Pages in a zone.
+    pub zone_pages: u32,
+    /// Largest LBA + 1.
+    pub space: u32,
+    /// Whose reading is followed.
+    pub semantics: Semantics,
+    /// Seed of whatever chance the scheme uses.
+    pub seed: u64,
+    /// Mean lifespan of each LBA (infinite if written once), for [`Foresight::Rates`].
+    pub mean_lifespans: Option<&'a [f32]>,
+    /// Lifespan of each user write, for [`Foresight::Lifespans`].
+    pub lifespans: Option<&'a [u32]>,
+    /// Whether user writes and relocations come with [`Hotness`].
+    pub told: bool,
+    /// Makes recognisers of frozen pages, for schemes that need one.
+    pub recogniser: Option<MakeRecogniser<'a>>,
+    /// Makes the scheme around which another stands, if one was named.
+    pub within: Option<MakeWithin<'a>>,
+}
+
+/// Makes the recogniser of frozen pages that has a name; says why it can't.
+pub type MakeRecogniser<'a> = &'a dyn Fn(&str, &Setup<'_>) -> Result<Box<dyn Recogniser>, String>;
+
+/// Makes the scheme around which another stands.
+pub type MakeWithin<'a> = &'a dyn Fn(&Setup<'_>) -> Result<Box<dyn Erased<WITHIN>>, BuildError>;
+
+impl Setup<'_> {
+    /// A setup without foresight.
+    pub fn new(zone_pages: u32, space: u32) -> Self {
+        Setup {
+            zone_pages,
+            space,
+            semantics: Semantics::Published,
+            seed: 0,
+            mean_lifespans: None,
+            lifespans: None,
+            told: false,
+            recogniser: None,
+            within: None,
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! A scheme without its types.
+
+use crate::events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
+use crate::methods::methods;
+use crate::page::PageState;
+use crate::zones::ZoneTable;
+
+/// Words that the page state of every scheme that others stand around fits into.
+pub const WITHIN: usize = 3;
+
+/// A page's state of a scheme whose type is not known: the bytes that the scheme knows, and zeroes.
+/// The scheme clamps its stamps, see [`Scheme::clamp`](crate::Scheme::clamp).
+#[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(transparent)]
+pub struct AnyState<const WORDS: usize>([u64; WORDS]);
+
+impl<const WORDS: usize> PageState for AnyState<WORDS> {}
+
+impl<const WORDS: usize> AnyState<WORDS> {
+    /// The state as a scheme knows it that was seen to fit.
+    #[inline(always)]
+    pub fn of<P: PageState>(&mut self) -> &mut P {
+        const { assert!(align_of::<P>() <= align_of::<Self>()) };
+        bytemuck::from_bytes_mut(&mut bytemuck::bytes_of_mut(self)[..size_of::<P>()])
+    }
+}
+
+macro_rules! declare {
+    (
+        asked { $(
+            $(#[$a_meta:meta])*
+            fn $asked:ident(&$a_self:ident $(, $a:ident: $a_type:ty)*) $(-> $a_out:ty)? $a_body:block
+        )* }
+        told { $(
+            $(#[$t_meta:meta])*
+            fn $told:ident(&mut $t_self:ident $(, $t:ident: $t_type:ty)*) $(-> $t_out:ty)? $t_body:block
+        )* }
+    ) => {
+        /// The methods of a [`Scheme`](crate::Scheme), for whatever type it has.
+        #[allow(missing_docs)]
+        pub trait Erased<const WORDS: usize>: Send {
+            fn classes(&self) -> usize;
+            fn place_user(&mut self, write: &UserWrite, page: &mut AnyState<WORDS>) -> usize;
+            fn place_batch(
+                &mut self,
+                victim: &Victim,
+                pages: &Pages<'_, AnyState<WORDS>>,
+                classes: &mut [Option<u8>],
+            );
+            fn place_relocation(
+                &mut self,
+                relocation: &Relocation,
+                page: &mut AnyState<WORDS>,
+            ) -> usize;
+            fn clamp(&self, page: &mut AnyState<WORDS>, now: u32);
+            $(fn $asked(&self $(, $a: $a_type)*) $(-> $a_out)?;)*
+            $(fn $told(&mut self $(, $t: $t_type)*) $(-> $t_out)?;)*
+        }
+    };
+}
+
+methods!(declare);

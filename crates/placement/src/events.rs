@@ -1,0 +1,95 @@
+//! What a scheme is shown of a volume as it is written and cleaned.
+
+use crate::hotness::Hotness;
+
+/// One request of the user, before its pages are written.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// First page.
+    pub lba: u32,
+    /// Pages in the request.
+    pub pages: u32,
+    /// User page writes before this request.
+    pub now: u32,
+    /// Valid pages of the volume before this request.
+    pub valid: u64,
+}
+
+/// A page written by the user, about to be placed.
+#[derive(Clone, Copy, Debug)]
+pub struct UserWrite<'a> {
+    /// The page.
+    pub lba: u32,
+    /// Time: user page writes so far, this one included (the first is 1), modulo 2^32.
+    pub now: u32,
+    /// `now`, or the trace's time in microseconds where the semantics ask for it.
+    pub clock: u64,
+    /// True if the page was never written before, or was trimmed since; the fields about the
+    /// previous copy are void.
+    pub first: bool,
+    /// Zone of the previous copy (0 if there is none).
+    pub zone: u32,
+    /// Class of the previous copy's zone.
+    pub class: usize,
+    /// Valid pages of the volume, as the semantics count them.
+    pub valid: u64,
+    /// True if the trace neither writes nor trims the page again (only from an annotated trace).
+    pub last: bool,
+    /// Lifespan of the version being written, [`NEVER`] if it is frozen. Valid only for a scheme
+    /// with [`Foresight::Lifespans`].
+    pub lifespan: u32,
+    /// What the engine tells of the page, if it does.
+    pub hotness: Option<&'a Hotness>,
+}
+
+/// A valid page of a victim, about to be copied.
+#[derive(Clone, Copy, Debug)]
+pub struct Relocation {
+    /// The page.
+    pub lba: u32,
+    /// Time: user page writes so far, modulo 2^32.
+    pub now: u32,
+    /// `now`, or the trace's time in microseconds where the semantics ask for it.
+    pub clock: u64,
+    /// The victim.
+    pub zone: u32,
+    /// Class of the victim.
+    pub class: usize,
+}
+
+/// A zone that was opened, sealed or chosen as a victim.
+#[derive(Clone, Copy, Debug)]
+pub struct ZoneEvent {
+    /// The zone.
+    pub zone: u32,
+    /// Its class.
+    pub class: usize,
+    /// Time of the event, modulo 2^32.
+    pub now: u32,
+    /// `now`, or the trace's time in microseconds where the semantics ask for it.
+    pub clock: u64,
+}
+
+/// A victim whose valid pages are about to be copied.
+#[derive(Clone, Copy, Debug)]
+pub struct Victim {
+    /// The zone.
+    pub zone: u32,
+    /// Its class.
+    pub class: usize,
+    /// Time: user page writes so far, modulo 2^32.
+    pub now: u32,
+    /// Valid pages of the volume.
+    pub valid: u64,
+}
+
+/// The valid pages of a victim in slot order, one entry a page in each slice.
+#[derive(Clone, Copy, Debug)]
+pub struct Pages<'a, P> {
+    /// The pages.
+    pub lbas: &'a [u32],
+    /// What is remembered of each.
+    pub states: &'a [P],
+    /// What the engine told of each when it wrote it, if it does.
+    pub hotness: Option<&'a [Hotness]>,
+}

@@ -1,0 +1,178 @@
+use super::*;
+use crate::registry::SchemeSpec;
+use crate::schemes::frozen::Frozen;
+use crate::schemes::sepfrozen_bit::SepFrozenBit;
+use crate::{Candidates, Recogniser, Semantics, Stamp};
+
+/// Gives pages the log-odds that their LBA names, and is trusted from LBA 100 on.
+#[derive(Debug)]
+struct ByName(bool);
+
+impl Recogniser for ByName {
+    fn wants_hotness(&self) -> bool {
+        false
+    }
+
+    fn score(&mut self, pages: &Candidates<'_>, scores: &mut [f32]) {
+        self.0 |= pages.lbas.iter().any(|&lba| lba >= 100);
+        scores.iter_mut().zip(pages.lbas).for_each(|(s, &lba)| *s = (lba % 100) as f32);
+    }
+
+    fn is_trusted(&self) -> bool {
+        self.0
+    }
+}
+
+fn around_sepbit(params: &str) -> SepFrozenBit {
+    let make = |_: &str, _: &Setup<'_>| Ok(Box::new(ByName(false)) as Box<dyn Recogniser>);
+    let setup = Setup { recogniser: Some(&make), ..Setup::new(16, 1000) };
+    let (_, mut params) = Params::parse(&format!("sepfrozen-bit:{params}")).unwrap();
+    SepFrozenBit::build(&setup, &mut params).unwrap()
+}
+
+/// Where relocations of pages in a zone of class 0 go.
+fn placed(scheme: &mut SepFrozenBit, lbas: &[u32]) -> Vec<usize> {
+    let states = vec![Both::zeroed(); lbas.len()];
+    let victim = Victim { zone: 1, class: 0, now: 9, valid: 100 };
+    let mut classes = vec![None; lbas.len()];
+    let pages = Pages { lbas, states: &states, hotness: None };
+    scheme.place_batch(&victim, &pages, &mut classes);
+    let in_turn = |(&lba, class): (&u32, Option<u8>)| {
+        let relocation = Relocation { lba, now: 9, clock: 9, zone: 1, class: 0 };
+        let placed = scheme.place_relocation(&relocation, &mut Both::zeroed());
+        class.map_or(placed, usize::from)
+    };
+    lbas.iter().zip(classes).map(in_turn).collect()
+}
+
+#[test]
+fn what_is_taken_for_frozen_goes_to_the_coldest_class_as_in_the_paper() {
+    let mut scheme = around_sepbit("sure=0.5");
+    assert_eq!(scheme.classes(), 6);
+    // SepBIT copies pages of its first class to the third.
+    assert_eq!(placed(&mut scheme, &[103, 100, 101]), [5, 2, 5]);
+}
+
+#[test]
+fn classes_of_their_own_take_frozen_pages_by_how_surely_they_are() {
+    // Log-odds of 6.9, in thirds.
+    let mut scheme = around_sepbit("apart=yes:sure=0.999:tiers=3");
+    assert_eq!(scheme.classes(), 9);
+    assert_eq!(placed(&mut scheme, &[102, 103, 104, 105, 107]), [2, 6, 6, 7, 8]);
+    assert_eq!(scheme.known(8), 5, "to SepBIT they lie in its coldest class");
+}
+
+#[test]
+fn a_recogniser_that_is_not_trusted_is_not_followed() {
+    let mut scheme = around_sepbit("sure=0.5");
+    assert_eq!(placed(&mut scheme, &[3, 9]), [2, 2]);
+    assert_eq!(placed(&mut scheme, &[103, 9]), [5, 5]);
+}
+
+#[test]
+fn the_scheme_within_gets_its_own_parameters() {
+    let spec = SchemeSpec::parse("frozen:dac:classes=4:tiers=2").unwrap();
+    assert_eq!(spec.classes(Semantics::Published).unwrap(), 6);
+    let spec = SchemeSpec::parse("frozen-perfect:sepbit:apart=no").unwrap();
+    assert_eq!(spec.classes(Semantics::Published).unwrap(), 6);
+    for refused in ["frozen:nothing", "frozen:dac:tears=2", "frozen:sepbit:classes=x"] {
+        let found = SchemeSpec::parse(refused).and_then(|s| s.classes(Semantics::Published));
+        assert!(found.is_err(), "{refused}");
+    }
+    for refused in ["frozen:2r-fifo", "frozen:frozen:dac", "frozen:oracle-rate"] {
+        let spec = SchemeSpec::parse(refused).unwrap();
+        let setup = Setup::new(16, 100);
+        struct Nothing;
+        impl crate::Visitor for Nothing {
+            type Output = ();
+            fn visit<S: Scheme>(self, _: S) {}
+        }
+        assert!(spec.build(&setup, Nothing).is_err(), "{refused}");
+    }
+}
+
+/// Overrides what has a default.
+#[derive(Debug, Default)]
+struct Loud {
+    recalled: Vec<u8>,
+}
+
+impl Scheme for Loud {
+    type Page = Stamp;
+    const INFO: Info = Info { name: "loud", summary: "", source: "", params: &[], fast22: "" };
+
+    fn build(_: &Setup<'_>, _: &mut Params) -> Result<Self, BuildError> {
+        Ok(Loud::default())
+    }
+
+    fn classes(&self) -> usize {
+        2
+    }
+
+    fn place_user(&mut self, write: &UserWrite, page: &mut Stamp) -> usize {
+        *page = Stamp::at(write.now);
+        0
+    }
+
+    fn place_relocation(&mut self, _: &Relocation, _: &mut Stamp) -> usize {
+        1
+    }
+
+    fn in_use(&self, class: usize) -> bool {
+        class == 1
+    }
+
+    fn memory(&self) -> Vec<u8> {
+        [&self.recalled[..], &[4; 20]].concat()
+    }
+
+    fn recall(&mut self, memory: &[u8]) {
+        self.recalled = memory.to_vec();
+    }
+}
+
+fn around_loud() -> Frozen {
+    let make = |_: &str, _: &Setup<'_>| Ok(Box::new(ByName(false)) as Box<dyn Recogniser>);
+    let within = |_: &Setup<'_>| Ok(AnyScheme::of(Loud::default()).unwrap().into_box());
+    let setup = Setup { recogniser: Some(&make), within: Some(&within), ..Setup::new(16, 1000) };
+    let (_, mut params) = Params::parse("frozen:tiers=2").unwrap();
+    Frozen::build(&setup, &mut params).unwrap()
+}
+
+#[test]
+fn the_scheme_within_says_which_of_its_classes_are_in_use() {
+    let scheme = around_loud();
+    assert_eq!([0, 1, 2, 3].map(|class| scheme.in_use(class)), [false, true, true, true]);
+}
+
+#[test]
+fn the_scheme_within_recalls_its_own_memory() {
+    let (first, mut second) = (around_loud(), around_loud());
+    second.recall(&first.memory());
+    assert_eq!(second.within.memory(), [4; 40]);
+    second.recall(&[1, 0, 0, 0, 9]);
+    assert_eq!(second.within.memory(), [4; 20], "a store's from before had the recogniser's only");
+}
+
+#[test]
+fn the_scheme_within_clamps_its_stamps() {
+    let mut scheme = around_loud();
+    let write = UserWrite {
+        lba: 1,
+        now: 5,
+        clock: 5,
+        first: true,
+        zone: 0,
+        class: 0,
+        valid: 1,
+        last: false,
+        lifespan: 0,
+        hotness: None,
+    };
+    let mut page = Both::zeroed();
+    scheme.place_user(&write, &mut page);
+    let (now, long) = (3 << 30, Stamp::HORIZON);
+    scheme.clamp(&mut page, now);
+    let (mut within, judge) = (page.within, page.judge);
+    assert_eq!((within.of::<Stamp>().age(now), judge.age(now)), (long, long));
+}

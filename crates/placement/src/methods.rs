@@ -1,0 +1,99 @@
+//! The methods of a scheme, as a list.
+
+/// Every method of a [`Scheme`] that has a default and does not name a page's state, once: the trait is declared
+/// from this list, and [`AnyScheme`](crate::AnyScheme) forwards what is in it, so a method that is
+/// added here can't be left out there.
+///
+/// `asked` methods look at the scheme, `told` methods may change it.
+macro_rules! methods {
+    ($then:ident) => {
+        $then! {
+            asked {
+                /// The class whose pages live longest: where a scheme around this one puts the
+                /// pages that it knows to be frozen.
+                fn coldest(&self) -> usize {
+                    self.classes() - 1
+                }
+
+                /// The one class that every valid page of this victim goes to, if that is known
+                /// beforehand and no page's state changes by the relocation. The log then skips
+                /// [`place_relocation`](Scheme::place_relocation) for the whole victim.
+                #[inline(always)]
+                fn destination(&self, _victim: &ZoneEvent) -> Option<usize> {
+                    None
+                }
+
+                /// Whether a zone should be kept open for this class. Asked only under
+                /// [`Semantics::SepbitFast22`](crate::Semantics), which opens the next zone at once
+                /// when one is sealed; the papers' reading opens a zone at its first append.
+                fn in_use(&self, _class: usize) -> bool {
+                    true
+                }
+
+                /// Whether open zones are sealed before they are full where they hardly fill and
+                /// their garbage builds up: worth it for a scheme some of whose classes are given
+                /// few pages. The published schemes wait until zones are full.
+                fn seals_stale(&self) -> bool {
+                    false
+                }
+
+                /// What the scheme has learned and would not like to learn again after a restart:
+                /// at most [`LARGEST_MEMORY`](crate::LARGEST_MEMORY) bytes.
+                fn memory(&self) -> Vec<u8> {
+                    Vec::new()
+                }
+
+                /// [`Scheme::BATCHED`], of a scheme whose type is not known.
+                fn is_batched(&self) -> bool {
+                    Self::BATCHED
+                }
+
+                /// [`Scheme::OWN_VICTIM`], of a scheme whose type is not known.
+                fn own_victim(&self) -> Option<&'static str> {
+                    Self::OWN_VICTIM
+                }
+
+                /// Bytes the scheme holds besides the per-page state.
+                fn bytes(&self) -> usize {
+                    0
+                }
+
+                /// Figures of the scheme's own that a report should show (name, value).
+                fn gauges(&self) -> Vec<(&'static str, f64)> {
+                    Vec::new()
+                }
+            }
+            told {
+                /// A request begins.
+                #[inline(always)]
+                fn on_request(&mut self, _request: &Request) {}
+
+                /// A page was trimmed.
+                #[inline(always)]
+                fn on_trim(&mut self, _lba: u32) {}
+
+                /// A zone was opened for a class.
+                fn on_opened(&mut self, _zone: &ZoneEvent) {}
+
+                /// A zone was sealed: it is full, or takes no more.
+                fn on_sealed(&mut self, _zone: &ZoneEvent, _zones: &ZoneTable) {}
+
+                /// A zone was chosen as a victim; its pages have not moved yet.
+                fn on_victim(&mut self, _zone: &ZoneEvent, _zones: &ZoneTable) {}
+
+                /// A victim's pages have all moved and the zone is free again.
+                fn on_reclaimed(&mut self, _zone: &ZoneEvent) {}
+
+                /// Chooses victims into `out`, for a scheme with an
+                /// [`OWN_VICTIM`](Scheme::OWN_VICTIM) side. The victims are merged: all are copied,
+                /// then all are free.
+                fn pick(&mut self, _zones: &ZoneTable, _now: u32, _out: &mut Vec<u32>) {}
+
+                /// Takes up what [`memory`](Scheme::memory) gave, once, before the first page is
+                /// placed. Bytes that it cannot make sense of are as if there were none.
+                fn recall(&mut self, _memory: &[u8]) {}
+            }
+        }
+    };
+}
+pub(crate) use methods;

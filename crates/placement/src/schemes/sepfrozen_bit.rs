@@ -1,0 +1,32 @@
+//! sepfrozen-bit: SepBIT ([`sepbit`](super::sepbit)), with pages that are recognised as frozen in its coldest
+//! class, the last of its six. Tan et al., SepFrozen, section 4.2.
+//!
+//! The paper's arrangement ([`isolation`](crate::isolation)) and its parameters: a page is taken for
+//! frozen if that is more likely than not (`sure=0.5`), frozen pages share a class with others
+//! (`apart=no`), and pages are recognised when they are relocated (`at=cleaning`). The paper trains its
+//! recogniser beforehand (`by=model`); by default it learns as it goes here.
+
+use super::sepbit::SepBit;
+use crate::Info;
+use crate::isolation::{
+    AT, Arrangement, BY, Isolated, ONE_TIER, PAPERS, Recognised, SHARED, SOURCE,
+};
+
+/// SepBIT, with recognised frozen pages in its coldest class.
+pub type SepFrozenBit = Isolated<AroundSepBit>;
+
+/// SepBIT, with recognised frozen pages in its coldest class.
+#[derive(Clone, Copy, Debug)]
+pub struct AroundSepBit;
+
+impl Arrangement for AroundSepBit {
+    type Within = SepBit;
+    type Judge = Recognised;
+    const INFO: Info = Info {
+        name: "sepfrozen-bit",
+        summary: "SepBIT, recognised frozen pages in its coldest class",
+        source: SOURCE,
+        params: &[SHARED, AT, PAPERS, ONE_TIER, BY],
+        fast22: "",
+    };
+}
