@@ -3,6 +3,7 @@
 use frostline_placement::registry::{Entry, PAIRINGS, SCHEMES, SchemeSpec};
 use frostline_placement::victims::POLICIES;
 use frostline_placement::{Param, Semantics};
+use frostline_sim::fast22::READINGS;
 use serde::Serialize;
 
 use crate::args::SchemesArgs;
@@ -43,6 +44,12 @@ struct All {
     victims: Vec<PolicyRow>,
 }
 
+/// What the scheme does otherwise under `--semantics sepbit-fast22`; empty if nothing.
+fn reading(scheme: &str) -> &'static str {
+    let known = READINGS.iter().find(|(name, _)| *name == scheme);
+    known.map_or("", |(_, reading)| reading)
+}
+
 /// Lists all schemes and victim policies.
 pub fn run(args: &SchemesArgs) -> Result<String, Failure> {
     let all = all()?;
@@ -66,7 +73,7 @@ fn all() -> Result<All, Failure> {
             victim,
             source: entry.info.source,
             params: params(entry.info.params),
-            sepbit_fast22: entry.info.fast22,
+            sepbit_fast22: reading(entry.info.name),
         })
     };
     let mut schemes = Vec::new();

@@ -154,7 +154,7 @@ fn plan(args: &SimArgs, settings: &Settings) -> Result<Plan, Failure> {
     let plan = Plan::new(&schemes, &policies, !args.no_gain)?;
     // Those that no run uses, too: what is named must exist.
     for policy in &policies {
-        victims::build(policy, settings.semantics, settings.seed)?;
+        victims::build(policy, settings.seed)?;
     }
     plan.check(settings)?;
     Ok(plan)

@@ -99,16 +99,6 @@ impl Trigger {
             Trigger::Free { .. } => u64::MAX,
         }
     }
-
-    /// The least garbage of a zone whose own garbage proportion reaches the threshold.
-    pub fn least_garbage(self, zone_pages: u32) -> i32 {
-        match self {
-            Trigger::Garbage { gp } | Trigger::Either { gp, .. } => {
-                (gp * u64::from(zone_pages)).div_ceil(PARTS) as i32
-            }
-            Trigger::Free { .. } => 1,
-        }
-    }
 }
 
 /// The free zones that are kept if `reserve` are asked for.
@@ -138,13 +128,6 @@ mod tests {
                 assert!(trigger.is_due(garbage + n, written + n, 0));
             }
         }
-    }
-
-    #[test]
-    fn a_zone_at_the_threshold_may_be_a_victim() {
-        let trigger = Trigger::new(Capacity::Elastic { gp: 0.15 }).unwrap();
-        assert_eq!(trigger.least_garbage(20), 3);
-        assert_eq!(trigger.least_garbage(256), 39);
     }
 
     #[test]

@@ -34,7 +34,6 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     pub(crate) fn choose_victims(&mut self) {
         self.counts.cleanings += 1;
         self.zones.now = self.now;
-        self.zones.clock = self.clock;
         self.victims.clear();
         if self.scheme.own_victim().is_some() {
             self.scheme.pick(&self.zones, self.now, &mut self.victims);
@@ -298,6 +297,6 @@ impl<S: Scheme> Volume<S> {
 
 #[inline(always)]
 pub(crate) fn relocation(victim: &ZoneEvent, lba: u32) -> Relocation {
-    let ZoneEvent { zone, class, now, clock } = *victim;
-    Relocation { lba, now, clock, zone, class }
+    let ZoneEvent { zone, class, now } = *victim;
+    Relocation { lba, now, zone, class }
 }

@@ -69,7 +69,6 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// Images that contradict each other or the volume's options.
     pub fn restore(&mut self, now: u32, valid: u64, images: &[ZoneImage]) -> Result<(), LogError> {
         self.now = now;
-        self.clock = u64::from(now);
         self.next_sweep = now;
         self.valid = valid;
         for image in images {
@@ -115,14 +114,13 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.zones.garbage[zone as usize] += garbage as i32;
         self.written += u64::from(used);
         self.garbage += u64::from(garbage);
-        let (now, clock) = (self.now, self.clock);
+        let now = self.now;
         self.now = opened_at;
         let opened = self.event(zone, class as usize);
         self.scheme.on_opened(&opened);
         match sealed_at {
             Some(at) => {
                 self.now = at;
-                self.clock = u64::from(at);
                 self.seal_zone(zone);
             }
             None => {
@@ -133,6 +131,6 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
                 self.open[class as usize] = Cursor { slot, end: first + pages, counted: slot, gap };
             }
         }
-        (self.now, self.clock) = (now, clock);
+        self.now = now;
     }
 }

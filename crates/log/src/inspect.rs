@@ -61,7 +61,6 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     }
 
     /// Garbage proportion: garbage pages over all pages in zones that hold any; 0 if none do.
-    /// Under the simulator's reading only the garbage in sealed zones counts.
     pub fn garbage_proportion(&self) -> f64 {
         match self.written {
             0 => 0.0,
@@ -157,9 +156,9 @@ impl<S: Scheme> Volume<S> {
                 return Err(format!("zone {zone}: {counted} garbage counted, {expected} found"));
             }
             written += u64::from(have);
-            garbage += if bias == 0 || !self.is_fast22() { counted as u64 } else { 0 };
+            garbage += counted as u64;
         }
-        let (w, g) = (self.written + self.unended, self.garbage);
+        let (w, g) = (self.written, self.garbage);
         if (written, garbage) != (w, g) {
             return Err(format!("{garbage} of {written} are garbage, {g} of {w} counted"));
         }

@@ -20,8 +20,6 @@ pub struct Writes<'a> {
     pub words: &'a [u32],
     /// Bitmap of the writes that begin a request (bit i % 64 of word i / 64); all of them if none.
     pub starts: Option<&'a [u64]>,
-    /// The trace's time in microseconds, for the simulator's reading; i + 1 if none.
-    pub times: Option<&'a [u64]>,
     /// User writes until the LBA is written again or trimmed, [`NEVER`] if it never is.
     pub lifespans: Option<&'a [u32]>,
     /// What the engine told with each write.
@@ -31,26 +29,29 @@ pub struct Writes<'a> {
 impl<'a> Writes<'a> {
     /// Writes that are each a request of their own, with nothing known but their words.
     pub fn new(words: &'a [u32]) -> Self {
-        Writes { words, starts: None, times: None, lifespans: None, hotness: None }
+        Writes { words, starts: None, lifespans: None, hotness: None }
     }
 
+    /// Whether write `i` begins a request.
     #[inline(always)]
-    fn begins(&self, i: usize) -> bool {
+    pub fn begins(&self, i: usize) -> bool {
         self.starts.is_none_or(|s| s.get(i / 64).is_some_and(|w| w >> (i % 64) & 1 == 1))
     }
 
+    /// Lifespan of write `i`, [`NEVER`] if it is not known.
     #[inline(always)]
-    fn lifespan(&self, i: usize) -> u32 {
+    pub fn lifespan(&self, i: usize) -> u32 {
         self.lifespans.and_then(|l| l.get(i)).copied().unwrap_or(NEVER)
     }
 
+    /// What the engine told with write `i`, if it did.
     #[inline(always)]
-    fn hotness(&self, i: usize) -> Option<&Hotness> {
+    pub fn hotness(&self, i: usize) -> Option<&Hotness> {
         self.hotness.and_then(|h| h.get(i))
     }
 
     /// The write after the request that write `i` belongs to.
-    fn request_end(&self, i: usize) -> usize {
+    pub fn request_end(&self, i: usize) -> usize {
         let Some(starts) = self.starts else {
             return i + 1;
         };
@@ -90,15 +91,9 @@ impl<S: Scheme> Volume<S> {
             if !self.has_room() {
                 return Err(self.full());
             }
-            let run = match self.is_fast22() {
-                // Every counter must be exact at every page there.
-                true => 1,
-                false => {
-                    let slack = self.trigger.slack(self.garbage, self.written, self.free.len());
-                    slack.min(1 << 28) as usize
-                }
-            };
-            let (written, stop) = self.run(writes, next, run.min(range.end - next));
+            let slack = self.trigger.slack(self.garbage, self.written, self.free.len());
+            let run = (slack.min(1 << 28) as usize).min(range.end - next);
+            let (written, stop) = self.run(writes, next, run);
             if S::BATCHED {
                 self.hear(writes, next..next + written);
             }
@@ -115,10 +110,7 @@ impl<S: Scheme> Volume<S> {
             if let Some(class) = filled {
                 self.close_zone(class)?;
             }
-            match self.is_fast22() {
-                true => self.end_request(writes, next)?,
-                false => self.clean_while_due()?,
-            }
+            self.clean_while_due()?;
             self.sweep_if_due();
         }
         Ok(())
@@ -130,19 +122,6 @@ impl<S: Scheme> Volume<S> {
         for (word, hotness) in writes.words[range].iter().zip(told.unwrap_or_default()) {
             self.told[(word & MAX_LBA) as usize] = *hotness;
         }
-    }
-
-    /// The simulator's reading: the pages of a request count as written when it ends, and only
-    /// then is there a cleaning, of one victim.
-    fn end_request(&mut self, writes: &Writes<'_>, next: usize) -> Result<(), LogError> {
-        if next < writes.words.len() && !writes.begins(next) {
-            return Ok(());
-        }
-        self.written += std::mem::take(&mut self.unended);
-        if self.trigger.is_due(self.garbage, self.written, self.free.len()) {
-            self.clean_once()?;
-        }
-        Ok(())
     }
 
     /// Appends a page whose class had no open zone when the run came to it.
@@ -159,41 +138,21 @@ impl<S: Scheme> Volume<S> {
     /// written, and why no more.
     fn run(&mut self, writes: &Writes<'_>, from: usize, most: usize) -> (usize, Stop) {
         let unwritten = self.zones.garbage[0];
-        let (written, last_zone, stop) = match self.is_fast22() {
-            true => self.append::<true>(writes, from, from + most),
-            false => self.append::<false>(writes, from, from + most),
-        };
+        let (written, stop) = self.append(writes, from, from + most);
         let firsts = self.zones.garbage[0].wrapping_sub(unwritten) as u64;
         self.zones.garbage[0] = unwritten;
         self.valid += firsts;
         self.counts.user_writes += written as u64;
         self.counts.runs += 1;
         self.now = self.now.wrapping_add(written as u32);
-        if self.is_fast22() {
-            self.unended += written as u64;
-            self.garbage += u64::from(self.zones.is_sealed(last_zone));
-        } else {
-            self.clock = u64::from(self.now);
-            self.written += written as u64;
-            self.garbage += written as u64 - firsts;
-        }
+        self.written += written as u64;
+        self.garbage += written as u64 - firsts;
         (written, stop)
     }
 
-    /// The inner loop. Returns the pages written and the zone of the last one's previous copy.
-    ///
-    /// Compiled once for each reading, for the simulator's needs counters that cost registers.
-    fn append<const FAST22: bool>(
-        &mut self,
-        writes: &Writes<'_>,
-        from: usize,
-        to: usize,
-    ) -> (usize, u32, Stop) {
-        let base_valid = if FAST22 { self.written - self.garbage } else { self.valid };
-        if FAST22 {
-            self.clock = writes.times.map_or(u64::from(self.now) + 1, |times| times[from]);
-        }
-        let (shift, clock) = (self.shift, self.clock);
+    /// The inner loop. Returns the pages written.
+    fn append(&mut self, writes: &Writes<'_>, from: usize, to: usize) -> (usize, Stop) {
+        let (shift, valid_before) = (self.shift, self.valid);
         let scheme = &mut self.scheme;
         let map = &mut self.map[..];
         let words = &mut self.words[..];
@@ -203,32 +162,28 @@ impl<S: Scheme> Volume<S> {
         let unwritten = garbage[0];
         let (run, rest) = (&writes.words[from..to], &writes.words[from..]);
         let mut now = self.now;
-        let mut zone = 0;
         for (k, &word) in run.iter().enumerate() {
             let ahead = rest.get(k + AHEAD).unwrap_or(&word);
             prefetch(map, (ahead & MAX_LBA) as usize);
             let lba = word & MAX_LBA;
             let Some(entry) = map.get_mut(lba as usize) else {
-                return (k, zone, Stop::BadLba(lba));
+                return (k, Stop::BadLba(lba));
             };
-            let firsts = if FAST22 { 0 } else { garbage[0].wrapping_sub(unwritten) as u64 };
-            let valid = base_valid + firsts;
+            let valid = valid_before + garbage[0].wrapping_sub(unwritten) as u64;
             if S::PER_REQUEST && writes.begins(from + k) {
                 let pages = (writes.request_end(from + k) - (from + k)) as u32;
                 scheme.on_request(&Request { lba, pages, now, valid });
             }
             now = now.wrapping_add(1);
-            zone = entry.slot >> shift;
+            let zone = entry.slot >> shift;
             garbage[zone as usize] = garbage[zone as usize].wrapping_add(1);
-            let sealed = garbage[zone as usize] >= 0;
             let write = UserWrite {
                 lba,
                 now,
-                clock: if FAST22 { clock } else { u64::from(now) },
                 first: entry.slot == 0,
                 zone,
                 class: usize::from(class_of[zone as usize]),
-                valid: valid - u64::from(FAST22 && sealed),
+                valid,
                 last: word & WORD_LAST != 0,
                 lifespan: writes.lifespan(from + k),
                 hotness: writes.hotness(from + k),
@@ -236,15 +191,15 @@ impl<S: Scheme> Volume<S> {
             let class = scheme.place_user(&write, &mut entry.page);
             let cursor = &mut open[class];
             let Some(place) = words.get_mut(cursor.place()) else {
-                return (k + 1, zone, Stop::NoZone(class));
+                return (k + 1, Stop::NoZone(class));
             };
             *place = word;
             entry.slot = cursor.slot;
             cursor.slot += 1;
             if cursor.slot == cursor.end {
-                return (k + 1, zone, Stop::Full(class));
+                return (k + 1, Stop::Full(class));
             }
         }
-        (run.len(), zone, Stop::Done)
+        (run.len(), Stop::Done)
     }
 }

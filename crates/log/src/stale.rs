@@ -16,7 +16,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// Ends stale zones [early](Self::end_early), if cleaning is due; to be called before each
     /// choice of victims. Returns their numbers.
     pub fn end_stale(&mut self) -> Vec<u32> {
-        if !self.scheme.seals_stale() || self.is_fast22() || !self.cleaning_due() {
+        if !self.scheme.seals_stale() || !self.cleaning_due() {
             return Vec::new();
         }
         let mut stale = Vec::new();

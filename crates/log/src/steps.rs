@@ -61,14 +61,12 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             self.scheme.on_request(&Request { lba, pages: 1, now, valid });
         }
         self.now = self.now.wrapping_add(1);
-        self.clock = u64::from(self.now);
         self.sweep_if_due();
         let mut entry = self.map.entry(lba);
         let old = entry.slot >> self.shift;
         let write = UserWrite {
             lba,
             now: self.now,
-            clock: self.clock,
             first,
             zone: old,
             class: usize::from(self.zones.class[old as usize]),
@@ -237,9 +235,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// A copy in this zone became garbage.
     fn discard(&mut self, zone: u32) {
         self.zones.garbage[zone as usize] += 1;
-        if !self.is_fast22() || self.zones.is_sealed(zone) {
-            self.garbage += 1;
-        }
+        self.garbage += 1;
     }
 
     /// A page of this zone is no longer in flight; a zone that was closed meanwhile is sealed.

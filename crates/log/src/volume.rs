@@ -1,8 +1,6 @@
 //! A volume: its parts, and how zones open and close.
 
-use frostline_placement::{
-    Hotness, Pages, Scheme, Semantics, Victim, VictimPolicy, ZoneEvent, ZoneTable,
-};
+use frostline_placement::{Hotness, Pages, Scheme, Victim, VictimPolicy, ZoneEvent, ZoneTable};
 
 use crate::LogError;
 use crate::capacity::{Capacity, Trigger};
@@ -20,10 +18,6 @@ pub const WORD_LAST: u32 = 1 << 31;
 /// Between two sweeps that clamp old stamps (see [`Scheme::clamp`]).
 const SWEEP: u32 = 1 << 30;
 
-/// Zones that the authors' simulator opens for every scheme at least: those that it never uses
-/// still count in the numbering of zones, and so in ties.
-const OPEN_AHEAD: usize = 6;
-
 /// How a volume is laid out.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -37,8 +31,6 @@ pub struct Options {
     pub capacity: Capacity,
     /// Zones that may be open at once, if that is limited.
     pub max_open: Option<usize>,
-    /// Whose reading of the papers is followed.
-    pub semantics: Semantics,
     /// The time at which the volume starts; 0 but for tests of the clock.
     pub start: u32,
 }
@@ -52,7 +44,6 @@ impl Options {
             logical_pages: u64::from(space),
             capacity: Capacity::Elastic { gp },
             max_open: None,
-            semantics: Semantics::Published,
             start: 0,
         }
     }
@@ -109,19 +100,15 @@ pub struct Volume<S: Scheme, M = Array<Entry<<S as Scheme>::Page>>> {
     pub(crate) max_zones: usize,
     /// User writes so far, modulo 2^32.
     pub(crate) now: u32,
-    /// `now`, or the trace's time under the simulator's reading.
-    pub(crate) clock: u64,
     pub(crate) next_sweep: u32,
     /// Pages in live zones, valid or garbage.
     pub(crate) written: u64,
-    /// Garbage pages in live zones (under the simulator's reading: in sealed zones).
+    /// Garbage pages in live zones.
     pub(crate) garbage: u64,
     /// LBAs that were ever written.
     pub(crate) valid: u64,
     /// First writes of LBAs that are placed but not yet committed.
     pub(crate) firsts: u64,
-    /// Pages of the request that has not ended, under the simulator's reading.
-    pub(crate) unended: u64,
     /// True while pages are being relocated.
     pub(crate) cleaning: bool,
     pub(crate) counts: Counts,
@@ -208,8 +195,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         if !(16..=1 << 30).contains(&zone_pages) {
             return Err(LogError::ZoneSize { pages: zone_pages });
         }
-        let fast22 = options.semantics == Semantics::SepbitFast22;
-        let classes = scheme.classes().max(if fast22 { OPEN_AHEAD } else { 1 });
+        let classes = scheme.classes().max(1);
         if let Some(limit) = max_open.filter(|&limit| classes > limit) {
             return Err(LogError::TooManyClasses { classes, limit });
         }
@@ -219,10 +205,9 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         let shift = zone_pages.next_power_of_two().trailing_zeros();
         let max_zones = max_zones(&options, shift)?;
         let trigger = Trigger::new(capacity)?;
-        let least = if fast22 { trigger.least_garbage(zone_pages) } else { 1 };
         let mut volume = Volume {
             policy,
-            zones: ZoneTable::new(zone_pages, least, options.semantics),
+            zones: ZoneTable::new(zone_pages, 1),
             map,
             words: Array::default(),
             reverse,
@@ -233,13 +218,11 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             trigger,
             max_zones,
             now: options.start,
-            clock: u64::from(options.start),
             next_sweep: (options.start | (2 * SWEEP - 1)).wrapping_add(1),
             written: 0,
             garbage: 0,
             valid: 0,
             firsts: 0,
-            unended: 0,
             cleaning: false,
             counts: Counts::new(zone_pages, classes),
             victims: Vec::new(),
@@ -251,9 +234,6 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         };
         if let Some(zones) = capacity.zones() {
             volume.grow(zones as usize)?;
-        }
-        if fast22 {
-            volume.open_ahead()?;
         }
         Ok(volume)
     }
@@ -299,23 +279,9 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         let slot = zone << self.shift;
         let gap = zone * ((1 << self.shift) - pages);
         self.open[class] = Cursor { slot, end: slot + pages, counted: slot, gap };
-        // Zones of no class of the scheme's are opened ahead, and stay empty.
-        if class < self.scheme.classes() {
-            let event = self.event(zone, class);
-            self.scheme.on_opened(&event);
-        }
+        let event = self.event(zone, class);
+        self.scheme.on_opened(&event);
         Ok(true)
-    }
-
-    /// Opens a zone for every class that should have one: what the authors' simulator does at
-    /// once when a zone is sealed.
-    pub(crate) fn open_ahead(&mut self) -> Result<(), LogError> {
-        for class in 0..self.open.len() {
-            if self.open[class].is_closed() && self.scheme.in_use(class) {
-                self.open_zone(class)?;
-            }
-        }
-        Ok(())
     }
 
     /// Closes the full open zone of `class`, and seals it if none of its pages is in flight.
@@ -325,9 +291,6 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.open[class] = Cursor::CLOSED;
         if self.pending[zone as usize] == 0 {
             self.seal_zone(zone);
-        }
-        if self.is_fast22() {
-            self.open_ahead()?;
         }
         Ok(())
     }
@@ -346,10 +309,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     }
 
     pub(crate) fn seal_zone(&mut self, zone: u32) {
-        self.zones.seal(zone, self.now, self.clock);
-        if self.is_fast22() {
-            self.garbage += self.zones.garbage[zone as usize] as u64;
-        }
+        self.zones.seal(zone, self.now);
         let event = self.event(zone, usize::from(self.zones.class[zone as usize]));
         self.scheme.on_sealed(&event, &self.zones);
     }
@@ -412,17 +372,12 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 
     #[inline(always)]
     pub(crate) fn event(&self, zone: u32, class: usize) -> ZoneEvent {
-        ZoneEvent { zone, class, now: self.now, clock: self.clock }
+        ZoneEvent { zone, class, now: self.now }
     }
 
     pub(crate) fn victim(&self, zone: u32) -> Victim {
         let class = usize::from(self.zones.class[zone as usize]);
         Victim { zone, class, now: self.now, valid: self.valid }
-    }
-
-    #[inline(always)]
-    pub(crate) fn is_fast22(&self) -> bool {
-        self.options.semantics == Semantics::SepbitFast22
     }
 
     /// First index of the reverse map for a zone.

@@ -4,6 +4,7 @@
 use crate::build::{Foresight, Info, Setup};
 use crate::erased::{AnyState, Erased};
 use crate::events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
+use crate::fast22::Fast22;
 use crate::methods::methods;
 use crate::params::{BuildError, Params};
 use crate::scheme::Scheme;
@@ -82,7 +83,7 @@ macro_rules! forward {
 
         impl<const WORDS: usize> Scheme for AnyScheme<WORDS> {
             type Page = AnyState<WORDS>;
-            const INFO: Info = Info { name: "", summary: "", source: "", params: &[], fast22: "" };
+            const INFO: Info = Info { name: "", summary: "", source: "", params: &[] };
             const FORESIGHT: Foresight = Foresight::Lifespans;
             const PER_REQUEST: bool = true;
             const BATCHED: bool = true;

@@ -27,8 +27,6 @@ pub struct Info {
     pub source: &'static str,
     /// Its parameters.
     pub params: &'static [Param],
-    /// What the reading of SepBIT's authors' simulator does otherwise; empty if nothing.
-    pub fast22: &'static str,
 }
 
 /// What a scheme may know when it is built.

@@ -1,21 +1,15 @@
 //! Time in 64 bits, for schemes that divide by intervals or add times up.
 
-use crate::Semantics;
+use crate::fast22::Fast22;
 
-/// User writes since the start, without wrapping; or the trace's microseconds, where the
-/// semantics read those.
-#[derive(Clone, Copy, Debug)]
+/// User writes since the start, without wrapping; or the trace's microseconds, once they are told.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Clock {
     writes: u64,
-    traced: bool,
+    traced: Option<u64>,
 }
 
 impl Clock {
-    /// A clock at 0.
-    pub fn new(semantics: Semantics) -> Self {
-        Clock { writes: 0, traced: semantics == Semantics::SepbitFast22 }
-    }
-
     /// The logical time, given its low half. Must be asked at least once in 2^32 user writes.
     #[inline(always)]
     pub fn writes(&mut self, now: u32) -> u64 {
@@ -23,11 +17,17 @@ impl Clock {
         self.writes
     }
 
-    /// The time of an event, given both of its times.
+    /// The time of an event, given its logical time.
     #[inline(always)]
-    pub fn read(&mut self, now: u32, clock: u64) -> u64 {
+    pub fn read(&mut self, now: u32) -> u64 {
         let writes = self.writes(now);
-        if self.traced { clock } else { writes }
+        self.traced.unwrap_or(writes)
+    }
+}
+
+impl Fast22 for Clock {
+    fn at(&mut self, micros: u64) {
+        self.traced = Some(micros);
     }
 }
 
@@ -36,11 +36,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn logical_time_does_not_wrap_and_the_trace_is_read_only_where_asked() {
-        let mut clock = Clock::new(Semantics::Published);
-        assert_eq!(clock.read(u32::MAX, 7), u64::from(u32::MAX));
-        assert_eq!(clock.read(1, 8), (1 << 32) + 1);
-        assert_eq!(clock.writes(1), (1 << 32) + 1);
-        assert_eq!(Clock::new(Semantics::SepbitFast22).read(5, 123_456), 123_456);
+    fn logical_time_does_not_wrap_and_the_trace_is_read_where_it_is_told() {
+        let mut clock = Clock::default();
+        assert_eq!(clock.read(u32::MAX), u64::from(u32::MAX));
+        assert_eq!(clock.read(1), (1 << 32) + 1);
+        clock.at(123_456);
+        assert_eq!((clock.read(1), clock.writes(2)), (123_456, (1 << 32) + 2));
     }
 }

@@ -1,6 +1,7 @@
 //! A scheme without its types.
 
 use crate::events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
+use crate::fast22::Fast22;
 use crate::methods::methods;
 use crate::page::PageState;
 use crate::zones::ZoneTable;

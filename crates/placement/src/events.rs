@@ -1,6 +1,7 @@
 //! What a scheme is shown of a volume as it is written and cleaned.
 
 use crate::hotness::Hotness;
+use crate::page::NEVER;
 
 /// One request of the user, before its pages are written.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +23,6 @@ pub struct UserWrite<'a> {
     pub lba: u32,
     /// Time: user page writes so far, this one included (the first is 1), modulo 2^32.
     pub now: u32,
-    /// `now`, or the trace's time in microseconds where the semantics ask for it.
-    pub clock: u64,
     /// True if the page was never written before, or was trimmed since; the fields about the
     /// previous copy are void.
     pub first: bool,
@@ -42,6 +41,23 @@ pub struct UserWrite<'a> {
     pub hotness: Option<&'a Hotness>,
 }
 
+impl UserWrite<'_> {
+    /// The first write of a page, of which nothing else is known.
+    pub fn first(lba: u32, now: u32) -> Self {
+        UserWrite {
+            lba,
+            now,
+            first: true,
+            zone: 0,
+            class: 0,
+            valid: 0,
+            last: false,
+            lifespan: NEVER,
+            hotness: None,
+        }
+    }
+}
+
 /// A valid page of a victim, about to be copied.
 #[derive(Clone, Copy, Debug)]
 pub struct Relocation {
@@ -49,8 +65,6 @@ pub struct Relocation {
     pub lba: u32,
     /// Time: user page writes so far, modulo 2^32.
     pub now: u32,
-    /// `now`, or the trace's time in microseconds where the semantics ask for it.
-    pub clock: u64,
     /// The victim.
     pub zone: u32,
     /// Class of the victim.
@@ -66,8 +80,6 @@ pub struct ZoneEvent {
     pub class: usize,
     /// Time of the event, modulo 2^32.
     pub now: u32,
-    /// `now`, or the trace's time in microseconds where the semantics ask for it.
-    pub clock: u64,
 }
 
 /// A victim whose valid pages are about to be copied.

@@ -23,13 +23,6 @@ macro_rules! methods {
                     None
                 }
 
-                /// Whether a zone should be kept open for this class. Asked only under
-                /// [`Semantics::SepbitFast22`](crate::Semantics), which opens the next zone at once
-                /// when one is sealed; the papers' reading opens a zone at its first append.
-                fn in_use(&self, _class: usize) -> bool {
-                    true
-                }
-
                 /// Whether open zones are sealed before they are full where they hardly fill and
                 /// their garbage builds up: worth it for a scheme some of whose classes are given
                 /// few pages. The published schemes wait until zones are full.
@@ -64,6 +57,12 @@ macro_rules! methods {
                 }
             }
             told {
+                /// What the scheme does otherwise for the simulator published with SepBIT, if
+                /// anything. A log on a device never asks.
+                fn fast22(&mut self) -> Option<&mut dyn Fast22> {
+                    None
+                }
+
                 /// A request begins.
                 #[inline(always)]
                 fn on_request(&mut self, _request: &Request) {}

@@ -2,6 +2,7 @@
 
 use crate::build::{Foresight, Info, Setup};
 use crate::events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
+use crate::fast22::Fast22;
 use crate::methods::methods;
 use crate::page::PageState;
 use crate::params::{BuildError, Params};

@@ -128,10 +128,7 @@ mod tests {
     use crate::rng::Rng;
 
     fn write(lba: u32, now: u32, first: bool) -> UserWrite<'static> {
-        let (clock, zone, class) = (u64::from(now), 1, 0);
-        let (valid, last, lifespan) = (100, false, 0);
-        let hotness = None;
-        UserWrite { lba, now, clock, first, zone, class, valid, last, lifespan, hotness }
+        UserWrite { first, zone: 1, valid: 100, ..UserWrite::first(lba, now) }
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! The state of all zones, in columns, as victim policies and schemes read it.
 
 use crate::page::Stamp;
-use crate::semantics::Semantics;
 
 /// Class of zones that have none.
 pub const NO_CLASS: u8 = u8::MAX;
@@ -28,22 +27,18 @@ pub struct ZoneTable {
     pub opened_at: Vec<u32>,
     /// Time of the last append, which sealed the zone.
     pub sealed_at: Vec<u32>,
-    /// The same on the trace's clock, where the semantics ask for it.
-    pub sealed_clock: Vec<u64>,
     /// Number of the zone's present life: zones are numbered in the order of their opening.
     pub serial: Vec<u64>,
     /// Order of sealing.
     pub seal_order: Vec<u64>,
     /// How often the zone was reset.
     pub resets: Vec<u32>,
-    /// Time and clock of the present cleaning.
+    /// The place of each zone among equals, the lowest first; by their numbers if empty.
+    pub ranks: Vec<u64>,
+    /// Time of the present cleaning.
     pub now: u32,
-    /// `now`, or the trace's time in microseconds where the semantics ask for it.
-    pub clock: u64,
     /// A victim has at least this much garbage.
     pub min_garbage: i32,
-    semantics: Semantics,
-    hash_buckets: u64,
     live: u64,
     serials: u64,
     seals: u64,
@@ -52,22 +47,19 @@ pub struct ZoneTable {
 impl ZoneTable {
     /// A table of no zones but zone 0. `min_garbage` (at least 1) bars zones that would free too
     /// little from being victims.
-    pub fn new(zone_pages: u32, min_garbage: i32, semantics: Semantics) -> Self {
+    pub fn new(zone_pages: u32, min_garbage: i32) -> Self {
         let mut table = ZoneTable {
             zone_pages,
             garbage: Vec::new(),
             class: Vec::new(),
             opened_at: Vec::new(),
             sealed_at: Vec::new(),
-            sealed_clock: Vec::new(),
             serial: Vec::new(),
             seal_order: Vec::new(),
             resets: Vec::new(),
+            ranks: Vec::new(),
             now: 0,
-            clock: 0,
             min_garbage: min_garbage.max(1),
-            semantics,
-            hash_buckets: 16,
             live: 0,
             serials: 0,
             seals: 0,
@@ -82,7 +74,6 @@ impl ZoneTable {
         self.class.push(NO_CLASS);
         self.opened_at.push(0);
         self.sealed_at.push(0);
-        self.sealed_clock.push(0);
         self.serial.push(0);
         self.seal_order.push(0);
         self.resets.push(0);
@@ -114,19 +105,14 @@ impl ZoneTable {
         self.serial[z] = self.serials;
         self.serials += 1;
         self.live += 1;
-        // The authors' simulator keeps zones in a hash table that doubles at three quarters.
-        if self.live * 4 > self.hash_buckets * 3 {
-            self.hash_buckets *= 2;
-        }
     }
 
     /// Marks a full open zone as sealed.
-    pub fn seal(&mut self, zone: u32, now: u32, clock: u64) {
+    pub fn seal(&mut self, zone: u32, now: u32) {
         let z = zone as usize;
         debug_assert!(self.garbage[z] >= OPEN_BIAS && self.garbage[z] < 0);
         self.garbage[z] -= OPEN_BIAS;
         self.sealed_at[z] = now;
-        self.sealed_clock[z] = clock;
         self.seal_order[z] = self.seals;
         self.seals += 1;
     }
@@ -164,40 +150,14 @@ impl ZoneTable {
         self.now.wrapping_sub(self.sealed_at[zone as usize])
     }
 
-    /// The same on the clock of the semantics: user writes, or microseconds of the trace.
-    #[inline(always)]
-    pub fn clock_age(&self, zone: u32) -> u64 {
-        match self.semantics {
-            Semantics::Published => u64::from(self.age(zone)),
-            Semantics::SepbitFast22 => self.clock.saturating_sub(self.sealed_clock[zone as usize]),
-        }
-    }
-
-    /// Among equals, the zone with the smallest rank is taken: the lowest number, or the first in
-    /// the iteration order of the authors' hash table.
-    pub fn tie_rank(&self, zone: u32) -> (u64, u64) {
-        match self.semantics {
-            Semantics::Published => (0, u64::from(zone)),
-            Semantics::SepbitFast22 => {
-                let serial = self.serial[zone as usize];
-                ((serial ^ (serial >> 16)) & (self.hash_buckets - 1), serial)
-            }
-        }
-    }
-
-    /// Changes whenever [`ZoneTable::tie_rank`] may order zones otherwise than before.
-    pub fn tie_epoch(&self) -> u64 {
-        self.hash_buckets
-    }
-
-    /// Whose reading is followed.
-    pub fn semantics(&self) -> Semantics {
-        self.semantics
+    /// Among equals, the zone with the smallest rank is taken.
+    pub fn rank(&self, zone: u32) -> u64 {
+        self.ranks.get(zone as usize).copied().unwrap_or(u64::from(zone))
     }
 
     /// Bytes the table holds.
     pub fn bytes(&self) -> usize {
-        self.len() * (4 + 1 + 4 + 4 + 8 + 8 + 8 + 4)
+        self.len() * (4 + 1 + 4 + 4 + 8 + 8 + 4)
     }
 
     /// Clamps the times of zones, so that ages never wrap.

@@ -5,9 +5,10 @@
 
 use std::path::Path;
 
-use frostline_log::{Capacity, Options, Volume as Log, Writes};
+use frostline_log::{Options, Volume as Log, Writes};
 use frostline_placement::registry::{SchemeSpec, Visitor};
 use frostline_placement::{Foresight, Scheme, Semantics, Setup, VictimPolicy, ZoneTable, victims};
+use frostline_sim::{Machine, fast22};
 use frostline_trace::{Bits, LoadOptions, Prepared, load, mean_lifespans, prepare};
 
 use Semantics::{Published, SepbitFast22};
@@ -54,8 +55,13 @@ impl VictimPolicy for Filtered {
 
 struct Run<'a> {
     trace: &'a Prepared,
-    options: Options,
-    policy: Box<dyn VictimPolicy>,
+    make: Make,
+}
+
+/// Whose log, and how victims are chosen in it.
+enum Make {
+    Published(Options, Box<dyn VictimPolicy>),
+    Fast22(fast22::Options, fast22::Policy),
 }
 
 impl Visitor for Run<'_> {
@@ -66,11 +72,15 @@ impl Visitor for Run<'_> {
         let writes = Writes {
             words: &trace.words,
             starts: trace.starts.as_ref().map(Bits::words),
-            times: trace.times.as_deref(),
             lifespans: trace.lifespans.as_deref(),
             hotness: None,
         };
-        let mut log = Log::new(self.options, scheme, self.policy)?;
+        let mut log: Box<dyn Machine> = match self.make {
+            Make::Published(options, policy) => Box::new(Log::new(options, scheme, policy)?),
+            Make::Fast22(options, policy) => {
+                Box::new(fast22::Log::new(options, scheme, policy, trace.times.as_deref())?)
+            }
+        };
         log.write(&writes, 0..trace.words.len())?;
         Ok(log.counts().waf())
     }
@@ -89,16 +99,27 @@ fn waf(
         true => "cost-benefit-sqrt",
         false => "cost-benefit",
     };
-    // The root is chosen by name; the rest of a policy's reading follows the log's zones.
-    let mut policy = victims::build(name, Published, 1)?;
-    if let Some(least) = reading.filter {
-        policy = Box::new(Filtered { policy, least });
-    }
-    let options = Options {
-        logical_pages: u64::from(trace.unique),
-        capacity: Capacity::Elastic { gp: GP },
-        semantics: reading.log,
-        ..Options::elastic(zone_pages, trace.space, GP)
+    let make = match reading.log {
+        Published => {
+            let mut policy = victims::build(name, 1)?;
+            if let Some(least) = reading.filter {
+                policy = Box::new(Filtered { policy, least });
+            }
+            let options = Options {
+                logical_pages: u64::from(trace.unique),
+                ..Options::elastic(zone_pages, trace.space, GP)
+            };
+            Make::Published(options, policy)
+        }
+        SepbitFast22 => {
+            let policy = match name {
+                "cost-benefit-sqrt" => fast22::Policy::CostBenefit,
+                _ => fast22::Policy::Other(victims::build(name, 1)?),
+            };
+            let least_gp = reading.filter.unwrap_or(GP);
+            let (space, max_open) = (trace.space, None);
+            Make::Fast22(fast22::Options { zone_pages, space, gp: GP, max_open, least_gp }, policy)
+        }
     };
     let setup = Setup {
         semantics: reading.scheme,
@@ -107,7 +128,7 @@ fn waf(
         lifespans: trace.lifespans.as_deref(),
         ..Setup::new(zone_pages, trace.space)
     };
-    spec.build(&setup, Run { trace, options, policy })?
+    spec.build(&setup, Run { trace, make })?
 }
 
 fn main() -> Result<(), Error> {

@@ -62,6 +62,9 @@ pub enum SimError {
     /// It was stopped before its end, see [`Progress::stop`](crate::Progress::stop).
     #[error("the run was stopped")]
     Stopped,
+    /// A fixed capacity, which the semantics don't know.
+    #[error("only a garbage proportion is part of the semantics sepbit-fast22")]
+    SpaceInSemantics,
     /// The scheme brings its own cleaning, which the semantics don't know.
     #[error("{scheme} is not part of the semantics sepbit-fast22")]
     NotInSemantics {

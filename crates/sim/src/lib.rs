@@ -28,6 +28,7 @@
 
 mod cpu_time;
 mod error;
+pub mod fast22;
 mod machine;
 mod models;
 mod plan;
@@ -39,6 +40,7 @@ mod sweep;
 mod volume;
 
 pub use error::SimError;
+pub use machine::Machine;
 pub use models::{Judged, ZONE, compare_features, compare_histories, compare_models, judge_two_r};
 pub use plan::{BASELINE, BOUND, Plan};
 pub use replay::{Outcome, Progress, Window, replay};

@@ -1,12 +1,13 @@
-//! A log volume whose scheme is known only by name.
+//! A log that a trace is replayed against, of whatever scheme.
 
 use std::ops::{Range, RangeInclusive};
 
 use frostline_log::{Counts, LogError, Options, Volume, Writes};
-use frostline_placement::registry::Visitor;
-use frostline_placement::{Scheme, VictimPolicy};
+use frostline_placement::{Scheme, VictimPolicy, Visitor};
 
-/// A log volume whose scheme is known only by name.
+use crate::fast22;
+
+/// A log that a trace is replayed against, of whatever scheme.
 pub trait Machine {
     /// See [`Volume::write`].
     fn write(&mut self, writes: &Writes<'_>, range: Range<usize>) -> Result<(), LogError>;
@@ -54,18 +55,25 @@ impl<S: Scheme> Machine for Volume<S> {
     }
 }
 
-/// Makes the volume of whatever scheme it is handed.
-pub struct MakeMachine {
-    /// Layout of the volume.
-    pub options: Options,
-    /// Its victim policy.
-    pub policy: Box<dyn VictimPolicy>,
+/// Makes the log of whatever scheme it is handed.
+pub enum MakeMachine<'a> {
+    /// As the papers have it.
+    Published(Options, Box<dyn VictimPolicy>),
+    /// As the authors' simulator has it, with the trace's times.
+    Fast22(fast22::Options, fast22::Policy, Option<&'a [u64]>),
 }
 
-impl Visitor for MakeMachine {
-    type Output = Result<Box<dyn Machine>, LogError>;
+impl<'a> Visitor for MakeMachine<'a> {
+    type Output = Result<Box<dyn Machine + 'a>, LogError>;
 
     fn visit<S: Scheme>(self, scheme: S) -> Self::Output {
-        Ok(Box::new(Volume::new(self.options, scheme, self.policy)?))
+        Ok(match self {
+            MakeMachine::Published(options, policy) => {
+                Box::new(Volume::new(options, scheme, policy)?)
+            }
+            MakeMachine::Fast22(options, policy, times) => {
+                Box::new(fast22::Log::new(options, scheme, policy, times)?)
+            }
+        })
     }
 }

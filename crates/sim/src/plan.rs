@@ -4,7 +4,7 @@ use frostline_log::LogError;
 use frostline_placement::registry::SchemeSpec;
 use frostline_placement::{Foresight, Semantics, victims};
 
-use crate::{Combination, Settings, SimError};
+use crate::{Combination, Settings, SimError, Space};
 
 /// The scheme whose gain is 0.
 pub const BASELINE: &str = "nosep";
@@ -77,13 +77,17 @@ impl Plan {
     /// The first run that was asked for and can't be made under these settings.
     pub fn check(&self, settings: &Settings) -> Result<(), SimError> {
         settings.check()?;
+        if settings.semantics == Semantics::SepbitFast22 && !matches!(settings.space, Space::Gp(_))
+        {
+            return Err(SimError::SpaceInSemantics);
+        }
         for Combination { scheme, victim } in &self.wanted {
             let own = scheme.entry.own_victim.is_some();
             if own && settings.semantics == Semantics::SepbitFast22 {
                 return Err(SimError::NotInSemantics { scheme: scheme.text.clone() });
             }
             if !own {
-                victims::build(victim, settings.semantics, settings.seed)?;
+                victims::build(victim, settings.seed)?;
             }
             let classes = scheme.classes(settings.semantics)?;
             if let Some(limit) = settings.max_open.filter(|&limit| classes > limit) {

@@ -11,7 +11,7 @@ use frostline_trace::Trim;
 use crate::cpu_time::cpu_seconds;
 use crate::machine::{Machine, MakeMachine};
 use crate::settings::least_op;
-use crate::{Combination, Settings, SimError, Space, Volume};
+use crate::{Combination, Settings, SimError, Space, Volume, fast22};
 
 /// Writes between two reports of progress.
 const STRIDE: usize = 1 << 20;
@@ -157,20 +157,14 @@ pub(crate) fn advance(
     machine.write(writes, next..range.end)
 }
 
-fn build(
-    volume: &Volume,
+fn build<'a>(
+    volume: &'a Volume,
     combination: &Combination,
     settings: &Settings,
     zone_pages: u32,
-) -> Result<Box<dyn Machine>, SimError> {
-    let Combination { scheme, victim } = combination;
-    let own = scheme.entry.own_victim.is_some();
-    if own && settings.semantics == Semantics::SepbitFast22 {
-        return Err(SimError::NotInSemantics { scheme: scheme.text.clone() });
-    }
-    // A scheme with a victim side of its own never asks the policy.
-    let policy = if own { "greedy" } else { victim.as_str() };
-    let policy = victims::build(policy, settings.semantics, settings.seed)?;
+) -> Result<Box<dyn Machine + 'a>, SimError> {
+    let Combination { scheme, .. } = combination;
+    let make = make(volume, combination, settings, zone_pages)?;
     let foresight = scheme.entry.foresight;
     let recogniser = |by: &str, setup: &Setup<'_>| {
         frostline_learn::recogniser(by, setup, settings.model.as_deref())
@@ -186,9 +180,35 @@ fn build(
         recogniser: Some(&recogniser),
         within: None,
     };
-    let options = settings.options(volume, zone_pages);
-    let made = scheme.build(&setup, MakeMachine { options, policy })?;
+    let made = scheme.build(&setup, make)?;
     made.map_err(|error| refused(volume, scheme.text.clone(), settings, zone_pages, error))
+}
+
+/// What makes the log, by whose reading is followed.
+fn make<'a>(
+    volume: &'a Volume,
+    Combination { scheme, victim }: &Combination,
+    settings: &Settings,
+    zone_pages: u32,
+) -> Result<MakeMachine<'a>, SimError> {
+    let own = scheme.entry.own_victim.is_some();
+    match (settings.semantics, settings.space) {
+        (Semantics::SepbitFast22, _) if own => {
+            Err(SimError::NotInSemantics { scheme: scheme.text.clone() })
+        }
+        (Semantics::SepbitFast22, Space::Gp(gp)) => {
+            let (space, max_open) = (volume.space(), settings.max_open);
+            let options = fast22::Options { zone_pages, space, gp, max_open, least_gp: gp };
+            let policy = fast22::Policy::build(victim, settings.seed)?;
+            Ok(MakeMachine::Fast22(options, policy, volume.times()))
+        }
+        (Semantics::SepbitFast22, _) => Err(SimError::SpaceInSemantics),
+        (Semantics::Published, _) => {
+            // A scheme with a victim side of its own never asks the policy.
+            let policy = victims::build(if own { "greedy" } else { victim }, settings.seed)?;
+            Ok(MakeMachine::Published(settings.options(volume, zone_pages), policy))
+        }
+    }
 }
 
 /// Why a volume can't be made.

@@ -134,7 +134,6 @@ impl Settings {
             logical_pages,
             capacity,
             max_open: self.max_open,
-            semantics: self.semantics,
             start: 0,
         }
     }

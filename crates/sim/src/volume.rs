@@ -70,12 +70,16 @@ impl Volume {
         &self.prepared.trims
     }
 
+    /// The trace's time of every write in microseconds, if it was read with them.
+    pub(crate) fn times(&self) -> Option<&[u64]> {
+        self.prepared.times.as_deref()
+    }
+
     /// The writes as the log takes them.
     pub(crate) fn writes(&self) -> Writes<'_> {
         Writes {
             words: &self.prepared.words,
             starts: self.prepared.starts.as_ref().map(Bits::words),
-            times: self.prepared.times.as_deref(),
             lifespans: self.lifespans(),
             hotness: self.hotness(),
         }

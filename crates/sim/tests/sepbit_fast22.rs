@@ -3,9 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
+use frostline_log::LogError;
 use frostline_placement::Semantics;
 use frostline_placement::registry::SchemeSpec;
-use frostline_sim::{Outcome, Plan, Progress, Settings, Volume, ZoneSize, sweep};
+use frostline_sim::{
+    Combination, Outcome, Plan, Progress, Settings, SimError, Space, Volume, ZoneSize, replay,
+    sweep,
+};
 use frostline_trace::{LoadOptions, load, prepare};
 
 /// A row of the authors' results.
@@ -92,4 +96,26 @@ fn small_zones_give_the_authors_block_counts_in_every_cell() {
 #[test]
 fn large_zones_give_the_authors_block_counts_in_every_cell() {
     assert_eq!(compare("zipf10", 16 << 20), 28);
+}
+
+/// Why a run of `nosep` under these settings is refused.
+fn refused(settings: &Settings) -> SimError {
+    let scheme = SchemeSpec::parse("nosep").unwrap();
+    let combination = Combination { scheme, victim: "greedy".to_string() };
+    let settings = Settings { semantics: Semantics::SepbitFast22, ..settings.clone() };
+    let volume = volume("tiny_zipf10");
+    replay(&volume, &combination, &settings, 256, &Progress::default()).unwrap_err()
+}
+
+#[test]
+fn six_zones_are_open_whatever_the_scheme_needs() {
+    let limited = Settings { max_open: Some(5), ..Settings::default() };
+    let SimError::Log { error, .. } = refused(&limited) else { panic!("another error") };
+    assert_eq!(error, LogError::TooManyClasses { classes: 6, limit: 5 });
+}
+
+#[test]
+fn a_fixed_capacity_is_refused() {
+    let fixed = Settings { space: Space::Op(0.2), ..Settings::default() };
+    assert!(matches!(refused(&fixed), SimError::SpaceInSemantics));
 }

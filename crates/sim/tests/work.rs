@@ -57,7 +57,7 @@ impl Visitor for Measure<'_> {
     type Output = Work;
 
     fn visit<S: Scheme>(self, scheme: S) -> Work {
-        let policy = victims::build("cost-benefit", Default::default(), 1).unwrap();
+        let policy = victims::build("cost-benefit", 1).unwrap();
         let options = Options::elastic(ZONE_PAGES, PAGES, 0.15);
         let mut volume = Volume::new(options, scheme, policy).unwrap();
         let writes = Writes::new(self.0);

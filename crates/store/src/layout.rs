@@ -162,7 +162,6 @@ impl Layout {
             logical_pages,
             capacity: Capacity::Bounded { gp, zones, reserve },
             max_open: None,
-            semantics: Semantics::Published,
             start: 0,
         }
     }

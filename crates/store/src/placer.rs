@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use frostline_log::{LOST, LogError, Options, Slot, Volume};
 use frostline_placement::registry::SchemeSpec;
-use frostline_placement::{AnyScheme, BuildError, Hotness, Scheme, Semantics, Setup, victims};
+use frostline_placement::{AnyScheme, BuildError, Hotness, Scheme, Setup, victims};
 
 use crate::leaves::{LEAF, Leaves, WORDS};
 
@@ -65,7 +65,7 @@ impl Placer {
         told: bool,
     ) -> Result<Self, PlacerError> {
         let victim = scheme.victim.filter(|_| scheme.entry.own_victim.is_none()).unwrap_or(victim);
-        let policy = victims::build(victim, Semantics::Published, seed)?;
+        let policy = victims::build(victim, seed)?;
         // No model of a file: a store learns by itself.
         let recogniser = |by: &str, setup: &Setup<'_>| frostline_learn::recogniser(by, setup, None);
         let setup = Setup {

@@ -7,9 +7,7 @@ use std::ops::Range;
 use frostline_log::{Capacity, LogError, Options, Volume, WORD_LAST, Writes};
 use frostline_placement::registry::{self, SCHEMES, SchemeSpec, Visitor};
 use frostline_placement::victims::{self, POLICIES};
-use frostline_placement::{
-    Foresight, NEVER, Params, Recogniser, Scheme, Semantics, Setup, VictimPolicy,
-};
+use frostline_placement::{Foresight, NEVER, Params, Recogniser, Scheme, Setup, VictimPolicy};
 use proptest::prelude::*;
 
 /// A request of the user.
@@ -92,7 +90,7 @@ impl Trace {
 
     pub fn writes(&self) -> Writes<'_> {
         let (starts, lifespans) = (Some(&self.starts[..]), Some(&self.lifespans[..]));
-        Writes { words: &self.words, starts, times: None, lifespans, hotness: None }
+        Writes { words: &self.words, starts, lifespans, hotness: None }
     }
 
     /// True if write `i` begins a request.
@@ -134,12 +132,11 @@ impl Case {
     }
 
     pub fn policy(&self) -> Box<dyn VictimPolicy> {
-        victims::build(self.victim, self.options.semantics, 11).unwrap()
+        victims::build(self.victim, 11).unwrap()
     }
 
     fn setup(&self) -> Setup<'_> {
         Setup {
-            semantics: self.options.semantics,
             mean_lifespans: Some(&self.trace.means),
             lifespans: Some(&self.trace.lifespans),
             recogniser: Some(&recogniser),
@@ -237,17 +234,4 @@ pub fn cases(most: Foresight) -> impl Strategy<Value = Case> {
     case.prop_flat_map(|(scheme, victim, options)| {
         trace(options.space).prop_map(move |trace| Case { scheme, victim, options, trace })
     })
-}
-
-/// Elastic volumes under the reading of the authors' simulator, which knows no schemes with a
-/// victim side of their own.
-pub fn fast22_cases() -> impl Strategy<Value = Case> {
-    let other = |case: &Case| !case.scheme.starts_with("2r-");
-    (cases(Foresight::Lifespans), elastic())
-        .prop_map(|(mut case, capacity)| {
-            case.options.capacity = capacity;
-            case.options.semantics = Semantics::SepbitFast22;
-            case
-        })
-        .prop_filter("without a victim side", other)
 }

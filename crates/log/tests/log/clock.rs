@@ -44,7 +44,7 @@ proptest! {
 /// passes `sweep`.
 fn before_sweep(sweep: u32) -> Volume<Stub> {
     let options = Options { start: sweep.wrapping_sub(100), ..Options::elastic(16, 64, 0.9) };
-    let policy = victims::build("greedy", options.semantics, 0).unwrap();
+    let policy = victims::build("greedy", 0).unwrap();
     Volume::new(options, Stub::new(1), policy).unwrap()
 }
 

@@ -1,24 +1,20 @@
-//! What holds after every step, whatever the scheme, the victim policy and the reading.
+//! What holds after every step, whatever the scheme and the victim policy.
 
 use std::collections::{BTreeSet, HashSet};
 
 use frostline_log::{Capacity, MAX_LBA, Options, Volume};
 use frostline_placement::zones::{FREE, OPEN_BIAS};
-use frostline_placement::{Foresight, Scheme, Semantics};
+use frostline_placement::{Foresight, Scheme};
 use proptest::prelude::*;
 
-use crate::cases::{Case, Check, cases, fast22_cases};
+use crate::cases::{Case, Check, cases};
 
 struct Invariants;
 
 impl Check for Invariants {
     fn check<S: Scheme>(self, case: &Case, scheme: &dyn Fn() -> S) -> Result<(), TestCaseError> {
         let scheme = scheme();
-        let limit = match case.options.semantics {
-            Semantics::Published => scheme.classes(),
-            // Zones are opened ahead there, for six classes at least.
-            Semantics::SepbitFast22 => scheme.classes().max(6),
-        };
+        let limit = scheme.classes();
         let options = Options { max_open: Some(limit), ..case.options };
         let mut volume = Volume::new(options, scheme, case.policy()).unwrap();
         let mut written = BTreeSet::new();
@@ -33,10 +29,8 @@ impl Check for Invariants {
             each_page_has_one_slot(&volume, &written, options.space)?;
             slots_used_are_counted(&mut volume, options.zone_pages)?;
             prop_assert!(open_zones(&volume) <= limit);
-            if options.semantics == Semantics::Published {
-                let stalled = volume.counts().stalls > stalls;
-                prop_assert!(stalled || !trigger_asks(&volume, options.capacity));
-            }
+            let stalled = volume.counts().stalls > stalls;
+            prop_assert!(stalled || !trigger_asks(&volume, options.capacity));
         }
         Ok(())
     }
@@ -89,11 +83,6 @@ proptest! {
 
     #[test]
     fn invariants_hold_after_every_write(case in cases(Foresight::Lifespans)) {
-        case.check(Invariants)?;
-    }
-
-    #[test]
-    fn invariants_hold_under_the_simulators_reading(case in fast22_cases()) {
         case.check(Invariants)?;
     }
 }

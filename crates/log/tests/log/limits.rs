@@ -1,12 +1,12 @@
 //! What can't be kept is refused, and a full volume goes on taking overwrites.
 
 use frostline_log::{Capacity, LogError, MAX_LBA, Options, Volume, Writes};
-use frostline_placement::{Semantics, victims};
+use frostline_placement::victims;
 
 use crate::stub::Stub;
 
 fn volume(options: Options, classes: usize) -> Result<Volume<Stub>, LogError> {
-    let policy = victims::build("greedy", options.semantics, 0).unwrap();
+    let policy = victims::build("greedy", 0).unwrap();
     Volume::new(options, Stub::new(classes), policy)
 }
 
@@ -25,9 +25,6 @@ fn no_more_classes_than_zones_may_be_open() {
     let too_many = Some(LogError::TooManyClasses { classes: 3, limit: 2 });
     assert_eq!(volume(limited(2), 3).err(), too_many);
     assert!(volume(limited(3), 3).is_ok());
-    let ahead = Options { semantics: Semantics::SepbitFast22, ..limited(5) };
-    let too_many = Some(LogError::TooManyClasses { classes: 6, limit: 5 });
-    assert_eq!(volume(ahead, 3).err(), too_many, "six zones are opened ahead");
 }
 
 #[test]

@@ -48,7 +48,7 @@ impl<S: Scheme> Model<S> {
             free: Vec::new(),
             map: HashMap::new(),
             states: HashMap::new(),
-            table: ZoneTable::new(options.zone_pages, 1, options.semantics),
+            table: ZoneTable::new(options.zone_pages, 1),
             cleaning: false,
             now: options.start,
             counts: Counts {
@@ -82,7 +82,6 @@ impl<S: Scheme> Model<S> {
         let write = UserWrite {
             lba,
             now: self.now,
-            clock: u64::from(self.now),
             first: old == 0,
             zone: old,
             class: usize::from(self.table.class[old as usize]),
@@ -157,7 +156,6 @@ impl<S: Scheme> Model<S> {
         self.counts.cleanings += 1;
         self.show_garbage();
         self.table.now = self.now;
-        self.table.clock = u64::from(self.now);
         let mut victims = Vec::new();
         match S::OWN_VICTIM {
             Some(_) => self.scheme.pick(&self.table, self.now, &mut victims),
@@ -184,7 +182,7 @@ impl<S: Scheme> Model<S> {
         let together = self.scheme.destination(&victim);
         let words = self.valid(zone);
         let lbas: Vec<_> = words.iter().map(|word| word & MAX_LBA).collect();
-        let ZoneEvent { zone, class, now, clock } = victim;
+        let ZoneEvent { zone, class, now } = victim;
         let mut classes = vec![together.map(|class| class as u8); lbas.len()];
         if S::BATCHED && together.is_none() {
             let states: Vec<_> = lbas.iter().map(|lba| self.states[lba]).collect();
@@ -194,7 +192,7 @@ impl<S: Scheme> Model<S> {
         }
         for ((word, lba), class) in words.into_iter().zip(lbas).zip(classes) {
             let class = class.map(usize::from).unwrap_or_else(|| {
-                let relocation = Relocation { lba, now, clock, zone, class: victim.class };
+                let relocation = Relocation { lba, now, zone, class: victim.class };
                 self.scheme.place_relocation(&relocation, self.states.get_mut(&lba).unwrap())
             });
             self.counts.relocations += 1;
@@ -263,7 +261,7 @@ impl<S: Scheme> Model<S> {
             self.show_garbage();
         }
         self.open[class] = None;
-        self.table.seal(zone, self.now, u64::from(self.now));
+        self.table.seal(zone, self.now);
         self.scheme.on_sealed(&self.event(zone), &self.table);
     }
 
@@ -316,6 +314,6 @@ impl<S: Scheme> Model<S> {
 
     fn event(&self, zone: u32) -> ZoneEvent {
         let class = usize::from(self.table.class[zone as usize]);
-        ZoneEvent { zone, class, now: self.now, clock: u64::from(self.now) }
+        ZoneEvent { zone, class, now: self.now }
     }
 }

@@ -265,7 +265,7 @@ proptest! {
 }
 
 fn stub_volume(options: Options) -> Volume<Stub> {
-    let policy = victims::build("greedy", options.semantics, 0).unwrap();
+    let policy = victims::build("greedy", 0).unwrap();
     Volume::new(options, Stub::new(2), policy).unwrap()
 }
 
@@ -344,7 +344,7 @@ impl Visitor for CleanRestored {
     type Output = ();
 
     fn visit<S: Scheme>(self, scheme: S) {
-        let policy = victims::build("greedy", self.0.semantics, 0).unwrap();
+        let policy = victims::build("greedy", 0).unwrap();
         let mut volume = Volume::new(self.0, scheme, policy).unwrap();
         let image = |zone, garbage| ZoneImage {
             zone,

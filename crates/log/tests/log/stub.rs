@@ -40,7 +40,7 @@ impl Stub {
 
 impl Scheme for Stub {
     type Page = Tally;
-    const INFO: Info = Info { name: "stub", summary: "", source: "", params: &[], fast22: "" };
+    const INFO: Info = Info { name: "stub", summary: "", source: "", params: &[] };
     const BATCHED: bool = true;
 
     fn build(_: &Setup<'_>, _: &mut Params) -> Result<Self, BuildError> {

@@ -33,6 +33,7 @@ use crate::any_scheme::AnyScheme;
 use crate::build::{Foresight, Info, Setup};
 use crate::erased::WITHIN;
 use crate::events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
+use crate::fast22::Fast22;
 use crate::page::PageState;
 use crate::params::{BuildError, Param, Params};
 use crate::scheme::Scheme;
@@ -155,6 +156,18 @@ impl<A: Arrangement> Isolated<A> {
     }
 }
 
+impl<A: Arrangement> Fast22 for Isolated<A> {
+    fn at(&mut self, micros: u64) {
+        if let Some(within) = self.within.fast22() {
+            within.at(micros);
+        }
+    }
+
+    fn keeps_open(&mut self, class: usize) -> bool {
+        self.is_apart(class) || self.within.fast22().is_none_or(|within| within.keeps_open(class))
+    }
+}
+
 impl<A: Arrangement> Scheme for Isolated<A> {
     type Page = Both<WithinPage<A>, JudgePage<A>>;
     const INFO: Info = A::INFO;
@@ -251,8 +264,8 @@ impl<A: Arrangement> Scheme for Isolated<A> {
         *page = Both { within, judge };
     }
 
-    fn in_use(&self, class: usize) -> bool {
-        self.is_apart(class) || self.within.in_use(class)
+    fn fast22(&mut self) -> Option<&mut dyn Fast22> {
+        Some(self)
     }
 
     /// Classes of their own divide the pages among more zones; the paper's arrangement does not.

@@ -2,7 +2,7 @@ use super::*;
 use crate::registry::SchemeSpec;
 use crate::schemes::frozen::Frozen;
 use crate::schemes::sepfrozen_bit::SepFrozenBit;
-use crate::{Candidates, Recogniser, Semantics, Stamp};
+use crate::{Candidates, Fast22, Recogniser, Semantics, Stamp};
 
 /// Gives pages the log-odds that their LBA names, and is trusted from LBA 100 on.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ fn placed(scheme: &mut SepFrozenBit, lbas: &[u32]) -> Vec<usize> {
     let pages = Pages { lbas, states: &states, hotness: None };
     scheme.place_batch(&victim, &pages, &mut classes);
     let in_turn = |(&lba, class): (&u32, Option<u8>)| {
-        let relocation = Relocation { lba, now: 9, clock: 9, zone: 1, class: 0 };
+        let relocation = Relocation { lba, now: 9, zone: 1, class: 0 };
         let placed = scheme.place_relocation(&relocation, &mut Both::zeroed());
         class.map_or(placed, usize::from)
     };
@@ -99,7 +99,7 @@ struct Loud {
 
 impl Scheme for Loud {
     type Page = Stamp;
-    const INFO: Info = Info { name: "loud", summary: "", source: "", params: &[], fast22: "" };
+    const INFO: Info = Info { name: "loud", summary: "", source: "", params: &[] };
 
     fn build(_: &Setup<'_>, _: &mut Params) -> Result<Self, BuildError> {
         Ok(Loud::default())
@@ -118,8 +118,8 @@ impl Scheme for Loud {
         1
     }
 
-    fn in_use(&self, class: usize) -> bool {
-        class == 1
+    fn fast22(&mut self) -> Option<&mut dyn Fast22> {
+        Some(self)
     }
 
     fn memory(&self) -> Vec<u8> {
@@ -128,6 +128,12 @@ impl Scheme for Loud {
 
     fn recall(&mut self, memory: &[u8]) {
         self.recalled = memory.to_vec();
+    }
+}
+
+impl Fast22 for Loud {
+    fn keeps_open(&mut self, class: usize) -> bool {
+        class == 1
     }
 }
 
@@ -140,9 +146,9 @@ fn around_loud() -> Frozen {
 }
 
 #[test]
-fn the_scheme_within_says_which_of_its_classes_are_in_use() {
-    let scheme = around_loud();
-    assert_eq!([0, 1, 2, 3].map(|class| scheme.in_use(class)), [false, true, true, true]);
+fn the_scheme_within_says_for_which_of_its_classes_zones_are_kept_open() {
+    let mut scheme = around_loud();
+    assert_eq!([0, 1, 2, 3].map(|class| scheme.keeps_open(class)), [false, true, true, true]);
 }
 
 #[test]
@@ -157,18 +163,7 @@ fn the_scheme_within_recalls_its_own_memory() {
 #[test]
 fn the_scheme_within_clamps_its_stamps() {
     let mut scheme = around_loud();
-    let write = UserWrite {
-        lba: 1,
-        now: 5,
-        clock: 5,
-        first: true,
-        zone: 0,
-        class: 0,
-        valid: 1,
-        last: false,
-        lifespan: 0,
-        hotness: None,
-    };
+    let write = UserWrite::first(1, 5);
     let mut page = Both::zeroed();
     scheme.place_user(&write, &mut page);
     let (now, long) = (3 << 30, Stamp::HORIZON);

@@ -22,7 +22,6 @@ impl Scheme for Dac {
         summary: "one class hotter at a user write, one colder at a relocation",
         source: "Chiang, Lee and Chang, SP&E 1999; SepBIT, FAST 2022, section 4.1",
         params: &[Param { key: "classes", default: "6", help: "classes, coldest first" }],
-        fast22: "",
     };
 
     fn build(_: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {

@@ -49,8 +49,6 @@ impl Scheme for Eti {
         summary: "user writes by write counts of extents that split and merge, relocations apart",
         source: "Shafaei et al., HotStorage 2016; SepBIT, FAST 2022, section 4.1",
         params: &[],
-        fast22: "a merged extent keeps the count of the first; a split may exceed 1,024 extents \
-                 by one; the last extent reaches 1,024 pages too far",
     };
     const PER_REQUEST: bool = true;
 
@@ -214,18 +212,7 @@ mod tests {
     }
 
     fn class(scheme: &mut Eti, lba: u32) -> usize {
-        let write = UserWrite {
-            lba,
-            now: 1,
-            clock: 1,
-            first: true,
-            zone: 0,
-            class: 0,
-            valid: 0,
-            last: false,
-            lifespan: 0,
-            hotness: None,
-        };
+        let write = UserWrite::first(lba, 1);
         scheme.place_user(&write, &mut ())
     }
 

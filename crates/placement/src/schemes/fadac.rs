@@ -49,8 +49,6 @@ impl Scheme for Fadac {
         summary: "by writes less relocations of a page against a fading average",
         source: "Kremer and Brinkmann, SYSTOR 2019; SepBIT, FAST 2022, section 4.1",
         params: &[Param { key: "classes", default: "6", help: "classes, coldest first" }],
-        fast22: "the average is rounded after each term, and so sinks below 1; garbage in open \
-                 zones counts as valid",
     };
     const PER_REQUEST: bool = true;
 
@@ -117,18 +115,7 @@ mod tests {
     }
 
     fn write(scheme: &mut Fadac, page: &mut Count) -> usize {
-        let write = UserWrite {
-            lba: 0,
-            now: 1,
-            clock: 1,
-            first: false,
-            zone: 1,
-            class: 0,
-            valid: 0,
-            last: false,
-            lifespan: 0,
-            hotness: None,
-        };
+        let write = UserWrite { first: false, zone: 1, ..UserWrite::first(0, 1) };
         scheme.place_user(&write, page)
     }
 
@@ -162,7 +149,7 @@ mod tests {
     fn a_relocation_takes_one_off_before_it_is_classed() {
         let mut scheme = scheme(Semantics::Published);
         request(&mut scheme, 2, 1);
-        let relocation = Relocation { lba: 0, now: 1, clock: 1, zone: 1, class: 0 };
+        let relocation = Relocation { lba: 0, now: 1, zone: 1, class: 0 };
         let mut page = Count(3);
         assert_eq!((scheme.place_relocation(&relocation, &mut page), page.0), (0, 2));
         let mut page = Count::zeroed();

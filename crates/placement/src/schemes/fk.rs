@@ -34,7 +34,6 @@ impl Scheme for Fk {
         summary: "future knowledge: by remaining lifespan in zones",
         source: "Wang et al., FAST 2022, section 4.1",
         params: &[Param { key: "classes", default: "6", help: "the last takes all that is left" }],
-        fast22: "class floor(t / s), where the paper has ceil(t / s) - 1",
     };
     const FORESIGHT: Foresight = Foresight::Lifespans;
 

@@ -38,7 +38,6 @@ impl Scheme for FkKmeans {
         summary: "future knowledge: by k-means over lifespans",
         source: "Tan et al. (SepFrozen), section 3",
         params: PARAMS,
-        fast22: "",
     };
     const FORESIGHT: Foresight = Foresight::Lifespans;
 

@@ -29,6 +29,5 @@ impl Arrangement for AroundLifespan {
         summary: "lifespan, recognised frozen pages in classes of their own",
         source: "Frostline",
         params: &[APART, AT, SURE, TIERS, BY],
-        fast22: "",
     };
 }

@@ -25,7 +25,6 @@ impl Arrangement for AroundAny {
         summary: "any scheme (frozen:NAME), recognised frozen pages in classes of their own",
         source: SOURCE,
         params: &[APART, AT, SURE, TIERS, BY],
-        fast22: "",
     };
 
     fn within(setup: &Setup<'_>) -> Result<AnyScheme<WITHIN>, BuildError> {

@@ -21,7 +21,6 @@ impl Arrangement for AroundAnyPerfect {
         summary: "as frozen, with a perfect recogniser",
         source: "Frostline",
         params: &[APART, AT],
-        fast22: "",
     };
 
     fn within(setup: &Setup<'_>) -> Result<AnyScheme<WITHIN>, BuildError> {

@@ -24,8 +24,6 @@ impl Scheme for Gw {
         summary: "user writes in one class, relocations by age",
         source: "Wang et al., FAST 2022, Exp#5",
         params: &[Param { key: "classes", default: "4", help: "one for user writes" }],
-        fast22: "six classes by default, as the authors' script runs it; a zone's lifespan \
-                 counts from its predecessor's seal",
     };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {

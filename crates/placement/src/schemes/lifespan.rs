@@ -90,7 +90,6 @@ impl Scheme for Lifespan {
                 help: "what tells how long a page will live: its own past, or that of its kind",
             },
         ],
-        fast22: "",
     };
     const WANTS_HOTNESS: bool = true;
 
@@ -164,13 +163,11 @@ mod tests {
     }
 
     fn write<'a>(lba: u32, now: u32, first: bool, hotness: Option<&'a Hotness>) -> UserWrite<'a> {
-        let (clock, zone, class, valid) = (u64::from(now), 0, 0, 1);
-        let (last, lifespan) = (false, 0);
-        UserWrite { lba, now, clock, first, zone, class, valid, last, lifespan, hotness }
+        UserWrite { first, valid: 1, hotness, ..UserWrite::first(lba, now) }
     }
 
     fn relocation(lba: u32, now: u32) -> Relocation {
-        Relocation { lba, now, clock: u64::from(now), zone: 1, class: 0 }
+        Relocation { lba, now, zone: 1, class: 0 }
     }
 
     #[test]

@@ -37,7 +37,6 @@ impl Scheme for Mida {
             default: "8",
             help: "one for user writes, the rest by age",
         }],
-        fast22: "",
     };
 
     fn build(_: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
@@ -74,22 +73,11 @@ mod tests {
     }
 
     fn user_write(class: usize) -> UserWrite<'static> {
-        UserWrite {
-            lba: 0,
-            now: 9,
-            clock: 9,
-            first: false,
-            zone: 1,
-            class,
-            valid: 1,
-            last: false,
-            lifespan: 0,
-            hotness: None,
-        }
+        UserWrite { first: false, zone: 1, class, ..UserWrite::first(0, 9) }
     }
 
     fn relocated(scheme: &mut Mida, class: usize) -> usize {
-        let relocation = Relocation { lba: 0, now: 9, clock: 9, zone: 1, class };
+        let relocation = Relocation { lba: 0, now: 9, zone: 1, class };
         scheme.place_relocation(&relocation, &mut ())
     }
 
@@ -119,7 +107,7 @@ mod tests {
     fn a_victim_as_a_whole_goes_where_its_pages_would_go_one_by_one() {
         let mut scheme = scheme("mida").unwrap();
         for class in 0..8 {
-            let victim = ZoneEvent { zone: 1, class, now: 9, clock: 9 };
+            let victim = ZoneEvent { zone: 1, class, now: 9 };
             assert_eq!(scheme.destination(&victim), Some(relocated(&mut scheme, class)));
         }
     }

@@ -49,7 +49,6 @@ impl Scheme for MultiLog {
         summary: "one class colder at a relocation, one hotter by chance at an early user write",
         source: "Stoica and Ailamaki, PVLDB 2013; SepBIT, FAST 2022, section 4.1",
         params: &[Param { key: "classes", default: "6", help: "logs, hottest first" }],
-        fast22: "the same rule; its random numbers are unseeded there, so it is met on average",
     };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
@@ -115,7 +114,6 @@ impl Scheme for MultiLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Semantics;
 
     fn scheme(params: &str) -> MultiLog {
         let (_, mut params) = Params::parse(params).unwrap();
@@ -123,23 +121,21 @@ mod tests {
     }
 
     fn write(now: u32, first: bool, class: usize) -> UserWrite<'static> {
-        let (clock, valid, last, lifespan) = (u64::from(now), 0, false, 0);
-        let (lba, zone) = (0, 1);
-        UserWrite { lba, now, clock, first, zone, class, valid, last, lifespan, hotness: None }
+        UserWrite { first, zone: 1, class, ..UserWrite::first(0, now) }
     }
 
     fn relocate(scheme: &mut MultiLog, class: usize) -> usize {
-        let relocation = Relocation { lba: 0, now: 0, clock: 0, zone: 1, class };
+        let relocation = Relocation { lba: 0, now: 0, zone: 1, class };
         scheme.place_relocation(&relocation, &mut Stamp::default())
     }
 
     fn victim(scheme: &mut MultiLog, class: usize, garbage: i32) {
-        let mut zones = ZoneTable::new(10, 1, Semantics::Published);
+        let mut zones = ZoneTable::new(10, 1);
         let zone = zones.add();
         zones.open(zone, class, 0);
         zones.garbage[1] += garbage;
-        zones.seal(zone, 0, 0);
-        scheme.on_victim(&ZoneEvent { zone, class, now: 0, clock: 0 }, &zones);
+        zones.seal(zone, 0);
+        scheme.on_victim(&ZoneEvent { zone, class, now: 0 }, &zones);
     }
 
     #[test]

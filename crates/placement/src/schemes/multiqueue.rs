@@ -84,14 +84,13 @@ impl Scheme for MultiQueue {
         summary: "user writes by write count of their chunk, idle chunks sinking",
         source: "Yang et al., SYSTOR 2017; SepBIT, FAST 2022, section 4.1",
         params: &[Param { key: "classes", default: "6", help: "the last takes relocations" }],
-        fast22: "the class is floor(ln(count)) after the touch, so idle chunks do not sink",
     };
     const PER_REQUEST: bool = true;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let classes = params.take(Self::INFO.params, "classes", 2..=64usize)?;
         let queues = (setup.semantics == Semantics::Published).then(|| Queues {
-            clock: Clock::new(setup.semantics),
+            clock: Clock::default(),
             ends: vec![Ends { head: NONE, tail: NONE }; classes - 1],
             hottest: (NONE, 0),
             lifetime: 0,

@@ -15,7 +15,6 @@ impl Scheme for NoSep {
         summary: "one class for everything",
         source: "SepBIT, FAST 2022, section 4.1",
         params: &[],
-        fast22: "",
     };
 
     fn build(_: &Setup<'_>, _: &mut Params) -> Result<Self, BuildError> {

@@ -32,7 +32,6 @@ impl Scheme for OracleDeath {
         summary: "by the logarithm of the true remaining lifespan, frozen pages last",
         source: "Frostline",
         params: &[Param { key: "classes", default: "12", help: "the last for frozen pages" }, BASE],
-        fast22: "",
     };
     const FORESIGHT: Foresight = Foresight::Lifespans;
 

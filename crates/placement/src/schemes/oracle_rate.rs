@@ -34,7 +34,6 @@ impl Scheme for OracleRate {
             Param { key: "classes", default: "12", help: "the last for the rarest pages" },
             BASE,
         ],
-        fast22: "",
     };
     const FORESIGHT: Foresight = Foresight::Rates;
 

@@ -37,7 +37,6 @@ impl Scheme for OracleRateFrozen {
             Param { key: "classes", default: "12", help: "the last for frozen versions" },
             BASE,
         ],
-        fast22: "",
     };
     const FORESIGHT: Foresight = Foresight::Rates;
 

@@ -35,8 +35,6 @@ impl Scheme for SepBit {
             Param { key: "classes", default: "6", help: "two for user writes, the rest below" },
             MEMORY,
         ],
-        fast22: "a user write is short-lived only if it is younger than the queue of recent \
-                 writes is long, too; a zone's lifespan counts from its predecessor's seal",
     };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {

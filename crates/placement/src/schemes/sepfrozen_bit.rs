@@ -27,6 +27,5 @@ impl Arrangement for AroundSepBit {
         summary: "SepBIT, recognised frozen pages in its coldest class",
         source: SOURCE,
         params: &[SHARED, AT, PAPERS, ONE_TIER, BY],
-        fast22: "",
     };
 }

@@ -14,7 +14,6 @@ impl Scheme for SepGc {
         summary: "user writes and relocations apart",
         source: "Van Houdt, Performance Evaluation 2014; SepBIT, FAST 2022, section 4.1",
         params: &[],
-        fast22: "",
     };
 
     fn build(_: &Setup<'_>, _: &mut Params) -> Result<Self, BuildError> {

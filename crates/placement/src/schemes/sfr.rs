@@ -24,9 +24,9 @@ const CHUNK_SHIFT: u32 = 9;
 /// User writes by sequentiality, frequency and recency.
 #[derive(Debug)]
 pub struct Sfr {
+    clock: Clock,
     classes: usize,
     half_life: u64,
-    clock: Clock,
     class_of: LogClass,
     chunks: Vec<Chunk>,
     /// Where the last request ended.
@@ -58,7 +58,6 @@ impl Scheme for Sfr {
                 help: "user writes in which an untouched chunk's count halves",
             },
         ],
-        fast22: "",
     };
     const PER_REQUEST: bool = true;
 
@@ -66,9 +65,9 @@ impl Scheme for Sfr {
         let classes = params.take(Self::INFO.params, "classes", 2..=64usize)?;
         let half_life = params.take(Self::INFO.params, "half-life", 1..=1u64 << 40)?;
         Ok(Sfr {
+            clock: Clock::default(),
             classes,
             half_life,
-            clock: Clock::new(setup.semantics),
             class_of: LogClass::new(classes - 2),
             chunks: vec![Chunk::default(); (setup.space >> CHUNK_SHIFT) as usize + 1],
             next: 0,
@@ -135,18 +134,7 @@ mod tests {
         scheme.on_request(&Request { lba, pages, now, valid: 0 });
         let classes: Vec<usize> = (0..pages)
             .map(|i| {
-                let write = UserWrite {
-                    lba: lba + i,
-                    now: now + i + 1,
-                    clock: 0,
-                    first: true,
-                    zone: 0,
-                    class: 0,
-                    valid: 0,
-                    last: false,
-                    lifespan: 0,
-                    hotness: None,
-                };
+                let write = UserWrite::first(lba + i, now + i + 1);
                 scheme.place_user(&write, &mut ())
             })
             .collect();

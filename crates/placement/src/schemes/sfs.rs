@@ -19,6 +19,7 @@
 use multiversion::multiversion;
 
 use crate::clock::Clock;
+use crate::fast22::Fast22;
 use crate::{
     BuildError, Info, PageState, Param, Params, Relocation, Scheme, Semantics, Setup, UserWrite,
     ZoneEvent, ZoneTable,
@@ -42,8 +43,6 @@ pub struct Sfs {
     sums: Vec<Sums>,
     /// Sealed zones in the order in which they are added up, which matters to the last digit.
     sealed: Vec<u32>,
-    /// What the order was made from.
-    tie_epoch: u64,
     /// Hotness of the sealed zones: scratch.
     hotness: Vec<f64>,
     /// Their groups: scratch.
@@ -97,20 +96,17 @@ impl Scheme for Sfs {
         summary: "by hotness (writes over age), grouped by k-means over zones",
         source: "Min et al., FAST 2012; SepBIT, FAST 2022, section 4.1",
         params: &[Param { key: "classes", default: "6", help: "groups, hottest first" }],
-        fast22: "time is the trace's, in microseconds; a sealed zone of garbage only makes the \
-                 first centre a NaN until the next victim",
     };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let classes = params.take(Self::INFO.params, "classes", 2..=64)?;
         Ok(Sfs {
-            clock: Clock::new(setup.semantics),
+            clock: Clock::default(),
             guarded: setup.semantics == Semantics::Published,
             centres: vec![0.0; classes],
             open: vec![0; classes],
             sums: vec![Sums::default()],
             sealed: Vec::new(),
-            tie_epoch: 0,
             hotness: Vec::new(),
             groups: Vec::new(),
         })
@@ -122,7 +118,7 @@ impl Scheme for Sfs {
 
     #[inline(always)]
     fn place_user(&mut self, write: &UserWrite, page: &mut Heat) -> usize {
-        let now = self.clock.read(write.now, write.clock);
+        let now = self.clock.read(write.now);
         // The largest hotness there is differs from every centre by itself, and that is no
         // nearer than nothing.
         let mut class = 0;
@@ -139,11 +135,15 @@ impl Scheme for Sfs {
 
     #[inline(always)]
     fn place_relocation(&mut self, relocation: &Relocation, page: &mut Heat) -> usize {
-        let now = self.clock.read(relocation.now, relocation.clock);
+        let now = self.clock.read(relocation.now);
         let class = nearest(&self.centres, hotness(page, now));
         // The victim keeps its sums until it is opened again.
         self.sums[self.open[class] as usize].add(page);
         class
+    }
+
+    fn fast22(&mut self) -> Option<&mut dyn Fast22> {
+        Some(self)
     }
 
     fn on_opened(&mut self, zone: &ZoneEvent) {
@@ -160,14 +160,14 @@ impl Scheme for Sfs {
             self.open[zone.class] = 0;
         }
         self.sort(zones);
-        let rank = zones.tie_rank(zone.zone);
-        let place = self.sealed.partition_point(|&z| zones.tie_rank(z) < rank);
+        let rank = zones.rank(zone.zone);
+        let place = self.sealed.partition_point(|&z| zones.rank(z) < rank);
         self.sealed.insert(place, zone.zone);
     }
 
     fn on_victim(&mut self, victim: &ZoneEvent, zones: &ZoneTable) {
         self.sort(zones);
-        let now = self.clock.read(victim.now, victim.clock);
+        let now = self.clock.read(victim.now);
         self.fit(now);
     }
 
@@ -184,12 +184,17 @@ impl Scheme for Sfs {
     }
 }
 
+impl Fast22 for Sfs {
+    fn at(&mut self, micros: u64) {
+        self.clock.at(micros);
+    }
+}
+
 impl Sfs {
     /// Puts the sealed zones in order again if that has changed.
     fn sort(&mut self, zones: &ZoneTable) {
-        if self.tie_epoch != zones.tie_epoch() {
-            self.tie_epoch = zones.tie_epoch();
-            self.sealed.sort_by_key(|&z| zones.tie_rank(z));
+        if !zones.ranks.is_empty() && !self.sealed.is_sorted_by_key(|&z| zones.rank(z)) {
+            self.sealed.sort_by_key(|&z| zones.rank(z));
         }
     }
 
@@ -360,11 +365,11 @@ mod tests {
             let mut scheme = Sfs::build(&setup, &mut params).unwrap();
             // Everything to class 0 at first.
             scheme.centres[1..].fill(1e9);
-            Log { scheme, zones: ZoneTable::new(4, 1, semantics), now: 0 }
+            Log { scheme, zones: ZoneTable::new(4, 1), now: 0 }
         }
 
         fn event(&self, zone: u32, class: usize) -> ZoneEvent {
-            ZoneEvent { zone, class, now: self.now, clock: u64::from(self.now) }
+            ZoneEvent { zone, class, now: self.now }
         }
 
         fn open(&mut self, class: usize) -> u32 {
@@ -377,31 +382,19 @@ mod tests {
         fn seal(&mut self, zone: u32, garbage: i32) {
             let class = usize::from(self.zones.class[zone as usize]);
             self.zones.garbage[zone as usize] += garbage;
-            self.zones.seal(zone, self.now, u64::from(self.now));
+            self.zones.seal(zone, self.now);
             self.scheme.on_sealed(&self.event(zone, class), &self.zones);
         }
 
         /// Writes a page whose previous copy lies in `zone` (0: none).
         fn write(&mut self, zone: u32, page: &mut Heat) -> usize {
             self.now += 1;
-            let clock = u64::from(self.now);
-            self.scheme.place_user(&user_write(self.now, clock, zone), page)
+            self.scheme.place_user(&user_write(self.now, zone), page)
         }
     }
 
-    fn user_write(now: u32, clock: u64, zone: u32) -> UserWrite<'static> {
-        UserWrite {
-            lba: 0,
-            now,
-            clock,
-            first: zone == 0,
-            zone,
-            class: 0,
-            valid: 0,
-            last: false,
-            lifespan: 0,
-            hotness: None,
-        }
+    fn user_write(now: u32, zone: u32) -> UserWrite<'static> {
+        UserWrite { first: zone == 0, zone, ..UserWrite::first(0, now) }
     }
 
     #[test]
@@ -448,7 +441,7 @@ mod tests {
         let three = log.open(0);
         log.now = 9;
         log.scheme.centres.fill(0.0);
-        let victim = Relocation { lba: 0, now: 9, clock: 9, zone: two, class: 0 };
+        let victim = Relocation { lba: 0, now: 9, zone: two, class: 0 };
         assert_eq!(log.scheme.place_relocation(&victim, &mut page), 5, "2/7, centres all 0");
         assert_eq!((page.writes, { page.last }), (2, 2), "a relocation is no write");
         assert_eq!(sums(&log, 0), (1, 2, 2), "class 5 has no zone");
@@ -483,7 +476,10 @@ mod tests {
             page.iter_mut().zip([Semantics::Published, Semantics::SepbitFast22])
         {
             let mut log = Log::new(semantics, "sfs");
-            log.scheme.place_user(&user_write(7, 1000, 0), page);
+            if semantics == Semantics::SepbitFast22 {
+                log.scheme.at(1000);
+            }
+            log.scheme.place_user(&user_write(7, 0), page);
         }
         assert_eq!(page.map(|p| p.last), [7, 1000]);
     }
@@ -515,24 +511,16 @@ mod tests {
     }
 
     #[test]
-    fn zones_are_added_up_in_the_order_of_the_simulators_hash_table() {
+    fn zones_are_added_up_in_the_order_of_their_ranks() {
         let mut log = Log::new(Semantics::SepbitFast22, "sfs");
-        for _ in 0..20 {
+        log.zones.ranks = vec![0, 30, 10, 20, 40];
+        for _ in 0..4 {
             let zone = log.open(0);
             log.seal(zone, 0);
         }
-        // Serials 0 to 19 in 32 buckets; one more after the first is gone.
-        let order: Vec<u32> = (1..=20).collect();
-        assert_eq!(log.scheme.sealed, order);
-        for serial in 20..33 {
-            log.zones.free(serial - 19);
-            log.scheme.on_reclaimed(&log.event(serial - 19, 0));
-            let zone = log.open(0);
-            log.seal(zone, 0);
-        }
-        // Serial 32 is in bucket 0, before serial 13.
-        let serials = log.scheme.sealed.iter().map(|&z| log.zones.serial[z as usize]);
-        let expected: Vec<u64> = std::iter::once(32).chain(13..32).collect();
-        assert_eq!(serials.collect::<Vec<_>>(), expected);
+        assert_eq!(log.scheme.sealed, [2, 3, 1, 4]);
+        log.zones.ranks = vec![0, 1, 4, 3, 2];
+        log.scheme.on_victim(&log.event(1, 0), &log.zones);
+        assert_eq!(log.scheme.sealed, [1, 4, 3, 2]);
     }
 }

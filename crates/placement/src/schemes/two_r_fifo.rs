@@ -47,7 +47,6 @@ impl Scheme for TwoRFifo {
                 help: "share of the list that is scanned (FIFO_SCAN_DEPTH)",
             },
         ],
-        fast22: "",
     };
     const OWN_VICTIM: Option<&'static str> = Some("2r-fifo");
 
@@ -140,19 +139,18 @@ impl TwoRFifo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Semantics;
 
     /// Zones of 10 pages, sealed: (garbage, class).
     fn scheme(rows: &[(i32, usize)], params: &str) -> (TwoRFifo, ZoneTable) {
         let (_, mut params) = Params::parse(&format!("2r-fifo{params}")).unwrap();
         let mut scheme = TwoRFifo::build(&Setup::new(10, 100), &mut params).unwrap();
-        let mut zones = ZoneTable::new(10, 1, Semantics::Published);
+        let mut zones = ZoneTable::new(10, 1);
         for &(garbage, class) in rows {
             let zone = zones.add();
             zones.open(zone, class, 0);
-            scheme.on_opened(&ZoneEvent { zone, class, now: 0, clock: 0 });
+            scheme.on_opened(&ZoneEvent { zone, class, now: 0 });
             zones.garbage[zone as usize] += garbage;
-            zones.seal(zone, 0, 0);
+            zones.seal(zone, 0);
         }
         (scheme, zones)
     }

@@ -25,7 +25,6 @@ impl Scheme for TwoRGreedy {
         summary: "normal and cold region, greedy merge of several zones",
         source: "Kang et al., PVLDB 13(11), 2020, section 4.2",
         params: &[],
-        fast22: "",
     };
     const OWN_VICTIM: Option<&'static str> = Some("2r-greedy");
 

@@ -22,7 +22,6 @@ impl Scheme for Uw {
         summary: "user writes as in SepBIT, relocations in one class",
         source: "Wang et al., FAST 2022, Exp#5",
         params: &[MEMORY],
-        fast22: "as for sepbit",
     };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {

@@ -19,6 +19,7 @@
 //! interval after every seal.
 
 use crate::clock::Clock;
+use crate::fast22::Fast22;
 use crate::{
     BuildError, Info, PageState, Param, Params, Relocation, Scheme, Semantics, Setup, UserWrite,
     ZoneEvent, ZoneTable,
@@ -71,8 +72,6 @@ impl Scheme for Warcip {
         summary: "user writes in clusters of rewrite intervals, relocations apart",
         source: "Yang, Pei and Yang, SYSTOR 2019; SepBIT, FAST 2022, section 4.1",
         params: &[Param { key: "classes", default: "6", help: "one for relocations, clusters" }],
-        fast22: "time is the trace's, in microseconds; the first interval after a cluster's zone \
-                 is sealed replaces its centre",
     };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
@@ -82,7 +81,7 @@ impl Scheme for Warcip {
         let mut centres = Vec::with_capacity(classes);
         centres.resize(classes - 1, 0.0);
         Ok(Warcip {
-            clock: Clock::new(setup.semantics),
+            clock: Clock::default(),
             fast22: setup.semantics == Semantics::SepbitFast22,
             classes,
             zone_pages: u64::from(setup.zone_pages),
@@ -103,7 +102,7 @@ impl Scheme for Warcip {
 
     #[inline(always)]
     fn place_user(&mut self, write: &UserWrite, page: &mut Rewrite) -> usize {
-        let now = self.clock.read(write.now, write.clock);
+        let now = self.clock.read(write.now);
         let interval = now.wrapping_sub(page.last).wrapping_add(page.penalty) as i64 as f64;
         let interval = if write.first { 0.0 } else { interval };
         *page = Rewrite { last: now, penalty: 0 };
@@ -122,13 +121,13 @@ impl Scheme for Warcip {
 
     #[inline(always)]
     fn place_relocation(&mut self, relocation: &Relocation, page: &mut Rewrite) -> usize {
-        let now = self.clock.read(relocation.now, relocation.clock);
+        let now = self.clock.read(relocation.now);
         page.penalty = now.wrapping_sub(page.last);
         0
     }
 
-    fn in_use(&self, class: usize) -> bool {
-        class == 0 || self.clusters.iter().any(|c| c.class == class)
+    fn fast22(&mut self) -> Option<&mut dyn Fast22> {
+        Some(self)
     }
 
     fn on_sealed(&mut self, zone: &ZoneEvent, _: &ZoneTable) {
@@ -159,7 +158,22 @@ impl Scheme for Warcip {
     }
 }
 
+impl Fast22 for Warcip {
+    fn at(&mut self, micros: u64) {
+        self.clock.at(micros);
+    }
+
+    fn keeps_open(&mut self, class: usize) -> bool {
+        self.in_use(class)
+    }
+}
+
 impl Warcip {
+    /// Whether it puts pages into this class.
+    fn in_use(&self, class: usize) -> bool {
+        class == 0 || self.clusters.iter().any(|c| c.class == class)
+    }
+
     /// The cluster with the nearest centre, of equals the last.
     #[inline(always)]
     fn nearest(&self, interval: f64) -> usize {
@@ -201,30 +215,19 @@ mod tests {
         Warcip::build(&Setup { semantics, ..Setup::new(10, 100) }, &mut params).unwrap()
     }
 
-    fn user_write(now: u32, clock: u64, first: bool) -> UserWrite<'static> {
-        UserWrite {
-            lba: 0,
-            now,
-            clock,
-            first,
-            zone: 1,
-            class: 1,
-            valid: 0,
-            last: false,
-            lifespan: 0,
-            hotness: None,
-        }
+    fn user_write(now: u32, first: bool) -> UserWrite<'static> {
+        UserWrite { first, zone: 1, class: 1, ..UserWrite::first(0, now) }
     }
 
     /// A user write at time 1000 with the given interval, 0 for a new page.
     fn write(scheme: &mut Warcip, interval: u32) -> usize {
         let mut page = Rewrite { last: u64::from(1000 - interval), penalty: 0 };
-        scheme.place_user(&user_write(1000, 1000, interval == 0), &mut page)
+        scheme.place_user(&user_write(1000, interval == 0), &mut page)
     }
 
     fn seal(scheme: &mut Warcip, class: usize) {
-        let zones = ZoneTable::new(10, 1, Semantics::Published);
-        scheme.on_sealed(&ZoneEvent { zone: 1, class, now: 1000, clock: 1000 }, &zones);
+        let zones = ZoneTable::new(10, 1);
+        scheme.on_sealed(&ZoneEvent { zone: 1, class, now: 1000 }, &zones);
     }
 
     #[test]
@@ -242,15 +245,23 @@ mod tests {
         for (semantics, by) in [(Semantics::Published, 1), (Semantics::SepbitFast22, 10)] {
             let mut scheme = scheme(semantics);
             let mut page = Rewrite::zeroed();
-            scheme.place_user(&user_write(5, 50, true), &mut page);
+            let at = |scheme: &mut Warcip, now: u64| {
+                if semantics == Semantics::SepbitFast22 {
+                    scheme.at(now * by);
+                }
+            };
+            at(&mut scheme, 5);
+            scheme.place_user(&user_write(5, true), &mut page);
+            at(&mut scheme, 12);
             let (lba, zone, class) = (0, 1, 3);
-            let relocation = Relocation { lba, now: 12, clock: 120, zone, class };
+            let relocation = Relocation { lba, now: 12, zone, class };
             assert_eq!(scheme.place_relocation(&relocation, &mut page), scheme.coldest());
             scheme.clusters.iter_mut().for_each(|c| c.weight = 0);
-            scheme.place_user(&user_write(20, 200, false), &mut page);
+            at(&mut scheme, 20);
+            scheme.place_user(&user_write(20, false), &mut page);
             // 20 - 5, and 12 - 5.
-            assert_eq!(scheme.centres[2], f64::from(22 * by));
-            assert_eq!(({ page.last }, { page.penalty }), (20 * by as u64, 0));
+            assert_eq!(scheme.centres[2], (22 * by) as f64);
+            assert_eq!(({ page.last }, { page.penalty }), (20 * by, 0));
         }
     }
 

@@ -13,7 +13,7 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
     summary: "the largest GP * age / ((1 - GP) * resets)",
     source: "Chiang and Chang, J. Systems and Software 1999",
     params: &[],
-    build: |_, _, _| Ok(Box::new(CostAgeTimes)),
+    build: |_, _| Ok(Box::new(CostAgeTimes)),
 };
 
 /// The largest GP * age / ((1 - GP) * resets).

@@ -2,24 +2,19 @@
 //! (FAST'22, section 2.1) writes it: GP * age / (1 - GP), age since the zone was sealed.
 //!
 //! The authors' simulator of SepBIT takes the square root of the age, which is a policy of its
-//! own here; under its semantics both names mean that one.
+//! own here.
 
 use multiversion::multiversion;
 
 use super::{PolicyInfo, VictimPolicy, best_by};
-use crate::{Semantics, ZoneTable};
+use crate::ZoneTable;
 
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "cost-benefit",
     summary: "the largest GP * age / (1 - GP)",
     source: "Rosenblum and Ousterhout, TOCS 1992; SepBIT, FAST 2022, section 2.1",
     params: &[],
-    build: |_, semantics, _| {
-        Ok(match semantics {
-            Semantics::Published => Box::<CostBenefit>::default(),
-            Semantics::SepbitFast22 => Box::new(CostBenefitSqrt),
-        })
-    },
+    build: |_, _| Ok(Box::<CostBenefit>::default()),
 };
 
 pub(super) const INFO_SQRT: PolicyInfo = PolicyInfo {
@@ -27,7 +22,7 @@ pub(super) const INFO_SQRT: PolicyInfo = PolicyInfo {
     summary: "the largest GP * sqrt(age) / (1 - GP)",
     source: "simulator and prototype published with SepBIT, FAST 2022",
     params: &[],
-    build: |_, _, _| Ok(Box::new(CostBenefitSqrt)),
+    build: |_, _| Ok(Box::new(CostBenefitSqrt)),
 };
 
 /// The largest GP * age / (1 - GP).
@@ -77,12 +72,17 @@ pub struct CostBenefitSqrt;
 
 impl VictimPolicy for CostBenefitSqrt {
     fn pick(&mut self, zones: &ZoneTable) -> Option<u32> {
-        let pages = f64::from(zones.zone_pages);
-        best_by(zones, zones.candidates(), |z| {
-            // In the order in which the authors' simulator evaluates it: equality of scores, and
-            // so of victims, depends on every rounding.
-            let u = 1.0 - f64::from(zones.garbage[z as usize]) / pages;
-            if u == 0.0 { f64::MAX } else { (1.0 - u) / u * (zones.clock_age(z) as f64).sqrt() }
-        })
+        sqrt_by_age(zones, |z| u64::from(zones.age(z)))
     }
+}
+
+/// The candidate with the largest GP * sqrt(age) / (1 - GP), given the ages of zones.
+pub fn sqrt_by_age(zones: &ZoneTable, age: impl Fn(u32) -> u64) -> Option<u32> {
+    let pages = f64::from(zones.zone_pages);
+    best_by(zones, zones.candidates(), |z| {
+        // In the order in which the authors' simulator evaluates it: equality of scores, and
+        // so of victims, depends on every rounding.
+        let u = 1.0 - f64::from(zones.garbage[z as usize]) / pages;
+        if u == 0.0 { f64::MAX } else { (1.0 - u) / u * (age(z) as f64).sqrt() }
+    })
 }

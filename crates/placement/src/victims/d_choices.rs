@@ -10,7 +10,7 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
     summary: "the zone with the most garbage among d drawn at random",
     source: "Van Houdt, SIGMETRICS 2013; Li, Lee and Lui, SIGMETRICS 2013",
     params: &[Param { key: "d", default: "10", help: "zones drawn" }],
-    build: |params, _, seed| {
+    build: |params, seed| {
         let d = params.take(INFO.params, "d", 1..=1_000_000)?;
         Ok(Box::new(DChoices { d, rng: Rng::new(seed), drawn: Vec::new() }))
     },

@@ -9,7 +9,7 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
     summary: "the zone with garbage that was sealed first",
     source: "circular log cleaning; Robinson, 1996",
     params: &[],
-    build: |_, _, _| Ok(Box::new(Fifo)),
+    build: |_, _| Ok(Box::new(Fifo)),
 };
 
 /// The zone with garbage that was sealed first.

@@ -3,14 +3,14 @@
 use multiversion::multiversion;
 
 use super::{PolicyInfo, VictimPolicy, best_by};
-use crate::{Semantics, ZoneTable};
+use crate::ZoneTable;
 
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "greedy",
     summary: "the zone with the most garbage",
     source: "Rosenblum and Ousterhout, TOCS 1992",
     params: &[],
-    build: |_, _, _| Ok(Box::new(Greedy)),
+    build: |_, _| Ok(Box::new(Greedy)),
 };
 
 /// The zone with the most garbage.
@@ -19,15 +19,11 @@ pub struct Greedy;
 
 impl VictimPolicy for Greedy {
     fn pick(&mut self, zones: &ZoneTable) -> Option<u32> {
-        match zones.semantics() {
-            Semantics::Published => {
-                let zone = first_max(&zones.garbage)?;
-                zones.is_candidate(zone).then_some(zone)
-            }
-            Semantics::SepbitFast22 => {
-                best_by(zones, zones.candidates(), |z| f64::from(zones.garbage[z as usize]))
-            }
+        if !zones.ranks.is_empty() {
+            return best_by(zones, zones.candidates(), |z| f64::from(zones.garbage[z as usize]));
         }
+        let zone = first_max(&zones.garbage)?;
+        zones.is_candidate(zone).then_some(zone)
     }
 }
 

@@ -11,10 +11,10 @@ mod greedy;
 mod random;
 mod windowed_greedy;
 
-use crate::{BuildError, Param, Params, Semantics, ZoneTable};
+use crate::{BuildError, Param, Params, ZoneTable};
 
 pub use cost_age_times::CostAgeTimes;
-pub use cost_benefit::{CostBenefit, CostBenefitSqrt};
+pub use cost_benefit::{CostBenefit, CostBenefitSqrt, sqrt_by_age};
 pub use d_choices::DChoices;
 pub use fifo::Fifo;
 pub use greedy::Greedy;
@@ -27,7 +27,7 @@ pub trait VictimPolicy: Send {
     fn pick(&mut self, zones: &ZoneTable) -> Option<u32>;
 }
 
-type Build = fn(&mut Params, Semantics, u64) -> Result<Box<dyn VictimPolicy>, BuildError>;
+type Build = fn(&mut Params, u64) -> Result<Box<dyn VictimPolicy>, BuildError>;
 
 /// What is known of a victim policy.
 #[derive(Clone, Copy)]
@@ -59,11 +59,7 @@ pub const POLICIES: &[PolicyInfo] = &[
 ///
 /// # Errors
 /// An unknown name (the error lists the known ones), parameter or value.
-pub fn build(
-    spec: &str,
-    semantics: Semantics,
-    seed: u64,
-) -> Result<Box<dyn VictimPolicy>, BuildError> {
+pub fn build(spec: &str, seed: u64) -> Result<Box<dyn VictimPolicy>, BuildError> {
     let (name, mut params) = Params::parse(spec)?;
     let info = POLICIES.iter().find(|p| p.name == name).ok_or_else(|| BuildError::UnknownName {
         kind: "victim policy",
@@ -71,10 +67,10 @@ pub fn build(
         known: POLICIES.iter().map(|p| p.name).collect::<Vec<_>>().join(" "),
     })?;
     params.check(info.params)?;
-    (info.build)(&mut params, semantics, seed)
+    (info.build)(&mut params, seed)
 }
 
-/// The candidate with the highest score; ties go by [`ZoneTable::tie_rank`].
+/// The candidate with the highest score; ties go by [`ZoneTable::rank`].
 fn best_by(
     zones: &ZoneTable,
     candidates: impl Iterator<Item = u32>,
@@ -84,7 +80,7 @@ fn best_by(
     for zone in candidates {
         let s = score(zone);
         let better = best.is_none_or(|(top, holder)| {
-            s > top || (s == top && zones.tie_rank(zone) < zones.tie_rank(holder))
+            s > top || (s == top && zones.rank(zone) < zones.rank(holder))
         });
         if better {
             best = Some((s, zone));
@@ -99,20 +95,19 @@ mod tests {
 
     /// Five sealed zones of 100 pages: garbage, seal time, in sealing order; zone 0 is not one.
     fn zones(rows: &[(i32, u32)]) -> ZoneTable {
-        let mut zones = ZoneTable::new(100, 1, Semantics::Published);
+        let mut zones = ZoneTable::new(100, 1);
         for &(garbage, sealed_at) in rows {
             let z = zones.add();
             zones.open(z, 0, 0);
             zones.garbage[z as usize] += garbage;
-            zones.seal(z, sealed_at, u64::from(sealed_at));
+            zones.seal(z, sealed_at);
         }
         zones.now = 1000;
-        zones.clock = 1000;
         zones
     }
 
     fn pick(spec: &str, zones: &ZoneTable) -> Option<u32> {
-        build(spec, zones.semantics(), 7).unwrap().pick(zones)
+        build(spec, 7).unwrap().pick(zones)
     }
 
     #[test]
@@ -158,7 +153,7 @@ mod tests {
     fn d_choices_with_many_choices_is_greedy_and_with_one_is_random() {
         let zones = zones(&[(1, 1), (2, 2), (3, 3)]);
         assert_eq!(pick("d-choices:d=1000", &zones), Some(3));
-        let mut one = build("d-choices:d=1", Semantics::Published, 7).unwrap();
+        let mut one = build("d-choices:d=1", 7).unwrap();
         let seen: std::collections::BTreeSet<_> = (0..100).map(|_| one.pick(&zones)).collect();
         assert_eq!(seen.len(), 3);
     }
@@ -189,22 +184,11 @@ mod tests {
     }
 
     #[test]
-    fn ties_follow_the_hash_order_under_the_simulators_reading() {
-        let mut zones = ZoneTable::new(10, 1, Semantics::SepbitFast22);
-        for serial in 0..18 {
-            let z = zones.add();
-            zones.open(z, 0, 0);
-            zones.garbage[z as usize] += i32::from(serial >= 15) * 5;
-            zones.seal(z, 0, 0);
+    fn among_equals_the_lowest_rank_is_taken() {
+        let mut zones = zones(&[(9, 2), (9, 2), (9, 2)]);
+        zones.ranks = vec![0, 30, 10, 20];
+        for policy in ["greedy", "cost-benefit", "cost-benefit-sqrt", "cost-age-times"] {
+            assert_eq!(pick(policy, &zones), Some(2), "{policy}");
         }
-        // 18 live zones: 32 buckets, so serial 15 (zone 16) comes first.
-        assert_eq!(pick("greedy", &zones), Some(16));
-        for z in 1..=10 {
-            zones.free(z);
-        }
-        let z = zones.add();
-        zones.open(z, 0, 0);
-        assert_eq!(zones.tie_rank(z), (18, 18));
-        assert_eq!(zones.tie_rank(16), (15, 15));
     }
 }

@@ -9,7 +9,7 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
     summary: "any zone with garbage",
     source: "Van Houdt, SIGMETRICS 2013",
     params: &[],
-    build: |_, _, seed| Ok(Box::new(Random { rng: Rng::new(seed) })),
+    build: |_, seed| Ok(Box::new(Random { rng: Rng::new(seed) })),
 };
 
 /// Any zone with garbage.

@@ -13,7 +13,7 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
         default: "0.25",
         help: "share of the candidates, oldest first, that is looked at",
     }],
-    build: |params, _, _| {
+    build: |params, _| {
         let window = params.take(INFO.params, "window", 0.0..=1.0)?;
         Ok(Box::new(WindowedGreedy { window, oldest: Vec::new() }))
     },

@@ -24,7 +24,7 @@ pub fn judge_two_r(
     zone_pages: u32,
 ) -> Result<Judged, SimError> {
     let failed = |error| SimError::Log { scheme: TwoR::INFO.name.to_string(), error };
-    let policy = victims::build("cost-benefit", settings.semantics, settings.seed)?;
+    let policy = victims::build("cost-benefit", settings.seed)?;
     let from = volume.preload_writes() as u64 + settings.warmup;
     let scheme = TwoR { from: u32::try_from(from).unwrap_or(u32::MAX), ..TwoR::default() };
     let options = settings.options(volume, zone_pages);
@@ -73,7 +73,6 @@ impl Scheme for TwoR {
         summary: "user writes and relocations apart",
         source: "Kang et al., PVLDB 13(11), 2020, section 4; as SepFrozen, section 5.1, has it",
         params: &[],
-        fast22: "",
     };
 
     fn build(_: &Setup<'_>, _: &mut Params) -> Result<Self, BuildError> {

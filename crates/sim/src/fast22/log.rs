@@ -1,0 +1,416 @@
+//! The log of the authors' simulator.
+
+use std::ops::{Range, RangeInclusive};
+
+use bytemuck::Zeroable;
+use frostline_log::{Array, Counts, Entry, LogError, MAX_LBA, Map, WORD_LAST, Writes};
+use frostline_placement::{
+    Hotness, Pages, Relocation, Request, Scheme, UserWrite, Victim, ZoneEvent,
+};
+
+use super::policy::Policy;
+use super::zones::Zones;
+use crate::machine::Machine;
+
+/// Zones that are opened for every scheme at least: those that it never uses still count in the
+/// numbering of zones, and so in ties.
+const OPEN_AHEAD: usize = 6;
+
+/// The garbage proportion is compared in parts of this.
+const PARTS: u64 = 1_000_000_000;
+
+/// User writes between two sweeps that clamp old stamps.
+const SWEEP: u32 = 1 << 30;
+
+/// How a log is laid out.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Pages in a zone.
+    pub zone_pages: u32,
+    /// Largest LBA + 1.
+    pub space: u32,
+    /// The log is cleaned while the garbage proportion exceeds this.
+    pub gp: f64,
+    /// Zones that may be open at once, if that is limited.
+    pub max_open: Option<usize>,
+    /// The least garbage proportion of a victim; `gp` in the simulator.
+    pub least_gp: f64,
+}
+
+/// The open zone of a class, and its pages so far.
+#[derive(Clone, Copy)]
+struct Open {
+    zone: u32,
+    used: u32,
+}
+
+/// A volume as that simulator has it.
+pub struct Log<'a, S: Scheme> {
+    scheme: S,
+    policy: Policy,
+    options: Options,
+    /// The trace's time of each write in microseconds; its number, from 1, if none.
+    times: Option<&'a [u64]>,
+    zones: Zones,
+    map: Array<Entry<S::Page>>,
+    /// By slot, which is zone * pages in a zone + offset: the word that was written there.
+    words: Vec<u32>,
+    open: Vec<Option<Open>>,
+    free: Vec<u32>,
+    /// What the engine told with the last write of each LBA, if it did.
+    told: Vec<Hotness>,
+    now: u32,
+    clock: u64,
+    gp: u64,
+    /// Pages in live zones, but for those of the request that has not ended.
+    written: u64,
+    unended: u64,
+    /// Garbage pages in sealed zones.
+    garbage: u64,
+    valid: u64,
+    counts: Counts,
+    most_zones: usize,
+}
+
+impl<'a, S: Scheme> Log<'a, S> {
+    /// An empty log.
+    ///
+    /// # Errors
+    /// A garbage proportion that is none, more classes than zones may be open, or no memory.
+    pub fn new(
+        options: Options,
+        scheme: S,
+        policy: Policy,
+        times: Option<&'a [u64]>,
+    ) -> Result<Self, LogError> {
+        let Options { zone_pages, space, gp, max_open, least_gp } = options;
+        if !(gp > 0.0 && gp < 1.0) {
+            return Err(LogError::GarbageProportion { gp: gp.to_string() });
+        }
+        if space > MAX_LBA + 1 {
+            return Err(LogError::BadLba { lba: space - 1, last: MAX_LBA });
+        }
+        let classes = scheme.classes().max(OPEN_AHEAD);
+        if let Some(limit) = max_open.filter(|&limit| classes > limit) {
+            return Err(LogError::TooManyClasses { classes, limit });
+        }
+        let parts = |gp: f64| (gp * PARTS as f64).round() as u64;
+        let least = (parts(least_gp) * u64::from(zone_pages)).div_ceil(PARTS) as i32;
+        let mut log = Log {
+            scheme,
+            policy,
+            options,
+            times,
+            zones: Zones::new(zone_pages, least),
+            map: Array::zeroed(space as usize)?,
+            words: vec![0; zone_pages as usize],
+            open: vec![None; classes],
+            free: Vec::new(),
+            told: Vec::new(),
+            now: 0,
+            clock: 0,
+            gp: parts(gp).clamp(1, PARTS - 1),
+            written: 0,
+            unended: 0,
+            garbage: 0,
+            valid: 0,
+            counts: Counts::default(),
+            most_zones: 0,
+        };
+        log.reset_counts();
+        log.open_ahead()?;
+        Ok(log)
+    }
+
+    fn slot(&self, zone: u32, offset: u32) -> u32 {
+        zone * self.options.zone_pages + offset
+    }
+
+    /// The user writes page `i`, and the log is cleaned if a request ends with it.
+    fn write_page(&mut self, writes: &Writes<'_>, i: usize) -> Result<(), LogError> {
+        let word = writes.words[i];
+        let lba = word & MAX_LBA;
+        if lba >= self.options.space {
+            return Err(LogError::BadLba { lba, last: self.options.space.saturating_sub(1) });
+        }
+        let class = self.place_user(writes, i, lba);
+        self.counts.user_writes += 1;
+        self.counts.runs += 1;
+        let class = self.append(word, class)?;
+        self.counts.classes[class].user_writes += 1;
+        if S::BATCHED
+            && let Some(hotness) = writes.hotness(i)
+        {
+            self.told.resize(self.options.space as usize, Hotness::default());
+            self.told[lba as usize] = *hotness;
+        }
+        self.close_if_full(class)?;
+        if i + 1 >= writes.words.len() || writes.begins(i + 1) {
+            self.end_request()?;
+        }
+        if self.now.is_multiple_of(SWEEP) {
+            self.sweep();
+        }
+        Ok(())
+    }
+
+    fn place_user(&mut self, writes: &Writes<'_>, i: usize, lba: u32) -> usize {
+        self.clock = self.times.map_or(u64::from(self.now) + 1, |times| times[i]);
+        if let Some(simulated) = self.scheme.fast22() {
+            simulated.at(self.clock);
+        }
+        let valid = self.written - self.garbage;
+        if S::PER_REQUEST && writes.begins(i) {
+            let pages = (writes.request_end(i) - i) as u32;
+            self.scheme.on_request(&Request { lba, pages, now: self.now, valid });
+        }
+        self.now = self.now.wrapping_add(1);
+        let entry = &mut self.map[lba as usize];
+        let zone = entry.slot / self.options.zone_pages;
+        let sealed = self.zones.table.is_sealed(zone);
+        if zone > 0 {
+            self.zones.table.garbage[zone as usize] += 1;
+        }
+        let write = UserWrite {
+            lba,
+            now: self.now,
+            first: zone == 0,
+            zone,
+            class: usize::from(self.zones.table.class[zone as usize]),
+            valid: valid - u64::from(sealed),
+            last: writes.words[i] & WORD_LAST != 0,
+            lifespan: writes.lifespan(i),
+            hotness: writes.hotness(i),
+        };
+        self.valid += u64::from(zone == 0);
+        self.unended += 1;
+        self.garbage += u64::from(sealed);
+        self.scheme.place_user(&write, &mut entry.page)
+    }
+
+    /// The pages of a request count as written when it ends, and only then is there a cleaning, of
+    /// one victim.
+    fn end_request(&mut self) -> Result<(), LogError> {
+        self.written += std::mem::take(&mut self.unended);
+        if self.garbage * PARTS > self.gp * self.written {
+            self.clean()?;
+        }
+        Ok(())
+    }
+
+    fn clean(&mut self) -> Result<(), LogError> {
+        self.counts.cleanings += 1;
+        self.zones.table.now = self.now;
+        let Some(zone) = self.policy.pick(&self.zones, self.clock) else { return Ok(()) };
+        let garbage = self.zones.table.garbage[zone as usize];
+        self.counts.victim_garbage[garbage as usize] += 1;
+        let victim = self.event(zone);
+        self.scheme.on_victim(&victim, &self.zones.table);
+        self.relocate(&victim)?;
+        self.counts.zones_reclaimed += 1;
+        self.garbage -= garbage as u64;
+        self.written -= u64::from(self.options.zone_pages);
+        self.zones.table.free(zone);
+        self.free.push(zone);
+        self.scheme.on_reclaimed(&victim);
+        Ok(())
+    }
+
+    fn relocate(&mut self, victim: &ZoneEvent) -> Result<(), LogError> {
+        let ZoneEvent { zone, class, now } = *victim;
+        let words = self.valid_words(zone);
+        let together = self.scheme.destination(victim);
+        let mut classes = vec![together.map(|class| class as u8); words.len()];
+        if S::BATCHED && together.is_none() && !words.is_empty() {
+            self.place_batch(&Victim { zone, class, now, valid: self.valid }, &words, &mut classes);
+        }
+        for (&word, given) in words.iter().zip(classes) {
+            let lba = word & MAX_LBA;
+            let relocation = Relocation { lba, now, zone, class };
+            let page = &mut self.map[lba as usize].page;
+            let to = match given {
+                Some(class) => usize::from(class),
+                None => self.scheme.place_relocation(&relocation, page),
+            };
+            let to = self.append(word, to)?;
+            self.counts.classes[to].relocations += 1;
+            self.counts.frozen_relocations += u64::from(word / WORD_LAST);
+            self.close_if_full(to)?;
+        }
+        self.counts.relocations += words.len() as u64;
+        self.written += words.len() as u64;
+        Ok(())
+    }
+
+    fn place_batch(&mut self, victim: &Victim, words: &[u32], classes: &mut [Option<u8>]) {
+        let lbas: Vec<_> = words.iter().map(|word| word & MAX_LBA).collect();
+        let states: Vec<_> = lbas.iter().map(|&lba| self.map[lba as usize].page).collect();
+        let hotness: Option<Vec<_>> =
+            lbas.iter().map(|&lba| self.told.get(lba as usize).copied()).collect();
+        let pages = Pages { lbas: &lbas, states: &states, hotness: hotness.as_deref() };
+        self.scheme.place_batch(victim, &pages, classes);
+    }
+
+    /// The words of a zone's valid pages, in slot order.
+    fn valid_words(&self, zone: u32) -> Vec<u32> {
+        let slots = (0..self.options.zone_pages).map(|offset| self.slot(zone, offset));
+        let words = slots.map(|slot| (slot, self.words[slot as usize]));
+        let valid = |(slot, word): &(u32, u32)| self.map[(word & MAX_LBA) as usize].slot == *slot;
+        words.filter(valid).map(|(_, word)| word).collect()
+    }
+
+    /// Appends a page to the open zone of a class; returns the class.
+    fn append(&mut self, word: u32, class: usize) -> Result<usize, LogError> {
+        let Open { zone, used } = match self.open[class] {
+            Some(open) => open,
+            None => self.open_zone(class)?,
+        };
+        let slot = self.slot(zone, used);
+        self.map[(word & MAX_LBA) as usize].slot = slot;
+        self.words[slot as usize] = word;
+        self.open[class] = Some(Open { zone, used: used + 1 });
+        Ok(class)
+    }
+
+    fn open_zone(&mut self, class: usize) -> Result<Open, LogError> {
+        if self.free.is_empty() {
+            self.grow()?;
+        }
+        let Some(zone) = self.free.pop() else { return Err(self.full()) };
+        self.zones.open(zone, class, self.now);
+        self.most_zones = self.most_zones.max(self.zones.table.live() as usize);
+        let open = Open { zone, used: 0 };
+        self.open[class] = Some(open);
+        if class < self.scheme.classes() {
+            let event = self.event(zone);
+            self.scheme.on_opened(&event);
+        }
+        Ok(open)
+    }
+
+    /// Adds an eighth of the zones there are, and a few.
+    fn grow(&mut self) -> Result<(), LogError> {
+        let first = self.zones.table.len();
+        let zones = first + (first - 1) / 8 + 16;
+        if zones as u64 * u64::from(self.options.zone_pages) > u64::from(u32::MAX) {
+            return Err(self.full());
+        }
+        for _ in first..zones {
+            self.zones.add();
+        }
+        self.words.resize(zones * self.options.zone_pages as usize, 0);
+        // Taken from the end: low numbers first.
+        self.free.extend((first as u32..zones as u32).rev());
+        Ok(())
+    }
+
+    fn close_if_full(&mut self, class: usize) -> Result<(), LogError> {
+        let full = |open: &Open| open.used == self.options.zone_pages;
+        let Some(Open { zone, .. }) = self.open[class].filter(full) else { return Ok(()) };
+        self.open[class] = None;
+        self.zones.seal(zone, self.now, self.clock);
+        self.garbage += self.zones.table.garbage[zone as usize] as u64;
+        let event = self.event(zone);
+        self.scheme.on_sealed(&event, &self.zones.table);
+        self.open_ahead()
+    }
+
+    /// Opens a zone for every class that should have one.
+    fn open_ahead(&mut self) -> Result<(), LogError> {
+        for class in 0..self.open.len() {
+            let wanted = self.scheme.fast22().is_none_or(|scheme| scheme.keeps_open(class));
+            if self.open[class].is_none() && wanted {
+                self.open_zone(class)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sweep(&mut self) {
+        let (scheme, now) = (&self.scheme, self.now);
+        self.map.each_page(&mut |page| scheme.clamp(page, now));
+        self.zones.table.clamp(now);
+    }
+
+    fn event(&self, zone: u32) -> ZoneEvent {
+        let class = usize::from(self.zones.table.class[zone as usize]);
+        ZoneEvent { zone, class, now: self.now }
+    }
+
+    fn full(&self) -> LogError {
+        LogError::Full { valid: self.valid, slots: self.words.len() as u64 }
+    }
+
+    /// The garbage of a sealed zone.
+    fn garbage_of(&self, zone: u32) -> Option<i32> {
+        self.zones.table.is_sealed(zone).then(|| self.zones.table.garbage[zone as usize])
+    }
+}
+
+impl<S: Scheme> Machine for Log<'_, S> {
+    fn write(&mut self, writes: &Writes<'_>, range: Range<usize>) -> Result<(), LogError> {
+        range.into_iter().try_for_each(|i| self.write_page(writes, i))
+    }
+
+    fn trim(&mut self, mut lbas: RangeInclusive<u32>) -> Result<(), LogError> {
+        lbas.try_for_each(|lba| {
+            if lba >= self.options.space {
+                return Err(LogError::BadLba { lba, last: self.options.space.saturating_sub(1) });
+            }
+            self.scheme.on_trim(lba);
+            let entry = std::mem::replace(&mut self.map[lba as usize], Entry::zeroed());
+            let zone = entry.slot / self.options.zone_pages;
+            if zone > 0 {
+                self.valid -= 1;
+                self.garbage += u64::from(self.zones.table.is_sealed(zone));
+                self.zones.table.garbage[zone as usize] += 1;
+            }
+            Ok(())
+        })
+    }
+
+    fn counts(&mut self) -> &Counts {
+        &self.counts
+    }
+
+    fn reset_counts(&mut self) {
+        self.counts = Counts {
+            victim_garbage: vec![0; self.options.zone_pages as usize + 1],
+            classes: vec![Default::default(); self.open.len()],
+            ..Counts::default()
+        };
+    }
+
+    fn peak_bytes(&self) -> usize {
+        let slots = (self.most_zones + 1) * self.options.zone_pages as usize;
+        self.map.len() * size_of::<Entry<S::Page>>()
+            + slots.min(self.words.len()) * size_of::<u32>()
+            + size_of_val(&self.told[..])
+            + self.zones.table.bytes()
+            + self.scheme.bytes()
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        self.scheme.gauges()
+    }
+
+    fn verify(&self) -> Result<(), String> {
+        let mut garbage = 0;
+        for zone in 1..self.zones.table.len() as u32 {
+            let Some(counted) = self.garbage_of(zone) else { continue };
+            let found = self.options.zone_pages as usize - self.valid_words(zone).len();
+            if counted as usize != found {
+                return Err(format!("zone {zone}: {counted} garbage counted, {found} found"));
+            }
+            garbage += found as u64;
+        }
+        let mapped = self.map.iter().filter(|entry| entry.slot != 0).count() as u64;
+        match (mapped, garbage) == (self.valid, self.garbage) {
+            true => Ok(()),
+            false => Err(format!(
+                "{mapped} pages are mapped and {garbage} garbage, {} and {} counted",
+                self.valid, self.garbage
+            )),
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! How the authors' simulator chooses victims.
+
+use frostline_placement::victims::{self, sqrt_by_age};
+use frostline_placement::{BuildError, VictimPolicy};
+
+use super::zones::Zones;
+
+/// A victim policy of the simulator, or one that it does not have.
+pub enum Policy {
+    /// Its cost-benefit: with the square root of the age, in the trace's time.
+    CostBenefit,
+    /// Any other.
+    Other(Box<dyn VictimPolicy>),
+}
+
+impl Policy {
+    /// The policy of a specification, as [`victims::build`] makes it.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn build(spec: &str, seed: u64) -> Result<Self, BuildError> {
+        let other = victims::build(spec, seed)?;
+        Ok(match spec {
+            "cost-benefit" | "cost-benefit-sqrt" => Policy::CostBenefit,
+            _ => Policy::Other(other),
+        })
+    }
+
+    pub(super) fn pick(&mut self, zones: &Zones, clock: u64) -> Option<u32> {
+        match self {
+            Policy::CostBenefit => sqrt_by_age(&zones.table, |zone| zones.age(zone, clock)),
+            Policy::Other(policy) => policy.pick(&zones.table),
+        }
+    }
+}
