@@ -1,4 +1,4 @@
-//! A store on a device whose bytes were changed.
+//! A store on a device whose bytes were changed: opened, looked into, rebuilt.
 
 #![no_main]
 
@@ -12,7 +12,7 @@ use libfuzzer_sys::fuzz_target;
 const PAGE: usize = 4096;
 const PAGES: u32 = 200;
 const ZONE_PAGES: u64 = 40;
-const OPEN: Open = Open { cleaning: Cleaning::Inline, map_bytes: usize::MAX };
+const OPEN: Open = Open { cleaning: Cleaning::Inline, map_bytes: usize::MAX, accept_loss: true };
 
 /// Bytes of a page that are overwritten.
 #[derive(Arbitrary, Debug)]
@@ -45,15 +45,16 @@ fn shape() -> Shape {
     Shape { bytes: 30 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() }
 }
 
+fn format() -> Format {
+    Format { logical_pages: Some(PAGES.into()), checkpoint_writes: Some(300), ..Format::default() }
+}
+
 /// The image of a store that was used for a while and dropped.
 fn image() -> &'static Image {
     static IMAGE: OnceLock<Image> = OnceLock::new();
     IMAGE.get_or_init(|| {
         let device = in_memory(&shape()).expect("a device");
-        let pages = Some(PAGES.into());
-        let format =
-            Format { logical_pages: pages, checkpoint_writes: Some(300), ..Format::default() };
-        Store::format(device.clone(), &format).expect("formatted");
+        Store::format(device.clone(), &format()).expect("formatted");
         let store = Store::open(device.clone(), OPEN).expect("opened");
         for version in 0..1500u32 {
             let lba = version.wrapping_mul(2_654_435_761) % PAGES;
@@ -113,7 +114,18 @@ fn device(damage: &Damage) -> Arc<dyn Device> {
 fuzz_target!(|damage: Damage| {
     // A page that was made anew, right checksum and all, may say anything.
     let forged = damage.changes.iter().any(|change| change.resealed);
-    let Ok(mut store) = Store::open(device(&damage), OPEN) else { return };
+    let _ = Store::inspect(device(&damage)).and_then(|mut store| store.check());
+    let opened = device(&damage);
+    use_up(opened, forged);
+    let rebuilt = device(&damage);
+    if Store::rebuild(rebuilt.clone(), &format(), true).is_ok() {
+        use_up(rebuilt, forged);
+    }
+});
+
+/// Opens a store, and does with it what can be done.
+fn use_up(device: Arc<dyn Device>, forged: bool) {
+    let Ok(mut store) = Store::open(device, OPEN) else { return };
     let mut page = vec![0; PAGE];
     for lba in 0..PAGES.min(store.pages() as u32) {
         if let Ok(true) = store.read(lba, &mut page)
@@ -126,4 +138,4 @@ fuzz_target!(|damage: Damage| {
     let _ = store.check();
     let _ = store.write(1, &content(1, 0));
     let _ = store.close();
-});
+}

@@ -124,8 +124,7 @@ fn wrong_usage_is_told_in_one_line() {
         ),
         (
             "store format file:new --size 4KiB",
-            "file:new: device size of 4096: must hold from 1 to \
-          2^32 - 1 zones",
+            "file:new: device size of 4096: must hold at least one zone",
         ),
         (
             "store format file:new --size 1GiB --gp 2",
