@@ -246,6 +246,9 @@ pub fn store_failure(uri: &str, error: StoreError) -> Failure {
         StoreError::Missing(_) => Failure::job(uri, &why).hint(
             "put the zones back as they were, or --accept-loss goes on without these pages for good",
         ),
+        StoreError::Device(ref error) if matches!(**error, DeviceError::TooManyFiles { .. }) => {
+            Failure::job(uri, &why).hint(MORE_FILES)
+        }
         StoreError::Newer { .. } => Failure::usage(uri, &why).hint("a newer frostline reads it"),
         StoreError::Build(_) => Failure::usage(uri, &why)
             .hint("frostline schemes lists all schemes and victim policies with their parameters"),

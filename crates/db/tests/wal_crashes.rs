@@ -182,17 +182,20 @@ fn live(seed: u64, most: u64, tally: &Tally) {
 /// Opens the log and works with it until the power is cut. Before that some owners are killed and
 /// some end with an error of the device: what they left, durable or not, is read, and may still be
 /// lost when the power is cut.
-fn survive(device: Arc<Faulty>, world: &mut World, tally: &Tally) -> Arc<Faulty> {
-    device.schedule(device.operations() + world.chance.from(1..50), Fault::PowerCut);
+fn survive(mut device: Arc<Faulty>, world: &mut World, tally: &Tally) -> Arc<Faulty> {
+    let mut left = world.chance.from(1..50);
     while !device.has_crashed() {
+        device.schedule(device.operations() + left, Fault::PowerCut);
         if world.chance.percent(40) {
-            device.schedule(device.operations() + world.chance.from(1..20), Fault::Error);
+            let fault = if world.chance.percent(50) { Fault::Error } else { Fault::Partial };
+            device.schedule(device.operations() + world.chance.from(1..20), fault);
         }
         let wal = match Wal::open(device.clone() as Arc<dyn Device>, ID, &world.options) {
             Ok(wal) => wal,
             Err(error) => {
                 assert!(is_fault(&error), "{error}");
                 tally.openings.fetch_add(1, Relaxed);
+                device = next_owner(device, &mut left);
                 continue;
             }
         };
@@ -204,9 +207,21 @@ fn survive(device: Arc<Faulty>, world: &mut World, tally: &Tally) -> Arc<Faulty>
             assert!(is_fault(&error), "{error}");
             tally.torn.fetch_add(u64::from(wal.end() > wal.durable()), Relaxed);
         }
+        drop(wal);
+        device = next_owner(device, &mut left);
     }
     tally.crashes.fetch_add(1, Relaxed);
     Arc::new(device.restart().unwrap())
+}
+
+/// The device as another process finds it, unless its power is cut, which is so many operations
+/// away.
+fn next_owner(device: Arc<Faulty>, left: &mut u64) -> Arc<Faulty> {
+    if device.has_crashed() {
+        return device;
+    }
+    *left -= device.operations().min(*left - 1);
+    Arc::new(device.reopen().unwrap())
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Power cuts at any moment, from a seed: what was synced is there, the rest is old or new but
-//! whole.
+//! Power cuts and kills at any moment, from a seed: what was synced is there, the rest is old or new
+//! but whole. What a process that was killed left unsynced may be lost in a later power cut.
 //!
 //! Every history is a function of its seed. `FROSTLINE_CRASH_SEED=n` runs that one alone, and
 //! `FROSTLINE_CRASHES=n` as many crashes.
@@ -20,6 +20,7 @@ type History = Vec<Option<u64>>;
 #[derive(Default)]
 struct Tally {
     crashes: AtomicU64,
+    kills: AtomicU64,
     cleaning: AtomicU64,
     checkpoints: AtomicU64,
     recoveries: AtomicU64,
@@ -30,6 +31,8 @@ struct World {
     pages: u32,
     next: u64,
     model: BTreeMap<u32, History>,
+    /// What the store holds when it is opened is durable: its power was cut, or it was closed.
+    is_durable: bool,
 }
 
 /// A content that says which page and version it is, all over.
@@ -57,7 +60,13 @@ fn is_crash(error: &StoreError) -> bool {
 
 impl World {
     fn new(seed: u64) -> Self {
-        World { rng: SmallRng::seed_from_u64(seed), pages: 0, next: 1, model: BTreeMap::new() }
+        let rng = SmallRng::seed_from_u64(seed);
+        World { rng, pages: 0, next: 1, model: BTreeMap::new(), is_durable: true }
+    }
+
+    /// How the store's process ends.
+    fn draw_end(&mut self) -> Fault {
+        if self.rng.random_bool(0.3) { Fault::Kill } else { Fault::PowerCut }
     }
 
     /// A page, some more often than others.
@@ -121,7 +130,8 @@ impl World {
         }
     }
 
-    /// A page is one of what it may be; if the store was just opened, it is that from now on.
+    /// A page is as it was left; if the store was just opened, it is one of what it may be, and that
+    /// from now on.
     fn check(&mut self, store: &Store, lba: u32, opened: bool) -> Result<(), StoreError> {
         let mut page = vec![0; 4096];
         let found = match store.read(lba, &mut page)? {
@@ -132,7 +142,7 @@ impl World {
         match opened {
             true => {
                 assert!(history.contains(&found), "LBA {lba} is {found:?}, not of {history:?}");
-                *history = vec![found];
+                history.push(found);
             }
             false => assert_eq!(history.last(), Some(&found), "LBA {lba}"),
         }
@@ -140,7 +150,11 @@ impl World {
     }
 
     fn check_all(&mut self, store: &Store) -> Result<(), StoreError> {
-        (0..self.pages).try_for_each(|lba| self.check(store, lba, true))
+        (0..self.pages).try_for_each(|lba| self.check(store, lba, true))?;
+        if self.is_durable {
+            self.settle();
+        }
+        Ok(())
     }
 }
 
@@ -180,14 +194,15 @@ fn live(seed: u64, most: u64, tally: &Tally) {
     for _ in 0..most {
         device = reopen(device, &mut world, open, tally);
         let cut = device.operations() + world.rng.random_range(1..60);
-        device.schedule(cut, Fault::PowerCut);
+        let end = world.draw_end();
+        device.schedule(cut, end);
         let store = Store::open(device.clone(), open);
         let store = match store {
             Ok(store) => store,
             Err(error) => {
                 assert!(is_crash(&error), "{error}");
                 tally.recoveries.fetch_add(1, Ordering::Relaxed);
-                crash(&mut device, tally);
+                go_on(&mut device, end, &mut world, tally);
                 continue;
             }
         };
@@ -205,21 +220,29 @@ fn live(seed: u64, most: u64, tally: &Tally) {
             break;
         }
         drop(store);
-        crash(&mut device, tally);
+        go_on(&mut device, end, &mut world, tally);
     }
     reopen(device, &mut world, open, tally);
 }
 
-fn crash(device: &mut Arc<Faulty>, tally: &Tally) {
-    tally.crashes.fetch_add(1, Ordering::Relaxed);
-    *device = Arc::new(device.restart().unwrap());
+/// The device after a power cut, or as the next process finds it.
+fn go_on(device: &mut Arc<Faulty>, end: Fault, world: &mut World, tally: &Tally) {
+    world.is_durable = end == Fault::PowerCut;
+    let (ended, next) = match world.is_durable {
+        true => (&tally.crashes, device.restart()),
+        false => (&tally.kills, device.reopen()),
+    };
+    ended.fetch_add(1, Ordering::Relaxed);
+    *device = Arc::new(next.unwrap());
 }
 
-/// Opens the store, perhaps with power cuts on the way, and compares it with the model.
+/// Opens the store, perhaps with power cuts and kills on the way, and compares it with the model.
+/// Some stores are closed then, others dropped.
 fn reopen(mut device: Arc<Faulty>, world: &mut World, open: Open, tally: &Tally) -> Arc<Faulty> {
     while world.rng.random_bool(0.3) {
         let cut = device.operations() + world.rng.random_range(1..12);
-        device.schedule(cut, Fault::PowerCut);
+        let end = world.draw_end();
+        device.schedule(cut, end);
         match Store::open(device.clone(), open) {
             Ok(_) => {}
             Err(error) => {
@@ -227,12 +250,16 @@ fn reopen(mut device: Arc<Faulty>, world: &mut World, open: Open, tally: &Tally)
                 tally.recoveries.fetch_add(1, Ordering::Relaxed);
             }
         }
-        crash(&mut device, tally);
+        go_on(&mut device, end, world, tally);
     }
     let store = Store::open(device.clone(), open).unwrap();
     world.pages = store.pages() as u32;
     world.check_all(&store).unwrap();
-    store.close().unwrap();
+    if world.rng.random_bool(0.7) {
+        store.close().unwrap();
+        world.is_durable = true;
+        world.settle();
+    }
     device
 }
 
@@ -262,8 +289,9 @@ fn what_was_synced_survives_power_cuts_and_the_rest_is_old_or_new() {
     });
     let of = |n: &AtomicU64| n.load(Ordering::Relaxed);
     println!(
-        "{} crashes of {} stores: {} in calls that cleaned, {} that wrote checkpoints or notes, {} in recovery",
+        "{} crashes and {} kills of {} stores: {} in calls that cleaned, {} that wrote checkpoints or notes, {} in recovery",
         of(&tally.crashes),
+        of(&tally.kills),
         of(&seeds) - 1,
         of(&tally.cleaning),
         of(&tally.checkpoints),

@@ -10,6 +10,9 @@
 //! | `zonefs:MOUNT` | a zoned drive under a mounted zonefs |
 //! | `zbd:/dev/...` | a zoned block device, as NVMe ZNS drives and host-managed disks are |
 //!
+//! What a process left that was killed counts as unflushed when the device is opened again: the first
+//! flush makes it durable. A device can be opened [for reading only](OpenOptions::read_only).
+//!
 //! Wrappers compose: [`Faulty`] loses what a crash may lose, from a seed; [`Timed`] takes the time
 //! of a named drive; [`Counted`] counts; [`Span`] is some of a device's zones; [`Overlay`] keeps in
 //! memory what is written, and leaves the device below as it is.

@@ -1,5 +1,6 @@
-//! What a crash leaves, against a naive model: what was flushed survives, and of each zone a
-//! beginning of what was done to it since.
+//! What power cuts and kills leave, against a naive model: what was flushed survives power cuts, and
+//! of each zone a beginning of what was done to it since; what was done survives kills, though what
+//! was not flushed may be lost later.
 
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ enum Step {
     Finish { zone: u32 },
     Flush,
     Crash,
+    Kill,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -29,6 +31,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => zone.prop_map(|zone| Step::Finish { zone }),
         2 => Just(Step::Flush),
         1 => Just(Step::Crash),
+        1 => Just(Step::Kill),
     ]
 }
 
@@ -139,7 +142,7 @@ fn run(device: &Faulty, model: &mut Model, step: &Step, fill: u8) -> bool {
             }
             result
         }
-        Step::Crash => {
+        Step::Crash | Step::Kill => {
             device.crash();
             device.flush()
         }
@@ -154,22 +157,31 @@ fn run(device: &Faulty, model: &mut Model, step: &Step, fill: u8) -> bool {
     }
 }
 
-fn survives(steps: &[Step], cut: u64, seed: u64, tail: Tail, max_active: Option<u32>) {
+fn survives(steps: &[Step], at: u64, end: Fault, seed: u64, tail: Tail, max_active: Option<u32>) {
     let mut device = Faulty::new(device(max_active), seed).with_tail(tail);
-    device.schedule(cut, Fault::PowerCut);
+    device.schedule(at, end);
     let mut model = Model(vec![vec![State::default()]; ZONES as usize]);
     for (fill, step) in (1u8..).zip(steps) {
         if run(&device, &mut model, step, fill) {
             continue;
         }
         assert!(matches!(device.report(0, 1), Err(DeviceError::Crashed)));
-        device = device.restart().unwrap();
+        let is_kill = match step {
+            Step::Crash => false,
+            Step::Kill => true,
+            _ => end == Fault::Kill,
+        };
+        device = if is_kill { device.reopen() } else { device.restart() }.unwrap();
         for zone in 0..ZONES {
             let seen = seen(&device, zone);
             let states = &mut model.0[zone as usize];
+            let tail = if is_kill { Tail::Whole } else { tail };
             assert!(explains(states, &seen, tail), "zone {zone}: {:?}", seen.0);
+            if !is_kill {
+                states.clear();
+            }
             let (info, bytes) = seen;
-            *states = vec![State { finished: info.state == ZoneState::Full, bytes }];
+            states.push(State { finished: info.state == ZoneState::Full, bytes });
         }
     }
 }
@@ -180,12 +192,14 @@ proptest! {
     #[test]
     fn of_each_zone_a_beginning_of_what_was_done_survives(
         steps in prop::collection::vec(step(), 1..60),
-        cut in 1..60u64,
+        at in 1..60u64,
+        is_kill: bool,
         seed: u64,
         torn: bool,
         max_active in prop::option::of(1..4u32),
     ) {
         let tail = if torn { Tail::Torn } else { Tail::Whole };
-        survives(&steps, cut, seed, tail, max_active);
+        let end = if is_kill { Fault::Kill } else { Fault::PowerCut };
+        survives(&steps, at, end, seed, tail, max_active);
     }
 }

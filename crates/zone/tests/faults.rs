@@ -81,6 +81,71 @@ fn scheduled_errors_leave_the_zone_as_it_was() {
     assert!(matches!(device.flush(), Err(DeviceError::Flush { .. })));
 }
 
+/// Appends of a process that was killed: how many of its blocks are there, and how many are after a
+/// power cut, with a flush before or without.
+fn killed(seed: u64, flush: bool) -> (u64, u64) {
+    let device = in_memory(&Shape { bytes: 1 << 20, ..Shape::default() }).unwrap();
+    let device = Faulty::new(device, seed);
+    device.schedule(1, Fault::Kill);
+    let killed = device.append(0, 0, &[9; 65536]);
+    assert!(matches!(killed, Err(DeviceError::Crashed)));
+    let device = device.reopen().unwrap();
+    let there = device.zone(0).unwrap().write_pointer;
+    assert_eq!(contents(&device)[0], vec![9; there as usize]);
+    if flush {
+        device.flush().unwrap();
+    }
+    let left = device.restart().unwrap().zone(0).unwrap().write_pointer;
+    (there / 4096, left / 4096)
+}
+
+#[test]
+fn what_a_killed_process_did_is_there_and_survives_power_cuts_from_the_next_flush_on() {
+    let all = |flush| (0..100).map(move |seed| killed(seed, flush)).collect::<Vec<_>>();
+    assert!(all(true).iter().all(|(there, left)| there == left));
+    let lost = all(false).iter().filter(|(there, left)| left < there).count();
+    assert!((20..90).contains(&lost), "{lost}");
+    let cut = all(false).iter().filter(|(there, _)| (1..16).contains(there)).count();
+    assert!(cut > 50, "{cut}");
+}
+
+#[test]
+fn appends_that_fail_half_way_leave_their_first_blocks() {
+    let device = small();
+    let mut lengths: Vec<_> = (0..16)
+        .map(|zone| {
+            device.schedule(device.operations() + 1, Fault::Partial);
+            let failed = device.append(zone, 0, &[3; 16384]);
+            assert!(matches!(failed, Err(DeviceError::Io { operation: Operation::Append, .. })));
+            let at = device.zone(zone).unwrap().write_pointer;
+            device.append(zone, at, &[4; 4096]).unwrap();
+            at / 4096
+        })
+        .collect();
+    lengths.sort_unstable();
+    lengths.dedup();
+    assert!(lengths.len() > 2 && lengths.iter().all(|&blocks| blocks <= 4), "{lengths:?}");
+}
+
+#[test]
+fn after_a_flush_that_failed_none_succeeds_and_its_content_may_be_lost_to_the_next_process() {
+    let mut lost = 0;
+    for seed in 0..50 {
+        let device = in_memory(&Shape { bytes: 1 << 20, ..Shape::default() }).unwrap();
+        let device = Faulty::new(device, seed);
+        device.append(0, 0, &[9; 8192]).unwrap();
+        device.schedule(2, Fault::Error);
+        assert!(matches!(device.flush(), Err(DeviceError::Flush { .. })));
+        assert!(matches!(device.flush(), Err(DeviceError::FlushFailedBefore)));
+        let device = device.reopen().unwrap();
+        let there = device.zone(0).unwrap().write_pointer;
+        device.flush().unwrap();
+        assert_eq!(device.restart().unwrap().zone(0).unwrap().write_pointer, there);
+        lost += u32::from(there < 8192);
+    }
+    assert!((10..45).contains(&lost), "{lost}");
+}
+
 #[test]
 fn the_same_seed_loses_the_same() {
     let lost = |seed| {

@@ -1,8 +1,8 @@
 //! `file:` through kills and power cuts, against a naive model: what was flushed survives, and of
 //! each zone a beginning of what was done to it since.
 //!
-//! Every run is drawn from a seed, though the moment of a kill is not. `FROSTLINE_POWER_CUTS=n`
-//! asks for as many machines.
+//! Runs are drawn from a seed, though the moment of a kill is not. `FROSTLINE_POWER_CUTS=n` asks for
+//! as many devices.
 
 #![cfg(target_os = "linux")]
 
@@ -128,6 +128,7 @@ impl Content {
 struct Model {
     zones: Vec<Vec<Content>>,
     is_made: bool,
+    flushed: u32,
 }
 
 impl Model {
@@ -138,7 +139,7 @@ impl Model {
         match what {
             "made" => self.is_made = true,
             "flushed" => {
-                self.is_made = true;
+                (self.is_made, self.flushed) = (true, self.flushed + 1);
                 let keep_last = |states: &mut Vec<_>| drop(states.drain(..states.len() - 1));
                 self.zones.iter_mut().for_each(keep_last);
             }
@@ -184,12 +185,14 @@ impl Model {
     }
 }
 
-/// A machine through several kills and power cuts.
-fn live(seed: u64) {
+/// A device through several kills and power cuts; how many times it was cut, and flushed.
+fn live(seed: u64) -> (u32, u32) {
     let mut rng = SmallRng::seed_from_u64(seed);
     let mut machine = Machine::new();
-    let mut model = Model { zones: vec![vec![Content::default()]; ZONES as usize], is_made: false };
-    for _ in 0..rng.random_range(2..5) {
+    let zones = vec![vec![Content::default()]; ZONES as usize];
+    let mut model = Model { zones, is_made: false, flushed: 0 };
+    let cuts = rng.random_range(2..5);
+    for _ in 0..cuts {
         for _ in 0..rng.random_range(1..4) {
             let task = format!("{} {}", rng.random::<u64>(), uri(&machine));
             let end = End::draw(&mut rng, 30, 60);
@@ -199,19 +202,10 @@ fn live(seed: u64) {
         machine.cut_power(&mut rng);
         model.compare(&uri(&machine), true);
     }
+    (cuts, model.flushed)
 }
 
 #[test]
 fn what_was_flushed_survives_kills_and_power_cuts() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
-    let machines = number("FROSTLINE_POWER_CUTS").unwrap_or(12);
-    let first = number("FROSTLINE_CRASH_SEED").unwrap_or(1);
-    for seed in first..first + machines {
-        std::panic::catch_unwind(|| live(seed)).unwrap_or_else(|thrown| {
-            eprintln!(
-                "FROSTLINE_CRASH_SEED={seed} fails, though a kill may come at another moment"
-            );
-            std::panic::resume_unwind(thrown);
-        });
-    }
+    power::rounds(8, live);
 }

@@ -41,10 +41,14 @@ fn fail_to_write(seed: u64) -> u32 {
         let db = life.reopen();
         for _ in 0..life.world.rng.random_range(1..4) {
             let at = life.device.operations() + life.world.rng.random_range(1..200);
-            life.device.schedule(at, Fault::Error);
+            let fault = [Fault::Error, Fault::Partial][life.world.rng.random_range(0..2)];
+            life.device.schedule(at, fault);
         }
         failures += u32::from(use_until_it_fails(&mut life, db));
-        life.mend();
+        match life.world.rng.random_bool(0.5) {
+            true => life.crash(),
+            false => life.mend(),
+        }
     }
     life.reopen().close().unwrap();
     failures

@@ -85,26 +85,39 @@ impl<'t> Life<'t> {
         Db::open(&device, &self.options)
     }
 
-    fn schedule_cut(&mut self, within: u64) {
-        let cut = self.device.operations() + self.world.rng.random_range(1..within);
-        self.device.schedule(cut, Fault::PowerCut);
+    /// Schedules a power cut, or a kill of the database's process.
+    fn schedule_end(&mut self, within: u64) -> Fault {
+        let end = if self.world.rng.random_bool(0.2) { Fault::Kill } else { Fault::PowerCut };
+        let at = self.device.operations() + self.world.rng.random_range(1..within);
+        self.device.schedule(at, end);
+        end
     }
 
-    fn crash(&mut self) {
-        self.tally.crashes.fetch_add(1, Relaxed);
-        self.device = Arc::new(self.device.restart().unwrap());
+    /// Cuts the power.
+    pub fn crash(&mut self) {
+        self.go_on(Fault::PowerCut);
     }
 
-    /// Opens the database, perhaps with power cuts on the way, and compares it with what is
-    /// expected.
+    /// The device after a power cut, or as the next process finds it.
+    fn go_on(&mut self, end: Fault) {
+        let (ended, next) = match end {
+            Fault::Kill => (&self.tally.kills, self.device.reopen()),
+            _ => (&self.tally.crashes, self.device.restart()),
+        };
+        ended.fetch_add(1, Relaxed);
+        self.device = Arc::new(next.unwrap());
+    }
+
+    /// Opens the database, perhaps with power cuts and kills on the way, and compares it with what
+    /// is expected.
     pub fn reopen(&mut self) -> Db {
         while self.world.rng.random_bool(0.3) {
-            self.schedule_cut(15);
+            let end = self.schedule_end(15);
             if let Err(error) = self.open() {
                 assert!(is_crash(&error), "{error}");
                 self.tally.recoveries.fetch_add(1, Relaxed);
             }
-            self.crash();
+            self.go_on(end);
         }
         let db = self.open().unwrap();
         self.world.settle(&db).unwrap();
@@ -124,12 +137,12 @@ impl<'t> Life<'t> {
             db = self.open().unwrap();
         }
         let within = if self.world.rng.random_bool(0.2) { 600 } else { 60 };
-        self.schedule_cut(within);
+        let end = self.schedule_end(within);
         let error = self.world.use_it(&db, u32::MAX).unwrap_err();
         assert!(is_crash(&error), "{error}");
         self.count(&db);
         drop(db);
-        self.crash();
+        self.go_on(end);
     }
 
     /// Uses the database, and ends it in the middle. What reached the device is there, synced or
@@ -137,9 +150,9 @@ impl<'t> Life<'t> {
     fn kill(&mut self, db: Db) {
         let steps = self.world.rng.random_range(1..300);
         self.world.use_it(&db, steps).unwrap();
-        self.tally.kills.fetch_add(1, Relaxed);
         self.count(&db);
         drop(db);
+        self.go_on(Fault::Kill);
         if self.world.rng.random_bool(0.5) {
             self.crash();
         }

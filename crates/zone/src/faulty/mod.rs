@@ -20,8 +20,8 @@ pub enum Tail {
     /// Its last block may be torn: new sectors of 512 bytes, then garbage.
     #[default]
     Torn,
-    /// As torn, and the write pointer may have stayed while blocks before it are garbage, as in a
-    /// file whose length was written before its content.
+    /// As torn, and the write pointer may have stayed, or the zone may be finished, while some of the
+    /// last blocks before are garbage, as in a file whose length was written before its content.
     Garbage,
 }
 
@@ -31,8 +31,12 @@ pub enum Tail {
 pub enum Fault {
     /// The power is cut in the middle of it. Part of it may have been done.
     PowerCut,
+    /// The process is killed in the middle of it. Part of it may have been done.
+    Kill,
     /// It fails with an I/O error, and nothing is done.
     Error,
+    /// It fails with an I/O error. Of an append, the first blocks may have been written.
+    Partial,
     /// A zone changes to this state (read-only or offline) just before it.
     Wear {
         /// The zone.
@@ -44,11 +48,18 @@ pub enum Fault {
 
 /// A device whose faults are drawn from a seed, or set by hand: for tests of recovery.
 ///
-/// Everything goes straight to the device below. When the power is cut, by [`Faulty::crash`] or
-/// as [scheduled](Faulty::schedule), every call fails with [`DeviceError::Crashed`] until
-/// [`Faulty::restart`], which takes back from the device below what the crash lost: of each zone,
-/// independently, a beginning of what was done since the last flush survives. An unflushed
-/// append may be cut; an unflushed reset or finish may not have happened.
+/// Everything goes straight to the device below. When the power is cut or the process is killed, by
+/// [`Faulty::crash`] or as [scheduled](Faulty::schedule), every call fails with
+/// [`DeviceError::Crashed`], and the device is gone on with in one of two ways:
+///
+/// * [`Faulty::restart`], after a power cut, takes back from the device below what was lost: of
+///   each zone, independently, a beginning of what was done since the last flush survives. An
+///   unflushed append may be cut; an unflushed reset or finish may not have happened.
+/// * [`Faulty::reopen`], after a process was killed, gives the device as the next process finds it:
+///   everything is there, but what was not flushed may still be lost in a later power cut.
+///
+/// After a flush that failed, every flush fails until then, and what it should have made durable may
+/// be lost to the next process, too.
 ///
 /// ```
 /// use frostline_zone::{DeviceError, Fault, Faulty, Shape, in_memory};
@@ -80,23 +91,21 @@ struct State {
     schedule: BTreeMap<u64, Vec<Fault>>,
     unflushed: BTreeMap<u32, Unflushed>,
     decay: Decay,
+    flush_failed: bool,
 }
 
 impl Faulty {
     /// Wraps a device, all of whose content counts as durable.
     pub fn new(inner: Arc<dyn Device>, seed: u64) -> Self {
-        Faulty::started(inner, Chance::new(seed), Tail::default(), Decay::default())
-    }
-
-    fn started(inner: Arc<dyn Device>, chance: Chance, tail: Tail, decay: Decay) -> Self {
         let state = State {
-            chance,
-            tail,
+            chance: Chance::new(seed),
+            tail: Tail::default(),
             crashed: false,
             operations: 0,
             schedule: BTreeMap::new(),
             unflushed: BTreeMap::new(),
-            decay,
+            decay: Decay::default(),
+            flush_failed: false,
         };
         Faulty { inner, state: Mutex::new(state) }
     }
@@ -127,12 +136,12 @@ impl Faulty {
         self.state().decay.fail_reads(zone, offset);
     }
 
-    /// Cuts the power now.
+    /// Ends the device's user now: cuts the power, or kills the process.
     pub fn crash(&self) {
         self.state().crashed = true;
     }
 
-    /// True after a power cut.
+    /// True after a power cut, or when the process was killed.
     pub fn has_crashed(&self) -> bool {
         self.state().crashed
     }
@@ -143,13 +152,42 @@ impl Faulty {
     /// # Errors
     /// Those of the device below.
     pub fn restart(&self) -> Result<Faulty, DeviceError> {
+        self.next(true)
+    }
+
+    /// The device as the next process finds it after one was killed (which happens now, if it has
+    /// not), without a schedule. What was not flushed is there, and may still be lost when the
+    /// power is cut; only where a flush had failed, some of it is lost already. Decay stays. The old
+    /// device fails for ever.
+    ///
+    /// # Errors
+    /// Those of the device below.
+    pub fn reopen(&self) -> Result<Faulty, DeviceError> {
+        let is_lossy = self.state().flush_failed;
+        self.next(is_lossy)
+    }
+
+    fn next(&self, is_lossy: bool) -> Result<Faulty, DeviceError> {
         let mut state = self.state();
         state.crashed = true;
-        let unflushed = std::mem::take(&mut state.unflushed);
+        let mut unflushed = std::mem::take(&mut state.unflushed);
         let tail = state.tail;
-        unflushed::lose(&*self.inner, unflushed, tail, &mut state.chance)?;
+        if is_lossy {
+            let lost = std::mem::take(&mut unflushed);
+            unflushed::lose(&*self.inner, lost, tail, &mut state.chance)?;
+        }
         let (chance, decay) = (state.chance.clone(), state.decay.clone());
-        Ok(Faulty::started(Arc::clone(&self.inner), chance, tail, decay))
+        let next = State {
+            chance,
+            tail,
+            crashed: false,
+            operations: 0,
+            schedule: BTreeMap::new(),
+            unflushed,
+            decay,
+            flush_failed: false,
+        };
+        Ok(Faulty { inner: Arc::clone(&self.inner), state: Mutex::new(next) })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -163,23 +201,21 @@ impl State {
         if self.crashed { Err(DeviceError::Crashed) } else { Ok(()) }
     }
 
-    /// Counts an operation and lets the faults scheduled for it happen; true if the power is cut
-    /// in the middle of it.
-    fn begin(
-        &mut self,
-        failed: impl FnOnce(io::Error) -> DeviceError,
-    ) -> Result<bool, DeviceError> {
+    /// Counts an operation and lets the faults scheduled for it happen; the last one that meets the
+    /// operation itself, if there is one.
+    fn begin(&mut self) -> Result<Option<Fault>, DeviceError> {
         self.check_power()?;
         self.operations += 1;
-        let mut result = Ok(false);
+        let mut met = None;
         for fault in self.schedule.remove(&self.operations).unwrap_or_default() {
             match fault {
-                Fault::PowerCut => self.crashed = true,
-                Fault::Error => result = Err(io::Error::other("a scheduled fault")),
                 Fault::Wear { zone, state } => self.decay.wear(zone, state),
+                _ if self.crashed => {}
+                _ => met = Some(fault),
             }
+            self.crashed |= matches!(fault, Fault::PowerCut | Fault::Kill);
         }
-        if self.crashed { Ok(true) } else { result.map_err(failed) }
+        Ok(met)
     }
 
     /// Begins an operation on a zone.
@@ -188,11 +224,32 @@ impl State {
         operation: Operation,
         zone: u32,
         offset: u64,
-    ) -> Result<bool, DeviceError> {
-        let is_cut = self.begin(|source| DeviceError::Io { operation, zone, offset, source })?;
+    ) -> Result<Option<Fault>, DeviceError> {
+        let met = self.begin()?;
         self.decay.check(operation, zone, true)?;
-        Ok(is_cut)
+        let is_refused = match met {
+            Some(Fault::Partial) => operation != Operation::Append,
+            met => met == Some(Fault::Error),
+        };
+        if is_refused {
+            let source = scheduled();
+            return Err(DeviceError::Io { operation, zone, offset, source });
+        }
+        Ok(met)
     }
+}
+
+/// What the system says of a fault that was scheduled.
+fn scheduled() -> io::Error {
+    io::Error::other("a scheduled fault")
+}
+
+/// The bytes of the first blocks, of which there may be none.
+fn beginning(parts: &[IoSlice<'_>], block: u32, chance: &mut Chance) -> Vec<u8> {
+    let mut bytes: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
+    let blocks = chance.up_to(bytes.len() as u64 / u64::from(block));
+    bytes.truncate(blocks as usize * block as usize);
+    bytes
 }
 
 impl Device for Faulty {
@@ -217,14 +274,29 @@ impl Device for Faulty {
         parts: &[IoSlice<'_>],
     ) -> Result<(), DeviceError> {
         let mut state = self.state();
-        // Of an append that the power cut meets, the restart decides how much survives.
-        let is_cut = state.begin_at(Operation::Append, zone, at)?;
-        let result = self.inner.append_vectored(zone, at, parts);
-        if result.is_ok() {
-            let bytes: usize = parts.iter().map(|part| part.len()).sum();
-            unflushed::appended(&mut state.unflushed, zone, at, bytes as u64);
+        let met = state.begin_at(Operation::Append, zone, at)?;
+        let whole: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        let fits = at.saturating_add(whole) <= self.inner.zone(zone)?.capacity;
+        let (bytes, result) = match met {
+            Some(Fault::Kill | Fault::Partial) if fits => {
+                let block = self.geometry().block_bytes;
+                let first = beginning(parts, block, &mut state.chance);
+                (first.len() as u64, self.inner.append(zone, at, &first))
+            }
+            // Of an append that the power cut meets, the restart decides how much survives.
+            _ => (whole, self.inner.append_vectored(zone, at, parts)),
+        };
+        if result.is_ok() && bytes > 0 {
+            unflushed::appended(&mut state.unflushed, zone, at, bytes);
         }
-        if is_cut { Err(DeviceError::Crashed) } else { result }
+        match met {
+            None => result,
+            Some(Fault::Partial) => result.and_then(|()| {
+                let source = scheduled();
+                Err(DeviceError::Io { operation: Operation::Append, zone, offset: at, source })
+            }),
+            Some(_) => Err(DeviceError::Crashed),
+        }
     }
 
     fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> Result<(), DeviceError> {
@@ -237,7 +309,7 @@ impl Device for Faulty {
 
     fn reset(&self, zone: u32) -> Result<(), DeviceError> {
         let mut state = self.state();
-        let is_cut = state.begin_at(Operation::Reset, zone, 0)?;
+        let is_cut = state.begin_at(Operation::Reset, zone, 0)?.is_some();
         if is_cut && state.chance.one_in(2) {
             return Err(DeviceError::Crashed);
         }
@@ -249,7 +321,7 @@ impl Device for Faulty {
 
     fn finish(&self, zone: u32) -> Result<(), DeviceError> {
         let mut state = self.state();
-        let is_cut = state.begin_at(Operation::Finish, zone, 0)?;
+        let is_cut = state.begin_at(Operation::Finish, zone, 0)?.is_some();
         if is_cut && state.chance.one_in(2) {
             return Err(DeviceError::Crashed);
         }
@@ -259,11 +331,19 @@ impl Device for Faulty {
 
     fn flush(&self) -> Result<(), DeviceError> {
         let mut state = self.state();
-        if state.begin(|source| DeviceError::Flush { source })? {
+        let met = state.begin()?;
+        if state.crashed {
             let State { unflushed, chance, .. } = &mut *state;
             let all = chance.one_in(3);
             unflushed.retain(|_, _| !all && chance.one_in(2));
             return Err(DeviceError::Crashed);
+        }
+        if state.flush_failed {
+            return Err(DeviceError::FlushFailedBefore);
+        }
+        if met.is_some() {
+            state.flush_failed = true;
+            return Err(DeviceError::Flush { source: scheduled() });
         }
         self.inner.flush()?;
         state.unflushed.clear();

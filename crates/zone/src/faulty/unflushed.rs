@@ -137,16 +137,19 @@ fn survive(
         _ => chance.up_to(blocks),
     };
     let mut end = since.durable + kept * block;
-    let finished = since.finished && kept == blocks && chance.one_in(2);
+    let mut finished = since.finished && kept == blocks && chance.one_in(2);
     if tail != Tail::Whole && kept < blocks && block > SECTOR && chance.one_in(3) {
         let sectors = 1 + chance.up_to(block / SECTOR - 2);
         garble(&mut bytes[(end + sectors * SECTOR) as usize..(end + block) as usize], chance);
         end += block;
     }
     if tail == Tail::Garbage && end < since.written && chance.one_in(3) {
-        let stayed = end + block * (1 + chance.up_to((since.written - end) / block - 1));
-        garble(&mut bytes[end as usize..stayed as usize], chance);
-        end = stayed;
+        let most = (since.written - end) / block;
+        finished = since.finished && chance.one_in(2);
+        let stayed = if finished { most } else { 1 + chance.up_to(most - 1) };
+        let range = end as usize..(end + stayed * block) as usize;
+        end = range.end as u64;
+        garble(&mut bytes[range], chance);
     }
     bytes.truncate(end as usize);
     Survivor { zone, bytes, finished }

@@ -46,6 +46,9 @@ impl End {
 
 pub struct Machine {
     home: TempDir,
+    /// In memory, if the system has such a place: file systems write a file out that another one is
+    /// renamed over.
+    shadows: TempDir,
     /// Number of power cuts so far, of which each makes another directory.
     cuts: u32,
 }
@@ -53,7 +56,9 @@ pub struct Machine {
 impl Machine {
     /// A machine with an empty disk.
     pub fn new() -> Machine {
-        let machine = Machine { home: tempfile::tempdir().unwrap(), cuts: 0 };
+        let shadows = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        let home = tempfile::tempdir().unwrap();
+        let machine = Machine { home, shadows: shadows.unwrap(), cuts: 0 };
         fs::create_dir(machine.disk()).unwrap();
         machine.keep_all();
         machine
@@ -65,7 +70,7 @@ impl Machine {
     }
 
     fn shadow(&self) -> PathBuf {
-        self.home.path().join(format!("shadow{}", self.cuts))
+        self.shadows.path().join(format!("shadow{}", self.cuts))
     }
 
     /// Runs a test of this program as a process of its own, until it is killed or ends. Returns all
@@ -113,6 +118,26 @@ impl Machine {
         fs::create_dir(self.shadow()).unwrap();
         keep(&self.disk(), &self.shadow());
     }
+}
+
+/// Lets machines live, each by a seed, as many as `FROSTLINE_POWER_CUTS` says or else `machines`; a
+/// life tells how many power cuts it had, and how often something was promised in it.
+/// `FROSTLINE_CRASH_SEED` is the seed of the first.
+pub fn rounds(machines: u64, live: fn(u64) -> (u32, u32)) {
+    let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
+    let machines = number("FROSTLINE_POWER_CUTS").unwrap_or(machines);
+    let first = number("FROSTLINE_CRASH_SEED").unwrap_or(1);
+    let (mut cuts, mut promised) = (0, 0);
+    for seed in first..first + machines {
+        let lived = std::panic::catch_unwind(|| live(seed)).unwrap_or_else(|thrown| {
+            eprintln!("FROSTLINE_CRASH_SEED={seed} fails; the moment of a kill may differ");
+            std::panic::resume_unwind(thrown);
+        });
+        cuts += lived.0;
+        promised += lived.1;
+    }
+    println!("{machines} machines, {cuts} power cuts, {promised} promises kept");
+    assert!(promised > 0);
 }
 
 /// The library that stands before libc.
