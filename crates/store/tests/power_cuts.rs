@@ -185,5 +185,5 @@ fn live(seed: u64) -> (u32, u32) {
 
 #[test]
 fn what_was_synced_survives_kills_and_power_cuts() {
-    power::rounds(3, live);
+    power::rounds(2, live);
 }
