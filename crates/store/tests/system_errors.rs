@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use frostline_store::{Cleaning, Format, Open, Store, StoreError};
 use frostline_zone::{Device, DeviceError, Geometry, Operation, Shape, ZoneInfo, in_memory};
@@ -12,16 +12,19 @@ const PAGE: usize = 4096;
 const PAGES: u32 = 500;
 const OPEN: Open = Open { cleaning: Cleaning::Inline, map_bytes: usize::MAX, accept_loss: false };
 
-/// A device whose every operation on a zone fails with this number of the system, if not 0.
+/// A device whose every operation on zones from `first` on fails with this number of the system, if
+/// it is not 0.
 struct Refusing {
     inner: Arc<dyn Device>,
     number: AtomicI32,
+    first: AtomicU32,
 }
 
 impl Refusing {
     fn check(&self, operation: Operation, zone: u32, offset: u64) -> Result<(), DeviceError> {
         match self.number.load(Ordering::Relaxed) {
             0 => Ok(()),
+            _ if zone < self.first.load(Ordering::Relaxed) => Ok(()),
             number => {
                 let source = io::Error::from_raw_os_error(number);
                 Err(DeviceError::Io { operation, zone, offset, source })
@@ -70,7 +73,7 @@ fn device() -> Arc<Refusing> {
     let inner = in_memory(&Shape { bytes, zone_bytes, ..Shape::default() }).unwrap();
     let format = Format { logical_pages: Some(PAGES.into()), ..Format::default() };
     Store::format(inner.clone(), &format).unwrap();
-    Arc::new(Refusing { inner, number: AtomicI32::new(0) })
+    Arc::new(Refusing { inner, number: AtomicI32::new(0), first: AtomicU32::new(0) })
 }
 
 /// True if an error, or the one behind it, has this number.
@@ -99,6 +102,8 @@ fn a_full_disk_or_too_many_open_files_fail_the_write_and_retire_no_zone() {
         }
         store.sync().unwrap();
         let before = usable(&store);
+        // Of the zones for metadata all refuse at once, and that would end it anyway.
+        device.first.store(store.info().unwrap().meta_zones, Ordering::Relaxed);
         device.number.store(number.raw_os_error(), Ordering::Relaxed);
         let mut refused = None;
         for lba in 0..PAGES {
