@@ -8,6 +8,7 @@
 
 mod check;
 mod distribution;
+mod inserted;
 mod loading;
 mod mix;
 mod worker;
@@ -106,8 +107,7 @@ pub struct Ycsb<T> {
 impl<T: Copy + Send + Sync> Ycsb<T> {
     /// Opens the table, which may still be empty.
     ///
-    /// Records that a run inserts are numbered on from those that are loaded; runs of one `Ycsb`
-    /// go on where the last one ended, while those of another begin again.
+    /// Records that a run inserts are numbered on from the last that is there.
     ///
     /// # Errors
     /// Options that are impossible; what the engine failed with.
@@ -115,8 +115,9 @@ impl<T: Copy + Send + Sync> Ycsb<T> {
         match options.flaw() {
             Some((what, why)) => Err(Error::Options { what, why }),
             None => {
-                let ids = Arc::new(Ids::from(options.records));
-                Ok(Ycsb { table: engine.table(NAME)?, options, ids })
+                let table = engine.table(NAME)?;
+                let next = inserted::next(engine, table, options.records)?;
+                Ok(Ycsb { table, options, ids: Arc::new(Ids::from(next)) })
             }
         }
     }

@@ -55,9 +55,10 @@ fn the_memory_engine_is_asked_for_what_the_mix_says() {
         let (mix, distribution) = Mix::named(name).unwrap();
         let engine = MemoryEngine::new();
         let ycsb = loaded(&engine, Options { mix, distribution, ..SMALL });
-        let puts = engine.operations().puts;
+        let before = engine.operations();
         run(&engine, &ycsb, 1);
-        (engine.operations().gets, engine.operations().puts - puts, engine.operations())
+        let after = engine.operations();
+        (after.gets - before.gets, after.puts - before.puts, after)
     };
     assert_eq!((operations("100w").0, operations("100w").1), (0, 4000));
     assert_eq!((operations("c").0, operations("c").1), (4000, 0));
@@ -158,4 +159,27 @@ fn a_table_that_was_not_loaded_is_an_error() {
     let ycsb = Ycsb::open(&engine, SMALL).unwrap();
     let error = driver::run(&engine, &ycsb, driver::Options::default(), |_| true).unwrap_err();
     assert_eq!(error.to_string(), "table ycsb.usertable: a loaded record is missing");
+}
+
+#[test]
+fn records_that_an_earlier_run_inserted_are_found_and_numbered_on_from() {
+    for last in [0, 1, 700, 1023, 1024, 1025, 5000] {
+        let engine = MemoryEngine::new();
+        loaded(&engine, SMALL);
+        let table = engine.table(NAME).unwrap();
+        let mut transaction = engine.begin(Access::ReadWrite).unwrap();
+        // Some were given up.
+        for n in (1..=last).filter(|n| n % 7 != 3 || *n == last) {
+            transaction.put(table, &key(SMALL.records - 1 + n), &[0; 100]).unwrap();
+        }
+        transaction.commit().unwrap();
+        let (mix, distribution) = Mix::named("d").unwrap();
+        let again = Ycsb::open(&engine, Options { mix, distribution, ..SMALL }).unwrap();
+        assert_eq!(again.ids.settled(), SMALL.records + last);
+        let records = engine.contents()[NAME].len();
+        let inserted =
+            run(&engine, &again, 2).kinds.iter().find(|k| k.name == "insert").unwrap().committed;
+        assert_eq!(engine.contents()[NAME].len() as u64, records as u64 + inserted, "{last}");
+        assert_eq!(violated(&engine, &again), [""; 0], "{last}");
+    }
 }
