@@ -7,8 +7,8 @@
 //! the other two take what is less sure (`sure`, `tiers`). The recogniser learns while the volume is
 //! written, from what became of pages that cleaning came across (`by=online`).
 //!
-//! The scheme within keeps its defaults. With cost-benefit cleaning a volume of seven classes by
-//! lifespan and three of frozen pages has ten zones open, and hardly filled ones are sealed.
+//! The scheme within keeps its defaults: seven classes, so that ten zones are open at most. Those that
+//! hardly fill are sealed.
 
 use super::lifespan::Lifespan;
 use crate::Info;
