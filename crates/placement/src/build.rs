@@ -44,7 +44,7 @@ pub struct Setup<'a> {
     pub mean_lifespans: Option<&'a [f32]>,
     /// Lifespan of each user write, for [`Foresight::Lifespans`].
     pub lifespans: Option<&'a [u32]>,
-    /// Whether user writes and relocations come with [`Hotness`].
+    /// Whether user writes and relocations come with [`Hotness`](crate::Hotness).
     pub told: bool,
     /// Makes recognisers of frozen pages, for schemes that need one.
     pub recogniser: Option<MakeRecogniser<'a>>,

@@ -35,7 +35,7 @@ pub struct UserWrite<'a> {
     /// True if the trace neither writes nor trims the page again (only from an annotated trace).
     pub last: bool,
     /// Lifespan of the version being written, [`NEVER`] if it is frozen. Valid only for a scheme
-    /// with [`Foresight::Lifespans`].
+    /// with [`Foresight::Lifespans`](crate::Foresight).
     pub lifespan: u32,
     /// What the engine tells of the page, if it does.
     pub hotness: Option<&'a Hotness>,

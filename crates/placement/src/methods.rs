@@ -1,7 +1,7 @@
 //! The methods of a scheme, as a list.
 
-/// Every method of a [`Scheme`] that has a default and does not name a page's state, once: the trait is declared
-/// from this list, and [`AnyScheme`](crate::AnyScheme) forwards what is in it, so a method that is
+/// Every method of a `Scheme` that has a default and does not name a page's state, once: the trait is declared
+/// from this list, and `AnyScheme` forwards what is in it, so a method that is
 /// added here can't be left out there.
 ///
 /// `asked` methods look at the scheme, `told` methods may change it.

@@ -42,7 +42,7 @@ macro_rules! declare {
             const PER_REQUEST: bool = false;
             /// Whether [`place_batch`](Self::place_batch) is wanted.
             const BATCHED: bool = false;
-            /// Whether it makes use of [`Hotness`] where an engine tells it.
+            /// Whether it makes use of [`Hotness`](crate::Hotness) where an engine tells it.
             const WANTS_HOTNESS: bool = false;
             /// The scheme's own victim side, if [`pick`](Self::pick) replaces the victim policies:
             /// its name in tables.
