@@ -65,8 +65,8 @@ impl Db {
     /// on a newer state, so `body` should do nothing but read and write the database.
     ///
     /// # Errors
-    /// What `body` returns; [`Error::Conflict`] after 1,000 tries; [`Error::TooOld`]; a full database or a transaction
-    /// that is too large; an error of the device.
+    /// What `body` returns; [`Error::Conflict`] after 1,000 tries; [`Error::TooOld`]; a full database
+    /// or a transaction that is too large; an error of the device.
     pub fn update<T, E: From<Error>>(
         &self,
         mut body: impl FnMut(&mut Update<'_>) -> Result<T, E>,
