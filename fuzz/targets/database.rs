@@ -45,6 +45,7 @@ enum Step {
     },
 }
 
+type Record = (Vec<u8>, Vec<u8>);
 type Records = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// All states that the database had, commit by commit, and the last that must survive.
@@ -73,7 +74,7 @@ fn records(
     table: Table,
     direction: Direction,
     from: Option<&[u8]>,
-) -> Result<Vec<(Vec<u8>, Vec<u8>)>, DbError> {
+) -> Result<Vec<Record>, DbError> {
     let look = db.begin_read()?;
     let mut scan = match from {
         Some(bound) => look.scan(table, bound, direction),
