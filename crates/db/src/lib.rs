@@ -61,6 +61,7 @@ mod db;
 mod error;
 pub mod key;
 mod layout;
+mod metrics;
 mod mvcc;
 mod node;
 mod options;

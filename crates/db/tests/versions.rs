@@ -91,6 +91,7 @@ fn a_transaction_for_which_too_much_would_be_kept_fails_and_others_go_on() {
         assert!(matches!(told, DbError::SnapshotTooOld { most: 100_000 }), "{told:?}");
     }
     assert_eq!(versions(&db).snapshots_ended, 1, "both transactions had the same");
+    assert!(db.metrics().unwrap().contains("\nfrostline_snapshots_ended_total 1\n"));
     let look = db.begin_read().unwrap();
     assert_eq!(look.get(table, &key).unwrap().unwrap(), [2; 100]);
     assert_eq!(look.get(table, b"another").unwrap(), None);

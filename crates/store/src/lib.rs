@@ -24,7 +24,7 @@ mod layout;
 mod leaves;
 mod loss;
 mod meta;
-mod metrics;
+pub mod metrics;
 mod options;
 mod placer;
 mod reading;

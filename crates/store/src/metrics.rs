@@ -8,7 +8,7 @@ use crate::StoreError;
 use crate::stats::{BOUNDS_US, Latency};
 
 /// A sample's labels, braces included, and its value.
-type Sample = (String, f64);
+pub type Sample = (String, f64);
 
 impl Store {
     /// What happened, in Prometheus's text exposition.
@@ -72,20 +72,34 @@ fn label(name: &str, value: &str) -> String {
     format!("{{{name}=\"{value}\"}}")
 }
 
-fn only(value: f64) -> Sample {
+/// The only sample of a family.
+pub fn only(value: f64) -> Sample {
     (String::new(), value)
 }
 
+/// Families of metrics in Prometheus's text exposition.
 #[derive(Default)]
-struct Exposition(String);
+pub struct Exposition(String);
 
 impl Exposition {
-    fn counter(&mut self, name: &str, help: &str, samples: &[Sample]) {
+    /// What is appended follows `text`, an exposition itself.
+    pub fn behind(text: String) -> Self {
+        Exposition(text)
+    }
+
+    /// Appends a counter; `_total` is added to its name, and `frostline_` put before it.
+    pub fn counter(&mut self, name: &str, help: &str, samples: &[Sample]) {
         self.family(&format!("{name}_total"), "counter", help, samples);
     }
 
-    fn gauge(&mut self, name: &str, help: &str, samples: &[Sample]) {
+    /// Appends a gauge; `frostline_` is put before its name.
+    pub fn gauge(&mut self, name: &str, help: &str, samples: &[Sample]) {
         self.family(name, "gauge", help, samples);
+    }
+
+    /// The text.
+    pub fn into_text(self) -> String {
+        self.0
     }
 
     fn family(&mut self, name: &str, kind: &str, help: &str, samples: &[Sample]) {

@@ -45,6 +45,10 @@ pub struct Sum {
     pub log_capacity: u64,
     /// Time for which threads waited for memory.
     pub stalled: Duration,
+    /// Bytes of the versions that are kept for snapshots.
+    pub version_bytes: u64,
+    /// Snapshots that were ended, as too many bytes of versions were kept for them.
+    pub snapshots_ended: u64,
 }
 
 impl Moment {
@@ -66,6 +70,8 @@ impl Moment {
             sum.log_flushes += stats.log.flushes;
             sum.log_capacity += stats.log_used.1;
             sum.stalled += stats.stalled;
+            sum.version_bytes += stats.versions.bytes;
+            sum.snapshots_ended += stats.versions.snapshots_ended;
         }
         Ok(Moment { store: instances.store.stats()?, sum, cpu: cpu_time() })
     }
@@ -94,6 +100,7 @@ impl Sum {
             log_bytes: self.log_bytes - earlier.log_bytes,
             log_flushes: self.log_flushes - earlier.log_flushes,
             stalled: self.stalled.saturating_sub(earlier.stalled),
+            snapshots_ended: self.snapshots_ended - earlier.snapshots_ended,
             ..*self
         }
     }

@@ -98,6 +98,10 @@ pub struct DatabaseRun {
     pub latency_us: LatencyReport,
     /// Transactions that lost against another; those are tried again.
     pub conflicts: u64,
+    /// Transactions that were ended, as too many bytes of versions were kept for them.
+    pub snapshots_ended: u64,
+    /// Bytes of the versions that were kept for transactions at the end.
+    pub version_bytes: u64,
     /// By kind.
     pub kinds: Vec<KindRow>,
     /// By database, if there are several.
@@ -243,6 +247,8 @@ impl DatabaseRun {
             tpmc: outcome.tpmc(&all),
             latency_us: LatencyReport::of(&all.latency()),
             conflicts: sum.conflicts,
+            snapshots_ended: sum.snapshots_ended,
+            version_bytes: sum.version_bytes,
             kinds: all.kinds.iter().map(kind_row).collect(),
             tenants: tenants(&reports, counted_kind),
             waf_with_log: over(device_pages as f64, written.user),
