@@ -37,7 +37,7 @@ fn content(lba: u32, version: u32) -> Vec<u8> {
     (u64::from(lba) << 32 | u64::from(version)).to_le_bytes().repeat(PAGE / 8)
 }
 
-/// What a store leaves on its device, zone by zone, and whether the zone is full.
+/// The bytes of each zone of a store's device, and whether the zone is full.
 type Image = Vec<(Vec<u8>, bool)>;
 
 fn shape() -> Shape {

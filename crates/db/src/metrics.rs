@@ -1,12 +1,12 @@
-//! What happened, as Prometheus scrapes it.
+//! Metrics of a database in Prometheus's text exposition.
 
 use frostline_store::metrics::{Exposition, only};
 
 use crate::{Db, DbError};
 
 impl Db {
-    /// What happened in the database and in the store below it, in Prometheus's text exposition,
-    /// version 0.0.4. Of databases that share a store each has the store's figures.
+    /// Counters and gauges of the database and of the store below it, in Prometheus's text
+    /// exposition, version 0.0.4. Of databases that share a store each has the store's figures.
     ///
     /// # Errors
     /// A thread of the store panicked.

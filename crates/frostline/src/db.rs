@@ -65,7 +65,7 @@ impl Db {
     /// on a newer state, so `body` should do nothing but read and write the database.
     ///
     /// # Errors
-    /// What `body` returns; [`Error::Conflict`] after 1,000 tries; [`Error::TooOld`]; a full database
+    /// The error of `body`; [`Error::Conflict`] after 1,000 tries; [`Error::TooOld`]; a full database
     /// or a transaction that is too large; an error of the device.
     pub fn update<T, E: From<Error>>(
         &self,
@@ -83,7 +83,7 @@ impl Db {
         Err(Error::Conflict.into())
     }
 
-    /// What is committed now, whatever happens later.
+    /// A snapshot of everything that is committed now; later commits do not change it.
     ///
     /// # Errors
     /// An error before, after which nothing more can be trusted.
@@ -91,7 +91,7 @@ impl Db {
         Ok(Snapshot::new(self.inner.begin_read()?))
     }
 
-    /// What happened since the database was opened.
+    /// Counters since the database was opened.
     ///
     /// # Errors
     /// A thread of the database panicked.

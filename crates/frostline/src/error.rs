@@ -7,7 +7,7 @@ use frostline_db::wal::WalError;
 use frostline_store::StoreError;
 use frostline_zone::DeviceError;
 
-/// What the functions of [`crate::Db`] return.
+/// The result of a function of [`crate::Db`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a call failed, by what the caller can do about it. The cause is the error's

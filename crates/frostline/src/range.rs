@@ -15,7 +15,7 @@ type Record = (Vec<u8>, Vec<u8>);
 pub struct Range<'t> {
     transaction: &'t Transaction<'t>,
     table: Table,
-    /// What is left of the range: each record that was given moves a bound.
+    /// The rest of the range: each record that is returned moves a bound.
     low: Bound<Vec<u8>>,
     high: Bound<Vec<u8>>,
     forward: Option<Scan<'t, 't>>,

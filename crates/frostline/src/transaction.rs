@@ -1,4 +1,4 @@
-//! What a transaction reads and writes.
+//! Reads and writes of a transaction.
 
 use std::ops::{Bound, Deref, RangeBounds};
 

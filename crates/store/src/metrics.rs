@@ -82,7 +82,7 @@ pub fn only(value: f64) -> Sample {
 pub struct Exposition(String);
 
 impl Exposition {
-    /// What is appended follows `text`, an exposition itself.
+    /// An exposition that begins with `text`, which is one itself.
     pub fn behind(text: String) -> Self {
         Exposition(text)
     }

@@ -15,7 +15,7 @@ const PARTS: (usize, usize) = (4096, 1 << 17);
 /// Bytes of versions for which the table has a part, so that few share one.
 const OF_PART: u64 = 4096;
 
-/// What a key has.
+/// The kind of value that a key has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// Nothing.
@@ -88,7 +88,7 @@ impl Part {
     }
 }
 
-/// What is left of a deleted record that no snapshot sees.
+/// The remains of a deleted record that no snapshot sees.
 pub struct Ghost {
     /// The root of the tree.
     pub tree: u32,
@@ -96,7 +96,7 @@ pub struct Ghost {
     pub key: Box<[u8]>,
 }
 
-/// What versions take, and what was done about it.
+/// Memory that versions take, and snapshots that were ended to bound it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VersionStats {
     /// Versions of records that were replaced, and are kept.

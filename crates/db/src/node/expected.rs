@@ -1,8 +1,8 @@
-//! What is known of a node before it is looked at.
+//! The fields of a node that its parent predicts.
 
 use super::view::Node;
 
-/// What a node must say of itself, as its parent has it.
+/// Tree, level and fences that a node must have, by what its parent says.
 pub struct Expected {
     tree: u32,
     /// None of a root, which may have any level.
@@ -37,7 +37,7 @@ impl Expected {
         }
     }
 
-    /// What contradicts it, if anything does.
+    /// The first difference between the node and what is expected, if there is one.
     pub fn contradiction(&self, node: Node<'_>) -> Option<&'static str> {
         let (mut lower, mut upper) = (Vec::new(), Vec::new());
         node.lower(&mut lower);

@@ -49,7 +49,7 @@ impl Judge for Recognised {
             value: by.to_string(),
             why,
         };
-        let none = || "nobody is there to recognise frozen pages".to_string();
+        let none = || "there is no recogniser of frozen pages here".to_string();
         let make = setup.recogniser.ok_or_else(none).map_err(refused)?;
         let recogniser = make(by, setup).map_err(refused)?;
         Ok(Recognised {
