@@ -2,9 +2,12 @@
 
 use std::sync::OnceLock;
 
-use frostline_log::Writes;
+use frostline_log::{WORD_LAST, Writes};
 use frostline_placement::Hotness;
-use frostline_trace::{Bits, Prepared, Trim, mean_lifespans};
+use frostline_trace::{Bits, FINAL, Prepared, Trim, mean_lifespans};
+
+// The words of a trace are handed to the log as they are.
+const _: () = assert!(FINAL == WORD_LAST);
 
 /// A volume of a trace, ready for replay by any number of runs at once.
 #[derive(Debug)]

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use crate::error::{Place, TraceError, quoted};
 use crate::request::{LONGEST_REQUEST, Op, Request};
-use crate::volumes::MOST_VOLUMES;
 
 /// A [`TraceError`] without file and place.
 #[derive(Debug)]
@@ -12,7 +11,7 @@ pub(crate) enum Cause {
     Bad(String),
     LongRequest { length: u64 },
     FarRequest { offset: u64, length: u64, page_size: u32 },
-    ManyVolumes,
+    ManyVolumes { limit: usize },
 }
 
 impl Cause {
@@ -46,7 +45,7 @@ impl Cause {
             Cause::FarRequest { offset, length, page_size } => {
                 TraceError::FarRequest { file, place, offset, length, page_size }
             }
-            Cause::ManyVolumes => TraceError::ManyVolumes { file, place, limit: MOST_VOLUMES },
+            Cause::ManyVolumes { limit } => TraceError::ManyVolumes { file, place, limit },
         }
     }
 }

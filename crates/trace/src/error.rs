@@ -137,12 +137,6 @@ pub enum TraceError {
         /// Bytes in a page.
         page_size: u32,
     },
-    /// A format name that is none.
-    #[error("{name:?} is not a trace format (known: {})", Format::names())]
-    UnknownFormatName {
-        /// The name given.
-        name: String,
-    },
     /// The content is of no known format.
     #[error("{}: is of no known trace format (known: {})", one_line(.file), Format::names())]
     UnknownFormat {
@@ -158,6 +152,14 @@ pub enum TraceError {
         what: &'static str,
         /// What to do about it.
         hint: &'static str,
+    },
+    /// The file is of a format or compression that the program was built without.
+    #[error("{}: this program was built without {feature}", one_line(.file))]
+    NotBuiltIn {
+        /// The file.
+        file: PathBuf,
+        /// The feature of this crate that is missing.
+        feature: &'static str,
     },
     /// The name promises a kind of file that the content is not.
     #[error("{}: is not what its name says: no {ending} file", one_line(.file))]
@@ -269,6 +271,9 @@ impl TraceError {
             TraceError::Truncated { .. } => "was the file copied or downloaded completely?",
             TraceError::UnknownFormat { .. } => "name the format with --format",
             TraceError::Foreign { hint, .. } => hint,
+            TraceError::NotBuiltIn { .. } => {
+                "build with the features parquet and zstd of frostline-trace, which are on by default"
+            }
             TraceError::Misnamed { .. } => "if its content is right, name the format with --format",
             TraceError::Implausible { .. } => "if it holds page numbers, --format u32 reads them",
             TraceError::Memory { .. } => {

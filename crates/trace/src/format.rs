@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::error::TraceError;
-
 /// A trace format; its layout is told in `docs/formats.md` and at the head of its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -72,12 +70,21 @@ impl fmt::Display for Format {
 }
 
 impl FromStr for Format {
-    type Err = TraceError;
+    type Err = ParseFormatError;
 
-    fn from_str(name: &str) -> Result<Format, TraceError> {
+    fn from_str(name: &str) -> Result<Format, ParseFormatError> {
         Format::ALL
             .into_iter()
             .find(|f| f.name() == name)
-            .ok_or_else(|| TraceError::UnknownFormatName { name: name.to_owned() })
+            .ok_or_else(|| ParseFormatError { name: name.to_owned() })
     }
+}
+
+/// A name that is none of a format.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{name:?} is not a trace format (known: {})", Format::names())]
+#[non_exhaustive]
+pub struct ParseFormatError {
+    /// The name given.
+    pub name: String,
 }

@@ -36,16 +36,3 @@ pub(crate) fn values(record: &Hotness) -> [u32; FIELDS.len()] {
     values[7..].copy_from_slice(&activity(last));
     values
 }
-
-/// The record of such values; none exceeds its field's most.
-pub(crate) fn of_values(values: &[u32; FIELDS.len()]) -> Hotness {
-    let activity = |from: usize| Activity {
-        valid_bytes: values[from] as u16,
-        accesses: values[from + 1] as u16,
-        modifications: values[from + 2] as u16,
-        reserved: 0,
-        access_interval: values[from + 3],
-        modification_interval: values[from + 4],
-    };
-    Hotness { origin: values[0], lifespan: values[1], current: activity(2), last: activity(7) }
-}

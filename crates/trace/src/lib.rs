@@ -7,7 +7,7 @@
 //! use frostline_trace::{Kind, LoadOptions, Spec, generate, load, prepare, write_lbas};
 //!
 //! # let directory = tempfile::tempdir()?;
-//! # let path = directory.path().join("zipf.u32.zst");
+//! # let path = directory.path().join("zipf.u32");
 //! let spec = Spec { kind: Kind::Zipf { alpha: 1.0 }, pages: 1000, writes: 5000, fill: true, seed: 1 };
 //! write_lbas(&path, 4096, generate(&spec)?)?;
 //!
@@ -18,10 +18,13 @@
 //! assert_eq!((trace.space, trace.unique), (1000, 1000));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! The features `parquet` and `zstd`, both on by default, read and write such files; without them
+//! these files give [`TraceError::NotBuiltIn`].
 
 mod bits;
 mod cause;
-mod checksum;
+mod compression;
 mod detect;
 mod digits;
 mod error;
@@ -44,12 +47,17 @@ mod squeeze;
 mod text;
 mod trim;
 mod volumes;
+mod word;
 mod write;
-mod write_parquet;
+#[cfg(feature = "zstd")]
+mod zstd_codec;
+#[cfg(not(feature = "zstd"))]
+#[path = "without_zstd.rs"]
+mod zstd_codec;
 
 pub use bits::Bits;
 pub use error::{Place, TraceError, some_of};
-pub use format::Format;
+pub use format::{Format, ParseFormatError};
 pub use frostline_placement::NEVER;
 pub use generate::{Generator, Kind, Oltp, Random, Spec, SpecError, generate};
 pub use hotness::hotness_columns;
@@ -58,8 +66,9 @@ pub use lifespan::{lifespans, mean_lifespans};
 pub use load::{LoadOptions, Loaded, Writes, load};
 pub use output::Output;
 pub use page_writer::PageWriter;
-pub use prepare::{FINAL, Prepared, prepare};
+pub use prepare::{Prepared, prepare};
 pub use reader::{Reader, ReaderOptions};
 pub use request::{LONGEST_REQUEST, Op, Request};
 pub use trim::Trim;
+pub use word::FINAL;
 pub use write::{Converted, convert, write_lbas};

@@ -4,8 +4,8 @@
 use frostline_placement::NEVER;
 
 use crate::bits::Bits;
-use crate::prepare::FINAL;
 use crate::trim::{Trim, stretches};
+use crate::word::FINAL;
 
 /// The lifespan of each write, in user writes; [`NEVER`] if its page is valid in the end. A trim
 /// takes no time: a page that is trimmed before anything else is written lives 0.

@@ -1,14 +1,14 @@
 //! Writes page writes and trims as they happen, as a Parquet trace.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use frostline_placement::Hotness;
 
 use crate::cause::Bounds;
 use crate::error::TraceError;
-use crate::output::{Output, unwritable};
+use crate::formats::parquet::TableWriter;
+use crate::output::Output;
 use crate::request::{Op, Request};
-use crate::write_parquet::TableWriter;
 
 /// A `parquet` trace of one volume that is being written, page by page and in bounded memory. It
 /// appears under its name only when it is finished; dropped before that, it leaves nothing.
@@ -16,7 +16,6 @@ use crate::write_parquet::TableWriter;
 /// There is no wall clock in it: the time of a row is the number of page writes so far, the row's
 /// own included.
 pub struct PageWriter {
-    to: PathBuf,
     page_bytes: u32,
     table: TableWriter,
     output: Output,
@@ -37,9 +36,9 @@ impl PageWriter {
     ) -> Result<PageWriter, TraceError> {
         let page_bytes = Bounds::new(page_bytes)?.page_size();
         let (output, file) = Output::create(path)?;
-        let table = TableWriter::new(file, with_hotness).map_err(|e| unwritable(path, &e))?;
+        let table = TableWriter::new(path, file, with_hotness)?;
         let volume = ["trace".to_owned()];
-        Ok(PageWriter { to: path.to_owned(), page_bytes, table, output, volume, writes: 0 })
+        Ok(PageWriter { page_bytes, table, output, volume, writes: 0 })
     }
 
     /// Adds a page write. The record is dropped if the trace was begun without hotness.
@@ -68,7 +67,7 @@ impl PageWriter {
     /// # Errors
     /// [`TraceError::Unwritable`].
     pub fn finish(self) -> Result<u64, TraceError> {
-        self.table.finish(&self.volume).map_err(|e| unwritable(&self.to, &e))?;
+        self.table.finish(&self.volume)?;
         self.output.complete()?;
         Ok(self.writes)
     }
@@ -77,7 +76,6 @@ impl PageWriter {
         let page = u64::from(self.page_bytes);
         let (offset, length) = (u64::from(lba) * page, pages * page);
         let request = Request { time_us: self.writes, offset, length, volume: 0, op };
-        let pushed = self.table.push(request, &self.volume, hotness);
-        pushed.map_err(|e| unwritable(&self.to, &e))
+        self.table.push(request, &self.volume, hotness)
     }
 }

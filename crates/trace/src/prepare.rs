@@ -8,10 +8,7 @@ use crate::lifespan;
 use crate::load::Writes;
 use crate::squeeze::squeeze;
 use crate::trim::{Trim, stretches};
-
-/// The bit of [`Prepared::words`] that marks the last write of an LBA that is not trimmed after it:
-/// the page is then frozen.
-pub const FINAL: u32 = 1 << 31;
+use crate::word::FINAL;
 
 /// A volume's writes, ready for replay.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::compression::Compression;
 use crate::error::{Place, TraceError};
 
 /// How much content is looked at to find the format.
@@ -13,10 +14,6 @@ pub(crate) const HEAD: usize = 1 << 20;
 
 /// Bytes asked of the operating system at once.
 const CHUNK: usize = 256 << 10;
-
-/// The largest zstd window accepted, as a power of two: all that zstd itself can make. Its memory
-/// is reserved from a frame's header but touched only as content arrives.
-const WINDOW_LOG_MAX: u32 = 31;
 
 /// The decompressed bytes of a file, read once from start to end.
 pub(crate) struct Source {
@@ -42,16 +39,7 @@ impl Source {
             return Err(TraceError::Empty { file: path.to_owned() });
         }
         let compression = Compression::of(magic);
-        let content: Box<dyn Read + Send> = match compression {
-            Compression::None => Box::new(buffered),
-            Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(buffered)),
-            Compression::Zstd => {
-                let mut decoder =
-                    zstd::stream::read::Decoder::with_buffer(buffered).map_err(unreadable)?;
-                decoder.window_log_max(WINDOW_LOG_MAX).map_err(unreadable)?;
-                Box::new(decoder)
-            }
-        };
+        let content = compression.decoder(path, buffered)?;
         let mut source = Source {
             file: path.to_owned(),
             content,
@@ -166,31 +154,6 @@ pub(crate) fn open_file(path: &Path) -> Result<(File, u64), TraceError> {
         return Err(TraceError::Directory { file: path.to_owned() });
     }
     Ok((file, meta.len()))
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Compression {
-    None,
-    Gzip,
-    Zstd,
-}
-
-impl Compression {
-    fn of(bytes: &[u8]) -> Compression {
-        match bytes {
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => Compression::Zstd,
-            // A skippable frame, as pzstd and seekable zstd put first.
-            [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Compression::Zstd,
-            // Reserved flags are clear, and the level and system are ones that exist: page
-            // number 559,903 begins like gzip, so the magic alone is not enough.
-            [0x1f, 0x8b, 8, flags, _, _, _, _, 0 | 2 | 4, 0..=13 | 255, ..]
-                if flags & 0xe0 == 0 =>
-            {
-                Compression::Gzip
-            }
-            _ => Compression::None,
-        }
-    }
 }
 
 /// Counts the bytes that pass.

@@ -1,8 +1,8 @@
 //! Makes an address space small enough for a table, keeping the order of pages.
 
 use crate::bits::Bits;
-use crate::prepare::FINAL;
 use crate::trim::{Trim, renumber};
+use crate::word::FINAL;
 
 /// Pages in an aligned region that is dropped whole when nothing in it is written.
 ///

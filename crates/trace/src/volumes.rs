@@ -60,7 +60,7 @@ impl Volumes {
             return Err(Cause::bad("volume name is missing".to_owned()));
         }
         if self.names.len() >= MOST_VOLUMES {
-            return Err(Cause::ManyVolumes);
+            return Err(Cause::ManyVolumes { limit: MOST_VOLUMES });
         }
         let number = self.names.len() as u32;
         if let Some(place) = canonical(text).and_then(|value| self.table.get_mut(value)) {

@@ -1,18 +1,19 @@
 //! Writes traces: page numbers, plain or compressed, or Parquet.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use frostline_placement::Hotness;
 
+use crate::compression::Encoder;
 use crate::error::{TraceError, some_of};
 use crate::format::Format;
+use crate::formats::parquet::TableWriter;
 use crate::load::{LoadOptions, nothing};
 use crate::output::{Output, unwritable};
 use crate::reader::{Reader, ReaderOptions};
 use crate::request::{Op, Request};
-use crate::write_parquet::TableWriter;
+use crate::zstd_codec;
 
 /// Requests converted at once.
 const BATCH: usize = 4096;
@@ -123,8 +124,7 @@ struct TraceWriter {
 }
 
 enum Sink {
-    Plain(BufWriter<File>),
-    Zstd(Box<BufWriter<zstd::stream::write::Encoder<'static, File>>>),
+    Pages(BufWriter<Box<dyn Encoder>>),
     Parquet(Box<TableWriter>),
 }
 
@@ -133,15 +133,13 @@ impl TraceWriter {
         let page_shift = crate::cause::Bounds::new(page_size)?.page_size().trailing_zeros();
         let (output, file) = Output::create(to)?;
         let sink = if is_parquet(to) {
-            let table = TableWriter::new(file, hotness).map_err(|e| unwritable(to, &e))?;
-            Sink::Parquet(Box::new(table))
-        } else if ends_in(to, "zst") {
-            let encoder = zstd::stream::write::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL);
-            let mut encoder = encoder.map_err(|e| unwritable(to, &e))?;
-            encoder.include_checksum(true).map_err(|e| unwritable(to, &e))?;
-            Sink::Zstd(Box::new(BufWriter::with_capacity(BUFFER, encoder)))
+            Sink::Parquet(Box::new(TableWriter::new(to, file, hotness)?))
         } else {
-            Sink::Plain(BufWriter::with_capacity(BUFFER, file))
+            let encoder = match ends_in(to, "zst") {
+                true => zstd_codec::encoder(to, file)?,
+                false => Box::new(file),
+            };
+            Sink::Pages(BufWriter::with_capacity(BUFFER, encoder))
         };
         let to = to.to_owned();
         Ok(TraceWriter { to, page_shift, sink, output, volume: None, requests: 0, pages: 0 })
@@ -165,11 +163,10 @@ impl TraceWriter {
                 }
                 self.requests += 1;
                 self.pages += pages;
-                return table.push(request, names, hotness).map_err(|e| unwritable(&self.to, &e));
+                return table.push(request, names, hotness);
             }
             _ if pages == 0 => return Ok(()),
-            Sink::Plain(file) => write_pages(file, first, pages.min(left)),
-            Sink::Zstd(file) => write_pages(file, first, pages.min(left)),
+            Sink::Pages(file) => write_pages(file, first, pages.min(left)),
         };
         written.map_err(|e| unwritable(&self.to, &e))?;
         self.requests += pages.min(left);
@@ -184,13 +181,11 @@ impl TraceWriter {
     fn finish(self, names: &[String]) -> Result<(), TraceError> {
         let to = &self.to;
         match self.sink {
-            Sink::Parquet(table) => table.finish(names).map_err(|e| unwritable(to, &e))?,
-            Sink::Plain(mut file) => file.flush().map_err(|e| unwritable(to, &e))?,
-            Sink::Zstd(file) => file
+            Sink::Parquet(table) => table.finish(names)?,
+            Sink::Pages(file) => file
                 .into_inner()
                 .map_err(std::io::IntoInnerError::into_error)
-                .and_then(zstd::stream::write::Encoder::finish)
-                .map(drop)
+                .and_then(Encoder::finish)
                 .map_err(|e| unwritable(to, &e))?,
         }
         self.output.complete()

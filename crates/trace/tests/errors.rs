@@ -1,5 +1,7 @@
 //! Each kind of bad input ends in one line with file, place and cause.
 
+#![cfg(feature = "parquet")]
+
 mod scratch;
 
 use frostline_trace::{Format, LoadOptions, Reader, ReaderOptions, TraceError, load, write_lbas};

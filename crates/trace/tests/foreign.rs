@@ -1,5 +1,7 @@
 //! Files that are no traces are refused by name, and none is taken for page numbers.
 
+#![cfg(feature = "parquet")]
+
 mod scratch;
 
 use frostline_trace::{Format, LoadOptions, load};

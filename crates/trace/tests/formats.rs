@@ -1,6 +1,8 @@
 //! A sample of each format is read as what it says, plain or compressed, with its format named or
 //! not.
 
+#![cfg(feature = "parquet")]
+
 mod scratch;
 
 use std::num::NonZeroU32;

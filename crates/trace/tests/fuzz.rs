@@ -1,6 +1,8 @@
 //! No input makes a reader panic or take much memory: arbitrary bytes, damaged samples, and a
 //! corpus.
 
+#![cfg(feature = "parquet")]
+
 mod scratch;
 
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! Hotness records of a Parquet trace come back as they were written.
 
+#![cfg(feature = "parquet")]
+
 mod scratch;
 
 use std::path::Path;

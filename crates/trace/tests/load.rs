@@ -1,5 +1,7 @@
 //! Loading splits requests into pages, volume by volume.
 
+#![cfg(feature = "parquet")]
+
 mod scratch;
 
 use frostline_trace::{Format, LoadOptions, TraceError, Trim, VolumeInfo, load};

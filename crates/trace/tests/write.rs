@@ -1,5 +1,7 @@
 //! What is written is read back as it was, and a failure leaves nothing.
 
+#![cfg(feature = "parquet")]
+
 mod scratch;
 
 use frostline_placement::Hotness;

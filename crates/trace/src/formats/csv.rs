@@ -2,7 +2,8 @@
 
 use crate::cause::Cause;
 use crate::digits::{number, short_number_at};
-use crate::request::Op;
+use crate::request::{Op, Request};
+use crate::sink::Sink;
 use crate::volumes::Volumes;
 
 /// Words that header lines are made of.
@@ -74,6 +75,26 @@ pub(crate) fn is_header(line: &[u8]) -> bool {
 /// A field that is a number, times `unit`.
 pub(crate) fn scaled(field: &[u8], what: &str, unit: u64) -> Result<u64, Cause> {
     number(field, what)?.checked_mul(unit).ok_or_else(|| Cause::too_large(what, field))
+}
+
+/// Reads lines as long as `line` takes them, as [`Lines::ordinary`](crate::text::Lines::ordinary)
+/// says. `line` gives the request at a place and where the next line begins, or nothing for a line
+/// that is unusual.
+#[inline(always)]
+pub(crate) fn ordinary(
+    text: &[u8],
+    end: usize,
+    sink: &mut Sink<'_>,
+    line: impl Fn(&[u8], usize, &mut Sink<'_>) -> Option<(Request, usize)>,
+) -> (usize, u64) {
+    let (mut next, mut lines) = (0, 0);
+    while next < end && !sink.is_full() {
+        let Some((request, after)) = line(text, next, sink) else { break };
+        sink.requests.push(request);
+        next = after;
+        lines += 1;
+    }
+    (next, lines)
 }
 
 /// The volume whose number is the field at `at`, if it has been seen, and where the field ends.

@@ -6,9 +6,10 @@ pub(crate) mod csv;
 pub(crate) mod fio;
 pub(crate) mod msr;
 pub(crate) mod oracle_general;
+#[cfg(feature = "parquet")]
 pub(crate) mod parquet;
-mod parquet_column;
-mod parquet_file;
-mod parquet_hotness;
+#[cfg(not(feature = "parquet"))]
+#[path = "without_parquet.rs"]
+pub(crate) mod parquet;
 pub(crate) mod tencent;
 pub(crate) mod u32;

@@ -43,14 +43,7 @@ impl Lines for Tencent {
     }
 
     fn ordinary(&mut self, text: &[u8], end: usize, sink: &mut Sink<'_>) -> (usize, u64) {
-        let (mut next, mut lines) = (0, 0);
-        while next < end && !sink.is_full() {
-            let Some((request, after)) = ordinary_line(text, next, sink) else { break };
-            sink.requests.push(request);
-            next = after;
-            lines += 1;
-        }
-        (next, lines)
+        csv::ordinary(text, end, sink, ordinary_line)
     }
 }
 

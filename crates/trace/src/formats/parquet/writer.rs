@@ -1,6 +1,7 @@
 //! Writes requests as a Parquet file with the columns of `parquet` traces.
 
 use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use frostline_placement::Hotness;
@@ -14,8 +15,10 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 
-use crate::checksum::{Checksum, OF_HOTNESS, OF_REQUESTS};
+use super::checksum::{Checksum, OF_HOTNESS, OF_REQUESTS};
+use crate::error::TraceError;
 use crate::hotness::{FIELDS, values};
+use crate::output::unwritable;
 use crate::request::{Op, Request};
 
 /// Requests in a row group: all that is in memory at once.
@@ -31,6 +34,7 @@ const SCHEMA: &str = "
 
 /// A Parquet file that is being written.
 pub(crate) struct TableWriter {
+    to: PathBuf,
     writer: SerializedFileWriter<File>,
     group: Vec<Request>,
     /// The records of these requests, if the file has columns for them.
@@ -40,25 +44,16 @@ pub(crate) struct TableWriter {
 }
 
 impl TableWriter {
-    pub(crate) fn new(file: File, with_hotness: bool) -> Result<TableWriter, ParquetError> {
-        let compression = Compression::ZSTD(ZstdLevel::default());
-        let mut properties = WriterProperties::builder().set_compression(compression);
-        for column in ["time", "offset"] {
-            let path = ColumnPath::from(column);
-            properties = properties
-                .set_column_dictionary_enabled(path.clone(), false)
-                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
-        }
-        let column = |(name, most): (&str, u32)| {
-            let bits = u32::BITS - most.leading_zeros();
-            format!("REQUIRED INT32 {name} (INTEGER({bits},false));\n")
-        };
-        let more = if with_hotness { FIELDS.map(column).concat() } else { String::new() };
-        let schema = Arc::new(parse_message_type(&format!("message trace {{{SCHEMA}{more}}}"))?);
-        let writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build()))?;
-        let hotness = with_hotness.then(Vec::new);
+    /// Begins a table in `file`, which is to be called `to`.
+    pub(crate) fn new(
+        to: &Path,
+        file: File,
+        with_hotness: bool,
+    ) -> Result<TableWriter, TraceError> {
+        let writer = begin(file, with_hotness).map_err(|e| unwritable(to, &e))?;
         let (of_requests, of_hotness) = (Checksum::default(), Checksum::default());
-        Ok(TableWriter { writer, group: Vec::new(), hotness, of_requests, of_hotness })
+        let (to, group, hotness) = (to.to_owned(), Vec::new(), with_hotness.then(Vec::new));
+        Ok(TableWriter { to, writer, group, hotness, of_requests, of_hotness })
     }
 
     /// Adds a request; `names` are those of the volumes.
@@ -67,7 +62,7 @@ impl TableWriter {
         request: Request,
         names: &[String],
         hotness: &Hotness,
-    ) -> Result<(), ParquetError> {
+    ) -> Result<(), TraceError> {
         self.group.push(request);
         self.of_requests.add_request(&request, &names[request.volume as usize]);
         if let Some(all) = &mut self.hotness {
@@ -76,10 +71,19 @@ impl TableWriter {
                 self.of_hotness.add_hotness(hotness);
             }
         }
-        if self.group.len() == GROUP { self.write_group(names) } else { Ok(()) }
+        if self.group.len() < GROUP {
+            return Ok(());
+        }
+        self.write_group(names).map_err(|e| unwritable(&self.to, &e))
     }
 
-    pub(crate) fn finish(mut self, names: &[String]) -> Result<(), ParquetError> {
+    /// Writes what is not written yet, and the checksums.
+    pub(crate) fn finish(mut self, names: &[String]) -> Result<(), TraceError> {
+        let to = std::mem::take(&mut self.to);
+        self.close(names).map_err(|e| unwritable(&to, &e))
+    }
+
+    fn close(mut self, names: &[String]) -> Result<(), ParquetError> {
         self.write_group(names)?;
         let mut note = |key: &str, checksum: Checksum| {
             let entry = KeyValue::new(key.to_owned(), checksum.text());
@@ -130,6 +134,24 @@ impl TableWriter {
         group.close()?;
         Ok(())
     }
+}
+
+fn begin(file: File, with_hotness: bool) -> Result<SerializedFileWriter<File>, ParquetError> {
+    let compression = Compression::ZSTD(ZstdLevel::default());
+    let mut properties = WriterProperties::builder().set_compression(compression);
+    for column in ["time", "offset"] {
+        let path = ColumnPath::from(column);
+        properties = properties
+            .set_column_dictionary_enabled(path.clone(), false)
+            .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+    }
+    let column = |(name, most): (&str, u32)| {
+        let bits = u32::BITS - most.leading_zeros();
+        format!("REQUIRED INT32 {name} (INTEGER({bits},false));\n")
+    };
+    let more = if with_hotness { FIELDS.map(column).concat() } else { String::new() };
+    let schema = Arc::new(parse_message_type(&format!("message trace {{{SCHEMA}{more}}}"))?);
+    SerializedFileWriter::new(file, schema, Arc::new(properties.build()))
 }
 
 enum Column {

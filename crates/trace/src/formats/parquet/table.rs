@@ -1,9 +1,4 @@
-//! `parquet`: our own columns in a Parquet file.
-//!
-//! `time` (microseconds), `op` (`R`, `W`, `T` or the words read, write, trim; or 0, 1, 2), `offset`
-//! and `length` (bytes), and, if there is one, `volume` (a name or a number). Integers have 32 or
-//! 64 bits. Hotness records have columns of their own, which are read if wanted. Other columns are
-//! ignored.
+//! Reads a Parquet file request by request.
 
 use std::path::{Path, PathBuf};
 
@@ -11,14 +6,13 @@ use frostline_placement::Hotness;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::schema::types::SchemaDescriptor;
 
+use super::checksum::{Checksum, OF_HOTNESS, OF_REQUESTS};
+use super::column::{Column, Values, guarded, place_of};
+use super::file::BoundedFile;
+use super::hotness::{Columns, Places, record};
 use crate::cause::Cause;
-use crate::checksum::{Checksum, OF_HOTNESS, OF_REQUESTS};
 use crate::error::{Place, TraceError, quoted};
-use crate::formats::parquet_column::{Column, Values, guarded};
-use crate::formats::parquet_file::BoundedFile;
-use crate::formats::parquet_hotness::{Columns, Places, record};
 use crate::request::{Op, Request};
 use crate::sink::Sink;
 use crate::source::open_file;
@@ -217,11 +211,6 @@ impl Table {
         let place = Place::Record(self.taken + 1);
         TraceError::Damaged { file: self.file.clone(), place, cause }
     }
-}
-
-/// Where a column is in a file.
-pub(crate) fn place_of(schema: &SchemaDescriptor, name: &str) -> Option<usize> {
-    schema.columns().iter().position(|column| column.path().string() == name)
 }
 
 /// The next `n` rows of a group, column by column.

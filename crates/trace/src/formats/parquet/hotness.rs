@@ -1,14 +1,13 @@
 //! The columns of hotness records in a Parquet trace.
 
-use frostline_placement::Hotness;
+use frostline_placement::{Activity, Hotness};
 use parquet::errors::ParquetError;
 use parquet::file::reader::RowGroupReader;
 use parquet::schema::types::SchemaDescriptor;
 
+use super::column::{Column, Values, guarded, place_of};
 use crate::cause::Cause;
-use crate::formats::parquet::place_of;
-use crate::formats::parquet_column::{Column, Values, guarded};
-use crate::hotness::{FIELDS, of_values};
+use crate::hotness::FIELDS;
 
 /// Where each column of a hotness record is in a file.
 #[derive(Clone, Copy)]
@@ -62,4 +61,17 @@ pub(crate) fn record(batch: &[Values], i: usize) -> Result<Hotness, Cause> {
         *value = fits.ok_or_else(|| Cause::bad(format!("{name} is out of range")))?;
     }
     Ok(of_values(&values))
+}
+
+/// The record of such values; none exceeds its field's most.
+fn of_values(values: &[u32; FIELDS.len()]) -> Hotness {
+    let activity = |from: usize| Activity {
+        valid_bytes: values[from] as u16,
+        accesses: values[from + 1] as u16,
+        modifications: values[from + 2] as u16,
+        reserved: 0,
+        access_interval: values[from + 3],
+        modification_interval: values[from + 4],
+    };
+    Hotness { origin: values[0], lifespan: values[1], current: activity(2), last: activity(7) }
 }

@@ -7,6 +7,12 @@ use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::reader::RowGroupReader;
+use parquet::schema::types::SchemaDescriptor;
+
+/// Where a column is in a file.
+pub(crate) fn place_of(schema: &SchemaDescriptor, name: &str) -> Option<usize> {
+    schema.columns().iter().position(|column| column.path().string() == name)
+}
 
 /// A column that is being read.
 pub(crate) struct Column {

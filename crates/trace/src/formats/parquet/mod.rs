@@ -1,0 +1,16 @@
+//! `parquet`: our own columns in a Parquet file.
+//!
+//! `time` (microseconds), `op` (`R`, `W`, `T` or the words read, write, trim; or 0, 1, 2), `offset`
+//! and `length` (bytes), and, if there is one, `volume` (a name or a number). Integers have 32 or
+//! 64 bits. Hotness records have columns of their own, which are read if wanted. Other columns are
+//! ignored.
+
+mod checksum;
+mod column;
+mod file;
+mod hotness;
+mod table;
+mod writer;
+
+pub(crate) use table::Table;
+pub(crate) use writer::TableWriter;

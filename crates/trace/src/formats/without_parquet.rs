@@ -1,0 +1,68 @@
+//! Stands for the Parquet reader and writer in a build without the feature `parquet`: both refuse
+//! to begin, so there is never a value of either.
+
+use std::fs::File;
+use std::path::Path;
+
+use frostline_placement::Hotness;
+
+use crate::error::TraceError;
+use crate::request::Request;
+use crate::sink::Sink;
+
+const FEATURE: &str = "parquet";
+
+/// A Parquet file that is being read; there is none.
+pub(crate) enum Table {}
+
+impl Table {
+    pub(crate) fn open(path: &Path, _want_hotness: bool) -> Result<Table, TraceError> {
+        Err(TraceError::NotBuiltIn { file: path.to_owned(), feature: FEATURE })
+    }
+
+    pub(crate) fn has_hotness(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn hotness(&self) -> Option<&[Hotness]> {
+        match *self {}
+    }
+
+    pub(crate) fn consumed(&self) -> u64 {
+        match *self {}
+    }
+
+    pub(crate) fn has_volumes(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn read(&mut self, _sink: &mut Sink<'_>) -> Result<(), TraceError> {
+        match *self {}
+    }
+}
+
+/// A Parquet file that is being written; there is none.
+pub(crate) enum TableWriter {}
+
+impl TableWriter {
+    pub(crate) fn new(
+        to: &Path,
+        _file: File,
+        _with_hotness: bool,
+    ) -> Result<TableWriter, TraceError> {
+        Err(TraceError::NotBuiltIn { file: to.to_owned(), feature: FEATURE })
+    }
+
+    pub(crate) fn push(
+        &mut self,
+        _request: Request,
+        _names: &[String],
+        _hotness: &Hotness,
+    ) -> Result<(), TraceError> {
+        match *self {}
+    }
+
+    pub(crate) fn finish(self, _names: &[String]) -> Result<(), TraceError> {
+        match self {}
+    }
+}
