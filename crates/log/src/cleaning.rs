@@ -33,36 +33,34 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// the open zones will do.
     pub(crate) fn choose_victims(&mut self) {
         self.counts.cleanings += 1;
-        self.zones.now = self.now;
         self.victims.clear();
+        let zones = self.zones.view(self.now);
         if self.scheme.own_victim().is_some() {
-            self.scheme.pick(&self.zones, self.now, &mut self.victims);
+            self.scheme.pick(&zones, &mut self.victims);
         } else {
-            self.victims.extend(self.policy.pick(&self.zones));
+            self.victims.extend(self.policy.pick(&zones));
         }
-        debug_assert!(self.victims.iter().all(|&z| self.zones.is_candidate(z)));
+        debug_assert!(self.victims.iter().all(|&z| zones.is_candidate(z)));
         if !self.can_open() {
             let mut room: u64 = self.open.iter().map(|c| u64::from(c.end - c.slot)).sum();
             let pages = self.options.zone_pages;
-            let garbage = &self.zones.garbage;
             self.victims.retain(|&z| {
-                let valid = u64::from(pages - garbage[z as usize] as u32);
+                let valid = u64::from(zones.valid(z));
                 let fits = valid <= room;
                 room = if fits { room - valid + u64::from(pages) } else { room };
                 fits
             });
         }
         for &zone in &self.victims {
-            self.counts.victim_garbage[self.zones.garbage[zone as usize] as usize] += 1;
+            self.counts.victim_garbage[self.zones.garbage(zone) as usize] += 1;
         }
     }
 
     /// The victim's pages are copied: it is free again.
     pub(crate) fn reclaim(&mut self, zone: u32) {
-        let victim = self.event(zone, usize::from(self.zones.class[zone as usize]));
-        let garbage = self.zones.garbage[zone as usize];
+        let victim = self.event(zone);
         self.counts.zones_reclaimed += 1;
-        self.garbage -= garbage as u64;
+        self.garbage -= u64::from(self.zones.garbage(zone));
         self.written -= u64::from(self.options.zone_pages);
         self.zones.free(zone);
         self.free.push(zone);
@@ -103,13 +101,13 @@ impl<S: Scheme> Volume<S> {
 
     /// Copies the valid pages of a victim.
     fn relocate(&mut self, zone: u32) -> Result<(), LogError> {
-        let victim = self.event(zone, usize::from(self.zones.class[zone as usize]));
-        self.scheme.on_victim(&victim, &self.zones);
+        let victim = self.event(zone);
+        self.scheme.on_victim(&victim, &self.zones.view(self.now));
         let relocated = match self.scheme.destination(&victim) {
             Some(class) => self.relocate_together(&victim, class)?,
             None => self.relocate_one_by_one(&victim)?,
         };
-        let valid = self.options.zone_pages as usize - self.zones.garbage[zone as usize] as usize;
+        let valid = (self.options.zone_pages - self.zones.garbage(zone)) as usize;
         debug_assert_eq!(relocated, valid, "valid pages of zone {zone}");
         self.counts.relocations += relocated as u64;
         self.written += relocated as u64;

@@ -1,7 +1,6 @@
 //! What can happen to a zone of a real device besides being filled and cleaned.
 
 use frostline_placement::Scheme;
-use frostline_placement::zones::OPEN_BIAS;
 
 use crate::map::Map;
 use crate::volume::{Cursor, Volume};
@@ -18,7 +17,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         let skipped = end - slot;
         self.settle(class);
         self.open[class] = Cursor::CLOSED;
-        self.zones.garbage[zone as usize] += skipped as i32;
+        self.zones.discard(zone, skipped);
         self.written += u64::from(skipped);
         self.garbage += u64::from(skipped);
         self.counts.skipped += u64::from(skipped);
@@ -31,9 +30,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// Takes a sealed zone out of the victims' choice: a page in it can't be read, so it can't be
     /// moved. To policies it is as an open zone is.
     pub fn quarantine(&mut self, zone: u32) {
-        if self.zones.is_sealed(zone) {
-            self.zones.garbage[zone as usize] += OPEN_BIAS;
-        }
+        self.zones.quarantine(zone);
     }
 
     /// Takes a free zone out of service, because the device has one less. False if none is free.

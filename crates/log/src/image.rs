@@ -1,7 +1,6 @@
 //! What a volume was, as a store writes it down and reads it back.
 
 use frostline_placement::Scheme;
-use frostline_placement::zones::{FREE, NO_CLASS, OPEN_BIAS};
 
 use crate::LogError;
 use crate::map::Map;
@@ -27,38 +26,31 @@ pub struct ZoneImage {
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// All zones that hold pages; the sealed ones first, in the order of sealing.
     pub fn images(&self) -> Vec<ZoneImage> {
-        let live =
-            (1..self.zones.len() as u32).filter(|&z| self.zones.class[z as usize] != NO_CLASS);
+        let live = (1..self.zones.len() as u32).filter(|&z| !self.zones.is_free(z));
         let mut images: Vec<_> = live.map(|zone| self.image(zone)).collect();
         let order = |image: &ZoneImage| match image.sealed_at {
-            Some(_) => (false, self.zones.seal_order[image.zone as usize]),
-            None => (true, self.zones.serial[image.zone as usize]),
+            Some(_) => (false, self.zones.seal_order(image.zone)),
+            None => (true, self.zones.open_order(image.zone)),
         };
         images.sort_by_key(order);
         images
     }
 
     fn image(&self, zone: u32) -> ZoneImage {
-        let z = zone as usize;
-        let class = self.zones.class[z];
-        let cursor = self.open[usize::from(class)];
+        let class = self.zones.class(zone);
+        let cursor = self.open[class];
         let open = !cursor.is_closed() && (cursor.end - 1) >> self.shift == zone;
-        // A quarantined zone is sealed, whatever it looks like to policies.
-        let garbage = match self.zones.garbage[z] {
-            g if g >= 0 => g,
-            g => g.wrapping_sub(OPEN_BIAS),
-        };
         ZoneImage {
             zone,
-            class: u32::from(class),
-            opened_at: self.zones.opened_at[z],
-            sealed_at: (!open).then_some(self.zones.sealed_at[z]),
+            class: class as u32,
+            opened_at: self.zones.opened_at(zone),
+            sealed_at: (!open).then_some(self.zones.sealed_at(zone)),
             used: if open {
                 self.options.zone_pages - (cursor.end - cursor.slot)
             } else {
                 self.options.zone_pages
             },
-            garbage: garbage as u32,
+            garbage: self.zones.garbage(zone),
         }
     }
 
@@ -81,8 +73,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
                 why: format!("zones hold {holds} valid pages, the map {valid}"),
             });
         }
-        let free = |z: &u32| self.zones.garbage[*z as usize] == FREE;
-        self.free = (1..self.zones.len() as u32).rev().filter(free).collect();
+        self.free = (1..self.zones.len() as u32).rev().filter(|&z| self.zones.is_free(z)).collect();
         Ok(())
     }
 
@@ -93,7 +84,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         if zone == 0 || zone as usize >= self.zones.len() {
             return wrong("not a zone of this volume");
         }
-        if self.zones.garbage[zone as usize] != FREE {
+        if !self.zones.is_free(zone) {
             return wrong("named twice");
         }
         if class as usize >= self.open.len() {
@@ -111,12 +102,12 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     fn restore_zone(&mut self, image: &ZoneImage) {
         let ZoneImage { zone, class, opened_at, sealed_at, used, garbage } = *image;
         self.zones.open(zone, class as usize, opened_at);
-        self.zones.garbage[zone as usize] += garbage as i32;
+        self.zones.discard(zone, garbage);
         self.written += u64::from(used);
         self.garbage += u64::from(garbage);
         let now = self.now;
         self.now = opened_at;
-        let opened = self.event(zone, class as usize);
+        let opened = self.event(zone);
         self.scheme.on_opened(&opened);
         match sealed_at {
             Some(at) => {

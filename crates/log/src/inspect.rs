@@ -1,10 +1,10 @@
 //! Looking into a volume: for reports, and for tests of its invariants.
 
-use frostline_placement::{Hotness, Scheme, ZoneTable};
+use frostline_placement::{Hotness, Scheme};
 
 use crate::map::{Entry, Map};
 use crate::volume::Volume;
-use crate::{Counts, LogError, Slot};
+use crate::{Counts, LogError, Slot, ZoneTable};
 
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// What happened since the counts were last reset.
@@ -134,7 +134,6 @@ impl<S: Scheme> Volume<S> {
     }
 
     fn verify_zones(&self, valid: &[u32]) -> Result<(), String> {
-        use frostline_placement::zones::{FREE, OPEN_BIAS};
         let pages = self.options.zone_pages;
         // A zone that is neither open nor sealed waits for pages in flight.
         let mut used = vec![pages; self.zones.len()];
@@ -143,15 +142,11 @@ impl<S: Scheme> Volume<S> {
             used[zone as usize] = pages - (cursor.end - cursor.slot);
         }
         let (mut written, mut garbage) = (0u64, 0u64);
-        for zone in 1..self.zones.len() {
-            let column = self.zones.garbage[zone];
-            let (have, bias) = match column {
-                FREE => (0, FREE),
-                g if g >= 0 => (pages, 0),
-                _ => (used[zone], OPEN_BIAS),
-            };
-            let counted = column.wrapping_sub(bias);
-            let expected = have as i32 - valid[zone] as i32 - self.pending[zone] as i32;
+        for zone in 1..self.zones.len() as u32 {
+            let z = zone as usize;
+            let have = if self.zones.is_free(zone) { 0 } else { used[z] };
+            let counted = i64::from(self.zones.garbage(zone));
+            let expected = i64::from(have) - i64::from(valid[z]) - i64::from(self.pending[z]);
             if counted != expected {
                 return Err(format!("zone {zone}: {counted} garbage counted, {expected} found"));
             }

@@ -137,10 +137,8 @@ impl<S: Scheme> Volume<S> {
     /// Writes up to `most` pages from `from` on, and keeps the books; returns how many were
     /// written, and why no more.
     fn run(&mut self, writes: &Writes<'_>, from: usize, most: usize) -> (usize, Stop) {
-        let unwritten = self.zones.garbage[0];
         let (written, stop) = self.append(writes, from, from + most);
-        let firsts = self.zones.garbage[0].wrapping_sub(unwritten) as u64;
-        self.zones.garbage[0] = unwritten;
+        let firsts = self.zones.take_firsts();
         self.valid += firsts;
         self.counts.user_writes += written as u64;
         self.counts.runs += 1;
@@ -157,9 +155,7 @@ impl<S: Scheme> Volume<S> {
         let map = &mut self.map[..];
         let words = &mut self.words[..];
         let open = &mut self.open[..];
-        let garbage = &mut self.zones.garbage[..];
-        let class_of = &self.zones.class[..garbage.len()];
-        let unwritten = garbage[0];
+        let mut zones = self.zones.overwrites();
         let (run, rest) = (&writes.words[from..to], &writes.words[from..]);
         let mut now = self.now;
         for (k, &word) in run.iter().enumerate() {
@@ -169,20 +165,19 @@ impl<S: Scheme> Volume<S> {
             let Some(entry) = map.get_mut(lba as usize) else {
                 return (k, Stop::BadLba(lba));
             };
-            let valid = valid_before + garbage[0].wrapping_sub(unwritten) as u64;
+            let valid = valid_before + zones.firsts();
             if S::PER_REQUEST && writes.begins(from + k) {
                 let pages = (writes.request_end(from + k) - (from + k)) as u32;
                 scheme.on_request(&Request { lba, pages, now, valid });
             }
             now = now.wrapping_add(1);
             let zone = entry.slot >> shift;
-            garbage[zone as usize] = garbage[zone as usize].wrapping_add(1);
             let write = UserWrite {
                 lba,
                 now,
                 first: entry.slot == 0,
                 zone,
-                class: usize::from(class_of[zone as usize]),
+                class: zones.discard(zone),
                 valid,
                 last: word & WORD_LAST != 0,
                 lifespan: writes.lifespan(from + k),

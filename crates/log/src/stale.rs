@@ -7,7 +7,6 @@
 //! ([`Scheme::seals_stale`]).
 
 use frostline_placement::Scheme;
-use frostline_placement::zones::OPEN_BIAS;
 
 use crate::map::Map;
 use crate::volume::{Cursor, Volume};
@@ -33,10 +32,10 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// True if an open zone has been so for more user writes than the volume has valid pages, and
     /// has more garbage among its pages than the volume has among all.
     fn is_stale(&self, cursor: &Cursor) -> bool {
-        let zone = ((cursor.end - 1) >> self.shift) as usize;
+        let zone = (cursor.end - 1) >> self.shift;
         let used = u64::from(self.options.zone_pages - (cursor.end - cursor.slot));
-        let garbage = (self.zones.garbage[zone] - OPEN_BIAS) as u64;
-        let age = u64::from(self.now.wrapping_sub(self.zones.opened_at[zone]));
+        let garbage = u64::from(self.zones.garbage(zone));
+        let age = u64::from(self.now.wrapping_sub(self.zones.opened_at(zone)));
         age > self.valid && garbage * self.written > self.garbage * used
     }
 }

@@ -69,7 +69,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             now: self.now,
             first,
             zone: old,
-            class: usize::from(self.zones.class[old as usize]),
+            class: self.zones.class(old),
             valid: self.valid,
             last: false,
             lifespan: NEVER,
@@ -127,8 +127,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.choose_victims();
         for i in 0..self.victims.len() {
             let zone = self.victims[i];
-            let victim = self.event(zone, usize::from(self.zones.class[zone as usize]));
-            self.scheme.on_victim(&victim, &self.zones);
+            let victim = self.event(zone);
+            self.scheme.on_victim(&victim, &self.zones.view(self.now));
         }
         if self.victims.is_empty() {
             self.counts.stalls += 1;
@@ -140,7 +140,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// none if it is not asked about batches ([`Scheme::BATCHED`]).
     pub fn place_batch(&mut self, zone: u32, pages: &Pages<'_, S::Page>) -> Vec<Option<u8>> {
         let mut classes = vec![None; pages.lbas.len()];
-        let event = self.event(zone, usize::from(self.zones.class[zone as usize]));
+        let event = self.event(zone);
         if self.scheme.is_batched() && self.scheme.destination(&event).is_none() {
             let victim = self.victim(zone);
             self.scheme.place_batch(&victim, pages, &mut classes);
@@ -162,7 +162,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         if self.slot_of(lba) != Some(from) {
             return Ok(None);
         }
-        let victim = self.event(from.zone, usize::from(self.zones.class[from.zone as usize]));
+        let victim = self.event(from.zone);
         let mut page = self.map.entry(lba).page;
         let class = match class.map(usize::from).or_else(|| self.scheme.destination(&victim)) {
             Some(class) => class,
@@ -175,7 +175,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.counts.frozen_relocations += u64::from(word / WORD_LAST);
         self.counts.classes[class].relocations += 1;
         let slot = self.reserve(word, class)?;
-        let resets = self.zones.resets[from.zone as usize];
+        let resets = self.zones.resets(from.zone);
         Ok(Some(Ticket { lba, slot, class, from: Some(from), resets, first: false, page }))
     }
 
@@ -186,7 +186,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             return false;
         };
         let current = self.map.entry(ticket.lba).slot == self.number(from)
-            && self.zones.resets[from.zone as usize] == ticket.resets;
+            && self.zones.resets(from.zone) == ticket.resets;
         if current {
             let entry = Entry { slot: self.number(ticket.slot), page: ticket.page };
             self.map.set(ticket.lba, entry);
@@ -201,7 +201,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// The victim's pages are all copied and it may be reset: it is free again. False, and
     /// nothing happens, while it holds a valid page.
     pub fn release(&mut self, zone: u32) -> bool {
-        let emptied = self.zones.garbage[zone as usize] == self.options.zone_pages as i32;
+        let all_garbage = self.zones.garbage(zone) == self.options.zone_pages;
+        let emptied = all_garbage && self.zones.is_sealed(zone);
         if emptied {
             self.reclaim(zone);
         }
@@ -234,7 +235,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 
     /// A copy in this zone became garbage.
     fn discard(&mut self, zone: u32) {
-        self.zones.garbage[zone as usize] += 1;
+        self.zones.discard(zone, 1);
         self.garbage += 1;
     }
 

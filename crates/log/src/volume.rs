@@ -1,12 +1,13 @@
 //! A volume: its parts, and how zones open and close.
 
-use frostline_placement::{Hotness, Pages, Scheme, Victim, VictimPolicy, ZoneEvent, ZoneTable};
+use frostline_placement::{Hotness, Pages, Scheme, Victim, VictimPolicy, ZoneEvent};
 
 use crate::LogError;
 use crate::capacity::{Capacity, Trigger};
 use crate::counts::Counts;
 use crate::map::{Entry, Map};
 use crate::memory::Array;
+use crate::zones::ZoneTable;
 
 /// The largest LBA: the top bit of a page's word says something else ([`WORD_LAST`]).
 pub const MAX_LBA: u32 = WORD_LAST - 1;
@@ -207,7 +208,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         let trigger = Trigger::new(capacity)?;
         let mut volume = Volume {
             policy,
-            zones: ZoneTable::new(zone_pages, 1),
+            zones: ZoneTable::new(zone_pages),
             map,
             words: Array::default(),
             reverse,
@@ -279,7 +280,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         let slot = zone << self.shift;
         let gap = zone * ((1 << self.shift) - pages);
         self.open[class] = Cursor { slot, end: slot + pages, counted: slot, gap };
-        let event = self.event(zone, class);
+        let event = self.event(zone);
         self.scheme.on_opened(&event);
         Ok(true)
     }
@@ -310,8 +311,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 
     pub(crate) fn seal_zone(&mut self, zone: u32) {
         self.zones.seal(zone, self.now);
-        let event = self.event(zone, usize::from(self.zones.class[zone as usize]));
-        self.scheme.on_sealed(&event, &self.zones);
+        let event = self.event(zone);
+        self.scheme.on_sealed(&event, &self.zones.view(self.now));
     }
 
     /// True if a zone can be opened.
@@ -371,13 +372,13 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     }
 
     #[inline(always)]
-    pub(crate) fn event(&self, zone: u32, class: usize) -> ZoneEvent {
-        ZoneEvent { zone, class, now: self.now }
+    pub(crate) fn event(&self, zone: u32) -> ZoneEvent {
+        self.zones.event(zone, self.now)
     }
 
     pub(crate) fn victim(&self, zone: u32) -> Victim {
-        let class = usize::from(self.zones.class[zone as usize]);
-        Victim { zone, class, now: self.now, valid: self.valid }
+        let ZoneEvent { zone, class, now } = self.event(zone);
+        Victim { zone, class, now, valid: self.valid }
     }
 
     /// First index of the reverse map for a zone.

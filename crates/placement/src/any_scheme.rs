@@ -8,7 +8,7 @@ use crate::fast22::Fast22;
 use crate::methods::methods;
 use crate::params::{BuildError, Params};
 use crate::scheme::Scheme;
-use crate::zones::ZoneTable;
+use crate::zones::ZoneView;
 
 /// A scheme of any type whose page state fits into `WORDS` words of 64 bits.
 pub struct AnyScheme<const WORDS: usize>(Box<dyn Erased<WORDS>>);

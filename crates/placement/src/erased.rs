@@ -4,7 +4,7 @@ use crate::events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
 use crate::fast22::Fast22;
 use crate::methods::methods;
 use crate::page::PageState;
-use crate::zones::ZoneTable;
+use crate::zones::ZoneView;
 
 /// Words that the page state of every scheme that others stand around fits into.
 pub const WITHIN: usize = 3;

@@ -6,7 +6,7 @@
 //!
 //! * [`Scheme`] gives every user write and every relocation a class. One scheme, one file, under
 //!   [`schemes`]; [`registry`] names them all.
-//! * [`VictimPolicy`] chooses the zone that is cleaned next, from the [`ZoneTable`]. One policy,
+//! * [`VictimPolicy`] chooses the zone that is cleaned next, from a [`ZoneView`]. One policy,
 //!   one file, under [`victims`].
 //! * [`Recogniser`] tells frozen pages from others, by what an engine tells of its pages
 //!   ([`Hotness`]) or by what a block layer sees of them ([`Past`]).
@@ -35,7 +35,7 @@ mod short_lived;
 pub mod victims;
 mod visitor;
 mod zone_lifespan;
-pub mod zones;
+mod zones;
 
 pub use any_scheme::AnyScheme;
 pub use build::{Foresight, Info, MakeRecogniser, MakeWithin, Setup};
@@ -51,4 +51,4 @@ pub use scheme::{LARGEST_MEMORY, Scheme};
 pub use semantics::Semantics;
 pub use victims::VictimPolicy;
 pub use visitor::Visitor;
-pub use zones::ZoneTable;
+pub use zones::{ZoneColumns, ZoneView};

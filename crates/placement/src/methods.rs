@@ -75,10 +75,10 @@ macro_rules! methods {
                 fn on_opened(&mut self, _zone: &ZoneEvent) {}
 
                 /// A zone was sealed: it is full, or takes no more.
-                fn on_sealed(&mut self, _zone: &ZoneEvent, _zones: &ZoneTable) {}
+                fn on_sealed(&mut self, _zone: &ZoneEvent, _zones: &ZoneView<'_>) {}
 
                 /// A zone was chosen as a victim; its pages have not moved yet.
-                fn on_victim(&mut self, _zone: &ZoneEvent, _zones: &ZoneTable) {}
+                fn on_victim(&mut self, _zone: &ZoneEvent, _zones: &ZoneView<'_>) {}
 
                 /// A victim's pages have all moved and the zone is free again.
                 fn on_reclaimed(&mut self, _zone: &ZoneEvent) {}
@@ -86,7 +86,7 @@ macro_rules! methods {
                 /// Chooses victims into `out`, for a scheme with an
                 /// [`OWN_VICTIM`](Scheme::OWN_VICTIM) side. The victims are merged: all are copied,
                 /// then all are free.
-                fn pick(&mut self, _zones: &ZoneTable, _now: u32, _out: &mut Vec<u32>) {}
+                fn pick(&mut self, _zones: &ZoneView<'_>, _out: &mut Vec<u32>) {}
 
                 /// Takes up what [`memory`](Scheme::memory) gave, once, before the first page is
                 /// placed. Bytes that it cannot make sense of are as if there were none.

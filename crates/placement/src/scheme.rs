@@ -6,7 +6,7 @@ use crate::fast22::Fast22;
 use crate::methods::methods;
 use crate::page::PageState;
 use crate::params::{BuildError, Params};
-use crate::zones::ZoneTable;
+use crate::zones::ZoneView;
 
 /// The most bytes of a scheme's [`memory`](Scheme::memory).
 pub const LARGEST_MEMORY: usize = 1 << 10;

@@ -1,7 +1,7 @@
 //! The threshold that SepBIT and the schemes built on it measure from the log itself: the mean
 //! lifespan of recently reclaimed zones of the hottest class (SepBIT, FAST'22, section 3.4).
 
-use crate::{NEVER, ZoneEvent, ZoneTable};
+use crate::{NEVER, ZoneEvent, ZoneView};
 
 /// Reclaimed zones that make one mean (n_c in the paper).
 const ZONES: u32 = 16;
@@ -33,9 +33,9 @@ impl ZoneLifespan {
     }
 
     /// A zone was chosen as a victim: if its class is the hottest, its lifespan counts.
-    pub fn on_victim(&mut self, victim: &ZoneEvent, zones: &ZoneTable) {
+    pub fn on_victim(&mut self, victim: &ZoneEvent, zones: &ZoneView<'_>) {
         if victim.class == 0 {
-            self.reclaimed(victim.now.wrapping_sub(zones.opened_at[victim.zone as usize]));
+            self.reclaimed(victim.now.wrapping_sub(zones.opened_at(victim.zone)));
         }
     }
 

@@ -1,153 +1,160 @@
-//! The state of all zones, in columns, as victim policies and schemes read it.
+//! The zones of a log, as victim policies and schemes read them.
 
-use crate::page::Stamp;
-
-/// Class of zones that have none.
-pub const NO_CLASS: u8 = u8::MAX;
-
-/// Added to the garbage count of an open zone, so that a maximum over the column passes over it
-/// and one unconditional increment serves open and sealed zones alike.
-pub const OPEN_BIAS: i32 = -(1 << 30);
-
-/// Garbage column of a free zone, and of zone 0.
-pub const FREE: i32 = i32::MIN;
-
-/// Columns over zones. Zone 0 does not exist: it is where pages that were never written seem to
-/// lie, so that the first write of a page needs no branch.
-#[derive(Debug, Clone)]
-pub struct ZoneTable {
+/// The columns that a log keeps of its zones, by zone number. Zone 0 does not exist.
+#[derive(Debug, Clone, Copy)]
+pub struct ZoneColumns<'a> {
     /// Pages in a zone.
     pub zone_pages: u32,
-    /// Garbage pages of a sealed zone; negative if the zone is not sealed.
-    pub garbage: Vec<i32>,
-    /// Class, [`NO_CLASS`] if free.
-    pub class: Vec<u8>,
-    /// Time the zone was opened: of its first append (published semantics) or of its
-    /// predecessor's seal.
-    pub opened_at: Vec<u32>,
-    /// Time of the last append, which sealed the zone.
-    pub sealed_at: Vec<u32>,
-    /// Number of the zone's present life: zones are numbered in the order of their opening.
-    pub serial: Vec<u64>,
-    /// Order of sealing.
-    pub seal_order: Vec<u64>,
-    /// How often the zone was reset.
-    pub resets: Vec<u32>,
-    /// The place of each zone among equals, the lowest first; by their numbers if empty.
-    pub ranks: Vec<u64>,
-    /// Time of the present cleaning.
+    /// Time: user page writes so far, modulo 2^32.
     pub now: u32,
-    /// A victim has at least this much garbage.
-    pub min_garbage: i32,
-    live: u64,
-    serials: u64,
-    seals: u64,
+    /// Garbage pages of a sealed zone; negative for a zone that can't be cleaned: it is free, open
+    /// or set aside.
+    pub garbage: &'a [i32],
+    /// Class; without meaning for a free zone.
+    pub class: &'a [u8],
+    /// Time the zone was opened.
+    pub opened_at: &'a [u32],
+    /// Time of the last append to a sealed zone.
+    pub sealed_at: &'a [u32],
+    /// Order of sealing.
+    pub seal_order: &'a [u64],
+    /// How often the zone was reset.
+    pub resets: &'a [u32],
 }
 
-impl ZoneTable {
-    /// A table of no zones but zone 0. `min_garbage` (at least 1) bars zones that would free too
-    /// little from being victims.
-    pub fn new(zone_pages: u32, min_garbage: i32) -> Self {
-        let mut table = ZoneTable {
-            zone_pages,
-            garbage: Vec::new(),
-            class: Vec::new(),
-            opened_at: Vec::new(),
-            sealed_at: Vec::new(),
-            serial: Vec::new(),
-            seal_order: Vec::new(),
-            resets: Vec::new(),
-            ranks: Vec::new(),
-            now: 0,
-            min_garbage: min_garbage.max(1),
-            live: 0,
-            serials: 0,
-            seals: 0,
-        };
-        table.add();
-        table
+/// A read-only view of the zones of a log.
+///
+/// Methods that take a zone expect a number from 1 to [`len`](Self::len) - 1.
+#[derive(Debug, Clone, Copy)]
+pub struct ZoneView<'a> {
+    pub(crate) columns: ZoneColumns<'a>,
+    least_garbage: i32,
+    /// The place of each zone among equals; its number if empty.
+    ranks: &'a [u64],
+}
+
+impl<'a> ZoneView<'a> {
+    /// A view of these columns. Every sealed zone with garbage is a candidate; among equals, the
+    /// lowest number goes first.
+    ///
+    /// # Panics
+    /// The columns are not of the same length.
+    pub fn new(columns: ZoneColumns<'a>) -> Self {
+        let ZoneColumns { class, opened_at, sealed_at, seal_order, resets, .. } = columns;
+        let lengths =
+            [class.len(), opened_at.len(), sealed_at.len(), seal_order.len(), resets.len()];
+        assert_eq!(lengths, [columns.garbage.len(); 5], "columns of one table");
+        ZoneView { columns, least_garbage: 1, ranks: &[] }
     }
 
-    /// Adds a free zone and returns its number.
-    pub fn add(&mut self) -> u32 {
-        self.garbage.push(FREE);
-        self.class.push(NO_CLASS);
-        self.opened_at.push(0);
-        self.sealed_at.push(0);
-        self.serial.push(0);
-        self.seal_order.push(0);
-        self.resets.push(0);
-        self.garbage.len() as u32 - 1
+    /// The same zones, of which only those with at least `garbage` garbage pages are candidates.
+    #[must_use]
+    pub fn with_least_garbage(self, garbage: u32) -> Self {
+        ZoneView { least_garbage: (garbage as i32).max(1), ..self }
+    }
+
+    /// The same zones, with a rank for each: among equals, the lowest rank goes first.
+    #[must_use]
+    pub fn with_ranks(self, ranks: &'a [u64]) -> Self {
+        ZoneView { ranks, ..self }
     }
 
     /// Number of zones, zone 0 included.
     pub fn len(&self) -> usize {
-        self.garbage.len()
+        self.columns.garbage.len()
     }
 
     /// True if there is no zone but zone 0.
     pub fn is_empty(&self) -> bool {
-        self.len() == 1
+        self.len() <= 1
     }
 
-    /// Zones that hold pages: open or sealed.
-    pub fn live(&self) -> u64 {
-        self.live
-    }
-
-    /// Marks a free zone as open for `class`.
-    pub fn open(&mut self, zone: u32, class: usize, now: u32) {
-        let z = zone as usize;
-        debug_assert_eq!(self.garbage[z], FREE);
-        self.garbage[z] = OPEN_BIAS;
-        self.class[z] = class as u8;
-        self.opened_at[z] = now;
-        self.serial[z] = self.serials;
-        self.serials += 1;
-        self.live += 1;
-    }
-
-    /// Marks a full open zone as sealed.
-    pub fn seal(&mut self, zone: u32, now: u32) {
-        let z = zone as usize;
-        debug_assert!(self.garbage[z] >= OPEN_BIAS && self.garbage[z] < 0);
-        self.garbage[z] -= OPEN_BIAS;
-        self.sealed_at[z] = now;
-        self.seal_order[z] = self.seals;
-        self.seals += 1;
-    }
-
-    /// Marks a victim as free.
-    pub fn free(&mut self, zone: u32) {
-        let z = zone as usize;
-        self.garbage[z] = FREE;
-        self.class[z] = NO_CLASS;
-        self.resets[z] += 1;
-        self.live -= 1;
-    }
-
-    /// True if the zone is sealed.
+    /// Pages in a zone.
     #[inline(always)]
-    pub fn is_sealed(&self, zone: u32) -> bool {
-        self.garbage[zone as usize] >= 0
+    pub fn zone_pages(&self) -> u32 {
+        self.columns.zone_pages
     }
 
-    /// True if the zone may be a victim: sealed, with enough garbage.
+    /// Time: user page writes so far, modulo 2^32.
     #[inline(always)]
-    pub fn is_candidate(&self, zone: u32) -> bool {
-        self.garbage[zone as usize] >= self.min_garbage
+    pub fn now(&self) -> u32 {
+        self.columns.now
     }
 
     /// All zones that may be victims, by number.
-    pub fn candidates(&self) -> impl Iterator<Item = u32> + '_ {
-        let min = self.min_garbage;
-        (0u32..).zip(&self.garbage).filter(move |&(_, &g)| g >= min).map(|(z, _)| z)
+    pub fn candidates(&self) -> impl Iterator<Item = u32> + use<'a> {
+        let least = self.least_garbage;
+        let zones = (0u32..).zip(self.columns.garbage);
+        zones.filter(move |&(_, &garbage)| garbage >= least).map(|(zone, _)| zone)
     }
 
-    /// User writes since the zone was sealed.
+    /// True if the zone may be a victim: sealed, readable, with enough garbage.
+    #[inline(always)]
+    pub fn is_candidate(&self, zone: u32) -> bool {
+        self.columns.garbage[zone as usize] >= self.least_garbage
+    }
+
+    /// The fewest garbage pages of a candidate, at least 1.
+    pub(crate) fn least_garbage(&self) -> i32 {
+        self.least_garbage
+    }
+
+    /// True if the zone is sealed. All its slots are used then: by a page, or left over when the
+    /// zone was ended early, which counts as garbage.
+    #[inline(always)]
+    pub fn is_sealed(&self, zone: u32) -> bool {
+        self.columns.garbage[zone as usize] >= 0
+    }
+
+    /// Garbage pages of a sealed zone, 0 for any other.
+    #[inline(always)]
+    pub fn garbage(&self, zone: u32) -> u32 {
+        self.columns.garbage[zone as usize].max(0) as u32
+    }
+
+    /// Valid pages of a sealed zone, 0 for any other.
+    #[inline(always)]
+    pub fn valid(&self, zone: u32) -> u32 {
+        match self.is_sealed(zone) {
+            true => self.zone_pages() - self.garbage(zone),
+            false => 0,
+        }
+    }
+
+    /// Class of an open or sealed zone.
+    #[inline(always)]
+    pub fn class(&self, zone: u32) -> usize {
+        usize::from(self.columns.class[zone as usize])
+    }
+
+    /// Time an open or sealed zone was opened: of its first append.
+    #[inline(always)]
+    pub fn opened_at(&self, zone: u32) -> u32 {
+        self.columns.opened_at[zone as usize]
+    }
+
+    /// Time of the last append to a sealed zone.
+    #[inline(always)]
+    pub fn sealed_at(&self, zone: u32) -> u32 {
+        self.columns.sealed_at[zone as usize]
+    }
+
+    /// User writes since a zone was sealed.
     #[inline(always)]
     pub fn age(&self, zone: u32) -> u32 {
-        self.now.wrapping_sub(self.sealed_at[zone as usize])
+        self.now().wrapping_sub(self.sealed_at(zone))
+    }
+
+    /// The place of a sealed zone in the order of sealing; of two zones the lower was sealed first.
+    #[inline(always)]
+    pub fn seal_order(&self, zone: u32) -> u64 {
+        self.columns.seal_order[zone as usize]
+    }
+
+    /// How often the zone was reset.
+    #[inline(always)]
+    pub fn resets(&self, zone: u32) -> u32 {
+        self.columns.resets[zone as usize]
     }
 
     /// Among equals, the zone with the smallest rank is taken.
@@ -155,17 +162,67 @@ impl ZoneTable {
         self.ranks.get(zone as usize).copied().unwrap_or(u64::from(zone))
     }
 
-    /// Bytes the table holds.
-    pub fn bytes(&self) -> usize {
-        self.len() * (4 + 1 + 4 + 4 + 8 + 8 + 4)
+    /// True if zones are ranked by something else than their numbers.
+    pub(crate) fn is_ranked(&self) -> bool {
+        !self.ranks.is_empty()
+    }
+}
+
+/// Zones for the tests of this crate.
+#[cfg(test)]
+pub(crate) mod table {
+    use super::{ZoneColumns, ZoneView};
+
+    /// Sealed zones, from number 1 on.
+    #[derive(Debug, Clone)]
+    pub struct Table {
+        pub zone_pages: u32,
+        pub now: u32,
+        pub resets: Vec<u32>,
+        pub ranks: Vec<u64>,
+        garbage: Vec<i32>,
+        class: Vec<u8>,
+        sealed_at: Vec<u32>,
+        seal_order: Vec<u64>,
     }
 
-    /// Clamps the times of zones, so that ages never wrap.
-    pub fn clamp(&mut self, now: u32) {
-        for at in self.opened_at.iter_mut().chain(&mut self.sealed_at) {
-            if now.wrapping_sub(*at) > Stamp::HORIZON {
-                *at = now.wrapping_sub(Stamp::HORIZON);
+    impl Table {
+        pub fn new(zone_pages: u32) -> Self {
+            Table {
+                zone_pages,
+                now: 0,
+                resets: vec![0],
+                ranks: Vec::new(),
+                garbage: vec![-1],
+                class: vec![u8::MAX],
+                sealed_at: vec![0],
+                seal_order: vec![0],
             }
+        }
+
+        /// Adds a sealed zone.
+        pub fn seal(&mut self, class: usize, garbage: i32, sealed_at: u32) -> u32 {
+            let zone = self.garbage.len() as u32;
+            self.garbage.push(garbage);
+            self.class.push(class as u8);
+            self.sealed_at.push(sealed_at);
+            self.seal_order.push(u64::from(zone));
+            self.resets.push(0);
+            zone
+        }
+
+        pub fn view(&self) -> ZoneView<'_> {
+            ZoneView::new(ZoneColumns {
+                zone_pages: self.zone_pages,
+                now: self.now,
+                garbage: &self.garbage,
+                class: &self.class,
+                opened_at: &self.sealed_at,
+                sealed_at: &self.sealed_at,
+                seal_order: &self.seal_order,
+                resets: &self.resets,
+            })
+            .with_ranks(&self.ranks)
         }
     }
 }

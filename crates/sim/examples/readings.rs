@@ -7,7 +7,7 @@ use std::path::Path;
 
 use frostline_log::{Options, Volume as Log, Writes};
 use frostline_placement::registry::{SchemeSpec, Visitor};
-use frostline_placement::{Foresight, Scheme, Semantics, Setup, VictimPolicy, ZoneTable, victims};
+use frostline_placement::{Foresight, Scheme, Semantics, Setup, VictimPolicy, ZoneView, victims};
 use frostline_sim::{Machine, fast22};
 use frostline_trace::{Bits, LoadOptions, Prepared, load, mean_lifespans, prepare};
 
@@ -46,10 +46,9 @@ struct Filtered {
 }
 
 impl VictimPolicy for Filtered {
-    fn pick(&mut self, zones: &ZoneTable) -> Option<u32> {
-        let mut zones = zones.clone();
-        zones.min_garbage = ((self.least * f64::from(zones.zone_pages)).ceil() as i32).max(1);
-        self.policy.pick(&zones)
+    fn pick(&mut self, zones: &ZoneView<'_>) -> Option<u32> {
+        let least = (self.least * f64::from(zones.zone_pages())).ceil();
+        self.policy.pick(&zones.with_least_garbage(least as u32))
     }
 }
 

@@ -66,6 +66,6 @@ fn a_sweep_clamps_the_times_of_zones() {
     let words: Vec<u32> = (0..64).cycle().take(100).collect();
     volume.write(&Writes::new(&words), 0..100).unwrap();
     // Zones that were never sealed are in the table as sealed at 0.
-    assert_eq!(volume.now() - volume.zones().sealed_at[0], Stamp::HORIZON);
-    assert_eq!(volume.now() - volume.zones().sealed_at[1], 84);
+    assert_eq!(volume.now() - volume.zones().sealed_at(0), Stamp::HORIZON);
+    assert_eq!(volume.now() - volume.zones().sealed_at(1), 84);
 }

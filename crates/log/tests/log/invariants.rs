@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashSet};
 
 use frostline_log::{Capacity, MAX_LBA, Options, Volume};
-use frostline_placement::zones::{FREE, OPEN_BIAS};
 use frostline_placement::{Foresight, Scheme};
 use proptest::prelude::*;
 
@@ -54,9 +53,8 @@ fn slots_used_are_counted<S: Scheme>(
     volume: &mut Volume<S>,
     zone_pages: u32,
 ) -> Result<(), TestCaseError> {
-    let garbage = volume.zones().garbage.iter().filter(|g| **g != FREE);
-    let garbage: i32 = garbage.map(|&g| if g < 0 { g - OPEN_BIAS } else { g }).sum();
-    let live = volume.valid_pages() + garbage as u64;
+    let garbage: u64 = volume.images().iter().map(|zone| u64::from(zone.garbage)).sum();
+    let live = volume.valid_pages() + garbage;
     let counts = volume.counts();
     let reset = counts.zones_reclaimed * u64::from(zone_pages);
     let used = counts.user_writes + counts.relocations + counts.skipped;
@@ -65,7 +63,7 @@ fn slots_used_are_counted<S: Scheme>(
 }
 
 fn open_zones<S: Scheme>(volume: &Volume<S>) -> usize {
-    volume.zones().garbage.iter().filter(|g| **g != FREE && **g < 0).count()
+    volume.images().iter().filter(|zone| zone.sealed_at.is_none()).count()
 }
 
 fn trigger_asks<S: Scheme>(volume: &Volume<S>, capacity: Capacity) -> bool {

@@ -5,10 +5,9 @@
 use std::collections::HashMap;
 
 use bytemuck::Zeroable;
-use frostline_log::{Capacity, Counts, LogError, MAX_LBA, Options, WORD_LAST};
-use frostline_placement::zones::OPEN_BIAS;
+use frostline_log::{Capacity, Counts, LogError, MAX_LBA, Options, WORD_LAST, ZoneTable};
 use frostline_placement::{
-    Pages, Relocation, Request, Scheme, UserWrite, Victim, VictimPolicy, ZoneEvent, ZoneTable,
+    Pages, Relocation, Request, Scheme, UserWrite, Victim, VictimPolicy, ZoneEvent,
 };
 
 /// The word of a slot that was left unused; no page has this LBA.
@@ -48,7 +47,7 @@ impl<S: Scheme> Model<S> {
             free: Vec::new(),
             map: HashMap::new(),
             states: HashMap::new(),
-            table: ZoneTable::new(options.zone_pages, 1),
+            table: ZoneTable::new(options.zone_pages),
             cleaning: false,
             now: options.start,
             counts: Counts {
@@ -84,7 +83,7 @@ impl<S: Scheme> Model<S> {
             now: self.now,
             first: old == 0,
             zone: old,
-            class: usize::from(self.table.class[old as usize]),
+            class: self.table.class(old),
             valid: self.map.len() as u64,
             last: word & WORD_LAST != 0,
             lifespan,
@@ -136,7 +135,7 @@ impl<S: Scheme> Model<S> {
     fn is_stale(&self, zone: u32) -> bool {
         let written: usize = self.zones.iter().map(Vec::len).sum();
         let garbage = written - self.map.len();
-        let age = self.now.wrapping_sub(self.table.opened_at[zone as usize]) as usize;
+        let age = self.now.wrapping_sub(self.table.opened_at(zone)) as usize;
         let here = (self.garbage(zone), self.zones[zone as usize].len());
         self.scheme.seals_stale() && age > self.map.len() && here.0 * written > garbage * here.1
     }
@@ -155,11 +154,11 @@ impl<S: Scheme> Model<S> {
     fn choose(&mut self) -> Vec<u32> {
         self.counts.cleanings += 1;
         self.show_garbage();
-        self.table.now = self.now;
+        let zones = self.table.view(self.now);
         let mut victims = Vec::new();
         match S::OWN_VICTIM {
-            Some(_) => self.scheme.pick(&self.table, self.now, &mut victims),
-            None => victims.extend(self.policy.pick(&self.table)),
+            Some(_) => self.scheme.pick(&zones, &mut victims),
+            None => victims.extend(self.policy.pick(&zones)),
         }
         if !self.can_open() {
             let mut room: usize = (0..self.open.len()).map(|class| self.room(class)).sum();
@@ -178,7 +177,7 @@ impl<S: Scheme> Model<S> {
 
     fn relocate(&mut self, zone: u32) -> Result<(), LogError> {
         let victim = self.event(zone);
-        self.scheme.on_victim(&victim, &self.table);
+        self.scheme.on_victim(&victim, &self.table.view(self.now));
         let together = self.scheme.destination(&victim);
         let words = self.valid(zone);
         let lbas: Vec<_> = words.iter().map(|word| word & MAX_LBA).collect();
@@ -262,7 +261,7 @@ impl<S: Scheme> Model<S> {
         }
         self.open[class] = None;
         self.table.seal(zone, self.now);
-        self.scheme.on_sealed(&self.event(zone), &self.table);
+        self.scheme.on_sealed(&self.event(zone), &self.table.view(self.now));
     }
 
     fn add_zone(&mut self) {
@@ -272,8 +271,8 @@ impl<S: Scheme> Model<S> {
 
     fn show_garbage(&mut self) {
         for zone in (1..self.zones.len() as u32).filter(|&z| !self.zones[z as usize].is_empty()) {
-            let bias = if self.table.is_sealed(zone) { 0 } else { OPEN_BIAS };
-            self.table.garbage[zone as usize] = self.garbage(zone) as i32 + bias;
+            let more = self.garbage(zone) as u32 - self.table.garbage(zone);
+            self.table.discard(zone, more);
         }
     }
 
@@ -313,7 +312,6 @@ impl<S: Scheme> Model<S> {
     }
 
     fn event(&self, zone: u32) -> ZoneEvent {
-        let class = usize::from(self.table.class[zone as usize]);
-        ZoneEvent { zone, class, now: self.now }
+        self.table.event(zone, self.now)
     }
 }

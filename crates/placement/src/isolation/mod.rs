@@ -37,7 +37,7 @@ use crate::fast22::Fast22;
 use crate::page::PageState;
 use crate::params::{BuildError, Param, Params};
 use crate::scheme::Scheme;
-use crate::zones::ZoneTable;
+use crate::zones::ZoneView;
 
 /// Which scheme is within, and what recognises frozen pages.
 pub trait Arrangement: Send + 'static {
@@ -284,13 +284,13 @@ impl<A: Arrangement> Scheme for Isolated<A> {
         }
     }
 
-    fn on_sealed(&mut self, zone: &ZoneEvent, zones: &ZoneTable) {
+    fn on_sealed(&mut self, zone: &ZoneEvent, zones: &ZoneView<'_>) {
         if !self.is_apart(zone.class) {
             self.within.on_sealed(zone, zones);
         }
     }
 
-    fn on_victim(&mut self, zone: &ZoneEvent, zones: &ZoneTable) {
+    fn on_victim(&mut self, zone: &ZoneEvent, zones: &ZoneView<'_>) {
         if !self.is_apart(zone.class) {
             self.within.on_victim(zone, zones);
         }

@@ -7,7 +7,7 @@
 use crate::zone_lifespan::ZoneLifespan;
 use crate::{
     BuildError, Info, Param, Params, Relocation, Scheme, Semantics, Setup, Stamp, UserWrite,
-    ZoneEvent, ZoneTable,
+    ZoneEvent, ZoneView,
 };
 
 /// User writes in one class, relocations by age.
@@ -49,7 +49,7 @@ impl Scheme for Gw {
         1 + self.lifespan.rung(page.age(relocation.now))
     }
 
-    fn on_victim(&mut self, victim: &ZoneEvent, zones: &ZoneTable) {
+    fn on_victim(&mut self, victim: &ZoneEvent, zones: &ZoneView<'_>) {
         self.lifespan.on_victim(victim, zones);
     }
 }

@@ -17,7 +17,7 @@
 use crate::rng::Rng;
 use crate::{
     BuildError, Info, Param, Params, Relocation, Scheme, Setup, Stamp, UserWrite, ZoneEvent,
-    ZoneTable,
+    ZoneView,
 };
 
 /// Logs by update frequency.
@@ -97,8 +97,8 @@ impl Scheme for MultiLog {
         level
     }
 
-    fn on_victim(&mut self, victim: &ZoneEvent, zones: &ZoneTable) {
-        let garbage = zones.garbage[victim.zone as usize] as u64;
+    fn on_victim(&mut self, victim: &ZoneEvent, zones: &ZoneView<'_>) {
+        let garbage = u64::from(zones.garbage(victim.zone));
         let log = &mut self.logs[victim.class];
         log.valid = log.valid.saturating_sub(self.zone_pages - garbage);
         log.garbage += garbage;
@@ -114,6 +114,7 @@ impl Scheme for MultiLog {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::zones::table::Table;
 
     fn scheme(params: &str) -> MultiLog {
         let (_, mut params) = Params::parse(params).unwrap();
@@ -130,12 +131,9 @@ mod tests {
     }
 
     fn victim(scheme: &mut MultiLog, class: usize, garbage: i32) {
-        let mut zones = ZoneTable::new(10, 1);
-        let zone = zones.add();
-        zones.open(zone, class, 0);
-        zones.garbage[1] += garbage;
-        zones.seal(zone, 0);
-        scheme.on_victim(&ZoneEvent { zone, class, now: 0 }, &zones);
+        let mut zones = Table::new(10);
+        let zone = zones.seal(class, garbage, 0);
+        scheme.on_victim(&ZoneEvent { zone, class, now: 0 }, &zones.view());
     }
 
     #[test]

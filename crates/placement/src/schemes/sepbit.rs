@@ -14,7 +14,7 @@ use crate::short_lived::{MEMORY, ShortLived};
 use crate::zone_lifespan::ZoneLifespan;
 use crate::{
     BuildError, Info, Param, Params, Relocation, Scheme, Setup, Stamp, UserWrite, ZoneEvent,
-    ZoneTable,
+    ZoneView,
 };
 
 /// User writes in classes 0 and 1, relocations in the rest.
@@ -65,7 +65,7 @@ impl Scheme for SepBit {
         }
     }
 
-    fn on_victim(&mut self, victim: &ZoneEvent, zones: &ZoneTable) {
+    fn on_victim(&mut self, victim: &ZoneEvent, zones: &ZoneView<'_>) {
         self.lifespan.on_victim(victim, zones);
     }
 

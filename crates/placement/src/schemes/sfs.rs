@@ -22,7 +22,7 @@ use crate::clock::Clock;
 use crate::fast22::Fast22;
 use crate::{
     BuildError, Info, PageState, Param, Params, Relocation, Scheme, Semantics, Setup, UserWrite,
-    ZoneEvent, ZoneTable,
+    ZoneEvent, ZoneView,
 };
 
 /// Rounds of k-means at every victim.
@@ -155,7 +155,7 @@ impl Scheme for Sfs {
         self.open[zone.class] = zone.zone;
     }
 
-    fn on_sealed(&mut self, zone: &ZoneEvent, zones: &ZoneTable) {
+    fn on_sealed(&mut self, zone: &ZoneEvent, zones: &ZoneView<'_>) {
         if self.open[zone.class] == zone.zone {
             self.open[zone.class] = 0;
         }
@@ -165,7 +165,7 @@ impl Scheme for Sfs {
         self.sealed.insert(place, zone.zone);
     }
 
-    fn on_victim(&mut self, victim: &ZoneEvent, zones: &ZoneTable) {
+    fn on_victim(&mut self, victim: &ZoneEvent, zones: &ZoneView<'_>) {
         self.sort(zones);
         let now = self.clock.read(victim.now);
         self.fit(now);
@@ -192,8 +192,8 @@ impl Fast22 for Sfs {
 
 impl Sfs {
     /// Puts the sealed zones in order again if that has changed.
-    fn sort(&mut self, zones: &ZoneTable) {
-        if !zones.ranks.is_empty() && !self.sealed.is_sorted_by_key(|&z| zones.rank(z)) {
+    fn sort(&mut self, zones: &ZoneView<'_>) {
+        if zones.is_ranked() && !self.sealed.is_sorted_by_key(|&z| zones.rank(z)) {
             self.sealed.sort_by_key(|&z| zones.rank(z));
         }
     }
@@ -350,11 +350,12 @@ fn add_up<const LANES: usize>(points: &[f64], groups: &[u64]) -> ([f64; LANES], 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::zones::table::Table;
     use bytemuck::Zeroable;
 
     struct Log {
         scheme: Sfs,
-        zones: ZoneTable,
+        zones: Table,
         now: u32,
     }
 
@@ -365,7 +366,7 @@ mod tests {
             let mut scheme = Sfs::build(&setup, &mut params).unwrap();
             // Everything to class 0 at first.
             scheme.centres[1..].fill(1e9);
-            Log { scheme, zones: ZoneTable::new(4, 1), now: 0 }
+            Log { scheme, zones: Table::new(4), now: 0 }
         }
 
         fn event(&self, zone: u32, class: usize) -> ZoneEvent {
@@ -373,17 +374,15 @@ mod tests {
         }
 
         fn open(&mut self, class: usize) -> u32 {
-            let zone = self.zones.add();
-            self.zones.open(zone, class, self.now);
+            let zone = self.zones.seal(class, 0, 0);
             self.scheme.on_opened(&self.event(zone, class));
             zone
         }
 
-        fn seal(&mut self, zone: u32, garbage: i32) {
-            let class = usize::from(self.zones.class[zone as usize]);
-            self.zones.garbage[zone as usize] += garbage;
-            self.zones.seal(zone, self.now);
-            self.scheme.on_sealed(&self.event(zone, class), &self.zones);
+        fn seal(&mut self, zone: u32) {
+            let zones = self.zones.view();
+            let event = ZoneEvent { zone, class: zones.class(zone), now: self.now };
+            self.scheme.on_sealed(&event, &zones);
         }
 
         /// Writes a page whose previous copy lies in `zone` (0: none).
@@ -405,12 +404,12 @@ mod tests {
         let one = log.open(0);
         assert_eq!(log.write(0, &mut a), 0, "new pages are the hottest");
         log.write(one, &mut a);
-        log.seal(one, 1);
+        log.seal(one);
         let two = log.open(0);
         log.write(0, &mut b);
-        log.seal(two, 0);
+        log.seal(two);
         log.now = 12;
-        log.scheme.on_victim(&log.event(one, 0), &log.zones);
+        log.scheme.on_victim(&log.event(one, 0), &log.zones.view());
         // 2 writes over 10; 1 over 9; and the first zone once more.
         assert_eq!(log.scheme.centres, [0.2, 0.2, 1.0 / 9.0]);
         log.open(0);
@@ -433,11 +432,11 @@ mod tests {
             (s.pages, s.writes, s.last)
         };
         assert_eq!((sums(&log, 0), sums(&log, one)), ((0, 0, 0), (1, 1, 1)));
-        log.seal(one, 0);
+        log.seal(one);
         let two = log.open(0);
         log.write(one, &mut page);
         assert_eq!((sums(&log, one), sums(&log, two)), ((0, 0, 0), (1, 2, 2)));
-        log.seal(two, 0);
+        log.seal(two);
         let three = log.open(0);
         log.now = 9;
         log.scheme.centres.fill(0.0);
@@ -455,12 +454,12 @@ mod tests {
             let mut page = Heat::zeroed();
             let dead = log.open(0);
             log.write(0, &mut page);
-            log.seal(dead, 3);
+            log.seal(dead);
             let live = log.open(0);
             log.write(dead, &mut page);
-            log.seal(live, 0);
+            log.seal(live);
             log.now = 6;
-            log.scheme.on_victim(&log.event(live, 0), &log.zones);
+            log.scheme.on_victim(&log.event(live, 0), &log.zones.view());
             // Hotness of the live zone: 2 / (6 - 2).
             assert_eq!(log.scheme.centres[1], 0.5);
             assert_eq!(log.scheme.centres[0].is_nan(), semantics == Semantics::SepbitFast22);
@@ -516,11 +515,11 @@ mod tests {
         log.zones.ranks = vec![0, 30, 10, 20, 40];
         for _ in 0..4 {
             let zone = log.open(0);
-            log.seal(zone, 0);
+            log.seal(zone);
         }
         assert_eq!(log.scheme.sealed, [2, 3, 1, 4]);
         log.zones.ranks = vec![0, 1, 4, 3, 2];
-        log.scheme.on_victim(&log.event(1, 0), &log.zones);
+        log.scheme.on_victim(&log.event(1, 0), &log.zones.view());
         assert_eq!(log.scheme.sealed, [1, 4, 3, 2]);
     }
 }

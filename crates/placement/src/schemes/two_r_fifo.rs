@@ -15,7 +15,7 @@
 use std::cmp::Reverse;
 
 use crate::{
-    BuildError, Info, Param, Params, Relocation, Scheme, Setup, UserWrite, ZoneEvent, ZoneTable,
+    BuildError, Info, Param, Params, Relocation, Scheme, Setup, UserWrite, ZoneEvent, ZoneView,
 };
 
 /// Two regions; victims by age if they are empty enough, several of one region at a time.
@@ -89,14 +89,14 @@ impl Scheme for TwoRFifo {
         }
     }
 
-    fn pick(&mut self, zones: &ZoneTable, _now: u32, out: &mut Vec<u32>) {
+    fn pick(&mut self, zones: &ZoneView<'_>, out: &mut Vec<u32>) {
         let depth = (self.list.len() as f64 * self.scan_depth).ceil() as usize;
         let depth = depth.clamp(1, self.list.len().max(1));
         self.selective_merge(zones, depth, out);
         if out.is_empty() {
             let emptiest = |list: &[u32]| {
                 let candidates = list.iter().copied().filter(|&z| zones.is_candidate(z));
-                candidates.max_by_key(|&z| (zones.garbage[z as usize], Reverse(z)))
+                candidates.max_by_key(|&z| (zones.garbage(z), Reverse(z)))
             };
             let within = emptiest(&self.list[..depth.min(self.list.len())]);
             out.extend(within.or_else(|| emptiest(&self.list)));
@@ -111,8 +111,8 @@ impl Scheme for TwoRFifo {
 impl TwoRFifo {
     /// One turn over the list: zones of one region that are empty enough, up to a zone's worth of
     /// garbage.
-    fn selective_merge(&mut self, zones: &ZoneTable, depth: usize, out: &mut Vec<u32>) {
-        let pages = f64::from(zones.zone_pages);
+    fn selective_merge(&mut self, zones: &ZoneView<'_>, depth: usize, out: &mut Vec<u32>) {
+        let pages = f64::from(zones.zone_pages());
         let mut region = None;
         let mut freed = 0;
         for _ in 0..depth.min(self.list.len()) {
@@ -121,15 +121,15 @@ impl TwoRFifo {
             }
             let zone = self.list[self.scan];
             self.scan += 1;
-            let garbage = zones.garbage[zone as usize];
-            let class = zones.class[zone as usize];
+            let garbage = zones.garbage(zone);
+            let class = zones.class(zone);
             let empty_enough = (pages - f64::from(garbage)) / pages < self.max_valid_share;
             if zones.is_candidate(zone) && empty_enough && region.is_none_or(|r| r == class) {
                 region = Some(class);
                 out.push(zone);
                 freed += garbage;
             }
-            if freed >= zones.zone_pages as i32 {
+            if freed >= zones.zone_pages() {
                 break;
             }
         }
@@ -139,25 +139,23 @@ impl TwoRFifo {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::zones::table::Table;
 
     /// Zones of 10 pages, sealed: (garbage, class).
-    fn scheme(rows: &[(i32, usize)], params: &str) -> (TwoRFifo, ZoneTable) {
+    fn scheme(rows: &[(i32, usize)], params: &str) -> (TwoRFifo, Table) {
         let (_, mut params) = Params::parse(&format!("2r-fifo{params}")).unwrap();
         let mut scheme = TwoRFifo::build(&Setup::new(10, 100), &mut params).unwrap();
-        let mut zones = ZoneTable::new(10, 1);
+        let mut zones = Table::new(10);
         for &(garbage, class) in rows {
-            let zone = zones.add();
-            zones.open(zone, class, 0);
+            let zone = zones.seal(class, garbage, 0);
             scheme.on_opened(&ZoneEvent { zone, class, now: 0 });
-            zones.garbage[zone as usize] += garbage;
-            zones.seal(zone, 0);
         }
         (scheme, zones)
     }
 
-    fn pick(scheme: &mut TwoRFifo, zones: &ZoneTable) -> Vec<u32> {
+    fn pick(scheme: &mut TwoRFifo, zones: &Table) -> Vec<u32> {
         let mut out = Vec::new();
-        scheme.pick(zones, 0, &mut out);
+        scheme.pick(&zones.view(), &mut out);
         out
     }
 

@@ -10,7 +10,7 @@
 //! the cold region's open zone, which stays open between merges, as in 2R-FIFO. What is left
 //! over of a merge then is not a hole but the beginning of the next.
 
-use crate::{BuildError, Info, Params, Relocation, Scheme, Setup, UserWrite, ZoneEvent, ZoneTable};
+use crate::{BuildError, Info, Params, Relocation, Scheme, Setup, UserWrite, ZoneEvent, ZoneView};
 
 /// Two regions; victims by garbage, several of one region at a time.
 #[derive(Clone, Debug, Default)]
@@ -51,21 +51,21 @@ impl Scheme for TwoRGreedy {
         1
     }
 
-    fn pick(&mut self, zones: &ZoneTable, _now: u32, out: &mut Vec<u32>) {
-        let garbage = |z: u32| zones.garbage[z as usize];
+    fn pick(&mut self, zones: &ZoneView<'_>, out: &mut Vec<u32>) {
+        let garbage = |z: u32| zones.garbage(z);
         let Some(first) = zones.candidates().max_by_key(|&z| (garbage(z), std::cmp::Reverse(z)))
         else {
             return;
         };
-        let region = zones.class[first as usize];
+        let region = zones.class(first);
         self.order.clear();
-        self.order.extend(zones.candidates().filter(|&z| zones.class[z as usize] == region));
+        self.order.extend(zones.candidates().filter(|&z| zones.class(z) == region));
         self.order.sort_unstable_by_key(|&z| (std::cmp::Reverse(garbage(z)), z));
         let mut freed = 0;
         for &zone in &self.order {
             out.push(zone);
             freed += garbage(zone);
-            if freed >= zones.zone_pages as i32 {
+            if freed >= zones.zone_pages() {
                 break;
             }
         }

@@ -5,7 +5,7 @@
 use crate::short_lived::{MEMORY, ShortLived};
 use crate::zone_lifespan::ZoneLifespan;
 use crate::{
-    BuildError, Info, Params, Relocation, Scheme, Setup, Stamp, UserWrite, ZoneEvent, ZoneTable,
+    BuildError, Info, Params, Relocation, Scheme, Setup, Stamp, UserWrite, ZoneEvent, ZoneView,
 };
 
 /// User writes by inferred lifespan, relocations in one class.
@@ -48,7 +48,7 @@ impl Scheme for Uw {
         2
     }
 
-    fn on_victim(&mut self, victim: &ZoneEvent, zones: &ZoneTable) {
+    fn on_victim(&mut self, victim: &ZoneEvent, zones: &ZoneView<'_>) {
         self.lifespan.on_victim(victim, zones);
     }
 

@@ -22,7 +22,7 @@ use crate::clock::Clock;
 use crate::fast22::Fast22;
 use crate::{
     BuildError, Info, PageState, Param, Params, Relocation, Scheme, Semantics, Setup, UserWrite,
-    ZoneEvent, ZoneTable,
+    ZoneEvent, ZoneView,
 };
 
 /// Sealed zones of user writes between two looks at the clusters.
@@ -130,7 +130,7 @@ impl Scheme for Warcip {
         Some(self)
     }
 
-    fn on_sealed(&mut self, zone: &ZoneEvent, _: &ZoneTable) {
+    fn on_sealed(&mut self, zone: &ZoneEvent, _: &ZoneView<'_>) {
         let Some(place) = self.clusters.iter().position(|c| c.class == zone.class) else {
             return;
         };
@@ -208,6 +208,7 @@ impl Warcip {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::zones::table::Table;
     use bytemuck::Zeroable;
 
     fn scheme(semantics: Semantics) -> Warcip {
@@ -226,8 +227,7 @@ mod tests {
     }
 
     fn seal(scheme: &mut Warcip, class: usize) {
-        let zones = ZoneTable::new(10, 1);
-        scheme.on_sealed(&ZoneEvent { zone: 1, class, now: 1000 }, &zones);
+        scheme.on_sealed(&ZoneEvent { zone: 1, class, now: 1000 }, &Table::new(10).view());
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! itself (user writes since the zone was sealed) is taken here.
 
 use super::{PolicyInfo, VictimPolicy, best_by, cost_benefit};
-use crate::ZoneTable;
+use crate::ZoneView;
 
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "cost-age-times",
@@ -21,9 +21,9 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
 pub struct CostAgeTimes;
 
 impl VictimPolicy for CostAgeTimes {
-    fn pick(&mut self, zones: &ZoneTable) -> Option<u32> {
+    fn pick(&mut self, zones: &ZoneView<'_>) -> Option<u32> {
         best_by(zones, zones.candidates(), |z| {
-            let resets = f64::from(zones.resets[z as usize]) + 1.0;
+            let resets = f64::from(zones.resets(z)) + 1.0;
             cost_benefit::score(zones, z, f64::from(zones.age(z)) / resets)
         })
     }

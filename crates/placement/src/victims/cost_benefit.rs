@@ -7,7 +7,7 @@
 use multiversion::multiversion;
 
 use super::{PolicyInfo, VictimPolicy, best_by};
-use crate::ZoneTable;
+use crate::{ZoneColumns, ZoneView};
 
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "cost-benefit",
@@ -32,7 +32,7 @@ pub struct CostBenefit {
 }
 
 impl VictimPolicy for CostBenefit {
-    fn pick(&mut self, zones: &ZoneTable) -> Option<u32> {
+    fn pick(&mut self, zones: &ZoneView<'_>) -> Option<u32> {
         self.scores.resize(zones.len(), 0);
         rough_scores(&mut self.scores, zones);
         let top = self.scores.iter().fold(-1, |a, &x| a.max(x));
@@ -48,21 +48,22 @@ impl VictimPolicy for CostBenefit {
 /// Scores as the bits of non-negative `f32`, which order as integers do: an integer maximum is
 /// vectorised, a float maximum is not. Zones that are no candidates get -1.
 #[multiversion(targets("x86_64+avx2"))]
-fn rough_scores(scores: &mut [i32], zones: &ZoneTable) {
-    let (pages, now, min) = (zones.zone_pages as f32, zones.now, zones.min_garbage);
-    for ((score, &g), &at) in scores.iter_mut().zip(&zones.garbage).zip(&zones.sealed_at) {
+fn rough_scores(scores: &mut [i32], zones: &ZoneView<'_>) {
+    let (pages, now, least) = (zones.zone_pages() as f32, zones.now(), zones.least_garbage());
+    let ZoneColumns { garbage, sealed_at, .. } = zones.columns;
+    for ((score, &g), &at) in scores.iter_mut().zip(garbage).zip(sealed_at) {
         let age = (now.wrapping_sub(at) as i32) as f32;
         let garbage = g as f32;
         let valid = pages - garbage;
         let s = if valid > 0.0 { garbage * age / valid } else { f32::MAX };
-        *score = if g < min { -1 } else { s.to_bits() as i32 };
+        *score = if g < least { -1 } else { s.to_bits() as i32 };
     }
 }
 
 /// The score in full precision.
-pub(super) fn score(zones: &ZoneTable, zone: u32, weight: f64) -> f64 {
-    let pages = f64::from(zones.zone_pages);
-    let garbage = f64::from(zones.garbage[zone as usize]);
+pub(super) fn score(zones: &ZoneView<'_>, zone: u32, weight: f64) -> f64 {
+    let pages = f64::from(zones.zone_pages());
+    let garbage = f64::from(zones.garbage(zone));
     if garbage == pages { f64::MAX } else { garbage * weight / (pages - garbage) }
 }
 
@@ -71,18 +72,18 @@ pub(super) fn score(zones: &ZoneTable, zone: u32, weight: f64) -> f64 {
 pub struct CostBenefitSqrt;
 
 impl VictimPolicy for CostBenefitSqrt {
-    fn pick(&mut self, zones: &ZoneTable) -> Option<u32> {
+    fn pick(&mut self, zones: &ZoneView<'_>) -> Option<u32> {
         sqrt_by_age(zones, |z| u64::from(zones.age(z)))
     }
 }
 
 /// The candidate with the largest GP * sqrt(age) / (1 - GP), given the ages of zones.
-pub fn sqrt_by_age(zones: &ZoneTable, age: impl Fn(u32) -> u64) -> Option<u32> {
-    let pages = f64::from(zones.zone_pages);
+pub fn sqrt_by_age(zones: &ZoneView<'_>, age: impl Fn(u32) -> u64) -> Option<u32> {
+    let pages = f64::from(zones.zone_pages());
     best_by(zones, zones.candidates(), |z| {
         // In the order in which the authors' simulator evaluates it: equality of scores, and
         // so of victims, depends on every rounding.
-        let u = 1.0 - f64::from(zones.garbage[z as usize]) / pages;
+        let u = 1.0 - f64::from(zones.garbage(z)) / pages;
         if u == 0.0 { f64::MAX } else { (1.0 - u) / u * (age(z) as f64).sqrt() }
     })
 }

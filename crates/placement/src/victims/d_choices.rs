@@ -3,7 +3,7 @@
 
 use super::{PolicyInfo, VictimPolicy, best_by};
 use crate::rng::Rng;
-use crate::{Param, ZoneTable};
+use crate::{Param, ZoneView};
 
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "d-choices",
@@ -25,7 +25,7 @@ pub struct DChoices {
 }
 
 impl VictimPolicy for DChoices {
-    fn pick(&mut self, zones: &ZoneTable) -> Option<u32> {
+    fn pick(&mut self, zones: &ZoneView<'_>) -> Option<u32> {
         self.drawn.clear();
         self.drawn.extend(zones.candidates());
         let all = self.drawn.len();
@@ -34,6 +34,6 @@ impl VictimPolicy for DChoices {
         }
         let (rng, drawn) = (&mut self.rng, &self.drawn);
         let choices = (0..self.d).map(|_| drawn[rng.below(all as u32) as usize]);
-        best_by(zones, choices, |z| f64::from(zones.garbage[z as usize]))
+        best_by(zones, choices, |z| f64::from(zones.garbage(z)))
     }
 }

@@ -2,7 +2,7 @@
 //! would free nothing.
 
 use super::{PolicyInfo, VictimPolicy};
-use crate::ZoneTable;
+use crate::ZoneView;
 
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "fifo",
@@ -17,7 +17,7 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
 pub struct Fifo;
 
 impl VictimPolicy for Fifo {
-    fn pick(&mut self, zones: &ZoneTable) -> Option<u32> {
-        zones.candidates().min_by_key(|&z| zones.seal_order[z as usize])
+    fn pick(&mut self, zones: &ZoneView<'_>) -> Option<u32> {
+        zones.candidates().min_by_key(|&z| zones.seal_order(z))
     }
 }

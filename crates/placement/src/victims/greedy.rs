@@ -3,7 +3,7 @@
 use multiversion::multiversion;
 
 use super::{PolicyInfo, VictimPolicy, best_by};
-use crate::ZoneTable;
+use crate::ZoneView;
 
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "greedy",
@@ -18,11 +18,11 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
 pub struct Greedy;
 
 impl VictimPolicy for Greedy {
-    fn pick(&mut self, zones: &ZoneTable) -> Option<u32> {
-        if !zones.ranks.is_empty() {
-            return best_by(zones, zones.candidates(), |z| f64::from(zones.garbage[z as usize]));
+    fn pick(&mut self, zones: &ZoneView<'_>) -> Option<u32> {
+        if zones.is_ranked() {
+            return best_by(zones, zones.candidates(), |z| f64::from(zones.garbage(z)));
         }
-        let zone = first_max(&zones.garbage)?;
+        let zone = first_max(zones.columns.garbage)?;
         zones.is_candidate(zone).then_some(zone)
     }
 }

@@ -1,6 +1,6 @@
 //! Which zone is cleaned next.
 //!
-//! A policy sees the [`ZoneTable`] and answers with one of its candidates: a sealed zone with
+//! A policy sees the [`ZoneView`] and answers with one of its candidates: a sealed zone with
 //! garbage. To add one: write its file, and add its line to [`POLICIES`].
 
 mod cost_age_times;
@@ -11,7 +11,7 @@ mod greedy;
 mod random;
 mod windowed_greedy;
 
-use crate::{BuildError, Param, Params, ZoneTable};
+use crate::{BuildError, Param, Params, ZoneView};
 
 pub use cost_age_times::CostAgeTimes;
 pub use cost_benefit::{CostBenefit, CostBenefitSqrt, sqrt_by_age};
@@ -24,7 +24,7 @@ pub use windowed_greedy::WindowedGreedy;
 /// Chooses the zone that is cleaned next.
 pub trait VictimPolicy: Send {
     /// A candidate of `zones`, or none if there is none.
-    fn pick(&mut self, zones: &ZoneTable) -> Option<u32>;
+    fn pick(&mut self, zones: &ZoneView<'_>) -> Option<u32>;
 }
 
 type Build = fn(&mut Params, u64) -> Result<Box<dyn VictimPolicy>, BuildError>;
@@ -70,9 +70,9 @@ pub fn build(spec: &str, seed: u64) -> Result<Box<dyn VictimPolicy>, BuildError>
     (info.build)(&mut params, seed)
 }
 
-/// The candidate with the highest score; ties go by [`ZoneTable::rank`].
+/// The candidate with the highest score; ties go by [`ZoneView::rank`].
 fn best_by(
-    zones: &ZoneTable,
+    zones: &ZoneView<'_>,
     candidates: impl Iterator<Item = u32>,
     mut score: impl FnMut(u32) -> f64,
 ) -> Option<u32> {
@@ -92,22 +92,20 @@ fn best_by(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::zones::table::Table;
 
     /// Five sealed zones of 100 pages: garbage, seal time, in sealing order; zone 0 is not one.
-    fn zones(rows: &[(i32, u32)]) -> ZoneTable {
-        let mut zones = ZoneTable::new(100, 1);
-        for &(garbage, sealed_at) in rows {
-            let z = zones.add();
-            zones.open(z, 0, 0);
-            zones.garbage[z as usize] += garbage;
-            zones.seal(z, sealed_at);
-        }
+    fn zones(rows: &[(i32, u32)]) -> Table {
+        let mut zones = Table::new(100);
         zones.now = 1000;
+        for &(garbage, sealed_at) in rows {
+            zones.seal(0, garbage, sealed_at);
+        }
         zones
     }
 
-    fn pick(spec: &str, zones: &ZoneTable) -> Option<u32> {
-        build(spec, 7).unwrap().pick(zones)
+    fn pick(spec: &str, zones: &Table) -> Option<u32> {
+        build(spec, 7).unwrap().pick(&zones.view())
     }
 
     #[test]
@@ -154,7 +152,8 @@ mod tests {
         let zones = zones(&[(1, 1), (2, 2), (3, 3)]);
         assert_eq!(pick("d-choices:d=1000", &zones), Some(3));
         let mut one = build("d-choices:d=1", 7).unwrap();
-        let seen: std::collections::BTreeSet<_> = (0..100).map(|_| one.pick(&zones)).collect();
+        let seen: std::collections::BTreeSet<_> =
+            (0..100).map(|_| one.pick(&zones.view())).collect();
         assert_eq!(seen.len(), 3);
     }
 
@@ -173,11 +172,11 @@ mod tests {
         for n in [1usize, 5, 255, 256, 257, 1000] {
             let rows: Vec<_> = (0..n).map(|_| (rng.below(101) as i32, rng.below(1000))).collect();
             let zones = zones(&rows);
-            let greedy =
-                best_by(&zones, zones.candidates(), |z| f64::from(zones.garbage[z as usize]));
+            let view = zones.view();
+            let greedy = best_by(&view, view.candidates(), |z| f64::from(view.garbage(z)));
             assert_eq!(pick("greedy", &zones), greedy);
-            let benefit = best_by(&zones, zones.candidates(), |z| {
-                cost_benefit::score(&zones, z, f64::from(zones.age(z)))
+            let benefit = best_by(&view, view.candidates(), |z| {
+                cost_benefit::score(&view, z, f64::from(view.age(z)))
             });
             assert_eq!(pick("cost-benefit", &zones), benefit);
         }

@@ -1,7 +1,7 @@
 //! Random: any zone with garbage, each as likely as the other.
 
 use super::{PolicyInfo, VictimPolicy};
-use crate::ZoneTable;
+use crate::ZoneView;
 use crate::rng::Rng;
 
 pub(super) const INFO: PolicyInfo = PolicyInfo {
@@ -19,7 +19,7 @@ pub struct Random {
 }
 
 impl VictimPolicy for Random {
-    fn pick(&mut self, zones: &ZoneTable) -> Option<u32> {
+    fn pick(&mut self, zones: &ZoneView<'_>) -> Option<u32> {
         let all = zones.candidates().count();
         if all == 0 {
             return None;

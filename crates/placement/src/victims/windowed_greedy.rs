@@ -2,7 +2,7 @@
 //! SYSTOR'09. The window is given as a share of the candidates, so that it fits any volume.
 
 use super::{PolicyInfo, VictimPolicy, best_by};
-use crate::{Param, ZoneTable};
+use crate::{Param, ZoneView};
 
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "windowed-greedy",
@@ -27,15 +27,15 @@ pub struct WindowedGreedy {
 }
 
 impl VictimPolicy for WindowedGreedy {
-    fn pick(&mut self, zones: &ZoneTable) -> Option<u32> {
+    fn pick(&mut self, zones: &ZoneView<'_>) -> Option<u32> {
         self.oldest.clear();
         self.oldest.extend(zones.candidates());
         let len = self.oldest.len();
         let keep = ((len as f64 * self.window).ceil() as usize).max(1);
         if keep < len {
-            self.oldest.select_nth_unstable_by_key(keep, |&z| zones.seal_order[z as usize]);
+            self.oldest.select_nth_unstable_by_key(keep, |&z| zones.seal_order(z));
         }
         let window = self.oldest.iter().take(keep).copied();
-        best_by(zones, window, |z| f64::from(zones.garbage[z as usize]))
+        best_by(zones, window, |z| f64::from(zones.garbage(z)))
     }
 }

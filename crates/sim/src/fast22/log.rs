@@ -95,7 +95,7 @@ impl<'a, S: Scheme> Log<'a, S> {
             return Err(LogError::TooManyClasses { classes, limit });
         }
         let parts = |gp: f64| (gp * PARTS as f64).round() as u64;
-        let least = (parts(least_gp) * u64::from(zone_pages)).div_ceil(PARTS) as i32;
+        let least = (parts(least_gp) * u64::from(zone_pages)).div_ceil(PARTS) as u32;
         let mut log = Log {
             scheme,
             policy,
@@ -169,14 +169,14 @@ impl<'a, S: Scheme> Log<'a, S> {
         let zone = entry.slot / self.options.zone_pages;
         let sealed = self.zones.table.is_sealed(zone);
         if zone > 0 {
-            self.zones.table.garbage[zone as usize] += 1;
+            self.zones.table.discard(zone, 1);
         }
         let write = UserWrite {
             lba,
             now: self.now,
             first: zone == 0,
             zone,
-            class: usize::from(self.zones.table.class[zone as usize]),
+            class: self.zones.table.class(zone),
             valid: valid - u64::from(sealed),
             last: writes.words[i] & WORD_LAST != 0,
             lifespan: writes.lifespan(i),
@@ -200,15 +200,14 @@ impl<'a, S: Scheme> Log<'a, S> {
 
     fn clean(&mut self) -> Result<(), LogError> {
         self.counts.cleanings += 1;
-        self.zones.table.now = self.now;
-        let Some(zone) = self.policy.pick(&self.zones, self.clock) else { return Ok(()) };
-        let garbage = self.zones.table.garbage[zone as usize];
+        let Some(zone) = self.policy.pick(&self.zones, self.now, self.clock) else { return Ok(()) };
+        let garbage = self.zones.table.garbage(zone);
         self.counts.victim_garbage[garbage as usize] += 1;
         let victim = self.event(zone);
-        self.scheme.on_victim(&victim, &self.zones.table);
+        self.scheme.on_victim(&victim, &self.zones.view(self.now));
         self.relocate(&victim)?;
         self.counts.zones_reclaimed += 1;
-        self.garbage -= garbage as u64;
+        self.garbage -= u64::from(garbage);
         self.written -= u64::from(self.options.zone_pages);
         self.zones.table.free(zone);
         self.free.push(zone);
@@ -309,9 +308,9 @@ impl<'a, S: Scheme> Log<'a, S> {
         let Some(Open { zone, .. }) = self.open[class].filter(full) else { return Ok(()) };
         self.open[class] = None;
         self.zones.seal(zone, self.now, self.clock);
-        self.garbage += self.zones.table.garbage[zone as usize] as u64;
+        self.garbage += u64::from(self.zones.table.garbage(zone));
         let event = self.event(zone);
-        self.scheme.on_sealed(&event, &self.zones.table);
+        self.scheme.on_sealed(&event, &self.zones.view(self.now));
         self.open_ahead()
     }
 
@@ -333,8 +332,7 @@ impl<'a, S: Scheme> Log<'a, S> {
     }
 
     fn event(&self, zone: u32) -> ZoneEvent {
-        let class = usize::from(self.zones.table.class[zone as usize]);
-        ZoneEvent { zone, class, now: self.now }
+        self.zones.table.event(zone, self.now)
     }
 
     fn full(&self) -> LogError {
@@ -342,8 +340,8 @@ impl<'a, S: Scheme> Log<'a, S> {
     }
 
     /// The garbage of a sealed zone.
-    fn garbage_of(&self, zone: u32) -> Option<i32> {
-        self.zones.table.is_sealed(zone).then(|| self.zones.table.garbage[zone as usize])
+    fn garbage_of(&self, zone: u32) -> Option<u32> {
+        self.zones.table.is_sealed(zone).then(|| self.zones.table.garbage(zone))
     }
 }
 
@@ -363,7 +361,7 @@ impl<S: Scheme> Machine for Log<'_, S> {
             if zone > 0 {
                 self.valid -= 1;
                 self.garbage += u64::from(self.zones.table.is_sealed(zone));
-                self.zones.table.garbage[zone as usize] += 1;
+                self.zones.table.discard(zone, 1);
             }
             Ok(())
         })

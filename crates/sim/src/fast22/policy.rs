@@ -26,10 +26,11 @@ impl Policy {
         })
     }
 
-    pub(super) fn pick(&mut self, zones: &Zones, clock: u64) -> Option<u32> {
+    pub(super) fn pick(&mut self, zones: &Zones, now: u32, clock: u64) -> Option<u32> {
+        let view = &zones.view(now);
         match self {
-            Policy::CostBenefit => sqrt_by_age(&zones.table, |zone| zones.age(zone, clock)),
-            Policy::Other(policy) => policy.pick(&zones.table),
+            Policy::CostBenefit => sqrt_by_age(view, |zone| zones.age(zone, clock)),
+            Policy::Other(policy) => policy.pick(view),
         }
     }
 }

@@ -1,0 +1,91 @@
+//! The garbage of a zone and the state of the zone in one number.
+
+use bytemuck::{Pod, Zeroable};
+
+/// Garbage pages of a zone, which also says whether the zone is free, takes part in the choice of
+/// victims (it is sealed), or holds pages but takes no part (it is open or quarantined).
+///
+/// The number is that of the garbage pages if the zone is sealed and negative otherwise. So one
+/// unconditional increment serves all zones that hold pages, and a maximum over many zones passes
+/// over those that can't be victims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(transparent)]
+pub(crate) struct Garbage(i32);
+
+/// Added to the number while a zone that holds pages can't be a victim.
+const BARRED: i32 = -(1 << 30);
+
+impl Garbage {
+    /// Of a free zone. Increments of zone 0, which does not exist, count the first writes of pages.
+    pub const FREE: Garbage = Garbage(i32::MIN);
+
+    /// Of a zone that holds nothing yet.
+    pub const OPENED: Garbage = Garbage(BARRED);
+
+    /// True if the zone holds no pages.
+    pub fn is_free(self) -> bool {
+        self == Garbage::FREE
+    }
+
+    /// True if the zone is sealed and not quarantined.
+    #[inline(always)]
+    pub fn is_sealed(self) -> bool {
+        self.0 >= 0
+    }
+
+    /// Garbage pages, whatever the state of the zone.
+    pub fn pages(self) -> u32 {
+        let barred = if self.is_free() { i32::MIN } else { BARRED };
+        let pages = if self.is_sealed() { self.0 } else { self.0.wrapping_sub(barred) };
+        pages as u32
+    }
+
+    /// One more.
+    #[inline(always)]
+    pub fn increment(&mut self) {
+        self.0 = self.0.wrapping_add(1);
+    }
+
+    /// Increments since an earlier moment.
+    #[inline(always)]
+    pub fn since(self, earlier: Garbage) -> u64 {
+        self.0.wrapping_sub(earlier.0) as u64
+    }
+
+    /// Adds pages.
+    pub fn add(&mut self, pages: u32) {
+        self.0 += pages as i32;
+    }
+
+    /// The zone was open, or quarantined, and may be a victim from now on.
+    pub fn admit(&mut self) {
+        debug_assert!(!self.is_free() && !self.is_sealed());
+        self.0 -= BARRED;
+    }
+
+    /// The zone was sealed and can't be a victim from now on.
+    pub fn bar(&mut self) {
+        debug_assert!(self.is_sealed());
+        self.0 += BARRED;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn garbage_is_counted_alike_in_every_state_and_only_a_sealed_zone_is_no_less_than_zero() {
+        let mut garbage = Garbage::OPENED;
+        garbage.increment();
+        assert_eq!((garbage.pages(), garbage.is_sealed(), garbage.is_free()), (1, false, false));
+        garbage.admit();
+        garbage.add(2);
+        assert_eq!((garbage.pages(), garbage.is_sealed(), garbage.0), (3, true, 3));
+        garbage.bar();
+        garbage.increment();
+        assert_eq!((garbage.pages(), garbage.is_sealed(), garbage.is_free()), (4, false, false));
+        assert_eq!((Garbage::FREE.pages(), Garbage::FREE.is_sealed()), (0, false));
+        assert_eq!(garbage.since(Garbage::OPENED), 4);
+    }
+}
