@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use frostline_workload::tpcc::{Scale, Tpcc};
-use frostline_workload::ycsb::{LoadOrder, Mix, Ycsb};
+use frostline_workload::ycsb::{LoadOrder, NamedMix, Ycsb};
 use frostline_workload::{Condition, Engine, Loaded, Loading, Workload, driver, tpcc, ycsb};
 use serde::{Deserialize, Serialize};
 
@@ -94,10 +94,7 @@ fn on<P: Peer>(job: &Job) -> Result<Measured, Failure> {
 }
 
 fn ycsb_options(records: u64, value_bytes: usize, mix: &str) -> Result<ycsb::Options, Failure> {
-    let Some((mix, distribution)) = Mix::named(mix) else {
-        let known: Vec<&str> = Mix::NAMED.iter().map(|(name, _)| *name).collect();
-        return Err(format!("no mix {mix}: there are {}", known.join(", ")).into());
-    };
+    let NamedMix { mix, distribution, .. } = mix.parse()?;
     let load_order = LoadOrder::Keys;
     Ok(ycsb::Options {
         mix,

@@ -7,7 +7,6 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use frostline_sim::Progress;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 
@@ -45,14 +44,6 @@ impl Interrupt {
     /// ends. The exit status is the one by which shells report the signal: 130 for Ctrl-C.
     pub fn failure(&self, what: &str, why: &str) -> Option<Failure> {
         self.signal().map(|signal| Failure::interrupted(what, why, signal))
-    }
-
-    /// Stops a sweep if a signal has come; returns how far it is.
-    pub fn stop(&self, progress: &Progress) -> u64 {
-        if self.has_come() {
-            progress.stop();
-        }
-        progress.writes()
     }
 
     /// Unwinds to [`end_if_interrupted`] if a signal has come.

@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod cause;
 mod db;
 mod device;
 mod failure;
@@ -14,6 +15,7 @@ mod panics;
 mod progress;
 mod reproduce;
 mod schemes;
+mod screen;
 mod sim;
 mod sim_table;
 mod size;

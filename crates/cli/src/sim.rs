@@ -4,20 +4,18 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use frostline_lab::watched_sweep;
 use frostline_placement::Semantics;
 use frostline_placement::registry::{PAIRINGS, SCHEMES, SchemeSpec};
 use frostline_placement::victims::{self, POLICIES};
-use frostline_sim::{Outcomes, Plan, Progress, Report, Settings, Space, Volume, ZoneSize, sweep};
+use frostline_sim::{Outcomes, Plan, Report, Settings, Space, Volume, ZoneSize};
 
-use crate::args::{SemanticsArg, SimArgs};
+use crate::args::{MOST_OP, SemanticsArg, SimArgs};
 use crate::failure::{Failure, say};
 use crate::inputs::read;
 use crate::interrupt::Interrupt;
-use crate::progress::{bar, follow};
+use crate::screen::Screen;
 use crate::{output, sim_table};
-
-/// The most over-provisioning that can be asked for.
-pub const MOST_OP: f64 = 100.0;
 
 /// Replays, and returns the table or the JSON.
 pub fn run(args: &SimArgs) -> Result<String, Failure> {
@@ -32,15 +30,9 @@ pub fn run(args: &SimArgs) -> Result<String, Failure> {
     }
     let (traces, volumes) = read(args, &settings, &plan)?;
     warmed_up(args, &volumes)?;
-    let writes: u64 = volumes.iter().map(Volume::all_writes).sum();
-    let total = writes * plan.runs().count() as u64;
-    let progress = Progress::default();
-    let bar = bar("replaying", "writes", total, args.quiet);
     let interrupt = Interrupt::watch().map_err(|e| Failure::job("sim", &e.to_string()))?;
-    let done = || interrupt.stop(&progress);
-    let outcomes = follow(&bar, done, || sweep(&volumes, &plan, &settings, &progress));
-    bar.finish_and_clear();
-    let outcomes = outcomes?;
+    let screen = Screen::new("sim", args.quiet, &interrupt);
+    let outcomes = watched_sweep(&volumes, &plan, &settings, &screen)?;
     let mut report = Report::new(traces, &volumes, &plan, &settings, &outcomes);
     if args.no_timing {
         report = report.without_timing();

@@ -1,9 +1,10 @@
 //! The result of `frostline sim` as a table.
 
+use frostline_lab::binary;
 use frostline_sim::{Report, RunReport, Settings, Space};
 
 use crate::args::SimArgs;
-use crate::{size, table};
+use crate::table;
 
 /// The report as people read it.
 pub fn text(args: &SimArgs, settings: &Settings, report: &Report) -> String {
@@ -33,7 +34,7 @@ pub fn text(args: &SimArgs, settings: &Settings, report: &Report) -> String {
                 percent(run.trigger["op_of_physical"]),
             ),
         };
-        let zone = size::binary(zone);
+        let zone = binary(zone);
         text += &format!("zones of {zone} ({} pages), {trigger}\n\n", run.zone_pages);
     }
     let several = report.runs.iter().any(|run| run.volume.is_some());
@@ -57,7 +58,8 @@ fn row(args: &SimArgs, run: &RunReport, several: bool) -> Vec<String> {
     if several {
         row.insert(0, run.volume.clone().unwrap_or_default());
     }
-    row.extend([format!("{:.4}", run.waf), format!("{:.1} %", run.far * 100.0)]);
+    let far = run.far.map_or("-".to_string(), |far| format!("{:.1} %", far * 100.0));
+    row.extend([format!("{:.4}", run.waf), far]);
     if !args.no_gain {
         row.push(run.gain.map_or("-".to_string(), |gain| format!("{:.1} %", gain * 100.0)));
     }

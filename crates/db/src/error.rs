@@ -76,6 +76,12 @@ pub enum DbError {
     /// The device holds no database.
     #[error("not a database")]
     NotADatabase,
+    /// The device has too few zones, or too small ones.
+    #[error("device too small: {why}")]
+    TooSmall {
+        /// Which, and how many it needs.
+        why: String,
+    },
     /// Options that contradict the device or each other.
     #[error("{what}: {why}")]
     Options {

@@ -97,7 +97,7 @@ impl Divided {
                 "{instances} logs of {log_zones} zones need more than the device's {}",
                 geometry.zones
             );
-            return Err(DbError::Options { what: "device too small", why });
+            return Err(DbError::TooSmall { why });
         };
         let log_zones = log_zones as u32;
         let divided = Divided::new(device, store_zones as u32, log_zones, instances)?;
@@ -108,7 +108,7 @@ impl Divided {
         let pages = (store.pages() / u64::from(instances)) as u32;
         if pages < FEWEST_PAGES {
             let why = format!("{pages} pages for each of {instances}");
-            return Err(DbError::Options { what: "device too small", why });
+            return Err(DbError::TooSmall { why });
         }
         for (instance, log) in divided.logs.iter().enumerate() {
             Wal::format(log.clone(), log_id(&store, instance as u32)?)?;

@@ -70,6 +70,7 @@ fn kind_of(error: &DbError) -> fn(Arc<DbError>) -> Error {
         | E::ReadOnly
         | E::NoTable { .. }
         | E::TableExists { .. }
+        | E::TooSmall { .. }
         | E::Options { .. } => Error::Refused,
         E::Full { .. } => Error::Full,
         E::NotADatabase => Error::NotUsable,
@@ -86,9 +87,12 @@ fn kind_of_store(error: &StoreError) -> fn(Arc<DbError>) -> Error {
         E::Device(error) => kind_of_device(error),
         E::NotAStore | E::Newer { .. } => Error::NotUsable,
         E::Log(frostline_log::LogError::Full { .. }) => Error::Full,
-        E::Build(_) | E::Log(_) | E::NotEmpty { .. } | E::Options { .. } | E::PageSize { .. } => {
-            Error::Refused
-        }
+        E::Build(_)
+        | E::Log(_)
+        | E::NotEmpty { .. }
+        | E::TooSmall { .. }
+        | E::Options { .. }
+        | E::PageSize { .. } => Error::Refused,
         E::Damaged { .. }
         | E::Checksum { .. }
         | E::Lost { .. }

@@ -103,8 +103,8 @@ pub struct RunReport {
     pub relocations: u64,
     /// Write amplification.
     pub waf: f64,
-    /// Share of the relocations that copied a frozen page.
-    pub far: f64,
+    /// Share of the relocations that copied a frozen page; none if that was not counted.
+    pub far: Option<f64>,
     /// Share of the gain from `nosep` to `oracle-rate-frozen` under the same victim policy that is
     /// reached, of a scheme with a victim side of its own from and to those under `cost-benefit`;
     /// none if those were not run or gain nothing.
@@ -274,7 +274,7 @@ impl RunReport {
             user_writes: counts.user_writes,
             relocations: counts.relocations,
             waf: counts.waf(),
-            far: counts.far(),
+            far: Some(counts.far()),
             gain: None,
             zones_reclaimed: counts.zones_reclaimed,
             cleanings: counts.cleanings,

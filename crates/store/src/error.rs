@@ -60,6 +60,12 @@ pub enum StoreError {
         /// The newest version known.
         known: u32,
     },
+    /// The device has too few zones, or too small ones.
+    #[error("device too small: {why}")]
+    TooSmall {
+        /// Which, and how many it needs.
+        why: String,
+    },
     /// Options that no store can have.
     #[error("{what}: {why}")]
     Options {

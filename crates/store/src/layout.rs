@@ -100,7 +100,7 @@ impl Layout {
                  classes, {} free zones and {meta} for metadata; {logical} are asked for",
                 fixed.reserve + fixed.spare
             );
-            return Err(StoreError::Options { what: "device too small", why });
+            return Err(StoreError::TooSmall { why });
         }
         fixed.logical_pages = logical;
         fixed.meta_zones = meta;

@@ -1,14 +1,14 @@
-//! What `frostline bench` takes.
+//! Arguments of `frostline bench`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, value_parser};
-use frostline_store::Cleaning;
+use frostline_lab::{NamedDrive, PageWorkload, Speed, StoreBench};
+use frostline_store::{Cleaning, Format};
 
 use super::database::{BenchLinkbenchArgs, BenchTpccArgs, BenchYcsbArgs};
 use super::store::{PlacementArgs, ShapeArgs};
-use crate::bench::Workload;
 use crate::size::Size;
 
 /// `frostline bench`
@@ -24,7 +24,7 @@ pub enum BenchCommand {
     Linkbench(BenchLinkbenchArgs),
 }
 
-/// How slow a device is made.
+/// The speed that a device is held to.
 #[derive(Debug, Args)]
 pub struct SpeedArgs {
     /// Make the device as slow as a drive
@@ -33,6 +33,14 @@ pub struct SpeedArgs {
     /// Let the device write, and read, no more than this in a second
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub bandwidth: Option<Size>,
+}
+
+impl SpeedArgs {
+    /// As it is asked for.
+    pub fn speed(&self) -> Speed {
+        let drive = self.drive.map(|DriveArg::Zn540| NamedDrive::Zn540);
+        Speed { drive, bandwidth: self.bandwidth.map(|size| size.0) }
+    }
 }
 
 /// `frostline bench store`
@@ -45,7 +53,7 @@ pub struct BenchStoreArgs {
     pub shape: ShapeArgs,
     /// zipf:ALPHA, uniform, sequential or trace:FILE
     #[arg(long, value_name = "W", default_value = "zipf:1.0")]
-    pub workload: Workload,
+    pub workload: PageWorkload,
     #[command(flatten)]
     pub placement: PlacementArgs,
     /// Stop after so many seconds, those of the fill not counted [default: 30 without --writes]
@@ -92,20 +100,33 @@ pub struct BenchStoreArgs {
     pub quiet: bool,
 }
 
+impl BenchStoreArgs {
+    /// The bench.
+    pub fn bench(&self) -> StoreBench {
+        StoreBench {
+            device: self.shape.device(&self.device),
+            speed: self.speed.speed(),
+            format: Format { force: self.force, ..self.placement.format() },
+            workload: self.workload.clone(),
+            memory: None,
+            seconds: self.seconds,
+            writes: self.writes,
+            threads: self.threads,
+            sync_every: self.sync_every,
+            cleaning: self.cleaning.into(),
+            metrics: self.metrics,
+            record: self.record.clone(),
+            keep: self.keep,
+            accept_loss: self.accept_loss,
+        }
+    }
+}
+
 /// A drive whose speed is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DriveArg {
     /// Western Digital's Ultrastar DC ZN540
     Zn540,
-}
-
-impl DriveArg {
-    /// Its name, as on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            DriveArg::Zn540 => "zn540",
-        }
-    }
 }
 
 /// Who cleans.
@@ -115,16 +136,6 @@ pub enum CleaningArg {
     Background,
     /// The writer that made cleaning due
     Inline,
-}
-
-impl CleaningArg {
-    /// Its name, as on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            CleaningArg::Background => "background",
-            CleaningArg::Inline => "inline",
-        }
-    }
 }
 
 impl From<CleaningArg> for Cleaning {

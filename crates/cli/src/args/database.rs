@@ -1,18 +1,21 @@
-//! What the benches of databases take.
+//! Arguments of the benches of databases.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, value_parser};
 use frostline_db::Replacement;
+use frostline_lab::{DatabaseBench, DeviceSpec, YcsbBench};
+use frostline_workload::ycsb::{Distribution, NamedMix};
+use frostline_workload::{linkbench, tpcc, ycsb};
 
 use super::bench::{CleaningArg, SpeedArgs};
-use crate::bench::{Distribution, Mix};
+use super::store::gp;
 use crate::size::Size;
 
-/// The device that is a bench's own: each bench makes it anew, unless it is told to go on with it.
-pub const OWN_DEVICE: &str = "file:frostline-bench";
+/// The device that each bench makes anew, unless its databases are to be kept.
+const OWN_DEVICE: &str = "file:frostline-bench";
 
-/// What the benches of databases take alike.
+/// Arguments of all benches of databases.
 #[derive(Debug, Args)]
 pub struct DatabaseArgs {
     /// The device: mem:, file:DIR, zonefs:MOUNT or zbd:/dev/...; the default is made anew by each
@@ -35,7 +38,8 @@ pub struct DatabaseArgs {
     #[arg(long, value_name = "V", default_value = "cost-benefit")]
     pub victim: String,
     /// Clean while the garbage proportion exceeds this
-    #[arg(long, value_name = "SHARE", default_value_t = 0.15, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.15, value_parser = gp,
+        allow_negative_numbers = true)]
     pub gp: f64,
     /// Zones kept back for those that were cleaned and wait to be reset
     #[arg(long, value_name = "N", default_value_t = 2,
@@ -112,6 +116,44 @@ pub struct DatabaseArgs {
     pub quiet: bool,
 }
 
+impl DatabaseArgs {
+    /// The bench.
+    pub fn bench(&self) -> DatabaseBench {
+        let bytes = |size: Option<Size>| size.map(|size| size.0);
+        DatabaseBench {
+            device: DeviceSpec {
+                uri: self.device.clone(),
+                bytes: bytes(self.size),
+                zone_bytes: bytes(self.zone),
+                zone_capacity: None,
+            },
+            anew: self.device == OWN_DEVICE,
+            speed: self.speed.speed(),
+            schemes: self.scheme.clone(),
+            victim: self.victim.clone(),
+            gp: self.gp,
+            spare: self.spare,
+            seed: self.seed,
+            buffer_bytes: self.buffer.0,
+            log_bytes: bytes(self.log),
+            replacement: self.replacement.into(),
+            hotness: !self.no_hotness,
+            tenants: self.tenants,
+            seconds: self.seconds,
+            transactions: self.transactions,
+            threads: self.threads,
+            in_flight: self.in_flight,
+            cleaning: self.cleaning.into(),
+            in_order: self.in_order,
+            check: !self.no_check,
+            record: self.record.clone(),
+            keep: self.keep,
+            accept_loss: self.accept_loss,
+            force: self.force,
+        }
+    }
+}
+
 /// Which pages leave memory first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ReplacementArg {
@@ -119,16 +161,6 @@ pub enum ReplacementArg {
     Watt,
     /// Those that were not used for a round
     Clock,
-}
-
-impl ReplacementArg {
-    /// Its name, as on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            ReplacementArg::Watt => "watt",
-            ReplacementArg::Clock => "clock",
-        }
-    }
 }
 
 impl From<ReplacementArg> for Replacement {
@@ -162,12 +194,20 @@ pub struct BenchTpccArgs {
     pub database: DatabaseArgs,
 }
 
+impl BenchTpccArgs {
+    /// The workload.
+    pub fn options(&self) -> tpcc::Options {
+        let BenchTpccArgs { warehouses, items, customers, steady, .. } = *self;
+        tpcc::Options { scale: tpcc::Scale { warehouses, items, customers }, steady }
+    }
+}
+
 /// `frostline bench ycsb`
 #[derive(Debug, Args)]
 pub struct BenchYcsbArgs {
     /// The mix of operations: a, b, c, d, e, f, 50w or 100w
     #[arg(long, value_name = "W", default_value = "a")]
-    pub workload: Mix,
+    pub workload: NamedMix,
     /// Records that are loaded
     #[arg(long, value_name = "N", default_value_t = 1_000_000,
         value_parser = value_parser!(u64).range(1..=1 << 40), allow_negative_numbers = true)]
@@ -188,6 +228,21 @@ pub struct BenchYcsbArgs {
     pub database: DatabaseArgs,
 }
 
+impl BenchYcsbArgs {
+    /// The workload.
+    pub fn bench(&self) -> YcsbBench {
+        let bench = YcsbBench::new(self.workload);
+        let options = ycsb::Options {
+            distribution: self.distribution.unwrap_or(bench.options.distribution),
+            records: self.records,
+            value_bytes: self.value_bytes as usize,
+            operations_per_transaction: self.operations,
+            ..bench.options
+        };
+        YcsbBench { options, ..bench }
+    }
+}
+
 /// `frostline bench linkbench`
 #[derive(Debug, Args)]
 pub struct BenchLinkbenchArgs {
@@ -197,4 +252,11 @@ pub struct BenchLinkbenchArgs {
     pub nodes: u64,
     #[command(flatten)]
     pub database: DatabaseArgs,
+}
+
+impl BenchLinkbenchArgs {
+    /// The workload.
+    pub fn options(&self) -> linkbench::Options {
+        linkbench::Options { nodes: self.nodes }
+    }
 }

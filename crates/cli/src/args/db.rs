@@ -1,4 +1,4 @@
-//! What `frostline db` takes.
+//! Arguments of `frostline db`.
 
 use clap::{Args, Subcommand, value_parser};
 

@@ -1,4 +1,4 @@
-//! What `frostline train` and `frostline model` take.
+//! Arguments of `frostline train` and `frostline model`.
 
 use std::path::PathBuf;
 

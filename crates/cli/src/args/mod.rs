@@ -1,4 +1,4 @@
-//! What the command line takes.
+//! Arguments of the command, and what they mean to the libraries.
 
 mod bench;
 mod database;
@@ -12,20 +12,19 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum, value_parser};
 use frostline_trace::Format;
 
-pub use self::bench::{BenchCommand, BenchStoreArgs, CleaningArg, DriveArg, SpeedArgs};
-pub use self::database::{
-    BenchLinkbenchArgs, BenchTpccArgs, BenchYcsbArgs, DatabaseArgs, OWN_DEVICE,
-};
+pub use self::bench::{BenchCommand, BenchStoreArgs};
+pub use self::database::DatabaseArgs;
 pub use self::db::{DbCommand, DumpArgs, LookDbArgs};
 pub use self::learn::{
     AddedArgs, CompareArgs, EvalArgs, HistoriesArgs, ModelArg, ModelCommand, RecordsArg,
     SamplingArgs, SplitArg, StudyArgs, TrainArgs, TrainSplitArg,
 };
 pub use self::reproduce::{ReproduceCommand, SepFrozenArgs};
-pub use self::store::{
-    FormatArgs, LookArgs, PlacementArgs, RebuildArgs, ScrubArgs, ShapeArgs, StoreCommand,
-};
+pub use self::store::{FormatArgs, LookArgs, RebuildArgs, ScrubArgs, StoreCommand};
 use crate::size::{PageSize, Size, UnitSize};
+
+/// The most over-provisioning that can be asked for.
+pub const MOST_OP: f64 = 100.0;
 
 /// Page placement for log-structured storage: simulator and tools.
 #[derive(Debug, Parser)]

@@ -1,8 +1,9 @@
-//! What `frostline reproduce` takes.
+//! Arguments of `frostline reproduce`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use frostline_lab::SepFrozen;
 
 /// `frostline reproduce`
 #[derive(Debug, Subcommand)]
@@ -43,9 +44,10 @@ pub struct SepFrozenArgs {
 const QUICK: f64 = 0.1;
 
 impl SepFrozenArgs {
-    /// The scale that is asked for.
-    pub fn scale(&self) -> f64 {
-        if self.quick { QUICK } else { self.scale }
+    /// The evaluation.
+    pub fn evaluation(&self) -> SepFrozen {
+        let scale = if self.quick { QUICK } else { self.scale };
+        SepFrozen { scale, seed: self.seed, timing: !self.no_timing }
     }
 }
 

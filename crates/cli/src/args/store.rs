@@ -1,6 +1,8 @@
-//! What `frostline store` takes.
+//! Arguments of `frostline store`.
 
 use clap::{Args, Subcommand, value_parser};
+use frostline_lab::DeviceSpec;
+use frostline_store::Format;
 
 use crate::size::Size;
 
@@ -35,6 +37,19 @@ pub struct ShapeArgs {
     pub capacity: Option<Size>,
 }
 
+impl ShapeArgs {
+    /// A device of this shape.
+    pub fn device(&self, uri: &str) -> DeviceSpec {
+        let bytes = |size: Option<Size>| size.map(|size| size.0);
+        DeviceSpec {
+            uri: uri.to_string(),
+            bytes: bytes(self.size),
+            zone_bytes: bytes(self.zone),
+            zone_capacity: bytes(self.capacity),
+        }
+    }
+}
+
 /// How a store places and cleans.
 #[derive(Debug, Args)]
 pub struct PlacementArgs {
@@ -45,11 +60,64 @@ pub struct PlacementArgs {
     #[arg(long, value_name = "V", default_value = "cost-benefit")]
     pub victim: String,
     /// Clean while the garbage proportion exceeds this
-    #[arg(long, value_name = "SHARE", default_value_t = 0.15, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.15, value_parser = gp,
+        allow_negative_numbers = true)]
     pub gp: f64,
     /// Seed of whatever chance is used
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,
+}
+
+impl PlacementArgs {
+    /// As it is asked for; all else as by default.
+    pub fn format(&self) -> Format {
+        Format {
+            scheme: self.scheme.clone(),
+            victim: self.victim.clone(),
+            gp: self.gp,
+            seed: self.seed,
+            ..Format::default()
+        }
+    }
+}
+
+/// A garbage proportion that a store can keep.
+pub fn gp(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(gp) if (0.0001..=0.9).contains(&gp) => Ok(gp),
+        Ok(_) => Err("must be from 0.0001 to 0.9".to_string()),
+        Err(_) => Err("must be a number".to_string()),
+    }
+}
+
+/// The options that a store is formatted with.
+#[derive(Debug, Args)]
+pub struct OptionsArgs {
+    #[command(flatten)]
+    placement: PlacementArgs,
+    /// Pages that the store can hold [default: as many as the garbage proportion allows]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..),
+        allow_negative_numbers = true)]
+    pages: Option<u64>,
+    /// Clean while fewer zones than this are free
+    #[arg(long, value_name = "N", default_value_t = 3,
+        value_parser = value_parser!(u32).range(2..), allow_negative_numbers = true)]
+    reserve: u32,
+    /// Room for hotness records in headers
+    #[arg(long)]
+    hotness: bool,
+}
+
+impl OptionsArgs {
+    /// As they are asked for.
+    pub fn format(&self) -> Format {
+        Format {
+            logical_pages: self.pages,
+            reserve: self.reserve,
+            hotness: self.hotness,
+            ..self.placement.format()
+        }
+    }
 }
 
 /// `frostline store format`
@@ -60,18 +128,7 @@ pub struct FormatArgs {
     #[command(flatten)]
     pub shape: ShapeArgs,
     #[command(flatten)]
-    pub placement: PlacementArgs,
-    /// Pages that the store can hold [default: as many as the garbage proportion allows]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..),
-        allow_negative_numbers = true)]
-    pub pages: Option<u64>,
-    /// Clean while fewer zones than this are free
-    #[arg(long, value_name = "N", default_value_t = 3,
-        value_parser = value_parser!(u32).range(2..), allow_negative_numbers = true)]
-    pub reserve: u32,
-    /// Leave room for hotness records in headers
-    #[arg(long)]
-    pub hotness: bool,
+    pub options: OptionsArgs,
     /// Format a device that is not empty: what it holds is lost
     #[arg(long)]
     pub force: bool,
@@ -111,18 +168,7 @@ pub struct RebuildArgs {
 #[command(next_help_heading = "Options of the store, if no superblock is left")]
 pub struct FallbackArgs {
     #[command(flatten)]
-    pub placement: PlacementArgs,
-    /// Pages that the store can hold [default: as many as the garbage proportion allows]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..),
-        allow_negative_numbers = true)]
-    pub pages: Option<u64>,
-    /// Clean while fewer zones than this are free
-    #[arg(long, value_name = "N", default_value_t = 3,
-        value_parser = value_parser!(u32).range(2..), allow_negative_numbers = true)]
-    pub reserve: u32,
-    /// Headers have room for hotness records, if they do not tell
-    #[arg(long)]
-    pub hotness: bool,
+    pub options: OptionsArgs,
 }
 
 /// `frostline store info`, `zones` and `check`

@@ -1,25 +1,28 @@
 //! `frostline bench`: a store, or databases on it, at work, measured.
 
 mod database;
-mod live;
-mod metrics;
-mod report;
+mod database_text;
 mod store;
-mod workload;
-mod writers;
+mod store_text;
 
 use crate::args::BenchCommand;
 use crate::failure::Failure;
-
-pub use database::{Benchmark, DatabaseReport, DatabaseRun, Distribution, Mix, measure};
-pub use workload::Workload;
 
 /// Measures what was asked for.
 pub fn run(command: &BenchCommand) -> Result<String, Failure> {
     match command {
         BenchCommand::Store(args) => store::run(args),
-        BenchCommand::Tpcc(args) => database::run(&args.database, args),
-        BenchCommand::Ycsb(args) => database::run(&args.database, args),
-        BenchCommand::Linkbench(args) => database::run(&args.database, args),
+        BenchCommand::Tpcc(args) => database::run("bench tpcc", &args.database, &args.options()),
+        BenchCommand::Ycsb(args) => database::run("bench ycsb", &args.database, &args.bench()),
+        BenchCommand::Linkbench(args) => {
+            database::run("bench linkbench", &args.database, &args.options())
+        }
     }
+}
+
+/// How slow the device was made, in words that follow its shape.
+fn speed(drive: Option<&str>, bandwidth: Option<u64>) -> String {
+    let drive = drive.map(|name| format!(", as slow as a {name}"));
+    let bandwidth = bandwidth.map(|bytes| format!(", {} MB/s at most", bytes as f64 / 1e6));
+    drive.unwrap_or_default() + &bandwidth.unwrap_or_default()
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{of_tenant, open};
 use crate::args::LookDbArgs;
-use crate::device::db_failure;
+use crate::cause::db_failure;
 use crate::failure::{Failure, verdict};
 use crate::output::json;
 

@@ -6,7 +6,7 @@ use frostline_db::{Db, DbError, Direction, Table};
 use serde::Serialize;
 
 use crate::args::DumpArgs;
-use crate::device::db_failure;
+use crate::cause::db_failure;
 use crate::failure::Failure;
 
 /// Writes the records as they are read: there may be more than memory holds.

@@ -9,7 +9,8 @@ use frostline_store::Cleaning;
 use frostline_zone::Overlay;
 
 use crate::args::DbCommand;
-use crate::device::{db_failure, device_failure, open_to_look};
+use crate::cause::{db_failure, device_failure};
+use crate::device::open_to_look;
 use crate::failure::Failure;
 
 /// Does what was asked of databases.

@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use super::{of_tenant, open};
 use crate::args::LookDbArgs;
-use crate::device::{db_failure, store_failure};
+use crate::cause::{db_failure, store_failure};
 use crate::failure::{Failure, verdict};
 use crate::output::json;
-use crate::size::binary;
 use crate::table::columns;
+use frostline_lab::binary;
 
 #[derive(Serialize)]
 struct Report<'a> {

@@ -1,9 +1,11 @@
 //! `frostline store format`: an empty store.
 
+use frostline_lab::{Error, describe};
 use frostline_store::{Format, Store};
 
 use crate::args::FormatArgs;
-use crate::device::{describe, formatted, open_store, placement, store_failure};
+use crate::cause::lab_failure;
+use crate::device::open_store;
 use crate::failure::{Failure, say};
 
 const COMMAND: &str = "store format";
@@ -14,23 +16,19 @@ pub fn run(args: &FormatArgs) -> Result<String, Failure> {
         return Err(Failure::usage(COMMAND, "mem: ends with the command, and the store with it")
             .hint("frostline bench store --device mem: formats one and uses it"));
     }
-    let format = Format {
-        logical_pages: args.pages,
-        reserve: args.reserve,
-        hotness: args.hotness,
-        force: args.force,
-        ..placement(COMMAND, &args.placement)?
-    };
-    let device = formatted(COMMAND, &args.uri, &args.shape, |device| {
+    let format = Format { force: args.force, ..args.options.format() };
+    let uri = &args.uri;
+    let device = args.shape.device(uri).formatted(|device| {
         let made = Store::format(device.clone(), &format);
-        made.map_err(|error| store_failure(&args.uri, error))
-    })?;
+        made.map_err(|error| Error::Store { uri: uri.clone(), error })
+    });
+    let device = device.map_err(|error| lab_failure(COMMAND, error))?;
     let shape = describe(&*device);
     drop(device);
     if !args.quiet {
-        let pages = open_store(&args.uri)?.pages();
+        let pages = open_store(uri)?.pages();
         let Format { scheme, victim, .. } = &format;
-        say(&format!("{}: {shape} for {pages} pages, {scheme}, {victim}", args.uri), None);
+        say(&format!("{uri}: {shape} for {pages} pages, {scheme}, {victim}"), None);
     }
     Ok(String::new())
 }

@@ -4,10 +4,11 @@ use frostline_store::{Info, Store, Written};
 use serde::Serialize;
 
 use crate::args::LookArgs;
-use crate::device::{open_store, store_failure};
+use crate::cause::store_failure;
+use crate::device::open_store;
 use crate::failure::Failure;
 use crate::output::json;
-use crate::size::binary;
+use frostline_lab::binary;
 
 #[derive(Serialize)]
 struct Report<'a> {

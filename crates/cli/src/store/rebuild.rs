@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use frostline_store::{Format, Rebuilt, Store, StoreError};
+use frostline_lab::first_zones;
+use frostline_store::{Rebuilt, Store, StoreError};
 use frostline_zone::{Device, OpenOptions, Overlay, open};
 use serde::Serialize;
 
 use crate::args::RebuildArgs;
-use crate::device::{device_failure, first_zones, open_to_look, placement, store_failure};
+use crate::cause::{device_failure, store_failure};
+use crate::device::open_to_look;
 use crate::failure::Failure;
 use crate::output::json;
 
@@ -23,13 +25,7 @@ struct Report<'a> {
 
 /// Rebuilds the store of a device, or tells what would come of it.
 pub fn run(args: &RebuildArgs) -> Result<String, Failure> {
-    let fallback = &args.fallback;
-    let format = Format {
-        logical_pages: fallback.pages,
-        reserve: fallback.reserve,
-        hotness: fallback.hotness,
-        ..placement(COMMAND, &fallback.placement)?
-    };
+    let format = args.fallback.options.format();
     let device = device(args)?;
     if !args.force && !args.dry_run && is_sound(&device) {
         let why = "the store is sound, and a rebuild would bring trimmed pages back";
@@ -70,7 +66,7 @@ fn is_sound(device: &Arc<dyn Device>) -> bool {
 fn failure(uri: &str, error: StoreError) -> Failure {
     let why = error.to_string();
     match error {
-        StoreError::Options { .. } => Failure::usage(uri, &why)
+        StoreError::Options { .. } | StoreError::TooSmall { .. } => Failure::usage(uri, &why)
             .hint("as the store was formatted: --scheme, --gp, --reserve, --pages, --zones"),
         StoreError::Missing(_) => Failure::job(uri, &why)
             .hint("--accept-loss goes on without these pages, of which older copies may be back"),

@@ -2,7 +2,8 @@
 
 use super::lines;
 use crate::args::ScrubArgs;
-use crate::device::{open_store, store_failure};
+use crate::cause::store_failure;
+use crate::device::open_store;
 use crate::failure::{Failure, verdict};
 use crate::interrupt::Interrupt;
 use crate::output::json;

@@ -5,7 +5,8 @@ use frostline_zone::ZoneState;
 use serde::Serialize;
 
 use crate::args::LookArgs;
-use crate::device::{open_store, store_failure};
+use crate::cause::store_failure;
+use crate::device::open_store;
 use crate::failure::Failure;
 use crate::output::json;
 use crate::table;

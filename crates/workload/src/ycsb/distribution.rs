@@ -1,9 +1,15 @@
 //! Which record an operation is about.
 
+use std::fmt;
+use std::str::FromStr;
+
 use crate::random::Random;
 use crate::zipf::Zipf;
 
-/// How likely each record is.
+/// Exponent of Zipf's law unless another is given.
+pub(super) const THETA: f64 = 0.99;
+
+/// How likely each record is: `uniform`, `zipf:THETA` or `latest:THETA`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distribution {
     /// All alike, those added while it runs as well.
@@ -13,6 +19,47 @@ pub enum Distribution {
     Zipf(f64),
     /// As [`Distribution::Zipf`], but `k` is counted back from the newest record.
     Latest(f64),
+}
+
+/// A text that is no distribution.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParseDistributionError {
+    /// The name of no distribution.
+    #[error("\"{0}\" is not a distribution (known: zipf:THETA uniform latest:THETA)")]
+    Unknown(String),
+    /// An exponent that is no number, or out of range.
+    #[error("the exponent is a number from 0 to 100")]
+    Exponent,
+}
+
+impl FromStr for Distribution {
+    type Err = ParseDistributionError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (name, theta) = text.split_once(':').map_or((text, None), |(a, b)| (a, Some(b)));
+        let exponent = || {
+            let theta = theta.map_or(Some(THETA), |theta| theta.parse().ok());
+            theta.filter(|theta| (0.0..=100.0).contains(theta))
+        };
+        let exponent = || exponent().ok_or(ParseDistributionError::Exponent);
+        match (name, theta) {
+            ("zipf", _) => exponent().map(Distribution::Zipf),
+            ("latest", _) => exponent().map(Distribution::Latest),
+            ("uniform", None) => Ok(Distribution::Uniform),
+            _ => Err(ParseDistributionError::Unknown(text.to_string())),
+        }
+    }
+}
+
+impl fmt::Display for Distribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Distribution::Uniform => f.write_str("uniform"),
+            Distribution::Zipf(theta) => write!(f, "zipf:{theta}"),
+            Distribution::Latest(theta) => write!(f, "latest:{theta}"),
+        }
+    }
 }
 
 /// Chooses records.
@@ -74,5 +121,16 @@ mod tests {
         assert_eq!(seen(Distribution::Uniform), (0..30).collect());
         assert_eq!(seen(Distribution::Zipf(0.8)), (0..20).collect());
         assert_eq!(seen(Distribution::Latest(0.8)), (10..30).collect());
+    }
+
+    #[test]
+    fn distributions_are_read_as_they_are_shown() {
+        for text in ["zipf:0.5", "uniform", "latest:1.2"] {
+            assert_eq!(text.parse::<Distribution>().unwrap().to_string(), text);
+        }
+        assert_eq!("zipf".parse(), Ok(Distribution::Zipf(0.99)));
+        for wrong in ["", "zip", "zipf:", "zipf:-1", "uniform:1", "latest:x"] {
+            assert!(wrong.parse::<Distribution>().is_err(), "{wrong}");
+        }
     }
 }

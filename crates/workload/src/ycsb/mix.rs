@@ -1,6 +1,9 @@
 //! Which operations there are, and in which shares.
 
+use std::str::FromStr;
+
 use super::Distribution;
+use super::distribution::THETA;
 use crate::random::Random;
 
 /// A kind of operation.
@@ -45,20 +48,9 @@ impl Mix {
         ("d", Mix { read: 95, insert: 5, ..NONE }),
         ("e", Mix { scan: 95, insert: 5, ..NONE }),
         ("f", Mix { read: 50, read_modify_write: 50, ..NONE }),
-        ("50w", Mix { read: 50, update: 50, ..NONE }),
-        ("100w", Mix { update: 100, ..NONE }),
+        (NamedMix::HALF_UPDATES.name, NamedMix::HALF_UPDATES.mix),
+        (NamedMix::UPDATES.name, NamedMix::UPDATES.mix),
     ];
-
-    /// A mix by its name, in either case, and the distribution that goes with it: the newest for
-    /// D, and a Zipf distribution for the others.
-    pub fn named(name: &str) -> Option<(Mix, Distribution)> {
-        const THETA: f64 = 0.99;
-        let is_it = |known: &&(&str, Mix)| known.0.eq_ignore_ascii_case(name);
-        let (name, mix) = Mix::NAMED.iter().find(is_it)?;
-        let distribution =
-            if *name == "d" { Distribution::Latest(THETA) } else { Distribution::Zipf(THETA) };
-        Some((*mix, distribution))
-    }
 
     /// Whether the shares are of a whole.
     pub(super) fn is_whole(&self) -> bool {
@@ -90,6 +82,54 @@ impl Mix {
     }
 }
 
+/// A mix that has a name, and the distribution that goes with it: the newest records for D, and a Zipf
+/// distribution for the others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NamedMix {
+    /// The name, as in [`Mix::NAMED`].
+    pub name: &'static str,
+    /// The shares of the operations.
+    pub mix: Mix,
+    /// Which records they are about, unless another distribution is wanted.
+    pub distribution: Distribution,
+}
+
+impl NamedMix {
+    /// 100W: updates only.
+    pub const UPDATES: NamedMix = NamedMix {
+        name: "100w",
+        mix: Mix { update: 100, ..NONE },
+        distribution: Distribution::Zipf(THETA),
+    };
+
+    /// 50W: as many reads as updates.
+    pub const HALF_UPDATES: NamedMix = NamedMix {
+        name: "50w",
+        mix: Mix { read: 50, update: 50, ..NONE },
+        distribution: Distribution::Zipf(THETA),
+    };
+}
+
+/// The name of no mix.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{0}\" is not a workload (known: {known})", known = Mix::NAMED.map(|(name, _)| name).join(" "))]
+pub struct UnknownMix(pub String);
+
+impl FromStr for NamedMix {
+    type Err = UnknownMix;
+
+    /// By the name, in either case.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let known = Mix::NAMED.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+        let (name, mix) = known.ok_or_else(|| UnknownMix(text.to_string()))?;
+        let distribution = match name {
+            "d" => Distribution::Latest(THETA),
+            _ => Distribution::Zipf(THETA),
+        };
+        Ok(NamedMix { name, mix, distribution })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,9 +151,11 @@ mod tests {
 
     #[test]
     fn names_are_found_in_either_case() {
-        assert_eq!(Mix::named("D").map(|(_, of)| of), Some(Distribution::Latest(0.99)));
-        assert_eq!(Mix::named("100W").map(|(mix, _)| mix.update), Some(100));
-        assert_eq!(Mix::named("g"), None);
+        let named = |name: &str| name.parse::<NamedMix>();
+        assert_eq!(named("D").map(|found| found.distribution), Ok(Distribution::Latest(0.99)));
+        assert_eq!(named("100W").map(|found| found.mix.update), Ok(100));
+        let said = named("g").unwrap_err().to_string();
+        assert_eq!(said, "\"g\" is not a workload (known: a b c d e f 50w 100w)");
         assert!(!Mix { read: 99, ..NONE }.is_whole());
     }
 }

@@ -16,9 +16,9 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
-pub use distribution::Distribution;
+pub use distribution::{Distribution, ParseDistributionError};
 pub use loading::LoadOrder;
-pub use mix::Mix;
+pub use mix::{Mix, NamedMix, UnknownMix};
 pub use worker::YcsbWorker;
 
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             mix: Mix::NAMED[0].1,
-            distribution: Distribution::Zipf(0.99),
+            distribution: Distribution::Zipf(distribution::THETA),
             records: 1_000_000,
             value_bytes: 1000,
             operations_per_transaction: 1,

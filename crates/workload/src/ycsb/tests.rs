@@ -37,7 +37,7 @@ fn violated(engine: &MemoryEngine, ycsb: &Ycsb<usize>) -> Vec<&'static str> {
 #[test]
 fn every_mix_keeps_the_records_and_adds_what_it_inserts() {
     for (name, _) in Mix::NAMED {
-        let (mix, distribution) = Mix::named(name).unwrap();
+        let NamedMix { mix, distribution, .. } = name.parse().unwrap();
         let engine = MemoryEngine::new();
         let ycsb = loaded(&engine, Options { mix, distribution, ..SMALL });
         assert!(violated(&engine, &ycsb).is_empty());
@@ -51,8 +51,8 @@ fn every_mix_keeps_the_records_and_adds_what_it_inserts() {
 
 #[test]
 fn the_memory_engine_is_asked_for_what_the_mix_says() {
-    let operations = |name| {
-        let (mix, distribution) = Mix::named(name).unwrap();
+    let operations = |name: &str| {
+        let NamedMix { mix, distribution, .. } = name.parse().unwrap();
         let engine = MemoryEngine::new();
         let ycsb = loaded(&engine, Options { mix, distribution, ..SMALL });
         let before = engine.operations();
@@ -82,7 +82,7 @@ fn the_order_of_loading_makes_no_difference_to_the_keys() {
 #[test]
 fn several_operations_make_a_transaction() {
     let engine = MemoryEngine::new();
-    let (mix, distribution) = Mix::named("d").unwrap();
+    let NamedMix { mix, distribution, .. } = "d".parse().unwrap();
     let ycsb =
         loaded(&engine, Options { operations_per_transaction: 10, mix, distribution, ..SMALL });
     engine.conflict_every(37);
@@ -110,7 +110,7 @@ fn the_same_seed_leads_to_the_same_content() {
 #[test]
 fn updates_go_where_the_distribution_says() {
     let engine = MemoryEngine::new();
-    let ycsb = loaded(&engine, Options { mix: Mix::named("100w").unwrap().0, ..SMALL });
+    let ycsb = loaded(&engine, Options { mix: "100w".parse::<NamedMix>().unwrap().mix, ..SMALL });
     let before = engine.contents();
     run(&engine, &ycsb, 1);
     let after = engine.contents();
@@ -173,7 +173,7 @@ fn records_that_an_earlier_run_inserted_are_found_and_numbered_on_from() {
             transaction.put(table, &key(SMALL.records - 1 + n), &[0; 100]).unwrap();
         }
         transaction.commit().unwrap();
-        let (mix, distribution) = Mix::named("d").unwrap();
+        let NamedMix { mix, distribution, .. } = "d".parse().unwrap();
         let again = Ycsb::open(&engine, Options { mix, distribution, ..SMALL }).unwrap();
         assert_eq!(again.ids.settled(), SMALL.records + last);
         let records = engine.contents()[NAME].len();

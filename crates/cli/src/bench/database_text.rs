@@ -1,0 +1,211 @@
+//! The report of a bench of databases, as tables.
+
+use frostline_lab::{
+    ConditionRow, DatabaseReport, DatabaseRun, DatabaseSetup, KindRow, LatencyReport, binary,
+};
+
+use super::speed;
+use crate::table::columns;
+
+/// The report: a column for each scheme, and below what each did in detail. `trace` is where the
+/// page writes were recorded.
+pub fn text(report: &DatabaseReport, trace: Option<&str>) -> String {
+    if report.runs.is_empty() {
+        return String::new();
+    }
+    let mut text = head(report) + "\n" + &figures(&report.runs);
+    if let [first, others @ ..] = &report.runs[..]
+        && !others.is_empty()
+    {
+        text += &format!("\n{}", differences(first, others));
+    }
+    for run in &report.runs {
+        text += &format!("\n{}", details(run, report.runs.len() > 1));
+        if let Some(trace) = trace {
+            let replay = &run.replay;
+            text += &format!("\n{}\n{}\n", replay.command(trace), replay.closeness());
+        }
+    }
+    text
+}
+
+fn head(report: &DatabaseReport) -> String {
+    let DatabaseReport { device, shape, workload, cleaning, .. } = report;
+    let DatabaseSetup { replacement, hotness, tenants, threads, in_flight, buffer_bytes } =
+        report.setup;
+    let speed = speed(report.drive, report.bandwidth);
+    let pages = report.runs.first().map_or(0, |run| run.logical_pages);
+    let victim = report.runs.first().map_or("", |run| &run.run.victim);
+    let several = |count: u64, what: &str| match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    };
+    let tenants = match tenants {
+        1 => String::new(),
+        tenants => format!("{tenants} tenants, each "),
+    };
+    let hotness = if hotness { "" } else { ", without hotness records" };
+    format!(
+        "{device}: {shape}{speed}, {pages} pages, {victim}\n\
+         {workload}: {tenants}{}, {} in flight, a buffer of {} ({replacement}), cleaning \
+         {cleaning}{hotness}\n",
+        several(threads.into(), "thread"),
+        several(in_flight.into(), "commit"),
+        binary(buffer_bytes),
+    )
+}
+
+/// A figure's name, and its text for a run.
+type Figure = (&'static str, fn(&DatabaseRun) -> String);
+
+/// Per transaction.
+fn each(run: &DatabaseRun, pages: u64) -> String {
+    format!("{:.3}", pages as f64 / run.transactions.max(1) as f64)
+}
+
+/// A number with so many digits after the point, if there is one.
+fn number(value: Option<f64>, digits: usize) -> String {
+    value.map_or("-".to_string(), |value| format!("{value:.digits$}"))
+}
+
+const FIGURES: &[Figure] = &[
+    ("tpmC", |run| run.tpmc.map(|tpmc| format!("{tpmc:.0}")).unwrap_or_default()),
+    ("transactions/s", |run| format!("{:.0}", run.ops_per_second)),
+    ("transactions", |run| run.transactions.to_string()),
+    ("seconds", |run| format!("{:.1}", run.run.seconds)),
+    ("rolled back", |run| run.kinds.iter().map(|k| k.rolled_back).sum::<u64>().to_string()),
+    ("conflicts", |run| run.conflicts.to_string()),
+    ("given up", |run| run.kinds.iter().map(|k| k.abandoned).sum::<u64>().to_string()),
+    ("latency us p50", |run| format!("{:.0}", run.latency_us.p50)),
+    ("  p95", |run| format!("{:.0}", run.latency_us.p95)),
+    ("  p99", |run| format!("{:.0}", run.latency_us.p99)),
+    ("  p99.9", |run| format!("{:.0}", run.latency_us.p999)),
+    ("pages looked for a transaction", |run| each(run, run.page_accesses)),
+    ("  in memory, %", |run| number(run.cache_hits.map(|hits| hits * 100.0), 3)),
+    ("pages read a transaction", |run| each(run, run.pages_read)),
+    ("pages written a transaction", |run| {
+        let of_store = run.run.user_writes + run.run.relocations;
+        each(run, of_store + run.header_pages + run.checkpoint_pages + run.wal_pages)
+    }),
+    ("  user", |run| each(run, run.run.user_writes)),
+    ("  relocation", |run| each(run, run.run.relocations)),
+    ("  header", |run| each(run, run.header_pages)),
+    ("  checkpoint", |run| each(run, run.checkpoint_pages)),
+    ("  log", |run| each(run, run.wal_pages)),
+    ("WAF", |run| format!("{:.4}", run.run.waf)),
+    ("WAF, log included", |run| number(run.waf_with_log, 4)),
+    ("FAR", |run| number(run.run.far, 4)),
+    ("device bytes/log record byte", |run| number(run.device_bytes_per_wal_byte, 2)),
+    ("log record bytes/transaction", |run| each(run, run.wal_bytes)),
+    ("log flushes", |run| run.wal_flushes.to_string()),
+    ("pages evicted", |run| run.pages_evicted.to_string()),
+    ("  unchanged", |run| run.pages_dropped.to_string()),
+    ("pages checkpointed", |run| run.pages_checkpointed.to_string()),
+    ("zones reclaimed", |run| run.run.zones_reclaimed.to_string()),
+    ("median victim GP", |run| format!("{:.3}", run.run.victim_gp.p50)),
+    ("GP at the end", |run| format!("{:.3}", run.garbage_proportion)),
+    ("MiB of pages before", |run| (run.pages_before / 256).to_string()),
+    ("  after", |run| (run.pages_after / 256).to_string()),
+    ("CPU seconds of workers", |run| format!("{:.2}", run.worker_cpu_seconds)),
+    ("  of the process", |run| format!("{:.2}", run.process_cpu_seconds)),
+    ("seconds held up by cleaning", |run| format!("{:.2}", run.stall_seconds)),
+    ("  for memory", |run| format!("{:.2}", run.buffer_stall_seconds)),
+];
+
+fn figures(runs: &[DatabaseRun]) -> String {
+    let schemes = runs.iter().map(|run| run.run.scheme.as_str());
+    let headings: Vec<_> = std::iter::once("").chain(schemes).collect();
+    let row = |(name, value): &Figure| {
+        let mut row = vec![name.to_string()];
+        row.extend(runs.iter().map(value));
+        row
+    };
+    let rows = FIGURES.iter().map(row).filter(|row| row[1..].iter().any(|cell| !cell.is_empty()));
+    columns(&headings, 1, rows.collect())
+}
+
+/// A figure's name, and its value for a run.
+type Measure = (&'static str, fn(&DatabaseRun) -> f64);
+
+/// The figures that schemes are chosen by.
+const CHOSEN_BY: [Measure; 4] = [
+    ("tpmC", |run| run.tpmc.unwrap_or(f64::NAN)),
+    ("transactions/s", |run| run.ops_per_second),
+    ("WAF", |run| run.run.waf),
+    ("FAR", |run| run.run.far.unwrap_or(f64::NAN)),
+];
+
+/// The differences of the other schemes from the first.
+fn differences(first: &DatabaseRun, others: &[DatabaseRun]) -> String {
+    let against = format!("against {}", first.run.scheme);
+    let schemes = others.iter().map(|run| run.run.scheme.as_str());
+    let headings: Vec<_> = std::iter::once(against.as_str()).chain(schemes).collect();
+    let row = |(name, value): &Measure| {
+        let percent = |run| (value(run) / value(first) - 1.0) * 100.0;
+        let cells = others.iter().map(percent).map(|percent| match percent.is_finite() {
+            true => format!("{percent:+.1} %"),
+            false => String::new(),
+        });
+        std::iter::once(name.to_string()).chain(cells).collect::<Vec<_>>()
+    };
+    let rows = CHOSEN_BY.iter().map(row).filter(|row| row[1..].iter().any(|cell| !cell.is_empty()));
+    columns(&headings, 1, rows.collect())
+}
+
+const LATENCIES: [&str; 5] = ["p50 us", "p95", "p99", "p99.9", "most"];
+
+fn latencies(l: &LatencyReport) -> impl Iterator<Item = String> {
+    [l.p50, l.p95, l.p99, l.p999, l.max].into_iter().map(|us| format!("{us:.0}"))
+}
+
+/// Kinds, tenants and conditions of a run.
+fn details(run: &DatabaseRun, named: bool) -> String {
+    let name = if named { run.run.scheme.as_str() } else { "" };
+    let headings: Vec<_> = [name, "committed", "rolled back", "retries", "given up"]
+        .into_iter()
+        .chain(LATENCIES)
+        .collect();
+    let row = |kind: &KindRow| {
+        let mut row = vec![kind.kind.to_string()];
+        let counts = [kind.committed, kind.rolled_back, kind.retries, kind.abandoned];
+        row.extend(counts.iter().map(u64::to_string));
+        row.extend(latencies(&kind.latency_us));
+        row
+    };
+    let has_any = |kind: &&KindRow| kind.committed + kind.rolled_back + kind.abandoned > 0;
+    let mut text = columns(&headings, 1, run.kinds.iter().filter(has_any).map(row).collect());
+    if !run.tenants.is_empty() {
+        text += &format!("\n{}", tenants(run));
+    }
+    if !run.conditions.is_empty() {
+        text += "\n";
+        text.extend(run.conditions.iter().map(condition));
+    }
+    text
+}
+
+fn tenants(run: &DatabaseRun) -> String {
+    let headings: Vec<_> =
+        ["tenant", "transactions", "a second", "tpmC"].into_iter().chain(LATENCIES).collect();
+    let rows = run.tenants.iter().map(|tenant| {
+        let mut row = vec![
+            tenant.tenant.to_string(),
+            tenant.transactions.to_string(),
+            format!("{:.0}", tenant.ops_per_second),
+            tenant.tpmc.map(|tpmc| format!("{tpmc:.0}")).unwrap_or_default(),
+        ];
+        row.extend(latencies(&tenant.latency_us));
+        row
+    });
+    columns(&headings, 0, rows.collect())
+}
+
+fn condition(row: &ConditionRow) -> String {
+    let tenant = row.tenant.map(|tenant| format!("tenant {tenant}: ")).unwrap_or_default();
+    let clause = match row.clause {
+        "" => String::new(),
+        clause => format!(" ({clause})"),
+    };
+    let verdict = if row.ok { "holds" } else { "FAILS" };
+    format!("{verdict}: {tenant}{}{clause}: {}\n", row.condition, row.detail)
+}

@@ -1,0 +1,88 @@
+//! Errors of devices, and of the stores and databases on them.
+
+use frostline_db::DbError;
+use frostline_db::wal::WalError;
+use frostline_log::LogError;
+use frostline_store::StoreError;
+use frostline_zone::DeviceError;
+
+use crate::failure::Failure;
+
+/// A device refused.
+pub fn device_failure(uri: &str, error: &DeviceError) -> Failure {
+    use DeviceError::{Exists, InUse, NotADevice, NotPlain, Open, Shape, TooManyFiles, Uri};
+    let why = error.to_string();
+    match error {
+        Shape { .. } => Failure::usage(uri, &why),
+        // These begin with the name of the file or device that they are about.
+        Open { .. }
+        | InUse { .. }
+        | NotADevice { .. }
+        | NotPlain { .. }
+        | Exists { .. }
+        | Uri { .. } => Failure::usage_line(why),
+        TooManyFiles { .. } => Failure::job(uri, &why).hint(MORE_FILES),
+        _ => Failure::job(uri, &why),
+    }
+}
+
+/// Helps a process that has too many files open.
+const MORE_FILES: &str = "ulimit -n 65536, or another number, permits more of them";
+
+/// A store refused.
+pub fn store_failure(uri: &str, error: StoreError) -> Failure {
+    let why = error.to_string();
+    match error {
+        StoreError::NotEmpty { .. } => Failure::usage(uri, &why)
+            .hint("--force formats it nevertheless, and what it holds is lost"),
+        StoreError::NotAStore => Failure::usage(uri, &why).hint("frostline store format makes one"),
+        StoreError::Damaged { .. } | StoreError::NoSuperblock { .. } => Failure::job(uri, &why)
+            .hint("frostline store rebuild makes the metadata anew from the headers of the pages"),
+        StoreError::Missing(_) => Failure::job(uri, &why).hint(
+            "put the zones back as they were, or --accept-loss goes on without these pages for good",
+        ),
+        StoreError::Device(ref error) if matches!(**error, DeviceError::TooManyFiles { .. }) => {
+            Failure::job(uri, &why).hint(MORE_FILES)
+        }
+        StoreError::Newer { .. } => Failure::usage(uri, &why).hint("a newer frostline reads it"),
+        StoreError::Build(_) => Failure::usage(uri, &why)
+            .hint("frostline schemes lists all schemes and victim policies with their parameters"),
+        StoreError::TooSmall { .. } => {
+            Failure::usage(uri, &why).hint("a larger --size, or smaller zones (--zone)")
+        }
+        StoreError::Log(LogError::Full { .. }) => Failure::job(uri, &why),
+        StoreError::Options { .. } | StoreError::Log(_) => Failure::usage(uri, &why),
+        _ => Failure::job(uri, &why),
+    }
+}
+
+/// A database refused.
+pub fn db_failure(uri: &str, error: DbError) -> Failure {
+    let why = error.to_string();
+    match error {
+        DbError::Store(error) => match &*error {
+            StoreError::Log(LogError::Full { .. }) => Failure::job(uri, &why).hint(LARGER),
+            error => store_failure(uri, error.clone()),
+        },
+        DbError::Full { .. } => Failure::job(uri, &why).hint(LARGER),
+        DbError::TooLarge { .. } => Failure::job(uri, &why).hint("a larger --log"),
+        DbError::NotADatabase => Failure::usage(uri, &why)
+            .hint("frostline bench tpcc makes one, frostline store info tells of other stores"),
+        DbError::NoTable { .. } => {
+            Failure::usage(uri, &why).hint("frostline db stats lists the tables")
+        }
+        DbError::TooSmall { .. } => Failure::usage(uri, &why)
+            .hint("a larger --size, smaller zones (--zone) or a smaller --log"),
+        DbError::Options { .. } => Failure::usage(uri, &why),
+        DbError::Wal(WalError::Unsuitable { .. }) => {
+            Failure::usage(uri, &why).hint("a larger --log, or smaller zones (--zone)")
+        }
+        DbError::Wal(WalError::TooLarge { .. } | WalError::Full { .. }) => {
+            Failure::job(uri, &why).hint("a larger --log")
+        }
+        _ => Failure::job(uri, &why),
+    }
+}
+
+/// Helps against a full database.
+const LARGER: &str = "a larger --size";

@@ -1,0 +1,28 @@
+//! Errors of the libraries as failures of the command: with the status that they deserve, and a hint
+//! in terms of the command's options.
+
+mod device;
+mod lab;
+mod learn;
+mod sim;
+
+pub use device::{db_failure, device_failure, store_failure};
+pub use lab::lab_failure;
+
+use frostline_trace::TraceError;
+
+use crate::failure::Failure;
+
+impl From<TraceError> for Failure {
+    fn from(error: TraceError) -> Self {
+        let line = error.to_string();
+        let failure = match error {
+            TraceError::Unwritable { .. } => Failure::job_line(line),
+            _ => Failure::usage_line(line),
+        };
+        match error.hint() {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+}

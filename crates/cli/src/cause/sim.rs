@@ -1,0 +1,44 @@
+//! Errors of replays.
+
+use frostline_log::LogError;
+use frostline_placement::BuildError;
+use frostline_sim::SimError;
+
+use crate::args::MOST_OP;
+use crate::failure::Failure;
+
+impl From<BuildError> for Failure {
+    fn from(error: BuildError) -> Self {
+        let hint = "frostline schemes lists all schemes and victim policies with their parameters";
+        let why = match &error {
+            BuildError::UnknownKey { name, key, known } if known.is_empty() => {
+                format!("{name} has no parameter \"{key}\", as it has none")
+            }
+            _ => error.to_string(),
+        };
+        Failure::usage("sim", &why).hint(hint)
+    }
+}
+
+impl From<SimError> for Failure {
+    fn from(error: SimError) -> Self {
+        let why = error.to_string();
+        match error {
+            SimError::Build(error) => error.into(),
+            SimError::Log { error: LogError::TooManyClasses { classes, .. }, .. } => {
+                Failure::usage("sim", &why).hint(format!(
+                    "--max-open {classes}, or fewer classes where the scheme has that parameter"
+                ))
+            }
+            SimError::Log { error: LogError::Full { .. }, .. } => {
+                Failure::job("sim", &why).hint("a larger --op or smaller zones give it room")
+            }
+            SimError::Log { error: LogError::NoMemory { .. }, .. } => Failure::job("sim", &why),
+            SimError::OverProvisioning { least, .. } if least <= MOST_OP => {
+                Failure::usage("sim", &why).hint(format!("--op {least} would do, or smaller zones"))
+            }
+            SimError::OverProvisioning { .. } => Failure::usage("sim", &why).hint("smaller zones"),
+            _ => Failure::usage("sim", &why),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The settings with which the simulator decides as a run's store did.
+
+use frostline_store::{Info, Stats};
+use serde::Serialize;
+
+/// Settings of a replay of the run's page writes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Replay {
+    zone_bytes: u64,
+    gp: f64,
+    zones: u32,
+    free_zones: u32,
+    warmup: u64,
+    seed: u64,
+    /// Slots of zones that were ended before they were full, by a sync too many.
+    skipped_slots: u64,
+    /// Whether the replay relocates exactly the pages that the run did.
+    exact: bool,
+    #[serde(skip)]
+    scheme: String,
+    #[serde(skip)]
+    victim: String,
+}
+
+impl Replay {
+    /// Of a run that counted between two moments. `in_order` if pages reached the store, and were
+    /// cleaned, one after the other.
+    pub(super) fn of(info: &Info, before: &Stats, after: &Stats, in_order: bool) -> Replay {
+        let skipped_slots = after.counts.skipped;
+        Replay {
+            zone_bytes: u64::from(info.zone_pages) * u64::from(info.page_bytes),
+            gp: info.gp,
+            zones: info.data_zones.saturating_sub(info.spare),
+            free_zones: info.reserve,
+            warmup: before.written.user,
+            seed: info.seed,
+            skipped_slots,
+            exact: in_order && skipped_slots == 0,
+            scheme: info.scheme.clone(),
+            victim: info.victim.clone(),
+        }
+    }
+
+    /// Page writes before those that count.
+    pub fn warmup(&self) -> u64 {
+        self.warmup
+    }
+
+    /// The command that replays a trace with them.
+    pub fn command(&self, trace: &str) -> String {
+        let Replay { zone_bytes, gp, zones, free_zones, warmup, seed, scheme, victim, .. } = self;
+        format!(
+            "frostline sim {trace} --scheme {scheme} --victim {victim} --zone {zone_bytes} \
+             --gp {gp} --zones {zones} --free-zones {free_zones} --warmup {warmup} --seed {seed}"
+        )
+    }
+
+    /// How close the replay comes, in words.
+    pub fn closeness(&self) -> String {
+        match (self.exact, self.skipped_slots) {
+            (true, _) => "relocates the same pages".to_string(),
+            (false, 0) => "relocates about as many pages: --cleaning inline, one tenant and a \
+                           fresh database make it the same"
+                .to_string(),
+            (false, skipped) => format!(
+                "relocates about as many pages: syncs left {skipped} slots of zones unused, which \
+                 a larger --spare or --log makes rarer"
+            ),
+        }
+    }
+}

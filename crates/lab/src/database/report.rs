@@ -1,0 +1,333 @@
+//! What a bench of databases measured. Names of JSON fields are a contract: fields are added, never
+//! renamed.
+
+use std::time::Duration;
+
+use frostline_sim::{RunReport, WindowReport};
+use frostline_store::Info;
+use frostline_workload::Condition;
+use frostline_workload::driver::{KindReport, Report};
+use serde::Serialize;
+
+use super::moment::Moment;
+use super::replay::Replay;
+use crate::latency::LatencyReport;
+use crate::report::{BenchReport, of_store};
+
+/// What was measured.
+pub(super) struct Measured {
+    /// The store's shape and options.
+    pub(super) info: Info,
+    /// Before the first transaction that counts.
+    pub(super) before: Moment,
+    /// After the last one.
+    pub(super) after: Moment,
+    /// The workload's counts, by tenant.
+    pub(super) reports: Vec<Report>,
+    /// What was written, second by second.
+    pub(super) windows: Vec<WindowReport>,
+    /// The kind whose number a minute is the result, if there is one.
+    pub(super) counted_kind: Option<usize>,
+    /// The conditions of the data afterwards, by tenant.
+    pub(super) conditions: Vec<Vec<Condition>>,
+    /// Whether pages reached the store, and were cleaned, one after the other.
+    pub(super) in_order: bool,
+    /// Whether the monitor stopped the run.
+    pub(super) interrupted: bool,
+}
+
+/// The report of a [`DatabaseBench`](crate::DatabaseBench).
+pub type DatabaseReport = BenchReport<DatabaseSetup, DatabaseRun>;
+
+/// The part of the setup that only benches of databases have.
+#[derive(Clone, Debug, Serialize)]
+pub struct DatabaseSetup {
+    /// The rule by which pages left memory: `watt` or `clock`.
+    pub replacement: &'static str,
+    /// Whether the store got hotness records.
+    pub hotness: bool,
+    /// Databases that shared the store.
+    pub tenants: usize,
+    /// Threads of each.
+    pub threads: u16,
+    /// Commits that each thread left behind.
+    pub in_flight: u16,
+    /// Bytes of memory for pages, of each.
+    pub buffer_bytes: u64,
+}
+
+/// A run: as of the simulator, and what only databases have.
+#[derive(Clone, Debug, Serialize)]
+pub struct DatabaseRun {
+    /// The WAF counts headers and checkpoints too. A page counts as frozen if it was not written
+    /// again up to the end of the run.
+    #[serde(flatten)]
+    pub run: RunReport,
+    /// Whether the run was stopped early; it counted up to then.
+    pub interrupted: bool,
+    /// Headers of chunks.
+    pub header_pages: u64,
+    /// Checkpoints, notes and superblocks of the store.
+    pub checkpoint_pages: u64,
+    /// Pages of the logs.
+    pub wal_pages: u64,
+    /// Transactions that did what their user wanted, and are durable.
+    pub transactions: u64,
+    /// Of these, in a second.
+    pub ops_per_second: f64,
+    /// Transactions of the kind that counts, in a minute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpmc: Option<f64>,
+    /// Until a transaction was durable.
+    pub latency_us: LatencyReport,
+    /// Transactions that lost against another; those are tried again.
+    pub conflicts: u64,
+    /// Transactions that were ended, as too many bytes of versions were kept for them.
+    pub snapshots_ended: u64,
+    /// Bytes of the versions that were kept for transactions at the end.
+    pub version_bytes: u64,
+    /// By kind.
+    pub kinds: Vec<KindRow>,
+    /// By database, if there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tenants: Vec<TenantRow>,
+    /// All pages that the device took, those of the log included, over pages written by the user;
+    /// none if the user wrote no page.
+    pub waf_with_log: Option<f64>,
+    /// Bytes of the records that went to the log.
+    pub wal_bytes: u64,
+    /// Flushes of the logs.
+    pub wal_flushes: u64,
+    /// All bytes that the device took, over those of these records, if there are any.
+    pub device_bytes_per_wal_byte: Option<f64>,
+    /// Pages looked for, a sample scaled up.
+    pub page_accesses: u64,
+    /// Share of these that were in memory; none if no page was looked for.
+    pub cache_hits: Option<f64>,
+    /// Pages read from the store: the others.
+    pub pages_read: u64,
+    /// Pages written because their memory was needed.
+    pub pages_evicted: u64,
+    /// Pages that left memory unchanged.
+    pub pages_dropped: u64,
+    /// Pages written so that the log could be cut.
+    pub pages_checkpointed: u64,
+    /// CPU time of the workers.
+    pub worker_cpu_seconds: f64,
+    /// CPU time of all threads.
+    pub process_cpu_seconds: f64,
+    /// Time for which writers of pages waited for cleaning.
+    pub stall_seconds: f64,
+    /// Time for which threads waited for memory.
+    pub buffer_stall_seconds: f64,
+    /// Pages that the databases had before.
+    pub pages_before: u64,
+    /// And after.
+    pub pages_after: u64,
+    /// Pages that the store can hold.
+    pub logical_pages: u64,
+    /// At the end.
+    pub garbage_proportion: f64,
+    /// Bytes of the logs' zones.
+    pub log_capacity_bytes: u64,
+    /// Settings of a replay that decides alike.
+    pub replay: Replay,
+    /// The conditions that the data must meet, if they were checked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<ConditionRow>,
+}
+
+/// Transactions of a kind.
+#[derive(Clone, Debug, Serialize)]
+pub struct KindRow {
+    /// Its name.
+    pub kind: &'static str,
+    /// Committed and durable.
+    pub committed: u64,
+    /// Rolled back as their user wanted.
+    pub rolled_back: u64,
+    /// Given up after too many conflicts.
+    pub abandoned: u64,
+    /// Times that one was tried again.
+    pub retries: u64,
+    /// Until durable.
+    pub latency_us: LatencyReport,
+}
+
+/// One of several databases.
+#[derive(Clone, Debug, Serialize)]
+pub struct TenantRow {
+    /// Its number, from 1.
+    pub tenant: usize,
+    /// Transactions that did what their user wanted, and are durable.
+    pub transactions: u64,
+    /// Of these, in a second.
+    pub ops_per_second: f64,
+    /// Transactions of the kind that counts, in a minute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpmc: Option<f64>,
+    /// Until a transaction was durable.
+    pub latency_us: LatencyReport,
+}
+
+/// A condition that the data must meet.
+#[derive(Clone, Debug, Serialize)]
+pub struct ConditionRow {
+    /// The number of the database, if there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<usize>,
+    /// The condition.
+    pub condition: &'static str,
+    /// The clause of the benchmark's standard.
+    pub clause: &'static str,
+    /// Whether it holds.
+    pub ok: bool,
+    /// How often it was checked, and where it did not hold.
+    pub detail: String,
+}
+
+impl DatabaseRun {
+    /// Puts what was measured into a report.
+    pub(super) fn new(measured: Measured) -> DatabaseRun {
+        let Measured { info, before, after, reports, windows, counted_kind, .. } = measured;
+        let written = after.store.written.since(&before.store.written);
+        let sum = after.sum.since(&before.sum);
+        let took = reports.iter().map(|report| report.elapsed).max().unwrap_or_default();
+        let all = together(&reports);
+        let transactions = all.done();
+        let outcome = Outcome { took, counted_kind };
+        let device_pages = written.user
+            + written.relocations
+            + written.headers
+            + written.checkpoints
+            + sum.log_pages;
+        let over = |part: f64, whole: u64| (whole > 0).then(|| part / whole as f64);
+        let stalled = after.store.stalled.saturating_sub(before.store.stalled);
+        let run = RunReport {
+            windows,
+            seconds: took.as_secs_f64(),
+            writes_per_second: per_second(written.user, took),
+            ..of_store(&info, &before.store, &after.store)
+        };
+        DatabaseRun {
+            run,
+            interrupted: measured.interrupted,
+            header_pages: written.headers,
+            checkpoint_pages: written.checkpoints,
+            wal_pages: sum.log_pages,
+            transactions,
+            ops_per_second: per_second(transactions, took),
+            tpmc: outcome.tpmc(&all),
+            latency_us: LatencyReport::of(&all.latency()),
+            conflicts: sum.conflicts,
+            snapshots_ended: sum.snapshots_ended,
+            version_bytes: sum.version_bytes,
+            kinds: all.kinds.iter().map(kind_row).collect(),
+            tenants: tenants(&reports, counted_kind),
+            waf_with_log: over(device_pages as f64, written.user),
+            wal_bytes: sum.log_bytes,
+            wal_flushes: sum.log_flushes,
+            device_bytes_per_wal_byte: over(device_pages as f64 * 4096.0, sum.log_bytes),
+            page_accesses: sum.accesses,
+            cache_hits: sum.hits(),
+            pages_read: sum.read,
+            pages_evicted: sum.evicted,
+            pages_dropped: sum.dropped,
+            pages_checkpointed: sum.checkpointed,
+            worker_cpu_seconds: all.cpu.as_secs_f64(),
+            process_cpu_seconds: (after.cpu - before.cpu).as_secs_f64(),
+            stall_seconds: stalled.as_secs_f64(),
+            buffer_stall_seconds: sum.stalled.as_secs_f64(),
+            pages_before: before.sum.pages,
+            pages_after: sum.pages,
+            logical_pages: info.logical_pages,
+            garbage_proportion: after.store.garbage_proportion,
+            log_capacity_bytes: sum.log_capacity,
+            replay: Replay::of(&info, &before.store, &after.store, measured.in_order),
+            conditions: conditions(measured.conditions),
+        }
+    }
+
+    /// Conditions that do not hold.
+    pub fn failed(&self) -> usize {
+        self.conditions.iter().filter(|condition| !condition.ok).count()
+    }
+}
+
+/// How results are computed.
+struct Outcome {
+    took: Duration,
+    counted_kind: Option<usize>,
+}
+
+impl Outcome {
+    fn tpmc(&self, report: &Report) -> Option<f64> {
+        let kind = report.kinds.get(self.counted_kind?)?;
+        Some(per_second(kind.done(), self.took) * 60.0)
+    }
+}
+
+fn per_second(count: u64, took: Duration) -> f64 {
+    count as f64 / took.as_secs_f64().max(1e-9)
+}
+
+/// All tenants as if they were one.
+fn together(reports: &[Report]) -> Report {
+    let (mut sum, others) = match reports.split_first() {
+        Some((first, others)) => (first.clone(), others),
+        None => unreachable!("there is one tenant at least"),
+    };
+    for report in others {
+        sum.threads += report.threads;
+        sum.elapsed = sum.elapsed.max(report.elapsed);
+        sum.cpu += report.cpu;
+        for (kind, of_other) in sum.kinds.iter_mut().zip(&report.kinds) {
+            kind.committed += of_other.committed;
+            kind.rolled_back += of_other.rolled_back;
+            kind.abandoned += of_other.abandoned;
+            kind.retries += of_other.retries;
+            kind.latency += &of_other.latency;
+        }
+    }
+    sum
+}
+
+fn kind_row(kind: &KindReport) -> KindRow {
+    KindRow {
+        kind: kind.name,
+        committed: kind.committed,
+        rolled_back: kind.rolled_back,
+        abandoned: kind.abandoned,
+        retries: kind.retries,
+        latency_us: LatencyReport::of(&kind.latency),
+    }
+}
+
+/// Each of several tenants.
+fn tenants(reports: &[Report], counted_kind: Option<usize>) -> Vec<TenantRow> {
+    if reports.len() < 2 {
+        return Vec::new();
+    }
+    let row = |(tenant, report): (usize, &Report)| TenantRow {
+        tenant,
+        transactions: report.done(),
+        ops_per_second: per_second(report.done(), report.elapsed),
+        tpmc: Outcome { took: report.elapsed, counted_kind }.tpmc(report),
+        latency_us: LatencyReport::of(&report.latency()),
+    };
+    (1..).zip(reports).map(row).collect()
+}
+
+fn conditions(of_tenants: Vec<Vec<Condition>>) -> Vec<ConditionRow> {
+    let several = of_tenants.len() > 1;
+    let rows = (1..).zip(of_tenants).flat_map(|(tenant, conditions)| {
+        conditions.into_iter().map(move |condition| ConditionRow {
+            tenant: several.then_some(tenant),
+            condition: condition.name,
+            clause: condition.clause,
+            ok: condition.ok,
+            detail: condition.detail,
+        })
+    });
+    rows.collect()
+}

@@ -1,0 +1,195 @@
+//! One run: databases are loaded, the workload runs, and its data are checked.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use frostline_db::{DbError, Instances, Observer};
+use frostline_workload::driver::{self, Until};
+use frostline_workload::{Condition, Loaded, Loading};
+use frostline_zone::Device;
+
+use super::DatabaseBench;
+use super::benchmark::Benchmark;
+use super::moment::{Moment, Rates};
+use super::recorder::Recorder;
+use super::report::Measured;
+use super::tenants::{Tenant, run_all};
+use crate::monitor::{Event, Monitor};
+use crate::seconds::Seconds;
+use crate::{Error, Result};
+use frostline_store::Cleaning;
+
+/// One run on one device.
+pub(super) struct Run<'a, B> {
+    /// The options.
+    pub(super) bench: &'a DatabaseBench,
+    /// The workload.
+    pub(super) workload: &'a B,
+    /// Follows the run, and may stop it.
+    pub(super) monitor: &'a dyn Monitor,
+}
+
+impl<B: Benchmark> Run<'_, B> {
+    /// Runs the workload on the databases of a device. None if it was stopped before they were
+    /// loaded.
+    pub(super) fn on(&self, device: &Arc<dyn Device>) -> Result<Option<Measured>> {
+        let Some(path) = &self.bench.record else { return self.recorded(device, None) };
+        let (recorder, writing) = Recorder::begin(path)?;
+        let measured = self.recorded(device, Some(&recorder));
+        recorder.end(matches!(measured, Ok(Some(_))));
+        if let Some(writes) = writing.end()? {
+            self.monitor.on(Event::Recorded { path, writes });
+        }
+        measured
+    }
+
+    fn recorded(
+        &self,
+        device: &Arc<dyn Device>,
+        recorder: Option<&Arc<Recorder>>,
+    ) -> Result<Option<Measured>> {
+        let observer = recorder.cloned().map(|recorder| recorder as Arc<dyn Observer>);
+        let instances = self.bench.open(device, observer)?;
+        let measured = self.measure(&instances, recorder.map(|recorder| &**recorder))?;
+        if measured.is_some() {
+            instances.close().map_err(Error::database(self.uri()))?;
+        }
+        Ok(measured)
+    }
+
+    /// Loads the databases, lets the workload run, and counts meanwhile.
+    fn measure(
+        &self,
+        instances: &Instances,
+        recorder: Option<&Recorder>,
+    ) -> Result<Option<Measured>> {
+        if let Some(recorder) = recorder {
+            self.record_what_is_there(instances, recorder)?;
+        }
+        if self.bench.keep {
+            // Before tables are opened, which makes those that are missing.
+            let contents = self.workload.contents();
+            let verified = instances.all.iter().try_for_each(|db| contents.verify(db));
+            verified.map_err(Error::workload(self.uri()))?;
+        }
+        let tenants = self.tenants(instances)?;
+        if !self.bench.keep && !self.load(&tenants)? {
+            return Ok(None);
+        }
+        let before = self.moment(recorder, || {
+            instances.store.count_copies()?;
+            Moment::now(instances)
+        })?;
+        let counted_kind = self.workload.counted_kind();
+        let mut seconds = Seconds::new(self.monitor, &before.store);
+        let mut rates = Rates::new(counted_kind, &before);
+        let limit = self.bench.run_seconds().map(Duration::from_secs);
+        let reports = run_all(&tenants, self.options(), |passed, done| {
+            // An error of a database ends its workers, too.
+            if let Ok(now) = Moment::now(instances) {
+                seconds.end(passed, &now.store, |length| Some(rates.next(length, done, now.sum)));
+            }
+            !self.monitor.is_stopped() && limit.is_none_or(|limit| passed < limit)
+        });
+        self.monitor.on(Event::Counted);
+        let interrupted = self.monitor.is_stopped();
+        let windows = seconds.windows;
+        let reports = reports.map_err(Error::workload(self.uri()))?;
+        let after = self.moment(recorder, || Moment::now(instances))?;
+        if let Some(recorder) = recorder {
+            recorder.stop();
+        }
+        let conditions = if self.bench.check { self.check(&tenants)? } else { Vec::new() };
+        let info = instances.store.info().map_err(Error::store(self.uri()))?;
+        let in_order =
+            self.bench.cleaning == Cleaning::Inline && !self.bench.keep && instances.all.len() == 1;
+        Ok(Some(Measured {
+            info,
+            before,
+            after,
+            reports,
+            windows,
+            counted_kind,
+            conditions,
+            in_order,
+            interrupted,
+        }))
+    }
+
+    fn uri(&self) -> &str {
+        &self.bench.device.uri
+    }
+
+    /// Records the pages that every database has from the beginning: they reached the store before
+    /// it was opened with the recorder.
+    fn record_what_is_there(&self, instances: &Instances, recorder: &Recorder) -> Result<()> {
+        let store = &instances.store;
+        let recorded = store.mapped(0..store.pages() as u32, &mut |lba| {
+            recorder.written(lba, &Default::default());
+        });
+        recorded.map_err(Error::store(self.uri()))
+    }
+
+    fn tenants<'i>(&self, instances: &'i Instances) -> Result<Vec<Tenant<'i, B>>> {
+        let tenant = |(n, db)| {
+            let opened = self.workload.open(db).map_err(Error::workload(self.uri()))?;
+            Ok(Tenant { db, opened, seed: self.bench.seed.wrapping_add(n) })
+        };
+        (0..).zip(&instances.all).map(tenant).collect()
+    }
+
+    /// Fills the tables; false if that was stopped.
+    fn load(&self, tenants: &[Tenant<'_, B>]) -> Result<bool> {
+        for (n, tenant) in (0..).zip(tenants) {
+            let loading = Loading { threads: self.bench.threads.into(), seed: tenant.seed };
+            let mut observer = |loaded: Loaded| {
+                let Loaded { parts, parts_in_all, .. } = loaded;
+                let (done, of) = (n * parts_in_all + parts, tenants.len() as u64 * parts_in_all);
+                self.monitor.on(Event::Progress { what: "loading", done, of });
+                !self.monitor.is_stopped()
+            };
+            let loaded = self.workload.load(&tenant.opened, tenant.db, loading, &mut observer);
+            let loaded = loaded.map_err(Error::workload(self.uri()))?;
+            if self.monitor.is_stopped() || !loaded.is_complete() {
+                return Ok(false);
+            }
+            tenant.db.checkpoint().map_err(Error::database(self.uri()))?;
+        }
+        Ok(true)
+    }
+
+    fn options(&self) -> driver::Options {
+        let until = match (self.bench.transactions, self.bench.run_seconds()) {
+            (Some(transactions), _) => Until::Transactions(transactions),
+            (None, seconds) => Until::Time(Duration::from_secs(seconds.unwrap_or(u64::MAX))),
+        };
+        driver::Options {
+            threads: self.bench.threads.into(),
+            until,
+            in_flight: self.bench.in_flight.into(),
+            seed: self.bench.seed,
+        }
+    }
+
+    /// The moment that `now` returns. If pages are recorded, one at which every page write that the
+    /// store has counted is recorded.
+    fn moment(
+        &self,
+        recorder: Option<&Recorder>,
+        now: impl Fn() -> std::result::Result<Moment, DbError>,
+    ) -> Result<Moment> {
+        let now = || now().map_err(Error::database(self.uri()));
+        match recorder {
+            Some(recorder) => recorder.in_step(|| now().map(|now| (now.store.written.user, now))),
+            None => now(),
+        }
+    }
+
+    fn check(&self, tenants: &[Tenant<'_, B>]) -> Result<Vec<Vec<Condition>>> {
+        let check = |tenant: &Tenant<'_, B>| {
+            let checked = self.workload.check(&tenant.opened, tenant.db);
+            checked.map_err(Error::workload(self.uri()))
+        };
+        tenants.iter().map(check).collect()
+    }
+}

@@ -1,0 +1,69 @@
+//! TPC-C as a bench.
+
+use frostline_db::{Db, Table};
+use frostline_workload::tpcc::{NEW_ORDER, Options, Scale, Tpcc};
+use frostline_workload::{Condition, Contents, Loaded, Loading};
+
+use super::benchmark::{Benchmark, WorkloadError};
+
+/// Bytes of a warehouse's pages that go with the items, and with the customers of a district: 41 MiB
+/// and 44 MiB were measured.
+const OF_ITEMS: u64 = 42 << 20;
+const OF_CUSTOMERS: u64 = 46 << 20;
+
+/// Bytes that a transaction adds to the pages: 460 to 515 were measured.
+const GROWN: u64 = 544;
+
+impl Benchmark for Options {
+    type Opened = Tpcc<Table>;
+
+    const RATE: u64 = 50_000;
+
+    fn describe(&self) -> String {
+        let Scale { warehouses, items, customers } = self.scale;
+        let several = if warehouses == 1 { "" } else { "s" };
+        let mut text = format!("tpcc, {warehouses} warehouse{several}");
+        if self.scale != Scale::standard(warehouses) {
+            text += &format!(" of {items} items and {customers} customers a district");
+        }
+        text + if self.steady { ", steady" } else { "" }
+    }
+
+    fn loaded_bytes(&self) -> u64 {
+        let Scale { warehouses, items, customers } = self.scale;
+        let items = OF_ITEMS * u64::from(items) / 100_000;
+        let customers = OF_CUSTOMERS * u64::from(customers) / 3_000;
+        // The tables of a small scale are half empty pages.
+        u64::from(warehouses) * (items + customers) + (1 << 20)
+    }
+
+    fn grown_bytes(&self) -> u64 {
+        if self.steady { 0 } else { GROWN }
+    }
+
+    fn counted_kind(&self) -> Option<usize> {
+        Some(NEW_ORDER)
+    }
+
+    fn contents(&self) -> Contents {
+        self.contents()
+    }
+
+    fn open(&self, db: &Db) -> Result<Tpcc<Table>, WorkloadError> {
+        Tpcc::open(db, *self)
+    }
+
+    fn load(
+        &self,
+        opened: &Tpcc<Table>,
+        db: &Db,
+        loading: Loading,
+        observer: &mut dyn FnMut(Loaded) -> bool,
+    ) -> Result<Loaded, WorkloadError> {
+        opened.load(db, loading, observer)
+    }
+
+    fn check(&self, opened: &Tpcc<Table>, db: &Db) -> Result<Vec<Condition>, WorkloadError> {
+        opened.check(db)
+    }
+}

@@ -1,0 +1,99 @@
+//! YCSB as a bench.
+
+use frostline_db::{Db, Table};
+use frostline_workload::ycsb::{NamedMix, Options, Ycsb};
+use frostline_workload::{Condition, Contents, Loaded, Loading};
+
+use super::benchmark::{Benchmark, WorkloadError};
+
+/// Bytes of a record beside its value, and of a page beside its records.
+const BESIDE: u64 = 24;
+const OF_PAGE: u64 = 200;
+
+/// Longer values are kept in pieces of up to so many bytes.
+const LONGEST: u64 = 892;
+const PIECE: u64 = 1240;
+
+/// Bytes of a page that a piece may have alone, and of its part of inner pages.
+const OF_PIECE: u64 = 4300;
+
+/// Pages are full to this share, in percent, when keys come in no order.
+const FULL: u64 = 62;
+
+/// YCSB with a mix of operations that has a name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct YcsbBench {
+    /// The name of the mix, in reports.
+    pub name: &'static str,
+    /// All options.
+    pub options: Options,
+}
+
+impl YcsbBench {
+    /// The mix, with the distribution that goes with it and the other options as they are by default.
+    pub fn new(mix: NamedMix) -> YcsbBench {
+        let NamedMix { name, mix, distribution } = mix;
+        YcsbBench { name, options: Options { mix, distribution, ..Options::default() } }
+    }
+
+    /// Bytes of pages that go with a record.
+    fn record_bytes(&self) -> u64 {
+        let of = |bytes: u64| 4096 * 100 / ((4096 - OF_PAGE) / (bytes + BESIDE) * FULL);
+        match self.options.value_bytes as u64 {
+            bytes if bytes <= LONGEST => of(bytes),
+            bytes => of(BESIDE) + bytes.div_ceil(PIECE) * OF_PIECE,
+        }
+    }
+}
+
+impl Benchmark for YcsbBench {
+    type Opened = Ycsb<Table>;
+
+    const RATE: u64 = 1_000_000;
+
+    fn describe(&self) -> String {
+        let Options { distribution, records, value_bytes, .. } = self.options;
+        let text =
+            format!("ycsb {}, {distribution}, {records} records of {value_bytes} B", self.name);
+        match self.options.operations_per_transaction {
+            1 => text,
+            operations => format!("{text}, {operations} operations a transaction"),
+        }
+    }
+
+    fn loaded_bytes(&self) -> u64 {
+        self.options.records * self.record_bytes() + (1 << 20)
+    }
+
+    fn grown_bytes(&self) -> u64 {
+        let Options { mix, operations_per_transaction, .. } = self.options;
+        let inserts = u64::from(mix.insert) * u64::from(operations_per_transaction);
+        (inserts * self.record_bytes()).div_ceil(100)
+    }
+
+    fn counted_kind(&self) -> Option<usize> {
+        None
+    }
+
+    fn contents(&self) -> Contents {
+        self.options.contents()
+    }
+
+    fn open(&self, db: &Db) -> Result<Ycsb<Table>, WorkloadError> {
+        Ycsb::open(db, self.options)
+    }
+
+    fn load(
+        &self,
+        opened: &Ycsb<Table>,
+        db: &Db,
+        loading: Loading,
+        observer: &mut dyn FnMut(Loaded) -> bool,
+    ) -> Result<Loaded, WorkloadError> {
+        opened.load(db, loading, observer)
+    }
+
+    fn check(&self, opened: &Ycsb<Table>, db: &Db) -> Result<Vec<Condition>, WorkloadError> {
+        opened.check(db)
+    }
+}

@@ -1,0 +1,151 @@
+//! Devices by URI: opened, or made of the shape that is asked for, and formatted.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use frostline_zone::{
+    Device, DeviceError, Geometry, OpenOptions, Shape, Span, can_create, create, in_memory, open,
+};
+
+use crate::bytes::binary;
+use crate::{Error, Result};
+
+/// A device, and the shape that it is made with, or must have if it is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceSpec {
+    /// `mem:`, `file:DIR`, `zonefs:MOUNT` or `zbd:/dev/...`
+    pub uri: String,
+    /// Bytes of all zones. A device that is to be made needs it.
+    pub bytes: Option<u64>,
+    /// Bytes in a zone, [`frostline_zone::default_zone_bytes`] unless given.
+    pub zone_bytes: Option<u64>,
+    /// Bytes that a zone can hold: all of it unless given.
+    pub zone_capacity: Option<u64>,
+}
+
+impl Default for DeviceSpec {
+    /// In memory, of no size.
+    fn default() -> Self {
+        DeviceSpec { uri: "mem:".to_string(), bytes: None, zone_bytes: None, zone_capacity: None }
+    }
+}
+
+impl DeviceSpec {
+    /// Opens the device, or makes it if it is not there, and formats it by `format`.
+    ///
+    /// A device that is to be made is formatted in memory first: so a format that is refused, for its
+    /// options or for the size of the device, leaves nothing behind.
+    ///
+    /// # Errors
+    /// The error of `format`; no size of a device that is to be made; another shape than that of the
+    /// device that is there; an error of the device.
+    pub fn formatted(
+        &self,
+        format: impl Fn(&Arc<dyn Device>) -> Result<()>,
+    ) -> Result<Arc<dyn Device>> {
+        if can_create(&self.uri) && self.uri != "mem:" {
+            format(&self.make(|_, shape| in_memory(shape))?)?;
+        }
+        let device = match can_create(&self.uri) {
+            true => self.make(|uri, shape| create(uri, shape, &OpenOptions::default()))?,
+            false => self.open()?,
+        };
+        format(&device)?;
+        Ok(device)
+    }
+
+    /// Makes the device and formats it, in place of the one that may be there.
+    pub(crate) fn made_anew(
+        &self,
+        format: impl Fn(&Arc<dyn Device>) -> Result<()>,
+    ) -> Result<Arc<dyn Device>> {
+        if !can_create(&self.uri) {
+            // A format that is refused leaves the old device as it is.
+            format(&self.make(|_, shape| in_memory(shape))?)?;
+            self.remove()?;
+        }
+        self.formatted(format)
+    }
+
+    /// Opens the device that is there, which must have the shape that is asked for.
+    fn open(&self) -> Result<Arc<dyn Device>> {
+        let device = open(&self.uri, &OpenOptions::default());
+        let device = device.map_err(Error::device(&self.uri))?;
+        match self.is_shape_of(device.geometry()) {
+            true => Ok(device),
+            false => Err(Error::OtherShape { uri: self.uri.clone(), has: describe(&*device) }),
+        }
+    }
+
+    fn is_shape_of(&self, has: &Geometry) -> bool {
+        let Some(bytes) = self.bytes else { return true };
+        self.zone_bytes.is_none_or(|bytes| bytes == has.zone_bytes)
+            && self.zone_capacity.is_none_or(|bytes| bytes == has.zone_capacity)
+            && bytes / has.zone_capacity == u64::from(has.zones)
+    }
+
+    fn make(
+        &self,
+        make: impl Fn(&str, &Shape) -> std::result::Result<Arc<dyn Device>, DeviceError>,
+    ) -> Result<Arc<dyn Device>> {
+        let DeviceSpec { uri, bytes, zone_bytes, zone_capacity } = self;
+        let Some(bytes) = *bytes else { return Err(Error::NoSize { uri: uri.clone() }) };
+        let (zone_bytes, zone_capacity) = (*zone_bytes, *zone_capacity);
+        let shape = Shape { bytes, zone_bytes, zone_capacity, ..Shape::default() };
+        make(uri, &shape).map_err(Error::device(uri))
+    }
+
+    /// Removes a device of `file:` that nothing else uses, with its directory. A directory that
+    /// holds anything else is left alone.
+    fn remove(&self) -> Result<()> {
+        // Opening shows that it is a device, and locks it; what it holds does not matter.
+        let device = open(&self.uri, &OpenOptions::default()).map_err(Error::device(&self.uri))?;
+        let Some(directory) = self.uri.strip_prefix("file:") else { return Ok(()) };
+        if let Some(name) = foreign_file(Path::new(directory)).map_err(|e| self.failed(e))? {
+            return Err(Error::ForeignFile { uri: self.uri.clone(), name });
+        }
+        std::fs::remove_dir_all(directory).map_err(|e| self.failed(e))?;
+        drop(device);
+        Ok(())
+    }
+
+    fn failed(&self, source: std::io::Error) -> Error {
+        Error::Io { what: self.uri.clone(), source }
+    }
+}
+
+/// The name of a file that is no part of the device in a directory.
+fn foreign_file(directory: &Path) -> std::io::Result<Option<String>> {
+    for entry in std::fs::read_dir(directory)? {
+        let name = entry?.file_name();
+        if name != "geometry" && name != "seq" {
+            return Ok(Some(name.to_string_lossy().into_owned()));
+        }
+    }
+    Ok(None)
+}
+
+/// A device's shape in words: `32 zones of 256 KiB`.
+pub fn describe(device: &dyn Device) -> String {
+    let has = device.geometry();
+    let text = format!("{} zones of {}", has.zones, binary(has.zone_bytes));
+    match has.zone_capacity < has.zone_bytes {
+        true => format!("{text}, which hold {}", binary(has.zone_capacity)),
+        false => text,
+    }
+}
+
+/// The first zones of a device. Behind those of a store there may be the logs of databases.
+///
+/// # Errors
+/// More zones than the device has.
+pub fn first_zones(
+    device: Arc<dyn Device>,
+    zones: u32,
+) -> std::result::Result<Arc<dyn Device>, DeviceError> {
+    let Geometry { zones: all, max_open, max_active, .. } = *device.geometry();
+    match zones < all {
+        true => Ok(Arc::new(Span::new(device, 0, zones, max_open, max_active)?)),
+        false => Ok(device),
+    }
+}

@@ -1,0 +1,208 @@
+//! Why an experiment failed.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use frostline_db::DbError;
+use frostline_learn::LearnError;
+use frostline_sim::{SampleError, SimError};
+use frostline_store::StoreError;
+use frostline_trace::{SpecError, TraceError};
+use frostline_zone::DeviceError;
+
+use crate::database::WorkloadError;
+
+/// Why an experiment failed, told in one line.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A device failed, or can't be opened or made.
+    #[error("{uri}: {error}")]
+    Device {
+        /// The device.
+        uri: String,
+        /// What it refused.
+        #[source]
+        error: DeviceError,
+    },
+    /// A store failed.
+    #[error("{uri}: {error}")]
+    Store {
+        /// Its device.
+        uri: String,
+        /// What it refused.
+        #[source]
+        error: StoreError,
+    },
+    /// A database failed.
+    #[error("{uri}: {error}")]
+    Database {
+        /// Its device.
+        uri: String,
+        /// What it refused.
+        #[source]
+        error: DbError,
+    },
+    /// A workload can't be run on a database.
+    #[error("{uri}: {error}")]
+    Workload {
+        /// The database's device.
+        uri: String,
+        /// What the workload lacks. Never [`WorkloadError::Engine`], which is [`Error::Database`].
+        #[source]
+        error: WorkloadError,
+    },
+    /// A device is to be made, and its size is not given.
+    #[error("{uri} does not exist yet, and no size is given to make it")]
+    NoSize {
+        /// The device.
+        uri: String,
+    },
+    /// A device is there, and has another shape than the one that is asked for.
+    #[error("{uri} is there already, with {has}")]
+    OtherShape {
+        /// The device.
+        uri: String,
+        /// Its zones, in words.
+        has: String,
+    },
+    /// A size of zones is asked for, of a device that is there.
+    #[error("{uri} is there already, with zones of its own")]
+    OwnZones {
+        /// The device.
+        uri: String,
+    },
+    /// A device is there, and is smaller than the one that would be made.
+    #[error("{uri} is there already, with {has}: {wanted} MiB are wanted")]
+    SmallDevice {
+        /// The device.
+        uri: String,
+        /// Its zones, in words.
+        has: String,
+        /// MiB that the experiment needs.
+        wanted: u64,
+    },
+    /// A device is to be made anew, and its directory holds other files as well.
+    #[error("{uri}: it also holds {name:?}, which is no part of a device")]
+    ForeignFile {
+        /// The device.
+        uri: String,
+        /// The name of such a file.
+        name: String,
+    },
+    /// What a device holds is to be kept, and there is no device.
+    #[error("there is nothing in {uri}")]
+    NothingToKeep {
+        /// The device.
+        uri: String,
+    },
+    /// A garbage proportion that no store can keep.
+    #[error("a garbage proportion of {gp}: must be from 0.0001 to 0.9")]
+    GarbageProportion {
+        /// The garbage proportion.
+        gp: f64,
+    },
+    /// A bandwidth of 0.
+    #[error("a bandwidth of 0: nothing would be written")]
+    NoBandwidth,
+    /// A trace of several volumes, where one is needed.
+    #[error("{} has several volumes", path.display())]
+    SeveralVolumes {
+        /// The trace.
+        path: PathBuf,
+    },
+    /// A trace that writes more pages than a store can hold.
+    #[error("the trace writes {needed} pages, the store can hold {pages}")]
+    TooFewPages {
+        /// Pages of the trace.
+        needed: u32,
+        /// Pages of the store.
+        pages: u64,
+    },
+    /// A synthetic workload that can't be generated.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// A database's page writes are to be recorded in a trace that has no room for hotness records.
+    #[error("{}: only a .parquet has hotness records", path.display())]
+    NoHotness {
+        /// The trace.
+        path: PathBuf,
+    },
+    /// One trace is to record several runs.
+    #[error("one run is recorded, with one scheme")]
+    SeveralRuns,
+    /// The store counted page writes that no database reported.
+    #[error("the store counted page writes that no database reported")]
+    UnreportedWrites,
+    /// A trace can't be read or written.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// A replay failed.
+    #[error(transparent)]
+    Sim(#[from] SimError),
+    /// Training or judging a model failed.
+    #[error(transparent)]
+    Learn(#[from] LearnError),
+    /// A trace without hotness records, where a model needs them.
+    #[error("{trace}: the trace has no hotness records")]
+    Unrecorded {
+        /// The trace.
+        trace: String,
+    },
+    /// The address for metrics can't be bound.
+    #[error("metrics at {address}: {source}")]
+    Metrics {
+        /// The address.
+        address: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The system refused to list, make or remove a file.
+    #[error("{what}: {source}")]
+    Io {
+        /// What it is about.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The monitor stopped the experiment before it had a result.
+    #[error("stopped: {}", what.unwrap_or("there is no result yet"))]
+    Stopped {
+        /// The part that was not finished, if that is worth a word.
+        what: Option<&'static str>,
+    },
+}
+
+impl Error {
+    /// Why a device refused.
+    pub(crate) fn device(uri: &str) -> impl Fn(DeviceError) -> Error {
+        move |error| Error::Device { uri: uri.to_string(), error }
+    }
+
+    /// Why a store refused.
+    pub(crate) fn store(uri: &str) -> impl Fn(StoreError) -> Error {
+        move |error| Error::Store { uri: uri.to_string(), error }
+    }
+
+    /// Why a database refused.
+    pub(crate) fn database(uri: &str) -> impl Fn(DbError) -> Error {
+        move |error| Error::Database { uri: uri.to_string(), error }
+    }
+
+    /// Why a workload stopped.
+    pub(crate) fn workload(uri: &str) -> impl Fn(WorkloadError) -> Error {
+        move |error| match error {
+            WorkloadError::Engine(error) => Error::Database { uri: uri.to_string(), error },
+            error => Error::Workload { uri: uri.to_string(), error },
+        }
+    }
+
+    /// Why there are no samples of a trace.
+    pub(crate) fn sampling(trace: &str) -> impl Fn(SampleError) -> Error {
+        move |error| match error {
+            SampleError::Trace(error) => Error::Trace(error),
+            SampleError::NoHotness => Error::Unrecorded { trace: trace.to_string() },
+        }
+    }
+}

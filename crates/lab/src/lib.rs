@@ -1,0 +1,75 @@
+//! Experiments with Frostline, as a library.
+//!
+//! A [`StoreBench`] writes pages to a page store, a [`DatabaseBench`] runs TPC-C, YCSB or a workload
+//! like LinkBench on databases that share one. Both measure what the device takes, and can record
+//! every page write in a trace. [`SepFrozen`] does a paper's evaluation again. The `frostline` command
+//! is a shell around them: what it prints comes from the reports here.
+//!
+//! A [`Monitor`] follows an experiment, and can stop it.
+//!
+//! ```
+//! use frostline_lab::{DatabaseBench, DeviceSpec, StoreBench};
+//! use frostline_store::{Cleaning, Format};
+//! use frostline_workload::linkbench;
+//!
+//! let small = DeviceSpec { bytes: Some(8 << 20), zone_bytes: Some(256 << 10), ..DeviceSpec::default() };
+//! let bench = StoreBench {
+//!     device: small,
+//!     workload: "zipf:1.0".parse()?,
+//!     writes: Some(3000),
+//!     cleaning: Cleaning::Inline,
+//!     ..StoreBench::default()
+//! };
+//! let report = bench.run(&())?;
+//! assert_eq!(report.runs[0].run.user_writes, 3000);
+//! assert!(report.runs[0].run.waf > 1.0);
+//!
+//! let bench = DatabaseBench { transactions: Some(100), ..DatabaseBench::default() };
+//! let report = bench.run(&linkbench::Options { nodes: 1000 }, &())?;
+//! assert_eq!(report.runs[0].transactions, 100);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod bytes;
+mod database;
+mod device;
+mod error;
+mod latency;
+mod metrics;
+mod monitor;
+mod names;
+mod report;
+mod reproduce;
+mod seconds;
+mod speed;
+mod store;
+mod sweep;
+
+pub use bytes::binary;
+pub use database::{
+    Benchmark, ConditionRow, DatabaseBench, DatabaseReport, DatabaseRun, DatabaseSetup, KindRow,
+    Replay, TenantRow, WorkloadError, YcsbBench,
+};
+pub use device::{DeviceSpec, describe, first_zones};
+pub use error::Error;
+pub use latency::LatencyReport;
+pub use monitor::{Event, Monitor, Second, Transactions};
+pub use names::{cleaning_name, replacement_name};
+pub use report::BenchReport;
+pub use reproduce::{Cell, Input, InputWorkload, PaperReport, SepFrozen, Table};
+pub use speed::{NamedDrive, Speed};
+pub use store::{
+    PageWorkload, ParsePageWorkloadError, StoreBench, StoreReport, StoreRun, StoreSetup,
+};
+pub use sweep::watched_sweep;
+
+/// What an experiment returns.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Refuses a garbage proportion that no store can keep.
+fn check_gp(gp: f64) -> Result<()> {
+    match (0.0001..=0.9).contains(&gp) {
+        true => Ok(()),
+        false => Err(Error::GarbageProportion { gp }),
+    }
+}

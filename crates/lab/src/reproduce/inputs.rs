@@ -1,0 +1,258 @@
+//! The workloads, run on the engine, and what they write.
+
+use std::path::Path;
+
+use frostline_store::Cleaning;
+use frostline_trace::{LoadOptions, Writes, load};
+use frostline_workload::ycsb::NamedMix;
+use frostline_workload::{tpcc, ycsb};
+
+use super::paper;
+use super::scale::{BUFFERED, Scale, TpccSize, VALUE_BYTES, YcsbSize, zone_pages};
+use super::tables::{Cell, Table};
+use crate::database::{DatabaseBench, DatabaseReport, YcsbBench};
+use crate::monitor::Monitor;
+use crate::speed::Speed;
+use crate::{Error, Result};
+
+/// Operations a record that make 100W write its pages about fifty times, and 50W, where half of them
+/// are updates, 36 times (section 5.1).
+const OPERATIONS_100W: f64 = 1.45;
+const OPERATIONS_50W: f64 = 1.95;
+
+/// The workloads of the paper.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Workload {
+    /// TPC-C with memory for a tenth of its data.
+    Tpcc,
+    /// YCSB with updates only.
+    Ycsb100w,
+    /// YCSB with as many reads as updates.
+    Ycsb50w,
+}
+
+impl Workload {
+    /// All three.
+    pub(super) const ALL: [Workload; 3] = [Workload::Tpcc, Workload::Ycsb100w, Workload::Ycsb50w];
+
+    /// Its name in tables.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Workload::Tpcc => "TPC-C",
+            Workload::Ycsb100w => "YCSB-100W",
+            Workload::Ycsb50w => "YCSB-50W",
+        }
+    }
+
+    /// Page writes over pages, as the paper reports them.
+    fn told(self) -> &'static str {
+        match self {
+            Workload::Tpcc => paper::TPCC_SETUP.text,
+            Workload::Ycsb100w => paper::YCSB_100W_SETUP.text,
+            Workload::Ycsb50w => paper::YCSB_50W_SETUP.text,
+        }
+    }
+}
+
+/// A workload and the bench that runs it, at a scale.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Input {
+    /// The workload.
+    pub workload: InputWorkload,
+    /// The bench.
+    pub bench: DatabaseBench,
+}
+
+/// The workload of an [`Input`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum InputWorkload {
+    /// TPC-C.
+    Tpcc(tpcc::Options),
+    /// YCSB.
+    Ycsb(YcsbBench),
+}
+
+impl Input {
+    /// A workload at a scale, in memory.
+    fn new(workload: Workload, scale: Scale, seed: u64) -> Input {
+        let (workload, transactions, buffer_bytes) = match workload {
+            Workload::Tpcc => {
+                let TpccSize { warehouses, items, customers, transactions, buffer } =
+                    scale.tpcc(BUFFERED);
+                let scale = tpcc::Scale { warehouses, items, customers };
+                let options = tpcc::Options { scale, steady: false };
+                (InputWorkload::Tpcc(options), transactions, buffer)
+            }
+            Workload::Ycsb100w => ycsb(NamedMix::UPDATES, scale.ycsb(OPERATIONS_100W)),
+            Workload::Ycsb50w => ycsb(NamedMix::HALF_UPDATES, scale.ycsb(OPERATIONS_50W)),
+        };
+        let bench = DatabaseBench {
+            transactions: Some(transactions),
+            buffer_bytes,
+            seed,
+            check: false,
+            ..DatabaseBench::default()
+        };
+        Input { workload, bench }
+    }
+
+    /// The input that writes the same pages each time, whose page writes are replayed.
+    pub(super) fn recorded(workload: Workload, scale: Scale, seed: u64) -> Input {
+        let mut input = Input::new(workload, scale, seed);
+        // The scheme makes no difference to which pages are written.
+        input.bench.schemes = vec!["nosep".to_string()];
+        (input.bench.cleaning, input.bench.in_order) = (Cleaning::Inline, true);
+        input
+    }
+
+    /// The input that runs on a device of a bandwidth, with each of these schemes.
+    pub(super) fn timed(
+        workload: Workload,
+        scale: Scale,
+        seed: u64,
+        bandwidth: u64,
+        schemes: &[&str],
+    ) -> Input {
+        let mut input = Input::new(workload, scale, seed);
+        // One thread would wait for its reads most of the time. Cleaning keeps up.
+        (input.bench.threads, input.bench.cleaning) = (4, Cleaning::Inline);
+        input.bench.speed = Speed { drive: None, bandwidth: Some(bandwidth) };
+        input.bench.schemes = schemes.iter().map(ToString::to_string).collect();
+        input
+    }
+
+    /// Runs it.
+    pub(super) fn run(&self, monitor: &dyn Monitor) -> Result<DatabaseReport> {
+        match &self.workload {
+            InputWorkload::Tpcc(options) => self.bench.run(options, monitor),
+            InputWorkload::Ycsb(bench) => self.bench.run(bench, monitor),
+        }
+    }
+
+    /// The arguments of the `frostline` command that runs the same.
+    pub fn command(&self) -> String {
+        let DatabaseBench { device, transactions, buffer_bytes, seed, speed, .. } = &self.bench;
+        let workload = match &self.workload {
+            InputWorkload::Tpcc(tpcc::Options { scale, .. }) => {
+                let tpcc::Scale { warehouses, items, customers } = scale;
+                format!("tpcc --warehouses {warehouses} --items {items} --customers {customers}")
+            }
+            InputWorkload::Ycsb(YcsbBench { name, options }) => {
+                let ycsb::Options { records, value_bytes, .. } = options;
+                format!("ycsb --workload {name} --records {records} --value-bytes {value_bytes}")
+            }
+        };
+        let transactions = transactions.unwrap_or_default();
+        let mut text = format!(
+            "bench {workload} --transactions {transactions} --buffer {buffer_bytes} --seed {seed} \
+             --device {} --no-check",
+            device.uri
+        );
+        if let Some(bandwidth) = speed.bandwidth {
+            text +=
+                &format!(" --bandwidth {} --threads {}", megabytes(bandwidth), self.bench.threads);
+        }
+        text += " --cleaning inline";
+        text += if self.bench.in_order { " --in-order" } else { "" };
+        text + " --scheme " + &self.bench.schemes.join(",")
+    }
+}
+
+/// A bandwidth as on the command line.
+pub(super) fn megabytes(bytes: u64) -> String {
+    format!("{}MB", bytes / 1_000_000)
+}
+
+fn ycsb(mix: NamedMix, size: YcsbSize) -> (InputWorkload, u64, u64) {
+    let YcsbSize { records, operations, buffer } = size;
+    let bench = YcsbBench::new(mix);
+    let options = ycsb::Options { records, value_bytes: VALUE_BYTES, ..bench.options };
+    (InputWorkload::Ycsb(YcsbBench { options, ..bench }), operations, buffer)
+}
+
+/// The page writes of a workload.
+pub(super) struct Recorded {
+    /// The workload.
+    pub(super) workload: Workload,
+    /// The command that records the same.
+    pub(super) command: String,
+    /// The page writes, with hotness records.
+    pub(super) writes: Writes,
+    /// Page writes of loading: the rest counts.
+    pub(super) loading: u64,
+    /// Pages after loading, and in the end.
+    pub(super) pages: (u64, u64),
+}
+
+/// Runs a workload, and returns the pages that it writes: the same each time.
+pub(super) fn record(
+    workload: Workload,
+    scale: Scale,
+    seed: u64,
+    directory: &Path,
+    monitor: &dyn Monitor,
+) -> Result<Recorded> {
+    let mut input = Input::recorded(workload, scale, seed);
+    let command = input.command();
+    let trace = directory.join("trace.parquet");
+    input.bench.record = Some(trace.clone());
+    let report = input.run(monitor)?;
+    let ([run], false) = (&report.runs[..], report.interrupted) else {
+        return Err(Error::Stopped { what: None });
+    };
+    let options = LoadOptions { hotness: true, ..LoadOptions::default() };
+    let mut loaded = load(&trace, &options, &mut |_| {})?;
+    // A recorded trace has one volume.
+    let writes = loaded.volumes.swap_remove(0);
+    Ok(Recorded {
+        workload,
+        command,
+        writes,
+        loading: run.replay.warmup(),
+        pages: (run.pages_before, run.pages_after),
+    })
+}
+
+impl Recorded {
+    /// Its row among the workloads; `unique` are the pages that it wrote.
+    pub(super) fn cells(&self, unique: u32) -> Vec<Cell> {
+        let Recorded { workload, command, writes, loading, pages } = self;
+        let counted = writes.lbas.len() as u64 - loading;
+        vec![
+            Cell::text(workload.name()),
+            Cell::Count(pages.0),
+            Cell::Count(pages.1),
+            Cell::Count(counted),
+            Cell::Number(counted as f64 / f64::from(unique), 1),
+            Cell::text(workload.told()),
+            Cell::Count(zone_pages(unique).into()),
+            Cell::text(format!("`frostline {command}`")),
+        ]
+    }
+}
+
+/// The table of the workloads, with [`Recorded::cells`] for rows.
+pub(super) fn table(rows: Vec<Vec<Cell>>) -> Table {
+    Table {
+        name: "workloads",
+        title: "Workloads".to_string(),
+        note: "Each is run on the engine, and its page writes are recorded and replayed; those of \
+               loading do not count. With --record FILE the command writes the same trace. Memory is \
+               for a tenth of the data, as in the paper; cleaning begins at a GP of 15 %. The \
+               paper's zones are of 65,536 pages; writes over pages: sections 4.3 and 5.1, derived \
+               from the data written and the size of the mapping tables, or of the data."
+            .to_string(),
+        columns: vec![
+            "workload",
+            "pages loaded",
+            "pages in the end",
+            "page writes",
+            "over pages",
+            "paper",
+            "zone pages",
+            "command",
+        ],
+        rows,
+    }
+}

@@ -1,0 +1,149 @@
+//! Replays of one workload: schemes, victim policies, sizes of zones, thresholds.
+
+use std::sync::Arc;
+
+use frostline_learn::Model;
+use frostline_placement::registry::SchemeSpec;
+use frostline_sim::{
+    Judged, Plan, Report, RunReport, Settings, SimError, Space, Volume, ZoneSize, judge_two_r,
+};
+
+use super::going_on;
+use crate::Result;
+use crate::monitor::Monitor;
+use crate::sweep::watched_sweep;
+
+/// The paper's victim policy, and its threshold.
+pub(super) const VICTIM: &str = "cost-benefit";
+/// The garbage proportion above which is cleaned.
+pub(super) const GP: f64 = 0.15;
+
+/// The schemes of the paper's figures 11 and 12, its description of 2R (`sepgc`: two zones, user
+/// writes and relocations), SepBIT's kind of future knowledge, and ours.
+pub(super) const SCHEMES: [&str; 15] = [
+    "nosep",
+    "sepgc",
+    "2r-greedy",
+    "2r-fifo",
+    "warcip",
+    "dac",
+    "sepbit",
+    "sepfrozen-dac",
+    "sepfrozen-bit",
+    "fk-kmeans",
+    "fk",
+    "frozen:sepbit",
+    "lifespan",
+    "frostline",
+    "frozen-perfect:sepbit",
+];
+
+/// Those of figures 15 to 17, and ours.
+pub(super) const SEVEN: [&str; 10] = [
+    "nosep",
+    "sepgc",
+    "warcip",
+    "dac",
+    "sepbit",
+    "sepfrozen-dac",
+    "sepfrozen-bit",
+    "frozen:sepbit",
+    "frostline",
+    "frozen-perfect:sepbit",
+];
+
+/// From SepBIT to the bound, step by step.
+pub(super) const STEPS: [(&str, &str); 9] = [
+    ("sepbit", "nothing is recognised"),
+    ("sepfrozen-bit", "learned on the way, above 0.5, in SepBIT's coldest class"),
+    ("frozen:sepbit:sure=0.5:tiers=1", "the same in a class of its own"),
+    ("frozen:sepbit:tiers=1", "the same above 0.95"),
+    ("frozen:sepbit", "tiers of certainty, each in a class of its own"),
+    ("lifespan", "nothing is recognised, classes by expected lifespan"),
+    ("frostline", "the same with frozen pages in classes of their own"),
+    ("frozen-perfect:sepbit:apart=no", "the future for a recogniser, in SepBIT's coldest class"),
+    ("frozen-perfect:sepbit", "the future for a recogniser, in a class of its own"),
+];
+
+/// The scheme with a model that was trained before.
+pub(super) const OFF_LINE: &str = "sepfrozen-bit:by=model";
+
+/// Replays one workload again and again.
+pub(super) struct Matrix<'a> {
+    volumes: [Volume; 1],
+    settings: Settings,
+    zone_pages: u32,
+    monitor: &'a dyn Monitor,
+}
+
+impl<'a> Matrix<'a> {
+    /// Of this volume, of whose writes the first are those of loading, in zones of so many pages.
+    pub(super) fn new(
+        volume: Volume,
+        loading: u64,
+        zone_pages: u32,
+        seed: u64,
+        monitor: &'a dyn Monitor,
+    ) -> Self {
+        let settings = Settings {
+            zone_size: ZoneSize::Bytes(u64::from(zone_pages) * 4096),
+            space: Space::Gp(GP),
+            warmup: loading,
+            window: (volume.user_writes() - loading).div_ceil(QUARTERS),
+            seed,
+            ..Settings::default()
+        };
+        Matrix { volumes: [volume], settings, zone_pages, monitor }
+    }
+
+    /// All of these schemes as the paper sets everything, each in quarters as well.
+    pub(super) fn schemes(&self, schemes: &[&str]) -> Result<Vec<RunReport>> {
+        self.sweep(schemes, VICTIM, &self.settings)
+    }
+
+    /// With another victim policy.
+    pub(super) fn with_victim(&self, schemes: &[&str], victim: &str) -> Result<Vec<RunReport>> {
+        self.sweep(schemes, victim, &self.settings)
+    }
+
+    /// With zones of another size.
+    pub(super) fn with_zones(&self, schemes: &[&str], times: f64) -> Result<Vec<RunReport>> {
+        let bytes = (f64::from(self.zone_pages) * times) as u64 * 4096;
+        let settings = Settings { zone_size: ZoneSize::Bytes(bytes), ..self.settings.clone() };
+        self.sweep(schemes, VICTIM, &settings)
+    }
+
+    /// With another threshold.
+    pub(super) fn with_gp(&self, schemes: &[&str], gp: f64) -> Result<Vec<RunReport>> {
+        self.sweep(schemes, VICTIM, &Settings { space: Space::Gp(gp), ..self.settings.clone() })
+    }
+
+    /// With a model that was trained before.
+    pub(super) fn with_model(&self, schemes: &[&str], model: Model) -> Result<Vec<RunReport>> {
+        let settings = Settings { model: Some(Arc::new(model)), ..self.settings.clone() };
+        self.sweep(schemes, VICTIM, &settings)
+    }
+
+    /// 2R's rule where it is at work.
+    pub(super) fn two_r(&self) -> Result<Judged> {
+        Ok(judge_two_r(&self.volumes[0], &self.settings, self.zone_pages)?)
+    }
+
+    fn sweep(&self, schemes: &[&str], victim: &str, settings: &Settings) -> Result<Vec<RunReport>> {
+        let specs = schemes.iter().map(|name| SchemeSpec::parse(name));
+        let specs = specs.collect::<std::result::Result<Vec<_>, _>>().map_err(SimError::from)?;
+        let plan = Plan::new(&specs, &[victim.to_string()], false)?;
+        plan.check(settings)?;
+        let outcomes = watched_sweep(&self.volumes, &plan, settings, self.monitor)?;
+        going_on(self.monitor)?;
+        Ok(Report::new(Vec::new(), &self.volumes, &plan, settings, &outcomes).runs)
+    }
+}
+
+/// Windows of a run.
+pub(super) const QUARTERS: u64 = 4;
+
+/// The run of a scheme.
+pub(super) fn of<'r>(runs: &'r [RunReport], scheme: &str) -> Option<&'r RunReport> {
+    runs.iter().find(|run| run.scheme == scheme)
+}

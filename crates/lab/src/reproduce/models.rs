@@ -1,0 +1,248 @@
+//! Models of frozen pages, judged by samples of a recorded workload: the paper's figures 18 to 21.
+
+use frostline_learn::{
+    Kind, Layout, LearnError, Model, Records, Sampling, Set, Split, Standard, correlations, train,
+};
+use frostline_sim::{Judged, Samples, compare_features, compare_histories, compare_models, sample};
+
+use super::inputs::Recorded;
+use super::paper;
+use super::scale::Scale;
+use super::tables::{Cell, Table};
+use crate::{Error, Result};
+
+/// It finds, sooner, the weights that sgd comes close to.
+const KIND: Kind = Kind::Logistic;
+
+/// Samples that a model is trained on, at scale 1.
+const SAMPLES: f64 = 600_000.0;
+
+/// The writes of a page that the paper looks at.
+const HISTORY: usize = 2;
+
+/// When cleaning first meets a page, as a share of the volume: about the garbage that it waits for.
+const CLEANED: f64 = 0.15;
+
+/// Trains models on a workload.
+pub(super) struct Models<'a> {
+    recorded: &'a Recorded,
+    seed: u64,
+    /// The age at which cleaning first meets a page.
+    age: u32,
+    /// Samples that a model is trained on.
+    most: usize,
+}
+
+/// Which samples there are, and which of them a model is judged by.
+#[derive(Clone, Copy)]
+struct How {
+    split: Split,
+    cleaned: bool,
+}
+
+impl How {
+    const ALL: [How; 4] = [
+        How { split: Split::Random, cleaned: false },
+        How { split: Split::Time, cleaned: false },
+        How { split: Split::Random, cleaned: true },
+        How { split: Split::Time, cleaned: true },
+    ];
+
+    fn name(self) -> String {
+        let when = if self.cleaned { "cleaned" } else { "written" };
+        format!("{when}, {}", split_name(self.split))
+    }
+}
+
+fn split_name(split: Split) -> &'static str {
+    match split {
+        Split::Time => "by time",
+        _ => "at random",
+    }
+}
+
+impl<'a> Models<'a> {
+    /// Of a workload of so many pages.
+    pub(super) fn new(recorded: &'a Recorded, pages: u32, scale: Scale, seed: u64) -> Self {
+        let age = (f64::from(pages) * CLEANED) as u32;
+        Models { recorded, seed, age, most: (SAMPLES * scale.0) as usize }
+    }
+
+    /// A model trained as in the paper, on pages as they are written; or, if `cleaned`, on pages as
+    /// cleaning meets them.
+    pub(super) fn trained(&self, cleaned: bool) -> Result<Model> {
+        let samples = self.samples(HISTORY, How { split: Split::Random, cleaned })?;
+        let standard = Standard::of(&samples.train);
+        let origin = samples.origin(self.recorded.workload.name());
+        Ok(train(Kind::Sgd, samples.layout, &samples.train, &standard, origin)?)
+    }
+
+    /// All models, and the rules that need none (figures 18 and 19); `two_r` is 2R's rule where it
+    /// is at work.
+    pub(super) fn comparison(&self, two_r: &Judged, timing: bool) -> Result<Table> {
+        let mut rows = Vec::new();
+        for how in How::ALL {
+            for judged in compare_models(&self.samples(HISTORY, how)?)? {
+                let is_papers = how.split == Split::Random && !how.cleaned;
+                rows.push(judged_cells(&judged, &how.name(), is_papers, timing));
+            }
+        }
+        rows.push(judged_cells(two_r, "at work", true, timing));
+        let mut columns = vec!["model", "samples", "accuracy", "paper", "recall"];
+        columns.extend([
+            "false positives",
+            "paper's",
+            "precision",
+            "ROC area",
+            "balanced",
+            "frozen",
+        ]);
+        if timing {
+            columns.extend(["training s", "inference us"]);
+        }
+        let time = match timing {
+            true => " Inference is of 65,536 pages; the paper's bound is 50 ms.",
+            false => "",
+        };
+        Ok(Table {
+            name: "models",
+            title: "Models (figures 18 and 19)".to_string(),
+            note: format!(
+                "TPC-C. Samples are of pages as they are written, as in the paper, or as cleaning \
+                 meets them; a quarter of them, at random as in the paper or the last by time, \
+                 judges the models that were trained on the others. At work: of all that is \
+                 written, what a replay of 2R copies. Balanced: what the accuracy would be if half \
+                 of the samples were frozen.{time} The paper: sections 3 and 5.2."
+            ),
+            columns,
+            rows,
+        })
+    }
+
+    /// How much it helps to look at more writes of a page (figure 20).
+    pub(super) fn history(&self) -> Result<Table> {
+        let (random, by_time) =
+            self.both_ways(Layout::LONGEST, |samples| compare_histories(samples, KIND))?;
+        let each = random.iter().zip(&by_time).zip(paper::HISTORY);
+        let row = |((random, by_time), told): ((&Judged, &Judged), &'static str)| {
+            let mut row = vec![Cell::text(random.history.to_string())];
+            row.extend(how_good(random));
+            row.push(Cell::text(told));
+            row.extend(how_good(by_time));
+            row
+        };
+        let columns = vec!["writes", "accuracy", "balanced", "ROC area", "paper"];
+        let more = ["accuracy by time", "balanced by time", "ROC area by time"];
+        Ok(Table {
+            name: "history",
+            title: "Length of the history (figure 20)".to_string(),
+            note: "TPC-C, logistic regression, samples of pages as they are written. The paper: \
+                   accuracy, split at random, section 5.2."
+                .to_string(),
+            columns: columns.into_iter().chain(more).collect(),
+            rows: each.map(row).collect(),
+        })
+    }
+
+    /// How much each feature helps (figure 21), and what it has to do with being frozen.
+    pub(super) fn features(&self) -> Result<Table> {
+        let how = How { split: Split::Random, cleaned: false };
+        let test = self.samples(HISTORY, how)?;
+        let (names, correlated) = (test.layout.names(), correlations(&test.test));
+        let (random, by_time) =
+            self.both_ways(HISTORY, |samples| compare_features(samples, KIND))?;
+        let each = random.iter().zip(&by_time).zip(paper::FEATURES);
+        let row = |((random, by_time), (told_name, field, accuracy, correlation))| {
+            // Of these the paper takes the difference of two writes.
+            let is_difference = matches!(field, "valid-bytes" | "write-time");
+            let feature = if is_difference { format!("{field}-1") } else { field.to_string() };
+            let place = names.iter().position(|name| *name == feature);
+            let mut row = vec![Cell::text(format!("{field} ({told_name})"))];
+            row.extend(how_good(random).into_iter().take(2));
+            row.push(Cell::text(accuracy));
+            row.extend(how_good(by_time).into_iter().take(2));
+            row.push(place.map_or(Cell::None, |place| Cell::Number(correlated[place], 4)));
+            row.push(Cell::text(correlation));
+            row
+        };
+        let mut rows: Vec<Vec<Cell>> = each.map(row).collect();
+        rows.insert(0, without_features(&test.test));
+        let columns = vec!["feature", "accuracy", "balanced", "paper"];
+        let more = ["accuracy by time", "balanced by time", "correlation", "paper's"];
+        Ok(Table {
+            name: "features",
+            title: "Features, one after the other (figure 21)".to_string(),
+            note: "TPC-C, logistic regression, two writes of a page, samples of pages as they are \
+                   written; each row with the features above it as well. None: every page passes \
+                   for what most are. Correlation: Pearson's with being frozen, of valid-bytes and \
+                   write-time that of the difference between two writes. The paper: sections 5.2 \
+                   and 4.1."
+                .to_string(),
+            columns: columns.into_iter().chain(more).collect(),
+            rows,
+        })
+    }
+
+    /// Judges with a split at random, and with one by time, pages as they are written.
+    fn both_ways(
+        &self,
+        history: usize,
+        judge: impl Fn(&Samples) -> std::result::Result<Vec<Judged>, LearnError>,
+    ) -> Result<(Vec<Judged>, Vec<Judged>)> {
+        let with = |split| {
+            let samples = self.samples(history, How { split, cleaned: false })?;
+            Ok::<_, Error>(judge(&samples)?)
+        };
+        Ok((with(Split::Random)?, with(Split::Time)?))
+    }
+
+    fn samples(&self, history: usize, how: How) -> Result<Samples> {
+        let layout = Layout::new(Records::Engine, history)?;
+        let age = if how.cleaned { self.age } else { 0 };
+        let (split, most, seed) = (how.split, self.most, self.seed);
+        let sampling = Sampling { split, age, most, seed, ..Sampling::default() };
+        let samples = sample(self.recorded.writes.clone(), layout, &sampling);
+        samples.map_err(Error::sampling(self.recorded.workload.name()))
+    }
+}
+
+/// Accuracy, balanced accuracy and ROC area.
+fn how_good(judged: &Judged) -> [Cell; 3] {
+    let quality = &judged.quality;
+    let shares = [quality.accuracy, quality.balanced_accuracy].map(Cell::Share);
+    let [accuracy, balanced] = shares;
+    [accuracy, balanced, Cell::Number(quality.roc_area, 3)]
+}
+
+/// The row of a model that takes every page for what most pages are.
+fn without_features(set: &Set) -> Vec<Cell> {
+    let frozen = set.frozen_samples() as f64 / set.len().max(1) as f64;
+    let mut row = vec![Cell::text("none"), Cell::Share(frozen.max(1.0 - frozen))];
+    row.extend([Cell::Share(0.5), Cell::text(""), Cell::None, Cell::Share(0.5)]);
+    row.extend([Cell::None, Cell::text("")]);
+    row
+}
+
+fn judged_cells(judged: &Judged, samples: &str, is_papers: bool, timing: bool) -> Vec<Cell> {
+    let Judged { model, quality, train_seconds, inference_seconds, .. } = judged;
+    let told = paper::MODELS.iter().find(|(name, ..)| is_papers && name == model);
+    let (_, accuracy, alarms) = told.copied().unwrap_or_default();
+    let mut cells = vec![
+        Cell::text(*model),
+        Cell::text(samples),
+        Cell::Share(quality.accuracy),
+        Cell::text(accuracy),
+        Cell::Share(quality.recall),
+        Cell::Share(quality.false_positive_rate),
+        Cell::text(alarms),
+        Cell::Share(quality.precision),
+        Cell::Number(quality.roc_area, 3),
+        Cell::Share(quality.balanced_accuracy),
+        Cell::Share(quality.base_rate),
+    ];
+    if timing {
+        cells.push(train_seconds.map_or(Cell::None, |seconds| Cell::Number(seconds, 2)));
+        cells.push(Cell::Number(inference_seconds * 1e6, 0));
+    }
+    cells
+}

@@ -1,0 +1,146 @@
+//! Tables, as Markdown and as JSON.
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+/// A cell of a table.
+#[derive(Clone, Debug)]
+pub enum Cell {
+    /// A word.
+    Text(String),
+    /// A whole number.
+    Count(u64),
+    /// A number, with so many digits after the point in Markdown.
+    Number(f64, usize),
+    /// A share of 1; in percent in Markdown.
+    Share(f64),
+    /// Nothing is known.
+    None,
+}
+
+impl Cell {
+    /// A word.
+    pub(super) fn text(text: impl Into<String>) -> Cell {
+        Cell::Text(text.into())
+    }
+
+    /// A WAF.
+    pub(super) fn waf(waf: f64) -> Cell {
+        Cell::Number(waf, 3)
+    }
+
+    /// A share, if it is known.
+    pub(super) fn share(share: Option<f64>) -> Cell {
+        share.map_or(Cell::Number(f64::NAN, 0), Cell::Share)
+    }
+
+    fn markdown(&self) -> String {
+        match self {
+            Cell::Text(text) => text.clone(),
+            Cell::Count(count) => count.to_string(),
+            Cell::Number(value, _) | Cell::Share(value) if !value.is_finite() => "-".to_string(),
+            Cell::Number(value, digits) => format!("{value:.digits$}"),
+            Cell::Share(share) => format!("{:.1} %", share * 100.0),
+            Cell::None => String::new(),
+        }
+    }
+
+    fn is_text(&self) -> bool {
+        matches!(self, Cell::Text(_))
+    }
+}
+
+impl Serialize for Cell {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Cell::Text(text) => text.serialize(serializer),
+            Cell::Count(count) => count.serialize(serializer),
+            Cell::Number(value, _) | Cell::Share(value) => value.serialize(serializer),
+            Cell::None => serializer.serialize_none(),
+        }
+    }
+}
+
+/// A table.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Its name in JSON.
+    pub name: &'static str,
+    /// Its title.
+    pub title: String,
+    /// What a reader must know of it.
+    pub note: String,
+    /// Headings.
+    pub columns: Vec<&'static str>,
+    /// Rows with a cell for each column.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// As Markdown, under a heading.
+    pub fn markdown(&self) -> String {
+        let Table { title, note, columns, rows, .. } = self;
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let is_text = |column: usize| column == 0 || rows.iter().all(|row| row[column].is_text());
+        let rules = (0..columns.len()).map(|column| if is_text(column) { "---" } else { "--:" });
+        let mut text = format!("## {title}\n\n{note}\n\n");
+        text += &line(columns.iter().map(ToString::to_string).collect());
+        text += &format!("|{}|\n", rules.collect::<Vec<_>>().join("|"));
+        text.extend(rows.iter().map(|row| line(row.iter().map(Cell::markdown).collect())));
+        text
+    }
+}
+
+impl Serialize for Table {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(5))?;
+        map.serialize_entry("name", self.name)?;
+        map.serialize_entry("title", &self.title)?;
+        map.serialize_entry("note", &self.note)?;
+        map.serialize_entry("columns", &self.columns)?;
+        let rows = self.rows.iter().map(|cells| Row { columns: &self.columns, cells });
+        map.serialize_entry("rows", &rows.collect::<Vec<_>>())?;
+        map.end()
+    }
+}
+
+/// A row as an object.
+struct Row<'a> {
+    columns: &'a [&'static str],
+    cells: &'a [Cell],
+}
+
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.columns.iter().zip(self.cells))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        Table {
+            name: "t",
+            title: "T".to_string(),
+            note: "N.".to_string(),
+            columns: vec!["scheme", "WAF", "FAR", "paper"],
+            rows: vec![vec![Cell::text("a"), Cell::waf(1.5), Cell::Share(0.25), Cell::None]],
+        }
+    }
+
+    #[test]
+    fn markdown_has_units_and_alignment() {
+        let expected = "## T\n\nN.\n\n| scheme | WAF | FAR | paper |\n|---|--:|--:|--:|\n\
+                        | a | 1.500 | 25.0 % |  |\n";
+        assert_eq!(table().markdown(), expected);
+    }
+
+    #[test]
+    fn json_has_bare_values_by_column() {
+        let json = serde_json::to_value(table()).unwrap();
+        let row = serde_json::json!({"scheme": "a", "WAF": 1.5, "FAR": 0.25, "paper": null});
+        assert_eq!(json["rows"][0], row);
+    }
+}

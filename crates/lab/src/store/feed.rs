@@ -1,0 +1,57 @@
+//! A workload's page writes, handed out to threads.
+
+use std::sync::mpsc::SyncSender;
+use std::sync::{Mutex, PoisonError};
+
+use super::workload::Lbas;
+
+/// Writes that are handed out together.
+const TOGETHER: usize = 64;
+
+/// Hands out a workload's writes to threads: together they write one sequence.
+pub(super) struct Feed(Mutex<State>);
+
+struct State {
+    lbas: Lbas,
+    left: u64,
+    record: Option<SyncSender<Vec<u32>>>,
+}
+
+impl Feed {
+    /// At most `writes` of these, sent to `record` as well.
+    pub(super) fn new(lbas: Lbas, writes: u64, record: Option<SyncSender<Vec<u32>>>) -> Self {
+        Feed(Mutex::new(State { lbas, left: writes, record }))
+    }
+
+    /// The next writes; none at the end.
+    pub(super) fn take(&self, into: &mut Vec<u32>) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        into.clear();
+        let most = state.left.min(TOGETHER as u64) as usize;
+        into.extend(state.lbas.by_ref().take(most));
+        state.left -= into.len() as u64;
+        if let Some(record) = &state.record {
+            // A recorder that failed returns its error at the end.
+            let _ = record.send(into.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_feed_ends_after_the_writes_that_were_asked_for() {
+        let feed = Feed::new(Box::new((0..10).cycle()), 100, None);
+        let (mut all, mut some) = (Vec::new(), Vec::new());
+        loop {
+            feed.take(&mut some);
+            if some.is_empty() {
+                break;
+            }
+            all.extend_from_slice(&some);
+        }
+        assert_eq!(all, (0..10).cycle().take(100).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,85 @@
+//! What a bench of a store measured.
+
+use std::time::Duration;
+
+use frostline_sim::{RunReport, WindowReport};
+use frostline_store::{Info, Stats};
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use crate::latency::LatencyReport;
+use crate::report::of_store;
+
+/// What was measured.
+pub(super) struct Measured {
+    /// The store's shape and options.
+    pub(super) info: Info,
+    /// Before the first write that counts.
+    pub(super) before: Stats,
+    /// After the last one.
+    pub(super) after: Stats,
+    /// Times of writes, in nanoseconds.
+    pub(super) times: Histogram<u64>,
+    /// How long it took, the last sync included.
+    pub(super) took: Duration,
+    /// What was written, second by second.
+    pub(super) windows: Vec<WindowReport>,
+    /// Whether the monitor stopped it.
+    pub(super) interrupted: bool,
+}
+
+/// The part of the setup that only a bench of a store has.
+#[derive(Clone, Debug, Serialize)]
+pub struct StoreSetup {
+    /// Threads that wrote.
+    pub threads: u16,
+}
+
+/// A run of a store: as of the simulator, and what only a device has.
+#[derive(Clone, Debug, Serialize)]
+pub struct StoreRun {
+    /// The WAF counts headers and checkpoints too. A page counts as frozen if it was not written
+    /// again up to the end of the run.
+    #[serde(flatten)]
+    pub run: RunReport,
+    /// Headers of chunks.
+    pub header_pages: u64,
+    /// Checkpoints, notes and superblocks.
+    pub checkpoint_pages: u64,
+    /// Page writes a second.
+    pub ops_per_second: f64,
+    /// Megabytes (10^6) written a second.
+    pub mb_per_second: f64,
+    /// Until a write returned.
+    pub latency_us: LatencyReport,
+    /// Time for which writers waited for cleaning.
+    pub stall_seconds: f64,
+    /// Pages that the store can hold.
+    pub logical_pages: u64,
+}
+
+impl StoreRun {
+    /// Puts what was measured into a report.
+    pub(super) fn new(measured: Measured) -> Self {
+        let Measured { info, before, after, times, took, windows, .. } = measured;
+        let written = after.written.since(&before.written);
+        let seconds = took.as_secs_f64();
+        let per_second = written.user as f64 / seconds.max(1e-9);
+        let run = RunReport {
+            windows,
+            seconds,
+            writes_per_second: per_second,
+            ..of_store(&info, &before, &after)
+        };
+        StoreRun {
+            run,
+            header_pages: written.headers,
+            checkpoint_pages: written.checkpoints,
+            ops_per_second: per_second,
+            mb_per_second: per_second * f64::from(info.page_bytes) / 1e6,
+            latency_us: LatencyReport::of(&times),
+            stall_seconds: after.stalled.saturating_sub(before.stalled).as_secs_f64(),
+            logical_pages: info.logical_pages,
+        }
+    }
+}

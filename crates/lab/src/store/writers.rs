@@ -1,0 +1,165 @@
+//! Threads that write, and the clock that ends them.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use frostline_store::{PageWrite, Store, StoreError};
+use hdrhistogram::Histogram;
+
+use super::feed::Feed;
+
+/// How often the clock and the monitor are looked at.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Pages that the fill writes at once.
+const TOGETHER: u32 = 64;
+
+/// Contents of pages, each different from all others that a bench writes.
+pub(super) struct Content {
+    page: [u8; 4096],
+    number: u64,
+}
+
+impl Content {
+    /// Contents of a thread of its own.
+    pub(super) fn new(thread: u64) -> Self {
+        let bytes = |i: usize| (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes()[7];
+        Content { page: std::array::from_fn(bytes), number: thread << 48 }
+    }
+
+    /// The next content of a page.
+    fn next(&mut self, lba: u32) -> &[u8] {
+        self.number += 1;
+        self.page[..4].copy_from_slice(&lba.to_le_bytes());
+        self.page[4..12].copy_from_slice(&self.number.to_le_bytes());
+        &self.page
+    }
+}
+
+/// Writes the first pages of a store once, in order. `written` is called with the number of pages written
+/// so far, and returns whether to go on.
+pub(super) fn fill(
+    store: &Store,
+    pages: u32,
+    mut written: impl FnMut(u32) -> bool,
+) -> Result<(), StoreError> {
+    let mut contents = Vec::new();
+    for i in 0..TOGETHER {
+        contents.push(Content::new(u64::from(u16::MAX - i as u16)));
+    }
+    let mut first = 0;
+    while first < pages {
+        let next = pages.min(first + TOGETHER);
+        let writes = (first..next).zip(&mut contents).map(|(lba, content)| {
+            let page = content.next(lba);
+            PageWrite { lba, page, hotness: None }
+        });
+        store.write_batch(&writes.collect::<Vec<_>>())?;
+        first = next;
+        if !written(first) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Threads that write.
+pub(super) struct Writers<'a> {
+    /// The store they write to.
+    pub(super) store: &'a Store,
+    /// The pages they write.
+    pub(super) feed: &'a Feed,
+    /// Number of threads.
+    pub(super) threads: u16,
+    /// Writes between two syncs of a thread.
+    pub(super) sync_every: Option<u64>,
+    /// Time after which they stop, if not at the end of the feed.
+    pub(super) time: Option<Duration>,
+}
+
+impl Writers<'_> {
+    /// Lets them write, and syncs. Meanwhile `tick` is called again and again, until it returns false.
+    /// Returns the times of all writes, in nanoseconds, and how long it took.
+    pub(super) fn run(
+        &self,
+        mut tick: impl FnMut(Duration) -> bool,
+    ) -> Result<(Histogram<u64>, Duration), StoreError> {
+        let (stop, begun) = (AtomicBool::new(false), Instant::now());
+        let mut times = histogram();
+        thread::scope(|scope| {
+            // So that they end, whatever happens here.
+            let _stop = SetOnDrop(&stop);
+            let (working, over) = mpsc::channel::<()>();
+            let threads: Vec<_> = (0..self.threads)
+                .map(|number| {
+                    let (working, stop) = (working.clone(), &stop);
+                    scope.spawn(move || {
+                        let _working = working;
+                        self.write(number, stop)
+                    })
+                })
+                .collect();
+            drop(working);
+            while over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                let passed = begun.elapsed();
+                if self.time.is_some_and(|time| passed >= time) || !tick(passed) {
+                    stop.store(true, Relaxed);
+                }
+            }
+            for thread in threads {
+                match thread.join() {
+                    // Of one range, so they fit.
+                    Ok(of_thread) => times.add(of_thread?).unwrap_or_default(),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            Ok::<(), StoreError>(())
+        })?;
+        self.store.sync()?;
+        Ok((times, begun.elapsed()))
+    }
+
+    fn write(&self, number: u16, stop: &AtomicBool) -> Result<Histogram<u64>, StoreError> {
+        let (mut times, mut content) = (histogram(), Content::new(u64::from(number)));
+        let (mut lbas, mut since_sync) = (Vec::new(), 0);
+        while !stop.load(Relaxed) {
+            self.feed.take(&mut lbas);
+            if lbas.is_empty() {
+                break;
+            }
+            for &lba in &lbas {
+                let page = content.next(lba);
+                let begun = Instant::now();
+                let written = self.store.write(lba, page);
+                times.saturating_record(begun.elapsed().as_nanos() as u64);
+                // One that failed ends all.
+                written.inspect_err(|_| stop.store(true, Relaxed))?;
+                since_sync += 1;
+                if Some(since_sync) == self.sync_every {
+                    self.store.sync().inspect_err(|_| stop.store(true, Relaxed))?;
+                    since_sync = 0;
+                }
+            }
+        }
+        Ok(times)
+    }
+}
+
+/// From 1 ns to 1,000 s, to three digits.
+fn histogram() -> Histogram<u64> {
+    match Histogram::new_with_bounds(1, 1_000_000_000_000, 3) {
+        Ok(histogram) => histogram,
+        Err(_) => unreachable!("the bounds are in order"),
+    }
+}
+
+/// Sets a flag when it is dropped.
+pub(super) struct SetOnDrop<'a>(pub(super) &'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}

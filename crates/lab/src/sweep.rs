@@ -1,0 +1,66 @@
+//! Sweeps that a monitor follows.
+
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use frostline_sim::{Outcomes, Plan, Progress, Settings, SimError, Volume, sweep};
+
+use crate::monitor::{Event, Monitor};
+
+/// How often the monitor is told and asked.
+const TICK: Duration = Duration::from_millis(100);
+
+/// A sweep, as [`frostline_sim::sweep()`] does it, that the monitor follows and can stop: then the
+/// outcomes of the runs that have finished are returned.
+///
+/// # Errors
+/// As of [`frostline_sim::sweep()`].
+pub fn watched_sweep(
+    volumes: &[Volume],
+    plan: &Plan,
+    settings: &Settings,
+    monitor: &dyn Monitor,
+) -> Result<Vec<Outcomes>, SimError> {
+    let writes: u64 = volumes.iter().map(Volume::all_writes).sum();
+    let of = writes * plan.runs().count() as u64;
+    let progress = Progress::default();
+    let tick = || {
+        if monitor.is_stopped() {
+            progress.stop();
+        }
+        let done = progress.writes().min(of.saturating_sub(1));
+        monitor.on(Event::Progress { what: "replaying", done, of });
+    };
+    let outcomes = beside(tick, || sweep(volumes, plan, settings, &progress));
+    monitor.on(Event::Progress { what: "replaying", done: of, of });
+    outcomes
+}
+
+/// Does `work`, and calls `tick` again and again meanwhile.
+fn beside<T>(tick: impl Fn() + Send, work: impl FnOnce() -> T) -> T {
+    let (working, over) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            while over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                tick();
+            }
+        });
+        // Dropped when the work is over, also by a panic, or the other thread would never end.
+        let _working = working;
+        work()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::catch_unwind;
+
+    use super::*;
+
+    #[test]
+    fn work_that_panics_is_not_waited_for() {
+        let done = catch_unwind(|| beside(|| (), || panic!("work")));
+        assert!(done.is_err());
+    }
+}
