@@ -31,7 +31,7 @@ fn the_table_shows_what_was_written_by_part() {
 #[test]
 fn one_thread_that_cleans_inline_is_repeatable() {
     let scratch = Scratch::new();
-    let line = format!("{SMALL} --writes 5000 --cleaning inline --json -");
+    let line = format!("{SMALL} --writes 5000 --cleaning inline --json - -q");
     let (one, two) = (scratch.json(&line), scratch.json(&line));
     for field in
         ["user_writes", "relocations", "waf", "far", "header_pages", "checkpoint_pages", "classes"]
@@ -101,7 +101,7 @@ fn what_was_written_can_be_recorded_and_the_store_kept() {
     assert_eq!(number(&info["volumes"][0]["writes"]), filled + 1000);
     let said = scratch.fails(2, &format!("bench store {device} --size 6MiB --zone 256KiB -q"));
     assert!(said.contains("the device is not empty"), "{said}");
-    let kept = scratch.json(&format!("bench store {device} --keep --writes 500 --json -"));
+    let kept = scratch.json(&format!("bench store {device} --keep --writes 500 --json - -q"));
     assert_eq!(number(&kept["runs"][0]["user_writes"]), 500);
     let info = scratch.json("store info file:d --json");
     assert_eq!(number(&info["user_writes"]), filled + 1500);

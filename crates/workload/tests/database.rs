@@ -48,7 +48,7 @@ fn tpcc_stays_consistent() {
 fn ycsb_keeps_its_records() {
     for name in ["a", "d", "e", "f", "100w"] {
         with_database(|db| {
-            let (mix, distribution) = ycsb::Mix::named(name).unwrap();
+            let ycsb::NamedMix { mix, distribution, .. } = name.parse().unwrap();
             let (records, value_bytes) = (20_000, 400);
             let options =
                 ycsb::Options { mix, distribution, records, value_bytes, ..Default::default() };

@@ -17,7 +17,10 @@ pub fn lab_failure(command: &str, error: Error) -> Failure {
         Error::Trace(error) => error.into(),
         Error::Sim(error) => error.into(),
         Error::Learn(error) => error.into(),
-        Error::NoSize { .. } => usage(&why).hint("as --size 4GiB"),
+        Error::NoSize { uri } => {
+            usage(&format!("{uri} does not exist yet, and no --size is given to make it"))
+                .hint("as --size 4GiB")
+        }
         Error::OtherShape { .. } => usage(&why).hint("leave out --size, or choose another place"),
         Error::OwnZones { .. } => usage(&why).hint("leave out --zone"),
         Error::SmallDevice { .. } => usage(&why).hint("remove it, or name another --device"),
