@@ -9,18 +9,18 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use frostline_learn::{LANES, Layout, Linear, PageRecogniser, Records, Scorer, Tiles};
-use frostline_placement::rng::Rng;
 use frostline_placement::{Activity, Candidates, Hotness, Past, Recogniser, Requests};
+use frostline_random::SplitMix;
 
 const PAGES: usize = 65_536;
 
-fn linear(layout: Layout, chance: &mut Rng) -> Linear {
+fn linear(layout: Layout, chance: &mut SplitMix) -> Linear {
     let weights = (0..layout.width()).map(|_| chance.unit() as f32 - 0.5);
     Linear { weights: weights.collect(), bias: 0.1 }
 }
 
 /// Two writes of each page.
-fn pasts(chance: &mut Rng) -> Vec<Past> {
+fn pasts(chance: &mut SplitMix) -> Vec<Past> {
     let mut requests = Requests::default();
     let mut written = |first| {
         let mut past = Past::default();
@@ -33,9 +33,9 @@ fn pasts(chance: &mut Rng) -> Vec<Past> {
     (0..PAGES as u32).map(&mut written).collect()
 }
 
-fn hotness(chance: &mut Rng) -> Vec<Hotness> {
-    let record = |chance: &mut Rng| {
-        let activity = |chance: &mut Rng| Activity {
+fn hotness(chance: &mut SplitMix) -> Vec<Hotness> {
+    let record = |chance: &mut SplitMix| {
+        let activity = |chance: &mut SplitMix| Activity {
             valid_bytes: chance.below(4096) as u16,
             accesses: chance.below(500) as u16,
             modifications: chance.below(100) as u16,
@@ -50,7 +50,7 @@ fn hotness(chance: &mut Rng) -> Vec<Hotness> {
 }
 
 fn inference(c: &mut Criterion) {
-    let mut chance = Rng::new(1);
+    let mut chance = SplitMix::new(1);
     let (pasts, hotness) = (pasts(&mut chance), hotness(&mut chance));
     let lbas: Vec<u32> = (0..PAGES as u32).collect();
     let mut group = c.benchmark_group("65536 pages");

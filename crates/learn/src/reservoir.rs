@@ -1,6 +1,6 @@
 //! Samples of a stream that does not end, in bounded room.
 
-use frostline_placement::rng::Rng;
+use frostline_random::SplitMix;
 
 use crate::Set;
 
@@ -11,12 +11,12 @@ pub struct Reservoir {
     set: Set,
     most: usize,
     seen: u64,
-    chance: Rng,
+    chance: SplitMix,
 }
 
 impl Reservoir {
     /// Room for `most` samples with `width` features.
-    pub fn new(width: usize, most: usize, chance: Rng) -> Self {
+    pub fn new(width: usize, most: usize, chance: SplitMix) -> Self {
         Reservoir { set: Set::new(width), most, seen: 0, chance }
     }
 
@@ -25,7 +25,7 @@ impl Reservoir {
         self.seen += 1;
         let slot = match self.set.len() < self.most {
             true => self.set.len() as u64,
-            false => self.chance.next_u64() % self.seen,
+            false => self.chance.bits() % self.seen,
         };
         if slot < self.most as u64 {
             self.set.put(slot as usize, frozen, fill);
@@ -51,7 +51,7 @@ mod tests {
     fn every_sample_is_kept_with_the_same_probability() {
         let mut kept = [0; 10];
         for seed in 0..1000 {
-            let mut reservoir = Reservoir::new(1, 3, Rng::new(seed));
+            let mut reservoir = Reservoir::new(1, 3, SplitMix::new(seed));
             (0..10).for_each(|i| reservoir.offer(false, |put| put(i as f32)));
             assert_eq!(reservoir.set().len(), 3);
             reservoir.set().rows().iter().for_each(|&i| kept[i as usize] += 1);
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn without_room_nothing_is_kept() {
-        let mut reservoir = Reservoir::new(1, 0, Rng::new(1));
+        let mut reservoir = Reservoir::new(1, 0, SplitMix::new(1));
         reservoir.offer(true, |put| put(1.0));
         assert!(reservoir.into_set().is_empty());
     }

@@ -6,7 +6,7 @@
 //! mean of the weights over the last passes (Bottou, "Stochastic Gradient Descent Tricks", in
 //! Neural Networks: Tricks of the Trade, 2012, sections 5.1 and 5.3).
 
-use frostline_placement::rng::Rng;
+use frostline_random::SplitMix;
 
 use crate::{Layout, Set, Standard};
 
@@ -44,7 +44,7 @@ pub(crate) fn descend(
 ) -> Vec<f64> {
     let width = set.width();
     let mut order: Vec<u32> = (0..set.len() as u32).collect();
-    let mut chance = Rng::new(seed);
+    let mut chance = SplitMix::new(seed);
     let passes = STEPS.div_ceil(set.len().max(1)).max(4);
     // The second half of them.
     let averaged_from = passes / 2;
@@ -76,7 +76,7 @@ pub(crate) fn descend(
     sums.iter().map(|sum| sum / averaged).collect()
 }
 
-pub(crate) fn shuffle(order: &mut [u32], chance: &mut Rng) {
+pub(crate) fn shuffle(order: &mut [u32], chance: &mut SplitMix) {
     for i in (1..order.len()).rev() {
         order.swap(i, chance.below(i as u32 + 1) as usize);
     }

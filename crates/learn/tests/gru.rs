@@ -3,11 +3,11 @@
 #![cfg(feature = "gru")]
 
 use frostline_learn::*;
-use frostline_placement::rng::Rng;
+use frostline_random::SplitMix;
 
 /// Pages that freeze if just one of their last two writes was part of a sequence.
 fn pages(samples: usize, seed: u64) -> Set {
-    let mut chance = Rng::new(seed);
+    let mut chance = SplitMix::new(seed);
     let mut set = Set::new(7);
     for i in 0..samples {
         let [now, before] = [(); 2].map(|()| chance.below(2) as f32);

@@ -3,13 +3,13 @@
 use std::sync::LazyLock;
 
 use frostline_learn::*;
-use frostline_placement::rng::Rng;
+use frostline_random::SplitMix;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 fn model(kind: Kind) -> Model {
     let layout = Layout::new(Records::Block, 2).unwrap();
-    let mut chance = Rng::new(3);
+    let mut chance = SplitMix::new(3);
     let mut set = Set::new(layout.width());
     for i in 0..200 {
         let x = chance.unit() as f32;
@@ -51,7 +51,7 @@ static NETWORK: LazyLock<Value> = LazyLock::new(|| {
     for feature in file["features"].as_array_mut().unwrap() {
         feature.as_object_mut().unwrap().remove("weight");
     }
-    let mut chance = Rng::new(6);
+    let mut chance = SplitMix::new(6);
     let mut numbers = |n| (0..n).map(|_| chance.unit() - 0.5).collect::<Vec<f64>>();
     file["network"] = json!({
         "input_weights": numbers(96 * 4), "input_biases": numbers(96),

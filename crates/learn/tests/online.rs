@@ -1,8 +1,8 @@
 //! A recogniser that learns as it goes, driven as a scheme would.
 
 use frostline_learn::{Online, Records};
-use frostline_placement::rng::Rng;
 use frostline_placement::{Activity, Candidates, Hotness, Past, Recogniser, Requests};
+use frostline_random::SplitMix;
 use proptest::prelude::*;
 
 const PAGES: u32 = 4000;
@@ -12,7 +12,7 @@ const BATCH: u32 = 64;
 /// A volume of which one page in eight is written all the time, the others never again.
 struct World {
     online: Online,
-    chance: Rng,
+    chance: SplitMix,
     pasts: Vec<Past>,
     followed: Vec<bool>,
     now: u32,
@@ -34,7 +34,7 @@ impl World {
         pasts.iter_mut().for_each(|past| past.write(1, &Requests::default()));
         World {
             online: online(),
-            chance: Rng::new(3),
+            chance: SplitMix::new(3),
             pasts,
             followed: vec![false; PAGES as usize],
             now: 1,

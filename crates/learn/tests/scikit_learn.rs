@@ -2,7 +2,7 @@
 //! scikit_learn.py beside it wrote.
 
 use frostline_learn::*;
-use frostline_placement::rng::Rng;
+use frostline_random::SplitMix;
 use serde_json::Value;
 
 const SAMPLES: usize = 4000;
@@ -10,7 +10,7 @@ const TO_TRAIN: usize = 3000;
 
 /// The data of scikit_learn.py, number for number.
 fn data() -> (Set, Set) {
-    let mut chance = Rng::new(5);
+    let mut chance = SplitMix::new(5);
     let (mut train, mut test) = (Set::new(4), Set::new(4));
     for i in 0..SAMPLES {
         let [a, b, c, noise] = [(); 4].map(|()| chance.unit());

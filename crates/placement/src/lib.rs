@@ -27,7 +27,6 @@ pub mod params;
 mod past;
 mod recogniser;
 pub mod registry;
-pub mod rng;
 pub mod scheme;
 pub mod schemes;
 mod semantics;

@@ -125,7 +125,7 @@ impl RecentLbas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Rng;
+    use frostline_random::SplitMix;
 
     fn write(lba: u32, now: u32, first: bool) -> UserWrite<'static> {
         UserWrite { first, zone: 1, valid: 100, ..UserWrite::first(lba, now) }
@@ -152,7 +152,7 @@ mod tests {
         let mut exact = ShortLived { memory: Memory::Exact };
         let mut fifo = ShortLived { memory: Memory::Recent(Box::default()) };
         let mut pages = [Stamp::default(); 300];
-        let mut rng = Rng::new(1);
+        let mut rng = SplitMix::new(1);
         for now in 1..20_000u32 {
             if now % 500 == 0 {
                 mean.reclaimed(50 + rng.below(200));

@@ -1,8 +1,8 @@
 //! Models are compared on the same samples, by what they are said to be compared by.
 
 use frostline_learn::{Kind, Layout, LearnError, Records, Sampling};
-use frostline_placement::rng::Rng;
 use frostline_placement::{Activity, Hotness};
+use frostline_random::SplitMix;
 use frostline_sim::{
     Judged, Samples, Settings, Space, Volume, compare_features, compare_histories, compare_models,
     judge_two_r, sample,
@@ -11,7 +11,7 @@ use frostline_trace::{Writes, prepare};
 
 /// Pages of which the higher half is written seldom and at random, the others all the time.
 fn writes() -> Writes {
-    let mut chance = Rng::new(2);
+    let mut chance = SplitMix::new(2);
     let mut lbas = Vec::new();
     for _ in 0..2000 {
         let hot = chance.below(50);

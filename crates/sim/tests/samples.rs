@@ -2,8 +2,8 @@
 //! was trained on.
 
 use frostline_learn::*;
-use frostline_placement::rng::Rng;
 use frostline_placement::{Activity, Candidates, Hotness, Past, Recogniser, Requests};
+use frostline_random::SplitMix;
 use frostline_sim::{SampleError, sample};
 use frostline_trace::{Bits, Trim, Writes};
 use proptest::prelude::*;
@@ -70,7 +70,7 @@ fn split_by_time_training_is_not_told_what_comes_later() {
 
 #[test]
 fn a_random_split_is_about_three_to_one_and_room_is_bounded() {
-    let mut chance = Rng::new(4);
+    let mut chance = SplitMix::new(4);
     let lbas: Vec<u32> = (0..40_000).map(|_| chance.below(1000)).collect();
     let how = Sampling { split: Split::Random, ..everything() };
     let data = sample(writes(&lbas), block(1), &how).unwrap();
@@ -144,7 +144,7 @@ proptest! {
         chance in 0u64..1000,
         engine: bool,
     ) {
-        let mut chance = Rng::new(chance);
+        let mut chance = SplitMix::new(chance);
         let starts: Vec<bool> = lbas.iter().enumerate()
             .map(|(i, _)| i == 0 || chance.below(3) > 0).collect();
         let hotness: Vec<_> = (0..lbas.len() as u32).map(record).collect();

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use frostline_placement::rng::Rng;
 use frostline_placement::{Activity, Hotness};
+use frostline_random::SplitMix;
 use frostline_store::{Cleaning, Format, Open, PageWrite, Store};
 use frostline_zone::{Shape, in_memory};
 
@@ -12,7 +12,7 @@ const PAGES: u32 = 2048;
 /// Writes one page in four all the time, and tells that much is changed in them.
 fn live(store: &Store, writes: u32) {
     let page = vec![7; 4096];
-    let mut chance = Rng::new(4);
+    let mut chance = SplitMix::new(4);
     for _ in 0..writes {
         let lba = chance.below(PAGES / 4) * 4;
         store.write_batch(&[write(lba, &page)]).unwrap();

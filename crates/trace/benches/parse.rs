@@ -5,16 +5,15 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use frostline_trace::{
-    Kind, LoadOptions, Oltp, Random, Reader, Spec, Writes, generate, load, prepare,
-};
+use frostline_random::Xoshiro;
+use frostline_trace::{Kind, LoadOptions, Oltp, Reader, Spec, Writes, generate, load, prepare};
 
 /// Lines in a CSV file: some 50 MB.
 const LINES: usize = 1 << 20;
 
 /// A CSV file whose fields vary in length as those of the published traces do.
-fn csv(dir: &Path, name: &str, line: impl Fn(&mut String, &mut Random, u64)) -> PathBuf {
-    let mut random = Random::new(1);
+fn csv(dir: &Path, name: &str, line: impl Fn(&mut String, &mut Xoshiro, u64)) -> PathBuf {
+    let mut random = Xoshiro::new(1);
     let mut text = String::new();
     for i in 0..LINES as u64 {
         line(&mut text, &mut random, i);
@@ -24,7 +23,7 @@ fn csv(dir: &Path, name: &str, line: impl Fn(&mut String, &mut Random, u64)) -> 
     path
 }
 
-fn alibaba(text: &mut String, random: &mut Random, i: u64) {
+fn alibaba(text: &mut String, random: &mut Xoshiro, i: u64) {
     let (device, op) = (random.below(1000), if random.chance(0.25) { 'R' } else { 'W' });
     let offset = u64::from(random.below(1 << 27)) * 4096;
     let length = (1 + random.below(16)) * 4096;
@@ -32,14 +31,14 @@ fn alibaba(text: &mut String, random: &mut Random, i: u64) {
     let _ = writeln!(text, "{device},{op},{offset},{length},{time}");
 }
 
-fn tencent(text: &mut String, random: &mut Random, i: u64) {
+fn tencent(text: &mut String, random: &mut Xoshiro, i: u64) {
     let offset = random.below(1 << 30);
     let (size, op) = (8 * (1 + random.below(16)), random.below(2));
     let volume = 1000 + random.below(4000);
     let _ = writeln!(text, "{},{offset},{size},{op},{volume}", 1_538_323_200 + i / 10_000);
 }
 
-fn msr(text: &mut String, random: &mut Random, i: u64) {
+fn msr(text: &mut String, random: &mut Xoshiro, i: u64) {
     let time = 128_166_372_003_061_629 + i * 1000;
     let op = if random.chance(0.3) { "Read" } else { "Write" };
     let offset = u64::from(random.below(1 << 24)) * 4096;
@@ -61,7 +60,7 @@ fn reading(c: &mut Criterion) {
     let mut group = c.benchmark_group("read");
     group.sample_size(10);
     for (name, line) in [
-        ("alibaba", alibaba as fn(&mut String, &mut Random, u64)),
+        ("alibaba", alibaba as fn(&mut String, &mut Xoshiro, u64)),
         ("tencent", tencent),
         ("msr", msr),
     ] {

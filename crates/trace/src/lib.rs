@@ -59,7 +59,7 @@ pub use bits::Bits;
 pub use error::{Place, TraceError, some_of};
 pub use format::{Format, ParseFormatError};
 pub use frostline_placement::NEVER;
-pub use generate::{Generator, Kind, Oltp, Random, Spec, SpecError, generate};
+pub use generate::{Generator, Kind, Oltp, Spec, SpecError, generate};
 pub use hotness::hotness_columns;
 pub use info::{Lifespans, VolumeInfo};
 pub use lifespan::{lifespans, mean_lifespans};

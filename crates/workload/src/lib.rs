@@ -40,7 +40,6 @@ mod random;
 pub mod tpcc;
 mod workload;
 pub mod ycsb;
-mod zipf;
 
 pub use condition::Condition;
 pub use contents::Contents;

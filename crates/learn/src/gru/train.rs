@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use candle_core::{DType, Device, Result, Tensor, Var};
 use candle_nn::rnn::{GRU, GRUConfig, RNN, gru};
 use candle_nn::{AdamW, Optimizer, ParamsAdamW, VarBuilder};
-use frostline_placement::rng::Rng;
+use frostline_random::SplitMix;
 
 use super::{GATES, Network, UNITS};
 use crate::sgd::shuffle;
@@ -32,7 +32,7 @@ pub(crate) fn fit(
     standard: &Standard,
     seed: u64,
 ) -> Result<(Network, f32)> {
-    let mut chance = Rng::new(seed);
+    let mut chance = SplitMix::new(seed);
     let pupil = Pupil::new(layout, &mut chance)?;
     let parameters = ParamsAdamW { weight_decay: 0.0, ..ParamsAdamW::default() };
     let mut optimizer = AdamW::new(pupil.variables.to_vec(), parameters)?;
@@ -59,7 +59,7 @@ struct Pupil {
 }
 
 impl Pupil {
-    fn new(layout: Layout, chance: &mut Rng) -> Result<Self> {
+    fn new(layout: Layout, chance: &mut SplitMix) -> Result<Self> {
         let (rows, fields) = (GATES * UNITS, layout.fields().len());
         // As wide as is usual: one over the root of the units.
         let width = 2.0 / (UNITS as f32).sqrt();
@@ -147,7 +147,7 @@ mod tests {
     fn a_network_at_work_scores_as_the_library_does() {
         for (records, history) in [(Records::Engine, 2), (Records::Block, 4)] {
             let layout = Layout::new(records, history).unwrap();
-            let mut chance = Rng::new(8);
+            let mut chance = SplitMix::new(8);
             let mut set = Set::new(layout.width());
             for i in 0..40 {
                 let rows = (0..layout.width()).map(|_| chance.below(20) as f32);

@@ -14,8 +14,8 @@
 mod judgement;
 mod watch;
 
-use frostline_placement::rng::Rng;
 use frostline_placement::{Candidates, Recogniser};
+use frostline_random::SplitMix;
 
 use crate::newton::{self, Steps};
 use crate::online::judgement::Judgement;
@@ -60,7 +60,7 @@ impl Online {
         let nobody = Linear { weights: vec![0.0; width], bias: f32::NEG_INFINITY };
         Ok(Online {
             model: PageRecogniser::new(layout, 0.0, nobody)?,
-            watch: Watch::new(width, Rng::new(seed)),
+            watch: Watch::new(width, SplitMix::new(seed)),
             judgement: Judgement::default(),
             known: Set::new(width),
             next: 0,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use frostline_placement::rng::Rng;
+use frostline_random::SplitMix;
 
 /// Epochs in a horizon.
 const EPOCHS: u64 = 8;
@@ -15,7 +15,7 @@ const SAMPLES: usize = 512;
 #[derive(Debug)]
 pub(crate) struct Watch {
     width: usize,
-    chance: Rng,
+    chance: SplitMix,
     /// User writes so far.
     now: u64,
     current: Epoch,
@@ -58,7 +58,7 @@ pub(crate) struct Fate<'a> {
 
 impl Watch {
     /// Nothing is watched yet; samples will have `width` features.
-    pub fn new(width: usize, chance: Rng) -> Self {
+    pub fn new(width: usize, chance: SplitMix) -> Self {
         Watch {
             width,
             chance,
@@ -115,7 +115,7 @@ impl Watch {
         if epoch.samples.len() < SAMPLES {
             return Some(epoch.samples.len());
         }
-        let place = self.chance.next_u64() % epoch.seen;
+        let place = self.chance.bits() % epoch.seen;
         usize::try_from(place).ok().filter(|&place| place < SAMPLES)
     }
 
@@ -161,7 +161,7 @@ mod tests {
     const VALID: u32 = 8000;
 
     fn watch() -> Watch {
-        let mut watch = Watch::new(1, Rng::new(7));
+        let mut watch = Watch::new(1, SplitMix::new(7));
         assert!(watch.ended(1, VALID, |_| panic!("of nothing")));
         watch
     }

@@ -14,11 +14,11 @@
 //! it is done here. The authors' simulator does not seed its random numbers, so that its figures
 //! can be met on average only, within about half a percent; here chance comes from the seed.
 
-use crate::rng::Rng;
 use crate::{
     BuildError, Info, Param, Params, Relocation, Scheme, Setup, Stamp, UserWrite, ZoneEvent,
     ZoneView,
 };
+use frostline_random::SplitMix;
 
 /// Logs by update frequency.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct MultiLog {
     /// The last log in use.
     last: usize,
     zone_pages: u64,
-    rng: Rng,
+    rng: SplitMix,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +58,7 @@ impl Scheme for MultiLog {
             logs: vec![log; classes],
             last: 0,
             zone_pages: u64::from(setup.zone_pages),
-            rng: Rng::new(setup.seed),
+            rng: SplitMix::new(setup.seed),
         })
     }
 

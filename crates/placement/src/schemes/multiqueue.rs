@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn queues_hold_every_chunk_of_their_level_after_random_touches() {
         let mut scheme = scheme(Semantics::Published);
-        let mut rng = crate::rng::Rng::new(4);
+        let mut rng = frostline_random::SplitMix::new(4);
         for now in 0..20_000 {
             let chunk = rng.below(100).min(rng.below(100)).min(rng.below(100));
             write(&mut scheme, chunk, now * (1 + rng.below(3)) / 3 + now);

@@ -485,7 +485,7 @@ mod tests {
 
     #[test]
     fn a_round_of_k_means_agrees_with_its_definition() {
-        let mut rng = crate::rng::Rng::new(9);
+        let mut rng = frostline_random::SplitMix::new(9);
         for classes in [2, 6, 8, 9, 64] {
             for n in [1, 7, 8, 9, 100, 1001] {
                 let points: Vec<f64> = (0..n).map(|_| rng.unit() * 3.0).collect();

@@ -1,8 +1,9 @@
 //! d-choices: the most garbage among d zones drawn at random. Van Houdt, SIGMETRICS'13; Li, Lee
 //! and Lui, SIGMETRICS'13.
 
+use frostline_random::SplitMix;
+
 use super::{PolicyInfo, VictimPolicy, best_by};
-use crate::rng::Rng;
 use crate::{Param, ZoneView};
 
 pub(super) const INFO: PolicyInfo = PolicyInfo {
@@ -12,7 +13,7 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
     params: &[Param { key: "d", default: "10", help: "zones drawn" }],
     build: |params, seed| {
         let d = params.take(INFO.params, "d", 1..=1_000_000)?;
-        Ok(Box::new(DChoices { d, rng: Rng::new(seed), drawn: Vec::new() }))
+        Ok(Box::new(DChoices { d, rng: SplitMix::new(seed), drawn: Vec::new() }))
     },
 };
 
@@ -20,7 +21,7 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
 #[derive(Clone, Debug)]
 pub struct DChoices {
     d: usize,
-    rng: Rng,
+    rng: SplitMix,
     drawn: Vec<u32>,
 }
 

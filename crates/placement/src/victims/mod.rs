@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn fast_scans_agree_with_the_definition_on_random_tables() {
-        let mut rng = crate::rng::Rng::new(3);
+        let mut rng = frostline_random::SplitMix::new(3);
         for n in [1usize, 5, 255, 256, 257, 1000] {
             let rows: Vec<_> = (0..n).map(|_| (rng.below(101) as i32, rng.below(1000))).collect();
             let zones = zones(&rows);

@@ -1,21 +1,22 @@
 //! Random: any zone with garbage, each as likely as the other.
 
+use frostline_random::SplitMix;
+
 use super::{PolicyInfo, VictimPolicy};
 use crate::ZoneView;
-use crate::rng::Rng;
 
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "random",
     summary: "any zone with garbage",
     source: "Van Houdt, SIGMETRICS 2013",
     params: &[],
-    build: |_, seed| Ok(Box::new(Random { rng: Rng::new(seed) })),
+    build: |_, seed| Ok(Box::new(Random { rng: SplitMix::new(seed) })),
 };
 
 /// Any zone with garbage.
 #[derive(Clone, Debug)]
 pub struct Random {
-    rng: Rng,
+    rng: SplitMix,
 }
 
 impl VictimPolicy for Random {

@@ -1,7 +1,7 @@
 //! The parts that samples go to: one to train on, one to judge by.
 
 use frostline_learn::{Reservoir, Sampling, Split};
-use frostline_placement::rng::Rng;
+use frostline_random::SplitMix;
 
 /// The share of samples, or of the trace, to train on (SepFrozen, section 4.1).
 const TO_TRAIN: f64 = 0.75;
@@ -13,7 +13,7 @@ pub(super) struct Parts {
     /// User writes that must follow a sample.
     after: u64,
     end: u64,
-    chance: Rng,
+    chance: SplitMix,
     pub train: Reservoir,
     pub test: Reservoir,
 }
@@ -33,7 +33,7 @@ impl Parts {
     pub fn new(width: usize, end: u64, how: &Sampling) -> Self {
         let share = |share: f64| (end as f64 * share) as u64;
         let known = if how.split == Split::Time { share(TO_TRAIN) } else { end };
-        let seeds = |part| Rng::new(how.seed.wrapping_mul(4).wrapping_add(part));
+        let seeds = |part| SplitMix::new(how.seed.wrapping_mul(4).wrapping_add(part));
         Parts {
             split: how.split,
             known,

@@ -1,18 +1,15 @@
 //! Synthetic traces, exact to the seed for ever.
 //!
-//! Nothing here depends on the machine: random numbers and functions are the crate's own, and
+//! Nothing here depends on the machine: random numbers and functions are those of `frostline-random`, and
 //! golden tests hold them in place.
 
-mod exact;
 mod oltp;
-mod random;
-mod zipf;
 
 pub use oltp::Oltp;
-pub use random::Random;
+
+use frostline_random::{Xoshiro, Zipf};
 
 use self::oltp::Append;
-use self::zipf::Zipf;
 
 /// What a synthetic trace is like.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,7 +69,7 @@ pub enum SpecError {
 /// The LBAs of a synthetic trace, in order of their writes.
 #[derive(Debug, Clone)]
 pub struct Generator {
-    random: Random,
+    random: Xoshiro,
     source: Ranks,
     append: Option<Append>,
     /// The page of each rank; empty where ranks are pages.
@@ -98,7 +95,7 @@ pub fn generate(spec: &Spec) -> Result<Generator, SpecError> {
     if pages == 0 || pages > 1 << 31 {
         return Err(SpecError::Pages { pages });
     }
-    let mut random = Random::new(seed);
+    let mut random = Xoshiro::new(seed);
     let (table, alpha, append) = match kind {
         Kind::Uniform => (pages, 0.0, None),
         Kind::Zipf { alpha } => (pages, alpha, None),
@@ -112,7 +109,7 @@ pub fn generate(spec: &Spec) -> Result<Generator, SpecError> {
     let (source, scattered) = if alpha == 0.0 {
         (Ranks::Uniform(table), Vec::new())
     } else {
-        (Ranks::Zipf(Zipf::new(table, alpha)), permutation(table, &mut random))
+        (Ranks::Zipf(Zipf::new(table.into(), alpha)), permutation(table, &mut random))
     };
     let fill = 0..if fill { table } else { 0 };
     Ok(Generator { random, source, append, scattered, fill, left: writes })
@@ -134,7 +131,7 @@ fn in_range(name: &'static str, value: f64, from: f64, to: f64) -> Result<(), Sp
 }
 
 /// The numbers under `n` in random order (Fisher and Yates).
-fn permutation(n: u32, random: &mut Random) -> Vec<u32> {
+fn permutation(n: u32, random: &mut Xoshiro) -> Vec<u32> {
     let mut numbers: Vec<u32> = (0..n).collect();
     for i in (1..n).rev() {
         numbers.swap(i as usize, random.below(i + 1) as usize);
@@ -158,7 +155,7 @@ impl Iterator for Generator {
         }
         Some(match &self.source {
             Ranks::Uniform(pages) => self.random.below(*pages),
-            Ranks::Zipf(zipf) => self.scattered[zipf.sample(&mut self.random) as usize],
+            Ranks::Zipf(zipf) => self.scattered[zipf.sample(|| self.random.unit()) as usize],
         })
     }
 

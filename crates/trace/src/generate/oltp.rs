@@ -1,7 +1,7 @@
 //! An OLTP-like volume: a table that is updated in place, and an area that is appended to, whose
 //! newest pages are rewritten for a while and then freeze, as orders and order lines do in TPC-C.
 
-use super::random::Random;
+use frostline_random::Xoshiro;
 
 /// The shape of an OLTP-like trace.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,7 +47,7 @@ impl Append {
     /// The page of a write to the area; `None` if the write goes to the table.
     ///
     /// Once the area is full nothing goes there: its pages are frozen.
-    pub(crate) fn sample(&mut self, random: &mut Random) -> Option<u32> {
+    pub(crate) fn sample(&mut self, random: &mut Xoshiro) -> Option<u32> {
         if self.used == self.capacity || !random.chance(self.shape.append) {
             return None;
         }

@@ -1,10 +1,11 @@
 //! Which nodes and links an operation is about.
 
+use frostline_random::Zipf;
+
 use super::degree::links_of;
 use super::loading::{link_at, links_in};
 use super::rows::{LINK_TYPES, LinkId, ListId, NodeId};
 use crate::random::Random;
-use crate::zipf::Zipf;
 
 /// Chooses among the nodes that were loaded.
 ///
@@ -32,11 +33,11 @@ impl Choice {
     }
 
     pub(super) fn node_to_read(&self, random: &mut Random) -> NodeId {
-        self.scattered(self.node_reads.sample(random), 0)
+        self.scattered(random.rank(&self.node_reads), 0)
     }
 
     pub(super) fn node_to_update(&self, random: &mut Random) -> NodeId {
-        self.scattered(self.node_updates.sample(random), 0)
+        self.scattered(random.rank(&self.node_updates), 0)
     }
 
     /// Each as likely.
@@ -59,7 +60,7 @@ impl Choice {
     }
 
     fn list(&self, random: &mut Random, curve: u64) -> ListId {
-        let from = self.scattered(self.lists.sample(random), curve);
+        let from = self.scattered(random.rank(&self.lists), curve);
         ListId { from, kind: random.below(u64::from(LINK_TYPES)) as u32 }
     }
 

@@ -1,6 +1,8 @@
 //! How many links a node has, and how long payloads are.
 
-use crate::random::{Random, mix};
+use frostline_random::mix;
+
+use crate::random::Random;
 
 /// Links of a node at most.
 const LONGEST: f64 = 10_000.0;

@@ -2,11 +2,12 @@
 
 use std::ops::ControlFlow;
 
+use frostline_random::unmix;
+
 use super::Options;
 use crate::attempt::{End, attempt};
 use crate::condition::{Condition, Verdict};
 use crate::error::Result;
-use crate::random::unmix;
 use crate::{Access, Direction, Engine, Transaction};
 
 /// Reads the whole table; records before number `settled` may be there.

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use frostline_random::Zipf;
+
 use crate::random::Random;
-use crate::zipf::Zipf;
 
 /// Exponent of Zipf's law unless another is given.
 pub(super) const THETA: f64 = 0.99;
@@ -85,8 +86,8 @@ impl Chooser {
     pub(super) fn choose(&self, random: &mut Random, there: u64) -> u64 {
         match self {
             Chooser::Uniform => random.below(there),
-            Chooser::Zipf(zipf) => zipf.sample(random),
-            Chooser::Latest(zipf) => there - 1 - zipf.sample(random),
+            Chooser::Zipf(zipf) => random.rank(zipf),
+            Chooser::Latest(zipf) => there - 1 - random.rank(zipf),
         }
     }
 }

@@ -27,7 +27,7 @@ use crate::condition::Condition;
 use crate::error::{Error, Result};
 use crate::ids::Ids;
 use crate::loading::{Loaded, Loading};
-use crate::random::{Random, mix};
+use crate::random::Random;
 use crate::{Contents, Engine, Workload};
 
 /// The table's name.
@@ -164,5 +164,5 @@ impl<E: Engine> Workload<E> for Ycsb<E::Table> {
 /// The key of record `id`.
 #[inline]
 fn key(id: u64) -> [u8; 8] {
-    mix(id).to_be_bytes()
+    frostline_random::mix(id).to_be_bytes()
 }

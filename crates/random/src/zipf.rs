@@ -4,12 +4,11 @@
 //! variates from monotone discrete distributions", 1996): no table, and fewer than 1.2 tries a
 //! sample whatever `n` and `alpha` are.
 
-use super::exact::{exp, exp_ratio, ln, ln_ratio};
-use super::random::Random;
+use crate::exact::{exp, exp_ratio, ln, ln_ratio};
 
 /// A Zipf distribution.
 #[derive(Debug, Clone)]
-pub(crate) struct Zipf {
+pub struct Zipf {
     alpha: f64,
     n: f64,
     /// The integral of the density up to `1.5`, less the probability of rank 1; and up to `n +
@@ -22,8 +21,8 @@ pub(crate) struct Zipf {
 
 impl Zipf {
     /// Over ranks 1 to `n`, which is at least 1; `alpha` is 0 or more.
-    pub(crate) fn new(n: u32, alpha: f64) -> Zipf {
-        let n = f64::from(n);
+    pub fn new(n: u64, alpha: f64) -> Zipf {
+        let n = n as f64;
         let mut zipf = Zipf { alpha, n, low: 0.0, high: 0.0, sure: 0.0 };
         zipf.low = zipf.integral(1.5) - 1.0;
         zipf.high = zipf.integral(n + 0.5);
@@ -31,16 +30,17 @@ impl Zipf {
         zipf
     }
 
-    /// A rank, from 0 (the most likely) to `n - 1`.
+    /// A rank, from 0 (the most likely) to `n - 1`. `unit` gives random numbers from 0 up to but not
+    /// including 1.
     #[inline]
-    pub(crate) fn sample(&self, random: &mut Random) -> u32 {
+    pub fn sample(&self, mut unit: impl FnMut() -> f64) -> u64 {
         loop {
-            let u = self.high + random.unit() * (self.low - self.high);
+            let u = self.high + unit() * (self.low - self.high);
             let x = self.inverse(u);
             // To the nearest; a cast cuts off and saturates.
             let rank = ((x + 0.5) as u64 as f64).clamp(1.0, self.n);
             if rank - x <= self.sure || u >= self.integral(rank + 0.5) - self.density(rank) {
-                return rank as u32 - 1;
+                return rank as u64 - 1;
             }
         }
     }
@@ -71,17 +71,18 @@ impl Zipf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Xoshiro;
 
     #[test]
     fn frequencies_are_those_of_the_distribution() {
         for alpha in [0.0, 0.5, 0.99, 1.0, 1.000_000_1, 1.3, 2.5, 8.0] {
-            let n = 50u32;
+            let n = 50u64;
             let zipf = Zipf::new(n, alpha);
-            let mut random = Random::new(7);
+            let mut random = Xoshiro::new(7);
             let samples = 200_000;
             let mut counts = vec![0f64; n as usize];
-            (0..samples).for_each(|_| counts[zipf.sample(&mut random) as usize] += 1.0);
-            let weight = |k: u32| f64::from(k + 1).powf(-alpha);
+            (0..samples).for_each(|_| counts[zipf.sample(|| random.unit()) as usize] += 1.0);
+            let weight = |k: u64| ((k + 1) as f64).powf(-alpha);
             let total: f64 = (0..n).map(weight).sum();
             let chi: f64 = (0..n)
                 .map(|k| (weight(k) / total * f64::from(samples), counts[k as usize]))
@@ -93,20 +94,61 @@ mod tests {
         }
     }
 
+    /// The share of each of the first ranks in many samples, and its exact probability.
+    fn head(n: u64, alpha: f64, ranks: usize) -> Vec<(f64, f64)> {
+        let samples = 400_000;
+        let zipf = Zipf::new(n, alpha);
+        let mut random = Xoshiro::new(11);
+        let mut counts = vec![0u32; ranks];
+        for _ in 0..samples {
+            let rank = zipf.sample(|| random.unit());
+            assert!(rank < n);
+            if let Some(count) = counts.get_mut(rank as usize) {
+                *count += 1;
+            }
+        }
+        let weight = |k: u64| (k as f64).powf(-alpha);
+        let total: f64 = (1..=n).map(weight).sum();
+        let exact = (1..).map(|k| weight(k) / total);
+        counts.iter().map(|count| f64::from(*count) / f64::from(samples)).zip(exact).collect()
+    }
+
+    #[test]
+    fn the_head_has_the_mass_of_the_exact_sum() {
+        for (n, alpha) in
+            [(10, 0.0), (1000, 0.5), (2_000_000, 0.8), (2_000_000, 0.99), (50_000, 1.0), (90, 1.5)]
+        {
+            for (rank, (share, exact)) in head(n, alpha, 10).into_iter().enumerate() {
+                // Five standard deviations of the share.
+                let tolerance = 5.0 * (exact / 400_000.0).sqrt();
+                assert!((share - exact).abs() < tolerance, "{n} {alpha} {rank}: {share} {exact}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_whole_range_is_reached_in_proportion() {
+        let total: (f64, f64) = head(100, 0.99, 100)
+            .into_iter()
+            .skip(50)
+            .fold((0.0, 0.0), |sum, (share, exact)| (sum.0 + share, sum.1 + exact));
+        assert!((total.0 - total.1).abs() < 0.003, "{total:?}");
+    }
+
     #[test]
     fn extreme_parameters_stay_within_ranks() {
-        let mut random = Random::new(3);
+        let mut random = Xoshiro::new(3);
         for (n, alpha) in [
             (1, 0.0),
             (1, 1.0),
             (2, 60.0),
-            (u32::MAX, 0.1),
-            (u32::MAX, 1.0),
+            (1 << 40, 0.1),
+            (1 << 40, 1.0),
             (9, 300.0),
-            (u32::MAX, 100.0),
+            (1 << 32, 100.0),
         ] {
             let zipf = Zipf::new(n, alpha);
-            assert!((0..1000).all(|_| zipf.sample(&mut random) < n), "{n} {alpha}");
+            assert!((0..1000).all(|_| zipf.sample(|| random.unit()) < n), "{n} {alpha}");
         }
     }
 }
