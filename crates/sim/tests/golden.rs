@@ -1,7 +1,8 @@
 //! What every scheme does with a recorded trace, page for page: the counts are those of
-//! `golden.txt`, and a change that moves one of them says so.
+//! `golden.txt` and, of a trace with hotness records, `golden_hotness.txt`. A change that moves one
+//! of them says so.
 //!
-//! `FROSTLINE_BLESS=1 cargo test -p frostline-sim --test golden` writes the table anew.
+//! `FROSTLINE_BLESS=1 cargo test -p frostline-sim --test golden` writes the tables anew.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -18,11 +19,20 @@ fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
-fn volume(path: &str, writes: usize) -> Volume {
-    let mut loaded = load(&repository(path), &LoadOptions::default(), &mut |_| ()).unwrap();
-    let mut lbas = loaded.volumes.remove(0).lbas;
-    lbas.truncate(writes);
+/// The only volume of a trace, with all that is recorded of it.
+fn writes(path: &str) -> Writes {
+    let options = LoadOptions { hotness: true, ..LoadOptions::default() };
+    load(&repository(path), &options, &mut |_| ()).unwrap().volumes.remove(0)
+}
+
+fn volume(path: &str, most: usize) -> Volume {
+    let mut lbas = writes(path).lbas;
+    lbas.truncate(most);
     Volume::new(prepare(None, Writes { lbas, ..Writes::default() }, true).unwrap())
+}
+
+fn zone(kib: u64) -> Settings {
+    Settings { zone_size: ZoneSize::Bytes(kib << 10), ..Settings::default() }
 }
 
 /// Runs all `schemes` with all `victims`, and adds a line for each to `table`.
@@ -47,21 +57,35 @@ fn add(
     }
 }
 
+/// The relocations of a scheme with cost-benefit in the first table that has them.
+fn relocations(table: &str, scheme: &str) -> u64 {
+    let mut lines = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    lines.find(|line| line[..2] == [scheme, "cost-benefit"]).unwrap()[3].parse().unwrap()
+}
+
+/// The table is that of the file.
+fn agrees(table: &str, file: &str) {
+    let path = repository("crates/sim/tests").join(file);
+    if std::env::var_os("FROSTLINE_BLESS").is_some() {
+        std::fs::write(&path, table).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap();
+    let moved: Vec<_> =
+        table.lines().zip(golden.lines()).filter(|(now, then)| now != then).collect();
+    assert!(table == golden, "(now, before): {moved:#?}");
+}
+
 #[test]
 fn every_scheme_relocates_and_reclaims_what_it_did_before() {
     let both = ["greedy", "cost-benefit"];
     let all: Vec<_> = SCHEMES.iter().map(|entry| entry.info.name).collect();
     let policies: Vec<_> = POLICIES.iter().map(|policy| policy.name).collect();
-    let zone = |kib: u64| Settings { zone_size: ZoneSize::Bytes(kib << 10), ..Settings::default() };
     let mut table = String::new();
 
     let recorded = volume("traces/mariadb-tpcc.u32.zst", WRITES);
     add(&mut table, "published, GP 15 %", &recorded, (&all, &both), &zone(512));
-    let relocations = |scheme: &str| -> u64 {
-        let mut lines = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-        lines.find(|line| line[..2] == [scheme, "cost-benefit"]).unwrap()[3].parse().unwrap()
-    };
-    assert!(relocations("frostline") < relocations("sepbit"), "what Frostline is for");
+    let of = |scheme| relocations(&table, scheme);
+    assert!(of("frostline") < of("sepbit"), "Frostline copies more than SepBIT");
     let around = ["frozen:sfs", "frozen:warcip", "frozen:dac:apart=no", "frozen-perfect:dac"];
     add(&mut table, "around another scheme", &recorded, (&around, &both[1..]), &zone(512));
     let fixed = Settings { space: Space::Op(0.2), ..zone(512) };
@@ -74,12 +98,34 @@ fn every_scheme_relocates_and_reclaims_what_it_did_before() {
         SCHEMES.iter().filter(|e| e.own_victim.is_none()).map(|e| e.info.name).collect();
     add(&mut table, "sepbit-fast22", &zipf, (&without_victim, &policies), &fast22);
 
-    let path = repository("crates/sim/tests/golden.txt");
-    if std::env::var_os("FROSTLINE_BLESS").is_some() {
-        std::fs::write(&path, &table).unwrap();
+    agrees(&table, "golden.txt");
+}
+
+#[test]
+fn schemes_that_recognise_frozen_pages_use_hotness_records_as_before() {
+    let recorded = writes("traces/frostline-tpcc.parquet");
+    assert!(recorded.hotness.is_some());
+    let recorded = Volume::new(prepare(None, recorded, true).unwrap());
+    let schemes = [
+        "sepbit",
+        "dac",
+        "lifespan",
+        "sepfrozen-bit",
+        "sepfrozen-dac",
+        "frostline",
+        "frozen:sepbit",
+        "frozen:dac",
+        "frozen-perfect:sepbit",
+        "frozen-perfect:dac",
+    ];
+    let mut table = String::new();
+    add(&mut table, "published, GP 15 %", &recorded, (&schemes, &["cost-benefit"]), &zone(128));
+    let of = |scheme: &str| relocations(&table, scheme);
+    assert!(of("frostline") < of("sepbit"), "Frostline copies more than SepBIT");
+    for inner in ["sepbit", "dac"] {
+        let (learned, perfect) = (format!("frozen:{inner}"), format!("frozen-perfect:{inner}"));
+        assert!(of(&learned) < of(inner), "recognising frozen pages does not help {inner}");
+        assert!(of(&perfect) <= of(&learned), "{inner} is better off without knowing the future");
     }
-    let golden = std::fs::read_to_string(&path).unwrap();
-    let moved: Vec<_> =
-        table.lines().zip(golden.lines()).filter(|(now, then)| now != then).collect();
-    assert!(table == golden, "(now, before): {moved:#?}");
+    agrees(&table, "golden_hotness.txt");
 }
