@@ -23,6 +23,7 @@ mod store;
 mod table;
 mod trace;
 mod usage;
+mod verbose;
 
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
@@ -35,6 +36,9 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(code) => return code,
     };
+    if let Err(failure) = verbose::begin(args.verbose) {
+        return failure.report();
+    }
     let done = panics::caught(|| match args.command {
         Command::Sim(options) => sim::run(&options),
         Command::Schemes(options) => schemes::run(&options),

@@ -1,6 +1,7 @@
 //! Parsing the command line, with errors in this program's form.
 
 use std::error::Error;
+use std::ffi::OsString;
 use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 use std::process::ExitCode;
 
@@ -115,7 +116,9 @@ impl Meant {
     fn from_arguments() -> Self {
         let mut command = Arguments::command();
         let mut names = Vec::new();
-        for word in std::env::args_os().skip(1) {
+        // An option before the command is one of all commands, and takes no value.
+        let is_command = |word: &OsString| !word.as_encoded_bytes().starts_with(b"-");
+        for word in std::env::args_os().skip(1).filter(is_command) {
             let Some(inner) = word.to_str().and_then(|word| command.find_subcommand(word)) else {
                 break;
             };
@@ -137,8 +140,9 @@ impl Meant {
     }
 
     fn options(&self) -> String {
-        let long = self.command.get_arguments().filter_map(clap::Arg::get_long);
-        let all = long.map(|name| format!("--{name}")).chain(["--help".to_string()]);
-        all.collect::<Vec<_>>().join(" ")
+        let own = self.command.get_arguments().filter_map(clap::Arg::get_long);
+        // Those of all commands come last.
+        let all = own.filter(|name| *name != "verbose").chain(["verbose", "help"]);
+        all.map(|name| format!("--{name}")).collect::<Vec<_>>().join(" ")
     }
 }

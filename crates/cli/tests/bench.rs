@@ -16,19 +16,6 @@ fn number(value: &Value) -> u64 {
 }
 
 #[test]
-fn the_table_shows_what_was_written_by_part() {
-    let scratch = Scratch::new();
-    let ran = scratch.run(&format!("{SMALL} --workload zipf:1.0 --writes 3000 --scheme nosep -q"));
-    assert_eq!((ran.status, ran.err.as_str()), (0, ""));
-    for part in ["mem:: 32 zones of 256 KiB, ", "zipf:1 by 1 thread", "\nWAF ", "\nFAR "] {
-        assert!(ran.out.contains(part), "{part}: {}", ran.out);
-    }
-    for part in ["  relocation ", "  header ", "  checkpoint ", "\nlatency us p50", "victim GP"] {
-        assert!(ran.out.contains(part), "{part}: {}", ran.out);
-    }
-}
-
-#[test]
 fn one_thread_that_cleans_inline_is_repeatable() {
     let scratch = Scratch::new();
     let line = format!("{SMALL} --writes 5000 --cleaning inline --json - -q");
@@ -140,52 +127,4 @@ fn metrics_are_served_on_loopback_while_it_runs_and_a_signal_ends_it_with_its_ta
     assert!(table.contains("\nWAF "), "{table}");
     err.read_to_string(&mut said).unwrap();
     assert!(said.ends_with("frostline: bench store: interrupted: cut short\n"), "{said}");
-}
-
-#[test]
-fn wrong_usage_is_told_in_one_line() {
-    let scratch = Scratch::new();
-    scratch.pages("far.u32", [1, 1_000_000]);
-    for (line, said) in [
-        ("bench", "bench: no command given (known: store tpcc ycsb linkbench)"),
-        ("bench store", "bench store: missing: --device <URI>"),
-        (
-            "bench store --device mem: --workload zip",
-            "bench store: --workload zip: \"zip\" is not \
-          a workload (known: zipf:ALPHA uniform sequential trace:FILE)",
-        ),
-        (
-            "bench store --device mem: --metrics 0.0.0.0:80",
-            "bench store: --metrics 0.0.0.0:80: is \
-          not a loopback address, and there is no password",
-        ),
-        (
-            "bench store --device mem: --drive floppy",
-            "bench store: --drive: unknown \"floppy\" \
-          (known: zn540)",
-        ),
-        (
-            "bench store --device mem:",
-            "bench store: mem: does not exist yet, and no --size is \
-          given to make it",
-        ),
-        (
-            "bench store --device mem: --size 64MiB --workload trace:far.u32",
-            "bench store: the trace \
-          writes 1000001 pages, the store can hold",
-        ),
-        (
-            "bench store --device mem: --keep --force",
-            "bench store: --keep and --force exclude \
-          each other",
-        ),
-        (
-            "bench store --device mem: --size 64MiB --scheme oracle-death",
-            "mem:: scheme: \
-          oracle-death must know the future, and runs in the simulator only",
-        ),
-    ] {
-        let err = scratch.fails(2, line);
-        assert!(err.starts_with(&format!("frostline: {said}")), "{line}: {err}");
-    }
 }

@@ -20,49 +20,6 @@ fn number(value: &Value) -> u64 {
 }
 
 #[test]
-fn the_table_shows_transactions_pages_and_conditions() {
-    let scratch = Scratch::new();
-    let table = scratch.quiet(&format!("{TPCC} {MEM} --transactions 1000"));
-    for part in [
-        "mem:: ",
-        "tpcc, 1 warehouse of 200 items and 20 customers a district: 1 thread, 64 commits in \
-         flight, a buffer of 256 KiB (watt), cleaning background",
-        "\ntpmC ",
-        "\ntransactions/s ",
-        "\npages written a transaction ",
-        "\n  relocation ",
-        "\n  log ",
-        "\nWAF, log included ",
-        "\nFAR ",
-        "\nCPU seconds of workers ",
-        "p99.9",
-        "\nnew-order ",
-        "\nstock-level ",
-        "\nholds: a warehouse took what its districts took (3.3.2.1): 1 checked\n",
-    ] {
-        assert!(table.contains(part), "{part}: {table}");
-    }
-    assert!(!table.contains("FAILS"), "{table}");
-    let unchecked = scratch.quiet(&format!("{TPCC} {MEM} --transactions 100 --no-check"));
-    assert!(!unchecked.contains("holds"), "{unchecked}");
-}
-
-#[test]
-fn schemes_are_compared_with_the_first() {
-    let scratch = Scratch::new();
-    let bench = format!("{TPCC} {MEM} --transactions 1000 --no-check");
-    let table = scratch.quiet(&format!("{bench} --scheme nosep,sepbit,dac"));
-    let (_, differences) = table.split_once("\nagainst nosep").unwrap();
-    let row = |name: &str| {
-        let row = differences.lines().find(|line| line.starts_with(name)).unwrap();
-        row.matches(" %").count()
-    };
-    assert_eq!(["tpmC", "transactions/s", "WAF", "FAR"].map(row), [2; 4], "{differences}");
-    let alone = scratch.quiet(&format!("{bench} --scheme nosep"));
-    assert!(!alone.contains("against"), "{alone}");
-}
-
-#[test]
 fn the_json_has_the_fields_of_a_run_and_those_of_a_database() {
     let scratch = Scratch::new();
     let report = scratch.json(&format!("{TPCC} {MEM} --transactions 2000 --json -"));
@@ -299,32 +256,4 @@ fn what_has_no_room_says_what_would_help() {
     assert!(said.contains("too small") && said.contains("hint: a larger --size"), "{said}");
     let said = scratch.fails(2, &format!("{small} --size 8MiB --log 1GiB"));
     assert!(said.contains("1 logs of 4096 zones need more than the device's 32"), "{said}");
-    let said = scratch.fails(2, &format!("{small} --size 64MiB --gp 0.95"));
-    assert_eq!(said, "frostline: bench tpcc: --gp 0.95: must be from 0.0001 to 0.9\n");
-}
-
-#[test]
-fn wrong_usage_is_told_in_one_line() {
-    let scratch = Scratch::new();
-    for (line, said) in [
-        ("bench tpcc --warehouse 4", "bench tpcc: unknown option --warehouse (known: "),
-        ("bench tpcc --items 3", "bench tpcc: --items 3: must be from 20 to 100000"),
-        ("bench tpcc --buffer 1XiB", "bench tpcc: --buffer 1XiB: \"1XiB\" is not a size"),
-        ("bench tpcc --replacement lru", "bench tpcc: --replacement: unknown \"lru\" (known: "),
-        ("bench tpcc --scheme sepbits", "file:frostline-bench: unknown scheme \"sepbits\""),
-        ("bench tpcc --keep --size 1GiB", "bench tpcc: --keep and --size exclude each other"),
-        ("bench tpcc --record a.u32", "bench tpcc: --record a.u32: only a .parquet has hotness"),
-        (
-            "bench tpcc --scheme dac,sepbit --record a.parquet",
-            "bench tpcc: --record: one run is recorded, with one --scheme",
-        ),
-        ("bench ycsb --workload g", "bench ycsb: --workload g: \"g\" is not a workload (known: a"),
-        ("bench ycsb --distribution x", "bench ycsb: --distribution x: \"x\" is not a distribu"),
-        ("bench ycsb --bandwidth 0 --device mem:", "bench ycsb: --bandwidth 0: nothing would"),
-        ("bench linkbench --nodes 0", "bench linkbench: --nodes 0: must be from 1 to "),
-    ] {
-        let err = scratch.fails(2, line);
-        assert!(err.starts_with(&format!("frostline: {said}")), "{line}: {err}");
-    }
-    assert_eq!(scratch.names(), [""; 0]);
 }

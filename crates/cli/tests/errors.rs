@@ -5,16 +5,8 @@ mod run;
 
 use std::os::unix::ffi::OsStrExt;
 
+use insta::assert_snapshot;
 use run::Scratch;
-
-/// `frostline ARGS` is refused with `message`, before the trace `absent` is looked for.
-fn refused(args: &str, message: &str) {
-    let said = Scratch::new().fails(2, args);
-    let line = said.lines().next().unwrap_or_default();
-    assert_eq!(line, format!("frostline: {message}"), "{args}");
-    let hints: Vec<_> = said.lines().skip(1).collect();
-    assert!(hints.len() <= 1 && hints.iter().all(|hint| hint.starts_with("hint: ")), "{said}");
-}
 
 /// The trace `t` with this content is refused with `message` by every command that reads it.
 fn unreadable(content: &[u8], message: &str) {
@@ -28,132 +20,231 @@ fn unreadable(content: &[u8], message: &str) {
     }
 }
 
+/// The lines are refused: each as wrong usage, before the trace `absent` is looked for.
+fn refused<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) -> String {
+    let scratch = Scratch::new();
+    let transcript = scratch.transcript(lines);
+    assert_eq!(scratch.names(), [""; 0], "nothing is left behind");
+    without_schemes(&transcript)
+}
+
+/// A transcript in which lists of all schemes are cut short: each new scheme would change them.
+fn without_schemes(transcript: &str) -> String {
+    let cut = |line: &str| match line.split_once(" (known: nosep ") {
+        Some((begin, _)) => format!("{begin} (known: nosep ...)\n"),
+        None => line.to_string(),
+    };
+    transcript.split_inclusive('\n').map(cut).collect()
+}
+
+/// Lines that begin alike.
+fn each(begin: &str, ends: &[&str]) -> Vec<String> {
+    ends.iter().map(|end| format!("{begin} {end}")).collect()
+}
+
 #[test]
 fn unknown_words_list_the_known_ones() {
-    refused(
-        "",
-        "usage: no command given (known: sim schemes gen trace store bench db train model reproduce)",
+    assert_snapshot!(
+        "unknown-words",
+        refused([
+            "",
+            "play",
+            "-v play",
+            "trace",
+            "trace tail",
+            "store wipe",
+            "bench",
+            "schemes --xml",
+            "gen zip",
+            "sim absent --format csv",
+            "sim absent --semantics exact",
+            "sim absent --victim gready",
+            "sim absent --scheme nosep,sepbits",
+            "bench tpcc --warehouse 4",
+            "bench tpcc --replacement lru",
+            "bench tpcc --scheme sepbits",
+            "bench store --device mem: --drive floppy",
+            "bench store --device mem: --workload zip",
+            "bench ycsb --workload g",
+            "bench ycsb --distribution x",
+            "reproduce nothing",
+            "store info disk",
+        ])
     );
-    refused(
-        "play",
-        "usage: unknown command \"play\" (known: sim schemes gen trace store bench db train model reproduce)",
-    );
-    refused("trace", "trace: no command given (known: info convert head)");
-    refused("trace tail", "trace: unknown command \"tail\" (known: info convert head)");
-    refused("schemes --xml", "schemes: unknown option --xml (known: --json --markdown --help)");
-    refused("gen zip", "gen: <KIND>: unknown \"zip\" (known: zipf uniform oltp)");
-    refused(
-        "sim absent --format csv",
-        "sim: --format csv: \"csv\" is not a trace format \
-         (known: u32 alibaba tencent msr fio blkparse oracle-general parquet)",
-    );
-    refused(
-        "sim absent --semantics exact",
-        "sim: --semantics: unknown \"exact\" (known: published sepbit-fast22)",
-    );
-    refused(
-        "sim absent --victim gready",
-        "sim: unknown victim policy \"gready\" (known: greedy cost-benefit cost-benefit-sqrt \
-         fifo windowed-greedy d-choices random cost-age-times)",
-    );
-    let said = Scratch::new().fails(2, "sim absent --scheme nosep,sepbits");
-    let listed = "frostline: sim: unknown scheme \"sepbits\" (known: nosep sepgc sepbit ";
-    assert!(said.starts_with(listed), "{said}");
 }
 
 #[test]
 fn parameters_of_schemes_and_victim_policies_are_checked() {
-    let sim = |option: &str, message: &str| {
-        refused(&format!("sim absent {option}"), &format!("sim: {message}"));
-    };
-    sim("--scheme dac:class=4", "dac has no parameter \"class\" (known: classes)");
-    sim("--scheme dac:classes=1", "dac: classes=1: must be a number from 2 to 64");
-    sim("--scheme dac:classes", "\"classes\" in \"dac:classes\" is not key=value");
-    sim("--scheme nosep:classes=4", "nosep has no parameter \"classes\", as it has none");
-    sim("--victim d-choices:d=0", "d-choices: d=0: must be a number from 1 to 1000000");
-    // Also of a policy that no run would use.
-    sim("--scheme 2r-fifo --victim fifo:d=1", "fifo has no parameter \"d\", as it has none");
-    sim(
-        "--scheme 2r-fifo --semantics sepbit-fast22",
-        "2r-fifo is not part of the semantics sepbit-fast22",
+    assert_snapshot!(
+        "parameters",
+        refused(each(
+            "sim absent",
+            &[
+                "--scheme dac:class=4",
+                "--scheme dac:classes=1",
+                "--scheme dac:classes",
+                "--scheme nosep:classes=4",
+                "--victim d-choices:d=0",
+                // Also of a policy that no run would use.
+                "--scheme 2r-fifo --victim fifo:d=1",
+                "--scheme 2r-fifo --semantics sepbit-fast22",
+            ]
+        ))
     );
 }
 
 #[test]
 fn missing_and_superfluous_arguments_are_named() {
-    refused("sim", "sim: missing: <TRACE>...");
-    refused("gen zipf --pages 9", "gen: missing: --writes <M> --output <FILE>");
-    refused("trace convert absent", "trace convert: missing: --output <FILE>");
-    refused("trace info a b", "trace info: \"b\" is one argument too many");
-    refused("sim absent --gp", "sim: --gp needs a value");
-    refused("sim absent --seed 1 --seed 2", "sim: --seed is given twice");
-    refused("sim absent here absent", "sim: absent is given twice");
+    assert_snapshot!(
+        "arguments",
+        refused([
+            "sim",
+            "gen zipf --pages 9",
+            "trace convert absent",
+            "trace info a b",
+            "sim absent --gp",
+            "sim absent --seed 1 --seed 2",
+            "sim absent here absent",
+            "store info",
+            "bench store",
+            "bench store --device mem:",
+            "store format file:new",
+        ])
+    );
 }
 
 #[test]
 fn options_that_would_have_no_effect_are_refused() {
-    refused("sim absent --gp 0.1 --op 0.1", "sim: --gp and --op exclude each other");
-    let missing = "sim: missing: --op <SHARE> or --zones <N>";
-    refused("sim absent --free-zones 3", missing);
-    refused("sim absent --gp 0.1 --free-zones 3", missing);
-    refused("sim absent --op 0.1 --zones 30", "sim: --op and --zones exclude each other");
-    refused("sim absent --window 1000", "sim: missing: --json <-|FILE>");
-    refused(
-        "sim absent --op 0.1 --semantics sepbit-fast22",
-        "sim: --op is not part of the semantics sepbit-fast22, which has only --gp",
+    assert_snapshot!(
+        "without-effect",
+        refused([
+            "sim absent --gp 0.1 --op 0.1",
+            "sim absent --free-zones 3",
+            "sim absent --gp 0.1 --free-zones 3",
+            "sim absent --op 0.1 --zones 30",
+            "sim absent --window 1000",
+            "sim absent --op 0.1 --semantics sepbit-fast22",
+            "gen uniform --alpha 1 --pages 9 --writes 9 -o x",
+            "schemes --json --markdown",
+            "bench store --device mem: --keep --force",
+            "bench tpcc --keep --size 1GiB",
+            "bench tpcc --record a.u32",
+            "bench tpcc --scheme dac,sepbit --record a.parquet",
+            "bench ycsb --bandwidth 0 --device mem:",
+            "store format mem: --size 1GiB",
+            "store check mem:",
+            "store scrub file:new --rate 0",
+        ])
     );
-    refused("gen uniform --alpha 1 --pages 9 --writes 9 -o x", "gen: uniform has no --alpha");
-    refused("schemes --json --markdown", "schemes: --json and --markdown exclude each other");
 }
 
 #[test]
 fn numbers_out_of_range_tell_the_range() {
-    let sim = |option: &str, message: &str| {
-        refused(&format!("sim absent {option}"), &format!("sim: {option}: {message}"));
-    };
-    for share in ["0", "-1", "1", "0.99999999999", "NaN", "inf"] {
-        sim(&format!("--gp {share}"), "must be from 0.0001 to 0.9999");
-    }
-    for share in ["0", "-0.1", "101", "inf"] {
-        sim(&format!("--op {share}"), "must be from 0.0001 to 100");
-    }
-    sim("--gp much", "must be a number");
-    sim("--threads 0", "must be from 1 to 1024");
-    sim("--threads 1025", "must be from 1 to 1024");
-    sim("--max-open 0", "must be from 1 to 4294967295");
-    sim("--seed -1", "must be a whole number, 0 or more");
-    sim("--warmup 1.5", "must be a whole number, 0 or more");
-    sim("--warmup 99999999999999999999", "is too large");
-    let pages = "must be from 1 to 2147483648";
-    refused("gen zipf --writes 9 -o x --pages 0", &format!("gen: --pages 0: {pages}"));
-    refused(
-        "gen zipf --writes 9 -o x --pages 2147483649",
-        &format!("gen: --pages 2147483649: {pages}"),
+    let sim = each(
+        "sim absent",
+        &[
+            "--gp 0",
+            "--gp -1",
+            "--gp 1",
+            "--gp 0.99999999999",
+            "--gp NaN",
+            "--gp inf",
+            "--gp much",
+            "--op 0",
+            "--op -0.1",
+            "--op 101",
+            "--op inf",
+            "--threads 0",
+            "--threads 1025",
+            "--max-open 0",
+            "--seed -1",
+            "--warmup 1.5",
+            "--warmup 99999999999999999999",
+        ],
     );
-    let gen_zipf = |options: &str, message: &str| {
-        refused(&format!("gen zipf --pages 9 -o x {options}"), &format!("gen: {message}"));
-    };
-    gen_zipf("--writes 0", "--writes 0: nothing would be written");
-    gen_zipf("--writes 9 --alpha -1", "alpha -1 is not from 0 to 100");
-    gen_zipf("--writes 9 --alpha NaN", "alpha NaN is not from 0 to 100");
+    let synthetic = each(
+        "gen zipf -o x",
+        &[
+            "--writes 9 --pages 0",
+            "--writes 9 --pages 2147483649",
+            "--pages 9 --writes 0",
+            "--pages 9 --writes 9 --alpha -1",
+            "--pages 9 --writes 9 --alpha NaN",
+        ],
+    );
+    let devices = each(
+        "bench",
+        &[
+            "tpcc --items 3",
+            "tpcc --gp 0.95",
+            "store --device mem: --gp NaN",
+            "store --device mem: --metrics 0.0.0.0:80",
+            "linkbench --nodes 0",
+        ],
+    );
+    let lines = sim.into_iter().chain(synthetic).chain(devices);
+    assert_snapshot!("ranges", refused(lines.chain(["store format file:s --gp 2".to_string()])));
 }
 
 #[test]
 fn sizes_that_make_no_zone_are_refused() {
-    let sim = |option: &str, message: &str| {
-        refused(&format!("sim absent {option}"), &format!("sim: {message}"));
-    };
-    for page in ["0", "256", "4095", "4GiB"] {
-        let message = format!("--page {page}: must be a power of two from 512 to 2GiB");
-        sim(&format!("--page {page}"), &message);
-    }
-    sim("--page 4xB", "--page 4xB: \"4xB\" is not a size such as 4096, 16MiB or 1GB");
-    sim("--zone -5", "--zone -5: \"-5\" is not a size such as 4096, 16MiB or 1GB");
-    sim("--zone 9999999999TB", "--zone 9999999999TB: \"9999999999TB\" is too large");
-    sim("--zone 70000", "a zone of 70000 bytes is not a whole number of pages of 4096 bytes");
-    let pages = "must have from 16 to 1073741824 pages";
-    sim("--zone 32KiB", &format!("a zone of 32768 bytes: {pages}, not 8"));
-    sim("--zone 8TiB", &format!("a zone of 8796093022208 bytes: {pages}, not 2147483648"));
+    let sim = each(
+        "sim absent",
+        &[
+            "--page 0",
+            "--page 256",
+            "--page 4095",
+            "--page 4GiB",
+            "--page 4xB",
+            "--zone -5",
+            "--zone 9999999999TB",
+            "--zone 70000",
+            "--zone 32KiB",
+            "--zone 8TiB",
+        ],
+    );
+    let devices = [
+        "bench tpcc --buffer 1XiB",
+        "store format file:new --size 4KiB",
+        "store format file:new --size 2MiB -q",
+        "store format file:new --size 64KiB --zone 16KiB",
+        "bench store --device mem: --size 256KiB",
+    ];
+    assert_snapshot!("sizes", refused(sim.iter().map(String::as_str).chain(devices)));
+}
+
+#[test]
+fn schemes_that_a_store_can_not_run_are_refused() {
+    assert_snapshot!(
+        "schemes-of-stores",
+        refused([
+            "bench store --device mem: --size 64MiB --scheme oracle-death",
+            "store format file:s --size 64MiB --scheme sepbits",
+            "store info file:s",
+            "store zones file:absent",
+        ])
+    );
+}
+
+#[test]
+fn what_does_not_fit_is_told_with_what_would_help() {
+    let scratch = Scratch::new();
+    std::fs::create_dir(scratch.path("other")).unwrap();
+    scratch.file("other/letter", "Dear");
+    scratch.pages("far.u32", [1, 1_000_000]);
+    scratch.file("two.csv", "3,W,0,4096,1\n5,W,0,4096,1\n");
+    assert_snapshot!(
+        "no-fit",
+        scratch.transcript([
+            "store format file:other",
+            "bench store --device mem: --size 64MiB --workload trace:far.u32",
+            "bench store --device mem: --size 64MiB --workload trace:two.csv",
+            "bench store --device file:absent --keep",
+            "bench tpcc --device file:absent --keep",
+            "train far.u32 --output m",
+            "model eval far.u32 far.u32",
+        ])
+    );
 }
 
 #[test]

@@ -50,6 +50,7 @@ impl DeviceSpec {
             true => self.make(|uri, shape| create(uri, shape, &OpenOptions::default()))?,
             false => self.open()?,
         };
+        tracing::info!(uri = self.uri, shape = describe(&*device), "opened a device");
         format(&device)?;
         Ok(device)
     }
@@ -105,6 +106,7 @@ impl DeviceSpec {
             return Err(Error::ForeignFile { uri: self.uri.clone(), name });
         }
         std::fs::remove_dir_all(directory).map_err(|e| self.failed(e))?;
+        tracing::info!(uri = self.uri, "removed a device");
         drop(device);
         Ok(())
     }

@@ -9,7 +9,7 @@ mod store;
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum, value_parser};
+use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum, value_parser};
 use frostline_trace::Format;
 
 pub use self::bench::{BenchCommand, BenchStoreArgs};
@@ -30,12 +30,15 @@ pub const MOST_OP: f64 = 100.0;
 #[derive(Debug, Parser)]
 #[command(name = "frostline", bin_name = "frostline", version, max_term_width = 100)]
 pub struct Arguments {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
+    /// Print what happens inside on standard error; -vv more of it
+    #[arg(long, short, global = true, action = ArgAction::Count)]
+    pub verbose: u8,
 }
 
-/// What to do.
+/// A command.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Replay write traces against placement schemes

@@ -82,4 +82,15 @@ impl Scratch {
         assert_eq!((ran.status, ran.out.as_str()), (status, ""), "{line}: {}", ran.err);
         ran.err
     }
+
+    /// Command lines with what each prints, and its exit status if that is not 0.
+    pub fn transcript<L: AsRef<str>>(&self, lines: impl IntoIterator<Item = L>) -> String {
+        let mut text = String::new();
+        for line in lines {
+            let Ran { status, out, err } = self.run(line.as_ref());
+            text += &format!("$ frostline {}\n{out}{err}", line.as_ref());
+            text += &(if status == 0 { "\n".to_string() } else { format!("exit {status}\n\n") });
+        }
+        text
+    }
 }

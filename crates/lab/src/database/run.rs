@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frostline_db::{DbError, Instances, Observer};
+use frostline_store::Cleaning;
 use frostline_workload::driver::{self, Until};
 use frostline_workload::{Condition, Loaded, Loading};
 use frostline_zone::Device;
@@ -17,7 +18,6 @@ use super::tenants::{Tenant, run_all};
 use crate::monitor::{Event, Monitor};
 use crate::seconds::Seconds;
 use crate::{Error, Result};
-use frostline_store::Cleaning;
 
 /// One run on one device.
 pub(super) struct Run<'a, B> {
@@ -154,6 +154,7 @@ impl<B: Benchmark> Run<'_, B> {
                 return Ok(false);
             }
             tenant.db.checkpoint().map_err(Error::database(self.uri()))?;
+            tracing::info!(tenant = n + 1, seed = tenant.seed, "loaded a database");
         }
         Ok(true)
     }

@@ -1,0 +1,49 @@
+//! The help of every command, as its users read it: `tests/snapshots`.
+
+mod run;
+
+use run::Scratch;
+
+const COMMANDS: [&str; 32] = [
+    "",
+    "sim",
+    "schemes",
+    "gen",
+    "trace",
+    "trace info",
+    "trace convert",
+    "trace head",
+    "store",
+    "store format",
+    "store info",
+    "store zones",
+    "store check",
+    "store scrub",
+    "store rebuild",
+    "bench",
+    "bench store",
+    "bench tpcc",
+    "bench ycsb",
+    "bench linkbench",
+    "db",
+    "db check",
+    "db stats",
+    "db dump",
+    "train",
+    "model",
+    "model eval",
+    "model compare",
+    "model histories",
+    "model features",
+    "reproduce",
+    "reproduce sepfrozen",
+];
+
+#[test]
+fn every_command_has_its_help() {
+    let scratch = Scratch::new();
+    for command in COMMANDS {
+        let name = format!("frostline {command}").trim().replace(' ', "-");
+        insta::assert_snapshot!(name, scratch.quiet(&format!("{command} --help")));
+    }
+}
