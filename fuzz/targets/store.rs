@@ -12,7 +12,7 @@ use libfuzzer_sys::fuzz_target;
 const PAGE: usize = 4096;
 const PAGES: u32 = 200;
 const ZONE_PAGES: u64 = 40;
-const OPEN: Open = Open { cleaning: Cleaning::Inline, map_bytes: usize::MAX, accept_loss: true };
+const OPEN: Open = Open { cleaning: Cleaning::Inline, accept_loss: true, ..Open::DEFAULT };
 
 /// Bytes of a page that are overwritten.
 #[derive(Arbitrary, Debug)]

@@ -110,6 +110,7 @@ fn settings(args: &SimArgs) -> Result<Settings, Failure> {
         model: args.model.as_deref().map(crate::learn::read).transpose()?.map(Arc::new),
         warmup: args.warmup,
         window: args.window,
+        ..Settings::default()
     })
 }
 

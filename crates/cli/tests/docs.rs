@@ -90,8 +90,14 @@ fn every_relative_link_of_the_documents_resolves() {
 fn docs_adding_a_scheme_shows_the_code_as_it_is() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
-    let source = ["registry.rs", "schemes/mod.rs", "schemes/mida.rs", "schemes/fadac.rs"]
-        .map(|file| read(&format!("crates/placement/src/{file}")));
+    let source = [
+        "placement/src/registry.rs",
+        "placement/src/schemes/mod.rs",
+        "placement/src/schemes/mida.rs",
+        "placement/src/schemes/fadac.rs",
+        "frostline/examples/own_scheme.rs",
+    ];
+    let source = source.map(|file| read(&format!("crates/{file}")));
     let page = read("docs/adding-a-scheme.md");
     // Blocks that begin with ```rust,ignore are no excerpts.
     let excerpts = page.split("```rust\n").skip(1).filter_map(|rest| rest.split_once("```"));

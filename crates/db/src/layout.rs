@@ -104,7 +104,8 @@ impl Divided {
         let format = frostline_store::Format { hotness: true, ..create.store.clone() };
         Store::format(divided.store.clone(), &format)?;
         let cleaning = frostline_store::Cleaning::Inline;
-        let store = Store::open(divided.store.clone(), Open { cleaning, ..Open::default() })?;
+        let open = Open { cleaning, schemes: format.schemes, ..Open::default() };
+        let store = Store::open(divided.store.clone(), open)?;
         let pages = (store.pages() / u64::from(instances)) as u32;
         if pages < FEWEST_PAGES {
             let why = format!("{pages} pages for each of {instances}");

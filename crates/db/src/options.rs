@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use frostline_placement::registry::Registry;
 use frostline_store::{Cleaning, Format};
 
 use crate::pool::Replacement;
@@ -55,6 +56,8 @@ pub struct Options {
     /// Go on without synced pages of the store that are missing
     /// ([`frostline_store::Open::accept_loss`]).
     pub accept_loss: bool,
+    /// The schemes that names stand for: the store's must be one of them.
+    pub schemes: Registry,
     /// How long a commit that nobody waits for may take to become durable.
     pub commit_delay: Duration,
     /// Bytes of log records that may wait to be written before commits wait. The log takes twice
@@ -81,6 +84,7 @@ impl Default for Options {
             background: true,
             cleaning: Cleaning::Background,
             accept_loss: false,
+            schemes: Registry::published(),
             commit_delay: Duration::from_millis(5),
             log_buffer_bytes: 4 << 20,
             version_bytes: None,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use frostline_db as engine;
+use frostline_placement::registry::Registry;
 use frostline_store::Format;
 use frostline_zone::{self as zone, Device, DeviceError, OpenOptions, Shape};
 
@@ -39,6 +40,7 @@ pub struct Options {
     bound: u64,
     scheme: String,
     victim: String,
+    schemes: Registry,
     create: bool,
     accept_loss: bool,
 }
@@ -51,6 +53,7 @@ impl Default for Options {
             bound: 16 << 30,
             scheme,
             victim,
+            schemes: Registry::published(),
             create: true,
             accept_loss: false,
         }
@@ -80,6 +83,13 @@ impl Options {
     /// them: `frostline` unless set.
     pub fn scheme(mut self, scheme: impl Into<String>) -> Self {
         self.scheme = scheme.into();
+        self
+    }
+
+    /// The schemes that names stand for, those of the program among them: the published ones unless
+    /// set. A database that was made with a scheme of the program's is opened with it as well.
+    pub fn schemes(mut self, schemes: Registry) -> Self {
+        self.schemes = schemes;
         self
     }
 
@@ -127,8 +137,12 @@ impl Options {
         if self.create && is_empty(&*device)? {
             engine::Db::create(&device, &self.format(&*device))?;
         }
-        let (buffer_bytes, accept_loss) = (self.memory, self.accept_loss);
-        let options = engine::Options { buffer_bytes, accept_loss, ..engine::Options::default() };
+        let options = engine::Options {
+            buffer_bytes: self.memory,
+            accept_loss: self.accept_loss,
+            schemes: self.schemes,
+            ..engine::Options::default()
+        };
         Ok(Db::of(engine::Db::open(&device, &options)?))
     }
 
@@ -169,10 +183,10 @@ impl Options {
     fn format(&self, device: &dyn Device) -> engine::Create {
         let geometry = device.geometry();
         let bytes = u64::from(geometry.zones) * geometry.zone_capacity;
-        let (scheme, victim) = (self.scheme.clone(), self.victim.clone());
+        let (scheme, victim, schemes) = (self.scheme.clone(), self.victim.clone(), self.schemes);
         let checkpoint_writes = Some((bytes / 4096 / 4).clamp(1, CHECKPOINT_WRITES));
         engine::Create {
-            store: Format { scheme, victim, checkpoint_writes, ..Format::default() },
+            store: Format { scheme, schemes, victim, checkpoint_writes, ..Format::default() },
             log_bytes: Some((bytes / 16).min(LOG_BYTES)),
             ..engine::Create::default()
         }

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use frostline_placement::registry::SchemeSpec;
 use frostline_sim::{Combination, Progress};
 use frostline_trace::{TraceError, Writes, load, prepare, some_of};
 
@@ -72,8 +71,7 @@ pub fn replay(
     settings: &Settings,
 ) -> Result<Outcome, SimError> {
     let volume = &trace.volume;
-    let combination =
-        Combination { scheme: SchemeSpec::parse(scheme)?, victim: victim.to_string() };
+    let combination = Combination::new(scheme, victim, settings)?;
     let zone_pages = settings.zone_pages(std::slice::from_ref(volume))?;
     frostline_sim::replay(volume, &combination, settings, zone_pages, &Progress::default())
 }

@@ -180,7 +180,7 @@ impl<S: Scheme> Volume<S> {
 
     /// Copies the valid pages of a victim to the classes that the scheme gives them.
     fn relocate_one_by_one(&mut self, victim: &ZoneEvent) -> Result<usize, LogError> {
-        if S::BATCHED {
+        if self.scheme.is_batched() {
             self.ask_batch(victim.zone);
         }
         let pages = self.options.zone_pages as usize;

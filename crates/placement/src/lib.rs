@@ -8,6 +8,9 @@
 //!   [`schemes`]; [`registry`] names them all.
 //! * [`VictimPolicy`] chooses the zone that is cleaned next, from a [`ZoneView`]. One policy,
 //!   one file, under [`victims`].
+//! * [`registry::Registry`] takes schemes of other crates, for the simulator and for stores.
+//!   [`Stamp`], [`Clock`], [`ZoneLifespan`], [`ShortLived`] and [`LogClass`] are what the published
+//!   schemes are made of.
 //! * [`Recogniser`] tells frozen pages from others, by what an engine tells of its pages
 //!   ([`Hotness`]) or by what a block layer sees of them ([`Past`]).
 
@@ -22,6 +25,7 @@ pub mod hotness;
 pub mod isolation;
 mod log_class;
 mod methods;
+mod outside;
 mod page;
 pub mod params;
 mod past;
@@ -31,6 +35,7 @@ pub mod scheme;
 pub mod schemes;
 mod semantics;
 mod short_lived;
+mod spec;
 pub mod victims;
 mod visitor;
 mod zone_lifespan;
@@ -38,16 +43,20 @@ mod zones;
 
 pub use any_scheme::AnyScheme;
 pub use build::{Foresight, Info, MakeRecogniser, MakeWithin, Setup};
+pub use clock::Clock;
 pub use erased::{AnyState, Erased, WITHIN};
 pub use events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
 pub use fast22::Fast22;
 pub use hotness::{Activity, Hotness};
+pub use log_class::LogClass;
 pub use page::{NEVER, PageState, Stamp};
 pub use params::{BuildError, Param, Params};
 pub use past::{Past, Requests, log2_1p};
 pub use recogniser::{Candidates, Recogniser};
 pub use scheme::{LARGEST_MEMORY, Scheme};
 pub use semantics::Semantics;
+pub use short_lived::{MEMORY, ShortLived};
 pub use victims::VictimPolicy;
 pub use visitor::Visitor;
+pub use zone_lifespan::ZoneLifespan;
 pub use zones::{ZoneColumns, ZoneView};

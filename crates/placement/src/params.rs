@@ -28,6 +28,12 @@ pub enum BuildError {
         /// All there are.
         known: String,
     },
+    /// Two schemes have this name: one that a program added, and another.
+    #[error("two schemes are named \"{name}\"")]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
     /// The parameter isn't one of this scheme's.
     #[error("{name} has no parameter \"{key}\" (known: {known})")]
     UnknownKey {

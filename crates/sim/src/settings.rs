@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use frostline_learn::Model;
 use frostline_log::{Capacity, Options};
-use frostline_placement::Semantics;
-use frostline_placement::registry::SchemeSpec;
+use frostline_placement::registry::{Registry, SchemeSpec};
+use frostline_placement::{BuildError, Semantics};
 
 use crate::{SimError, Volume};
 
@@ -57,6 +57,8 @@ pub struct Settings {
     pub semantics: Semantics,
     /// Seed of whatever chance schemes and victim policies use.
     pub seed: u64,
+    /// The schemes that names stand for.
+    pub schemes: Registry,
     /// The model that recognises frozen pages for schemes that ask for one.
     pub model: Option<Arc<Model>>,
     /// User writes after the preload that are not counted.
@@ -75,6 +77,7 @@ impl Default for Settings {
             reserve: Capacity::RESERVE,
             semantics: Semantics::Published,
             seed: 1,
+            schemes: Registry::published(),
             model: None,
             warmup: 0,
             window: 0,
@@ -171,6 +174,16 @@ pub struct Combination {
 }
 
 impl Combination {
+    /// A scheme of these settings with a victim policy, or with its own victim side if it has one.
+    ///
+    /// # Errors
+    /// As for [`Registry::parse`].
+    pub fn new(scheme: &str, victim: &str, settings: &Settings) -> Result<Self, BuildError> {
+        let scheme = settings.schemes.parse(scheme)?;
+        let victim = scheme.victim.unwrap_or(victim).to_string();
+        Ok(Combination { scheme, victim })
+    }
+
     /// Every scheme with every victim policy; a scheme that brings its own victim side once.
     pub fn cross(schemes: &[SchemeSpec], victims: &[String]) -> Vec<Combination> {
         let with = |scheme: &SchemeSpec, victim: &str| Combination {

@@ -17,6 +17,17 @@ pub enum StoreError {
     /// The scheme or the victim policy can't be built.
     #[error(transparent)]
     Build(#[from] BuildError),
+    /// The store was formatted with a scheme that is not in the registry it is opened with
+    /// ([`Open::schemes`](crate::Open::schemes)).
+    #[error(
+        "the store is placed by \"{scheme}\", a scheme that this program does not have (it has: {known})"
+    )]
+    UnknownScheme {
+        /// The scheme.
+        scheme: String,
+        /// The names that the registry has.
+        known: String,
+    },
     /// The volume refused: an LBA beyond it, no room.
     #[error(transparent)]
     Log(#[from] LogError),

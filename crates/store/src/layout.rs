@@ -1,13 +1,23 @@
 //! How a store divides its device: metadata zones and data zones; headers, pages and spare zones.
 
 use frostline_log::{Capacity, MAX_LBA, Options};
-use frostline_placement::registry::SchemeSpec;
-use frostline_placement::{Foresight, Hotness, LARGEST_MEMORY, Semantics};
+use frostline_placement::registry::{Registry, SchemeSpec};
+use frostline_placement::{BuildError, Foresight, Hotness, LARGEST_MEMORY, Semantics};
 use frostline_zone::{Device, ZoneState};
 
 use crate::format::{BODY, LeafAt, Note, PAGE, Row, SUPERBLOCKS, Super, TableHead, ZoneRow};
 use crate::leaves::{LEAF, leaf_pages};
 use crate::{Format, StoreError};
+
+/// Why the scheme that a store was formatted with can't be had.
+fn recorded_scheme(error: BuildError) -> StoreError {
+    match error {
+        BuildError::UnknownName { name: scheme, known, .. } => {
+            StoreError::UnknownScheme { scheme, known }
+        }
+        error => error.into(),
+    }
+}
 
 /// Pages of a chunk without its header, at most: 127 and the header are 512 KiB.
 const CHUNK: u32 = 127;
@@ -34,7 +44,7 @@ pub struct Layout {
 impl Layout {
     /// Divides a device that is to be formatted.
     pub fn divide(device: &dyn Device, format: &Format) -> Result<Layout, StoreError> {
-        let scheme = SchemeSpec::parse(&format.scheme)?;
+        let scheme = format.schemes.parse(&format.scheme)?;
         if !(0.0..1.0).contains(&format.gp) {
             let why = format!("{} is not from 0 to 1", format.gp);
             return Err(StoreError::Options { what: "garbage proportion", why });
@@ -117,6 +127,7 @@ impl Layout {
         device: &dyn Device,
         fixed: Super,
         meta: Vec<u32>,
+        schemes: Registry,
     ) -> Result<Layout, StoreError> {
         let wrong = |why: String| StoreError::Options { what: "recorded options", why };
         let geometry = device.geometry();
@@ -139,7 +150,7 @@ impl Layout {
         if !sizes {
             return Err(wrong("sizes that contradict each other".to_string()));
         }
-        let scheme = SchemeSpec::parse(&word(&fixed.scheme))?;
+        let scheme = schemes.parse(&word(&fixed.scheme)).map_err(recorded_scheme)?;
         let state = scheme.entry.page_bytes;
         let victim = word(&fixed.victim);
         // Zones that went offline since may still be named by the checkpoint.

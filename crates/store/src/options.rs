@@ -1,10 +1,14 @@
 //! How a store is formatted and opened.
 
-/// How a store is formatted. Recorded on the device.
+use frostline_placement::registry::Registry;
+
+/// How a store is formatted. Recorded on the device, but for `schemes` and `force`.
 #[derive(Clone, Debug)]
 pub struct Format {
     /// Scheme, as on the command line: `sepbit`, `dac:classes=4`.
     pub scheme: String,
+    /// The schemes that names stand for.
+    pub schemes: Registry,
     /// Victim policy, as on the command line.
     pub victim: String,
     /// Pages the store can hold; as many as the garbage proportion allows, unless given.
@@ -30,6 +34,7 @@ impl Default for Format {
     fn default() -> Self {
         Format {
             scheme: "sepbit".to_string(),
+            schemes: Registry::published(),
             victim: "cost-benefit".to_string(),
             logical_pages: None,
             gp: 0.15,
@@ -65,10 +70,22 @@ pub struct Open {
     /// are lost for good, and reading them is an error. Otherwise such a store is not opened, and
     /// nothing on the device changes.
     pub accept_loss: bool,
+    /// The schemes that names stand for: the store's must be one of them.
+    pub schemes: Registry,
+}
+
+impl Open {
+    /// The default, where a constant is needed.
+    pub const DEFAULT: Open = Open {
+        cleaning: Cleaning::Background,
+        map_bytes: usize::MAX,
+        accept_loss: false,
+        schemes: Registry::published(),
+    };
 }
 
 impl Default for Open {
     fn default() -> Self {
-        Open { cleaning: Cleaning::Background, map_bytes: usize::MAX, accept_loss: false }
+        Open::DEFAULT
     }
 }

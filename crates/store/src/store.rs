@@ -114,7 +114,7 @@ impl Store {
     /// Makes the metadata of a store anew from the headers of its chunks, whatever superblocks,
     /// tables and leaves are lost or damaged. Data zones are not written. Where no superblock is
     /// left, `format` must have the options that the store was formatted with; the other way round
-    /// they are not looked at. Memory is about 80 bytes for each page that is written, valid or
+    /// only its `schemes` are looked at. Memory is about 80 bytes for each page that is written, valid or
     /// not.
     ///
     /// Pages that were trimmed may be back: notes of trims are kept until the next checkpoint only.

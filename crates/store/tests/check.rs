@@ -7,7 +7,7 @@ use frostline_zone::{Device, Faulty, Shape, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
-const OPEN: Open = Open { cleaning: Cleaning::Inline, map_bytes: usize::MAX, accept_loss: false };
+const OPEN: Open = Open { cleaning: Cleaning::Inline, ..Open::DEFAULT };
 
 fn page(lba: u32, version: u32) -> Vec<u8> {
     let words = [lba.to_le_bytes(), version.to_le_bytes()].concat();

@@ -189,7 +189,7 @@ fn live(seed: u64, most: u64, tally: &Tally) {
     Store::format(memory.clone(), &format).unwrap();
     let tail = tails[world.rng.random_range(0..tails.len())];
     let map_bytes = if large { 1 } else { usize::MAX };
-    let open = Open { cleaning: Cleaning::Inline, map_bytes, accept_loss: false };
+    let open = Open { cleaning: Cleaning::Inline, map_bytes, ..Open::DEFAULT };
     let mut device = Arc::new(Faulty::new(memory, seed).with_tail(tail));
     for _ in 0..most {
         device = reopen(device, &mut world, open, tally);
@@ -304,7 +304,7 @@ fn what_was_synced_survives_power_cuts_and_the_rest_is_old_or_new() {
 /// after a few such crashes no room was left for the one that recovery must write.
 #[test]
 fn recovery_that_is_cut_short_again_and_again_still_finds_room() {
-    let open = Open { cleaning: Cleaning::Inline, map_bytes: 1, accept_loss: false };
+    let open = Open { cleaning: Cleaning::Inline, map_bytes: 1, ..Open::DEFAULT };
     for seed in 0..8 {
         let shape = Shape { bytes: 80 << 17, zone_bytes: Some(1 << 17), ..Shape::default() };
         let memory = in_memory(&shape).unwrap();

@@ -21,7 +21,7 @@ const UNSURE: u32 = u32::MAX;
 /// Number of a chunk's header among the kinds of pages.
 const CHUNK: usize = 5;
 
-const OPEN: Open = Open { cleaning: Cleaning::Inline, map_bytes: usize::MAX, accept_loss: false };
+const OPEN: Open = Open { cleaning: Cleaning::Inline, ..Open::DEFAULT };
 
 fn content(lba: u32, version: u32) -> Vec<u8> {
     let word = u64::from(lba) << 32 | u64::from(version);

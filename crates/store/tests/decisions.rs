@@ -5,14 +5,52 @@
 //! zones are spared that none must be reset, for which a sync would end chunks early.
 
 use frostline_log::Counts;
-use frostline_placement::registry::SchemeSpec;
-use frostline_placement::{Activity, Hotness};
+use frostline_placement::registry::{Outside, Registry};
+use frostline_placement::{
+    Activity, BuildError, Hotness, Info, LogClass, PageState, Params, Relocation, Scheme, Setup,
+    UserWrite,
+};
 use frostline_sim::{Combination, Progress, Settings, Space, Volume, replay};
-use frostline_store::{Cleaning, Format, Open, PageWrite, Store};
+use frostline_store::{Cleaning, Format, Open, PageWrite, Store, StoreError};
 use frostline_trace::{
     Kind, LoadOptions, Oltp, PageWriter, Spec, Trim, Writes, generate, load, prepare,
 };
 use frostline_zone::{Shape, in_memory};
+
+/// A scheme that is not in the registry of the crate: user writes by the logarithm of their number,
+/// relocations to a class of their own.
+struct Counted(LogClass);
+
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(transparent)]
+struct Writes32(u32);
+
+impl PageState for Writes32 {}
+
+impl Scheme for Counted {
+    type Page = Writes32;
+    const INFO: Info = Info { name: "counted", summary: "", source: "", params: &[] };
+
+    fn build(_: &Setup<'_>, _: &mut Params) -> Result<Self, BuildError> {
+        Ok(Counted(LogClass::new(2)))
+    }
+
+    fn classes(&self) -> usize {
+        4
+    }
+
+    fn place_user(&mut self, _: &UserWrite, page: &mut Writes32) -> usize {
+        page.0 = page.0.wrapping_add(1);
+        usize::from(self.0.of(page.0))
+    }
+
+    fn place_relocation(&mut self, _: &Relocation, _: &mut Writes32) -> usize {
+        3
+    }
+}
+
+static OUTSIDE: [Outside; 1] = [Outside::of::<Counted>()];
+const SCHEMES: Registry = Registry::with(&OUTSIDE);
 
 const PAGES: u32 = 1 << 12;
 const WRITES: u64 = 6 << 12;
@@ -53,10 +91,8 @@ fn told(writes: Writes) -> Writes {
 
 fn simulated(writes: &Writes, scheme: &str, victim: &str, zone_pages: u32) -> Counts {
     let volume = Volume::new(prepare(None, writes.clone(), false).unwrap());
-    let scheme = SchemeSpec::parse(scheme).unwrap();
-    let victim = scheme.victim.unwrap_or(victim).to_string();
-    let settings = Settings { space: Space::Gp(GP), ..Settings::default() };
-    let combination = Combination { scheme, victim };
+    let settings = Settings { space: Space::Gp(GP), schemes: SCHEMES, ..Settings::default() };
+    let combination = Combination::new(scheme, victim, &settings).unwrap();
     replay(&volume, &combination, &settings, zone_pages, &Progress::default()).unwrap().counts
 }
 
@@ -71,6 +107,7 @@ fn stored(writes: &Writes, scheme: &str, victim: &str) -> (Counts, u32) {
     let device = in_memory(&shape).unwrap();
     let format = Format {
         scheme: scheme.to_string(),
+        schemes: SCHEMES,
         victim: victim.to_string(),
         logical_pages: Some(u64::from(PAGES)),
         gp: GP,
@@ -80,7 +117,7 @@ fn stored(writes: &Writes, scheme: &str, victim: &str) -> (Counts, u32) {
         ..Format::default()
     };
     Store::format(device.clone(), &format).unwrap();
-    let open = Open { cleaning: Cleaning::Inline, ..Open::default() };
+    let open = Open { cleaning: Cleaning::Inline, schemes: SCHEMES, ..Open::default() };
     let store = Store::open(device, open).unwrap();
     store.count_copies().unwrap();
     let mut page = vec![0; 4096];
@@ -122,6 +159,27 @@ fn decide_alike(writes: &Writes, scheme: &str, victim: &str) {
 }
 
 const ZIPF: Kind = Kind::Zipf { alpha: 0.9 };
+
+#[test]
+fn a_scheme_of_another_crate_relocates_in_the_store_what_it_does_in_the_simulator() {
+    decide_alike(&trimmed(ZIPF), "counted", "cost-benefit");
+    decide_alike(&trimmed(ZIPF), "frozen:counted", "greedy");
+}
+
+#[test]
+fn a_store_of_a_scheme_that_the_program_does_not_have_says_so() {
+    let shape = Shape { bytes: 64 << 20, zone_bytes: Some(1 << 20), ..Shape::default() };
+    let device = in_memory(&shape).unwrap();
+    let scheme = "counted".to_string();
+    let format = Format { scheme, schemes: SCHEMES, ..Format::default() };
+    Store::format(device.clone(), &format).unwrap();
+    let open = |schemes| Store::open(device.clone(), Open { schemes, ..Open::default() });
+    let error = open(Registry::published()).err().unwrap();
+    let named = matches!(&error, StoreError::UnknownScheme { scheme, known }
+        if scheme == "counted" && known.contains("sepbit"));
+    assert!(named, "{error}");
+    assert!(open(SCHEMES).is_ok());
+}
 
 #[test]
 fn every_scheme_without_foresight_relocates_in_the_store_what_it_does_in_the_simulator() {

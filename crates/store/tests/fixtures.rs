@@ -13,7 +13,7 @@ use frostline_zone::{Device, Shape, in_memory};
 const PAGE: usize = 4096;
 const ZONES: u64 = 24;
 const PAGES: u32 = 60;
-const OPEN: Open = Open { cleaning: Cleaning::Inline, map_bytes: usize::MAX, accept_loss: false };
+const OPEN: Open = Open { cleaning: Cleaning::Inline, ..Open::DEFAULT };
 
 /// The page that is damaged in the twin.
 const DAMAGED: u32 = 17;

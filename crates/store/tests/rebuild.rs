@@ -11,7 +11,7 @@ const PAGE: usize = 4096;
 const PAGES: u32 = 600;
 const ZONE_PAGES: u64 = 40;
 const ZONES: u64 = 44;
-const OPEN: Open = Open { cleaning: Cleaning::Inline, map_bytes: usize::MAX, accept_loss: false };
+const OPEN: Open = Open { cleaning: Cleaning::Inline, ..Open::DEFAULT };
 
 fn content(lba: u32, version: u32) -> Vec<u8> {
     (u64::from(lba) << 32 | u64::from(version)).to_le_bytes().repeat(PAGE / 8)

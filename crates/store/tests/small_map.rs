@@ -47,7 +47,7 @@ fn run(cleaning: Cleaning) {
     let device = in_memory(&shape).unwrap();
     let format = Format { logical_pages: Some(PAGES.into()), ..Format::default() };
     Store::format(device.clone(), &format).unwrap();
-    let open = Open { cleaning, map_bytes: MAP_BYTES, accept_loss: false };
+    let open = Open { cleaning, map_bytes: MAP_BYTES, ..Open::default() };
     let mut rng = SmallRng::seed_from_u64(2);
     let mut model = BTreeMap::new();
     for life in 0..6 {

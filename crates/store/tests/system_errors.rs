@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 const PAGE: usize = 4096;
 const PAGES: u32 = 500;
-const OPEN: Open = Open { cleaning: Cleaning::Inline, map_bytes: usize::MAX, accept_loss: false };
+const OPEN: Open = Open { cleaning: Cleaning::Inline, ..Open::DEFAULT };
 
 /// A device whose every operation on zones from `first` on fails with this number of the system, if
 /// it is not 0.

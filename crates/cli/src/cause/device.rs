@@ -45,6 +45,8 @@ pub fn store_failure(uri: &str, error: StoreError) -> Failure {
             Failure::job(uri, &why).hint(MORE_FILES)
         }
         StoreError::Newer { .. } => Failure::usage(uri, &why).hint("a newer frostline reads it"),
+        StoreError::UnknownScheme { .. } => Failure::usage(uri, &why)
+            .hint("the program that made the store has it in its registry, and opens the store"),
         StoreError::Build(_) => Failure::usage(uri, &why)
             .hint("frostline schemes lists all schemes and victim policies with their parameters"),
         StoreError::TooSmall { .. } => {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 
 use frostline_log::{Capacity, LogError, Options, Volume, WORD_LAST, Writes};
-use frostline_placement::registry::{self, SCHEMES, SchemeSpec, Visitor};
+use frostline_placement::registry::{self, Registry, SCHEMES, SchemeSpec, Visitor};
 use frostline_placement::victims::{self, POLICIES};
 use frostline_placement::{Foresight, NEVER, Params, Recogniser, Scheme, Setup, VictimPolicy};
 use proptest::prelude::*;
@@ -140,7 +140,7 @@ impl Case {
             mean_lifespans: Some(&self.trace.means),
             lifespans: Some(&self.trace.lifespans),
             recogniser: Some(&recogniser),
-            within: Some(&|setup| registry::build_within(None, setup)),
+            within: Some(&|setup| registry::build_within(Registry::published(), None, setup)),
             ..Setup::new(self.options.zone_pages, self.options.space)
         }
     }

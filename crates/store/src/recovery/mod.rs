@@ -66,7 +66,7 @@ pub fn zones_on(device: &dyn Device) -> Result<u32, StoreError> {
 /// Opens a store, unless synced pages are missing and that is not accepted. Returns what is.
 pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<(Inner, Vec<Loss>), StoreError> {
     let (store, fixed, meta) = find_superblock(&*device)?;
-    let layout = Arc::new(Layout::recorded(&*device, fixed, meta)?);
+    let layout = Arc::new(Layout::recorded(&*device, fixed, meta, open.schemes)?);
     let log = read_log(&*device, &layout, store)?;
     let mut state = State::new(build(&layout)?, layout.clone(), store);
     let written = log.table.head.written[3];

@@ -167,7 +167,8 @@ fn layout(
 ) -> Result<(u64, Layout, bool), StoreError> {
     match find_superblock(device) {
         Ok((store, fixed, meta)) => {
-            return Ok((store, Layout::recorded(device, fixed, meta)?, true));
+            let layout = Layout::recorded(device, fixed, meta, format.schemes)?;
+            return Ok((store, layout, true));
         }
         Err(
             StoreError::NotAStore | StoreError::NoSuperblock { .. } | StoreError::Unreadable { .. },

@@ -1,0 +1,44 @@
+//! Schemes of other crates.
+
+use crate::any_scheme::AnyScheme;
+use crate::build::Setup;
+use crate::erased::{AnyState, WITHIN};
+use crate::params::{BuildError, Params};
+use crate::registry::{Entry, entry};
+use crate::scheme::Scheme;
+
+/// A scheme that is not of this crate, for a [`Registry`](crate::registry::Registry).
+///
+/// The log is compiled once for each scheme of this crate. For all others it is compiled once
+/// together: their calls are indirect, and each page takes the room of the largest state.
+#[derive(Clone, Copy, Debug)]
+pub struct Outside {
+    pub(crate) entry: Entry,
+    pub(crate) build: Build,
+}
+
+type Build = fn(&Setup<'_>, &mut Params) -> Result<AnyScheme<WITHIN>, BuildError>;
+
+impl Outside {
+    /// The most bytes of state that an outside scheme may keep of a page.
+    pub const MOST_PAGE_BYTES: usize = size_of::<AnyState<WITHIN>>();
+
+    /// The scheme of this type. Does not compile if its state of a page is larger than
+    /// [`MOST_PAGE_BYTES`](Self::MOST_PAGE_BYTES).
+    pub const fn of<S: Scheme>() -> Self {
+        const { assert!(size_of::<S::Page>() <= Self::MOST_PAGE_BYTES) };
+        Outside { entry: entry::<S>(), build: build::<S> }
+    }
+}
+
+fn build<S: Scheme>(
+    setup: &Setup<'_>,
+    params: &mut Params,
+) -> Result<AnyScheme<WITHIN>, BuildError> {
+    let scheme = S::build(setup, params)?;
+    AnyScheme::of(scheme).ok_or_else(|| BuildError::LargeState {
+        name: S::INFO.name.to_string(),
+        bytes: size_of::<S::Page>(),
+        most: Outside::MOST_PAGE_BYTES,
+    })
+}

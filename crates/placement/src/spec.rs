@@ -1,0 +1,167 @@
+//! A scheme as it is named, with its parameters.
+
+use crate::any_scheme::AnyScheme;
+use crate::build::Setup;
+use crate::erased::{Erased, WITHIN};
+use crate::params::{BuildError, Params};
+use crate::recogniser::{Candidates, Recogniser};
+use crate::registry::{Entry, Registry, dispatch};
+use crate::scheme::Scheme;
+use crate::schemes;
+use crate::semantics::Semantics;
+use crate::visitor::Visitor;
+
+/// A scheme as the command line names it: `name` or `name:key=value:...`.
+#[derive(Clone, Debug)]
+pub struct SchemeSpec {
+    /// As it was written.
+    pub text: String,
+    /// The victim side that comes with it, if it has its own or is a pairing.
+    pub victim: Option<&'static str>,
+    /// The scheme (of a pairing: the one it pairs).
+    pub entry: &'static Entry,
+    params: Params,
+    /// The scheme around which it stands, if it was named.
+    within: Option<String>,
+    registry: Registry,
+}
+
+impl SchemeSpec {
+    /// Finds a scheme of this crate, see [`Registry::parse`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn parse(text: &str) -> Result<Self, BuildError> {
+        SchemeSpec::of(Registry::published(), text)
+    }
+
+    pub(crate) fn of(registry: Registry, text: &str) -> Result<Self, BuildError> {
+        let (own, within) = split_within(text);
+        let (name, mut params) = Params::parse(&own)?;
+        let (entry, pairing) = registry.find(&name)?;
+        for &(key, value) in pairing.map_or(&[][..], |p| p.params) {
+            params = params.or(key, value);
+        }
+        params.check(entry.info.params)?;
+        if let Some(within) = &within {
+            registry.parse(within)?;
+        }
+        let victim = pairing.map(|p| p.victim).or(entry.own_victim);
+        Ok(SchemeSpec { text: text.to_string(), victim, entry, params, within, registry })
+    }
+
+    /// The number of classes that the scheme has.
+    ///
+    /// # Errors
+    /// A parameter's value can't be used.
+    pub fn classes(&self, semantics: Semantics) -> Result<usize, BuildError> {
+        struct Classes;
+        impl Visitor for Classes {
+            type Output = usize;
+            fn visit<S: Scheme>(self, scheme: S) -> usize {
+                scheme.classes()
+            }
+        }
+        let foresight =
+            Setup { mean_lifespans: Some(&[]), lifespans: Some(&[]), ..Setup::new(1024, 1024) };
+        let nobody = |_: &str, _: &Setup<'_>| Ok(Box::new(Nobody) as Box<dyn Recogniser>);
+        let foresight = Setup { recogniser: Some(&nobody), ..foresight };
+        self.build(&Setup { semantics, ..foresight }, Classes)
+    }
+
+    /// Builds the scheme and hands it to `visitor`.
+    ///
+    /// # Errors
+    /// A parameter's value can't be used, or the scheme needs foresight that `setup` lacks.
+    pub fn build<V: Visitor>(
+        &self,
+        setup: &Setup<'_>,
+        visitor: V,
+    ) -> Result<V::Output, BuildError> {
+        let within = |setup: &Setup<'_>| build_within(self.registry, self.within.as_deref(), setup);
+        let setup = Setup { within: Some(&within), ..*setup };
+        let (name, mut params) = (self.entry.info.name, self.params.clone());
+        match self.registry.outside(name) {
+            Some(outside) => Ok(visitor.visit((outside.build)(&setup, &mut params)?)),
+            None => dispatch(name, &setup, &mut params, visitor),
+        }
+    }
+
+    /// Builds the scheme and forgets its type.
+    ///
+    /// # Errors
+    /// As [`SchemeSpec::build`], and if the state that it keeps of a page does not fit into `WORDS`
+    /// words.
+    pub fn build_any<const WORDS: usize>(
+        &self,
+        setup: &Setup<'_>,
+    ) -> Result<AnyScheme<WORDS>, BuildError> {
+        struct Erase<const WORDS: usize>;
+        impl<const WORDS: usize> Visitor for Erase<WORDS> {
+            type Output = Option<AnyScheme<WORDS>>;
+            fn visit<S: Scheme>(self, scheme: S) -> Self::Output {
+                AnyScheme::of(scheme)
+            }
+        }
+        self.build(setup, Erase)?.ok_or_else(|| BuildError::LargeState {
+            name: self.text.clone(),
+            bytes: self.entry.page_bytes,
+            most: WORDS * size_of::<u64>(),
+        })
+    }
+}
+
+/// Builds the scheme that another stands around: SepBIT if none is named.
+///
+/// # Errors
+/// An unknown name, what [`Scheme::build`] refuses, or a scheme that can't stand within another.
+pub fn build_within(
+    registry: Registry,
+    named: Option<&str>,
+    setup: &Setup<'_>,
+) -> Result<Box<dyn Erased<WITHIN>>, BuildError> {
+    let spec = registry.parse(named.unwrap_or("sepbit"))?;
+    let refused = |why: &str| BuildError::BadValue {
+        name: "a scheme around another".to_string(),
+        key: "within",
+        value: spec.text.clone(),
+        why: why.to_string(),
+    };
+    let scheme: AnyScheme<WITHIN> = spec.build_any(setup)?;
+    match scheme.is_batched() {
+        true => Err(refused("it wants all pages of a victim at once itself")),
+        false if scheme.own_victim().is_some() => Err(refused("it chooses its own victims")),
+        false => Ok(scheme.into_box()),
+    }
+}
+
+/// Splits `frozen:NAME:...` into what the scheme around is told, and what the one within is told:
+/// `frozen:dac:classes=4:apart=no` into `frozen:apart=no` and `dac:classes=4`.
+fn split_within(text: &str) -> (String, Option<String>) {
+    let Some((name, rest)) = text.split_once(':') else { return (text.to_string(), None) };
+    let around = [schemes::frozen::Frozen::INFO, schemes::frozen_perfect::FrozenPerfect::INFO];
+    let first = rest.split(':').next().unwrap_or_default();
+    let Some(info) = around.iter().find(|info| info.name == name && !first.contains('=')) else {
+        return (text.to_string(), None);
+    };
+    let is_own = |piece: &&str| {
+        piece.split_once('=').is_some_and(|(key, _)| info.params.iter().any(|p| p.key == key))
+    };
+    let (own, within): (Vec<&str>, Vec<&str>) = rest.split(':').partition(is_own);
+    let own: String = [name].iter().chain(&own).copied().collect::<Vec<_>>().join(":");
+    (own, Some(within.join(":")))
+}
+
+/// A recogniser that recognises nothing.
+#[derive(Debug)]
+struct Nobody;
+
+impl Recogniser for Nobody {
+    fn wants_hotness(&self) -> bool {
+        false
+    }
+
+    fn score(&mut self, _: &Candidates<'_>, scores: &mut [f32]) {
+        scores.fill(f32::NEG_INFINITY);
+    }
+}
