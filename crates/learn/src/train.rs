@@ -1,60 +1,11 @@
 //! Trains models.
 
-use serde::{Deserialize, Serialize};
-
 use crate::sgd::{Loss, descend};
-use crate::{Layout, LearnError, Model, Origin, Set, Standard, newton};
+use crate::{Kind, Layout, LearnError, Model, Origin, Set, Standard, newton};
 
 /// The penalty on squared weights: with standardised features and samples by the ten thousand it
 /// only keeps weights finite that nothing else bounds.
 pub const PENALTY: f64 = 1e-4;
-
-/// How a model is trained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// Logistic regression by stochastic gradient descent: SepFrozen's model.
-    Sgd,
-    /// Logistic regression over all samples at once.
-    Logistic,
-    /// A linear support vector machine, by stochastic gradient descent.
-    Svm,
-    /// A gated recurrent unit over a page's writes. Training it takes the Cargo feature `gru`.
-    Gru,
-}
-
-impl Kind {
-    /// All kinds that this build can train.
-    pub const TRAINABLE: &[Kind] = match cfg!(feature = "gru") {
-        true => &[Kind::Sgd, Kind::Logistic, Kind::Svm, Kind::Gru],
-        false => &[Kind::Sgd, Kind::Logistic, Kind::Svm],
-    };
-
-    /// Its name on the command line and in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Sgd => "sgd",
-            Kind::Logistic => "logistic",
-            Kind::Svm => "svm",
-            Kind::Gru => "gru",
-        }
-    }
-
-    /// Whether this build can train it.
-    ///
-    /// # Errors
-    /// [`LearnError::NotBuilt`].
-    pub fn check(self) -> Result<(), LearnError> {
-        match Kind::TRAINABLE.contains(&self) {
-            true => Ok(()),
-            false => Err(self.not_built()),
-        }
-    }
-
-    fn not_built(self) -> LearnError {
-        LearnError::NotBuilt { model: self.name(), feature: "gru" }
-    }
-}
 
 /// Trains a model. The same arguments give the same model, bit for bit; of [`Kind::Gru`] on the same
 /// kind of processor, as the library multiplies matrices in the way that suits it best.

@@ -10,10 +10,10 @@
 use std::marker::PhantomData;
 use std::mem::needs_drop;
 use std::ops::{Deref, DerefMut};
-use std::ptr::{NonNull, null_mut};
+use std::ptr::NonNull;
 
 use bytemuck::Zeroable;
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use memmap2::{MmapMut, MmapOptions};
 
 use crate::LogError;
 
@@ -24,8 +24,8 @@ const HUGE: usize = 2 << 20;
 pub struct Array<T> {
     first: NonNull<T>,
     len: usize,
-    /// Start and length of the mapping, which is longer so that the array can be aligned.
-    mapping: (*mut std::ffi::c_void, usize),
+    /// Holds the memory; longer than the array, so that this can be aligned. None without bytes.
+    _mapping: Option<MmapMut>,
     owned: PhantomData<T>,
 }
 
@@ -42,28 +42,20 @@ impl<T: Zeroable> Array<T> {
     pub fn zeroed(len: usize) -> Result<Self, LogError> {
         const { assert!(align_of::<T>() <= HUGE && !needs_drop::<T>()) };
         let bytes = len.saturating_mul(size_of::<T>());
-        let refused = |_| LogError::NoMemory { bytes };
+        let refused = || LogError::NoMemory { bytes };
         if bytes == 0 {
-            return Ok(Array { first: NonNull::dangling(), len, ..Array::default() });
+            return Ok(Array { len, ..Array::default() });
         }
-        let mapped = bytes.saturating_add(HUGE);
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new anonymous mapping at an address of the system's choice touches nothing
-        // that exists.
-        let start =
-            unsafe { mmap_anonymous(null_mut(), mapped, access, flags) }.map_err(refused)?;
-        let offset = start.addr().next_multiple_of(HUGE) - start.addr();
-        let first: *mut T = start.wrapping_byte_add(offset).cast();
-        let first = NonNull::new(first).ok_or(LogError::NoMemory { bytes })?;
+        let mut options = MmapOptions::new();
+        let options = options.len(bytes.saturating_add(HUGE)).no_reserve_swap();
+        let mut mapping = options.map_anon().map_err(|_| refused())?;
+        let offset = mapping.as_ptr().addr().next_multiple_of(HUGE) - mapping.as_ptr().addr();
+        // A refusal only leaves small pages.
         #[cfg(target_os = "linux")]
-        {
-            use rustix::mm::{Advice, madvise};
-            // SAFETY: the range lies inside our new mapping, and this advice changes neither
-            // contents nor access rights. A refusal only leaves small pages.
-            let _ = unsafe { madvise(first.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
-        }
-        Ok(Array { first, len, mapping: (start, mapped), owned: PhantomData })
+        let _ = mapping.advise_range(memmap2::Advice::HugePage, offset, bytes);
+        let first = mapping.as_mut_ptr().wrapping_add(offset).cast();
+        let first = NonNull::new(first).ok_or_else(refused)?;
+        Ok(Array { first, len, _mapping: Some(mapping), owned: PhantomData })
     }
 }
 
@@ -81,8 +73,7 @@ impl<T: Zeroable + Copy> Array<T> {
 
 impl<T> Default for Array<T> {
     fn default() -> Self {
-        let mapping = (null_mut(), 0);
-        Array { first: NonNull::dangling(), len: 0, mapping, owned: PhantomData }
+        Array { first: NonNull::dangling(), len: 0, _mapping: None, owned: PhantomData }
     }
 }
 
@@ -102,17 +93,6 @@ impl<T> DerefMut for Array<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: as for `deref`, and `self` is borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.len) }
-    }
-}
-
-impl<T> Drop for Array<T> {
-    fn drop(&mut self) {
-        let (start, len) = self.mapping;
-        if len > 0 {
-            // SAFETY: this is the whole mapping that `zeroed` made, and no reference into it
-            // outlives `self`. The values need no drop.
-            let _ = unsafe { munmap(start, len) };
-        }
     }
 }
 

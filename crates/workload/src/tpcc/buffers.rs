@@ -1,7 +1,7 @@
 //! Memory that a worker's transactions use again and again.
 
+use super::payments::OldPayment;
 use super::scale::CustomerId;
-use super::trim::OldPayment;
 
 /// Buffers of one worker. Each transaction finds them in any state.
 #[derive(Debug, Default)]

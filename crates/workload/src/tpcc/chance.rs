@@ -1,6 +1,6 @@
 //! What the standard leaves to chance: numbers and strings (clauses 2.1.6, 4.3.2 and 4.3.3).
 
-use super::scale::{CustomerId, ItemId, Scale};
+use super::scale::{CustomerId, ItemId, Scale, WarehouseId};
 use crate::random::Random;
 
 /// The constant C of clause 2.1.6 for last names while loading.
@@ -26,6 +26,19 @@ pub(super) fn customer(random: &mut Random, scale: &Scale) -> CustomerId {
 /// An item.
 pub(super) fn item(random: &mut Random, scale: &Scale) -> ItemId {
     nurand(random, 8191, C_ITEM, 1, scale.items)
+}
+
+/// Any warehouse but this one, if there is another.
+pub(super) fn other_warehouse(
+    random: &mut Random,
+    scale: &Scale,
+    home: WarehouseId,
+) -> WarehouseId {
+    if scale.warehouses == 1 {
+        return home;
+    }
+    let other = random.between(1, scale.warehouses - 1);
+    if other < home { other } else { other + 1 }
 }
 
 /// A last name, by its number; `c` is one of the two constants above.

@@ -14,6 +14,7 @@ mod keys;
 mod new_order;
 mod order_status;
 mod payment;
+mod payments;
 mod population;
 mod rows;
 mod scale;

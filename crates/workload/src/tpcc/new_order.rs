@@ -192,20 +192,7 @@ fn take_number<'e, E: Engine + 'e>(
 
 /// The home warehouse, or for one line in a hundred another (clause 2.4.1.5).
 fn supplier(random: &mut Random, scale: &Scale, home: WarehouseId) -> WarehouseId {
-    if random.percent(1) { other_warehouse(random, scale, home) } else { home }
-}
-
-/// Any warehouse but this one, if there is another.
-pub(super) fn other_warehouse(
-    random: &mut Random,
-    scale: &Scale,
-    home: WarehouseId,
-) -> WarehouseId {
-    if scale.warehouses == 1 {
-        return home;
-    }
-    let other = random.between(1, scale.warehouses - 1);
-    if other < home { other } else { other + 1 }
+    if random.percent(1) { chance::other_warehouse(random, scale, home) } else { home }
 }
 
 /// `sum` less the discount, plus the taxes; rates in hundredths of a percent.
@@ -247,7 +234,7 @@ mod tests {
         let orders = many(&Scale::standard(2));
         assert!(orders.iter().flat_map(NewOrder::lines).any(|line| line.supplier == 1));
         let mut random = Random::stream(1, 0);
-        assert_eq!(other_warehouse(&mut random, &Scale::standard(1), 1), 1);
+        assert_eq!(chance::other_warehouse(&mut random, &Scale::standard(1), 1), 1);
     }
 
     #[test]

@@ -4,8 +4,9 @@
 use std::io::Write;
 
 use super::buffers::Buffers;
+use super::chance;
 use super::keys;
-use super::new_order::other_warehouse;
+use super::payments::Paid;
 use super::rows::{self, customer, district, history, warehouse};
 use super::scale::{Customer, DISTRICTS, District, Scale};
 use super::selection::Selection;
@@ -25,20 +26,12 @@ pub(super) struct Payment {
     date: u64,
 }
 
-/// A payment that was made: the key of its history row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Paid {
-    pub(super) customer: Customer,
-    /// The customer's payments so far, with this one.
-    pub(super) payments: u32,
-}
-
 impl Payment {
     /// Draws one (clause 2.5.1): 15 % are of customers of another warehouse.
     pub(super) fn draw(random: &mut Random, scale: &Scale, home: District, date: u64) -> Payment {
         let district = if random.percent(15) {
             District {
-                warehouse: other_warehouse(random, scale, home.warehouse),
+                warehouse: chance::other_warehouse(random, scale, home.warehouse),
                 number: random.between(1, u32::from(DISTRICTS)) as u8,
             }
         } else {

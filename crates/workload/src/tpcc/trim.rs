@@ -16,8 +16,8 @@ use std::ops::ControlFlow;
 
 use super::buffers::Buffers;
 use super::keys;
-use super::payment::Paid;
-use super::rows::{district, history, order, order_line, trimmed};
+use super::payments::{OldPayment, Paid};
+use super::rows::{district, order, order_line, trimmed};
 use super::scale::{Customer, District, OrderId, Scale};
 use super::session::Session;
 use super::tables::Table;
@@ -174,22 +174,7 @@ fn trim_history<'e, E: Engine + 'e>(
     Ok(())
 }
 
-/// A row of history that goes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct OldPayment {
-    /// Which of its customer's payments it is.
-    payment: u32,
-    paid_in: District,
-    amount: i64,
-}
-
 impl OldPayment {
-    fn of(payment: u32, row: &[u8]) -> OldPayment {
-        let paid_in =
-            District { warehouse: history::WAREHOUSE.of(row), number: history::DISTRICT.of(row) };
-        OldPayment { payment, paid_in, amount: history::AMOUNT.of(row) }
-    }
-
     /// Counts it for where it was paid, and for where the customer belongs.
     fn count<'e, E: Engine + 'e>(
         &self,
