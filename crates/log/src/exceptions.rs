@@ -21,9 +21,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.written += u64::from(skipped);
         self.garbage += u64::from(skipped);
         self.counts.skipped += u64::from(skipped);
-        if self.pending[zone as usize] == 0 {
-            self.seal_zone(zone);
-        }
+        self.seal_zone(zone);
         skipped
     }
 

@@ -73,13 +73,6 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.valid
     }
 
-    /// Where the page lies, if it was ever written.
-    pub fn slot_of(&self, lba: u32) -> Option<Slot> {
-        self.check_lba(lba).ok()?;
-        let slot = self.map.entry(lba).slot;
-        (slot != 0).then(|| self.slot(slot))
-    }
-
     /// The slot of this number, as it stands in the map.
     pub fn slot(&self, slot: u32) -> Slot {
         Slot { zone: slot >> self.shift, offset: slot & ((1 << self.shift) - 1) }
@@ -98,6 +91,13 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 }
 
 impl<S: Scheme> Volume<S> {
+    /// Where the page lies, if it was ever written.
+    pub fn slot_of(&self, lba: u32) -> Option<Slot> {
+        self.check_lba(lba).ok()?;
+        let slot = self.map[lba as usize].slot;
+        (slot != 0).then(|| self.slot(slot))
+    }
+
     /// Peak memory of the volume in bytes: map, reverse map, what an engine told, zones and the
     /// scheme's own.
     pub fn peak_bytes(&self) -> usize {
@@ -135,7 +135,6 @@ impl<S: Scheme> Volume<S> {
 
     fn verify_zones(&self, valid: &[u32]) -> Result<(), String> {
         let pages = self.options.zone_pages;
-        // A zone that is neither open nor sealed waits for pages in flight.
         let mut used = vec![pages; self.zones.len()];
         for cursor in self.open.iter().filter(|c| !c.is_closed()) {
             let zone = (cursor.end - 1) >> self.shift;
@@ -146,7 +145,7 @@ impl<S: Scheme> Volume<S> {
             let z = zone as usize;
             let have = if self.zones.is_free(zone) { 0 } else { used[z] };
             let counted = i64::from(self.zones.garbage(zone));
-            let expected = i64::from(have) - i64::from(valid[z]) - i64::from(self.pending[z]);
+            let expected = i64::from(have) - i64::from(valid[z]);
             if counted != expected {
                 return Err(format!("zone {zone}: {counted} garbage counted, {expected} found"));
             }

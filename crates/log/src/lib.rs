@@ -2,14 +2,14 @@
 //!
 //! A [`Volume`] holds the map from LBAs to slots, the zones and the trigger of cleaning. It asks
 //! a scheme for classes and a victim policy for victims (`frostline-placement`), and never does
-//! I/O: it says what must be written where, and is told when that has happened.
+//! I/O: it says what must be written where.
 //!
 //! There are two ways to drive it, and they do the same:
-//! * step by step, for a driver whose writes take time: [`Volume::place_user`],
-//!   [`Volume::commit_user`], [`Volume::end_stale`], [`Volume::begin_cleaning`],
-//!   [`Volume::place_relocation`], [`Volume::commit_relocation`], [`Volume::release`]; its map may
-//!   be the driver's ([`Map`]), and what it was can be restored ([`ZoneImage`]);
-//! * in runs, for a driver in which everything completes at once: [`Volume::write`].
+//! * step by step, for a driver that writes pages down and keeps the map ([`Map`]):
+//!   [`Volume::place_user`], [`Volume::end_stale`], [`Volume::begin_cleaning`],
+//!   [`Volume::place_relocation`], [`Volume::release`]; its zones can be restored as they were
+//!   ([`ZoneImage`]);
+//! * in runs, for a driver that only counts: [`Volume::write`].
 
 mod capacity;
 mod cleaning;
@@ -35,6 +35,6 @@ pub use image::ZoneImage;
 pub use map::{Entry, LOST, Map};
 pub use memory::Array;
 pub use run::Writes;
-pub use steps::{Slot, Ticket};
+pub use steps::{Placed, Slot};
 pub use volume::{MAX_LBA, Options, Volume, WORD_LAST};
 pub use zones::ZoneTable;

@@ -20,18 +20,12 @@ pub struct Entry<P> {
     pub page: P,
 }
 
-/// A map from LBAs to slots. The simulator's is one array; a store's may lie on the device in
-/// part, and the store then sees to it that a page's entry is in memory before the volume is
-/// asked about that page.
+/// A map from LBAs to slots, or so much of it as is in memory. The simulator's is one array; a
+/// driver that keeps its own hands the entries of pages to the volume
+/// ([`Volume::place_user`](crate::Volume::place_user)).
 pub trait Map<P: PageState> {
     /// Largest LBA + 1.
     fn space(&self) -> u32;
-
-    /// The entry of a page within the space.
-    fn entry(&self, lba: u32) -> Entry<P>;
-
-    /// Changes the entry of a page within the space.
-    fn set(&mut self, lba: u32, entry: Entry<P>);
 
     /// Shows the state of every page in memory that has a slot, and maybe of others, to be changed.
     fn each_page(&mut self, visit: &mut dyn FnMut(&mut P));
@@ -40,16 +34,6 @@ pub trait Map<P: PageState> {
 impl<P: PageState> Map<P> for Array<Entry<P>> {
     fn space(&self) -> u32 {
         self.len() as u32
-    }
-
-    #[inline(always)]
-    fn entry(&self, lba: u32) -> Entry<P> {
-        self[lba as usize]
-    }
-
-    #[inline(always)]
-    fn set(&mut self, lba: u32, entry: Entry<P>) {
-        self[lba as usize] = entry;
     }
 
     fn each_page(&mut self, visit: &mut dyn FnMut(&mut P)) {

@@ -92,8 +92,6 @@ pub struct Volume<S: Scheme, M = Array<Entry<<S as Scheme>::Page>>> {
     reverse: bool,
     pub(crate) open: Vec<Cursor>,
     pub(crate) free: Vec<u32>,
-    /// Pages placed but not yet committed, by zone; empty if the volume is driven in runs only.
-    pub(crate) pending: Vec<u32>,
     /// Zone numbers are slot numbers shifted by this.
     pub(crate) shift: u32,
     pub(crate) options: Options,
@@ -108,8 +106,6 @@ pub struct Volume<S: Scheme, M = Array<Entry<<S as Scheme>::Page>>> {
     pub(crate) garbage: u64,
     /// LBAs that were ever written.
     pub(crate) valid: u64,
-    /// First writes of LBAs that are placed but not yet committed.
-    pub(crate) firsts: u64,
     /// True while pages are being relocated.
     pub(crate) cleaning: bool,
     pub(crate) counts: Counts,
@@ -214,7 +210,6 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             reverse,
             open: vec![Cursor::CLOSED; classes],
             free: Vec::new(),
-            pending: Vec::new(),
             shift,
             trigger,
             max_zones,
@@ -223,7 +218,6 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             written: 0,
             garbage: 0,
             valid: 0,
-            firsts: 0,
             cleaning: false,
             counts: Counts::new(zone_pages, classes),
             victims: Vec::new(),
@@ -252,7 +246,6 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         while self.zones.len() <= zones {
             self.zones.add();
         }
-        self.pending.resize(self.zones.len(), 0);
         // Taken from the end: low numbers first.
         self.free.splice(0..0, (first..self.zones.len() as u32).rev());
         Ok(())
@@ -285,14 +278,12 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         Ok(true)
     }
 
-    /// Closes the full open zone of `class`, and seals it if none of its pages is in flight.
+    /// Closes and seals the full open zone of `class`.
     pub(crate) fn close_zone(&mut self, class: usize) -> Result<(), LogError> {
         let zone = (self.open[class].end - 1) >> self.shift;
         self.settle(class);
         self.open[class] = Cursor::CLOSED;
-        if self.pending[zone as usize] == 0 {
-            self.seal_zone(zone);
-        }
+        self.seal_zone(zone);
         Ok(())
     }
 
@@ -387,15 +378,16 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         zone as usize * self.options.zone_pages as usize
     }
 
-    /// Clamps old stamps when it is time to, so that ages of 32 bits never wrap.
-    pub(crate) fn sweep_if_due(&mut self) {
+    /// Clamps old stamps when it is time to, so that ages of 32 bits never wrap. True if it was.
+    pub(crate) fn sweep_if_due(&mut self) -> bool {
         if self.next_sweep.wrapping_sub(self.now) as i32 > 0 {
-            return;
+            return false;
         }
         self.next_sweep = self.now.wrapping_add(SWEEP);
         self.zones.clamp(self.now);
         let (scheme, now) = (&self.scheme, self.now);
         self.map.each_page(&mut |page| scheme.clamp(page, now));
+        true
     }
 }
 

@@ -11,8 +11,8 @@ use crate::chunk::rows_of;
 use crate::finding::Finding;
 use crate::format::{Head, Kind, PAGE, Row, head};
 use crate::inner::Inner;
-use crate::leaves::LEAF;
-use crate::state::DataZone;
+use crate::map_cache::LEAF;
+use crate::zone_pool::DataZone;
 
 /// What [`Store::check`] looked at, and what it found.
 #[derive(Clone, Debug, Default, serde::Serialize)]
@@ -73,9 +73,9 @@ struct Check<'a> {
 impl<'a> Check<'a> {
     fn new(inner: &'a Inner) -> Result<Self, StoreError> {
         let state = inner.state()?;
-        let mut live: Vec<_> = state.zones.iter().map(|_| None).collect();
-        for image in state.placer.images() {
-            let zone = state.zones[image.zone as usize].clone();
+        let mut live: Vec<_> = (0..state.zones.len()).map(|_| None).collect();
+        for image in state.volume.images() {
+            let zone = state.zones.get(image.zone).clone();
             let end = zone.end.get().copied().unwrap_or(zone.pages);
             live[image.zone as usize] = Some(Live { zone, image, end, valid: 0 });
         }
@@ -109,20 +109,19 @@ impl<'a> Check<'a> {
     fn slots(&self, leaf: u32) -> Result<Vec<(u32, Slot)>, StoreError> {
         loop {
             let state = self.inner.state()?;
-            let at = state.root[leaf as usize];
-            if !state.placer.map().has(leaf) || at.page == 0 {
+            let at = state.volume.map().at(leaf);
+            if !state.volume.map().has(leaf) || at.page == 0 {
                 break;
             }
             drop(state);
             let read = self.inner.read_leaf(at.page, at.sum);
             // A checkpoint may have written it elsewhere meanwhile.
-            match self.inner.state()?.root[leaf as usize] == at {
+            match self.inner.state()?.volume.map().at(leaf) == at {
                 true => break read.map(drop)?,
                 false => continue,
             }
         }
-        let state = self.inner.with_leaf(self.inner.state()?, leaf * LEAF as u32)?;
-        Ok(state.placer.slots(leaf))
+        Ok(self.inner.mapped(self.inner.state()?, leaf * LEAF as u32)?.slots_of_leaf())
     }
 
     fn check_slot(&mut self, lba: u32, slot: Slot) {
@@ -219,8 +218,8 @@ impl<'a> Check<'a> {
 
     /// True if the map has a page of this sum there.
     fn is_at(&self, row: &Row, slot: Slot) -> Result<bool, StoreError> {
-        let state = self.inner.with_leaf(self.inner.state()?, row.lba)?;
-        Ok(state.placer.find(row.lba) == Some((slot, row.sum)))
+        let page = self.inner.mapped(self.inner.state()?, row.lba)?;
+        Ok(page.place() == Some((slot, row.sum)))
     }
 
     /// The rows of a chunk's header.
@@ -252,7 +251,7 @@ impl<'a> Check<'a> {
 
     fn check_totals(&mut self) -> Result<(), StoreError> {
         let state = self.inner.state()?;
-        let (valid, empty) = (state.placer.valid_pages(), state.empty.clone());
+        let (valid, empty) = (state.volume.valid_pages(), state.zones.empty().collect::<Vec<_>>());
         drop(state);
         for zone in empty {
             if self.inner.device.zone(zone)?.state != ZoneState::Empty {

@@ -10,7 +10,7 @@ use crate::StoreError;
 use crate::format::{Head, Kind, LeafAt, PAGE, TableHead, ZoneRow};
 use crate::inner::Inner;
 use crate::layout::{leaves_in_record, payload_pages};
-use crate::leaves::Leaf;
+use crate::map_cache::{Leaf, leaf_pages};
 use crate::state::State;
 
 /// A zone as it was, chunks included that were not yet written.
@@ -18,7 +18,7 @@ struct Zone {
     row: ZoneRow,
     /// Offset of each chunk's first page.
     firsts: Vec<u32>,
-    /// See [`crate::state::DataZone::end`].
+    /// See [`crate::zone_pool::DataZone::end`].
     end: Arc<OnceLock<u32>>,
 }
 
@@ -52,10 +52,10 @@ struct Snapshot {
 }
 
 impl Snapshot {
-    fn of(state: &mut State, whole: bool, notes_from: u64) -> Snapshot {
-        let leaves = state.placer.map_mut().take(whole);
+    fn of(state: &mut State, whole: bool, notes_from: u64, metadata: u64) -> Snapshot {
+        let leaves = state.volume.map_mut().take(whole);
         let zone = |image: ZoneImage| {
-            let zone = &state.zones[image.zone as usize];
+            let zone = state.zones.get(image.zone);
             let row = ZoneRow {
                 zone: image.zone,
                 device_zone: zone.device_zone,
@@ -71,24 +71,25 @@ impl Snapshot {
             };
             Zone { row, firsts: zone.firsts.clone(), end: zone.end.clone() }
         };
-        let zones: Vec<Zone> = state.placer.images().into_iter().map(zone).collect();
-        let learned = state.placer.scheme().memory();
+        let zones: Vec<Zone> = state.volume.images().into_iter().map(zone).collect();
+        let learned = state.volume.scheme().memory();
         debug_assert!(learned.len() <= LARGEST_MEMORY, "more than the layout has room for");
-        let w = &state.written;
+        let root = state.volume.map().root().to_vec();
+        let w = state.written(metadata);
         let head = TableHead {
-            time: state.time,
-            valid: state.placer.valid_pages(),
-            next_seq: state.next_seq,
-            next_opening: state.next_opening,
-            next_serial: state.next_serial,
+            time: state.time(),
+            valid: state.volume.valid_pages(),
+            next_seq: state.chunks.next_seq(),
+            next_opening: state.zones.next_opening(),
+            next_serial: state.notes.next_serial(),
             notes_from,
             written: [w.user, w.relocations, w.headers, w.checkpoints],
-            leaves: state.root.len() as u32,
+            leaves: root.len() as u32,
             zones: zones.len() as u32,
             chunks: zones.iter().map(|zone| zone.row.chunks).sum(),
             learned: learned.len() as u32,
         };
-        Snapshot { leaves, root: state.root.clone(), head, zones, learned }
+        Snapshot { leaves, root, head, zones, learned }
     }
 
     /// Every chunk in it is written, or its pages are elsewhere.
@@ -115,24 +116,17 @@ impl Snapshot {
 }
 
 impl Inner {
-    /// Does what is due besides cleaning.
-    pub fn keep(&self) -> Result<(), StoreError> {
-        match self.checkpoint_due() {
-            true => self.checkpoint(),
-            false => Ok(()),
-        }
+    /// Writes a checkpoint if one is due.
+    pub fn checkpoint_if_due(&self) -> Result<(), StoreError> {
+        let due = self.is_checkpoint_due(&*self.state()?);
+        if due { self.checkpoint() } else { Ok(()) }
     }
 
     /// True if a checkpoint is due.
-    pub fn checkpoint_due(&self) -> bool {
-        self.state().is_ok_and(|state| self.is_checkpoint_due(&state))
-    }
-
-    /// The same for whoever holds the lock.
     pub fn is_checkpoint_due(&self, state: &State) -> bool {
         // Recovery has the leaves of what was written since in memory.
         let most = self.layout.fixed.checkpoint_writes.min(self.most_leaves.max(64) as u64);
-        state.since_checkpoint >= most || self.counters.meta_is_low()
+        state.is_checkpoint_due(most) || self.meta_usage.is_low()
     }
 
     /// Writes a checkpoint.
@@ -141,25 +135,22 @@ impl Inner {
     /// they point to is made durable before the table is written, and the table is what makes the
     /// checkpoint.
     pub fn checkpoint(&self) -> Result<(), StoreError> {
-        let _one = self.lock_keeper()?;
+        let _one = self.lock_checkpointer()?;
         let written = self.write_checkpoint();
         written.map_err(|error| self.fail(error))
     }
 
     fn write_checkpoint(&self) -> Result<(), StoreError> {
         let meta = self.meta()?;
-        let whole = meta.free_pages() < self.layout.meta_reserve();
+        let whole = meta.must_free();
         let (notes_from, begin) = (meta.seq(), meta.position());
         drop(meta);
         let mut state = self.state()?;
-        if let Some(error) = &state.failed {
-            return Err(StoreError::Failed(Box::new(error.clone())));
-        }
+        state.check_writable()?;
         let last = state.seal_all();
-        state.written.checkpoints = self.counters.meta_pages();
-        let mut snapshot = Snapshot::of(&mut state, whole, notes_from);
-        state.since_checkpoint = 0;
-        let outgoing = std::mem::take(&mut state.outgoing);
+        let mut snapshot = Snapshot::of(&mut state, whole, notes_from, self.meta_usage.pages());
+        state.checkpoint_begun();
+        let outgoing = state.chunks.take_outgoing();
         drop(state);
         self.write_out(outgoing)?;
         self.write_snapshot_leaves(&mut snapshot)?;
@@ -181,8 +172,7 @@ impl Inner {
             let mut state = self.state()?;
             for (leaf, at) in places {
                 snapshot.root[leaf as usize] = at;
-                state.root[leaf as usize] = at;
-                state.placer.map_mut().written(leaf);
+                state.volume.map_mut().written(leaf, at);
             }
         }
         snapshot.leaves = leaves;
@@ -201,9 +191,8 @@ impl Inner {
         let head = Head { count: numbers.len() as u32, ..Head::default() };
         let mut meta = self.meta()?;
         let page = meta.append(Kind::Leaves, head, bytemuck::cast_slice(&numbers), &payload)?;
-        self.counters.note_meta(&meta, self.layout.meta_reserve());
         drop(meta);
-        let pages = crate::leaves::leaf_pages(self.layout.state) as u32;
+        let pages = leaf_pages(self.layout.state) as u32;
         let at = |(page, image): (u32, &&[u8])| LeafAt { page, sum: crc32c::crc32c(image), time };
         let places = (page..).step_by(pages as usize).zip(&images).map(at);
         Ok(numbers.into_iter().zip(places).collect())
@@ -229,9 +218,7 @@ impl Inner {
             for ((leaf, moved), (_, at)) in places.into_iter().zip(some) {
                 let moved = LeafAt { time: at.time, ..moved };
                 snapshot.root[leaf as usize] = moved;
-                if state.root[leaf as usize] == *at {
-                    state.root[leaf as usize] = moved;
-                }
+                state.volume.map_mut().moved(leaf, *at, moved);
             }
         }
         Ok(())
@@ -248,7 +235,6 @@ impl Inner {
             let head = Head { first, a: parts as u64, b: len as u64, ..Head::default() };
             places.push(meta.append(Kind::Table, head, &[], part)?);
         }
-        self.counters.note_meta(&meta, self.layout.meta_reserve());
         Ok(places)
     }
 
@@ -261,12 +247,10 @@ impl Inner {
     ) -> Result<(), StoreError> {
         let mut meta = self.meta()?;
         let state = self.state()?;
-        let leaves = snapshot.root.iter().chain(&state.root).map(|at| at.page);
+        let leaves = snapshot.root.iter().chain(state.volume.map().root()).map(|at| at.page);
         let leaves = leaves.filter(|&page| page != 0);
         let needed: Vec<_> = leaves.chain(table.iter().copied()).collect();
         drop(state);
-        meta.release(begin, needed.into_iter())?;
-        self.counters.note_meta(&meta, self.layout.meta_reserve());
-        Ok(())
+        meta.release(begin, needed.into_iter())
     }
 }

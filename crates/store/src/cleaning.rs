@@ -1,9 +1,7 @@
 //! Cleaning: the valid pages of a victim are copied, and its zone is reset once the copies are
 //! durable.
 
-use std::sync::Arc;
-
-use frostline_log::{Map, Slot};
+use frostline_log::Slot;
 use frostline_placement::{Hotness, Pages, Scheme};
 use frostline_zone::AlignedBuf;
 
@@ -12,9 +10,8 @@ use crate::chunk::rows_of;
 use crate::error::of_zone;
 use crate::format::{Kind, PAGE, Row, head};
 use crate::inner::{Guard, Inner};
-use crate::leaves::State;
-use crate::placer::Candidate;
-use crate::state::{DataZone, Limbo};
+use crate::map_cache::PageState;
+use crate::zone_pool::DataZone;
 
 /// A page of a victim that was valid when it was looked at.
 struct Valid {
@@ -22,7 +19,7 @@ struct Valid {
     hotness: Hotness,
     slot: Slot,
     /// What the scheme remembers of it.
-    remembered: State,
+    remembered: PageState,
     /// The class that the scheme gave it when it saw the whole victim, if it gave one.
     class: Option<u8>,
 }
@@ -36,9 +33,7 @@ impl Inner {
         let _one = self.lock_cleaner()?;
         self.end_stale_zones().inspect_err(|error| self.end_writing(error.clone()))?;
         let mut state = self.state()?;
-        let victims = state.placer.begin_cleaning();
-        let time = state.time;
-        state.stuck = victims.is_empty().then_some(time);
+        let victims = state.begin_cleaning();
         drop(state);
         for &zone in &victims {
             self.clean_zone(zone).inspect_err(|error| self.end_writing(error.clone()))?;
@@ -47,16 +42,16 @@ impl Inner {
         Ok(!victims.is_empty())
     }
 
-    /// Ends zones that hardly fill, so that they can be victims; nobody else cleans or resets them
-    /// meanwhile.
+    /// Ends zones that hardly fill, so that they can be victims. No other thread cleans or resets
+    /// them meanwhile.
     fn end_stale_zones(&self) -> Result<(), StoreError> {
         let mut state = self.state()?;
         let ended = state.end_stale();
-        let outgoing = std::mem::take(&mut state.outgoing);
+        let outgoing = state.chunks.take_outgoing();
         drop(state);
         self.write_out(outgoing)?;
         for zone in ended {
-            let device_zone = self.written_zone(zone)?.zones[zone as usize].device_zone;
+            let device_zone = self.written_zone(zone)?.zones.get(zone).device_zone;
             self.finish(device_zone)?;
         }
         Ok(())
@@ -65,7 +60,7 @@ impl Inner {
     /// Waits until all chunks of a zone that is full or was ended are written.
     fn written_zone(&self, zone: u32) -> Result<Guard<'_>, StoreError> {
         let mut state = self.state()?;
-        while !state.zones[zone as usize].unwritten.is_empty() {
+        while !state.chunks.is_zone_written(zone) {
             state = self.wait(state)?;
         }
         Ok(state)
@@ -73,8 +68,8 @@ impl Inner {
 
     fn clean_zone(&self, zone: u32) -> Result<(), StoreError> {
         let state = self.written_zone(zone)?;
-        let victim = state.zones[zone as usize].clone();
-        let batched = state.placer.scheme().is_batched();
+        let victim = state.zones.get(zone).clone();
+        let batched = state.volume.scheme().is_batched();
         drop(state);
         let mut chunks = Vec::with_capacity(victim.firsts.len());
         for chunk in 0..victim.firsts.len() {
@@ -91,23 +86,26 @@ impl Inner {
             }
         }
         if !whole {
-            // A page in it can't be read: it stays where it is.
-            self.state()?.placer.quarantine(zone);
+            self.state()?.zone_unreadable(zone);
             return Ok(());
         }
-        self.release(zone, victim)
+        while self.state()?.zones.must_reset() {
+            self.reset_pending()?;
+        }
+        self.state()?.zone_cleaned(zone);
+        Ok(())
     }
 
     /// Asks the scheme about all valid pages of a victim at once.
     fn place_batch(&self, zone: u32, chunks: &mut [Option<Vec<Valid>>]) -> Result<(), StoreError> {
-        let told = self.layout.fixed.hotness == 1;
+        let told = self.layout.has_hotness();
         let mut valid: Vec<_> = chunks.iter_mut().flatten().flatten().collect();
         let lbas: Vec<_> = valid.iter().map(|v| v.row.lba).collect();
         let states: Vec<_> = valid.iter().map(|v| v.remembered).collect();
         let hotness: Vec<_> = valid.iter().filter(|_| told).map(|v| v.hotness).collect();
         let hotness = told.then_some(&hotness[..]);
         let pages = Pages { lbas: &lbas, states: &states, hotness };
-        let classes = self.state()?.placer.place_batch(zone, &pages);
+        let classes = self.state()?.volume.place_batch(zone, &pages);
         valid.iter_mut().zip(classes).for_each(|(valid, class)| valid.class = class);
         Ok(())
     }
@@ -130,20 +128,21 @@ impl Inner {
                 && (h.store, h.a, h.first) == (self.store, victim.opening, first)
         };
         let Some(head) = head(&page).filter(ours) else { return Ok(None) };
-        let (rows, hotness) = rows_of(&head, &page, self.layout.fixed.hotness == 1);
+        let (rows, hotness) = rows_of(&head, &page, self.layout.has_hotness());
         let mut state = self.state()?;
         let mut valid = Vec::new();
         for (index, row) in rows.into_iter().enumerate() {
             if row.lba >= self.layout.fixed.logical_pages as u32 {
                 return Ok(None);
             }
-            state = self.with_leaf(state, row.lba)?;
+            let page = self.mapped(state, row.lba)?;
             let slot = Slot { zone, offset: first + index as u32 };
-            if state.placer.find(row.lba).is_some_and(|(at, _)| at == slot) {
+            if page.is_at(slot) {
                 let hotness = hotness.as_ref().map(|all| all[index]).unwrap_or_default();
-                let remembered = state.placer.map().entry(row.lba).page;
+                let remembered = page.remembered();
                 valid.push(Valid { row, hotness, slot, remembered, class: None });
             }
+            state = page.into_state();
         }
         Ok(Some(valid))
     }
@@ -153,10 +152,11 @@ impl Inner {
         let mut state = self.state()?;
         let mut current = Vec::with_capacity(valid.len());
         for page in valid {
-            state = self.with_leaf(state, page.row.lba)?;
-            if state.placer.find(page.row.lba).is_some_and(|(at, _)| at == page.slot) {
+            let mapped = self.mapped(state, page.row.lba)?;
+            if mapped.is_at(page.slot) {
                 current.push(page);
             }
+            state = mapped.into_state();
         }
         drop(state);
         let pages = self.read_valid(victim, &current)?;
@@ -164,13 +164,11 @@ impl Inner {
         let mut state = self.state()?;
         for (which, page) in &pages {
             let Valid { row, hotness, slot, class, .. } = current[*which];
-            state = self.with_leaf(state, row.lba)?;
-            let from = Candidate { lba: row.lba, slot };
-            if let Some(placed) = state.placer.relocate(from, class)? {
-                state.relocate(placed, row, hotness, page)?;
-            }
+            let mut mapped = self.mapped(state, row.lba)?;
+            mapped.relocate(slot, class, (row, hotness, page))?;
+            state = mapped.into_state();
         }
-        let outgoing = std::mem::take(&mut state.outgoing);
+        let outgoing = state.chunks.take_outgoing();
         drop(state);
         self.write_out(outgoing)?;
         self.shrink_map()?;
@@ -204,48 +202,23 @@ impl Inner {
         Ok(pages.into_iter().filter_map(|(i, page)| Some((i, page?))).collect())
     }
 
-    /// Everything in a victim is elsewhere: the volume may use the zone again, and the device's
-    /// zone waits to be reset.
-    fn release(&self, zone: u32, victim: DataZone) -> Result<(), StoreError> {
-        while {
-            let state = self.state()?;
-            state.limbo.len() >= state.withheld.max(1)
-        } {
-            self.empty_limbo()?;
-        }
-        let mut state = self.state()?;
-        if state.placer.release(zone) {
-            let DataZone { device_zone, .. } = victim;
-            let pin = std::mem::take(&mut state.zones[zone as usize]).pin;
-            state.limbo.push_back(Limbo { device_zone, pin });
-            state.withhold();
-        }
-        Ok(())
-    }
-
-    /// Makes durable what superseded the zones in limbo, and resets them.
-    pub fn empty_limbo(&self) -> Result<(), StoreError> {
-        let waiting = self.state()?.limbo.len();
+    /// Resets the zones that wait for it, once the copies of their pages are durable.
+    fn reset_pending(&self) -> Result<(), StoreError> {
+        let waiting = self.state()?.zones.pending_reset().len();
         self.sync()?;
         for _ in 0..waiting {
             let mut state = self.state()?;
             // Readers do not tell when they are done: they are, in a moment.
-            while state.limbo.front().is_some_and(|limbo| Arc::strong_count(&limbo.pin) > 1) {
+            while state.zones.next_reset().is_some_and(|(_, is_read)| is_read) {
                 state = self.pause(state)?;
             }
-            let Some(device_zone) = state.limbo.front().map(|limbo| limbo.device_zone) else {
-                break;
-            };
+            let Some((device_zone, _)) = state.zones.next_reset() else { break };
             drop(state);
             let reset = of_zone(self.device.reset(device_zone))?;
             let mut state = self.state()?;
-            state.limbo.pop_front();
             match reset {
-                Ok(()) => state.empty.push_back(device_zone),
-                Err(_) => {
-                    state.lose_zone();
-                    state.want_checkpoint();
-                }
+                Ok(()) => state.zone_reset(device_zone),
+                Err(_) => state.zone_lost(device_zone),
             }
         }
         self.changed.notify_all();

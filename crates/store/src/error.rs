@@ -5,7 +5,6 @@ use frostline_placement::BuildError;
 use frostline_zone::DeviceError;
 
 use crate::loss::Loss;
-use crate::placer::PlacerError;
 
 /// Why a store refused, or what it found damaged.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -142,14 +141,5 @@ pub(crate) fn of_zone<T>(
 impl From<DeviceError> for StoreError {
     fn from(error: DeviceError) -> Self {
         StoreError::Device(std::sync::Arc::new(error))
-    }
-}
-
-impl From<PlacerError> for StoreError {
-    fn from(error: PlacerError) -> Self {
-        match error {
-            PlacerError::Build(error) => error.into(),
-            PlacerError::Log(error) => error.into(),
-        }
     }
 }

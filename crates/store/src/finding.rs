@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::leaves::LEAF;
+use crate::map_cache::LEAF;
 use crate::{Loss, StoreError};
 
 /// Something that is wrong with a store. What is not known of its place is left out.

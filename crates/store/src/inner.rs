@@ -1,16 +1,18 @@
-//! What the threads of a store share, its locks, and how its errors reach everyone.
+//! What the threads of a store share, its locks, and how its errors reach all of them.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use frostline_zone::Device;
 
+use crate::counters::Counters;
 use crate::format::PAGE;
 use crate::layout::Layout;
-use crate::meta::MetaLog;
-use crate::state::{State, Written};
-use crate::stats::Counters;
+use crate::map_cache::LEAF;
+use crate::meta::{MetaLog, MetaUsage};
+use crate::state::State;
 use crate::sync::{Condvar, Mutex, MutexGuard, sleep};
+use crate::written::Written;
 use crate::{Cleaning, Open, StoreError};
 
 /// The state, locked.
@@ -24,44 +26,47 @@ pub struct Inner {
     pub layout: Arc<Layout>,
     /// Number of the store.
     pub store: u64,
-    /// Who cleans.
+    /// The thread that cleans.
     pub cleaning: Cleaning,
     /// Leaves that may be in memory.
     pub most_leaves: usize,
-    /// What is counted beside the state.
+    /// Times of calls and of cleaning.
     pub counters: Counters,
+    /// How full the metadata log is.
+    pub meta_usage: Arc<MetaUsage>,
     /// Pages written before the store was opened, once it is.
     pub opened: OnceLock<Written>,
     state: Mutex<State>,
-    /// Something happened that others may wait for.
+    /// Told when something happened that threads may wait for.
     pub changed: Condvar,
-    /// The cleaner, or the keeper, has something to do.
+    /// Told when the cleaner, or the checkpointer, has something to do.
     wake: Condvar,
     /// Locked before `state`, never while it is held.
     meta: Mutex<MetaLog>,
     cleaner: Mutex<()>,
-    /// Held by whoever writes leaves of the map.
-    pub keeper: Mutex<()>,
+    /// Held by the thread that writes leaves of the map.
+    pub checkpointer: Mutex<()>,
 }
 
 impl Inner {
     /// What the threads of a store share from now on.
     pub fn new(device: Arc<dyn Device>, state: State, meta: MetaLog, open: &Open) -> Self {
         let layout = state.layout.clone();
-        let leaf = crate::leaves::LEAF * (8 + layout.state);
+        let leaf = LEAF * (8 + layout.state);
         Inner {
             device,
             store: state.store,
             cleaning: open.cleaning,
             most_leaves: (open.map_bytes / leaf).max(1),
             counters: Counters::default(),
+            meta_usage: meta.usage(),
             opened: OnceLock::new(),
             state: Mutex::new(state),
             changed: Condvar::new(),
             wake: Condvar::new(),
             meta: Mutex::new(meta),
             cleaner: Mutex::new(()),
-            keeper: Mutex::new(()),
+            checkpointer: Mutex::new(()),
             layout,
         }
     }
@@ -76,45 +81,43 @@ impl Inner {
         self.meta.lock().map_err(|_| poisoned())
     }
 
-    /// Only one cleans.
+    /// Locks cleaning: one thread cleans.
     pub fn lock_cleaner(&self) -> Result<MutexGuard<'_, ()>, StoreError> {
         self.cleaner.lock().map_err(|_| poisoned())
     }
 
-    /// Only one writes leaves of the map.
-    pub fn lock_keeper(&self) -> Result<MutexGuard<'_, ()>, StoreError> {
-        self.keeper.lock().map_err(|_| poisoned())
+    /// Locks checkpoints: one thread writes leaves of the map.
+    pub fn lock_checkpointer(&self) -> Result<MutexGuard<'_, ()>, StoreError> {
+        self.checkpointer.lock().map_err(|_| poisoned())
     }
 
     /// Waits until something happens. An error that ends all writing ends the wait as well.
     pub fn wait<'a>(&self, state: Guard<'a>) -> Result<Guard<'a>, StoreError> {
-        let unless_failed = |state: Guard<'a>| match &state.failed {
-            Some(error) => Err(StoreError::Failed(Box::new(error.clone()))),
-            None => Ok(state),
-        };
-        // One that came before is not told again.
-        let state = unless_failed(state)?;
-        unless_failed(self.changed.wait(state).map_err(|_| poisoned())?)
+        // An error that came before is not told again.
+        state.check_writable()?;
+        let state = self.changed.wait(state).map_err(|_| poisoned())?;
+        state.check_writable()?;
+        Ok(state)
     }
 
-    /// Waits until the cleaner, or the keeper, may have something to do.
+    /// Waits until the cleaner, or the checkpointer, may have something to do.
     pub fn sleep<'a>(&self, state: Guard<'a>) -> Result<Guard<'a>, StoreError> {
         self.wake.wait(state).map_err(|_| poisoned())
     }
 
-    /// Wakes them.
+    /// Wakes the cleaner and the checkpointer.
     pub fn wake(&self) {
         self.wake.notify_all();
     }
 
-    /// Waits a moment, for something that nobody tells.
+    /// Waits a moment, for something of which no thread is told.
     pub fn pause<'a>(&'a self, state: Guard<'a>) -> Result<Guard<'a>, StoreError> {
         drop(state);
         sleep(Duration::from_micros(100));
         self.state()
     }
 
-    /// Notes an error after which nothing more can be promised of writes.
+    /// Takes note of an error. Some end all writing.
     pub fn fail(&self, error: StoreError) -> StoreError {
         let fatal = matches!(
             error,
@@ -129,7 +132,7 @@ impl Inner {
     /// Nothing more is written; users are told why at their next call.
     pub fn end_writing(&self, error: StoreError) {
         if let Ok(mut state) = self.state() {
-            state.failed.get_or_insert(error);
+            state.fail(error);
         }
         self.changed.notify_all();
         self.wake.notify_all();
@@ -140,19 +143,7 @@ impl Inner {
         if page.len() != PAGE {
             return Err(StoreError::PageSize { bytes: page.len() });
         }
-        self.check_lba(lba)
-    }
-
-    /// Checks an LBA.
-    pub fn check_lba(&self, lba: u32) -> Result<(), StoreError> {
-        let pages = self.layout.fixed.logical_pages;
-        match u64::from(lba) < pages {
-            true => Ok(()),
-            false => {
-                let last = (pages - 1) as u32;
-                Err(frostline_log::LogError::BadLba { lba, last }.into())
-            }
-        }
+        self.layout.check_lba(lba)
     }
 }
 

@@ -1,12 +1,12 @@
 //! How a store divides its device: metadata zones and data zones; headers, pages and spare zones.
 
-use frostline_log::{Capacity, MAX_LBA, Options};
+use frostline_log::{Capacity, LogError, MAX_LBA, Options};
 use frostline_placement::registry::{Registry, SchemeSpec};
 use frostline_placement::{BuildError, Foresight, Hotness, LARGEST_MEMORY, Semantics};
 use frostline_zone::{Device, ZoneState};
 
 use crate::format::{BODY, LeafAt, Note, PAGE, Row, SUPERBLOCKS, Super, TableHead, ZoneRow};
-use crate::leaves::{LEAF, leaf_pages};
+use crate::map_cache::{LEAF, leaf_pages};
 use crate::{Format, StoreError};
 
 /// Why the scheme that a store was formatted with can't be had.
@@ -69,10 +69,8 @@ impl Layout {
         let classes = scheme.classes(Semantics::Published)? as u32;
         let limit = geometry.max_open.into_iter().chain(geometry.max_active).min();
         if let Some(limit) = limit.filter(|&limit| classes + 1 > limit) {
-            let error = frostline_log::LogError::TooManyClasses {
-                classes: classes as usize,
-                limit: limit as usize - 1,
-            };
+            let error =
+                LogError::TooManyClasses { classes: classes as usize, limit: limit as usize - 1 };
             return Err(error.into());
         }
         let state = scheme.entry.page_bytes;
@@ -174,6 +172,20 @@ impl Layout {
             capacity: Capacity::Bounded { gp, zones, reserve },
             max_open: None,
             start: 0,
+        }
+    }
+
+    /// True if headers have hotness records.
+    pub fn has_hotness(&self) -> bool {
+        self.fixed.hotness == 1
+    }
+
+    /// Checks that an LBA is within the store.
+    pub fn check_lba(&self, lba: u32) -> Result<(), StoreError> {
+        let last = (self.fixed.logical_pages - 1) as u32;
+        match lba <= last {
+            true => Ok(()),
+            false => Err(LogError::BadLba { lba, last }.into()),
         }
     }
 

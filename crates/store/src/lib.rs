@@ -4,38 +4,49 @@
 //! cleans with the very volume, schemes and victim policies that the simulator replays traces
 //! through: what was simulated is what runs.
 //!
-//! The way of a page: written ([`Store::write`], `writing.rs`), placed (`placer.rs`), recorded in
-//! its chunk's header (`chunk.rs`, `state.rs`), cleaned (`cleaning.rs`), read back
-//! (`reading.rs`), recovered (`recovery/`). docs/recovery.md draws what lies on the device and
-//! argues why no crash loses what was promised.
+//! The way of a page: admitted (`admission.rs`), written ([`Store::write`], `writing.rs`), placed and
+//! put into a chunk (`mapped_page.rs`, `state.rs`), made durable (`durability.rs`), cleaned
+//! (`cleaning.rs`), read back (`reading.rs`), recovered (`recovery/`). What the store knows in
+//! memory is its [state](state): the volume with the map (`volume.rs`, `map_cache.rs`), the zones
+//! (`zone_pool.rs`), the chunks (`chunk_table.rs`) and the notes (`notes.rs`). docs/recovery.md draws
+//! what lies on the device and argues why no crash loses what was promised.
 
+mod admission;
 mod background;
 mod check;
 mod checkpoint;
 mod chunk;
+mod chunk_table;
 mod cleaning;
 mod copies;
+mod counters;
+mod durability;
 mod error;
-mod eviction;
+mod failed_zone;
 mod finding;
 mod format;
 mod inner;
 mod layout;
-mod leaves;
 mod loss;
+mod map_cache;
+mod mapped_page;
 mod meta;
 pub mod metrics;
+mod notes;
 mod options;
-mod placer;
 mod reading;
 mod recovery;
+mod residency;
 mod scrub;
 mod state;
 mod stats;
 mod store;
 mod survey;
 mod sync;
+mod volume;
 mod writing;
+mod written;
+mod zone_pool;
 
 pub use check::CheckReport;
 pub use copies::Copied;
@@ -45,8 +56,8 @@ pub use loss::Loss;
 pub use options::{Cleaning, Format, Open};
 pub use recovery::Rebuilt;
 pub use scrub::ScrubReport;
-pub use state::Written;
 pub use stats::Stats;
 pub use store::Store;
 pub use survey::{Info, Role, ZoneView};
 pub use writing::PageWrite;
+pub use written::Written;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use frostline_zone::{AlignedBuf, Device, DeviceError, ZoneState};
 
@@ -9,6 +10,26 @@ use crate::StoreError;
 use crate::error::of_zone;
 use crate::format::{Head, Kind, PAGE, VERSION, head, seal};
 use crate::layout::Layout;
+use crate::sync::AtomicBool;
+
+/// How full the metadata log is, for threads that do not hold its lock.
+#[derive(Default)]
+pub struct MetaUsage {
+    pages: AtomicU64,
+    low: AtomicBool,
+}
+
+impl MetaUsage {
+    /// Pages written since the store was formatted.
+    pub fn pages(&self) -> u64 {
+        self.pages.load(Relaxed)
+    }
+
+    /// True if what is left is for a checkpoint that frees the rest.
+    pub fn is_low(&self) -> bool {
+        self.low.load(Relaxed)
+    }
+}
 
 /// The end of the metadata log.
 pub struct MetaLog {
@@ -23,8 +44,7 @@ pub struct MetaLog {
     empty: VecDeque<usize>,
     /// Places in the ring whose zones are not empty, oldest first; the last is written.
     used: VecDeque<usize>,
-    /// Pages written.
-    pub written: u64,
+    usage: Arc<MetaUsage>,
 }
 
 impl MetaLog {
@@ -40,7 +60,31 @@ impl MetaLog {
         used: VecDeque<usize>,
         empty: VecDeque<usize>,
     ) -> Self {
-        MetaLog { device, layout, store, seq, current, empty, used, written: 0 }
+        let usage = Arc::default();
+        MetaLog { device, layout, store, seq, current, empty, used, usage }
+    }
+
+    /// The log of a store that has written so many pages of it.
+    pub fn with_written(self, pages: u64) -> Self {
+        self.usage.pages.store(pages, Relaxed);
+        self
+    }
+
+    /// How full the log is, now and later.
+    pub fn usage(&self) -> Arc<MetaUsage> {
+        self.usage.clone()
+    }
+
+    /// Pages were written, or zones reset.
+    fn note_usage(&self, pages: u32) {
+        self.usage.pages.fetch_add(pages.into(), Relaxed);
+        self.usage.low.store(self.must_free(), Relaxed);
+    }
+
+    /// True if the next checkpoint is to write everything anew, so that all zones before it can be
+    /// reset.
+    pub fn must_free(&self) -> bool {
+        self.free_pages() < self.layout.meta_reserve()
     }
 
     /// Number of the next record.
@@ -87,7 +131,7 @@ impl MetaLog {
                 Ok(()) => {
                     self.seq += 1;
                     self.current = Some((place, at + pages as u32));
-                    self.written += pages as u64;
+                    self.note_usage(pages as u32);
                     return Ok(place as u32 * self.layout.fixed.device_pages + at + 1);
                 }
                 Err(error) => self.give_up(error)?,
@@ -137,9 +181,9 @@ impl MetaLog {
         }
         match self.device.append(zone, 0, &pages) {
             Ok(()) => {
-                self.written += u64::from(copies);
                 self.seq += u64::from(copies);
                 self.current = Some((place, copies));
+                self.note_usage(copies);
                 Ok(())
             }
             Err(error) => self.give_up(error),
@@ -192,6 +236,7 @@ impl MetaLog {
             self.used.retain(|&used| used != place);
             self.reset(place)?;
         }
+        self.note_usage(0);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::Store;
 use crate::StoreError;
-use crate::stats::{BOUNDS_US, Latency};
+use crate::counters::{BOUNDS_US, Latency};
 
 /// A sample's labels, braces included, and its value.
 pub type Sample = (String, f64);

@@ -6,7 +6,7 @@ use crate::Store;
 use crate::StoreError;
 use crate::finding::Finding;
 use crate::format::PAGE;
-use crate::leaves::LEAF;
+use crate::map_cache::LEAF;
 use crate::sync::sleep;
 
 /// What [`Store::scrub`] read, and what it found.
@@ -60,16 +60,17 @@ impl Store {
 
     /// The pages of a leaf that were written.
     fn lbas(&self, leaf: u32) -> Result<Vec<u32>, StoreError> {
-        let state = self.inner.with_leaf(self.inner.state()?, leaf * LEAF as u32)?;
-        Ok(state.placer.slots(leaf).into_iter().map(|(lba, _)| lba).collect())
+        let page = self.inner.mapped(self.inner.state()?, leaf * LEAF as u32)?;
+        Ok(page.slots_of_leaf().into_iter().map(|(lba, _)| lba).collect())
     }
 
     /// Adds the page's place to what was found of it.
     fn locate(&self, lba: u32, finding: Finding) -> Result<Finding, StoreError> {
-        let state = self.inner.with_leaf(self.inner.state()?, lba)?;
-        let slot = state.placer.find(lba).map(|(slot, _)| slot).filter(|slot| slot.zone != 0);
+        let mapped = self.inner.mapped(self.inner.state()?, lba)?;
+        let slot = mapped.place().map(|(slot, _)| slot).filter(|slot| slot.zone != 0);
+        let state = mapped.into_state();
         let place = slot.map(|slot| {
-            let zone = &state.zones[slot.zone as usize];
+            let zone = state.zones.get(slot.zone);
             (zone.device_zone, zone.page_of(slot.offset))
         });
         Ok(Finding {

@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use frostline_zone::{Device, Overlay};
 
-use crate::copies::Copies;
 use crate::inner::Inner;
 use crate::stats::Stats;
 use crate::sync::{JoinHandle, Mutex, spawn};
@@ -78,10 +77,10 @@ impl Store {
         inner.opened.get_or_init(|| before);
         let mut threads = Vec::new();
         if open.cleaning == Cleaning::Background {
-            for live in [Inner::clean_always, Inner::keep_always] {
+            for run in [Inner::run_cleaner, Inner::run_checkpointer] {
                 let inner = inner.clone();
                 threads.push(spawn(move || {
-                    if let Err(error) = live(&inner) {
+                    if let Err(error) = run(&inner) {
                         inner.end_writing(error);
                     }
                 }));
@@ -218,8 +217,7 @@ impl Store {
     /// # Errors
     /// A thread of the store panicked.
     pub fn count_copies(&self) -> Result<(), StoreError> {
-        let copies = Copies::new(self.pages());
-        self.inner.state()?.copies = Some(copies);
+        self.inner.state()?.count_copies();
         Ok(())
     }
 
@@ -245,7 +243,7 @@ impl Store {
 
     fn end(&self) {
         if let Ok(mut state) = self.inner.state() {
-            state.closing = true;
+            state.close();
         }
         self.inner.wake();
         let threads = self.threads.lock().map(|mut all| std::mem::take(&mut *all));

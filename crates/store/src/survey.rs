@@ -4,7 +4,7 @@ use frostline_log::ZoneImage;
 use frostline_zone::{ZoneInfo, ZoneState};
 
 use crate::format::{LeafAt, PAGE, VERSION};
-use crate::leaves::LEAF;
+use crate::map_cache::LEAF;
 use crate::{Loss, Store, StoreError};
 
 /// What a zone of the device is used for.
@@ -119,7 +119,7 @@ impl Store {
             victim: layout.victim.clone(),
             gp: fixed.gp,
             seed: fixed.seed,
-            hotness: fixed.hotness == 1,
+            hotness: layout.has_hotness(),
             reserve: fixed.reserve,
             spare: fixed.spare,
             checkpoint_writes: fixed.checkpoint_writes,
@@ -169,11 +169,11 @@ impl Store {
         let mut views: Vec<_> = (0..).zip(&infos).map(view).collect();
         layout.meta.iter().for_each(|&zone| views[zone as usize].role = Role::Meta);
         let state = self.inner.state()?;
-        for limbo in &state.limbo {
-            views[limbo.device_zone as usize].role = Role::Waiting;
+        for zone in state.zones.pending_reset() {
+            views[zone as usize].role = Role::Waiting;
         }
-        for image in state.placer.images() {
-            let zone = &state.zones[image.zone as usize];
+        for image in state.volume.images() {
+            let zone = state.zones.get(image.zone);
             let view = &mut views[zone.device_zone as usize];
             view.opening = Some(zone.opening);
             // What waits in memory is not in the device's pointer yet.

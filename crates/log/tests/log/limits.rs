@@ -3,6 +3,7 @@
 use frostline_log::{Capacity, LogError, MAX_LBA, Options, Volume, Writes};
 use frostline_placement::victims;
 
+use crate::steps::place_user;
 use crate::stub::Stub;
 
 fn volume(options: Options, classes: usize) -> Result<Volume<Stub>, LogError> {
@@ -70,7 +71,7 @@ fn an_lba_beyond_the_volume_is_an_error_and_what_was_written_before_stays() {
     assert_eq!(volume.write(&Writes::new(&[98, 99, 100, 1]), 0..4), Err(beyond.clone()));
     assert_eq!((volume.valid_pages(), volume.now()), (2, 2));
     assert!(volume.slot_of(99).is_some() && volume.slot_of(100).is_none());
-    assert_eq!(volume.place_user(100, None).err(), Some(beyond));
+    assert_eq!(place_user(&mut volume, 100).err(), Some(beyond));
     assert_eq!(volume.verify(), Ok(()));
 }
 
@@ -79,7 +80,7 @@ fn a_full_volume_says_so_and_goes_on_taking_overwrites() {
     let mut volume = volume(fixed(16, 10, 112), 2).unwrap();
     volume.write(&Writes::new(&(0..112).collect::<Vec<_>>()), 0..112).unwrap();
     let full = LogError::Full { valid: 112, slots: 160 };
-    assert_eq!(volume.place_user(112, None).err(), Some(full));
+    assert_eq!(place_user(&mut volume, 112).err(), Some(full));
     let overwrites: Vec<u32> = (0..2000).map(|i| i * 7 % 112).collect();
     volume.write(&Writes::new(&overwrites), 0..2000).unwrap();
     assert_eq!((volume.valid_pages(), volume.verify()), (112, Ok(())));

@@ -1,12 +1,13 @@
-//! Driven step by step the log does what it does in runs; and however late and in whatever order
-//! writes complete, no page is lost.
+//! Driven step by step the log does what it does in runs; and whatever is written between the steps
+//! of a cleaning, no page is lost.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use bytemuck::Zeroable;
 use frostline_log::{
-    Capacity, Counts, LogError, MAX_LBA, Map, Options, Slot, Ticket, Volume, Writes, ZoneImage,
+    Capacity, Counts, LogError, MAX_LBA, Options, Placed, Slot, Volume, Writes, ZoneImage,
 };
 use frostline_placement::registry::SchemeSpec;
 use frostline_placement::{
@@ -15,12 +16,41 @@ use frostline_placement::{
 use proptest::prelude::*;
 
 use crate::cases::{Case, Check, cases};
-use crate::stub::{Stub, Tally};
+use crate::stub::Stub;
 
-/// Writes a page and cleans; everything completes at once.
+/// Places a user write, and puts its entry back into the map.
+pub fn place_user<S: Scheme>(volume: &mut Volume<S>, lba: u32) -> Result<Placed, LogError> {
+    let mut entry = volume.map().get(lba as usize).copied().unwrap_or_else(Zeroable::zeroed);
+    let placed = volume.place_user(lba, &mut entry, None)?;
+    volume.map_mut()[lba as usize] = entry;
+    Ok(placed)
+}
+
+/// Places a relocation, and puts its entry back into the map.
+fn place_relocation<S: Scheme>(
+    volume: &mut Volume<S>,
+    lba: u32,
+    from: Slot,
+    class: Option<u8>,
+) -> Result<Option<Placed>, LogError> {
+    let mut entry = volume.map()[lba as usize];
+    let placed = volume.place_relocation(lba, &mut entry, from, class)?;
+    volume.map_mut()[lba as usize] = entry;
+    Ok(placed)
+}
+
+/// The valid pages of a zone, in slot order.
+fn valid_pages_of<S: Scheme>(volume: &Volume<S>, zone: u32) -> Vec<(u32, Slot)> {
+    let lbas = 0..volume.map().len() as u32;
+    let slots = lbas.filter_map(|lba| Some((lba, volume.slot_of(lba)?)));
+    let mut pages: Vec<_> = slots.filter(|(_, slot)| slot.zone == zone).collect();
+    pages.sort_by_key(|(_, slot)| slot.offset);
+    pages
+}
+
+/// Writes a page and cleans.
 fn write<S: Scheme>(volume: &mut Volume<S>, lba: u32) -> Result<(), LogError> {
-    let ticket = volume.place_user(lba, None)?;
-    volume.commit_user(ticket);
+    place_user(volume, lba)?;
     loop {
         volume.end_stale();
         let victims = volume.begin_cleaning();
@@ -38,17 +68,15 @@ fn place_batch<S: Scheme>(
     pages: &[(u32, Slot)],
 ) -> Vec<Option<u8>> {
     let lbas: Vec<_> = pages.iter().map(|&(lba, _)| lba).collect();
-    let states: Vec<_> = lbas.iter().map(|&lba| volume.map().entry(lba).page).collect();
+    let states: Vec<_> = lbas.iter().map(|&lba| volume.map()[lba as usize].page).collect();
     volume.place_batch(zone, &Pages { lbas: &lbas, states: &states, hotness: None })
 }
 
 fn clean<S: Scheme>(volume: &mut Volume<S>, zone: u32) -> Result<(), LogError> {
-    let mut pages = Vec::new();
-    volume.valid_pages_of(zone, &mut pages);
+    let pages = valid_pages_of(volume, zone);
     let classes = place_batch(volume, zone, &pages);
     for (&(lba, from), class) in pages.iter().zip(classes) {
-        let ticket = volume.place_relocation(lba, from, class)?.expect("a valid page");
-        assert!(volume.commit_relocation(ticket));
+        place_relocation(volume, lba, from, class)?.expect("a valid page");
     }
     assert!(volume.release(zone));
     Ok(())
@@ -79,26 +107,20 @@ impl Check for SameInSteps {
     }
 }
 
-/// What happens next; a completion to any of the writes in flight.
 #[derive(Clone, Copy, Debug)]
 enum Action {
     Write(u32),
     Trim(u32),
-    Complete(usize),
     Clean,
 }
 
-/// A page that is being written, with its version.
-type Flight<S> = (Ticket<<S as Scheme>::Page>, usize);
-
-/// A device whose writes take time, and what must be read back from it.
+/// A device, and what must be read back from it.
 struct Device<S: Scheme> {
     volume: Volume<S>,
     zone_pages: u32,
     /// LBA and version in each slot that was placed since its zone was reset.
     slots: HashMap<Slot, (u32, usize)>,
-    in_flight: Vec<Flight<S>>,
-    /// The version of each page that completed last.
+    /// The newest version of each page.
     versions: HashMap<u32, usize>,
     placed: usize,
     victims: Vec<u32>,
@@ -112,7 +134,6 @@ impl<S: Scheme> Device<S> {
             volume,
             zone_pages,
             slots: HashMap::new(),
-            in_flight: Vec::new(),
             versions: HashMap::new(),
             placed: 0,
             victims: Vec::new(),
@@ -124,47 +145,27 @@ impl<S: Scheme> Device<S> {
         match action {
             Action::Write(lba) => {
                 // Without room the write has to wait for cleaning.
-                if let Ok(ticket) = self.volume.place_user(lba, None) {
-                    self.start(ticket, self.placed);
+                if let Ok(placed) = place_user(&mut self.volume, lba) {
+                    self.versions.insert(lba, self.placed);
+                    self.put(placed.slot, lba, self.placed);
                 }
             }
             Action::Trim(lba) => {
                 let trimmed = self.volume.trim(lba).unwrap();
                 assert_eq!(trimmed, self.versions.remove(&lba).is_some());
             }
-            Action::Complete(_) if self.in_flight.is_empty() => {}
-            Action::Complete(which) => {
-                let flight = self.in_flight.swap_remove(which % self.in_flight.len());
-                self.complete(flight);
-            }
             Action::Clean => self.clean(),
         }
     }
 
-    fn start(&mut self, ticket: Ticket<S::Page>, version: usize) {
-        let Slot { zone, offset } = ticket.slot;
-        let used = self.slots.keys().filter(|slot| slot.zone == zone).count() as u32;
-        assert!(offset == used && offset < self.zone_pages, "{:?} after {used}", ticket.slot);
-        self.slots.insert(ticket.slot, (ticket.lba, version));
-        self.in_flight.push((ticket, version));
+    fn put(&mut self, slot: Slot, lba: u32, version: usize) {
+        let used = self.slots.keys().filter(|other| other.zone == slot.zone).count() as u32;
+        assert!(slot.offset == used && used < self.zone_pages, "{slot:?} after {used}");
+        self.slots.insert(slot, (lba, version));
         self.placed += 1;
     }
 
-    fn complete(&mut self, (ticket, version): Flight<S>) {
-        let lba = ticket.lba;
-        match ticket.from {
-            None => {
-                self.volume.commit_user(ticket);
-                self.versions.insert(lba, version);
-            }
-            Some(_) => {
-                let current = self.volume.commit_relocation(ticket);
-                assert_eq!(current, self.versions.get(&lba) == Some(&version));
-            }
-        }
-    }
-
-    /// Begins a cleaning, or goes on with the one that was begun.
+    /// Begins a cleaning, or takes the next step of the one that was begun.
     fn clean(&mut self) {
         let Some(&victim) = self.victims.last() else {
             self.volume.end_stale();
@@ -172,10 +173,13 @@ impl<S: Scheme> Device<S> {
             return self.next_victim();
         };
         if let Some(&((lba, from), class)) = self.pages.last() {
+            let version = self.slots[&from].1;
+            let current = self.versions.get(&lba) == Some(&version);
             // Without room the copy has to wait.
-            if let Ok(copy) = self.volume.place_relocation(lba, from, class) {
+            if let Ok(placed) = place_relocation(&mut self.volume, lba, from, class) {
                 self.pages.pop();
-                copy.into_iter().for_each(|ticket| self.start(ticket, self.slots[&from].1));
+                assert_eq!(placed.is_some(), current);
+                placed.into_iter().for_each(|placed| self.put(placed.slot, lba, version));
             }
         } else if self.volume.release(victim) {
             self.slots.retain(|slot, _| slot.zone != victim);
@@ -186,8 +190,7 @@ impl<S: Scheme> Device<S> {
 
     fn next_victim(&mut self) {
         let Some(&victim) = self.victims.last() else { return };
-        let mut pages = Vec::new();
-        self.volume.valid_pages_of(victim, &mut pages);
+        let pages = valid_pages_of(&self.volume, victim);
         let classes = place_batch(&mut self.volume, victim, &pages);
         self.pages = pages.into_iter().zip(classes).rev().collect();
     }
@@ -217,18 +220,13 @@ impl Check for NothingIsLost {
             device.act(action);
             device.check()?;
         }
-        while !device.in_flight.is_empty() {
-            device.act(Action::Complete(7));
-            device.check()?;
-        }
         Ok(())
     }
 }
 
-/// The trace's trims and writes, these followed by a few completions and steps of cleaning.
+/// The trace's trims and writes, these followed by a few steps of cleaning.
 fn actions(case: Case) -> impl Strategy<Value = (Case, Vec<Action>)> {
-    let other = prop_oneof![any::<usize>().prop_map(Action::Complete), Just(Action::Clean)];
-    let few = prop::collection::vec(other, 0..6);
+    let few = prop::collection::vec(Just(Action::Clean), 0..6);
     let each = prop::collection::vec(few, case.trace.words.len());
     each.prop_map(move |each| {
         let writes = case.trace.words.iter().map(|word| Action::Write(word & MAX_LBA));
@@ -257,70 +255,21 @@ proptest! {
     }
 
     #[test]
-    fn late_and_reordered_completions_lose_nothing(
+    fn writes_and_trims_between_the_steps_of_a_cleaning_lose_nothing(
         (case, actions) in cases(Foresight::None).prop_flat_map(actions),
     ) {
         case.check(NothingIsLost { actions })?;
     }
 }
 
-fn stub_volume(options: Options) -> Volume<Stub> {
+#[test]
+fn a_full_volume_takes_overwrites_and_no_first_write() {
     let policy = victims::build("greedy", 0).unwrap();
-    Volume::new(options, Stub::new(2), policy).unwrap()
-}
-
-/// Fills zone 1, whose pages but the last become garbage, and begins to clean it; returns the
-/// copy of the last.
-fn copy_in_flight(volume: &mut Volume<Stub>) -> Ticket<Tally> {
-    for lba in (0..32).step_by(2).chain((0..30).step_by(2)) {
-        let ticket = volume.place_user(lba, None).unwrap();
-        volume.commit_user(ticket);
-    }
-    assert_eq!(volume.begin_cleaning(), [1]);
-    let from = Slot { zone: 1, offset: 15 };
-    let classes = place_batch(volume, 1, &[(30, from)]);
-    volume.place_relocation(30, from, classes[0]).unwrap().unwrap()
-}
-
-#[test]
-fn a_copy_that_completes_late_does_not_undo_the_state_of_a_write_that_was_placed_since() {
-    let mut volume = stub_volume(Options::elastic(16, 64, 0.4));
-    let copy = copy_in_flight(&mut volume);
-    let write = volume.place_user(30, None).unwrap();
-    assert!(volume.commit_relocation(copy));
-    volume.commit_user(write);
-    let next = volume.place_user(30, None).unwrap();
-    volume.commit_user(next);
-    assert_eq!(volume.scheme().seen[&30].user_writes, 3);
-}
-
-#[test]
-fn a_copy_from_a_zone_that_was_reset_and_written_again_is_garbage() {
-    let mut volume = stub_volume(Options::elastic(16, 64, 0.4));
-    let copy = copy_in_flight(&mut volume);
-    let place = |volume: &mut Volume<Stub>, lba| {
-        let ticket = volume.place_user(lba, None).unwrap();
-        let slot = ticket.slot;
-        volume.commit_user(ticket);
-        slot
-    };
-    place(&mut volume, 30);
-    assert!(volume.release(1));
-    let reused = (0..).map(|_| place(&mut volume, 30)).find(|s| *s == Slot { zone: 1, offset: 15 });
-    assert_eq!(volume.slot_of(30), reused);
-    assert!(!volume.commit_relocation(copy));
-    assert_eq!(volume.slot_of(30), reused);
-    assert_eq!(volume.verify(), Ok(()));
-}
-
-#[test]
-fn first_writes_in_flight_count_towards_the_logical_pages() {
-    let mut volume = stub_volume(Options { logical_pages: 3, ..Options::elastic(16, 64, 0.4) });
-    let tickets: Vec<_> = (0..3).map(|lba| volume.place_user(lba, None).unwrap()).collect();
-    assert!(matches!(volume.place_user(3, None), Err(LogError::Full { .. })));
-    tickets.into_iter().for_each(|ticket| volume.commit_user(ticket));
-    assert!(matches!(volume.place_user(3, None), Err(LogError::Full { .. })));
-    assert!(volume.place_user(2, None).is_ok());
+    let options = Options { logical_pages: 3, ..Options::elastic(16, 64, 0.4) };
+    let mut volume = Volume::new(options, Stub::new(2), policy).unwrap();
+    (0..3).for_each(|lba| _ = place_user(&mut volume, lba).unwrap());
+    assert!(matches!(place_user(&mut volume, 3), Err(LogError::Full { .. })));
+    assert!(place_user(&mut volume, 2).is_ok());
 }
 
 /// Notes how many valid pages it is told that the volume has.

@@ -6,92 +6,109 @@
 
 mod late;
 mod log;
+mod opening;
 mod rebuild;
 mod replay;
 mod restore;
+mod zone_epoch;
 
-use std::collections::VecDeque;
-use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 
-use frostline_placement::Scheme;
-use frostline_zone::{Device, ZoneState};
+use frostline_zone::ZoneInfo;
 
+use crate::format::{Note, TableHead};
 use crate::inner::Inner;
-use crate::layout::Layout;
-use crate::meta::MetaLog;
-use crate::placer::Placer;
-use crate::state::State;
-use crate::{Format, Loss, Open, StoreError};
-use log::{find_superblock, read_log};
+use crate::written::Written;
+use crate::{Loss, StoreError};
+use log::Table;
+pub use opening::{format, open, zones_on};
 pub use rebuild::{Rebuilt, rebuild};
-use replay::Recovery;
+use replay::Latest;
+use zone_epoch::ZoneEpoch;
 
-/// Makes an empty store.
-pub fn format(device: Arc<dyn Device>, format: &Format) -> Result<(), StoreError> {
-    let layout = Arc::new(Layout::divide(&*device, format)?);
-    // Nothing is written before everything is known to be possible.
-    let placer = build(&layout)?;
-    let zones = device.report(0, device.geometry().zones)?;
-    for (zone, info) in (0u32..).zip(&zones) {
-        let offline = info.state == ZoneState::Offline;
-        if (offline || info.write_pointer > 0) && !format.force {
-            return Err(StoreError::NotEmpty { zone, offline });
+/// What was found so far, and what is to be made of it.
+struct Recovery<'a> {
+    inner: &'a Inner,
+    head: TableHead,
+    info: Vec<ZoneInfo>,
+    notes: Vec<Note>,
+    epochs: Vec<ZoneEpoch>,
+    latest: BTreeMap<u32, Latest>,
+    time: u64,
+    last_seq: u64,
+    found: Written,
+    /// Synced pages that are missing.
+    missing: Vec<Loss>,
+    /// Set if there is no table, and zones are read past damaged headers.
+    salvage: Option<Salvage>,
+}
+
+/// What is found out of zones that no table tells of.
+#[derive(Default)]
+struct Salvage {
+    /// Epochs with damaged headers: none of their pages is trusted unread.
+    damaged: BTreeSet<usize>,
+    /// The largest LBA, if it lies beyond the store.
+    beyond: Option<u32>,
+}
+
+impl<'a> Recovery<'a> {
+    fn new(inner: &'a Inner, table: Table, notes: Vec<Note>) -> Result<Self, StoreError> {
+        let info = inner.device.report(0, inner.device.geometry().zones)?;
+        let mut epochs = Vec::new();
+        let mut at = 0;
+        for row in table.zones {
+            let end = at + row.chunks as usize;
+            epochs.push(ZoneEpoch {
+                device_zone: row.device_zone,
+                opening: row.opening,
+                class: row.class,
+                opened_at: row.opened_at,
+                zone: row.zone,
+                firsts: table.chunks[at..end].to_vec(),
+                pages: row.pages,
+                used: row.used,
+                valid: i64::from(row.used) - i64::from(row.garbage),
+                ended: row.sealed != 0,
+                behind: None,
+                row: Some(row),
+            });
+            at = end;
         }
+        let (time, last_seq) = (table.head.time, table.head.next_seq.saturating_sub(1));
+        let found = Written::default();
+        let (head, latest, missing) = (table.head, BTreeMap::new(), Vec::new());
+        let salvage = None;
+        Ok(Recovery {
+            inner,
+            head,
+            info,
+            notes,
+            epochs,
+            latest,
+            time,
+            last_seq,
+            found,
+            missing,
+            salvage,
+        })
     }
-    for (zone, info) in (0u32..).zip(&zones) {
-        if info.write_pointer > 0 && (info.state.is_writable() || info.state == ZoneState::Full) {
-            device.reset(zone)?;
+
+    /// Finds out what the store is, in memory only. True if anything had happened since the
+    /// checkpoint.
+    fn find_out(&mut self) -> Result<bool, StoreError> {
+        self.add_opened();
+        let chunks = self.late_chunks()?;
+        let changed = !chunks.is_empty() || !self.notes.is_empty();
+        self.replay(chunks)?;
+        self.count_old()?;
+        let mut lost = self.drop_dead_epochs();
+        self.number_epochs();
+        self.point_pages()?;
+        if !lost.is_empty() {
+            self.lose_pages(&mut lost)?;
+            self.missing.extend(lost.into_values());
         }
+        Ok(changed)
     }
-    let store = RandomState::new().hash_one(0u8) | 1;
-    let mut state = State::new(placer, layout.clone(), store);
-    state.empty = layout.data.iter().copied().collect();
-    let empty = (0..layout.meta.len()).collect();
-    let meta = MetaLog::new(device.clone(), layout, store, 1, None, VecDeque::new(), empty);
-    Inner::new(device, state, meta, &Open::default()).checkpoint()
-}
-
-fn build(layout: &Layout) -> Result<Placer, StoreError> {
-    let told = layout.fixed.hotness == 1;
-    let options = layout.options();
-    Ok(Placer::build(&layout.scheme, &layout.victim, layout.fixed.seed, options, told)?)
-}
-
-/// The zones that the store on a device was formatted with.
-pub fn zones_on(device: &dyn Device) -> Result<u32, StoreError> {
-    find_superblock(device).map(|(_, fixed, _)| fixed.device_zones)
-}
-
-/// Opens a store, unless synced pages are missing and that is not accepted. Returns what is.
-pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<(Inner, Vec<Loss>), StoreError> {
-    let (store, fixed, meta) = find_superblock(&*device)?;
-    let layout = Arc::new(Layout::recorded(&*device, fixed, meta, open.schemes)?);
-    let log = read_log(&*device, &layout, store)?;
-    let mut state = State::new(build(&layout)?, layout.clone(), store);
-    let written = log.table.head.written[3];
-    let mut meta =
-        MetaLog::new(device.clone(), layout, store, log.seq, log.current, log.used, log.empty);
-    meta.written = written;
-    state.root = log.table.root.clone();
-    state.time = log.table.head.time;
-    state.placer.scheme_mut().recall(&log.table.learned);
-    let inner = Inner::new(device, state, meta, open);
-    let mut recovery = Recovery::new(&inner, log.table, log.notes)?;
-    if let Some(zone) = log.hidden {
-        let what = "is offline, and the last records of metadata may be there";
-        recovery.missing.push(Loss::new(zone, what));
-    }
-    let changed = recovery.find_out()?;
-    let missing = std::mem::take(&mut recovery.missing);
-    if !missing.is_empty() && !open.accept_loss {
-        return Err(StoreError::Missing(missing));
-    }
-    // Up to here nothing was written.
-    inner.meta()?.reset_idle(&log.idle)?;
-    let ended = recovery.restore()?;
-    if changed || ended || !log.clean || !missing.is_empty() {
-        inner.checkpoint()?;
-    }
-    Ok((inner, missing))
 }

@@ -9,16 +9,18 @@ use std::sync::Arc;
 
 use frostline_zone::{AlignedBuf, Device, ZoneInfo, ZoneState};
 
-use super::late::Life;
 use super::log::{Table, find_superblock};
-use super::replay::{Recovery, Salvage};
+use super::zone_epoch::ZoneEpoch;
+use super::{Recovery, Salvage};
 use crate::chunk::rows_of;
 use crate::error::of_zone;
 use crate::format::{Head, Kind, LeafAt, Note, PAGE, TRIMMED, TableHead, head, rows};
 use crate::inner::Inner;
 use crate::layout::{Layout, NOTES, chunk_pages};
 use crate::meta::{MetaLog, scan};
-use crate::state::{State, Written};
+use crate::state::State;
+use crate::volume;
+use crate::written::Written;
 use crate::{Format, Loss, Open, StoreError};
 
 /// What a store was rebuilt from, and what it lacks.
@@ -85,7 +87,7 @@ pub fn rebuild(
     let (store, layout, superblock) = layout(&*device, format, &holds)?;
     let layout = Arc::new(layout);
     let old = OldLog::read(&*device, &layout, store)?;
-    let state = State::new(super::build(&layout)?, layout.clone(), store);
+    let state = State::new(volume::build(&layout)?, layout.clone(), store);
     let seq = old.last_seq.saturating_add(2);
     let meta =
         MetaLog::new(device.clone(), layout.clone(), store, seq, None, VecDeque::new(), old.empty);
@@ -94,10 +96,10 @@ pub fn rebuild(
     let trims = old.trims.len() as u64;
     let mut recovery = Recovery::new(&inner, no_table(&layout), old.trims)?;
     recovery.salvage = Some(Salvage::default());
-    recovery.lives = lives(&layout, &holds, store, &mut recovery.missing);
-    let openings = recovery.lives.iter().map(|life| life.opening);
+    recovery.epochs = epochs(&layout, &holds, store, &mut recovery.missing);
+    let openings = recovery.epochs.iter().map(|epoch| epoch.opening);
     recovery.head.next_opening = openings.max().unwrap_or_default().saturating_add(1);
-    let zones = recovery.lives.len() as u64;
+    let zones = recovery.epochs.len() as u64;
     recovery.find_out()?;
     if let Some(lba) = recovery.salvage.as_ref().and_then(|salvage| salvage.beyond) {
         let why = format!(
@@ -118,14 +120,11 @@ pub fn rebuild(
 /// Writes down what was found out; returns the number of valid pages.
 fn write_metadata(mut recovery: Recovery<'_>, others: &[usize]) -> Result<u64, StoreError> {
     // All zones are sealed: which ones took pages last, and of which class, is not known.
-    recovery.lives.iter_mut().for_each(|life| life.ended = true);
-    recovery.restore_volume()?;
-    let inner = recovery.inner;
-    let mut state = inner.state()?;
+    recovery.epochs.iter_mut().for_each(|epoch| epoch.ended = true);
     let (user, headers) = (recovery.time, recovery.found.headers);
-    state.written = Written { user, headers, ..Written::default() };
-    let pages = state.placer.valid_pages();
-    drop(state);
+    recovery.restore_volume(Written { user, headers, ..Written::default() })?;
+    let inner = recovery.inner;
+    let pages = inner.state()?.volume.valid_pages();
     // The next opening resets the old records, which bear lower numbers than the new ones.
     let mut meta = inner.meta()?;
     if meta.free_pages() < inner.layout.checkpoint_pages() {
@@ -240,19 +239,19 @@ fn check_others(layout: &Layout, holds: &[Holds]) -> Result<(), StoreError> {
 
 /// The zones that hold chunks of the store. Of those that can't be told it is noted that they are
 /// missing.
-fn lives(layout: &Layout, holds: &[Holds], store: u64, missing: &mut Vec<Loss>) -> Vec<Life> {
-    let mut lives = Vec::new();
+fn epochs(layout: &Layout, holds: &[Holds], store: u64, missing: &mut Vec<Loss>) -> Vec<ZoneEpoch> {
+    let mut epochs = Vec::new();
     for (zone, number) in layout.data.iter().copied().zip(1..) {
         match &holds[zone as usize] {
             Holds::Chunks(first) if first.store == store => {
-                lives.push(Life::opened(zone, number, first.opening, 0, first.time as u32));
+                epochs.push(ZoneEpoch::opened(zone, number, first.opening, 0, first.time as u32));
             }
             Holds::Offline => missing.push(Loss::new(zone, "is offline")),
             Holds::Unknown => missing.push(Loss::new(zone, "has no header that can be read")),
             _ => {}
         }
     }
-    lives
+    epochs
 }
 
 fn no_table(layout: &Layout) -> Table {

@@ -1,0 +1,44 @@
+//! Writers are let in at the pace of cleaning.
+
+use std::time::Duration;
+
+use crate::inner::{Guard, Inner};
+use crate::sync::Instant;
+use crate::{Cleaning, StoreError};
+
+/// Writers are slowed with so many zones more than those below which the store is cleaned.
+const SLOWER_BEFORE: usize = 3;
+
+impl Inner {
+    /// Locks the state for `pages` user writes. As free zones run out, writers are slowed to the
+    /// pace at which cleaning frees pages.
+    pub fn admit(&self, pages: usize) -> Result<Guard<'_>, StoreError> {
+        let mut state = self.state()?;
+        state.check_writable()?;
+        if self.cleaning == Cleaning::Inline {
+            return Ok(state);
+        }
+        let slow = self.layout.fixed.reserve as usize + SLOWER_BEFORE;
+        if state.volume.free_zones() < slow {
+            let begun = Instant::now();
+            let behind = (slow - state.volume.free_zones()) as u32;
+            if state.cleaner_sleeps {
+                self.wake();
+            }
+            // The pace of cleaning itself with two zones left, and none at all below.
+            let debt = self.counters.pace() * behind * pages as u32 / (slow - 2) as u32;
+            if debt > Duration::ZERO {
+                drop(state);
+                self.counters.pay(debt);
+                state = self.state()?;
+            }
+            // The last zones are the cleaner's.
+            while state.volume.free_zones() < 2 && !state.nothing_to_clean() {
+                self.wake();
+                state = self.wait(state)?;
+            }
+            self.counters.stalled(begun.elapsed());
+        }
+        Ok(state)
+    }
+}

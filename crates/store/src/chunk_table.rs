@@ -1,0 +1,154 @@
+//! The chunks in memory: one that is being filled for each class, and those on their way to the
+//! device.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use frostline_log::{Placed, Slot};
+use frostline_placement::Hotness;
+use frostline_zone::AlignedBuf;
+
+use crate::chunk::Chunk;
+use crate::format::{PAGE, Row};
+use crate::layout::Layout;
+use crate::zone_pool::DataZone;
+
+/// The chunks in memory.
+pub struct ChunkTable {
+    layout: Arc<Layout>,
+    store: u64,
+    /// The chunk that is being filled, by class.
+    open: Vec<Option<Chunk>>,
+    /// Number of the next chunk that is sealed.
+    next_seq: u64,
+    /// All chunks up to this number are durable.
+    durable: u64,
+    /// Sealed chunks that are not yet written, by number.
+    unwritten: BTreeMap<u64, Arc<Chunk>>,
+    /// Of these, those that no thread has taken to write.
+    outgoing: Vec<Arc<Chunk>>,
+    /// Memory of chunks that were written.
+    buffers: Vec<AlignedBuf>,
+}
+
+impl ChunkTable {
+    /// No chunks.
+    pub fn new(layout: Arc<Layout>, store: u64, classes: usize) -> Self {
+        ChunkTable {
+            layout,
+            store,
+            open: (0..classes).map(|_| None).collect(),
+            next_seq: 1,
+            durable: 0,
+            unwritten: BTreeMap::new(),
+            outgoing: Vec::new(),
+            buffers: Vec::new(),
+        }
+    }
+
+    /// All chunks up to this number were found durable; the next one bears the number behind it.
+    pub fn restore(&mut self, last: u64) {
+        debug_assert!(self.unwritten.is_empty());
+        self.next_seq = last + 1;
+        self.durable = last;
+    }
+
+    /// Number of the next chunk that is sealed.
+    pub fn next_seq(&self) -> u64 {
+        self.next_seq
+    }
+
+    /// The content of a page, if it is in memory.
+    pub fn page(&self, slot: Slot) -> Option<&[u8]> {
+        let sealed = self.unwritten.values().map(|chunk| &**chunk);
+        let mut chunks = self.open.iter().flatten().chain(sealed).filter(|c| c.zone == slot.zone);
+        chunks.find_map(|chunk| chunk.page(slot.offset))
+    }
+
+    /// The class whose chunk is being filled for a zone.
+    pub fn class_of(&self, zone: u32) -> Option<usize> {
+        self.open.iter().position(|chunk| chunk.as_ref().is_some_and(|c| c.zone == zone))
+    }
+
+    /// Puts a placed page into the chunk of its class. A chunk that is begun for it goes to page
+    /// `start` of the device's zone. True if the chunk is full.
+    pub fn push(
+        &mut self,
+        placed: Placed,
+        start: u32,
+        (row, hotness, page): (Row, Hotness, &[u8]),
+    ) -> bool {
+        let Placed { class, slot } = placed;
+        let chunk = match self.open[class].take() {
+            Some(chunk) => chunk,
+            None => self.begin(slot, start),
+        };
+        let chunk = self.open[class].insert(chunk);
+        debug_assert_eq!(
+            (chunk.zone, chunk.first + chunk.rows.len() as u32),
+            (slot.zone, slot.offset)
+        );
+        chunk.push(row, hotness, page);
+        chunk.is_full()
+    }
+
+    fn begin(&mut self, slot: Slot, start: u32) -> Chunk {
+        let fixed = &self.layout.fixed;
+        let room = fixed.chunk_pages.min(fixed.device_pages - start - 1);
+        let room = room.min(fixed.zone_pages - slot.offset);
+        let size = (1 + fixed.chunk_pages as usize) * PAGE;
+        let bytes = self.buffers.pop().unwrap_or_else(|| AlignedBuf::zeroed(size));
+        Chunk::new(slot.zone, slot.offset, start, room, self.layout.has_hotness(), bytes)
+    }
+
+    /// Seals the chunk of a class, if it holds pages; `zone` is where it goes. All notes before
+    /// number `noted` are durable.
+    pub fn seal(&mut self, class: usize, zone: &DataZone, noted: u64) -> Option<Arc<Chunk>> {
+        let mut chunk = self.open[class].take()?;
+        chunk.seq = self.next_seq;
+        self.next_seq += 1;
+        chunk.seal(self.store, (zone.device_zone, zone.opening), (self.durable, noted));
+        let chunk = Arc::new(chunk);
+        self.unwritten.insert(chunk.seq, chunk.clone());
+        self.outgoing.push(chunk.clone());
+        Some(chunk)
+    }
+
+    /// The zone of the volume for which the class's chunk is being filled.
+    pub fn zone_of(&self, class: usize) -> Option<u32> {
+        self.open[class].as_ref().map(|chunk| chunk.zone)
+    }
+
+    /// The sealed chunks that no thread has taken yet, to be written by the caller.
+    pub fn take_outgoing(&mut self) -> Vec<Arc<Chunk>> {
+        std::mem::take(&mut self.outgoing)
+    }
+
+    /// A sealed chunk is on the device, or its pages are elsewhere.
+    pub fn remove(&mut self, chunk: Arc<Chunk>) {
+        let known = self.unwritten.remove(&chunk.seq);
+        debug_assert!(known.is_some(), "chunk {} is not on its way", chunk.seq);
+        drop(known);
+        if let Ok(chunk) = Arc::try_unwrap(chunk)
+            && self.buffers.len() < 2 * self.open.len()
+        {
+            self.buffers.push(chunk.into_bytes());
+        }
+    }
+
+    /// True if all sealed chunks up to this number are written.
+    pub fn is_written(&self, seq: u64) -> bool {
+        self.unwritten.first_key_value().is_none_or(|(&first, _)| first > seq)
+    }
+
+    /// True if all sealed chunks of a zone are written.
+    pub fn is_zone_written(&self, zone: u32) -> bool {
+        self.unwritten.values().all(|chunk| chunk.zone != zone)
+    }
+
+    /// All chunks up to this number are durable.
+    pub fn made_durable(&mut self, seq: u64) {
+        debug_assert!(self.is_written(seq));
+        self.durable = self.durable.max(seq);
+    }
+}

@@ -1,0 +1,47 @@
+//! What makes pages and notes durable.
+
+use crate::StoreError;
+use crate::format::{Head, Kind};
+use crate::inner::Inner;
+use crate::layout::NOTES;
+
+impl Inner {
+    /// Makes everything that was written before durable.
+    pub fn sync(&self) -> Result<(), StoreError> {
+        let mut state = self.state()?;
+        state.check_writable()?;
+        let last = state.seal_all();
+        let outgoing = state.chunks.take_outgoing();
+        drop(state);
+        self.write_out(outgoing)?;
+        self.make_durable(last)
+    }
+
+    /// Makes all sealed chunks up to number `last`, and all notes made before, durable.
+    pub fn make_durable(&self, last: u64) -> Result<(), StoreError> {
+        let done = || {
+            let noted = self.state()?.notes.next_serial();
+            self.write_notes()?;
+            let mut state = self.state()?;
+            while !state.chunks.is_written(last) {
+                state = self.wait(state)?;
+            }
+            drop(state);
+            self.device.flush()?;
+            self.state()?.made_durable(last, noted);
+            Ok(())
+        };
+        done().map_err(|error| self.fail(error))
+    }
+
+    /// Writes the notes that wait. When it returns, all notes made before are written.
+    pub fn write_notes(&self) -> Result<(), StoreError> {
+        let mut meta = self.meta()?;
+        let notes = self.state()?.notes.take();
+        for some in notes.chunks(NOTES) {
+            let head = Head { count: some.len() as u32, ..Head::default() };
+            meta.append(Kind::Notes, head, bytemuck::cast_slice(some), &[])?;
+        }
+        Ok(())
+    }
+}

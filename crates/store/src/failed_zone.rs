@@ -1,0 +1,42 @@
+//! A zone that takes no more: the pages of its chunks, which are still in memory, go elsewhere.
+
+use std::sync::Arc;
+
+use frostline_log::Slot;
+
+use crate::StoreError;
+use crate::chunk::Chunk;
+use crate::inner::Inner;
+
+impl Inner {
+    /// Places the valid pages of a chunk that its zone did not take elsewhere. Returns the chunks
+    /// that they filled.
+    pub fn rescue(&self, chunk: &Chunk) -> Result<Vec<Arc<Chunk>>, StoreError> {
+        let mut state = self.state()?;
+        if state.zone_failed(chunk.zone) {
+            self.changed.notify_all();
+        }
+        for (index, (row, offset)) in chunk.rows.iter().zip(chunk.first..).enumerate() {
+            let slot = Slot { zone: chunk.zone, offset };
+            let hotness = chunk.hotness.as_ref().map(|all| all[index]).unwrap_or_default();
+            let page = chunk.page(offset).unwrap_or_default();
+            let mut mapped = self.mapped(state, row.lba)?;
+            mapped.relocate(slot, None, (*row, hotness, page))?;
+            state = mapped.into_state();
+        }
+        state.seal_all();
+        Ok(state.chunks.take_outgoing())
+    }
+
+    /// The pages of chunks that could not be written are elsewhere, and written there.
+    pub fn forget(&self, rescued: Vec<Arc<Chunk>>) -> Result<(), StoreError> {
+        if rescued.is_empty() {
+            return Ok(());
+        }
+        let mut state = self.state()?;
+        rescued.into_iter().for_each(|chunk| state.chunk_moved(chunk));
+        drop(state);
+        self.changed.notify_all();
+        Ok(())
+    }
+}

@@ -1,0 +1,341 @@
+//! The map in two levels: leaves of 1,024 pages, in memory as they are needed, and the root that
+//! tells where each lies on the device.
+//!
+//! A leaf lies in memory as it lies on the device: the slots of its pages, the sums of their
+//! contents, then what the scheme remembers of each. A checkpoint takes a leaf by sharing it; a
+//! shared leaf is copied before it is changed.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytemuck::Zeroable;
+use frostline_log::{Entry, Map};
+use frostline_placement::registry::SCHEMES;
+use frostline_placement::{AnyState, Stamp};
+
+use crate::format::{LeafAt, PAGE};
+
+/// Pages in a leaf.
+pub const LEAF: usize = 1024;
+
+/// Pages of a leaf on the device, if the scheme remembers so many bytes of each page.
+pub fn leaf_pages(state: usize) -> usize {
+    (LEAF * (8 + state)).div_ceil(PAGE)
+}
+
+/// Words that the page state of every scheme fits into.
+pub const WORDS: usize = 5;
+
+const _: () = assert!(widest() <= size_of::<PageState>());
+
+/// Bytes that the schemes of the registry remember of a page at most.
+const fn widest() -> usize {
+    let (mut most, mut i) = (0, 0);
+    while i < SCHEMES.len() {
+        if SCHEMES[i].page_bytes > most {
+            most = SCHEMES[i].page_bytes;
+        }
+        i += 1;
+    }
+    most
+}
+
+/// What the scheme remembers of a page.
+pub type PageState = AnyState<WORDS>;
+
+/// The bytes of a leaf.
+pub type Leaf = Arc<[u8]>;
+
+/// A place that has no frame.
+const ABSENT: u32 = u32::MAX;
+
+/// A leaf, in memory or not.
+#[derive(Clone)]
+struct Place {
+    /// Index of its frame, or [`ABSENT`].
+    frame: u32,
+    dirty: bool,
+    /// It is being written down, and stays in memory until that is done.
+    held: bool,
+    /// It was used since the hand of the clock last passed.
+    used: bool,
+}
+
+/// The memory of a leaf.
+struct Frame {
+    leaf: u32,
+    bytes: Leaf,
+}
+
+/// Proof that the leaf of a page is in memory: where the page's entry is. It holds until a leaf is
+/// loaded or dropped, so nothing but [`MappedPage`](crate::mapped_page::MappedPage) keeps one.
+#[derive(Clone, Copy)]
+pub struct Position {
+    frame: u32,
+    lba: u32,
+}
+
+/// The outcome of an eviction.
+pub enum Evicted {
+    /// A leaf is gone.
+    Gone,
+    /// This leaf changed and is to be written down first; it is held until then.
+    Changed(u32, Leaf),
+    /// All are in use.
+    Nothing,
+}
+
+/// The leaves of the map.
+pub struct MapCache {
+    /// By number of the leaf.
+    places: Vec<Place>,
+    /// Of the leaves in memory, in no order.
+    frames: Vec<Frame>,
+    /// Where the leaves lie on the device, by number.
+    root: Vec<LeafAt>,
+    hand: usize,
+    space: u32,
+    /// Bytes that the scheme remembers of a page.
+    state: usize,
+}
+
+impl MapCache {
+    /// A map of `space` pages that holds nothing, in which the scheme remembers `state` bytes of each
+    /// page. No leaf is in memory.
+    pub fn new(space: u32, state: usize) -> Self {
+        let leaves = (space as usize).div_ceil(LEAF);
+        let place = Place { frame: ABSENT, dirty: false, held: false, used: false };
+        let (places, root) = (vec![place; leaves], vec![LeafAt::default(); leaves]);
+        MapCache { places, frames: Vec::new(), root, hand: 0, space, state }
+    }
+
+    /// The map as a checkpoint has it.
+    pub fn set_root(&mut self, root: &[LeafAt]) {
+        debug_assert!(self.frames.is_empty() && root.len() == self.places.len());
+        self.root.copy_from_slice(root);
+    }
+
+    /// Where the leaves lie on the device, by number.
+    pub fn root(&self) -> &[LeafAt] {
+        &self.root
+    }
+
+    /// Where a leaf lies on the device.
+    pub fn at(&self, leaf: u32) -> LeafAt {
+        self.root[leaf as usize]
+    }
+
+    /// Number of leaves in memory.
+    pub fn resident(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// True if the leaf is in memory.
+    pub fn has(&self, leaf: u32) -> bool {
+        self.places[leaf as usize].frame != ABSENT
+    }
+
+    /// True if no page of the leaf was ever written.
+    pub fn is_blank(&self, leaf: u32) -> bool {
+        !self.has(leaf) && self.at(leaf).page == 0
+    }
+
+    /// Where the entry of a page is, if its leaf is in memory.
+    pub fn position(&self, lba: u32) -> Option<Position> {
+        let frame = self.places[lba as usize / LEAF].frame;
+        (frame != ABSENT).then_some(Position { frame, lba })
+    }
+
+    /// Takes a leaf into memory: the bytes that lie where the root says, or one that holds nothing.
+    /// `clamp` keeps the stamps of a leaf that was written long before `now` from growing too old.
+    pub fn insert(
+        &mut self,
+        leaf: u32,
+        bytes: Option<&[u8]>,
+        now: u64,
+        clamp: impl Fn(&mut PageState, u32),
+    ) {
+        debug_assert!(!self.has(leaf), "leaf {leaf} is in memory");
+        let (mut bytes, mut at): (Leaf, u64) = match bytes {
+            Some(bytes) => (bytes.into(), self.at(leaf).time),
+            None => (vec![0; leaf_pages(self.state) * PAGE].into(), now),
+        };
+        // As the volume would have done, had the leaf been in memory all the time.
+        let step = u64::from(Stamp::HORIZON);
+        while now.saturating_sub(at) > step {
+            at += step;
+            each_state(&mut bytes, self.state, &mut |state| clamp(state, at as u32));
+        }
+        let frame = self.frames.len() as u32;
+        self.frames.push(Frame { leaf, bytes });
+        self.places[leaf as usize] = Place { frame, dirty: false, held: false, used: true };
+    }
+
+    /// Leaves that changed since they were last taken, or `all` in memory. They count as unchanged
+    /// from now on, and stay in memory until they are [written](MapCache::written).
+    pub fn take(&mut self, all: bool) -> Vec<(u32, Leaf)> {
+        let mut taken = Vec::new();
+        for (leaf, place) in (0u32..).zip(&mut self.places) {
+            if place.frame != ABSENT && (all || place.dirty) {
+                place.dirty = false;
+                place.held = true;
+                taken.push((leaf, self.frames[place.frame as usize].bytes.clone()));
+            }
+        }
+        taken
+    }
+
+    /// A leaf that was taken is on the device.
+    pub fn written(&mut self, leaf: u32, at: LeafAt) {
+        self.root[leaf as usize] = at;
+        self.places[leaf as usize].held = false;
+    }
+
+    /// A leaf that lay at `from` was copied on the device, unless it has been written since.
+    pub fn moved(&mut self, leaf: u32, from: LeafAt, to: LeafAt) {
+        let at = &mut self.root[leaf as usize];
+        if *at == from {
+            *at = to;
+        }
+    }
+
+    /// Drops a leaf that was not used for a while.
+    pub fn evict(&mut self) -> Evicted {
+        for _ in 0..2 * self.places.len() {
+            let leaf = self.hand as u32;
+            self.hand = (self.hand + 1) % self.places.len();
+            let place = &mut self.places[leaf as usize];
+            if place.frame == ABSENT || place.held || std::mem::take(&mut place.used) {
+                continue;
+            }
+            if place.dirty {
+                place.dirty = false;
+                place.held = true;
+                let frame = place.frame as usize;
+                return Evicted::Changed(leaf, self.frames[frame].bytes.clone());
+            }
+            self.drop_leaf(leaf);
+            return Evicted::Gone;
+        }
+        Evicted::Nothing
+    }
+
+    /// Drops up to `most` leaves that did not change.
+    pub fn drop_clean(&mut self, most: usize) {
+        let clean = |place: &Place| place.frame != ABSENT && !place.dirty && !place.held;
+        let leaves = (0u32..).zip(&self.places).filter(|(_, place)| clean(place));
+        let leaves: Vec<u32> = leaves.map(|(leaf, _)| leaf).take(most).collect();
+        leaves.into_iter().for_each(|leaf| self.drop_leaf(leaf));
+    }
+
+    /// Drops a leaf that is in memory. The last frame moves into its place.
+    fn drop_leaf(&mut self, leaf: u32) {
+        let frame = std::mem::replace(&mut self.places[leaf as usize].frame, ABSENT);
+        self.frames.swap_remove(frame as usize);
+        if let Some(moved) = self.frames.get(frame as usize) {
+            self.places[moved.leaf as usize].frame = frame;
+        }
+    }
+
+    fn leaf(&self, at: Position) -> &[u8] {
+        debug_assert_eq!(self.frames[at.frame as usize].leaf, at.lba / LEAF as u32);
+        &self.frames[at.frame as usize].bytes
+    }
+
+    fn leaf_mut(&mut self, at: Position) -> &mut [u8] {
+        let place = &mut self.places[at.lba as usize / LEAF];
+        debug_assert_eq!(place.frame, at.frame, "the leaf of LBA {} moved", at.lba);
+        place.dirty = true;
+        place.used = true;
+        Arc::make_mut(&mut self.frames[at.frame as usize].bytes)
+    }
+
+    /// The entry of a page.
+    pub fn entry(&self, at: Position) -> Entry<PageState> {
+        let (leaf, i) = (self.leaf(at), at.lba as usize % LEAF);
+        let mut page = PageState::zeroed();
+        bytemuck::bytes_of_mut(&mut page)[..self.state].copy_from_slice(&leaf[self.state_at(i)]);
+        Entry { slot: word(leaf, i), page }
+    }
+
+    /// Changes the entry of a page.
+    pub fn set(&mut self, at: Position, entry: Entry<PageState>) {
+        let i = at.lba as usize % LEAF;
+        let (states, known) = (self.state_at(i), self.state);
+        let leaf = self.leaf_mut(at);
+        set_word(leaf, i, entry.slot);
+        leaf[states].copy_from_slice(&bytemuck::bytes_of(&entry.page)[..known]);
+    }
+
+    /// The slot of a page.
+    pub fn slot(&self, at: Position) -> u32 {
+        word(self.leaf(at), at.lba as usize % LEAF)
+    }
+
+    /// Changes the slot of a page.
+    pub fn set_slot(&mut self, at: Position, slot: u32) {
+        set_word(self.leaf_mut(at), at.lba as usize % LEAF, slot);
+    }
+
+    /// The sum of a page's content.
+    pub fn sum(&self, at: Position) -> u32 {
+        word(self.leaf(at), LEAF + at.lba as usize % LEAF)
+    }
+
+    /// Changes the sum of a page's content.
+    pub fn set_sum(&mut self, at: Position, sum: u32) {
+        set_word(self.leaf_mut(at), LEAF + at.lba as usize % LEAF, sum);
+    }
+
+    /// The slots of all pages of a page's leaf, in order.
+    pub fn slots(&self, at: Position) -> impl Iterator<Item = u32> + '_ {
+        let leaf = self.leaf(at);
+        (0..LEAF).map(|i| word(leaf, i))
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        let places = self.places.len() * (size_of::<Place>() + size_of::<LeafAt>());
+        self.resident() * (leaf_pages(self.state) * PAGE + size_of::<Frame>()) + places
+    }
+
+    /// Where the scheme's bytes of a leaf's `i`-th page lie.
+    fn state_at(&self, i: usize) -> Range<usize> {
+        let first = 8 * LEAF + i * self.state;
+        first..first + self.state
+    }
+}
+
+/// Shows the states of a leaf's pages, of `size` bytes each, to be changed.
+fn each_state(leaf: &mut Leaf, size: usize, visit: &mut dyn FnMut(&mut PageState)) {
+    if size > 0 {
+        let states = &mut Arc::make_mut(leaf)[8 * LEAF..][..size * LEAF];
+        for bytes in states.chunks_exact_mut(size) {
+            let mut state = PageState::zeroed();
+            bytemuck::bytes_of_mut(&mut state)[..size].copy_from_slice(bytes);
+            visit(&mut state);
+            bytes.copy_from_slice(&bytemuck::bytes_of(&state)[..size]);
+        }
+    }
+}
+
+/// The `i`-th word of a leaf.
+fn word(leaf: &[u8], i: usize) -> u32 {
+    bytemuck::pod_read_unaligned(&leaf[4 * i..4 * i + 4])
+}
+
+fn set_word(leaf: &mut [u8], i: usize, word: u32) {
+    leaf[4 * i..4 * i + 4].copy_from_slice(&word.to_le_bytes());
+}
+
+impl Map<PageState> for MapCache {
+    fn space(&self) -> u32 {
+        self.space
+    }
+
+    fn each_page(&mut self, visit: &mut dyn FnMut(&mut PageState)) {
+        for frame in &mut self.frames {
+            each_state(&mut frame.bytes, self.state, visit);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Notes of what no chunk tells, on their way to the metadata log.
+
+use crate::format::{Note, OPENED, TRIMMED};
+
+/// The notes that are to be written, and the numbers of those that were.
+pub struct Notes {
+    waiting: Vec<Note>,
+    next_serial: u64,
+    /// All notes before this number are durable.
+    durable: u64,
+}
+
+impl Notes {
+    /// No notes.
+    pub fn new() -> Self {
+        Notes { waiting: Vec::new(), next_serial: 1, durable: 0 }
+    }
+
+    /// All notes before this number were found durable.
+    pub fn restore(&mut self, next_serial: u64) {
+        self.next_serial = next_serial;
+        self.durable = next_serial;
+    }
+
+    /// A zone of the volume was opened for a class, as zone `device_zone` of the device.
+    pub fn zone_opened(&mut self, time: u64, zone: u32, class: usize, place: (u32, u64)) {
+        let (target, class, (device_zone, opening)) = (zone, class as u32, place);
+        self.push(Note { tag: OPENED, target, device_zone, class, opening, time, serial: 0 });
+    }
+
+    /// A page was trimmed.
+    pub fn page_trimmed(&mut self, time: u64, lba: u32) {
+        self.push(Note { tag: TRIMMED, target: lba, time, ..Note::default() });
+    }
+
+    fn push(&mut self, note: Note) {
+        self.waiting.push(Note { serial: self.next_serial, ..note });
+        self.next_serial += 1;
+    }
+
+    /// Number of the next note.
+    pub fn next_serial(&self) -> u64 {
+        self.next_serial
+    }
+
+    /// Notes that wait to be written.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// The notes that wait, to be written by the caller.
+    pub fn take(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// All notes before this number are durable.
+    pub fn durable(&self) -> u64 {
+        self.durable
+    }
+
+    /// All notes before this number became durable.
+    pub fn made_durable(&mut self, serial: u64) {
+        debug_assert!(serial <= self.next_serial);
+        self.durable = self.durable.max(serial);
+    }
+}

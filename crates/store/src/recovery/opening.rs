@@ -1,0 +1,79 @@
+//! Formatting, and the order of what is read and written when a store is opened.
+
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+use frostline_placement::Scheme;
+use frostline_zone::{Device, ZoneState};
+
+use super::Recovery;
+use super::log::{find_superblock, read_log};
+use crate::inner::Inner;
+use crate::layout::Layout;
+use crate::meta::MetaLog;
+use crate::state::State;
+use crate::volume;
+use crate::{Format, Loss, Open, StoreError};
+
+/// Makes an empty store.
+pub fn format(device: Arc<dyn Device>, format: &Format) -> Result<(), StoreError> {
+    let layout = Arc::new(Layout::divide(&*device, format)?);
+    // Nothing is written before everything is known to be possible.
+    let volume = volume::build(&layout)?;
+    let zones = device.report(0, device.geometry().zones)?;
+    for (zone, info) in (0u32..).zip(&zones) {
+        let offline = info.state == ZoneState::Offline;
+        if (offline || info.write_pointer > 0) && !format.force {
+            return Err(StoreError::NotEmpty { zone, offline });
+        }
+    }
+    for (zone, info) in (0u32..).zip(&zones) {
+        if info.write_pointer > 0 && (info.state.is_writable() || info.state == ZoneState::Full) {
+            device.reset(zone)?;
+        }
+    }
+    let store = RandomState::new().hash_one(0u8) | 1;
+    let mut state = State::new(volume, layout.clone(), store);
+    layout.data.iter().for_each(|&zone| state.zones.add_empty(zone));
+    let empty = (0..layout.meta.len()).collect();
+    let meta = MetaLog::new(device.clone(), layout, store, 1, None, VecDeque::new(), empty);
+    Inner::new(device, state, meta, &Open::default()).checkpoint()
+}
+
+/// The zones that the store on a device was formatted with.
+pub fn zones_on(device: &dyn Device) -> Result<u32, StoreError> {
+    find_superblock(device).map(|(_, fixed, _)| fixed.device_zones)
+}
+
+/// Opens a store, unless synced pages are missing and that is not accepted. Returns what is.
+pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<(Inner, Vec<Loss>), StoreError> {
+    let (store, fixed, meta) = find_superblock(&*device)?;
+    let layout = Arc::new(Layout::recorded(&*device, fixed, meta, open.schemes)?);
+    let log = read_log(&*device, &layout, store)?;
+    let mut state = State::new(volume::build(&layout)?, layout.clone(), store);
+    let meta =
+        MetaLog::new(device.clone(), layout, store, log.seq, log.current, log.used, log.empty)
+            .with_written(log.table.head.written[3]);
+    state.set_time(log.table.head.time);
+    state.volume.map_mut().set_root(&log.table.root);
+    state.volume.scheme_mut().recall(&log.table.learned);
+    let inner = Inner::new(device, state, meta, open);
+    let mut recovery = Recovery::new(&inner, log.table, log.notes)?;
+    if let Some(zone) = log.hidden {
+        let what = "is offline, and the last records of metadata may be there";
+        recovery.missing.push(Loss::new(zone, what));
+    }
+    let changed = recovery.find_out()?;
+    let missing = std::mem::take(&mut recovery.missing);
+    if !missing.is_empty() && !open.accept_loss {
+        return Err(StoreError::Missing(missing));
+    }
+    // Up to here nothing was written.
+    inner.meta()?.reset_idle(&log.idle)?;
+    let ended = recovery.restore()?;
+    if changed || ended || !log.clean || !missing.is_empty() {
+        inner.checkpoint()?;
+    }
+    Ok((inner, missing))
+}

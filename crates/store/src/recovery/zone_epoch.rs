@@ -1,0 +1,71 @@
+//! What recovery finds of a zone between its opening and its next reset.
+
+use crate::format::{Head, Row, ZoneRow};
+use crate::zone_pool::DataZone;
+
+/// A zone of the device that may hold pages: one of the table's, or one that was opened since.
+pub(super) struct ZoneEpoch {
+    pub(super) device_zone: u32,
+    pub(super) opening: u64,
+    pub(super) class: u32,
+    pub(super) opened_at: u32,
+    /// Of the table: its row.
+    pub(super) row: Option<ZoneRow>,
+    /// Number in the volume; of a zone opened since, once it is known which are taken.
+    pub(super) zone: u32,
+    pub(super) firsts: Vec<u32>,
+    /// Pages of the device's zone, headers included.
+    pub(super) pages: u32,
+    pub(super) used: u32,
+    pub(super) valid: i64,
+    /// Nothing more can be appended.
+    pub(super) ended: bool,
+    /// The chunk behind one whose header can't be read.
+    pub(super) behind: Option<u64>,
+}
+
+impl ZoneEpoch {
+    /// A zone that no table tells of.
+    pub(super) fn opened(
+        device_zone: u32,
+        zone: u32,
+        opening: u64,
+        class: u32,
+        opened_at: u32,
+    ) -> ZoneEpoch {
+        ZoneEpoch {
+            device_zone,
+            opening,
+            class,
+            opened_at,
+            row: None,
+            zone,
+            firsts: Vec::new(),
+            pages: 0,
+            used: 0,
+            valid: 0,
+            ended: false,
+            behind: None,
+        }
+    }
+
+    /// The zone as the store goes on with it.
+    pub(super) fn data_zone(&self) -> DataZone {
+        DataZone {
+            device_zone: self.device_zone,
+            opening: self.opening,
+            firsts: self.firsts.clone(),
+            pages: self.pages,
+            written: self.pages,
+            ..DataZone::default()
+        }
+    }
+}
+
+/// A chunk that was written after the checkpoint.
+pub(super) struct LateChunk {
+    pub(super) epoch: usize,
+    pub(super) start: u32,
+    pub(super) head: Head,
+    pub(super) rows: Vec<Row>,
+}

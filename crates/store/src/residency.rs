@@ -1,0 +1,108 @@
+//! Leaves of the map come into memory as their pages are used, and leave it when the map takes more
+//! than it may.
+
+use frostline_placement::Scheme;
+use frostline_zone::AlignedBuf;
+
+use crate::StoreError;
+use crate::inner::{Guard, Inner};
+use crate::map_cache::{Evicted, LEAF, leaf_pages};
+use crate::mapped_page::MappedPage;
+use crate::meta::MetaLog;
+
+impl Inner {
+    /// A page with its entry of the map. The lock is let go while the leaf is read, if it is not in
+    /// memory.
+    pub fn mapped<'a>(
+        &'a self,
+        mut state: Guard<'a>,
+        lba: u32,
+    ) -> Result<MappedPage<Guard<'a>>, StoreError> {
+        loop {
+            state = match MappedPage::of(state, lba) {
+                Ok(page) => return Ok(page),
+                Err(state) => self.load(state, lba / LEAF as u32)?,
+            };
+        }
+    }
+
+    /// Reads a leaf that is not in memory. It may still not be there afterwards: another thread may
+    /// have written it elsewhere meanwhile.
+    fn load<'a>(&'a self, mut state: Guard<'a>, leaf: u32) -> Result<Guard<'a>, StoreError> {
+        let at = state.volume.map().at(leaf);
+        let bytes = match at.page {
+            0 => None,
+            page => {
+                drop(state);
+                let read = self.read_leaf(page, at.sum);
+                state = self.state()?;
+                if state.volume.map().has(leaf) || state.volume.map().at(leaf) != at {
+                    return Ok(state);
+                }
+                Some(read?)
+            }
+        };
+        let now = state.time();
+        let (scheme, map) = state.volume.scheme_and_map();
+        map.insert(leaf, bytes.as_deref(), now, |page, at| scheme.clamp(page, at));
+        Ok(state)
+    }
+
+    /// Reads a leaf from the metadata log.
+    pub fn read_leaf(&self, page: u32, sum: u32) -> Result<AlignedBuf, StoreError> {
+        let pages = leaf_pages(self.layout.state);
+        let bytes = MetaLog::read(&*self.device, &self.layout, page, pages)?;
+        if crc32c::crc32c(&bytes) != sum {
+            let capacity = self.layout.fixed.device_pages;
+            let zone = self.layout.meta[(page / capacity) as usize];
+            let why = "a leaf of the map is not what was written there".to_string();
+            return Err(StoreError::Damaged { zone, page: page % capacity, why });
+        }
+        Ok(bytes)
+    }
+
+    /// Keeps the map within its memory.
+    pub fn shrink_map(&self) -> Result<(), StoreError> {
+        if self.most_leaves >= self.layout.leaves() as usize {
+            return Ok(());
+        }
+        // The thread that holds it is writing leaves, and comes by here afterwards.
+        let Ok(one) = self.checkpointer.try_lock() else { return Ok(()) };
+        loop {
+            let mut state = self.state()?;
+            if state.volume.map().resident() <= self.most_leaves {
+                return Ok(());
+            }
+            if self.meta_usage.is_low() {
+                // What is left of the metadata log is for a checkpoint.
+                drop((state, one));
+                return self.checkpoint_if_due();
+            }
+            let time = state.time();
+            match state.volume.map_mut().evict() {
+                Evicted::Gone => {}
+                Evicted::Nothing => return Ok(()),
+                Evicted::Changed(leaf, image) => {
+                    drop(state);
+                    let written = self.write_leaves(&[(leaf, image)], time);
+                    let places = written.map_err(|error| self.fail(error))?;
+                    let mut state = self.state()?;
+                    places.into_iter().for_each(|(leaf, at)| {
+                        state.volume.map_mut().written(leaf, at);
+                    });
+                }
+            }
+        }
+    }
+
+    /// Keeps the map within its memory as far as that needs no writing.
+    pub fn drop_clean_leaves(&self) -> Result<(), StoreError> {
+        let mut state = self.state()?;
+        let above = state.volume.map().resident().saturating_sub(self.most_leaves);
+        // Looking for them costs a pass over all leaves.
+        if above > self.layout.leaves() as usize / 64 {
+            state.volume.map_mut().drop_clean(above);
+        }
+        Ok(())
+    }
+}

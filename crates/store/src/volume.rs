@@ -1,0 +1,29 @@
+//! The volume behind the store: the very one that the simulator runs, over leaves of a map.
+
+use frostline_log::Volume as Log;
+use frostline_placement::{AnyScheme, Setup, victims};
+
+use crate::StoreError;
+use crate::layout::Layout;
+use crate::map_cache::{MapCache, WORDS};
+
+/// A volume of any scheme, of which only the name is known here: a call through a pointer is nothing
+/// beside the writing of a page.
+pub type Volume = Log<AnyScheme<WORDS>, MapCache>;
+
+/// The volume of a store that holds nothing.
+pub fn build(layout: &Layout) -> Result<Volume, StoreError> {
+    let (options, scheme, seed) = (layout.options(), &layout.scheme, layout.fixed.seed);
+    let own = scheme.victim.filter(|_| scheme.entry.own_victim.is_none());
+    let policy = victims::build(own.unwrap_or(&layout.victim), seed)?;
+    // No model from a file: a store trains its own.
+    let recogniser = |by: &str, setup: &Setup<'_>| frostline_learn::recogniser(by, setup, None);
+    let setup = Setup {
+        seed,
+        told: layout.has_hotness(),
+        recogniser: Some(&recogniser),
+        ..Setup::new(options.zone_pages, options.space)
+    };
+    let map = MapCache::new(options.space, layout.state);
+    Ok(Log::over(options, scheme.build_any(&setup)?, policy, map)?)
+}
