@@ -7,9 +7,9 @@ use frostline_zone::{AlignedBuf, ZoneState};
 
 use crate::Store;
 use crate::StoreError;
-use crate::chunk::rows_of;
 use crate::finding::Finding;
-use crate::format::{Head, Kind, PAGE, Row, head};
+use crate::format::{PAGE, Row};
+use crate::head::{ChunkHead, Head};
 use crate::inner::Inner;
 use crate::map_cache::LEAF;
 use crate::zone_pool::DataZone;
@@ -237,15 +237,15 @@ impl<'a> Check<'a> {
             page: start,
             why: format!("the header of {} pages {why}", next - start - 1),
         };
-        let head = head(&page).ok_or_else(|| damaged("is not what was written there"))?;
-        let ours = |h: &Head| {
-            h.kind == Kind::Chunk as u32
-                && (h.store, h.zone, h.page) == (self.inner.store, zone.device_zone, start)
-                && (h.a, h.first, h.count) == (zone.opening, first, next - start - 1)
-        };
-        match ours(&head) {
-            true => Ok(rows_of(&head, &page, false).0),
-            false => Err(damaged("is another's, or an older one")),
+        if Head::of(&page).is_none() {
+            return Err(damaged("is not what was written there"));
+        }
+        let found = ChunkHead::at(&page, self.inner.store, zone.device_zone, start);
+        let ours = (zone.opening, first, next - start - 1);
+        let found = found.filter(|(head, _)| (head.opening, head.first, head.pages) == ours);
+        match found {
+            Some((head, body)) => Ok(head.rows(body, false).0),
+            None => Err(damaged("is another's, or an older one")),
         }
     }
 

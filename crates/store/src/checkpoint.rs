@@ -7,7 +7,8 @@ use frostline_log::ZoneImage;
 use frostline_placement::{LARGEST_MEMORY, Scheme};
 
 use crate::StoreError;
-use crate::format::{Head, Kind, LeafAt, PAGE, TableHead, ZoneRow};
+use crate::format::{LeafAt, PAGE, TableHead, ZoneRow};
+use crate::head::{MetaKind, TablePart};
 use crate::inner::Inner;
 use crate::layout::{leaves_in_record, payload_pages};
 use crate::map_cache::{Leaf, leaf_pages};
@@ -188,9 +189,8 @@ impl Inner {
         let numbers: Vec<_> = leaves.iter().map(|(leaf, _)| *leaf).collect();
         let images: Vec<_> = leaves.iter().map(|(_, leaf)| &leaf[..]).collect();
         let payload = images.concat();
-        let head = Head { count: numbers.len() as u32, ..Head::default() };
         let mut meta = self.meta()?;
-        let page = meta.append(Kind::Leaves, head, bytemuck::cast_slice(&numbers), &payload)?;
+        let page = meta.append(MetaKind::Leaves, &numbers, &payload)?;
         drop(meta);
         let pages = leaf_pages(self.layout.state) as u32;
         let at = |(page, image): (u32, &&[u8])| LeafAt { page, sum: crc32c::crc32c(image), time };
@@ -231,9 +231,9 @@ impl Inner {
         let parts = bytes.len().div_ceil(most);
         let mut places = Vec::with_capacity(parts);
         let mut meta = self.meta()?;
-        for (first, part) in (0u32..).zip(bytes.chunks(most)) {
-            let head = Head { first, a: parts as u64, b: len as u64, ..Head::default() };
-            places.push(meta.append(Kind::Table, head, &[], part)?);
+        for (part, payload) in (0u32..).zip(bytes.chunks(most)) {
+            let part = TablePart { part, parts: parts as u64, bytes: len as u64 };
+            places.push(meta.append::<u32>(MetaKind::Table(part), &[], payload)?);
         }
         Ok(places)
     }

@@ -3,7 +3,8 @@
 use frostline_placement::Hotness;
 use frostline_zone::AlignedBuf;
 
-use crate::format::{Head, Kind, PAGE, Row, rows, seal};
+use crate::format::{PAGE, Row, rows};
+use crate::head::{ChunkHead, Head, Kind};
 
 /// A chunk that is being filled, or waits to be written.
 pub struct Chunk {
@@ -70,23 +71,15 @@ impl Chunk {
         if let Some(hotness) = &self.hotness {
             body.extend_from_slice(bytemuck::cast_slice(hotness));
         }
-        let count = self.rows.len() as u32;
-        let head = Head {
-            kind: Kind::Chunk as u32,
-            store,
+        let head = Kind::Chunk(ChunkHead {
             seq: self.seq,
-            zone: device_zone,
-            page: self.start,
-            count,
-            payload: count,
+            pages: self.rows.len() as u32,
             first: self.first,
-            a: opening,
-            b: durable,
-            sum: noted as u32,
-            ..Head::default()
-        };
-        self.bytes[..PAGE].fill(0);
-        seal(&mut self.bytes[..PAGE], head, &body);
+            opening,
+            durable,
+            noted: noted as u32,
+        });
+        Head::new(store, device_zone, self.start, head).seal(&mut self.bytes[..PAGE], &body);
     }
 
     /// Header and pages, as they go to the device.
@@ -100,10 +93,11 @@ impl Chunk {
     }
 }
 
-/// The rows of a chunk's header, and the hotness records if it has them.
-pub fn rows_of(head: &Head, page: &[u8], hotness: bool) -> (Vec<Row>, Option<Vec<Hotness>>) {
-    let count = head.count as usize;
-    let body = &page[size_of::<Head>()..];
-    let of = hotness.then(|| rows(&body[(count * size_of::<Row>()).min(body.len())..], count));
-    (rows(body, count), of)
+impl ChunkHead {
+    /// The rows behind the head, and the hotness records if the store has them.
+    pub fn rows(&self, body: &[u8], hotness: bool) -> (Vec<Row>, Option<Vec<Hotness>>) {
+        let count = self.pages as usize;
+        let behind = &body[(count * size_of::<Row>()).min(body.len())..];
+        (rows(body, count), hotness.then(|| rows(behind, count)))
+    }
 }

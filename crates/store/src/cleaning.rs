@@ -6,9 +6,9 @@ use frostline_placement::{Hotness, Pages, Scheme};
 use frostline_zone::AlignedBuf;
 
 use crate::StoreError;
-use crate::chunk::rows_of;
 use crate::error::of_zone;
-use crate::format::{Kind, PAGE, Row, head};
+use crate::format::{PAGE, Row};
+use crate::head::ChunkHead;
 use crate::inner::{Guard, Inner};
 use crate::map_cache::PageState;
 use crate::zone_pool::DataZone;
@@ -123,12 +123,11 @@ impl Inner {
         if of_zone(self.device.read(victim.device_zone, at, &mut page))?.is_err() {
             return Ok(None);
         }
-        let ours = |h: &crate::format::Head| {
-            h.kind == Kind::Chunk as u32
-                && (h.store, h.a, h.first) == (self.store, victim.opening, first)
-        };
-        let Some(head) = head(&page).filter(ours) else { return Ok(None) };
-        let (rows, hotness) = rows_of(&head, &page, self.layout.has_hotness());
+        let found = ChunkHead::at(&page, self.store, victim.device_zone, start);
+        let ours =
+            |(head, _): &(ChunkHead, _)| (head.opening, head.first) == (victim.opening, first);
+        let Some((head, body)) = found.filter(ours) else { return Ok(None) };
+        let (rows, hotness) = head.rows(body, self.layout.has_hotness());
         let mut state = self.state()?;
         let mut valid = Vec::new();
         for (index, row) in rows.into_iter().enumerate() {

@@ -1,7 +1,7 @@
 //! What makes pages and notes durable.
 
 use crate::StoreError;
-use crate::format::{Head, Kind};
+use crate::head::MetaKind;
 use crate::inner::Inner;
 use crate::layout::NOTES;
 
@@ -39,8 +39,7 @@ impl Inner {
         let mut meta = self.meta()?;
         let notes = self.state()?.notes.take();
         for some in notes.chunks(NOTES) {
-            let head = Head { count: some.len() as u32, ..Head::default() };
-            meta.append(Kind::Notes, head, bytemuck::cast_slice(some), &[])?;
+            meta.append(MetaKind::Notes, some, &[])?;
         }
         Ok(())
     }

@@ -18,60 +18,6 @@ pub const VERSION: u32 = 1;
 /// First bytes of every page that describes others.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"FRST");
 
-/// What a described page is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Kind {
-    /// First pages of a metadata zone: the store's options.
-    Super = 1,
-    /// Zones opened and pages trimmed.
-    Notes = 2,
-    /// Leaves of the map.
-    Leaves = 3,
-    /// Part of a checkpoint's table.
-    Table = 4,
-    /// Header of a chunk of pages.
-    Chunk = 5,
-}
-
-/// Begins every page that describes others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
-pub struct Head {
-    /// [`MAGIC`].
-    pub magic: u32,
-    /// CRC-32C of the page from byte 8 on.
-    pub crc: u32,
-    /// A [`Kind`].
-    pub kind: u32,
-    /// [`VERSION`].
-    pub version: u32,
-    /// Number of the store, drawn when it is formatted.
-    pub store: u64,
-    /// Number of the record in the metadata log, or of the chunk.
-    pub seq: u64,
-    /// Zone of the device and page in it: where this page was meant to lie.
-    pub zone: u32,
-    /// See `zone`.
-    pub page: u32,
-    /// Rows in this page.
-    pub count: u32,
-    /// Pages that follow and belong to it.
-    pub payload: u32,
-    /// Chunk: offset of its first page in its zone. Table: number of the part, from 0.
-    pub first: u32,
-    /// CRC-32C of a metadata record's payload. Chunk: all notes before this number (modulo 2^32)
-    /// were durable.
-    pub sum: u32,
-    /// Chunk: number of the zone's opening. Table: number of parts.
-    pub a: u64,
-    /// Chunk: all chunks up to this number were durable. Table: bytes of all parts.
-    pub b: u64,
-}
-
-/// Bytes of a page behind its head.
-pub const BODY: usize = PAGE - size_of::<Head>();
-
 /// A page of a chunk, in its header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
@@ -218,21 +164,4 @@ pub struct Super {
 pub fn rows<T: Pod>(bytes: &[u8], count: usize) -> Vec<T> {
     let size = size_of::<T>();
     bytes.chunks_exact(size).take(count).map(bytemuck::pod_read_unaligned).collect()
-}
-
-/// Puts a head and the bytes behind it into a page, and the sum over both.
-pub fn seal(page: &mut [u8], mut head: Head, body: &[u8]) {
-    head.magic = MAGIC;
-    head.version = VERSION;
-    page[..size_of::<Head>()].copy_from_slice(bytemuck::bytes_of(&head));
-    page[size_of::<Head>()..size_of::<Head>() + body.len()].copy_from_slice(body);
-    let crc = crc32c::crc32c(&page[8..PAGE]);
-    page[4..8].copy_from_slice(&crc.to_le_bytes());
-}
-
-/// The head of a page that describes others, if it is one and undamaged.
-pub fn head(page: &[u8]) -> Option<Head> {
-    let head: Head = bytemuck::pod_read_unaligned(page.get(..size_of::<Head>())?);
-    let whole = head.magic == MAGIC && head.crc == crc32c::crc32c(page.get(8..PAGE)?);
-    whole.then_some(head)
 }

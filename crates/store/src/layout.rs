@@ -5,7 +5,8 @@ use frostline_placement::registry::{Registry, SchemeSpec};
 use frostline_placement::{BuildError, Foresight, Hotness, LARGEST_MEMORY, Semantics};
 use frostline_zone::{Device, ZoneState};
 
-use crate::format::{BODY, LeafAt, Note, PAGE, Row, SUPERBLOCKS, Super, TableHead, ZoneRow};
+use crate::format::{LeafAt, Note, PAGE, Row, SUPERBLOCKS, Super, TableHead, ZoneRow};
+use crate::head::BODY;
 use crate::map_cache::{LEAF, leaf_pages};
 use crate::{Format, StoreError};
 

@@ -25,6 +25,7 @@ mod error;
 mod failed_zone;
 mod finding;
 mod format;
+mod head;
 mod inner;
 mod layout;
 mod loss;

@@ -4,12 +4,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use bytemuck::NoUninit;
 use frostline_zone::{AlignedBuf, Device, DeviceError, ZoneState};
 
 use crate::StoreError;
 use crate::error::of_zone;
-use crate::format::{Head, Kind, PAGE, VERSION, head, seal};
-use crate::layout::Layout;
+use crate::format::{Note, PAGE, VERSION, rows};
+use crate::head::{Head, Kind, MetaHead, MetaKind};
+use crate::layout::{Layout, NOTES};
 use crate::sync::AtomicBool;
 
 /// How full the metadata log is, for threads that do not hold its lock.
@@ -101,32 +103,29 @@ impl MetaLog {
 
     /// Appends a record: a page of rows and the payload that belongs to it. Returns the place of
     /// the payload, counted in pages through all metadata zones.
-    pub fn append(
+    pub fn append<R: NoUninit>(
         &mut self,
-        kind: Kind,
-        head: Head,
-        rows: &[u8],
+        record: MetaKind,
+        rows: &[R],
         payload: &[u8],
     ) -> Result<u32, StoreError> {
         let pages = 1 + payload.len() / PAGE;
         let mut bytes = AlignedBuf::zeroed(pages * PAGE);
         bytes[PAGE..].copy_from_slice(payload);
-        let sum = crc32c::crc32c(payload);
+        let head = MetaHead {
+            seq: self.seq,
+            rows: rows.len() as u32,
+            payload: payload.len() as u32 / PAGE as u32,
+            sum: crc32c::crc32c(payload),
+            record,
+        };
         loop {
             let (place, at) = self.room(pages as u32)?;
             let zone = self.layout.meta[place];
-            let head = Head {
-                kind: kind as u32,
-                store: self.store,
-                seq: self.seq,
-                zone,
-                page: at,
-                payload: payload.len() as u32 / PAGE as u32,
-                sum,
-                ..head
-            };
-            bytes[..PAGE].fill(0);
-            seal(&mut bytes[..PAGE], head, rows);
+            // A zone that was begun for it took numbers for its superblocks.
+            let head = Kind::Meta(MetaHead { seq: self.seq, ..head });
+            let head = Head::new(self.store, zone, at, head);
+            head.seal(&mut bytes[..PAGE], bytemuck::cast_slice(rows));
             match self.device.append(zone, u64::from(at) * PAGE as u64, &bytes) {
                 Ok(()) => {
                     self.seq += 1;
@@ -168,16 +167,9 @@ impl MetaLog {
         body.extend_from_slice(bytemuck::cast_slice(&self.layout.meta));
         let mut pages = AlignedBuf::zeroed(copies as usize * PAGE);
         for (page, bytes) in (0u32..).zip(pages.chunks_exact_mut(PAGE)) {
-            let head = Head {
-                kind: Kind::Super as u32,
-                store: self.store,
-                seq: self.seq + u64::from(page),
-                zone,
-                page,
-                count: self.layout.meta.len() as u32,
-                ..Head::default()
-            };
-            seal(bytes, head, &body);
+            let (seq, rows) = (self.seq + u64::from(page), self.layout.meta.len() as u32);
+            let head = MetaHead { seq, rows, payload: 0, sum: 0, record: MetaKind::Super };
+            Head::new(self.store, zone, page, Kind::Meta(head)).seal(bytes, &body);
         }
         match self.device.append(zone, 0, &pages) {
             Ok(()) => {
@@ -269,11 +261,27 @@ impl MetaLog {
 #[derive(Clone, Debug)]
 pub struct Record {
     /// Its head.
-    pub head: Head,
-    /// What stands behind the head.
+    pub head: MetaHead,
+    /// Version of the format that it was written in.
+    pub version: u32,
+    /// Zone of the device where it lies.
+    pub zone: u32,
+    /// Page in it.
+    pub page: u32,
+    /// The bytes behind the head.
     pub body: Vec<u8>,
     /// Place of the payload, counted in pages through all metadata zones.
     pub payload: u32,
+}
+
+impl Record {
+    /// The notes in it, if it is one of notes.
+    pub fn notes(&self) -> Vec<Note> {
+        match self.head.record {
+            MetaKind::Notes => rows(&self.body, (self.head.rows as usize).min(NOTES)),
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// What a metadata zone holds.
@@ -312,8 +320,8 @@ pub fn scan(
             at += 1;
             continue;
         };
-        if record.head.version > VERSION {
-            return Err(StoreError::Newer { found: record.head.version, known: VERSION });
+        if record.version > VERSION {
+            return Err(StoreError::Newer { found: record.version, known: VERSION });
         }
         last_seq = record.head.seq;
         let whole = scanner.is_whole(at, &record)?;
@@ -341,18 +349,18 @@ impl Scanner<'_> {
         let zone = self.layout.meta[self.place];
         let mut page = AlignedBuf::zeroed(PAGE);
         self.device.read(zone, u64::from(at) * PAGE as u64, &mut page)?;
-        let ours = |h: &Head| {
-            (h.store, h.zone, h.page) == (self.store, zone, at)
-                && h.kind != Kind::Chunk as u32
-                && h.seq > last_seq
-        };
         let payload = self.place as u32 * self.layout.fixed.device_pages + at + 1;
-        let body = page[size_of::<Head>()..].to_vec();
-        Ok(head(&page).filter(ours).map(|head| Record { head, body, payload }))
+        Ok(match Head::at(&page, self.store, zone, at) {
+            Some((Head { version, kind: Kind::Meta(head), .. }, body)) if head.seq > last_seq => {
+                let body = body.to_vec();
+                Some(Record { head, version, zone, page: at, body, payload })
+            }
+            _ => None,
+        })
     }
 
     fn is_whole(&self, at: u32, record: &Record) -> Result<bool, StoreError> {
-        let Head { payload, seq, sum, .. } = record.head;
+        let MetaHead { payload, seq, sum, .. } = record.head;
         if payload == 0 || payload >= self.pages - at {
             return Ok(payload == 0);
         }
@@ -387,19 +395,11 @@ mod tests {
             MetaLog::new(device.clone(), layout.clone(), 7, seq, current, VecDeque::new(), empty)
         };
         let mut before = log(1, None, empty());
-        before.append(Kind::Notes, Head::default(), &[], &[]).unwrap();
-        let torn = Head {
-            kind: Kind::Leaves as u32,
-            store: 7,
-            seq: 4,
-            zone: layout.meta[0],
-            page: 3,
-            payload: 3,
-            sum: 1,
-            ..Head::default()
-        };
+        before.append::<u32>(MetaKind::Notes, &[], &[]).unwrap();
+        let record = MetaKind::Leaves;
+        let torn = Kind::Meta(MetaHead { seq: 4, rows: 0, payload: 3, sum: 1, record });
         let mut page = AlignedBuf::zeroed(PAGE);
-        seal(&mut page, torn, &[]);
+        Head::new(7, layout.meta[0], 3, torn).seal(&mut page, &[]);
         device.append(layout.meta[0], 3 * PAGE as u64, &page).unwrap();
 
         let seqs = |found: &Found| found.records.iter().map(|r| r.head.seq).collect::<Vec<_>>();
@@ -410,7 +410,7 @@ mod tests {
             let last = scan(&*device, &layout, 7, 0).unwrap().last_seq;
             let mut after = log(last + 2, current, VecDeque::new());
             let bytes = vec![payload; usize::from(payload) * PAGE];
-            after.append(Kind::Leaves, Head::default(), &[], &bytes).unwrap();
+            after.append::<u32>(MetaKind::Leaves, &[], &bytes).unwrap();
         }
         let found = scan(&*device, &layout, 7, 0).unwrap();
         assert_eq!(seqs(&found), [1, 2, 3, 6, 8, 10, 12, 14]);

@@ -4,9 +4,9 @@ use frostline_zone::{AlignedBuf, ZoneState};
 
 use super::Recovery;
 use super::zone_epoch::{LateChunk, ZoneEpoch};
-use crate::chunk::rows_of;
 use crate::error::of_zone;
-use crate::format::{Head, Kind, PAGE, head};
+use crate::format::PAGE;
+use crate::head::ChunkHead;
 use crate::{Loss, StoreError};
 
 impl Recovery<'_> {
@@ -19,7 +19,7 @@ impl Recovery<'_> {
             }
         }
         // What is not known to have been durable may be torn: a page counts if it is whole.
-        let known = chunks.iter().map(|c| c.head.b).max().unwrap_or(0).max(self.last_seq);
+        let known = chunks.iter().map(|c| c.head.durable).max().unwrap_or(0).max(self.last_seq);
         if self.salvage.is_none() {
             self.check_missing(&chunks, known)?;
         }
@@ -38,10 +38,11 @@ impl Recovery<'_> {
     fn check_missing(&self, chunks: &[LateChunk], known: u64) -> Result<(), StoreError> {
         let damaged = |zone, page, why: &str| StoreError::Damaged { zone, page, why: why.into() };
         let found = self.notes.last().map_or(self.head.next_serial, |note| note.serial + 1) as u32;
-        let before = |c: &&LateChunk| (c.head.sum.wrapping_sub(found) as i32) > 0;
+        let before = |c: &&LateChunk| (c.head.noted.wrapping_sub(found) as i32) > 0;
         if let Some(chunk) = chunks.iter().find(before) {
             let why = "notes of zones or trims that were durable before this chunk are missing";
-            return Err(damaged(chunk.head.zone, chunk.head.page, why));
+            let zone = self.epochs[chunk.epoch].device_zone;
+            return Err(damaged(zone, chunk.start, why));
         }
         match self.epochs.iter().find(|epoch| epoch.behind.is_some_and(|seq| seq <= known)) {
             None => Ok(()),
@@ -59,19 +60,17 @@ impl Recovery<'_> {
         &self,
         epoch: &ZoneEpoch,
         written: u32,
-    ) -> Result<Option<(u32, Head)>, StoreError> {
+    ) -> Result<Option<(u32, ChunkHead)>, StoreError> {
         let mut bytes = AlignedBuf::zeroed(PAGE);
         let near = epoch.pages + 2 + self.inner.layout.fixed.chunk_pages;
         let end = if self.salvage.is_some() { written } else { written.min(near) };
         for page in epoch.pages + 1..end {
             let at = u64::from(page) * PAGE as u64;
             let read = of_zone(self.inner.device.read(epoch.device_zone, at, &mut bytes))?;
-            let ours = |h: &Head| {
-                let place = (self.inner.store, epoch.device_zone, page, epoch.opening);
-                h.kind == Kind::Chunk as u32 && (h.store, h.zone, h.page, h.a) == place
-            };
-            if let Some(head) = read.ok().and_then(|()| head(&bytes)).filter(ours) {
-                return Ok(Some((page, head)));
+            let found = || ChunkHead::at(&bytes, self.inner.store, epoch.device_zone, page);
+            match read.ok().and_then(|()| found()) {
+                Some((head, _)) if head.opening == epoch.opening => return Ok(Some((page, head))),
+                _ => {}
             }
         }
         Ok(None)
@@ -121,21 +120,20 @@ impl Recovery<'_> {
                 let what = format!("can't be read: {error}");
                 self.missing.push(Loss::new(epoch.device_zone, what));
             }
-            let ours = |h: &Head| {
-                h.kind == Kind::Chunk as u32
-                    && (h.store, h.zone, h.page)
-                        == (self.inner.store, epoch.device_zone, epoch.pages)
-                    && (h.a, h.first) == (epoch.opening, epoch.used)
-                    && (1..=fixed.chunk_pages).contains(&h.count)
-                    && h.count <= fixed.zone_pages - epoch.used
+            let (zone, opening) = (epoch.device_zone, epoch.opening);
+            let ours = |(head, _): &(ChunkHead, _)| {
+                (head.opening, head.first) == (opening, epoch.used)
+                    && (1..=fixed.chunk_pages).contains(&head.pages)
+                    && head.pages <= fixed.zone_pages - epoch.used
             };
-            let Some(head) = read.ok().and_then(|()| head(&page)).filter(ours) else { break };
-            let (mut rows, _) = rows_of(&head, &page, self.inner.layout.has_hotness());
+            let found = || ChunkHead::at(&page, self.inner.store, zone, epoch.pages);
+            let Some((head, body)) = read.ok().and_then(|()| found()).filter(ours) else { break };
+            let (mut rows, _) = head.rows(body, self.inner.layout.has_hotness());
             rows.truncate((written - epoch.pages - 1) as usize);
             chunks.push(LateChunk { epoch: index, start: epoch.pages, head, rows });
             epoch.firsts.push(head.first);
-            epoch.pages += 1 + head.count;
-            epoch.used += head.count;
+            epoch.pages += 1 + head.pages;
+            epoch.used += head.pages;
         }
         Ok(())
     }
@@ -143,7 +141,7 @@ impl Recovery<'_> {
     /// Goes on behind damaged headers of a zone that is to be salvaged. Behind them the place of a
     /// chunk tells how many there are: its page is the number of its first page and of the headers
     /// before it.
-    fn pass_over(&mut self, index: usize, page: u32, next: &Head) -> bool {
+    fn pass_over(&mut self, index: usize, page: u32, next: &ChunkHead) -> bool {
         let (epoch, Some(salvage)) = (&mut self.epochs[index], &mut self.salvage) else {
             return false;
         };

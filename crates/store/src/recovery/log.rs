@@ -7,9 +7,8 @@ use frostline_zone::{AlignedBuf, Device, DeviceError, Operation, ZoneInfo, ZoneS
 
 use crate::StoreError;
 use crate::error::of_zone;
-use crate::format::{
-    Head, Kind, LeafAt, Note, PAGE, SUPERBLOCKS, Super, TableHead, VERSION, ZoneRow, head, rows,
-};
+use crate::format::{LeafAt, Note, PAGE, SUPERBLOCKS, Super, TableHead, VERSION, ZoneRow, rows};
+use crate::head::{Head, MetaHead, MetaKind, TablePart};
 use crate::layout::Layout;
 use crate::meta::{MetaLog, Record, scan};
 
@@ -19,9 +18,7 @@ pub(super) fn find_superblock(device: &dyn Device) -> Result<(u64, Super, Vec<u3
     let (mut unreadable, mut remains) = (None, None);
     for (zone, info) in (0u32..).zip(&zones) {
         match first_head(device, zone, info)? {
-            Ok(Some((head, page))) if head.kind == Kind::Super as u32 => {
-                return options(&head, &page);
-            }
+            Ok(Some((head, body))) if head.is_super() => return options(&head, &body),
             Ok(Some(_)) => remains = remains.or(Some(StoreError::NoSuperblock { zone })),
             Ok(None) => {}
             Err(cause) => {
@@ -34,13 +31,13 @@ pub(super) fn find_superblock(device: &dyn Device) -> Result<(u64, Super, Vec<u3
     Err(unreadable.or(remains).unwrap_or(StoreError::NotAStore))
 }
 
-/// The first page of a zone that describes others, and its head: that of a superblock or of a
-/// chunk, if the zone is of a store. A damaged superblock is followed by a copy.
+/// The head of the first page of a zone that describes others, and what stands behind it: that of a
+/// superblock or of a chunk, if the zone is of a store. A damaged superblock is followed by a copy.
 fn first_head(
     device: &dyn Device,
     zone: u32,
     info: &ZoneInfo,
-) -> Result<Result<Option<(Head, AlignedBuf)>, DeviceError>, StoreError> {
+) -> Result<Result<Option<(Head, Vec<u8>)>, DeviceError>, StoreError> {
     let offline = DeviceError::OfflineZone { operation: Operation::Read, zone };
     let mut result = if info.state == ZoneState::Offline { Err(offline) } else { Ok(None) };
     let pages = info.write_pointer / PAGE as u64;
@@ -49,9 +46,9 @@ fn first_head(
         match of_zone(device.read(zone, at * PAGE as u64, &mut page))? {
             Err(error) => result = Err(error),
             Ok(()) => {
-                let ours = |h: &Head| (h.zone, u64::from(h.page)) == (zone, at);
-                if let Some(head) = head(&page).filter(ours) {
-                    return Ok(Ok(Some((head, page))));
+                let ours = |(h, _): &(Head, _)| (h.zone, u64::from(h.page)) == (zone, at);
+                if let Some((head, body)) = Head::of(&page).filter(ours) {
+                    return Ok(Ok(Some((head, body.to_vec()))));
                 }
             }
         }
@@ -60,13 +57,14 @@ fn first_head(
 }
 
 /// What a superblock says: the number of the store, its options, the metadata zones.
-fn options(head: &Head, page: &[u8]) -> Result<(u64, Super, Vec<u32>), StoreError> {
+fn options(head: &Head, body: &[u8]) -> Result<(u64, Super, Vec<u32>), StoreError> {
     if head.version > VERSION {
         return Err(StoreError::Newer { found: head.version, known: VERSION });
     }
-    let body = &page[size_of::<Head>()..];
-    let fixed: Super = bytemuck::pod_read_unaligned(&body[..size_of::<Super>()]);
-    let meta = rows(&body[size_of::<Super>()..], head.count as usize);
+    let (fixed, rest) = body.split_at(size_of::<Super>());
+    // As many metadata zones as the options say: a layout refuses any other number.
+    let fixed: Super = bytemuck::pod_read_unaligned(fixed);
+    let meta = rows(rest, fixed.meta_zones as usize);
     Ok((head.store, fixed, meta))
 }
 
@@ -138,9 +136,7 @@ pub(super) fn read_log(
 fn needed(layout: &Layout, table: &Table, parts: &[u32], records: &[&Record]) -> Vec<bool> {
     let mut needed = vec![false; layout.meta.len()];
     let leaves = table.root.iter().map(|at| at.page).filter(|&page| page != 0);
-    let later =
-        |r: &&&Record| r.head.kind == Kind::Notes as u32 && r.head.seq >= table.head.notes_from;
-    let notes = records.iter().filter(later).map(|r| r.payload - 1);
+    let notes = later_notes(records, table).map(|r| r.payload - 1);
     for page in leaves.chain(parts.iter().copied()).chain(notes) {
         needed[(page / layout.fixed.device_pages) as usize] = true;
     }
@@ -153,14 +149,14 @@ fn last_table(
     layout: &Layout,
     records: &[&Record],
 ) -> Result<(Table, Vec<u32>), StoreError> {
-    let is_table = |r: &Record| r.head.kind == Kind::Table as u32;
+    let is_last = |part: TablePart| u64::from(part.part) + 1 == part.parts;
     let mut damage = None;
-    for last in (0..records.len()).rev().filter(|&i| is_table(records[i])) {
-        let head = &records[last].head;
-        if u64::from(head.first) + 1 != head.a {
-            continue;
-        }
-        match read_table(device, layout, records, last) {
+    for last in (0..records.len()).rev() {
+        let part = match records[last].head.record {
+            MetaKind::Table(part) if is_last(part) => part,
+            _ => continue,
+        };
+        match read_table(device, layout, &records[..=last], part) {
             Ok(found) => return Ok(found),
             Err(error @ StoreError::Device(_)) => return Err(error),
             Err(error) => damage = damage.or(Some(error)),
@@ -171,23 +167,23 @@ fn last_table(
     Err(damage.unwrap_or_else(|| StoreError::Damaged { zone, page, why: why() }))
 }
 
+/// The table whose last part, `last`, is the last record.
 fn read_table(
     device: &dyn Device,
     layout: &Layout,
     records: &[&Record],
-    last: usize,
+    last: TablePart,
 ) -> Result<(Table, Vec<u32>), StoreError> {
-    let Head { zone, page, a: parts, b: len, .. } = records[last].head;
+    let (zone, page) = records.last().map_or((0, 0), |record| (record.zone, record.page));
     let damaged = |why: &str| StoreError::Damaged { zone, page, why: why.to_string() };
     // Superblocks may lie in between, where the table went on in the next zone.
     let (mut bytes, mut places) = (Vec::new(), Vec::new());
-    let mut wanted = parts as u32;
-    for record in records[..=last].iter().rev().filter(|r| r.head.kind != Kind::Super as u32) {
-        if wanted == 0 {
-            break;
-        }
-        let Head { kind, first, payload, sum, a, .. } = record.head;
-        if kind != Kind::Table as u32 || first + 1 != wanted || a != parts {
+    let mut wanted = last.parts as u32;
+    for record in records.iter().rev().filter(|r| r.head.record != MetaKind::Super) {
+        let Some(part) = wanted.checked_sub(1) else { break };
+        let MetaHead { payload, sum, record: kind, .. } = record.head;
+        let ours = |p: TablePart| (p.part, p.parts) == (part, last.parts);
+        if !matches!(kind, MetaKind::Table(p) if ours(p)) {
             return Err(damaged("a part of the checkpoint's table is missing"));
         }
         let part = MetaLog::read(device, layout, record.payload, payload as usize)?;
@@ -198,7 +194,7 @@ fn read_table(
         places.insert(0, record.payload);
         wanted -= 1;
     }
-    let len = usize::try_from(len).unwrap_or(usize::MAX);
+    let len = usize::try_from(last.bytes).unwrap_or(usize::MAX);
     let bytes = bytes.get(..len).filter(|_| wanted == 0);
     let bytes = bytes.ok_or_else(|| damaged("the checkpoint's table is too short"))?;
     let table = decode_table(layout, bytes);
@@ -237,26 +233,31 @@ fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
     sound.then_some(table)
 }
 
+/// The records of notes that a table may not cover.
+fn later_notes<'a>(
+    records: &'a [&'a Record],
+    table: &'a Table,
+) -> impl Iterator<Item = &'a Record> {
+    let later =
+        |r: &&Record| r.head.record == MetaKind::Notes && r.head.seq >= table.head.notes_from;
+    records.iter().copied().filter(later)
+}
+
 /// The notes that a table does not cover, by number.
 ///
 /// A crash takes the last ones, for what was noted in one zone is durable before the next is begun
 /// ([`MetaLog`]): if one before others is missing, it is damaged.
 fn notes(records: &[&Record], table: &Table) -> Result<Vec<Note>, StoreError> {
-    let later =
-        |r: &&&Record| r.head.kind == Kind::Notes as u32 && r.head.seq >= table.head.notes_from;
-    let all = records.iter().filter(later).flat_map(|r| {
-        let count = (r.head.count as usize).min(crate::layout::NOTES);
-        rows::<Note>(&r.body, count)
-    });
+    let all = later_notes(records, table).flat_map(|record| record.notes());
     let mut notes: Vec<Note> = all.filter(|n| n.serial >= table.head.next_serial).collect();
     notes.sort_by_key(|note| note.serial);
     notes.dedup_by_key(|note| note.serial);
     let missing = (table.head.next_serial..).zip(&notes).find(|(serial, n)| n.serial != *serial);
     match missing.and(records.last()) {
         None => Ok(notes),
-        Some(Record { head, .. }) => {
+        Some(&&Record { zone, page, .. }) => {
             let why = "a note of zones or trims that was written before this is missing";
-            Err(StoreError::Damaged { zone: head.zone, page: head.page, why: why.to_string() })
+            Err(StoreError::Damaged { zone, page, why: why.to_string() })
         }
     }
 }

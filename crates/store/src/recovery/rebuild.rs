@@ -12,11 +12,11 @@ use frostline_zone::{AlignedBuf, Device, ZoneInfo, ZoneState};
 use super::log::{Table, find_superblock};
 use super::zone_epoch::ZoneEpoch;
 use super::{Recovery, Salvage};
-use crate::chunk::rows_of;
 use crate::error::of_zone;
-use crate::format::{Head, Kind, LeafAt, Note, PAGE, TRIMMED, TableHead, head, rows};
+use crate::format::{LeafAt, Note, PAGE, TRIMMED, TableHead};
+use crate::head::{ChunkHead, Head, Kind};
 use crate::inner::Inner;
-use crate::layout::{Layout, NOTES, chunk_pages};
+use crate::layout::{Layout, chunk_pages};
 use crate::meta::{MetaLog, scan};
 use crate::state::State;
 use crate::volume;
@@ -146,10 +146,10 @@ fn holds(device: &dyn Device, zone: u32, info: &ZoneInfo) -> Result<Holds, Store
     for at in 0..pages {
         let mut page = AlignedBuf::zeroed(PAGE);
         let read = of_zone(device.read(zone, u64::from(at) * PAGE as u64, &mut page))?;
-        let ours = |h: &Head| (h.zone, h.page) == (zone, at);
-        match read.ok().and_then(|()| head(&page)).filter(ours) {
-            Some(head) if head.kind == Kind::Chunk as u32 => {
-                return Ok(Holds::Chunks(First::of(&head, &page)));
+        let ours = |(h, _): &(Head, _)| (h.zone, h.page) == (zone, at);
+        match read.ok().and_then(|()| Head::of(&page)).filter(ours) {
+            Some((Head { store, kind: Kind::Chunk(chunk), .. }, body)) => {
+                return Ok(Holds::Chunks(First::of(store, &chunk, body)));
             }
             Some(_) => return Ok(Holds::Meta),
             None => {}
@@ -266,15 +266,15 @@ fn no_table(layout: &Layout) -> Table {
 }
 
 impl First {
-    fn of(head: &Head, page: &[u8]) -> First {
-        let (rows, records) = rows_of(head, page, true);
+    fn of(store: u64, head: &ChunkHead, body: &[u8]) -> First {
+        let (rows, records) = head.rows(body, true);
         let any = |all: &Vec<_>| bytemuck::cast_slice::<_, u8>(all).iter().any(|&byte| byte != 0);
-        let hotness = match head.count > chunk_pages(true) {
+        let hotness = match head.pages > chunk_pages(true) {
             true => Some(false),
             false => records.filter(any).map(|_| true),
         };
         let time = rows.iter().map(|row| row.time).max().unwrap_or_default();
-        First { store: head.store, opening: head.a, hotness, time }
+        First { store, opening: head.opening, hotness, time }
     }
 }
 
@@ -307,10 +307,8 @@ impl OldLog {
             found => found?,
         };
         self.last_seq = self.last_seq.max(found.last_seq);
-        for record in found.records.iter().filter(|r| r.head.kind == Kind::Notes as u32) {
-            let notes = rows::<Note>(&record.body, (record.head.count as usize).min(NOTES));
-            self.trims.extend(notes.into_iter().filter(|note| note.tag == TRIMMED));
-        }
+        let notes = found.records.iter().flat_map(|record| record.notes());
+        self.trims.extend(notes.filter(|note| note.tag == TRIMMED));
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! What recovery finds of a zone between its opening and its next reset.
 
-use crate::format::{Head, Row, ZoneRow};
+use crate::format::{Row, ZoneRow};
+use crate::head::ChunkHead;
 use crate::zone_pool::DataZone;
 
 /// A zone of the device that may hold pages: one of the table's, or one that was opened since.
@@ -66,6 +67,6 @@ impl ZoneEpoch {
 pub(super) struct LateChunk {
     pub(super) epoch: usize,
     pub(super) start: u32,
-    pub(super) head: Head,
+    pub(super) head: ChunkHead,
     pub(super) rows: Vec<Row>,
 }
