@@ -162,6 +162,8 @@ impl Inner {
         snapshot.settle();
         let table = self.write_table(&snapshot)?;
         self.device.flush()?;
+        let (leaves, zones) = (snapshot.leaves.len(), snapshot.zones.len());
+        tracing::debug!(whole, leaves, zones, parts = table.len(), "checkpoint written");
         self.release_meta(&snapshot, &table, begin)
     }
 

@@ -85,6 +85,7 @@ impl Inner {
                 None => whole = false,
             }
         }
+        tracing::debug!(zone = victim.device_zone, whole, "cleaned");
         if !whole {
             self.state()?.zone_unreadable(zone);
             return Ok(());

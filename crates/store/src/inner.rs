@@ -131,6 +131,7 @@ impl Inner {
 
     /// Nothing more is written; users are told why at their next call.
     pub fn end_writing(&self, error: StoreError) {
+        tracing::error!(%error, "nothing more is written");
         if let Ok(mut state) = self.state() {
             state.fail(error);
         }

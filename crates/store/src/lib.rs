@@ -10,6 +10,10 @@
 //! memory is its [state](state): the volume with the map (`volume.rs`, `map_cache.rs`), the zones
 //! (`zone_pool.rs`), the chunks (`chunk_table.rs`) and the notes (`notes.rs`). docs/recovery.md draws
 //! what lies on the device and argues why no crash loses what was promised.
+//!
+//! What happens is told as events of [`tracing`]: zones that fail as warnings, the end of all
+//! writing as an error, the steps of recovery, checkpoints and cleanings for debugging. Zones that
+//! failed are counted as well ([`Failures`]).
 
 mod admission;
 mod background;
@@ -23,6 +27,7 @@ mod counters;
 mod durability;
 mod error;
 mod failed_zone;
+mod failures;
 mod finding;
 mod format;
 mod head;
@@ -52,6 +57,7 @@ mod zone_pool;
 pub use check::CheckReport;
 pub use copies::Copied;
 pub use error::StoreError;
+pub use failures::Failures;
 pub use finding::Finding;
 pub use loss::Loss;
 pub use options::{Cleaning, Format, Open};

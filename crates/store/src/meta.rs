@@ -19,12 +19,18 @@ use crate::sync::AtomicBool;
 pub struct MetaUsage {
     pages: AtomicU64,
     low: AtomicBool,
+    failed: AtomicU64,
 }
 
 impl MetaUsage {
     /// Pages written since the store was formatted.
     pub fn pages(&self) -> u64 {
         self.pages.load(Relaxed)
+    }
+
+    /// Zones that failed since the store was opened.
+    pub fn failed(&self) -> u64 {
+        self.failed.load(Relaxed)
     }
 
     /// True if what is left is for a checkpoint that frees the rest.
@@ -133,7 +139,7 @@ impl MetaLog {
                     self.note_usage(pages as u32);
                     return Ok(place as u32 * self.layout.fixed.device_pages + at + 1);
                 }
-                Err(error) => self.give_up(error)?,
+                Err(error) => self.give_up(zone, error)?,
             }
         }
     }
@@ -178,15 +184,16 @@ impl MetaLog {
                 self.note_usage(copies);
                 Ok(())
             }
-            Err(error) => self.give_up(error),
+            Err(error) => self.give_up(zone, error),
         }
     }
 
-    /// A zone failed: another one is taken, unless it is the whole device.
-    fn give_up(&mut self, error: DeviceError) -> Result<(), StoreError> {
+    /// An append to a zone failed: another zone is taken, unless it is the whole device.
+    fn give_up(&mut self, zone: u32, error: DeviceError) -> Result<(), StoreError> {
         if !error.is_of_zone() {
             return Err(error.into());
         }
+        self.note_failure(zone, &error);
         // It stays among those in use, for what it holds.
         self.current = None;
         match self.empty.is_empty() {
@@ -244,10 +251,18 @@ impl MetaLog {
 
     /// Empties a zone of the ring. One that refuses is lost to it.
     fn reset(&mut self, place: usize) -> Result<(), StoreError> {
-        if of_zone(self.device.reset(self.layout.meta[place]))?.is_ok() {
-            self.empty.push_back(place);
+        debug_assert!(!self.empty.contains(&place) && !self.used.contains(&place));
+        let zone = self.layout.meta[place];
+        match of_zone(self.device.reset(zone))? {
+            Ok(()) => self.empty.push_back(place),
+            Err(error) => self.note_failure(zone, &error),
         }
         Ok(())
+    }
+
+    fn note_failure(&self, zone: u32, error: &DeviceError) {
+        self.usage.failed.fetch_add(1, Relaxed);
+        tracing::warn!(zone, %error, "a metadata zone failed: it is not used any more");
     }
 
     /// The place that is written now, as a page of the metadata zones.

@@ -44,6 +44,18 @@ impl Store {
         one("garbage_proportion", "Garbage pages over all written pages", stats.garbage_proportion);
         one("map_leaves", "Leaves of the map in memory", stats.map_leaves as f64);
         one("memory_bytes", "Bytes that map, zones and scheme hold", stats.bytes as f64);
+        let f = &stats.failures;
+        let of = |what: &str, zones: u64| (label("what", what), zones as f64);
+        text.counter(
+            "zone_failures",
+            "Zones that failed since the store was opened",
+            &[
+                of("append", f.appends),
+                of("reset", f.resets),
+                of("read", f.unreadable),
+                of("metadata", f.metadata),
+            ],
+        );
         let counts = &stats.counts;
         let mut one = |name: &str, help: &str, value: f64| text.counter(name, help, &[only(value)]);
         one(

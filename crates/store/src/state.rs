@@ -14,6 +14,7 @@ use crate::StoreError;
 use crate::chunk::Chunk;
 use crate::chunk_table::ChunkTable;
 use crate::copies::{Copied, Copies};
+use crate::failures::Failures;
 use crate::format::Row;
 use crate::layout::Layout;
 use crate::notes::Notes;
@@ -39,6 +40,8 @@ pub struct State {
     time: u64,
     /// Pages written, but for those of the metadata log, which counts its own.
     written: Written,
+    /// Zones that failed, but for those of the metadata log, which counts its own.
+    failures: Failures,
     copies: Option<Copies>,
     /// Pages placed since the last checkpoint.
     since_checkpoint: u64,
@@ -85,6 +88,7 @@ impl State {
             chunks: ChunkTable::new(layout.clone(), store, classes),
             notes: Notes::new(),
             written: Written::default(),
+            failures: Failures::default(),
             copies: None,
             since_checkpoint: 0,
             zone_failed: false,
@@ -123,6 +127,11 @@ impl State {
     /// Pages written since the store was formatted, `metadata` of them by the metadata log.
     pub fn written(&self, metadata: u64) -> Written {
         Written { checkpoints: metadata, ..self.written }
+    }
+
+    /// Zones that failed since the store was opened, `metadata` of them of the metadata log.
+    pub fn failures(&self, metadata: u64) -> Failures {
+        Failures { metadata, ..self.failures }
     }
 
     /// Copies are counted from now on.
@@ -262,6 +271,9 @@ impl State {
             return false;
         }
         self.zone_failed = true;
+        self.failures.appends += 1;
+        let DataZone { device_zone, written, .. } = *self.zones.get(zone);
+        tracing::warn!(zone = device_zone, page = written, "an append failed: the zone ends there");
         // Sealing its chunk ends the zone.
         if !self.seal_chunk_of(zone) {
             let open = |image: &&ZoneImage| image.zone == zone && image.sealed_at.is_none();
@@ -283,6 +295,9 @@ impl State {
 
     /// A page of a victim can't be read: the zone stays as it is.
     pub fn zone_unreadable(&mut self, zone: u32) {
+        self.failures.unreadable += 1;
+        let zone_of_device = self.zones.get(zone).device_zone;
+        tracing::warn!(zone = zone_of_device, "a page can't be read: the zone is not cleaned");
         self.volume.quarantine(zone);
     }
 
@@ -294,6 +309,8 @@ impl State {
 
     /// A zone of the device can't be reset. It is gone for good, and one of the volume with it.
     pub fn zone_lost(&mut self, device_zone: u32) {
+        self.failures.resets += 1;
+        tracing::warn!(zone = device_zone, "a reset failed: the zone is not used any more");
         // If it waited for that, the last checkpoint may say that it holds pages.
         self.zone_failed |= self.zones.end_reset(device_zone);
         if !self.volume.retire() {

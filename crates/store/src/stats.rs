@@ -6,6 +6,7 @@ use frostline_placement::Scheme;
 
 use crate::StoreError;
 use crate::copies::Copied;
+use crate::failures::Failures;
 use crate::inner::Inner;
 use crate::written::Written;
 
@@ -28,6 +29,8 @@ pub struct Stats {
     pub free_zones: usize,
     /// Zones that wait to be reset.
     pub waiting_zones: usize,
+    /// Zones that failed since the store was opened.
+    pub failures: Failures,
     /// Leaves of the map in memory.
     pub map_leaves: usize,
     /// Bytes that map, zones and scheme hold in memory.
@@ -53,6 +56,7 @@ impl Stats {
             garbage_proportion: state.volume.garbage_proportion(),
             free_zones: state.volume.free_zones(),
             waiting_zones: state.zones.pending_reset().len(),
+            failures: state.failures(inner.meta_usage.failed()),
             map_leaves: state.volume.map().resident(),
             bytes,
             stalled: inner.counters.stall(),

@@ -18,7 +18,10 @@ pub(super) fn find_superblock(device: &dyn Device) -> Result<(u64, Super, Vec<u3
     let (mut unreadable, mut remains) = (None, None);
     for (zone, info) in (0u32..).zip(&zones) {
         match first_head(device, zone, info)? {
-            Ok(Some((head, body))) if head.is_super() => return options(&head, &body),
+            Ok(Some((head, body))) if head.is_super() => {
+                tracing::debug!(zone, page = head.page, "superblock found");
+                return options(&head, &body);
+            }
             Ok(Some(_)) => remains = remains.or(Some(StoreError::NoSuperblock { zone })),
             Ok(None) => {}
             Err(cause) => {
@@ -159,7 +162,10 @@ fn last_table(
         match read_table(device, layout, &records[..=last], part) {
             Ok(found) => return Ok(found),
             Err(error @ StoreError::Device(_)) => return Err(error),
-            Err(error) => damage = damage.or(Some(error)),
+            Err(error) => {
+                tracing::warn!(%error, "a checkpoint is passed over for the one before");
+                damage = damage.or(Some(error));
+            }
         }
     }
     let why = || "no checkpoint is left".to_string();

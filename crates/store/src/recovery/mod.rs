@@ -99,6 +99,8 @@ impl<'a> Recovery<'a> {
     fn find_out(&mut self) -> Result<bool, StoreError> {
         self.add_opened();
         let chunks = self.late_chunks()?;
+        let (zones, late, notes) = (self.epochs.len(), chunks.len(), self.notes.len());
+        tracing::debug!(zones, late, notes, last_seq = self.last_seq, "late chunks found");
         let changed = !chunks.is_empty() || !self.notes.is_empty();
         self.replay(chunks)?;
         self.count_old()?;
@@ -108,6 +110,11 @@ impl<'a> Recovery<'a> {
         if !lost.is_empty() {
             self.lose_pages(&mut lost)?;
             self.missing.extend(lost.into_values());
+        }
+        let pages = self.latest.len();
+        tracing::debug!(pages, missing = self.missing.len(), time = self.time, "map recovered");
+        for Loss { zone, what, pages, .. } in &self.missing {
+            tracing::warn!(zone, pages, "synced pages are missing: the zone {what}");
         }
         Ok(changed)
     }

@@ -51,6 +51,8 @@ pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<(Inner, Vec<Loss>), 
     let (store, fixed, meta) = find_superblock(&*device)?;
     let layout = Arc::new(Layout::recorded(&*device, fixed, meta, open.schemes)?);
     let log = read_log(&*device, &layout, store)?;
+    let (zones, notes) = (log.table.zones.len(), log.notes.len());
+    tracing::debug!(store, zones, notes, clean = log.clean, "metadata log read");
     let mut state = State::new(volume::build(&layout)?, layout.clone(), store);
     let meta =
         MetaLog::new(device.clone(), layout, store, log.seq, log.current, log.used, log.empty)

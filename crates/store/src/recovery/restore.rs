@@ -97,6 +97,12 @@ impl Recovery<'_> {
             // What was found may still be on its way to the medium.
             inner.device.flush()?;
         }
+        tracing::debug!(
+            live = live.len(),
+            empty = empty.len(),
+            reset = full.len(),
+            "data zones sorted"
+        );
         let mut state = inner.state()?;
         empty.into_iter().for_each(|zone| state.zones.add_empty(zone));
         let any = !full.is_empty();
