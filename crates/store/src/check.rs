@@ -14,7 +14,7 @@ use crate::inner::Inner;
 use crate::map_cache::LEAF;
 use crate::zone_pool::DataZone;
 
-/// What [`Store::check`] looked at, and what it found.
+/// The result of [`Store::check`].
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct CheckReport {
     /// Everything that is wrong; empty if the store is sound.

@@ -41,11 +41,11 @@ impl Zone {
     }
 }
 
-/// What a checkpoint writes down.
+/// The state of the store at one moment, as a checkpoint writes it.
 struct Snapshot {
     /// Leaves to be written.
     leaves: Vec<(u32, Leaf)>,
-    /// Where all leaves lie.
+    /// The places of all leaves.
     root: Vec<LeafAt>,
     head: TableHead,
     zones: Vec<Zone>,
@@ -182,7 +182,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Writes leaves; returns where.
+    /// Writes leaves; returns their places.
     pub fn write_leaves(
         &self,
         leaves: &[(u32, Leaf)],

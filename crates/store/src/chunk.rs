@@ -6,7 +6,7 @@ use frostline_zone::AlignedBuf;
 use crate::format::{PAGE, Row, rows};
 use crate::head::{ChunkHead, Head, Kind};
 
-/// A chunk that is being filled, or waits to be written.
+/// A chunk that is being filled, or is on its way to the device.
 pub struct Chunk {
     /// Zone of the volume.
     pub zone: u32,
@@ -16,7 +16,7 @@ pub struct Chunk {
     pub start: u32,
     /// Most pages it can take.
     pub room: u32,
-    /// What is known of each page.
+    /// The header's row of each page.
     pub rows: Vec<Row>,
     /// The pages' hotness records, if the store has them.
     pub hotness: Option<Vec<Hotness>>,

@@ -18,8 +18,8 @@ struct Valid {
     row: Row,
     hotness: Hotness,
     slot: Slot,
-    /// What the scheme remembers of it.
-    remembered: PageState,
+    /// The state that the scheme keeps of it.
+    state: PageState,
     /// The class that the scheme gave it when it saw the whole victim, if it gave one.
     class: Option<u8>,
 }
@@ -99,12 +99,12 @@ impl Inner {
 
     /// Asks the scheme about all valid pages of a victim at once.
     fn place_batch(&self, zone: u32, chunks: &mut [Option<Vec<Valid>>]) -> Result<(), StoreError> {
-        let told = self.layout.has_hotness();
+        let known = self.layout.has_hotness();
         let mut valid: Vec<_> = chunks.iter_mut().flatten().flatten().collect();
         let lbas: Vec<_> = valid.iter().map(|v| v.row.lba).collect();
-        let states: Vec<_> = valid.iter().map(|v| v.remembered).collect();
-        let hotness: Vec<_> = valid.iter().filter(|_| told).map(|v| v.hotness).collect();
-        let hotness = told.then_some(&hotness[..]);
+        let states: Vec<_> = valid.iter().map(|v| v.state).collect();
+        let hotness: Vec<_> = valid.iter().filter(|_| known).map(|v| v.hotness).collect();
+        let hotness = known.then_some(&hotness[..]);
         let pages = Pages { lbas: &lbas, states: &states, hotness };
         let classes = self.state()?.volume.place_batch(zone, &pages);
         valid.iter_mut().zip(classes).for_each(|(valid, class)| valid.class = class);
@@ -139,8 +139,8 @@ impl Inner {
             let slot = Slot { zone, offset: first + index as u32 };
             if page.is_at(slot) {
                 let hotness = hotness.as_ref().map(|all| all[index]).unwrap_or_default();
-                let remembered = page.remembered();
-                valid.push(Valid { row, hotness, slot, remembered, class: None });
+                let page_state = page.page_state();
+                valid.push(Valid { row, hotness, slot, state: page_state, class: None });
             }
             state = page.into_state();
         }

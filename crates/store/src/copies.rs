@@ -1,6 +1,6 @@
-//! How many copies were of frozen pages.
+//! Counts of copies, and of those that were of frozen pages.
 //!
-//! A page is frozen if its user never writes it again, which only the future tells. So copies are
+//! A page is frozen if its user never writes it again, which is not known before the end. So copies are
 //! counted by page, and those of a page that is written or trimmed after all no longer count.
 
 /// Pages copied by cleaning since [`Store::count_copies`](crate::Store::count_copies).

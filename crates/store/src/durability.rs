@@ -1,4 +1,4 @@
-//! What makes pages and notes durable.
+//! Syncs: pages and notes are made durable.
 
 use crate::StoreError;
 use crate::head::MetaKind;

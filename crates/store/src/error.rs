@@ -1,4 +1,4 @@
-//! What can go wrong with a store, each told in one line.
+//! Errors of a store, each in one line.
 
 use frostline_log::LogError;
 use frostline_placement::BuildError;
@@ -6,7 +6,7 @@ use frostline_zone::DeviceError;
 
 use crate::loss::Loss;
 
-/// Why a store refused, or what it found damaged.
+/// An error of a store: something was refused, failed or was found damaged.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -38,18 +38,18 @@ pub enum StoreError {
     NotEmpty {
         /// The first zone that is not.
         zone: u32,
-        /// It is offline, so that this can't be told.
+        /// It is offline, so that it is not known what it holds.
         offline: bool,
     },
     /// Something without which the store can't be opened was not found, and a zone that may hold it
     /// can't be read.
     #[error("no {what} was found, and zone {zone} can't be read: {cause}")]
     Unreadable {
-        /// What was looked for.
+        /// The thing that was looked for.
         what: &'static str,
         /// Zone of the device.
         zone: u32,
-        /// Why not.
+        /// The reason.
         cause: std::sync::Arc<DeviceError>,
     },
     /// The device holds pages of a store, but every superblock is damaged or gone.
@@ -79,9 +79,9 @@ pub enum StoreError {
     /// Options that no store can have.
     #[error("{what}: {why}")]
     Options {
-        /// Which.
+        /// The option.
         what: &'static str,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// The store contradicts itself, or a part without which it can't be opened is damaged.
@@ -91,7 +91,7 @@ pub enum StoreError {
         zone: u32,
         /// Page in it.
         page: u32,
-        /// What was found.
+        /// The contradiction.
         why: String,
     },
     /// A page's content is not what was written.
@@ -127,7 +127,7 @@ pub enum StoreError {
     Failed(Box<StoreError>),
 }
 
-/// What came of an operation on a zone: an error that is not the zone's own ends more than that
+/// The outcome of an operation on a zone. An error that is not the zone's own ends more than that
 /// operation.
 pub(crate) fn of_zone<T>(
     result: Result<T, DeviceError>,

@@ -14,7 +14,7 @@ pub struct Finding {
     pub page: Option<u32>,
     /// The page concerned; of a leaf of the map the first of 1,024.
     pub lba: Option<u32>,
-    /// What is wrong.
+    /// The damage.
     pub what: String,
 }
 
@@ -23,7 +23,7 @@ impl Finding {
         Finding { zone: Some(zone), page: Some(page), lba, what: what.into() }
     }
 
-    /// What an error tells of damage. An error after which nothing more can be found out stays
+    /// The damage that an error names. An error after which nothing more can be found out stays
     /// one.
     pub(crate) fn of(error: StoreError) -> Result<Self, StoreError> {
         match error {
@@ -42,12 +42,16 @@ impl Finding {
         }
     }
 
-    /// What is missing of a zone.
+    /// The pages of a zone that are missing.
     pub(crate) fn of_loss(loss: &Loss) -> Self {
-        Finding { zone: Some(loss.zone), what: format!("it {}", loss.told()), ..Finding::default() }
+        Finding {
+            zone: Some(loss.zone),
+            what: format!("it {}", loss.describe()),
+            ..Finding::default()
+        }
     }
 
-    /// What an error tells of a leaf of the map that can't be read.
+    /// The damage of a leaf of the map that can't be read.
     pub(crate) fn of_leaf(leaf: u32, error: StoreError) -> Result<Self, StoreError> {
         let first = leaf * LEAF as u32;
         let mut finding = Finding::of(error)?;

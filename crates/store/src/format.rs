@@ -1,4 +1,4 @@
-//! What lies on the device, byte by byte. docs/recovery.md draws it.
+//! The format on the device, byte by byte. docs/recovery.md draws it.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -30,7 +30,7 @@ pub struct Row {
     pub time: u64,
 }
 
-/// Something that recovery must know and no chunk tells.
+/// Something that recovery must know and that stands in no chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Note {
@@ -55,7 +55,7 @@ pub const OPENED: u32 = 1;
 /// [`Note::tag`] of a trimmed page.
 pub const TRIMMED: u32 = 2;
 
-/// Where a leaf of the map lies.
+/// The place of a leaf of the map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct LeafAt {

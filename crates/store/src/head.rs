@@ -18,11 +18,11 @@ pub struct Head {
     pub zone: u32,
     /// Page in it.
     pub page: u32,
-    /// What the page describes.
+    /// The kind of thing that the page describes.
     pub kind: Kind,
 }
 
-/// What a page describes.
+/// The kind of thing that a page describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A chunk of pages.
@@ -59,11 +59,11 @@ pub struct MetaHead {
     pub payload: u32,
     /// CRC-32C of these.
     pub sum: u32,
-    /// What the record is.
+    /// The kind of the record.
     pub record: MetaKind,
 }
 
-/// What a record of the metadata log is.
+/// The kind of a record in the metadata log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetaKind {
     /// First pages of a metadata zone: the store's options.

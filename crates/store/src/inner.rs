@@ -1,4 +1,4 @@
-//! What the threads of a store share, its locks, and how its errors reach all of them.
+//! The part of a store that its threads share: its locks, and the way of errors to all of them.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -18,11 +18,11 @@ use crate::{Cleaning, Open, StoreError};
 /// The state, locked.
 pub type Guard<'a> = MutexGuard<'a, State>;
 
-/// What the store's threads share.
+/// The part of a store that its threads share.
 pub struct Inner {
     /// The device.
     pub device: Arc<dyn Device>,
-    /// How it is divided.
+    /// Its division.
     pub layout: Arc<Layout>,
     /// Number of the store.
     pub store: u64,
@@ -32,14 +32,14 @@ pub struct Inner {
     pub most_leaves: usize,
     /// Times of calls and of cleaning.
     pub counters: Counters,
-    /// How full the metadata log is.
+    /// Pages and free space of the metadata log.
     pub meta_usage: Arc<MetaUsage>,
     /// Pages written before the store was opened, once it is.
     pub opened: OnceLock<Written>,
     state: Mutex<State>,
-    /// Told when something happened that threads may wait for.
+    /// Notified when something happened that threads may wait for.
     pub changed: Condvar,
-    /// Told when the cleaner, or the checkpointer, has something to do.
+    /// Notified when the cleaner, or the checkpointer, has something to do.
     wake: Condvar,
     /// Locked before `state`, never while it is held.
     meta: Mutex<MetaLog>,
@@ -49,7 +49,7 @@ pub struct Inner {
 }
 
 impl Inner {
-    /// What the threads of a store share from now on.
+    /// A store whose state was recovered.
     pub fn new(device: Arc<dyn Device>, state: State, meta: MetaLog, open: &Open) -> Self {
         let layout = state.layout.clone();
         let leaf = LEAF * (8 + layout.state);
@@ -93,7 +93,7 @@ impl Inner {
 
     /// Waits until something happens. An error that ends all writing ends the wait as well.
     pub fn wait<'a>(&self, state: Guard<'a>) -> Result<Guard<'a>, StoreError> {
-        // An error that came before is not told again.
+        // An earlier error sends no notification.
         state.check_writable()?;
         let state = self.changed.wait(state).map_err(|_| poisoned())?;
         state.check_writable()?;
@@ -110,7 +110,7 @@ impl Inner {
         self.wake.notify_all();
     }
 
-    /// Waits a moment, for something of which no thread is told.
+    /// Waits a moment, for something that sends no notification.
     pub fn pause<'a>(&'a self, state: Guard<'a>) -> Result<Guard<'a>, StoreError> {
         drop(state);
         sleep(Duration::from_micros(100));
@@ -129,7 +129,7 @@ impl Inner {
         error
     }
 
-    /// Nothing more is written; users are told why at their next call.
+    /// Nothing more is written; calls of users fail with this error from now on.
     pub fn end_writing(&self, error: StoreError) {
         tracing::error!(%error, "nothing more is written");
         if let Ok(mut state) = self.state() {

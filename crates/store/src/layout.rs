@@ -1,4 +1,4 @@
-//! How a store divides its device: metadata zones and data zones; headers, pages and spare zones.
+//! The division of a device: metadata zones and data zones; headers, pages and spare zones.
 
 use frostline_log::{Capacity, LogError, MAX_LBA, Options};
 use frostline_placement::registry::{Registry, SchemeSpec};
@@ -10,7 +10,7 @@ use crate::head::BODY;
 use crate::map_cache::{LEAF, leaf_pages};
 use crate::{Format, StoreError};
 
-/// Why the scheme that a store was formatted with can't be had.
+/// The error of a store whose scheme is not in the registry, or can't be built.
 fn recorded_scheme(error: BuildError) -> StoreError {
     match error {
         BuildError::UnknownName { name: scheme, known, .. } => {
@@ -26,7 +26,7 @@ const CHUNK: u32 = 127;
 /// The division of a device.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// What is recorded of it.
+    /// The part that superblocks record.
     pub fixed: Super,
     /// Metadata zones, as zones of the device.
     pub meta: Vec<u32>,
@@ -36,7 +36,7 @@ pub struct Layout {
     pub scheme: SchemeSpec,
     /// The victim policy.
     pub victim: String,
-    /// Bytes that the scheme remembers of a page.
+    /// Bytes of state that the scheme keeps of a page.
     pub state: usize,
     /// Superblocks at the beginning of each metadata zone.
     pub superblocks: u32,

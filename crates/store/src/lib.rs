@@ -6,14 +6,14 @@
 //!
 //! The way of a page: admitted (`admission.rs`), written ([`Store::write`], `writing.rs`), placed and
 //! put into a chunk (`mapped_page.rs`, `state.rs`), made durable (`durability.rs`), cleaned
-//! (`cleaning.rs`), read back (`reading.rs`), recovered (`recovery/`). What the store knows in
-//! memory is its [state](state): the volume with the map (`volume.rs`, `map_cache.rs`), the zones
+//! (`cleaning.rs`), read back (`reading.rs`), recovered (`recovery/`). The state in memory
+//! (`state.rs`) is composed of the volume with the map (`volume.rs`, `map_cache.rs`), the zones
 //! (`zone_pool.rs`), the chunks (`chunk_table.rs`) and the notes (`notes.rs`). docs/recovery.md draws
-//! what lies on the device and argues why no crash loses what was promised.
+//! the format on the device and argues why no crash loses what was promised.
 //!
-//! What happens is told as events of [`tracing`]: zones that fail as warnings, the end of all
-//! writing as an error, the steps of recovery, checkpoints and cleanings for debugging. Zones that
-//! failed are counted as well ([`Failures`]).
+//! The store emits events of [`tracing`]: zones that fail are warnings, the end of all writing is an
+//! error, steps of recovery, checkpoints and cleanings are for debugging. Zones that failed are
+//! counted as well ([`Failures`]).
 
 mod admission;
 mod background;

@@ -10,7 +10,7 @@ const NAMED: usize = 8;
 pub struct Loss {
     /// Zone of the device.
     pub zone: u32,
-    /// What is wrong with it.
+    /// The damage.
     pub what: String,
     /// Pages that it is known to have held; 0 if it is not known which ones it held.
     pub pages: u64,
@@ -31,8 +31,8 @@ impl Loss {
         }
     }
 
-    /// What is wrong with the zone, and what that costs.
-    pub(crate) fn told(&self) -> String {
+    /// The damage to the zone, and its cost.
+    pub(crate) fn describe(&self) -> String {
         let what = &self.what;
         if self.pages == 0 {
             return format!("{what}: which pages it held is not known");
@@ -46,7 +46,7 @@ impl Loss {
 
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "zone {} {}", self.zone, self.told())
+        write!(f, "zone {} {}", self.zone, self.describe())
     }
 }
 

@@ -1,8 +1,8 @@
-//! The map in two levels: leaves of 1,024 pages, in memory as they are needed, and the root that
-//! tells where each lies on the device.
+//! The map in two levels: leaves of 1,024 pages, in memory as they are needed, and the root, which
+//! has the place of each on the device.
 //!
 //! A leaf lies in memory as it lies on the device: the slots of its pages, the sums of their
-//! contents, then what the scheme remembers of each. A checkpoint takes a leaf by sharing it; a
+//! contents, then the states that the scheme keeps of them. A checkpoint takes a leaf by sharing it; a
 //! shared leaf is copied before it is changed.
 
 use std::ops::Range;
@@ -18,7 +18,7 @@ use crate::format::{LeafAt, PAGE};
 /// Pages in a leaf.
 pub const LEAF: usize = 1024;
 
-/// Pages of a leaf on the device, if the scheme remembers so many bytes of each page.
+/// Pages of a leaf on the device, if the scheme keeps so many bytes of each page.
 pub fn leaf_pages(state: usize) -> usize {
     (LEAF * (8 + state)).div_ceil(PAGE)
 }
@@ -28,7 +28,7 @@ pub const WORDS: usize = 5;
 
 const _: () = assert!(widest() <= size_of::<PageState>());
 
-/// Bytes that the schemes of the registry remember of a page at most.
+/// Bytes that the schemes of the registry keep of a page at most.
 const fn widest() -> usize {
     let (mut most, mut i) = (0, 0);
     while i < SCHEMES.len() {
@@ -40,7 +40,7 @@ const fn widest() -> usize {
     most
 }
 
-/// What the scheme remembers of a page.
+/// The state that a scheme keeps of a page.
 pub type PageState = AnyState<WORDS>;
 
 /// The bytes of a leaf.
@@ -91,17 +91,16 @@ pub struct MapCache {
     places: Vec<Place>,
     /// Of the leaves in memory, in no order.
     frames: Vec<Frame>,
-    /// Where the leaves lie on the device, by number.
+    /// The places of the leaves on the device, by number.
     root: Vec<LeafAt>,
     hand: usize,
     space: u32,
-    /// Bytes that the scheme remembers of a page.
+    /// Bytes of state that the scheme keeps of a page.
     state: usize,
 }
 
 impl MapCache {
-    /// A map of `space` pages that holds nothing, in which the scheme remembers `state` bytes of each
-    /// page. No leaf is in memory.
+    /// A map of `space` pages that holds nothing, in which the scheme keeps `state` bytes of each page. No leaf is in memory.
     pub fn new(space: u32, state: usize) -> Self {
         let leaves = (space as usize).div_ceil(LEAF);
         let place = Place { frame: ABSENT, dirty: false, held: false, used: false };
@@ -115,12 +114,12 @@ impl MapCache {
         self.root.copy_from_slice(root);
     }
 
-    /// Where the leaves lie on the device, by number.
+    /// The places of the leaves on the device, by number.
     pub fn root(&self) -> &[LeafAt] {
         &self.root
     }
 
-    /// Where a leaf lies on the device.
+    /// The place of a leaf on the device.
     pub fn at(&self, leaf: u32) -> LeafAt {
         self.root[leaf as usize]
     }
@@ -140,7 +139,7 @@ impl MapCache {
         !self.has(leaf) && self.at(leaf).page == 0
     }
 
-    /// Where the entry of a page is, if its leaf is in memory.
+    /// The position of a page's entry, if its leaf is in memory.
     pub fn position(&self, lba: u32) -> Option<Position> {
         let frame = self.places[lba as usize / LEAF].frame;
         (frame != ABSENT).then_some(Position { frame, lba })
@@ -299,7 +298,7 @@ impl MapCache {
         self.resident() * (leaf_pages(self.state) * PAGE + size_of::<Frame>()) + places
     }
 
-    /// Where the scheme's bytes of a leaf's `i`-th page lie.
+    /// The bytes of a leaf that are the state of its `i`-th page.
     fn state_at(&self, i: usize) -> Range<usize> {
         let first = 8 * LEAF + i * self.state;
         first..first + self.state

@@ -19,7 +19,7 @@ pub struct MappedPage<G> {
     at: Position,
 }
 
-/// Where a page is found.
+/// The place of a page's content.
 pub enum Found {
     /// In memory: it was copied.
     Copied,
@@ -50,7 +50,7 @@ impl<G: Deref<Target = State>> MappedPage<G> {
         self.state
     }
 
-    /// Where the page lies and the sum of its content; zone 0 if the content is lost.
+    /// The slot of the page and the sum of its content; zone 0 if the content is lost.
     pub fn place(&self) -> Option<(Slot, u32)> {
         let map = self.state.volume.map();
         let slot = map.slot(self.at);
@@ -62,8 +62,8 @@ impl<G: Deref<Target = State>> MappedPage<G> {
         self.place().is_some_and(|(at, _)| at == slot)
     }
 
-    /// What the scheme remembers of the page.
-    pub fn remembered(&self) -> PageState {
+    /// The state that the scheme keeps of the page.
+    pub fn page_state(&self) -> PageState {
         self.state.volume.map().entry(self.at).page
     }
 
@@ -96,8 +96,8 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
     pub fn write(&mut self, sum: u32, hotness: Hotness, page: &[u8]) -> Result<(), StoreError> {
         let state = &mut *self.state;
         let mut entry = state.volume.map().entry(self.at);
-        let told = state.layout.has_hotness().then_some(&hotness);
-        let placed = state.volume.place_user(self.lba, &mut entry, told)?;
+        let known = state.layout.has_hotness().then_some(&hotness);
+        let placed = state.volume.place_user(self.lba, &mut entry, known)?;
         state.volume.map_mut().set(self.at, entry);
         state.volume.map_mut().set_sum(self.at, sum);
         state.user_page_placed(placed, self.lba, sum, hotness, page)

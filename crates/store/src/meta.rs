@@ -14,7 +14,7 @@ use crate::head::{Head, Kind, MetaHead, MetaKind};
 use crate::layout::{Layout, NOTES};
 use crate::sync::AtomicBool;
 
-/// How full the metadata log is, for threads that do not hold its lock.
+/// Pages and free space of the metadata log, for threads that do not hold its lock.
 #[derive(Default)]
 pub struct MetaUsage {
     pages: AtomicU64,
@@ -78,7 +78,7 @@ impl MetaLog {
         self
     }
 
-    /// How full the log is, now and later.
+    /// Pages and free space of the log, now and later.
     pub fn usage(&self) -> Arc<MetaUsage> {
         self.usage.clone()
     }
@@ -244,7 +244,7 @@ impl MetaLog {
         if places.is_empty() {
             return Ok(());
         }
-        // What was found elsewhere may still be on its way to the medium.
+        // Records that were found elsewhere may still be on their way to the medium.
         self.device.flush()?;
         places.iter().try_for_each(|&place| self.reset(place))
     }
@@ -299,13 +299,13 @@ impl Record {
     }
 }
 
-/// What a metadata zone holds.
+/// The content of a metadata zone.
 pub struct Found {
     /// Its place in the ring.
     pub place: usize,
     /// Its records in order, the superblock first.
     pub records: Vec<Record>,
-    /// Where its next record goes; none if it takes no more.
+    /// The page of its next record; none if it takes no more.
     pub next: Option<u32>,
     /// The largest number that stands in it, that of a torn record included.
     pub last_seq: u64,

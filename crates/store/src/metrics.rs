@@ -1,4 +1,4 @@
-//! What happened, as Prometheus scrapes it: the text exposition format, version 0.0.4.
+//! Statistics as Prometheus scrapes them: the text exposition format, version 0.0.4.
 
 use std::fmt::{Display, Write};
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,7 +11,7 @@ use crate::counters::{BOUNDS_US, Latency};
 pub type Sample = (String, f64);
 
 impl Store {
-    /// What happened, in Prometheus's text exposition.
+    /// The statistics, in Prometheus's text exposition.
     ///
     /// # Errors
     /// A thread of the store panicked.

@@ -1,4 +1,4 @@
-//! Notes of what no chunk tells, on their way to the metadata log.
+//! Notes of openings and trims, on their way to the metadata log.
 
 use crate::format::{Note, OPENED, TRIMMED};
 

@@ -1,8 +1,9 @@
-//! How a store is formatted and opened.
+//! Options of formatting and opening a store.
 
 use frostline_placement::registry::Registry;
 
-/// How a store is formatted. Recorded on the device, but for `schemes` and `force`.
+/// The options that a store is formatted with. They are recorded on the device, but for `schemes` and
+/// `force`.
 #[derive(Clone, Debug)]
 pub struct Format {
     /// Scheme, as on the command line: `sepbit`, `dac:classes=4`.
@@ -22,9 +23,9 @@ pub struct Format {
     pub spare: u32,
     /// User writes between two checkpoints; half of the store's pages unless given.
     pub checkpoint_writes: Option<u64>,
-    /// Whether pages may come with hotness records; they make headers larger.
+    /// Pages may come with hotness records, which make headers larger.
     pub hotness: bool,
-    /// Seed of whatever chance the scheme and the victim policy use.
+    /// Seed of the random numbers of the scheme and the victim policy.
     pub seed: u64,
     /// Format a device that holds data.
     pub force: bool,
@@ -48,7 +49,7 @@ impl Default for Format {
     }
 }
 
-/// Who cleans.
+/// The thread that cleans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cleaning {
     /// A thread of the store's own; writers are slowed as free zones run out.
@@ -59,10 +60,10 @@ pub enum Cleaning {
     Inline,
 }
 
-/// How a store is opened.
+/// The options that a store is opened with.
 #[derive(Clone, Copy, Debug)]
 pub struct Open {
-    /// Who cleans.
+    /// The thread that cleans.
     pub cleaning: Cleaning,
     /// Bytes that the leaves of the map may take in memory; at least one leaf stays.
     pub map_bytes: usize,

@@ -74,7 +74,7 @@ impl Inner {
                 return Ok(());
             }
             if self.meta_usage.is_low() {
-                // What is left of the metadata log is for a checkpoint.
+                // The rest of the metadata log is for a checkpoint.
                 drop((state, one));
                 return self.checkpoint_if_due();
             }

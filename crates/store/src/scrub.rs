@@ -9,7 +9,7 @@ use crate::format::PAGE;
 use crate::map_cache::LEAF;
 use crate::sync::sleep;
 
-/// What [`Store::scrub`] read, and what it found.
+/// The result of [`Store::scrub`].
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct ScrubReport {
     /// Everything that can't be read any more; empty if all is well.
@@ -22,8 +22,8 @@ pub struct ScrubReport {
 
 impl Store {
     /// Reads every valid page, in order of LBAs, and compares it with its sum; goes on after
-    /// damage. No more than `rate` bytes a second are read, if one is given. `progress` is told
-    /// after each page how many were read. Others may use the store meanwhile.
+    /// damage. No more than `rate` bytes a second are read, if one is given. `progress` is
+    /// called after each page with the number of pages read. Others may use the store meanwhile.
     ///
     /// # Errors
     /// A device or a store that no longer works at all. Damage is no error, but a [`Finding`].

@@ -1,4 +1,5 @@
-//! What the store knows in memory, under one lock: its parts, and what each event means to them.
+//! The state of the store in memory, under one lock: its parts, and the effect of each event on
+//! them.
 //!
 //! Nothing here does I/O, so that every event can be tried without a device.
 
@@ -22,7 +23,7 @@ use crate::volume::Volume;
 use crate::written::Written;
 use crate::zone_pool::{DataZone, ZonePool};
 
-/// What the store knows in memory.
+/// The state of the store in memory.
 pub struct State {
     /// The volume, and the map with it.
     pub volume: Volume,
@@ -45,10 +46,10 @@ pub struct State {
     copies: Option<Copies>,
     /// Pages placed since the last checkpoint.
     since_checkpoint: u64,
-    /// A zone failed since the last checkpoint: what that one says of zones no longer serves
-    /// recovery.
+    /// A zone failed since the last checkpoint: recovery can no longer go by what that
+    /// one says of zones.
     zone_failed: bool,
-    /// Why the store can no longer be written.
+    /// The error after which the store can no longer be written.
     failed: Option<StoreError>,
     /// The store is being closed.
     closing: bool,
@@ -58,7 +59,7 @@ pub struct State {
     nothing_to_clean: bool,
 }
 
-/// What recovery found a store to be.
+/// A store as recovery found it.
 pub struct Restored {
     /// User writes.
     pub time: u64,
@@ -254,6 +255,7 @@ impl State {
 
     /// A chunk is on the device.
     pub fn chunk_written(&mut self, chunk: Arc<Chunk>) {
+        debug_assert_eq!(self.zones.get(chunk.zone).written, chunk.start);
         self.zones.written(chunk.zone, chunk.start + 1 + chunk.rows.len() as u32);
         self.chunks.remove(chunk);
     }
@@ -287,6 +289,7 @@ impl State {
     /// The valid pages of a victim were copied: the volume may use the zone again, and the device's
     /// zone waits to be reset.
     pub fn zone_cleaned(&mut self, zone: u32) {
+        debug_assert!(self.chunks.is_zone_written(zone));
         if self.volume.release(zone) {
             self.zones.release(zone);
             self.withhold();

@@ -1,4 +1,4 @@
-//! What happened, counted.
+//! Statistics of a store.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use crate::failures::Failures;
 use crate::inner::Inner;
 use crate::written::Written;
 
-/// What happened in a store.
+/// Statistics of a store.
 #[derive(Clone, Debug)]
 pub struct Stats {
     /// Pages written since the store was formatted.
     pub written: Written,
     /// Of these, written before the store was opened.
     pub opened: Written,
-    /// What the volume counted since the store was opened: as in the simulator.
+    /// Counts of the volume since the store was opened: as in the simulator.
     pub counts: frostline_log::Counts,
     /// Pages copied since [`Store::count_copies`](crate::Store::count_copies), if it was called.
     pub copied: Option<Copied>,

@@ -96,7 +96,7 @@ impl Store {
     /// map once more.
     ///
     /// # Errors
-    /// As for [`Store::open`], except that missing pages are told by [`Store::missing`].
+    /// As for [`Store::open`], except that missing pages are no error: see [`Store::missing`].
     pub fn inspect(device: Arc<dyn Device>) -> Result<Store, StoreError> {
         let view = Overlay::over(device.clone(), u64::MAX)?;
         let open = Open { cleaning: Cleaning::Inline, accept_loss: true, ..Open::default() };
@@ -168,7 +168,7 @@ impl Store {
     /// report as damaged or lost are among them; beyond the store there are none.
     ///
     /// No page is read, and of the map only leaves that are not in memory. What other threads write
-    /// or trim meanwhile may be told or not. `visit` may use the store.
+    /// or trim meanwhile may be among them or not. `visit` may use the store.
     ///
     /// # Errors
     /// A part of the map is damaged; an error of the device.
@@ -203,7 +203,7 @@ impl Store {
         self.inner.checkpoint()
     }
 
-    /// What happened so far.
+    /// Statistics of the store.
     ///
     /// # Errors
     /// A thread of the store panicked.
@@ -248,7 +248,7 @@ impl Store {
         self.inner.wake();
         let threads = self.threads.lock().map(|mut all| std::mem::take(&mut *all));
         for thread in threads.unwrap_or_default() {
-            // It tells its errors through the state.
+            // Its errors are in the state.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! What a store is like, and what each zone of its device is used for.
+//! A description of a store, and the use of each zone of its device.
 
 use frostline_log::ZoneImage;
 use frostline_zone::{ZoneInfo, ZoneState};
@@ -7,7 +7,7 @@ use crate::format::{LeafAt, PAGE, VERSION};
 use crate::map_cache::LEAF;
 use crate::{Loss, Store, StoreError};
 
-/// What a zone of the device is used for.
+/// The use of a zone of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -28,9 +28,9 @@ pub enum Role {
 pub struct ZoneView {
     /// Its number.
     pub zone: u32,
-    /// What it is used for.
+    /// Its use.
     pub role: Role,
-    /// What the device says of it.
+    /// Its state, as the device reports it.
     pub state: ZoneState,
     /// Pages that it can hold, headers included.
     pub capacity: u32,
@@ -48,7 +48,7 @@ pub struct ZoneView {
     pub sealed: Option<bool>,
 }
 
-/// What a store is like.
+/// A description of a store.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Info {
     /// Version of the format.
@@ -63,7 +63,7 @@ pub struct Info {
     pub gp: f64,
     /// Seed of the scheme and the victim policy.
     pub seed: u64,
-    /// Whether pages may come with hotness records.
+    /// True if pages may come with hotness records.
     pub hotness: bool,
     /// Free zones below which it is cleaned.
     pub reserve: u32,
@@ -104,7 +104,7 @@ pub struct Info {
 }
 
 impl Store {
-    /// What the store is like.
+    /// A description of the store.
     ///
     /// # Errors
     /// A thread of the store panicked.
@@ -176,7 +176,7 @@ impl Store {
             let zone = state.zones.get(image.zone);
             let view = &mut views[zone.device_zone as usize];
             view.opening = Some(zone.opening);
-            // What waits in memory is not in the device's pointer yet.
+            // The device's pointer does not count chunks on their way to it.
             view.written = zone.written;
             fill(view, &image, layout.fixed.zone_pages);
         }

@@ -1,8 +1,8 @@
-//! What the store's threads lock and wait with: the standard library's, or with the feature
-//! `shuttle` those of a scheduler that tries interleavings, for tests/interleavings.rs alone.
+//! Locks of the store's threads: the standard library's, or with the feature `shuttle` those of a
+//! scheduler that tries interleavings, for tests/interleavings.rs alone.
 //!
 //! Devices keep the standard library's locks, which they hold for one operation and no longer;
-//! so do counters that nothing waits for.
+//! so do counters that no thread waits for.
 
 #[cfg(feature = "shuttle")]
 pub use explored::{Instant, sleep};
@@ -23,7 +23,7 @@ mod explored {
 
     /// A clock by which everything takes ten microseconds: what threads do in a given interleaving
     /// must not depend on the time it took, or it could not be replayed. They are few, so that
-    /// writers are seldom slowed: whoever sleeps lets those overtake that are to stay behind.
+    /// writers are seldom slowed: a writer that sleeps is overtaken by the cleaner.
     pub struct Instant;
 
     impl Instant {

@@ -43,7 +43,7 @@ impl Inner {
             match self.place_pages(some) {
                 Ok(state) => self.leave(state)?,
                 Err(error) => {
-                    // Others may wait for what was sealed before; that may fail as well.
+                    // Other threads may wait for chunks that were sealed before; those may fail as well.
                     let _ = self.leave(self.state()?);
                     return Err(error);
                 }
@@ -113,14 +113,14 @@ impl Inner {
             }
             self.forget(rescued)
         };
-        // Others wait for these chunks: whatever went wrong, they are told.
+        // Other threads wait for these chunks: an error of any kind ends their wait.
         all().inspect_err(|error| self.end_writing(error.clone()))
     }
 
     /// Writes a chunk; gives it back if its zone takes no more.
     fn write_chunk(&self, chunk: Arc<Chunk>) -> Result<Option<Arc<Chunk>>, StoreError> {
         if chunk.first == 0 {
-            // So that its pages are found even if nobody syncs and the program is killed.
+            // So that its pages are found even if the program is killed before a sync.
             self.write_notes()?;
         }
         let mut state = self.state()?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use frostline_store::{Cleaning, Format, Loss, Open, Store, StoreError};
+use frostline_store::{Cleaning, Failures, Format, Loss, Open, Store, StoreError};
 use frostline_zone::{Device, DeviceError, Fault, Faulty, Shape, ZoneState, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -157,6 +157,9 @@ fn a_zone_that_turns_read_only_in_the_middle_of_a_checkpoint_costs_no_page() {
     // The first that the checkpoint does is to append page 2.
     let fault = Fault::Wear { zone: open_zone(&device), state: ZoneState::ReadOnly };
     device.schedule(device.operations() + 1, fault);
+    store.checkpoint().unwrap();
+    let failures = store.stats().unwrap().failures;
+    assert_eq!(failures, Failures { appends: 1, ..Failures::default() });
     store.close().unwrap();
     let store = Store::open(device, open).unwrap();
     check(&store, &[None, Some(1), Some(2)], false);

@@ -1,4 +1,4 @@
-//! What was written since the checkpoint, and how much of it can be trusted.
+//! Late chunks, those written since the checkpoint, and how far their pages can be trusted.
 
 use frostline_zone::{AlignedBuf, ZoneState};
 
@@ -18,7 +18,7 @@ impl Recovery<'_> {
                 self.scan_zone(epoch, &mut chunks)?;
             }
         }
-        // What is not known to have been durable may be torn: a page counts if it is whole.
+        // A chunk that is not known to have been durable may be torn: a page counts if it is whole.
         let known = chunks.iter().map(|c| c.head.durable).max().unwrap_or(0).max(self.last_seq);
         if self.salvage.is_none() {
             self.check_missing(&chunks, known)?;
@@ -139,7 +139,7 @@ impl Recovery<'_> {
     }
 
     /// Goes on behind damaged headers of a zone that is to be salvaged. Behind them the place of a
-    /// chunk tells how many there are: its page is the number of its first page and of the headers
+    /// chunk shows how many there are: its page is the number of its first page and of the headers
     /// before it.
     fn pass_over(&mut self, index: usize, page: u32, next: &ChunkHead) -> bool {
         let (epoch, Some(salvage)) = (&mut self.epochs[index], &mut self.salvage) else {

@@ -1,4 +1,4 @@
-//! What the metadata log tells: the options, the last complete checkpoint, later notes.
+//! The content of the metadata log: the options, the last complete checkpoint, later notes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -34,13 +34,16 @@ pub(super) fn find_superblock(device: &dyn Device) -> Result<(u64, Super, Vec<u3
     Err(unreadable.or(remains).unwrap_or(StoreError::NotAStore))
 }
 
+/// A head, and the bytes behind it.
+type FirstHead = (Head, Vec<u8>);
+
 /// The head of the first page of a zone that describes others, and what stands behind it: that of a
 /// superblock or of a chunk, if the zone is of a store. A damaged superblock is followed by a copy.
 fn first_head(
     device: &dyn Device,
     zone: u32,
     info: &ZoneInfo,
-) -> Result<Result<Option<(Head, Vec<u8>)>, DeviceError>, StoreError> {
+) -> Result<Result<Option<FirstHead>, DeviceError>, StoreError> {
     let offline = DeviceError::OfflineZone { operation: Operation::Read, zone };
     let mut result = if info.state == ZoneState::Offline { Err(offline) } else { Ok(None) };
     let pages = info.write_pointer / PAGE as u64;
@@ -59,7 +62,7 @@ fn first_head(
     Ok(result)
 }
 
-/// What a superblock says: the number of the store, its options, the metadata zones.
+/// The content of a superblock: the number of the store, its options, the metadata zones.
 fn options(head: &Head, body: &[u8]) -> Result<(u64, Super, Vec<u32>), StoreError> {
     if head.version > VERSION {
         return Err(StoreError::Newer { found: head.version, known: VERSION });

@@ -1,6 +1,6 @@
 //! Formatting, and opening after whatever happened.
 //!
-//! The last complete checkpoint tells what the store was at one moment. Chunks that were written
+//! The last complete checkpoint has the store as it was at one moment. Chunks that were written
 //! later are found in the zones that were open then, and in those that notes say were opened
 //! since. Of each page the newest copy counts. docs/recovery.md argues why that is enough.
 
@@ -26,7 +26,7 @@ pub use rebuild::{Rebuilt, rebuild};
 use replay::Latest;
 use zone_epoch::ZoneEpoch;
 
-/// What was found so far, and what is to be made of it.
+/// The state of a recovery.
 struct Recovery<'a> {
     inner: &'a Inner,
     head: TableHead,
@@ -43,7 +43,7 @@ struct Recovery<'a> {
     salvage: Option<Salvage>,
 }
 
-/// What is found out of zones that no table tells of.
+/// Findings about zones that are in no table.
 #[derive(Default)]
 struct Salvage {
     /// Epochs with damaged headers: none of their pages is trusted unread.

@@ -1,8 +1,8 @@
 //! The metadata of a store, made anew from the headers of its chunks.
 //!
 //! It is a recovery without a checkpoint: every zone that holds chunks is read from its first page,
-//! and of each page the newest copy counts. What no header tells is lost: classes of zones, what a
-//! scheme remembers, and trims, except those whose notes can still be read.
+//! and of each page the newest copy counts. What stands in no header is lost: classes of zones, states
+//! that a scheme keeps, and trims, except those whose notes can still be read.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -23,12 +23,12 @@ use crate::volume;
 use crate::written::Written;
 use crate::{Format, Loss, Open, StoreError};
 
-/// What a store was rebuilt from, and what it lacks.
+/// The result of a rebuild: its sources, and the pages that are missing.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Rebuilt {
     /// Number of the store.
     pub store: u64,
-    /// A superblock told the options; otherwise they are those that were given.
+    /// The options come from a superblock; otherwise they are those that were given.
     pub superblock: bool,
     /// Zones that hold chunks.
     pub zones: u64,
@@ -42,24 +42,24 @@ pub struct Rebuilt {
     pub missing: Vec<Loss>,
 }
 
-/// What a zone holds, by the first head that can be read.
-enum Holds {
+/// The content of a zone, by the first head that can be read.
+enum Content {
     Nothing,
     /// Records of the metadata log.
     Meta,
     /// Chunks.
-    Chunks(First),
+    Chunks(FirstHeader),
     /// It is offline.
     Offline,
-    /// Nothing that can be told.
+    /// Nothing that is known.
     Unknown,
 }
 
 /// The first header of a zone that can be read.
-struct First {
+struct FirstHeader {
     store: u64,
     opening: u64,
-    /// Whether it has hotness records, if it tells.
+    /// True if it has hotness records; none if that is not known.
     hotness: Option<bool>,
     /// Time of the last write in its chunk.
     time: u64,
@@ -82,9 +82,9 @@ pub fn rebuild(
     accept_loss: bool,
 ) -> Result<Rebuilt, StoreError> {
     let infos = device.report(0, device.geometry().zones)?;
-    let holds = |(zone, info)| holds(&*device, zone, info);
-    let holds: Vec<Holds> = (0u32..).zip(&infos).map(holds).collect::<Result<_, _>>()?;
-    let (store, layout, superblock) = layout(&*device, format, &holds)?;
+    let content = |(zone, info)| content(&*device, zone, info);
+    let contents: Vec<Content> = (0u32..).zip(&infos).map(content).collect::<Result<_, _>>()?;
+    let (store, layout, superblock) = layout(&*device, format, &contents)?;
     let layout = Arc::new(layout);
     let old = OldLog::read(&*device, &layout, store)?;
     let state = State::new(volume::build(&layout)?, layout.clone(), store);
@@ -96,7 +96,7 @@ pub fn rebuild(
     let trims = old.trims.len() as u64;
     let mut recovery = Recovery::new(&inner, no_table(&layout), old.trims)?;
     recovery.salvage = Some(Salvage::default());
-    recovery.epochs = epochs(&layout, &holds, store, &mut recovery.missing);
+    recovery.epochs = epochs(&layout, &contents, store, &mut recovery.missing);
     let openings = recovery.epochs.iter().map(|epoch| epoch.opening);
     recovery.head.next_opening = openings.max().unwrap_or_default().saturating_add(1);
     let zones = recovery.epochs.len() as u64;
@@ -136,11 +136,11 @@ fn write_metadata(mut recovery: Recovery<'_>, others: &[usize]) -> Result<u64, S
 }
 
 /// Looks for the first head in a zone.
-fn holds(device: &dyn Device, zone: u32, info: &ZoneInfo) -> Result<Holds, StoreError> {
+fn content(device: &dyn Device, zone: u32, info: &ZoneInfo) -> Result<Content, StoreError> {
     let pages = (info.write_pointer / PAGE as u64) as u32;
     match info.state {
-        ZoneState::Offline => return Ok(Holds::Offline),
-        _ if pages == 0 => return Ok(Holds::Nothing),
+        ZoneState::Offline => return Ok(Content::Offline),
+        _ if pages == 0 => return Ok(Content::Nothing),
         _ => {}
     }
     for at in 0..pages {
@@ -149,20 +149,20 @@ fn holds(device: &dyn Device, zone: u32, info: &ZoneInfo) -> Result<Holds, Store
         let ours = |(h, _): &(Head, _)| (h.zone, h.page) == (zone, at);
         match read.ok().and_then(|()| Head::of(&page)).filter(ours) {
             Some((Head { store, kind: Kind::Chunk(chunk), .. }, body)) => {
-                return Ok(Holds::Chunks(First::of(store, &chunk, body)));
+                return Ok(Content::Chunks(FirstHeader::of(store, &chunk, body)));
             }
-            Some(_) => return Ok(Holds::Meta),
+            Some(_) => return Ok(Content::Meta),
             None => {}
         }
     }
-    Ok(Holds::Unknown)
+    Ok(Content::Unknown)
 }
 
 /// The number of the store and its division: those of a superblock, if there is one.
 fn layout(
     device: &dyn Device,
     format: &Format,
-    holds: &[Holds],
+    contents: &[Content],
 ) -> Result<(u64, Layout, bool), StoreError> {
     match find_superblock(device) {
         Ok((store, fixed, meta)) => {
@@ -175,41 +175,41 @@ fn layout(
         Err(error) => return Err(error),
     }
     let mut stores: BTreeMap<u64, usize> = BTreeMap::new();
-    for holds in holds {
-        if let Holds::Chunks(first) = holds {
+    for content in contents {
+        if let Content::Chunks(first) = content {
             *stores.entry(first.store).or_default() += 1;
         }
     }
     let most = stores.into_iter().max_by_key(|&(_, zones)| zones);
     let (store, _) = most.ok_or(StoreError::NotAStore)?;
-    let told = holds.iter().find_map(|holds| match holds {
-        Holds::Chunks(first) if first.store == store => first.hotness,
+    let known = contents.iter().find_map(|content| match content {
+        Content::Chunks(first) if first.store == store => first.hotness,
         _ => None,
     });
-    let hotness = told.unwrap_or(format.hotness);
+    let hotness = known.unwrap_or(format.hotness);
     let mut layout = Layout::divide(device, &Format { hotness, ..format.clone() })?;
-    let ring = ring(&layout, holds)?;
+    let ring = ring(&layout, contents)?;
     let other = |zone: &u32| !ring.contains(zone) && !device.geometry().conventional.contains(zone);
     layout.data = (0..device.geometry().zones).filter(other).collect();
     layout.meta = ring;
-    check_others(&layout, holds)?;
+    check_others(&layout, contents)?;
     Ok((store, layout, false))
 }
 
 /// Zones for the metadata log: the first ones that hold no pages. Those that are offline or hold
-/// nothing that can be told are metadata if they lie before the first pages; behind them they may
+/// nothing known are metadata if they lie before the first pages; behind them they may
 /// be of pages, or another's.
-fn ring(layout: &Layout, holds: &[Holds]) -> Result<Vec<u32>, StoreError> {
-    let pages = holds.iter().position(|holds| matches!(holds, Holds::Chunks(..)));
-    let first = pages.unwrap_or(holds.len()) as u32;
+fn ring(layout: &Layout, contents: &[Content]) -> Result<Vec<u32>, StoreError> {
+    let pages = contents.iter().position(|content| matches!(content, Content::Chunks(..)));
+    let first = pages.unwrap_or(contents.len()) as u32;
     let usable = |zone: &u32| layout.meta.contains(zone) || layout.data.contains(zone);
-    let fits = |zone: &u32| match holds[*zone as usize] {
-        Holds::Nothing | Holds::Meta => usable(zone),
-        Holds::Unknown => usable(zone) && *zone < first,
-        Holds::Offline => *zone < first,
-        Holds::Chunks(..) => false,
+    let fits = |zone: &u32| match contents[*zone as usize] {
+        Content::Nothing | Content::Meta => usable(zone),
+        Content::Unknown => usable(zone) && *zone < first,
+        Content::Offline => *zone < first,
+        Content::Chunks(..) => false,
     };
-    let zones = (0..holds.len() as u32).filter(fits);
+    let zones = (0..contents.len() as u32).filter(fits);
     let usable: Vec<u32> = zones.take(layout.meta.len()).collect();
     if usable.len() < layout.meta.len() {
         let why = format!(
@@ -223,8 +223,8 @@ fn ring(layout: &Layout, holds: &[Holds]) -> Result<Vec<u32>, StoreError> {
 }
 
 /// Refuses a device whose later zones may be another's: the log of a database, say.
-fn check_others(layout: &Layout, holds: &[Holds]) -> Result<(), StoreError> {
-    let unknown = |zone: &&u32| matches!(holds[**zone as usize], Holds::Unknown);
+fn check_others(layout: &Layout, contents: &[Content]) -> Result<(), StoreError> {
+    let unknown = |zone: &&u32| matches!(contents[**zone as usize], Content::Unknown);
     match layout.data.iter().find(unknown) {
         None => Ok(()),
         Some(zone) => {
@@ -237,17 +237,22 @@ fn check_others(layout: &Layout, holds: &[Holds]) -> Result<(), StoreError> {
     }
 }
 
-/// The zones that hold chunks of the store. Of those that can't be told it is noted that they are
+/// The zones that hold chunks of the store. Zones with other content are noted as
 /// missing.
-fn epochs(layout: &Layout, holds: &[Holds], store: u64, missing: &mut Vec<Loss>) -> Vec<ZoneEpoch> {
+fn epochs(
+    layout: &Layout,
+    contents: &[Content],
+    store: u64,
+    missing: &mut Vec<Loss>,
+) -> Vec<ZoneEpoch> {
     let mut epochs = Vec::new();
     for (zone, number) in layout.data.iter().copied().zip(1..) {
-        match &holds[zone as usize] {
-            Holds::Chunks(first) if first.store == store => {
+        match &contents[zone as usize] {
+            Content::Chunks(first) if first.store == store => {
                 epochs.push(ZoneEpoch::opened(zone, number, first.opening, 0, first.time as u32));
             }
-            Holds::Offline => missing.push(Loss::new(zone, "is offline")),
-            Holds::Unknown => missing.push(Loss::new(zone, "has no header that can be read")),
+            Content::Offline => missing.push(Loss::new(zone, "is offline")),
+            Content::Unknown => missing.push(Loss::new(zone, "has no header that can be read")),
             _ => {}
         }
     }
@@ -265,8 +270,8 @@ fn no_table(layout: &Layout) -> Table {
     }
 }
 
-impl First {
-    fn of(store: u64, head: &ChunkHead, body: &[u8]) -> First {
+impl FirstHeader {
+    fn of(store: u64, head: &ChunkHead, body: &[u8]) -> FirstHeader {
         let (rows, records) = head.rows(body, true);
         let any = |all: &Vec<_>| bytemuck::cast_slice::<_, u8>(all).iter().any(|&byte| byte != 0);
         let hotness = match head.pages > chunk_pages(true) {
@@ -274,7 +279,7 @@ impl First {
             false => records.filter(any).map(|_| true),
         };
         let time = rows.iter().map(|row| row.time).max().unwrap_or_default();
-        First { store, opening: head.opening, hotness, time }
+        FirstHeader { store, opening: head.opening, hotness, time }
     }
 }
 
@@ -302,7 +307,7 @@ impl OldLog {
     ) -> Result<(), StoreError> {
         self.others.push(place);
         let found = match scan(device, layout, store, place) {
-            // What can't be read tells of no trims.
+            // Trims in a zone that can't be read are lost.
             Err(StoreError::Device(error)) if error.is_of_zone() => return Ok(()),
             found => found?,
         };

@@ -1,4 +1,4 @@
-//! The volume and the zones as they go on.
+//! Volume and zones are restored to what was found.
 
 use std::collections::BTreeMap;
 
@@ -94,7 +94,7 @@ impl Recovery<'_> {
         let (empty, full): (Vec<u32>, Vec<u32>) =
             others.partition(|&&zone| self.info[zone as usize].state == ZoneState::Empty);
         if !full.is_empty() {
-            // What was found may still be on its way to the medium.
+            // Chunks that were found may still be on their way to the medium.
             inner.device.flush()?;
         }
         tracing::debug!(

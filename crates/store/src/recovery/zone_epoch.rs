@@ -1,4 +1,4 @@
-//! What recovery finds of a zone between its opening and its next reset.
+//! Epochs of zones, each from an opening to the next reset, as recovery finds them.
 
 use crate::format::{Row, ZoneRow};
 use crate::head::ChunkHead;
@@ -26,7 +26,7 @@ pub(super) struct ZoneEpoch {
 }
 
 impl ZoneEpoch {
-    /// A zone that no table tells of.
+    /// A zone that is in no table.
     pub(super) fn opened(
         device_zone: u32,
         zone: u32,

@@ -61,8 +61,8 @@ fn victim(state: &mut State) -> u32 {
 /// Moves the valid pages of a victim elsewhere.
 fn copy_pages_of(state: &mut State, zone: u32) {
     for lba in 0..64 {
-        let from = place(state, lba);
-        if from.zone == zone {
+        let from = page(state, lba).place().map(|(slot, _)| slot);
+        if let Some(from) = from.filter(|from| from.zone == zone) {
             let row = Row { lba, ..Row::default() };
             let content = (row, Hotness::default(), &PAGE[..]);
             page(state, lba).relocate(from, None, content).unwrap();
