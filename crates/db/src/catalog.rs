@@ -61,7 +61,7 @@ impl Catalog {
         Ok(table)
     }
 
-    /// Held by whoever makes a table.
+    /// ExclusiveGuard by whoever makes a table.
     pub fn lock(&self) -> MutexGuard<'_, ()> {
         self.making.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -7,7 +7,7 @@ use frostline_store::{Open, Store};
 use frostline_zone::{Device, Span};
 
 use crate::DbError;
-use crate::node::PageBytes;
+use crate::node::{PAGE_BYTES, PageBytes};
 use crate::options::Create;
 use crate::wal::Wal;
 
@@ -128,13 +128,14 @@ pub fn log_id(store: &Store, instance: u32) -> Result<u64, DbError> {
 
 fn write_first_pages(store: &Store, first: u32, label: &Label) -> Result<(), DbError> {
     use crate::node::{Fences, NodeMut};
-    let mut page = PageBytes::zeroed();
-    page.0[..size_of::<Label>()].copy_from_slice(bytemuck::bytes_of(label));
-    store.write(first + LABEL_PAGE, &page.0)?;
+    let mut bytes = [0; PAGE_BYTES];
+    bytes[..size_of::<Label>()].copy_from_slice(bytemuck::bytes_of(label));
+    store.write(first + LABEL_PAGE, &bytes)?;
+    let page = PageBytes::zeroed();
     for root in [CATALOG, PIECES_TREE] {
-        let mut page = PageBytes::zeroed();
-        NodeMut::format(&mut page, root, 0, Fences { lower: &[], upper: None });
-        store.write(first + root, &page.0)?;
+        NodeMut::format(&page, root, 0, Fences { lower: &[], upper: None });
+        page.copy_to(&mut bytes);
+        store.write(first + root, &bytes)?;
     }
     store.sync()?;
     Ok(())
@@ -142,11 +143,11 @@ fn write_first_pages(store: &Store, first: u32, label: &Label) -> Result<(), DbE
 
 /// The label of the first database of a store.
 pub fn read_label(store: &Store) -> Result<Label, DbError> {
-    let mut page = PageBytes::zeroed();
-    if !store.read(LABEL_PAGE, &mut page.0)? {
+    let mut page = [0; PAGE_BYTES];
+    if !store.read(LABEL_PAGE, &mut page)? {
         return Err(DbError::NotADatabase);
     }
-    let label: Label = bytemuck::pod_read_unaligned(&page.0[..size_of::<Label>()]);
+    let label: Label = bytemuck::pod_read_unaligned(&page[..size_of::<Label>()]);
     if label.magic != MAGIC {
         return Err(DbError::NotADatabase);
     }

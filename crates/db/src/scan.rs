@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use crate::DbError;
 use crate::mvcc::{Found, Kind};
-use crate::node::{Node, PAGE_BYTES, PageBytes};
+use crate::node::{Node, PageBytes};
 use crate::transaction::Transaction;
 
 /// Which way a scan goes.
@@ -54,7 +54,7 @@ impl Leaf {
     }
 
     fn page(&self) -> &PageBytes {
-        static EMPTY: PageBytes = PageBytes([0; PAGE_BYTES]);
+        static EMPTY: PageBytes = PageBytes::new();
         // It is taken away only when this is dropped.
         self.0.as_deref().unwrap_or(&EMPTY)
     }

@@ -6,7 +6,7 @@ use frostline_placement::Hotness;
 use frostline_store::{PageWrite, Store};
 
 use crate::DbError;
-use crate::node::PageBytes;
+use crate::node::PAGE_BYTES;
 
 /// Who is told of every page that reaches the store, in order.
 pub trait Observer: Send + Sync {
@@ -35,22 +35,24 @@ pub struct Outgoing<'a> {
     /// Its number.
     pub page: u32,
     /// Its content.
-    pub bytes: &'a PageBytes,
+    pub bytes: &'a [u8; PAGE_BYTES],
+    /// The log position of its last change.
+    pub position: u64,
     /// What is told of it.
     pub hotness: Hotness,
 }
 
 impl PageSpace {
     /// Reads a page; false if there is none.
-    pub fn read(&self, page: u32, into: &mut PageBytes) -> Result<bool, DbError> {
-        Ok(self.store.read(self.first + page, &mut into.0)?)
+    pub fn read(&self, page: u32, into: &mut [u8; PAGE_BYTES]) -> Result<bool, DbError> {
+        Ok(self.store.read(self.first + page, into)?)
     }
 
     /// Writes pages, in order.
     pub fn write(&self, pages: &[Outgoing<'_>]) -> Result<(), DbError> {
         let writes = pages.iter().map(|out| PageWrite {
             lba: self.first + out.page,
-            page: &out.bytes.0,
+            page: out.bytes,
             hotness: Some(out.hotness),
         });
         self.store.write_batch(&writes.collect::<Vec<_>>())?;

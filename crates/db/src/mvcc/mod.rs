@@ -4,6 +4,7 @@
 //! there wrote. The newest version of a record is in its tree; those before it are in [`Versions`], as
 //! long as a snapshot in use sees them. [`Window`] knows which commits are complete.
 
+mod buffers;
 mod snapshots;
 mod versions;
 mod window;

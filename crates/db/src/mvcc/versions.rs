@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::snapshots::{Kept, Snapshots};
-use super::{Kind, Window, Write, WriteSet};
+use super::{Kind, Window, Write, WriteSet, buffers};
 use crate::DbError;
 
 /// The fewest parts of the table, each with a lock, and the most.
@@ -38,7 +38,7 @@ struct Version {
     tree: u32,
     key_len: u32,
     /// The key, and behind it the value or where its pieces are.
-    bytes: Box<[u8]>,
+    bytes: Vec<u8>,
     found: Found,
     /// The record was deleted later, and what is left of it is to go when it has no version more.
     leaves_ghost: bool,
@@ -77,9 +77,20 @@ impl Part {
         self.versions.iter().filter(move |version| version.is_of(tree, key, hash))
     }
 
+    fn find(&self, kept: &Kept) -> Option<usize> {
+        self.versions.iter().position(|version| version.kept == *kept)
+    }
+
+    /// Gives back what a version's buffer has too much.
+    fn shrink(&mut self, kept: &Kept) {
+        if let Some(index) = self.find(kept) {
+            self.versions[index].bytes.shrink_to_fit();
+        }
+    }
+
     /// Takes a version out, and gives back the memory of those that were beside it.
     fn remove(&mut self, kept: &Kept) -> Option<Version> {
-        let index = self.versions.iter().position(|version| version.kept == *kept)?;
+        let index = self.find(kept)?;
         let version = self.versions.swap_remove(index);
         if self.versions.capacity() > 8 && self.versions.len() * 4 < self.versions.capacity() {
             self.versions.shrink_to(self.versions.len() * 2);
@@ -230,10 +241,13 @@ impl Versions {
         writes: &Arc<WriteSet>,
         index: usize,
         position: u64,
-        (found, value): (Found, &[u8]),
+        before: impl FnOnce(&mut Vec<u8>) -> Found,
     ) -> Kept {
         let write = writes.get(index);
         let (tree, hash, key) = (write.tree, write.hash, writes.key(write));
+        let mut bytes = buffers::take();
+        bytes.extend_from_slice(key);
+        let found = before(&mut bytes);
         let mut part = self.part(hash);
         part.release(writes, index);
         // Where the version before is not kept any more, no snapshot in use is as old as its end.
@@ -243,13 +257,13 @@ impl Versions {
             from: from.unwrap_or(0),
             until: position,
             write: index as u32,
-            memory: (BESIDE + key.len() + value.len()) as u32,
+            memory: (BESIDE + bytes.len()) as u32,
         };
         part.versions.push(Version {
             kept,
             tree,
             key_len: key.len() as u32,
-            bytes: [key, value].concat().into(),
+            bytes,
             found,
             leaves_ghost: write.kind == Kind::Delete,
         });
@@ -265,6 +279,7 @@ impl Versions {
             if is_kept {
                 self.counts.versions.fetch_add(1, Relaxed);
                 self.counts.bytes.fetch_add(version.memory.into(), Relaxed);
+                self.part(version.hash).shrink(&version);
             }
             !is_kept
         });
@@ -301,16 +316,18 @@ impl Versions {
     /// Forgets a version that no snapshot sees.
     fn forget(&self, kept: &Kept) {
         let mut part = self.part(kept.hash);
-        let Some(version) = part.remove(kept).filter(|version| version.leaves_ghost) else {
-            return;
-        };
-        let (tree, key) = (version.tree, version.key());
-        let is_other = |other: &&mut Version| other.is_of(tree, key, kept.hash);
-        match part.versions.iter_mut().find(is_other) {
-            // Older snapshots find the record by what is left of it.
-            Some(other) => other.leaves_ghost = true,
-            None => self.ghosts().push_back(Ghost { tree, key: key.into() }),
+        let Some(version) = part.remove(kept) else { return };
+        if version.leaves_ghost {
+            let (tree, key) = (version.tree, version.key());
+            let is_other = |other: &&mut Version| other.is_of(tree, key, kept.hash);
+            match part.versions.iter_mut().find(is_other) {
+                // Older snapshots find the record by what is left of it.
+                Some(other) => other.leaves_ghost = true,
+                None => self.ghosts().push_back(Ghost { tree, key: key.into() }),
+            }
         }
+        drop(part);
+        buffers::give_back(version.bytes);
     }
 
     fn ghosts(&self) -> MutexGuard<'_, VecDeque<Ghost>> {
@@ -392,8 +409,12 @@ mod tests {
     fn commit(versions: &Versions, window: &Window, writes: &Arc<WriteSet>, at: u64, value: &[u8]) {
         assert!(versions.claim(writes, window.complete()));
         let in_log = window.enter(at);
-        let replaced = (0..writes.len())
-            .map(|index| versions.replace(writes, index, at, (Found::Value, value)));
+        let replaced = (0..writes.len()).map(|index| {
+            versions.replace(writes, index, at, |before| {
+                before.extend_from_slice(value);
+                Found::Value
+            })
+        });
         let replaced = replaced.collect();
         drop(in_log);
         versions.settle(replaced);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::pool::Patience;
+use crate::pool::Backoff;
 
 /// Records that are in the log, and whose changes are not all in the trees yet.
 pub struct Window {
@@ -64,12 +64,12 @@ impl Window {
     /// Waits until everything up to `position` is complete; false if that is in vain, as whoever
     /// had to do it has failed.
     pub fn wait(&self, position: u64, is_in_vain: impl Fn() -> bool) -> bool {
-        let mut patience = Patience::default();
+        let mut backoff = Backoff::default();
         while self.complete() < position {
             if is_in_vain() {
                 return false;
             }
-            patience.pause();
+            backoff.pause();
         }
         true
     }

@@ -6,9 +6,10 @@ use super::layout::*;
 use super::page::{PAGE_BYTES, PageBytes};
 use super::view::{Node, head_of};
 
-/// A node that is being changed.
+/// A node that is being changed: in a page of the caller's own, or in a frame whose latch the caller
+/// holds. No other thread changes it meanwhile.
 pub struct NodeMut<'a> {
-    page: &'a mut PageBytes,
+    page: &'a PageBytes,
 }
 
 /// A page's fences: its keys are not smaller than `lower`, and smaller than `upper` if there is
@@ -40,17 +41,16 @@ pub struct Record<'a> {
 
 impl<'a> NodeMut<'a> {
     /// The node in a page.
-    pub fn of(page: &'a mut PageBytes) -> Self {
+    pub fn of(page: &'a PageBytes) -> Self {
         NodeMut { page }
     }
 
     /// Makes the page an empty node. The hotness that was kept in it stays.
-    pub fn format(page: &'a mut PageBytes, tree: u32, level: usize, fences: Fences<'_>) -> Self {
-        page.0[TREE..].fill(0);
-        page.0[POSITION..POSITION + 8].fill(0);
+    pub fn format(page: &'a PageBytes, tree: u32, level: usize, fences: Fences<'_>) -> Self {
+        page.clear(TREE..PAGE_BYTES);
+        page.set_u64(POSITION, 0);
+        page.set_u32(TREE, tree);
         let mut node = NodeMut { page };
-        node.set_u16(TREE, tree as u16);
-        node.set_u16(TREE + 2, (tree >> 16) as u16);
         node.set_u16(LEVEL, level as u16);
         node.set_u16(HEAP, PAGE_BYTES as u16);
         node.set_u16(PREFIX, fences.prefix_len() as u16);
@@ -63,7 +63,7 @@ impl<'a> NodeMut<'a> {
 
     fn set_fence(&mut self, field: usize, fence: &[u8]) {
         let at = self.allocate(fence.len());
-        self.page.0[at..at + fence.len()].copy_from_slice(fence);
+        self.page.write(at, fence);
         // An empty fence at the end of the page is none.
         self.set_u16(field, at as u16);
         self.set_u16(field + 2, fence.len() as u16);
@@ -77,16 +77,12 @@ impl<'a> NodeMut<'a> {
 
     #[inline]
     fn u16(&self, at: usize) -> usize {
-        usize::from(u16::from_le_bytes([self.page.0[at], self.page.0[at + 1]]))
+        usize::from(self.page.u16_at(at))
     }
 
     #[inline]
     fn set_u16(&mut self, at: usize, value: u16) {
-        self.page.0[at..at + 2].copy_from_slice(&value.to_le_bytes());
-    }
-
-    fn set_u32(&mut self, at: usize, value: u32) {
-        self.page.0[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        self.page.set_u16(at, value);
     }
 
     /// The log position of the latest change is at least `position`.
@@ -105,9 +101,9 @@ impl<'a> NodeMut<'a> {
 
     #[inline]
     fn set_position(&mut self, position: u64, included: u64) {
-        self.page.0[POSITION..POSITION + 8].copy_from_slice(&position.to_le_bytes());
+        self.page.set_u64(POSITION, position);
         let behind = u32::try_from(position - included).unwrap_or(u32::MAX);
-        self.set_u32(BEHIND, behind);
+        self.page.set_u32(BEHIND, behind);
     }
 
     /// Takes bytes off the heap, which has them.
@@ -136,7 +132,7 @@ impl<'a> NodeMut<'a> {
         }
         self.note_insertion(index);
         let at = SLOTS + index * SLOT;
-        self.page.0.copy_within(at..slots_end, at + SLOT);
+        self.page.copy_range(at + SLOT, self.page, at, slots_end - at);
         self.set_u16(COUNT, self.u16(COUNT) as u16 + 1);
         self.fill_slot(index, &key[self.u16(PREFIX)..], record);
         self.set_hints(index);
@@ -147,12 +143,11 @@ impl<'a> NodeMut<'a> {
     fn fill_slot(&mut self, index: usize, key: &[u8], record: Record<'_>) {
         let bytes = key.len() + record.value.len();
         let offset = self.allocate(bytes);
-        self.page.0[offset..offset + key.len()].copy_from_slice(key);
-        self.page.0[offset + key.len()..offset + bytes].copy_from_slice(record.value);
+        self.page.write(offset, key);
+        self.page.write(offset + key.len(), record.value);
         let at = SLOTS + index * SLOT;
-        self.set_u32(at, head_of(key));
-        self.set_u16(at + 4, offset as u16);
-        self.set_u16(at + 6, key.len() as u16);
+        let lengths = (key.len() as u64) << 48 | (offset as u64) << 32;
+        self.page.write(at, &(lengths | u64::from(head_of(key))).to_le_bytes());
         self.set_u16(at + 8, record.value.len() as u16 | record.flags);
         if record.flags & GHOST != 0 {
             self.set_u16(GHOSTS, self.u16(GHOSTS) as u16 + 1);
@@ -185,7 +180,7 @@ impl<'a> NodeMut<'a> {
         let slot = self.node().slot(index);
         if slot.value_len() == record.value.len() {
             let at = slot.value_at();
-            self.page.0[at..at + record.value.len()].copy_from_slice(record.value);
+            self.page.write(at, record.value);
             self.set_flags(index, record.flags);
             return true;
         }
@@ -219,7 +214,7 @@ impl<'a> NodeMut<'a> {
         let len = bytes.len().min(slot.value_len().saturating_sub(at));
         let at = slot.value_at() + at;
         if len > 0 {
-            self.page.0[at..at + len].copy_from_slice(&bytes[..len]);
+            self.page.write(at, &bytes[..len]);
         }
     }
 
@@ -245,7 +240,7 @@ impl<'a> NodeMut<'a> {
         self.forget(index);
         let at = SLOTS + index * SLOT;
         let slots_end = SLOTS + self.u16(COUNT) * SLOT;
-        self.page.0.copy_within(at + SLOT..slots_end, at);
+        self.page.copy_range(at, self.page, at + SLOT, slots_end - at - SLOT);
         self.set_u16(COUNT, self.u16(COUNT) as u16 - 1);
         self.set_hints(index);
     }
@@ -271,7 +266,7 @@ impl<'a> NodeMut<'a> {
     fn move_to_heap(&mut self, old: &PageBytes, at: usize, len: usize, field: usize) {
         let to = self.u16(HEAP) - len;
         self.set_u16(HEAP, to as u16);
-        self.page.0[to..to + len].copy_from_slice(&old.0[at..at + len]);
+        self.page.copy_range(to, old, at, len);
         self.set_u16(field, to as u16);
     }
 
@@ -289,9 +284,7 @@ impl<'a> NodeMut<'a> {
             if before == step && after == step { (index / step).saturating_sub(1) } else { 0 };
         for hint in first..HINT_COUNT {
             let slot = SLOTS + (hint + 1) * step * SLOT;
-            let head = [0, 1, 2, 3].map(|byte| self.page.0[slot + byte]);
-            let at = HINTS + hint * 4;
-            self.page.0[at..at + 4].copy_from_slice(&head);
+            self.page.set_u32(HINTS + hint * 4, self.page.eight_at(slot) as u32);
         }
     }
 
@@ -332,18 +325,17 @@ impl NodeMut<'_> {
     /// Takes what happened to the page up to this write, at time `now`, into the page, and gives
     /// its hotness record: the page itself keeps the activity of its last write.
     pub fn next_record(&mut self, origin: u32, current: Activity, now: u64) -> Hotness {
-        let before = self.node().page().u64_at(WRITTEN);
-        let activity = ACTIVITY..ACTIVITY + size_of::<Activity>();
-        let last = bytemuck::pod_read_unaligned(&self.page.0[activity.clone()]);
-        self.page.0[activity].copy_from_slice(bytemuck::bytes_of(&current));
+        let before = self.page.u64_at(WRITTEN);
+        let last = [ACTIVITY, ACTIVITY + 8].map(|at| self.page.u64_at(at).to_le());
+        self.page.write(ACTIVITY, bytemuck::bytes_of(&current));
         // 0 stands for a page that was never written.
-        self.page.0[WRITTEN..WRITTEN + 8].copy_from_slice(&(now + 1).to_le_bytes());
+        self.page.set_u64(WRITTEN, now + 1);
         let lifespan = if before == 0 { 0 } else { (now + 1).saturating_sub(before) as u32 };
-        Hotness { origin, lifespan, current, last }
+        Hotness { origin, lifespan, current, last: bytemuck::cast(last) }
     }
 
     /// Forgets what happened to the page that was here before.
     pub fn begin_records(&mut self) {
-        self.page.0[WRITTEN..TREE].fill(0);
+        self.page.clear(WRITTEN..TREE);
     }
 }

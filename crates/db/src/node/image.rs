@@ -8,32 +8,32 @@ use super::view::Node;
 pub fn append_image(page: &PageBytes, into: &mut Vec<u8>) {
     let (low, high) = used(page);
     into.extend_from_slice(&((low + PAGE_BYTES - high) as u16).to_le_bytes());
-    into.extend_from_slice(&page.0[..low]);
-    into.extend_from_slice(&page.0[high..]);
+    page.append_to(0, low, into);
+    page.append_to(high, PAGE_BYTES - high, into);
 }
 
 /// Restores a page from an image at the beginning of `bytes`; what is behind the image, or none
 /// if it is no page's.
-pub fn restore_image<'a>(bytes: &'a [u8], page: &mut PageBytes) -> Option<&'a [u8]> {
+pub fn restore_image<'a>(bytes: &'a [u8], page: &PageBytes) -> Option<&'a [u8]> {
     let (len, bytes) = bytes.split_first_chunk::<2>()?;
     let len = usize::from(u16::from_le_bytes(*len));
     let (image, rest) = bytes.split_at_checked(len)?;
     if !(SLOTS..=PAGE_BYTES).contains(&len) {
         return None;
     }
-    page.0.fill(0);
-    page.0[..SLOTS].copy_from_slice(&image[..SLOTS]);
+    page.clear(0..PAGE_BYTES);
+    page.write(0, &image[..SLOTS]);
     let (low, high) = used(page);
     if low > high || high > PAGE_BYTES || low + PAGE_BYTES - high != len {
         return None;
     }
-    page.0[..low].copy_from_slice(&image[..low]);
-    page.0[high..].copy_from_slice(&image[low..]);
+    page.write(0, &image[..low]);
+    page.write(high, &image[low..]);
     Node::of(page).is_sound().then_some(rest)
 }
 
 /// Where the slots end and where the heap begins.
 fn used(page: &PageBytes) -> (usize, usize) {
-    let field = |at: usize| usize::from(u16::from_le_bytes([page.0[at], page.0[at + 1]]));
+    let field = |at: usize| usize::from(page.u16_at(at));
     (SLOTS + field(COUNT) * SLOT, field(HEAP))
 }

@@ -1,178 +1,281 @@
-//! A page that may change while it is read.
+//! The bytes of a page, which may change while they are read.
 //!
-//! Readers take no latch: they look at a page, and then ask whether it changed meanwhile
-//! ([`Seen::is_unchanged`](crate::pool::Seen::is_unchanged)). Until then nothing they saw can be
-//! trusted, so every offset is clamped into the page, and no read here panics.
-#![allow(unsafe_code)]
+//! A page is an array of words, and every access to it is an atomic load or store of a word. Readers
+//! take no latch: they load words while the holder of the latch stores others, and check the latch's
+//! version afterwards ([`OptimisticGuard::is_unchanged`](crate::pool::OptimisticGuard::is_unchanged)).
+//! Until that check succeeds the loaded values may be of different times. So every offset is taken
+//! modulo the page's size, and no read panics.
+//!
+//! Only one thread at a time stores: the owner of the page, or the holder of its frame's latch. A
+//! store of part of a word is therefore a load, a merge and a store.
 
 use std::cmp::Ordering;
-use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Bytes of a page, as of the store's.
 pub const PAGE_BYTES: usize = 4096;
 
-/// The bytes of a page, aligned as frames are.
-#[derive(Clone, bytemuck::Zeroable)]
+/// Words of a page.
+const WORDS: usize = PAGE_BYTES / 8;
+
+/// The bytes of a page in memory. Numbers are little-endian.
+#[derive(bytemuck::Zeroable)]
 #[repr(C, align(4096))]
-pub struct PageBytes(pub [u8; PAGE_BYTES]);
+pub struct PageBytes([AtomicU64; WORDS]);
 
 impl PageBytes {
     /// A page of zeroes.
+    pub const fn new() -> PageBytes {
+        PageBytes([const { AtomicU64::new(0) }; WORDS])
+    }
+
+    /// A page of zeroes.
     pub fn zeroed() -> Box<PageBytes> {
-        Box::new(PageBytes([0; PAGE_BYTES]))
-    }
-}
-
-/// A view of a page that others may be changing.
-#[derive(Clone, Copy)]
-pub struct Page<'a> {
-    base: *const u8,
-    lives: PhantomData<&'a PageBytes>,
-}
-
-// The view only reads, and what it reads is checked by whoever made it.
-// SAFETY: a view is a reference to bytes that any thread may read.
-unsafe impl Send for Page<'_> {}
-
-impl<'a> Page<'a> {
-    /// A view of a page that nobody changes.
-    pub fn of(bytes: &'a PageBytes) -> Page<'a> {
-        Page { base: bytes.0.as_ptr(), lives: PhantomData }
+        bytemuck::zeroed_box()
     }
 
-    /// A view of a page in a frame.
-    ///
-    /// # Safety
-    /// `base` points to [`PAGE_BYTES`] readable bytes, aligned to 8, that live for `'a`.
-    pub unsafe fn at(base: *const u8) -> Page<'a> {
-        Page { base, lives: PhantomData }
+    #[inline(always)]
+    fn word(&self, index: usize) -> u64 {
+        u64::from_le(self.0[index % WORDS].load(Relaxed))
     }
 
-    /// The number at an even offset. An offset beyond the page gives the last one.
+    #[inline(always)]
+    fn set_word(&self, index: usize, word: u64) {
+        self.0[index % WORDS].store(word.to_le(), Relaxed);
+    }
+
+    /// Stores those bits of a word that `mask` has.
+    #[inline(always)]
+    fn merge(&self, index: usize, mask: u64, bits: u64) {
+        self.set_word(index, self.word(index) & !mask | bits & mask);
+    }
+
+    /// The number at an even offset.
     #[inline]
-    pub fn u16_at(self, at: usize) -> u16 {
-        let at = (at & !1).min(PAGE_BYTES - 2);
-        // SAFETY: two bytes from `at` lie in the page, aligned to 2; the load is atomic, so that
-        // a number that is being changed is seen old or new, and is loaded once.
-        unsafe { AtomicU16::from_ptr(self.base.add(at).cast_mut().cast()) }.load(Relaxed)
+    pub fn u16_at(&self, at: usize) -> u16 {
+        (self.word(at / 8) >> (at % 8 * 8)) as u16
     }
 
-    /// The number at an even offset, of two halves that may be of different times.
+    /// The number at an offset that is a multiple of 4.
     #[inline]
-    pub fn u32_at(self, at: usize) -> u32 {
-        u32::from(self.u16_at(at)) | u32::from(self.u16_at(at + 2)) << 16
+    pub fn u32_at(&self, at: usize) -> u32 {
+        (self.word(at / 8) >> (at % 8 * 8)) as u32
     }
 
-    /// The number at an even offset, of two halves that may be of different times.
+    /// The number at an offset that is a multiple of 8.
     #[inline]
-    pub fn u64_at(self, at: usize) -> u64 {
-        u64::from(self.u32_at(at)) | u64::from(self.u32_at(at + 4)) << 32
+    pub fn u64_at(&self, at: usize) -> u64 {
+        self.word(at / 8)
     }
 
-    /// The number at any offset. An offset beyond the page gives the last one.
+    /// The eight bytes from any offset on, as a number.
     #[inline]
-    pub fn number_at(self, at: usize) -> u32 {
-        let at = at.min(PAGE_BYTES - 4);
-        // SAFETY: four bytes from `at` lie in the page. They may be of different times; as the
-        // load is volatile, what is made of them is made of one value.
-        u32::from_le_bytes(unsafe { self.base.add(at).cast::<[u8; 4]>().read_volatile() })
+    pub fn eight_at(&self, at: usize) -> u64 {
+        let shift = at % 8 * 8;
+        let (low, high) = (self.word(at / 8), self.word(at / 8 + 1));
+        // Two shifts, as one by 64 bits is none.
+        low >> shift | high << 1 << (63 - shift)
     }
 
-    /// Compares the bytes `[at, at + len)`, as far as they lie in the page, with `other`.
-    #[inline]
-    pub fn compare(self, at: usize, len: usize, other: &[u8]) -> Ordering {
-        let at = at.min(PAGE_BYTES);
-        let len = len.min(PAGE_BYTES - at);
-        let both = len.min(other.len());
-        let mut done = 0;
-        while done + 8 <= both {
-            let mut mine = [0; 8];
-            // SAFETY: `done + 8 <= len`, and `at + len` lies in the page. The bytes may be of
-            // different times: whoever made this view learns so and forgets the answer.
-            unsafe { copy(self.base.add(at + done), &mut mine) };
-            let mut theirs = [0; 8];
-            theirs.copy_from_slice(&other[done..done + 8]);
-            let ordering = u64::from_be_bytes(mine).cmp(&u64::from_be_bytes(theirs));
+    /// Compares the bytes `[at, at + len)` with `other`.
+    #[inline(always)]
+    pub fn compare(&self, mut at: usize, len: usize, other: &[u8]) -> Ordering {
+        let (words, rest) = other[..len.min(other.len())].as_chunks::<8>();
+        for theirs in words {
+            let ordering = self.eight_at(at).swap_bytes().cmp(&u64::from_be_bytes(*theirs));
             if ordering.is_ne() {
                 return ordering;
             }
-            done += 8;
+            at += 8;
         }
-        // SAFETY: as above; `other` has `both` bytes.
-        let (mine, theirs) = unsafe {
-            (
-                up_to_eight(self.base.add(at + done), both - done),
-                up_to_eight(other.as_ptr().add(done), both - done),
-            )
-        };
-        mine.cmp(&theirs).then(len.cmp(&other.len()))
+        if !rest.is_empty() {
+            let mine = self.eight_at(at) & low_bytes(rest.len());
+            let ordering = mine.swap_bytes().cmp(&up_to_eight(rest).swap_bytes());
+            if ordering.is_ne() {
+                return ordering;
+            }
+        }
+        len.cmp(&other.len())
     }
 
     /// Appends the bytes `[at, at + len)`, as far as they lie in the page, to `into`.
     #[inline]
-    pub fn append_to(self, at: usize, len: usize, into: &mut Vec<u8>) {
+    #[allow(unsafe_code)]
+    pub fn append_to(&self, at: usize, len: usize, into: &mut Vec<u8>) {
         let at = at.min(PAGE_BYTES);
         let len = len.min(PAGE_BYTES - at);
-        into.reserve(len);
-        // SAFETY: `[at, at + len)` lies in the page, and `into` has room for `len` bytes more,
-        // which are initialised before they count. They may be of different times, as above.
-        unsafe {
-            std::ptr::copy_nonoverlapping(
-                self.base.add(at),
-                into.as_mut_ptr().add(into.len()),
-                len,
-            );
-            into.set_len(into.len() + len);
+        // Whole words are stored: the last may have more than is wanted.
+        into.reserve(len + 8);
+        let room = into.spare_capacity_mut();
+        let first = self.eight_at(at).to_le_bytes();
+        room[..8].copy_from_slice(&first.map(MaybeUninit::new));
+        let of_first = 8 - at % 8;
+        if len > of_first {
+            let words = (len - of_first).div_ceil(8);
+            let (chunks, _) = room[of_first..].as_chunks_mut::<8>();
+            let words = &self.0[at / 8 + 1..][..words];
+            load_all(words, &mut chunks[..words.len()], |bytes| bytes.map(MaybeUninit::new));
         }
+        // SAFETY: `of_first` bytes of the first word and whole words behind them were stored above, `len`
+        // bytes at least.
+        unsafe { into.set_len(into.len() + len) };
     }
 
-    /// Copies the whole page.
+    /// Copies the whole page to bytes that no other thread sees.
     #[inline]
-    pub fn copy_to(self, into: &mut PageBytes) {
-        // SAFETY: both are pages; the bytes may be of different times, as above.
-        unsafe { copy(self.base, &mut into.0) };
+    pub fn copy_to(&self, bytes: &mut [u8; PAGE_BYTES]) {
+        load_all(&self.0, bytes.as_chunks_mut().0, |bytes| bytes);
     }
 }
 
-impl Page<'_> {
+/// Stores. Those of one thread at a time, see above.
+impl PageBytes {
+    /// Sets the number at an even offset.
+    #[inline]
+    pub fn set_u16(&self, at: usize, value: u16) {
+        let shift = at % 8 * 8;
+        self.merge(at / 8, 0xffff << shift, u64::from(value) << shift);
+    }
+
+    /// Sets the number at an offset that is a multiple of 4.
+    #[inline]
+    pub fn set_u32(&self, at: usize, value: u32) {
+        let shift = at % 8 * 8;
+        self.merge(at / 8, 0xffff_ffff << shift, u64::from(value) << shift);
+    }
+
+    /// Sets the number at an offset that is a multiple of 8.
+    #[inline]
+    pub fn set_u64(&self, at: usize, value: u64) {
+        self.set_word(at / 8, value);
+    }
+
+    /// Sets the bytes from `at` on.
+    #[inline]
+    pub fn write(&self, at: usize, bytes: &[u8]) {
+        let (mut index, begin) = (at / 8, at % 8);
+        let mut bytes = bytes;
+        if begin > 0 && !bytes.is_empty() {
+            let (first, rest) = bytes.split_at(bytes.len().min(8 - begin));
+            let mask = low_bytes(first.len()) << (begin * 8);
+            self.merge(index, mask, up_to_eight(first) << (begin * 8));
+            (index, bytes) = (index + 1, rest);
+        }
+        let (words, rest) = bytes.as_chunks::<8>();
+        store_all(&self.0[index..], words);
+        if !rest.is_empty() {
+            self.merge(index + words.len(), low_bytes(rest.len()), up_to_eight(rest));
+        }
+    }
+
+    /// Sets the `len` bytes from `to` on to those of `page` from `at` on. `page` may be this page,
+    /// and the ranges may overlap.
+    pub fn copy_range(&self, to: usize, page: &PageBytes, at: usize, len: usize) {
+        if len == 0 {
+            return;
+        }
+        let (first, last) = (to / 8, (to + len - 1) / 8);
+        let from = |index: usize| page.eight_at((index * 8).wrapping_add(at).wrapping_sub(to));
+        let above = !0 << (to % 8 * 8);
+        let below = low_bytes((to + len - 1) % 8 + 1);
+        if first == last {
+            self.merge(first, above & below, from(first));
+        } else if to < at {
+            self.merge(first, above, from(first));
+            (first + 1..last).for_each(|index| self.set_word(index, from(index)));
+            self.merge(last, below, from(last));
+        } else {
+            self.merge(last, below, from(last));
+            (first + 1..last).rev().for_each(|index| self.set_word(index, from(index)));
+            self.merge(first, above, from(first));
+        }
+    }
+
+    /// Sets the whole page to what another is.
+    #[inline]
+    pub fn copy_from(&self, other: &PageBytes) {
+        let (mine, other) = (self.0.as_chunks::<8>().0, other.0.as_chunks::<8>().0);
+        for (mine, other) in mine.iter().zip(other) {
+            mine.iter()
+                .zip(other)
+                .for_each(|(mine, other)| mine.store(other.load(Relaxed), Relaxed));
+        }
+    }
+
+    /// Sets the bytes of a range, which begins and ends at multiples of 8, to zero.
+    pub fn clear(&self, range: std::ops::Range<usize>) {
+        self.0[range.start / 8..range.end / 8].iter().for_each(|word| word.store(0, Relaxed));
+    }
+}
+
+impl PageBytes {
     /// Asks the processor to load the page's first lines, which a search begins with.
     #[inline]
-    pub fn prefetch(self) {
-        #[cfg(target_arch = "x86_64")]
+    #[allow(unsafe_code)]
+    pub fn prefetch(&self) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
         // SAFETY: prefetching has no effect but on the cache.
         unsafe {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(self.base.cast());
-            _mm_prefetch::<_MM_HINT_T0>(self.base.add(64).cast());
+            _mm_prefetch::<_MM_HINT_T0>((&raw const self.0[0]).cast());
+            _mm_prefetch::<_MM_HINT_T0>((&raw const self.0[8]).cast());
         }
     }
 }
 
-/// # Safety
-/// `into.len()` bytes from `from` are readable.
-#[inline(always)]
-unsafe fn copy(from: *const u8, into: &mut [u8]) {
-    // SAFETY: as the caller promises; `into` is nobody else's.
-    unsafe { std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) }
+impl Clone for PageBytes {
+    fn clone(&self) -> Self {
+        let page = PageBytes::new();
+        page.copy_from(self);
+        page
+    }
 }
 
-/// Fewer than eight bytes as the head of a big-endian number.
-///
-/// # Safety
-/// `len` bytes from `from` are readable.
+/// Loads words into as many chunks of bytes. Four at a time, as the compiler does not unroll loops of
+/// atomic accesses.
+#[inline]
+fn load_all<T>(words: &[AtomicU64], into: &mut [T], chunk: impl Fn([u8; 8]) -> T) {
+    let load = |(into, word): (&mut T, &AtomicU64)| *into = chunk(word.load(Relaxed).to_ne_bytes());
+    let (words, last_words) = words.as_chunks::<4>();
+    let (into, last) = into.as_chunks_mut::<4>();
+    for (into, words) in into.iter_mut().zip(words) {
+        into.iter_mut().zip(words).for_each(load);
+    }
+    last.iter_mut().zip(last_words).for_each(load);
+}
+
+/// Stores chunks of bytes in the words from the first on, in the same way.
+#[inline]
+fn store_all(words: &[AtomicU64], chunks: &[[u8; 8]]) {
+    let store =
+        |(word, bytes): (&AtomicU64, &[u8; 8])| word.store(u64::from_ne_bytes(*bytes), Relaxed);
+    let (words, last_words) = words[..chunks.len()].as_chunks::<4>();
+    let (chunks, last) = chunks.as_chunks::<4>();
+    for (words, chunks) in words.iter().zip(chunks) {
+        words.iter().zip(chunks).for_each(store);
+    }
+    last_words.iter().zip(last).for_each(store);
+}
+
+/// The bits of the first 1 to 8 bytes of a word.
 #[inline(always)]
-unsafe fn up_to_eight(from: *const u8, len: usize) -> u64 {
-    // SAFETY: every load lies within `len` bytes, the later of two over the end of the first.
-    unsafe {
-        let half = |at: usize| u64::from(u32::from_be_bytes(from.add(at).cast::<[u8; 4]>().read()));
-        let pair = |at: usize| u64::from(u16::from_be_bytes(from.add(at).cast::<[u8; 2]>().read()));
-        match len {
-            4.. => half(0) << 32 | half(len - 4) << ((8 - len) * 8),
-            2.. => pair(0) << 48 | pair(len - 2) << ((8 - len) * 8),
-            1 => u64::from(from.read()) << 56,
-            0 => 0,
-        }
+fn low_bytes(count: usize) -> u64 {
+    !0 >> (64 - count * 8)
+}
+
+/// Up to eight bytes as a little-endian number.
+#[inline(always)]
+fn up_to_eight(bytes: &[u8]) -> u64 {
+    let half = |at: usize| {
+        u64::from(u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]))
+    };
+    let pair = |at: usize| u64::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
+    match bytes.len() {
+        len @ 4..=8 => half(0) | half(len - 4) << ((len - 4) * 8),
+        len @ 2..4 => pair(0) | pair(len - 2) << ((len - 2) * 8),
+        1 => bytes[0].into(),
+        _ => 0,
     }
 }
 
@@ -180,29 +283,82 @@ unsafe fn up_to_eight(from: *const u8, len: usize) -> u64 {
 mod tests {
     use super::*;
 
+    /// A page whose bytes are all different from those beside them.
+    fn page() -> (PageBytes, [u8; PAGE_BYTES]) {
+        let (page, bytes) = (PageBytes::new(), std::array::from_fn(|at| (at % 251) as u8));
+        page.write(0, &bytes);
+        (page, bytes)
+    }
+
+    fn bytes_of(page: &PageBytes) -> [u8; PAGE_BYTES] {
+        let mut bytes = [0; PAGE_BYTES];
+        page.copy_to(&mut bytes);
+        bytes
+    }
+
     #[test]
     fn offsets_beyond_the_page_read_what_is_there() {
-        let mut bytes = PageBytes::zeroed();
-        bytes.0[PAGE_BYTES - 2..].copy_from_slice(&[1, 2]);
-        let page = Page::of(&bytes);
-        assert_eq!(page.u16_at(PAGE_BYTES + 100), 0x0201);
-        assert_eq!(page.u64_at(usize::MAX - 9), 0x0201_0201_0201_0201);
-        assert_eq!(page.compare(PAGE_BYTES - 2, 100, &[1, 2]), Ordering::Equal);
+        let (page, bytes) = page();
+        assert_eq!(page.u16_at(PAGE_BYTES), u16::from_le_bytes([bytes[0], bytes[1]]));
+        let around = [bytes[4092], bytes[4093], bytes[4094], bytes[4095], 0, 1, 2, 3];
+        assert_eq!(page.eight_at(PAGE_BYTES - 4), u64::from_le_bytes(around));
+        assert_eq!(page.compare(PAGE_BYTES - 1, 2, &[bytes[4095], 0]), Ordering::Equal);
         let mut copied = Vec::new();
         page.append_to(PAGE_BYTES - 1, usize::MAX, &mut copied);
-        assert_eq!(copied, [2]);
+        page.append_to(usize::MAX, usize::MAX, &mut copied);
+        assert_eq!(copied, bytes[4095..]);
     }
 
     #[test]
     fn bytes_compare_as_slices_do() {
-        let mut bytes = PageBytes::zeroed();
-        bytes.0[100..120].copy_from_slice(b"abcdefghijklmnopqrst");
-        let page = Page::of(&bytes);
+        let page = PageBytes::new();
         let slice = b"abcdefghijklmnopqrst";
-        for len in 0..=slice.len() {
-            for other in [&b""[..], b"a", b"abcdefgh", b"abcdefgi", b"abcdefghijkl", b"zz", slice] {
-                assert_eq!(page.compare(100, len, other), slice[..len].cmp(other));
+        for at in 100..108 {
+            page.write(at, slice);
+            for len in 0..=slice.len() {
+                for other in
+                    [&b""[..], b"a", b"abcdefgh", b"abcdefgi", b"abcdefghijkl", b"zz", slice]
+                {
+                    assert_eq!(page.compare(at, len, other), slice[..len].cmp(other), "{at} {len}");
+                }
             }
         }
+    }
+
+    #[test]
+    fn ranges_are_read_written_and_moved_as_those_of_a_slice() {
+        for (at, to) in [(200, 210), (210, 200), (203, 203), (207, 216), (216, 207)] {
+            for len in (0..20).step_by(if cfg!(miri) { 7 } else { 1 }).chain([40, 41, 3000]) {
+                let (page, mut bytes) = page();
+                let mut read = vec![7];
+                page.append_to(at, len, &mut read);
+                assert_eq!(read[1..], bytes[at..at + len]);
+                page.copy_range(to, &page, at, len);
+                bytes.copy_within(at..at + len, to);
+                assert!(bytes_of(&page) == bytes, "{len} bytes from {at} to {to}");
+                let written = vec![0xee; len];
+                page.write(to, &written);
+                bytes[to..to + len].copy_from_slice(&written);
+                assert!(bytes_of(&page) == bytes, "{len} bytes at {to}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_stored_and_nothing_beside_them() {
+        let (page, mut bytes) = page();
+        page.set_u16(46, 0xabcd);
+        bytes[46..48].copy_from_slice(&0xabcdu16.to_le_bytes());
+        page.set_u32(36, 0x1234_5678);
+        bytes[36..40].copy_from_slice(&0x1234_5678u32.to_le_bytes());
+        page.set_u64(8, u64::MAX - 1);
+        bytes[8..16].copy_from_slice(&(u64::MAX - 1).to_le_bytes());
+        page.clear(16..32);
+        bytes[16..32].fill(0);
+        assert!(bytes_of(&page) == bytes);
+        assert_eq!(
+            (page.u16_at(46), page.u32_at(36), page.u64_at(8)),
+            (0xabcd, 0x1234_5678, u64::MAX - 1)
+        );
     }
 }

@@ -3,13 +3,13 @@
 use std::cmp::Ordering;
 
 use super::layout::*;
-use super::page::{PAGE_BYTES, Page, PageBytes};
+use super::page::{PAGE_BYTES, PageBytes};
 
-/// A B+-tree's node: what a page means. As with [`Page`], what it says of a page that may change
-/// meanwhile is to be believed only once the latch was asked.
+/// A B+-tree's node in a page. What it says of a page that may change meanwhile counts only once the
+/// latch's version was checked.
 #[derive(Clone, Copy)]
 pub struct Node<'a> {
-    page: Page<'a>,
+    page: &'a PageBytes,
 }
 
 /// One slot.
@@ -77,17 +77,14 @@ pub fn head_of(key: &[u8]) -> u32 {
 
 impl<'a> Node<'a> {
     /// The node in a page.
-    pub fn new(page: Page<'a>) -> Self {
+    #[inline]
+    pub fn of(page: &'a PageBytes) -> Self {
         Node { page }
     }
 
-    /// The node in a page that nobody changes.
-    pub fn of(bytes: &'a PageBytes) -> Self {
-        Node { page: Page::of(bytes) }
-    }
-
     /// The page.
-    pub fn page(self) -> Page<'a> {
+    #[inline]
+    pub fn page(self) -> &'a PageBytes {
         self.page
     }
 
@@ -170,17 +167,21 @@ impl<'a> Node<'a> {
     /// The slot of this index.
     #[inline]
     pub fn slot(self, index: usize) -> Slot {
-        let at = SLOTS + index * SLOT;
-        Slot {
-            offset: usize::from(self.page.u16_at(at + 4)),
-            key: usize::from(self.page.u16_at(at + 6)),
-            value: self.page.u16_at(at + 8),
-        }
+        let behind_head = self.page.eight_at(SLOTS + index * SLOT + 4);
+        let field = |at: usize| (behind_head >> (at * 8)) as u16;
+        Slot { offset: usize::from(field(0)), key: usize::from(field(2)), value: field(4) }
     }
 
     #[inline]
     fn head(self, index: usize) -> u32 {
-        self.page.u32_at(SLOTS + index * SLOT)
+        self.head_and_key(index).0
+    }
+
+    /// The head of a slot's key, and where the key lies: offset and length.
+    #[inline(always)]
+    fn head_and_key(self, index: usize) -> (u32, usize, usize) {
+        let fields = self.page.eight_at(SLOTS + index * SLOT);
+        (fields as u32, usize::from((fields >> 32) as u16), (fields >> 48) as usize)
     }
 
     /// Where `key`, which lies between the fences, is or belongs: the first slot that is not
@@ -192,11 +193,9 @@ impl<'a> Node<'a> {
         let (mut low, mut high) = self.between_hints(head);
         while low < high {
             let middle = low.midpoint(high);
-            let ordering = match self.head(middle).cmp(&head) {
-                Ordering::Equal => {
-                    let slot = self.slot(middle);
-                    self.page.compare(slot.offset, slot.key, key)
-                }
+            let (other, offset, len) = self.head_and_key(middle);
+            let ordering = match other.cmp(&head) {
+                Ordering::Equal => self.page.compare(offset, len, key),
                 unequal => unequal,
             };
             match ordering {
@@ -242,7 +241,7 @@ impl<'a> Node<'a> {
     /// The page number of a child.
     #[inline]
     pub fn child(self, index: usize) -> u32 {
-        self.page.number_at(self.slot(index).value_at())
+        self.page.eight_at(self.slot(index).value_at()) as u32
     }
 
     /// Appends a record's key, prefix included, to `into`.

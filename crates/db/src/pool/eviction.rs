@@ -8,12 +8,10 @@ use std::sync::atomic::Ordering::*;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use frostline_placement::Hotness;
-
 use super::frame::{CLEAN, NO_PAGE};
-use super::{ABSENT, FRAME, Held, Pool};
+use super::{ABSENT, ExclusiveGuard, FRAME, Pool};
 use crate::DbError;
-use crate::node::{Node, PageBytes};
+use crate::node::PAGE_BYTES;
 use crate::space::Outgoing;
 
 /// Which pages leave memory first.
@@ -43,7 +41,7 @@ const NAP: Duration = Duration::from_millis(1);
 pub struct Evictor {
     hand: usize,
     batch: Vec<u32>,
-    copies: Vec<PageBytes>,
+    copies: Vec<[u8; PAGE_BYTES]>,
 }
 
 impl Evictor {
@@ -129,13 +127,13 @@ impl Evictor {
         if self.batch.is_empty() {
             return Ok(());
         }
-        self.copies.resize_with(BATCH, || PageBytes([0; crate::node::PAGE_BYTES]));
+        self.copies.resize(BATCH, [0; PAGE_BYTES]);
         let mut outgoing = Vec::with_capacity(BATCH);
         let mut frames = Vec::with_capacity(BATCH);
         for (frame, copy) in self.batch.drain(..).zip(&mut self.copies) {
             let now = pool.clock() + outgoing.len() as u64;
-            if let Some((page, hotness)) = pool.copy_out(frame, copy, now) {
-                outgoing.push(Outgoing { page, bytes: copy, hotness });
+            if let Some(out) = pool.copy_out(frame, copy, now) {
+                outgoing.push(out);
                 frames.push(frame);
             }
         }
@@ -158,7 +156,7 @@ impl Pool {
     /// Writes copies of pages, once the log is durable as far as they speak of it. Who waits for
     /// that with the pages themselves may never write one that is changed all the time.
     fn write_behind_log(&self, pages: &[Outgoing<'_>]) -> Result<(), DbError> {
-        let positions = pages.iter().map(|page| Node::of(page.bytes).position());
+        let positions = pages.iter().map(|page| page.position);
         let needed = positions.max().unwrap_or(0);
         if needed > self.wal.durable() {
             self.wal.wait(needed)?;
@@ -168,12 +166,17 @@ impl Pool {
 
     /// Copies a changed page that is to be written, with its hotness record. None if it is held,
     /// or not changed any more.
-    fn copy_out(&self, frame: u32, copy: &mut PageBytes, now: u64) -> Option<(u32, Hotness)> {
+    fn copy_out<'c>(
+        &self,
+        frame: u32,
+        copy: &'c mut [u8; PAGE_BYTES],
+        now: u64,
+    ) -> Option<Outgoing<'c>> {
         let header = &self.frames[frame as usize];
         if !header.latch.try_lock() {
             return None;
         }
-        let mut held = Held::new(self, frame);
+        let mut held = ExclusiveGuard::new(self, frame);
         held.leave_unchanged();
         let ready = header.page() != NO_PAGE && header.is_dirty() && !header.is_being_written();
         if !ready {
@@ -188,7 +191,8 @@ impl Pool {
         header.usage.reset();
         header.begin_write();
         held.node().page().copy_to(copy);
-        Some((header.page(), hotness))
+        let position = held.node().position();
+        Some(Outgoing { page: header.page(), position, bytes: copy, hotness })
     }
 
     /// A write of a page ended; its frame is given up if nobody changed it meanwhile.
@@ -216,7 +220,7 @@ impl Pool {
         if !header.latch.try_lock() {
             return false;
         }
-        let mut held = Held::new(self, frame);
+        let mut held = ExclusiveGuard::new(self, frame);
         if header.page() == NO_PAGE || header.needs_log_from() != CLEAN {
             held.leave_unchanged();
             return false;
@@ -227,7 +231,7 @@ impl Pool {
     }
 
     /// A held page leaves memory.
-    fn leave(&self, held: Held<'_>) {
+    fn leave(&self, held: ExclusiveGuard<'_>) {
         let frame = held.frame();
         if let Ok(entry) = self.entry(held.page()) {
             debug_assert_eq!(entry.load(Relaxed), frame + FRAME, "the table knows where it is");
@@ -276,13 +280,13 @@ impl Pool {
     pub(super) fn wait_for_free(&self) -> Result<u32, DbError> {
         let begun = Instant::now();
         let frame = loop {
-            let patience = match self.evictor.try_lock() {
+            let wait = match self.evictor.try_lock() {
                 Ok(mut evictor) => evictor.keep_free(self).map(|()| NAP)?,
                 Err(_) => WAIT,
             };
             let mut free = self.lock_free();
             if free.is_empty() {
-                let waited = self.freed.wait_timeout(free, patience);
+                let waited = self.freed.wait_timeout(free, wait);
                 free = waited.unwrap_or_else(PoisonError::into_inner).0;
             }
             if let Some(frame) = free.pop() {

@@ -1,14 +1,13 @@
 //! Pages that somebody looks at, and pages that somebody holds.
-#![allow(unsafe_code)]
 
 use super::Pool;
 use super::frame::{AS_ROOT, Frame, UNLOGGED};
 use crate::node::{Node, NodeMut, PageBytes};
 
-/// A look at a page that others may change: what is seen counts if [`Seen::is_unchanged`] holds
+/// A look at a page that others may change: what is seen counts if [`OptimisticGuard::is_unchanged`] holds
 /// afterwards.
 #[derive(Clone, Copy)]
-pub struct Seen<'p> {
+pub struct OptimisticGuard<'p> {
     pool: &'p Pool,
     frame: u32,
     version: u64,
@@ -28,7 +27,7 @@ impl Place {
     }
 }
 
-impl<'p> Seen<'p> {
+impl<'p> OptimisticGuard<'p> {
     /// Where the page is, to look there again.
     #[inline]
     pub fn place(&self) -> Place {
@@ -36,7 +35,7 @@ impl<'p> Seen<'p> {
     }
 
     pub(super) fn new(pool: &'p Pool, frame: u32, version: u64) -> Self {
-        Seen { pool, frame, version }
+        OptimisticGuard { pool, frame, version }
     }
 
     #[inline]
@@ -47,7 +46,7 @@ impl<'p> Seen<'p> {
     /// The node.
     #[inline]
     pub fn node(&self) -> Node<'p> {
-        Node::new(self.pool.memory.view(self.frame))
+        Node::of(&self.pool.memory[self.frame as usize])
     }
 
     /// True if everything that was seen of the page since the look was so, all at one time.
@@ -58,7 +57,7 @@ impl<'p> Seen<'p> {
 
     /// True if the page was compared with what this parent says of it, since both came into memory.
     #[inline]
-    pub fn agrees_with(&self, parent: &Seen<'_>) -> bool {
+    pub fn agrees_with(&self, parent: &OptimisticGuard<'_>) -> bool {
         self.header().agrees_with() == parent.header().stay()
     }
 
@@ -70,20 +69,20 @@ impl<'p> Seen<'p> {
 
     /// Takes note that the page is what its parent says, or without one that it is a root. Of no
     /// effect if either changed meanwhile: it is compared again then.
-    pub fn note_agreement(self, parent: Option<&Seen<'_>>) {
+    pub fn note_agreement(self, parent: Option<&OptimisticGuard<'_>>) {
         let stay = parent.map_or(AS_ROOT, |parent| parent.header().stay());
         let Some(mut held) = self.lock() else { return };
         held.leave_unchanged();
-        if parent.is_none_or(Seen::is_unchanged) {
+        if parent.is_none_or(OptimisticGuard::is_unchanged) {
             held.header().note_agreement(stay);
         }
     }
 
     /// Holds the page; none if it changed since the look.
     #[inline]
-    pub fn lock(self) -> Option<Held<'p>> {
+    pub fn lock(self) -> Option<ExclusiveGuard<'p>> {
         let held = self.header().latch.lock_unchanged(self.version);
-        held.then(|| Held::new(self.pool, self.frame))
+        held.then(|| ExclusiveGuard::new(self.pool, self.frame))
     }
 
     /// Counts accesses to the page.
@@ -94,17 +93,17 @@ impl<'p> Seen<'p> {
 }
 
 /// A page that nobody else can change, nor look at without noticing.
-pub struct Held<'p> {
+pub struct ExclusiveGuard<'p> {
     pool: &'p Pool,
     frame: u32,
     /// Whether readers must notice.
     changed: bool,
 }
 
-impl<'p> Held<'p> {
+impl<'p> ExclusiveGuard<'p> {
     /// The latch is held, and given back when this is dropped.
     pub(super) fn new(pool: &'p Pool, frame: u32) -> Self {
-        Held { pool, frame, changed: true }
+        ExclusiveGuard { pool, frame, changed: true }
     }
 
     pub(super) fn frame(&self) -> u32 {
@@ -123,14 +122,13 @@ impl<'p> Held<'p> {
     /// The node.
     #[inline]
     pub fn node(&self) -> Node<'_> {
-        Node::new(self.pool.memory.view(self.frame))
+        Node::of(&self.pool.memory[self.frame as usize])
     }
 
     /// The page's bytes.
     #[inline]
-    pub fn bytes(&mut self) -> &mut PageBytes {
-        // SAFETY: the latch is held, and `self` borrowed exclusively.
-        unsafe { self.pool.memory.exclusive(self.frame) }
+    pub fn bytes(&mut self) -> &PageBytes {
+        &self.pool.memory[self.frame as usize]
     }
 
     /// The node, to be changed.
@@ -160,7 +158,7 @@ impl<'p> Held<'p> {
 
     /// Gives the page another content, as the log record at `position` says.
     pub fn replace(&mut self, content: &PageBytes, position: u64) {
-        *self.bytes() = content.clone();
+        self.bytes().copy_from(content);
         self.changed();
         self.changed_by(position);
     }
@@ -176,7 +174,7 @@ impl<'p> Held<'p> {
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for ExclusiveGuard<'_> {
     #[inline]
     fn drop(&mut self) {
         match self.changed {

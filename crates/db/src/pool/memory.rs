@@ -1,51 +1,84 @@
-//! The memory of the frames: one allocation, looked at through [`Page`]s and changed through the
-//! guard of a latch.
+//! Zeroed memory of the system's.
 #![allow(unsafe_code)]
 
-use std::cell::UnsafeCell;
+use std::ops::Deref;
 
-use frostline_log::Array;
+use bytemuck::Zeroable;
 
-use crate::node::{Page, PageBytes};
-
-/// The pages of all frames.
-pub struct Memory {
-    pages: Array<UnsafeCell<PageBytes>>,
+/// An array that began as zeroes. Its memory is taken from the system as it is touched, on huge pages
+/// where the system grants them.
+pub struct Zeroed<T> {
+    #[cfg(not(miri))]
+    mapping: memmap2::MmapMut,
+    #[cfg(miri)]
+    mapping: Box<[T]>,
+    /// Bytes before the first item.
+    offset: usize,
+    len: usize,
+    items: std::marker::PhantomData<T>,
 }
 
-// SAFETY: pages are read through `Page`, which expects them to change, and changed by whoever
-// `Memory::exclusive` trusts to be the only one.
-unsafe impl Sync for Memory {}
+/// Size and alignment of a huge page.
+const HUGE: usize = 2 << 20;
 
-impl Memory {
-    /// Memory for so many pages, taken from the system as it is touched. None if the system
-    /// refuses.
-    pub fn new(frames: usize) -> Option<Self> {
-        Some(Memory { pages: Array::zeroed(frames).ok()? })
+impl<T: Zeroable> Zeroed<T> {
+    /// An array of `len` zeroes; none if the system refuses.
+    #[cfg(not(miri))]
+    pub fn new(len: usize) -> Option<Self> {
+        const { assert!(align_of::<T>() <= HUGE && !std::mem::needs_drop::<T>()) };
+        let bytes = len.checked_mul(size_of::<T>())?.checked_add(HUGE)?;
+        let mapping = memmap2::MmapOptions::new().len(bytes).no_reserve_swap().map_anon().ok()?;
+        let offset = mapping.as_ptr().align_offset(HUGE);
+        // A refusal only leaves small pages.
+        #[cfg(target_os = "linux")]
+        let _ = mapping.advise_range(memmap2::Advice::HugePage, offset, bytes - HUGE);
+        Some(Zeroed { mapping, offset, len, items: std::marker::PhantomData })
     }
 
-    /// A look at a frame's page, which may be changing.
+    /// The same from the allocator: Miri knows no mappings.
+    #[cfg(miri)]
+    pub fn new(len: usize) -> Option<Self> {
+        let mapping = bytemuck::zeroed_slice_box(len);
+        Some(Zeroed { mapping, offset: 0, len, items: std::marker::PhantomData })
+    }
+}
+
+impl<T> Deref for Zeroed<T> {
+    type Target = [T];
+
     #[inline]
-    pub fn view(&self, frame: u32) -> Page<'_> {
-        // SAFETY: the page is aligned, and lives as long as `self`.
-        unsafe { Page::at(self.pages[frame as usize].get().cast()) }
+    fn deref(&self) -> &[T] {
+        // SAFETY: `len` items from the offset on lie in the mapping, aligned, and began as zeroes,
+        // which `T` may be. They are reached through this reference only.
+        unsafe {
+            std::slice::from_raw_parts(
+                self.mapping.as_ptr().cast::<u8>().add(self.offset).cast(),
+                self.len,
+            )
+        }
     }
+}
 
-    /// The frame's page, to be changed.
-    ///
-    /// # Safety
-    /// No other reference from this function to the same frame is in use: the caller holds the
-    /// frame's latch.
-    #[inline]
-    #[expect(clippy::mut_from_ref, reason = "the latch guards what the borrow checker can't see")]
-    pub unsafe fn exclusive(&self, frame: u32) -> &mut PageBytes {
-        // SAFETY: the caller sees to it that nobody else changes it. Readers' loads race with
-        // changes, and are checked by the latch's version.
-        unsafe { &mut *self.pages[frame as usize].get() }
-    }
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-    /// Bytes that are taken at most.
-    pub fn bytes(&self) -> usize {
-        size_of_val(&*self.pages)
+    use super::*;
+    use crate::node::PageBytes;
+
+    #[test]
+    fn zeroed_memory_is_aligned_and_shared() {
+        let (pages, numbers) =
+            (Zeroed::<PageBytes>::new(3).unwrap(), Zeroed::<AtomicU32>::new(7).unwrap());
+        std::thread::scope(|scope| {
+            scope.spawn(|| (pages[2].write(4090, b"end"), numbers[6].store(9, Relaxed)));
+        });
+        assert_eq!(
+            (pages.len(), pages[2].compare(4090, 3, b"end")),
+            (3, std::cmp::Ordering::Equal)
+        );
+        assert_eq!(numbers.iter().map(|number| number.load(Relaxed)).sum::<u32>(), 9);
+        assert_eq!(Zeroed::<AtomicU32>::new(0).unwrap().len(), 0);
+        assert!(Zeroed::<PageBytes>::new(usize::MAX).is_none());
     }
 }

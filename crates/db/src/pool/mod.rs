@@ -1,7 +1,7 @@
 //! The buffer pool: pages in memory, found by page number through an array.
 //!
-//! A page is looked at without a latch ([`Pool::look`] gives a [`Seen`]) and changed with it
-//! ([`Seen::lock`] gives a [`Held`]). Pages that are not in memory are read in; a thread of the
+//! A page is looked at without a latch ([`Pool::look`] gives a [`OptimisticGuard`]) and changed with it
+//! ([`OptimisticGuard::lock`] gives a [`ExclusiveGuard`]). Pages that are not in memory are read in; a thread of the
 //! database keeps frames free (`eviction.rs`) by writing changed pages in batches.
 
 mod eviction;
@@ -15,19 +15,18 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 
-use frostline_log::Array;
-
 pub use eviction::{Evictor, Replacement};
 pub use frame::CLEAN;
-pub use guard::{Held, Place, Seen};
-pub use latch::Patience;
+pub use guard::{ExclusiveGuard, OptimisticGuard, Place};
+pub use latch::Backoff;
 
 use crate::DbError;
 use crate::mvcc::Window;
+use crate::node::{PAGE_BYTES, PageBytes};
 use crate::space::PageSpace;
 use crate::wal::Wal;
 use frame::{FIRST_STAY, Frame, NO_PAGE};
-use memory::Memory;
+use memory::Zeroed;
 
 /// In the table: the page is not in memory.
 const ABSENT: u32 = 0;
@@ -76,9 +75,10 @@ struct Clocks {
 /// Pages in memory.
 pub struct Pool {
     frames: Box<[Frame]>,
-    memory: Memory,
+    /// The pages in the frames.
+    memory: Zeroed<PageBytes>,
     /// By page number: where it is. Zeroes that nobody touched take no memory.
-    table: Array<AtomicU32>,
+    table: Zeroed<AtomicU32>,
     free: Mutex<Vec<u32>>,
     freed: Condvar,
     /// Too few frames are free.
@@ -118,8 +118,8 @@ impl Pool {
         let refused =
             || DbError::Options { what: "buffer", why: format!("no memory for {frames} pages") };
         let numbered = frames < (u32::MAX - FRAME) as usize;
-        let memory = Memory::new(frames).filter(|_| numbered).ok_or_else(refused)?;
-        let table = Array::zeroed(space.pages as usize).map_err(|_| refused())?;
+        let memory = Zeroed::new(frames).filter(|_| numbered).ok_or_else(refused)?;
+        let table = Zeroed::new(space.pages as usize).ok_or_else(refused)?;
         Ok(Pool {
             frames: (0..frames).map(|_| Frame::free()).collect(),
             memory,
@@ -144,7 +144,7 @@ impl Pool {
 
     /// Bytes of memory that the pool takes at most.
     pub fn bytes(&self) -> usize {
-        self.memory.bytes() + size_of_val(&*self.frames) + size_of_val(&*self.table)
+        size_of_val(&*self.memory) + size_of_val(&*self.frames) + size_of_val(&*self.table)
     }
 
     /// Frames that hold no page.
@@ -163,16 +163,16 @@ impl Pool {
     /// A look at a page, which is read in if it is not in memory. None if it is in memory now,
     /// and was not before: what the caller knows of the way there may be outdated.
     #[inline]
-    pub fn look(&self, page: u32) -> Result<Option<Seen<'_>>, DbError> {
+    pub fn look(&self, page: u32) -> Result<Option<OptimisticGuard<'_>>, DbError> {
         let entry = self.entry(page)?.load(Acquire);
         if entry >= FRAME {
             let frame = entry - FRAME;
             let header = &self.frames[frame as usize];
-            self.memory.view(frame).prefetch();
+            self.memory[frame as usize].prefetch();
             let version = header.latch.version();
             if header.page() == page {
                 self.touch(header);
-                return Ok(Some(Seen::new(self, frame, version)));
+                return Ok(Some(OptimisticGuard::new(self, frame, version)));
             }
             return Ok(None);
         }
@@ -183,11 +183,11 @@ impl Pool {
     /// A look at the page that was at a place of late; none if it is there no more, or came back and
     /// was not compared with its parent yet.
     #[inline]
-    pub fn look_at(&self, place: Place) -> Option<Seen<'_>> {
+    pub fn look_at(&self, place: Place) -> Option<OptimisticGuard<'_>> {
         let header = self.frames.get(place.frame as usize)?;
         let version = header.latch.version();
         let is_it = header.page() == place.page && header.agrees_with() != 0;
-        is_it.then(|| Seen::new(self, place.frame, version))
+        is_it.then(|| OptimisticGuard::new(self, place.frame, version))
     }
 
     #[inline]
@@ -230,10 +230,13 @@ impl Pool {
     /// Reads a page into a frame, and tells the table.
     fn read_into(&self, frame: u32, page: u32, entry: &AtomicU32) -> Result<(), DbError> {
         self.counters.read.fetch_add(1, Relaxed);
-        let mut held = self.hold_free(frame);
-        if !self.space.read(page, held.bytes())? {
+        // Others may look at the frame: they must not see bytes that are stored in another way.
+        let mut bytes = [0; PAGE_BYTES];
+        if !self.space.read(page, &mut bytes)? {
             return Err(DbError::Page { page, what: "is needed, and was never written" });
         }
+        let mut held = self.hold_free(frame);
+        held.bytes().write(0, &bytes);
         if !held.node().is_sound() {
             return Err(DbError::Page { page, what: "is no node" });
         }
@@ -252,17 +255,17 @@ impl Pool {
 
     /// Holds a frame that was taken from the free ones. Others may still look whether it has the
     /// page that was in it.
-    fn hold_free(&self, frame: u32) -> Held<'_> {
-        let mut patience = Patience::default();
+    fn hold_free(&self, frame: u32) -> ExclusiveGuard<'_> {
+        let mut backoff = Backoff::default();
         while !self.frames[frame as usize].latch.try_lock() {
-            patience.pause();
+            backoff.pause();
         }
-        Held::new(self, frame)
+        ExclusiveGuard::new(self, frame)
     }
 
     /// Puts a page that the device does not have into memory, and holds it. Whatever was in
     /// memory of it is forgotten.
-    pub fn create(&self, page: u32, frame: FreeFrame<'_>) -> Result<Held<'_>, DbError> {
+    pub fn create(&self, page: u32, frame: FreeFrame<'_>) -> Result<ExclusiveGuard<'_>, DbError> {
         self.forget(page)?;
         let entry = self.entry(page)?;
         let frame = frame.take();
@@ -287,7 +290,7 @@ impl Pool {
                     let header = &self.frames[(found - FRAME) as usize];
                     let version = header.latch.version();
                     if header.page() == page && header.latch.lock_unchanged(version) {
-                        self.drop_held(Held::new(self, found - FRAME));
+                        self.drop_held(ExclusiveGuard::new(self, found - FRAME));
                         return Ok(());
                     }
                 }
@@ -296,7 +299,7 @@ impl Pool {
     }
 
     /// A held page is free: it leaves memory without being written.
-    pub fn drop_held(&self, mut held: Held<'_>) {
+    pub fn drop_held(&self, mut held: ExclusiveGuard<'_>) {
         let (frame, page) = (held.frame(), held.page());
         // Whoever looked at it must not hold it any more.
         held.changed();

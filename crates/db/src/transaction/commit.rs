@@ -121,8 +121,7 @@ impl<'d> Transaction<'d> {
         for (index, write) in writes.iter().enumerate() {
             let change = writes.change(write);
             let (key, place) = (writes.key(write), places::find(write.hash));
-            trees.apply(write.tree, key, change, position, place, |found, value| {
-                let before = (found, value);
+            trees.apply(write.tree, key, change, position, place, |before| {
                 replaced.push(trees.versions.replace(writes, index, position, before));
             })?;
         }

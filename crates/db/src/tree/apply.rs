@@ -3,8 +3,8 @@
 use super::Trees;
 use crate::DbError;
 use crate::mvcc::{Change, Found, Kind};
-use crate::node::{NodeMut, PIECES, PageBytes, Record, Slot};
-use crate::pool::{Held, Place};
+use crate::node::{Node, NodeMut, PIECES, Record, Slot};
+use crate::pool::{ExclusiveGuard, Place};
 
 impl Trees {
     /// Does what the log record at `position` says of a record. `keep` gets what the record was
@@ -16,7 +16,7 @@ impl Trees {
         change: Change<'_>,
         position: u64,
         mut place: Option<Place>,
-        mut keep: impl FnMut(Found, &[u8]),
+        mut keep: impl FnMut(&mut dyn FnMut(&mut Vec<u8>) -> Found),
     ) -> Result<(), DbError> {
         loop {
             let Some(mut held) = self.leaf_at(place.take(), tree, key)?.lock() else { continue };
@@ -28,8 +28,7 @@ impl Trees {
                 self.make_room(tree, key, change)?;
                 continue;
             }
-            let (found_before, value) = before(held.bytes(), slot);
-            keep(found_before, value);
+            keep(&mut |value: &mut Vec<u8>| before(held.node(), slot, value));
             match change_leaf(&mut held.edit(), index, found, key, change) {
                 true => held.changed_by(position),
                 false => held.leave_unchanged(),
@@ -58,7 +57,12 @@ impl Trees {
     }
 }
 
-fn has_room(held: &mut Held<'_>, key: &[u8], slot: Option<Slot>, change: Change<'_>) -> bool {
+fn has_room(
+    held: &mut ExclusiveGuard<'_>,
+    key: &[u8],
+    slot: Option<Slot>,
+    change: Change<'_>,
+) -> bool {
     match (change.kind, slot) {
         (Kind::Delete | Kind::Patch, _) => true,
         (Kind::Put | Kind::PutPieces, Some(slot)) => {
@@ -68,11 +72,11 @@ fn has_room(held: &mut Held<'_>, key: &[u8], slot: Option<Slot>, change: Change<
     }
 }
 
-/// What the record is.
-fn before(page: &PageBytes, slot: Option<Slot>) -> (Found, &[u8]) {
-    let Some(slot) = slot.filter(|slot| !slot.is_ghost()) else { return (Found::Nothing, &[]) };
-    let found = if slot.is_pieces() { Found::Pieces } else { Found::Value };
-    (found, &page.0[slot.value_at()..][..slot.value_len()])
+/// What the record is. The value, or where its pieces are, is appended to `value`.
+fn before(node: Node<'_>, slot: Option<Slot>, value: &mut Vec<u8>) -> Found {
+    let Some(slot) = slot.filter(|slot| !slot.is_ghost()) else { return Found::Nothing };
+    node.value(slot, value);
+    if slot.is_pieces() { Found::Pieces } else { Found::Value }
 }
 
 /// Changes the leaf, which has room. False if there is nothing to change.

@@ -4,12 +4,12 @@ use super::Trees;
 use crate::DbError;
 use crate::mvcc::Found;
 use crate::node::{Expected, Node, PageBytes};
-use crate::pool::{Place, Seen};
+use crate::pool::{OptimisticGuard, Place};
 
 impl Trees {
     /// The leaf that a key belongs to.
     #[inline]
-    pub(super) fn leaf(&self, tree: u32, key: &[u8]) -> Result<Seen<'_>, DbError> {
+    pub(super) fn leaf(&self, tree: u32, key: &[u8]) -> Result<OptimisticGuard<'_>, DbError> {
         let weight = self.pool.sample();
         loop {
             if let Some((_, leaf)) = self.descend(tree, key, 0, weight)? {
@@ -27,7 +27,7 @@ impl Trees {
         place: Option<Place>,
         tree: u32,
         key: &[u8],
-    ) -> Result<Seen<'_>, DbError> {
+    ) -> Result<OptimisticGuard<'_>, DbError> {
         if let Some(seen) = place.and_then(|place| self.pool.look_at(place)) {
             let node = seen.node();
             let is_it = node.tree() == tree && node.level() == 0 && node.covers(key);
@@ -52,7 +52,7 @@ impl Trees {
         key: &[u8],
         level: usize,
         weight: u32,
-    ) -> Result<Option<(Option<Seen<'_>>, Seen<'_>)>, DbError> {
+    ) -> Result<Option<(Option<OptimisticGuard<'_>>, OptimisticGuard<'_>)>, DbError> {
         self.descend_by(tree, level, weight, |node| node.child_index(key))
     }
 
@@ -64,7 +64,7 @@ impl Trees {
         level: usize,
         weight: u32,
         choose: impl Fn(Node<'_>) -> usize,
-    ) -> Result<Option<(Option<Seen<'_>>, Seen<'_>)>, DbError> {
+    ) -> Result<Option<(Option<OptimisticGuard<'_>>, OptimisticGuard<'_>)>, DbError> {
         let Some(mut seen) = self.root(tree)? else { return Ok(None) };
         let (mut parent, mut passed) = (None, 1);
         loop {
@@ -88,7 +88,7 @@ impl Trees {
 
     /// The root of a tree. None if it changed, or had to be read.
     #[inline]
-    pub(super) fn root(&self, tree: u32) -> Result<Option<Seen<'_>>, DbError> {
+    pub(super) fn root(&self, tree: u32) -> Result<Option<OptimisticGuard<'_>>, DbError> {
         let Some(root) = self.pool.look(tree)? else { return Ok(None) };
         match root.agrees_as_root() {
             true => Ok(Some(root)),
@@ -100,9 +100,9 @@ impl Trees {
     #[inline]
     pub(super) fn child<'t>(
         &'t self,
-        parent: &Seen<'t>,
+        parent: &OptimisticGuard<'t>,
         index: usize,
-    ) -> Result<Option<Seen<'t>>, DbError> {
+    ) -> Result<Option<OptimisticGuard<'t>>, DbError> {
         let page = parent.node().child(index);
         if !parent.is_unchanged() {
             return Ok(None);
@@ -161,14 +161,14 @@ impl Trees {
         tree: u32,
         key: &[u8],
         before: bool,
-        copy: &mut PageBytes,
+        copy: &PageBytes,
     ) -> Result<(), DbError> {
         loop {
             let seen = match before {
                 false => self.leaf(tree, key)?,
                 true => self.leaf_before(tree, key)?,
             };
-            seen.node().page().copy_to(copy);
+            copy.copy_from(seen.node().page());
             if seen.is_unchanged() {
                 seen.accessed(1);
                 return Ok(());
@@ -178,7 +178,7 @@ impl Trees {
 
     /// The leaf that keys just below `key`, which is not the smallest of all, belong to. An empty
     /// key stands for infinity.
-    fn leaf_before(&self, tree: u32, key: &[u8]) -> Result<Seen<'_>, DbError> {
+    fn leaf_before(&self, tree: u32, key: &[u8]) -> Result<OptimisticGuard<'_>, DbError> {
         let weight = self.pool.sample();
         let last_before = |node: Node<'_>| {
             // A key that is the node's upper fence lies behind all its children.
@@ -202,16 +202,16 @@ impl Trees {
 #[cold]
 fn compare<'t>(
     tree: u32,
-    place: Option<(&Seen<'t>, usize)>,
-    child: Seen<'t>,
-) -> Result<Option<Seen<'t>>, DbError> {
+    place: Option<(&OptimisticGuard<'t>, usize)>,
+    child: OptimisticGuard<'t>,
+) -> Result<Option<OptimisticGuard<'t>>, DbError> {
     let expected = match place {
         Some((parent, index)) => Expected::of_child(parent.node(), index),
         None => Expected::of_root(tree),
     };
     let parent = place.map(|(parent, _)| parent);
     let contradiction = expected.contradiction(child.node());
-    if !child.is_unchanged() || !parent.is_none_or(Seen::is_unchanged) {
+    if !child.is_unchanged() || !parent.is_none_or(OptimisticGuard::is_unchanged) {
         return Ok(None);
     }
     let Some(what) = contradiction else {

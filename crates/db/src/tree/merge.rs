@@ -5,7 +5,7 @@ use super::Trees;
 use super::split::hold_both;
 use crate::DbError;
 use crate::node::{Fences, Node, NodeMut, PageBytes, append_image};
-use crate::pool::Held;
+use crate::pool::ExclusiveGuard;
 use crate::record::{PAGES, pages_head};
 
 /// Room that a merged node must have left, in bytes, so that it is not split again soon.
@@ -51,17 +51,17 @@ impl Trees {
     /// Merges two neighbours if they fit; whether they did, and whether the parent is sparse now.
     fn merge_held(
         &self,
-        mut parent: Held<'_>,
-        mut left: Held<'_>,
-        right: Held<'_>,
+        mut parent: ExclusiveGuard<'_>,
+        mut left: ExclusiveGuard<'_>,
+        right: ExclusiveGuard<'_>,
         left_index: usize,
     ) -> Result<(bool, bool), DbError> {
-        let Some(mut merged) = merged(left.node(), right.node()) else {
+        let Some(merged) = merged(left.node(), right.node()) else {
             return Ok((false, false));
         };
-        NodeMut::of(&mut merged).include(self.window.included());
-        let mut above = parent.bytes().clone();
-        NodeMut::of(&mut above).remove(left_index + 1);
+        NodeMut::of(&merged).include(self.window.included());
+        let above = parent.bytes().clone();
+        NodeMut::of(&above).remove(left_index + 1);
         let mut images = pages_head(&[right.page()], &[left.page(), parent.page()]);
         append_image(&merged, &mut images);
         append_image(&above, &mut images);
@@ -73,7 +73,7 @@ impl Trees {
     }
 
     /// A held page is used no more, as the log record at `position` says.
-    fn free(&self, held: Held<'_>, position: u64) {
+    fn free(&self, held: ExclusiveGuard<'_>, position: u64) {
         let page = held.page();
         self.pool.drop_held(held);
         self.pages.free(position, page);
@@ -92,9 +92,8 @@ impl Trees {
             }
             let Some(child) = self.child(&root, 0)? else { continue };
             let Some((mut root, child)) = hold_both(root, child) else { continue };
-            let mut content = PageBytes::zeroed();
-            child.node().page().copy_to(&mut content);
-            NodeMut::of(&mut content).include(self.window.included());
+            let content = child.node().page().clone();
+            NodeMut::of(&content).include(self.window.included());
             let mut images = pages_head(&[child.page()], &[tree]);
             append_image(&content, &mut images);
             let logged = self.log(PAGES, &[&images])?;
@@ -115,9 +114,8 @@ fn merged(left: Node<'_>, right: Node<'_>) -> Option<Box<PageBytes>> {
     left.lower(&mut lower);
     let has_upper = right.upper(&mut upper);
     let fences = Fences { lower: &lower, upper: has_upper.then_some(&upper[..]) };
-    let mut page = PageBytes::zeroed();
-    left.page().copy_to(&mut page);
-    let mut node = NodeMut::format(&mut page, left.tree(), left.level(), fences);
+    let page = Box::new(left.page().clone());
+    let mut node = NodeMut::format(&page, left.tree(), left.level(), fences);
     let fits =
         node.push_all(left, 0, left.count(), true) && node.push_all(right, 0, right.count(), true);
     node.raise_position(left.position().max(right.position()));

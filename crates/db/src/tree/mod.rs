@@ -97,7 +97,7 @@ struct Fresh<'t> {
 
 impl<'t> Fresh<'t> {
     /// The page, in memory and held. It belongs to a tree from now on.
-    fn create(mut self) -> Result<crate::pool::Held<'t>, DbError> {
+    fn create(mut self) -> Result<crate::pool::ExclusiveGuard<'t>, DbError> {
         let frame = self.frame.take();
         match frame {
             Some(frame) => self.trees.pool.create(self.page, frame),

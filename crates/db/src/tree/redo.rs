@@ -5,7 +5,7 @@ use super::split::add_child;
 use crate::DbError;
 use crate::node::{NodeMut, PageBytes, restore_image};
 use crate::pages::Used;
-use crate::pool::Held;
+use crate::pool::ExclusiveGuard;
 use crate::record::{LoggedWrite, Split, parse_pages};
 
 impl Trees {
@@ -13,10 +13,10 @@ impl Trees {
     pub fn redo_split(&self, used: &mut Used, position: u64, record: &[u8]) -> Result<(), DbError> {
         let malformed = || DbError::Record { position, what: "is no split" };
         let split = Split::parse(record).ok_or_else(malformed)?;
-        let mut image = PageBytes::zeroed();
+        let image = PageBytes::zeroed();
         let mut images = split.images;
         for page in [split.right, split.left] {
-            images = restore_image(images, &mut image).ok_or_else(malformed)?;
+            images = restore_image(images, &image).ok_or_else(malformed)?;
             self.redo_image(used, page, &image, position)?;
         }
         if let Some(mut parent) = self.older(used, split.parent, position)? {
@@ -35,9 +35,9 @@ impl Trees {
     pub fn redo_pages(&self, used: &mut Used, position: u64, record: &[u8]) -> Result<(), DbError> {
         let malformed = || DbError::Record { position, what: "is no change of pages" };
         let (freed, changed, mut images) = parse_pages(record).ok_or_else(malformed)?;
-        let mut image = PageBytes::zeroed();
+        let image = PageBytes::zeroed();
         for page in changed {
-            images = restore_image(images, &mut image).ok_or_else(malformed)?;
+            images = restore_image(images, &image).ok_or_else(malformed)?;
             self.redo_image(used, page, &image, position)?;
         }
         for page in freed {
@@ -64,7 +64,7 @@ impl Trees {
         if leaf.node().included() >= position && leaf.is_unchanged() {
             return Ok(());
         }
-        self.apply(write.tree, write.key, write.change, position, Some(leaf.place()), |_, _| ())
+        self.apply(write.tree, write.key, write.change, position, Some(leaf.place()), |_| ())
     }
 
     /// Gives a page this content unless it has a newer one.
@@ -80,7 +80,7 @@ impl Trees {
         }
         used.set(page, true)?;
         let mut held = self.pool.create(page, self.pool.free_frame()?)?;
-        *held.bytes() = image.clone();
+        held.bytes().copy_from(image);
         NodeMut::of(held.bytes()).begin_records();
         held.changed_by(position);
         Ok(())
@@ -96,7 +96,12 @@ impl Trees {
 
     /// The page, held, if it is as it was before the log record at `position`. A page that is not
     /// in use was freed later.
-    fn older(&self, used: &Used, page: u32, position: u64) -> Result<Option<Held<'_>>, DbError> {
+    fn older(
+        &self,
+        used: &Used,
+        page: u32,
+        position: u64,
+    ) -> Result<Option<ExclusiveGuard<'_>>, DbError> {
         if !used.has(page) {
             return Ok(None);
         }
@@ -111,7 +116,7 @@ impl Trees {
         }
     }
 
-    fn look_until_found(&self, page: u32) -> Result<crate::pool::Seen<'_>, DbError> {
+    fn look_until_found(&self, page: u32) -> Result<crate::pool::OptimisticGuard<'_>, DbError> {
         loop {
             if let Some(seen) = self.pool.look(page)? {
                 return Ok(seen);

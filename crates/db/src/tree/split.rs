@@ -3,10 +3,8 @@
 use super::{Fresh, Trees};
 use crate::DbError;
 use crate::mvcc::Change;
-use crate::node::{
-    Fences, LONGEST_KEY, Node, NodeMut, PAGE_BYTES, PageBytes, Record, append_image,
-};
-use crate::pool::{Held, Seen};
+use crate::node::{Fences, LONGEST_KEY, Node, NodeMut, PageBytes, Record, append_image};
+use crate::pool::{ExclusiveGuard, OptimisticGuard};
 use crate::record::{PAGES, SPLIT, Split, pages_head};
 
 /// Times that a record must have come right behind the one before it for more such to be expected;
@@ -58,7 +56,7 @@ impl Trees {
     }
 
     /// True if nobody sees the ghosts of a leaf, and it has room enough without them.
-    fn drop_ghosts(&self, held: &Held<'_>, room: usize) -> bool {
+    fn drop_ghosts(&self, held: &ExclusiveGuard<'_>, room: usize) -> bool {
         let node = held.node();
         if node.ghosts() == 0 || node.position() > self.oldest_seen() {
             return false;
@@ -67,7 +65,7 @@ impl Trees {
         node.room() + ghosts.map(|slot| slot.bytes() + 10).sum::<usize>() >= room
     }
 
-    fn tidy(&self, mut held: Held<'_>) -> Result<(), DbError> {
+    fn tidy(&self, mut held: ExclusiveGuard<'_>) -> Result<(), DbError> {
         for index in (0..held.node().count()).rev() {
             if held.node().slot(index).is_ghost() {
                 held.edit().remove(index);
@@ -79,16 +77,16 @@ impl Trees {
     }
 
     /// Puts a new level between a root and its content; false if the root changed meanwhile.
-    fn grow(&self, root: Seen<'_>, fresh: Fresh<'_>) -> Result<bool, DbError> {
+    fn grow(&self, root: OptimisticGuard<'_>, fresh: Fresh<'_>) -> Result<bool, DbError> {
         let Some(mut root) = root.lock() else { return Ok(false) };
         root.leave_unchanged();
         let (tree, child_page) = (root.page(), fresh.page);
-        let mut above = root.bytes().clone();
+        let above = root.bytes().clone();
         let level = root.node().level() + 1;
-        let mut node = NodeMut::format(&mut above, tree, level, Fences { lower: &[], upper: None });
+        let mut node = NodeMut::format(&above, tree, level, Fences { lower: &[], upper: None });
         node.push(&[], Record { value: &child_page.to_le_bytes(), flags: 0 });
         let mut child = fresh.create()?;
-        root.node().page().copy_to(child.bytes());
+        child.bytes().copy_from(root.node().page());
         child.edit().begin_records();
         child.edit().include(self.window.included());
         let mut images = pages_head(&[], &[child_page, tree]);
@@ -98,7 +96,7 @@ impl Trees {
             Ok(logged) => logged,
             Err(error) => return Err(self.undo_create(child, error)),
         };
-        *root.bytes() = above;
+        root.bytes().copy_from(&above);
         root.changed();
         for held in [&mut child, &mut root] {
             held.changed_by(logged.position());
@@ -107,7 +105,7 @@ impl Trees {
     }
 
     /// A page that was made is not needed, because of an error.
-    fn undo_create(&self, held: Held<'_>, error: DbError) -> DbError {
+    fn undo_create(&self, held: ExclusiveGuard<'_>, error: DbError) -> DbError {
         let page = held.page();
         self.pool.drop_held(held);
         self.pages.give_back(page);
@@ -116,8 +114,8 @@ impl Trees {
 
     fn split_held<'t>(
         &'t self,
-        mut parent: Held<'t>,
-        mut node: Held<'t>,
+        mut parent: ExclusiveGuard<'t>,
+        mut node: ExclusiveGuard<'t>,
         fresh: Fresh<'t>,
         key: &[u8],
     ) -> Result<(), DbError> {
@@ -125,14 +123,14 @@ impl Trees {
             // Of a tree that is damaged this may not be so.
             [parent.node(), node.node()].iter().all(|node| node.covers(&halves.separator))
         });
-        let Some(mut halves) = halves else {
+        let Some(halves) = halves else {
             return Err(DbError::Page { page: node.page(), what: "can't be split" });
         };
-        for half in [&mut halves.left, &mut halves.right] {
+        for half in [&halves.left, &halves.right] {
             NodeMut::of(half).include(self.window.included());
         }
         let mut right = fresh.create()?;
-        *right.bytes() = halves.right;
+        right.bytes().copy_from(&halves.right);
         right.edit().begin_records();
         let mut images = Vec::new();
         append_image(right.bytes(), &mut images);
@@ -158,7 +156,10 @@ impl Trees {
 }
 
 /// Holds a node and the one above it, if neither changed.
-pub(super) fn hold_both<'p>(parent: Seen<'p>, node: Seen<'p>) -> Option<(Held<'p>, Held<'p>)> {
+pub(super) fn hold_both<'p>(
+    parent: OptimisticGuard<'p>,
+    node: OptimisticGuard<'p>,
+) -> Option<(ExclusiveGuard<'p>, ExclusiveGuard<'p>)> {
     let mut parent = parent.lock()?;
     parent.leave_unchanged();
     let mut node = node.lock()?;
@@ -167,7 +168,7 @@ pub(super) fn hold_both<'p>(parent: Seen<'p>, node: Seen<'p>) -> Option<(Held<'p
 }
 
 /// Adds a child whose smallest key is `separator`. There is room. Nothing happens if it is there.
-pub(super) fn add_child(parent: &mut Held<'_>, separator: &[u8], child: u32) {
+pub(super) fn add_child(parent: &mut ExclusiveGuard<'_>, separator: &[u8], child: u32) {
     if let (index, false) = parent.node().search(separator) {
         let record = Record { value: &child.to_le_bytes(), flags: 0 };
         let fits = parent.edit().insert(index, separator, record);
@@ -188,7 +189,7 @@ impl Halves {
     /// ascending order, as more will. Then the others leave, or if there are none, the next record
     /// begins a node of its own: that order leaves full nodes behind, wherever in the tree it is,
     /// and however many such orders are loaded side by side.
-    fn of(held: &mut Held<'_>, key: &[u8]) -> Option<Halves> {
+    fn of(held: &mut ExclusiveGuard<'_>, key: &[u8]) -> Option<Halves> {
         let (index, _) = held.node().search(key);
         let steps = held.edit().ascending(index);
         let node = held.node();
@@ -200,7 +201,7 @@ impl Halves {
             true => Self::at(node, index, between(&key_of(node, index - 1), key)),
             false => None,
         };
-        let (at, mut halves) = in_order.map(|halves| (index, halves)).or_else(|| {
+        let (at, halves) = in_order.map(|halves| (index, halves)).or_else(|| {
             let at = middle(node);
             let separator = match node.level() {
                 0 => between(&key_of(node, at - 1), &key_of(node, at)),
@@ -209,8 +210,8 @@ impl Halves {
             Some((at, Self::at(node, at, separator)?))
         })?;
         match index.checked_sub(at + 1) {
-            Some(last) => NodeMut::of(&mut halves.right).set_ascending(last, steps.min(last)),
-            None => NodeMut::of(&mut halves.left).set_ascending(index.saturating_sub(1), steps),
+            Some(last) => NodeMut::of(&halves.right).set_ascending(last, steps.min(last)),
+            None => NodeMut::of(&halves.left).set_ascending(index.saturating_sub(1), steps),
         }
         Some(halves)
     }
@@ -228,9 +229,8 @@ impl Halves {
         let has_upper = node.upper(&mut upper);
         let upper = has_upper.then_some(&upper[..]);
         let half = |range: std::ops::Range<usize>, fences: Fences<'_>| {
-            let mut page = PageBytes([0; PAGE_BYTES]);
-            node.page().copy_to(&mut page);
-            let mut half = NodeMut::format(&mut page, node.tree(), node.level(), fences);
+            let page = node.page().clone();
+            let mut half = NodeMut::format(&page, node.tree(), node.level(), fences);
             half.push_all(node, range.start, range.end, true).then_some(page)
         };
         let left = half(0..at, Fences { lower: &lower, upper: Some(&separator) })?;

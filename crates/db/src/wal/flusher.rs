@@ -19,7 +19,7 @@ const EARLY: usize = 16;
 /// What the log's users share with its thread.
 pub struct Shared {
     buffer: Mutex<Guarded>,
-    /// Held by the one who flushes.
+    /// ExclusiveGuard by the one who flushes.
     writer: Mutex<Writer>,
     /// The thread sleeps here.
     work: Condvar,

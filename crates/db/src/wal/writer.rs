@@ -42,7 +42,7 @@ pub struct Writer {
     /// Where the last record ends.
     end: Lsn,
     /// Zones that hold records, oldest first. The last is written.
-    held: VecDeque<Held>,
+    held: VecDeque<ExclusiveGuard>,
     /// Next block of the last of them.
     at: u64,
     /// Empty zones and their blocks.
@@ -51,7 +51,7 @@ pub struct Writer {
 }
 
 /// A zone that holds batches of the log.
-struct Held {
+struct ExclusiveGuard {
     zone: u32,
     /// Blocks it can hold.
     blocks: u64,
@@ -219,7 +219,7 @@ impl Writer {
             };
             // It may have failed since it was reset.
             if self.device.zone(zone)?.state == ZoneState::Empty {
-                self.held.push_back(Held { zone, blocks, first: None, returns: true });
+                self.held.push_back(ExclusiveGuard { zone, blocks, first: None, returns: true });
                 self.at = 0;
             }
         }
@@ -260,7 +260,9 @@ impl Writer {
     /// Resets the zones that hold no record that ends behind `keep_from`, which is durable.
     pub fn release(&mut self, keep_from: Lsn) -> Result<(), WalError> {
         while self.oldest_goes_at().is_some_and(|first| first <= keep_from) {
-            let Some(Held { zone, blocks, returns, .. }) = self.held.pop_front() else { break };
+            let Some(ExclusiveGuard { zone, blocks, returns, .. }) = self.held.pop_front() else {
+                break;
+            };
             if returns {
                 self.empty(zone, blocks)?;
             }
@@ -281,8 +283,8 @@ impl Writer {
 }
 
 /// The zones of a log that was found, oldest first.
-fn held(chain: &Chain, zones: &[ZoneInfo]) -> VecDeque<Held> {
-    let mut all = VecDeque::<Held>::new();
+fn held(chain: &Chain, zones: &[ZoneInfo]) -> VecDeque<ExclusiveGuard> {
+    let mut all = VecDeque::<ExclusiveGuard>::new();
     for part in &chain.parts {
         let zone = part.head.zone;
         let first = part.head.first_record();
@@ -291,7 +293,12 @@ fn held(chain: &Chain, zones: &[ZoneInfo]) -> VecDeque<Held> {
             _ => {
                 let info = zones[zone as usize];
                 let returns = info.state != ZoneState::ReadOnly;
-                all.push_back(Held { zone, blocks: info.capacity / BLOCK, first, returns });
+                all.push_back(ExclusiveGuard {
+                    zone,
+                    blocks: info.capacity / BLOCK,
+                    first,
+                    returns,
+                });
             }
         }
     }
