@@ -12,13 +12,15 @@
 //! that are new; those that are overwritten cause none.
 
 use std::sync::atomic::Ordering::Acquire;
-use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
+
+use parking_lot::MutexGuard;
 
 use crate::DbError;
 use crate::core::Core;
 use crate::mvcc::WriteSet;
 use crate::pages::Promise;
+use crate::record::logged_bytes;
 use crate::tree::Needs;
 use crate::wal::WalError;
 
@@ -47,8 +49,8 @@ struct Waiting {
 impl Core {
     /// Lets a commit make its writes, once there is room for it.
     pub fn admit(&self, writes: &WriteSet) -> Result<Admission<'_>, DbError> {
-        let wal = &self.trees.pool.wal;
-        let (bytes, most) = (writes.logged_bytes(), wal.largest_record() - CREATE_BYTES);
+        let wal = self.trees.wal();
+        let (bytes, most) = (logged_bytes(writes), wal.largest_record() - CREATE_BYTES);
         if bytes > most {
             return Err(DbError::TooLarge { bytes, most });
         }
@@ -84,7 +86,7 @@ impl Core {
 
     /// Waits until so many bytes can be logged, and counts them as taken.
     fn wait_for_log(&self, bytes: u64, capacity: u64) -> Result<(), DbError> {
-        let wal = &self.trees.pool.wal;
+        let wal = self.trees.wal();
         let mut logging = self.logging();
         let mut waiting = Waiting { checkpoints: u64::MAX, used: u64::MAX };
         loop {
@@ -104,8 +106,7 @@ impl Core {
                 return Err(WalError::Full { used, capacity }.into());
             }
             if self.background {
-                let woken = self.logged.wait_timeout(logging, WAIT);
-                logging = woken.unwrap_or_else(PoisonError::into_inner).0;
+                self.logged.wait_for(&mut logging, WAIT);
             } else {
                 drop(logging);
                 self.checkpoint()?;
@@ -124,7 +125,7 @@ impl Core {
     }
 
     fn logging(&self) -> MutexGuard<'_, u64> {
-        self.logging.lock().unwrap_or_else(PoisonError::into_inner)
+        self.logging.lock()
     }
 }
 

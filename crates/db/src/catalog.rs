@@ -1,7 +1,8 @@
 //! The tables of a database.
 
 use std::sync::atomic::{AtomicBool, Ordering::*};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+
+use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use crate::DbError;
 
@@ -56,38 +57,38 @@ impl Catalog {
         let flag = self.has_pieces.get(table.number as usize).ok_or_else(wrong)?;
         let name = String::from_utf8(name.to_vec()).map_err(|_| wrong())?;
         flag.store(entry[8] != 0, Release);
-        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        let mut names = self.names.write();
         names.push((name, table));
         Ok(table)
     }
 
     /// ExclusiveGuard by whoever makes a table.
     pub fn lock(&self) -> MutexGuard<'_, ()> {
-        self.making.lock().unwrap_or_else(PoisonError::into_inner)
+        self.making.lock()
     }
 
     /// The table of this name.
     pub fn find(&self, name: &str) -> Option<Table> {
-        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        let names = self.names.read();
         names.iter().find(|(other, _)| other == name).map(|&(_, table)| table)
     }
 
     /// All tables, by name.
     pub fn list(&self) -> Vec<(String, Table)> {
-        let mut names = self.names.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut names = self.names.read().clone();
         names.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         names
     }
 
     /// The name of a table.
     pub fn name(&self, table: Table) -> Option<String> {
-        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        let names = self.names.read();
         names.iter().find(|(_, other)| *other == table).map(|(name, _)| name.clone())
     }
 
     /// The number that the next table gets.
     pub fn next_number(&self) -> u32 {
-        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        let names = self.names.read();
         names.iter().map(|(_, table)| table.number + 1).max().unwrap_or(0)
     }
 

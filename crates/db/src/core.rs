@@ -1,7 +1,9 @@
 //! What all threads of a database share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::{Condvar, Mutex};
 
 use crate::DbError;
 use crate::catalog::Catalog;
@@ -55,23 +57,22 @@ impl Alarm {
 
     /// Nobody is to sleep any more.
     pub fn close(&self) {
-        *self.closing.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.closing.lock() = true;
         self.rang.notify_all();
     }
 
     /// True if the database is being closed.
     pub fn is_closing(&self) -> bool {
-        *self.closing.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.closing.lock()
     }
 
     /// Sleeps until somebody rings, or so long; true if the database is being closed.
     pub fn sleep(&self, time: std::time::Duration) -> bool {
-        let closing = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
-        if *closing {
-            return true;
+        let mut closing = self.closing.lock();
+        if !*closing {
+            self.rang.wait_for(&mut closing, time);
         }
-        let woken = self.rang.wait_timeout(closing, time);
-        *woken.unwrap_or_else(PoisonError::into_inner).0
+        *closing
     }
 }
 
@@ -111,7 +112,7 @@ impl Core {
 
     /// A set of writes, empty.
     pub fn write_set(&self) -> Arc<WriteSet> {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+        self.spare.lock().pop().unwrap_or_default()
     }
 
     /// Takes a set of writes back that is not needed any more.
@@ -119,7 +120,7 @@ impl Core {
         const KEPT: usize = 64;
         if let Some(writes) = Arc::get_mut(&mut set) {
             writes.clear();
-            let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut spare = self.spare.lock();
             if spare.len() < KEPT {
                 spare.push(set);
             }
@@ -149,7 +150,7 @@ impl Core {
 
     /// Writes the pages that the older half of the log is needed for, and cuts it off.
     pub fn checkpoint(&self) -> Result<(), DbError> {
-        let wal = &self.trees.pool.wal;
+        let wal = self.trees.wal();
         let end = wal.end();
         let wanted = wal.used_bytes().saturating_sub(wal.capacity_bytes() / 4);
         let oldest = self.needs_log_from();
@@ -162,15 +163,15 @@ impl Core {
     }
 
     fn checkpoint_to(&self, position: u64) -> Result<(), DbError> {
-        let _one = self.checkpointing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = self.checkpointing.lock();
         self.check()?;
         let trees = &self.trees;
         trees.trim_freed()?;
         trees.pool.write_older(position)?;
         // Before the store is synced: what is changed from here on may be on its way.
         let needed = self.needs_log_from();
-        trees.pool.space.store.sync()?;
-        trees.pool.wal.release(needed.saturating_sub(1))?;
+        trees.store().sync()?;
+        trees.wal().release(needed.saturating_sub(1))?;
         self.checkpoint_wanted.store(false, Release);
         self.checkpoints.fetch_add(1, Release);
         self.logged.notify_all();
@@ -181,7 +182,7 @@ impl Core {
     fn needs_log_from(&self) -> u64 {
         // In this order: whoever leaves the window has changed its pages.
         let trees = &self.trees;
-        let end = trees.pool.wal.end() + 1;
+        let end = trees.wal().end() + 1;
         let open = trees.window.first_open().unwrap_or(end).min(end);
         let freed = trees.pages.first_freed().unwrap_or(open);
         open.min(freed).min(trees.pool.needs_log_from())

@@ -1,11 +1,12 @@
 //! The database as its users see it.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use frostline_store::{Open, Store};
 use frostline_zone::Device;
+use parking_lot::Mutex;
 
 use crate::catalog::{Catalog, MOST_TABLES, Table};
 use crate::core::Core;
@@ -16,14 +17,10 @@ use crate::pool::{FEWEST_FRAMES, Pool};
 use crate::recovery::{Recovered, recover};
 use crate::space::PageSpace;
 use crate::stats::Stats;
-use crate::transaction::Transaction;
+use crate::transaction::{Commit, Transaction};
 use crate::tree::Trees;
 use crate::wal::{Flusher, Wal, WalOptions};
 use crate::{Create, DbError, Options};
-
-/// A commit: a position of the log. It survives a crash once the log is durable up to there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Commit(pub u64);
 
 /// An ordered, transactional key-value database on a zoned device, shared by threads.
 ///
@@ -221,7 +218,7 @@ impl Db {
 
     /// Commits up to here survive a crash.
     pub fn durable(&self) -> Commit {
-        Commit(self.core.trees.pool.wal.durable())
+        Commit(self.core.trees.wal().durable())
     }
 
     /// Waits until a commit survives a crash.
@@ -229,7 +226,7 @@ impl Db {
     /// # Errors
     /// An error of the device.
     pub fn wait(&self, commit: Commit) -> Result<(), DbError> {
-        Ok(self.core.trees.pool.wal.wait(commit.0)?)
+        Ok(self.core.trees.wal().wait(commit.0)?)
     }
 
     /// Writes all pages that changed: nothing before has to be recovered after a crash.
@@ -237,7 +234,7 @@ impl Db {
     /// # Errors
     /// An error of the device.
     pub fn checkpoint(&self) -> Result<(), DbError> {
-        let wal = &self.core.trees.pool.wal;
+        let wal = self.core.trees.wal();
         wal.wait(wal.end())?;
         self.core.checkpoint_all()
     }
@@ -252,7 +249,7 @@ impl Db {
 
     /// The store that the pages are on.
     pub fn store(&self) -> &Arc<Store> {
-        &self.core.trees.pool.space.store
+        self.core.trees.store()
     }
 
     pub(crate) fn core(&self) -> &Core {
@@ -267,7 +264,7 @@ impl Db {
     pub fn close(self) -> Result<(), DbError> {
         self.checkpoint()?;
         self.end();
-        self.core.trees.pool.wal.close()?;
+        self.core.trees.wal().close()?;
         self.store().checkpoint()?;
         Ok(())
     }
@@ -279,8 +276,7 @@ impl Db {
 
     fn end(&self) {
         self.core.alarm.close();
-        let threads =
-            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let threads = std::mem::take(&mut *self.threads.lock());
         for thread in threads {
             // It tells its errors through the core.
             let _ = thread.join();

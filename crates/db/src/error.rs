@@ -9,6 +9,7 @@ use crate::wal::WalError;
 
 /// Why the database refused, or could not.
 #[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DbError {
     /// Another transaction, committed since this one began, wrote the same key. Trying again is
     /// all that is needed.
@@ -122,12 +123,39 @@ pub enum DbError {
     /// The page store.
     #[error(transparent)]
     Store(Arc<StoreError>),
+    /// The device, outside the store and the log.
+    #[error("device: {0}")]
+    Device(Arc<DeviceError>),
     /// The log.
     #[error("log: {0}")]
     Wal(#[from] WalError),
     /// A thread of the database panicked.
     #[error("a thread of the database panicked")]
     Panicked,
+}
+
+impl DbError {
+    /// True if the same transaction, begun again, may succeed.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, DbError::Conflict | DbError::SnapshotTooOld { .. })
+    }
+
+    /// The error of the device that this one comes from, by way of the store or the log as well.
+    pub fn device(&self) -> Option<&DeviceError> {
+        match self {
+            DbError::Device(error) | DbError::Wal(WalError::Device(error)) => Some(error),
+            DbError::Store(error) => device_of(error),
+            _ => None,
+        }
+    }
+}
+
+fn device_of(error: &StoreError) -> Option<&DeviceError> {
+    match error {
+        StoreError::Device(error) => Some(error),
+        StoreError::Failed(error) => device_of(error),
+        _ => None,
+    }
 }
 
 fn place(tree: u32, parent: Option<u32>) -> String {
@@ -145,6 +173,6 @@ impl From<StoreError> for DbError {
 
 impl From<DeviceError> for DbError {
     fn from(error: DeviceError) -> Self {
-        DbError::Wal(error.into())
+        DbError::Device(Arc::new(error))
     }
 }

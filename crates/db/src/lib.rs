@@ -54,6 +54,7 @@
 
 mod admission;
 mod background;
+mod backoff;
 mod catalog;
 mod check;
 mod core;
@@ -66,6 +67,7 @@ mod mvcc;
 mod node;
 mod options;
 mod pages;
+mod pieces;
 mod pool;
 mod record;
 mod recovery;
@@ -74,17 +76,19 @@ mod space;
 mod stats;
 mod transaction;
 mod tree;
+mod view;
 pub mod wal;
 
 pub use catalog::Table;
 pub use check::{Check, Finding, TreeCheck};
-pub use db::{Commit, Db, Instances};
+pub use db::{Db, Instances};
 pub use error::DbError;
 pub use mvcc::VersionStats;
 pub use options::{Create, Options, Progress};
+pub use pieces::LONGEST_VALUE;
 pub use pool::Replacement;
 pub use recovery::Recovered;
 pub use scan::{Direction, Scan};
 pub use space::Observer;
 pub use stats::Stats;
-pub use transaction::{LONGEST_VALUE, Transaction};
+pub use transaction::{Commit, Transaction};

@@ -4,7 +4,8 @@
 //! that is freed is trimmed once the record that freed it is durable, and then used again.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::DbError;
 
@@ -45,7 +46,7 @@ impl Pages {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Pages that a database can have.

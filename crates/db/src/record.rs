@@ -18,12 +18,17 @@ pub const CREATE: u8 = 4;
 /// Bytes of a write in a record beside key and value.
 pub const WRITE_BYTES: usize = 11;
 
+/// Bytes that the writes of a transaction take in the log.
+pub fn logged_bytes(set: &WriteSet) -> usize {
+    set.len() * WRITE_BYTES + set.bytes()
+}
+
 /// Appends the writes of a transaction.
 pub fn put_writes(set: &WriteSet, into: &mut Vec<u8>) {
-    into.reserve(set.logged_bytes());
+    into.reserve(logged_bytes(set));
     for write in set.iter() {
         let (key, change) = (set.key(write), set.change(write));
-        into.push(change.kind as u8);
+        into.push(kind_tag(change.kind));
         into.extend_from_slice(&write.tree.to_le_bytes());
         into.extend_from_slice(&(key.len() as u16).to_le_bytes());
         into.extend_from_slice(&(change.value.len() as u32).to_le_bytes());
@@ -61,14 +66,20 @@ pub fn writes(mut record: &[u8]) -> impl Iterator<Item = Result<LoggedWrite<'_>,
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
+/// The number of a kind of write in the log.
+fn kind_tag(kind: Kind) -> u8 {
+    match kind {
+        Kind::Put => 1,
+        Kind::PutPieces => 2,
+        Kind::Delete => 3,
+        Kind::Patch => 4,
+    }
+}
+
 fn one_write<'a>(record: &mut &'a [u8]) -> Option<LoggedWrite<'a>> {
-    let kind = match take::<1>(record)? {
-        [1] => Kind::Put,
-        [2] => Kind::PutPieces,
-        [3] => Kind::Delete,
-        [4] => Kind::Patch,
-        _ => return None,
-    };
+    let [tag] = take::<1>(record)?;
+    let kinds = [Kind::Put, Kind::PutPieces, Kind::Delete, Kind::Patch];
+    let kind = kinds.into_iter().find(|&kind| kind_tag(kind) == tag)?;
     let tree = u32::from_le_bytes(take(record)?);
     let key_len = usize::from(u16::from_le_bytes(take(record)?));
     let value_len = u32::from_le_bytes(take(record)?) as usize;
@@ -160,7 +171,7 @@ mod tests {
         set.patch(9, b"patched", 3, b"x");
         let mut record = Vec::new();
         put_writes(&set, &mut record);
-        assert_eq!(record.len(), set.logged_bytes());
+        assert_eq!(record.len(), logged_bytes(&set));
         let read: Vec<_> = writes(&record).map(Result::unwrap).collect();
         let written: Vec<_> = set
             .iter()

@@ -15,9 +15,10 @@ use frostline_store::Store;
 use crate::core::Core;
 use crate::layout::{CATALOG, FIRST_PAGES, PIECES_TREE};
 use crate::pages::Used;
+use crate::pieces::number_behind;
 use crate::record::{CREATE, PAGES, SPLIT, TRANSACTION, parse_create, writes};
-use crate::scan::Direction;
-use crate::transaction::{Transaction, number_behind};
+use crate::scan::{Direction, Scan};
+use crate::view::View;
 use crate::{DbError, Progress};
 
 /// What a recovery did.
@@ -33,7 +34,7 @@ pub struct Recovered {
 
 /// Brings the trees up to the log's end, and reads the catalog.
 pub fn recover(core: &Core, progress: Option<&Progress>) -> Result<Recovered, DbError> {
-    let space = &core.trees.pool.space;
+    let space = core.trees.space();
     let stored = stored_pages(&space.store, space.first, space.pages)?;
     let recovered = Recovery { core, progress, found: Recovered::default() }.run(&stored)?;
     read_catalog(core)?;
@@ -67,7 +68,7 @@ impl Recovery<'_> {
         self.redo_structure(&mut used)?;
         trees.pages.begin(&used);
         // Listed anew: a page that the log made and freed again may have been written meanwhile.
-        let space = &trees.pool.space;
+        let space = trees.space();
         for page in stored_pages(&space.store, space.first, space.pages)? {
             if !used.has(page) {
                 space.trim(page)?;
@@ -82,7 +83,7 @@ impl Recovery<'_> {
     fn redo_structure(&mut self, used: &mut Used) -> Result<(), DbError> {
         let trees = &self.core.trees;
         let structure = &mut self.found.structure;
-        trees.pool.wal.replay(
+        trees.wal().replay(
             &mut |position, kind, record: &[u8]| {
                 *structure += u64::from(kind != TRANSACTION);
                 match kind {
@@ -106,7 +107,7 @@ impl Recovery<'_> {
         let trees = &self.core.trees;
         let (commits, bytes, progress) =
             (&mut self.found.commits, &mut self.found.log_bytes, self.progress);
-        trees.pool.wal.replay(
+        trees.wal().replay(
             &mut |position, kind, record: &[u8]| {
                 let malformed = DbError::Record { position, what: "is no transaction" };
                 let record = match kind {
@@ -137,18 +138,18 @@ fn read_catalog(core: &Core) -> Result<(), DbError> {
     let pool = &core.trees.pool;
     pool.name_tree(CATALOG, 0);
     pool.name_tree(PIECES_TREE, 1);
-    let look = Transaction::begin(core, true)?;
-    let mut tables = crate::scan::Scan::new(&look, CATALOG, None, Direction::Forward);
+    let view = View::begin(&core.trees, None);
+    let mut tables = Scan::new(&view, CATALOG, None, Direction::Forward);
     while let Some((name, entry)) = tables.next()? {
         let table = core.catalog.add(name, entry)?;
         pool.name_tree(table.root, table.number + 2);
     }
-    let mut pieces = crate::scan::Scan::new(&look, PIECES_TREE, None, Direction::Backward);
+    let mut pieces = Scan::new(&view, PIECES_TREE, None, Direction::Backward);
     let next = pieces.next()?.map_or(0, |(key, _)| number_behind(key));
     // A number that was used before is never used again, not even if the value is gone: its pieces
     // could come back from a store that has lost the newest version of a page. Each value takes more
     // bytes of the log than numbers, so that those of this opening end below the next one's.
-    let next = next.max(pool.wal.end());
+    let next = next.max(core.trees.wal().end());
     core.next_pieces.store(next, std::sync::atomic::Ordering::Relaxed);
     Ok(())
 }

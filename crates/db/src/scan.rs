@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use crate::DbError;
 use crate::mvcc::{Found, Kind};
 use crate::node::{Node, PageBytes};
-use crate::transaction::Transaction;
+use crate::view::View;
 
 /// Which way a scan goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,7 +20,7 @@ pub enum Direction {
 /// A scan: the records that a transaction sees, in order. It copies a leaf at a time, so that it
 /// holds nothing while its user looks at records.
 pub struct Scan<'t, 'd> {
-    transaction: &'t Transaction<'d>,
+    view: &'t View<'d>,
     tree: u32,
     direction: Direction,
     leaf: Leaf,
@@ -83,12 +83,12 @@ enum More {
 
 impl<'t, 'd> Scan<'t, 'd> {
     pub(crate) fn new(
-        transaction: &'t Transaction<'d>,
+        view: &'t View<'d>,
         tree: u32,
         bound: Option<&[u8]>,
         direction: Direction,
     ) -> Self {
-        let writes = transaction.writes();
+        let writes = view.writes();
         let own = if writes.is_empty() { Vec::new() } else { writes.sorted(tree) };
         let key = |&index: &u32| writes.key(writes.get(index as usize));
         let own_at = match (bound, direction) {
@@ -102,7 +102,7 @@ impl<'t, 'd> Scan<'t, 'd> {
         };
         let infinite = bound.is_none() && direction == Direction::Backward;
         Scan {
-            transaction,
+            view,
             tree,
             direction,
             leaf: Leaf::take(),
@@ -124,7 +124,7 @@ impl<'t, 'd> Scan<'t, 'd> {
     /// The next key and its value; none after the last.
     ///
     /// # Errors
-    /// As for [`Transaction::get`].
+    /// As for [`Transaction::get`](crate::Transaction::get).
     #[expect(clippy::should_implement_trait, reason = "what it gives is borrowed from it")]
     #[expect(clippy::type_complexity, reason = "a name would hide that it is a key and a value")]
     pub fn next(&mut self) -> Result<Option<(&[u8], &[u8])>, DbError> {
@@ -159,7 +159,7 @@ impl<'t, 'd> Scan<'t, 'd> {
 
     /// How the tree's next record lies to an own write, in the scan's order.
     fn order(&self, own: u32) -> Ordering {
-        let writes = self.transaction.writes();
+        let writes = self.view.writes();
         let order = self.next_key[..].cmp(writes.key(writes.get(own as usize)));
         if self.direction == Direction::Forward { order } else { order.reverse() }
     }
@@ -173,7 +173,7 @@ impl<'t, 'd> Scan<'t, 'd> {
             Direction::Forward => self.own_at.start += 1,
             Direction::Backward => self.own_at.end -= 1,
         }
-        let writes = self.transaction.writes();
+        let writes = self.view.writes();
         let write = writes.get(own as usize);
         let change = writes.change(write);
         self.key.clear();
@@ -201,7 +201,7 @@ impl<'t, 'd> Scan<'t, 'd> {
 
     fn give(&mut self, found: Found) -> Result<(&[u8], &[u8]), DbError> {
         if found == Found::Pieces {
-            self.transaction.join(&mut self.value)?;
+            self.view.join(&mut self.value)?;
         }
         Ok((&self.key, &self.value))
     }
@@ -233,7 +233,7 @@ impl<'t, 'd> Scan<'t, 'd> {
         let slot = node.slot(index);
         self.next_key.clear();
         node.key(index, &mut self.next_key);
-        let (trees, snapshot) = (&self.transaction.core().trees, self.transaction.seen_up_to());
+        let (trees, snapshot) = (self.view.trees, self.view.position());
         if node.position() > snapshot {
             let (versions, value) = (&trees.versions, &mut self.next_value);
             let before = versions.find(self.tree, &self.next_key, snapshot, value);
@@ -251,11 +251,11 @@ impl<'t, 'd> Scan<'t, 'd> {
     }
 
     fn next_leaf(&mut self) -> Result<(), DbError> {
-        let trees = &self.transaction.core().trees;
+        let trees = self.view.trees;
         let before = self.direction == Direction::Backward && self.more == More::Leaf;
         trees.copy_leaf(self.tree, &self.fence, before, self.leaf.page_mut())?;
         let node = Node::of(self.leaf.page());
-        let snapshot = self.transaction.seen_up_to();
+        let snapshot = self.view.position();
         if node.position() > snapshot {
             // What is left of deleted records may have gone with their versions.
             trees.versions.check(snapshot)?;

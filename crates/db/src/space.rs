@@ -8,7 +8,7 @@ use frostline_store::{PageWrite, Store};
 use crate::DbError;
 use crate::node::PAGE_BYTES;
 
-/// Who is told of every page that reaches the store, in order.
+/// Sees every page that reaches the store, in order.
 pub trait Observer: Send + Sync {
     /// A page was written.
     fn written(&self, lba: u32, hotness: &Hotness);
@@ -26,7 +26,7 @@ pub struct PageSpace {
     pub first: u32,
     /// How many there are.
     pub pages: u32,
-    /// Who is told of what reaches the store.
+    /// Sees every page that reaches the store.
     pub observer: Option<Arc<dyn Observer>>,
 }
 

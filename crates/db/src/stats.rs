@@ -60,11 +60,11 @@ impl Stats {
             pages_dropped: counters.evicted_clean.load(Relaxed),
             pages_checkpointed: counters.checkpointed.load(Relaxed),
             stalled: Duration::from_nanos(counters.stalled_ns.load(Relaxed)),
-            log: pool.wal.stats(),
-            log_used: (pool.wal.used_bytes(), pool.wal.capacity_bytes()),
+            log: core.trees.wal().stats(),
+            log_used: (core.trees.wal().used_bytes(), core.trees.wal().capacity_bytes()),
             versions: core.trees.versions.stats(),
             buffer_bytes: pool.bytes(),
-            store: pool.space.store.stats()?,
+            store: core.trees.store().stats()?,
         })
     }
 }

@@ -76,6 +76,7 @@ fn kind_of(error: &DbError) -> fn(Arc<DbError>) -> Error {
         E::NotADatabase => Error::NotUsable,
         E::Page { .. } | E::Misplaced { .. } | E::Record { .. } => Error::Damaged,
         E::Store(error) => kind_of_store(error),
+        E::Device(error) => kind_of_device(error),
         E::Wal(error) => kind_of_log(error),
         _ => Error::Device,
     }

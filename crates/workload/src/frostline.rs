@@ -33,7 +33,7 @@ impl Engine for db::Db {
     }
 
     fn is_conflict(error: &db::DbError) -> bool {
-        matches!(error, db::DbError::Conflict | db::DbError::SnapshotTooOld { .. })
+        error.is_retryable()
     }
 
     fn durable(&self) -> Ticket {

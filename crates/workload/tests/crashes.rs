@@ -15,20 +15,7 @@ use frostline_zone::{Device, DeviceError, Fault, Faulty, Shape, in_memory};
 const CRASHES: u64 = 20;
 
 fn is_crash(error: &DbError) -> bool {
-    let device = match error {
-        DbError::Wal(frostline_db::wal::WalError::Device(error)) => error,
-        DbError::Store(error) => return is_crash_of_store(error),
-        _ => return false,
-    };
-    matches!(**device, DeviceError::Crashed)
-}
-
-fn is_crash_of_store(error: &StoreError) -> bool {
-    match error {
-        StoreError::Device(error) => matches!(**error, DeviceError::Crashed),
-        StoreError::Failed(error) => is_crash_of_store(error),
-        _ => false,
-    }
+    matches!(error.device(), Some(DeviceError::Crashed))
 }
 
 fn open(device: &Arc<Faulty>) -> Result<Db, DbError> {

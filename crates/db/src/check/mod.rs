@@ -145,7 +145,7 @@ impl Check {
         reached: &Used,
         is_complete: bool,
     ) -> Result<(), DbError> {
-        let (space, limit) = (&core.trees.pool.space, core.trees.pages.limit());
+        let (space, limit) = (core.trees.space(), core.trees.pages.limit());
         let mut stored = Used::none(limit);
         space.store.mapped(space.first..space.first + limit, &mut |lba| {
             // The store calls with LBAs of the range only.

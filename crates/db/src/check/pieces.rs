@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Finding;
 use super::tree::Seen;
-use crate::transaction::{PIECE, parse_pieces, piece_number};
+use crate::pieces::{PIECE, parse_pieces, piece_number};
 
 /// The long values of all tables, and how far their pieces were found.
 #[derive(Default)]

@@ -109,7 +109,7 @@ impl<'w> Walk<'w> {
         let prefix = upper.map_or(0, |upper| common(&lower, upper));
         let checks = [
             (node.prefix_len() == prefix, "its prefix is not what its fences have in common"),
-            (node.position() <= self.trees.pool.wal.end(), "it is newer than the log"),
+            (node.position() <= self.trees.wal().end(), "it is newer than the log"),
         ];
         let wrong = || checks.into_iter().find(|(holds, _)| !holds).map(|(_, what)| what);
         let contradiction = expected.contradiction(node).or_else(wrong);

@@ -2,8 +2,10 @@
 //! write which record.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::*};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::snapshots::{Kept, Snapshots};
 use super::{Kind, Window, Write, WriteSet, buffers};
@@ -164,11 +166,11 @@ impl Versions {
 
     fn part(&self, hash: u64) -> MutexGuard<'_, Part> {
         let part = &self.parts[hash as usize & (self.parts.len() - 1)];
-        part.lock().unwrap_or_else(PoisonError::into_inner)
+        part.lock()
     }
 
     fn snapshots(&self) -> MutexGuard<'_, Snapshots> {
-        self.snapshots.lock().unwrap_or_else(PoisonError::into_inner)
+        self.snapshots.lock()
     }
 
     /// Takes a snapshot of what is complete now.
@@ -331,7 +333,7 @@ impl Versions {
     }
 
     fn ghosts(&self) -> MutexGuard<'_, VecDeque<Ghost>> {
-        self.ghosts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ghosts.lock()
     }
 
     /// The next of the deleted records whose remains are to leave their pages.
@@ -440,7 +442,7 @@ mod tests {
         assert_eq!(versions.stats().versions, 2);
         drop(snapshot);
         assert_eq!((versions.stats().versions, versions.stats().bytes), (0, 0));
-        assert!(versions.parts.iter().all(|part| part.lock().unwrap().claims.is_empty()));
+        assert!(versions.parts.iter().all(|part| part.lock().claims.is_empty()));
     }
 
     #[test]

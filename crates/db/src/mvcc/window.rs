@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::*};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::pool::Backoff;
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::backoff::Backoff;
 
 /// Records that are in the log, and whose changes are not all in the trees yet.
 pub struct Window {
@@ -16,10 +17,11 @@ pub struct Window {
     replayed: AtomicU64,
 }
 
-/// A record in the log; complete when this is dropped.
+/// A record in the log; complete when this is dropped, unless it was [abandoned](InLog::abandon).
 pub struct InLog<'w> {
     window: &'w Window,
     position: u64,
+    is_abandoned: bool,
 }
 
 impl Window {
@@ -41,13 +43,13 @@ impl Window {
     }
 
     fn open(&self) -> MutexGuard<'_, VecDeque<(u64, bool)>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 
     /// A record was appended to the log; called in the order of the log.
     pub fn enter(&self, position: u64) -> InLog<'_> {
         self.open().push_back((position, false));
-        InLog { window: self, position }
+        InLog { window: self, position, is_abandoned: false }
     }
 
     /// All records up to here are complete: what a snapshot sees that begins now.
@@ -80,10 +82,19 @@ impl InLog<'_> {
     pub fn position(&self) -> u64 {
         self.position
     }
+
+    /// The changes of the record can't all be made: neither it nor a record behind it ever counts as
+    /// complete.
+    pub fn abandon(mut self) {
+        self.is_abandoned = true;
+    }
 }
 
 impl Drop for InLog<'_> {
     fn drop(&mut self) {
+        if self.is_abandoned {
+            return;
+        }
         let mut open = self.window.open();
         if let Ok(index) = open.binary_search_by_key(&self.position, |&(position, _)| position) {
             open[index].1 = true;
@@ -124,7 +135,7 @@ mod tests {
     #[test]
     fn nobody_waits_for_a_record_whose_transaction_failed() {
         let window = Window::new(5);
-        std::mem::forget(window.enter(10));
+        window.enter(10).abandon();
         drop(window.enter(20));
         assert!(window.wait(5, || true));
         assert!(!window.wait(20, || true));

@@ -6,16 +6,15 @@ use std::ops::Range;
 
 /// What happens to a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Kind {
     /// It gets this value.
-    Put = 1,
+    Put,
     /// It gets a value that is kept in pieces elsewhere; this says where.
-    PutPieces = 2,
+    PutPieces,
     /// It goes.
-    Delete = 3,
+    Delete,
     /// Some of its bytes change: any number of offset (u16), length (u16), bytes.
-    Patch = 4,
+    Patch,
 }
 
 /// One write, its bytes in the set's arena.
@@ -51,8 +50,8 @@ pub struct WriteSet {
     arena: Vec<u8>,
     /// The last write with a hash.
     by_hash: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
-    /// Bytes that the log record takes.
-    logged: usize,
+    /// Bytes of all keys and values.
+    bytes: usize,
 }
 
 /// Hashes of keys are hashes already.
@@ -96,7 +95,7 @@ impl WriteSet {
             writes: Vec::new(),
             arena: Vec::new(),
             by_hash: HashMap::with_hasher(BuildHasherDefault::new()),
-            logged: 0,
+            bytes: 0,
         }
     }
 
@@ -105,9 +104,9 @@ impl WriteSet {
         self.writes.is_empty()
     }
 
-    /// Bytes that the writes take in the log.
-    pub fn logged_bytes(&self) -> usize {
-        self.logged
+    /// Bytes of all keys and values.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Forgets everything, and keeps the memory unless it is a lot.
@@ -115,25 +114,25 @@ impl WriteSet {
         const KEPT: usize = 1 << 20;
         self.writes.clear();
         self.by_hash.clear();
-        self.logged = 0;
+        self.bytes = 0;
         if self.arena.capacity() > KEPT {
             *self = WriteSet::default();
         }
         self.arena.clear();
     }
 
-    fn bytes(&self, range: &Range<u32>) -> &[u8] {
+    fn slice(&self, range: &Range<u32>) -> &[u8] {
         &self.arena[range.start as usize..range.end as usize]
     }
 
     /// A write's key.
     pub fn key(&self, write: &Write) -> &[u8] {
-        self.bytes(&write.key)
+        self.slice(&write.key)
     }
 
     /// A write as trees see it.
     pub fn change(&self, write: &Write) -> Change<'_> {
-        Change { kind: write.kind, value: self.bytes(&write.value) }
+        Change { kind: write.kind, value: self.slice(&write.value) }
     }
 
     /// All writes.
@@ -187,13 +186,13 @@ impl WriteSet {
             return false;
         }
         if let Some(index) = self.index_of(tree, key, hash) {
-            self.logged = self.logged - self.writes[index].value.len() + value.len();
+            self.bytes = self.bytes - self.writes[index].value.len() + value.len();
             self.writes[index].kind = kind;
             self.replace_value(index, value);
             return true;
         }
         let (key, value) = (self.append(key), self.append(value));
-        self.logged += crate::record::WRITE_BYTES + key.len() + value.len();
+        self.bytes += key.len() + value.len();
         let index = self.writes.len() as u32;
         let before = self.by_hash.insert(hash, index).unwrap_or(NONE);
         self.writes.push(Write { tree, kind, hash, key, value, before });
@@ -223,7 +222,7 @@ impl WriteSet {
         let write = &self.writes[index];
         match write.kind {
             Kind::Patch => {
-                let mut whole = self.bytes(&write.value).to_vec();
+                let mut whole = self.slice(&write.value).to_vec();
                 whole.extend_from_slice(&patch);
                 whole.extend_from_slice(bytes);
                 self.set(tree, key, Kind::Patch, &whole)

@@ -5,8 +5,9 @@
 //! before them, and gives their frames up if nobody changed them meanwhile.
 
 use std::sync::atomic::Ordering::*;
-use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::MutexGuard;
 
 use super::frame::{CLEAN, NO_PAGE};
 use super::{ABSENT, ExclusiveGuard, FRAME, Pool};
@@ -253,9 +254,9 @@ impl Pool {
 
     /// Waits until there are fewer free frames than there should be, or the time is over.
     pub fn wait_until_needed(&self, time: Duration) {
-        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.free.lock();
         if free.len() > self.low_water() {
-            let _ = self.needed.wait_timeout(free, time);
+            self.needed.wait_for(&mut free, time);
         }
     }
 
@@ -272,7 +273,7 @@ impl Pool {
 
     /// The one who writes. Whoever holds it also trims, so that the order of both is known.
     pub fn evictor(&self) -> MutexGuard<'_, Evictor> {
-        self.evictor.lock().unwrap_or_else(PoisonError::into_inner)
+        self.evictor.lock()
     }
 
     /// Waits until a frame is free, and frees some if nobody else does. No latch may be held.
@@ -281,13 +282,12 @@ impl Pool {
         let begun = Instant::now();
         let frame = loop {
             let wait = match self.evictor.try_lock() {
-                Ok(mut evictor) => evictor.keep_free(self).map(|()| NAP)?,
-                Err(_) => WAIT,
+                Some(mut evictor) => evictor.keep_free(self).map(|()| NAP)?,
+                None => WAIT,
             };
             let mut free = self.lock_free();
             if free.is_empty() {
-                let waited = self.freed.wait_timeout(free, wait);
-                free = waited.unwrap_or_else(PoisonError::into_inner).0;
+                self.freed.wait_for(&mut free, wait);
             }
             if let Some(frame) = free.pop() {
                 break frame;
@@ -298,6 +298,6 @@ impl Pool {
     }
 
     pub(super) fn lock_free(&self) -> MutexGuard<'_, Vec<u32>> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+        self.free.lock()
     }
 }

@@ -1,7 +1,8 @@
 //! Latches that readers do not take.
 
 use std::sync::atomic::{AtomicU64, Ordering::*, fence};
-use std::time::Duration;
+
+use crate::backoff::Backoff;
 
 /// A version that counts up with every change; odd while somebody changes what it protects.
 ///
@@ -59,24 +60,6 @@ impl Latch {
     #[inline]
     pub fn unlock_unchanged(&self) {
         self.0.store(self.0.load(Relaxed) - 1, Release);
-    }
-}
-
-/// How long to wait for somebody who will be done soon: a few turns of the loop, then others may
-/// run, then sleep.
-#[derive(Debug, Default)]
-pub struct Backoff(u32);
-
-impl Backoff {
-    /// Waits a little, longer each time.
-    #[cold]
-    pub fn pause(&mut self) {
-        self.0 += 1;
-        match self.0 {
-            0..=40 => std::hint::spin_loop(),
-            41..=80 => std::thread::yield_now(),
-            _ => std::thread::sleep(Duration::from_micros(50)),
-        }
     }
 }
 

@@ -12,15 +12,17 @@ mod memory;
 mod usage;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
+
+use parking_lot::{Condvar, Mutex, RwLock};
 
 pub use eviction::{Evictor, Replacement};
 pub use frame::CLEAN;
 pub use guard::{ExclusiveGuard, OptimisticGuard, Place};
-pub use latch::Backoff;
 
 use crate::DbError;
+use crate::backoff::Backoff;
 use crate::mvcc::Window;
 use crate::node::{PAGE_BYTES, PageBytes};
 use crate::space::PageSpace;
@@ -86,10 +88,8 @@ pub struct Pool {
     evictor: Mutex<Evictor>,
     loading: Mutex<()>,
     loaded: Condvar,
-    /// Where pages come from and go to.
-    pub space: PageSpace,
-    /// The log, which reaches the device before the pages that it speaks of.
-    pub wal: Arc<Wal>,
+    space: PageSpace,
+    wal: Arc<Wal>,
     /// Which of its records are in the pages.
     window: Arc<Window>,
     /// Numbers of trees by the page numbers of their roots.
@@ -145,6 +145,16 @@ impl Pool {
     /// Bytes of memory that the pool takes at most.
     pub fn bytes(&self) -> usize {
         size_of_val(&*self.memory) + size_of_val(&*self.frames) + size_of_val(&*self.table)
+    }
+
+    /// Where pages come from and go to.
+    pub fn space(&self) -> &PageSpace {
+        &self.space
+    }
+
+    /// The log, which reaches the device before the pages that it speaks of.
+    pub fn wal(&self) -> &Wal {
+        &self.wal
     }
 
     /// Frames that hold no page.
@@ -210,9 +220,9 @@ impl Pool {
             if found == UNUSED {
                 return Err(DbError::Page { page, what: "is needed, and is not in use" });
             }
-            let mut guard = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut guard = self.loading.lock();
             while entry.load(Acquire) == LOADING {
-                guard = self.loaded.wait(guard).unwrap_or_else(PoisonError::into_inner);
+                self.loaded.wait(&mut guard);
             }
             return Ok(());
         }
@@ -362,13 +372,13 @@ impl Pool {
 
     /// Names a tree in hotness records: `number` for its inner nodes and leaves.
     pub fn name_tree(&self, root: u32, number: u32) {
-        self.origins.write().unwrap_or_else(PoisonError::into_inner).insert(root, number);
+        self.origins.write().insert(root, number);
     }
 
     /// The origin of a page in hotness records: twice the number of its tree, one more for inner
     /// nodes. Trees without a number have 0.
     fn origin(&self, root: u32, is_inner: bool) -> u32 {
-        let origins = self.origins.read().unwrap_or_else(PoisonError::into_inner);
+        let origins = self.origins.read();
         2 * origins.get(&root).copied().unwrap_or(0) + u32::from(is_inner)
     }
 

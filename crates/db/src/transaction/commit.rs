@@ -4,13 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Transaction;
+use crate::DbError;
 use crate::mvcc::{InLog, Kept, Kind, WriteSet};
 use crate::record::{CREATE, TRANSACTION, put_writes};
 use crate::tree::places;
-use crate::{Commit, DbError};
 
 /// Remains of records deleted by others that a commit removes beside those of its own.
 const SPARE_GHOSTS: usize = 8;
+
+/// A commit: a position of the log. It survives a crash once the log is durable up to there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Commit(pub u64);
 
 impl<'d> Transaction<'d> {
     /// Makes what was written visible to transactions that begin from now on, and durable.
@@ -22,7 +26,7 @@ impl<'d> Transaction<'d> {
     pub fn commit(self) -> Result<(), DbError> {
         let core = self.core;
         let commit = self.commit_soon()?;
-        Ok(core.trees.pool.wal.wait(commit.0)?)
+        Ok(core.trees.wal().wait(commit.0)?)
     }
 
     /// As [`Transaction::commit`], but durable a little later: [`crate::Db::wait`] tells when. Many
@@ -31,8 +35,8 @@ impl<'d> Transaction<'d> {
     /// # Errors
     /// As for [`Transaction::commit`].
     pub fn commit_soon(mut self) -> Result<Commit, DbError> {
-        let Some(writes) = self.writes.take().filter(|writes| !writes.is_empty()) else {
-            return Ok(Commit(self.snapshot.position()));
+        let Some(writes) = self.view.writes.take().filter(|writes| !writes.is_empty()) else {
+            return Ok(Commit(self.view.position()));
         };
         let core = self.core;
         core.check()?;
@@ -61,11 +65,11 @@ impl<'d> Transaction<'d> {
     fn commit_writes(&self, writes: &Arc<WriteSet>) -> Result<(u64, Vec<Kept>), DbError> {
         let (core, trees) = (self.core, &self.core.trees);
         let _admission = core.admit(writes)?;
-        if !trees.versions.claim(writes, self.snapshot.position()) {
+        if !trees.versions.claim(writes, self.view.position()) {
             return Err(DbError::Conflict);
         }
         // Only now: a conflict is known by versions that are kept as long as the snapshot lasts.
-        if let Err(error) = trees.versions.check(self.snapshot.position()) {
+        if let Err(error) = trees.versions.check(self.view.position()) {
             trees.versions.give_up(writes);
             return Err(error);
         }
@@ -77,7 +81,7 @@ impl<'d> Transaction<'d> {
                     Ok(replaced) => (position, replaced),
                     Err(error) => {
                         // What is half done must never be seen, or be taken for complete.
-                        std::mem::forget(in_log);
+                        in_log.abandon();
                         return Err(core.fail(error));
                     }
                 }

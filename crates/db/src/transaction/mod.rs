@@ -6,17 +6,16 @@ mod pieces;
 
 use std::sync::Arc;
 
-pub use pieces::LONGEST_VALUE;
-pub(crate) use pieces::{PIECE, number_behind, parse_pieces, piece_number};
+pub use commit::Commit;
 
 use crate::DbError;
 use crate::catalog::{Catalog, Table};
 use crate::core::Core;
 use crate::layout::CATALOG;
-use crate::mvcc::{Found, Kind, Snapshot, WriteSet, hash_of};
+use crate::mvcc::{Found, Kind, WriteSet};
 use crate::node::{LONGEST_KEY, LONGEST_RECORD};
 use crate::scan::{Direction, Scan};
-use crate::tree::places;
+use crate::view::View;
 
 /// A transaction. It reads what was committed when it began, and its own writes; what it writes
 /// is seen by others once it is committed, all at once. Dropped without that, it never was.
@@ -31,9 +30,7 @@ use crate::tree::places;
 /// may fail with [`DbError::SnapshotTooOld`]: see [`crate::Options::version_bytes`].
 pub struct Transaction<'d> {
     core: &'d Core,
-    snapshot: Snapshot<'d>,
-    /// None if it may not write.
-    writes: Option<Arc<WriteSet>>,
+    view: View<'d>,
     /// A tree that the commit makes.
     creates: Option<u32>,
 }
@@ -41,24 +38,13 @@ pub struct Transaction<'d> {
 impl<'d> Transaction<'d> {
     pub(crate) fn begin(core: &'d Core, read_only: bool) -> Result<Self, DbError> {
         core.check()?;
-        let trees = &core.trees;
-        let snapshot = trees.versions.snapshot(&trees.window);
         let writes = (!read_only).then(|| core.write_set());
-        Ok(Transaction { core, snapshot, writes, creates: None })
+        Ok(Transaction { core, view: View::begin(&core.trees, writes), creates: None })
     }
 
-    pub(crate) fn core(&self) -> &'d Core {
-        self.core
-    }
-
-    #[inline]
+    #[cfg(test)]
     pub(crate) fn writes(&self) -> &WriteSet {
-        static NOTHING: WriteSet = WriteSet::new();
-        self.writes.as_deref().unwrap_or(&NOTHING)
-    }
-
-    pub(crate) fn seen_up_to(&self) -> u64 {
-        self.snapshot.position()
+        self.view.writes()
     }
 
     /// The value of a key.
@@ -76,50 +62,15 @@ impl<'d> Transaction<'d> {
     /// As for [`Transaction::get`].
     #[inline]
     pub fn get_into(&self, table: Table, key: &[u8], value: &mut Vec<u8>) -> Result<bool, DbError> {
-        match self.find(table.root, key, value)? {
+        match self.view.find(table.root, key, value)? {
             Found::Nothing => Ok(false),
             Found::Value => Ok(true),
-            Found::Pieces => self.join(value).map(|()| true),
+            Found::Pieces => self.view.join(value).map(|()| true),
         }
-    }
-
-    /// What the transaction sees of a key: its own writes, or what the snapshot has.
-    #[inline]
-    pub(crate) fn find(
-        &self,
-        tree: u32,
-        key: &[u8],
-        value: &mut Vec<u8>,
-    ) -> Result<Found, DbError> {
-        let (trees, snapshot) = (&self.core.trees, self.snapshot.position());
-        let Some(writes) = &self.writes else {
-            return Ok(trees.get(tree, key, snapshot, value)?.0);
-        };
-        let hash = hash_of(tree, key);
-        let Some(change) = writes.find(tree, key, hash) else {
-            let (found, place) = trees.get(tree, key, snapshot, value)?;
-            places::note(hash, place);
-            return Ok(found);
-        };
-        value.clear();
-        match change.kind {
-            Kind::Put | Kind::PutPieces => value.extend_from_slice(change.value),
-            Kind::Delete => {}
-            Kind::Patch => {
-                let (found, _) = trees.get(tree, key, snapshot, value)?;
-                change.patch(value);
-                return Ok(found);
-            }
-        }
-        Ok(match change.kind {
-            Kind::PutPieces => Found::Pieces,
-            Kind::Delete => Found::Nothing,
-            _ => Found::Value,
-        })
     }
 
     fn own(&mut self) -> Result<&mut WriteSet, DbError> {
-        let writes = self.writes.as_mut().ok_or(DbError::ReadOnly)?;
+        let writes = self.view.writes.as_mut().ok_or(DbError::ReadOnly)?;
         // Nobody else has it before the commit.
         Arc::get_mut(writes).ok_or(DbError::Panicked)
     }
@@ -186,12 +137,12 @@ impl<'d> Transaction<'d> {
 
     /// The records from `bound` (itself included) in the direction's order.
     pub fn scan(&self, table: Table, bound: &[u8], direction: Direction) -> Scan<'_, 'd> {
-        Scan::new(self, table.root, Some(bound), direction)
+        Scan::new(&self.view, table.root, Some(bound), direction)
     }
 
     /// All records in the direction's order.
     pub fn scan_all(&self, table: Table, direction: Direction) -> Scan<'_, 'd> {
-        Scan::new(self, table.root, None, direction)
+        Scan::new(&self.view, table.root, None, direction)
     }
 
     /// The commit makes a tree, and names it.
@@ -206,7 +157,7 @@ impl<'d> Transaction<'d> {
 
 impl Drop for Transaction<'_> {
     fn drop(&mut self) {
-        if let Some(writes) = self.writes.take() {
+        if let Some(writes) = self.view.writes.take() {
             self.core.reuse(writes);
         }
     }

@@ -15,7 +15,7 @@ impl Trees {
     /// Merges the node of a level that `key` belongs to with a neighbour, if both fit into one.
     pub(super) fn merge(&self, tree: u32, key: &[u8], level: usize) -> Result<(), DbError> {
         // No commit needs it: when the log is short, what is left of it is for the others.
-        let wal = &self.pool.wal;
+        let wal = self.wal();
         if wal.used_bytes() > wal.capacity_bytes() / 4 * 3 {
             return Ok(());
         }

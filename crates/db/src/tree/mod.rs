@@ -19,11 +19,15 @@ pub use needs::Needs;
 
 use std::sync::Arc;
 
+use frostline_store::Store;
+
 use crate::DbError;
 use crate::mvcc::{InLog, Versions, Window};
 use crate::node::{Fences, NodeMut};
 use crate::pages::Pages;
 use crate::pool::{FreeFrame, Pool};
+use crate::space::PageSpace;
+use crate::wal::Wal;
 
 /// All trees of a database.
 pub struct Trees {
@@ -38,6 +42,21 @@ pub struct Trees {
 }
 
 impl Trees {
+    /// The log.
+    pub fn wal(&self) -> &Wal {
+        self.pool.wal()
+    }
+
+    /// The pages on the store.
+    pub fn space(&self) -> &PageSpace {
+        self.pool.space()
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Arc<Store> {
+        &self.space().store
+    }
+
     /// The oldest state that anybody may still see.
     pub fn oldest_seen(&self) -> u64 {
         self.versions.oldest_seen(&self.window)
@@ -45,7 +64,7 @@ impl Trees {
 
     /// Appends a record to the log. It is complete when what is returned is dropped.
     pub fn log(&self, kind: u8, parts: &[&[u8]]) -> Result<InLog<'_>, DbError> {
-        let (_, in_log) = self.pool.wal.append(kind, parts, |lsn| self.window.enter(lsn))?;
+        let (_, in_log) = self.wal().append(kind, parts, |lsn| self.window.enter(lsn))?;
         Ok(in_log)
     }
 
@@ -63,7 +82,7 @@ impl Trees {
             let Some(position) = self.pages.first_freed().filter(|_| taken.is_err()) else {
                 return taken;
             };
-            self.pool.wal.wait(position)?;
+            self.wal().wait(position)?;
             self.trim_freed()?;
         }
     }
@@ -72,8 +91,8 @@ impl Trees {
     pub fn trim_freed(&self) -> Result<(), DbError> {
         // Nobody writes pages meanwhile: a page must not be trimmed after it was used again.
         let _writer = self.pool.evictor();
-        while let Some(freed) = self.pages.next_freed(self.pool.wal.durable()) {
-            self.pool.space.trim(freed.1)?;
+        while let Some(freed) = self.pages.next_freed(self.wal().durable()) {
+            self.space().trim(freed.1)?;
             self.pages.trimmed(freed);
         }
         Ok(())

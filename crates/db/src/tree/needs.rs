@@ -4,6 +4,7 @@ use super::Trees;
 use crate::DbError;
 use crate::mvcc::{Kind, Write, WriteSet};
 use crate::node::{LONGEST_RECORD, Node, PageBytes, SLOT};
+use crate::record::logged_bytes;
 
 /// Bytes that a split logs: two images, which have the content of one page and more fences, and a
 /// separator.
@@ -34,7 +35,7 @@ impl Needs {
     pub fn at_most(trees: &Trees, writes: &WriteSet) -> Needs {
         let adds = writes.iter().filter(|write| is_add(write)).count();
         let leaves = if adds > SPARE as usize { trees.pages.used() as usize } else { adds };
-        let splits = EACH * adds.min(leaves) + writes.logged_bytes() / split_after(writes);
+        let splits = EACH * adds.min(leaves) + logged_bytes(writes) / split_after(writes);
         Needs::of(writes, if adds == 0 { None } else { Some(splits as u64) })
     }
 
@@ -61,7 +62,7 @@ impl Needs {
 
     fn of(writes: &WriteSet, splits: Option<u64>) -> Needs {
         let nodes = splits.map_or(0, |splits| splits + splits / 4 + SPARE);
-        let log_bytes = writes.logged_bytes() as u64 + nodes * SPLIT_LOGGED;
+        let log_bytes = logged_bytes(writes) as u64 + nodes * SPLIT_LOGGED;
         Needs { pages: nodes as u32, log_bytes }
     }
 }

@@ -224,7 +224,7 @@ fn a_transaction_that_overwrites_takes_a_quarter_of_the_log_and_no_more() {
     for size in [0, 7, 60, 400, 880] {
         let db = open_sized(12 << 20, 4 << 20, 64 << 20);
         let table = db.create_table("t").unwrap();
-        let wal = &db.core().trees.pool.wal;
+        let wal = db.core().trees.wal();
         let each = crate::record::WRITE_BYTES + 4 + size;
         let most = ((wal.capacity_bytes() / 4) as usize - 4096).min(wal.largest_record() - 4);
         let fits = (most / each) as u32;
@@ -244,7 +244,7 @@ fn new_records_are_taken_as_long_as_the_log_has_room_for_their_splits() {
     for (size, share) in [(0, 12), (60, 12), (400, 14), (880, 20), (3000, 20), (60_000, 20)] {
         let db = open_sized(12 << 20, 4 << 20, 64 << 20);
         let table = db.create_table("t").unwrap();
-        let capacity = db.core().trees.pool.wal.capacity_bytes() as usize;
+        let capacity = db.core().trees.wal().capacity_bytes() as usize;
         let each = crate::record::WRITE_BYTES + 4 + size;
         let (mut most, mut too_many) = (1, (capacity / each) as u32 + 1);
         while most + 1 < too_many {

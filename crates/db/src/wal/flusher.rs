@@ -4,8 +4,9 @@
 //! to wait meanwhile shares the next one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::batch::BLOCK;
 use super::buffer::{Buffer, cost};
@@ -69,7 +70,7 @@ impl Shared {
 
     /// The buffer. A panic of a caller's closure leaves it whole: its record is in it.
     pub fn lock(&self) -> Guard<'_> {
-        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.buffer.lock()
     }
 
     /// Where the records end that are durable.
@@ -123,9 +124,9 @@ impl Shared {
             if self.flusher == Flusher::Background {
                 buffer.is_short = helps;
                 self.wake(&mut guard);
-                guard = self.room.wait(guard).unwrap_or_else(PoisonError::into_inner);
+                self.room.wait(&mut guard);
             } else if buffer.is_flushing {
-                guard = self.room.wait(guard).unwrap_or_else(PoisonError::into_inner);
+                self.room.wait(&mut guard);
             } else if helps {
                 guard = self.flush(guard);
             } else {
@@ -204,7 +205,8 @@ impl Shared {
             return self.flush(guard);
         }
         self.wake(&mut guard);
-        self.done.wait(guard).unwrap_or_else(PoisonError::into_inner)
+        self.done.wait(&mut guard);
+        guard
     }
 
     fn wake(&self, guard: &mut Guard<'_>) {
@@ -226,7 +228,7 @@ impl Shared {
         let round = Round { offset: end - bytes.len() as u64, bytes: &bytes, keep_from };
         drop(guard);
 
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = self.writer.lock();
         let written = writer.write(&round);
         if written.is_ok() {
             self.durable.store(end, Ordering::Release);
@@ -268,16 +270,11 @@ impl Shared {
                 // While there is work the delay is slept through again and again, which spares
                 // the first append after a flush from having to wake the thread.
                 guard.thread = Sleep::Short;
-                let (back, timeout) = self
-                    .work
-                    .wait_timeout(guard, self.delay)
-                    .unwrap_or_else(PoisonError::into_inner);
-                guard = back;
-                is_over = timeout.timed_out();
+                is_over = self.work.wait_for(&mut guard, self.delay).timed_out();
                 was_busy = was_busy && !is_over;
             } else {
                 guard.thread = Sleep::Long;
-                guard = self.work.wait(guard).unwrap_or_else(PoisonError::into_inner);
+                self.work.wait(&mut guard);
                 is_over = false;
             }
             guard.thread = Sleep::Awake;

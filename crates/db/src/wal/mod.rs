@@ -26,11 +26,12 @@ mod replay;
 mod scan;
 mod writer;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use frostline_zone::{Device, ZoneInfo, ZoneState};
+use parking_lot::Mutex;
 
 use batch::BLOCK;
 use buffer::Buffer;
@@ -207,7 +208,7 @@ impl Wal {
         visit: &mut Visit<'_, E>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), E> {
-        let found = lock(&self.found);
+        let found = self.found.lock();
         let chain = found.as_ref().ok_or(WalError::NoReplay)?;
         replay::replay(&*self.device, chain, visit, progress)
     }
@@ -256,7 +257,7 @@ impl Wal {
     /// # Errors
     /// The log failed, then or earlier.
     pub fn release(&self, upto: Lsn) -> Result<(), WalError> {
-        *lock(&self.found) = None;
+        *self.found.lock() = None;
         self.shared.release(upto)
     }
 
@@ -300,7 +301,7 @@ impl Wal {
 impl Drop for Wal {
     fn drop(&mut self) {
         self.shared.stop();
-        if let Some(thread) = lock(&self.thread).take() {
+        if let Some(thread) = self.thread.lock().take() {
             // It has nothing to tell: its errors are the log's.
             let _ = thread.join();
         }
@@ -310,10 +311,6 @@ impl Drop for Wal {
 fn start(shared: Arc<Shared>) -> Result<JoinHandle<()>, WalError> {
     let builder = std::thread::Builder::new().name("frostline-wal".to_string());
     builder.spawn(move || shared.run()).map_err(|error| WalError::Thread(Arc::new(error)))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn is_usable(info: &ZoneInfo) -> bool {
