@@ -1,5 +1,4 @@
-//! Room for what a commit will log and for the pages that it will take, before there is no way
-//! back.
+//! Reservation of log space and pages for a commit, before its point of no return.
 //!
 //! A record can't be let go of while its commit is under way, nor anything behind it. So the log
 //! must have room for all that commits under way will log, their splits included: one that found
@@ -19,7 +18,7 @@ use parking_lot::MutexGuard;
 use crate::DbError;
 use crate::core::Core;
 use crate::mvcc::WriteSet;
-use crate::pages::Promise;
+use crate::pages::Reservation;
 use crate::record::logged_bytes;
 use crate::tree::Needs;
 use crate::wal::WalError;
@@ -27,20 +26,20 @@ use crate::wal::WalError;
 /// Bytes that the record of a table's creation has before its writes.
 const CREATE_BYTES: usize = 4;
 
-/// How long a commit waits for room in the log before it looks again.
+/// The longest wait of a commit for room in the log before it checks again.
 const WAIT: Duration = Duration::from_millis(20);
 
 /// Checkpoints that must have brought nothing before a commit stops waiting for room.
 const IN_VAIN: u64 = 2;
 
-/// What a commit may log and take; it is given back when this is dropped.
+/// Log space and pages that are reserved for a commit until this is dropped.
 pub struct Admission<'c> {
     core: &'c Core,
     bytes: u64,
-    _promise: Option<Promise<'c>>,
+    _reservation: Option<Reservation<'c>>,
 }
 
-/// How far the log was when a commit began to wait, or saw it shrink last.
+/// The state of the log when a commit began to wait, or saw it shrink last.
 struct Waiting {
     checkpoints: u64,
     used: u64,
@@ -63,24 +62,28 @@ impl Core {
         if needs.log_bytes > most {
             return Err(DbError::TooLarge { bytes: needs.log_bytes as usize, most: most as usize });
         }
-        let _promise = self.promise(&needs, writes)?;
+        let _reservation = self.reserve(&needs, writes)?;
         self.wait_for_log(needs.log_bytes, capacity)?;
-        Ok(Admission { core: self, bytes: needs.log_bytes, _promise })
+        Ok(Admission { core: self, bytes: needs.log_bytes, _reservation })
     }
 
-    /// Promises a commit its pages.
-    fn promise(&self, needs: &Needs, writes: &WriteSet) -> Result<Option<Promise<'_>>, DbError> {
+    /// Reserves the pages of a commit.
+    fn reserve(
+        &self,
+        needs: &Needs,
+        writes: &WriteSet,
+    ) -> Result<Option<Reservation<'_>>, DbError> {
         // On a full database deletes still work.
         if needs.pages == 0 {
             return Ok(None);
         }
         let pages = &self.trees.pages;
-        match pages.promise(needs.pages) {
+        match pages.reserve(needs.pages) {
             Err(DbError::Full { .. }) => {
                 let needs = Needs::looked_up(&self.trees, writes)?;
-                pages.promise(needs.pages).map(Some)
+                pages.reserve(needs.pages).map(Some)
             }
-            promise => promise.map(Some),
+            reservation => reservation.map(Some),
         }
     }
 

@@ -1,11 +1,11 @@
-//! What the threads of a database do.
+//! The background threads of a database.
 
 use std::time::Duration;
 
 use crate::DbError;
 use crate::core::Core;
 
-/// How long they sleep if nobody wakes them.
+/// The longest sleep of a background thread.
 const NAP: Duration = Duration::from_millis(50);
 
 impl Core {

@@ -23,26 +23,26 @@ pub struct Catalog {
     names: RwLock<Vec<(String, Table)>>,
     making: Mutex<()>,
     /// By number: whether a value of the table may be in pieces.
-    has_pieces: Box<[AtomicBool]>,
+    has_overflow: Box<[AtomicBool]>,
 }
 
 impl Default for Catalog {
     fn default() -> Self {
         let flags = || (0..MOST_TABLES).map(|_| AtomicBool::new(false)).collect();
-        Catalog { names: RwLock::default(), making: Mutex::default(), has_pieces: flags() }
+        Catalog { names: RwLock::default(), making: Mutex::default(), has_overflow: flags() }
     }
 }
 
-/// What the catalog's tree has for a table: root, number, whether values may be in pieces.
+/// Bytes of a table's entry in the catalog's tree: root, number, whether values may be in pieces.
 const ENTRY: usize = 9;
 
 impl Catalog {
     /// A table's entry in the tree.
-    pub fn entry(table: Table, has_pieces: bool) -> [u8; ENTRY] {
+    pub fn entry(table: Table, has_overflow: bool) -> [u8; ENTRY] {
         let mut entry = [0; ENTRY];
         entry[..4].copy_from_slice(&table.root.to_le_bytes());
         entry[4..8].copy_from_slice(&table.number.to_le_bytes());
-        entry[8] = u8::from(has_pieces);
+        entry[8] = u8::from(has_overflow);
         entry
     }
 
@@ -54,7 +54,7 @@ impl Catalog {
             u32::from_le_bytes([entry[at], entry[at + 1], entry[at + 2], entry[at + 3]])
         };
         let table = Table { root: number(0), number: number(4) };
-        let flag = self.has_pieces.get(table.number as usize).ok_or_else(wrong)?;
+        let flag = self.has_overflow.get(table.number as usize).ok_or_else(wrong)?;
         let name = String::from_utf8(name.to_vec()).map_err(|_| wrong())?;
         flag.store(entry[8] != 0, Release);
         let mut names = self.names.write();
@@ -62,7 +62,7 @@ impl Catalog {
         Ok(table)
     }
 
-    /// ExclusiveGuard by whoever makes a table.
+    /// Held by the thread that makes a table.
     pub fn lock(&self) -> MutexGuard<'_, ()> {
         self.making.lock()
     }
@@ -94,12 +94,12 @@ impl Catalog {
 
     /// True if a value of the table may be in pieces.
     #[inline]
-    pub fn has_pieces(&self, table: Table) -> bool {
-        self.has_pieces[table.number as usize].load(Acquire)
+    pub fn has_overflow(&self, table: Table) -> bool {
+        self.has_overflow[table.number as usize].load(Acquire)
     }
 
     /// A value of the table may be in pieces from now on, as its entry says.
-    pub fn note_pieces(&self, table: Table) {
-        self.has_pieces[table.number as usize].store(true, Release);
+    pub fn note_overflow(&self, table: Table) {
+        self.has_overflow[table.number as usize].store(true, Release);
     }
 }

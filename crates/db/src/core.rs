@@ -1,4 +1,4 @@
-//! What all threads of a database share.
+//! State shared by all threads of a database.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::sync::{Arc, OnceLock};
@@ -18,24 +18,24 @@ pub struct Core {
     /// The tables.
     pub catalog: Catalog,
     /// The number of the next long value.
-    pub next_pieces: AtomicU64,
-    /// Write sets that nobody uses.
+    pub next_overflow: AtomicU64,
+    /// Unused write sets.
     spare: Mutex<Vec<Arc<WriteSet>>>,
     /// Bytes that commits under way are about to log.
     pub(crate) logging: Mutex<u64>,
     pub(crate) logged: Condvar,
-    /// Somebody should take a checkpoint.
+    /// A checkpoint is due.
     checkpoint_wanted: AtomicBool,
     checkpointing: Mutex<()>,
     /// Checkpoints that were taken.
     pub checkpoints: AtomicU64,
-    /// Why nothing can be written any more.
+    /// The error after which nothing can be written any more.
     failure: OnceLock<DbError>,
-    /// What the database's threads sleep on.
+    /// Background threads sleep on this.
     pub alarm: Alarm,
-    /// Whether there are such threads.
+    /// True if there are background threads.
     pub background: bool,
-    /// Commits and conflicts.
+    /// Commits that wrote something.
     pub commits: AtomicU64,
     /// Transactions that lost against another.
     pub conflicts: AtomicU64,
@@ -49,13 +49,13 @@ pub struct Alarm {
 }
 
 impl Alarm {
-    /// Wakes everybody.
+    /// Wakes all background threads.
     pub fn ring(&self) {
         drop(self.closing.lock());
         self.rang.notify_all();
     }
 
-    /// Nobody is to sleep any more.
+    /// Ends all sleeps, now and later.
     pub fn close(&self) {
         *self.closing.lock() = true;
         self.rang.notify_all();
@@ -66,7 +66,7 @@ impl Alarm {
         *self.closing.lock()
     }
 
-    /// Sleeps until somebody rings, or so long; true if the database is being closed.
+    /// Sleeps until the alarm rings, or so long; true if the database is being closed.
     pub fn sleep(&self, time: std::time::Duration) -> bool {
         let mut closing = self.closing.lock();
         if !*closing {
@@ -82,7 +82,7 @@ impl Core {
         Core {
             trees,
             catalog: Catalog::default(),
-            next_pieces: AtomicU64::new(0),
+            next_overflow: AtomicU64::new(0),
             spare: Mutex::default(),
             logging: Mutex::default(),
             logged: Condvar::new(),
@@ -97,12 +97,12 @@ impl Core {
         }
     }
 
-    /// Why nothing can be written any more, if that is so.
+    /// Fails with the error after which nothing can be written any more, if there was one.
     pub fn check(&self) -> Result<(), DbError> {
         self.failure.get().map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// Nothing can be written any more: what is in memory may be half of a transaction.
+    /// Lets nothing be written any more: memory may hold half of a transaction.
     pub fn fail(&self, error: DbError) -> DbError {
         self.failure.get_or_init(|| error.clone());
         self.alarm.ring();
@@ -127,11 +127,11 @@ impl Core {
         }
     }
 
-    /// Removes what is left of deleted records that no snapshot sees, of so many at most.
+    /// Removes the ghosts of deleted records that no snapshot sees, so many at most.
     pub fn purge_ghosts(&self, most: usize) {
         for ghost in std::iter::from_fn(|| self.trees.versions.next_ghost()).take(most) {
-            // Where its page can't be read, the ghost stays. No snapshot sees it, nothing was
-            // changed, and whatever needs the page, or the log, gets the error.
+            // If its page can't be read, the ghost stays. No snapshot sees it, nothing was changed, and
+            // the next access that needs the page, or the log, gets the error.
             let _ = self.trees.purge(ghost.tree, &ghost.key);
         }
     }
@@ -168,7 +168,7 @@ impl Core {
         let trees = &self.trees;
         trees.trim_freed()?;
         trees.pool.write_older(position)?;
-        // Before the store is synced: what is changed from here on may be on its way.
+        // Before the store is synced: pages that change from here on may not be part of it.
         let needed = self.needs_log_from();
         trees.store().sync()?;
         trees.wal().release(needed.saturating_sub(1))?;
@@ -180,7 +180,7 @@ impl Core {
 
     /// The log position of the first record that recovery would need.
     fn needs_log_from(&self) -> u64 {
-        // In this order: whoever leaves the window has changed its pages.
+        // In this order: a record leaves the window after its pages have changed.
         let trees = &self.trees;
         let end = trees.wal().end() + 1;
         let open = trees.window.first_open().unwrap_or(end).min(end);

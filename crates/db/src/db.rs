@@ -1,4 +1,4 @@
-//! The database as its users see it.
+//! The public interface of the database.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -80,7 +80,7 @@ impl Instances {
         }
         match Arc::try_unwrap(self.store) {
             Ok(store) => Ok(store.close()?),
-            // Somebody looks at it still, and will close it.
+            // Another owner uses the store still, and will close it.
             Err(store) => Ok(store.checkpoint()?),
         }
     }
@@ -149,7 +149,7 @@ impl Db {
         Ok(Db { core, threads: Mutex::new(threads), recovered })
     }
 
-    /// What was done to open it after a crash.
+    /// Counters of the recovery when it was opened.
     pub fn recovered(&self) -> Recovered {
         self.recovered
     }
@@ -171,9 +171,9 @@ impl Db {
             let why = format!("there are {MOST_TABLES} already");
             return Err(DbError::Options { what: "tables", why });
         }
-        let promise = core.trees.pages.promise(1)?;
+        let reservation = core.trees.pages.reserve(1)?;
         let table = Table { root: core.trees.take_page()?, number };
-        drop(promise);
+        drop(reservation);
         core.trees.pool.name_tree(table.root, number + 2);
         let made = transaction.create_tree(name, table).and_then(|()| transaction.commit_soon());
         let commit = made.inspect_err(|_| {
@@ -239,7 +239,7 @@ impl Db {
         self.core.checkpoint_all()
     }
 
-    /// What happened so far.
+    /// Counters since it was opened.
     ///
     /// # Errors
     /// A thread of the store panicked.
@@ -278,7 +278,7 @@ impl Db {
         self.core.alarm.close();
         let threads = std::mem::take(&mut *self.threads.lock());
         for thread in threads {
-            // It tells its errors through the core.
+            // Its errors are kept in the core.
             let _ = thread.join();
         }
     }
@@ -290,7 +290,7 @@ impl Drop for Db {
     }
 }
 
-/// A thread of a database. It tells its error through the core.
+/// Starts a background thread. Its error is kept in the core.
 fn start(core: &Arc<Core>, live: fn(&Core) -> Result<(), DbError>) -> JoinHandle<()> {
     let core = core.clone();
     std::thread::spawn(move || {

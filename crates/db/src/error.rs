@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors of the database.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use frostline_zone::DeviceError;
 
 use crate::wal::WalError;
 
-/// Why the database refused, or could not.
+/// An error of the database.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DbError {
@@ -15,7 +15,7 @@ pub enum DbError {
     /// all that is needed.
     #[error("the transaction lost against another that wrote the same key")]
     Conflict,
-    /// So much was overwritten since the transaction began that what it sees is kept no more; see
+    /// So much was overwritten since the transaction began that the versions it sees are kept no more; see
     /// [`crate::Options::version_bytes`]. It can be tried again.
     #[error(
         "the transaction's snapshot is too old: more than {most} bytes would have to be kept for it; \
@@ -48,9 +48,9 @@ pub enum DbError {
         "a transaction that may log {bytes} bytes is too large for the log, which takes {most}"
     )]
     TooLarge {
-        /// What it may log.
+        /// Bytes that it may log.
         bytes: usize,
-        /// What the log takes.
+        /// Bytes that the log takes.
         most: usize,
     },
     /// A read-only transaction was asked to write.
@@ -86,9 +86,9 @@ pub enum DbError {
     /// Options that contradict the device or each other.
     #[error("{what}: {why}")]
     Options {
-        /// Which.
+        /// The option.
         what: &'static str,
-        /// What is wrong with it.
+        /// The contradiction.
         why: String,
     },
     /// A page is not what it should be.
@@ -96,7 +96,7 @@ pub enum DbError {
     Page {
         /// Its number in the database.
         page: u32,
-        /// What is wrong.
+        /// The damage.
         what: &'static str,
     },
     /// A page is not the one that its parent names: the store has lost the newest version of one of
@@ -109,7 +109,7 @@ pub enum DbError {
         tree: u32,
         /// The page above; none if the page is the root itself.
         parent: Option<u32>,
-        /// What contradicts the parent.
+        /// The difference to the parent.
         what: &'static str,
     },
     /// A log record is not what it should be.
@@ -117,7 +117,7 @@ pub enum DbError {
     Record {
         /// Its position in the log.
         position: u64,
-        /// What is wrong.
+        /// The damage.
         what: &'static str,
     },
     /// The page store.

@@ -16,7 +16,7 @@
 
 /// A part of a key.
 pub trait Part: Sized {
-    /// What it is decoded as.
+    /// The decoded type.
     type Owned;
 
     /// Appends the part to a key.
@@ -28,7 +28,7 @@ pub trait Part: Sized {
 
 /// One part, or a tuple of them.
 pub trait Parts: Sized {
-    /// What they are decoded as.
+    /// The decoded types.
     type Owned;
 
     /// Appends the parts to a key.

@@ -1,4 +1,4 @@
-//! How a device is divided: the page store, and behind it the logs.
+//! The parts of a device: the page store, and behind it the logs.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ const FEWEST_LOG_ZONES: u32 = 4;
 /// The fewest pages of a database.
 const FEWEST_PAGES: u32 = 4 * FIRST_PAGES;
 
-/// What the first page of each database says.
+/// The first page of each database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Label {
@@ -42,7 +42,7 @@ pub const LABEL_PAGE: u32 = 0;
 /// The root of the tree of all tables.
 pub const CATALOG: u32 = 1;
 /// The root of the tree of pieces of long values.
-pub const PIECES_TREE: u32 = 2;
+pub const OVERFLOW_TREE: u32 = 2;
 /// Pages that every database has from the beginning.
 pub const FIRST_PAGES: u32 = 3;
 
@@ -121,7 +121,7 @@ impl Divided {
     }
 }
 
-/// A number that no other log has.
+/// The unique number of a log.
 pub fn log_id(store: &Store, instance: u32) -> Result<u64, DbError> {
     Ok(store.info()?.store.wrapping_add(u64::from(instance) << 1))
 }
@@ -132,7 +132,7 @@ fn write_first_pages(store: &Store, first: u32, label: &Label) -> Result<(), DbE
     bytes[..size_of::<Label>()].copy_from_slice(bytemuck::bytes_of(label));
     store.write(first + LABEL_PAGE, &bytes)?;
     let page = PageBytes::zeroed();
-    for root in [CATALOG, PIECES_TREE] {
+    for root in [CATALOG, OVERFLOW_TREE] {
         NodeMut::format(&page, root, 0, Fences { lower: &[], upper: None });
         page.copy_to(&mut bytes);
         store.write(first + root, &bytes)?;

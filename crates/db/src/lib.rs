@@ -41,8 +41,8 @@
 //! # Transactions
 //!
 //! A [`Transaction`] is atomic and isolated by snapshots; of two that write the same key the first
-//! to commit wins, and the other is told [`DbError::Conflict`] and can be tried again. Readers wait
-//! for nobody. [`Transaction::commit`] returns when the commit is durable; many threads share one
+//! to commit wins, and the other fails with [`DbError::Conflict`] and can be tried again. Readers never
+//! wait. [`Transaction::commit`] returns when the commit is durable; many threads share one
 //! write to the log, and [`Transaction::commit_soon`] lets a single thread do so as well.
 //!
 //! # The way of a page
@@ -66,8 +66,8 @@ mod metrics;
 mod mvcc;
 mod node;
 mod options;
+mod overflow;
 mod pages;
-mod pieces;
 mod pool;
 mod record;
 mod recovery;
@@ -85,7 +85,7 @@ pub use db::{Db, Instances};
 pub use error::DbError;
 pub use mvcc::VersionStats;
 pub use options::{Create, Options, Progress};
-pub use pieces::LONGEST_VALUE;
+pub use overflow::LONGEST_VALUE;
 pub use pool::Replacement;
 pub use recovery::Recovered;
 pub use scan::{Direction, Scan};

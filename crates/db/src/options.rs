@@ -1,4 +1,4 @@
-//! How a database is made and opened.
+//! Options for making and opening a database.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use frostline_store::{Cleaning, Format};
 use crate::pool::Replacement;
 use crate::space::Observer;
 
-/// How a database is made on a device.
+/// Options for making a database on a device.
 #[derive(Clone, Debug)]
 pub struct Create {
-    /// How the page store is formatted; hotness records are always kept.
+    /// Format of the page store; hotness records are always kept.
     pub store: Format,
     /// Bytes of the log of each instance; a sixteenth of the device, at most 1 GiB in all, unless
     /// given.
@@ -23,7 +23,7 @@ pub struct Create {
 
 impl Default for Create {
     fn default() -> Self {
-        // What a database tells of its pages is what this scheme goes by.
+        // This scheme uses the hotness records that a database gives.
         let store = Format { scheme: "frostline".to_string(), ..Format::default() };
         Create { store, log_bytes: None, instances: 1 }
     }
@@ -36,42 +36,43 @@ impl Options {
     }
 }
 
-/// What is told while a database is opened after a crash: bytes of the log that were read, of all.
+/// A function that is called while a database recovers, with the bytes of the log that are read and
+/// their total.
 pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
-/// How a database is opened.
+/// Options for opening a database.
 #[derive(Clone)]
 pub struct Options {
     /// Bytes of memory for pages.
     pub buffer_bytes: usize,
-    /// Which pages leave memory first.
+    /// The replacement policy of the buffer.
     pub replacement: Replacement,
-    /// Whether uses of pages are counted, so that the store learns how hot they are.
+    /// True if accesses to pages are counted for hotness records.
     pub hotness: bool,
-    /// Whether threads of the database write pages, the log and checkpoints. Without them
-    /// everything happens in the order of the callers' calls, as tests need it.
+    /// True if background threads write pages, the log and checkpoints. Without them everything happens
+    /// in the order of the callers' calls, as tests need it.
     pub background: bool,
-    /// Who cleans the store.
+    /// The thread that cleans the store.
     pub cleaning: Cleaning,
     /// Go on without synced pages of the store that are missing
     /// ([`frostline_store::Open::accept_loss`]).
     pub accept_loss: bool,
     /// The schemes that names stand for: the store's must be one of them.
     pub schemes: Registry,
-    /// How long a commit that nobody waits for may take to become durable.
+    /// Delay after which a commit is made durable although no thread waits for it.
     pub commit_delay: Duration,
     /// Bytes of log records that may wait to be written before commits wait. The log takes twice
     /// as much memory, a sixteenth of it is written without delay, and more than the log itself has
     /// is as good as that.
     pub log_buffer_bytes: usize,
-    /// Bytes of memory for what records were before, kept for transactions that began before it was
+    /// Bytes of memory for older versions of records, kept for transactions that began before they were
     /// overwritten; half of `buffer_bytes`, and 16 MiB at least, unless given. When more is needed
     /// the oldest transactions fail with [`crate::DbError::SnapshotTooOld`] as soon as they read
-    /// what was overwritten, or commit. What commits under way replace comes on top.
+    /// an overwritten record, or commit. Versions that commits under way replace come on top.
     pub version_bytes: Option<usize>,
-    /// Who is told of every page that reaches the store.
+    /// Sees every page that reaches the store.
     pub observer: Option<Arc<dyn Observer>>,
-    /// Who is told how far recovery is.
+    /// Sees the progress of recovery.
     pub progress: Option<Progress>,
 }
 

@@ -1,6 +1,6 @@
-//! Which pages are in use.
+//! The pages in use and the free ones.
 //!
-//! It is recorded nowhere: a page is in use if the store has it, or if the log says so. A page
+//! This is recorded nowhere: a page is in use if the store has it, or if the log says so. A page
 //! that is freed is trimmed once the record that freed it is durable, and then used again.
 
 use std::collections::VecDeque;
@@ -22,12 +22,12 @@ struct State {
     next: u32,
     /// Freed by the record at a position, in the order of the log.
     freed: VecDeque<(u64, u32)>,
-    /// Promised to commits that are under way.
-    promised: u32,
+    /// Reserved for commits that are under way.
+    reserved: u32,
 }
 
-/// Pages that a commit may need, promised to it.
-pub struct Promise<'p> {
+/// A reservation of pages that a commit may need.
+pub struct Reservation<'p> {
     pages: &'p Pages,
     count: u32,
 }
@@ -105,19 +105,19 @@ impl Pages {
         self.state().freed.front().map(|&(position, _)| position)
     }
 
-    /// Promises pages to a commit. They are there: others are refused, or wait.
-    pub fn promise(&self, count: u32) -> Result<Promise<'_>, DbError> {
+    /// Reserves pages for a commit; an error if fewer are free.
+    pub fn reserve(&self, count: u32) -> Result<Reservation<'_>, DbError> {
         let mut state = self.state();
         let left = self.limit - state.next + (state.free.len() + state.freed.len()) as u32;
-        if left < state.promised.saturating_add(count) {
+        if left < state.reserved.saturating_add(count) {
             return Err(DbError::Full { pages: self.limit });
         }
-        state.promised += count;
-        Ok(Promise { pages: self, count })
+        state.reserved += count;
+        Ok(Reservation { pages: self, count })
     }
 }
 
-/// Which pages are in use, as the store and the log tell it.
+/// A set of pages in use, according to the store and the log.
 pub struct Used(Vec<bool>);
 
 impl Used {
@@ -141,9 +141,9 @@ impl Used {
     }
 }
 
-impl Drop for Promise<'_> {
+impl Drop for Reservation<'_> {
     fn drop(&mut self) {
-        self.pages.state().promised -= self.count;
+        self.pages.state().reserved -= self.count;
     }
 }
 
@@ -171,12 +171,12 @@ mod tests {
     }
 
     #[test]
-    fn no_more_pages_are_promised_than_there_are() {
+    fn no_more_pages_are_reserved_than_there_are() {
         let pages = Pages::new(10);
         pages.begin(&Used::none(10));
-        let first = pages.promise(6).unwrap();
-        assert!(pages.promise(5).is_err());
+        let first = pages.reserve(6).unwrap();
+        assert!(pages.reserve(5).is_err());
         drop(first);
-        assert!(pages.promise(10).is_ok());
+        assert!(pages.reserve(10).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! What log records say.
+//! The payloads of log records.
 //!
 //! Commits are logged by what they wrote: replayed in the order of the log they give every key its
 //! last value, whatever of it had reached the pages. Changes of the trees' structure are logged
@@ -44,11 +44,11 @@ pub struct LoggedWrite<'a> {
     pub tree: u32,
     /// The record's key.
     pub key: &'a [u8],
-    /// What happened to it.
+    /// The change.
     pub change: Change<'a>,
 }
 
-/// The writes of a record, an error in place of what is none.
+/// The writes of a record; an error in place of bytes that are no write.
 pub fn writes(mut record: &[u8]) -> impl Iterator<Item = Result<LoggedWrite<'_>, Malformed>> {
     std::iter::from_fn(move || {
         if record.is_empty() {
@@ -70,7 +70,7 @@ pub struct Malformed;
 fn kind_tag(kind: Kind) -> u8 {
     match kind {
         Kind::Put => 1,
-        Kind::PutPieces => 2,
+        Kind::PutOverflow => 2,
         Kind::Delete => 3,
         Kind::Patch => 4,
     }
@@ -78,7 +78,7 @@ fn kind_tag(kind: Kind) -> u8 {
 
 fn one_write<'a>(record: &mut &'a [u8]) -> Option<LoggedWrite<'a>> {
     let [tag] = take::<1>(record)?;
-    let kinds = [Kind::Put, Kind::PutPieces, Kind::Delete, Kind::Patch];
+    let kinds = [Kind::Put, Kind::PutOverflow, Kind::Delete, Kind::Patch];
     let kind = kinds.into_iter().find(|&kind| kind_tag(kind) == tag)?;
     let tree = u32::from_le_bytes(take(record)?);
     let key_len = usize::from(u16::from_le_bytes(take(record)?));
@@ -143,7 +143,7 @@ pub fn pages_head(freed: &[u32], changed: &[u32]) -> Vec<u8> {
     head
 }
 
-/// What [`pages_head`] wrote, freed pages first, and the images.
+/// Reads the head that [`pages_head`] wrote: freed pages, changed pages, and the images.
 pub fn parse_pages(mut record: &[u8]) -> Option<(Vec<u32>, Vec<u32>, &[u8])> {
     let mut list = || {
         let count = u16::from_le_bytes(take(&mut record)?);

@@ -13,15 +13,15 @@
 use frostline_store::Store;
 
 use crate::core::Core;
-use crate::layout::{CATALOG, FIRST_PAGES, PIECES_TREE};
+use crate::layout::{CATALOG, FIRST_PAGES, OVERFLOW_TREE};
+use crate::overflow::number_behind;
 use crate::pages::Used;
-use crate::pieces::number_behind;
 use crate::record::{CREATE, PAGES, SPLIT, TRANSACTION, parse_create, writes};
 use crate::scan::{Direction, Scan};
 use crate::view::View;
 use crate::{DbError, Progress};
 
-/// What a recovery did.
+/// Counters of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// Commits that were written again.
@@ -44,11 +44,11 @@ pub fn recover(core: &Core, progress: Option<&Progress>) -> Result<Recovered, Db
     Ok(recovered)
 }
 
-/// Which pages the store has.
+/// The pages that the store has.
 fn stored_pages(store: &Store, first: u32, pages: u32) -> Result<Vec<u32>, DbError> {
     let mut found = Vec::new();
     store.mapped(first..first + pages, &mut |lba| found.push(lba - first))?;
-    if found.get(..FIRST_PAGES as usize) != Some(&[0, CATALOG, PIECES_TREE][..]) {
+    if found.get(..FIRST_PAGES as usize) != Some(&[0, CATALOG, OVERFLOW_TREE][..]) {
         return Err(DbError::Page { page: CATALOG, what: "is missing" });
     }
     Ok(found)
@@ -137,19 +137,19 @@ impl Recovery<'_> {
 fn read_catalog(core: &Core) -> Result<(), DbError> {
     let pool = &core.trees.pool;
     pool.name_tree(CATALOG, 0);
-    pool.name_tree(PIECES_TREE, 1);
+    pool.name_tree(OVERFLOW_TREE, 1);
     let view = View::begin(&core.trees, None);
     let mut tables = Scan::new(&view, CATALOG, None, Direction::Forward);
     while let Some((name, entry)) = tables.next()? {
         let table = core.catalog.add(name, entry)?;
         pool.name_tree(table.root, table.number + 2);
     }
-    let mut pieces = Scan::new(&view, PIECES_TREE, None, Direction::Backward);
+    let mut pieces = Scan::new(&view, OVERFLOW_TREE, None, Direction::Backward);
     let next = pieces.next()?.map_or(0, |(key, _)| number_behind(key));
     // A number that was used before is never used again, not even if the value is gone: its pieces
     // could come back from a store that has lost the newest version of a page. Each value takes more
     // bytes of the log than numbers, so that those of this opening end below the next one's.
     let next = next.max(core.trees.wal().end());
-    core.next_pieces.store(next, std::sync::atomic::Ordering::Relaxed);
+    core.next_overflow.store(next, std::sync::atomic::Ordering::Relaxed);
     Ok(())
 }

@@ -8,7 +8,7 @@ use crate::mvcc::{Found, Kind};
 use crate::node::{Node, PageBytes};
 use crate::view::View;
 
-/// Which way a scan goes.
+/// The direction of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// To greater keys.
@@ -17,8 +17,8 @@ pub enum Direction {
     Backward,
 }
 
-/// A scan: the records that a transaction sees, in order. It copies a leaf at a time, so that it
-/// holds nothing while its user looks at records.
+/// A scan: the records that a transaction sees, in order. It copies a leaf at a time, so that no
+/// latch is held between two records.
 pub struct Scan<'t, 'd> {
     view: &'t View<'d>,
     tree: u32,
@@ -26,7 +26,7 @@ pub struct Scan<'t, 'd> {
     leaf: Leaf,
     /// Slots of the leaf that were not seen yet.
     slots: std::ops::Range<usize>,
-    /// Where the next leaf begins, or ends if the scan goes backward.
+    /// The lower fence of the next leaf, or the upper one if the scan goes backward.
     fence: Vec<u8>,
     next_fence: Vec<u8>,
     more: More,
@@ -70,7 +70,7 @@ impl Drop for Leaf {
     }
 }
 
-/// What lies behind the leaf.
+/// The part of the scan behind the current leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum More {
     /// The leaf that has the bound, as it was given.
@@ -157,15 +157,15 @@ impl<'t, 'd> Scan<'t, 'd> {
         .filter(|_| !self.own_at.is_empty())
     }
 
-    /// How the tree's next record lies to an own write, in the scan's order.
+    /// Compares the tree's next record with an own write, in the scan's order.
     fn order(&self, own: u32) -> Ordering {
         let writes = self.view.writes();
         let order = self.next_key[..].cmp(writes.key(writes.get(own as usize)));
         if self.direction == Direction::Forward { order } else { order.reverse() }
     }
 
-    /// Goes past an own write, and past the tree's record of the same key. What the
-    /// transaction sees of the key is in `key` and `value`.
+    /// Goes past an own write, and past the tree's record of the same key. Puts the visible record into
+    /// `key` and `value`.
     fn merge_own(&mut self, own: u32) -> Option<Found> {
         let same = self.next.is_some() && self.order(own).is_eq();
         let below = if same { self.next.take() } else { None };
@@ -181,9 +181,9 @@ impl<'t, 'd> Scan<'t, 'd> {
         self.value.clear();
         match change.kind {
             Kind::Delete => None,
-            Kind::Put | Kind::PutPieces => {
+            Kind::Put | Kind::PutOverflow => {
                 self.value.extend_from_slice(change.value);
-                Some(if change.kind == Kind::Put { Found::Value } else { Found::Pieces })
+                Some(if change.kind == Kind::Put { Found::Value } else { Found::Overflow })
             }
             Kind::Patch => {
                 let found = below?;
@@ -200,7 +200,7 @@ impl<'t, 'd> Scan<'t, 'd> {
     }
 
     fn give(&mut self, found: Found) -> Result<(&[u8], &[u8]), DbError> {
-        if found == Found::Pieces {
+        if found == Found::Overflow {
             self.view.join(&mut self.value)?;
         }
         Ok((&self.key, &self.value))
@@ -227,7 +227,7 @@ impl<'t, 'd> Scan<'t, 'd> {
         }
     }
 
-    /// What the snapshot sees of a slot of the leaf.
+    /// Puts the version of a slot that the snapshot sees into `next_key` and `next_value`.
     fn see(&mut self, index: usize) -> Result<Found, DbError> {
         let node = Node::of(self.leaf.page());
         let slot = node.slot(index);
@@ -247,7 +247,7 @@ impl<'t, 'd> Scan<'t, 'd> {
         }
         self.next_value.clear();
         node.value(slot, &mut self.next_value);
-        Ok(if slot.is_pieces() { Found::Pieces } else { Found::Value })
+        Ok(if slot.is_overflow() { Found::Overflow } else { Found::Value })
     }
 
     fn next_leaf(&mut self) -> Result<(), DbError> {
@@ -257,7 +257,7 @@ impl<'t, 'd> Scan<'t, 'd> {
         let node = Node::of(self.leaf.page());
         let snapshot = self.view.position();
         if node.position() > snapshot {
-            // What is left of deleted records may have gone with their versions.
+            // Ghosts of deleted records may have gone with their versions.
             trees.versions.check(snapshot)?;
         }
         let first = self.more == More::First;

@@ -24,7 +24,7 @@ pub struct PageSpace {
     pub store: Arc<Store>,
     /// The first LBA.
     pub first: u32,
-    /// How many there are.
+    /// The number of LBAs.
     pub pages: u32,
     /// Sees every page that reaches the store.
     pub observer: Option<Arc<dyn Observer>>,
@@ -38,7 +38,7 @@ pub struct Outgoing<'a> {
     pub bytes: &'a [u8; PAGE_BYTES],
     /// The log position of its last change.
     pub position: u64,
-    /// What is told of it.
+    /// Its hotness record.
     pub hotness: Hotness,
 }
 

@@ -1,4 +1,4 @@
-//! What happened, counted.
+//! Counters.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::core::Core;
 use crate::mvcc::VersionStats;
 use crate::wal::WalStats;
 
-/// What happened in a database since it was opened, and what it takes.
+/// Counters of a database since it was opened, and the resources that it uses.
 #[derive(Clone, Debug)]
 pub struct Stats {
     /// Commits that wrote something.
@@ -17,7 +17,7 @@ pub struct Stats {
     pub conflicts: u64,
     /// Pages in use.
     pub pages: u32,
-    /// Pages that it can have.
+    /// The most pages that the database can have.
     pub most_pages: u32,
     /// Pages passed on the way from a root to a leaf, one such way for each record that is looked
     /// for and each leaf that is scanned. The write of a record that its transaction has read before
@@ -37,7 +37,7 @@ pub struct Stats {
     pub log: WalStats,
     /// Bytes of the log's zones in use, and of all.
     pub log_used: (u64, u64),
-    /// What records were before, kept for transactions.
+    /// Older versions of records, kept for transactions.
     pub versions: VersionStats,
     /// Bytes of memory for pages.
     pub buffer_bytes: usize,

@@ -1,12 +1,12 @@
-//! What a transaction sees: a snapshot, and the writes of its own.
+//! The view of a transaction: a snapshot, and its own writes over it.
 
 use std::sync::Arc;
 
 use crate::DbError;
-use crate::layout::PIECES_TREE;
+use crate::layout::OVERFLOW_TREE;
 use crate::mvcc::{Found, Kind, Snapshot, WriteSet, hash_of};
-use crate::pieces::{PIECE, parse_pieces, piece_key};
-use crate::tree::{Trees, places};
+use crate::overflow::{PIECE, parse_overflow, piece_key};
+use crate::tree::{Trees, leaf_cache};
 
 /// A view of the trees as of a snapshot, with uncommitted writes over it.
 pub struct View<'d> {
@@ -36,8 +36,8 @@ impl<'d> View<'d> {
         self.writes.as_deref().unwrap_or(&NOTHING)
     }
 
-    /// What is seen of a key: an own write, or what the snapshot has. Puts the value into `value`, or where
-    /// its pieces are.
+    /// Puts the value of a key into `value`, or the reference to its pieces: from the own writes, or else
+    /// from the snapshot.
     #[inline]
     pub fn find(&self, tree: u32, key: &[u8], value: &mut Vec<u8>) -> Result<Found, DbError> {
         let (trees, snapshot) = (self.trees, self.snapshot.position());
@@ -46,13 +46,13 @@ impl<'d> View<'d> {
         };
         let hash = hash_of(tree, key);
         let Some(change) = writes.find(tree, key, hash) else {
-            let (found, place) = trees.get(tree, key, snapshot, value)?;
-            places::note(hash, place);
+            let (found, cached) = trees.get(tree, key, snapshot, value)?;
+            leaf_cache::note(hash, cached);
             return Ok(found);
         };
         value.clear();
         match change.kind {
-            Kind::Put | Kind::PutPieces => value.extend_from_slice(change.value),
+            Kind::Put | Kind::PutOverflow => value.extend_from_slice(change.value),
             Kind::Delete => {}
             Kind::Patch => {
                 let (found, _) = trees.get(tree, key, snapshot, value)?;
@@ -61,25 +61,25 @@ impl<'d> View<'d> {
             }
         }
         Ok(match change.kind {
-            Kind::PutPieces => Found::Pieces,
+            Kind::PutOverflow => Found::Overflow,
             Kind::Delete => Found::Nothing,
             _ => Found::Value,
         })
     }
 
-    /// Puts the pieces that `value` tells of together, in its place.
+    /// Replaces a reference to pieces by the value.
     pub fn join(&self, value: &mut Vec<u8>) -> Result<(), DbError> {
-        let (id, len) = parse_pieces(value)?;
+        let (id, len) = parse_overflow(value)?;
         let mut piece = Vec::new();
         value.clear();
         for n in 0..len.div_ceil(PIECE) {
             let key = piece_key(id, n);
-            if self.find(PIECES_TREE, &key, &mut piece)? != Found::Value {
-                return Err(DbError::Page { page: PIECES_TREE, what: "a piece is missing" });
+            if self.find(OVERFLOW_TREE, &key, &mut piece)? != Found::Value {
+                return Err(DbError::Page { page: OVERFLOW_TREE, what: "a piece is missing" });
             }
             if piece.len() != (len - n * PIECE).min(PIECE) {
                 return Err(DbError::Page {
-                    page: PIECES_TREE,
+                    page: OVERFLOW_TREE,
                     what: "a piece is of another value",
                 });
             }

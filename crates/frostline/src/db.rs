@@ -1,4 +1,4 @@
-//! The database as its users see it.
+//! The database.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use frostline_db::{self as engine, DbError, Stats, Table};
 
 use crate::{Error, Options, Result, Snapshot, Update};
 
-/// How often a transaction runs that loses against others, before it is given up.
+/// Tries of a transaction that loses against others, before it is given up.
 const TRIES: u32 = 1000;
 
 /// An ordered, transactional key-value database, shared by threads.

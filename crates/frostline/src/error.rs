@@ -10,7 +10,7 @@ use frostline_zone::DeviceError;
 /// The result of a function of [`crate::Db`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a call failed, by what the caller can do about it. The cause is the error's
+/// An error, by what the caller can do about it. The cause is the error's
 /// [source](std::error::Error::source).
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -19,8 +19,8 @@ pub enum Error {
     /// [`crate::Db::update`] has tried often.
     #[error("the transaction lost against others that wrote the same key")]
     Conflict,
-    /// So much was overwritten since the transaction or the snapshot began that what it sees is not
-    /// kept any more: begin it again, and end it sooner.
+    /// So much was overwritten since the transaction or the snapshot began that the versions it sees are
+    /// not kept any more: begin it again, and end it sooner.
     #[error("too old: {0}")]
     TooOld(#[source] Arc<DbError>),
     /// The call can't succeed as it is: a key, a value or a transaction is too large, or options

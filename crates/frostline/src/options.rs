@@ -1,4 +1,4 @@
-//! How a database is made and opened.
+//! Options for making and opening a database.
 
 use std::fs::{self, File};
 use std::io;
@@ -26,7 +26,7 @@ const LOG_BYTES: u64 = 64 << 20;
 /// crash reads some thousand headers.
 const CHECKPOINT_WRITES: u64 = 1 << 18;
 
-/// How a database is made and opened.
+/// Options for making and opening a database.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -99,15 +99,15 @@ impl Options {
         self
     }
 
-    /// Whether a database that is absent is made: true unless set.
+    /// Makes a database that is absent: true unless set.
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
         self
     }
 
-    /// Whether the database is opened although synced pages are missing, because a part of it can't
-    /// be read or is cut: they are then lost for good. False unless set: such a database is not
-    /// opened, and nothing of it changes.
+    /// Opens the database although synced pages are missing, because a part of it can't be read or is
+    /// cut: they are then lost for good. False unless set: such a database is not opened, and nothing
+    /// of it changes.
     pub fn accept_loss(mut self, accept: bool) -> Self {
         self.accept_loss = accept;
         self

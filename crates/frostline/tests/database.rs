@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::Path;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use frostline::{Db, Error, Options, Snapshot};
 use proptest::prelude::*;
@@ -180,8 +182,10 @@ proptest! {
         ranges in prop::collection::vec(((bound(), bound()), prop::collection::vec(any::<bool>(), 0..60)), 1..12),
         prefix in prop::collection::vec(prop_oneof![0..4u8, Just(255)], 0..3),
     ) {
-        let db = Options::new().bound(256 << 20).in_memory().unwrap();
-        let items = db.table("items").unwrap();
+        static CASES: AtomicU32 = AtomicU32::new(0);
+        static DB: LazyLock<Db> = LazyLock::new(|| Options::new().bound(256 << 20).in_memory().unwrap());
+        let db = &*DB;
+        let items = db.table(&format!("of case {}", CASES.fetch_add(1, Relaxed))).unwrap();
         db.update(|tx| records.iter().try_for_each(|(key, value)| tx.put(items, key, value))).unwrap();
         let look = db.read().unwrap();
         for (keys, turns) in ranges {

@@ -1,6 +1,6 @@
 //! The structure of a database, checked: trees, long values, and the store's pages against them.
 
-mod pieces;
+mod overflow;
 mod tree;
 
 use std::fmt;
@@ -9,13 +9,13 @@ use frostline_store::StoreError;
 use frostline_zone::DeviceError;
 
 use crate::core::Core;
-use crate::layout::{CATALOG, LABEL_PAGE, PIECES_TREE};
+use crate::layout::{CATALOG, LABEL_PAGE, OVERFLOW_TREE};
 use crate::pages::Used;
 use crate::{Db, DbError};
-use pieces::LongValues;
+use overflow::LongValues;
 use tree::Walk;
 
-/// What [`Db::check`] looked at, and what it found.
+/// The result of [`Db::check`]: the trees, and the damage that was found.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct Check {
     /// Everything that is wrong; empty if the database is sound.
@@ -28,7 +28,7 @@ pub struct Check {
     pub pages: u32,
 }
 
-/// What a tree holds.
+/// Counters of a tree.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct TreeCheck {
     /// The table's name; none for the two trees that belong to no table.
@@ -56,7 +56,7 @@ pub struct TreeCheck {
 pub struct Finding {
     /// The page, if it concerns one.
     pub page: Option<u32>,
-    /// What is wrong.
+    /// The damage.
     pub what: String,
 }
 
@@ -74,7 +74,7 @@ impl Finding {
         Finding { page: Some(page), what: what.into() }
     }
 
-    /// What an error in reading a page tells of damage. An error after which nothing more can be
+    /// The damage that an error in reading a page stands for. An error after which nothing more can be
     /// found out stays one.
     fn of(page: u32, error: DbError) -> Result<Self, DbError> {
         match &error {
@@ -96,8 +96,8 @@ impl Finding {
 impl Db {
     /// Checks the structure: that every node is where its parent says and holds keys in order
     /// between its fences, that long values have all their pieces, and that the store has the
-    /// pages of the trees and no others. Writes everything that changed first. Nobody may write
-    /// meanwhile, or what is found is not to be believed.
+    /// pages of the trees and no others. Writes everything that changed first. No transaction may
+    /// commit meanwhile, or the findings mean nothing.
     ///
     /// # Errors
     /// A database or a device that no longer works at all. Damage is no error, but a [`Finding`].
@@ -114,7 +114,7 @@ impl Db {
             let mut walk = Walk::new(&core.trees, root, &mut reached);
             walk.tree(&mut |page, record| match root {
                 CATALOG => None,
-                PIECES_TREE => long_values.take_piece(page, &record),
+                OVERFLOW_TREE => long_values.take_piece(page, &record),
                 _ => long_values.note(page, &record),
             })?;
             is_complete &= walk.is_complete();
@@ -133,7 +133,7 @@ impl Db {
 /// The trees in the order in which they are checked: a long value is found before its pieces.
 fn roots(core: &Core) -> Vec<(Option<String>, u32)> {
     let tables = core.catalog.list().into_iter().map(|(name, table)| (Some(name), table.root));
-    std::iter::once((None, CATALOG)).chain(tables).chain([(None, PIECES_TREE)]).collect()
+    std::iter::once((None, CATALOG)).chain(tables).chain([(None, OVERFLOW_TREE)]).collect()
 }
 
 impl Check {

@@ -10,13 +10,13 @@ use crate::tree::Trees;
 pub struct Seen<'a> {
     /// Its key.
     pub key: &'a [u8],
-    /// Its value, or where the pieces of its value are.
+    /// Its value, or the reference to its pieces.
     pub value: &'a [u8],
-    /// Whether it is the latter.
-    pub is_pieces: bool,
+    /// True if it is the reference to pieces.
+    pub is_overflow: bool,
 }
 
-/// What is called with each record and its page, in the order of the keys.
+/// A function that is called with each record and its page, in the order of the keys.
 pub type Visit<'v> = dyn FnMut(u32, Seen<'_>) -> Option<Finding> + 'v;
 
 /// Goes through a tree.
@@ -29,7 +29,7 @@ pub struct Walk<'w> {
     /// Room of the leaves, in bytes.
     room: u64,
     unreadable: u64,
-    /// What is wrong.
+    /// The damage.
     pub findings: Vec<Finding>,
 }
 
@@ -40,7 +40,7 @@ impl<'w> Walk<'w> {
         Walk { trees, root, reached, counts, room: 0, unreadable: 0, findings: Vec::new() }
     }
 
-    /// What was counted.
+    /// The counters.
     pub fn counted(self, table: Option<String>) -> TreeCheck {
         let all = self.counts.leaves * (PAGE_BYTES - SLOTS) as u64;
         let fill = if all == 0 { 0.0 } else { 1.0 - self.room as f64 / all as f64 };
@@ -101,7 +101,7 @@ impl<'w> Walk<'w> {
         }
     }
 
-    /// What contradicts the parent, or itself.
+    /// The first contradiction to the parent or inside the node.
     fn wrong_with(&self, node: Node<'_>, expected: &Expected) -> Option<&'static str> {
         let (mut lower, mut upper) = (Vec::new(), Vec::new());
         node.lower(&mut lower);
@@ -133,7 +133,7 @@ impl<'w> Walk<'w> {
             node.value(slot, &mut value);
             self.counts.records += 1;
             self.counts.bytes += (key.len() + value.len()) as u64;
-            let record = Seen { key: &key, value: &value, is_pieces: slot.is_pieces() };
+            let record = Seen { key: &key, value: &value, is_overflow: slot.is_overflow() };
             self.findings.extend(visit(page, record));
         }
     }
@@ -148,7 +148,7 @@ impl<'w> Walk<'w> {
     }
 }
 
-/// What is wrong with the order of a node's keys, or with how they are found.
+/// The first fault in the order of a node's keys, or in a search for them.
 fn wrong_with_keys(node: Node<'_>, lower: &[u8], upper: Option<&[u8]>) -> Option<&'static str> {
     let (mut key, mut before) = (Vec::new(), Vec::new());
     for index in 0..node.count() {

@@ -1,13 +1,13 @@
-//! Which snapshots are in use, and which versions are kept for each.
+//! The snapshots in use, and the versions that are kept for each.
 //!
-//! A version is what a record was from one commit up to the next that wrote it, and a snapshot
+//! A version is the state of a record from one commit up to the next that wrote it. A snapshot
 //! between the two sees it. Each version is kept for the newest snapshot that sees it. When that one
 //! ends, the version goes to the next older snapshot if that sees it too, and else it is not needed:
 //! no other snapshot can see it, and none that begins later.
 
 use std::collections::VecDeque;
 
-/// A version that was replaced, in few bytes: where the table of versions has it.
+/// A version that was replaced: its key in the table of versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// The hash of its record.
@@ -46,8 +46,8 @@ impl Snapshots {
         }
     }
 
-    /// A transaction that used the snapshot at a position has ended. Appends to `unseen` what is
-    /// needed no more.
+    /// A transaction that used the snapshot at a position has ended. Appends the
+    /// versions that are no longer needed to `unseen`.
     pub fn end(&mut self, position: u64, unseen: &mut Vec<Kept>) {
         // It is not there if it was ended before.
         let Ok(index) = self.all.binary_search_by_key(&position, |one| one.position) else {
@@ -59,8 +59,8 @@ impl Snapshots {
         }
     }
 
-    /// Ends the oldest snapshot, whoever uses it, and returns its position. Appends to `unseen` what
-    /// is needed no more.
+    /// Ends the oldest snapshot although it is in use, and returns its position. Appends the versions
+    /// that are no longer needed to `unseen`.
     pub fn end_oldest(&mut self, unseen: &mut Vec<Kept>) -> Option<u64> {
         let oldest = self.oldest()?;
         self.remove(0, unseen);

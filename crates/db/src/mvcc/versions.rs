@@ -1,5 +1,5 @@
-//! The versions that records had before, as long as a snapshot may see them, and who is about to
-//! write which record.
+//! Older versions of records, as long as a snapshot may see them, and the records that commits under
+//! way have claimed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ const PARTS: (usize, usize) = (4096, 1 << 17);
 /// Bytes of versions for which the table has a part, so that few share one.
 const OF_PART: u64 = 4096;
 
-/// The kind of value that a key has.
+/// The result of a search for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// Nothing.
@@ -25,10 +25,10 @@ pub enum Found {
     /// A value.
     Value,
     /// A value in pieces elsewhere.
-    Pieces,
+    Overflow,
 }
 
-/// A record that a transaction is about to write.
+/// A record that a commit under way is about to write.
 struct Claim {
     by: Arc<WriteSet>,
     write: u32,
@@ -83,7 +83,7 @@ impl Part {
         self.versions.iter().position(|version| version.kept == *kept)
     }
 
-    /// Gives back what a version's buffer has too much.
+    /// Frees the unused part of a version's buffer.
     fn shrink(&mut self, kept: &Kept) {
         if let Some(index) = self.find(kept) {
             self.versions[index].bytes.shrink_to_fit();
@@ -122,8 +122,8 @@ pub struct VersionStats {
     pub snapshots_ended: u64,
 }
 
-/// All versions that were replaced, and may be seen; who is about to write which record; and the
-/// snapshots in use.
+/// All older versions that a snapshot may see, the claims of commits under way, and the snapshots in
+/// use.
 pub struct Versions {
     parts: Box<[Mutex<Part>]>,
     snapshots: Mutex<Snapshots>,
@@ -176,8 +176,8 @@ impl Versions {
     /// Takes a snapshot of what is complete now.
     pub fn snapshot(&self, window: &Window) -> Snapshot<'_> {
         let mut snapshots = self.snapshots();
-        // With the lock held, so that positions come in order, and none is missed by a commit that
-        // is complete and looks for who sees what it replaced.
+        // With the lock held, so that positions come in order, and so that a complete commit misses no
+        // snapshot that sees what it replaced.
         let position = window.complete();
         snapshots.begin(position);
         Snapshot { versions: self, position }
@@ -234,10 +234,9 @@ impl Versions {
         }
     }
 
-    /// Keeps what a record was before, in place of the claim of the transaction in the log at
-    /// `position` that is about to change it. The record is latched. What is returned is to be
-    /// [settled](Versions::settle) when the transaction is complete: until then every snapshot that
-    /// begins may see the version.
+    /// Keeps the state of a record before the commit at `position` changes it, and drops the commit's
+    /// claim. The record is latched. The caller [settles](Versions::settle) the returned version when
+    /// the commit is complete: until then every snapshot that begins may see it.
     pub fn replace(
         &self,
         writes: &Arc<WriteSet>,
@@ -252,7 +251,7 @@ impl Versions {
         let found = before(&mut bytes);
         let mut part = self.part(hash);
         part.release(writes, index);
-        // Where the version before is not kept any more, no snapshot in use is as old as its end.
+        // If the version before is not kept any more, no snapshot in use is as old as its end.
         let from = part.of(tree, key, hash).map(|version| version.kept.until).max();
         let kept = Kept {
             hash,
@@ -341,7 +340,7 @@ impl Versions {
         self.ghosts().pop_front()
     }
 
-    /// What `snapshot` sees of a record, if that is not what is in the tree: then `value` gets it.
+    /// Puts the version of a record that `snapshot` sees into `value`, if it is not the one in the tree.
     pub fn find(&self, tree: u32, key: &[u8], snapshot: u64, value: &mut Vec<u8>) -> Option<Found> {
         let hash = super::hash_of(tree, key);
         let part = self.part(hash);
@@ -368,7 +367,7 @@ impl Versions {
         }
     }
 
-    /// What versions take.
+    /// Counters of versions.
     pub fn stats(&self) -> VersionStats {
         VersionStats {
             versions: self.counts.versions.load(Relaxed),

@@ -1,4 +1,4 @@
-//! Which log records have done what they say.
+//! The log records whose changes are complete.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::*};
@@ -36,7 +36,7 @@ impl Window {
         self.replayed.store(position, Release);
     }
 
-    /// What records up to here say is in the pages.
+    /// Changes of records up to here are in the pages.
     #[inline]
     pub fn included(&self) -> u64 {
         self.complete().min(self.replayed.load(Acquire))
@@ -52,7 +52,7 @@ impl Window {
         InLog { window: self, position, is_abandoned: false }
     }
 
-    /// All records up to here are complete: what a snapshot sees that begins now.
+    /// All records up to here are complete: the position of a snapshot that begins now.
     #[inline]
     pub fn complete(&self) -> u64 {
         self.complete.load(SeqCst)
@@ -63,8 +63,8 @@ impl Window {
         self.open().front().map(|&(position, _)| position)
     }
 
-    /// Waits until everything up to `position` is complete; false if that is in vain, as whoever
-    /// had to do it has failed.
+    /// Waits until all records up to `position` are complete; false if `is_in_vain` says that the thread
+    /// of one of them has failed.
     pub fn wait(&self, position: u64, is_in_vain: impl Fn() -> bool) -> bool {
         let mut backoff = Backoff::default();
         while self.complete() < position {

@@ -1,17 +1,17 @@
-//! What a transaction wants to write.
+//! The uncommitted writes of a transaction.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
-/// What happens to a record.
+/// Kinds of writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It gets this value.
+    /// The record gets this value.
     Put,
-    /// It gets a value that is kept in pieces elsewhere; this says where.
-    PutPieces,
-    /// It goes.
+    /// The record gets a value that is kept in pieces elsewhere; this is the reference.
+    PutOverflow,
+    /// The record is deleted.
     Delete,
     /// Some of its bytes change: any number of offset (u16), length (u16), bytes.
     Patch,
@@ -22,7 +22,7 @@ pub enum Kind {
 pub struct Write {
     /// The root of the tree.
     pub tree: u32,
-    /// What happens.
+    /// The kind.
     pub kind: Kind,
     /// Of tree and key.
     pub hash: u64,
@@ -35,7 +35,7 @@ pub struct Write {
 /// A write as the trees see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change<'a> {
-    /// What happens.
+    /// The kind.
     pub kind: Kind,
     /// The new value, or patches.
     pub value: &'a [u8],
@@ -145,12 +145,12 @@ impl WriteSet {
         &self.writes[index]
     }
 
-    /// How many there are.
+    /// The number of writes.
     pub fn len(&self) -> usize {
         self.writes.len()
     }
 
-    /// What was written to a key, whose hash with the tree is known.
+    /// The write of a key, whose hash with the tree is known.
     #[inline]
     pub fn find(&self, tree: u32, key: &[u8], hash: u64) -> Option<Change<'_>> {
         if self.writes.is_empty() {
@@ -178,8 +178,8 @@ impl WriteSet {
         start..self.arena.len() as u32
     }
 
-    /// Sets what happens to a record, whatever was to happen before. False if the set is as
-    /// large as it can be, which is 4 GiB.
+    /// Sets the write of a record, and replaces an earlier one. False if the set is as large as it can
+    /// be, which is 4 GiB.
     pub fn set(&mut self, tree: u32, key: &[u8], kind: Kind, value: &[u8]) -> bool {
         let hash = hash_of(tree, key);
         if self.arena.len() + key.len() + value.len() >= NONE as usize {
@@ -235,7 +235,7 @@ impl WriteSet {
                 }
                 true
             }
-            Kind::Delete | Kind::PutPieces => true,
+            Kind::Delete | Kind::PutOverflow => true,
         }
     }
 

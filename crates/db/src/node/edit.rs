@@ -1,4 +1,4 @@
-//! Changing a node that nobody else looks at, or whose latch is held.
+//! Changes of a node: in a private page, or in a frame whose latch is held.
 
 use frostline_placement::{Activity, Hotness};
 
@@ -33,9 +33,9 @@ impl Fences<'_> {
 /// A record as it is put into a page: value and flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// The value, or what it needs to be found elsewhere.
+    /// The value, or the reference to its pieces.
     pub value: &'a [u8],
-    /// [`PIECES`], [`GHOST`] or none.
+    /// [`OVERFLOW`], [`GHOST`] or none.
     pub flags: u16,
 }
 
@@ -69,7 +69,7 @@ impl<'a> NodeMut<'a> {
         self.set_u16(field + 2, fence.len() as u16);
     }
 
-    /// To look at it.
+    /// A read-only view.
     #[inline]
     pub fn node(&self) -> Node<'_> {
         Node::of(self.page)
@@ -161,8 +161,8 @@ impl<'a> NodeMut<'a> {
         self.set_ascending(index, ascending);
     }
 
-    /// How often a record came right behind the one before it, up to the last insertion, if the next
-    /// is to be inserted at `index`.
+    /// The number of insertions up to the last that each came right behind the one before, if the next is
+    /// to be inserted at `index`.
     pub fn ascending(&self, index: usize) -> usize {
         if index == self.u16(ASCENDING) + 1 { self.u16(ASCENDING + 2) } else { 0 }
     }
@@ -322,8 +322,8 @@ impl<'a> NodeMut<'a> {
 }
 
 impl NodeMut<'_> {
-    /// Takes what happened to the page up to this write, at time `now`, into the page, and gives
-    /// its hotness record: the page itself keeps the activity of its last write.
+    /// Stores the page's activity and the time `now` of this write in the page, and returns its hotness
+    /// record: the page keeps the activity of its last write.
     pub fn next_record(&mut self, origin: u32, current: Activity, now: u64) -> Hotness {
         let before = self.page.u64_at(WRITTEN);
         let last = [ACTIVITY, ACTIVITY + 8].map(|at| self.page.u64_at(at).to_le());
@@ -334,7 +334,7 @@ impl NodeMut<'_> {
         Hotness { origin, lifespan, current, last: bytemuck::cast(last) }
     }
 
-    /// Forgets what happened to the page that was here before.
+    /// Clears the activity of the page that was here before.
     pub fn begin_records(&mut self) {
         self.page.clear(WRITTEN..TREE);
     }

@@ -32,7 +32,7 @@ pub fn restore_image<'a>(bytes: &'a [u8], page: &PageBytes) -> Option<&'a [u8]> 
     Node::of(page).is_sound().then_some(rest)
 }
 
-/// Where the slots end and where the heap begins.
+/// The end of the slots and the beginning of the heap.
 fn used(page: &PageBytes) -> (usize, usize) {
     let field = |at: usize| usize::from(page.u16_at(at));
     (SLOTS + field(COUNT) * SLOT, field(HEAP))

@@ -1,4 +1,4 @@
-//! Where things lie in a page.
+//! The layout of a page.
 //!
 //! ```text
 //!   0  position u64      of the log record that changed the page last
@@ -53,7 +53,7 @@ pub const ASCENDING: usize = 56;
 pub const BEHIND: usize = 60;
 /// Offset of the hints.
 pub const HINTS: usize = 64;
-/// How many hints there are.
+/// The number of hints.
 pub const HINT_COUNT: usize = 16;
 /// Offset of the slots.
 pub const SLOTS: usize = 128;
@@ -62,8 +62,8 @@ pub const SLOT: usize = 10;
 
 /// In a slot's value length: the record was deleted.
 pub const GHOST: u16 = 1 << 15;
-/// In a slot's value length: the value is kept in pieces elsewhere, and this says where.
-pub const PIECES: u16 = 1 << 14;
+/// In a slot's value length: the value is the reference to pieces that are kept elsewhere.
+pub const OVERFLOW: u16 = 1 << 14;
 /// In a slot's value length: the length.
 pub const LENGTH: u16 = (1 << 13) - 1;
 

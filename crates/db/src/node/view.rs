@@ -1,4 +1,4 @@
-//! Reading a node, latched or not.
+//! Reads of a node, with or without its latch.
 
 use std::cmp::Ordering;
 
@@ -27,8 +27,8 @@ impl Slot {
     }
 
     /// True if the value lies elsewhere, in pieces.
-    pub fn is_pieces(self) -> bool {
-        self.value & PIECES != 0
+    pub fn is_overflow(self) -> bool {
+        self.value & OVERFLOW != 0
     }
 
     /// Bytes of the value.
@@ -46,12 +46,12 @@ impl Slot {
         self.key + self.value_len()
     }
 
-    /// Where the record lies.
+    /// Offset of the record.
     pub fn offset(self) -> usize {
         self.offset
     }
 
-    /// Where the value lies.
+    /// Offset of the value.
     pub fn value_at(self) -> usize {
         self.offset + self.key
     }
@@ -113,13 +113,13 @@ impl<'a> Node<'a> {
         usize::from(self.page.u16_at(LEVEL))
     }
 
-    /// How many slots there are.
+    /// The number of slots.
     #[inline]
     pub fn count(self) -> usize {
         usize::from(self.page.u16_at(COUNT))
     }
 
-    /// How many of the slots are ghosts.
+    /// The number of ghosts among the slots.
     pub fn ghosts(self) -> usize {
         usize::from(self.page.u16_at(GHOSTS))
     }
@@ -184,8 +184,8 @@ impl<'a> Node<'a> {
         (fields as u32, usize::from((fields >> 32) as u16), (fields >> 48) as usize)
     }
 
-    /// Where `key`, which lies between the fences, is or belongs: the first slot that is not
-    /// smaller, and whether it is equal.
+    /// The first slot that is not smaller than `key`, which lies between the fences, and whether it is
+    /// equal.
     #[inline]
     pub fn search(self, key: &[u8]) -> (usize, bool) {
         let Some(key) = key.get(self.prefix_len()..) else { return (0, false) };
@@ -275,8 +275,8 @@ impl<'a> Node<'a> {
         slots.filter(|slot| !slot.is_ghost()).map(Slot::bytes).sum()
     }
 
-    /// True if everything lies where it can lie and slots are in order: what a page that was
-    /// read from a device must fulfil before anything else is believed of it.
+    /// True if all offsets are valid and slots are in order. A page that was read from a device must
+    /// pass this check before its other contents are used.
     pub fn is_sound(self) -> bool {
         let (count, heap) = (self.count(), usize::from(self.page.u16_at(HEAP)));
         let slots_end = SLOTS + count * SLOT;

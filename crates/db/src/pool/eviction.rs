@@ -1,8 +1,8 @@
-//! Which pages leave memory, and their way to the store.
+//! The choice of pages that leave memory, and their way to the store.
 //!
 //! There is one writer at a time ([`Evictor`]), so that the order in which pages reach the store
-//! is known. It gathers changed pages into batches, sees to it that the log reached the device
-//! before them, and gives their frames up if nobody changed them meanwhile.
+//! is known. It gathers changed pages into batches, waits until the log is durable up to their last change, writes
+//! them, and frees the frames of those that did not change meanwhile.
 
 use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant};
@@ -15,12 +15,13 @@ use crate::DbError;
 use crate::node::PAGE_BYTES;
 use crate::space::Outgoing;
 
-/// Which pages leave memory first.
+/// Replacement policies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Replacement {
-    /// Those that were not used since a hand passed them last (second chance).
+    /// Second chance: pages that were not used since the hand passed them last leave first.
     Clock,
-    /// Those that were read and changed least often of late, of a sample (write-aware timestamps).
+    /// Write-aware timestamps: of a sample, pages that were read and changed least often of late leave
+    /// first.
     #[default]
     Watt,
 }
@@ -31,13 +32,13 @@ const BATCH: usize = 64;
 /// Pages that write-aware replacement compares for each one it gives up.
 const SAMPLE: usize = 16;
 
-/// How long a thread waits for a frame before it looks again whether the evictor has failed.
+/// The longest wait for a frame before a thread checks again whether the evictor has failed.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// The same if it was the evictor itself, and others took what it freed, or hold all pages.
+/// The same if the thread was the evictor itself, and others took the frames that it freed, or hold all.
 const NAP: Duration = Duration::from_millis(1);
 
-/// The one who writes pages.
+/// The state of the writer of pages.
 #[derive(Default)]
 pub struct Evictor {
     hand: usize,
@@ -154,8 +155,8 @@ impl Evictor {
 }
 
 impl Pool {
-    /// Writes copies of pages, once the log is durable as far as they speak of it. Who waits for
-    /// that with the pages themselves may never write one that is changed all the time.
+    /// Writes copies of pages, once the log is durable as far as they speak of it. The pages themselves are not held for that wait, or one that changes all the time might never be
+    /// written.
     fn write_behind_log(&self, pages: &[Outgoing<'_>]) -> Result<(), DbError> {
         let positions = pages.iter().map(|page| page.position);
         let needed = positions.max().unwrap_or(0);
@@ -196,12 +197,12 @@ impl Pool {
         Some(Outgoing { page: header.page(), position, bytes: copy, hotness })
     }
 
-    /// A write of a page ended; its frame is given up if nobody changed it meanwhile.
+    /// Ends the write of a page, and frees its frame if the page did not change meanwhile.
     fn end_write(&self, frame: u32, page: u32, arrived: bool, give_up: bool) {
         let held = self.hold_free(frame);
         let header = held.header();
         if header.page() != page {
-            // It was freed meanwhile, and its frame left for us.
+            // The page was freed meanwhile, and its frame left to the writer.
             drop(held);
             self.give_free(frame);
             return;
@@ -271,12 +272,12 @@ impl Pool {
         self.evictor().write_older(self, position)
     }
 
-    /// The one who writes. Whoever holds it also trims, so that the order of both is known.
+    /// The writer of pages. Pages are trimmed under this lock as well, so that the order of both is known.
     pub fn evictor(&self) -> MutexGuard<'_, Evictor> {
         self.evictor.lock()
     }
 
-    /// Waits until a frame is free, and frees some if nobody else does. No latch may be held.
+    /// Waits until a frame is free, and frees some unless another thread does. No latch may be held.
     #[cold]
     pub(super) fn wait_for_free(&self) -> Result<u32, DbError> {
         let begun = Instant::now();

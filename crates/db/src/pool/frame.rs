@@ -1,4 +1,4 @@
-//! What the pool knows of a page in memory.
+//! The header of a page in memory.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 
@@ -28,12 +28,12 @@ pub struct Frame {
     pub latch: Latch,
     page: AtomicU32,
     last_read: Last,
-    /// What happened to the page since it was read or written.
+    /// Accesses and modifications since the page was read or written.
     pub usage: Usage,
     last_change: Last,
     /// Used since the replacement looked last.
     pub referenced: AtomicBool,
-    /// Tells this stay of the page in memory from all others.
+    /// The number of this stay of the page in memory, unlike that of any other stay.
     stay: AtomicU32,
     /// The stay of the parent with which the page agrees, [`AS_ROOT`], or 0: not compared yet.
     agrees_with: AtomicU32,
@@ -71,7 +71,7 @@ impl Frame {
     }
 
     /// Another page is in the frame from now on, as it is on the device, for a stay of this number.
-    /// The latch is held, or nobody knows of the frame.
+    /// The latch is held, or the frame is known to no other thread.
     pub fn set_page(&self, page: u32, stay: u32) {
         self.page.store(page, Relaxed);
         self.stay.store(stay, Relaxed);
@@ -101,19 +101,19 @@ impl Frame {
         self.agrees_with.store(parent, Relaxed);
     }
 
-    /// Takes note of a look at the page, for write-aware replacement.
+    /// Notes a read of the page, for write-aware replacement.
     #[inline]
     pub fn note_read(&self, turn: u32) {
         self.last_read.note(&self.earlier_reads, turn);
     }
 
-    /// Takes note of a change of the page, for write-aware replacement.
+    /// Notes a change of the page, for write-aware replacement.
     #[inline]
     pub fn note_change(&self, turn: u32) {
         self.last_change.note(&self.earlier_changes, turn);
     }
 
-    /// What the page is worth keeping: how often it was read and changed of late. Reading it
+    /// The worth of keeping the page: how often it was read and changed of late. Reading it
     /// again costs a read; changing it a write as well, which the device is worn by.
     pub fn worth(&self, now: u32) -> f32 {
         const CHANGE: f32 = 2.0;

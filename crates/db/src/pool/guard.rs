@@ -1,11 +1,11 @@
-//! Pages that somebody looks at, and pages that somebody holds.
+//! Optimistic and exclusive guards of pages.
 
 use super::Pool;
 use super::frame::{AS_ROOT, Frame, UNLOGGED};
 use crate::node::{Node, NodeMut, PageBytes};
 
-/// A look at a page that others may change: what is seen counts if [`OptimisticGuard::is_unchanged`] holds
-/// afterwards.
+/// A view of a page that others may change: reads count only if [`OptimisticGuard::is_unchanged`]
+/// holds afterwards.
 #[derive(Clone, Copy)]
 pub struct OptimisticGuard<'p> {
     pool: &'p Pool,
@@ -13,14 +13,14 @@ pub struct OptimisticGuard<'p> {
     version: u64,
 }
 
-/// Where a page was of late.
+/// The frame in which a page was of late.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct CachedFrame {
     pub(super) frame: u32,
     pub(super) page: u32,
 }
 
-impl Place {
+impl CachedFrame {
     /// The page.
     pub fn page(self) -> u32 {
         self.page
@@ -28,10 +28,10 @@ impl Place {
 }
 
 impl<'p> OptimisticGuard<'p> {
-    /// Where the page is, to look there again.
+    /// The page's frame, to find it there again.
     #[inline]
-    pub fn place(&self) -> Place {
-        Place { frame: self.frame, page: self.header().page() }
+    pub fn cached_frame(&self) -> CachedFrame {
+        CachedFrame { frame: self.frame, page: self.header().page() }
     }
 
     pub(super) fn new(pool: &'p Pool, frame: u32, version: u64) -> Self {
@@ -49,7 +49,7 @@ impl<'p> OptimisticGuard<'p> {
         Node::of(&self.pool.memory[self.frame as usize])
     }
 
-    /// True if everything that was seen of the page since the look was so, all at one time.
+    /// True if all reads since the guard was made saw one state of the page.
     #[inline]
     pub fn is_unchanged(&self) -> bool {
         self.header().latch.is_unchanged(self.version)
@@ -78,7 +78,7 @@ impl<'p> OptimisticGuard<'p> {
         }
     }
 
-    /// Holds the page; none if it changed since the look.
+    /// Takes the latch; none if the page changed since the guard was made.
     #[inline]
     pub fn lock(self) -> Option<ExclusiveGuard<'p>> {
         let held = self.header().latch.lock_unchanged(self.version);
@@ -92,16 +92,16 @@ impl<'p> OptimisticGuard<'p> {
     }
 }
 
-/// A page that nobody else can change, nor look at without noticing.
+/// A page whose latch is held: no other thread changes it, and optimistic guards of it fail.
 pub struct ExclusiveGuard<'p> {
     pool: &'p Pool,
     frame: u32,
-    /// Whether readers must notice.
+    /// True if optimistic guards must fail.
     changed: bool,
 }
 
 impl<'p> ExclusiveGuard<'p> {
-    /// The latch is held, and given back when this is dropped.
+    /// A guard of a latch that is held. Dropping the guard releases it.
     pub(super) fn new(pool: &'p Pool, frame: u32) -> Self {
         ExclusiveGuard { pool, frame, changed: true }
     }
@@ -137,7 +137,7 @@ impl<'p> ExclusiveGuard<'p> {
         NodeMut::of(self.bytes())
     }
 
-    /// Says that the log record at `position` changed the page.
+    /// Notes that the log record at `position` changed the page.
     #[inline]
     pub fn changed_by(&mut self, position: u64) {
         self.edit().raise_position(position);
@@ -150,8 +150,7 @@ impl<'p> ExclusiveGuard<'p> {
         self.pool.note_change(header);
     }
 
-    /// Says that the page was changed in a way that no log record speaks of, and that need not
-    /// survive.
+    /// Notes a change that has no log record, and need not survive a crash.
     pub fn changed_unlogged(&mut self) {
         self.header().changed(UNLOGGED);
     }
@@ -163,12 +162,12 @@ impl<'p> ExclusiveGuard<'p> {
         self.changed_by(position);
     }
 
-    /// Says that what readers look at was changed, after all.
+    /// Optimistic guards must fail, after all.
     pub fn changed(&mut self) {
         self.changed = true;
     }
 
-    /// Says that nothing that readers look at was changed.
+    /// Nothing was changed that readers see: optimistic guards stay valid.
     pub fn leave_unchanged(&mut self) {
         self.changed = false;
     }

@@ -1,10 +1,10 @@
-//! Latches that readers do not take.
+//! Optimistic latches: readers do not take them.
 
 use std::sync::atomic::{AtomicU64, Ordering::*, fence};
 
 use crate::backoff::Backoff;
 
-/// A version that counts up with every change; odd while somebody changes what it protects.
+/// A version that counts up with every change; odd while the latch is held.
 ///
 /// Readers remember the version, read, and ask whether it is still the same. Writers take the
 /// latch; it is held for short, never while a device is waited for, but for a log that is full.
@@ -12,7 +12,7 @@ use crate::backoff::Backoff;
 pub struct Latch(AtomicU64);
 
 impl Latch {
-    /// The version, to be asked about later; waits while somebody holds the latch.
+    /// The version, for a later check; waits while the latch is held.
     #[inline]
     pub fn version(&self) -> u64 {
         let mut backoff = Backoff::default();
@@ -37,26 +37,26 @@ impl Latch {
     pub fn lock_unchanged(&self, version: u64) -> bool {
         let taken = self.0.compare_exchange(version, version + 1, Acquire, Relaxed).is_ok();
         if taken {
-            // What is written from here on is not seen before the odd version.
+            // Stores from here on are not seen before the odd version.
             fence(Release);
         }
         taken
     }
 
-    /// Takes the latch if nobody holds it.
+    /// Takes the latch if it is free.
     #[inline]
     pub fn try_lock(&self) -> bool {
         let version = self.0.load(Relaxed);
         version & 1 == 0 && self.lock_unchanged(version)
     }
 
-    /// Gives the latch back after a change.
+    /// Releases the latch after a change.
     #[inline]
     pub fn unlock(&self) {
         self.0.store(self.0.load(Relaxed) + 1, Release);
     }
 
-    /// Gives the latch back; nothing that readers look at changed.
+    /// Releases the latch; nothing that readers see changed.
     #[inline]
     pub fn unlock_unchanged(&self) {
         self.0.store(self.0.load(Relaxed) - 1, Release);

@@ -19,7 +19,7 @@ use parking_lot::{Condvar, Mutex, RwLock};
 
 pub use eviction::{Evictor, Replacement};
 pub use frame::CLEAN;
-pub use guard::{ExclusiveGuard, OptimisticGuard, Place};
+pub use guard::{CachedFrame, ExclusiveGuard, OptimisticGuard};
 
 use crate::DbError;
 use crate::backoff::Backoff;
@@ -32,22 +32,22 @@ use memory::Zeroed;
 
 /// In the table: the page is not in memory.
 const ABSENT: u32 = 0;
-/// In the table: somebody is reading the page in.
+/// In the table: a thread is reading the page in.
 const LOADING: u32 = 1;
-/// In the table: the page is not in use. Who comes to it by a way that he saw before must not read
-/// it in: it may be used again while he does.
+/// In the table: the page is not in use. A thread that has its number from an outdated node must not
+/// read it in: it may be used again meanwhile.
 const UNUSED: u32 = 2;
 /// In the table: frame 0; the others follow.
 const FRAME: u32 = 3;
 
 /// The fewest frames a pool has: the way down a tree, the pages of a split, those that the evictor
-/// keeps free, and some for other threads. These may be many more: who waits for a frame has none.
+/// keeps free, and some for other threads. Threads may be many more: one that waits for a frame holds none.
 pub const FEWEST_FRAMES: usize = 64;
 
-/// How often the pages of a descent are counted: on every so many of a thread, with that weight.
+/// One descent in so many of a thread counts its pages, with that weight.
 const SAMPLE: u32 = 32;
 
-/// What the pool counted, in cache lines of its own.
+/// Counters of the pool, in cache lines of their own.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct PoolCounters {
@@ -65,7 +65,7 @@ pub struct PoolCounters {
     pub stalled_ns: AtomicU64,
 }
 
-/// What every access asks, in a cache line that little else changes.
+/// Clocks that every access reads, in a cache line that is rarely written.
 #[repr(align(64))]
 struct Clocks {
     /// User page writes so far: the time of hotness records.
@@ -79,7 +79,7 @@ pub struct Pool {
     frames: Box<[Frame]>,
     /// The pages in the frames.
     memory: Zeroed<PageBytes>,
-    /// By page number: where it is. Zeroes that nobody touched take no memory.
+    /// By page number: the page's frame. Zeroes that were never touched take no memory.
     table: Zeroed<AtomicU32>,
     free: Mutex<Vec<u32>>,
     freed: Condvar,
@@ -90,17 +90,17 @@ pub struct Pool {
     loaded: Condvar,
     space: PageSpace,
     wal: Arc<Wal>,
-    /// Which of its records are in the pages.
+    /// The log records whose changes are in the pages.
     window: Arc<Window>,
     /// Numbers of trees by the page numbers of their roots.
     origins: RwLock<HashMap<u32, u32>>,
     clocks: Clocks,
     /// Stays of pages in memory so far.
     stays: AtomicU32,
-    /// Whether accesses are counted for hotness records.
+    /// True if accesses are counted for hotness records.
     hotness: bool,
     replacement: Replacement,
-    /// What was counted.
+    /// Counters.
     pub counters: PoolCounters,
 }
 
@@ -147,7 +147,7 @@ impl Pool {
         size_of_val(&*self.memory) + size_of_val(&*self.frames) + size_of_val(&*self.table)
     }
 
-    /// Where pages come from and go to.
+    /// The pages on the store.
     pub fn space(&self) -> &PageSpace {
         &self.space
     }
@@ -170,8 +170,8 @@ impl Pool {
         }
     }
 
-    /// A look at a page, which is read in if it is not in memory. None if it is in memory now,
-    /// and was not before: what the caller knows of the way there may be outdated.
+    /// An optimistic guard of a page, which is read in if it is not in memory. None if it had to be
+    /// read: the nodes that the caller saw on the way may have changed.
     #[inline]
     pub fn look(&self, page: u32) -> Result<Option<OptimisticGuard<'_>>, DbError> {
         let entry = self.entry(page)?.load(Acquire);
@@ -190,14 +190,14 @@ impl Pool {
         Ok(None)
     }
 
-    /// A look at the page that was at a place of late; none if it is there no more, or came back and
-    /// was not compared with its parent yet.
+    /// An optimistic guard of the page that was in a frame; none if it is there no more, or came back
+    /// and was not compared with its parent yet.
     #[inline]
-    pub fn look_at(&self, place: Place) -> Option<OptimisticGuard<'_>> {
-        let header = self.frames.get(place.frame as usize)?;
+    pub fn look_at(&self, cached: CachedFrame) -> Option<OptimisticGuard<'_>> {
+        let header = self.frames.get(cached.frame as usize)?;
         let version = header.latch.version();
-        let is_it = header.page() == place.page && header.agrees_with() != 0;
-        is_it.then(|| OptimisticGuard::new(self, place.frame, version))
+        let is_it = header.page() == cached.page && header.agrees_with() != 0;
+        is_it.then(|| OptimisticGuard::new(self, cached.frame, version))
     }
 
     #[inline]
@@ -252,7 +252,7 @@ impl Pool {
         }
         let header = held.header();
         header.set_page(page, self.next_stay());
-        // Or it would be worth less than any other page before anybody looks at it.
+        // Otherwise it would be worth less than any other page before its first use.
         self.touch(header);
         // While it is held: once it is not, it may leave again at once.
         entry.store(frame + FRAME, Release);
@@ -293,7 +293,7 @@ impl Pool {
             match found {
                 ABSENT | UNUSED => return Ok(()),
                 LOADING => {
-                    // Who reads a page that was freed meanwhile will find out.
+                    // A thread that reads a page that was freed meanwhile finds out afterwards.
                     std::thread::yield_now();
                 }
                 found => {
@@ -311,13 +311,13 @@ impl Pool {
     /// A held page is free: it leaves memory without being written.
     pub fn drop_held(&self, mut held: ExclusiveGuard<'_>) {
         let (frame, page) = (held.frame(), held.page());
-        // Whoever looked at it must not hold it any more.
+        // Optimistic guards of the page must fail.
         held.changed();
         if let Ok(entry) = self.entry(page) {
             debug_assert_eq!(entry.load(Relaxed), frame + FRAME, "the table knows where it is");
             entry.store(UNUSED, Release);
         }
-        // While a version is being written the frame stays the writer's, who gives it up.
+        // While a version is being written the frame belongs to the writer, which frees it.
         let is_being_written = held.header().is_being_written();
         held.header().set_page(NO_PAGE, 0);
         drop(held);
@@ -326,8 +326,8 @@ impl Pool {
         }
     }
 
-    /// A frame that nobody else has. Whoever has one waits for no other, nor for a page to be read:
-    /// threads could have all frames, and wait for each other.
+    /// A free frame for the caller. A thread that has one must not wait for another, nor for a page to
+    /// be read: threads could have all frames, and wait for each other.
     pub fn free_frame(&self) -> Result<FreeFrame<'_>, DbError> {
         let frame = self.take_free()?;
         #[cfg(debug_assertions)]

@@ -1,4 +1,4 @@
-//! How a page in memory is used: what becomes its hotness record, and what replacement goes by.
+//! Counters of a page's accesses: for its hotness record, and for replacement.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -8,7 +8,7 @@ use frostline_placement::Activity;
 /// exact when threads count at the same time: a lost one matters less than its cost.
 #[derive(Debug, Default)]
 struct Tally {
-    /// How many, and in the upper half when the last was: one load and one store count both.
+    /// The count, and in the upper half the time of the last: one load and one store update both.
     count_and_last: AtomicU64,
     first: AtomicU32,
 }
@@ -35,7 +35,7 @@ impl Tally {
     }
 }
 
-/// What was counted.
+/// A count with the times of the first and the last.
 #[derive(Clone, Copy)]
 struct Counted {
     count: u32,
@@ -74,7 +74,7 @@ impl Counted {
     }
 }
 
-/// What happened to a page in memory (SepFrozen, section 4.1). Times are user page writes,
+/// Accesses and modifications of a page in memory (SepFrozen, section 4.1). Times are user page writes,
 /// modulo 2^32.
 #[derive(Debug, Default)]
 pub struct Usage {
@@ -101,7 +101,7 @@ impl Usage {
         self.modifications.reset();
     }
 
-    /// What happened, as it is told to the store: a modification is an access as well.
+    /// The activity for the hotness record: a modification is an access as well.
     pub fn activity(&self, valid_bytes: usize) -> Activity {
         let modifications = self.modifications.counted();
         let accesses = self.reads.counted().and(modifications);
@@ -116,7 +116,7 @@ impl Usage {
     }
 }
 
-/// How many uses are remembered beside the last.
+/// The number of remembered uses beside the last.
 const REMEMBERED: usize = 3;
 
 /// The last time at which a page was read or changed.

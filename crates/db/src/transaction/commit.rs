@@ -1,4 +1,4 @@
-//! The way of a commit: admitted, claimed, logged, made in the trees, complete.
+//! The steps of a commit: admission, claim of keys, log record, changes of the trees, completion.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -7,7 +7,7 @@ use super::Transaction;
 use crate::DbError;
 use crate::mvcc::{InLog, Kept, Kind, WriteSet};
 use crate::record::{CREATE, TRANSACTION, put_writes};
-use crate::tree::places;
+use crate::tree::leaf_cache;
 
 /// Remains of records deleted by others that a commit removes beside those of its own.
 const SPARE_GHOSTS: usize = 8;
@@ -41,7 +41,7 @@ impl<'d> Transaction<'d> {
         let core = self.core;
         core.check()?;
         let committed = self.commit_writes(&writes);
-        // What it replaced is not kept for its own snapshot.
+        // Its own snapshot ends first: the versions that it replaced are not kept for that.
         drop(self);
         match committed {
             Ok((position, replaced)) => {
@@ -80,7 +80,7 @@ impl<'d> Transaction<'d> {
                 match self.apply(writes, position) {
                     Ok(replaced) => (position, replaced),
                     Err(error) => {
-                        // What is half done must never be seen, or be taken for complete.
+                        // A half-made transaction must never be seen, or be taken for complete.
                         in_log.abandon();
                         return Err(core.fail(error));
                     }
@@ -124,8 +124,8 @@ impl<'d> Transaction<'d> {
         let mut replaced = Vec::with_capacity(writes.len());
         for (index, write) in writes.iter().enumerate() {
             let change = writes.change(write);
-            let (key, place) = (writes.key(write), places::find(write.hash));
-            trees.apply(write.tree, key, change, position, place, |before| {
+            let (key, cached) = (writes.key(write), leaf_cache::find(write.hash));
+            trees.apply(write.tree, key, change, position, cached, |before| {
                 replaced.push(trees.versions.replace(writes, index, position, before));
             })?;
         }

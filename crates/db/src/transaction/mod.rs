@@ -1,8 +1,8 @@
-//! Transactions: what they see, and what they want to write. `commit.rs` has the way of a commit,
-//! `pieces.rs` values that are too long for a page.
+//! Transactions. `commit.rs` has the steps of a commit, `overflow.rs` the writes of values that are too
+//! long for a page.
 
 mod commit;
-mod pieces;
+mod overflow;
 
 use std::sync::Arc;
 
@@ -17,17 +17,17 @@ use crate::node::{LONGEST_KEY, LONGEST_RECORD};
 use crate::scan::{Direction, Scan};
 use crate::view::View;
 
-/// A transaction. It reads what was committed when it began, and its own writes; what it writes
-/// is seen by others once it is committed, all at once. Dropped without that, it never was.
+/// A transaction. It reads the state that was committed when it began, and its own writes. Others see
+/// its writes once it is committed, all at once. A transaction that is dropped writes nothing.
 ///
-/// Readers wait for nobody and nobody waits for them. Of two transactions that write the same key
+/// Readers never wait, and no transaction waits for a reader. Of two transactions that write the same key
 /// and overlap, the one that commits first wins, and the other gets [`DbError::Conflict`]. That
 /// is snapshot isolation: no dirty writes or reads, no lost updates, no read skew, no phantoms.
-/// What it allows is write skew: two transactions that each read what the other writes, and write
+/// It allows write skew: two transactions that each read a key that the other writes, and write
 /// different keys.
 ///
-/// What others overwrite meanwhile is kept for it in memory. A transaction that stays open for long
-/// may fail with [`DbError::SnapshotTooOld`]: see [`crate::Options::version_bytes`].
+/// Records that others overwrite meanwhile are kept for it in memory. A transaction that stays open for
+/// long may fail with [`DbError::SnapshotTooOld`]: see [`crate::Options::version_bytes`].
 pub struct Transaction<'d> {
     core: &'d Core,
     view: View<'d>,
@@ -65,13 +65,13 @@ impl<'d> Transaction<'d> {
         match self.view.find(table.root, key, value)? {
             Found::Nothing => Ok(false),
             Found::Value => Ok(true),
-            Found::Pieces => self.view.join(value).map(|()| true),
+            Found::Overflow => self.view.join(value).map(|()| true),
         }
     }
 
     fn own(&mut self) -> Result<&mut WriteSet, DbError> {
         let writes = self.view.writes.as_mut().ok_or(DbError::ReadOnly)?;
-        // Nobody else has it before the commit.
+        // It is shared only during the commit.
         Arc::get_mut(writes).ok_or(DbError::Panicked)
     }
 
@@ -92,15 +92,15 @@ impl<'d> Transaction<'d> {
     /// the device.
     #[inline]
     pub fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<(), DbError> {
-        self.drop_pieces(table, key)?;
+        self.drop_overflow(table, key)?;
         if key.len() + value.len() > LONGEST_RECORD {
-            return self.put_in_pieces(table, key, value);
+            return self.put_overflow(table, key, value);
         }
         self.set(table.root, key, Kind::Put, value)
     }
 
     /// Overwrites bytes of the value of a key from `at`: cheaper than to get and put it all.
-    /// What would lie beyond the value is left out, and nothing happens if there is none.
+    /// Bytes beyond the end of the value are left out, and nothing happens if there is no value.
     ///
     /// # Errors
     /// As for [`Transaction::put`].
@@ -111,7 +111,8 @@ impl<'d> Transaction<'d> {
         at: usize,
         bytes: &[u8],
     ) -> Result<(), DbError> {
-        if at.saturating_add(bytes.len()) <= LONGEST_RECORD && !self.core.catalog.has_pieces(table)
+        if at.saturating_add(bytes.len()) <= LONGEST_RECORD
+            && !self.core.catalog.has_overflow(table)
         {
             if key.len() > LONGEST_KEY {
                 return Err(DbError::KeyTooLong { bytes: key.len(), longest: LONGEST_KEY });
@@ -131,7 +132,7 @@ impl<'d> Transaction<'d> {
     /// # Errors
     /// As for [`Transaction::put`].
     pub fn delete(&mut self, table: Table, key: &[u8]) -> Result<(), DbError> {
-        self.drop_pieces(table, key)?;
+        self.drop_overflow(table, key)?;
         self.set(table.root, key, Kind::Delete, &[])
     }
 

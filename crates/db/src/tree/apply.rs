@@ -3,23 +3,23 @@
 use super::Trees;
 use crate::DbError;
 use crate::mvcc::{Change, Found, Kind};
-use crate::node::{Node, NodeMut, PIECES, Record, Slot};
-use crate::pool::{ExclusiveGuard, Place};
+use crate::node::{Node, NodeMut, OVERFLOW, Record, Slot};
+use crate::pool::{CachedFrame, ExclusiveGuard};
 
 impl Trees {
-    /// Does what the log record at `position` says of a record. `keep` gets what the record was
-    /// before, while nobody can see that it changes. `place` is where its leaf was of late.
+    /// Makes the change of a record that the log has at `position`. Calls `keep` with a function that
+    /// appends the old value, before the change is visible. `cached` is the frame in which the leaf was of late.
     pub fn apply(
         &self,
         tree: u32,
         key: &[u8],
         change: Change<'_>,
         position: u64,
-        mut place: Option<Place>,
+        mut cached: Option<CachedFrame>,
         mut keep: impl FnMut(&mut dyn FnMut(&mut Vec<u8>) -> Found),
     ) -> Result<(), DbError> {
         loop {
-            let Some(mut held) = self.leaf_at(place.take(), tree, key)?.lock() else { continue };
+            let Some(mut held) = self.leaf_at(cached.take(), tree, key)?.lock() else { continue };
             let (index, found) = held.node().search(key);
             let slot = found.then(|| held.node().slot(index));
             if !has_room(&mut held, key, slot, change) {
@@ -37,8 +37,8 @@ impl Trees {
         }
     }
 
-    /// Removes what is left of a record that was deleted before what anybody sees. An error leaves
-    /// the tree whole, with or without it.
+    /// Removes the ghost of a record that was deleted before every snapshot in use. An error leaves
+    /// the tree whole, with or without the ghost.
     pub fn purge(&self, tree: u32, key: &[u8]) -> Result<(), DbError> {
         let is_sparse = loop {
             let Some(mut held) = self.leaf(tree, key)?.lock() else { continue };
@@ -65,18 +65,18 @@ fn has_room(
 ) -> bool {
     match (change.kind, slot) {
         (Kind::Delete | Kind::Patch, _) => true,
-        (Kind::Put | Kind::PutPieces, Some(slot)) => {
+        (Kind::Put | Kind::PutOverflow, Some(slot)) => {
             held.node().room() + slot.value_len() >= change.value.len()
         }
-        (Kind::Put | Kind::PutPieces, None) => held.edit().fits(key.len(), change.value.len()),
+        (Kind::Put | Kind::PutOverflow, None) => held.edit().fits(key.len(), change.value.len()),
     }
 }
 
-/// What the record is. The value, or where its pieces are, is appended to `value`.
+/// Appends the record's value, or the reference to its pieces, to `value`.
 fn before(node: Node<'_>, slot: Option<Slot>, value: &mut Vec<u8>) -> Found {
     let Some(slot) = slot.filter(|slot| !slot.is_ghost()) else { return Found::Nothing };
     node.value(slot, value);
-    if slot.is_pieces() { Found::Pieces } else { Found::Value }
+    if slot.is_overflow() { Found::Overflow } else { Found::Value }
 }
 
 /// Changes the leaf, which has room. False if there is nothing to change.
@@ -87,19 +87,19 @@ fn change_leaf(
     key: &[u8],
     change: Change<'_>,
 ) -> bool {
-    let flags = if change.kind == Kind::PutPieces { PIECES } else { 0 };
+    let flags = if change.kind == Kind::PutOverflow { OVERFLOW } else { 0 };
     let record = Record { value: change.value, flags };
     match (change.kind, found) {
-        (Kind::Put | Kind::PutPieces, true) => {
+        (Kind::Put | Kind::PutOverflow, true) => {
             leaf.set_value(index, key, record);
         }
-        (Kind::Put | Kind::PutPieces, false) => {
+        (Kind::Put | Kind::PutOverflow, false) => {
             leaf.insert(index, key, record);
         }
         (Kind::Delete, true) => {
             leaf.bury(index);
         }
-        (Kind::Patch, true) if !leaf.node().slot(index).is_pieces() => {
+        (Kind::Patch, true) if !leaf.node().slot(index).is_overflow() => {
             change.patches().for_each(|(at, bytes)| leaf.patch(index, at, bytes));
         }
         (Kind::Delete | Kind::Patch, _) => return false,

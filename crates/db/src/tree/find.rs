@@ -4,7 +4,7 @@ use super::Trees;
 use crate::DbError;
 use crate::mvcc::Found;
 use crate::node::{Expected, Node, PageBytes};
-use crate::pool::{OptimisticGuard, Place};
+use crate::pool::{CachedFrame, OptimisticGuard};
 
 impl Trees {
     /// The leaf that a key belongs to.
@@ -18,17 +18,17 @@ impl Trees {
         }
     }
 
-    /// The leaf at a place, if it is still there and the key belongs to it; else as
+    /// The leaf in a cached frame, if it is still there and the key belongs to it; else as
     /// [`Trees::leaf`]. The leaf can be written to: in a tree that is damaged the way down may end
     /// where the key does not belong.
     #[inline]
     pub(super) fn leaf_at(
         &self,
-        place: Option<Place>,
+        cached: Option<CachedFrame>,
         tree: u32,
         key: &[u8],
     ) -> Result<OptimisticGuard<'_>, DbError> {
-        if let Some(seen) = place.and_then(|place| self.pool.look_at(place)) {
+        if let Some(seen) = cached.and_then(|cached| self.pool.look_at(cached)) {
             let node = seen.node();
             let is_it = node.tree() == tree && node.level() == 0 && node.covers(key);
             if is_it && seen.is_unchanged() {
@@ -37,7 +37,7 @@ impl Trees {
         }
         let seen = self.leaf(tree, key)?;
         if !seen.node().covers(key) && seen.is_unchanged() {
-            let (page, what) = (seen.place().page(), "has keys in no order above it");
+            let (page, what) = (seen.cached_frame().page(), "has keys in no order above it");
             return Err(DbError::Page { page, what });
         }
         Ok(seen)
@@ -109,7 +109,7 @@ impl Trees {
         }
         let child = self.pool.look(page);
         if !parent.is_unchanged() {
-            // The child may have been freed meanwhile: whatever became of it.
+            // The child may have been freed meanwhile, so an error of the look does not count.
             return Ok(None);
         }
         let Some(child) = child? else { return Ok(None) };
@@ -119,8 +119,8 @@ impl Trees {
         }
     }
 
-    /// Puts the value that `snapshot` sees of a key into `value`, or where its pieces are; and
-    /// tells where the key's leaf was.
+    /// Puts the value that `snapshot` sees of a key into `value`, or the reference to its pieces, and
+    /// returns the frame of the key's leaf.
     #[inline]
     pub fn get(
         &self,
@@ -128,7 +128,7 @@ impl Trees {
         key: &[u8],
         snapshot: u64,
         value: &mut Vec<u8>,
-    ) -> Result<(Found, Place), DbError> {
+    ) -> Result<(Found, CachedFrame), DbError> {
         loop {
             let seen = self.leaf(tree, key)?;
             let node = seen.node();
@@ -138,7 +138,7 @@ impl Trees {
                 let slot = node.slot(index);
                 if !slot.is_ghost() {
                     node.value(slot, value);
-                    found = if slot.is_pieces() { Found::Pieces } else { Found::Value };
+                    found = if slot.is_overflow() { Found::Overflow } else { Found::Value };
                 }
             }
             let position = node.position();
@@ -150,7 +150,7 @@ impl Trees {
                 found = self.versions.find(tree, key, snapshot, value).unwrap_or(found);
                 self.versions.check(snapshot)?;
             }
-            return Ok((found, seen.place()));
+            return Ok((found, seen.cached_frame()));
         }
     }
 
@@ -218,6 +218,6 @@ fn compare<'t>(
         child.note_agreement(parent);
         return Ok(Some(child));
     };
-    let parent = parent.map(|parent| parent.place().page());
-    Err(DbError::Misplaced { page: child.place().page(), tree, parent, what })
+    let parent = parent.map(|parent| parent.cached_frame().page());
+    Err(DbError::Misplaced { page: child.cached_frame().page(), tree, parent, what })
 }

@@ -7,9 +7,9 @@
 
 mod apply;
 mod find;
+pub mod leaf_cache;
 mod merge;
 mod needs;
-pub mod places;
 mod redo;
 mod split;
 #[cfg(test)]
@@ -33,11 +33,11 @@ use crate::wal::Wal;
 pub struct Trees {
     /// Pages in memory.
     pub pool: Pool,
-    /// Which pages are in use.
+    /// The pages in use and the free ones.
     pub pages: Pages,
-    /// Which log records are complete.
+    /// The log records that are complete.
     pub window: Arc<Window>,
-    /// What records were before, and which snapshots may see it.
+    /// Older versions of records, for snapshots that may see them.
     pub versions: Versions,
 }
 
@@ -57,7 +57,7 @@ impl Trees {
         &self.space().store
     }
 
-    /// The oldest state that anybody may still see.
+    /// The position of the oldest state that a transaction may see.
     pub fn oldest_seen(&self) -> u64 {
         self.versions.oldest_seen(&self.window)
     }
@@ -89,7 +89,8 @@ impl Trees {
 
     /// Trims pages that were freed by records that are durable, so that they can be used again.
     pub fn trim_freed(&self) -> Result<(), DbError> {
-        // Nobody writes pages meanwhile: a page must not be trimmed after it was used again.
+        // The guard keeps pages from being written meanwhile: a page must not be trimmed after it was
+        // used again.
         let _writer = self.pool.evictor();
         while let Some(freed) = self.pages.next_freed(self.wal().durable()) {
             self.space().trim(freed.1)?;
@@ -107,7 +108,7 @@ impl Trees {
     }
 }
 
-/// A page that is in use by nobody yet, and goes back if it is not used.
+/// A new page that no tree uses yet. Dropped unused, it becomes free again.
 struct Fresh<'t> {
     trees: &'t Trees,
     page: u32,

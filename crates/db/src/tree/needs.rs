@@ -1,4 +1,4 @@
-//! What the splits need that a commit may cause.
+//! Pages and log space for the splits that a commit may cause.
 
 use super::Trees;
 use crate::DbError;
@@ -21,7 +21,7 @@ const EACH: usize = 2;
 /// Splits of nodes above that a commit may cause beside those that its splits of leaves cause.
 const SPARE: u64 = 8;
 
-/// What a commit needs.
+/// Pages and log space that a commit needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
     /// Pages that it may take.
@@ -39,7 +39,7 @@ impl Needs {
         Needs::of(writes, if adds == 0 { None } else { Some(splits as u64) })
     }
 
-    /// What it needs by the leaves that it will change, as they are now.
+    /// The needs by the leaves that it will change, as they are now.
     pub fn looked_up(trees: &Trees, writes: &WriteSet) -> Result<Needs, DbError> {
         let mut adds: Vec<_> = writes.iter().filter(|write| is_add(write)).collect();
         adds.sort_unstable_by_key(|write| (write.tree, writes.key(write)));
@@ -68,7 +68,7 @@ impl Needs {
 }
 
 fn is_add(write: &Write) -> bool {
-    matches!(write.kind, Kind::Put | Kind::PutPieces)
+    matches!(write.kind, Kind::Put | Kind::PutOverflow)
 }
 
 /// Bytes of these records that a leaf takes at least between two splits.

@@ -64,7 +64,7 @@ impl Trees {
         if leaf.node().included() >= position && leaf.is_unchanged() {
             return Ok(());
         }
-        self.apply(write.tree, write.key, write.change, position, Some(leaf.place()), |_| ())
+        self.apply(write.tree, write.key, write.change, position, Some(leaf.cached_frame()), |_| ())
     }
 
     /// Gives a page this content unless it has a newer one.

@@ -26,13 +26,13 @@ impl Trees {
     }
 
     /// Splits the node of a level that `key` belongs to, unless it has room for `room` bytes. If
-    /// the node above has to be split first, only that is done: whoever needs the room asks
-    /// again.
+    /// the node above has to be split first, only that is done: the caller that needs
+    /// the room tries again.
     fn split(&self, tree: u32, key: &[u8], level: usize, room: usize) -> Result<(), DbError> {
         loop {
             let Some((parent, node)) = self.descend(tree, key, level, 0)? else { continue };
-            // After all pages on the way are in memory: who waits for a frame has none, or threads
-            // that split could have all of them, and wait for each other.
+            // After all pages on the way are in memory: a thread that waits for a frame holds none, or
+            // threads that split could hold all frames and wait for each other.
             let fresh = self.fresh()?;
             let Some(parent) = parent else {
                 match self.grow(node, fresh)? {
@@ -55,7 +55,7 @@ impl Trees {
         }
     }
 
-    /// True if nobody sees the ghosts of a leaf, and it has room enough without them.
+    /// True if no snapshot sees the ghosts of a leaf, and it has room enough without them.
     fn drop_ghosts(&self, held: &ExclusiveGuard<'_>, room: usize) -> bool {
         let node = held.node();
         if node.ghosts() == 0 || node.position() > self.oldest_seen() {

@@ -1,4 +1,4 @@
-//! What threads can do to each other, one step at a time.
+//! Interleavings of threads, one step at a time.
 
 use std::sync::Arc;
 
@@ -54,13 +54,13 @@ fn a_leaf_that_was_merged_away_can_neither_be_held_nor_read_in() {
     put(&db, table, 0..12).unwrap();
     let trees = &db.core().trees;
     let last = trees.leaf(table.root, &key(11)).unwrap();
-    let page = last.place();
+    let page = last.cached_frame();
     assert!(trees.pool.look_at(page).is_some() && last.node().count() < 6);
     let first = 12 - last.node().count() as u32;
     // The leaf before becomes so empty that it takes this one in.
     delete(&db, table, 1..first);
     let merged = trees.leaf(table.root, &key(11)).unwrap();
-    assert_ne!(merged.place().page(), page.page());
+    assert_ne!(merged.cached_frame().page(), page.page());
     assert!(!last.is_unchanged() && last.lock().is_none());
     assert!(trees.pool.look_at(page).is_none());
     assert!(trees.pool.look(page.page()).is_err());
@@ -71,7 +71,7 @@ fn a_leaf_that_was_merged_away_can_neither_be_held_nor_read_in() {
 }
 
 #[test]
-fn pages_that_were_freed_are_there_for_commits_that_were_promised_them() {
+fn pages_that_were_freed_are_there_for_commits_that_reserved_them() {
     let db = open();
     let table = db.create_table("t").unwrap();
     for round in 0..4 {
@@ -176,7 +176,7 @@ fn the_root_of_a_table_stays_in_use_if_its_commit_may_have_become_durable() {
 }
 
 #[test]
-fn commits_that_split_many_leaves_take_no_more_pages_than_they_were_promised() {
+fn commits_that_split_many_leaves_take_no_more_pages_than_they_reserved() {
     let db = open_sized(16 << 20, 16 << 20, 64 << 20);
     let table = db.create_table("t").unwrap();
     let trees = &db.core().trees;

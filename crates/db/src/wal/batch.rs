@@ -1,4 +1,4 @@
-//! A batch on the device: what one append to a zone writes.
+//! A batch on the device: the bytes of one append to a zone.
 //!
 //! A batch is a head, then a part of the log's stream, then zeroes up to a whole block. Heads and
 //! payloads have sums of their own: a head whose payload is torn still tells which opening of the
@@ -10,7 +10,7 @@ pub const BLOCK: u64 = 4096;
 /// Bytes of a head.
 pub const HEAD: usize = 96;
 
-/// What a block holds of the stream at least: batches are whole blocks, each with one head.
+/// Bytes of the stream that a block holds at least: batches are whole blocks, each with one head.
 pub const BODY: usize = BLOCK as usize - HEAD;
 
 /// Blocks of a batch at most.
@@ -19,7 +19,7 @@ pub const MOST_BLOCKS: u64 = 256;
 /// Version of the format.
 pub const VERSION: u32 = 1;
 
-/// Instead of a number that there is none of.
+/// In place of a number that does not exist.
 pub const NONE: u32 = u32::MAX;
 
 /// Bytes before a record's payload: its length, of 4 bytes, and its kind.
@@ -45,20 +45,20 @@ pub struct Head {
     pub next_zone: u32,
     /// Bytes of payload.
     pub bytes: u32,
-    /// Where in the payload the first record begins, or [`NONE`]. Of an empty batch 0: a record
-    /// could begin there.
+    /// Offset in the payload at which the first record begins, or [`NONE`]. 0 for an empty batch: a
+    /// record could begin there.
     pub first: u32,
-    /// Where in the payload the last of the records ends that end in it, or [`NONE`].
+    /// Offset in the payload at which the last record that ends in it ends, or [`NONE`].
     pub last: u32,
     /// Number of the log, drawn when it is formatted.
     pub log: u64,
-    /// Which opening of the log wrote the batch.
+    /// The opening of the log (epoch) that wrote the batch.
     pub epoch: u64,
     /// Number of the first batch of that opening.
     pub epoch_first: u64,
     /// Number of the batch in the log.
     pub number: u64,
-    /// Place of the payload in the stream.
+    /// CachedFrame of the payload in the stream.
     pub offset: u64,
     /// Records that end here or before are not needed.
     pub keep_from: u64,
@@ -106,7 +106,7 @@ impl Head {
             keep_from: u64_at(80),
             durable: u64_at(88),
         };
-        // A newer version may have other rules: whoever reads it says so.
+        // A newer version may have other rules: its reader reports the version.
         (head.version != VERSION || head.is_possible()).then_some(head)
     }
 
@@ -130,12 +130,12 @@ impl Head {
         (HEAD as u64 + u64::from(self.bytes)).div_ceil(BLOCK)
     }
 
-    /// Where the payload ends in the stream.
+    /// The position in the stream at which the payload ends.
     pub fn end(&self) -> u64 {
         self.offset + u64::from(self.bytes)
     }
 
-    /// Where in the stream the first record of the batch begins.
+    /// The position in the stream at which the first record of the batch begins.
     pub fn first_record(&self) -> Option<u64> {
         (self.first != NONE).then(|| self.offset + u64::from(self.first))
     }

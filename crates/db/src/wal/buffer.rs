@@ -1,8 +1,8 @@
-//! What is appended and not yet durable, and the rules by which it is admitted.
+//! Records that are appended and not yet durable, and the rules by which they are admitted.
 //!
-//! Nothing is admitted that could not be made durable at once: so only appends ever wait for
-//! records to be released, and never those who wait for what was appended. An owner that must make
-//! records durable before it can release others is not caught in a circle.
+//! A record is admitted only if it can be made durable at once. So only appends ever wait for a
+//! release of records; a wait for an appended record never does. An owner that must make records
+//! durable before it can release others does not deadlock.
 
 use super::batch::{BLOCK, BODY, RECORD};
 use super::writer::Writer;
@@ -12,7 +12,7 @@ use super::{Lsn, WalError};
 /// So many times in a row a crash may tear such a batch in a full log, each time it is opened.
 const RESERVE: u64 = 64;
 
-/// What appends and flushes share, under one lock.
+/// State shared by appends and flushes, under one lock.
 pub struct Buffer {
     /// Records that no flush has taken.
     pub pending: Vec<u8>,
@@ -20,19 +20,19 @@ pub struct Buffer {
     pub spare: Vec<u8>,
     /// Bytes of records after which appends wait.
     pub most_pending: usize,
-    /// Where the last record ends.
+    /// The end of the last record.
     pub end: Lsn,
     /// Records that end here or before are not needed.
     pub keep_from: Lsn,
-    /// Where records must be released up to, for a zone to become free.
+    /// The position up to which records must be released for a zone to become free.
     pub frees_at: Lsn,
     /// A batch is to be written that says what was released.
     pub is_release_due: bool,
-    /// Where the records end that someone waits for.
+    /// The end of the records that threads wait for.
     pub wanted: Lsn,
     /// A flush is under way.
     pub is_flushing: bool,
-    /// Someone waits for room that a flush would make.
+    /// A thread waits for room that a flush would make.
     pub is_short: bool,
     /// Blocks that records may take; what is pending is not counted.
     pub free: u64,
@@ -41,7 +41,7 @@ pub struct Buffer {
     /// Bytes of the longest payload that the log holds: with its head a quarter of the log, so
     /// that one zone which still holds other records is never in its way.
     pub largest_record: usize,
-    /// Why the log can no longer be written.
+    /// The error after which the log can no longer be written.
     pub failed: Option<WalError>,
     /// Nothing more is appended.
     pub is_closing: bool,

@@ -1,4 +1,4 @@
-//! Which of the batches on a device are the log, and where it ends.
+//! Finding the log among the batches on a device, and its end.
 //!
 //! Batches are numbered. Each opening of the log (an *epoch*) goes on with the number behind the
 //! last batch that it found, and says in each of its batches which number that was. So of a batch
@@ -32,18 +32,18 @@ pub struct Chain {
     pub last: Head,
     /// Records that end here or before are not needed.
     pub keep_from: Lsn,
-    /// Where the last whole record ends.
+    /// The end of the last whole record.
     pub end: Lsn,
     /// The epoch that begins now.
     pub epoch: u64,
 }
 
-/// A batch, and what of it is the log.
+/// A batch, and the part of it that is the log.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     /// Its head.
     pub head: Head,
-    /// Where in the stream a later epoch went on, or the batch ends. Before the batch, if it holds
+    /// The position at which a later epoch went on, or the batch ends. Before the batch, if it holds
     /// only the middle of a record that was never completed.
     pub end: Lsn,
 }
@@ -70,7 +70,7 @@ impl Chain {
     }
 }
 
-/// What of the batches, given latest first, is a log that ends at `end`.
+/// Cuts batches, given latest first, to a log that ends at `end`.
 fn parts(heads: &[Head], end: Lsn) -> Vec<Part> {
     let mut cut = end;
     let mut part = |head: &Head| {
@@ -176,7 +176,7 @@ impl Search<'_> {
         WalError::Damaged { zone, page, lsn, why }
     }
 
-    /// Where the batch behind this one should lie.
+    /// The place at which the batch behind this one should lie.
     fn behind(&self, head: &Head) -> (u32, u64) {
         let page = u64::from(head.block) + head.blocks();
         let written = self.zones.get(head.zone as usize).map_or(0, |z| z.write_pointer / BLOCK);

@@ -1,4 +1,4 @@
-//! What can go wrong with the log, each told in one line.
+//! Errors of the log.
 
 use std::io;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use frostline_zone::DeviceError;
 
 use super::Lsn;
 
-/// Why the log refused, or what it found damaged. Zones are those of the log's device.
+/// An error of the log. Zones are those of the log's device.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum WalError {
@@ -18,7 +18,7 @@ pub enum WalError {
     /// A device on which no log can be.
     #[error("no log fits the device: {why}")]
     Unsuitable {
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
     /// The device holds no batch of this log.
@@ -44,7 +44,7 @@ pub enum WalError {
         page: u64,
         /// Up to here the log is whole.
         lsn: Lsn,
-        /// What was found.
+        /// The damage.
         why: &'static str,
     },
     /// A record that the log can't hold.
@@ -66,12 +66,12 @@ pub enum WalError {
     /// A wait for a record that was never appended.
     #[error("a wait for lsn {lsn}, beyond the end of the log at {end}")]
     BeyondEnd {
-        /// What was waited for.
+        /// The position that was waited for.
         lsn: Lsn,
         /// The end.
         end: Lsn,
     },
-    /// What was found when the log was opened is asked for after records were released.
+    /// A replay was asked for after records were released.
     #[error("the log can't be replayed after records were released")]
     NoReplay,
     /// The log was closed.

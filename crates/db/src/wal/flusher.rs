@@ -1,7 +1,7 @@
-//! Who writes what is pending, and who waits for it.
+//! Flushes of pending records, and the threads that wait for them.
 //!
-//! One flush is under way at a time, and takes all that is pending when it begins. Whoever comes
-//! to wait meanwhile shares the next one.
+//! One flush is under way at a time, and takes all that is pending when it begins. Threads
+//! that begin to wait meanwhile share the next one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -17,27 +17,27 @@ use super::{Flusher, Lsn, WalError};
 /// appends wait.
 const EARLY: usize = 16;
 
-/// What the log's users share with its thread.
+/// State shared by the log's users and its thread.
 pub struct Shared {
     buffer: Mutex<Guarded>,
-    /// ExclusiveGuard by the one who flushes.
+    /// Held by the thread that flushes.
     writer: Mutex<Writer>,
     /// The thread sleeps here.
     work: Condvar,
-    /// Those who wait for something to become durable.
+    /// Threads that wait for records to become durable wait here.
     done: Condvar,
-    /// Those who wait for room.
+    /// Threads that wait for room wait here.
     room: Condvar,
     durable: AtomicU64,
     flusher: Flusher,
     delay: Duration,
 }
 
-/// What the lock guards.
+/// State under the lock.
 pub struct Guarded {
     /// Records and room.
     pub buffer: Buffer,
-    /// What the thread does.
+    /// State of the thread.
     thread: Sleep,
 }
 
@@ -73,7 +73,7 @@ impl Shared {
         self.buffer.lock()
     }
 
-    /// Where the records end that are durable.
+    /// The end of the durable records.
     pub fn durable(&self) -> Lsn {
         self.durable.load(Ordering::Acquire)
     }
@@ -178,7 +178,7 @@ impl Shared {
     pub fn close(&self) -> Result<(), WalError> {
         let mut guard = self.lock();
         guard.buffer.is_closing = true;
-        // Or what was released of late would be replayed once more.
+        // Otherwise the next opening would replay records that were released of late.
         guard.buffer.is_release_due = true;
         self.room.notify_all();
         while self.durable() < guard.buffer.end || guard.buffer.is_release_due {
@@ -232,7 +232,7 @@ impl Shared {
         let written = writer.write(&round);
         if written.is_ok() {
             self.durable.store(end, Ordering::Release);
-            // Whoever is about to wait holds the lock, and would miss this otherwise.
+            // A thread that is about to wait holds the lock; without it the thread would miss this.
             drop(self.lock());
             self.done.notify_all();
         }
@@ -256,7 +256,7 @@ impl Shared {
         guard
     }
 
-    /// The thread's life.
+    /// Body of the background thread.
     pub fn run(&self) {
         let mut guard = self.lock();
         let mut is_over = false;

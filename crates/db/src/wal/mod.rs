@@ -5,15 +5,15 @@
 //! whole blocks. Records may cross batches and zones. All numbers are little-endian; batch.rs has
 //! the head, chain.rs how the log is found again, and why no crash can confuse it.
 //!
-//! | file | what it knows |
+//! | file | content |
 //! |---|---|
-//! | batch.rs | how a batch lies on the device |
-//! | scan.rs | which batches the zones hold |
-//! | chain.rs | which of them are the log |
+//! | batch.rs | the bytes of a batch on the device |
+//! | scan.rs | the batches that lie in the zones |
+//! | chain.rs | the batches that are the log |
 //! | replay.rs | the records in them |
-//! | writer.rs | zones: where the next batch goes, which zones are reset |
-//! | buffer.rs | records that are not yet written, and how many are admitted |
-//! | flusher.rs | who writes, and who waits |
+//! | writer.rs | the zones: place of the next batch, resets |
+//! | buffer.rs | records that are not yet written, and their limit |
+//! | flusher.rs | flushes, and threads that wait for them |
 
 mod batch;
 mod buffer;
@@ -40,31 +40,31 @@ pub use error::WalError;
 use flusher::Shared;
 use writer::{Round, Writer};
 
-/// Where a record ends in the log's stream, in bytes: above 0, and higher for each record than for
-/// the one before.
+/// The position of a record: the byte of the log's stream at which it ends. It is above 0, and
+/// greater than that of the record before.
 pub type Lsn = u64;
 
-/// What is called with the number, kind and payload of each record that is replayed.
+/// A function that replay calls with the position, kind and payload of each record.
 pub type Visit<'a, E> = dyn FnMut(Lsn, u8, &[u8]) -> Result<(), E> + 'a;
 
-/// Who writes the log.
+/// The thread that writes the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Flusher {
-    /// A thread of the log's own.
+    /// A background thread of the log.
     #[default]
     Background,
-    /// Whoever waits first, or releases records, or finds the buffer full: the device is asked
-    /// for everything in the order of a single thread's calls.
+    /// The caller's thread: the first that waits, releases records or finds the buffer full. The order
+    /// of all accesses to the device is that of a single thread's calls.
     Inline,
 }
 
-/// How a log is opened.
+/// Options for opening a log.
 #[derive(Debug, Clone, Copy)]
 pub struct WalOptions {
-    /// Who writes it.
+    /// The thread that writes it.
     pub flusher: Flusher,
-    /// A record that nobody waits for is durable so long after it was appended, and the time of a
-    /// flush. Without a thread of the log's own it is not durable before somebody waits.
+    /// Delay after which a record is flushed although no thread waits for it. Without a background
+    /// thread a record stays in memory until a thread waits for it.
     pub delay: Duration,
     /// Bytes of records that may be appended and not yet taken by a flush before appends wait. The
     /// log takes twice as much memory, and a sixteenth is written without delay. Less than a page
@@ -82,7 +82,7 @@ impl Default for WalOptions {
     }
 }
 
-/// What a log did since it was opened.
+/// Counters of a log since it was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WalStats {
     /// Records appended.
@@ -97,8 +97,8 @@ pub struct WalStats {
 
 /// A write-ahead log, shared by threads.
 ///
-/// A record is durable when [`Wal::wait`] returns. A crash takes records that nobody waited for
-/// from the end of the log, and none before others.
+/// A record is durable when [`Wal::wait`] returns. A crash loses only records at the end of the log
+/// that no thread waited for.
 ///
 /// Records stay until they are [released](Wal::release). The owner must see to it that
 /// [`Wal::used_bytes`] does not come close to [`Wal::capacity_bytes`]: at half of it, what is
@@ -107,7 +107,7 @@ pub struct WalStats {
 /// inline, fails with [`WalError::Full`]). Nothing else does: whatever was appended can be made
 /// durable, so [`Wal::wait`] returns, and [`Wal::release`] succeeds in a full log.
 ///
-/// Dropping the log writes nothing: what nobody waited for is lost as in a crash, unless
+/// Dropping the log writes nothing: records that no thread waited for are lost as in a crash, unless
 /// [`Wal::close`] was called.
 ///
 /// ```
@@ -134,7 +134,7 @@ pub struct WalStats {
 pub struct Wal {
     shared: Arc<Shared>,
     device: Arc<dyn Device>,
-    /// What was found at the opening, until records are released.
+    /// The log as found at the opening, until records are released.
     found: Mutex<Option<Chain>>,
     keep_from: Lsn,
     begin: Lsn,
@@ -236,12 +236,12 @@ impl Wal {
         self.shared.durable()
     }
 
-    /// Where the last record ends.
+    /// The end of the last record.
     pub fn end(&self) -> Lsn {
         self.shared.lock().buffer.end
     }
 
-    /// Waits until the records are durable that end at `lsn` or before. Those who wait at the same
+    /// Waits until all records that end at `lsn` or before are durable. Threads that wait at the same
     /// time share a flush.
     ///
     /// # Errors
@@ -277,7 +277,7 @@ impl Wal {
         self.shared.lock().buffer.largest_record
     }
 
-    /// What was done since the opening.
+    /// Counters since the opening.
     pub fn stats(&self) -> WalStats {
         let guard = self.shared.lock();
         let buffer = &guard.buffer;
@@ -302,7 +302,7 @@ impl Drop for Wal {
     fn drop(&mut self) {
         self.shared.stop();
         if let Some(thread) = self.thread.lock().take() {
-            // It has nothing to tell: its errors are the log's.
+            // Its errors are kept in the log.
             let _ = thread.join();
         }
     }

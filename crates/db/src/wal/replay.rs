@@ -51,16 +51,16 @@ fn damaged(head: &Head, lsn: Lsn, why: &'static str) -> WalError {
 
 /// Cuts a stream into records.
 struct Records {
-    /// Where in the stream the next record begins.
+    /// The position of the next record.
     at: Lsn,
-    /// Where the stream ends.
+    /// The end of the stream.
     end: Lsn,
     /// The beginning of a record that goes on in the next part.
     carry: Vec<u8>,
 }
 
 impl Records {
-    /// Where in the stream the next part goes on.
+    /// The position of the next part.
     fn next(&self) -> Lsn {
         self.at + self.carry.len() as u64
     }
@@ -110,7 +110,7 @@ impl Records {
         Ok(length)
     }
 
-    /// Adds to the beginning of a record what of the rest is there, and returns what follows.
+    /// Completes the beginning of a record from a part, as far as it goes, and returns the rest of the part.
     fn complete<'a>(
         &self,
         carry: &mut Vec<u8>,

@@ -10,7 +10,7 @@ use super::batch::{BLOCK, HEAD, Head, MOST_BLOCKS, VERSION};
 pub struct Found {
     /// Its head.
     pub head: Head,
-    /// Whether its payload is what was written.
+    /// True if the sum of its payload is right.
     pub is_whole: bool,
 }
 

@@ -19,9 +19,9 @@ use super::batch::{BLOCK, HEAD, Head, MOST_BLOCKS, NONE, RECORD, VERSION, word};
 use super::chain::Chain;
 use super::{Lsn, WalError};
 
-/// What one flush writes: whole records.
+/// The whole records that one flush writes.
 pub struct Round<'a> {
-    /// Place of the bytes in the stream.
+    /// CachedFrame of the bytes in the stream.
     pub offset: Lsn,
     /// The records.
     pub bytes: &'a [u8],
@@ -39,7 +39,7 @@ pub struct Writer {
     number: u64,
     /// Number of the last batch that is durable.
     durable: u64,
-    /// Where the last record ends.
+    /// The end of the last record.
     end: Lsn,
     /// Zones that hold records, oldest first. The last is written.
     held: VecDeque<ExclusiveGuard>,
@@ -55,7 +55,7 @@ struct ExclusiveGuard {
     zone: u32,
     /// Blocks it can hold.
     blocks: u64,
-    /// Where in the stream the first record begins that begins in it.
+    /// The position of the first record that begins in it.
     first: Option<Lsn>,
     /// False if it can't be reset.
     returns: bool,
@@ -93,8 +93,8 @@ impl Writer {
         let (epoch, epoch_first, durable) = (chain.epoch, number, number - 1);
         let mut writer =
             Writer { epoch, epoch_first, number, durable, held, ..Writer::begin(device, id, &[]) };
-        // What was found is trusted from now on, so it must last; and the batch that says which
-        // records are not needed, before they go.
+        // The records that were found are trusted from now on, so they must be durable; so must the batch
+        // that says which records are not needed, before those are overwritten.
         writer.device.flush()?;
         writer.empty_the_others(zones, chain.last.zone)?;
         writer.settle_the_held(zones)?;
@@ -194,7 +194,7 @@ impl Writer {
         Ok(blocks)
     }
 
-    /// What heads have in common.
+    /// The fields that all heads have in common.
     fn head(&self) -> Head {
         Head {
             version: VERSION,
@@ -210,7 +210,7 @@ impl Writer {
         }
     }
 
-    /// Sees to it that the zone that is written has room, and tells how much, in blocks.
+    /// Ensures that the open zone has room, and returns how much, in blocks.
     fn place(&mut self) -> Result<u64, WalError> {
         while self.rest() == 0 {
             let Some((zone, blocks)) = self.empty.pop_front() else {
@@ -242,7 +242,7 @@ impl Writer {
         Ok(blocks)
     }
 
-    /// Where records must be released up to, for a zone to become free with the next batch.
+    /// The position up to which records must be released for the next batch to free a zone.
     pub fn frees_at(&self) -> Lsn {
         match self.held.len() {
             0 | 1 => Lsn::MAX,
@@ -251,7 +251,7 @@ impl Writer {
         }
     }
 
-    /// Where the first record begins that begins behind the oldest zone: a record may begin in one
+    /// The position of the first record that begins behind the oldest zone: a record may begin in one
     /// zone and fill the next.
     fn oldest_goes_at(&self) -> Option<Lsn> {
         self.held.iter().skip(1).find_map(|held| held.first)

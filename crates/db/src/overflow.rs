@@ -2,7 +2,7 @@
 //! its number and its length in their place.
 
 use crate::DbError;
-use crate::layout::PIECES_TREE;
+use crate::layout::OVERFLOW_TREE;
 
 /// Bytes of a long value that are kept together: three pieces fill a page.
 pub const PIECE: usize = 1240;
@@ -18,8 +18,8 @@ pub fn piece_key(id: u64, n: usize) -> [u8; 12] {
     key
 }
 
-/// What the record of a long value has in place of the value: number (u64) and length (u32).
-pub fn whole(id: u64, len: usize) -> [u8; 12] {
+/// The reference to a long value, in place of the value: number (u64) and length (u32).
+pub fn reference_to(id: u64, len: usize) -> [u8; 12] {
     let mut whole = [0; 12];
     whole[..8].copy_from_slice(&id.to_le_bytes());
     whole[8..].copy_from_slice(&(len as u32).to_le_bytes());
@@ -27,8 +27,9 @@ pub fn whole(id: u64, len: usize) -> [u8; 12] {
 }
 
 /// The number and the length of a long value.
-pub fn parse_pieces(value: &[u8]) -> Result<(u64, usize), DbError> {
-    let wrong = || DbError::Page { page: PIECES_TREE, what: "is not where pieces are said to be" };
+pub fn parse_overflow(value: &[u8]) -> Result<(u64, usize), DbError> {
+    let wrong =
+        || DbError::Page { page: OVERFLOW_TREE, what: "is not where pieces are said to be" };
     let (id, len) = value.split_first_chunk::<8>().ok_or_else(wrong)?;
     let len = u32::from_le_bytes(len.try_into().map_err(|_| wrong())?) as usize;
     if len > LONGEST_VALUE {

@@ -5,22 +5,22 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::Transaction;
 use crate::DbError;
 use crate::catalog::{Catalog, Table};
-use crate::layout::{CATALOG, PIECES_TREE};
+use crate::layout::{CATALOG, OVERFLOW_TREE};
 use crate::mvcc::{Found, Kind};
-use crate::pieces::{LONGEST_VALUE, PIECE, parse_pieces, piece_key, whole};
+use crate::overflow::{LONGEST_VALUE, PIECE, parse_overflow, piece_key, reference_to};
 
 impl Transaction<'_> {
     /// Removes the pieces of the value that a key has, if there are any.
     #[inline]
-    pub(super) fn drop_pieces(&mut self, table: Table, key: &[u8]) -> Result<(), DbError> {
-        if !self.core.catalog.has_pieces(table) {
+    pub(super) fn drop_overflow(&mut self, table: Table, key: &[u8]) -> Result<(), DbError> {
+        if !self.core.catalog.has_overflow(table) {
             return Ok(());
         }
         let mut value = Vec::new();
-        if self.view.find(table.root, key, &mut value)? == Found::Pieces {
-            let (id, len) = parse_pieces(&value)?;
+        if self.view.find(table.root, key, &mut value)? == Found::Overflow {
+            let (id, len) = parse_overflow(&value)?;
             for n in 0..len.div_ceil(PIECE) {
-                self.set(PIECES_TREE, &piece_key(id, n), Kind::Delete, &[])?;
+                self.set(OVERFLOW_TREE, &piece_key(id, n), Kind::Delete, &[])?;
             }
         }
         Ok(())
@@ -28,7 +28,7 @@ impl Transaction<'_> {
 
     /// Sets a value that is too long for a page, under a number of its own.
     #[cold]
-    pub(super) fn put_in_pieces(
+    pub(super) fn put_overflow(
         &mut self,
         table: Table,
         key: &[u8],
@@ -37,27 +37,27 @@ impl Transaction<'_> {
         if value.len() > LONGEST_VALUE {
             return Err(DbError::ValueTooLong { bytes: value.len(), longest: LONGEST_VALUE });
         }
-        self.announce_pieces(table)?;
-        let id = self.core.next_pieces.fetch_add(1, Relaxed);
+        self.announce_overflow(table)?;
+        let id = self.core.next_overflow.fetch_add(1, Relaxed);
         for (n, piece) in value.chunks(PIECE).enumerate() {
-            self.set(PIECES_TREE, &piece_key(id, n), Kind::Put, piece)?;
+            self.set(OVERFLOW_TREE, &piece_key(id, n), Kind::Put, piece)?;
         }
-        self.set(table.root, key, Kind::PutPieces, &whole(id, value.len()))
+        self.set(table.root, key, Kind::PutOverflow, &reference_to(id, value.len()))
     }
 
     /// Sees to it that the catalog says that values of a table may be in pieces: in a commit of
     /// its own, as this transaction may never be committed, while others rely on what is known.
-    fn announce_pieces(&self, table: Table) -> Result<(), DbError> {
+    fn announce_overflow(&self, table: Table) -> Result<(), DbError> {
         let catalog = &self.core.catalog;
         let _one_at_a_time = catalog.lock();
-        let (false, Some(name)) = (catalog.has_pieces(table), catalog.name(table)) else {
+        let (false, Some(name)) = (catalog.has_overflow(table), catalog.name(table)) else {
             return Ok(());
         };
         let mut announcement = Transaction::begin(self.core, false)?;
         let entry = Catalog::entry(table, true);
         announcement.set(CATALOG, name.as_bytes(), Kind::Put, &entry)?;
         announcement.commit_soon()?;
-        catalog.note_pieces(table);
+        catalog.note_overflow(table);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Finding;
 use super::tree::Seen;
-use crate::pieces::{PIECE, parse_pieces, piece_number};
+use crate::overflow::{PIECE, parse_overflow, piece_number};
 
 /// The long values of all tables, and how far their pieces were found.
 #[derive(Default)]
@@ -21,17 +21,17 @@ struct LongValue {
 }
 
 impl LongValues {
-    /// How many there are.
+    /// The number of long values.
     pub fn count(&self) -> u64 {
         self.by_number.len() as u64
     }
 
-    /// Takes note of a table's record, if its value is in pieces.
+    /// Notes a table's record, if its value is in pieces.
     pub fn note(&mut self, page: u32, record: &Seen<'_>) -> Option<Finding> {
-        if !record.is_pieces {
+        if !record.is_overflow {
             return None;
         }
-        let Ok((number, bytes)) = parse_pieces(record.value) else {
+        let Ok((number, bytes)) = parse_overflow(record.value) else {
             return Some(Finding::at(page, "a long value does not say where its pieces are"));
         };
         let before = self.by_number.insert(number, LongValue { page, bytes, found: 0 });
@@ -48,7 +48,7 @@ impl LongValues {
             return wrong("no record has this value");
         };
         let rest = value.bytes.saturating_sub(n * PIECE).min(PIECE);
-        if n != value.found || record.value.len() != rest || record.is_pieces {
+        if n != value.found || record.value.len() != rest || record.is_overflow {
             return wrong("it is not the one that the value needs next");
         }
         value.found += 1;
