@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
@@ -35,6 +36,8 @@ pub struct Core {
     pub alarm: Alarm,
     /// True if there are background threads.
     pub background: bool,
+    /// Deleted records whose ghosts stay, as their pages could not be read.
+    pub ghosts_left: AtomicU64,
     /// Commits that wrote something.
     pub commits: AtomicU64,
     /// Transactions that lost against another.
@@ -92,6 +95,7 @@ impl Core {
             failure: OnceLock::new(),
             alarm: Alarm::default(),
             background,
+            ghosts_left: AtomicU64::new(0),
             commits: AtomicU64::new(0),
             conflicts: AtomicU64::new(0),
         }
@@ -104,7 +108,10 @@ impl Core {
 
     /// Lets nothing be written any more: memory may hold half of a transaction.
     pub fn fail(&self, error: DbError) -> DbError {
-        self.failure.get_or_init(|| error.clone());
+        self.failure.get_or_init(|| {
+            tracing::error!(%error, "the database can't be written any more");
+            error.clone()
+        });
         self.alarm.ring();
         self.logged.notify_all();
         error
@@ -132,7 +139,10 @@ impl Core {
         for ghost in std::iter::from_fn(|| self.trees.versions.next_ghost()).take(most) {
             // If its page can't be read, the ghost stays. No snapshot sees it, nothing was changed, and
             // the next access that needs the page, or the log, gets the error.
-            let _ = self.trees.purge(ghost.tree, &ghost.key);
+            if let Err(error) = self.trees.purge(ghost.tree, &ghost.key) {
+                self.ghosts_left.fetch_add(1, Relaxed);
+                tracing::warn!(tree = ghost.tree, %error, "a deleted record stays in its page");
+            }
         }
     }
 
@@ -166,8 +176,10 @@ impl Core {
         let _one = self.checkpointing.lock();
         self.check()?;
         let trees = &self.trees;
+        let (begun, used) = (Instant::now(), trees.wal().used_bytes());
+        tracing::debug!(log_bytes = used, "a checkpoint begins");
         trees.trim_freed()?;
-        trees.pool.write_older(position)?;
+        let pages = trees.pool.write_older(position)?;
         // Before the store is synced: pages that change from here on may not be part of it.
         let needed = self.needs_log_from();
         trees.store().sync()?;
@@ -175,6 +187,8 @@ impl Core {
         self.checkpoint_wanted.store(false, Release);
         self.checkpoints.fetch_add(1, Release);
         self.logged.notify_all();
+        let (now, millis) = (trees.wal().used_bytes(), begun.elapsed().as_millis() as u64);
+        tracing::debug!(pages, log_bytes = now, millis, "a checkpoint is taken");
         Ok(())
     }
 

@@ -25,7 +25,14 @@ impl Db {
             "Pages written so that the log could be cut",
             stats.pages_checkpointed,
         );
+        count("database_checkpoints", "Checkpoints of the database", stats.checkpoints);
         count("log_bytes", "Bytes of log records", stats.log.bytes);
+        count("log_zones_lost", "Zones of the log that could not be reset", stats.log.zones_lost);
+        count(
+            "ghosts_left",
+            "Deleted records that stay in pages that could not be read",
+            stats.ghosts_left,
+        );
         let versions = stats.versions;
         count(
             "snapshots_ended",

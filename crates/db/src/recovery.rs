@@ -66,6 +66,7 @@ impl Recovery<'_> {
         let mut used = Used::none(trees.pages.limit());
         stored.iter().try_for_each(|&page| used.set(page, true))?;
         self.redo_structure(&mut used)?;
+        tracing::info!(records = self.found.structure, "structure changes of the log are redone");
         trees.pages.begin(&used);
         // Listed anew: a page that the log made and freed again may have been written meanwhile.
         let space = trees.space();
@@ -75,6 +76,8 @@ impl Recovery<'_> {
             }
         }
         self.replay_commits()?;
+        let Recovered { commits, log_bytes, .. } = self.found;
+        tracing::info!(commits, log_bytes, "commits of the log are replayed");
         trees.window.replayed(u64::MAX);
         Ok(self.found)
     }

@@ -15,6 +15,10 @@ pub struct Stats {
     pub commits: u64,
     /// Transactions that lost against another.
     pub conflicts: u64,
+    /// Checkpoints that were taken.
+    pub checkpoints: u64,
+    /// Deleted records that stay in their pages, as these could not be read.
+    pub ghosts_left: u64,
     /// Pages in use.
     pub pages: u32,
     /// The most pages that the database can have.
@@ -52,6 +56,8 @@ impl Stats {
         Ok(Stats {
             commits: core.commits.load(Relaxed),
             conflicts: core.conflicts.load(Relaxed),
+            checkpoints: core.checkpoints.load(Relaxed),
+            ghosts_left: core.ghosts_left.load(Relaxed),
             pages: core.trees.pages.used(),
             most_pages: core.trees.pages.limit(),
             page_accesses: counters.accesses.load(Relaxed),

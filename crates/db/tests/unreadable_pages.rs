@@ -47,6 +47,7 @@ fn a_deleted_record_whose_page_cant_be_read_stays_there_and_nobody_is_disturbed(
     for _ in 0..10 {
         put(&db, kept, 799..800).unwrap();
     }
+    assert_eq!(db.stats().unwrap().ghosts_left, 1);
     let look = db.begin_read().unwrap();
     assert!(look.get(gone, &key(5)).is_err(), "the page was in memory");
     assert_eq!(look.get(kept, &key(799)).unwrap().unwrap(), [7; 400]);

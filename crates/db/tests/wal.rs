@@ -385,3 +385,20 @@ fn zones_that_can_no_longer_be_written_are_left_out() {
     assert_eq!(replayed(&wal).len(), 3);
     assert!(wal.capacity_bytes() <= capacity - 2 * ZONE);
 }
+
+#[test]
+fn a_zone_that_can_not_be_reset_is_counted_and_the_log_goes_on() {
+    let device = in_memory(&shape(6)).unwrap();
+    Wal::format(device.clone(), 7).unwrap();
+    let device = Arc::new(Faulty::new(device, 1));
+    let wal = Wal::open(device.clone(), 7, &INLINE).unwrap();
+    let capacity = wal.capacity_bytes();
+    let last = (1..=3).map(|number| append(&wal, number, 55_000)).last().unwrap();
+    wal.wait(last).unwrap();
+    assert_eq!(wal.stats().zones_lost, 0);
+    let wear = Fault::Wear { zone: 0, state: ZoneState::ReadOnly };
+    device.schedule(device.operations() + 1, wear);
+    wal.release(last).unwrap();
+    assert_eq!((wal.stats().zones_lost, wal.capacity_bytes()), (1, capacity - ZONE));
+    wal.wait(append(&wal, 4, 10)).unwrap();
+}

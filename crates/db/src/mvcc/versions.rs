@@ -301,6 +301,11 @@ impl Versions {
             // Before the first version goes: see `Snapshot::check`.
             self.ended_before.store(position + 1, SeqCst);
             self.counts.snapshots_ended.fetch_add(1, Relaxed);
+            tracing::warn!(
+                position,
+                most_bytes = self.most_bytes,
+                "the oldest snapshot ends: too many bytes are kept for it"
+            );
             self.let_go(&unseen);
         }
     }

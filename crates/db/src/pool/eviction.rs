@@ -63,8 +63,9 @@ impl Evictor {
     }
 
     /// Writes every page whose changes need the log from before `position`; all of them if it is
-    /// [`CLEAN`].
-    pub fn write_older(&mut self, pool: &Pool, position: u64) -> Result<(), DbError> {
+    /// [`CLEAN`]. Returns how many.
+    pub fn write_older(&mut self, pool: &Pool, position: u64) -> Result<u64, DbError> {
+        let before = pool.counters.checkpointed.load(Relaxed);
         for frame in 0..pool.frames.len() as u32 {
             if pool.frames[frame as usize].needs_log_from() < position {
                 self.batch.push(frame);
@@ -73,7 +74,8 @@ impl Evictor {
                 self.write_batch(pool, false)?;
             }
         }
-        self.write_batch(pool, false)
+        self.write_batch(pool, false)?;
+        Ok(pool.counters.checkpointed.load(Relaxed) - before)
     }
 
     /// Gives up clean pages that are due to leave, and gathers changed ones, `missing` in all.
@@ -267,8 +269,8 @@ impl Pool {
     }
 
     /// Writes every page whose changes need the log from before `position`; all changed pages if
-    /// it is [`CLEAN`].
-    pub fn write_older(&self, position: u64) -> Result<(), DbError> {
+    /// it is [`CLEAN`]. Returns how many.
+    pub fn write_older(&self, position: u64) -> Result<u64, DbError> {
         self.evictor().write_older(self, position)
     }
 

@@ -51,6 +51,8 @@ pub struct Buffer {
     pub blocks: u64,
     /// Flushes of the device.
     pub flushes: u64,
+    /// Zones that the log does without, as they could not be reset.
+    pub zones_lost: u64,
 }
 
 impl Buffer {
@@ -76,6 +78,7 @@ impl Buffer {
             records: 0,
             blocks: 0,
             flushes: 0,
+            zones_lost: 0,
         };
         buffer.measure(writer);
         buffer
@@ -89,6 +92,7 @@ impl Buffer {
         let largest = (self.capacity / 4 * BODY as u64).min(u64::from(u32::MAX));
         self.largest_record = (largest as usize).saturating_sub(RECORD);
         self.frees_at = writer.frees_at();
+        self.zones_lost = writer.zones_lost;
         // Records may have been released while the last batch was being written.
         self.is_release_due |= self.keep_from >= self.frees_at;
     }

@@ -93,6 +93,8 @@ pub struct WalStats {
     pub pages: u64,
     /// Flushes of the device.
     pub flushes: u64,
+    /// Zones that the log does without, as they could not be reset.
+    pub zones_lost: u64,
 }
 
 /// A write-ahead log, shared by threads.
@@ -286,6 +288,7 @@ impl Wal {
             bytes: buffer.end - self.begin,
             pages: buffer.blocks,
             flushes: buffer.flushes,
+            zones_lost: buffer.zones_lost,
         }
     }
 

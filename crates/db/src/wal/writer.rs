@@ -42,16 +42,18 @@ pub struct Writer {
     /// The end of the last record.
     end: Lsn,
     /// Zones that hold records, oldest first. The last is written.
-    held: VecDeque<ExclusiveGuard>,
+    held: VecDeque<HeldZone>,
     /// Next block of the last of them.
     at: u64,
     /// Empty zones and their blocks.
     empty: VecDeque<(u32, u64)>,
     staging: AlignedBuf,
+    /// Zones that the log does without, as they could not be reset.
+    pub zones_lost: u64,
 }
 
 /// A zone that holds batches of the log.
-struct ExclusiveGuard {
+struct HeldZone {
     zone: u32,
     /// Blocks it can hold.
     blocks: u64,
@@ -77,6 +79,7 @@ impl Writer {
             at: 0,
             empty: empty.map(|(zone, info)| (zone, info.capacity / BLOCK)).collect(),
             staging: AlignedBuf::zeroed((MOST_BLOCKS * BLOCK) as usize),
+            zones_lost: 0,
         }
     }
 
@@ -219,7 +222,7 @@ impl Writer {
             };
             // It may have failed since it was reset.
             if self.device.zone(zone)?.state == ZoneState::Empty {
-                self.held.push_back(ExclusiveGuard { zone, blocks, first: None, returns: true });
+                self.held.push_back(HeldZone { zone, blocks, first: None, returns: true });
                 self.at = 0;
             }
         }
@@ -260,7 +263,7 @@ impl Writer {
     /// Resets the zones that hold no record that ends behind `keep_from`, which is durable.
     pub fn release(&mut self, keep_from: Lsn) -> Result<(), WalError> {
         while self.oldest_goes_at().is_some_and(|first| first <= keep_from) {
-            let Some(ExclusiveGuard { zone, blocks, returns, .. }) = self.held.pop_front() else {
+            let Some(HeldZone { zone, blocks, returns, .. }) = self.held.pop_front() else {
                 break;
             };
             if returns {
@@ -276,15 +279,18 @@ impl Writer {
             Err(DeviceError::Crashed) => return Err(DeviceError::Crashed.into()),
             // The log does without the zone, which holds nothing that is needed, while it can.
             Err(error) if self.zones() < 2 => return Err(error.into()),
-            Err(_) => {}
+            Err(error) => {
+                self.zones_lost += 1;
+                tracing::warn!(zone, %error, "the log does without a zone that can't be reset");
+            }
         }
         Ok(())
     }
 }
 
 /// The zones of a log that was found, oldest first.
-fn held(chain: &Chain, zones: &[ZoneInfo]) -> VecDeque<ExclusiveGuard> {
-    let mut all = VecDeque::<ExclusiveGuard>::new();
+fn held(chain: &Chain, zones: &[ZoneInfo]) -> VecDeque<HeldZone> {
+    let mut all = VecDeque::<HeldZone>::new();
     for part in &chain.parts {
         let zone = part.head.zone;
         let first = part.head.first_record();
@@ -293,12 +299,7 @@ fn held(chain: &Chain, zones: &[ZoneInfo]) -> VecDeque<ExclusiveGuard> {
             _ => {
                 let info = zones[zone as usize];
                 let returns = info.state != ZoneState::ReadOnly;
-                all.push_back(ExclusiveGuard {
-                    zone,
-                    blocks: info.capacity / BLOCK,
-                    first,
-                    returns,
-                });
+                all.push_back(HeldZone { zone, blocks: info.capacity / BLOCK, first, returns });
             }
         }
     }
