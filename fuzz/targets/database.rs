@@ -103,7 +103,7 @@ impl Model {
     }
 }
 
-/// How a life of the database ended.
+/// The way in which a life of the database ended.
 #[derive(PartialEq)]
 enum End {
     /// The process died: what it wrote is there, flushed or not.
@@ -138,7 +138,7 @@ fn live(
                 assert_eq!(open.get(table, &key(number))?.as_ref(), own.get(&key(number)));
             }
             Step::Commit { waits } => {
-                // Whether it is there is not known before recovery if it fails.
+                // If it fails, only recovery shows whether it is there.
                 model.states.push(own.clone());
                 match open.commit_soon() {
                     Err(DbError::Full { .. } | DbError::TooLarge { .. }) => {

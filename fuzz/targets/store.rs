@@ -22,7 +22,7 @@ struct Change {
     at: u16,
     bytes: [u8; 8],
     len: u8,
-    /// Whether the page's checksum is made right again.
+    /// True if the page's checksum is made right again.
     resealed: bool,
 }
 

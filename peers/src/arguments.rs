@@ -11,12 +11,12 @@ use crate::job::{Job, Load};
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100)]
 pub struct Arguments {
-    /// What is run.
+    /// The workload that is run.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What is run.
+/// The workload that is run.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// YCSB: operations on single records
@@ -26,12 +26,12 @@ pub enum Command {
     /// One engine, in this process, as the other commands start it
     #[command(hide = true)]
     One {
-        /// What it is to do, as JSON
+        /// The job, as JSON
         job: String,
     },
 }
 
-/// What both workloads have.
+/// The options of both workloads.
 #[derive(Debug, Args)]
 pub struct Common {
     /// Engines, one after the other

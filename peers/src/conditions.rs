@@ -1,8 +1,8 @@
-//! What every engine is given alike.
+//! The conditions that are the same for every engine.
 
 use std::path::PathBuf;
 
-/// What every engine is given alike, and what is Frostline's own.
+/// The conditions that are the same for every engine, and those of Frostline alone.
 #[derive(Clone, Debug)]
 pub struct Conditions {
     /// An empty directory for its files.
@@ -11,7 +11,7 @@ pub struct Conditions {
     pub memory: u64,
     /// The size of a write-ahead log, where it has one that can be set.
     pub log: u64,
-    /// Whether its files are read and written past the page cache, where it can.
+    /// True to read and write its files past the page cache, where it can.
     pub direct: bool,
     /// About how many bytes of records it will hold, for engines that need to know.
     pub expected: u64,
@@ -19,7 +19,7 @@ pub struct Conditions {
     pub placement: Placement,
 }
 
-/// How Frostline places pages.
+/// The scheme by which Frostline places pages.
 #[derive(Clone, Debug)]
 pub struct Placement {
     /// Its scheme, as on the command line.

@@ -1,4 +1,4 @@
-//! What one engine is to do.
+//! The job of one engine.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::conditions::{Conditions, Placement};
 
-/// What one engine is to do, and under which conditions.
+/// The job of one engine, and its conditions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
     /// The engine's name.
@@ -72,7 +72,7 @@ impl Job {
 
     /// About what keys, values and heads of records take in the end.
     fn expected_bytes(&self) -> u64 {
-        /// What a warehouse takes at first, and a transaction adds.
+        /// The bytes that a warehouse takes at first, and those that a transaction adds.
         const WAREHOUSE: u64 = 90 << 20;
         const TRANSACTION: u64 = 1 << 10;
         let runs = self.operations + self.warm_up;

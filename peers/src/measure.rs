@@ -15,12 +15,12 @@ use crate::engines::{Failure, Peer, frostline::Frostline, redb::Redb, sqlite::Sq
 use crate::job::{Job, Load};
 use crate::samples::{Sampler, memory, space};
 
-/// What was measured of one engine.
+/// The measurements of one engine.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Measured {
     /// The engine's name.
     pub engine: String,
-    /// What was set.
+    /// The settings.
     pub settings: String,
     /// Operations, or transactions, done.
     pub operations: u64,
@@ -38,7 +38,7 @@ pub struct Measured {
     pub process_bytes: u64,
     /// Bytes that the engine says it wrote, by purpose.
     pub own_bytes: BTreeMap<String, u64>,
-    /// How often everything was made durable.
+    /// The number of times that everything was made durable.
     pub durable_points: u64,
     /// Bytes of all keys and values in the end.
     pub data_bytes: u64,
@@ -106,7 +106,7 @@ fn ycsb_options(records: u64, value_bytes: usize, mix: &str) -> Result<ycsb::Opt
     })
 }
 
-/// What a workload's function returns that runs on a watched `E`.
+/// The result of a workload's function that runs on a watched `E`.
 type Ran<'e, T, E> = frostline_workload::Result<T, Counted<'e, E>>;
 
 /// One job on one engine.
@@ -195,7 +195,7 @@ impl<'e, P: Peer> Run<'_, 'e, P> {
     }
 }
 
-/// What engine and user counted up to a moment.
+/// The counts of engine and user up to a moment.
 struct Counts {
     updated: u64,
     points: u64,
@@ -203,7 +203,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// What the engine says it wrote after an earlier moment.
+    /// The bytes that the engine says it wrote after an earlier moment.
     fn own_since(&self, earlier: &Counts) -> BTreeMap<String, u64> {
         let pairs = self.own.iter().zip(&earlier.own);
         pairs.map(|((name, now), (_, then))| (name.to_string(), now - then)).collect()

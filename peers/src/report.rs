@@ -1,4 +1,4 @@
-//! What was measured, as a Markdown table and as JSON.
+//! The measurements as a Markdown table and as JSON.
 
 use std::fmt::Write as _;
 
@@ -10,9 +10,9 @@ use crate::measure::Measured;
 /// All engines' results of one workload.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// What each of them did; the name and the directory are those of the last.
+    /// The results of each; the name and the directory are those of the last.
     pub job: Job,
-    /// What was measured.
+    /// The measurements.
     pub engines: Vec<Measured>,
 }
 

@@ -1,4 +1,4 @@
-//! What a process took and wrote, as the system counts it.
+//! The resources of a process, as the system counts them.
 
 use std::fs::{self, File};
 use std::io;
@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What the system counted up to a moment.
+/// The system's counts up to a moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     /// Processor time of all threads of this process.
@@ -47,7 +47,7 @@ impl Sampler {
 }
 
 impl Sample {
-    /// What was counted after an earlier moment.
+    /// The counts since an earlier moment.
     pub fn since(&self, earlier: &Sample) -> Sample {
         let device = self.device_bytes.zip(earlier.device_bytes);
         Sample {
@@ -103,7 +103,7 @@ fn field(path: &str, name: &str) -> io::Result<u64> {
         .ok_or_else(|| io::Error::other(format!("{path} has no {name}")))
 }
 
-/// Where the device of this number has its counters, if it is one that has any.
+/// The path of the counters of the device of this number, if it has any.
 fn counter_of(device: u64) -> Option<PathBuf> {
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     let path = PathBuf::from(format!("/sys/dev/block/{major}:{minor}/stat"));

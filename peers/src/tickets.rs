@@ -1,4 +1,4 @@
-//! Which commits of an engine are durable, for engines that make them so all at once.
+//! The durable commits of an engine, for engines that make all commits durable at once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,7 +18,7 @@ impl Tickets {
         Ticket(self.committed.fetch_add(1, Ordering::AcqRel) + 1)
     }
 
-    /// What a transaction that only read has seen at most.
+    /// The newest commit that a transaction that only read may have seen.
     pub fn newest(&self) -> Ticket {
         Ticket(self.committed.load(Ordering::Acquire))
     }
@@ -43,7 +43,7 @@ impl Tickets {
         Ok(())
     }
 
-    /// How often everything was made durable.
+    /// The number of times that everything was made durable.
     pub fn points(&self) -> u64 {
         self.points.load(Ordering::Relaxed)
     }

@@ -1,9 +1,9 @@
-//! What can go wrong.
+//! Errors.
 
 use frostline_placement::Past;
 use thiserror::Error;
 
-/// Why there is no model.
+/// An error of training, reading or using a model.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LearnError {
@@ -13,9 +13,9 @@ pub enum LearnError {
     /// A field that these records don't have.
     #[error("unknown feature {name:?} (known: {known})")]
     UnknownFeature {
-        /// What was asked for.
+        /// The value given.
         name: String,
-        /// What there is.
+        /// The known values.
         known: String,
     },
     /// Nothing to tell apart in the part to train on.
@@ -23,10 +23,10 @@ pub enum LearnError {
     OneClass {
         /// Samples in it.
         samples: usize,
-        /// How many of them are frozen.
+        /// The number of them that are frozen.
         frozen: usize,
     },
-    /// What trains such models was left out.
+    /// The part of the program that trains such models was left out of the build.
     #[error("training {model} is left out of this build, which has not the feature {feature:?}")]
     NotBuilt {
         /// The kind of model.
@@ -39,7 +39,7 @@ pub enum LearnError {
     Training {
         /// The kind of model.
         model: &'static str,
-        /// What the library says.
+        /// The error of the library.
         why: String,
     },
     /// The file is not a model.
@@ -54,9 +54,9 @@ pub enum LearnError {
     /// A recogniser that there is none of.
     #[error("nothing of the name recognises frozen pages: {name:?} (known: {known})")]
     UnknownRecogniser {
-        /// What was asked for.
+        /// The value given.
         name: String,
-        /// What there is.
+        /// The known values.
         known: &'static str,
     },
     /// The model goes by what engines tell, and none does.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::LearnError;
 
-/// Who tells of a page.
+/// The source of the records of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Records {
@@ -15,7 +15,7 @@ pub enum Records {
     Engine,
 }
 
-/// Which features a page has, in what order: those of its newest write, then those of the write
+/// The features of a page and their order: those of its newest write, then those of the write
 /// before, and so on.
 ///
 /// The fields of an engine's record (SepFrozen, section 4.1; WT, VD, AI, MI, AC, MC there):
@@ -58,7 +58,7 @@ impl Layout {
         }
     }
 
-    /// Who tells of a page.
+    /// The source of the records of a page.
     pub fn records(self) -> Records {
         self.records
     }
@@ -99,7 +99,7 @@ impl Layout {
         }
     }
 
-    /// Which features tell of a write, `back` writes before the newest: one of each field, in their
+    /// The features of a write, `back` writes before the newest: one of each field, in their
     /// order. What is there but once tells of each write.
     pub fn columns(self, back: usize) -> impl Iterator<Item = usize> {
         let once = self.width() - self.history * self.of_each_write();
@@ -116,7 +116,7 @@ impl Layout {
         newest.chain(earlier).collect()
     }
 
-    /// Which feature is the lifespan of the version before the current one; none if the history
+    /// The feature that is the lifespan of the version before the current one; none if the history
     /// is of one write.
     pub fn lifespan(self) -> Option<usize> {
         self.names().iter().position(|name| name == "write-time-1")

@@ -9,7 +9,7 @@ const VERSION: u32 = 1;
 /// The most bytes of a file that are looked at.
 pub const LARGEST_FILE: usize = 1 << 17;
 
-/// What the file has.
+/// The contents of the file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {

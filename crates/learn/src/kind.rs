@@ -35,7 +35,7 @@ impl Kind {
         }
     }
 
-    /// Whether this build can train it.
+    /// Checks that this build can train it.
     ///
     /// # Errors
     /// [`LearnError::NotBuilt`].

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Feature, Gru, Kind, Layout, Linear, Network, Sampling, Scorer, Standard, Tiles};
 
-/// What a model was trained on.
+/// The samples that a model was trained on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
@@ -12,9 +12,9 @@ pub struct Origin {
     pub trace: String,
     /// Samples that it was trained on.
     pub samples: usize,
-    /// How many of them are frozen.
+    /// The number of them that are frozen.
     pub frozen: usize,
-    /// How they were taken.
+    /// The way in which they were taken.
     pub sampling: Sampling,
 }
 
@@ -89,7 +89,7 @@ impl Model {
         self.layout
     }
 
-    /// How it was trained.
+    /// The kind of the model.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -104,12 +104,12 @@ impl Model {
         self.bias
     }
 
-    /// What it makes of each feature.
+    /// The scale and the weight of each feature.
     pub fn features(&self) -> &[Feature] {
         &self.features
     }
 
-    /// What it was trained on.
+    /// The samples that it was trained on.
     pub fn origin(&self) -> &Origin {
         &self.origin
     }
@@ -135,7 +135,7 @@ impl Model {
         Linear { bias: self.bias - means.sum::<f32>(), weights }
     }
 
-    /// Whether it has what its kind needs, and scores are numbers whatever the features are.
+    /// True if it has the parts that its kind needs, and scores are numbers for any features.
     pub(crate) fn is_sound(&self) -> bool {
         // No feature exceeds 65,535.
         let bounded = |value: &f32| value.abs() < 1e30;

@@ -4,13 +4,13 @@ use frostline_placement::{Recogniser, Setup};
 
 use crate::{EveryPage, Layout, LearnError, Model, OneBit, Online, PageRecogniser, Records};
 
-/// What `by=` of a scheme may be.
+/// The values that `by=` of a scheme takes.
 const KNOWN: &str = "online model one-bit every";
 
 /// Makes the recogniser called `by`: see [`Setup::recogniser`]. A `model` is what `by=model` means.
 ///
 /// # Errors
-/// An unknown name; a model that is not there, or goes by what nobody tells.
+/// An unknown name; a model that is missing, or needs records that the writes do not have.
 pub fn recogniser(
     by: &str,
     setup: &Setup<'_>,

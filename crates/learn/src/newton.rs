@@ -6,7 +6,7 @@ use std::f64::consts::LN_2;
 
 use crate::{Layout, Set, Standard};
 
-/// How far to go.
+/// The limits of the iteration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Steps {
     /// Steps at most.

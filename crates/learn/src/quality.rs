@@ -1,11 +1,11 @@
-//! How good a recogniser is.
+//! The quality of a recogniser.
 
 use serde::Serialize;
 
 use crate::{Scorer, Set, Tiles, tiled};
 
-/// How well scores tell frozen pages ("positive") from others (SepFrozen, section 5.1). A share of
-/// nothing is not a number.
+/// The quality of scores that tell frozen pages ("positive") from others (SepFrozen, section 5.1).
+/// A share of nothing is not a number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Quality {
     /// Samples judged.
@@ -23,7 +23,7 @@ pub struct Quality {
     /// Area under the ROC curve: the probability that a frozen page has a higher score than
     /// another one, ties counting half. It is independent of the threshold.
     pub roc_area: f64,
-    /// What the accuracy would be if as many pages were frozen as not, with the threshold that is
+    /// The accuracy if as many pages were frozen as not, with the threshold that is
     /// best then: recall and the share of others that is told right, halved. One half is chance.
     pub balanced_accuracy: f64,
 }
@@ -72,7 +72,7 @@ impl Quality {
     }
 }
 
-/// What is independent of the threshold.
+/// The figures that do not depend on the threshold.
 struct Roc {
     area: f64,
     balanced_accuracy: f64,

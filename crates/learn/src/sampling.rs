@@ -1,8 +1,8 @@
-//! How samples are taken, which a model's file tells of it.
+//! The way in which samples are taken; a model's file says it.
 
 use serde::{Deserialize, Serialize};
 
-/// Which samples a model is judged by.
+/// The samples that a model is judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Split {
@@ -16,14 +16,14 @@ pub enum Split {
     Time,
 }
 
-/// How samples are taken.
+/// The way in which samples are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sampling {
-    /// Which of them a model is judged by.
+    /// The samples that a model is judged by.
     pub split: Split,
     /// The share of the trace, from 0 to below 1, that must still follow a sample for it to count:
-    /// what was looked at shortly before the end seems frozen, but nobody knows.
+    /// a page looked at shortly before the end seems frozen, but its fate is unknown.
     pub horizon: f64,
     /// The age in user writes at which a page is looked at, if it is still valid then, and again
     /// whenever that has doubled, as by cleaning; 0 to look once, when it is written.

@@ -19,12 +19,12 @@ impl Set {
         self.width
     }
 
-    /// How many samples there are.
+    /// The number of samples.
     pub fn len(&self) -> usize {
         self.frozen.len()
     }
 
-    /// Whether there are none.
+    /// True if it is empty.
     pub fn is_empty(&self) -> bool {
         self.frozen.is_empty()
     }
@@ -34,7 +34,7 @@ impl Set {
         &self.rows
     }
 
-    /// Whether each sample's page is frozen.
+    /// For each sample, true if its page is frozen.
     pub fn frozen(&self) -> &[bool] {
         &self.frozen
     }

@@ -1,6 +1,6 @@
 //! Stochastic gradient descent on a linear model, one sample a step.
 //!
-//! What is minimised is the mean loss of the samples plus half the penalty times the squared
+//! It minimises the mean loss of the samples plus half the penalty times the squared
 //! weights; the bias bears no penalty. The learning rate falls as 1 / (penalty (t0 + t)), t0 such
 //! that the first step is of the size that weights are expected to have, and the result is the
 //! mean of the weights over the last passes (Bottou, "Stochastic Gradient Descent Tricks", in
@@ -13,7 +13,7 @@ use crate::{Layout, Set, Standard};
 /// Steps after which one may expect to have arrived.
 const STEPS: usize = 2_000_000;
 
-/// What is lost by a score that is wrong or too close.
+/// The loss of a score that is wrong or too close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loss {
     /// Logistic regression.

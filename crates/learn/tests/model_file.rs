@@ -44,7 +44,7 @@ fn equal_arguments_give_equal_bytes() {
     }
 }
 
-/// The file of a network, of which nobody knows whether it is of any use.
+/// The file of a network with arbitrary weights.
 static NETWORK: LazyLock<Value> = LazyLock::new(|| {
     let mut file: Value = serde_json::from_str(&FILE).unwrap();
     file["model"] = "gru".into();

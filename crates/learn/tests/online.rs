@@ -107,7 +107,7 @@ fn while_a_change_makes_the_model_wrong_it_is_not_followed_and_then_it_is_right_
     let mut world = World::new();
     world.live(4);
     assert!(world.online.is_trusted());
-    // What was a sign of frozen pages is now one of the others.
+    // The sign of frozen pages is now one of the others.
     world.told.reverse();
     let mut distrusted = false;
     for _ in 0..4 {

@@ -31,12 +31,12 @@ impl Bits {
         bits
     }
 
-    /// How many bits there are.
+    /// The number of bits.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// True if it is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -133,7 +133,7 @@ impl Bits {
         self.words.truncate(self.len.div_ceil(64));
     }
 
-    /// How many bits are set.
+    /// The number of bits that are set.
     pub fn count_ones(&self) -> u64 {
         self.words.iter().map(|w| u64::from(w.count_ones())).sum()
     }

@@ -1,4 +1,4 @@
-//! What is wrong with a line or record, before it is known where that is.
+//! The error of a line or record, before its place is known.
 
 use std::path::Path;
 
@@ -50,7 +50,7 @@ impl Cause {
     }
 }
 
-/// What requests must stay within.
+/// The bounds of requests.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     page_size: u32,
@@ -75,7 +75,7 @@ impl Bounds {
         u64::from(self.page_size) << 32
     }
 
-    /// Whether a request is neither too long nor too far.
+    /// True if a request is neither too long nor too far.
     #[inline]
     pub(crate) fn holds(self, request: &Request) -> bool {
         let end = request.offset.checked_add(request.length);

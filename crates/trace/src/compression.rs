@@ -1,4 +1,4 @@
-//! How the bytes of a file are compressed: found by its first ones when it is read, chosen by its
+//! The compression of a file: found by its first bytes when it is read, chosen by its
 //! name when it is written.
 
 use std::fs::File;

@@ -62,7 +62,7 @@ pub(crate) fn detect(head: &[u8], compressed: bool, path: &Path) -> Result<Forma
     plausible(head, path).map(|()| Format::U32)
 }
 
-/// Whether numbers may be those of a volume's pages: those of large volumes lie together in places,
+/// True if numbers may be those of a volume's pages: those of large volumes lie together in places,
 /// or are written again and again; other files look like numbers from everywhere.
 fn plausible(head: &[u8], path: &Path) -> Result<(), TraceError> {
     /// 4 TiB in pages of 4 KiB. Few volumes have more, and those are written in few places.
@@ -114,7 +114,7 @@ fn is_one_of(word: &[u8], words: &[&[u8]]) -> bool {
     words.iter().any(|w| word.eq_ignore_ascii_case(w))
 }
 
-/// Whether a line begins like one of blkparse: device, CPU, sequence, time with a dot.
+/// True if a line begins like one of blkparse: device, CPU, sequence, time with a dot.
 fn is_event(line: &[u8]) -> bool {
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let mut made_of = |also: u8| {
@@ -125,7 +125,7 @@ fn is_event(line: &[u8]) -> bool {
     made_of(b',') && made_of(b'0') && made_of(b'0') && made_of(b'.')
 }
 
-/// Whether nearly all bytes are printable, in ASCII or any other alphabet, and none is zero.
+/// True if nearly all bytes are printable, in ASCII or any other alphabet, and none is zero.
 fn is_text(head: &[u8]) -> bool {
     let in_utf8 = match std::str::from_utf8(head) {
         Ok(_) => true,
@@ -138,7 +138,7 @@ fn is_text(head: &[u8]) -> bool {
     others <= head.len() / 20 && !head.contains(&0)
 }
 
-/// Whether all whole records make sense, and there are enough: time does not run back, sizes are
+/// True if all whole records make sense, and there are enough: time does not run back, sizes are
 /// ones of objects, and a next access is none or later. Page numbers hardly ever look so.
 fn are_records(head: &[u8], enough: usize) -> bool {
     let (records, _) = head.as_chunks::<RECORD>();

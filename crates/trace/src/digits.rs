@@ -2,7 +2,7 @@
 
 use crate::cause::Cause;
 
-/// How many bytes past a number [`number_at`] may look at.
+/// The number of bytes past a number that [`number_at`] may look at.
 pub(crate) const SLACK: usize = 24;
 
 /// A field that is a number and nothing else; `what` names it in the error.

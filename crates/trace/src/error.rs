@@ -1,4 +1,4 @@
-//! What can be wrong with a trace, each told in one line: file, place, cause.
+//! Errors of traces, each one line: file, place, cause.
 
 use std::fmt;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::format::Format;
 
-/// Where in a file something is wrong.
+/// A place in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Place {
@@ -28,7 +28,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a trace could not be read, written or prepared.
+/// An error of reading, writing or preparing a trace.
 ///
 /// Each prints as a single line; [`TraceError::hint`] may add what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +51,7 @@ pub enum TraceError {
     Unreadable {
         /// The file asked for.
         file: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The file has no content.
@@ -65,7 +65,7 @@ pub enum TraceError {
     NoWrites {
         /// The file.
         file: PathBuf,
-        /// What it was read as.
+        /// The format that it was read as.
         format: Format,
     },
     /// The file ends in the middle of something.
@@ -73,9 +73,9 @@ pub enum TraceError {
     Truncated {
         /// The file.
         file: PathBuf,
-        /// Where it ends.
+        /// The place where it ends.
         place: Place,
-        /// What is incomplete.
+        /// The part that is incomplete.
         cause: String,
     },
     /// Compressed or structured content that does not decode.
@@ -83,9 +83,9 @@ pub enum TraceError {
     Damaged {
         /// The file.
         file: PathBuf,
-        /// How far it could be read.
+        /// The place up to which it could be read.
         place: Place,
-        /// What the decoder said.
+        /// The error of the decoder.
         cause: String,
     },
     /// A line or record that does not say what its format requires.
@@ -95,7 +95,7 @@ pub enum TraceError {
         file: PathBuf,
         /// The line or record.
         place: Place,
-        /// What is wrong with it.
+        /// The fault.
         cause: String,
     },
     /// A line too long to be one of a trace.
@@ -148,9 +148,9 @@ pub enum TraceError {
     Foreign {
         /// The file.
         file: PathBuf,
-        /// What it is.
+        /// The kind of file.
         what: &'static str,
-        /// What to do about it.
+        /// A hint for its user.
         hint: &'static str,
     },
     /// The file is of a format or compression that the program was built without.
@@ -169,7 +169,7 @@ pub enum TraceError {
         /// The ending of its name.
         ending: &'static str,
     },
-    /// What could only be page numbers, but does not look like those of a volume.
+    /// A file that could only hold page numbers, but none that look like those of a volume.
     #[error(
         "{}: is of no known trace format, and not plausible as page numbers: the first {numbers} \
          reach up to {largest} and are of {stretches} different stretches of 65536 pages",
@@ -177,11 +177,11 @@ pub enum TraceError {
     Implausible {
         /// The file.
         file: PathBuf,
-        /// How many numbers were looked at.
+        /// The number of page numbers that were looked at.
         numbers: u64,
         /// The largest of them.
         largest: u32,
-        /// How many stretches they are of.
+        /// The number of stretches that they are of.
         stretches: u64,
     },
     /// A unit was given for a format that has its own.
@@ -215,7 +215,7 @@ pub enum TraceError {
     ManyVolumes {
         /// The file.
         file: PathBuf,
-        /// Where the first too many is named.
+        /// The place of the first volume over the limit.
         place: Place,
         /// The most accepted.
         limit: usize,
@@ -231,7 +231,7 @@ pub enum TraceError {
     ManyWrites {
         /// The file or volume.
         name: String,
-        /// How many there were when memory ended.
+        /// The number that fitted in memory.
         writes: u64,
     },
     /// The page writes and trims would take more memory than they may.
@@ -247,7 +247,7 @@ pub enum TraceError {
     ManyPages {
         /// The volume.
         name: String,
-        /// How many there are.
+        /// The number of them.
         pages: u64,
     },
     /// An output could not be written.
@@ -255,13 +255,13 @@ pub enum TraceError {
     Unwritable {
         /// The output.
         file: PathBuf,
-        /// What went wrong.
+        /// The cause.
         cause: String,
     },
 }
 
 impl TraceError {
-    /// What the user may try, if anything is obvious.
+    /// A hint for the user, if there is an obvious one.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             TraceError::Directory { .. } => "name a file in it",
@@ -293,7 +293,7 @@ impl TraceError {
     }
 }
 
-/// How much of a strange field is repeated in a message.
+/// Bytes of an invalid field that a message repeats.
 const SHOWN: usize = 40;
 
 /// A field as it appears in a message: quoted, escaped, and no longer than fits a line.

@@ -4,13 +4,13 @@
 
 /// A kind of file that begins alike.
 struct Signature {
-    /// Where the bytes are.
+    /// The offset of the bytes.
     at: usize,
     bytes: &'static [u8],
     kind: Kind,
 }
 
-/// What a file is, and what to do about it.
+/// A kind of file, and a hint for its user.
 pub(crate) type Kind = (&'static str, &'static str);
 
 const UNPACK: &str = "unpack it first; plain, zstd and gzip files are read";
@@ -55,14 +55,14 @@ const LCS: Kind = (
 const VSCSI: Kind = ("a vscsi trace", CONVERT);
 const UTF_16: Kind = ("text in UTF-16", "iconv -f UTF-16 -t UTF-8 makes it text that is read");
 
-/// What a file with this head is, if it is of a kind that is known and no trace.
+/// The kind of a file with this head, if it is known and no trace.
 pub(crate) fn kind_of(head: &[u8]) -> Option<Kind> {
     let begins = |s: &&Signature| head.get(s.at..).is_some_and(|rest| rest.starts_with(s.bytes));
     let known = SIGNATURES.iter().find(begins).map(|signature| signature.kind);
     known.or_else(|| is_vscsi(head).then_some(VSCSI)).or_else(|| is_utf_16(head).then_some(UTF_16))
 }
 
-/// Whether all records looked at have a version and a command of VMware's vscsi traces.
+/// True if all records looked at have a version and a command of VMware's vscsi traces.
 fn is_vscsi(head: &[u8]) -> bool {
     const RECORDS: usize = 64;
     let all = |size: usize, command: usize, version: u8| {
@@ -74,7 +74,7 @@ fn is_vscsi(head: &[u8]) -> bool {
     all(32, 12, 1) || all(40, 0, 2)
 }
 
-/// Whether nearly all numbers of 16 bits are characters of ASCII.
+/// True if nearly all numbers of 16 bits are characters of ASCII.
 fn is_utf_16(head: &[u8]) -> bool {
     const LOOKED_AT: usize = 4096;
     let (units, _) = head[..head.len().min(LOOKED_AT)].as_chunks::<2>();

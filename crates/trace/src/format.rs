@@ -52,7 +52,8 @@ impl Format {
         }
     }
 
-    /// Whether requests say if they read or write; of `oracle-general` all are taken for writes.
+    /// True if requests say whether they read or write; those of `oracle-general` are all taken for
+    /// writes.
     pub fn tells_reads(self) -> bool {
         self != Format::OracleGeneral
     }

@@ -1,4 +1,4 @@
-//! What one wants to know of a trace before replaying it.
+//! A summary of a trace, to look at before it is replayed.
 
 use frostline_placement::NEVER;
 
@@ -31,7 +31,7 @@ pub struct VolumeInfo {
     pub frozen_at_50: f64,
     /// Of the pages valid after 80 % of the writes, the share never written or trimmed after them.
     pub frozen_at_80: f64,
-    /// How long page writes live; `None` if no page is written twice.
+    /// The lifespans of page writes; `None` if no page is written twice.
     pub lifespans: Option<Lifespans>,
     /// Share of the page writes that live for ever.
     pub never_rewritten: f64,
@@ -90,7 +90,7 @@ impl VolumeInfo {
     }
 }
 
-/// How many writes go to the 20 % of pages written most.
+/// The number of writes that go to the 20 % of pages written most.
 fn top_writes(lbas: &[u32], space: u32, unique: u32) -> u64 {
     let mut counts = vec![0u32; space as usize];
     lbas.iter().for_each(|&lba| counts[lba as usize] += 1);

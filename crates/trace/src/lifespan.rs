@@ -1,4 +1,4 @@
-//! How long each write lives: user writes from it to the next write of its page, or to its trim,
+//! The lifespan of each write: user writes from it to the next write of its page, or to its trim,
 //! whichever comes first.
 
 use frostline_placement::NEVER;
@@ -38,7 +38,7 @@ pub fn lifespans(words: &[u32], trims: &[Trim], space: u32) -> Vec<u32> {
     lifespans
 }
 
-/// What is known of an LBA's versions: they lived from `first` to `last`, without a gap.
+/// The versions of an LBA: they lived from `first` to `last`, without a gap.
 #[derive(Clone, Copy, Default)]
 struct Page {
     first: u32,

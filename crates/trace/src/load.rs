@@ -16,7 +16,7 @@ use crate::trim::Trim;
 /// Requests decoded at once; few enough to stay in a core's cache.
 const BATCH: usize = 4096;
 
-/// What is loaded of a trace, and how.
+/// Options of loading a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadOptions {
     /// The format; `None` to find it by content.
@@ -25,11 +25,11 @@ pub struct LoadOptions {
     pub page_size: u32,
     /// The only volume to load; `None` for all.
     pub volume: Option<String>,
-    /// Whether to keep the time of each page write.
+    /// True to keep the time of each page write.
     pub times: bool,
-    /// Whether to keep trims.
+    /// True to keep trims.
     pub trims: bool,
-    /// Whether to keep the hotness records that the file may have.
+    /// True to keep the hotness records that the file may have.
     pub hotness: bool,
     /// Stop after this many page writes, of all volumes loaded together.
     pub limit: Option<u64>,
@@ -40,7 +40,7 @@ pub struct LoadOptions {
 }
 
 impl LoadOptions {
-    /// How the trace is read.
+    /// The options of its reader.
     pub(crate) fn reader(&self) -> ReaderOptions {
         let LoadOptions { format, page_size, unit, hotness, .. } = *self;
         ReaderOptions { format, page_size, unit, hotness }
@@ -86,7 +86,7 @@ pub struct Writes {
 pub struct Loaded {
     /// The format it was read as.
     pub format: Format,
-    /// Whether the file has hotness records, kept or not.
+    /// True if the file has hotness records, kept or not.
     pub has_hotness: bool,
     /// The volumes that have page writes, in order of their first.
     pub volumes: Vec<Writes>,
@@ -180,7 +180,7 @@ pub fn load(
     Ok(Loaded { format: reader.format(), has_hotness: reader.has_hotness(), volumes })
 }
 
-/// Why nothing was found in a trace that was read to its end.
+/// The error of a trace that was read to its end and had nothing that was wanted.
 pub(crate) fn nothing(reader: &Reader, volume: Option<&str>) -> TraceError {
     let file = reader.file().to_owned();
     let names = reader.volume_names();
@@ -228,7 +228,7 @@ fn load_pages(
     Ok(Writes { lbas, times, ..Writes::default() })
 }
 
-/// What becomes of a volume of the file.
+/// The state of a volume of the file while it is loaded.
 enum Place {
     Unwanted,
     /// Its trims may be of pages that a preload writes.

@@ -23,7 +23,7 @@ pub struct Prepared {
     pub starts: Option<Bits>,
     /// Microseconds on the trace's clock, one a page write.
     pub times: Option<Vec<u64>>,
-    /// How many of the first writes are preload and not to be counted.
+    /// The number of first writes that are preload and not counted.
     pub measured_from: usize,
     /// Largest LBA plus one.
     pub space: u32,
@@ -32,7 +32,7 @@ pub struct Prepared {
     /// User writes until each write's page is written again or trimmed, or
     /// [`NEVER`].
     pub lifespans: Option<Vec<u32>>,
-    /// What the engine told with each write, if it did and that was read.
+    /// The hotness record of each write, if the trace has them and they were loaded.
     pub hotness: Option<Vec<Hotness>>,
 }
 

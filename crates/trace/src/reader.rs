@@ -23,7 +23,7 @@ use crate::source::Source;
 use crate::text::{Lines, Text};
 use crate::volumes::Volumes;
 
-/// How a trace is read.
+/// Options of reading a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReaderOptions {
     /// The format; `None` to find it by content.
@@ -34,7 +34,7 @@ pub struct ReaderOptions {
     /// Bytes that the object numbers of `oracle-general` count in; `None` for a page. No other
     /// format takes one.
     pub unit: Option<NonZeroU32>,
-    /// Whether to read the hotness records that the file may have, see [`Reader::hotness`].
+    /// True to read the hotness records that the file may have, see [`Reader::hotness`].
     pub hotness: bool,
 }
 
@@ -140,7 +140,7 @@ impl Reader {
         Ok(requests.len() - before)
     }
 
-    /// Whether the file has hotness records, read or not.
+    /// True if the file has hotness records, read or not.
     pub fn has_hotness(&self) -> bool {
         matches!(&self.decoder, Decoder::Table(table) if table.has_hotness())
     }

@@ -1,6 +1,6 @@
 //! One request of a trace.
 
-/// What a request does.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Op {
     /// Reads; ignored by a replay.
@@ -22,7 +22,7 @@ pub struct Request {
     pub length: u64,
     /// Index into [`Reader::volume_names`](crate::Reader::volume_names).
     pub volume: u32,
-    /// What it does.
+    /// Its operation.
     pub op: Op,
 }
 

@@ -1,4 +1,4 @@
-//! Where readers put what they decode.
+//! The batch that readers fill with requests.
 
 use crate::cause::{Bounds, Cause};
 use crate::request::Request;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::compression::Compression;
 use crate::error::{Place, TraceError};
 
-/// How much content is looked at to find the format.
+/// Bytes of content that are looked at to find the format.
 pub(crate) const HEAD: usize = 1 << 20;
 
 /// Bytes asked of the operating system at once.
@@ -80,7 +80,7 @@ impl Source {
         &self.head
     }
 
-    /// Whether the file is compressed.
+    /// True if the file is compressed.
     pub(crate) fn compressed(&self) -> bool {
         self.compressed
     }

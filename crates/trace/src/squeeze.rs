@@ -70,7 +70,7 @@ impl Regions {
         u64::from(self.ranks[region as usize]) * u64::from(REGION) + page
     }
 
-    /// Where the boundary before a page comes to lie; the page may be in a dropped region.
+    /// The new position of the boundary before a page; the page may be in a dropped region.
     fn boundary(&self, lba: u64) -> u64 {
         let rank_of = |region: usize| self.ranks.get(region).copied().unwrap_or(self.in_use);
         let region = (lba / u64::from(REGION)) as usize;

@@ -14,12 +14,12 @@ pub(crate) const LONGEST_LINE: usize = 64 << 10;
 /// Text held in memory, in bytes; more than two of the longest lines, and within a core's cache.
 const BUFFER: usize = 256 << 10;
 
-/// What some programs put in front of text in UTF-8.
+/// The mark that some programs put in front of text in UTF-8.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// How one text format is read.
+/// The reader of one text format.
 pub(crate) trait Lines: Send {
-    /// What a line without its end, which is not blank, says; `None` if no request.
+    /// Reads a line, which is not blank and comes without its end; `None` if it is no request.
     ///
     /// `first` tells that it is the file's first line, which may be a header.
     fn line(
@@ -44,7 +44,8 @@ pub(crate) struct Text {
     source: Source,
     lines: Box<dyn Lines>,
     buffer: Vec<u8>,
-    /// Where the next line begins, where the last whole line ends, and where the text ends.
+    /// Offsets in the buffer: of the next line, of the end of the last whole line, of the end of
+    /// the text.
     next: usize,
     whole: usize,
     filled: usize,

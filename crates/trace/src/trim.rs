@@ -7,7 +7,7 @@ use std::ops::{Range, RangeInclusive};
 /// Neighbouring pages that are trimmed at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Trim {
-    /// How many page writes of the volume come before it.
+    /// The number of page writes of the volume that come before it.
     pub at: usize,
     /// The first page's LBA.
     pub first: u32,

@@ -21,7 +21,7 @@ const BATCH: usize = 4096;
 /// Bytes handed to the operating system at once.
 const BUFFER: usize = 256 << 10;
 
-/// What a conversion has written.
+/// The result of a conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Converted {
     /// The format that was read.
@@ -100,7 +100,7 @@ pub fn write_lbas(
     Ok(pages)
 }
 
-/// Whether a file of this name is written in Parquet.
+/// True if a file of this name is written in Parquet.
 fn is_parquet(to: &Path) -> bool {
     ends_in(to, "parquet")
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::{Access, Engine, Outcome, Transaction};
 
-/// What the body of a transaction wants to come of it.
+/// The end that the body of a transaction asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// Its writes are to stay.
@@ -15,8 +15,8 @@ pub(crate) enum End {
     RollBack,
 }
 
-/// How often a transaction is tried again before it is given up: with short transactions only an
-/// engine that makes no progress comes near it.
+/// The number of times that a transaction is tried again before it is given up: with short
+/// transactions only an engine that makes no progress comes near it.
 pub(crate) const RETRIES: u32 = 1000;
 
 /// Runs `body` in a transaction, again for as long as that conflicts with another. The number of

@@ -1,15 +1,15 @@
-//! What a check found out.
+//! The result of a check.
 
 /// Something that must be so of the data, and whether it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// What must be so.
+    /// The condition.
     pub name: &'static str,
     /// The clause of the benchmark's standard that wants it; empty for a condition of our own.
     pub clause: &'static str,
-    /// Whether it is so.
+    /// True if it holds.
     pub ok: bool,
-    /// How often it was checked, how often it did not hold, and where first.
+    /// The number of checks, the number that failed, and the place of the first that failed.
     pub detail: String,
 }
 
@@ -33,7 +33,7 @@ impl Verdict {
         }
     }
 
-    /// What came of it.
+    /// The result.
     pub(crate) fn into_condition(self, name: &'static str, clause: &'static str) -> Condition {
         let detail = match self.failed {
             0 => format!("{} checked", self.checked),

@@ -1,5 +1,5 @@
-//! What was loaded into a database, and that it was loaded to the end: a record in a table of its
-//! own, so that a later run does not take other data, or half of it, for its own.
+//! The contents of a database, and the note that it was loaded to the end: a record in a table of
+//! its own, so that a later run does not take other data, or half of it, for its own.
 
 use std::fmt;
 
@@ -12,12 +12,12 @@ use crate::{Access, Engine, Outcome, Transaction};
 const TABLE: &str = "workload.contents";
 const KEY: &[u8] = b"loaded";
 
-/// What the record's value begins with; the seed and the contents follow.
+/// The beginning of the record's value; the seed and the contents follow.
 const BEGUN: &str = "begun";
 const COMPLETE: &str = "complete";
 
-/// What a workload loads: its name, the version of its rows, and how much there is of everything. A
-/// run can go on with a database of equal contents.
+/// The data that a workload loads: its name, the version of its rows, and the amount of everything.
+/// A run can go on with a database of equal contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents(String);
 
@@ -25,7 +25,7 @@ impl Contents {
     pub(crate) fn new(workload: &str, version: u32, numbers: &[(&str, u64)]) -> Contents {
         let mut text = workload.to_string();
         numbers.iter().for_each(|(what, number)| text += &format!(", {number} {what}"));
-        // What is told of a version is of interest only if there are several.
+        // The version is worth a word only if there are several.
         Contents(if version == 1 { text } else { format!("{text}, version {version}") })
     }
 

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often the watching thread looks.
+/// The interval at which the watching thread looks.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Runs `work` on so many threads, each with its index, and returns what they made, in that order.

@@ -27,7 +27,7 @@ pub enum Until {
     Transactions(u64),
 }
 
-/// How a workload is to be run.
+/// Options of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Threads, each with a worker of its own.
@@ -37,7 +37,7 @@ pub struct Options {
     /// Commits that a worker leaves behind before it waits for the oldest to be durable. With 0 it
     /// waits after each.
     pub in_flight: usize,
-    /// What the sequence of operations depends on. With one thread, a fixed number of transactions
+    /// The seed of the sequence of operations. With one thread, a fixed number of transactions
     /// and no conflicts the result is the same each time.
     pub seed: u64,
 }
@@ -48,7 +48,7 @@ impl Default for Options {
     }
 }
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Clone, Debug)]
 pub struct Progress<'p> {
     /// Since the run began.
@@ -62,7 +62,7 @@ pub struct Progress<'p> {
 /// come, on the calling thread, and ends it early by returning false.
 ///
 /// # Errors
-/// What the engine failed with first, other than conflicts. The other threads stop as well.
+/// The engine's first error, conflicts apart. The other threads stop as well.
 pub fn run<E: Engine, W: Workload<E>>(
     engine: &E,
     workload: &W,
@@ -94,7 +94,7 @@ pub fn run<E: Engine, W: Workload<E>>(
 }
 
 impl Until {
-    /// How many transactions thread `index` runs.
+    /// The number of transactions that thread `index` runs.
     fn part(self, index: usize, threads: usize) -> u64 {
         match self {
             Until::Time(_) => u64::MAX,
@@ -106,7 +106,7 @@ impl Until {
     }
 }
 
-/// What one thread has done, for the observer.
+/// The progress of one thread, for the observer.
 struct Counters(Box<[AtomicU64]>);
 
 impl Counters {

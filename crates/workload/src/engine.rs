@@ -1,8 +1,8 @@
-//! What a workload needs of an engine: a small table trait.
+//! The engine as a workload sees it: a small table trait.
 
 use std::ops::ControlFlow;
 
-/// Which way a scan goes.
+/// The direction of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From the bound to greater keys.
@@ -11,7 +11,7 @@ pub enum Direction {
     Backward,
 }
 
-/// What a transaction may do.
+/// The kind of access of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// It only reads.
@@ -22,7 +22,7 @@ pub enum Access {
 
 /// A transactional store of ordered tables, shared by threads.
 pub trait Engine: Sync {
-    /// Why something failed.
+    /// The engine's error.
     type Error: std::error::Error + Send + Sync + 'static;
     /// A table, once it is open.
     type Table: Copy + Send + Sync;
@@ -65,10 +65,11 @@ pub trait Engine: Sync {
     fn wait(&self, ticket: Ticket) -> Result<(), Self::Error>;
 }
 
-/// What a scan shows each record to: its key and its value. It breaks when it has seen enough.
+/// The function that a scan calls for each record with its key and value. It breaks when it has
+/// seen enough.
 pub type Visit<'v> = &'v mut (dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'v);
 
-/// What a commit returns: it is durable once [`Engine::durable`] has reached it.
+/// The number of a commit: it is durable once [`Engine::durable`] has reached it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 

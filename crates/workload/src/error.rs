@@ -1,6 +1,6 @@
-//! Why a workload could not go on.
+//! Errors of workloads.
 
-/// What ends a workload, told in one line. `E` is the engine's own error.
+/// An error that ends a workload, in one line. `E` is the engine's own error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error<E: std::error::Error + 'static> {
@@ -12,32 +12,32 @@ pub enum Error<E: std::error::Error + 'static> {
     Data {
         /// The table's name.
         table: &'static str,
-        /// What is wrong with it.
+        /// The fault.
         what: &'static str,
     },
     /// Loading was broken off: what is there is of no use.
     #[error("the load of {contents} was not finished")]
     Unfinished {
-        /// What was being loaded.
+        /// The data that were being loaded.
         contents: String,
     },
     /// The database holds something else.
     #[error("{wanted} is wanted, and there is {}", found.as_deref().unwrap_or("no workload's data"))]
     OtherContents {
-        /// What the workload needs.
+        /// The contents that the workload needs.
         wanted: String,
-        /// What was loaded; none if no workload loaded anything.
+        /// The contents that were loaded; none if no workload loaded anything.
         found: Option<String>,
     },
     /// Options that the workload cannot be run with.
     #[error("{what}: {why}")]
     Options {
-        /// Which.
+        /// The option.
         what: &'static str,
-        /// Why not.
+        /// The reason.
         why: &'static str,
     },
 }
 
-/// What a workload's function returns that uses engine `E`.
+/// The result of a workload's function that uses engine `E`.
 pub type Result<T, E> = std::result::Result<T, Error<<E as crate::Engine>::Error>>;

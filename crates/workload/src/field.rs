@@ -42,7 +42,7 @@ macro_rules! fixed {
 
 fixed!(u8 u16 u32 i32 u64 i64);
 
-/// Where a number stands in a row. The row must reach that far.
+/// The place of a number in a row. The row must reach that far.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Field<T> {
     at: usize,

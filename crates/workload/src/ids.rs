@@ -24,7 +24,7 @@ impl Ids {
         Ids { taken: Mutex::new(taken), settled: AtomicU64::new(first) }
     }
 
-    /// A number that nobody else gets.
+    /// A number that no other caller gets.
     pub(crate) fn take(&self) -> u64 {
         let mut taken = self.lock();
         let id = taken.next;

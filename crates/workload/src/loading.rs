@@ -7,12 +7,12 @@ use crate::error::{Error, Result};
 use crate::random::Random;
 use crate::{Access, Contents, Engine, Outcome, Ticket, Transaction, attempt, crew};
 
-/// How tables are to be filled.
+/// Options of loading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loading {
     /// Threads that load side by side.
     pub threads: usize,
-    /// What the content depends on, and on nothing else: not on the threads.
+    /// The seed of the content, which depends on nothing else: not on the threads.
     pub seed: u64,
 }
 
@@ -22,7 +22,7 @@ impl Default for Loading {
     }
 }
 
-/// How far loading has come.
+/// The progress of loading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
     /// Records put into tables, index entries included.

@@ -14,7 +14,7 @@ use crate::{Access, Direction, Engine, Ticket, Transaction, Visit};
 /// The content of all tables: by name, then by key.
 pub type Contents = BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>;
 
-/// Why the memory engine refused.
+/// An error of the memory engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
     /// A conflict, made up on request: see [`MemoryEngine::conflict_every`].
@@ -28,7 +28,7 @@ pub enum MemoryError {
     Patch,
 }
 
-/// How many record operations were asked for.
+/// The numbers of record operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operations {
     /// Records looked up.
@@ -84,7 +84,7 @@ impl MemoryEngine {
         self
     }
 
-    /// What was asked for since the engine began.
+    /// The record operations since the engine began.
     pub fn operations(&self) -> Operations {
         self.lock().operations
     }
@@ -145,7 +145,7 @@ pub struct MemoryTransaction<'e> {
     engine: &'e MemoryEngine,
     state: MutexGuard<'e, State>,
     access: Access,
-    /// What was there before each write, oldest first.
+    /// The record before each write, oldest first.
     undo: Vec<(usize, Vec<u8>, Option<Vec<u8>>)>,
 }
 
@@ -229,7 +229,7 @@ impl Transaction for MemoryTransaction<'_> {
             operations.scan_rows += 1;
             visit(key, value)
         };
-        // Whether it broke off or came to the end makes no difference.
+        // A scan that breaks off is as good as one that comes to the end.
         let _ = match direction {
             Direction::Forward => trees[table]
                 .range::<[u8], _>((Bound::Included(bound), Bound::Unbounded))

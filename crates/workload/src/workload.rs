@@ -1,11 +1,11 @@
-//! What the driver needs of a workload.
+//! A workload as the driver sees it.
 
 use crate::error::Result;
 use crate::{Engine, Ticket};
 
 /// A mix of transactions over tables that are loaded.
 pub trait Workload<E: Engine>: Sync {
-    /// What one thread runs.
+    /// The part of the workload that one thread runs.
     type Worker: Worker<E>;
 
     /// The names of the kinds of transaction; [`Done::kind`] counts them from 0.
@@ -20,22 +20,22 @@ pub trait Worker<E: Engine> {
     /// Runs one transaction to its end, which is not yet to wait until it is durable.
     ///
     /// # Errors
-    /// What the engine failed with, other than a conflict: that is tried again.
+    /// An error of the engine other than a conflict, which is tried again.
     fn step(&mut self, engine: &E) -> Result<Done, E>;
 }
 
 /// A transaction that came to an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Which of [`Workload::kinds`] it was.
+    /// Its index in [`Workload::kinds`].
     pub kind: usize,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// How often it was tried again after a conflict.
+    /// The number of times that it was tried again after a conflict.
     pub retries: u32,
 }
 
-/// What became of a transaction.
+/// The outcome of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Committed, and durable once the engine has reached the ticket.

@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// What memory must be aligned to, in bytes, to bypass the page cache on any device.
+/// The alignment that memory needs, in bytes, to bypass the page cache on any device.
 pub const ALIGNMENT: usize = 4096;
 
 /// Zeroed bytes whose first lies on a multiple of [`ALIGNMENT`].

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{Device, DeviceError, Geometry, ZoneInfo};
 
-/// What was done to a device. Errors are what it refused or failed at; all else succeeded.
+/// Counts of the operations on a device. Errors are those that it refused or failed at; all else
+/// succeeded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeviceCounts {
     /// Appends.
@@ -56,7 +57,7 @@ impl Counted {
         }
     }
 
-    /// What was done since the device was wrapped. Exact when no operation is under way.
+    /// The counts since the device was wrapped. Exact when no operation is under way.
     pub fn counts(&self) -> DeviceCounts {
         let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
         DeviceCounts {

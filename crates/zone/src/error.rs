@@ -1,4 +1,4 @@
-//! What can go wrong with a device, each told in one line: what, zone, offset, cause.
+//! Errors of devices, each one line: operation, zone, offset, cause.
 
 use std::fmt;
 use std::io;
@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use crate::open_files::is_out_of_files;
 
-/// What was asked of a device.
+/// An operation of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Operation {
@@ -39,7 +39,7 @@ impl fmt::Display for Operation {
     }
 }
 
-/// Why a device refused. Offsets, pointers and lengths are in bytes.
+/// An error of a device. Offsets, pointers and lengths are in bytes.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceError {
@@ -54,7 +54,7 @@ pub enum DeviceError {
     /// An offset or length that is not a multiple of the block size.
     #[error("{operation} of {bytes} bytes at {offset} in zone {zone}: not in blocks of {block}")]
     Unaligned {
-        /// What was asked for.
+        /// The operation.
         operation: Operation,
         /// Zone.
         zone: u32,
@@ -70,9 +70,9 @@ pub enum DeviceError {
     NotAtWritePointer {
         /// Zone.
         zone: u32,
-        /// Where the append was to go.
+        /// The offset of the append.
         at: u64,
-        /// Where the zone is.
+        /// The write pointer of the zone.
         pointer: u64,
     },
     /// An append to a full zone.
@@ -86,17 +86,17 @@ pub enum DeviceError {
     BeyondCapacity {
         /// Zone.
         zone: u32,
-        /// Where the append was to go.
+        /// The offset of the append.
         at: u64,
         /// Its length.
         bytes: u64,
-        /// What the zone can hold.
+        /// The capacity of the zone.
         capacity: u64,
     },
     /// A zone that can be read, but no longer written or reset.
     #[error("{operation} of zone {zone}: it is read-only")]
     ReadOnlyZone {
-        /// What was asked for.
+        /// The operation.
         operation: Operation,
         /// Zone.
         zone: u32,
@@ -111,7 +111,7 @@ pub enum DeviceError {
     /// A zone that is lost.
     #[error("{operation} of zone {zone}: it is offline")]
     OfflineZone {
-        /// What was asked for.
+        /// The operation.
         operation: Operation,
         /// Zone.
         zone: u32,
@@ -119,7 +119,7 @@ pub enum DeviceError {
     /// A zone without a write pointer, which this crate does not use.
     #[error("{operation} of zone {zone}: it is conventional")]
     ConventionalZone {
-        /// What was asked for.
+        /// The operation.
         operation: Operation,
         /// Zone.
         zone: u32,
@@ -149,14 +149,14 @@ pub enum DeviceError {
         offset: u64,
         /// Length asked for.
         bytes: u64,
-        /// Where the zone ends.
+        /// The end of the zone.
         pointer: u64,
     },
     /// The process, or the system, has as many files open as it may. Nothing is wrong with the
     /// zone.
     #[error("{operation} in zone {zone}: too many files are open")]
     TooManyFiles {
-        /// What was asked for.
+        /// The operation.
         operation: Operation,
         /// Zone.
         zone: u32,
@@ -164,19 +164,19 @@ pub enum DeviceError {
     /// The medium failed at a zone.
     #[error("{operation} at {offset} in zone {zone}: {source}")]
     Io {
-        /// What was asked for.
+        /// The operation.
         operation: Operation,
         /// Zone.
         zone: u32,
         /// Offset asked for.
         offset: u64,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The medium failed to make appends durable.
     #[error("flush: {source}")]
     Flush {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A flush failed earlier; what it could not write may be lost.
@@ -185,11 +185,11 @@ pub enum DeviceError {
     /// A shape that no device can have.
     #[error("{what} of {value}: {rule}")]
     Shape {
-        /// Which number.
+        /// The name of the number.
         what: &'static str,
-        /// What was asked for.
+        /// The value given.
         value: u64,
-        /// What it must be.
+        /// The rule that it breaks.
         rule: &'static str,
     },
     /// A name that is no device's.
@@ -197,21 +197,21 @@ pub enum DeviceError {
     Uri {
         /// The name.
         uri: String,
-        /// What is wrong with it.
+        /// The fault.
         why: &'static str,
     },
     /// The system refused to open or make something.
     #[error("{}: {source}", path.display())]
     Open {
-        /// What was to be opened.
+        /// The path or URI that was to be opened.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A file or directory that is a link, or something else than it should be: it is not followed.
     #[error("{}: is not a plain file or directory", path.display())]
     NotPlain {
-        /// What was to be opened.
+        /// The path or URI that was to be opened.
         path: PathBuf,
     },
     /// Another process has the device, or this one has it already.
@@ -226,12 +226,12 @@ pub enum DeviceError {
         /// The directory.
         path: PathBuf,
     },
-    /// What was opened is not a zoned device, or its description is damaged.
+    /// The file or device opened is not a zoned device, or its description is damaged.
     #[error("{}: is not a zoned device: {why}", path.display())]
     NotADevice {
-        /// What was opened.
+        /// The path that was opened.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
     /// The simulated power is cut: see [`crate::Faulty`].
@@ -257,7 +257,7 @@ impl DeviceError {
         }
     }
 
-    /// Why something could not be done to a zone.
+    /// The error of an operation on a zone.
     pub(crate) fn io(operation: Operation, zone: u32, offset: u64, source: io::Error) -> Self {
         match is_out_of_files(&source) {
             true => DeviceError::TooManyFiles { operation, zone },
@@ -265,7 +265,7 @@ impl DeviceError {
         }
     }
 
-    /// Why a file could not be opened, looked at or made.
+    /// The error of a file that could not be opened, looked at or made.
     pub(crate) fn open(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match Errno::from_io_error(&source) {

@@ -59,14 +59,14 @@ impl ZoneFile {
     }
 }
 
-/// How plain files are opened, and nothing that is in the place of one.
+/// Opens plain files, and refuses anything that is in the place of one.
 pub(crate) fn plain(write: bool) -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(write).custom_flags(OFlags::NOFOLLOW.bits() as i32);
     options
 }
 
-/// What the system tells of a plain file, and of nothing in its place.
+/// The metadata of a plain file; anything else in its place is refused.
 pub(crate) fn metadata(path: &Path) -> io::Result<Metadata> {
     let metadata = fs::symlink_metadata(path)?;
     if metadata.is_file() { Ok(metadata) } else { Err(Errno::LOOP.into()) }

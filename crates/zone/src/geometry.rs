@@ -11,7 +11,7 @@ pub struct Geometry {
     pub block_bytes: u32,
     /// Distance from the start of a zone to that of the next, in bytes.
     pub zone_bytes: u64,
-    /// What a zone can hold, in bytes: at most `zone_bytes`. A zone may differ
+    /// The capacity of a zone, in bytes: at most `zone_bytes`. A zone may differ
     /// ([`ZoneInfo::capacity`]), but none holds more.
     pub zone_capacity: u64,
     /// Zones that may be open at a time, if that is limited.
@@ -22,7 +22,7 @@ pub struct Geometry {
     pub conventional: Vec<u32>,
 }
 
-/// What a zone can do next.
+/// The state of a zone: it decides which operations are allowed next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ZoneState {
     /// Nothing is written.
@@ -58,12 +58,12 @@ impl ZoneState {
 /// A zone as a device reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ZoneInfo {
-    /// What it can do next.
+    /// Its state.
     pub state: ZoneState,
-    /// Where the next append goes, in bytes; the capacity if the zone is full, 0 if it is
+    /// The offset of the next append, in bytes; the capacity if the zone is full, 0 if it is
     /// offline or conventional.
     pub write_pointer: u64,
-    /// What it can hold, in bytes.
+    /// Its capacity, in bytes.
     pub capacity: u64,
 }
 
@@ -74,7 +74,7 @@ pub struct Shape {
     pub bytes: u64,
     /// Size of a zone in bytes, [`default_zone_bytes`] unless given.
     pub zone_bytes: Option<u64>,
-    /// What a zone can hold, in bytes: all of it unless given.
+    /// The capacity of a zone, in bytes: all of it unless given.
     pub zone_capacity: Option<u64>,
     /// Zones that may be open at a time.
     pub max_open: Option<u32>,

@@ -1,4 +1,4 @@
-//! How many zones may be open and active, as a drive counts them.
+//! The limits of open and active zones, as a drive counts them.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -72,7 +72,7 @@ impl Limits {
         self.held().active
     }
 
-    /// What a zone in this state is, given which zones were closed.
+    /// The state of a zone as it is reported, given the zones that were closed.
     pub fn seen(&self, zone: u32, state: ZoneState) -> ZoneState {
         let may_be_closed = state == ZoneState::ImplicitOpen && self.max_open.is_some();
         if may_be_closed && !self.held().open.contains(&zone) { ZoneState::Closed } else { state }

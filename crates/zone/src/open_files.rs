@@ -80,7 +80,7 @@ pub(crate) struct OpenFiles {
     most: usize,
     /// Those that are open, in the order in which they are looked at.
     open: Mutex<VecDeque<u32>>,
-    /// What could not be made durable when a file was to be closed.
+    /// The error of a file that could not be made durable when it was to be closed.
     failed: Mutex<Option<io::Error>>,
 }
 

@@ -14,7 +14,7 @@ use crate::{Device, DeviceError, Geometry, ZoneInfo, ZoneState};
 ///
 /// Zones that are read-only below can be written here, and those that are offline stay so. Memory
 /// is what was appended to zones since their last reset, at most `most_bytes`; an append beyond
-/// that fails. Nobody else may change the device below meanwhile.
+/// that fails. Nothing else may change the device below meanwhile.
 ///
 /// ```
 /// use frostline_zone::{Device, Overlay, Shape, in_memory};
@@ -137,7 +137,7 @@ impl Medium for Overlay {
     }
 }
 
-/// What the system said of the device below.
+/// The system's error of the device below.
 fn cause(error: DeviceError) -> io::Error {
     match error {
         DeviceError::Io { source, .. } => source,

@@ -1,4 +1,4 @@
-//! What the kernel tells of a block device's zones in `/sys/block/*/queue`.
+//! The attributes of a block device's zones in `/sys/block/*/queue`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub(crate) struct QueueLimits {
     pub max_active: Option<u32>,
 }
 
-/// What the kernel tells of a device.
+/// The attributes of a device.
 pub(crate) fn queue_limits(device: u64) -> QueueLimits {
     let disk = PathBuf::from(format!("/sys/dev/block/{}:{}", major(device), minor(device)));
     let paths = nvme_paths(&disk);

@@ -8,21 +8,21 @@ use std::time::{Duration, Instant};
 
 use crate::{Device, DeviceError, Geometry, ZoneInfo};
 
-/// How fast a drive is.
+/// The speed of a drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drive {
     /// Time of an append beside that of its bytes.
     pub append_latency: Duration,
-    /// What all appends together write, and what a finish fills the rest of its zone with, in
+    /// The rate at which all appends together write, and a finish fills the rest of its zone, in
     /// bytes a second.
     pub append_bytes_per_second: u64,
     /// Time of a read beside that of its bytes.
     pub read_latency: Duration,
-    /// What all reads together read, in bytes a second.
+    /// The rate at which all reads together read, in bytes a second.
     pub read_bytes_per_second: u64,
     /// Reads that are done in a second, however small.
     pub reads_per_second: u64,
-    /// What a reset erases of what was written, in bytes a second.
+    /// The rate at which a reset erases the bytes written, in bytes a second.
     pub reset_bytes_per_second: u64,
     /// Time of a flush.
     pub flush_latency: Duration,
@@ -51,7 +51,7 @@ impl Drive {
     }
 }
 
-/// What the time of a drive is.
+/// The clock that the time of a drive passes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
     /// Operations sleep: no finer than the system does, some 50 us, but with the right bandwidth.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{Device, DeviceError, Shape, file_dir, in_memory};
 
-/// How a device is opened.
+/// Options of opening a device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OpenOptions {
     /// Files of `file:` are read and written past the page cache, as those of zonefs and block

@@ -9,8 +9,8 @@ use rustix::io::Errno;
 use crate::limits::Limits;
 use crate::{Device, DeviceError, Geometry, Operation, ZoneInfo, ZoneState};
 
-/// Where the bytes are. It is asked only for what the rules allow, and never for two changes of
-/// one zone at a time.
+/// The place of the bytes. It is asked only for operations that the rules allow, and never for two
+/// changes of one zone at a time.
 pub(crate) trait Medium: Send + Sync {
     /// Writes the parts at the write pointer `at`.
     fn write(&self, zone: u32, at: u64, parts: &[IoSlice<'_>]) -> io::Result<()>;
@@ -19,7 +19,7 @@ pub(crate) trait Medium: Send + Sync {
     fn finish(&self, zone: u32) -> io::Result<()>;
     /// Makes durable what returned before. Calls may overlap.
     fn flush(&self) -> io::Result<()>;
-    /// What a zone is after a change of it failed.
+    /// The state of a zone after a change of it failed.
     fn probe(&self, zone: u32) -> io::Result<ZoneInfo>;
 }
 
@@ -77,8 +77,8 @@ impl<M: Medium> Zoned<M> {
         self.zones.get(zone as usize).ok_or(DeviceError::NoSuchZone { zone, zones })
     }
 
-    /// Why an append failed. The kernel has numbers for a drive at its limits, which it reaches
-    /// unforeseen if it did not tell them, or if zones were opened by a command.
+    /// The error of an append that failed. The kernel has numbers for a drive at its limits, which
+    /// it reaches unforeseen if it did not tell them, or if zones were opened by a command.
     fn refused(&self, zone: u32, offset: u64, source: io::Error) -> DeviceError {
         let limit = |known: Option<u32>| known.unwrap_or_else(|| self.limits.active());
         match Errno::from_io_error(&source) {

@@ -15,7 +15,7 @@ use crate::queue::queue_limits;
 use crate::zoned::Zoned;
 use crate::{Device, DeviceError, Geometry, ZoneInfo, ZoneState};
 
-/// What blocks of a file are counted in.
+/// The unit that the blocks of a file are counted in, in bytes.
 const SECTOR: u64 = 512;
 
 /// Opens a mounted zonefs.

@@ -14,7 +14,8 @@ use crate::conditions::Conditions;
 const HEADS: u64 = 32;
 const CHUNKS: u64 = 2 << 20;
 
-/// How long a commit may stay in memory that nobody waits for: longer than anybody lets it.
+/// The longest time that a commit may stay in memory if no thread waits for it: longer than any run
+/// leaves it there.
 const COMMIT_DELAY: Duration = Duration::from_secs(10);
 
 /// Frostline.

@@ -13,12 +13,12 @@ use frostline_workload::Engine;
 
 use crate::conditions::Conditions;
 
-/// What stops a run, told in a line.
+/// The error that stops a run, in a line.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
 /// An engine with a fresh database, made under given conditions.
 pub trait Peer: Sized {
-    /// What workloads run on.
+    /// The engine that workloads run on.
     type Engine: Engine;
 
     /// Makes a database in an empty directory.
@@ -27,13 +27,13 @@ pub trait Peer: Sized {
     /// As the engine has them.
     fn create(conditions: &Conditions) -> Result<Self, Failure>;
 
-    /// What workloads run on.
+    /// The engine that workloads run on.
     fn engine(&self) -> &Self::Engine;
 
     /// Name and version, and what was set, in words.
     fn settings(&self) -> String;
 
-    /// How often everything was made durable.
+    /// The number of times that everything was made durable.
     ///
     /// # Errors
     /// As the engine has them.

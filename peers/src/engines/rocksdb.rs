@@ -87,7 +87,7 @@ fn options(conditions: &Conditions, cache: u64, write_buffer: u64) -> Result<Opt
     Ok(options)
 }
 
-/// What stands before the keys of a table.
+/// The prefix of the keys of a table.
 #[derive(Clone, Copy)]
 pub struct Table(u8);
 

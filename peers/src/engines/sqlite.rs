@@ -137,7 +137,7 @@ impl Engine for Sqlite {
     }
 }
 
-/// What is asked of a table.
+/// The statements of a table.
 #[derive(Clone, Copy)]
 pub struct Table(&'static Statements);
 
@@ -228,7 +228,8 @@ impl Transaction for SqliteTransaction<'_> {
 impl Drop for SqliteTransaction<'_> {
     fn drop(&mut self) {
         if !self.ended {
-            // Nobody can be told; the next transaction fails to begin if this does.
+            // There is no way to return the error; if this fails, the next transaction fails to
+            // begin.
             let _ = self.connection.execute_batch("ROLLBACK");
         }
     }

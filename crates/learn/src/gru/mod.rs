@@ -24,7 +24,7 @@ const GATES: usize = 3;
 /// One value for each of some pages.
 type Lanes = [f32; LANES];
 
-/// What was trained. Rows are those of the reset gate's units, then the update gate's, then the
+/// The trained weights. Rows are those of the reset gate's units, then the update gate's, then the
 /// candidate's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,7 +42,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Whether it is one for features of this layout, and gives numbers whatever they are.
+    /// True if it is for features of this layout, and scores are numbers for any features.
     pub(crate) fn is_sound(&self, layout: Layout, features: &[Feature]) -> bool {
         let bounded = |value: f32| value.abs() < 1e9;
         let standard = |f: &Feature| bounded(f.mean) && (f.deviation == 0.0 || f.deviation > 1e-9);

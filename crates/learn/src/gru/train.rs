@@ -116,7 +116,7 @@ impl Pupil {
         Tensor::from_vec(values, (batch.len(), self.layout.fields().len()), &Device::Cpu)
     }
 
-    /// What was learnt.
+    /// The trained weights.
     fn network(&self) -> Result<(Network, f32)> {
         let [input_weights, state_weights, input_biases, state_biases, output_weights, bias] =
             self.variables.each_ref().map(|variable| variable.flatten_all()?.to_vec1());

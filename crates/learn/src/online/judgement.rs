@@ -1,4 +1,4 @@
-//! Whether a model is good enough to be followed.
+//! The test of a model: only a good one is followed.
 
 /// A page wrongly taken for frozen sits among pages that stay, and is copied out with them: more
 /// than a few of those undo what the others are worth.
@@ -7,10 +7,10 @@ const LEAST_PRECISION: f64 = 0.7;
 const MOST_FALSE_POSITIVES: f64 = 0.3;
 /// A judgement is made of no fewer samples.
 const FEWEST: f64 = 64.0;
-/// What earlier samples count for with each that comes on top of them: 0.8 after 512.
+/// The factor by which each new sample lowers the weight of the earlier ones: 0.8 after 512.
 const FADE: f32 = 0.999_564;
 
-/// How the model's answers compared with what became of the pages, the last ones counting most.
+/// The model's answers beside the fates of the pages, the last ones with the most weight.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Judgement {
     /// Taken for frozen: those that were, and those that were not.
@@ -36,7 +36,7 @@ impl Judgement {
         }
     }
 
-    /// What it consists of.
+    /// Its parts.
     pub fn counts(&self) -> [f32; Self::COUNTS] {
         [self.hits, self.alarms, self.misses, self.rests]
     }
@@ -52,7 +52,7 @@ impl Judgement {
         } += 1.0;
     }
 
-    /// Whether the model is to be followed.
+    /// True if the model is to be followed.
     pub fn is_good(&self) -> bool {
         let all: f32 = self.counts().iter().sum();
         f64::from(all) >= FEWEST

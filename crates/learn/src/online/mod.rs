@@ -27,7 +27,7 @@ use crate::{Layout, LearnError, Linear, PageRecogniser, Records, Set, Standard};
 const REMEMBERED: usize = 4096;
 /// Fewer samples teach nothing.
 const FEWEST: usize = 256;
-/// What a training may cost.
+/// The limits of a training.
 const EFFORT: Steps = Steps { most: 4, gain: 1e-4 };
 
 /// Learns to recognise frozen pages from those that it is asked about.
@@ -57,9 +57,9 @@ impl Online {
         let history = if records == Records::Engine { 2 } else { Layout::LONGEST };
         let layout = Layout::new(records, history)?;
         let width = layout.width();
-        let nobody = Linear { weights: vec![0.0; width], bias: f32::NEG_INFINITY };
+        let untrained = Linear { weights: vec![0.0; width], bias: f32::NEG_INFINITY };
         Ok(Online {
-            model: PageRecogniser::new(layout, 0.0, nobody)?,
+            model: PageRecogniser::new(layout, 0.0, untrained)?,
             watch: Watch::new(width, SplitMix::new(seed)),
             judgement: Judgement::default(),
             known: Set::new(width),

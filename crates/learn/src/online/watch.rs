@@ -45,14 +45,14 @@ struct Sample {
     taken: Option<bool>,
 }
 
-/// What became of a sample.
+/// The fate of a sample.
 #[derive(Debug)]
 pub(crate) struct Fate<'a> {
     /// Its features.
     pub row: &'a [f32],
-    /// Whether the model took it for frozen, if there was one.
+    /// True if there was a model, and it took the page for frozen.
     pub taken: Option<bool>,
-    /// Whether it passes for frozen.
+    /// True if it passes for frozen.
     pub frozen: bool,
 }
 
@@ -101,7 +101,7 @@ impl Watch {
                 *lba == sample.lba && *time <= sample.time + epoch.horizon
             };
             let end = self.ends.get(next).filter(ended);
-            // What was trimmed was neither written again nor does it stay.
+            // A trimmed page was neither written again nor does it stay.
             if end.is_none_or(|(_, _, written)| *written) {
                 tell(&Fate { row, taken: sample.taken, frozen: end.is_none() });
             }
@@ -171,7 +171,7 @@ mod tests {
         watch.put(place, lba, &[lba as f32], None);
     }
 
-    /// What becomes of the samples, by page.
+    /// The fates of the samples, by page.
     fn fates(watch: &mut Watch, from: u32, to: u32) -> Vec<(f32, bool)> {
         let mut fates = Vec::new();
         for now in (from..=to).step_by(100) {
@@ -191,7 +191,7 @@ mod tests {
         watch.end(4, true);
         // Of page 3, which was trimmed, there is nothing to learn.
         assert_eq!(fates(&mut watch, 8001, 9000), [(1.0, true), (2.0, false), (4.0, false)]);
-        assert!(watch.ends.is_empty(), "what nobody asks for any longer is forgotten");
+        assert!(watch.ends.is_empty(), "ends that are no longer wanted are kept");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::volumes::Volumes;
 /// Bytes in a sector.
 const SECTOR: u64 = 512;
 
-/// How the lines begin that are not events: blkparse's summary, and its notes on its input.
+/// Beginnings of lines that are not events: blkparse's summary, and its notes on its input.
 const SUMMARY: [&[u8]; 6] = [b"CPU", b"Total", b"Events", b"Throughput", b"Skips", b"Input file"];
 
 /// Reads lines of blkparse's output.

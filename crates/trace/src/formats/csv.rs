@@ -1,4 +1,4 @@
-//! What the CSV formats share: fields, headers, and the pieces of their fast paths.
+//! The parts that the CSV formats share: fields, headers, and the pieces of their fast paths.
 
 use crate::cause::Cause;
 use crate::digits::{number, short_number_at};
@@ -57,7 +57,7 @@ pub(crate) fn not_so_many(found: usize, wanted: usize) -> Cause {
     Cause::bad(format!("line has {found} field{s}, not {wanted}"))
 }
 
-/// Whether a line is clearly a header: every field begins with a letter, and two or more have a
+/// True if a line is clearly a header: every field begins with a letter, and two or more have a
 /// word in them that names a column.
 pub(crate) fn is_header(line: &[u8]) -> bool {
     let mut named = 0;

@@ -32,7 +32,7 @@ impl Pages {
         &self.source
     }
 
-    /// How many page numbers there are, where that is known beforehand.
+    /// The number of page numbers, if it is known beforehand.
     pub(crate) fn expected(&self) -> usize {
         self.source.content_size().map_or(0, |bytes| (bytes / 4) as usize)
     }

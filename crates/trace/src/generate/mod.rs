@@ -11,7 +11,7 @@ use frostline_random::{Xoshiro, Zipf};
 
 use self::oltp::Append;
 
-/// What a synthetic trace is like.
+/// The kind of a synthetic trace.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -29,20 +29,20 @@ pub enum Kind {
 /// A synthetic trace.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spec {
-    /// What it is like.
+    /// The kind of trace.
     pub kind: Kind,
     /// Pages of the volume: LBAs are under this.
     pub pages: u32,
     /// Page writes, those of `fill` not counted.
     pub writes: u64,
-    /// Whether to write first, once and in order, each page that exists at the start: all, but of
+    /// True to write first, once and in order, each page that exists at the start: all, but of
     /// [`Kind::Oltp`] those of the table only.
     pub fill: bool,
     /// The seed; equal specifications give equal traces.
     pub seed: u64,
 }
 
-/// Why there is no trace of a specification.
+/// An error of a specification.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpecError {

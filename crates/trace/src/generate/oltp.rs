@@ -13,9 +13,9 @@ pub struct Oltp {
     pub table: f64,
     /// Share of the writes that go to the append area while it has room; 0.3.
     pub append: f64,
-    /// How many of the newest appended pages are rewritten; 64.
+    /// The number of newest appended pages that are rewritten; 64.
     pub window: u32,
-    /// How often a page is rewritten after its first write, in the mean; 8.
+    /// The mean number of rewrites of a page after its first write; 8.
     pub rewrites: f64,
     /// Share of the append area's writes that go to any appended page, however old; 0.001.
     pub late: f64,

@@ -1,24 +1,24 @@
-//! What came of a run.
+//! The result of a run.
 
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// Threads that ran.
     pub threads: usize,
     /// From before the first transaction until the last was durable.
     pub elapsed: Duration,
-    /// What the workers' threads took of the processors, in sum. Threads of the engine's own are
+    /// Processor time of the workers' threads, in sum. Threads of the engine's own are
     /// not in it.
     pub cpu: Duration,
     /// Each kind of transaction, in the order of [`crate::Workload::kinds`].
     pub kinds: Vec<KindReport>,
 }
 
-/// What came of one kind of transaction.
+/// The results of one kind of transaction.
 #[derive(Clone, Debug)]
 pub struct KindReport {
     /// Its name.
@@ -76,11 +76,11 @@ impl Report {
     }
 }
 
-/// What one thread counted.
+/// The counts of one thread.
 #[derive(Debug)]
 pub(super) struct Tally {
     kinds: Vec<Counted>,
-    /// What the thread took of a processor.
+    /// Processor time of the thread.
     pub(super) cpu: Duration,
 }
 
@@ -108,7 +108,7 @@ impl Tally {
     }
 }
 
-/// What was counted of one kind.
+/// The counts of one kind.
 #[derive(Debug)]
 struct Counted {
     committed: u64,

@@ -1,4 +1,4 @@
-//! What must be so of the tables whenever no transaction runs: every list is counted.
+//! The condition that holds for the tables while no transaction runs: every list is counted.
 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};

@@ -1,4 +1,4 @@
-//! Which nodes and links an operation is about.
+//! The choice of nodes and links that an operation is about.
 
 use frostline_random::Zipf;
 

@@ -1,4 +1,4 @@
-//! How many links a node has, and how long payloads are.
+//! The number of links of a node, and the length of payloads.
 
 use frostline_random::mix;
 
@@ -9,7 +9,8 @@ const LONGEST: f64 = 10_000.0;
 /// The exponent of the distribution of links.
 const EXPONENT: f64 = 1.18;
 
-/// How many links node `id` is loaded with: `d` or more with probability `(d + 1)^-1.18`, up to
+/// The number of links that node `id` is loaded with: `d` or more with probability `(d + 1)^-1.18`,
+/// up to
 /// 10,000. It depends on the node alone, so that a worker knows where links are without a look.
 ///
 /// The paper (section 3.2) measured a power law in which half of the nodes have no links and the

@@ -82,7 +82,7 @@ pub(super) fn lists_of(from: NodeId) -> impl Iterator<Item = (ListId, u64)> {
     (0..LINK_TYPES).map(move |kind| (ListId { from, kind }, links_in(links, kind)))
 }
 
-/// How many of a node's first `links` links are in its list of this kind.
+/// The number of a node's first `links` links that are in its list of this kind.
 pub(super) fn links_in(links: u64, kind: LinkType) -> u64 {
     (links + u64::from(LINK_TYPES - 1 - kind)) / u64::from(LINK_TYPES)
 }

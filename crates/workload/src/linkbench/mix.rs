@@ -1,4 +1,4 @@
-//! Which operations there are, and in which shares.
+//! The operations and their shares.
 
 use crate::random::Random;
 

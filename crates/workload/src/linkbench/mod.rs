@@ -37,7 +37,7 @@ use choice::Choice;
 use rows::NodeId;
 use tables::Tables;
 
-/// How the workload is to be run.
+/// Options of the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Nodes that are loaded, 1 or more; there are about four times as many links. It must be what
@@ -46,7 +46,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// What is loaded.
+    /// The data that are loaded.
     pub fn contents(&self) -> Contents {
         Contents::new("linkbench", 1, &[("nodes", self.nodes)])
     }
@@ -80,7 +80,7 @@ impl<T: Copy + Send + Sync> LinkBench<T> {
     /// the calling thread, and breaks off by returning false.
     ///
     /// # Errors
-    /// What the engine failed with.
+    /// An error of the engine.
     pub fn load<E: Engine<Table = T>>(
         &self,
         engine: &E,
@@ -95,7 +95,7 @@ impl<T: Copy + Send + Sync> LinkBench<T> {
     /// fields. No transaction may run.
     ///
     /// # Errors
-    /// What the engine failed with.
+    /// An error of the engine.
     pub fn check<E: Engine<Table = T>>(&self, engine: &E) -> Result<Vec<Condition>, E> {
         check::check(engine, &self.tables, self.ids.settled())
     }

@@ -7,7 +7,7 @@ pub(super) type NodeId = u64;
 /// A kind of link.
 pub(super) type LinkType = u32;
 
-/// How many kinds of link there are: the links of a node belong to them in turn.
+/// The number of kinds of links: the links of a node belong to them in turn.
 pub(super) const LINK_TYPES: LinkType = 2;
 /// Average bytes of a node's payload, of the paper's table of sizes.
 pub(super) const NODE_PAYLOAD: f64 = 87.6;

@@ -24,11 +24,11 @@ pub(super) struct Buffers {
 #[derive(Clone, Copy, Debug)]
 struct Shown {
     time: u64,
-    /// Where its payload begins.
+    /// The offset of its payload.
     payload: usize,
 }
 
-/// What is to be written: a payload, and when.
+/// A payload to be written, and its time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Content<'c> {
     pub(super) payload: &'c [u8],
@@ -142,7 +142,7 @@ impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
         self.count(id.list, -1, time)
     }
 
-    /// How many links of a list can be seen.
+    /// The number of visible links of a list.
     pub(super) fn links(&mut self, id: ListId) -> Result<u64, E> {
         let found = self.get_count(id)?;
         Ok(if found { count::LINKS.of(&self.buffers.row) } else { 0 })

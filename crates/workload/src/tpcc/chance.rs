@@ -1,4 +1,4 @@
-//! What the standard leaves to chance: numbers and strings (clauses 2.1.6, 4.3.2 and 4.3.3).
+//! The random numbers and strings of the standard (clauses 2.1.6, 4.3.2 and 4.3.3).
 
 use super::scale::{CustomerId, ItemId, Scale, WarehouseId};
 use crate::random::Random;
@@ -76,7 +76,7 @@ pub(super) fn zip(random: &mut Random, text: &mut Vec<u8>) {
     text.extend_from_slice(b"11111");
 }
 
-/// What marks some items and stocks.
+/// The mark of some items and stocks.
 pub(super) const ORIGINAL: &[u8; 8] = b"ORIGINAL";
 
 /// Adds 26 to 50 letters and digits, somewhere among which one in ten has [`ORIGINAL`].

@@ -1,4 +1,5 @@
-//! Which transaction comes next (clause 5.2.4.2): a deck of cards, dealt out and shuffled again.
+//! The choice of the next transaction (clause 5.2.4.2): a deck of cards, dealt out and shuffled
+//! again.
 
 use crate::random::Random;
 
@@ -18,7 +19,7 @@ pub(super) enum Kind {
 pub(super) const KINDS: [&str; 6] =
     ["new-order", "payment", "order-status", "delivery", "stock-level", "trim"];
 
-/// How many cards there are of each, of a hundred: the least that clause 5.2.3 asks for of all
+/// The number of cards of each kind, of a hundred: the least that clause 5.2.3 asks for of all
 /// but the first.
 const CARDS: [(Kind, usize); 5] = [
     (Kind::NewOrder, 45),

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::random::Random;
 use crate::{Direction, Engine};
 
-/// What is entered at the terminal.
+/// The input at the terminal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delivery {
     warehouse: WarehouseId,
@@ -56,7 +56,7 @@ impl Delivery {
         Ok(delivered)
     }
 
-    /// Whether more orders than the backlog allows came after the one just delivered.
+    /// True if more orders than the backlog allows came after the one just delivered.
     fn is_late<'e, E: Engine + 'e>(
         &self,
         session: &mut Session<'_, 'e, E>,

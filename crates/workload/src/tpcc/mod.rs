@@ -3,7 +3,7 @@
 //! All nine tables, all five transactions with their mix, and the population are the standard's.
 //! What is not: there are no terminals, so no keying and think times; a worker draws warehouse and
 //! district anew for each transaction; dates are numbers (see the module `rows`); and what is
-//! displayed is computed, but shown to nobody.
+//! displayed is computed, but not shown.
 
 mod buffers;
 mod chance;
@@ -37,14 +37,14 @@ use crate::random::Random;
 use crate::{Contents, Engine, Workload};
 use tables::Tables;
 
-/// Which of the kinds is New-Order, whose number per minute is the benchmark's result (tpmC): those
-/// that were rolled back count.
+/// The index of New-Order among the kinds; its number per minute is the benchmark's result (tpmC):
+/// those that were rolled back count.
 pub const NEW_ORDER: usize = deck::Kind::NewOrder as usize;
 
-/// How the benchmark is to be run.
+/// Options of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How much data there is. It must be what was loaded.
+    /// The amount of data. It must be that which was loaded.
     pub scale: Scale,
     /// Delete old orders and old rows of history at the rate at which new ones come, so that the
     /// data stay the same size however long it runs; deliver as fast as is ordered. The
@@ -54,7 +54,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// What is loaded: all options but `steady`, with or without which a run can go on.
+    /// The options that say what is loaded: all but `steady`, with or without which a run can go
+    /// on.
     pub fn contents(&self) -> Contents {
         let Scale { warehouses, items, customers } = self.scale;
         let numbers = [
@@ -92,7 +93,7 @@ impl<T: Copy + Send + Sync> Tpcc<T> {
     /// until then is of no use.
     ///
     /// # Errors
-    /// What the engine failed with.
+    /// An error of the engine.
     pub fn load<E: Engine<Table = T>>(
         &self,
         engine: &E,

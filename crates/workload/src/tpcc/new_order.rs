@@ -14,7 +14,7 @@ use crate::random::Random;
 /// Lines of an order at most.
 pub(super) const LINES: usize = 15;
 
-/// What is ordered in one line.
+/// One line of an order.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
     item: ItemId,
@@ -22,7 +22,7 @@ struct Line {
     quantity: u8,
 }
 
-/// What is entered at the terminal.
+/// The input at the terminal.
 #[derive(Clone, Debug)]
 pub(super) struct NewOrder {
     customer: Customer,
@@ -31,14 +31,14 @@ pub(super) struct NewOrder {
     date: u64,
 }
 
-/// What is shown there afterwards.
+/// The output at the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Receipt {
     /// The order's number.
     pub(super) order: OrderId,
-    /// What is to be paid, cents.
+    /// The sum to be paid, cents.
     pub(super) total: i64,
-    /// How many lines are of brand "B" (clause 2.4.2.2).
+    /// The number of lines of brand "B" (clause 2.4.2.2).
     pub(super) branded: u32,
 }
 
@@ -67,7 +67,7 @@ impl NewOrder {
         &self.lines[..usize::from(self.count)]
     }
 
-    /// Where it is entered.
+    /// The district where it is entered.
     pub(super) fn district(&self) -> District {
         self.customer.district
     }

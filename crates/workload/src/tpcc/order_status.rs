@@ -13,13 +13,13 @@ use crate::error::Result;
 use crate::random::Random;
 use crate::{Direction, Engine};
 
-/// What is entered at the terminal.
+/// The input at the terminal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OrderStatus {
     selection: Selection,
 }
 
-/// What is shown there afterwards.
+/// The output at the terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Status {
     /// The customer's balance, cents.

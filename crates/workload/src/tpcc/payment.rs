@@ -16,7 +16,7 @@ use crate::Engine;
 use crate::error::Result;
 use crate::random::Random;
 
-/// What is entered at the terminal.
+/// The input at the terminal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Payment {
     home: District,

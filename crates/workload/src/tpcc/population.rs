@@ -19,7 +19,7 @@ use crate::loading::{self, Batches, Loaded, Loading};
 /// Items, and stocks of a warehouse, are loaded in so many parts.
 const SLICES: u64 = 10;
 
-/// What one part loads.
+/// The rows that one part loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     /// A slice of the items.
@@ -38,7 +38,7 @@ enum Part {
 const OF_WAREHOUSE: u64 = 1 + SLICES + 2 * DISTRICTS as u64;
 
 impl Part {
-    /// How many there are.
+    /// The number of them.
     fn count(scale: &Scale) -> u64 {
         SLICES + OF_WAREHOUSE * u64::from(scale.warehouses)
     }

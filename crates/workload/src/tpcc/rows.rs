@@ -1,9 +1,9 @@
 //! Rows: fixed-width fields first, at constant places; then the strings, at their real length.
 //!
-//! What is updated often stands together at the front, so that an update is one small patch.
-//! Money is in cents, rates (taxes, discounts) in hundredths of a percent. A date is the number of
-//! the transaction among those of its worker, or [`LOADED`]; 0 stands for none. The benchmark only
-//! ever asks whether there is one, and a clock would make no two runs alike.
+//! The fields that are updated often stand together at the front, so that an update is one small
+//! patch. Money is in cents, rates (taxes, discounts) in hundredths of a percent. A date is the
+//! number of the transaction among those of its worker, or [`LOADED`]; 0 stands for none. The
+//! benchmark only ever asks whether there is one, and a clock would make no two runs alike.
 
 use crate::field::Field;
 
@@ -40,9 +40,9 @@ pub(super) mod customer {
     /// Cents.
     pub(in crate::tpcc) const YTD_PAYMENT: Field<i64> = Field::at(12);
     pub(in crate::tpcc) const PAYMENTS: Field<u32> = Field::at(20);
-    /// What a delivery changes is before this byte.
+    /// A delivery changes only bytes before this one.
     pub(in crate::tpcc) const END_OF_DELIVERY: usize = DELIVERIES.end();
-    /// What a payment changes is before this byte.
+    /// A payment changes only bytes before this one.
     pub(in crate::tpcc) const END_OF_PAYMENT: usize = PAYMENTS.end();
     /// Cents.
     pub(in crate::tpcc) const CREDIT_LIMIT: Field<i64> = Field::at(24);
@@ -52,9 +52,9 @@ pub(super) mod customer {
     pub(in crate::tpcc) const BAD_CREDIT: Field<u8> = Field::at(42);
     /// Then: first, last, middle name, phone, the address; the rest is data.
     pub(in crate::tpcc) const FIXED: usize = BAD_CREDIT.end();
-    /// Which text is the first name.
+    /// The index of the text that is the first name.
     pub(in crate::tpcc) const FIRST: usize = 0;
-    /// Which text is the last name.
+    /// The index of the text that is the last name.
     pub(in crate::tpcc) const LAST: usize = 1;
     /// Texts before the data.
     pub(in crate::tpcc) const TEXTS: usize = 9;
@@ -68,7 +68,7 @@ pub(super) mod history {
     /// Cents.
     pub(in crate::tpcc) const AMOUNT: Field<i64> = Field::at(0);
     pub(in crate::tpcc) const DATE: Field<u64> = Field::at(8);
-    /// Where it was paid.
+    /// The district where it was paid.
     pub(in crate::tpcc) const WAREHOUSE: Field<u32> = Field::at(16);
     pub(in crate::tpcc) const DISTRICT: Field<u8> = Field::at(20);
     /// The rest is data.
@@ -78,7 +78,7 @@ pub(super) mod history {
 pub(super) mod order {
     use super::Field;
 
-    /// Who delivered it, 1 to 10; 0 if nobody did yet.
+    /// The carrier that delivered it, 1 to 10; 0 before delivery.
     pub(in crate::tpcc) const CARRIER: Field<u8> = Field::at(0);
     pub(in crate::tpcc) const LINES: Field<u8> = Field::at(1);
     pub(in crate::tpcc) const ALL_LOCAL: Field<u8> = Field::at(2);
@@ -121,7 +121,7 @@ pub(super) mod stock {
     pub(in crate::tpcc) const YTD: Field<u32> = Field::at(4);
     pub(in crate::tpcc) const ORDERS: Field<u32> = Field::at(8);
     pub(in crate::tpcc) const REMOTE_ORDERS: Field<u32> = Field::at(12);
-    /// What an order line changes is before this byte.
+    /// An order line changes only bytes before this one.
     pub(in crate::tpcc) const END_OF_ORDER: usize = REMOTE_ORDERS.end();
     /// Bytes of the text for one district; those of all stand side by side from
     /// [`END_OF_ORDER`].

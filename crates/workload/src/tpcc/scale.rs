@@ -1,4 +1,4 @@
-//! How much there is of everything (clause 1.2).
+//! The sizes of the tables (clause 1.2).
 
 /// Districts of a warehouse.
 pub(super) const DISTRICTS: u8 = 10;
@@ -12,7 +12,7 @@ pub(super) type OrderId = u32;
 /// An item, by its number from 1.
 pub(super) type ItemId = u32;
 
-/// How many warehouses there are, and what a warehouse holds.
+/// The number of warehouses, and the contents of each.
 ///
 /// The standard scales by warehouses only; the other numbers are its constants, smaller ones are
 /// for tests.
@@ -32,7 +32,7 @@ impl Scale {
         Scale { warehouses, items: 100_000, customers: 3000 }
     }
 
-    /// What makes these numbers impossible, if anything does: which one, and why.
+    /// The number that is impossible, if one is, and the reason.
     pub(super) fn flaw(&self) -> Option<(&'static str, &'static str)> {
         if self.warehouses == 0 {
             return Some(("warehouses", "there must be at least one"));
@@ -48,17 +48,17 @@ impl Scale {
         None
     }
 
-    /// How many of a district's orders are not delivered after loading: 900.
+    /// The number of a district's orders that are not delivered after loading: 900.
     pub(super) const fn waiting(&self) -> u32 {
         self.orders() - delivered_at_first(self.orders())
     }
 
-    /// How many orders a district has after loading: 3,000.
+    /// The number of orders of a district after loading: 3,000.
     pub(super) const fn orders(&self) -> u32 {
         self.customers as u32
     }
 
-    /// How many last names are in use: the standard's 1,000, each of which the first 1,000
+    /// The number of last names in use: the standard's 1,000, each of which the first 1,000
     /// customers of a district have once.
     pub(super) const fn last_names(&self) -> u32 {
         if self.customers < 1000 { self.customers as u32 } else { 1000 }
@@ -70,7 +70,7 @@ impl Scale {
     }
 }
 
-/// How many of so many first orders of a district are loaded as delivered: 2,100 of 3,000.
+/// The number of so many first orders of a district that are loaded as delivered: 2,100 of 3,000.
 pub(super) const fn delivered_at_first(orders: u32) -> u32 {
     orders * 7 / 10
 }

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::random::Random;
 use crate::{Direction, Engine};
 
-/// How a customer is chosen.
+/// The way in which a customer is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     /// By the number.
@@ -39,7 +39,7 @@ impl Selection {
         Selection { district, by }
     }
 
-    /// Who it is. Of several customers of a name it is the one in the middle by first name.
+    /// The customer. Of several customers of a name it is the one in the middle by first name.
     pub(super) fn find<'e, E: Engine + 'e>(
         self,
         session: &mut Session<'_, 'e, E>,

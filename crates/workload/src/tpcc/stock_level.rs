@@ -13,10 +13,10 @@ use crate::error::Result;
 use crate::random::Random;
 use crate::{Direction, Engine};
 
-/// How many orders are looked at.
+/// The number of orders that are looked at.
 const ORDERS: OrderId = 20;
 
-/// What is entered at the terminal.
+/// The input at the terminal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StockLevel {
     district: District,

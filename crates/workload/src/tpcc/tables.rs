@@ -43,7 +43,7 @@ pub(super) const ALL: [Table; 12] = [
 ];
 
 impl Table {
-    /// What the engine knows it by.
+    /// The table's name in the engine.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Warehouse => "tpcc.warehouse",

@@ -29,7 +29,7 @@ const DUE: usize = 10;
 /// Orders deleted at once: more than come between two visits to a district on average.
 const ORDERS_AT_ONCE: u32 = 20;
 
-/// What one worker has to delete.
+/// The rows that one worker has to delete.
 #[derive(Clone, Debug)]
 pub(super) struct Trim {
     /// Orders a district keeps.
@@ -61,7 +61,7 @@ impl Trim {
         }
     }
 
-    /// Whether it is time.
+    /// True if it is time to delete.
     pub(super) fn is_due(&self) -> bool {
         self.orders >= DUE || self.payments.len() >= DUE
     }
@@ -193,7 +193,7 @@ impl OldPayment {
     }
 }
 
-/// What was deleted of a district.
+/// The sums of the rows that were deleted of a district.
 struct Tally {
     district: District,
     row: [u8; trimmed::FIXED],

@@ -143,7 +143,7 @@ impl<E: Engine> Worker<E> for TpccWorker<E::Table> {
     }
 }
 
-/// What every transaction of a worker uses.
+/// The parts that every transaction of a worker uses.
 #[derive(Debug)]
 struct Desk<T> {
     tables: Tables<T>,

@@ -1,4 +1,4 @@
-//! What must be so of the table whenever no transaction runs.
+//! The condition that holds for the table while no transaction runs.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! Which record an operation is about.
+//! The choice of the record that an operation is about.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use crate::random::Random;
 /// Exponent of Zipf's law unless another is given.
 pub(super) const THETA: f64 = 0.99;
 
-/// How likely each record is: `uniform`, `zipf:THETA` or `latest:THETA`.
+/// The probability of each record: `uniform`, `zipf:THETA` or `latest:THETA`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distribution {
     /// All alike, those added while it runs as well.

@@ -1,4 +1,4 @@
-//! Which operations there are, and in which shares.
+//! The operations and their shares.
 
 use std::str::FromStr;
 
@@ -52,7 +52,7 @@ impl Mix {
         (NamedMix::UPDATES.name, NamedMix::UPDATES.mix),
     ];
 
-    /// Whether the shares are of a whole.
+    /// True if the shares add up to 100.
     pub(super) fn is_whole(&self) -> bool {
         let shares = self.shares();
         shares.iter().all(|(_, share)| *share <= 100)
@@ -90,7 +90,7 @@ pub struct NamedMix {
     pub name: &'static str,
     /// The shares of the operations.
     pub mix: Mix,
-    /// Which records they are about, unless another distribution is wanted.
+    /// The choice of records that they are about, unless another distribution is wanted.
     pub distribution: Distribution,
 }
 

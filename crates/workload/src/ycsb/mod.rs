@@ -33,12 +33,12 @@ use crate::{Contents, Engine, Workload};
 /// The table's name.
 const NAME: &str = "ycsb.usertable";
 
-/// How the benchmark is to be run.
+/// Options of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     /// The shares of the operations.
     pub mix: Mix,
-    /// Which records they are about.
+    /// The choice of records that they are about.
     pub distribution: Distribution,
     /// Records that are loaded, 1 or more.
     pub records: u64,
@@ -65,13 +65,13 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What is loaded: records and their size. Which operations are run makes no difference.
+    /// The loaded data: records and their size. The operations that are run make no difference.
     pub fn contents(&self) -> Contents {
         let numbers = [("records", self.records), ("bytes a value", self.value_bytes as u64)];
         Contents::new("ycsb", 1, &numbers)
     }
 
-    /// What makes these options impossible, if anything does: which one, and why.
+    /// The option that is impossible, if one is, and the reason.
     fn flaw(&self) -> Option<(&'static str, &'static str)> {
         let (Distribution::Zipf(theta) | Distribution::Latest(theta)) = self.distribution else {
             return self.flaw_of_numbers();
@@ -127,7 +127,7 @@ impl<T: Copy + Send + Sync> Ycsb<T> {
     /// second how far it has come, on the calling thread, and breaks off by returning false.
     ///
     /// # Errors
-    /// What the engine failed with.
+    /// An error of the engine.
     pub fn load<E: Engine<Table = T>>(
         &self,
         engine: &E,
@@ -141,7 +141,7 @@ impl<T: Copy + Send + Sync> Ycsb<T> {
     /// should be. No transaction may run.
     ///
     /// # Errors
-    /// What the engine failed with.
+    /// An error of the engine.
     pub fn check<E: Engine<Table = T>>(&self, engine: &E) -> Result<Vec<Condition>, E> {
         check::check(engine, self.table, &self.options, self.ids.settled())
     }

@@ -1,4 +1,4 @@
-//! What time does to a medium: flipped bits, unreadable blocks, worn zones.
+//! The decay of a medium: flipped bits, unreadable blocks, worn zones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -12,7 +12,7 @@ use crate::{Device, DeviceError, Geometry, Operation, ZoneInfo, ZoneState};
 use decay::Decay;
 use unflushed::Unflushed;
 
-/// How bad the end of a zone may be after a crash.
+/// The damage that a crash may do to the end of a zone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Tail {
     /// The zone ends between two blocks.
@@ -25,7 +25,7 @@ pub enum Tail {
     Garbage,
 }
 
-/// What happens instead of an operation.
+/// The fault that happens instead of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -239,7 +239,7 @@ impl State {
     }
 }
 
-/// What the system says of a fault that was scheduled.
+/// The system's error for a fault that was scheduled.
 fn scheduled() -> io::Error {
     io::Error::other("a scheduled fault")
 }

@@ -1,4 +1,4 @@
-//! What was done to zones since the last flush, and how much of it survives a crash.
+//! The changes of zones since the last flush, and the part of them that survives a crash.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use super::Tail;
 use crate::chance::Chance;
 use crate::{Device, DeviceError, ZoneState};
 
-/// What drives write at once, in bytes: a block is torn between sectors.
+/// The unit that drives write at once, in bytes: a block is torn between sectors.
 const SECTOR: u64 = 512;
 
-/// What was done to a zone since the last flush.
+/// A change of a zone since the last flush.
 pub(super) struct Unflushed {
     /// A state before a reset that may not have happened, with its bytes. Of several resets one
     /// is remembered.
@@ -17,7 +17,7 @@ pub(super) struct Unflushed {
     since: Since,
 }
 
-/// What was done to a zone since the last flush, and since its last reset.
+/// The changes of a zone since the last flush, and since its last reset.
 #[derive(Clone, Copy)]
 struct Since {
     /// Bytes that are durable.
@@ -28,7 +28,7 @@ struct Since {
     finished: bool,
 }
 
-/// What a zone is after a crash.
+/// The state of a zone after a crash.
 struct Survivor {
     zone: u32,
     bytes: Vec<u8>,

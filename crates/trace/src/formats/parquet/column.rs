@@ -9,7 +9,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::RowGroupReader;
 use parquet::schema::types::SchemaDescriptor;
 
-/// Where a column is in a file.
+/// The position of a column in a file.
 pub(crate) fn place_of(schema: &SchemaDescriptor, name: &str) -> Option<usize> {
     schema.columns().iter().position(|column| column.path().string() == name)
 }

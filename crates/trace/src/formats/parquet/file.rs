@@ -21,7 +21,7 @@ impl BoundedFile {
         BoundedFile { file, size }
     }
 
-    /// Whether the last bytes are those of a Parquet file.
+    /// True if the last bytes are those of a Parquet file.
     pub(crate) fn ends_as_parquet(&self) -> bool {
         let mut last = [0; 4];
         let mut file = &self.file;

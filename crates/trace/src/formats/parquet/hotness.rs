@@ -9,12 +9,12 @@ use super::column::{Column, Values, guarded, place_of};
 use crate::cause::Cause;
 use crate::hotness::FIELDS;
 
-/// Where each column of a hotness record is in a file.
+/// The position of each column of a hotness record in a file.
 #[derive(Clone, Copy)]
 pub(crate) struct Places([usize; FIELDS.len()]);
 
 impl Places {
-    /// Whether a file has any of the columns.
+    /// True if a file has any of the columns.
     pub(crate) fn any(schema: &SchemaDescriptor) -> bool {
         FIELDS.iter().any(|(name, _)| place_of(schema, name).is_some())
     }

@@ -28,10 +28,10 @@ const COLUMNS: [&str; 5] = ["time", "op", "offset", "length", "volume"];
 pub(crate) struct Table {
     file: PathBuf,
     reader: SerializedFileReader<BoundedFile>,
-    /// Where each of [`COLUMNS`] is in the file.
+    /// The position of each of [`COLUMNS`] in the file.
     places: [Option<usize>; 5],
     has_hotness: bool,
-    /// Where the columns of hotness records are, if they are wanted and there.
+    /// The positions of the columns of hotness records, if they are wanted and there.
     hotness: Option<Places>,
     /// The records of the requests read last.
     records: Vec<Hotness>,
@@ -102,7 +102,7 @@ impl Table {
         })
     }
 
-    /// Whether the file has columns of hotness records, wanted or not.
+    /// True if the file has columns of hotness records, wanted or not.
     pub(crate) fn has_hotness(&self) -> bool {
         self.has_hotness
     }
@@ -117,7 +117,7 @@ impl Table {
         self.consumed
     }
 
-    /// Whether requests name their volumes.
+    /// True if requests name their volumes.
     pub(crate) fn has_volumes(&self) -> bool {
         self.places[4].is_some()
     }

@@ -1,4 +1,4 @@
-//! What the tables hold, gathered for the conditions.
+//! The contents of the tables, gathered for the conditions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ pub(super) struct Places {
     /// Each warehouse, and what it took.
     pub(super) warehouses: Vec<(WarehouseId, i64)>,
     pub(super) districts: Vec<District>,
-    /// What was paid in each district by what is left of the history.
+    /// The sum paid in each district, by the rest of the history.
     pub(super) paid_in: BTreeMap<(WarehouseId, u8), i64>,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct District {
     pub(super) trimmed: Trimmed,
 }
 
-/// What was deleted of a district.
+/// The sums of the rows that were deleted of a district.
 pub(super) struct Trimmed {
     pub(super) is_any: bool,
     pub(super) oldest_order: OrderId,
@@ -161,7 +161,7 @@ pub(super) struct Orders {
     pub(super) waiting: BTreeSet<OrderId>,
     /// All lines, those of no order as well.
     pub(super) lines: u64,
-    /// What the index by customer has.
+    /// The entries of the index by customer.
     pub(super) indexed: BTreeSet<(CustomerId, OrderId)>,
 }
 
@@ -199,7 +199,7 @@ impl Orders {
         Ok(Orders { of, waiting, lines, indexed })
     }
 
-    /// What was delivered to each customer, of the orders that are still there.
+    /// The sum delivered to each customer, of the orders that are still there.
     pub(super) fn delivered_to(&self) -> BTreeMap<CustomerId, i64> {
         let mut delivered = BTreeMap::new();
         for order in self.of.values() {

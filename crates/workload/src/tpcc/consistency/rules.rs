@@ -26,7 +26,7 @@ pub(super) fn of_district(
     indexes(district, customers, orders, verdicts);
 }
 
-/// What was taken is what districts and history say.
+/// The sums taken are those of districts and history.
 pub(super) fn of_payments(places: &Places, verdicts: &mut Verdicts) {
     let history = |district: &District| {
         let id = (district.id.warehouse, district.id.number);

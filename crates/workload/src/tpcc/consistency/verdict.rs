@@ -1,4 +1,4 @@
-//! Which conditions there are, and what is found out about each.
+//! The conditions, and the result of checking each.
 
 use crate::condition::{Condition, Verdict};
 
@@ -41,7 +41,7 @@ const RULES: [(&str, &str); 15] = [
     ("the index by customer has each order once", ""),
 ];
 
-/// What was found out about all conditions.
+/// The results of all conditions.
 #[derive(Debug, Default)]
 pub(super) struct Verdicts([Verdict; RULES.len()]);
 

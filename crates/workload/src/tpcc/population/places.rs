@@ -10,7 +10,7 @@ use crate::tpcc::rows::{self, district, warehouse};
 use crate::tpcc::scale::{DISTRICTS, District, Scale, WarehouseId};
 use crate::tpcc::tables::{Table, Tables};
 
-/// What each customer paid before the benchmark begins, cents.
+/// The sum that each customer paid before the benchmark begins, cents.
 pub(super) const FIRST_PAYMENT: i64 = 1000;
 
 /// Loads a warehouse and its districts.

@@ -1,4 +1,4 @@
-//! What is loaded is what clause 4.3.3 wants.
+//! The loaded data are those that clause 4.3.3 wants.
 
 use super::*;
 use crate::tpcc::chance;
@@ -47,7 +47,7 @@ fn a_warehouse_has_the_standards_cardinalities_and_is_consistent() {
         println!("{:25} {:7} rows {keys:9} {values:9} bytes", table.name(), rows.len());
         bytes += if table == Table::Item { 0 } else { keys + values };
     }
-    // What a warehouse takes follows from the standard's lengths, and sizes of devices from it.
+    // The size of a warehouse follows from the standard's lengths, and sizes of devices from it.
     println!("a warehouse: {bytes} bytes");
     assert!((66_000_000..72_000_000).contains(&bytes), "{bytes}");
 }

@@ -1,4 +1,4 @@
-//! What holds while and after the benchmark runs.
+//! The conditions that hold while and after the benchmark runs.
 
 use super::*;
 use crate::random::Random;
