@@ -16,6 +16,7 @@ pub type Contents = BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>;
 
 /// An error of the memory engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum MemoryError {
     /// A conflict, made up on request: see [`MemoryEngine::conflict_every`].
     #[error("conflict")]
