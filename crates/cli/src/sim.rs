@@ -128,7 +128,7 @@ fn plan(args: &SimArgs, settings: &Settings) -> Result<Plan, Failure> {
     let mut schemes = Vec::new();
     for text in args.scheme.iter().map(|text| text.trim()) {
         if text == "all" {
-            let known = SCHEMES.iter().filter(|e| !fast22 || e.own_victim.is_none());
+            let known = SCHEMES.iter().filter(|e| !fast22 || !e.chooses_victims());
             let pairings = PAIRINGS.iter().filter(|_| !fast22).map(|p| p.name);
             for name in known.map(|e| e.info.name).chain(pairings) {
                 schemes.push(SchemeSpec::parse(name)?);

@@ -2,7 +2,7 @@
 
 use std::hint::select_unpredictable;
 
-use frostline_placement::{Relocation, Scheme, ZoneEvent};
+use frostline_placement::{Choice, Relocation, Scheme, ZoneEvent};
 
 use crate::map::Map;
 use crate::prefetch::{AHEAD, prefetch};
@@ -29,30 +29,31 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.trigger.is_due(self.garbage, self.written, self.free.len())
     }
 
-    /// Chooses victims into `self.victims`. Without a free zone only victims whose pages fit into
-    /// the open zones will do.
+    /// Chooses victims into `self.choice`, and gives zones the classes that the scheme gives them.
+    /// Without a free zone only victims whose pages fit into the open zones will do.
     pub(crate) fn choose_victims(&mut self) {
         self.counts.cleanings += 1;
-        self.victims.clear();
+        self.choice.clear();
         let zones = self.zones.view(self.now);
-        if self.scheme.own_victim().is_some() {
-            self.scheme.pick(&zones, &mut self.victims);
-        } else {
-            self.victims.extend(self.policy.pick(&zones));
-        }
-        debug_assert!(self.victims.iter().all(|&z| zones.is_candidate(z)));
-        if !self.can_open() {
+        self.scheme.pick(&zones, &mut *self.policy, &mut self.choice);
+        let can_open = self.can_open();
+        let Choice { victims, relabelled } = &mut self.choice;
+        debug_assert!(victims.iter().all(|&z| zones.is_candidate(z)));
+        if !can_open {
             let mut room: u64 = self.open.iter().map(|c| u64::from(c.end - c.slot)).sum();
             let pages = self.options.zone_pages;
-            self.victims.retain(|&z| {
+            victims.retain(|&z| {
                 let valid = u64::from(zones.valid(z));
                 let fits = valid <= room;
                 room = if fits { room - valid + u64::from(pages) } else { room };
                 fits
             });
         }
-        for &zone in &self.victims {
+        for &zone in victims.iter() {
             self.counts.victim_garbage[self.zones.garbage(zone) as usize] += 1;
+        }
+        for (zone, class) in relabelled.drain(..) {
+            self.zones.relabel(zone, class);
         }
     }
 
@@ -84,7 +85,7 @@ impl<S: Scheme> Volume<S> {
     /// One cleaning: the victims of one choice. False if there are none.
     pub(crate) fn clean_once(&mut self) -> Result<bool, LogError> {
         self.choose_victims();
-        let victims = std::mem::take(&mut self.victims);
+        let victims = std::mem::take(&mut self.choice.victims);
         (0..self.open.len()).for_each(|class| self.settle(class));
         self.cleaning = true;
         let cleaned = victims.iter().try_for_each(|&zone| {
@@ -95,7 +96,7 @@ impl<S: Scheme> Volume<S> {
         (0..self.open.len()).for_each(|class| self.settle(class));
         self.cleaning = false;
         let found = !victims.is_empty();
-        self.victims = victims;
+        self.choice.victims = victims;
         cleaned.map(|()| found)
     }
 

@@ -107,15 +107,15 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             return Vec::new();
         }
         self.choose_victims();
-        for i in 0..self.victims.len() {
-            let zone = self.victims[i];
+        for i in 0..self.choice.victims.len() {
+            let zone = self.choice.victims[i];
             let victim = self.event(zone);
             self.scheme.on_victim(&victim, &self.zones.view(self.now));
         }
-        if self.victims.is_empty() {
+        if self.choice.victims.is_empty() {
             self.counts.stalls += 1;
         }
-        self.victims.clone()
+        self.choice.victims.clone()
     }
 
     /// The classes that the scheme gives the valid pages of a victim at once: of some, of all, or of

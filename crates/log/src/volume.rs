@@ -1,6 +1,6 @@
 //! A volume: its parts, and how zones open and close.
 
-use frostline_placement::{Hotness, Pages, Scheme, Victim, VictimPolicy, ZoneEvent};
+use frostline_placement::{Choice, Hotness, Pages, Scheme, Victim, VictimPolicy, ZoneEvent};
 
 use crate::LogError;
 use crate::capacity::{Capacity, Trigger};
@@ -109,7 +109,7 @@ pub struct Volume<S: Scheme, M = Array<Entry<<S as Scheme>::Page>>> {
     /// True while pages are being relocated.
     pub(crate) cleaning: bool,
     pub(crate) counts: Counts,
-    pub(crate) victims: Vec<u32>,
+    pub(crate) choice: Choice,
     /// Of a scheme that is asked about batches.
     pub(crate) batch: Batch<S::Page>,
     /// By LBA: what the engine told with its last write; empty if it tells nothing, the scheme does
@@ -220,7 +220,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             valid: 0,
             cleaning: false,
             counts: Counts::new(zone_pages, classes),
-            victims: Vec::new(),
+            choice: Choice::default(),
             batch: Batch::default(),
             told: Array::default(),
             most_zones: 0,

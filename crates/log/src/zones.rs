@@ -123,6 +123,12 @@ impl ZoneTable {
         self.live -= 1;
     }
 
+    /// Gives a zone that takes no more pages another class.
+    pub fn relabel(&mut self, zone: u32, class: u8) {
+        debug_assert!(!self.is_free(zone));
+        self.class[zone as usize] = class;
+    }
+
     /// Takes a sealed zone out of the choice of victims: they see it as if it were open.
     pub(crate) fn quarantine(&mut self, zone: u32) {
         if self.is_sealed(zone) {

@@ -2,12 +2,14 @@
 //! around which another scheme stands.
 
 use crate::build::{Foresight, Info, Setup};
+use crate::choice::Choice;
 use crate::erased::{AnyState, Erased};
 use crate::events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
 use crate::fast22::Fast22;
 use crate::methods::methods;
 use crate::params::{BuildError, Params};
 use crate::scheme::Scheme;
+use crate::victims::VictimPolicy;
 use crate::zones::ZoneView;
 
 /// A scheme of any type whose page state fits into `WORDS` words of 64 bits.

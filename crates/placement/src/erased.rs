@@ -1,9 +1,11 @@
 //! A scheme without its types.
 
+use crate::choice::Choice;
 use crate::events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
 use crate::fast22::Fast22;
 use crate::methods::methods;
 use crate::page::PageState;
+use crate::victims::VictimPolicy;
 use crate::zones::ZoneView;
 
 /// Words that the page state of every scheme that others stand around fits into.

@@ -16,6 +16,7 @@
 
 mod any_scheme;
 mod build;
+mod choice;
 mod clock;
 mod erased;
 mod events;
@@ -25,6 +26,7 @@ pub mod hotness;
 pub mod isolation;
 mod log_class;
 mod methods;
+mod midas;
 mod outside;
 mod page;
 pub mod params;
@@ -43,6 +45,7 @@ mod zones;
 
 pub use any_scheme::AnyScheme;
 pub use build::{Foresight, Info, MakeRecogniser, MakeWithin, Setup};
+pub use choice::Choice;
 pub use clock::Clock;
 pub use erased::{AnyState, Erased, WITHIN};
 pub use events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};

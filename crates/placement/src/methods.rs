@@ -41,11 +41,6 @@ macro_rules! methods {
                     Self::BATCHED
                 }
 
-                /// [`Scheme::OWN_VICTIM`], of a scheme whose type is not known.
-                fn own_victim(&self) -> Option<&'static str> {
-                    Self::OWN_VICTIM
-                }
-
                 /// Bytes the scheme holds besides the per-page state.
                 fn bytes(&self) -> usize {
                     0
@@ -53,6 +48,11 @@ macro_rules! methods {
 
                 /// Figures of the scheme's own that a report should show (name, value).
                 fn gauges(&self) -> Vec<(&'static str, f64)> {
+                    Vec::new()
+                }
+
+                /// What the scheme decided and why, a line each, in the order of time.
+                fn explain(&self) -> Vec<String> {
                     Vec::new()
                 }
             }
@@ -83,10 +83,17 @@ macro_rules! methods {
                 /// A victim's pages have all moved and the zone is free again.
                 fn on_reclaimed(&mut self, _zone: &ZoneEvent) {}
 
-                /// Chooses victims into `out`, for a scheme with an
-                /// [`OWN_VICTIM`](Scheme::OWN_VICTIM) side. The victims are merged: all are copied,
-                /// then all are free.
-                fn pick(&mut self, _zones: &ZoneView<'_>, _out: &mut Vec<u32>) {}
+                /// Chooses victims into `choice`: the one that the policy picks, unless the scheme
+                /// has an [`OWN_VICTIM`](Scheme::OWN_VICTIM) side, which does not ask the policy, or
+                /// [orders cleaning](Scheme::ORDERS_CLEANING).
+                fn pick(
+                    &mut self,
+                    zones: &ZoneView<'_>,
+                    policy: &mut dyn VictimPolicy,
+                    choice: &mut Choice
+                ) {
+                    choice.victims.extend(policy.pick(zones));
+                }
 
                 /// Takes up what [`memory`](Scheme::memory) gave, once, before the first page is
                 /// placed. Bytes that it cannot make sense of are as if there were none.

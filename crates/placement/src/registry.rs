@@ -22,6 +22,15 @@ pub struct Entry {
     pub wants_hotness: bool,
     /// The name of its own victim side, if it has one.
     pub own_victim: Option<&'static str>,
+    /// Whether it decides which zones the victim policy chooses among.
+    pub orders_cleaning: bool,
+}
+
+impl Entry {
+    /// Whether it has a part in the choice of victims, so that it needs a log that lets it.
+    pub fn chooses_victims(&self) -> bool {
+        self.own_victim.is_some() || self.orders_cleaning
+    }
 }
 
 macro_rules! registry {
@@ -52,6 +61,7 @@ pub(crate) const fn entry<S: Scheme>() -> Entry {
         foresight: S::FORESIGHT,
         wants_hotness: S::WANTS_HOTNESS,
         own_victim: S::OWN_VICTIM,
+        orders_cleaning: S::ORDERS_CLEANING,
     }
 }
 
@@ -70,6 +80,7 @@ registry! {
     fadac::Fadac,
     warcip::Warcip,
     mida::Mida,
+    midas::Midas,
     two_r_greedy::TwoRGreedy,
     two_r_fifo::TwoRFifo,
     fk::Fk,
@@ -85,7 +96,7 @@ registry! {
     frozen_perfect::FrozenPerfect,
 }
 
-/// A scheme with its parameters and its victim policy fixed, under the name a paper gave it.
+/// A scheme with parameters, and maybe its victim policy, fixed under a name of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Pairing {
     /// Name on the command line.
@@ -94,21 +105,22 @@ pub struct Pairing {
     pub scheme: &'static str,
     /// Its parameters.
     pub params: &'static [(&'static str, &'static str)],
-    /// The victim policy.
-    pub victim: &'static str,
+    /// The victim policy, if it is fixed.
+    pub victim: Option<&'static str>,
     /// What it does, in a sentence.
     pub summary: &'static str,
     /// Where it was published.
     pub source: &'static str,
 }
 
-/// The pairings that 2R compares with (PVLDB 13(11), 2020, sections 2.1 and 6).
+/// The pairings that 2R compares with (PVLDB 13(11), 2020, sections 2.1 and 6), that MiDAS compares
+/// with (FAST 2024), and MiDAS repaired.
 pub const PAIRINGS: &[Pairing] = &[
     Pairing {
         name: "1r-greedy",
         scheme: "nosep",
         params: &[],
-        victim: "greedy",
+        victim: Some("greedy"),
         summary: "one region, greedy cleaning: the common flash translation layer",
         source: "Kang et al., PVLDB 13(11), 2020, section 2.1",
     },
@@ -116,7 +128,7 @@ pub const PAIRINGS: &[Pairing] = &[
         name: "lfs-cb",
         scheme: "nosep",
         params: &[],
-        victim: "cost-benefit",
+        victim: Some("cost-benefit"),
         summary: "one region, cost-benefit cleaning",
         source: "Kang et al., PVLDB 13(11), 2020, section 6",
     },
@@ -124,9 +136,25 @@ pub const PAIRINGS: &[Pairing] = &[
         name: "dac-cb",
         scheme: "dac",
         params: &[("classes", "4")],
-        victim: "cost-benefit",
+        victim: Some("cost-benefit"),
         summary: "DAC with four regions, cost-benefit cleaning",
         source: "Kang et al., PVLDB 13(11), 2020, section 6",
+    },
+    Pairing {
+        name: "cat",
+        scheme: "nosep",
+        params: &[],
+        victim: Some("cost-age-times"),
+        summary: "one region, cost-age-times cleaning",
+        source: "Chiang and Chang, J. Systems and Software 1999; MiDAS, FAST 2024",
+    },
+    Pairing {
+        name: "midas-frozen",
+        scheme: "midas",
+        params: &[("frozen", "counted")],
+        victim: None,
+        summary: "MiDAS whose model is given the frozen pages",
+        source: "Frostline",
     },
 ];
 

@@ -1,11 +1,13 @@
 //! What a placement scheme answers.
 
 use crate::build::{Foresight, Info, Setup};
+use crate::choice::Choice;
 use crate::events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
 use crate::fast22::Fast22;
 use crate::methods::methods;
 use crate::page::PageState;
 use crate::params::{BuildError, Params};
+use crate::victims::VictimPolicy;
 use crate::zones::ZoneView;
 
 /// The most bytes of a scheme's [`memory`](Scheme::memory).
@@ -47,6 +49,9 @@ macro_rules! declare {
             /// The scheme's own victim side, if [`pick`](Self::pick) replaces the victim policies:
             /// its name in tables.
             const OWN_VICTIM: Option<&'static str> = None;
+            /// Whether [`pick`](Self::pick) decides which zones the victim policy chooses among, or
+            /// gives zones other classes.
+            const ORDERS_CLEANING: bool = false;
 
             /// Builds the scheme.
             ///

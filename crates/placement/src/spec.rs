@@ -46,7 +46,7 @@ impl SchemeSpec {
         if let Some(within) = &within {
             registry.parse(within)?;
         }
-        let victim = pairing.map(|p| p.victim).or(entry.own_victim);
+        let victim = pairing.and_then(|p| p.victim).or(entry.own_victim);
         Ok(SchemeSpec { text: text.to_string(), victim, entry, params, within, registry })
     }
 
@@ -130,7 +130,9 @@ pub fn build_within(
     let scheme: AnyScheme<WITHIN> = spec.build_any(setup)?;
     match scheme.is_batched() {
         true => Err(refused("it wants all pages of a victim at once itself")),
-        false if scheme.own_victim().is_some() => Err(refused("it chooses its own victims")),
+        false if spec.entry.chooses_victims() => {
+            Err(refused("it has a part in the choice of victims"))
+        }
         false => Ok(scheme.into_box()),
     }
 }

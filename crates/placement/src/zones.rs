@@ -59,6 +59,13 @@ impl<'a> ZoneView<'a> {
         ZoneView { ranks, ..self }
     }
 
+    /// The same zones with another column of garbage, in which zones that shall not be chosen have
+    /// less than none.
+    pub(crate) fn with_garbage(self, garbage: &'a [i32]) -> Self {
+        debug_assert_eq!(garbage.len(), self.len());
+        ZoneView { columns: ZoneColumns { garbage, ..self.columns }, ..self }
+    }
+
     /// Number of zones, zone 0 included.
     pub fn len(&self) -> usize {
         self.columns.garbage.len()
@@ -125,6 +132,11 @@ impl<'a> ZoneView<'a> {
     #[inline(always)]
     pub fn class(&self, zone: u32) -> usize {
         usize::from(self.columns.class[zone as usize])
+    }
+
+    /// Open and sealed zones of a class.
+    pub(crate) fn of_class(&self, class: u8) -> u32 {
+        self.columns.class.iter().filter(|&&of| of == class).count() as u32
     }
 
     /// Time an open or sealed zone was opened: of its first append.

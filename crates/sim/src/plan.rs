@@ -83,7 +83,8 @@ impl Plan {
         }
         for Combination { scheme, victim } in &self.wanted {
             let own = scheme.entry.own_victim.is_some();
-            if own && settings.semantics == Semantics::SepbitFast22 {
+            let needed = scheme.entry.chooses_victims();
+            if needed && settings.semantics == Semantics::SepbitFast22 {
                 return Err(SimError::NotInSemantics { scheme: scheme.text.clone() });
             }
             if !own {

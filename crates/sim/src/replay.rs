@@ -193,7 +193,7 @@ fn make<'a>(
 ) -> Result<MakeMachine<'a>, SimError> {
     let own = scheme.entry.own_victim.is_some();
     match (settings.semantics, settings.space) {
-        (Semantics::SepbitFast22, _) if own => {
+        (Semantics::SepbitFast22, _) if scheme.entry.chooses_victims() => {
             Err(SimError::NotInSemantics { scheme: scheme.text.clone() })
         }
         (Semantics::SepbitFast22, Space::Gp(gp)) => {

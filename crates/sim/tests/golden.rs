@@ -95,7 +95,7 @@ fn every_scheme_relocates_and_reclaims_what_it_did_before() {
     let zipf = volume("tests/data/tiny_zipf10.u32.zst", usize::MAX);
     let fast22 = Settings { semantics: Semantics::SepbitFast22, ..zone(1 << 10) };
     let without_victim: Vec<_> =
-        SCHEMES.iter().filter(|e| e.own_victim.is_none()).map(|e| e.info.name).collect();
+        SCHEMES.iter().filter(|e| !e.chooses_victims()).map(|e| e.info.name).collect();
     add(&mut table, "sepbit-fast22", &zipf, (&without_victim, &policies), &fast22);
 
     agrees(&table, "golden.txt");

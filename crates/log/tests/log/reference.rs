@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use bytemuck::Zeroable;
 use frostline_log::{Capacity, Counts, LogError, MAX_LBA, Options, WORD_LAST, ZoneTable};
 use frostline_placement::{
-    Pages, Relocation, Request, Scheme, UserWrite, Victim, VictimPolicy, ZoneEvent,
+    Choice, Pages, Relocation, Request, Scheme, UserWrite, Victim, VictimPolicy, ZoneEvent,
 };
 
 /// The word of a slot that was left unused; no page has this LBA.
@@ -155,11 +155,9 @@ impl<S: Scheme> Model<S> {
         self.counts.cleanings += 1;
         self.show_garbage();
         let zones = self.table.view(self.now);
-        let mut victims = Vec::new();
-        match S::OWN_VICTIM {
-            Some(_) => self.scheme.pick(&zones, &mut victims),
-            None => victims.extend(self.policy.pick(&zones)),
-        }
+        let mut choice = Choice::default();
+        self.scheme.pick(&zones, &mut *self.policy, &mut choice);
+        let Choice { mut victims, relabelled } = choice;
         if !self.can_open() {
             let mut room: usize = (0..self.open.len()).map(|class| self.room(class)).sum();
             victims.retain(|&zone| {
@@ -171,6 +169,9 @@ impl<S: Scheme> Model<S> {
         for &zone in &victims {
             let garbage = self.garbage(zone);
             self.counts.victim_garbage[garbage] += 1;
+        }
+        for (zone, class) in relabelled {
+            self.table.relabel(zone, class);
         }
         victims
     }

@@ -11,6 +11,7 @@ pub mod frozen_perfect;
 pub mod gw;
 pub mod lifespan;
 pub mod mida;
+pub mod midas;
 pub mod multilog;
 pub mod multiqueue;
 pub mod nosep;

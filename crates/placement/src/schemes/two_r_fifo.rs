@@ -15,7 +15,8 @@
 use std::cmp::Reverse;
 
 use crate::{
-    BuildError, Info, Param, Params, Relocation, Scheme, Setup, UserWrite, ZoneEvent, ZoneView,
+    BuildError, Choice, Info, Param, Params, Relocation, Scheme, Setup, UserWrite, VictimPolicy,
+    ZoneEvent, ZoneView,
 };
 
 /// Two regions; victims by age if they are empty enough, several of one region at a time.
@@ -89,7 +90,8 @@ impl Scheme for TwoRFifo {
         }
     }
 
-    fn pick(&mut self, zones: &ZoneView<'_>, out: &mut Vec<u32>) {
+    fn pick(&mut self, zones: &ZoneView<'_>, _: &mut dyn VictimPolicy, choice: &mut Choice) {
+        let out = &mut choice.victims;
         let depth = (self.list.len() as f64 * self.scan_depth).ceil() as usize;
         let depth = depth.clamp(1, self.list.len().max(1));
         self.selective_merge(zones, depth, out);
@@ -139,6 +141,7 @@ impl TwoRFifo {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::victims::Greedy;
     use crate::zones::table::Table;
 
     /// Zones of 10 pages, sealed: (garbage, class).
@@ -154,9 +157,9 @@ mod tests {
     }
 
     fn pick(scheme: &mut TwoRFifo, zones: &Table) -> Vec<u32> {
-        let mut out = Vec::new();
-        scheme.pick(&zones.view(), &mut out);
-        out
+        let mut choice = Choice::default();
+        scheme.pick(&zones.view(), &mut Greedy, &mut choice);
+        choice.victims
     }
 
     #[test]

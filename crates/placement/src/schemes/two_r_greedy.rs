@@ -10,7 +10,10 @@
 //! the cold region's open zone, which stays open between merges, as in 2R-FIFO. What is left
 //! over of a merge then is not a hole but the beginning of the next.
 
-use crate::{BuildError, Info, Params, Relocation, Scheme, Setup, UserWrite, ZoneEvent, ZoneView};
+use crate::{
+    BuildError, Choice, Info, Params, Relocation, Scheme, Setup, UserWrite, VictimPolicy,
+    ZoneEvent, ZoneView,
+};
 
 /// Two regions; victims by garbage, several of one region at a time.
 #[derive(Clone, Debug, Default)]
@@ -51,7 +54,8 @@ impl Scheme for TwoRGreedy {
         1
     }
 
-    fn pick(&mut self, zones: &ZoneView<'_>, out: &mut Vec<u32>) {
+    fn pick(&mut self, zones: &ZoneView<'_>, _: &mut dyn VictimPolicy, choice: &mut Choice) {
+        let out = &mut choice.victims;
         let garbage = |z: u32| zones.garbage(z);
         let Some(first) = zones.candidates().max_by_key(|&z| (garbage(z), std::cmp::Reverse(z)))
         else {

@@ -1,0 +1,301 @@
+//! The groups of a volume: which are queues with a target size, and which share a pool.
+//!
+//! Class 0 is the hot group, classes 1, 2... are the chain. The first groups are *sized*: queues of
+//! sealed zones, of which the oldest is cleaned when there are more than the target. All others are one
+//! pool, of which the victim policy chooses. Where the sizes fit, the pool is the last group alone; at
+//! first, and where the model erred, it is several that differ in the number of relocations.
+
+use std::collections::VecDeque;
+
+use super::model::MOST_GROUPS;
+use crate::{Choice, VictimPolicy, ZoneView};
+
+/// Classes: the hot group and the chain.
+pub const CLASSES: usize = MOST_GROUPS + 1;
+/// Of what [`Groups::memory`] gives.
+const VERSION: u8 = 1;
+/// The groups that share a pool, if it is not the last group alone.
+const POOLED: usize = 4;
+
+/// The groups of a volume.
+#[derive(Clone, Debug)]
+pub struct Groups {
+    /// Target of each sized group: sealed zones.
+    sizes: Vec<u32>,
+    /// The class of the last group.
+    last: usize,
+    /// Sealed zones of each sized group, the oldest first.
+    queues: [VecDeque<u32>; CLASSES],
+    /// Garbage of the zones in the pool.
+    pool: Vec<i32>,
+}
+
+impl Default for Groups {
+    fn default() -> Self {
+        Groups { sizes: Vec::new(), last: POOLED, queues: Default::default(), pool: Vec::new() }
+    }
+}
+
+impl Groups {
+    /// Targets of the sized groups.
+    pub fn sizes(&self) -> &[u32] {
+        &self.sizes
+    }
+
+    /// The class of the last group.
+    pub fn last(&self) -> usize {
+        self.last
+    }
+
+    /// Where pages go that leave a class alive.
+    #[inline(always)]
+    pub fn after(&self, class: usize) -> usize {
+        (class + 1).min(self.last)
+    }
+
+    /// The targets, to be taken up after a restart.
+    pub fn memory(&self) -> Vec<u8> {
+        let sizes = self.sizes.iter().flat_map(|size| size.to_le_bytes());
+        [VERSION, self.last as u8].into_iter().chain(sizes).collect()
+    }
+
+    /// Takes targets up, unless they can't be any.
+    pub fn recall(&mut self, memory: &[u8]) {
+        let [VERSION, last, sizes @ ..] = memory else { return };
+        let (sizes, rest) = sizes.as_chunks();
+        let last = usize::from(*last);
+        if rest.is_empty() && sizes.len() <= last && (1..CLASSES).contains(&last) {
+            self.sizes = sizes.iter().map(|size| u32::from_le_bytes(*size)).collect();
+            self.last = last;
+        }
+    }
+
+    /// A zone was sealed.
+    pub fn sealed(&mut self, zone: u32, class: usize) {
+        if class < self.sizes.len() {
+            self.queues[class].push_back(zone);
+        }
+    }
+
+    /// A zone is free again.
+    pub fn reclaimed(&mut self, zone: u32, class: usize) {
+        let queue = &mut self.queues[class];
+        if let Some(place) = queue.iter().position(|&z| z == zone) {
+            queue.remove(place);
+        }
+    }
+
+    /// Chooses a victim: the oldest zone of the first sized group that has too many, else one of the
+    /// pool by the policy. A zone without enough garbage to be a victim goes on to the next group
+    /// uncopied. False if only the sized groups have garbage, but none of them too many zones.
+    pub fn pick(
+        &mut self,
+        zones: &ZoneView<'_>,
+        policy: &mut dyn VictimPolicy,
+        choice: &mut Choice,
+    ) -> bool {
+        while let Some(group) = (0..self.sizes.len()).find(|&g| self.exceeds(g)) {
+            let Some(zone) = self.queues[group].front().copied() else { break };
+            if zones.is_candidate(zone) {
+                choice.victims.push(zone);
+                return true;
+            }
+            self.queues[group].pop_front();
+            self.give(zone, group + 1, choice);
+        }
+        choice.victims.extend(self.pick_of_pool(zones, policy, choice));
+        !choice.victims.is_empty() || self.sizes.is_empty()
+    }
+
+    fn exceeds(&self, group: usize) -> bool {
+        self.queues[group].len() > self.sizes[group] as usize
+    }
+
+    /// A zone is of another group from now on.
+    fn give(&mut self, zone: u32, group: usize, choice: &mut Choice) {
+        choice.relabelled.push((zone, group as u8));
+        self.sealed(zone, group);
+    }
+
+    fn pick_of_pool(
+        &mut self,
+        zones: &ZoneView<'_>,
+        policy: &mut dyn VictimPolicy,
+        choice: &Choice,
+    ) -> Option<u32> {
+        if self.sizes.is_empty() {
+            return policy.pick(zones);
+        }
+        let first = self.sizes.len() as u8;
+        let columns = zones.columns;
+        let of_pool = |class: u8, garbage: i32| if class < first { -1 } else { garbage };
+        self.pool.clear();
+        let classes = columns.class.iter().zip(columns.garbage);
+        self.pool.extend(classes.map(|(&class, &garbage)| of_pool(class, garbage)));
+        for &(zone, class) in &choice.relabelled {
+            self.pool[zone as usize] = of_pool(class, columns.garbage[zone as usize]);
+        }
+        policy.pick(&zones.with_garbage(&self.pool))
+    }
+
+    /// Divides the zones anew: targets for the groups before the last. The last group is the pool, in
+    /// `parts` by further relocations. No page is moved. What was the last group is the last again, and
+    /// of a group that has too many zones the oldest join the pool.
+    pub fn divide(
+        &mut self,
+        sizes: impl Iterator<Item = u32>,
+        parts: usize,
+        zones: &ZoneView<'_>,
+        choice: &mut Choice,
+    ) {
+        self.sizes.clear();
+        self.sizes.extend(sizes);
+        let first = self.sizes.len();
+        let last = first + parts - 1;
+        let was = std::mem::replace(&mut self.last, last);
+        let new_class = |class: usize| if class >= was || class >= last { last } else { class };
+        self.enqueue(zones, choice, new_class);
+        for group in 0..first {
+            while self.exceeds(group) {
+                let Some(zone) = self.queues[group].pop_front() else { break };
+                choice.relabelled.push((zone, first as u8));
+            }
+        }
+    }
+
+    /// Fills the queues from the zones' classes, after these were renumbered.
+    fn enqueue(
+        &mut self,
+        zones: &ZoneView<'_>,
+        choice: &mut Choice,
+        new_class: impl Fn(usize) -> usize,
+    ) {
+        self.queues.iter_mut().for_each(VecDeque::clear);
+        for zone in (1..zones.len() as u32).filter(|&zone| zones.is_sealed(zone)) {
+            let class = zones.class(zone);
+            if new_class(class) != class {
+                choice.relabelled.push((zone, new_class(class) as u8));
+            }
+            self.sealed(zone, new_class(class));
+        }
+        for queue in &mut self.queues {
+            queue.make_contiguous().sort_unstable_by_key(|&z| zones.seal_order(z));
+        }
+    }
+
+    /// The groups from `first` on share a pool from now on.
+    pub fn merge(&mut self, first: usize) {
+        self.sizes.truncate(first);
+        self.last = (first.max(1) + POOLED - 1).max(self.last).min(CLASSES - 1);
+        self.queues[first..].iter_mut().for_each(VecDeque::clear);
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        let queued: usize = self.queues.iter().map(VecDeque::capacity).sum();
+        (queued + self.pool.capacity()) * size_of::<u32>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::victims::Greedy;
+    use crate::zones::table::Table;
+
+    /// Zones of 10 pages, sealed in this order: (class, garbage). No group is sized.
+    fn table(rows: &[(usize, i32)]) -> Table {
+        let mut table = Table::new(10);
+        for &(class, garbage) in rows {
+            table.seal(class, garbage, 0);
+        }
+        table
+    }
+
+    fn divided(table: &Table, sizes: &[u32]) -> (Groups, Vec<(u32, u8)>) {
+        let (mut groups, mut choice) = (Groups::default(), Choice::default());
+        groups.divide(sizes.iter().copied(), 1, &table.view(), &mut choice);
+        (groups, choice.relabelled)
+    }
+
+    fn pick(groups: &mut Groups, table: &Table) -> (bool, Choice) {
+        let mut choice = Choice::default();
+        let found = groups.pick(&table.view(), &mut Greedy, &mut choice);
+        (found, choice)
+    }
+
+    #[test]
+    fn at_first_all_groups_are_one_pool() {
+        let table = table(&[(0, 3), (1, 9), (4, 5)]);
+        assert_eq!(pick(&mut Groups::default(), &table).1.victims, [2]);
+        assert_eq!([0, 1, 3, 4].map(|class| Groups::default().after(class)), [1, 2, 4, 4]);
+    }
+
+    #[test]
+    fn a_group_with_too_many_zones_gives_its_oldest_and_else_the_policy_chooses_in_the_last() {
+        let table = table(&[(0, 1), (1, 2), (1, 9), (2, 3), (2, 4)]);
+        let (mut groups, relabelled) = divided(&table, &[1, 2]);
+        assert_eq!(relabelled, []);
+        assert_eq!(pick(&mut groups, &table).1.victims, [5], "the most garbage of the last group");
+        groups.sealed(9, 1);
+        assert_eq!(pick(&mut groups, &table).1.victims, [2], "the oldest, not the emptiest");
+        groups.reclaimed(2, 1);
+        assert_eq!(pick(&mut groups, &table).1.victims, [5]);
+    }
+
+    #[test]
+    fn a_zone_that_would_free_nothing_goes_on_uncopied() {
+        let table = table(&[(1, 0), (1, 2), (2, 3)]);
+        let (mut groups, _) = divided(&table, &[0, 2]);
+        groups.sealed(9, 1);
+        let (_, choice) = pick(&mut groups, &table);
+        assert_eq!((choice.relabelled, choice.victims), (vec![(1, 2)], vec![3]));
+    }
+
+    #[test]
+    fn zones_too_many_for_a_new_size_join_the_last_group() {
+        let table = table(&[(4, 1), (1, 1), (1, 1), (1, 1), (3, 1)]);
+        let (groups, relabelled) = divided(&table, &[1, 1, 1, 1, 1, 1]);
+        assert_eq!(
+            relabelled,
+            [(1, 6), (2, 6), (3, 6)],
+            "what was the last group is the last again"
+        );
+        assert_eq!(groups.last(), 6);
+        let (_, relabelled) = divided(&table, &[1, 3]);
+        assert_eq!(relabelled, [(1, 2), (5, 2)], "groups that are no more are the last");
+    }
+
+    #[test]
+    fn merged_groups_share_a_pool_and_stay_apart_by_relocations() {
+        let table = table(&[(0, 1), (1, 9), (2, 3), (3, 4)]);
+        let (mut groups, _) = divided(&table, &[1, 1, 1]);
+        assert_eq!(pick(&mut groups, &table).1.victims, [4]);
+        groups.merge(1);
+        assert_eq!(pick(&mut groups, &table).1.victims, [2]);
+        assert_eq!([1, 2, 3, 4].map(|class| groups.after(class)), [2, 3, 4, 4]);
+    }
+
+    #[test]
+    fn it_says_so_if_no_victim_is_left_but_in_sized_groups() {
+        let table = table(&[(1, 5), (2, 0)]);
+        let (mut groups, _) = divided(&table, &[1, 1]);
+        assert!(!pick(&mut groups, &table).0);
+        groups.merge(0);
+        assert_eq!(pick(&mut groups, &table).1.victims, [1]);
+    }
+
+    #[test]
+    fn sizes_outlive_a_restart_and_bytes_that_are_none_do_nothing() {
+        let (groups, _) = divided(&table(&[]), &[3, 500]);
+        let mut other = Groups::default();
+        other.recall(&groups.memory());
+        assert_eq!((other.sizes(), other.last()), (&[3, 500][..], 2));
+        for bytes in
+            [&[][..], &[9, 2], &[1, 0], &[1, 99], &[1, 2, 3], &[1, 1, 0, 0, 0, 0, 0, 0, 0, 0]]
+        {
+            other.recall(bytes);
+            assert_eq!(other.last(), 2, "{bytes:?}");
+        }
+    }
+}

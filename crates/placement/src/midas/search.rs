@@ -1,0 +1,212 @@
+//! Search for the division into groups with the least predicted write amplification.
+
+use super::model::{Chain, Hot, MOST_GROUPS, Prediction, Space, predict};
+use super::survival::Survival;
+
+/// The hot group has at most one zone of so many, and so has the last group at least.
+const SMALLEST_PART: u32 = 40;
+/// Rounds in which every size is tried again.
+const ROUNDS: usize = 4;
+/// Each size that is tried is larger than the one before by this.
+const STEP: f64 = 1.2;
+
+/// A division into groups, and what is expected of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Division {
+    /// The hot group.
+    pub hot: Hot,
+    /// The groups of the chain.
+    pub chain: Chain,
+    /// What the model says.
+    pub prediction: Prediction,
+}
+
+/// Finds a division of low write amplification. The hot group's size is searched for as well, unless
+/// it is `fixed`. The chain has two groups or more. None if none can be kept.
+///
+/// First the last group is split, again and again, each time into the sizes that promise most; then
+/// each size in turn is changed for the better, the others fixed.
+pub fn search(
+    survival: &Survival,
+    space: &Space,
+    fixed: Option<Hot>,
+    most: usize,
+) -> Option<Division> {
+    let search = Search { survival, space, most: most.min(MOST_GROUPS) };
+    let hots = match fixed {
+        Some(hot) => vec![hot],
+        None => search.hots(),
+    };
+    let whole =
+        |hot: &Hot| search.division(*hot, Chain::whole(space.zones.checked_sub(hot.zones)?));
+    let whole = least(hots.iter().filter_map(whole))?;
+    // One group alone is no chain: the formula flatters it, as all rates are then mixed in it.
+    let mut split = search.insert(&whole, 0)?;
+    let mut best = split;
+    while let Some(next) = search.insert(&split, split.chain.len() - 1) {
+        if next.prediction.waf < best.prediction.waf {
+            best = next;
+        }
+        split = next;
+    }
+    for _ in 0..ROUNDS {
+        let before = best.prediction.waf;
+        search.improve(&mut best, &hots);
+        if best.prediction.waf > before - 1e-4 {
+            break;
+        }
+    }
+    Some(best)
+}
+
+struct Search<'a> {
+    survival: &'a Survival,
+    space: &'a Space,
+    most: usize,
+}
+
+impl Search<'_> {
+    /// Hot groups of all sizes that are tried; first of all, none.
+    fn hots(&self) -> Vec<Hot> {
+        let sizes = sizes(self.space.zones / SMALLEST_PART);
+        let of_size = |zones| Hot::of_size(zones, self.survival, self.space.zone_pages);
+        std::iter::once(Hot::NONE).chain(sizes.filter_map(of_size)).collect()
+    }
+
+    fn division(&self, hot: Hot, chain: Chain) -> Option<Division> {
+        let prediction = predict(self.survival, self.space, &hot, &chain)?;
+        Some(Division { hot, chain, prediction })
+    }
+
+    /// The best division that has one more group at `place`, of zones of the last one.
+    fn insert(&self, from: &Division, place: usize) -> Option<Division> {
+        if from.chain.len() == self.most {
+            return None;
+        }
+        self.resize(from.hot, from.chain.with_group(place), place)
+    }
+
+    /// The best division in which the group at `place` gives zones to the last one or takes some.
+    fn resize(&self, hot: Hot, mut chain: Chain, place: usize) -> Option<Division> {
+        let end = chain.len() - 1;
+        let both = chain[place] + chain[end];
+        let reserve = (self.space.zones / SMALLEST_PART).max(1);
+        let largest = both.checked_sub(reserve)?;
+        let mut waf = |size: u32| {
+            chain[place] = size;
+            chain[end] = both - size;
+            Some(predict(self.survival, self.space, &hot, &chain)?.waf)
+        };
+        let size = best_size(largest, &mut waf)?;
+        chain[place] = size;
+        chain[end] = both - size;
+        self.division(hot, chain)
+    }
+
+    /// Changes the size of each group in turn where that helps.
+    fn improve(&self, best: &mut Division, hots: &[Hot]) {
+        let end = best.chain.len() - 1;
+        let both = best.hot.zones + best.chain[end];
+        let with = |hot: &Hot| {
+            let mut chain = best.chain;
+            chain[end] = both.checked_sub(hot.zones)?;
+            self.division(*hot, chain)
+        };
+        let mut found = least(hots.iter().filter_map(with));
+        for place in 0..=end {
+            let from = found.as_ref().unwrap_or(best);
+            let changed = match place == from.chain.len() - 1 {
+                true => self.insert(from, place),
+                false => self.resize(from.hot, from.chain, place),
+            };
+            if let Some(better) = changed.filter(|c| c.prediction.waf < from.prediction.waf) {
+                found = Some(better);
+            }
+        }
+        if let Some(better) = found.filter(|found| found.prediction.waf < best.prediction.waf) {
+            *best = better;
+        }
+    }
+}
+
+fn least(divisions: impl Iterator<Item = Division>) -> Option<Division> {
+    divisions.min_by(|a, b| a.prediction.waf.total_cmp(&b.prediction.waf))
+}
+
+/// 1, 2, 3... and then each size a fifth larger than the one before, up to `largest`.
+fn sizes(largest: u32) -> impl Iterator<Item = u32> {
+    let next = |size: &u32| Some((f64::from(*size) * STEP) as u32 + 1);
+    std::iter::successors(Some(1), next).take_while(move |&size| size <= largest)
+}
+
+/// The size up to `largest` of the least cost, as far as steps that narrow find it.
+fn best_size(largest: u32, cost: &mut impl FnMut(u32) -> Option<f64>) -> Option<u32> {
+    let mut consider = |best: &mut Option<(f64, u32)>, size: u32| {
+        if let Some(cost) = cost(size)
+            && best.is_none_or(|(least, _)| cost < least)
+        {
+            *best = Some((cost, size));
+        }
+    };
+    let mut best = None;
+    sizes(largest).for_each(|size| consider(&mut best, size));
+    let mut step = (best?.1 / 10).next_power_of_two();
+    while step > 0 {
+        let (_, center) = best?;
+        consider(&mut best, center.saturating_sub(step).max(1));
+        consider(&mut best, (center + step).min(largest));
+        step /= 2;
+    }
+    best.map(|(_, size)| size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pages of a volume that are written by Zipf's law: one rate for each of a thousand ranks.
+    fn zipf(unit: f64, bins: usize, pages: f64) -> Survival {
+        let ranks: Vec<f64> = (1..=1000).map(|r| 1.0 / (f64::from(r) - 0.5)).collect();
+        let sum: f64 = ranks.iter().sum();
+        let share = |age: f64| {
+            let each = ranks.iter().map(|r| r / sum * (-age * r / sum * 1000.0 / pages).exp());
+            each.sum::<f64>()
+        };
+        Survival::new(unit, (0..bins).map(|k| share(k as f64 * unit)).collect())
+    }
+
+    fn space() -> Space {
+        Space { zone_pages: 512.0, zones: 500, valid: 225_000.0, frozen: 0.0 }
+    }
+
+    #[test]
+    fn no_other_division_of_the_same_number_of_groups_is_much_better() {
+        let survival = zipf(128.0, 8000, 225_000.0);
+        let found = search(&survival, &space(), Some(Hot::NONE), 3).unwrap();
+        let mut least = f64::INFINITY;
+        for a in (1..400).step_by(3) {
+            for b in (1..400 - a.min(399)).step_by(3) {
+                let chain = [a, b, 500 - a - b];
+                let waf = predict(&survival, &space(), &Hot::NONE, &chain).map(|p| p.waf);
+                least = waf.map_or(least, |waf| waf.min(least));
+            }
+        }
+        assert!(found.prediction.waf < least * 1.005, "{found:?}, {least}");
+    }
+
+    #[test]
+    fn more_groups_and_a_hot_one_are_predicted_to_copy_less() {
+        let survival = zipf(128.0, 8000, 225_000.0);
+        let waf = |fixed, most| search(&survival, &space(), fixed, most).unwrap().prediction.waf;
+        let (two, six) = (waf(Some(Hot::NONE), 2), waf(Some(Hot::NONE), 6));
+        assert!(six < two * 0.95, "{two} {six}");
+        assert!(waf(None, 6) < six);
+    }
+
+    #[test]
+    fn all_zones_are_given_away() {
+        let survival = zipf(128.0, 8000, 225_000.0);
+        let Division { hot, chain, .. } = search(&survival, &space(), None, 9).unwrap();
+        assert_eq!(hot.zones + chain.iter().sum::<u32>(), 500);
+    }
+}

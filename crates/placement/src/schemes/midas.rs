@@ -1,0 +1,310 @@
+//! MiDAS: a hot group by update interval, then a chain of groups by relocation count, each a queue
+//! with a size, whose number and sizes come from a model of the workload. Oh, Kim, Han, Kim, Lee and
+//! Noh, "MiDAS: Minimizing Write Amplification in Log-Structured Systems through Adaptive Group Number
+//! and Size Configuration", FAST 2024.
+//!
+//! Pages that were overwritten soon several times over go to the hot group, all other user writes to
+//! the first of the chain. A relocation goes one group on, one out of the hot group to the first, and
+//! the last group keeps its pages. When the log is cleaned, the first group that has more zones than
+//! its size gives its oldest; if none has, the victim policy chooses in the last group. Sizes come
+//! from a model of the last epoch's update intervals ([`epochs`](crate::midas::epochs)); before it,
+//! and where it erred, several groups share a pool of which the policy chooses.
+//!
+//! What is done otherwise than in the simulator that its authors published is listed in
+//! docs/schemes.md.
+
+use crate::midas::epochs::{Decision, Epochs, Volume};
+use crate::midas::groups::{CLASSES, Groups};
+use crate::midas::heat::Heat;
+use crate::midas::intervals::Intervals;
+use crate::midas::measured::Measured;
+use crate::{
+    BuildError, Choice, Info, Param, Params, Relocation, Scheme, Setup, UserWrite, VictimPolicy,
+    ZoneEvent, ZoneView,
+};
+
+/// Cleanings within one user write after which groups are merged.
+const ENDLESS: u32 = 25;
+
+/// A hot group, and a chain of groups whose sizes a model finds.
+#[derive(Clone, Debug)]
+pub struct Midas {
+    heat: Option<Heat>,
+    epochs: Option<Epochs>,
+    groups: Groups,
+    measured: Measured,
+    /// By zone; none if it is open.
+    sealed_at: Vec<Option<u32>>,
+    /// Open and sealed zones.
+    zones: u32,
+    now: u32,
+    valid: u64,
+    /// Time of the last cleaning, and cleanings at that time.
+    cleaned: (u32, u32),
+    /// The group that was cleaned last.
+    victim: usize,
+}
+
+impl Midas {
+    /// User writes for which a page lay in its zone after that was full.
+    #[inline(always)]
+    fn age(&self, zone: u32) -> u32 {
+        match self.sealed_at.get(zone as usize) {
+            Some(&Some(at)) => self.now.wrapping_sub(at),
+            _ => 0,
+        }
+    }
+
+    fn decide(&mut self, zones: &ZoneView<'_>, choice: &mut Choice) {
+        let Some(epochs) = &mut self.epochs else { return };
+        let volume = Volume {
+            now: self.now,
+            zone_pages: zones.zone_pages(),
+            zones: self.zones,
+            valid: self.valid,
+        };
+        match epochs.decide(&volume, &self.groups, &mut self.measured) {
+            Decision::Keep => {}
+            Decision::Merge(group) => self.groups.merge(group),
+            Decision::Divide(division) => {
+                // The open zone of each group is not in its queue.
+                let sizes = std::iter::once(&division.hot.zones).chain(division.chain.queues());
+                let sizes = sizes.map(|zones| zones.saturating_sub(1));
+                self.groups.divide(sizes, epochs.parts(), zones, choice);
+                self.measured.start_groups();
+            }
+        }
+    }
+
+    /// Merges groups if cleaning does not end.
+    fn end_the_endless(&mut self) {
+        let (at, cleanings) = self.cleaned;
+        self.cleaned = if at == self.now { (at, cleanings + 1) } else { (self.now, 1) };
+        let sized = self.groups.sizes().len();
+        if self.cleaned.1 > ENDLESS && sized > 0 {
+            self.cleaned.1 = 0;
+            self.merge(self.victim.min(sized - 1));
+        }
+    }
+
+    fn merge(&mut self, group: usize) {
+        let sized = self.groups.sizes().len();
+        if let Some(epochs) = &mut self.epochs {
+            epochs.endless(self.now, group, sized);
+        }
+        self.groups.merge(group);
+    }
+}
+
+impl Scheme for Midas {
+    type Page = ();
+    const INFO: Info = Info {
+        name: "midas",
+        summary: "hot pages by update interval, others by relocations, sizes by a model",
+        source: "Oh et al., MiDAS, FAST 2024",
+        params: &[
+            Param { key: "hot", default: "yes", help: "whether hot pages have a group" },
+            Param { key: "sizes", default: "model", help: "model, or pool: groups have no sizes" },
+            Param {
+                key: "frozen",
+                default: "short",
+                help: "how the model takes last versions: as short-lived ones, or as counted apart",
+            },
+        ],
+    };
+    const ORDERS_CLEANING: bool = true;
+
+    fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
+        let hot = params.choose(Self::INFO.params, "hot", &["yes", "no"])? == 0;
+        let sized = params.choose(Self::INFO.params, "sizes", &["model", "pool"])? == 0;
+        let counted = params.choose(Self::INFO.params, "frozen", &["short", "counted"])? == 1;
+        let Setup { space, zone_pages, seed, .. } = *setup;
+        let epochs = || Epochs::new(Intervals::new(space, zone_pages, seed), counted, hot);
+        Ok(Midas {
+            heat: hot.then(|| Heat::new(space)),
+            epochs: sized.then(epochs),
+            groups: Groups::default(),
+            measured: Measured::new(zone_pages),
+            sealed_at: Vec::new(),
+            zones: 0,
+            now: 0,
+            valid: 0,
+            cleaned: (0, 0),
+            victim: 0,
+        })
+    }
+
+    fn classes(&self) -> usize {
+        CLASSES
+    }
+
+    #[inline(always)]
+    fn place_user(&mut self, write: &UserWrite, (): &mut ()) -> usize {
+        self.now = write.now;
+        self.valid = write.valid;
+        if let Some(epochs) = &mut self.epochs {
+            epochs.written(write.lba, write.now);
+        }
+        let age = self.age(write.zone);
+        let Some(heat) = self.heat.as_mut().filter(|_| !write.first) else { return 1 };
+        let hot = match write.class {
+            0 => heat.overwritten(write.lba, true),
+            1 => heat.overwritten(write.lba, age <= heat.threshold(write.valid)),
+            _ => heat.is_hot(write.lba),
+        };
+        if hot {
+            self.measured.hot_write();
+        }
+        usize::from(!hot)
+    }
+
+    #[inline(always)]
+    fn destination(&self, victim: &ZoneEvent) -> Option<usize> {
+        let settled = victim.class > 1 || self.heat.is_none();
+        settled.then(|| self.groups.after(victim.class))
+    }
+
+    #[inline(always)]
+    fn place_relocation(&mut self, relocation: &Relocation, (): &mut ()) -> usize {
+        if let Some(heat) = self.heat.as_mut().filter(|_| relocation.class < 2) {
+            heat.survived(relocation.lba, relocation.class == 0);
+        }
+        self.groups.after(relocation.class)
+    }
+
+    fn on_trim(&mut self, lba: u32) {
+        if let Some(heat) = &mut self.heat {
+            heat.forget(lba);
+        }
+        if let Some(epochs) = &mut self.epochs {
+            epochs.trimmed(lba, self.now);
+        }
+    }
+
+    fn on_opened(&mut self, zone: &ZoneEvent) {
+        let place = zone.zone as usize;
+        if place >= self.sealed_at.len() {
+            self.sealed_at.resize((place + 1).next_power_of_two(), None);
+        }
+        self.sealed_at[place] = None;
+        self.zones += 1;
+    }
+
+    fn on_sealed(&mut self, zone: &ZoneEvent, _: &ZoneView<'_>) {
+        self.sealed_at[zone.zone as usize] = Some(zone.now);
+        self.groups.sealed(zone.zone, zone.class);
+    }
+
+    fn on_victim(&mut self, zone: &ZoneEvent, zones: &ZoneView<'_>) {
+        self.victim = zone.class;
+        self.measured.victim(zone.class, zones.valid(zone.zone));
+        if zone.class == 0
+            && let Some(heat) = &mut self.heat
+        {
+            self.measured.hot_zones(zones.of_class(0));
+            heat.left(zones.age(zone.zone), zone.now, self.valid);
+        }
+    }
+
+    fn on_reclaimed(&mut self, zone: &ZoneEvent) {
+        self.groups.reclaimed(zone.zone, zone.class);
+        self.zones -= 1;
+    }
+
+    fn pick(&mut self, zones: &ZoneView<'_>, policy: &mut dyn VictimPolicy, choice: &mut Choice) {
+        self.decide(zones, choice);
+        self.end_the_endless();
+        if !self.groups.pick(zones, policy, choice) {
+            self.merge(0);
+            choice.victims.extend(policy.pick(zones));
+        }
+    }
+
+    /// A group that has vanished keeps its open zone until then.
+    fn seals_stale(&self) -> bool {
+        true
+    }
+
+    fn memory(&self) -> Vec<u8> {
+        self.groups.memory()
+    }
+
+    fn recall(&mut self, memory: &[u8]) {
+        if self.epochs.is_some() {
+            self.groups.recall(memory);
+        }
+    }
+
+    fn explain(&self) -> Vec<String> {
+        self.epochs.as_ref().map_or_else(Vec::new, Epochs::explain)
+    }
+
+    fn bytes(&self) -> usize {
+        let heat = self.heat.as_ref().map_or(0, Heat::bytes);
+        let epochs = self.epochs.as_ref().map_or(0, Epochs::bytes);
+        heat + epochs + self.groups.bytes() + self.sealed_at.capacity() * 8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn midas(params: &str) -> Midas {
+        let (_, mut params) = Params::parse(&format!("midas{params}")).unwrap();
+        Midas::build(&Setup::new(16, 1000), &mut params).unwrap()
+    }
+
+    /// An overwrite of page 7, whose last copy lies in a zone of `class` that was sealed at time 100.
+    fn overwrite(scheme: &mut Midas, class: usize, now: u32) -> usize {
+        let write =
+            UserWrite { zone: 1, class, valid: 500, first: false, ..UserWrite::first(7, now) };
+        scheme.place_user(&write, &mut ())
+    }
+
+    fn sealed(params: &str) -> Midas {
+        let mut scheme = midas(params);
+        scheme.on_opened(&ZoneEvent { zone: 1, class: 1, now: 90 });
+        scheme.sealed_at[1] = Some(100);
+        scheme
+    }
+
+    #[test]
+    fn a_page_is_hot_once_it_was_overwritten_soon_three_times() {
+        let mut scheme = sealed("");
+        assert_eq!(scheme.place_user(&UserWrite::first(7, 1), &mut ()), 1);
+        let classes = [110, 120, 130, 140].map(|now| overwrite(&mut scheme, 1, now));
+        assert_eq!(classes, [1, 1, 0, 0]);
+        assert_eq!(overwrite(&mut scheme, 1, 5000), 1, "it had become cold");
+        let classes = [5010, 5020].map(|now| overwrite(&mut scheme, 0, now));
+        assert_eq!(classes, [0, 0], "but was so for once only");
+        assert_eq!(overwrite(&mut sealed(":hot=no"), 0, 110), 1);
+    }
+
+    #[test]
+    fn a_relocation_goes_one_group_on_and_cools_a_page_of_the_first_two() {
+        let mut scheme = sealed("");
+        for now in [110, 120, 130] {
+            overwrite(&mut scheme, 1, now);
+        }
+        let relocation = |class| Relocation { lba: 7, now: 140, zone: 1, class };
+        assert_eq!(scheme.place_relocation(&relocation(0), &mut ()), 1);
+        assert_eq!(overwrite(&mut scheme, 1, 150), 1, "twice down, once up");
+        assert_eq!(scheme.place_relocation(&relocation(3), &mut ()), 4);
+        assert_eq!(scheme.place_relocation(&relocation(4), &mut ()), 4, "the last group keeps it");
+    }
+
+    #[test]
+    fn a_destination_is_what_relocations_would_answer() {
+        for params in ["", ":hot=no"] {
+            let mut scheme = sealed(params);
+            for class in 0..CLASSES {
+                let relocation = Relocation { lba: 9, now: 140, zone: 1, class };
+                let class = scheme.place_relocation(&relocation, &mut ());
+                let victim = ZoneEvent { zone: 1, class: relocation.class, now: 140 };
+                assert!(scheme.destination(&victim).is_none_or(|to| to == class));
+            }
+        }
+        assert_eq!(sealed("").destination(&ZoneEvent { zone: 1, class: 1, now: 140 }), None);
+    }
+}
