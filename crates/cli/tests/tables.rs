@@ -66,11 +66,11 @@ fn traces_and_replays_are_described() {
     let sim = "sim t.u32 --zone 256KiB --no-timing -q --scheme nosep,sepbit,2r-fifo";
     assert_snapshot!(
         "traces",
-        scratch.transcript(&[
-            "trace info t.u32 -q",
-            "trace head t.u32 -n 3",
-            sim,
-            &format!("{sim} --op 0.2 --no-gain"),
+        scratch.transcript([
+            "trace info t.u32 -q".to_string(),
+            "trace head t.u32 -n 3".to_string(),
+            sim.to_string(),
+            format!("{sim} --op 0.2 --no-gain"),
         ])
     );
 }

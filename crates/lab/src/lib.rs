@@ -2,7 +2,8 @@
 //!
 //! A [`StoreBench`] writes pages to a page store, a [`DatabaseBench`] runs TPC-C, YCSB or a workload
 //! like LinkBench on databases that share one. Both measure what the device takes, and can record
-//! every page write in a trace. [`SepFrozen`] does a paper's evaluation again. The `frostline` command
+//! every page write in a trace. A [`Study`] trains models of frozen pages on a trace and judges them;
+//! [`SepFrozen`] does a paper's evaluation again. The `frostline` command
 //! is a shell around them: what it prints comes from the reports here.
 //!
 //! A [`Monitor`] follows an experiment, and can stop it.
@@ -43,6 +44,7 @@ mod reproduce;
 mod seconds;
 mod speed;
 mod store;
+mod study;
 mod sweep;
 
 pub use bytes::binary;
@@ -61,6 +63,7 @@ pub use speed::{NamedDrive, Speed};
 pub use store::{
     PageWorkload, ParsePageWorkloadError, StoreBench, StoreReport, StoreRun, StoreSetup,
 };
+pub use study::{Compared, Comparison, Flaw, ModelFeature, ModelReport, Study, Training};
 pub use sweep::watched_sweep;
 
 /// What an experiment returns.

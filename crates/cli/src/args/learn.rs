@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, value_parser};
+use frostline_lab::Training;
+use frostline_learn::{Kind, Records, Sampling, Split};
 
 use super::Loading;
 
@@ -27,6 +29,18 @@ pub struct TrainArgs {
     #[arg(long, value_name = "SCORE", default_value_t = 0.0, value_parser = score,
         allow_negative_numbers = true)]
     pub threshold: f32,
+}
+
+impl TrainArgs {
+    /// How the model is trained.
+    pub fn training(&self) -> Training {
+        Training {
+            kind: self.model.into(),
+            history: self.history.history.into(),
+            only: self.only.clone(),
+            threshold: self.threshold,
+        }
+    }
 }
 
 /// `frostline model`
@@ -148,6 +162,14 @@ pub struct SamplingArgs {
     pub seed: u64,
 }
 
+impl SamplingArgs {
+    /// As it is asked for.
+    pub fn sampling(&self, split: Split) -> Sampling {
+        let SamplingArgs { horizon, age, samples, seed } = *self;
+        Sampling { split, horizon, age, most: samples as usize, seed }
+    }
+}
+
 /// How a model is trained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ModelArg {
@@ -188,6 +210,45 @@ pub enum RecordsArg {
     Block,
     /// The engine, in its hotness records
     Engine,
+}
+
+impl From<ModelArg> for Kind {
+    fn from(arg: ModelArg) -> Kind {
+        match arg {
+            ModelArg::Sgd => Kind::Sgd,
+            ModelArg::Logistic => Kind::Logistic,
+            ModelArg::Svm => Kind::Svm,
+            ModelArg::Gru => Kind::Gru,
+        }
+    }
+}
+
+impl From<SplitArg> for Split {
+    fn from(arg: SplitArg) -> Split {
+        match arg {
+            SplitArg::All => Split::All,
+            SplitArg::Random => Split::Random,
+            SplitArg::Time => Split::Time,
+        }
+    }
+}
+
+impl From<TrainSplitArg> for Split {
+    fn from(arg: TrainSplitArg) -> Split {
+        match arg {
+            TrainSplitArg::Random => Split::Random,
+            TrainSplitArg::Time => Split::Time,
+        }
+    }
+}
+
+impl From<RecordsArg> for Records {
+    fn from(arg: RecordsArg) -> Records {
+        match arg {
+            RecordsArg::Block => Records::Block,
+            RecordsArg::Engine => Records::Engine,
+        }
+    }
 }
 
 fn horizon(text: &str) -> Result<f64, String> {

@@ -16,8 +16,7 @@ pub use self::bench::{BenchCommand, BenchStoreArgs};
 pub use self::database::DatabaseArgs;
 pub use self::db::{DbCommand, DumpArgs, LookDbArgs};
 pub use self::learn::{
-    AddedArgs, CompareArgs, EvalArgs, HistoriesArgs, ModelArg, ModelCommand, RecordsArg,
-    SamplingArgs, SplitArg, StudyArgs, TrainArgs, TrainSplitArg,
+    AddedArgs, CompareArgs, EvalArgs, HistoriesArgs, ModelCommand, StudyArgs, TrainArgs,
 };
 pub use self::reproduce::{ReproduceCommand, SepFrozenArgs};
 pub use self::store::{FormatArgs, LookArgs, RebuildArgs, ScrubArgs, StoreCommand};

@@ -1,95 +1,126 @@
 //! `frostline train` and `frostline model`: recognising frozen pages.
 
-mod compare;
-mod report;
-mod samples;
+mod text;
+mod trace;
 
 use std::path::Path;
 
-use frostline_learn::{
-    Kind, LARGEST_FILE, LearnError, Model, Quality, Split, Standard, correlations, train,
-};
+use frostline_lab::{Compared, ModelReport, Study};
+use frostline_learn::{Kind, LARGEST_FILE, LearnError, Model, Records};
 
-use crate::args::{EvalArgs, ModelArg, ModelCommand, SplitArg, StudyArgs, TrainArgs};
+use self::text::{Rows, comparison, model_report, warn};
+use crate::args::{
+    AddedArgs, CompareArgs, EvalArgs, HistoriesArgs, ModelCommand, StudyArgs, TrainArgs,
+};
+use crate::cause::lab_failure;
 use crate::failure::Failure;
 use crate::output;
-use report::Report;
-use samples::{of_trace, sampling, split};
 
-/// Trains a model, writes its file and tells how good it is.
+/// Trains a model, writes its file and prints how good it is.
 pub fn train_model(args: &TrainArgs) -> Result<String, Failure> {
-    let StudyArgs { trace, loading, records, json, quiet, .. } = &args.study;
+    const COMMAND: &str = "train";
+    let StudyArgs { trace, json, quiet, .. } = &args.study;
     let outputs = [Some(args.output.as_path()), json.as_deref()];
-    output::check("train", outputs.into_iter().flatten(), [trace])?;
-    let kind = kind(args.model);
-    kind.check()?;
-    let how = sampling(&args.study.sampling, split(args.study.split));
-    let history = args.history.history;
-    let samples = of_trace("train", trace, loading, history, *records, &how, *quiet)?;
-    let layout = samples.layout;
-    let mut standard = Standard::of(&samples.train);
-    if !args.only.is_empty() {
-        standard = standard.only(layout, &args.only)?;
-    }
-    let origin = samples.origin(&trace.display().to_string());
-    let model = train(kind, layout, &samples.train, &standard, origin)?;
-    let model = model.with_threshold(args.threshold);
-    let report = judge(&model, trace, how.split, &samples.test);
+    output::check(COMMAND, outputs.into_iter().flatten(), [trace])?;
+    let training = args.training();
+    training.kind.check()?;
+    let trained = study(COMMAND, &args.study)?.train(&training);
+    let (model, report) = trained.map_err(|error| lab_failure(COMMAND, error))?;
     output::write(&args.output, &model.write())?;
-    if !quiet {
-        report.warn("train");
-    }
-    output::emit("train", json.as_deref(), &report, || report.text())
+    emit(COMMAND, json.as_deref(), *quiet, &report)
 }
 
 /// Does what was asked of models.
 pub fn model(command: &ModelCommand) -> Result<String, Failure> {
     match command {
         ModelCommand::Eval(args) => eval(args),
-        ModelCommand::Compare(args) => compare::models(args),
-        ModelCommand::Histories(args) => compare::histories(args),
-        ModelCommand::Features(args) => compare::features(args),
-    }
-}
-
-fn kind(arg: ModelArg) -> Kind {
-    match arg {
-        ModelArg::Sgd => Kind::Sgd,
-        ModelArg::Logistic => Kind::Logistic,
-        ModelArg::Svm => Kind::Svm,
-        ModelArg::Gru => Kind::Gru,
+        ModelCommand::Compare(args) => models(args),
+        ModelCommand::Histories(args) => histories(args),
+        ModelCommand::Features(args) => features(args),
     }
 }
 
 fn eval(args: &EvalArgs) -> Result<String, Failure> {
-    output::check("model eval", args.json.as_deref(), [&args.model, &args.trace])?;
+    const COMMAND: &str = "model eval";
+    output::check(COMMAND, args.json.as_deref(), [&args.model, &args.trace])?;
     let model = read(&args.model)?;
-    let how = sampling(
-        &args.sampling,
-        match args.split {
-            SplitArg::All => Split::All,
-            SplitArg::Random => Split::Random,
-            SplitArg::Time => Split::Time,
-        },
-    );
-    let data = samples::of_layout(
-        "model eval",
-        &args.trace,
-        &args.loading,
-        model.layout(),
-        &how,
-        args.quiet,
-    )?;
-    let report = judge(&model, &args.trace, how.split, &data.test);
-    if !args.quiet {
-        report.warn("model eval");
-    }
-    output::emit("model eval", args.json.as_deref(), &report, || report.text())
+    let has_hotness = model.layout().records() == Records::Engine;
+    let study = Study {
+        trace: args.trace.display().to_string(),
+        writes: trace::load(COMMAND, &args.trace, &args.loading, has_hotness, args.quiet)?,
+        records: None,
+        sampling: args.sampling.sampling(args.split.into()),
+    };
+    let report = study.judge(&model).map_err(|error| lab_failure(COMMAND, error))?;
+    emit(COMMAND, args.json.as_deref(), args.quiet, &report)
 }
 
-fn judge(model: &Model, trace: &Path, split: Split, test: &frostline_learn::Set) -> Report {
-    let quality = Quality::of(&model.scorer(), model.threshold(), test);
-    Report::new(model, trace, split, quality, &correlations(test))
+fn emit(
+    command: &str,
+    json: Option<&Path>,
+    quiet: bool,
+    report: &ModelReport,
+) -> Result<String, Failure> {
+    if !quiet {
+        warn(command, report);
+    }
+    output::emit(command, json, report, || model_report(report))
+}
+
+/// All models and rules.
+fn models(args: &CompareArgs) -> Result<String, Failure> {
+    let rows = Rows {
+        command: "model compare",
+        heading: "model",
+        name: |_, judged| judged.model.to_string(),
+    };
+    compare(&args.study, Compared::Models(args.history.history.into()), &rows)
+}
+
+/// A model by how far it looks back.
+fn histories(args: &HistoriesArgs) -> Result<String, Failure> {
+    let kind = Kind::from(args.model);
+    kind.check()?;
+    let rows = Rows {
+        command: "model histories",
+        heading: "writes",
+        name: |_, judged| judged.history.to_string(),
+    };
+    compare(&args.study, Compared::Histories(kind), &rows)
+}
+
+/// A model by its features.
+fn features(args: &AddedArgs) -> Result<String, Failure> {
+    let kind = Kind::from(args.model);
+    kind.check()?;
+    let rows = Rows {
+        command: "model features",
+        heading: "features",
+        name: |i, judged| {
+            let plus = if i == 0 { "" } else { "+ " };
+            judged.fields.last().map(|field| format!("{plus}{field}")).unwrap_or_default()
+        },
+    };
+    compare(&args.study, Compared::Features(kind, args.history.history.into()), &rows)
+}
+
+fn compare(args: &StudyArgs, compared: Compared, rows: &Rows) -> Result<String, Failure> {
+    output::check(rows.command, args.json.as_deref(), [&args.trace])?;
+    let found = study(rows.command, args)?.compare(compared);
+    let found = found.map_err(|error| lab_failure(rows.command, error))?;
+    output::emit(rows.command, args.json.as_deref(), &found, || comparison(&found, rows))
+}
+
+/// The trace of a command, read.
+fn study(command: &str, args: &StudyArgs) -> Result<Study, Failure> {
+    let StudyArgs { trace, loading, quiet, .. } = args;
+    let records = args.records.map(Records::from);
+    Ok(Study {
+        trace: trace.display().to_string(),
+        writes: trace::load(command, trace, loading, records != Some(Records::Block), *quiet)?,
+        records,
+        sampling: args.sampling.sampling(args.split.into()),
+    })
 }
 
 /// Reads a model, and of a longer file no more than shows that it is none.

@@ -1,0 +1,124 @@
+//! Reports of models as people read them.
+
+use frostline_lab::{Comparison, Flaw, ModelFeature, ModelReport};
+use frostline_learn::{Origin, Quality, Split};
+use frostline_sim::{Judged, ZONE};
+
+use crate::failure::say;
+use crate::table;
+
+/// Helps a model that takes too few pages for frozen.
+const LOWER: &str =
+    "train it with a lower --threshold, or on pages as cleaning meets them, with --age";
+
+/// Helps one that takes too many.
+const HIGHER: &str = "train it with a higher --threshold, or a longer --history";
+
+/// Helps one that learned rules that do not hold.
+const OTHER: &str = "train it on a longer trace, or with --split time to see what holds later";
+
+/// Warns, for a command, of a model that is of no use as it is.
+pub fn warn(command: &str, report: &ModelReport) {
+    let (pages, hint) = match report.flaw() {
+        None => return,
+        Some(Flaw::NoPage) => ("no page", LOWER),
+        Some(Flaw::OnlyOthers) => ("only pages that are not frozen", OTHER),
+        Some(Flaw::EveryPage) => ("every page", HIGHER),
+    };
+    let threshold = report.threshold;
+    let why = format!("with its threshold of {threshold} the model takes {pages} for frozen");
+    say(&format!("{command}: warning: {why}"), Some(hint));
+}
+
+/// A model.
+pub fn model_report(report: &ModelReport) -> String {
+    let Origin { trace, samples, frozen, sampling } = &report.trained_on;
+    let on = match sampling.split {
+        Split::All => "all",
+        Split::Random => "random",
+        Split::Time => "the earlier",
+    };
+    let model = report.model;
+    let mut text =
+        format!("{model}, trained on {on} {samples} samples of {trace}, {frozen} frozen\n");
+    let (by, quality) = (judges(report.split), &report.quality);
+    text += &format!("judged by {by} {} samples of {}\n\n", quality.samples, report.trace);
+    text += &table::columns(&QUALITY, 0, vec![quality_cells(quality)]);
+    let row = |f: &ModelFeature| {
+        vec![
+            f.name.clone(),
+            number(f.correlation),
+            f.weight.map_or("-".to_string(), |weight| number(f64::from(weight))),
+        ]
+    };
+    let rows = report.features.iter().map(row).collect();
+    text + "\n" + &table::columns(&["feature", "correlation", "weight"], 1, rows)
+}
+
+/// The samples that judge, in words.
+fn judges(split: Split) -> &'static str {
+    match split {
+        Split::All => "all",
+        Split::Random => "random",
+        Split::Time => "the later",
+    }
+}
+
+/// The rows of a comparison.
+pub struct Rows {
+    /// The command.
+    pub command: &'static str,
+    /// Heading of their names.
+    pub heading: &'static str,
+    /// Names a row, given its number.
+    pub name: fn(usize, &Judged) -> String,
+}
+
+/// Models that were trained on the same samples.
+pub fn comparison(comparison: &Comparison, rows: &Rows) -> String {
+    let mut headings = vec![rows.heading];
+    headings.extend(QUALITY);
+    headings.extend(["training s", "inference us", "ns/page", "bytes/page"]);
+    let cells = |(i, judged): (usize, &Judged)| {
+        let mut cells = vec![(rows.name)(i, judged)];
+        cells.extend(quality_cells(&judged.quality));
+        cells.push(judged.train_seconds.map_or("-".to_string(), |s| format!("{s:.2}")));
+        cells.push(format!("{:.1}", judged.inference_seconds * 1e6));
+        cells.push(format!("{:.2}", judged.inference_seconds * 1e9 / ZONE as f64));
+        cells.push(format!("{}", judged.bytes_per_page));
+        cells
+    };
+    let Comparison { trace, train_samples, models, .. } = comparison;
+    let by = judges(comparison.split);
+    let judged = models.first().map_or(0, |judged| judged.quality.samples);
+    let rows = models.iter().enumerate().map(cells).collect();
+    format!(
+        "{trace}: trained on {train_samples} samples, judged by {by} {judged}; inference of \
+         {ZONE} pages\n\n"
+    ) + &table::columns(&headings, 1, rows)
+}
+
+/// The headings of [`quality_cells`].
+const QUALITY: [&str; 7] =
+    ["accuracy", "recall", "false positives", "precision", "ROC area", "balanced", "frozen"];
+
+/// The quality of a recogniser, in a table.
+fn quality_cells(quality: &Quality) -> Vec<String> {
+    let percent = |share: f64| match share.is_nan() {
+        true => "-".to_string(),
+        false => format!("{:.1} %", share * 100.0),
+    };
+    vec![
+        percent(quality.accuracy),
+        percent(quality.recall),
+        percent(quality.false_positive_rate),
+        percent(quality.precision),
+        number(quality.roc_area),
+        percent(quality.balanced_accuracy),
+        percent(quality.base_rate),
+    ]
+}
+
+fn number(value: f64) -> String {
+    if value.is_nan() { "-".to_string() } else { format!("{value:.4}") }
+}

@@ -1,0 +1,156 @@
+//! Models of frozen pages, trained on a trace's writes and judged by them.
+
+mod report;
+
+use frostline_learn::{
+    Kind, Layout, Model, Quality, Records, Sampling, Set, Split, Standard, correlations, train,
+};
+use frostline_sim::{
+    Judged, Samples, Settings, Volume, compare_features, compare_histories, compare_models,
+    judge_two_r, sample,
+};
+use frostline_trace::{Writes, prepare};
+use serde::Serialize;
+
+use crate::{Error, Result};
+
+pub use report::{Flaw, ModelFeature, ModelReport};
+
+/// A trace's writes, for models to be trained on and judged by.
+#[derive(Clone, Debug)]
+pub struct Study {
+    /// The trace, as reports name it.
+    pub trace: String,
+    /// Its writes; with hotness records, if models are to use them.
+    pub writes: Writes,
+    /// The records that models use; those of the engine unless given, if the writes have them.
+    pub records: Option<Records>,
+    /// How samples are taken.
+    pub sampling: Sampling,
+}
+
+/// How a model is trained.
+#[derive(Clone, Debug)]
+pub struct Training {
+    /// The kind of model.
+    pub kind: Kind,
+    /// Writes of a page that it looks at.
+    pub history: usize,
+    /// Features that it may use; all if there are none here.
+    pub only: Vec<String>,
+    /// The score above which it takes a page for frozen.
+    pub threshold: f32,
+}
+
+/// What the models of a [`Comparison`] differ in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compared {
+    /// All kinds of models that look at so many writes of a page, and the rules that need no training.
+    Models(usize),
+    /// Models of a kind by how many writes of a page they look at.
+    Histories(Kind),
+    /// Models of a kind that look at so many writes of a page, by their features, one more at a time.
+    Features(Kind, usize),
+}
+
+/// Models that were trained on the same samples.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// The trace.
+    pub trace: String,
+    /// Which samples judged them.
+    pub split: Split,
+    /// The records that they use.
+    pub records: Records,
+    /// Samples that they were trained on.
+    pub train_samples: usize,
+    /// The models and rules.
+    pub models: Vec<Judged>,
+}
+
+impl Study {
+    /// Trains a model, and judges it.
+    ///
+    /// # Errors
+    /// Writes without hotness records, or too few of them; an unknown feature; a kind of model that is
+    /// not part of this build.
+    pub fn train(self, how: &Training) -> Result<(Model, ModelReport)> {
+        let (trace, split) = (self.trace.clone(), self.sampling.split);
+        let samples = self.samples(how.history)?;
+        let layout = samples.layout;
+        let mut standard = Standard::of(&samples.train);
+        if !how.only.is_empty() {
+            standard = standard.only(layout, &how.only)?;
+        }
+        let model = train(how.kind, layout, &samples.train, &standard, samples.origin(&trace))?;
+        let model = model.with_threshold(how.threshold);
+        let report = judge(&model, trace, split, &samples.test);
+        Ok((model, report))
+    }
+
+    /// Judges a model that was trained before.
+    ///
+    /// # Errors
+    /// Writes without hotness records, where the model uses them; too few writes.
+    pub fn judge(self, model: &Model) -> Result<ModelReport> {
+        let (trace, split) = (self.trace.clone(), self.sampling.split);
+        let samples = self.samples_of(model.layout())?;
+        Ok(judge(model, trace, split, &samples.test))
+    }
+
+    /// Trains models that differ in one thing, and judges them by the same samples. To models it adds
+    /// 2R's rule in a replay, unless samples are of pages of some age.
+    ///
+    /// # Errors
+    /// As of [`Study::train`]; an error of the replay.
+    pub fn compare(self, compared: Compared) -> Result<Comparison> {
+        let (trace, split) = (self.trace.clone(), self.sampling.split);
+        let history = match compared {
+            Compared::Models(history) | Compared::Features(_, history) => history,
+            Compared::Histories(_) => Layout::LONGEST,
+        };
+        let replayed = match compared {
+            Compared::Models(_) if self.sampling.age == 0 => Some(replay_two_r(&self.writes)?),
+            _ => None,
+        };
+        let samples = self.samples(history)?;
+        let judged = match compared {
+            Compared::Models(_) => compare_models(&samples),
+            Compared::Histories(kind) => compare_histories(&samples, kind),
+            Compared::Features(kind, _) => compare_features(&samples, kind),
+        };
+        Ok(Comparison {
+            trace,
+            split,
+            records: samples.layout.records(),
+            train_samples: samples.train.len(),
+            models: judged?.into_iter().chain(replayed).collect(),
+        })
+    }
+
+    fn samples(self, history: usize) -> Result<Samples> {
+        let has_hotness = self.writes.hotness.is_some();
+        let found = if has_hotness { Records::Engine } else { Records::Block };
+        let layout = Layout::new(self.records.unwrap_or(found), history)?;
+        self.samples_of(layout)
+    }
+
+    fn samples_of(self, layout: Layout) -> Result<Samples> {
+        sample(self.writes, layout, &self.sampling).map_err(Error::sampling(&self.trace))
+    }
+}
+
+fn judge(model: &Model, trace: String, split: Split, test: &Set) -> ModelReport {
+    let quality = Quality::of(&model.scorer(), model.threshold(), test);
+    ModelReport::new(model, trace, split, quality, &correlations(test))
+}
+
+/// 2R's rule in a replay with the default settings.
+fn replay_two_r(writes: &Writes) -> Result<Judged> {
+    let Writes { name, lbas, trims, starts, .. } = writes;
+    let (lbas, trims, starts) = (lbas.clone(), trims.clone(), starts.clone());
+    let writes = Writes { name: name.clone(), lbas, trims, starts, ..Writes::default() };
+    let volume = [Volume::new(prepare(None, writes, false)?)];
+    let settings = Settings::default();
+    Ok(judge_two_r(&volume[0], &settings, settings.zone_pages(&volume)?)?)
+}

@@ -1,0 +1,140 @@
+//! Experiments without the command: what they measure, how they are followed and stopped, and their
+//! typed errors.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use frostline_lab::{
+    Compared, DatabaseBench, DeviceSpec, Error, Event, Monitor, SepFrozen, StoreBench, Study,
+    Training,
+};
+use frostline_learn::{Kind, Sampling};
+use frostline_store::{Cleaning, Format, StoreError};
+use frostline_trace::{LoadOptions, load};
+use frostline_workload::ycsb::NamedMix;
+use frostline_workload::{linkbench, tpcc};
+
+/// A store of 32 zones in memory.
+fn small() -> StoreBench {
+    let (bytes, zone_bytes) = (Some(8 << 20), Some(256 << 10));
+    StoreBench {
+        device: DeviceSpec { bytes, zone_bytes, ..DeviceSpec::default() },
+        writes: Some(2000),
+        cleaning: Cleaning::Inline,
+        ..StoreBench::default()
+    }
+}
+
+/// Keeps the names of what happens, and stops the experiment when one of them comes.
+#[derive(Default)]
+struct Followed {
+    seen: Mutex<Vec<String>>,
+    stop_at: Option<&'static str>,
+    stopped: AtomicBool,
+}
+
+impl Monitor for Followed {
+    fn on(&self, event: Event<'_>) {
+        let name = match event {
+            Event::Step(step) => step.to_string(),
+            Event::Progress { what, .. } => what.to_string(),
+            Event::Recorded { writes, .. } => format!("{writes} recorded"),
+            Event::Counted => "counted".to_string(),
+            _ => return,
+        };
+        if self.stop_at == Some(&name) {
+            self.stopped.store(true, Relaxed);
+        }
+        let mut seen = self.seen.lock().unwrap();
+        if seen.last() != Some(&name) {
+            seen.push(name);
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Relaxed)
+    }
+}
+
+#[test]
+fn a_monitor_follows_a_bench_and_equal_benches_relocate_equal_pages() {
+    let followed = Followed::default();
+    let (one, two) = (small().run(&followed).unwrap(), small().run(&()).unwrap());
+    assert_eq!(*followed.seen.lock().unwrap(), ["filling", "counted"]);
+    assert_eq!(one.runs[0].run.relocations, two.runs[0].run.relocations);
+    assert!(one.runs[0].run.far.is_some_and(|far| far > 0.0));
+    let json = serde_json::to_value(&one).unwrap();
+    assert_eq!((&json["threads"], &json["runs"][0]["user_writes"]), (&1.into(), &2000.into()));
+}
+
+#[test]
+fn a_stop_before_the_store_is_filled_is_an_error() {
+    let followed = Followed { stop_at: Some("filling"), ..Followed::default() };
+    assert!(matches!(small().run(&followed), Err(Error::Stopped { .. })));
+}
+
+#[test]
+fn a_stop_while_databases_are_loaded_gives_a_report_without_runs() {
+    let followed = Followed { stop_at: Some("loading"), ..Followed::default() };
+    let report = DatabaseBench::default().run(&linkbench::Options { nodes: 20_000 }, &followed);
+    let report = report.unwrap();
+    assert!(report.interrupted && report.runs.is_empty());
+}
+
+#[test]
+fn errors_are_typed() {
+    let no_size = StoreBench { device: DeviceSpec::default(), ..small() };
+    assert!(matches!(no_size.run(&()), Err(Error::NoSize { uri }) if uri == "mem:"));
+    let gp = StoreBench { format: Format { gp: f64::NAN, ..Format::default() }, ..small() };
+    assert!(matches!(gp.run(&()), Err(Error::GarbageProportion { .. })));
+    let device = DeviceSpec { bytes: Some(1 << 20), ..small().device };
+    let tiny = StoreBench { device, ..small() };
+    let error = tiny.run(&()).unwrap_err();
+    assert!(matches!(error, Error::Store { error: StoreError::TooSmall { .. }, .. }), "{error:?}");
+    let kept = DatabaseBench { keep: true, ..DatabaseBench::default() };
+    let kept = kept.run(&linkbench::Options { nodes: 10 }, &());
+    assert!(matches!(kept, Err(Error::NothingToKeep { .. })));
+    let scale = tpcc::Scale { warehouses: 1, items: 3, customers: 20 };
+    let bench = DatabaseBench { transactions: Some(1), ..DatabaseBench::default() };
+    let error = bench.run(&tpcc::Options { scale, steady: false }, &()).unwrap_err();
+    assert!(matches!(error, Error::Workload { .. }), "{error:?}");
+}
+
+#[test]
+fn a_recorded_run_trains_models() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("run.parquet");
+    let workload = frostline_lab::YcsbBench::new("f".parse::<NamedMix>().unwrap());
+    let options =
+        frostline_workload::ycsb::Options { records: 3000, value_bytes: 100, ..workload.options };
+    let bench = DatabaseBench {
+        transactions: Some(3000),
+        buffer_bytes: 256 << 10,
+        cleaning: Cleaning::Inline,
+        in_order: true,
+        record: Some(trace.clone()),
+        ..DatabaseBench::default()
+    };
+    let followed = Followed::default();
+    let report = bench.run(&frostline_lab::YcsbBench { options, ..workload }, &followed).unwrap();
+    let options = LoadOptions { hotness: true, ..LoadOptions::default() };
+    let writes = load(&trace, &options, &mut |_| {}).unwrap().volumes.remove(0);
+    let counted = writes.lbas.len() as u64 - report.runs[0].replay.warmup();
+    assert_eq!(counted, report.runs[0].run.user_writes);
+    assert!(followed.seen.lock().unwrap().contains(&format!("{} recorded", writes.lbas.len())));
+
+    let study = Study { trace: "run".into(), writes, records: None, sampling: Sampling::default() };
+    let training = Training { kind: Kind::Logistic, history: 2, only: Vec::new(), threshold: 0.0 };
+    let (model, report) = study.clone().train(&training).unwrap();
+    let judged = study.clone().judge(&model).unwrap();
+    assert_eq!(report.quality.samples, judged.quality.samples);
+    let compared = study.compare(Compared::Histories(Kind::Logistic)).unwrap();
+    assert_eq!(compared.models.len(), frostline_learn::Layout::LONGEST);
+}
+
+#[test]
+fn an_evaluation_that_is_stopped_has_no_report() {
+    let followed = Followed { stop_at: Some("loading"), ..Followed::default() };
+    let evaluation = SepFrozen { scale: 0.01, seed: 1, timing: false };
+    assert!(matches!(evaluation.run(&followed), Err(Error::Stopped { .. })));
+}
