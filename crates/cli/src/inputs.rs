@@ -1,4 +1,4 @@
-//! What commands read: traces behind a progress bar, joined with their preload.
+//! Inputs of commands: traces, read behind a progress bar and joined with their preload.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::args::{Loading, Reading, SimArgs};
 use crate::failure::{Failure, say};
 use crate::progress::bar;
 
-/// How a trace is read, in bounded memory.
+/// Options to read a trace in bounded memory.
 pub fn read_options(reading: &Reading) -> LoadOptions {
     LoadOptions {
         format: reading.format,
@@ -21,14 +21,14 @@ pub fn read_options(reading: &Reading) -> LoadOptions {
     }
 }
 
-/// How a trace is loaded.
+/// Options to load a trace.
 pub fn load_options(loading: &Loading) -> LoadOptions {
     let memory = loading.max_memory.map(|size| size.0).or_else(most_memory);
     LoadOptions { memory, ..read_options(&loading.reading) }
 }
 
-/// Three quarters of the memory that the system could give without swapping, where it says so: what a
-/// trace may take. The rest is for what is made of it.
+/// The memory that a trace may take: three quarters of what the system could give without swapping,
+/// where it says so. The rest is for what is made of the trace.
 pub fn most_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -36,7 +36,7 @@ pub fn most_memory() -> Option<u64> {
     kibibytes.checked_mul(1024 / 4 * 3)
 }
 
-/// Says if a trace does not tell its reads from its writes.
+/// Warns of a trace whose format does not tell reads from writes.
 pub fn warn_of_reads(path: &Path, format: Format, quiet: bool) {
     if !format.tells_reads() && !quiet {
         let path = path.display();
@@ -121,7 +121,7 @@ fn load_within(path: &Path, options: &mut LoadOptions, quiet: bool) -> Result<Lo
     Ok(loaded)
 }
 
-/// What is replayed first.
+/// The volumes that are replayed first.
 #[derive(Default)]
 struct Preload {
     volumes: Vec<Writes>,
@@ -147,7 +147,7 @@ impl Preload {
         Ok(Preload { volumes, used: false })
     }
 
-    /// What precedes a volume: the volume of the same name, or the only one before the only one.
+    /// The writes before a volume: the volume of the same name, or the only one before the only one.
     fn take(&mut self, name: &str, alone: bool) -> Option<Writes> {
         let alone = alone && self.volumes.len() == 1;
         let found = self.volumes.iter().find(|p| alone || p.name == name).cloned();

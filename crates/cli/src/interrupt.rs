@@ -18,7 +18,7 @@ use crate::failure::Failure;
 /// began, and only then the program ends as the signal would have ended it.
 pub struct Interrupt(Arc<AtomicUsize>);
 
-/// What is thrown: the signal.
+/// The signal, thrown.
 struct Interrupted(i32);
 
 impl Interrupt {

@@ -63,7 +63,7 @@ fn print(text: &str) -> Result<(), Failure> {
     printed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
-/// Whether something was printed. A reader that has seen enough is no failure.
+/// The result of printing. A reader that has closed its end is no failure.
 fn printed(done: io::Result<()>) -> Result<(), Failure> {
     match done {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {

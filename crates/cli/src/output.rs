@@ -1,5 +1,5 @@
-//! What commands give back: on standard output, or in files that appear, or are replaced, only when
-//! they are complete.
+//! Results of commands: on standard output, or in files that appear, or are replaced, only when they
+//! are complete.
 
 use std::fs::{self, Metadata};
 use std::io::Write;
@@ -31,8 +31,8 @@ pub fn emit(
     }
 }
 
-/// Finds out whether files can be written, before the work whose results they are to hold, and that
-/// none of them is an input of the command or another of its outputs.
+/// Checks that files can be written, before the work whose results they will hold, and that none of
+/// them is an input of the command or another of its outputs.
 pub fn check<'a, P: AsRef<Path> + ?Sized + 'a>(
     what: &str,
     outputs: impl IntoIterator<Item = &'a Path>,
@@ -65,12 +65,12 @@ pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
     Ok(output.complete()?)
 }
 
-/// Whether a file is standard output.
+/// True if a path stands for standard output.
 fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Whether two paths are of the same regular file, through whatever links, or will be.
+/// True if two paths are of the same regular file, through any links, or will be.
 fn is_same(a: &Path, b: &Path) -> bool {
     match (fs::metadata(a), fs::metadata(b)) {
         (Ok(a), Ok(b)) => a.is_file() && identity(&a) == identity(&b),
@@ -86,7 +86,7 @@ fn is_same(a: &Path, b: &Path) -> bool {
     }
 }
 
-/// What tells a file from all others: its device, and its number there.
+/// A file's device, and its number there, which no other file has.
 fn identity(meta: &Metadata) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt;
     (meta.dev(), meta.ino())

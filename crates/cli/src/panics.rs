@@ -1,5 +1,5 @@
-//! Panics. A library that reads a damaged file may panic and be caught, which is no news to
-//! anyone; a panic that nothing catches is a mistake in this program, and is told as one.
+//! Panics. A library that reads a damaged file may panic and be caught, and nothing is printed; a panic
+//! that nothing catches is a mistake in this program, and is reported as one.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::failure::Failure;
 use crate::interrupt;
 
-/// What the last panic said, and from where.
+/// The message and the place of the last panic.
 static LAST: Mutex<Option<Said>> = Mutex::new(None);
 
 struct Said {

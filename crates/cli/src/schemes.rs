@@ -44,7 +44,7 @@ struct All {
     victims: Vec<PolicyRow>,
 }
 
-/// What the scheme does otherwise under `--semantics sepbit-fast22`; empty if nothing.
+/// The scheme's difference under `--semantics sepbit-fast22`; empty if there is none.
 fn reading(scheme: &str) -> &'static str {
     let known = READINGS.iter().find(|(name, _)| *name == scheme);
     known.map_or("", |(_, reading)| reading)

@@ -70,7 +70,7 @@ fn warmed_up(args: &SimArgs, volumes: &[Volume]) -> Result<(), Failure> {
     Err(Failure::usage("sim", &why))
 }
 
-/// Tells what makes the figures worth less than they seem.
+/// Warns of figures that mean less than they seem to.
 fn warn(report: &Report, outcomes: &[Outcomes]) {
     if report.runs.iter().all(|run| run.zones_reclaimed == 0) {
         let why = "sim: warning: no zone was cleaned, so nothing can be told of the schemes";

@@ -31,7 +31,7 @@ struct InfoReport {
     path: String,
     format: String,
     page_size: u32,
-    /// Whether writes have hotness records.
+    /// True if writes have hotness records.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     hotness: bool,
     volumes: Vec<VolumeInfo>,
@@ -142,7 +142,7 @@ impl<'a> RequestRow<'a> {
         RequestRow { time_us, op, offset, length, volume, hotness }
     }
 
-    /// What a table shows of it; with the columns of hotness records, if any request has one.
+    /// Its cells in a table; with the columns of hotness records, if any request has one.
     fn cells(&self, with_hotness: bool) -> Vec<String> {
         let mut cells = vec![self.volume.to_string(), self.op.to_string()];
         cells.extend([self.time_us, self.offset, self.length].map(|n| n.to_string()));

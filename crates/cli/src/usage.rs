@@ -59,7 +59,7 @@ fn failure(error: &clap::Error) -> Failure {
     }
 }
 
-/// What clap knows of an error, as text.
+/// A part of an error of clap, as text.
 fn text(error: &clap::Error, kind: ContextKind) -> String {
     match error.get(kind) {
         Some(ContextValue::String(text)) => text.clone(),
@@ -68,7 +68,7 @@ fn text(error: &clap::Error, kind: ContextKind) -> String {
     }
 }
 
-/// Why a value is not one.
+/// The reason to refuse a value.
 fn cause(error: &clap::Error) -> String {
     let Some(cause) = error.source() else { return "is not a value it takes".to_string() };
     if cause.is::<ParseFloatError>() {

@@ -1,4 +1,4 @@
-//! Why an experiment failed.
+//! Errors of experiments.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use frostline_zone::DeviceError;
 
 use crate::database::WorkloadError;
 
-/// Why an experiment failed, told in one line.
+/// The error of an experiment, told in one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -22,7 +22,7 @@ pub enum Error {
     Device {
         /// The device.
         uri: String,
-        /// What it refused.
+        /// Its error.
         #[source]
         error: DeviceError,
     },
@@ -31,7 +31,7 @@ pub enum Error {
     Store {
         /// Its device.
         uri: String,
-        /// What it refused.
+        /// Its error.
         #[source]
         error: StoreError,
     },
@@ -40,7 +40,7 @@ pub enum Error {
     Database {
         /// Its device.
         uri: String,
-        /// What it refused.
+        /// Its error.
         #[source]
         error: DbError,
     },
@@ -49,7 +49,7 @@ pub enum Error {
     Workload {
         /// The database's device.
         uri: String,
-        /// What the workload lacks. Never [`WorkloadError::Engine`], which is [`Error::Database`].
+        /// The workload's error. [`WorkloadError::Engine`] is [`Error::Database`] instead.
         #[source]
         error: WorkloadError,
     },
@@ -91,7 +91,7 @@ pub enum Error {
         /// The name of such a file.
         name: String,
     },
-    /// What a device holds is to be kept, and there is no device.
+    /// The content of a device is to be kept, and there is no device.
     #[error("there is nothing in {uri}")]
     NothingToKeep {
         /// The device.
@@ -155,15 +155,15 @@ pub enum Error {
     Metrics {
         /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
     /// The system refused to list, make or remove a file.
     #[error("{what}: {source}")]
     Io {
-        /// What it is about.
+        /// The file or directory.
         what: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The monitor stopped the experiment before it had a result.
@@ -175,22 +175,22 @@ pub enum Error {
 }
 
 impl Error {
-    /// Why a device refused.
+    /// Of a device's error.
     pub(crate) fn device(uri: &str) -> impl Fn(DeviceError) -> Error {
         move |error| Error::Device { uri: uri.to_string(), error }
     }
 
-    /// Why a store refused.
+    /// Of a store's error.
     pub(crate) fn store(uri: &str) -> impl Fn(StoreError) -> Error {
         move |error| Error::Store { uri: uri.to_string(), error }
     }
 
-    /// Why a database refused.
+    /// Of a database's error.
     pub(crate) fn database(uri: &str) -> impl Fn(DbError) -> Error {
         move |error| Error::Database { uri: uri.to_string(), error }
     }
 
-    /// Why a workload stopped.
+    /// Of a workload's error.
     pub(crate) fn workload(uri: &str) -> impl Fn(WorkloadError) -> Error {
         move |error| match error {
             WorkloadError::Engine(error) => Error::Database { uri: uri.to_string(), error },
@@ -198,7 +198,7 @@ impl Error {
         }
     }
 
-    /// Why there are no samples of a trace.
+    /// Of an error of sampling a trace.
     pub(crate) fn sampling(trace: &str) -> impl Fn(SampleError) -> Error {
         move |error| match error {
             SampleError::Trace(error) => Error::Trace(error),

@@ -66,7 +66,7 @@ pub use store::{
 pub use study::{Compared, Comparison, Flaw, ModelFeature, ModelReport, Study, Training};
 pub use sweep::watched_sweep;
 
-/// What an experiment returns.
+/// The result of an experiment.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Refuses a garbage proportion that no store can keep.

@@ -10,10 +10,10 @@ use frostline_store::Store;
 
 use crate::{Error, Result};
 
-/// How often a new connection is looked for.
+/// The interval at which new connections are looked for.
 const TICK: Duration = Duration::from_millis(20);
 
-/// How long a client may take.
+/// The longest that a client may take.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The longest request that is read.

@@ -1,4 +1,4 @@
-//! How a caller follows an experiment, and stops it.
+//! Experiments are followed, and stopped, through a monitor.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -13,7 +13,7 @@ pub trait Monitor: Sync {
         let _ = event;
     }
 
-    /// Whether the experiment is to stop. It is asked often, from several threads.
+    /// Returns true to stop the experiment. Several threads call it, often.
     fn is_stopped(&self) -> bool {
         false
     }
@@ -21,7 +21,7 @@ pub trait Monitor: Sync {
 
 impl Monitor for () {}
 
-/// What happens during an experiment.
+/// An event of an experiment.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
@@ -29,11 +29,11 @@ pub enum Event<'a> {
     Step(&'a str),
     /// A part that takes long is so far.
     Progress {
-        /// What is done: `filling`, `loading`, `replaying`.
+        /// The part: `filling`, `loading`, `replaying`.
         what: &'static str,
-        /// How much of it is done.
+        /// The work that is done.
         done: u64,
-        /// All of it. If `done` is as much, the part is over.
+        /// All the work. If `done` is as much, the part is over.
         of: u64,
     },
     /// About a second of a bench is over.
@@ -51,12 +51,12 @@ pub enum Event<'a> {
     Metrics(SocketAddr),
 }
 
-/// What a bench did in about a second.
+/// The work of a bench in about a second.
 #[derive(Clone, Debug)]
 pub struct Second {
     /// Time since the bench began to count.
     pub passed: Duration,
-    /// How long the second was, in seconds.
+    /// The length of the second, in seconds.
     pub seconds: f64,
     /// Pages that the store wrote in it.
     pub window: WindowReport,
@@ -66,11 +66,11 @@ pub struct Second {
     pub free_zones: usize,
     /// Garbage proportion of the store.
     pub garbage_proportion: f64,
-    /// What databases did in it, if there are some.
+    /// The work of databases in it, if there are some.
     pub transactions: Option<Transactions>,
 }
 
-/// What databases did in about a second.
+/// The work of databases in about a second.
 #[derive(Clone, Copy, Debug)]
 pub struct Transactions {
     /// Transactions a second.

@@ -28,13 +28,13 @@ pub struct BenchReport<S, R> {
     pub setup: S,
     /// Seed of all chance.
     pub seed: u64,
-    /// Whether the bench was stopped early; it counted up to then.
+    /// True if the bench was stopped early; it counted up to then.
     pub interrupted: bool,
     /// A run for each scheme. After an early stop there are fewer.
     pub runs: Vec<R>,
 }
 
-/// What a store did from one moment to another; the time that it took is for the caller to add. The
+/// The work of a store from one moment to another; the caller adds the time that it took. The
 /// WAF counts headers and checkpoints too. A page counts as frozen if it was not written again up to
 /// the later moment.
 pub(crate) fn of_store(info: &Info, before: &Stats, after: &Stats) -> RunReport {

@@ -13,7 +13,7 @@ pub(crate) struct Seconds<'a> {
     begun: Written,
     before: Written,
     passed: Duration,
-    /// What was written, second by second.
+    /// The writes, second by second.
     pub(crate) windows: Vec<WindowReport>,
 }
 
@@ -24,7 +24,7 @@ impl<'a> Seconds<'a> {
         Seconds { monitor, begun, before, passed: Duration::ZERO, windows: Vec::new() }
     }
 
-    /// Whether a second is over, at this time since the beginning.
+    /// True if a second is over, at this time since the beginning.
     pub(crate) fn is_over(&self, passed: Duration) -> bool {
         passed.saturating_sub(self.passed) >= Duration::from_secs(1)
     }

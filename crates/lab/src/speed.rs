@@ -7,7 +7,7 @@ use frostline_zone::{Clock, Device, Drive, Timed};
 
 use crate::{Error, Result};
 
-/// How slow a device is made.
+/// The speed that a device is held to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Speed {
     /// As slow as this drive.
@@ -55,7 +55,7 @@ impl Speed {
         self.drive.map(NamedDrive::name)
     }
 
-    /// A device made as slow as this.
+    /// A device that is held to this.
     pub(crate) fn of(&self, device: Arc<dyn Device>) -> Result<Arc<dyn Device>> {
         let drive = self.drive.map(NamedDrive::drive);
         let drive = match (drive, self.bandwidth) {

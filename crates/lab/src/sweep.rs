@@ -8,7 +8,7 @@ use frostline_sim::{Outcomes, Plan, Progress, Settings, SimError, Volume, sweep}
 
 use crate::monitor::{Event, Monitor};
 
-/// How often the monitor is told and asked.
+/// The interval at which the monitor is called.
 const TICK: Duration = Duration::from_millis(100);
 
 /// A sweep, as [`frostline_sim::sweep()`] does it, that the monitor follows and can stop: then the

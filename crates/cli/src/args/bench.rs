@@ -74,7 +74,7 @@ pub struct BenchStoreArgs {
     pub sync_every: Option<u64>,
     #[command(flatten)]
     pub speed: SpeedArgs,
-    /// Who cleans
+    /// The thread that cleans
     #[arg(long, value_name = "C", default_value = "background")]
     pub cleaning: CleaningArg,
     /// Print JSON instead of the table (-), or write it to a file as well
@@ -129,7 +129,7 @@ pub enum DriveArg {
     Zn540,
 }
 
-/// Who cleans.
+/// The thread that cleans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CleaningArg {
     /// A thread of the store's own

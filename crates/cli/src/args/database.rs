@@ -54,7 +54,7 @@ pub struct DatabaseArgs {
     /// Bytes of the log of each tenant [default: a sixteenth of the device, at most 1GiB, in all]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub log: Option<Size>,
-    /// Which pages leave memory first
+    /// The pages that leave memory first
     #[arg(long, value_name = "R", default_value = "watt")]
     pub replacement: ReplacementArg,
     /// Do not count accesses to pages, which the store then knows nothing of
@@ -83,7 +83,7 @@ pub struct DatabaseArgs {
     pub in_flight: u16,
     #[command(flatten)]
     pub speed: SpeedArgs,
-    /// Who cleans
+    /// The thread that cleans
     #[arg(long, value_name = "C", default_value = "background")]
     pub cleaning: CleaningArg,
     /// No threads of the databases: the transaction that needs it writes pages, log and checkpoints.
@@ -154,7 +154,7 @@ impl DatabaseArgs {
     }
 }
 
-/// Which pages leave memory first.
+/// A rule by which pages leave memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ReplacementArg {
     /// Those that were read and changed least often of late
@@ -216,7 +216,7 @@ pub struct BenchYcsbArgs {
     #[arg(long, value_name = "N", default_value_t = 120,
         value_parser = value_parser!(u32).range(0..=1 << 20), allow_negative_numbers = true)]
     pub value_bytes: u32,
-    /// Which records: zipf:THETA, uniform or latest:THETA [default: latest:0.99 for d, zipf:0.99
+    /// Records that are chosen: zipf:THETA, uniform or latest:THETA [default: latest:0.99 for d, zipf:0.99
     /// for the others]
     #[arg(long, value_name = "D")]
     pub distribution: Option<Distribution>,

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, value_parser};
 pub enum DbCommand {
     /// Check trees, pages and the log against each other
     Check(LookDbArgs),
-    /// Tell what the databases of a store are like
+    /// Describe the databases of a store
     Stats(LookDbArgs),
     /// Write all records, a line each
     Dump(DumpArgs),

@@ -16,7 +16,7 @@ pub struct TrainArgs {
     /// The file for the model
     #[arg(long, short, value_name = "MODEL")]
     pub output: PathBuf,
-    /// How it is trained
+    /// The kind of model
     #[arg(long, value_name = "M", default_value = "sgd")]
     pub model: ModelArg,
     #[command(flatten)]
@@ -32,7 +32,7 @@ pub struct TrainArgs {
 }
 
 impl TrainArgs {
-    /// How the model is trained.
+    /// The training.
     pub fn training(&self) -> Training {
         Training {
             kind: self.model.into(),
@@ -65,7 +65,7 @@ pub struct EvalArgs {
     pub trace: PathBuf,
     #[command(flatten)]
     pub loading: Loading,
-    /// Which samples it is judged by
+    /// The samples that judge it
     #[arg(long, value_name = "S", default_value = "all")]
     pub split: SplitArg,
     #[command(flatten)]
@@ -92,7 +92,7 @@ pub struct CompareArgs {
 pub struct HistoriesArgs {
     #[command(flatten)]
     pub study: StudyArgs,
-    /// How the models are trained
+    /// The kind of models
     #[arg(long, value_name = "M", default_value = "sgd")]
     pub model: ModelArg,
 }
@@ -104,22 +104,22 @@ pub struct AddedArgs {
     pub study: StudyArgs,
     #[command(flatten)]
     pub history: HistoryArg,
-    /// How the models are trained
+    /// The kind of models
     #[arg(long, value_name = "M", default_value = "sgd")]
     pub model: ModelArg,
 }
 
-/// What models are trained on and judged by.
+/// The samples that models are trained on and judged by.
 #[derive(Debug, Args)]
 pub struct StudyArgs {
     /// The trace
     pub trace: PathBuf,
     #[command(flatten)]
     pub loading: Loading,
-    /// Who tells of a page [default: the engine, if the trace has hotness records]
+    /// The records of pages that are used [default: the engine's, if the trace has hotness records]
     #[arg(long, value_name = "R")]
     pub records: Option<RecordsArg>,
-    /// Which samples are for judging; the others are for training
+    /// The samples for judging; the others are for training
     #[arg(long, value_name = "S", default_value = "random")]
     pub split: TrainSplitArg,
     #[command(flatten)]
@@ -132,7 +132,7 @@ pub struct StudyArgs {
     pub quiet: bool,
 }
 
-/// How far back one looks.
+/// The writes that models look at.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct HistoryArg {
     /// Writes of a page that are looked at
@@ -141,11 +141,10 @@ pub struct HistoryArg {
     pub history: u8,
 }
 
-/// How samples are taken.
+/// The way samples are taken.
 #[derive(Debug, Args)]
 pub struct SamplingArgs {
-    /// The share of the trace that must follow a sample: of what comes later nobody knows
-    /// whether it is frozen
+    /// The share of the trace that must follow a sample: a later one might be frozen or not
     #[arg(long, value_name = "SHARE", default_value_t = 0.1, value_parser = horizon,
         allow_negative_numbers = true)]
     pub horizon: f64,
@@ -170,7 +169,7 @@ impl SamplingArgs {
     }
 }
 
-/// How a model is trained.
+/// A kind of model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ModelArg {
     /// Logistic regression by stochastic gradient descent
@@ -183,7 +182,7 @@ pub enum ModelArg {
     Gru,
 }
 
-/// Which samples a model is judged by.
+/// The samples that judge a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SplitArg {
     /// All
@@ -194,7 +193,7 @@ pub enum SplitArg {
     Time,
 }
 
-/// Which samples a model is judged by that was trained on the others.
+/// The samples that judge a model that was trained on the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TrainSplitArg {
     /// One in four, by chance: the others tell of the time after it
@@ -203,7 +202,7 @@ pub enum TrainSplitArg {
     Time,
 }
 
-/// Who tells of a page.
+/// The source of a page's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RecordsArg {
     /// The block layer

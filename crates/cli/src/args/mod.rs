@@ -68,7 +68,7 @@ pub enum Command {
     Reproduce(ReproduceCommand),
 }
 
-/// How a trace is read.
+/// Options to read a trace.
 #[derive(Debug, Args)]
 pub struct Reading {
     /// Format of the trace: u32, alibaba, tencent, msr, fio, blkparse, oracle-general or parquet
@@ -87,7 +87,7 @@ pub struct Reading {
     pub unit: Option<UnitSize>,
 }
 
-/// How a trace is read into memory.
+/// Options to read a trace into memory.
 #[derive(Debug, Args)]
 pub struct Loading {
     #[command(flatten)]
@@ -148,13 +148,13 @@ pub struct SimArgs {
         allow_negative_numbers = true
     )]
     pub window: u64,
-    /// Whose reading of the papers is followed
+    /// The reading of the papers that is followed
     #[arg(long, value_name = "S", default_value = "published")]
     pub semantics: SemanticsArg,
     /// The model that recognises frozen pages for schemes with by=model, as `frostline train` made it
     #[arg(long, value_name = "FILE")]
     pub model: Option<PathBuf>,
-    /// Seed of whatever chance schemes and victim policies use
+    /// Seed of the chance that schemes and victim policies use
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,
     /// Print JSON instead of the table (-), or write it to a file as well
@@ -175,7 +175,7 @@ pub struct SimArgs {
     pub quiet: bool,
 }
 
-/// Whose reading of the papers is followed.
+/// The reading of the papers that is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SemanticsArg {
     /// The papers' text
@@ -199,7 +199,7 @@ pub struct SchemesArgs {
 /// `frostline gen`
 #[derive(Debug, Args)]
 pub struct GenArgs {
-    /// What the trace is like
+    /// The kind of trace
     pub kind: KindArg,
     /// Pages of the volume
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1 << 31),
@@ -225,7 +225,7 @@ pub struct GenArgs {
     pub quiet: bool,
 }
 
-/// What a synthetic trace is like.
+/// A kind of synthetic trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum KindArg {
     /// Page popularity by Zipf's law, scattered over the volume
@@ -239,7 +239,7 @@ pub enum KindArg {
 /// `frostline trace`
 #[derive(Debug, Subcommand)]
 pub enum TraceCommand {
-    /// What one wants to know before a replay
+    /// Describe a trace: writes, pages, lifespans
     Info(InfoArgs),
     /// Convert to page numbers (u32, .zst) or Parquet (.parquet), by the ending of the output
     Convert(ConvertArgs),

@@ -11,7 +11,7 @@ use crate::size::Size;
 pub enum StoreCommand {
     /// Make an empty store of a device
     Format(FormatArgs),
-    /// Tell what a store is like
+    /// Describe a store: options, sizes, memory
     Info(LookArgs),
     /// Draw the zones: state, class, valid share
     Zones(LookArgs),
@@ -50,7 +50,7 @@ impl ShapeArgs {
     }
 }
 
-/// How a store places and cleans.
+/// The rules by which a store places and cleans.
 #[derive(Debug, Args)]
 pub struct PlacementArgs {
     /// Scheme, with parameters if need be (dac:classes=4)
@@ -63,7 +63,7 @@ pub struct PlacementArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 0.15, value_parser = gp,
         allow_negative_numbers = true)]
     pub gp: f64,
-    /// Seed of whatever chance is used
+    /// Seed of all chance
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,
 }
@@ -142,7 +142,7 @@ pub struct FormatArgs {
 pub struct RebuildArgs {
     /// The device: file:DIR, zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
-    /// Zones of the device that the store has, from the first on [default: as a superblock tells,
+    /// Zones of the device that the store has, from the first on [default: those in a superblock,
     /// or all]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..),
         allow_negative_numbers = true)]
@@ -155,7 +155,7 @@ pub struct RebuildArgs {
     /// Rebuild a store that is sound: what was trimmed may be back
     #[arg(long)]
     pub force: bool,
-    /// Tell what would come of it, and change nothing
+    /// Only report what would come of it
     #[arg(long)]
     pub dry_run: bool,
     /// Print JSON
@@ -163,7 +163,7 @@ pub struct RebuildArgs {
     pub json: bool,
 }
 
-/// The options that a store was formatted with, which a superblock tells if one is left.
+/// The options that a store was formatted with, which a superblock has if one is left.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of the store, if no superblock is left")]
 pub struct FallbackArgs {

@@ -20,7 +20,7 @@ pub fn run(command: &BenchCommand) -> Result<String, Failure> {
     }
 }
 
-/// How slow the device was made, in words that follow its shape.
+/// The speed that the device was held to, in words that follow its shape.
 fn speed(drive: Option<&str>, bandwidth: Option<u64>) -> String {
     let drive = drive.map(|name| format!(", as slow as a {name}"));
     let bandwidth = bandwidth.map(|bytes| format!(", {} MB/s at most", bytes as f64 / 1e6));

@@ -62,7 +62,7 @@ struct Dump<'a> {
 }
 
 impl Dump<'_> {
-    /// Writes the records of a table. The inner error is of who reads them.
+    /// Writes the records of a table. The inner error is that of standard output.
     fn table(&mut self, db: &Db, name: &str, table: Table) -> Result<io::Result<()>, DbError> {
         let look = db.begin_read()?;
         let mut records = look.scan_all(table, Direction::Forward);

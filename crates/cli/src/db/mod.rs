@@ -41,7 +41,7 @@ fn open(uri: &str) -> Result<Instances, Failure> {
     Instances::open(&device, &options).map_err(|error| db_failure(uri, error))
 }
 
-/// What is said before what is said of one of several databases.
+/// The prefix of lines about one of several databases.
 fn of_tenant(number: usize, of: usize) -> String {
     match of {
         1 => String::new(),

@@ -1,4 +1,4 @@
-//! `frostline db stats`: what the databases of a store are like.
+//! `frostline db stats`: the databases of a store, described.
 
 use frostline_db::{Check, Db, DbError, TreeCheck};
 use frostline_store::{Info, Stats};
@@ -46,7 +46,7 @@ struct DatabaseReport {
     damaged: usize,
 }
 
-/// Tells what the databases of a store are like. Every page is read.
+/// Describes the databases of a store. Every page is read.
 pub fn run(args: &LookDbArgs) -> Result<String, Failure> {
     let instances = open(&args.uri)?;
     let databases = instances.all.iter().map(database).collect::<Result<Vec<_>, _>>();

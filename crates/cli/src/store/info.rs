@@ -1,4 +1,4 @@
-//! `frostline store info`: what a store is like.
+//! `frostline store info`: a store, described.
 
 use frostline_store::{Info, Store, Written};
 use serde::Serialize;
@@ -22,7 +22,7 @@ struct Report<'a> {
     waf: f64,
 }
 
-/// Tells what a store is like.
+/// Describes a store.
 pub fn run(args: &LookArgs) -> Result<String, Failure> {
     let store = open_store(&args.uri)?;
     let report = |store: &Store| {

@@ -23,7 +23,7 @@ struct Report<'a> {
     rebuilt: &'a Rebuilt,
 }
 
-/// Rebuilds the store of a device, or tells what would come of it.
+/// Rebuilds the store of a device, or reports what would come of it.
 pub fn run(args: &RebuildArgs) -> Result<String, Failure> {
     let format = args.fallback.options.format();
     let device = device(args)?;

@@ -3,7 +3,7 @@
 use frostline_db::{Db, DbError};
 use frostline_workload::{Condition, Contents, Error, Loaded, Loading, Workload};
 
-/// Why a workload could not go on.
+/// The error of a workload on a database.
 pub type WorkloadError = Error<DbError>;
 
 /// A workload with all its options, that can be loaded into databases, run, and checked.
@@ -27,7 +27,7 @@ pub trait Benchmark: Sync {
     /// The kind of transaction whose number a minute is the result, if there is one.
     fn counted_kind(&self) -> Option<usize>;
 
-    /// What is loaded, as the database notes it.
+    /// The contents that are loaded, as the database notes them.
     fn contents(&self) -> Contents;
 
     /// Opens the tables of a database, which may still be empty.

@@ -41,7 +41,7 @@ pub struct DatabaseBench {
     pub device: DeviceSpec,
     /// Make the device anew, in place of the one that may be there.
     pub anew: bool,
-    /// How slow the device is made.
+    /// The speed that the device is held to.
     pub speed: Speed,
     /// Schemes, with parameters if need be (`dac:classes=4`). Each has a run on fresh databases.
     pub schemes: Vec<String>,
@@ -59,7 +59,7 @@ pub struct DatabaseBench {
     pub log_bytes: Option<u64>,
     /// The rule by which pages leave memory.
     pub replacement: Replacement,
-    /// Whether the store gets hotness records.
+    /// Give the store hotness records.
     pub hotness: bool,
     /// Databases that share the store, each with its data, its buffer, its log and its threads.
     pub tenants: u32,
@@ -78,7 +78,7 @@ pub struct DatabaseBench {
     /// With one thread, a number of transactions and [`Cleaning::Inline`], equal runs write equal
     /// pages.
     pub in_order: bool,
-    /// Whether the data are checked after each run.
+    /// Check the data after each run.
     pub check: bool,
     /// Write every page write that reaches the store, with its hotness record, and every trim to this
     /// trace (`.parquet`), those of loading included.

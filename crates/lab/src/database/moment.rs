@@ -111,7 +111,7 @@ fn cpu_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
-/// How fast transactions are done, from second to second.
+/// The rates of transactions, from second to second.
 pub(super) struct Rates {
     counted_kind: Option<usize>,
     transactions: u64,

@@ -14,7 +14,7 @@ pub struct Replay {
     seed: u64,
     /// Slots of zones that were ended before they were full, by a sync too many.
     skipped_slots: u64,
-    /// Whether the replay relocates exactly the pages that the run did.
+    /// True if the replay relocates exactly the pages that the run did.
     exact: bool,
     #[serde(skip)]
     scheme: String,
@@ -55,7 +55,7 @@ impl Replay {
         )
     }
 
-    /// How close the replay comes, in words.
+    /// The closeness of the replay, in words.
     pub fn closeness(&self) -> String {
         match (self.exact, self.skipped_slots) {
             (true, _) => "relocates the same pages".to_string(),

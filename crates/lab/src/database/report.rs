@@ -1,4 +1,4 @@
-//! What a bench of databases measured. Names of JSON fields are a contract: fields are added, never
+//! The report of a bench of databases. Names of JSON fields are a contract: fields are added, never
 //! renamed.
 
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::replay::Replay;
 use crate::latency::LatencyReport;
 use crate::report::{BenchReport, of_store};
 
-/// What was measured.
+/// The measurements of a run.
 pub(super) struct Measured {
     /// The store's shape and options.
     pub(super) info: Info,
@@ -24,15 +24,15 @@ pub(super) struct Measured {
     pub(super) after: Moment,
     /// The workload's counts, by tenant.
     pub(super) reports: Vec<Report>,
-    /// What was written, second by second.
+    /// The writes, second by second.
     pub(super) windows: Vec<WindowReport>,
     /// The kind whose number a minute is the result, if there is one.
     pub(super) counted_kind: Option<usize>,
     /// The conditions of the data afterwards, by tenant.
     pub(super) conditions: Vec<Vec<Condition>>,
-    /// Whether pages reached the store, and were cleaned, one after the other.
+    /// True if pages reached the store, and were cleaned, one after the other.
     pub(super) in_order: bool,
-    /// Whether the monitor stopped the run.
+    /// True if the monitor stopped the run.
     pub(super) interrupted: bool,
 }
 
@@ -44,7 +44,7 @@ pub type DatabaseReport = BenchReport<DatabaseSetup, DatabaseRun>;
 pub struct DatabaseSetup {
     /// The rule by which pages left memory: `watt` or `clock`.
     pub replacement: &'static str,
-    /// Whether the store got hotness records.
+    /// True if the store got hotness records.
     pub hotness: bool,
     /// Databases that shared the store.
     pub tenants: usize,
@@ -63,7 +63,7 @@ pub struct DatabaseRun {
     /// again up to the end of the run.
     #[serde(flatten)]
     pub run: RunReport,
-    /// Whether the run was stopped early; it counted up to then.
+    /// True if the run was stopped early; it counted up to then.
     pub interrupted: bool,
     /// Headers of chunks.
     pub header_pages: u64,
@@ -180,9 +180,9 @@ pub struct ConditionRow {
     pub condition: &'static str,
     /// The clause of the benchmark's standard.
     pub clause: &'static str,
-    /// Whether it holds.
+    /// True if it holds.
     pub ok: bool,
-    /// How often it was checked, and where it did not hold.
+    /// The number of checks, and the place where it did not hold.
     pub detail: String,
 }
 
@@ -254,7 +254,7 @@ impl DatabaseRun {
     }
 }
 
-/// How results are computed.
+/// The basis of results.
 struct Outcome {
     took: Duration,
     counted_kind: Option<usize>,

@@ -37,8 +37,7 @@ pub struct SepFrozen {
     pub scale: f64,
     /// Seed of all chance.
     pub seed: u64,
-    /// Whether what is measured by the clock is part of the tables. Without it, equal runs give equal
-    /// tables.
+    /// Measure times, too. Without them, equal runs give equal tables.
     pub timing: bool,
 }
 

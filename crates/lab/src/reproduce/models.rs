@@ -33,7 +33,7 @@ pub(super) struct Models<'a> {
     most: usize,
 }
 
-/// Which samples there are, and which of them a model is judged by.
+/// The samples, and those of them that judge a model.
 #[derive(Clone, Copy)]
 struct How {
     split: Split,
@@ -119,7 +119,7 @@ impl<'a> Models<'a> {
         })
     }
 
-    /// How much it helps to look at more writes of a page (figure 20).
+    /// Models by the writes of a page that they look at (figure 20).
     pub(super) fn history(&self) -> Result<Table> {
         let (random, by_time) =
             self.both_ways(Layout::LONGEST, |samples| compare_histories(samples, KIND))?;
@@ -144,7 +144,8 @@ impl<'a> Models<'a> {
         })
     }
 
-    /// How much each feature helps (figure 21), and what it has to do with being frozen.
+    /// Models by their features, one more at a time (figure 21), and each feature's correlation with
+    /// being frozen.
     pub(super) fn features(&self) -> Result<Table> {
         let how = How { split: Split::Random, cleaned: false };
         let test = self.samples(HISTORY, how)?;

@@ -1,4 +1,4 @@
-//! How pages live: the paper's figures 1 and 2.
+//! The lives of pages: the paper's figures 1 and 2.
 
 use frostline_trace::{FINAL, NEVER, Prepared};
 
@@ -10,7 +10,7 @@ const STRETCHES: usize = 16;
 /// Points of time.
 const POINTS: u64 = 10;
 
-/// How lifespans mix over LBAs, of the writes after loading.
+/// The mixing of lifespans over LBAs, of the writes after loading.
 pub(super) fn mixing(volume: &Prepared, loading: u64) -> Table {
     let each = (volume.space as usize).div_ceil(STRETCHES).max(1);
     let mut stretches = vec![Stretch::default(); STRETCHES];
@@ -42,7 +42,7 @@ pub(super) fn mixing(volume: &Prepared, loading: u64) -> Table {
     }
 }
 
-/// What is written to a stretch of LBAs.
+/// The writes to a stretch of LBAs.
 #[derive(Clone, Default)]
 struct Stretch {
     frozen: u64,
@@ -63,7 +63,7 @@ impl Stretch {
     }
 }
 
-/// How many pages are frozen as time passes.
+/// The share of frozen pages as time passes.
 pub(super) fn frozen_share(volume: &Prepared, loading: u64) -> Table {
     let counted = volume.words.len() as u64 - loading;
     let mut valid = Valid { pages: vec![false; volume.space as usize], count: 0 };
@@ -101,7 +101,7 @@ pub(super) fn frozen_share(volume: &Prepared, loading: u64) -> Table {
     }
 }
 
-/// Which pages are valid.
+/// The valid pages.
 struct Valid {
     pages: Vec<bool>,
     count: u64,

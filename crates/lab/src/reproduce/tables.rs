@@ -68,7 +68,7 @@ pub struct Table {
     pub name: &'static str,
     /// Its title.
     pub title: String,
-    /// What a reader must know of it.
+    /// An explanation for its reader.
     pub note: String,
     /// Headings.
     pub columns: Vec<&'static str>,

@@ -46,11 +46,11 @@ pub type StoreReport = BenchReport<StoreSetup, StoreRun>;
 pub struct StoreBench {
     /// The device.
     pub device: DeviceSpec,
-    /// How slow the device is made.
+    /// The speed that the device is held to.
     pub speed: Speed,
-    /// How the store is formatted. Its seed is that of the workload as well.
+    /// The options of the store. Their seed is that of the workload as well.
     pub format: Format,
-    /// Which pages are written.
+    /// The page writes.
     pub workload: PageWorkload,
     /// Bytes of memory that the trace of a workload may take; any number unless given.
     pub memory: Option<u64>,

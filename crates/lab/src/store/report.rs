@@ -1,4 +1,4 @@
-//! What a bench of a store measured.
+//! The report of a bench of a store.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::latency::LatencyReport;
 use crate::report::of_store;
 
-/// What was measured.
+/// The measurements of a run.
 pub(super) struct Measured {
     /// The store's shape and options.
     pub(super) info: Info,
@@ -20,11 +20,11 @@ pub(super) struct Measured {
     pub(super) after: Stats,
     /// Times of writes, in nanoseconds.
     pub(super) times: Histogram<u64>,
-    /// How long it took, the last sync included.
+    /// The time that it took, the last sync included.
     pub(super) took: Duration,
-    /// What was written, second by second.
+    /// The writes, second by second.
     pub(super) windows: Vec<WindowReport>,
-    /// Whether the monitor stopped it.
+    /// True if the monitor stopped it.
     pub(super) interrupted: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Page workloads: which pages are written, in which order.
+//! Page workloads: LBAs in the order in which they are written.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use frostline_trace::{Kind, LoadOptions, Spec, generate, load};
 
 use crate::{Error, Result};
 
-/// Which pages are written, in which order: `zipf:ALPHA`, `uniform`, `sequential` or `trace:FILE`.
+/// The LBAs of page writes, in order: `zipf:ALPHA`, `uniform`, `sequential` or `trace:FILE`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PageWorkload {
     /// Zipf's law with this exponent, scattered over the pages.

@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 
 use super::feed::Feed;
 
-/// How often the clock and the monitor are looked at.
+/// The interval at which the clock and the monitor are looked at.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Pages that the fill writes at once.

@@ -25,11 +25,11 @@ pub struct Study {
     pub writes: Writes,
     /// The records that models use; those of the engine unless given, if the writes have them.
     pub records: Option<Records>,
-    /// How samples are taken.
+    /// The way samples are taken.
     pub sampling: Sampling,
 }
 
-/// How a model is trained.
+/// The training of a model.
 #[derive(Clone, Debug)]
 pub struct Training {
     /// The kind of model.
@@ -42,7 +42,7 @@ pub struct Training {
     pub threshold: f32,
 }
 
-/// What the models of a [`Comparison`] differ in.
+/// The difference between the models of a [`Comparison`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compared {
     /// All kinds of models that look at so many writes of a page, and the rules that need no training.
@@ -58,7 +58,7 @@ pub enum Compared {
 pub struct Comparison {
     /// The trace.
     pub trace: String,
-    /// Which samples judged them.
+    /// The samples that judged them.
     pub split: Split,
     /// The records that they use.
     pub records: Records,

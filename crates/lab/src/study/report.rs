@@ -10,7 +10,7 @@ pub struct ModelReport {
     pub model: &'static str,
     /// The trace that judged it.
     pub trace: String,
-    /// Which samples of the trace judged it.
+    /// The samples of the trace that judged it.
     pub split: Split,
     /// The records that it uses.
     pub records: Records,
@@ -37,7 +37,7 @@ pub struct ModelFeature {
     pub weight: Option<f32>,
 }
 
-/// Why a model is of no use as it is.
+/// A flaw that makes a model useless as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
     /// It takes no page for frozen.
@@ -76,7 +76,7 @@ impl ModelReport {
         }
     }
 
-    /// Why the model is of no use, if it is not.
+    /// The flaw of a useless model; none if the model is of use.
     pub fn flaw(&self) -> Option<Flaw> {
         let Quality { recall, false_positive_rate, .. } = self.quality;
         match (recall, false_positive_rate) {
