@@ -1,11 +1,11 @@
-//! How much a volume may hold, and when it is cleaned.
+//! The capacity of a volume, and the trigger of cleaning.
 
 use crate::LogError;
 
 /// Thresholds are kept as parts of this, so that comparing with them is exact.
 const PARTS: u64 = 1_000_000_000;
 
-/// How much a volume may hold, and when it is cleaned.
+/// The capacity of a volume, and the trigger of cleaning.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Capacity {
     /// As many zones as are needed; cleaned while the garbage proportion exceeds `gp` (SepBIT,
@@ -110,7 +110,7 @@ fn at_least(reserve: u32) -> usize {
 fn parts(gp: f64) -> Result<u64, LogError> {
     match gp > 0.0 && gp < 1.0 {
         true => Ok(((gp * PARTS as f64).round() as u64).clamp(1, PARTS - 1)),
-        false => Err(LogError::GarbageProportion { gp: gp.to_string() }),
+        false => Err(LogError::GarbageProportion { gp }),
     }
 }
 

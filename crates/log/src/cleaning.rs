@@ -13,7 +13,7 @@ use crate::{LogError, MAX_LBA};
 /// valid ones go. The map entries of one block stay in the first-level cache in between.
 const BLOCK: usize = 256;
 
-/// Why a stretch of relocations ended.
+/// The reason why a stretch of relocations ended.
 enum Stop {
     Done,
     /// This class's zone is full.
@@ -95,6 +95,9 @@ impl<S: Scheme> Volume<S> {
         });
         (0..self.open.len()).for_each(|class| self.settle(class));
         self.cleaning = false;
+        if cleaned.is_ok() {
+            self.check_totals();
+        }
         let found = !victims.is_empty();
         self.choice.victims = victims;
         cleaned.map(|()| found)

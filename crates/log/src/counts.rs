@@ -1,4 +1,4 @@
-//! What happened in a volume.
+//! Counts of what a volume did.
 
 /// Page writes by class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct ClassCounts {
     pub relocations: u64,
 }
 
-/// What happened since the counts were last reset.
+/// Counts of what a volume did since they were last reset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Pages written by the user.
@@ -86,7 +86,7 @@ impl Counts {
         }
     }
 
-    /// What happened since an earlier moment of the same volume.
+    /// The difference to counts that the same volume had earlier.
     pub fn since(&self, earlier: &Counts) -> Counts {
         let mut since = self.clone();
         since.user_writes -= earlier.user_writes;

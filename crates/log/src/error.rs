@@ -1,7 +1,7 @@
-//! Why the log can't go on.
+//! Errors of the log.
 
-/// Why a volume can't be made, or can't take a write.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+/// An error of a volume: it can't be made, or can't take a write.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
     /// The scheme wants more classes than zones may be open.
@@ -15,14 +15,14 @@ pub enum LogError {
     /// Zones have at least 16 pages.
     #[error("zones of {pages} pages: must be from 16 to {max}", max = 1u32 << 30)]
     ZoneSize {
-        /// What was asked for.
+        /// Pages that were asked for.
         pages: u32,
     },
     /// A threshold that can't be kept.
     #[error("a garbage proportion of {gp}: must be above 0 and below 1")]
     GarbageProportion {
-        /// What was asked for, in parts of 10^9.
-        gp: String,
+        /// The threshold that was asked for.
+        gp: f64,
     },
     /// The fixed capacity leaves no room to clean.
     #[error(
@@ -47,7 +47,7 @@ pub enum LogError {
     /// Memory is short.
     #[error("no memory for {bytes} bytes")]
     NoMemory {
-        /// What was needed.
+        /// Bytes that were needed.
         bytes: usize,
     },
     /// An LBA beyond the volume.
@@ -66,7 +66,7 @@ pub enum LogError {
         /// Slots.
         slots: u64,
     },
-    /// What a store read back contradicts itself.
+    /// The recorded state of a volume contradicts itself.
     #[error("the recorded volume contradicts itself: {why}")]
     Image {
         /// In what.

@@ -1,4 +1,4 @@
-//! What can happen to a zone of a real device besides being filled and cleaned.
+//! Events of a zone of a real device besides being filled and cleaned.
 
 use frostline_placement::Scheme;
 

@@ -1,4 +1,4 @@
-//! What a volume was, as a store writes it down and reads it back.
+//! The state of a volume, as a store writes it down and reads it back.
 
 use frostline_placement::Scheme;
 
@@ -54,7 +54,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         }
     }
 
-    /// Makes an empty volume what it was: `valid` pages in these zones at time `now`. The map is
+    /// Brings an empty volume into an earlier state: `valid` pages in these zones at time `now`. The map is
     /// the driver's business. The scheme is told of every zone as if it had just happened.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use crate::volume::Volume;
 use crate::{Counts, LogError, Slot, ZoneTable};
 
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
-    /// What happened since the counts were last reset.
+    /// Counts since they were last reset.
     pub fn counts(&mut self) -> &Counts {
         (0..self.open.len()).for_each(|class| self.settle(class));
         &self.counts
@@ -24,7 +24,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         &self.scheme
     }
 
-    /// The scheme, to be told something.
+    /// The scheme, for a driver that changes it.
     pub fn scheme_mut(&mut self) -> &mut S {
         &mut self.scheme
     }

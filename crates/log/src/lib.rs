@@ -10,6 +10,37 @@
 //!   [`Volume::place_relocation`], [`Volume::release`]; its zones can be restored as they were
 //!   ([`ZoneImage`]);
 //! * in runs, for a driver that only counts: [`Volume::write`].
+//!
+//! ```
+//! use frostline_log::{LogError, Options, Volume, Writes};
+//! use frostline_placement::registry::{SchemeSpec, Visitor};
+//! use frostline_placement::{Scheme, Setup, victims};
+//!
+//! /// Writes 4096 pages, then every second write goes to 256 of them, in zones of 64 pages that are
+//! /// cleaned while more than 15 % of the written pages are garbage.
+//! struct Replay;
+//!
+//! impl Visitor for Replay {
+//!     type Output = Result<f64, LogError>;
+//!
+//!     fn visit<S: Scheme>(self, scheme: S) -> Result<f64, LogError> {
+//!         let policy = victims::build("cost-benefit", 1).expect("a known policy");
+//!         let mut volume = Volume::new(Options::elastic(64, 4096, 0.15), scheme, policy)?;
+//!         let mixed = |i: u32| i.wrapping_mul(2_654_435_761).rotate_right(15);
+//!         let again = (0..60_000).map(|i| mixed(i) % if i % 2 == 0 { 256 } else { 4096 });
+//!         let pages: Vec<u32> = (0..4096).chain(again).collect();
+//!         volume.write(&Writes::new(&pages), 0..pages.len())?;
+//!         assert_eq!(volume.valid_pages(), 4096);
+//!         Ok(volume.counts().waf())
+//!     }
+//! }
+//!
+//! let setup = Setup::new(64, 4096);
+//! let nosep = SchemeSpec::parse("nosep")?.build(&setup, Replay)??;
+//! let sepbit = SchemeSpec::parse("sepbit")?.build(&setup, Replay)??;
+//! assert!(sepbit < nosep, "{sepbit} {nosep}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod capacity;
 mod cleaning;

@@ -9,14 +9,14 @@ use crate::memory::Array;
 /// does not exist, so to a volume the page is as if it had never been written.
 pub const LOST: u32 = 1;
 
-/// Where a page lies, and what the scheme remembers of it. All zeroes: never written.
+/// The slot of a page and the scheme's state of it. All zeroes: never written.
 #[derive(Clone, Copy, Debug, Zeroable)]
 #[repr(C)]
 pub struct Entry<P> {
     /// Zone shifted, plus offset: see [`Volume::slot_of`](crate::Volume::slot_of). 0 if the page
     /// has none.
     pub slot: u32,
-    /// What the scheme remembers of the page.
+    /// The scheme's state of the page.
     pub page: P,
 }
 

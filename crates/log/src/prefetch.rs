@@ -3,7 +3,7 @@
 
 #![allow(unsafe_code)]
 
-/// How many writes ahead. From 16 to 64 little changes.
+/// Number of writes ahead. From 16 to 64 little changes.
 pub const AHEAD: usize = 32;
 
 /// Starts to load `array[index]` into the cache. An index beyond the array does nothing.

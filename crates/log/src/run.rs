@@ -22,7 +22,7 @@ pub struct Writes<'a> {
     pub starts: Option<&'a [u64]>,
     /// User writes until the LBA is written again or trimmed, [`NEVER`] if it never is.
     pub lifespans: Option<&'a [u32]>,
-    /// What the engine told with each write.
+    /// The engine's hotness record of each write.
     pub hotness: Option<&'a [Hotness]>,
 }
 
@@ -32,7 +32,7 @@ impl<'a> Writes<'a> {
         Writes { words, starts: None, lifespans: None, hotness: None }
     }
 
-    /// Whether write `i` begins a request.
+    /// True if write `i` begins a request.
     #[inline(always)]
     pub fn begins(&self, i: usize) -> bool {
         self.starts.is_none_or(|s| s.get(i / 64).is_some_and(|w| w >> (i % 64) & 1 == 1))
@@ -44,7 +44,7 @@ impl<'a> Writes<'a> {
         self.lifespans.and_then(|l| l.get(i)).copied().unwrap_or(NEVER)
     }
 
-    /// What the engine told with write `i`, if it did.
+    /// The hotness record of write `i`, if there is one.
     #[inline(always)]
     pub fn hotness(&self, i: usize) -> Option<&Hotness> {
         self.hotness.and_then(|h| h.get(i))
@@ -65,7 +65,7 @@ impl<'a> Writes<'a> {
     }
 }
 
-/// Why a run ended.
+/// The reason why a run ended.
 enum Stop {
     /// All is written.
     Done,
@@ -110,13 +110,14 @@ impl<S: Scheme> Volume<S> {
             if let Some(class) = filled {
                 self.close_zone(class)?;
             }
+            self.check_totals();
             self.clean_while_due()?;
             self.sweep_if_due();
         }
         Ok(())
     }
 
-    /// Keeps what the engine told with these writes, for when cleaning comes to their pages.
+    /// Keeps the hotness records of these writes, for when cleaning comes to their pages.
     fn hear(&mut self, writes: &Writes<'_>, range: Range<usize>) {
         let told = writes.hotness.and_then(|hotness| hotness.get(range.clone()));
         for (word, hotness) in writes.words[range].iter().zip(told.unwrap_or_default()) {
@@ -188,6 +189,7 @@ impl<S: Scheme> Volume<S> {
             let Some(place) = words.get_mut(cursor.place()) else {
                 return (k + 1, Stop::NoZone(class));
             };
+            debug_assert!(cursor.slot < cursor.end, "class {class}: slots in order, to the end");
             *place = word;
             entry.slot = cursor.slot;
             cursor.slot += 1;

@@ -22,7 +22,7 @@ pub struct Slot {
     pub offset: u32,
 }
 
-/// Where a page goes.
+/// The new place of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// Its class.
@@ -168,6 +168,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         let emptied = all_garbage && self.zones.is_sealed(zone);
         if emptied {
             self.reclaim(zone);
+            self.check_totals();
         }
         emptied
     }
@@ -177,6 +178,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.settle(class);
         let cursor = &mut self.open[class];
         let slot = cursor.slot;
+        debug_assert!(slot < cursor.end, "class {class} has room");
         if let Some(place) = self.words.get_mut(cursor.place()) {
             *place = word;
         }

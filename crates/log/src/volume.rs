@@ -19,7 +19,7 @@ pub const WORD_LAST: u32 = 1 << 31;
 /// Between two sweeps that clamp old stamps (see [`Scheme::clamp`]).
 const SWEEP: u32 = 1 << 30;
 
-/// How a volume is laid out.
+/// The layout of a volume.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Pages in a zone, 16 or more.
@@ -28,7 +28,7 @@ pub struct Options {
     pub space: u32,
     /// Pages that may be valid at once.
     pub logical_pages: u64,
-    /// How much the volume may hold, and when it is cleaned.
+    /// The capacity of the volume, and the trigger of cleaning.
     pub capacity: Capacity,
     /// Zones that may be open at once, if that is limited.
     pub max_open: Option<usize>,
@@ -264,6 +264,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 
     /// Opens a zone for `class`. False if no zone is free.
     pub(crate) fn open_zone(&mut self, class: usize) -> Result<bool, LogError> {
+        debug_assert!(self.open[class].is_closed(), "class {class} has an open zone");
         let Some(zone) = self.take_free()? else {
             return Ok(false);
         };
@@ -304,6 +305,18 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.zones.seal(zone, self.now);
         let event = self.event(zone);
         self.scheme.on_sealed(&event, &self.zones.view(self.now));
+    }
+
+    /// Checks, in builds for tests, that every slot of a live zone up to its write position is
+    /// counted once, and holds a valid page or garbage.
+    pub(crate) fn check_totals(&self) {
+        if !cfg!(debug_assertions) {
+            return;
+        }
+        let room: u64 = self.open.iter().map(|cursor| u64::from(cursor.end - cursor.slot)).sum();
+        let slots = self.zones.live() * u64::from(self.options.zone_pages);
+        assert_eq!(slots - room, self.written, "slots used");
+        assert_eq!(self.valid + self.garbage, self.written, "pages in slots");
     }
 
     /// True if a zone can be opened.

@@ -108,6 +108,10 @@ impl ZoneTable {
     pub fn seal(&mut self, zone: u32, now: u32) {
         let z = zone as usize;
         self.garbage[z].admit();
+        debug_assert!(
+            self.garbage(zone) <= self.zone_pages,
+            "zone {zone}: more garbage than pages"
+        );
         self.sealed_at[z] = now;
         self.seal_order[z] = self.sealed;
         self.sealed += 1;
@@ -187,12 +191,12 @@ impl ZoneTable {
         self.seal_order[zone as usize]
     }
 
-    /// How often the zone was reset.
+    /// Resets of the zone so far.
     pub fn resets(&self, zone: u32) -> u32 {
         self.resets[zone as usize]
     }
 
-    /// What happens to a zone now, as schemes are told.
+    /// An event of a zone at time `now`.
     #[inline(always)]
     pub fn event(&self, zone: u32, now: u32) -> ZoneEvent {
         ZoneEvent { zone, class: self.class(zone), now }

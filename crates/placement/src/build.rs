@@ -1,11 +1,11 @@
-//! What is known of a scheme before it is built, and what it is told when it is.
+//! The description of a scheme, and the setup that it is built from.
 
 use crate::erased::{Erased, WITHIN};
 use crate::params::{BuildError, Param};
 use crate::recogniser::Recogniser;
 use crate::semantics::Semantics;
 
-/// How much of the future a scheme is told.
+/// Knowledge of the future that a scheme is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Foresight {
     /// Nothing: it can run on a device.
@@ -16,27 +16,27 @@ pub enum Foresight {
     Lifespans,
 }
 
-/// What the registry says of a scheme.
+/// The description of a scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
     /// Name on the command line.
     pub name: &'static str,
-    /// What it does, in a sentence.
+    /// Its rule, in a sentence.
     pub summary: &'static str,
-    /// Where it was published.
+    /// The paper that published it.
     pub source: &'static str,
     /// Its parameters.
     pub params: &'static [Param],
 }
 
-/// What a scheme may know when it is built.
+/// The setup that a scheme is built from.
 #[derive(Clone, Copy)]
 pub struct Setup<'a> {
     /// Pages in a zone.
     pub zone_pages: u32,
     /// Largest LBA + 1.
     pub space: u32,
-    /// Whose reading is followed.
+    /// The reading of the papers that is followed.
     pub semantics: Semantics,
     /// Seed of whatever chance the scheme uses.
     pub seed: u64,
@@ -44,18 +44,18 @@ pub struct Setup<'a> {
     pub mean_lifespans: Option<&'a [f32]>,
     /// Lifespan of each user write, for [`Foresight::Lifespans`].
     pub lifespans: Option<&'a [u32]>,
-    /// Whether user writes and relocations come with [`Hotness`](crate::Hotness).
+    /// True if user writes and relocations come with [`Hotness`](crate::Hotness).
     pub told: bool,
     /// Makes recognisers of frozen pages, for schemes that need one.
     pub recogniser: Option<MakeRecogniser<'a>>,
-    /// Makes the scheme around which another stands, if one was named.
+    /// Makes the scheme within another, if one was named.
     pub within: Option<MakeWithin<'a>>,
 }
 
 /// Makes the recogniser of frozen pages that has a name; says why it can't.
 pub type MakeRecogniser<'a> = &'a dyn Fn(&str, &Setup<'_>) -> Result<Box<dyn Recogniser>, String>;
 
-/// Makes the scheme around which another stands.
+/// Makes the scheme within another.
 pub type MakeWithin<'a> = &'a dyn Fn(&Setup<'_>) -> Result<Box<dyn Erased<WITHIN>>, BuildError>;
 
 impl Setup<'_> {

@@ -1,4 +1,4 @@
-//! What a scheme is shown of a volume as it is written and cleaned.
+//! The events that a scheme sees as a volume is written and cleaned.
 
 use crate::hotness::Hotness;
 use crate::page::NEVER;
@@ -37,7 +37,7 @@ pub struct UserWrite<'a> {
     /// Lifespan of the version being written, [`NEVER`] if it is frozen. Valid only for a scheme
     /// with [`Foresight::Lifespans`](crate::Foresight).
     pub lifespan: u32,
-    /// What the engine tells of the page, if it does.
+    /// The engine's record of the page, if it hands one down.
     pub hotness: Option<&'a Hotness>,
 }
 
@@ -100,8 +100,8 @@ pub struct Victim {
 pub struct Pages<'a, P> {
     /// The pages.
     pub lbas: &'a [u32],
-    /// What is remembered of each.
+    /// The scheme's state of each.
     pub states: &'a [P],
-    /// What the engine told of each when it wrote it, if it does.
+    /// The hotness record of each page's last write, if the engine hands them down.
     pub hotness: Option<&'a [Hotness]>,
 }

@@ -1,12 +1,12 @@
-//! What the simulator published with SepBIT needs of a scheme beside its answers.
+//! The rules of a scheme that hold only in the simulator published with SepBIT.
 
-/// What the simulator that the authors of SepBIT published with their FAST'22 paper tells and asks a
-/// scheme, and no log of a device does.
+/// Calls that a scheme gets from the simulator that the authors of SepBIT published with their
+/// FAST'22 paper. No log of a device makes them.
 pub trait Fast22 {
     /// The trace's time in microseconds, from now on.
     fn at(&mut self, _micros: u64) {}
 
-    /// Whether a zone is opened for this class at once when its last one is sealed.
+    /// True if a zone is opened for this class at once when its last one is sealed.
     fn keeps_open(&mut self, _class: usize) -> bool {
         true
     }

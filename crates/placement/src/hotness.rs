@@ -1,8 +1,8 @@
-//! What an engine tells of a page when it writes it (SepFrozen, section 4.1).
+//! The record that an engine hands down with a page that it writes (SepFrozen, section 4.1).
 
 use bytemuck::{Pod, Zeroable};
 
-/// What happened to a page between being read into memory and being written.
+/// Use of a page between being read into memory and being written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Pod, Zeroable)]
 #[repr(C)]
 pub struct Activity {
@@ -24,7 +24,7 @@ pub struct Activity {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Pod, Zeroable)]
 #[repr(C)]
 pub struct Hotness {
-    /// Where the page comes from, as the engine numbers it: which tree, leaf or inner.
+    /// The page's origin, as the engine numbers it: its tree, leaf or inner.
     pub origin: u32,
     /// User writes between the page's last two writes; 0 if it is new.
     pub lifespan: u32,

@@ -1,4 +1,5 @@
-//! Where a page goes, and which zone is cleaned next.
+//! Placement schemes, which give each page a class, and victim policies, which choose the zone that
+//! is cleaned next.
 //!
 //! This crate holds the rules and nothing else: no I/O, no clock, no allocation per page write.
 //! The log (`frostline-log`) calls them; the simulator and the page store drive the log. So the
@@ -13,6 +14,32 @@
 //!   schemes are made of.
 //! * [`Recogniser`] tells frozen pages from others, by what an engine tells of its pages
 //!   ([`Hotness`]) or by what a block layer sees of them ([`Past`]).
+//!
+//! A scheme by name, asked about a page that is written twice:
+//!
+//! ```
+//! use frostline_placement::registry::{SchemeSpec, Visitor};
+//! use frostline_placement::{Scheme, Setup, UserWrite};
+//!
+//! /// The classes of both writes.
+//! struct Twice;
+//!
+//! impl Visitor for Twice {
+//!     type Output = [usize; 2];
+//!
+//!     fn visit<S: Scheme>(self, mut scheme: S) -> [usize; 2] {
+//!         let mut state = bytemuck::Zeroable::zeroed();
+//!         let first = scheme.place_user(&UserWrite::first(7, 1), &mut state);
+//!         let again = UserWrite { first: false, class: first, ..UserWrite::first(7, 5) };
+//!         [first, scheme.place_user(&again, &mut state)]
+//!     }
+//! }
+//!
+//! let sepbit = SchemeSpec::parse("sepbit:classes=8")?;
+//! // Class 1 is for new pages and old ones, class 0 for pages whose last copy was short-lived.
+//! assert_eq!(sepbit.build(&Setup::new(1024, 100_000), Twice)?, [1, 0]);
+//! # Ok::<(), frostline_placement::BuildError>(())
+//! ```
 
 mod any_scheme;
 mod build;

@@ -23,14 +23,14 @@ macro_rules! methods {
                     None
                 }
 
-                /// Whether open zones are sealed before they are full where they hardly fill and
+                /// True if open zones are sealed before they are full where they hardly fill and
                 /// their garbage builds up: worth it for a scheme some of whose classes are given
                 /// few pages. The published schemes wait until zones are full.
                 fn seals_stale(&self) -> bool {
                     false
                 }
 
-                /// What the scheme has learned and would not like to learn again after a restart:
+                /// Knowledge that the scheme would otherwise have to learn again after a restart:
                 /// at most [`LARGEST_MEMORY`](crate::LARGEST_MEMORY) bytes.
                 fn memory(&self) -> Vec<u8> {
                     Vec::new()
@@ -57,8 +57,8 @@ macro_rules! methods {
                 }
             }
             told {
-                /// What the scheme does otherwise for the simulator published with SepBIT, if
-                /// anything. A log on a device never asks.
+                /// The scheme's other rules for the simulator published with SepBIT, if it has
+                /// any. A log on a device never asks.
                 fn fast22(&mut self) -> Option<&mut dyn Fast22> {
                     None
                 }

@@ -1,4 +1,4 @@
-//! What a scheme remembers of a page.
+//! The state of a page that a scheme keeps.
 
 use bytemuck::Pod;
 
@@ -36,7 +36,7 @@ impl Stamp {
     }
 }
 
-/// What a scheme remembers of each page. It lies beside the page's slot in the map, so that one
+/// The state of a page that a scheme keeps. It lies beside the page's slot in the map, so that one
 /// cache line serves both. All zeroes is the state of a page that was never written, or was trimmed. A store
 /// keeps its bytes across restarts; no bytes may do worse than a bad placement.
 pub trait PageState: Pod + Send + Sync {

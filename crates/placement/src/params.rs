@@ -10,11 +10,11 @@ pub struct Param {
     pub key: &'static str,
     /// The published default.
     pub default: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub help: &'static str,
 }
 
-/// Why a scheme or victim policy can't be built.
+/// An error of a scheme or victim policy that can't be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -23,7 +23,7 @@ pub enum BuildError {
     UnknownName {
         /// "scheme" or "victim policy".
         kind: &'static str,
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
         /// All there are.
         known: String,
@@ -69,7 +69,7 @@ pub enum BuildError {
         key: &'static str,
         /// The value.
         value: String,
-        /// What would do.
+        /// Values that are accepted.
         why: String,
     },
     /// The scheme keeps more state of each page than there is room for where its type is not known.
@@ -77,9 +77,9 @@ pub enum BuildError {
     LargeState {
         /// The scheme.
         name: String,
-        /// What it remembers.
+        /// Bytes that it keeps.
         bytes: usize,
-        /// What there is room for.
+        /// Bytes that there is room for.
         most: usize,
     },
     /// The scheme must be told of the future and was not.

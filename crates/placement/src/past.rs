@@ -1,4 +1,4 @@
-//! What a block layer sees of a page that is written: how often, when, and in what requests. The
+//! The past of a page as a block layer sees it: how often it is written, when, and in what requests. The
 //! stand-in for a [`Hotness`](crate::Hotness) record where no engine gives one.
 
 use bytemuck::{Pod, Zeroable};
@@ -73,7 +73,7 @@ impl Past {
         self.last.age(now)
     }
 
-    /// How often the page was written, 65,535 or more.
+    /// Writes of the page, at most 65,535.
     #[inline(always)]
     pub fn writes(&self) -> u32 {
         u32::from(self.writes)
@@ -92,7 +92,7 @@ impl Past {
         f32::from(self.requests >> (4 * back) & 7)
     }
 
-    /// Whether the request of write `back`, from 0 to 3, went on where the one before had ended.
+    /// True if the request of write `back`, from 0 to 3, went on where the one before had ended.
     #[inline(always)]
     pub fn sequential(&self, back: usize) -> bool {
         self.requests >> (4 * back + 3) & 1 == 1

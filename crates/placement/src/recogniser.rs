@@ -1,4 +1,4 @@
-//! Who tells frozen pages from others while a victim is cleaned (SepFrozen, section 4.1).
+//! Recognisers tell frozen pages from others while a victim is cleaned (SepFrozen, section 4.1).
 
 use std::fmt::Debug;
 
@@ -14,16 +14,16 @@ pub struct Candidates<'a> {
     pub valid: u32,
     /// The pages.
     pub lbas: &'a [u32],
-    /// What the block layer saw of each page.
+    /// The past of each page, as a block layer sees it.
     pub pasts: &'a [Past],
-    /// What the engine told of each page when it wrote it, if it did.
+    /// The hotness record of each page's last write, if the engine hands them down.
     pub hotness: Option<&'a [Hotness]>,
 }
 
 /// Tells how likely pages are to be frozen. Rules, trained models, and models that learn as they go;
 /// a scheme asks it once for a victim, and is free to follow it or not.
 pub trait Recogniser: Debug + Send {
-    /// Whether it goes by what engines tell: without [`Candidates::hotness`] no page then seems
+    /// True if it goes by hotness records: without [`Candidates::hotness`] no page then seems
     /// frozen.
     fn wants_hotness(&self) -> bool;
 
@@ -31,7 +31,7 @@ pub trait Recogniser: Debug + Send {
     /// not, infinite if it is out of the question whether. Allocates nothing.
     fn score(&mut self, pages: &Candidates<'_>, scores: &mut [f32]);
 
-    /// Whether its scores are good enough to go by.
+    /// True if its scores are good enough to go by.
     fn is_trusted(&self) -> bool {
         true
     }

@@ -9,16 +9,16 @@ use crate::schemes;
 pub use crate::spec::{SchemeSpec, build_within};
 pub use crate::visitor::Visitor;
 
-/// What is known of a scheme without building it.
+/// A scheme of the registry.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Name, source and parameters.
     pub info: Info,
     /// Bytes of state per page, beside the four of its slot.
     pub page_bytes: usize,
-    /// What it must be told of the future.
+    /// The knowledge of the future that it needs.
     pub foresight: Foresight,
-    /// Whether it makes use of what an engine tells of its pages.
+    /// True if it makes use of an engine's hotness records.
     pub wants_hotness: bool,
     /// The name of its own victim side, if it has one.
     pub own_victim: Option<&'static str>,
@@ -107,9 +107,9 @@ pub struct Pairing {
     pub params: &'static [(&'static str, &'static str)],
     /// The victim policy, if it is fixed.
     pub victim: Option<&'static str>,
-    /// What it does, in a sentence.
+    /// Its rule, in a sentence.
     pub summary: &'static str,
-    /// Where it was published.
+    /// The paper that published it.
     pub source: &'static str,
 }
 

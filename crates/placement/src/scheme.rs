@@ -1,4 +1,4 @@
-//! What a placement scheme answers.
+//! The trait of placement schemes.
 
 use crate::build::{Foresight, Info, Setup};
 use crate::choice::Choice;
@@ -24,7 +24,7 @@ macro_rules! declare {
             fn $told:ident(&mut $t_self:ident $(, $t:ident: $t_type:ty)*) $(-> $t_out:ty)? $t_body:block
         )* }
     ) => {
-        /// How pages are given a class.
+        /// A rule that gives pages a class.
         ///
         /// The log calls, in this order: for a user write [`on_request`](Self::on_request) (at the
         /// first page of a request), [`place_user`](Self::place_user); for cleaning
@@ -34,17 +34,17 @@ macro_rules! declare {
         /// no class yet, [`on_reclaimed`](Self::on_reclaimed); and around them
         /// [`on_opened`](Self::on_opened) and [`on_sealed`](Self::on_sealed) as zones change.
         pub trait Scheme: Send + Sized + 'static {
-            /// What is remembered of each page; `()` costs nothing.
+            /// The state that is kept of each page; `()` costs nothing.
             type Page: PageState;
             /// Name, source and parameters.
             const INFO: Info;
-            /// What the scheme must be told of the future.
+            /// The knowledge of the future that the scheme needs.
             const FORESIGHT: Foresight = Foresight::None;
-            /// Whether [`on_request`](Self::on_request) is wanted.
+            /// True if the log shall call [`on_request`](Self::on_request).
             const PER_REQUEST: bool = false;
-            /// Whether [`place_batch`](Self::place_batch) is wanted.
+            /// True if the log shall call [`place_batch`](Self::place_batch).
             const BATCHED: bool = false;
-            /// Whether it makes use of [`Hotness`](crate::Hotness) where an engine tells it.
+            /// True if the scheme makes use of an engine's [`Hotness`](crate::Hotness) records.
             const WANTS_HOTNESS: bool = false;
             /// The scheme's own victim side, if [`pick`](Self::pick) replaces the victim policies:
             /// its name in tables.

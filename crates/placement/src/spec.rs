@@ -64,8 +64,8 @@ impl SchemeSpec {
         }
         let foresight =
             Setup { mean_lifespans: Some(&[]), lifespans: Some(&[]), ..Setup::new(1024, 1024) };
-        let nobody = |_: &str, _: &Setup<'_>| Ok(Box::new(Nobody) as Box<dyn Recogniser>);
-        let foresight = Setup { recogniser: Some(&nobody), ..foresight };
+        let none = |_: &str, _: &Setup<'_>| Ok(Box::new(NoRecogniser) as Box<dyn Recogniser>);
+        let foresight = Setup { recogniser: Some(&none), ..foresight };
         self.build(&Setup { semantics, ..foresight }, Classes)
     }
 
@@ -156,9 +156,9 @@ fn split_within(text: &str) -> (String, Option<String>) {
 
 /// A recogniser that recognises nothing.
 #[derive(Debug)]
-struct Nobody;
+struct NoRecogniser;
 
-impl Recogniser for Nobody {
+impl Recogniser for NoRecogniser {
     fn wants_hotness(&self) -> bool {
         false
     }

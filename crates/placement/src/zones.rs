@@ -18,7 +18,7 @@ pub struct ZoneColumns<'a> {
     pub sealed_at: &'a [u32],
     /// Order of sealing.
     pub seal_order: &'a [u64],
-    /// How often the zone was reset.
+    /// Resets of the zone so far.
     pub resets: &'a [u32],
 }
 
@@ -163,7 +163,7 @@ impl<'a> ZoneView<'a> {
         self.columns.seal_order[zone as usize]
     }
 
-    /// How often the zone was reset.
+    /// Resets of the zone so far.
     #[inline(always)]
     pub fn resets(&self, zone: u32) -> u32 {
         self.columns.resets[zone as usize]

@@ -1,4 +1,4 @@
-//! What single differences between the two readings are worth: the log's, the scheme's and the
+//! The worth of single differences between the two readings: the log's, the scheme's and the
 //! victim policy's reading are chosen apart, which the command does not offer.
 //!
 //!     cargo run --release -p frostline-sim --example readings -- TRACE PAGES_IN_A_ZONE SCHEME...

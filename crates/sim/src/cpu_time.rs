@@ -1,4 +1,4 @@
-//! How long something took, on a machine that others use as well.
+//! Time that a thread took, on a machine that runs other programs as well.
 
 /// CPU time of this thread.
 pub(crate) fn cpu_seconds() -> f64 {

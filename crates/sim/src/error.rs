@@ -1,9 +1,9 @@
-//! Why a replay can't be made or can't go on.
+//! Errors of a replay.
 
 use frostline_log::LogError;
 use frostline_placement::BuildError;
 
-/// Why a replay can't be made or can't go on.
+/// An error of a replay: it can't be made or can't go on.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimError {
@@ -15,7 +15,7 @@ pub enum SimError {
     Log {
         /// The scheme.
         scheme: String,
-        /// What the log says.
+        /// The error of the log.
         error: LogError,
     },
     /// A page size that is not a power of two from 512 up.

@@ -1,4 +1,4 @@
-//! What a sweep runs.
+//! The runs of a sweep.
 
 use frostline_log::LogError;
 use frostline_placement::registry::SchemeSpec;
@@ -20,11 +20,11 @@ const YARDSTICK: &str = "cost-benefit";
 /// The runs of a sweep.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What was asked for.
+    /// The runs that were asked for.
     pub wanted: Vec<Combination>,
-    /// What else must be run so that every gain is known.
+    /// Further runs without which some gain would not be known.
     pub references: Vec<Combination>,
-    /// Whether gains are wanted.
+    /// True if gains are wanted.
     pub gains: bool,
 }
 

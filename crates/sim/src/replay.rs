@@ -52,12 +52,12 @@ pub struct Window {
     pub relocations: u64,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Pages in a zone.
     pub zone_pages: u32,
-    /// What happened after preload and warm-up.
+    /// Counts after preload and warm-up.
     pub counts: Counts,
     /// The same, window by window.
     pub windows: Vec<Window>,
@@ -184,7 +184,7 @@ fn build<'a>(
     made.map_err(|error| refused(volume, scheme.text.clone(), settings, zone_pages, error))
 }
 
-/// What makes the log, by whose reading is followed.
+/// Makes the log of the reading that is followed.
 fn make<'a>(
     volume: &'a Volume,
     Combination { scheme, victim }: &Combination,
@@ -211,7 +211,7 @@ fn make<'a>(
     }
 }
 
-/// Why a volume can't be made.
+/// The error of a volume that can't be made.
 fn refused(
     volume: &Volume,
     scheme: String,

@@ -1,4 +1,4 @@
-//! What a sweep found, as tables and JSON show it. Field names are a contract: fields are added,
+//! The results of a sweep, as tables and JSON show them. Field names are a contract: fields are added,
 //! never renamed.
 
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub struct Report {
     pub traces: Vec<TraceReport>,
     /// The runs; with several volumes first the sums over all, then volume by volume.
     pub runs: Vec<RunReport>,
-    /// Whether the sweep was stopped; `runs` are those that had finished.
+    /// True if the sweep was stopped; `runs` are those that had finished.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
 }

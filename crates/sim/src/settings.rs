@@ -1,4 +1,4 @@
-//! How traces are replayed.
+//! Settings of a replay.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::{SimError, Volume};
 /// Pages that a zone may have.
 const ZONE_PAGES: RangeInclusive<u32> = 16..=1 << 30;
 
-/// How much a volume may hold, and when it is cleaned.
+/// The capacity of a volume, and the trigger of cleaning.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Space {
     /// Cleaned while the garbage proportion exceeds this.
@@ -40,20 +40,20 @@ pub enum ZoneSize {
     Bytes(u64),
 }
 
-/// How traces are replayed.
+/// Settings of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Bytes in a page.
     pub page_size: u32,
     /// Bytes in a zone.
     pub zone_size: ZoneSize,
-    /// How much a volume may hold, and when it is cleaned.
+    /// The capacity of a volume, and the trigger of cleaning.
     pub space: Space,
     /// Zones that may be open at once, if that is limited.
     pub max_open: Option<usize>,
     /// Free zones that are kept with a fixed capacity.
     pub reserve: u32,
-    /// Whose reading of the papers is followed.
+    /// The reading of the papers that is followed.
     pub semantics: Semantics,
     /// Seed of whatever chance schemes and victim policies use.
     pub seed: u64,

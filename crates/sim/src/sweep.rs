@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::{Outcome, Plan, Progress, Settings, SimError, Volume, replay};
 
-/// What came of a plan's runs over one volume.
+/// The outcomes of a plan's runs over one volume.
 #[derive(Clone, Debug, Default)]
 pub struct Outcomes {
     /// Of [`Plan::wanted`], in that order; none where the run was stopped.
@@ -15,7 +15,7 @@ pub struct Outcomes {
 }
 
 impl Outcomes {
-    /// Whether a run was stopped.
+    /// True if a run was stopped.
     pub fn is_cut_short(&self) -> bool {
         let stopped = |run: &Result<Outcome, SimError>| matches!(run, Err(SimError::Stopped));
         self.wanted.iter().any(Option::is_none) || self.references.iter().any(stopped)

@@ -63,7 +63,7 @@ impl Volume {
         self.prepared.lifespans.as_deref()
     }
 
-    /// What the engine told with every write, if it did and the trace was read with it.
+    /// The hotness record of every write, if the trace has them and was read with them.
     pub(crate) fn hotness(&self) -> Option<&[Hotness]> {
         self.prepared.hotness.as_deref()
     }

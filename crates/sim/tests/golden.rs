@@ -1,4 +1,4 @@
-//! What every scheme does with a recorded trace, page for page: the counts are those of
+//! The counts of every scheme over a recorded trace, page for page: they are those of
 //! `golden.txt` and, of a trace with hotness records, `golden_hotness.txt`. A change that moves one
 //! of them says so.
 //!

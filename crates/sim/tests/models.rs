@@ -83,7 +83,7 @@ fn features_of_engines_are_added_in_the_papers_order() {
 #[test]
 fn features_of_a_block_layer_are_added_as_they_correlate() {
     let judged = compare_features(&samples(Records::Block, 2), Kind::Logistic).unwrap();
-    // How soon a page was written again tells most, and requests, which are all alike, nothing.
+    // The time between two writes of a page tells most; requests, which are all alike, tell nothing.
     assert_eq!(added(&judged), ["write-time", "writes", "request-pages", "sequential"]);
 }
 

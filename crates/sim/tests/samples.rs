@@ -108,7 +108,7 @@ fn sum(layout: Layout) -> Linear {
     Linear { weights, bias: 0.0 }
 }
 
-/// What a scheme does: keeps a [`Past`] for each page, and asks at the end.
+/// Does as a scheme does: keeps a [`Past`] for each page, and asks at the end.
 fn asked_by_a_scheme(
     lbas: &[u32],
     starts: &[bool],

@@ -98,7 +98,7 @@ fn large_zones_give_the_authors_block_counts_in_every_cell() {
     assert_eq!(compare("zipf10", 16 << 20), 28);
 }
 
-/// Why a run of `nosep` under these settings is refused.
+/// The error of a run of `nosep` under these settings.
 fn refused(settings: &Settings) -> SimError {
     let scheme = SchemeSpec::parse("nosep").unwrap();
     let combination = Combination { scheme, victim: "greedy".to_string() };

@@ -1,4 +1,4 @@
-//! What replay costs, counted instead of timed: how often the inner loop is entered, and that a
+//! The cost of a replay, counted instead of timed: how often the inner loop is entered, and that a
 //! page write allocates nothing. Both are what the speed rests on, and no noise can blur them.
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -93,7 +93,7 @@ fn a_run_is_long_enough_that_its_beginning_costs_nothing() {
 #[test]
 fn once_the_volume_has_its_size_no_scheme_allocates() {
     each_scheme(|name, work| {
-        // Zones may still be added now and then, and who learns does so in vectors; writes are half
+        // Zones may still be added now and then, and a scheme that learns does so in vectors; writes are half
         // a million.
         let entry = SCHEMES.iter().find(|entry| entry.info.name == name).unwrap();
         let learns = entry.info.params.iter().any(|param| param.key == "by");

@@ -1,4 +1,4 @@
-//! What the properties are tried on: every scheme and policy of the registry, small volumes of
+//! The cases that properties are tried on: every scheme and policy of the registry, small volumes of
 //! either capacity, and short traces that are hot in places.
 
 use std::fmt;
@@ -119,7 +119,7 @@ pub struct Case {
     pub trace: Trace,
 }
 
-/// What is done with a case, once the type of its scheme is known.
+/// A check of a case, once the type of its scheme is known.
 pub trait Check {
     /// `scheme` makes one more scheme in its first state at each call.
     fn check<S: Scheme>(self, case: &Case, scheme: &dyn Fn() -> S) -> Result<(), TestCaseError>;

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::cases::{Case, Check, cases};
 use crate::stub::Stub;
 
-/// What a volume that starts at `start` comes to.
+/// Counts and slots of a volume that starts at `start`.
 fn outcome<S: Scheme>(case: &Case, scheme: S, start: u32) -> (Counts, Vec<Option<Slot>>) {
     let options = Options { start, ..case.options };
     let mut volume = Volume::new(options, scheme, case.policy()).unwrap();

@@ -1,4 +1,4 @@
-//! What holds after every step, whatever the scheme and the victim policy.
+//! Invariants that hold after every step, whatever the scheme and the victim policy.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -48,7 +48,7 @@ fn each_page_has_one_slot<S: Scheme>(
     Ok(())
 }
 
-/// What was written or left unused is valid, garbage, or was in a zone that is reclaimed.
+/// Each slot that was written or left unused is valid, garbage, or was in a zone that is reclaimed.
 fn slots_used_are_counted<S: Scheme>(
     volume: &mut Volume<S>,
     zone_pages: u32,

@@ -48,7 +48,7 @@ fn same<S: Scheme>(
     space: u32,
 ) -> Result<(), TestCaseError> {
     prop_assert_eq!(volume.now(), model.now);
-    // How often the inner loop began is the log's own affair.
+    // The number of runs of the inner loop is the log's own affair.
     let counts = Counts { runs: 0, ..volume.counts().clone() };
     prop_assert_eq!(&counts, &model.counts);
     for lba in 0..space {

@@ -28,7 +28,7 @@ pub struct Model<S: Scheme> {
     free: Vec<u32>,
     map: HashMap<u32, Place>,
     states: HashMap<u32, S::Page>,
-    /// What schemes and policies are shown of the zones.
+    /// The zones, as schemes and policies see them.
     table: ZoneTable,
     cleaning: bool,
     pub now: u32,
@@ -256,7 +256,7 @@ impl<S: Scheme> Model<S> {
     }
 
     fn seal(&mut self, class: usize, zone: u32) {
-        // What a victim has lost so far in the cleaning that goes on is not shown.
+        // Schemes do not see the pages that a victim has lost so far in the present cleaning.
         if !self.cleaning {
             self.show_garbage();
         }

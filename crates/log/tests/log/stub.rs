@@ -8,7 +8,7 @@ use frostline_placement::{
     BuildError, Info, PageState, Pages, Params, Relocation, Scheme, Setup, UserWrite, Victim,
 };
 
-/// What the log carried along with a page.
+/// State that the log carries along with a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Tally {

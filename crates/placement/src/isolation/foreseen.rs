@@ -9,7 +9,7 @@ use crate::params::BuildError;
 /// The future itself.
 pub struct Foreseen;
 
-/// Whether a page's version is its last.
+/// True if a page's version is its last.
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct Last(u32);

@@ -1,4 +1,4 @@
-//! What says that a page is frozen.
+//! The part of an isolating scheme that says whether a page is frozen.
 
 use crate::build::{Foresight, Setup};
 use crate::events::{Pages, Request, UserWrite, Victim};
@@ -7,9 +7,9 @@ use crate::params::BuildError;
 
 /// Says which pages are frozen.
 pub trait Judge: Send + Sized + 'static {
-    /// What it remembers of each page.
+    /// Its state of each page.
     type Page: PageState;
-    /// What it must be told of the future.
+    /// The knowledge of the future that it needs.
     const FORESIGHT: Foresight;
 
     /// Makes the judge called `by`, for a scheme that takes pages with more than these log-odds for

@@ -2,7 +2,7 @@
 
 use crate::LARGEST_MEMORY;
 
-/// What two memories begin with; behind it the length of the first. No memory of a recogniser begins
+/// The beginning of two memories; the length of the first follows. No memory of a recogniser begins
 /// like this, for they begin with a version.
 const TWO: u32 = u32::MAX;
 

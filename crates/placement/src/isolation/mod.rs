@@ -39,13 +39,13 @@ use crate::params::{BuildError, Param, Params};
 use crate::scheme::Scheme;
 use crate::zones::ZoneView;
 
-/// Which scheme is within, and what recognises frozen pages.
+/// The scheme within, and the recogniser of frozen pages.
 pub trait Arrangement: Send + 'static {
     /// The scheme within.
     type Within: Scheme;
     /// Says that a page is frozen.
     type Judge: Judge;
-    /// What the registry says of it.
+    /// Name, source and parameters.
     const INFO: Info;
 
     /// Builds the scheme within.
@@ -57,9 +57,9 @@ pub trait Arrangement: Send + 'static {
     }
 }
 
-/// Where the idea was published.
+/// The paper that published the idea.
 pub const SOURCE: &str = "Tan et al., SepFrozen, section 4.2";
-/// Whether frozen pages have classes of their own.
+/// The parameter that gives frozen pages classes of their own.
 pub const APART: Param =
     Param { key: "apart", default: "yes", help: "frozen pages have classes of their own" };
 /// The same, by default as in the paper.
@@ -90,7 +90,7 @@ pub const ONE_TIER: Param = Param { default: "1", ..TIERS };
 pub const BY: Param = Param {
     key: "by",
     default: "online",
-    help: "who recognises: online (learns as it goes), model (a file), one-bit, every",
+    help: "the recogniser: online (learns as it goes), model (a file), one-bit, every",
 };
 
 /// Builds the scheme that was named to stand within another.
@@ -113,19 +113,19 @@ type JudgePage<A> = <<A as Arrangement>::Judge as Judge>::Page;
 pub struct Isolated<A: Arrangement> {
     within: A::Within,
     judge: A::Judge,
-    /// Where frozen pages go: the first class of those that are least surely so.
+    /// The class of frozen pages: of several, that of the least certain ones.
     class: usize,
     /// That class is no other's.
     apart: bool,
     /// The log-odds for each class of frozen pages.
     bounds: Vec<f32>,
     at_writing: bool,
-    /// What the judge remembers of the pages of a victim, and their log-odds.
+    /// The recogniser's state of the pages of a victim, and their log-odds.
     judged: Vec<JudgePage<A>>,
     scores: Vec<f32>,
 }
 
-/// What is remembered of a page: by the scheme within, and by the judge.
+/// The state of a page: the scheme's within, and the recogniser's.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C, packed)]
 pub struct Both<W, J> {
@@ -141,7 +141,7 @@ impl<A: Arrangement> Isolated<A> {
         self.apart && class >= self.class
     }
 
-    /// What the scheme within knows of the class of a zone.
+    /// The class of a zone as the scheme within knows it.
     #[inline(always)]
     fn known(&self, class: usize) -> usize {
         if self.is_apart(class) { self.within.coldest() } else { class }

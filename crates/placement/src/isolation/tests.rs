@@ -30,7 +30,7 @@ fn around_sepbit(params: &str) -> SepFrozenBit {
     SepFrozenBit::build(&setup, &mut params).unwrap()
 }
 
-/// Where relocations of pages in a zone of class 0 go.
+/// The class that relocations of pages in a zone of class 0 get.
 fn placed(scheme: &mut SepFrozenBit, lbas: &[u32]) -> Vec<usize> {
     let states = vec![Both::zeroed(); lbas.len()];
     let victim = Victim { zone: 1, class: 0, now: 9, valid: 100 };

@@ -75,7 +75,7 @@ impl Scheme for FkKmeans {
     }
 }
 
-/// How often each lifespan occurs, lifespans rounded down to 11 significant bits.
+/// The number of times each lifespan occurs, lifespans rounded down to 11 significant bits.
 fn histogram(lifespans: &[u32]) -> BTreeMap<u32, u64> {
     let mut counts = vec![0u64; 32 << 11];
     let bucket = |v: u32| {

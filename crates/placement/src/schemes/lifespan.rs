@@ -36,7 +36,7 @@ pub struct Lifespan {
     relocations: usize,
     /// The mean logarithm of each kind's lifespans.
     kinds: Vec<f32>,
-    /// What is expected of a page is what is expected of its kind.
+    /// The expected lifespan of a page is that of its kind.
     by_kind: bool,
 }
 

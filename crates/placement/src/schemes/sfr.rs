@@ -29,9 +29,9 @@ pub struct Sfr {
     half_life: u64,
     class_of: LogClass,
     chunks: Vec<Chunk>,
-    /// Where the last request ended.
+    /// The end of the last request.
     next: u32,
-    /// Whether the present request starts there.
+    /// True if the present request starts there.
     sequential: bool,
     /// Class of the last page that was not sequential.
     class: u8,

@@ -32,7 +32,7 @@ const ROUNDS: usize = 3;
 #[derive(Debug)]
 pub struct Sfs {
     clock: Clock,
-    /// Whether zones without a hotness are left out.
+    /// True if zones without a hotness are left out.
     guarded: bool,
     /// Hotness of each class, hottest first.
     centres: Vec<f64>,

@@ -169,7 +169,7 @@ impl Fast22 for Warcip {
 }
 
 impl Warcip {
-    /// Whether it puts pages into this class.
+    /// True if it puts pages into this class.
     fn in_use(&self, class: usize) -> bool {
         class == 0 || self.clusters.iter().any(|c| c.class == class)
     }

@@ -36,7 +36,7 @@ impl VictimPolicy for CostBenefit {
         self.scores.resize(zones.len(), 0);
         rough_scores(&mut self.scores, zones);
         let top = self.scores.iter().fold(-1, |a, &x| a.max(x));
-        // Rough scores err by less than one part in a million: whoever comes that close is
+        // Rough scores err by less than one part in a million: a zone that comes that close is
         // scored again, exactly.
         let close = f32::from_bits(top.max(0) as u32) * (1.0 - 4e-6);
         let close = if top < 0 { i32::MAX } else { close.to_bits() as i32 };

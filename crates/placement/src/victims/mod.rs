@@ -1,4 +1,4 @@
-//! Which zone is cleaned next.
+//! Victim policies: the choice of the zone that is cleaned next.
 //!
 //! A policy sees the [`ZoneView`] and answers with one of its candidates: a sealed zone with
 //! garbage. To add one: write its file, and add its line to [`POLICIES`].
@@ -29,14 +29,14 @@ pub trait VictimPolicy: Send {
 
 type Build = fn(&mut Params, u64) -> Result<Box<dyn VictimPolicy>, BuildError>;
 
-/// What is known of a victim policy.
+/// A victim policy of the registry.
 #[derive(Clone, Copy)]
 pub struct PolicyInfo {
     /// Name on the command line.
     pub name: &'static str,
-    /// What it does, in a sentence.
+    /// Its rule, in a sentence.
     pub summary: &'static str,
-    /// Where it was published.
+    /// The paper that published it.
     pub source: &'static str,
     /// Its parameters.
     pub params: &'static [Param],

@@ -22,7 +22,7 @@ const PARTS: u64 = 1_000_000_000;
 /// User writes between two sweeps that clamp old stamps.
 const SWEEP: u32 = 1 << 30;
 
-/// How a log is laid out.
+/// The layout of a log.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Pages in a zone.
@@ -57,7 +57,7 @@ pub struct Log<'a, S: Scheme> {
     words: Vec<u32>,
     open: Vec<Option<Open>>,
     free: Vec<u32>,
-    /// What the engine told with the last write of each LBA, if it did.
+    /// The hotness record of the last write of each LBA, if there are any.
     told: Vec<Hotness>,
     now: u32,
     clock: u64,
@@ -85,7 +85,7 @@ impl<'a, S: Scheme> Log<'a, S> {
     ) -> Result<Self, LogError> {
         let Options { zone_pages, space, gp, max_open, least_gp } = options;
         if !(gp > 0.0 && gp < 1.0) {
-            return Err(LogError::GarbageProportion { gp: gp.to_string() });
+            return Err(LogError::GarbageProportion { gp });
         }
         if space > MAX_LBA + 1 {
             return Err(LogError::BadLba { lba: space - 1, last: MAX_LBA });

@@ -21,7 +21,7 @@ mod zones;
 pub use log::{Log, Options};
 pub use policy::Policy;
 
-/// What schemes do otherwise in this simulator.
+/// The rules of schemes that differ in this simulator.
 pub const READINGS: &[(&str, &str)] = &[
     (
         "sepbit",

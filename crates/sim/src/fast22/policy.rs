@@ -1,4 +1,4 @@
-//! How the authors' simulator chooses victims.
+//! The choice of victims in the authors' simulator.
 
 use frostline_placement::victims::{self, sqrt_by_age};
 use frostline_placement::{BuildError, VictimPolicy};

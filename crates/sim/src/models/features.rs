@@ -1,4 +1,4 @@
-//! What each feature adds (figure 21 of the paper).
+//! The gain of each feature (figure 21 of the paper).
 
 use frostline_learn::{Kind, LearnError, Records, correlations};
 

@@ -1,4 +1,4 @@
-//! How many writes of a page are worth looking at (figure 20 of the paper).
+//! The number of writes of a page that are worth looking at (figure 20 of the paper).
 
 use frostline_learn::{Kind, LearnError};
 

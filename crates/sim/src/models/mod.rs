@@ -32,13 +32,13 @@ pub struct Judged {
     pub history: usize,
     /// Fields of each write that it looks at.
     pub fields: Vec<String>,
-    /// How good it is on the samples to judge by.
+    /// Its quality on the samples to judge by.
     pub quality: Quality,
     /// CPU time of its training; none of a rule.
     pub train_seconds: Option<f64>,
     /// CPU time to score [`ZONE`] pages whose features were gathered before: the shortest of several.
     pub inference_seconds: f64,
-    /// What must be kept with each page.
+    /// The state that must be kept with each page.
     pub bytes_per_page: f64,
 }
 

@@ -1,11 +1,11 @@
-//! What is remembered of each page on the way through a trace.
+//! The state of each page on the way through a trace.
 
 use std::ops::RangeInclusive;
 
 use frostline_learn::Layout;
 use frostline_placement::{Hotness, Past, Requests};
 
-/// What is known of the pages, as a store or an engine would know it at this point of the trace.
+/// The state of the pages that a store or an engine would have at this point of the trace.
 pub(super) enum Memory {
     Block { requests: Requests, pasts: Vec<Past> },
     Engine { hotness: Vec<Hotness>, newest: Vec<u32>, before: Vec<u32> },

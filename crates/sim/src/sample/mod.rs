@@ -15,7 +15,7 @@ use parts::{Parts, Place};
 pub struct Samples {
     /// Their features.
     pub layout: Layout,
-    /// How they were taken.
+    /// The way they were taken.
     pub sampling: Sampling,
     /// To train on.
     pub train: Set,
@@ -55,7 +55,7 @@ impl Samples {
     }
 }
 
-/// Why a trace has no samples.
+/// The reason why a trace has no samples.
 #[derive(Debug, thiserror::Error)]
 pub enum SampleError {
     /// The trace can't be annotated.

@@ -18,7 +18,7 @@ pub(super) struct Parts {
     pub test: Reservoir,
 }
 
-/// What becomes of a sample.
+/// The use of a sample.
 pub(super) enum Place<'a> {
     /// It is too late for it, and for all that come after it.
     Late,
