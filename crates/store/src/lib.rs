@@ -37,6 +37,7 @@ mod loss;
 mod map_cache;
 mod mapped_page;
 mod meta;
+mod meta_scan;
 pub mod metrics;
 mod notes;
 mod options;

@@ -68,7 +68,7 @@ struct Frame {
 }
 
 /// Proof that the leaf of a page is in memory: where the page's entry is. It holds until a leaf is
-/// loaded or dropped, so nothing but [`MappedPage`](crate::mapped_page::MappedPage) keeps one.
+/// loaded or dropped, so only a `MappedPage`, which has the state locked, keeps one.
 #[derive(Clone, Copy)]
 pub struct Position {
     frame: u32,

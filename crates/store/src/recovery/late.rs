@@ -2,7 +2,7 @@
 
 use frostline_zone::{AlignedBuf, ZoneState};
 
-use super::Recovery;
+use super::run::Recovery;
 use super::zone_epoch::{LateChunk, ZoneEpoch};
 use crate::error::of_zone;
 use crate::format::PAGE;

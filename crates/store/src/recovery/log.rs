@@ -10,7 +10,8 @@ use crate::error::of_zone;
 use crate::format::{LeafAt, Note, PAGE, SUPERBLOCKS, Super, TableHead, VERSION, ZoneRow, rows};
 use crate::head::{Head, MetaHead, MetaKind, TablePart};
 use crate::layout::Layout;
-use crate::meta::{MetaLog, Record, scan};
+use crate::meta::MetaLog;
+use crate::meta_scan::{Record, scan};
 
 /// Finds the options in the first superblock there is.
 pub(super) fn find_superblock(device: &dyn Device) -> Result<(u64, Super, Vec<u32>), StoreError> {

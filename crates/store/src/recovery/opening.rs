@@ -7,8 +7,8 @@ use std::sync::Arc;
 use frostline_placement::Scheme;
 use frostline_zone::{Device, ZoneState};
 
-use super::Recovery;
 use super::log::{find_superblock, read_log};
+use super::run::Recovery;
 use crate::inner::Inner;
 use crate::layout::Layout;
 use crate::meta::MetaLog;

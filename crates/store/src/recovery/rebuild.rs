@@ -10,14 +10,15 @@ use std::sync::Arc;
 use frostline_zone::{AlignedBuf, Device, ZoneInfo, ZoneState};
 
 use super::log::{Table, find_superblock};
+use super::run::{Recovery, Salvage};
 use super::zone_epoch::ZoneEpoch;
-use super::{Recovery, Salvage};
 use crate::error::of_zone;
 use crate::format::{LeafAt, Note, PAGE, TRIMMED, TableHead};
 use crate::head::{ChunkHead, Head, Kind};
 use crate::inner::Inner;
 use crate::layout::{Layout, chunk_pages};
-use crate::meta::{MetaLog, scan};
+use crate::meta::MetaLog;
+use crate::meta_scan::scan;
 use crate::state::State;
 use crate::volume;
 use crate::written::Written;

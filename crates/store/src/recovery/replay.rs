@@ -5,22 +5,11 @@ use std::collections::BTreeMap;
 use frostline_log::Slot;
 use frostline_zone::ZoneState;
 
-use super::Recovery;
+use super::run::{Latest, Recovery};
 use super::zone_epoch::{LateChunk, ZoneEpoch};
 use crate::format::{Note, OPENED, PAGE, TRIMMED};
 use crate::map_cache::LEAF;
 use crate::{Loss, StoreError};
-
-/// The newest state of a page.
-#[derive(Clone, Copy)]
-pub(super) struct Latest {
-    time: u64,
-    /// Of equal time, a relocation is the later one, and a trim after all.
-    seq: u64,
-    /// Index of the epoch and offset; none if the page was trimmed.
-    to: Option<(usize, u32)>,
-    sum: u32,
-}
 
 impl Recovery<'_> {
     /// Adds the zones that were opened since the checkpoint.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use frostline_log::ZoneImage;
 use frostline_zone::ZoneState;
 
-use super::Recovery;
+use super::run::Recovery;
 use super::zone_epoch::ZoneEpoch;
 use crate::StoreError;
 use crate::error::of_zone;

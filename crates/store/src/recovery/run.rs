@@ -1,0 +1,121 @@
+//! The steps of a recovery, in order.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use frostline_zone::ZoneInfo;
+
+use super::log::Table;
+use super::zone_epoch::ZoneEpoch;
+use crate::format::{Note, TableHead};
+use crate::inner::Inner;
+use crate::written::Written;
+use crate::{Loss, StoreError};
+
+/// The newest state of a page.
+#[derive(Clone, Copy)]
+pub(super) struct Latest {
+    pub(super) time: u64,
+    /// Of equal time, a relocation is the later one, and a trim after all.
+    pub(super) seq: u64,
+    /// Index of the epoch and offset; none if the page was trimmed.
+    pub(super) to: Option<(usize, u32)>,
+    pub(super) sum: u32,
+}
+
+/// The state of a recovery.
+pub(super) struct Recovery<'a> {
+    pub(super) inner: &'a Inner,
+    pub(super) head: TableHead,
+    pub(super) info: Vec<ZoneInfo>,
+    pub(super) notes: Vec<Note>,
+    pub(super) epochs: Vec<ZoneEpoch>,
+    pub(super) latest: BTreeMap<u32, Latest>,
+    pub(super) time: u64,
+    pub(super) last_seq: u64,
+    pub(super) found: Written,
+    /// Synced pages that are missing.
+    pub(super) missing: Vec<Loss>,
+    /// Set if there is no table, and zones are read past damaged headers.
+    pub(super) salvage: Option<Salvage>,
+}
+
+/// Findings about zones that are in no table.
+#[derive(Default)]
+pub(super) struct Salvage {
+    /// Epochs with damaged headers: none of their pages is trusted unread.
+    pub(super) damaged: BTreeSet<usize>,
+    /// The largest LBA, if it lies beyond the store.
+    pub(super) beyond: Option<u32>,
+}
+
+impl<'a> Recovery<'a> {
+    pub(super) fn new(
+        inner: &'a Inner,
+        table: Table,
+        notes: Vec<Note>,
+    ) -> Result<Self, StoreError> {
+        let info = inner.device.report(0, inner.device.geometry().zones)?;
+        let mut epochs = Vec::new();
+        let mut at = 0;
+        for row in table.zones {
+            let end = at + row.chunks as usize;
+            epochs.push(ZoneEpoch {
+                device_zone: row.device_zone,
+                opening: row.opening,
+                class: row.class,
+                opened_at: row.opened_at,
+                zone: row.zone,
+                firsts: table.chunks[at..end].to_vec(),
+                pages: row.pages,
+                used: row.used,
+                valid: i64::from(row.used) - i64::from(row.garbage),
+                ended: row.sealed != 0,
+                behind: None,
+                row: Some(row),
+            });
+            at = end;
+        }
+        let (time, last_seq) = (table.head.time, table.head.next_seq.saturating_sub(1));
+        let found = Written::default();
+        let (head, latest, missing) = (table.head, BTreeMap::new(), Vec::new());
+        let salvage = None;
+        Ok(Recovery {
+            inner,
+            head,
+            info,
+            notes,
+            epochs,
+            latest,
+            time,
+            last_seq,
+            found,
+            missing,
+            salvage,
+        })
+    }
+
+    /// Finds out what the store is, in memory only. True if anything had happened since the
+    /// checkpoint.
+    pub(super) fn find_out(&mut self) -> Result<bool, StoreError> {
+        self.add_opened();
+        let chunks = self.late_chunks()?;
+        let (zones, late, notes) = (self.epochs.len(), chunks.len(), self.notes.len());
+        tracing::debug!(zones, late, notes, last_seq = self.last_seq, "late chunks found");
+        let changed = !chunks.is_empty() || !self.notes.is_empty();
+        self.replay(chunks)?;
+        self.count_old()?;
+        let mut lost = self.drop_dead_epochs();
+        self.number_epochs();
+        self.point_pages()?;
+        if !lost.is_empty() {
+            self.lose_pages(&mut lost)?;
+            self.missing.extend(lost.into_values());
+        }
+        let pages = self.latest.len();
+        tracing::debug!(pages, missing = self.missing.len(), time = self.time, "map recovered");
+        for Loss { zone, what, pages, .. } in &self.missing {
+            tracing::warn!(zone, pages, "synced pages are missing: the zone {what}");
+        }
+        Ok(changed)
+    }
+}
