@@ -220,7 +220,7 @@ fn two_writers(checkpoint_writes: u64) -> Tally {
 }
 
 #[test]
-fn two_writers_a_cleaner_and_a_busy_keeper_lose_nothing() {
+fn two_writers_a_cleaner_and_a_busy_checkpointer_lose_nothing() {
     let tally = two_writers(20);
     assert!(tally.share(&tally.cleaned) > 0.5);
     assert!(tally.share(&tally.checkpointed) > 0.5);
