@@ -1,14 +1,14 @@
 //! Reservation of log space and pages for a commit, before its point of no return.
 //!
-//! A record can't be let go of while its commit is under way, nor anything behind it. So the log
-//! must have room for all that commits under way will log, their splits included: one that found
-//! none in the middle would wait for itself.
+//! The log can't release a record while its commit is under way, nor any record behind it. So it must
+//! have room for all records that commits under way will log, those of their splits included. A commit
+//! that ran out of room in the middle would wait for itself.
 //!
-//! So two bounds hold for a transaction. Its record takes a quarter of the log at most, as every
-//! record does. And with the splits that it may cause it logs seven sixteenths at most: checkpoints
-//! bring the log down to a half while no other commit is under way, and a sixteenth is left for what
-//! no commit needs. A split logs two images of pages, so it is mostly splits that count for records
-//! that are new; those that are overwritten cause none.
+//! Two bounds follow for a transaction. Its record takes at most a quarter of the log, as every record
+//! does. With the splits that it may cause it logs at most seven sixteenths: checkpoints bring the log
+//! down to a half while no other commit is under way, and a sixteenth is left for records that belong
+//! to no commit. A split logs two images of pages, so for new records the splits count most;
+//! overwritten records cause none.
 
 use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;
@@ -29,7 +29,7 @@ const CREATE_BYTES: usize = 4;
 /// The longest wait of a commit for room in the log before it checks again.
 const WAIT: Duration = Duration::from_millis(20);
 
-/// Checkpoints that must have brought nothing before a commit stops waiting for room.
+/// Checkpoints without an effect after which a commit stops waiting for room.
 const IN_VAIN: u64 = 2;
 
 /// Log space and pages that are reserved for a commit until this is dropped.
@@ -73,7 +73,7 @@ impl Core {
         needs: &Needs,
         writes: &WriteSet,
     ) -> Result<Option<Reservation<'_>>, DbError> {
-        // On a full database deletes still work.
+        // Deletes work on a full database.
         if needs.pages == 0 {
             return Ok(None);
         }
@@ -118,7 +118,7 @@ impl Core {
         }
     }
 
-    /// True if checkpoints let go of nothing any more.
+    /// True if checkpoints release nothing any more.
     fn is_in_vain(&self, waiting: &mut Waiting, used: u64) -> bool {
         let checkpoints = self.checkpoints.load(Acquire);
         if used < waiting.used {

@@ -122,7 +122,7 @@ impl Core {
         self.spare.lock().pop().unwrap_or_default()
     }
 
-    /// Takes a set of writes back that is not needed any more.
+    /// Takes back a set of writes that is not needed any more.
     pub fn reuse(&self, mut set: Arc<WriteSet>) {
         const KEPT: usize = 64;
         if let Some(writes) = Arc::get_mut(&mut set) {
@@ -146,7 +146,7 @@ impl Core {
         }
     }
 
-    /// Says that a checkpoint is due.
+    /// Asks for a checkpoint.
     pub fn want_checkpoint(&self) {
         if !self.checkpoint_wanted.swap(true, AcqRel) {
             self.alarm.ring();
@@ -158,7 +158,7 @@ impl Core {
         self.checkpoint_wanted.load(Acquire)
     }
 
-    /// Writes the pages that the older half of the log is needed for, and cuts it off.
+    /// Writes the pages that need the older half of the log, and releases that half.
     pub fn checkpoint(&self) -> Result<(), DbError> {
         let wal = self.trees.wal();
         let end = wal.end();
@@ -167,7 +167,7 @@ impl Core {
         self.checkpoint_to(oldest.saturating_add(wanted).min(end))
     }
 
-    /// Writes all changed pages, and cuts the log off: nothing has to be recovered then.
+    /// Writes all changed pages, and releases the log: nothing has to be recovered then.
     pub fn checkpoint_all(&self) -> Result<(), DbError> {
         self.checkpoint_to(CLEAN)
     }

@@ -43,8 +43,8 @@ impl Instances {
     /// Makes an empty store with empty databases of a device.
     ///
     /// # Errors
-    /// The device holds data and that is not to be lost, or is too small; options that contradict
-    /// it; an error of the device.
+    /// The device holds data that must not be lost, or is too small; options that contradict it; an
+    /// error of the device.
     pub fn create(device: &Arc<dyn Device>, create: &Create) -> Result<(), DbError> {
         Divided::format(device, create)
     }
@@ -73,7 +73,7 @@ impl Instances {
     /// databases and the store.
     ///
     /// # Errors
-    /// An error of the device: what was durable before is.
+    /// An error of the device: durable commits stay durable.
     pub fn close(self) -> Result<(), DbError> {
         for db in self.all {
             db.close()?;
@@ -177,7 +177,7 @@ impl Db {
         core.trees.pool.name_tree(table.root, number + 2);
         let made = transaction.create_tree(name, table).and_then(|()| transaction.commit_soon());
         let commit = made.inspect_err(|_| {
-            // Once it is in the log, what fails then makes the database fail.
+            // Once the record is in the log, a later error makes the database fail.
             if core.check().is_ok() {
                 core.trees.pages.give_back(table.root);
             }
@@ -203,7 +203,7 @@ impl Db {
     /// Begins a transaction that reads and writes.
     ///
     /// # Errors
-    /// An error before after which nothing can be written.
+    /// An earlier error after which nothing can be written.
     pub fn begin(&self) -> Result<Transaction<'_>, DbError> {
         Transaction::begin(&self.core, false)
     }
@@ -229,7 +229,7 @@ impl Db {
         Ok(self.core.trees.wal().wait(commit.0)?)
     }
 
-    /// Writes all pages that changed: nothing before has to be recovered after a crash.
+    /// Writes all changed pages: after a crash, nothing up to here has to be recovered.
     ///
     /// # Errors
     /// An error of the device.
@@ -256,8 +256,8 @@ impl Db {
         &self.core
     }
 
-    /// Writes all pages that changed and ends the database. One that is dropped instead is as
-    /// after a crash: what was durable is.
+    /// Writes all changed pages and ends the database. A database that is dropped instead is as after a
+    /// crash: durable commits are there.
     ///
     /// # Errors
     /// An error of the device.

@@ -41,9 +41,8 @@ pub enum DbError {
         /// The longest that fits.
         longest: usize,
     },
-    /// The log does not take at once what the transaction would log, in bytes: its writes alone, of
-    /// which it takes a quarter of itself, or its writes with all the splits of pages that they may
-    /// cause, of which it takes seven sixteenths.
+    /// The transaction is too large for the log. Its writes alone may take a quarter of the log; its
+    /// writes with all the splits of pages that they may cause may take seven sixteenths.
     #[error(
         "a transaction that may log {bytes} bytes is too large for the log, which takes {most}"
     )]
@@ -91,7 +90,7 @@ pub enum DbError {
         /// The contradiction.
         why: String,
     },
-    /// A page is not what it should be.
+    /// A page is damaged.
     #[error("page {page}: {what}")]
     Page {
         /// Its number in the database.
@@ -112,7 +111,7 @@ pub enum DbError {
         /// The difference to the parent.
         what: &'static str,
     },
-    /// A log record is not what it should be.
+    /// A log record is damaged.
     #[error("log record at {position}: {what}")]
     Record {
         /// Its position in the log.

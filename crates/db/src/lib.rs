@@ -19,7 +19,7 @@
 //! order.put(stock, &key::encode(&("nut", 8u32)), b"80 left")?;
 //! order.commit()?; // both are durable, or neither is
 //!
-//! let look = db.begin_read()?; // sees what was committed now, whatever happens later
+//! let look = db.begin_read()?; // sees what is committed now, and no later commit
 //! let mut sale = db.begin()?;
 //! sale.delete(stock, &key::encode(&("nut", 8u32)))?;
 //! sale.commit()?;

@@ -62,8 +62,8 @@ pub struct Options {
     /// Delay after which a commit is made durable although no thread waits for it.
     pub commit_delay: Duration,
     /// Bytes of log records that may wait to be written before commits wait. The log takes twice
-    /// as much memory, a sixteenth of it is written without delay, and more than the log itself has
-    /// is as good as that.
+    /// as much memory. A sixteenth of it is written without delay. A value above the size of the log
+    /// counts as that size.
     pub log_buffer_bytes: usize,
     /// Bytes of memory for older versions of records, kept for transactions that began before they were
     /// overwritten; half of `buffer_bytes`, and 16 MiB at least, unless given. When more is needed

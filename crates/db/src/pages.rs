@@ -1,6 +1,6 @@
 //! The pages in use and the free ones.
 //!
-//! This is recorded nowhere: a page is in use if the store has it, or if the log says so. A page
+//! This is recorded nowhere: a page is in use if the store has it, unless the log has freed it since. A page
 //! that is freed is trimmed once the record that freed it is durable, and then used again.
 
 use std::collections::VecDeque;
@@ -33,7 +33,7 @@ pub struct Reservation<'p> {
 }
 
 impl Pages {
-    /// No page of these is free, until [`Pages::begin`] says which are.
+    /// A set without free pages; [`Pages::begin`] sets the free ones.
     pub fn new(limit: u32) -> Self {
         Pages { state: Mutex::new(State { next: limit, ..State::default() }), limit }
     }
@@ -73,20 +73,20 @@ impl Pages {
         Ok(state.next - 1)
     }
 
-    /// A page that was taken, and then not used.
+    /// Takes back a page that was taken, and then not used.
     pub fn give_back(&self, page: u32) {
         self.state().free.push(page);
     }
 
-    /// The log record at `position` freed a page. Called in the order of the log, but for a few.
+    /// The log record at `position` freed a page. Calls come mostly in the order of the log.
     pub fn free(&self, position: u64, page: u32) {
         let mut state = self.state();
         let behind = state.freed.partition_point(|&(other, _)| other <= position);
         state.freed.insert(behind, (position, page));
     }
 
-    /// A page that is freed and may be trimmed, as the log is durable up to there. The next is
-    /// [`Pages::trimmed`]; until then the log is needed.
+    /// A freed page that may be trimmed, as the log is durable up to the record that freed it. The caller
+    /// trims it and calls [`Pages::trimmed`]; until then the log is needed.
     pub fn next_freed(&self, durable: u64) -> Option<(u64, u32)> {
         self.state().freed.front().copied().filter(|&(position, _)| position <= durable)
     }
@@ -121,7 +121,7 @@ impl Pages {
 pub struct Used(Vec<bool>);
 
 impl Used {
-    /// None of so many.
+    /// An empty set for so many pages.
     pub fn none(pages: u32) -> Self {
         Used(vec![false; pages as usize])
     }
@@ -131,7 +131,7 @@ impl Used {
         self.0.get(page as usize).is_some_and(|&used| used)
     }
 
-    /// Says whether a page is in use.
+    /// Adds or removes a page.
     pub fn set(&mut self, page: u32, used: bool) -> Result<(), DbError> {
         match self.0.get_mut(page as usize) {
             Some(entry) => *entry = used,

@@ -1,14 +1,14 @@
-//! Opening a database after whatever happened.
+//! Recovery of a database when it is opened.
 //!
-//! The store gives back pages, each of which is as it was at some moment since the log's first
-//! needed record. The log is read twice. First, changes of the trees' structure are made again, on
-//! pages that are older: then the trees are whole. Then, what commits wrote is written again, in
-//! their order, to leaves that may lack it: whatever of it was in the pages already, each key gets
-//! its last value. Nothing has to be undone, as no page ever holds what was not committed.
+//! The store gives back pages, each in its state of some moment since the log's first needed record.
+//! The log is read twice. The first pass redoes changes of the trees' structure, on pages that are
+//! older: then the trees are whole. The second pass redoes the writes of commits in their order, in
+//! leaves that may lack them. Some of these writes may be in the pages already; each key still gets
+//! its last value. Nothing has to be undone, as no page ever holds uncommitted writes.
 //!
-//! A leaf says up to which record all are in it, as of its last write or its last change of
-//! structure. Were they written again as well, they would need the room that they once had, in
-//! trees that have shrunk since: pages and log for that might not be there.
+//! At its last write or its last change of structure, a leaf notes the position up to which all
+//! records are in it, and these are left out. Redone, they would need the room that they once had, in
+//! trees that have shrunk since, and pages and log for that might be missing.
 
 use frostline_store::Store;
 
@@ -24,9 +24,9 @@ use crate::{DbError, Progress};
 /// Counters of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
-    /// Commits that were written again.
+    /// Commits that were redone.
     pub commits: u64,
-    /// Changes of structure that were looked at again.
+    /// Changes of structure in the log.
     pub structure: u64,
     /// Bytes of the log that were read.
     pub log_bytes: u64,
@@ -68,7 +68,7 @@ impl Recovery<'_> {
         self.redo_structure(&mut used)?;
         tracing::info!(records = self.found.structure, "structure changes of the log are redone");
         trees.pages.begin(&used);
-        // Listed anew: a page that the log made and freed again may have been written meanwhile.
+        // The list is made anew: a page that the log made and freed again may have been written meanwhile.
         let space = trees.space();
         for page in stored_pages(&space.store, space.first, space.pages)? {
             if !used.has(page) {
@@ -82,7 +82,7 @@ impl Recovery<'_> {
         Ok(self.found)
     }
 
-    /// The first reading.
+    /// The first pass.
     fn redo_structure(&mut self, used: &mut Used) -> Result<(), DbError> {
         let trees = &self.core.trees;
         let structure = &mut self.found.structure;
@@ -105,7 +105,7 @@ impl Recovery<'_> {
         )
     }
 
-    /// The second reading.
+    /// The second pass.
     fn replay_commits(&mut self) -> Result<(), DbError> {
         let trees = &self.core.trees;
         let (commits, bytes, progress) =
@@ -136,7 +136,7 @@ impl Recovery<'_> {
     }
 }
 
-/// Learns the tables, and the number of the next long value.
+/// Reads the tables, and the number of the next long value.
 fn read_catalog(core: &Core) -> Result<(), DbError> {
     let pool = &core.trees.pool;
     pool.name_tree(CATALOG, 0);
@@ -149,9 +149,9 @@ fn read_catalog(core: &Core) -> Result<(), DbError> {
     }
     let mut pieces = Scan::new(&view, OVERFLOW_TREE, None, Direction::Backward);
     let next = pieces.next()?.map_or(0, |(key, _)| number_behind(key));
-    // A number that was used before is never used again, not even if the value is gone: its pieces
-    // could come back from a store that has lost the newest version of a page. Each value takes more
-    // bytes of the log than numbers, so that those of this opening end below the next one's.
+    // A number is never used twice, not even if its value is gone: its pieces could come back from a
+    // store that has lost the newest version of a page. A value takes more bytes of the log than it
+    // takes numbers, so the numbers of this opening end below those of the next.
     let next = next.max(core.trees.wal().end());
     core.next_overflow.store(next, std::sync::atomic::Ordering::Relaxed);
     Ok(())

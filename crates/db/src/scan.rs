@@ -1,4 +1,4 @@
-//! Records in order.
+//! Scans of records in order.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -24,13 +24,13 @@ pub struct Scan<'t, 'd> {
     tree: u32,
     direction: Direction,
     leaf: Leaf,
-    /// Slots of the leaf that were not seen yet.
+    /// Slots of the leaf that are still to come.
     slots: std::ops::Range<usize>,
     /// The lower fence of the next leaf, or the upper one if the scan goes backward.
     fence: Vec<u8>,
     next_fence: Vec<u8>,
     more: More,
-    /// The transaction's own writes to the tree that were not seen yet, by key.
+    /// The transaction's own writes to the tree that are still to come, by key.
     own: Vec<u32>,
     own_at: std::ops::Range<usize>,
     /// The next record of the tree, if one is known.
@@ -109,7 +109,7 @@ impl<'t, 'd> Scan<'t, 'd> {
             slots: 0..0,
             fence: bound.unwrap_or_default().to_vec(),
             next_fence: Vec::new(),
-            // An empty fence stands for infinity when the leaf before it is looked for.
+            // In the search for the leaf before a fence, an empty fence stands for infinity.
             more: if infinite { More::Leaf } else { More::First },
             own,
             own_at,
@@ -268,7 +268,7 @@ impl<'t, 'd> Scan<'t, 'd> {
                 0..index + usize::from(found)
             }
             Direction::Backward => {
-                // The fence may be the leaf's own, which a search does not expect.
+                // The fence may be the leaf's own upper fence, which is no valid key for a search.
                 let mut upper = Vec::new();
                 let inside = node.upper(&mut upper) && self.fence < upper;
                 let is_bound = !self.fence.is_empty() && (inside || upper.is_empty());
@@ -278,8 +278,7 @@ impl<'t, 'd> Scan<'t, 'd> {
         self.go_on()
     }
 
-    /// Finds where the leaf behind this one begins. A tree that is damaged must not lead round in
-    /// circles.
+    /// Finds the fence of the next leaf. A damaged tree must not lead in circles.
     fn go_on(&mut self) -> Result<(), DbError> {
         let node = Node::of(self.leaf.page());
         let (has_more, goes_on) = match self.direction {

@@ -116,7 +116,7 @@ fn changed(
     copy
 }
 
-/// What became of it: an error when it was opened, findings, an error in its use, or nothing.
+/// The outcome: an error when it was opened, findings, an error in its use, or nothing.
 fn try_out(rng: &mut SmallRng, device: &Arc<dyn Device>) -> usize {
     let Ok(db) = Db::open(device, &options()) else { return 0 };
     let check = db.check();

@@ -8,7 +8,7 @@ use frostline_zone::{Device, Shape, Span, in_memory};
 
 const INSTANCES: u32 = 2;
 
-/// Where the label has its numbers: databases, zones of each log, pages of each database.
+/// Offsets of the label's numbers: databases, zones of each log, pages of each database.
 const FIELDS: [usize; 3] = [12, 16, 20];
 
 fn device() -> Arc<dyn Device> {
@@ -49,14 +49,14 @@ fn numbers_that_are_not_of_the_device_are_refused() {
         for number in hostile {
             let device = self::device();
             relabel(&device, |at, old| if at == field { number } else { old });
-            // Fewer databases, or pages of each, are what somebody else may have made.
+            // Fewer databases, or fewer pages of each, may be a valid label.
             match open(&device) {
                 Err(DbError::Page { page: 0, .. }) => {}
                 other => assert!(field == 0 && number == 1, "{field} {number}: {other:?}"),
             }
         }
     }
-    // What is too much in one number seems to fit with the other.
+    // A number that is too large seems to fit with the other.
     for (instances, zones) in [(1 << 31, 0), (1 << 31, 2), (1 << 30, 4), (u32::MAX, 4)] {
         for pages in [0, 12] {
             let device = self::device();

@@ -45,7 +45,7 @@ fn threads_that_split_pages_do_not_wait_for_each_other_s_memory() {
     let together = Arc::new(Barrier::new(THREADS as usize));
     for thread in 0..THREADS {
         let (db, done, together) = (db.clone(), done.clone(), together.clone());
-        // Nobody joins them: those that wait for each other would never end.
+        // They are not joined: threads that wait for each other would never end.
         std::thread::spawn(move || {
             together.wait();
             done.send(add(&db, table, thread, 6..RECORDS)).unwrap();

@@ -25,7 +25,7 @@ type Content = BTreeMap<Vec<u8>, Vec<u8>>;
 /// Key of the number of the last commit.
 const LAST: &[u8] = b"last";
 
-/// What the commit of a number writes, as every process knows it.
+/// The writes of the commit of a number, known to every process.
 fn writes(number: u64) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
     let mut rng = SmallRng::seed_from_u64(number);
     let mut writes = vec![(LAST.to_vec(), Some(number.to_le_bytes().to_vec()))];

@@ -1,4 +1,4 @@
-//! What a database counts.
+//! Counters of a database.
 
 use std::sync::Arc;
 

@@ -17,7 +17,7 @@ use rand::{RngExt, SeedableRng};
 /// Accounts, whose sum stays.
 const ACCOUNTS: u32 = 60;
 
-/// What all accounts have together.
+/// The sum of all accounts.
 const SUM: u64 = 60 * 1000;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -278,7 +278,7 @@ fn a_device_that_fails_ends_every_thread_and_takes_nothing_that_was_promised() {
         let (table, look) = (db.table("t").unwrap(), db.begin_read().unwrap());
         for (key, value) in &model {
             let found = look.get(table, key).unwrap().unwrap();
-            // What was on its way when the device failed may have arrived.
+            // A commit that was under way when the device failed may have arrived.
             let version = |value: &[u8]| u64::from_le_bytes(value[..8].try_into().unwrap());
             assert!(version(&found) >= version(value));
         }

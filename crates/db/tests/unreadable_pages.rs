@@ -35,7 +35,7 @@ fn a_deleted_record_whose_page_cant_be_read_stays_there_and_nobody_is_disturbed(
     let db = Db::open(&device, &Options { buffer_bytes: 0, ..quiet }).unwrap();
     let (gone, kept) = (db.create_table("gone").unwrap(), db.create_table("kept").unwrap());
     (0..20).for_each(|n| put(&db, gone, 20 * n..20 * n + 20).unwrap());
-    // What was deleted is needed as long as somebody looks.
+    // A snapshot needs the deleted record as long as it lasts.
     let look = db.begin_read().unwrap();
     let mut deletion = db.begin().unwrap();
     deletion.delete(gone, &key(5)).unwrap();

@@ -1,4 +1,4 @@
-//! What is kept of records that are overwritten while transactions read: what these see, once, and
+//! Versions of records that are overwritten while transactions read: what these see, once, and
 //! no more of it than may be.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
 //! The write-ahead log on devices that keep what they are given: what is appended is replayed, in
-//! any size and for ever in bounded space, and those who wait share flushes.
+//! any size and for ever in bounded space, and threads that wait share flushes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -34,7 +34,7 @@ fn open(device: &Arc<dyn Device>, options: &WalOptions) -> Wal {
     Wal::open(device.clone(), 7, options).unwrap()
 }
 
-/// A payload that tells its record.
+/// A payload that identifies its record.
 fn payload(number: u64, bytes: usize) -> Vec<u8> {
     let first = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let words = (0..).map(|n| first.wrapping_add(n));
@@ -194,7 +194,7 @@ fn a_full_log_refuses_records_and_is_freed_by_a_release() {
     assert_eq!(replayed(&open(&device, &INLINE)), []);
 }
 
-/// Where a zone held nothing but the end of a large record, the zones before it once stayed.
+/// Regression: if a zone held nothing but the end of a large record, the zones before it stayed.
 #[test]
 fn a_released_record_that_ends_in_the_last_zone_keeps_none_before_it() {
     let device = formatted(9);

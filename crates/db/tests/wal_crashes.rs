@@ -107,7 +107,7 @@ impl World {
         Ok(())
     }
 
-    /// What is asked for is clipped to what is durable, then or when it is written.
+    /// A release is clipped to the durable records, now or when they are written.
     fn release(&mut self, wal: &Wal, upto: Lsn) -> Result<(), WalError> {
         self.released = self.released.max(upto);
         wal.release(upto)
@@ -134,7 +134,7 @@ impl World {
     }
 }
 
-/// How often what happened.
+/// Counters of events.
 #[derive(Default)]
 struct Tally {
     crashes: AtomicU64,

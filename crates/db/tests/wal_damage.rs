@@ -37,7 +37,7 @@ fn open(device: &Arc<Faulty>) -> Result<Wal, WalError> {
     Wal::open(device.clone() as Arc<dyn Device>, 7, &INLINE)
 }
 
-/// Where the records end that are replayed.
+/// The ends of the records that are replayed.
 fn replayed(wal: &Wal) -> Result<Vec<Lsn>, WalError> {
     let mut ends = Vec::new();
     let mut visit = |lsn, _, _: &[u8]| {

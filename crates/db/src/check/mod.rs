@@ -1,4 +1,4 @@
-//! The structure of a database, checked: trees, long values, and the store's pages against them.
+//! A check of a database's structure: trees, long values, and the store's pages.
 
 mod overflow;
 mod tree;
@@ -18,7 +18,7 @@ use tree::Walk;
 /// The result of [`Db::check`]: the trees, and the damage that was found.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct Check {
-    /// Everything that is wrong; empty if the database is sound.
+    /// All damage; empty if the database is sound.
     pub findings: Vec<Finding>,
     /// All trees: the catalog, the tables by name, the pieces of long values.
     pub trees: Vec<TreeCheck>,
@@ -41,7 +41,7 @@ pub struct TreeCheck {
     pub leaves: u64,
     /// Nodes with children.
     pub inner: u64,
-    /// Records that are there.
+    /// Records that are not deleted.
     pub records: u64,
     /// Records that were deleted, and whose keys are still in the leaves.
     pub ghosts: u64,
@@ -51,7 +51,7 @@ pub struct TreeCheck {
     pub fill: f64,
 }
 
-/// Something that is wrong with a database, and where.
+/// Damage of a database, and its place.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Finding {
     /// The page, if it concerns one.
@@ -74,8 +74,8 @@ impl Finding {
         Finding { page: Some(page), what: what.into() }
     }
 
-    /// The damage that an error in reading a page stands for. An error after which nothing more can be
-    /// found out stays one.
+    /// The damage that an error in reading a page stands for. An error that ends the check is returned
+    /// as such.
     fn of(page: u32, error: DbError) -> Result<Self, DbError> {
         match &error {
             DbError::Page { page, what } | DbError::Misplaced { page, what, .. } => {

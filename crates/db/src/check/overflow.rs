@@ -38,7 +38,7 @@ impl LongValues {
         before.map(|_| Finding::at(page, format!("long value {number} is another record's too")))
     }
 
-    /// Takes a piece for one of the value that it belongs to.
+    /// Counts a piece for its value.
     pub fn take_piece(&mut self, page: u32, record: &Seen<'_>) -> Option<Finding> {
         let Some((number, n)) = piece_number(record.key) else {
             return Some(Finding::at(page, "a piece has no number"));
@@ -55,7 +55,7 @@ impl LongValues {
         None
     }
 
-    /// The values whose pieces are not all there.
+    /// The values with missing pieces.
     pub fn left_over(&self) -> impl Iterator<Item = Finding> {
         self.by_number.iter().filter_map(|(number, value)| {
             let needed = value.bytes.div_ceil(PIECE);

@@ -1,4 +1,4 @@
-//! Versions of records, and which snapshot sees which.
+//! Versions of records, and the snapshots that see them.
 //!
 //! A transaction reads as of its snapshot, a position of the log: it sees what commits up to
 //! there wrote. The newest version of a record is in its tree; those before it are in [`Versions`], as

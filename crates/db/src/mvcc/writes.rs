@@ -251,7 +251,7 @@ impl WriteSet {
 }
 
 impl<'a> Change<'a> {
-    /// The patches, as offsets and bytes; whatever is no patch is left out.
+    /// The patches, as offsets and bytes; bytes that are no patch are left out.
     pub fn patches(self) -> impl Iterator<Item = (usize, &'a [u8])> {
         let mut rest = self.value;
         std::iter::from_fn(move || {

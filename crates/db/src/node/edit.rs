@@ -262,7 +262,7 @@ impl<'a> NodeMut<'a> {
         }
     }
 
-    /// Moves bytes of the page as it was to the heap, and tells the field that points to them.
+    /// Moves bytes of the old page to the heap, and updates the field that points to them.
     fn move_to_heap(&mut self, old: &PageBytes, at: usize, len: usize, field: usize) {
         let to = self.u16(HEAP) - len;
         self.set_u16(HEAP, to as u16);

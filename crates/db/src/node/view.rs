@@ -26,7 +26,7 @@ impl Slot {
         self.value & GHOST != 0
     }
 
-    /// True if the value lies elsewhere, in pieces.
+    /// True if the value lies elsewhere, in overflow records.
     pub fn is_overflow(self) -> bool {
         self.value & OVERFLOW != 0
     }
@@ -177,7 +177,7 @@ impl<'a> Node<'a> {
         self.head_and_key(index).0
     }
 
-    /// The head of a slot's key, and where the key lies: offset and length.
+    /// The head of a slot's key, and the key's offset and length.
     #[inline(always)]
     fn head_and_key(self, index: usize) -> (u32, usize, usize) {
         let fields = self.page.eight_at(SLOTS + index * SLOT);
@@ -264,7 +264,7 @@ impl<'a> Node<'a> {
         PAGE_BYTES.saturating_sub(taken)
     }
 
-    /// True if so little is in the page that it should be merged with another.
+    /// True if the page has so little content that it should be merged with another.
     pub fn is_sparse(self) -> bool {
         self.room() > (PAGE_BYTES - SLOTS) / 4 * 3
     }

@@ -1,8 +1,8 @@
 //! The choice of pages that leave memory, and their way to the store.
 //!
 //! There is one writer at a time ([`Evictor`]), so that the order in which pages reach the store
-//! is known. It gathers changed pages into batches, waits until the log is durable up to their last change, writes
-//! them, and frees the frames of those that did not change meanwhile.
+//! is known. It gathers changed pages into batches, waits until the log is durable up to their last
+//! change, writes them, and frees the frames of those that did not change meanwhile.
 
 use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant};
@@ -47,10 +47,10 @@ pub struct Evictor {
 }
 
 impl Evictor {
-    /// Gives frames up until so many are free.
+    /// Frees frames until enough are free.
     pub fn keep_free(&mut self, pool: &Pool) -> Result<(), DbError> {
         let wanted = 2 * pool.low_water();
-        // After some rounds everything left is held or was just used.
+        // After some rounds all other pages are latched or were just used.
         for _ in 0..8 {
             let missing = wanted.saturating_sub(pool.free_frames());
             if missing == 0 {
@@ -78,7 +78,7 @@ impl Evictor {
         Ok(pool.counters.checkpointed.load(Relaxed) - before)
     }
 
-    /// Gives up clean pages that are due to leave, and gathers changed ones, `missing` in all.
+    /// Frees the frames of clean pages that are due to leave, and gathers changed ones, `missing` in all.
     fn gather(&mut self, pool: &Pool, missing: usize) {
         let mut found = 0;
         for _ in 0..4 * pool.frames.len() {
@@ -126,7 +126,7 @@ impl Evictor {
         candidates.min_by(|a, b| worth(a).total_cmp(&worth(b)))
     }
 
-    /// Writes the pages of the batch, and gives their frames up if that is wanted.
+    /// Writes the pages of the batch, and frees their frames if `give_up` is set.
     fn write_batch(&mut self, pool: &Pool, give_up: bool) -> Result<(), DbError> {
         if self.batch.is_empty() {
             return Ok(());
@@ -157,8 +157,8 @@ impl Evictor {
 }
 
 impl Pool {
-    /// Writes copies of pages, once the log is durable as far as they speak of it. The pages themselves are not held for that wait, or one that changes all the time might never be
-    /// written.
+    /// Writes copies of pages, once the log is durable up to their last change. The pages are not latched
+    /// for that wait: a page that changes all the time is written as well.
     fn write_behind_log(&self, pages: &[Outgoing<'_>]) -> Result<(), DbError> {
         let positions = pages.iter().map(|page| page.position);
         let needed = positions.max().unwrap_or(0);
@@ -168,8 +168,8 @@ impl Pool {
         self.space.write(pages)
     }
 
-    /// Copies a changed page that is to be written, with its hotness record. None if it is held,
-    /// or not changed any more.
+    /// Copies a changed page for a write, with its hotness record. None if it is latched, or not changed
+    /// any more.
     fn copy_out<'c>(
         &self,
         frame: u32,
@@ -218,7 +218,7 @@ impl Pool {
         }
     }
 
-    /// Gives up a frame whose page is as on the device. False if that is not so.
+    /// Frees a frame whose page is as on the device. False if it is latched or changed.
     fn give_up(&self, frame: u32) -> bool {
         let header = &self.frames[frame as usize];
         if !header.latch.try_lock() {
@@ -234,7 +234,7 @@ impl Pool {
         true
     }
 
-    /// A held page leaves memory.
+    /// Removes a latched page from memory.
     fn leave(&self, held: ExclusiveGuard<'_>) {
         let frame = held.frame();
         if let Ok(entry) = self.entry(held.page()) {
@@ -247,7 +247,7 @@ impl Pool {
         self.give_free(frame);
     }
 
-    /// Moves the replacement's clock as frames are given up: 64 turns while all are.
+    /// Advances the replacement's clock as frames are freed: 64 turns for as many as there are.
     fn go_on(&self) {
         let given =
             self.counters.evicted_clean.load(Relaxed) + self.counters.evicted_dirty.load(Relaxed);

@@ -20,18 +20,17 @@ pub const AS_ROOT: u32 = 1;
 /// The number of the first stay; as numbers do not end, they begin here again.
 pub const FIRST_STAY: u32 = 2;
 
-/// A frame's header; its page lies apart. What an access to the page touches lies in the first
-/// cache line.
+/// A frame's header; its page lies apart. An access to the page touches only the first cache line.
 #[repr(C, align(64))]
 pub struct Frame {
-    /// Of the page's content, and of `page`.
+    /// Protects the page's content, and `page`.
     pub latch: Latch,
     page: AtomicU32,
     last_read: Last,
     /// Accesses and modifications since the page was read or written.
     pub usage: Usage,
     last_change: Last,
-    /// Used since the replacement looked last.
+    /// Used since the replacement's hand passed last.
     pub referenced: AtomicBool,
     /// The number of this stay of the page in memory, unlike that of any other stay.
     stay: AtomicU32,
@@ -70,7 +69,7 @@ impl Frame {
         self.page.load(Relaxed)
     }
 
-    /// Another page is in the frame from now on, as it is on the device, for a stay of this number.
+    /// Puts another page into the frame, as it is on the device, for a stay of this number.
     /// The latch is held, or the frame is known to no other thread.
     pub fn set_page(&self, page: u32, stay: u32) {
         self.page.store(page, Relaxed);
@@ -96,7 +95,7 @@ impl Frame {
         self.agrees_with.load(Relaxed)
     }
 
-    /// The page is what its parent, in this stay, says. The latch is held.
+    /// Notes that the page agrees with its parent in this stay. The latch is held.
     pub fn note_agreement(&self, parent: u32) {
         self.agrees_with.store(parent, Relaxed);
     }
@@ -114,7 +113,7 @@ impl Frame {
     }
 
     /// The worth of keeping the page: how often it was read and changed of late. Reading it
-    /// again costs a read; changing it a write as well, which the device is worn by.
+    /// again costs a read. A change costs a write as well, which wears the device.
     pub fn worth(&self, now: u32) -> f32 {
         const CHANGE: f32 = 2.0;
         self.last_read.frequency(&self.earlier_reads, now)
@@ -140,10 +139,9 @@ impl Frame {
         self.writing_from.load(Relaxed) != CLEAN
     }
 
-    /// The log position from which the page could be made again, should the memory be lost:
-    /// [`CLEAN`] if from none.
+    /// The log position from which recovery would redo the page's changes; [`CLEAN`] if there are none.
     pub fn needs_log_from(&self) -> u64 {
-        // A position that goes from one to the other meanwhile, or back, is met at least once.
+        // A position that moves from one field to the other meanwhile, or back, is seen at least once.
         let dirty = self.dirty_from.load(Acquire);
         let writing = self.writing_from.load(Acquire);
         dirty.min(writing).min(self.dirty_from.load(Acquire))

@@ -55,20 +55,20 @@ impl<'p> OptimisticGuard<'p> {
         self.header().latch.is_unchanged(self.version)
     }
 
-    /// True if the page was compared with what this parent says of it, since both came into memory.
+    /// True if the page was compared with this parent since both came into memory.
     #[inline]
     pub fn agrees_with(&self, parent: &OptimisticGuard<'_>) -> bool {
         self.header().agrees_with() == parent.header().stay()
     }
 
-    /// True if the page was compared with what is known of the root of a tree.
+    /// True if the page was compared with the fields that all roots have.
     #[inline]
     pub fn agrees_as_root(&self) -> bool {
         self.header().agrees_with() == AS_ROOT
     }
 
-    /// Takes note that the page is what its parent says, or without one that it is a root. Of no
-    /// effect if either changed meanwhile: it is compared again then.
+    /// Notes that the page agrees with its parent, or without one that it is a root. If either changed
+    /// meanwhile this has no effect, and the page is compared again.
     pub fn note_agreement(self, parent: Option<&OptimisticGuard<'_>>) {
         let stay = parent.map_or(AS_ROOT, |parent| parent.header().stay());
         let Some(mut held) = self.lock() else { return };

@@ -6,8 +6,8 @@ use crate::backoff::Backoff;
 
 /// A version that counts up with every change; odd while the latch is held.
 ///
-/// Readers remember the version, read, and ask whether it is still the same. Writers take the
-/// latch; it is held for short, never while a device is waited for, but for a log that is full.
+/// Readers remember the version, read, and check that it is still the same. Writers take the latch. It
+/// is held for a short time, never during a wait for a device, except for a log that is full.
 #[derive(Debug, Default)]
 pub struct Latch(AtomicU64);
 
@@ -82,7 +82,7 @@ mod tests {
     }
 
     /// A writer gives a record values of one repeated byte, in all lengths and so at all alignments,
-    /// while readers look without the latch. Under Miri this also proves that no access races.
+    /// while readers look without the latch. Under Miri this also checks that no access races.
     #[test]
     fn a_reader_whose_version_held_has_seen_one_state_of_the_node() {
         const READERS: usize = 2;

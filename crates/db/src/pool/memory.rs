@@ -1,4 +1,4 @@
-//! Zeroed memory of the system's.
+//! Zeroed memory from the system.
 #![allow(unsafe_code)]
 
 use std::ops::Deref;

@@ -1,8 +1,8 @@
 //! The buffer pool: pages in memory, found by page number through an array.
 //!
-//! A page is looked at without a latch ([`Pool::look`] gives a [`OptimisticGuard`]) and changed with it
-//! ([`OptimisticGuard::lock`] gives a [`ExclusiveGuard`]). Pages that are not in memory are read in; a thread of the
-//! database keeps frames free (`eviction.rs`) by writing changed pages in batches.
+//! A page is read without its latch ([`Pool::look`] gives an [`OptimisticGuard`]) and changed with it
+//! ([`OptimisticGuard::lock`] gives an [`ExclusiveGuard`]). Pages that are not in memory are read in; a
+//! background thread keeps frames free (`eviction.rs`) by writing changed pages in batches.
 
 mod eviction;
 mod frame;
@@ -41,7 +41,8 @@ const UNUSED: u32 = 2;
 const FRAME: u32 = 3;
 
 /// The fewest frames a pool has: the way down a tree, the pages of a split, those that the evictor
-/// keeps free, and some for other threads. Threads may be many more: one that waits for a frame holds none.
+/// keeps free, and some for other threads. There may be many more threads: one that waits for a frame
+/// holds none.
 pub const FEWEST_FRAMES: usize = 64;
 
 /// One descent in so many of a thread counts its pages, with that weight.
@@ -237,10 +238,10 @@ impl Pool {
         read
     }
 
-    /// Reads a page into a frame, and tells the table.
+    /// Reads a page into a frame, and enters it in the table.
     fn read_into(&self, frame: u32, page: u32, entry: &AtomicU32) -> Result<(), DbError> {
         self.counters.read.fetch_add(1, Relaxed);
-        // Others may look at the frame: they must not see bytes that are stored in another way.
+        // Optimistic guards of the frame may still read: so bytes reach it through atomic stores only.
         let mut bytes = [0; PAGE_BYTES];
         if !self.space.read(page, &mut bytes)? {
             return Err(DbError::Page { page, what: "is needed, and was never written" });
@@ -254,7 +255,7 @@ impl Pool {
         header.set_page(page, self.next_stay());
         // Otherwise it would be worth less than any other page before its first use.
         self.touch(header);
-        // While it is held: once it is not, it may leave again at once.
+        // While the latch is held: once it is free, the page may leave again at once.
         entry.store(frame + FRAME, Release);
         Ok(())
     }
@@ -263,8 +264,7 @@ impl Pool {
         self.stays.fetch_add(1, Relaxed).max(FIRST_STAY)
     }
 
-    /// Holds a frame that was taken from the free ones. Others may still look whether it has the
-    /// page that was in it.
+    /// Latches a frame that was free. Others may still check whether it has its former page.
     fn hold_free(&self, frame: u32) -> ExclusiveGuard<'_> {
         let mut backoff = Backoff::default();
         while !self.frames[frame as usize].latch.try_lock() {
@@ -273,8 +273,8 @@ impl Pool {
         ExclusiveGuard::new(self, frame)
     }
 
-    /// Puts a page that the device does not have into memory, and holds it. Whatever was in
-    /// memory of it is forgotten.
+    /// Puts a page that the device does not have into memory, and latches it. An older copy in memory is
+    /// dropped.
     pub fn create(&self, page: u32, frame: FreeFrame<'_>) -> Result<ExclusiveGuard<'_>, DbError> {
         self.forget(page)?;
         let entry = self.entry(page)?;
@@ -308,7 +308,7 @@ impl Pool {
         }
     }
 
-    /// A held page is free: it leaves memory without being written.
+    /// Drops a latched page from memory without writing it: it is free.
     pub fn drop_held(&self, mut held: ExclusiveGuard<'_>) {
         let (frame, page) = (held.frame(), held.page());
         // Optimistic guards of the page must fail.
@@ -362,7 +362,7 @@ impl Pool {
         self.clocks.writes.load(Relaxed)
     }
 
-    /// Takes note of a change for the replacement.
+    /// Notes a change for the replacement.
     #[inline]
     fn note_change(&self, frame: &Frame) {
         if self.replacement == Replacement::Watt {
@@ -409,7 +409,7 @@ impl Pool {
         if descents.is_multiple_of(SAMPLE) { SAMPLE } else { 0 }
     }
 
-    /// The log position from which all changes that are not on the device could be made again.
+    /// The log position from which recovery would redo all changes that are not on the device.
     pub fn needs_log_from(&self) -> u64 {
         self.frames.iter().map(Frame::needs_log_from).min().unwrap_or(CLEAN)
     }
@@ -421,7 +421,7 @@ thread_local! {
     static HAS_FRAME: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// A frame that was taken from the free ones, and goes back if it is not used.
+/// A frame that was taken from the free ones. Dropped unused, it becomes free again.
 pub struct FreeFrame<'p> {
     pool: &'p Pool,
     frame: u32,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use frostline_placement::Activity;
 
 /// Accesses or modifications of a page since it was read or written, in counters that are not
-/// exact when threads count at the same time: a lost one matters less than its cost.
+/// exact when threads count at the same time: a lost count matters less than an atomic addition.
 #[derive(Debug, Default)]
 struct Tally {
     /// The count, and in the upper half the time of the last: one load and one store update both.
@@ -95,7 +95,7 @@ impl Usage {
         self.modifications.add(1, now as u32);
     }
 
-    /// Begins anew.
+    /// Sets the counters to zero.
     pub fn reset(&self) {
         self.reads.reset();
         self.modifications.reset();
@@ -138,7 +138,7 @@ impl Last {
         }
     }
 
-    /// Begins anew.
+    /// Forgets all uses.
     pub fn reset(&self, earlier: &Earlier) {
         self.0.store(0, Relaxed);
         earlier.0.iter().for_each(|turn| turn.store(0, Relaxed));

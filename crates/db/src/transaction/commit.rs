@@ -29,7 +29,7 @@ impl<'d> Transaction<'d> {
         Ok(core.trees.wal().wait(commit.0)?)
     }
 
-    /// As [`Transaction::commit`], but durable a little later: [`crate::Db::wait`] tells when. Many
+    /// As [`Transaction::commit`], but durable a little later: [`crate::Db::wait`] waits for that. Many
     /// commits on their way need few flushes.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Writing values that are too long for a page.
+//! Writes of values that are too long for a page.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -45,8 +45,8 @@ impl Transaction<'_> {
         self.set(table.root, key, Kind::PutOverflow, &reference_to(id, value.len()))
     }
 
-    /// Sees to it that the catalog says that values of a table may be in pieces: in a commit of
-    /// its own, as this transaction may never be committed, while others rely on what is known.
+    /// Marks a table in the catalog as one that may have overflow records. This is a commit of its own:
+    /// this transaction may never commit, but others rely on the mark from now on.
     fn announce_overflow(&self, table: Table) -> Result<(), DbError> {
         let catalog = &self.core.catalog;
         let _one_at_a_time = catalog.lock();

@@ -19,8 +19,8 @@ impl Trees {
     }
 
     /// The leaf in a cached frame, if it is still there and the key belongs to it; else as
-    /// [`Trees::leaf`]. The leaf can be written to: in a tree that is damaged the way down may end
-    /// where the key does not belong.
+    /// [`Trees::leaf`]. The leaf can be written to: an error if its fences do not include the key,
+    /// as may be in a damaged tree.
     #[inline]
     pub(super) fn leaf_at(
         &self,
@@ -196,9 +196,9 @@ impl Trees {
     }
 }
 
-/// Compares a page that came into memory, or has another parent than before, with what that parent
-/// says of the child at its index: the store may have lost the newest version of either. A root has
-/// none, and is compared with what all roots are. None if one of the pages changed meanwhile.
+/// Compares a page that came into memory, or has a new parent, with the entry of that parent: the store
+/// may have lost the newest version of either. A root has no parent, and is compared with the fields
+/// that all roots have. None if one of the pages changed meanwhile.
 #[cold]
 fn compare<'t>(
     tree: u32,

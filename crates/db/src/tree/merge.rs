@@ -1,5 +1,4 @@
-//! Nodes that have become sparse are merged with a neighbour; a root with one child takes its
-//! content.
+//! Merges of sparse nodes with a neighbour, and of a root with its only child.
 
 use super::Trees;
 use super::split::hold_both;
@@ -14,7 +13,7 @@ const SPARE: usize = 512;
 impl Trees {
     /// Merges the node of a level that `key` belongs to with a neighbour, if both fit into one.
     pub(super) fn merge(&self, tree: u32, key: &[u8], level: usize) -> Result<(), DbError> {
-        // No commit needs it: when the log is short, what is left of it is for the others.
+        // No commit needs a merge: when the log is short, its rest is left to commits.
         let wal = self.wal();
         if wal.used_bytes() > wal.capacity_bytes() / 4 * 3 {
             return Ok(());
@@ -72,7 +71,7 @@ impl Trees {
         Ok((true, parent.node().is_sparse() || parent.node().count() == 1))
     }
 
-    /// A held page is used no more, as the log record at `position` says.
+    /// Frees a held page, by the log record at `position`.
     fn free(&self, held: ExclusiveGuard<'_>, position: u64) {
         let page = held.page();
         self.pool.drop_held(held);

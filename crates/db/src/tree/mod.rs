@@ -1,8 +1,8 @@
 //! B+-trees in pages: all trees of a database share one pool and one log.
 //!
 //! A tree is known by the page number of its root, which never changes. Readers and writers go
-//! down without latches (`find.rs`); a writer latches the leaf alone (`apply.rs`). What changes
-//! the structure latches the pages that change, and logs them (`split.rs`, `merge.rs`), so that it
+//! down without latches (`find.rs`); a writer latches the leaf alone (`apply.rs`). A change of
+//! structure latches the pages that change, and logs them (`split.rs`, `merge.rs`), so that it
 //! can be redone (`redo.rs`).
 
 mod apply;
@@ -62,7 +62,7 @@ impl Trees {
         self.versions.oldest_seen(&self.window)
     }
 
-    /// Appends a record to the log. It is complete when what is returned is dropped.
+    /// Appends a record to the log. It is complete when the returned value is dropped.
     pub fn log(&self, kind: u8, parts: &[&[u8]]) -> Result<InLog<'_>, DbError> {
         let (_, in_log) = self.wal().append(kind, parts, |lsn| self.window.enter(lsn))?;
         Ok(in_log)
@@ -74,8 +74,8 @@ impl Trees {
         Ok(Fresh { trees: self, page: self.take_page()?, frame: Some(frame) })
     }
 
-    /// A page that is not in use. Those that were freed of late are made ready if there is no
-    /// other. No latch may be held.
+    /// A page that is not in use. If there is none, pages that were freed of late are trimmed first. No
+    /// latch may be held.
     pub fn take_page(&self) -> Result<u32, DbError> {
         loop {
             let taken = self.pages.take();

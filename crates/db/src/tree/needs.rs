@@ -10,15 +10,15 @@ use crate::record::logged_bytes;
 /// separator.
 const SPLIT_LOGGED: u64 = 5 << 10;
 
-/// Bytes that a leaf of short records takes at least after a split, before it is split again; of
-/// longer ones it takes as much less as they are long.
+/// Bytes of short records that a leaf takes at least between two splits. For longer records it is
+/// less by their length.
 const SPLIT_AFTER: usize = 1800;
 
-/// Splits of a leaf that has no room, before those that its records make it need: one by which the
-/// records of others leave may leave too little room.
+/// Splits of a full leaf in addition to those for its new records: the first split may leave too little
+/// room on the side of the new records.
 const EACH: usize = 2;
 
-/// Splits of nodes above that a commit may cause beside those that its splits of leaves cause.
+/// Splits of inner nodes that a commit may cause in addition to those below splits of leaves.
 const SPARE: u64 = 8;
 
 /// Pages and log space that a commit needs.
@@ -31,7 +31,7 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// The most that a transaction can need: each of its writes meets a leaf that is full.
+    /// An upper bound: each write of the transaction meets a full leaf.
     pub fn at_most(trees: &Trees, writes: &WriteSet) -> Needs {
         let adds = writes.iter().filter(|write| is_add(write)).count();
         let leaves = if adds > SPARE as usize { trees.pages.used() as usize } else { adds };

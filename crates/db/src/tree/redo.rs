@@ -1,4 +1,4 @@
-//! Changes of structure, made again from the log on pages that are older.
+//! Redo of changes of structure, on pages that are older than the log record.
 
 use super::Trees;
 use super::split::add_child;
@@ -9,7 +9,7 @@ use crate::pool::ExclusiveGuard;
 use crate::record::{LoggedWrite, Split, parse_pages};
 
 impl Trees {
-    /// Makes a split again.
+    /// Redoes a split.
     pub fn redo_split(&self, used: &mut Used, position: u64, record: &[u8]) -> Result<(), DbError> {
         let malformed = || DbError::Record { position, what: "is no split" };
         let split = Split::parse(record).ok_or_else(malformed)?;
@@ -31,7 +31,7 @@ impl Trees {
         Ok(())
     }
 
-    /// Frees pages and gives others their contents again.
+    /// Redoes a record that frees pages and gives others new contents.
     pub fn redo_pages(&self, used: &mut Used, position: u64, record: &[u8]) -> Result<(), DbError> {
         let malformed = || DbError::Record { position, what: "is no change of pages" };
         let (freed, changed, mut images) = parse_pages(record).ok_or_else(malformed)?;
@@ -49,7 +49,7 @@ impl Trees {
         Ok(())
     }
 
-    /// Makes the root of a tree again.
+    /// Redoes the creation of a root.
     pub fn redo_create(&self, used: &mut Used, position: u64, root: u32) -> Result<(), DbError> {
         if self.is_older(used, root, position)? {
             used.set(root, true)?;
@@ -58,7 +58,7 @@ impl Trees {
         Ok(())
     }
 
-    /// Makes a write of a transaction again, unless its leaf has it.
+    /// Redoes a write of a transaction, unless its leaf has it.
     pub fn redo_write(&self, write: &LoggedWrite<'_>, position: u64) -> Result<(), DbError> {
         let leaf = self.leaf(write.tree, write.key)?;
         if leaf.node().included() >= position && leaf.is_unchanged() {
@@ -86,7 +86,7 @@ impl Trees {
         Ok(())
     }
 
-    /// True if the page is not there, or as it was before the log record at `position`.
+    /// True if the page is not there, or older than the log record at `position`.
     fn is_older(&self, used: &Used, page: u32, position: u64) -> Result<bool, DbError> {
         if !used.has(page) {
             return Ok(true);
@@ -94,8 +94,8 @@ impl Trees {
         Ok(self.look_until_found(page)?.node().position() < position)
     }
 
-    /// The page, held, if it is as it was before the log record at `position`. A page that is not
-    /// in use was freed later.
+    /// The page, latched, if it is older than the log record at `position`. A page that is not in use was
+    /// freed later.
     fn older(
         &self,
         used: &Used,

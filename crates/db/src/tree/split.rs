@@ -1,4 +1,4 @@
-//! Making room in a node: ghosts go, or the node is split in two.
+//! Room in a node: its ghosts are removed, or it is split in two.
 
 use super::{Fresh, Trees};
 use crate::DbError;
@@ -7,8 +7,8 @@ use crate::node::{Fences, LONGEST_KEY, Node, NodeMut, PageBytes, Record, append_
 use crate::pool::{ExclusiveGuard, OptimisticGuard};
 use crate::record::{PAGES, SPLIT, Split, pages_head};
 
-/// Times that a record must have come right behind the one before it for more such to be expected;
-/// all that are on their left, if these are fewer.
+/// Consecutive insertions in ascending order after which more are expected; fewer if the node has fewer
+/// records on their left.
 const ASCENDING: usize = 8;
 
 /// Room that a node above must have for one more child, in bytes.
@@ -26,8 +26,8 @@ impl Trees {
     }
 
     /// Splits the node of a level that `key` belongs to, unless it has room for `room` bytes. If
-    /// the node above has to be split first, only that is done: the caller that needs
-    /// the room tries again.
+    /// the node above has to be split first, only that is done: the caller that needs the room
+    /// tries again.
     fn split(&self, tree: u32, key: &[u8], level: usize, room: usize) -> Result<(), DbError> {
         loop {
             let Some((parent, node)) = self.descend(tree, key, level, 0)? else { continue };
@@ -120,7 +120,7 @@ impl Trees {
         key: &[u8],
     ) -> Result<(), DbError> {
         let halves = Halves::of(&mut node, key).filter(|halves| {
-            // Of a tree that is damaged this may not be so.
+            // In a damaged tree this may not be so.
             [parent.node(), node.node()].iter().all(|node| node.covers(&halves.separator))
         });
         let Some(halves) = halves else {
@@ -167,7 +167,7 @@ pub(super) fn hold_both<'p>(
     Some((parent, node))
 }
 
-/// Adds a child whose smallest key is `separator`. There is room. Nothing happens if it is there.
+/// Adds a child whose smallest key is `separator`, unless it is there. The node has room.
 pub(super) fn add_child(parent: &mut ExclusiveGuard<'_>, separator: &[u8], child: u32) {
     if let (index, false) = parent.node().search(separator) {
         let record = Record { value: &child.to_le_bytes(), flags: 0 };
@@ -176,7 +176,7 @@ pub(super) fn add_child(parent: &mut ExclusiveGuard<'_>, separator: &[u8], child
     }
 }
 
-/// A node in two.
+/// The two halves of a node.
 struct Halves {
     left: PageBytes,
     right: PageBytes,
@@ -185,10 +185,10 @@ struct Halves {
 }
 
 impl Halves {
-    /// Cuts a node in the middle, unless the records on the left of the one that comes next came in
-    /// ascending order, as more will. Then the others leave, or if there are none, the next record
-    /// begins a node of its own: that order leaves full nodes behind, wherever in the tree it is,
-    /// and however many such orders are loaded side by side.
+    /// Cuts a node in the middle, unless the records on the left of the new one came in ascending order.
+    /// Then more are expected there, so the records on its right move to the new node; if there are none,
+    /// the new record begins the new node. So ascending loads leave full nodes behind, anywhere in the
+    /// tree, and also if many of them run side by side.
     fn of(held: &mut ExclusiveGuard<'_>, key: &[u8]) -> Option<Halves> {
         let (index, _) = held.node().search(key);
         let steps = held.edit().ascending(index);
@@ -216,7 +216,7 @@ impl Halves {
         Some(halves)
     }
 
-    /// The last child goes over alone; more will follow it.
+    /// Moves the last child alone; more will follow it.
     fn of_children(node: Node<'_>, index: usize) -> Option<Halves> {
         let last = index.checked_sub(1).filter(|&last| last > 0 && index == node.count())?;
         Self::at(node, last, key_of(node, last))

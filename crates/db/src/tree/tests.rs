@@ -96,7 +96,7 @@ fn a_page_to_be_split_that_must_be_read_is_read_before_a_frame_is_taken() {
     let trees = &db.core().trees;
     let pages_read = || trees.pool.counters.read.load(std::sync::atomic::Ordering::Relaxed);
     let (before, used) = (pages_read(), trees.pages.used());
-    // Whoever has a frame and asks for another panics, in programs that are built to be debugged.
+    // In debug builds, a thread that has a frame and asks for another panics.
     let change = Change { kind: Kind::Put, value: &[7; 1500] };
     trees.make_room(table.root, &key(0), change).unwrap();
     assert!(pages_read() > before, "the leaf was in memory");
@@ -116,7 +116,7 @@ fn a_commit_for_which_no_checkpoint_makes_room_is_refused_and_does_not_wait_for_
     leaf.leave_unchanged();
     let (done, ended) = std::sync::mpsc::channel();
     let writer = db.clone();
-    // Nobody joins it, should it wait for ever.
+    // It is not joined, as it might wait for ever.
     std::thread::spawn(move || {
         let refused = (0..2000).find_map(|_| put(&writer, written, 0..5).err());
         done.send(refused).unwrap();
@@ -140,7 +140,7 @@ fn a_table_gets_a_page_that_was_freed_if_there_is_no_other() {
     }
     (0..end).step_by(50).for_each(|from| delete(&db, table, from..(from + 50).min(end)));
     let pages = &db.core().trees.pages;
-    // Whatever can be had without trimming is taken.
+    // All pages that are free without trimming are taken.
     let taken: Vec<u32> = std::iter::from_fn(|| pages.take().ok()).collect();
     assert!(pages.first_freed().is_some(), "nothing is freed");
     let made = db.create_table("another").unwrap();

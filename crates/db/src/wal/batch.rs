@@ -1,8 +1,8 @@
 //! A batch on the device: the bytes of one append to a zone.
 //!
 //! A batch is a head, then a part of the log's stream, then zeroes up to a whole block. Heads and
-//! payloads have sums of their own: a head whose payload is torn still tells which opening of the
-//! log wrote it.
+//! payloads have sums of their own: a head whose payload is torn still has the number of the
+//! opening of the log that wrote it.
 
 /// Unit of everything the log writes, in bytes.
 pub const BLOCK: u64 = 4096;

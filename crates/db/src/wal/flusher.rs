@@ -189,7 +189,7 @@ impl Shared {
         check(&guard.buffer)
     }
 
-    /// Ends the thread, whatever is pending.
+    /// Ends the thread, even if records are pending.
     pub fn stop(&self) {
         let mut guard = self.lock();
         guard.buffer.is_closing = true;

@@ -116,7 +116,7 @@ fn batches_that_an_epoch_cut_off_never_come_back() {
     // The next epoch wrote a third batch. With the fourth of the first the numbers would go on.
     let second = batch(2, 3, 3, 200, 2);
     assert_eq!(seen(&find(&[&first[..], &[second]].concat())), (2, 3, 300, 3));
-    // And if a crash tore it, they would not, but it still tells that there was a cut.
+    // If a crash tore it they would not, but its head still shows that there was a cut.
     let fourth = batch(1, 1, 3, 200, 0);
     let found = [&first[..], &[fourth, torn(second)]].concat();
     assert_eq!(seen(&find(&found)), (1, 2, 200, 3));

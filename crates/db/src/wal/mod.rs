@@ -106,7 +106,7 @@ pub struct WalStats {
 /// [`Wal::used_bytes`] does not come close to [`Wal::capacity_bytes`]: at half of it, what is
 /// appended while a checkpoint is taken has as much room as what the checkpoint will release.
 /// Where it comes so close that a record finds no room, [`Wal::append`] waits for a release (or,
-/// inline, fails with [`WalError::Full`]). Nothing else does: whatever was appended can be made
+/// inline, fails with [`WalError::Full`]). Nothing else waits for a release: every appended record can be made
 /// durable, so [`Wal::wait`] returns, and [`Wal::release`] succeeds in a full log.
 ///
 /// Dropping the log writes nothing: records that no thread waited for are lost as in a crash, unless
@@ -144,8 +144,8 @@ pub struct Wal {
 }
 
 impl Wal {
-    /// Makes an empty log of all zones of a device. **What they hold is lost.** `id` tells the log
-    /// from others that were on the device: it must be a number that no one can guess.
+    /// Makes an empty log of all zones of a device. **What they hold is lost.** `id` distinguishes
+    /// the log from others that were on the device: it must be a number that can't be guessed.
     ///
     /// # Errors
     /// The device has fewer than three zones that can be written, or zones of less than two pages

@@ -98,7 +98,7 @@ impl Records {
         Ok(())
     }
 
-    /// Bytes of the record that begins so; of which too little is there to tell, more than that.
+    /// Bytes of the record that begins so; if too little of it is there to say, more than that.
     fn length(&self, record: &[u8], head: &Head) -> Result<u64, WalError> {
         if record.len() < RECORD {
             return Ok(RECORD as u64);

@@ -4,8 +4,8 @@
 //! then the one that has been empty longest. Zones are reset once no record in them is needed and
 //! a batch that says so is durable.
 //!
-//! After an opening the log goes on at the write pointer of its last zone, behind whatever a crash
-//! tore there: those blocks can't be written again, and a fresh zone for each opening would leave
+//! After an opening the log goes on at the write pointer of its last zone, behind the blocks that a
+//! crash tore there: those blocks can't be written again, and a fresh zone for each opening would leave
 //! none to a log that crashes a few times before its owner can release records. What makes this
 //! safe stands in chain.rs: a torn batch has the number of the one that is written behind it, and
 //! an older epoch.

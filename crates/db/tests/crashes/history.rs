@@ -1,4 +1,4 @@
-//! What a database should hold: every version of every record, by the number of its commit.
+//! The expected content of a database: every version of every record, by the number of its commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,11 +12,11 @@ pub type Place = (&'static str, Vec<u8>);
 /// In place of a table: the names of all tables.
 pub const TABLES: &str = "the names of all tables";
 
-/// What a commit did to a record.
+/// The effect of a commit on a record.
 #[derive(Clone, Debug)]
 pub struct Written {
     pub value: Option<Value>,
-    /// Whether it was surely written: a patch of nothing may be none.
+    /// True if it was surely written: a patch of an absent record may write nothing.
     pub is_certain: bool,
 }
 
@@ -24,19 +24,19 @@ pub struct Written {
 #[derive(Default)]
 pub struct History {
     records: BTreeMap<Place, Vec<(u64, Written)>>,
-    /// What each commit since the last opening wrote.
+    /// The writes of each commit since the last opening.
     commits: Vec<(u64, Vec<Place>)>,
     /// Number of the last commit.
     pub now: u64,
 }
 
 impl History {
-    /// What a snapshot sees of a record.
+    /// The value of a record that a snapshot sees.
     pub fn at(&self, place: &Place, snapshot: u64) -> Option<&Value> {
         visible(self.records.get(place)?, snapshot)
     }
 
-    /// What a snapshot sees of a table.
+    /// The records of a table that a snapshot sees.
     pub fn table(&self, name: &'static str, snapshot: u64) -> BTreeMap<Vec<u8>, Value> {
         let of_table = self.records.range((name, Vec::new())..).take_while(|(p, _)| p.0 == name);
         of_table
@@ -58,7 +58,7 @@ impl History {
         self.commits.push((self.now, writes.keys().cloned().collect()));
         for (place, mut written) in writes {
             if !written.is_certain {
-                // A patch of nothing: whatever is there by now stays.
+                // A patch of an absent record changes nothing.
                 written.value = self.at(&place, self.now - 1).cloned();
             }
             self.records.entry(place).or_default().push((self.now, written));

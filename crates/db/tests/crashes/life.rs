@@ -11,7 +11,7 @@ use rand::RngExt;
 
 use crate::world::World;
 
-/// What was going on when the power was cut.
+/// The activity during which the power was cut.
 #[derive(Default)]
 pub struct Tally {
     pub crashes: AtomicU64,

@@ -1,4 +1,4 @@
-//! What users of a database do, drawn from a seed, and what they expect.
+//! Actions of users of a database, drawn from a seed, and the expected state.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +16,11 @@ pub struct World {
     history: History,
     /// The last commit that is known to survive.
     promised: u64,
-    /// Commits that nobody waited for yet.
+    /// Commits that no user waited for yet.
     soon: Vec<(u64, Commit)>,
     /// Different keys of a table.
     keys: u32,
-    /// How often a value is too long for a page.
+    /// Share of values that are too long for a page.
     long_values: f64,
     /// Operations of a transaction in a row, at most.
     most_steps: u32,
@@ -239,11 +239,11 @@ impl World {
             }
             Err(DbError::TooLarge { .. }) => return Ok(()),
             Ok(_) => assert!(!must_lose, "both wrote the same key"),
-            // Whether it happened is seen when the database is opened again.
+            // It may have happened or not: the next opening shows.
             Err(_) => {}
         }
         self.full &= self.rng.random_bool(0.9);
-        // One that wrote nothing tells nothing of those before it.
+        // A commit that wrote nothing says nothing about those before it.
         let is_certain = own.values().any(|written| written.is_certain);
         let number = self.history.commit(own);
         let commit = committed?;

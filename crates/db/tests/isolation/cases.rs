@@ -108,7 +108,7 @@ fn transactions_that_do_not_overlap_never_conflict() {
     assert_eq!(get(&db.begin_read().unwrap(), table, "x").unwrap(), "49");
 }
 
-/// What snapshot isolation allows: each reads what the other writes, and both commit.
+/// Snapshot isolation allows write skew: each reads a key that the other writes, and both commit.
 #[test]
 fn write_skew_is_possible() {
     let (db, table) = database(false);

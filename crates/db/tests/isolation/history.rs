@@ -1,4 +1,4 @@
-//! Many transactions in threads: what each saw and wrote is compared with the rules afterwards.
+//! Many transactions in threads: the reads and writes of each are compared with the rules afterwards.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -16,8 +16,8 @@ const KEYS: u8 = 40;
 #[derive(Debug)]
 struct Done {
     number: u64,
-    /// Keys that were read before they were written, and by whom they were written last; 0 is
-    /// nobody, who is also who deleted it.
+    /// Keys that were read before they were written, with the number of their last writer; 0 for a key
+    /// that is absent.
     reads: Vec<(u8, u64)>,
     /// Keys, and whether they were deleted.
     writes: Vec<(u8, bool)>,
@@ -69,7 +69,7 @@ fn transact(db: &Db, table: Table, rng: &mut SmallRng, number: u64) -> Result<Do
     Ok(Done { number, reads, writes: writes.into_iter().collect(), position })
 }
 
-/// The versions of a key: from which commit on, and who wrote it.
+/// The versions of a key: position of the commit, and number of the writer.
 fn versions(all: &[Done]) -> HashMap<u8, Vec<(u64, u64)>> {
     let mut versions: HashMap<u8, Vec<(u64, u64)>> = HashMap::new();
     for done in all {
@@ -86,7 +86,7 @@ fn versions(all: &[Done]) -> HashMap<u8, Vec<(u64, u64)>> {
 /// transaction can have taken its snapshot so that it read what it read.
 fn snapshots(done: &Done, versions: &HashMap<u8, Vec<(u64, u64)>>) -> Vec<(u64, u64)> {
     let mut possible = vec![(0, u64::MAX)];
-    // Those first that leave one time only: nobody wrote again and again.
+    // Values that were written once come first: they leave one time only.
     let mut reads = done.reads.clone();
     reads.sort_unstable_by_key(|&(_, writer)| writer == 0);
     for (key, writer) in reads {
@@ -123,7 +123,7 @@ fn check(all: &[Done]) {
         let mut possible = snapshots(done, &versions);
         possible.retain(|&(from, _)| done.position == 0 || from < done.position);
         assert!(!possible.is_empty(), "no snapshot shows what this read: {done:?}");
-        // What it wrote nobody else wrote between its snapshot and its commit.
+        // No other transaction wrote its keys between its snapshot and its commit.
         for (key, _) in &done.writes {
             let before = versions[key].iter().rfind(|(at, _)| *at < done.position);
             let newest = before.map_or(0, |(at, _)| *at);

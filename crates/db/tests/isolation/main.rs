@@ -1,4 +1,4 @@
-//! What transactions see of each other: snapshot isolation, case by case, and as a whole.
+//! Snapshot isolation, case by case, and as a whole.
 
 mod cases;
 mod history;
@@ -64,7 +64,7 @@ fn is_conflict(committed: Result<(), DbError>) -> bool {
     matches!(committed, Err(DbError::Conflict))
 }
 
-/// The structure holds after whatever was done to it.
+/// Asserts that the structure is sound.
 fn is_sound(db: &Db) {
     let check = db.check().unwrap();
     assert!(check.findings.is_empty(), "{:#?}", check.findings);
