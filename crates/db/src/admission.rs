@@ -1,14 +1,14 @@
 //! Reservation of log space and pages for a commit, before its point of no return.
 //!
-//! The log can't release a record while its commit is under way, nor any record behind it. So it must
-//! have room for all records that commits under way will log, those of their splits included. A commit
-//! that ran out of room in the middle would wait for itself.
+//! The log can't release a record while its commit is under way, nor any record behind it. So it
+//! must have room for all records that commits under way will log, those of their splits included.
+//! A commit that ran out of room in the middle would wait for itself.
 //!
-//! Two bounds follow for a transaction. Its record takes at most a quarter of the log, as every record
-//! does. With the splits that it may cause it logs at most seven sixteenths: checkpoints bring the log
-//! down to a half while no other commit is under way, and a sixteenth is left for records that belong
-//! to no commit. A split logs two images of pages, so for new records the splits count most;
-//! overwritten records cause none.
+//! Two bounds follow for a transaction. Its record takes at most a quarter of the log, as every
+//! record does. With the splits that it may cause it logs at most seven sixteenths: checkpoints
+//! bring the log down to a half while no other commit is under way, and a sixteenth is left for
+//! records that belong to no commit. A split logs two images of pages, so for new records the
+//! splits count most; overwritten records cause none.
 
 use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;

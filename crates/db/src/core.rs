@@ -137,8 +137,8 @@ impl Core {
     /// Removes the ghosts of deleted records that no snapshot sees, so many at most.
     pub fn purge_ghosts(&self, most: usize) {
         for ghost in std::iter::from_fn(|| self.trees.versions.next_ghost()).take(most) {
-            // If its page can't be read, the ghost stays. No snapshot sees it, nothing was changed, and
-            // the next access that needs the page, or the log, gets the error.
+            // If its page can't be read, the ghost stays. No snapshot sees it, nothing was changed,
+            // and the next access that needs the page, or the log, gets the error.
             if let Err(error) = self.trees.purge(ghost.tree, &ghost.key) {
                 self.ghosts_left.fetch_add(1, Relaxed);
                 tracing::warn!(tree = ghost.tree, %error, "a deleted record stays in its page");

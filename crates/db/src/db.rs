@@ -256,8 +256,8 @@ impl Db {
         &self.core
     }
 
-    /// Writes all changed pages and ends the database. A database that is dropped instead is as after a
-    /// crash: durable commits are there.
+    /// Writes all changed pages and ends the database. A database that is dropped instead is as
+    /// after a crash: durable commits are there.
     ///
     /// # Errors
     /// An error of the device.

@@ -15,8 +15,8 @@ pub enum DbError {
     /// all that is needed.
     #[error("the transaction lost against another that wrote the same key")]
     Conflict,
-    /// So much was overwritten since the transaction began that the versions it sees are kept no more; see
-    /// [`crate::Options::version_bytes`]. It can be tried again.
+    /// So much was overwritten since the transaction began that the versions it sees are kept no
+    /// more; see [`crate::Options::version_bytes`]. It can be tried again.
     #[error(
         "the transaction's snapshot is too old: more than {most} bytes would have to be kept for it; \
          begin it again, and end it sooner or let more be kept"
@@ -41,8 +41,8 @@ pub enum DbError {
         /// The longest that fits.
         longest: usize,
     },
-    /// The transaction is too large for the log. Its writes alone may take a quarter of the log; its
-    /// writes with all the splits of pages that they may cause may take seven sixteenths.
+    /// The transaction is too large for the log. Its writes alone may take a quarter of the log;
+    /// its writes with all the splits of pages that they may cause may take seven sixteenths.
     #[error(
         "a transaction that may log {bytes} bytes is too large for the log, which takes {most}"
     )]

@@ -41,8 +41,8 @@
 //! # Transactions
 //!
 //! A [`Transaction`] is atomic and isolated by snapshots; of two that write the same key the first
-//! to commit wins, and the other fails with [`DbError::Conflict`] and can be tried again. Readers never
-//! wait. [`Transaction::commit`] returns when the commit is durable; many threads share one
+//! to commit wins, and the other fails with [`DbError::Conflict`] and can be tried again. Readers
+//! never wait. [`Transaction::commit`] returns when the commit is durable; many threads share one
 //! write to the log, and [`Transaction::commit_soon`] lets a single thread do so as well.
 //!
 //! # The way of a page

@@ -49,8 +49,8 @@ pub struct Options {
     pub replacement: Replacement,
     /// True if accesses to pages are counted for hotness records.
     pub hotness: bool,
-    /// True if background threads write pages, the log and checkpoints. Without them everything happens
-    /// in the order of the callers' calls, as tests need it.
+    /// True if background threads write pages, the log and checkpoints. Without them everything
+    /// happens in the order of the callers' calls, as tests need it.
     pub background: bool,
     /// The thread that cleans the store.
     pub cleaning: Cleaning,
@@ -61,14 +61,14 @@ pub struct Options {
     pub schemes: Registry,
     /// Delay after which a commit is made durable although no thread waits for it.
     pub commit_delay: Duration,
-    /// Bytes of log records that may wait to be written before commits wait. The log takes twice
-    /// as much memory. A sixteenth of it is written without delay. A value above the size of the log
+    /// Bytes of log records that may wait to be written before commits wait. The log takes twice as
+    /// much memory. A sixteenth of it is written without delay. A value above the size of the log
     /// counts as that size.
     pub log_buffer_bytes: usize,
-    /// Bytes of memory for older versions of records, kept for transactions that began before they were
-    /// overwritten; half of `buffer_bytes`, and 16 MiB at least, unless given. When more is needed
-    /// the oldest transactions fail with [`crate::DbError::SnapshotTooOld`] as soon as they read
-    /// an overwritten record, or commit. Versions that commits under way replace come on top.
+    /// Bytes of memory for older versions of records, kept for transactions that began before they
+    /// were overwritten; half of `buffer_bytes`, and 16 MiB at least, unless given. When more is
+    /// needed the oldest transactions fail with [`crate::DbError::SnapshotTooOld`] as soon as they
+    /// read an overwritten record, or commit. Versions that commits under way replace come on top.
     pub version_bytes: Option<usize>,
     /// Sees every page that reaches the store.
     pub observer: Option<Arc<dyn Observer>>,

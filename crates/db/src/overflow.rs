@@ -1,5 +1,5 @@
-//! Values that are too long for a page, in pieces: records of a tree of their own. The value's record has
-//! its number and its length in their place.
+//! Values that are too long for a page, in pieces: records of a tree of their own. The value's
+//! record has its number and its length in their place.
 
 use crate::DbError;
 use crate::layout::OVERFLOW_TREE;

@@ -1,7 +1,8 @@
 //! The pages in use and the free ones.
 //!
-//! This is recorded nowhere: a page is in use if the store has it, unless the log has freed it since. A page
-//! that is freed is trimmed once the record that freed it is durable, and then used again.
+//! This is recorded nowhere: a page is in use if the store has it, unless the log has freed it
+//! since. A page that is freed is trimmed once the record that freed it is durable, and then used
+//! again.
 
 use std::collections::VecDeque;
 
@@ -85,8 +86,8 @@ impl Pages {
         state.freed.insert(behind, (position, page));
     }
 
-    /// A freed page that may be trimmed, as the log is durable up to the record that freed it. The caller
-    /// trims it and calls [`Pages::trimmed`]; until then the log is needed.
+    /// A freed page that may be trimmed, as the log is durable up to the record that freed it. The
+    /// caller trims it and calls [`Pages::trimmed`]; until then the log is needed.
     pub fn next_freed(&self, durable: u64) -> Option<(u64, u32)> {
         self.state().freed.front().copied().filter(|&(position, _)| position <= durable)
     }

@@ -1,8 +1,8 @@
 //! The payloads of log records.
 //!
 //! A commit is logged as its writes: replayed in the order of the log they give every key its last
-//! value, no matter which of them had reached the pages. Changes of the trees' structure are logged by
-//! page, and redone on pages that are older than the record.
+//! value, no matter which of them had reached the pages. Changes of the trees' structure are logged
+//! by page, and redone on pages that are older than the record.
 
 use crate::mvcc::{Change, Kind, WriteSet};
 

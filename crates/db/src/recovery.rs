@@ -1,14 +1,14 @@
 //! Recovery of a database when it is opened.
 //!
-//! The store gives back pages, each in its state of some moment since the log's first needed record.
-//! The log is read twice. The first pass redoes changes of the trees' structure, on pages that are
-//! older: then the trees are whole. The second pass redoes the writes of commits in their order, in
-//! leaves that may lack them. Some of these writes may be in the pages already; each key still gets
-//! its last value. Nothing has to be undone, as no page ever holds uncommitted writes.
+//! The store gives back pages, each in its state of some moment since the log's first needed
+//! record. The log is read twice. The first pass redoes changes of the trees' structure, on pages
+//! that are older: then the trees are whole. The second pass redoes the writes of commits in their
+//! order, in leaves that may lack them. Some of these writes may be in the pages already; each key
+//! still gets its last value. Nothing has to be undone, as no page ever holds uncommitted writes.
 //!
 //! At its last write or its last change of structure, a leaf notes the position up to which all
-//! records are in it, and these are left out. Redone, they would need the room that they once had, in
-//! trees that have shrunk since, and pages and log for that might be missing.
+//! records are in it, and these are left out. Redone, they would need the room that they once had,
+//! in trees that have shrunk since, and pages and log for that might be missing.
 
 use frostline_store::Store;
 
@@ -68,7 +68,8 @@ impl Recovery<'_> {
         self.redo_structure(&mut used)?;
         tracing::info!(records = self.found.structure, "structure changes of the log are redone");
         trees.pages.begin(&used);
-        // The list is made anew: a page that the log made and freed again may have been written meanwhile.
+        // The list is made anew: a page that the log made and freed again may have been written
+        // meanwhile.
         let space = trees.space();
         for page in stored_pages(&space.store, space.first, space.pages)? {
             if !used.has(page) {
@@ -149,9 +150,9 @@ fn read_catalog(core: &Core) -> Result<(), DbError> {
     }
     let mut pieces = Scan::new(&view, OVERFLOW_TREE, None, Direction::Backward);
     let next = pieces.next()?.map_or(0, |(key, _)| number_behind(key));
-    // A number is never used twice, not even if its value is gone: its pieces could come back from a
-    // store that has lost the newest version of a page. A value takes more bytes of the log than it
-    // takes numbers, so the numbers of this opening end below those of the next.
+    // A number is never used twice, not even if its value is gone: its pieces could come back from
+    // a store that has lost the newest version of a page. A value takes more bytes of the log than
+    // it takes numbers, so the numbers of this opening end below those of the next.
     let next = next.max(core.trees.wal().end());
     core.next_overflow.store(next, std::sync::atomic::Ordering::Relaxed);
     Ok(())

@@ -164,8 +164,8 @@ impl<'t, 'd> Scan<'t, 'd> {
         if self.direction == Direction::Forward { order } else { order.reverse() }
     }
 
-    /// Goes past an own write, and past the tree's record of the same key. Puts the visible record into
-    /// `key` and `value`.
+    /// Goes past an own write, and past the tree's record of the same key. Puts the visible record
+    /// into `key` and `value`.
     fn merge_own(&mut self, own: u32) -> Option<Found> {
         let same = self.next.is_some() && self.order(own).is_eq();
         let below = if same { self.next.take() } else { None };

@@ -24,8 +24,8 @@ pub struct Stats {
     /// The most pages that the database can have.
     pub most_pages: u32,
     /// Pages passed on the way from a root to a leaf, one such way for each record that is looked
-    /// for and each leaf that is scanned. The write of a record that its transaction has read before
-    /// needs none. About: every 32nd way of a thread counts for 32.
+    /// for and each leaf that is scanned. The write of a record that its transaction has read
+    /// before needs none. About: every 32nd way of a thread counts for 32.
     pub page_accesses: u64,
     /// Pages that were read from the store: accesses to pages that were not in memory.
     pub pages_read: u64,

@@ -36,8 +36,8 @@ impl<'d> View<'d> {
         self.writes.as_deref().unwrap_or(&NOTHING)
     }
 
-    /// Puts the value of a key into `value`, or the reference to its pieces: from the own writes, or else
-    /// from the snapshot.
+    /// Puts the value of a key into `value`, or the reference to its pieces: from the own writes,
+    /// or else from the snapshot.
     #[inline]
     pub fn find(&self, tree: u32, key: &[u8], value: &mut Vec<u8>) -> Result<Found, DbError> {
         let (trees, snapshot) = (self.trees, self.snapshot.position());

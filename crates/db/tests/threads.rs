@@ -154,7 +154,8 @@ fn repeat(stop: &AtomicBool, done: &AtomicU64, mut act: impl FnMut() -> Result<(
     }
 }
 
-/// Transactions of writers, transfers, scans of accounts and of records that each seed makes at least.
+/// Transactions of writers, transfers, scans of accounts and of records that each seed makes at
+/// least.
 const ENOUGH: [u64; 4] = [300, 200, 10, 10];
 
 fn stress(seed: u64, background: bool) {

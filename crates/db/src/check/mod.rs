@@ -74,8 +74,8 @@ impl Finding {
         Finding { page: Some(page), what: what.into() }
     }
 
-    /// The damage that an error in reading a page stands for. An error that ends the check is returned
-    /// as such.
+    /// The damage that an error in reading a page stands for. An error that ends the check is
+    /// returned as such.
     fn of(page: u32, error: DbError) -> Result<Self, DbError> {
         match &error {
             DbError::Page { page, what } | DbError::Misplaced { page, what, .. } => {

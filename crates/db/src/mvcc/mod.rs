@@ -1,7 +1,7 @@
 //! Versions of records, and the snapshots that see them.
 //!
-//! A transaction reads as of its snapshot, a position of the log: it sees what commits up to
-//! there wrote. The newest version of a record is in its tree; those before it are in [`Versions`], as
+//! A transaction reads as of its snapshot, a position of the log: it sees what commits up to there
+//! wrote. The newest version of a record is in its tree; those before it are in [`Versions`], as
 //! long as a snapshot in use sees them. [`Window`] knows which commits are complete.
 
 mod buffers;

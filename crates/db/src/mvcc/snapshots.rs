@@ -1,9 +1,9 @@
 //! The snapshots in use, and the versions that are kept for each.
 //!
 //! A version is the state of a record from one commit up to the next that wrote it. A snapshot
-//! between the two sees it. Each version is kept for the newest snapshot that sees it. When that one
-//! ends, the version goes to the next older snapshot if that sees it too, and else it is not needed:
-//! no other snapshot can see it, and none that begins later.
+//! between the two sees it. Each version is kept for the newest snapshot that sees it. When that
+//! one ends, the version goes to the next older snapshot if that sees it too, and else it is not
+//! needed: no other snapshot can see it, and none that begins later.
 
 use std::collections::VecDeque;
 
@@ -59,8 +59,8 @@ impl Snapshots {
         }
     }
 
-    /// Ends the oldest snapshot although it is in use, and returns its position. Appends the versions
-    /// that are no longer needed to `unseen`.
+    /// Ends the oldest snapshot although it is in use, and returns its position. Appends the
+    /// versions that are no longer needed to `unseen`.
     pub fn end_oldest(&mut self, unseen: &mut Vec<Kept>) -> Option<u64> {
         let oldest = self.oldest()?;
         self.remove(0, unseen);

@@ -1,5 +1,5 @@
-//! Older versions of records, as long as a snapshot may see them, and the records that commits under
-//! way have claimed.
+//! Older versions of records, as long as a snapshot may see them, and the records that commits
+//! under way have claimed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -122,8 +122,8 @@ pub struct VersionStats {
     pub snapshots_ended: u64,
 }
 
-/// All older versions that a snapshot may see, the claims of commits under way, and the snapshots in
-/// use.
+/// All older versions that a snapshot may see, the claims of commits under way, and the snapshots
+/// in use.
 pub struct Versions {
     parts: Box<[Mutex<Part>]>,
     snapshots: Mutex<Snapshots>,
@@ -176,8 +176,8 @@ impl Versions {
     /// Takes a snapshot of what is complete now.
     pub fn snapshot(&self, window: &Window) -> Snapshot<'_> {
         let mut snapshots = self.snapshots();
-        // With the lock held, so that positions come in order, and so that a complete commit misses no
-        // snapshot that sees what it replaced.
+        // With the lock held, so that positions come in order, and so that a complete commit misses
+        // no snapshot that sees what it replaced.
         let position = window.complete();
         snapshots.begin(position);
         Snapshot { versions: self, position }
@@ -234,9 +234,9 @@ impl Versions {
         }
     }
 
-    /// Keeps the state of a record before the commit at `position` changes it, and drops the commit's
-    /// claim. The record is latched. The caller [settles](Versions::settle) the returned version when
-    /// the commit is complete: until then every snapshot that begins may see it.
+    /// Keeps the state of a record before the commit at `position` changes it, and drops the
+    /// commit's claim. The record is latched. The caller [settles](Versions::settle) the returned
+    /// version when the commit is complete: until then every snapshot that begins may see it.
     pub fn replace(
         &self,
         writes: &Arc<WriteSet>,
@@ -271,8 +271,8 @@ impl Versions {
         kept
     }
 
-    /// A commit is complete: what it replaced is kept for snapshots that see it, and else forgotten.
-    /// If more is kept than may be, the oldest snapshots end.
+    /// A commit is complete: what it replaced is kept for snapshots that see it, and else
+    /// forgotten. If more is kept than may be, the oldest snapshots end.
     pub fn settle(&self, mut replaced: Vec<Kept>) {
         let mut snapshots = self.snapshots();
         replaced.retain(|&version| {
@@ -345,7 +345,8 @@ impl Versions {
         self.ghosts().pop_front()
     }
 
-    /// Puts the version of a record that `snapshot` sees into `value`, if it is not the one in the tree.
+    /// Puts the version of a record that `snapshot` sees into `value`, if it is not the one in the
+    /// tree.
     pub fn find(&self, tree: u32, key: &[u8], snapshot: u64, value: &mut Vec<u8>) -> Option<Found> {
         let hash = super::hash_of(tree, key);
         let part = self.part(hash);
@@ -362,8 +363,8 @@ impl Versions {
         self.part(hash).of(tree, key, hash).next().is_some()
     }
 
-    /// Fails if the snapshot at a position was ended. To be asked after [`Versions::find`]: a version
-    /// is forgotten only after its snapshots count as ended.
+    /// Fails if the snapshot at a position was ended. To be asked after [`Versions::find`]: a
+    /// version is forgotten only after its snapshots count as ended.
     #[inline]
     pub fn check(&self, snapshot: u64) -> Result<(), DbError> {
         match snapshot < self.ended_before.load(SeqCst) {

@@ -63,8 +63,8 @@ impl Window {
         self.open().front().map(|&(position, _)| position)
     }
 
-    /// Waits until all records up to `position` are complete; false if `is_in_vain` says that the thread
-    /// of one of them has failed.
+    /// Waits until all records up to `position` are complete; false if `is_in_vain` says that the
+    /// thread of one of them has failed.
     pub fn wait(&self, position: u64, is_in_vain: impl Fn() -> bool) -> bool {
         let mut backoff = Backoff::default();
         while self.complete() < position {
@@ -83,8 +83,8 @@ impl InLog<'_> {
         self.position
     }
 
-    /// The changes of the record can't all be made: neither it nor a record behind it ever counts as
-    /// complete.
+    /// The changes of the record can't all be made: neither it nor a record behind it ever counts
+    /// as complete.
     pub fn abandon(mut self) {
         self.is_abandoned = true;
     }

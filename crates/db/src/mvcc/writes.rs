@@ -178,8 +178,8 @@ impl WriteSet {
         start..self.arena.len() as u32
     }
 
-    /// Sets the write of a record, and replaces an earlier one. False if the set is as large as it can
-    /// be, which is 4 GiB.
+    /// Sets the write of a record, and replaces an earlier one. False if the set is as large as it
+    /// can be, which is 4 GiB.
     pub fn set(&mut self, tree: u32, key: &[u8], kind: Kind, value: &[u8]) -> bool {
         let hash = hash_of(tree, key);
         if self.arena.len() + key.len() + value.len() >= NONE as usize {

@@ -6,8 +6,8 @@ use super::layout::*;
 use super::page::{PAGE_BYTES, PageBytes};
 use super::view::{Node, head_of};
 
-/// A node that is being changed: in a page of the caller's own, or in a frame whose latch the caller
-/// holds. No other thread changes it meanwhile.
+/// A node that is being changed: in a page of the caller's own, or in a frame whose latch the
+/// caller holds. No other thread changes it meanwhile.
 pub struct NodeMut<'a> {
     page: &'a PageBytes,
 }
@@ -161,8 +161,8 @@ impl<'a> NodeMut<'a> {
         self.set_ascending(index, ascending);
     }
 
-    /// The number of insertions up to the last that each came right behind the one before, if the next is
-    /// to be inserted at `index`.
+    /// The number of insertions up to the last that each came right behind the one before, if the
+    /// next is to be inserted at `index`.
     pub fn ascending(&self, index: usize) -> usize {
         if index == self.u16(ASCENDING) + 1 { self.u16(ASCENDING + 2) } else { 0 }
     }
@@ -322,8 +322,8 @@ impl<'a> NodeMut<'a> {
 }
 
 impl NodeMut<'_> {
-    /// Stores the page's activity and the time `now` of this write in the page, and returns its hotness
-    /// record: the page keeps the activity of its last write.
+    /// Stores the page's activity and the time `now` of this write in the page, and returns its
+    /// hotness record: the page keeps the activity of its last write.
     pub fn next_record(&mut self, origin: u32, current: Activity, now: u64) -> Hotness {
         let before = self.page.u64_at(WRITTEN);
         let last = [ACTIVITY, ACTIVITY + 8].map(|at| self.page.u64_at(at).to_le());

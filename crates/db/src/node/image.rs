@@ -12,8 +12,8 @@ pub fn append_image(page: &PageBytes, into: &mut Vec<u8>) {
     page.append_to(high, PAGE_BYTES - high, into);
 }
 
-/// Restores a page from an image at the beginning of `bytes`. Returns the bytes behind the image; none
-/// if it is not an image of a page.
+/// Restores a page from an image at the beginning of `bytes`. Returns the bytes behind the image;
+/// none if it is not an image of a page.
 pub fn restore_image<'a>(bytes: &'a [u8], page: &PageBytes) -> Option<&'a [u8]> {
     let (len, bytes) = bytes.split_first_chunk::<2>()?;
     let len = usize::from(u16::from_le_bytes(*len));

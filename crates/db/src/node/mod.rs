@@ -1,9 +1,9 @@
 //! A node of a B+-tree in a page: slots with key heads, a heap of records, fences with the common
 //! prefix of all keys left out, hints for the search.
 //!
-//! Nodes are read through [`Node`], even while others change them, and changed through [`NodeMut`]. A
-//! record of an inner node has the smallest key of a child as its key and the child's page number as its
-//! value. The key of the first child is the node's lower fence.
+//! Nodes are read through [`Node`], even while others change them, and changed through [`NodeMut`].
+//! A record of an inner node has the smallest key of a child as its key and the child's page number
+//! as its value. The key of the first child is the node's lower fence.
 
 mod edit;
 mod expected;

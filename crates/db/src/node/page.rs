@@ -1,10 +1,11 @@
 //! The bytes of a page, which may change while they are read.
 //!
-//! A page is an array of words, and every access to it is an atomic load or store of a word. Readers
-//! take no latch: they load words while the holder of the latch stores others, and check the latch's
-//! version afterwards ([`OptimisticGuard::is_unchanged`](crate::pool::OptimisticGuard::is_unchanged)).
-//! Until that check succeeds the loaded values may be of different times. So every offset is taken
-//! modulo the page's size, and no read panics.
+//! A page is an array of words, and every access to it is an atomic load or store of a word.
+//! Readers take no latch: they load words while the holder of the latch stores others, and check
+//! the latch's version afterwards
+//! ([`OptimisticGuard::is_unchanged`](crate::pool::OptimisticGuard::is_unchanged)). Until that
+//! check succeeds the loaded values may be of different times. So every offset is taken modulo the
+//! page's size, and no read panics.
 //!
 //! Only one thread at a time stores: the owner of the page, or the holder of its frame's latch. A
 //! store of part of a word is therefore a load, a merge and a store.
@@ -117,8 +118,8 @@ impl PageBytes {
             let words = &self.0[at / 8 + 1..][..words];
             load_all(words, &mut chunks[..words.len()], |bytes| bytes.map(MaybeUninit::new));
         }
-        // SAFETY: `of_first` bytes of the first word and whole words behind them were stored above, `len`
-        // bytes at least.
+        // SAFETY: `of_first` bytes of the first word and whole words behind them were stored above,
+        // `len` bytes at least.
         unsafe { into.set_len(into.len() + len) };
     }
 
@@ -232,8 +233,8 @@ impl Clone for PageBytes {
     }
 }
 
-/// Loads words into as many chunks of bytes. Four at a time, as the compiler does not unroll loops of
-/// atomic accesses.
+/// Loads words into as many chunks of bytes. Four at a time, as the compiler does not unroll loops
+/// of atomic accesses.
 #[inline]
 fn load_all<T>(words: &[AtomicU64], into: &mut [T], chunk: impl Fn([u8; 8]) -> T) {
     let load = |(into, word): (&mut T, &AtomicU64)| *into = chunk(word.load(Relaxed).to_ne_bytes());

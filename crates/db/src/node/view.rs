@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use super::layout::*;
 use super::page::{PAGE_BYTES, PageBytes};
 
-/// A B+-tree's node in a page. What it says of a page that may change meanwhile counts only once the
-/// latch's version was checked.
+/// A B+-tree's node in a page. What it says of a page that may change meanwhile counts only once
+/// the latch's version was checked.
 #[derive(Clone, Copy)]
 pub struct Node<'a> {
     page: &'a PageBytes,
@@ -184,8 +184,8 @@ impl<'a> Node<'a> {
         (fields as u32, usize::from((fields >> 32) as u16), (fields >> 48) as usize)
     }
 
-    /// The first slot that is not smaller than `key`, which lies between the fences, and whether it is
-    /// equal.
+    /// The first slot that is not smaller than `key`, which lies between the fences, and whether it
+    /// is equal.
     #[inline]
     pub fn search(self, key: &[u8]) -> (usize, bool) {
         let Some(key) = key.get(self.prefix_len()..) else { return (0, false) };
@@ -275,8 +275,8 @@ impl<'a> Node<'a> {
         slots.filter(|slot| !slot.is_ghost()).map(Slot::bytes).sum()
     }
 
-    /// True if all offsets are valid and slots are in order. A page that was read from a device must
-    /// pass this check before its other contents are used.
+    /// True if all offsets are valid and slots are in order. A page that was read from a device
+    /// must pass this check before its other contents are used.
     pub fn is_sound(self) -> bool {
         let (count, heap) = (self.count(), usize::from(self.page.u16_at(HEAP)));
         let slots_end = SLOTS + count * SLOT;

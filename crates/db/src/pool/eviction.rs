@@ -20,8 +20,8 @@ use crate::space::Outgoing;
 pub enum Replacement {
     /// Second chance: pages that were not used since the hand passed them last leave first.
     Clock,
-    /// Write-aware timestamps: of a sample, pages that were read and changed least often of late leave
-    /// first.
+    /// Write-aware timestamps: of a sample, pages that were read and changed least often of late
+    /// leave first.
     #[default]
     Watt,
 }
@@ -35,7 +35,8 @@ const SAMPLE: usize = 16;
 /// The longest wait for a frame before a thread checks again whether the evictor has failed.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// The same if the thread was the evictor itself, and others took the frames that it freed, or hold all.
+/// The same if the thread was the evictor itself, and others took the frames that it freed, or hold
+/// all.
 const NAP: Duration = Duration::from_millis(1);
 
 /// The state of the writer of pages.
@@ -78,7 +79,8 @@ impl Evictor {
         Ok(pool.counters.checkpointed.load(Relaxed) - before)
     }
 
-    /// Frees the frames of clean pages that are due to leave, and gathers changed ones, `missing` in all.
+    /// Frees the frames of clean pages that are due to leave, and gathers changed ones, `missing`
+    /// in all.
     fn gather(&mut self, pool: &Pool, missing: usize) {
         let mut found = 0;
         for _ in 0..4 * pool.frames.len() {
@@ -157,8 +159,8 @@ impl Evictor {
 }
 
 impl Pool {
-    /// Writes copies of pages, once the log is durable up to their last change. The pages are not latched
-    /// for that wait: a page that changes all the time is written as well.
+    /// Writes copies of pages, once the log is durable up to their last change. The pages are not
+    /// latched for that wait: a page that changes all the time is written as well.
     fn write_behind_log(&self, pages: &[Outgoing<'_>]) -> Result<(), DbError> {
         let positions = pages.iter().map(|page| page.position);
         let needed = positions.max().unwrap_or(0);
@@ -168,8 +170,8 @@ impl Pool {
         self.space.write(pages)
     }
 
-    /// Copies a changed page for a write, with its hotness record. None if it is latched, or not changed
-    /// any more.
+    /// Copies a changed page for a write, with its hotness record. None if it is latched, or not
+    /// changed any more.
     fn copy_out<'c>(
         &self,
         frame: u32,
@@ -274,12 +276,14 @@ impl Pool {
         self.evictor().write_older(self, position)
     }
 
-    /// The writer of pages. Pages are trimmed under this lock as well, so that the order of both is known.
+    /// The writer of pages. Pages are trimmed under this lock as well, so that the order of both is
+    /// known.
     pub fn evictor(&self) -> MutexGuard<'_, Evictor> {
         self.evictor.lock()
     }
 
-    /// Waits until a frame is free, and frees some unless another thread does. No latch may be held.
+    /// Waits until a frame is free, and frees some unless another thread does. No latch may be
+    /// held.
     #[cold]
     pub(super) fn wait_for_free(&self) -> Result<u32, DbError> {
         let begun = Instant::now();

@@ -139,9 +139,11 @@ impl Frame {
         self.writing_from.load(Relaxed) != CLEAN
     }
 
-    /// The log position from which recovery would redo the page's changes; [`CLEAN`] if there are none.
+    /// The log position from which recovery would redo the page's changes; [`CLEAN`] if there are
+    /// none.
     pub fn needs_log_from(&self) -> u64 {
-        // A position that moves from one field to the other meanwhile, or back, is seen at least once.
+        // A position that moves from one field to the other meanwhile, or back, is seen at least
+        // once.
         let dirty = self.dirty_from.load(Acquire);
         let writing = self.writing_from.load(Acquire);
         dirty.min(writing).min(self.dirty_from.load(Acquire))

@@ -67,8 +67,8 @@ impl<'p> OptimisticGuard<'p> {
         self.header().agrees_with() == AS_ROOT
     }
 
-    /// Notes that the page agrees with its parent, or without one that it is a root. If either changed
-    /// meanwhile this has no effect, and the page is compared again.
+    /// Notes that the page agrees with its parent, or without one that it is a root. If either
+    /// changed meanwhile this has no effect, and the page is compared again.
     pub fn note_agreement(self, parent: Option<&OptimisticGuard<'_>>) {
         let stay = parent.map_or(AS_ROOT, |parent| parent.header().stay());
         let Some(mut held) = self.lock() else { return };

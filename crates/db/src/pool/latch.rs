@@ -6,8 +6,8 @@ use crate::backoff::Backoff;
 
 /// A version that counts up with every change; odd while the latch is held.
 ///
-/// Readers remember the version, read, and check that it is still the same. Writers take the latch. It
-/// is held for a short time, never during a wait for a device, except for a log that is full.
+/// Readers remember the version, read, and check that it is still the same. Writers take the latch.
+/// It is held for a short time, never during a wait for a device, except for a log that is full.
 #[derive(Debug, Default)]
 pub struct Latch(AtomicU64);
 
@@ -81,8 +81,9 @@ mod tests {
         assert!(!latch.is_unchanged(version) && !latch.lock_unchanged(version));
     }
 
-    /// A writer gives a record values of one repeated byte, in all lengths and so at all alignments,
-    /// while readers look without the latch. Under Miri this also checks that no access races.
+    /// A writer gives a record values of one repeated byte, in all lengths and so at all
+    /// alignments, while readers look without the latch. Under Miri this also checks that no access
+    /// races.
     #[test]
     fn a_reader_whose_version_held_has_seen_one_state_of_the_node() {
         const READERS: usize = 2;

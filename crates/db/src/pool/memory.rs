@@ -5,8 +5,8 @@ use std::ops::Deref;
 
 use bytemuck::Zeroable;
 
-/// An array that began as zeroes. Its memory is taken from the system as it is touched, on huge pages
-/// where the system grants them.
+/// An array that began as zeroes. Its memory is taken from the system as it is touched, on huge
+/// pages where the system grants them.
 pub struct Zeroed<T> {
     #[cfg(not(miri))]
     mapping: memmap2::MmapMut,

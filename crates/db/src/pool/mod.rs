@@ -1,8 +1,9 @@
 //! The buffer pool: pages in memory, found by page number through an array.
 //!
-//! A page is read without its latch ([`Pool::look`] gives an [`OptimisticGuard`]) and changed with it
-//! ([`OptimisticGuard::lock`] gives an [`ExclusiveGuard`]). Pages that are not in memory are read in; a
-//! background thread keeps frames free (`eviction.rs`) by writing changed pages in batches.
+//! A page is read without its latch ([`Pool::look`] gives an [`OptimisticGuard`]) and changed with
+//! it ([`OptimisticGuard::lock`] gives an [`ExclusiveGuard`]). Pages that are not in memory are
+//! read in; a background thread keeps frames free (`eviction.rs`) by writing changed pages in
+//! batches.
 
 mod eviction;
 mod frame;
@@ -34,15 +35,15 @@ use memory::Zeroed;
 const ABSENT: u32 = 0;
 /// In the table: a thread is reading the page in.
 const LOADING: u32 = 1;
-/// In the table: the page is not in use. A thread that has its number from an outdated node must not
-/// read it in: it may be used again meanwhile.
+/// In the table: the page is not in use. A thread that has its number from an outdated node must
+/// not read it in: it may be used again meanwhile.
 const UNUSED: u32 = 2;
 /// In the table: frame 0; the others follow.
 const FRAME: u32 = 3;
 
 /// The fewest frames a pool has: the way down a tree, the pages of a split, those that the evictor
-/// keeps free, and some for other threads. There may be many more threads: one that waits for a frame
-/// holds none.
+/// keeps free, and some for other threads. There may be many more threads: one that waits for a
+/// frame holds none.
 pub const FEWEST_FRAMES: usize = 64;
 
 /// One descent in so many of a thread counts its pages, with that weight.
@@ -191,8 +192,8 @@ impl Pool {
         Ok(None)
     }
 
-    /// An optimistic guard of the page that was in a frame; none if it is there no more, or came back
-    /// and was not compared with its parent yet.
+    /// An optimistic guard of the page that was in a frame; none if it is there no more, or came
+    /// back and was not compared with its parent yet.
     #[inline]
     pub fn look_at(&self, cached: CachedFrame) -> Option<OptimisticGuard<'_>> {
         let header = self.frames.get(cached.frame as usize)?;
@@ -241,7 +242,8 @@ impl Pool {
     /// Reads a page into a frame, and enters it in the table.
     fn read_into(&self, frame: u32, page: u32, entry: &AtomicU32) -> Result<(), DbError> {
         self.counters.read.fetch_add(1, Relaxed);
-        // Optimistic guards of the frame may still read: so bytes reach it through atomic stores only.
+        // Optimistic guards of the frame may still read: so bytes reach it through atomic stores
+        // only.
         let mut bytes = [0; PAGE_BYTES];
         if !self.space.read(page, &mut bytes)? {
             return Err(DbError::Page { page, what: "is needed, and was never written" });
@@ -273,8 +275,8 @@ impl Pool {
         ExclusiveGuard::new(self, frame)
     }
 
-    /// Puts a page that the device does not have into memory, and latches it. An older copy in memory is
-    /// dropped.
+    /// Puts a page that the device does not have into memory, and latches it. An older copy in
+    /// memory is dropped.
     pub fn create(&self, page: u32, frame: FreeFrame<'_>) -> Result<ExclusiveGuard<'_>, DbError> {
         self.forget(page)?;
         let entry = self.entry(page)?;
@@ -326,8 +328,8 @@ impl Pool {
         }
     }
 
-    /// A free frame for the caller. A thread that has one must not wait for another, nor for a page to
-    /// be read: threads could have all frames, and wait for each other.
+    /// A free frame for the caller. A thread that has one must not wait for another, nor for a page
+    /// to be read: threads could have all frames, and wait for each other.
     pub fn free_frame(&self) -> Result<FreeFrame<'_>, DbError> {
         let frame = self.take_free()?;
         #[cfg(debug_assertions)]

@@ -74,8 +74,8 @@ impl Counted {
     }
 }
 
-/// Accesses and modifications of a page in memory (SepFrozen, section 4.1). Times are user page writes,
-/// modulo 2^32.
+/// Accesses and modifications of a page in memory (SepFrozen, section 4.1). Times are user page
+/// writes, modulo 2^32.
 #[derive(Debug, Default)]
 pub struct Usage {
     reads: Tally,

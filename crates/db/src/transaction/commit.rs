@@ -20,17 +20,17 @@ impl<'d> Transaction<'d> {
     /// Makes what was written visible to transactions that begin from now on, and durable.
     ///
     /// # Errors
-    /// [`DbError::Conflict`], [`DbError::SnapshotTooOld`]: nothing was written. A full database, a transaction too large for
-    /// the log: nothing was written. An error of the device: whether it is durable is known when
-    /// the database is opened again.
+    /// [`DbError::Conflict`], [`DbError::SnapshotTooOld`]: nothing was written. A full database, a
+    /// transaction too large for the log: nothing was written. An error of the device: whether it
+    /// is durable is known when the database is opened again.
     pub fn commit(self) -> Result<(), DbError> {
         let core = self.core;
         let commit = self.commit_soon()?;
         Ok(core.trees.wal().wait(commit.0)?)
     }
 
-    /// As [`Transaction::commit`], but durable a little later: [`crate::Db::wait`] waits for that. Many
-    /// commits on their way need few flushes.
+    /// As [`Transaction::commit`], but durable a little later: [`crate::Db::wait`] waits for that.
+    /// Many commits on their way need few flushes.
     ///
     /// # Errors
     /// As for [`Transaction::commit`].

@@ -1,5 +1,5 @@
-//! Transactions. `commit.rs` has the steps of a commit, `overflow.rs` the writes of values that are too
-//! long for a page.
+//! Transactions. `commit.rs` has the steps of a commit, `overflow.rs` the writes of values that are
+//! too long for a page.
 
 mod commit;
 mod overflow;
@@ -17,17 +17,17 @@ use crate::node::{LONGEST_KEY, LONGEST_RECORD};
 use crate::scan::{Direction, Scan};
 use crate::view::View;
 
-/// A transaction. It reads the state that was committed when it began, and its own writes. Others see
-/// its writes once it is committed, all at once. A transaction that is dropped writes nothing.
+/// A transaction. It reads the state that was committed when it began, and its own writes. Others
+/// see its writes once it is committed, all at once. A transaction that is dropped writes nothing.
 ///
-/// Readers never wait, and no transaction waits for a reader. Of two transactions that write the same key
-/// and overlap, the one that commits first wins, and the other gets [`DbError::Conflict`]. That
-/// is snapshot isolation: no dirty writes or reads, no lost updates, no read skew, no phantoms.
-/// It allows write skew: two transactions that each read a key that the other writes, and write
-/// different keys.
+/// Readers never wait, and no transaction waits for a reader. Of two transactions that write the
+/// same key and overlap, the one that commits first wins, and the other gets [`DbError::Conflict`].
+/// That is snapshot isolation: no dirty writes or reads, no lost updates, no read skew, no
+/// phantoms. It allows write skew: two transactions that each read a key that the other writes, and
+/// write different keys.
 ///
-/// Records that others overwrite meanwhile are kept for it in memory. A transaction that stays open for
-/// long may fail with [`DbError::SnapshotTooOld`]: see [`crate::Options::version_bytes`].
+/// Records that others overwrite meanwhile are kept for it in memory. A transaction that stays open
+/// for long may fail with [`DbError::SnapshotTooOld`]: see [`crate::Options::version_bytes`].
 pub struct Transaction<'d> {
     core: &'d Core,
     view: View<'d>,

@@ -45,8 +45,8 @@ impl Transaction<'_> {
         self.set(table.root, key, Kind::PutOverflow, &reference_to(id, value.len()))
     }
 
-    /// Marks a table in the catalog as one that may have overflow records. This is a commit of its own:
-    /// this transaction may never commit, but others rely on the mark from now on.
+    /// Marks a table in the catalog as one that may have overflow records. This is a commit of its
+    /// own: this transaction may never commit, but others rely on the mark from now on.
     fn announce_overflow(&self, table: Table) -> Result<(), DbError> {
         let catalog = &self.core.catalog;
         let _one_at_a_time = catalog.lock();

@@ -7,9 +7,9 @@ use crate::node::{Node, NodeMut, OVERFLOW, Record, Slot};
 use crate::pool::{CachedFrame, ExclusiveGuard};
 
 impl Trees {
-    /// Makes the change of a record that the log has at `position`. Calls `keep` with a function that
-    /// appends the old value, before the change is visible. `cached` is the frame in which the leaf was
-    /// of late.
+    /// Makes the change of a record that the log has at `position`. Calls `keep` with a function
+    /// that appends the old value, before the change is visible. `cached` is the frame in which the
+    /// leaf was of late.
     pub fn apply(
         &self,
         tree: u32,

@@ -119,8 +119,8 @@ impl Trees {
         }
     }
 
-    /// Puts the value that `snapshot` sees of a key into `value`, or the reference to its pieces, and
-    /// returns the frame of the key's leaf.
+    /// Puts the value that `snapshot` sees of a key into `value`, or the reference to its pieces,
+    /// and returns the frame of the key's leaf.
     #[inline]
     pub fn get(
         &self,
@@ -196,9 +196,9 @@ impl Trees {
     }
 }
 
-/// Compares a page that came into memory, or has a new parent, with the entry of that parent: the store
-/// may have lost the newest version of either. A root has no parent, and is compared with the fields
-/// that all roots have. None if one of the pages changed meanwhile.
+/// Compares a page that came into memory, or has a new parent, with the entry of that parent: the
+/// store may have lost the newest version of either. A root has no parent, and is compared with the
+/// fields that all roots have. None if one of the pages changed meanwhile.
 #[cold]
 fn compare<'t>(
     tree: u32,

@@ -1,7 +1,7 @@
 //! A cache of the frames in which the leaves of records were.
 //!
-//! A record that is read is often written next, and the way down the tree is most of the work. An entry
-//! may be wrong in any way, it may even be of another database: it is checked before use.
+//! A record that is read is often written next, and the way down the tree is most of the work. An
+//! entry may be wrong in any way, it may even be of another database: it is checked before use.
 
 use std::cell::Cell;
 

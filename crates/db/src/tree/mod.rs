@@ -74,8 +74,8 @@ impl Trees {
         Ok(Fresh { trees: self, page: self.take_page()?, frame: Some(frame) })
     }
 
-    /// A page that is not in use. If there is none, pages that were freed of late are trimmed first. No
-    /// latch may be held.
+    /// A page that is not in use. If there is none, pages that were freed of late are trimmed
+    /// first. No latch may be held.
     pub fn take_page(&self) -> Result<u32, DbError> {
         loop {
             let taken = self.pages.take();
@@ -89,8 +89,8 @@ impl Trees {
 
     /// Trims pages that were freed by records that are durable, so that they can be used again.
     pub fn trim_freed(&self) -> Result<(), DbError> {
-        // The guard keeps pages from being written meanwhile: a page must not be trimmed after it was
-        // used again.
+        // The guard keeps pages from being written meanwhile: a page must not be trimmed after it
+        // was used again.
         let _writer = self.pool.evictor();
         while let Some(freed) = self.pages.next_freed(self.wal().durable()) {
             self.space().trim(freed.1)?;

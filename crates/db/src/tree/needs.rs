@@ -14,8 +14,8 @@ const SPLIT_LOGGED: u64 = 5 << 10;
 /// less by their length.
 const SPLIT_AFTER: usize = 1800;
 
-/// Splits of a full leaf in addition to those for its new records: the first split may leave too little
-/// room on the side of the new records.
+/// Splits of a full leaf in addition to those for its new records: the first split may leave too
+/// little room on the side of the new records.
 const EACH: usize = 2;
 
 /// Splits of inner nodes that a commit may cause in addition to those below splits of leaves.

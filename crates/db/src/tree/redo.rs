@@ -94,8 +94,8 @@ impl Trees {
         Ok(self.look_until_found(page)?.node().position() < position)
     }
 
-    /// The page, latched, if it is older than the log record at `position`. A page that is not in use was
-    /// freed later.
+    /// The page, latched, if it is older than the log record at `position`. A page that is not in
+    /// use was freed later.
     fn older(
         &self,
         used: &Used,

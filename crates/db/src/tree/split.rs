@@ -7,8 +7,8 @@ use crate::node::{Fences, LONGEST_KEY, Node, NodeMut, PageBytes, Record, append_
 use crate::pool::{ExclusiveGuard, OptimisticGuard};
 use crate::record::{PAGES, SPLIT, Split, pages_head};
 
-/// Consecutive insertions in ascending order after which more are expected; fewer if the node has fewer
-/// records on their left.
+/// Consecutive insertions in ascending order after which more are expected; fewer if the node has
+/// fewer records on their left.
 const ASCENDING: usize = 8;
 
 /// Room that a node above must have for one more child, in bytes.
@@ -31,8 +31,8 @@ impl Trees {
     fn split(&self, tree: u32, key: &[u8], level: usize, room: usize) -> Result<(), DbError> {
         loop {
             let Some((parent, node)) = self.descend(tree, key, level, 0)? else { continue };
-            // After all pages on the way are in memory: a thread that waits for a frame holds none, or
-            // threads that split could hold all frames and wait for each other.
+            // After all pages on the way are in memory: a thread that waits for a frame holds none,
+            // or threads that split could hold all frames and wait for each other.
             let fresh = self.fresh()?;
             let Some(parent) = parent else {
                 match self.grow(node, fresh)? {
@@ -185,10 +185,10 @@ struct Halves {
 }
 
 impl Halves {
-    /// Cuts a node in the middle, unless the records on the left of the new one came in ascending order.
-    /// Then more are expected there, so the records on its right move to the new node; if there are none,
-    /// the new record begins the new node. So ascending loads leave full nodes behind, anywhere in the
-    /// tree, and also if many of them run side by side.
+    /// Cuts a node in the middle, unless the records on the left of the new one came in ascending
+    /// order. Then more are expected there, so the records on its right move to the new node; if
+    /// there are none, the new record begins the new node. So ascending loads leave full nodes
+    /// behind, anywhere in the tree, and also if many of them run side by side.
     fn of(held: &mut ExclusiveGuard<'_>, key: &[u8]) -> Option<Halves> {
         let (index, _) = held.node().search(key);
         let steps = held.edit().ascending(index);

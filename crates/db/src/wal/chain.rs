@@ -43,8 +43,8 @@ pub struct Chain {
 pub struct Part {
     /// Its head.
     pub head: Head,
-    /// The position at which a later epoch went on, or the batch ends. Before the batch, if it holds
-    /// only the middle of a record that was never completed.
+    /// The position at which a later epoch went on, or the batch ends. Before the batch, if it
+    /// holds only the middle of a record that was never completed.
     pub end: Lsn,
 }
 

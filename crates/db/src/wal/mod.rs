@@ -53,8 +53,8 @@ pub enum Flusher {
     /// A background thread of the log.
     #[default]
     Background,
-    /// The caller's thread: the first that waits, releases records or finds the buffer full. The order
-    /// of all accesses to the device is that of a single thread's calls.
+    /// The caller's thread: the first that waits, releases records or finds the buffer full. The
+    /// order of all accesses to the device is that of a single thread's calls.
     Inline,
 }
 
@@ -104,13 +104,13 @@ pub struct WalStats {
 ///
 /// Records stay until they are [released](Wal::release). The owner must see to it that
 /// [`Wal::used_bytes`] does not come close to [`Wal::capacity_bytes`]: at half of it, what is
-/// appended while a checkpoint is taken has as much room as what the checkpoint will release.
-/// Where it comes so close that a record finds no room, [`Wal::append`] waits for a release (or,
-/// inline, fails with [`WalError::Full`]). Nothing else waits for a release: every appended record can be made
-/// durable, so [`Wal::wait`] returns, and [`Wal::release`] succeeds in a full log.
+/// appended while a checkpoint is taken has as much room as what the checkpoint will release. Where
+/// it comes so close that a record finds no room, [`Wal::append`] waits for a release (or, inline,
+/// fails with [`WalError::Full`]). Nothing else waits for a release: every appended record can be
+/// made durable, so [`Wal::wait`] returns, and [`Wal::release`] succeeds in a full log.
 ///
-/// Dropping the log writes nothing: records that no thread waited for are lost as in a crash, unless
-/// [`Wal::close`] was called.
+/// Dropping the log writes nothing: records that no thread waited for are lost as in a crash,
+/// unless [`Wal::close`] was called.
 ///
 /// ```
 /// use frostline_db::wal::{Wal, WalError, WalOptions};
@@ -243,8 +243,8 @@ impl Wal {
         self.shared.lock().buffer.end
     }
 
-    /// Waits until all records that end at `lsn` or before are durable. Threads that wait at the same
-    /// time share a flush.
+    /// Waits until all records that end at `lsn` or before are durable. Threads that wait at the
+    /// same time share a flush.
     ///
     /// # Errors
     /// No such record was appended; the log failed before it was durable.

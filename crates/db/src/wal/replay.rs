@@ -110,7 +110,8 @@ impl Records {
         Ok(length)
     }
 
-    /// Completes the beginning of a record from a part, as far as it goes, and returns the rest of the part.
+    /// Completes the beginning of a record from a part, as far as it goes, and returns the rest of
+    /// the part.
     fn complete<'a>(
         &self,
         carry: &mut Vec<u8>,

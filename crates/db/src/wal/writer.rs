@@ -5,10 +5,10 @@
 //! a batch that says so is durable.
 //!
 //! After an opening the log goes on at the write pointer of its last zone, behind the blocks that a
-//! crash tore there: those blocks can't be written again, and a fresh zone for each opening would leave
-//! none to a log that crashes a few times before its owner can release records. What makes this
-//! safe stands in chain.rs: a torn batch has the number of the one that is written behind it, and
-//! an older epoch.
+//! crash tore there: those blocks can't be written again, and a fresh zone for each opening would
+//! leave none to a log that crashes a few times before its owner can release records. What makes
+//! this safe stands in chain.rs: a torn batch has the number of the one that is written behind it,
+//! and an older epoch.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -96,8 +96,8 @@ impl Writer {
         let (epoch, epoch_first, durable) = (chain.epoch, number, number - 1);
         let mut writer =
             Writer { epoch, epoch_first, number, durable, held, ..Writer::begin(device, id, &[]) };
-        // The records that were found are trusted from now on, so they must be durable; so must the batch
-        // that says which records are not needed, before those are overwritten.
+        // The records that were found are trusted from now on, so they must be durable; so must the
+        // batch that says which records are not needed, before those are overwritten.
         writer.device.flush()?;
         writer.empty_the_others(zones, chain.last.zone)?;
         writer.settle_the_held(zones)?;
@@ -254,8 +254,8 @@ impl Writer {
         }
     }
 
-    /// The position of the first record that begins behind the oldest zone: a record may begin in one
-    /// zone and fill the next.
+    /// The position of the first record that begins behind the oldest zone: a record may begin in
+    /// one zone and fill the next.
     fn oldest_goes_at(&self) -> Option<Lsn> {
         self.held.iter().skip(1).find_map(|held| held.first)
     }

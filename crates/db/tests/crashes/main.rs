@@ -1,5 +1,5 @@
-//! Power cuts and kills at any moment, from a seed: commits that were waited for are there, of the others
-//! the first ones, each whole; the structure is sound, and the database goes on working.
+//! Power cuts and kills at any moment, from a seed: commits that were waited for are there, of the
+//! others the first ones, each whole; the structure is sound, and the database goes on working.
 //!
 //! Every history is a function of its seed. `FROSTLINE_CRASH_SEED=n` runs that one alone, and
 //! `FROSTLINE_CRASHES=n` as many crashes.

@@ -1,4 +1,5 @@
-//! Many transactions in threads: the reads and writes of each are compared with the rules afterwards.
+//! Many transactions in threads: the reads and writes of each are compared with the rules
+//! afterwards.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -16,8 +17,8 @@ const KEYS: u8 = 40;
 #[derive(Debug)]
 struct Done {
     number: u64,
-    /// Keys that were read before they were written, with the number of their last writer; 0 for a key
-    /// that is absent.
+    /// Keys that were read before they were written, with the number of their last writer; 0 for a
+    /// key that is absent.
     reads: Vec<(u8, u64)>,
     /// Keys, and whether they were deleted.
     writes: Vec<(u8, bool)>,
