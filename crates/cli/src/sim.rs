@@ -40,7 +40,8 @@ pub fn run(args: &SimArgs) -> Result<String, Failure> {
     if !args.quiet && !report.interrupted {
         warn(&report, &outcomes);
     }
-    let text = || sim_table::text(args, &settings, &report);
+    let explained = if args.explain { explanations(&plan, &outcomes) } else { String::new() };
+    let text = || sim_table::text(args, &settings, &report) + &explained;
     let text = output::emit("sim", args.json.as_deref(), &report, text)?;
     let finished = outcomes.iter().flat_map(|outcomes| outcomes.wanted.iter().flatten()).count();
     let why = format!("{finished} of {} runs are finished", volumes.len() * plan.wanted.len());
@@ -48,6 +49,20 @@ pub fn run(args: &SimArgs) -> Result<String, Failure> {
         Some(failure) => Err(failure.with_data(text)),
         None => Ok(text),
     }
+}
+
+/// What the schemes decided and why, run by run.
+fn explanations(plan: &Plan, outcomes: &[Outcomes]) -> String {
+    let mut text = String::new();
+    for volume in outcomes {
+        for (run, outcome) in plan.wanted.iter().zip(&volume.wanted) {
+            let lines = outcome.iter().flat_map(|outcome| &outcome.explanation);
+            for line in lines {
+                text += &format!("\n{} {} {line}", run.scheme.text, run.victim);
+            }
+        }
+    }
+    text
 }
 
 /// Refuses a trace that is named twice: its rows would look alike, and the sum count it twice.
@@ -91,6 +106,9 @@ fn settings(args: &SimArgs) -> Result<Settings, Failure> {
         (None, Some(zones)) => (Space::Bounded { gp: gp()?, zones }, "--zones"),
         (None, None) => (Space::Gp(gp()?), "--gp"),
     };
+    if option != "--op" && args.semantics == SemanticsArg::MidasFast24 {
+        return Err(Failure::usage("sim", "the semantics midas-fast24 have only --op"));
+    }
     if option != "--gp" && args.semantics == SemanticsArg::SepbitFast22 {
         let why =
             format!("{option} is not part of the semantics sepbit-fast22, which has only --gp");
@@ -105,6 +123,7 @@ fn settings(args: &SimArgs) -> Result<Settings, Failure> {
         semantics: match args.semantics {
             SemanticsArg::Published => Semantics::Published,
             SemanticsArg::SepbitFast22 => Semantics::SepbitFast22,
+            SemanticsArg::MidasFast24 => Semantics::MidasFast24,
         },
         seed: args.seed,
         model: args.model.as_deref().map(crate::learn::read).transpose()?.map(Arc::new),

@@ -8,4 +8,7 @@ pub enum Semantics {
     Published,
     /// The trace-replay simulator that the authors of SepBIT published with their FAST'22 paper.
     SepbitFast22,
+    /// The trace-replay simulator that the authors of MiDAS published with their FAST'24 paper. No
+    /// scheme does anything else for it.
+    MidasFast24,
 }

@@ -42,7 +42,7 @@ impl ShortLived {
         let fifo = params.choose(known, MEMORY.key, &["exact", "fifo"])? == 1;
         let memory = match setup.semantics {
             _ if fifo => Memory::Recent(Box::default()),
-            Semantics::Published => Memory::Exact,
+            Semantics::Published | Semantics::MidasFast24 => Memory::Exact,
             Semantics::SepbitFast22 => Memory::QueueLength(0),
         };
         Ok(ShortLived { memory })

@@ -99,7 +99,7 @@ fn waf(
         false => "cost-benefit",
     };
     let make = match reading.log {
-        Published => {
+        Published | Semantics::MidasFast24 => {
             let mut policy = victims::build(name, 1)?;
             if let Some(least) = reading.filter {
                 policy = Box::new(Filtered { policy, least });

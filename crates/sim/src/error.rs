@@ -65,6 +65,9 @@ pub enum SimError {
     /// A fixed capacity, which the semantics don't know.
     #[error("only a garbage proportion is part of the semantics sepbit-fast22")]
     SpaceInSemantics,
+    /// The volume's capacity is not fixed.
+    #[error("only an over-provisioning is part of the semantics midas-fast24")]
+    NeedsOp,
     /// The scheme brings its own cleaning, which the semantics don't know.
     #[error("{scheme} is not part of the semantics sepbit-fast22")]
     NotInSemantics {

@@ -30,6 +30,7 @@ mod cpu_time;
 mod error;
 pub mod fast22;
 mod machine;
+pub mod midas_fast24;
 mod models;
 mod plan;
 mod replay;

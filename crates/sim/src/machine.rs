@@ -19,6 +19,8 @@ pub trait Machine {
     fn reset_counts(&mut self);
     /// See [`Volume::peak_bytes`].
     fn peak_bytes(&self) -> usize;
+    /// See [`Scheme::explain`].
+    fn explain(&self) -> Vec<String>;
     /// See [`Scheme::gauges`].
     fn gauges(&self) -> Vec<(&'static str, f64)>;
     /// See [`Volume::verify`].
@@ -44,6 +46,10 @@ impl<S: Scheme> Machine for Volume<S> {
 
     fn peak_bytes(&self) -> usize {
         Volume::peak_bytes(self)
+    }
+
+    fn explain(&self) -> Vec<String> {
+        self.scheme().explain()
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {

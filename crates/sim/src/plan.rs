@@ -4,7 +4,7 @@ use frostline_log::LogError;
 use frostline_placement::registry::SchemeSpec;
 use frostline_placement::{Foresight, Semantics, victims};
 
-use crate::{Combination, Settings, SimError, Space};
+use crate::{Combination, Settings, SimError, Space, midas_fast24};
 
 /// The scheme whose gain is 0.
 pub const BASELINE: &str = "nosep";
@@ -80,6 +80,9 @@ impl Plan {
         if settings.semantics == Semantics::SepbitFast22 && !matches!(settings.space, Space::Gp(_))
         {
             return Err(SimError::SpaceInSemantics);
+        }
+        if settings.semantics == Semantics::MidasFast24 {
+            midas_fast24::settings(settings)?;
         }
         for Combination { scheme, victim } in &self.wanted {
             let own = scheme.entry.own_victim.is_some();

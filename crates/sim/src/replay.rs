@@ -11,7 +11,7 @@ use frostline_trace::Trim;
 use crate::cpu_time::cpu_seconds;
 use crate::machine::{Machine, MakeMachine};
 use crate::settings::least_op;
-use crate::{Combination, Settings, SimError, Space, Volume, fast22};
+use crate::{Combination, Settings, SimError, Space, Volume, fast22, midas_fast24};
 
 /// Writes between two reports of progress.
 const STRIDE: usize = 1 << 20;
@@ -61,6 +61,8 @@ pub struct Outcome {
     pub counts: Counts,
     /// The same, window by window.
     pub windows: Vec<Window>,
+    /// What the scheme decided and why, a line each.
+    pub explanation: Vec<String>,
     /// Figures of the scheme's own.
     pub gauges: Vec<(&'static str, f64)>,
     /// Peak memory of the volume, in bytes, the trace not included.
@@ -131,6 +133,7 @@ pub fn replay(
         zone_pages,
         counts: machine.counts().clone(),
         windows,
+        explanation: machine.explain(),
         gauges: machine.gauges(),
         peak_bytes: machine.peak_bytes(),
         writes_per_cpu_second: (all - counted_from) as f64 / cpu,
@@ -203,6 +206,13 @@ fn make<'a>(
             Ok(MakeMachine::Fast22(options, policy, volume.times()))
         }
         (Semantics::SepbitFast22, _) => Err(SimError::SpaceInSemantics),
+        (Semantics::MidasFast24, _) => {
+            let settings =
+                Settings { semantics: Semantics::Published, ..midas_fast24::settings(settings)? };
+            let victim = midas_fast24::victim(victim).to_string();
+            let combination = Combination { scheme: scheme.clone(), victim };
+            make(volume, &combination, &settings, zone_pages)
+        }
         (Semantics::Published, _) => {
             // A scheme with a victim side of its own never asks the policy.
             let policy = victims::build(if own { "greedy" } else { victim }, settings.seed)?;

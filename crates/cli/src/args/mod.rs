@@ -160,6 +160,9 @@ pub struct SimArgs {
     /// Print JSON instead of the table (-), or write it to a file as well
     #[arg(long, value_name = "-|FILE")]
     pub json: Option<PathBuf>,
+    /// Print below the table what schemes decided and why, if they tell
+    #[arg(long, conflicts_with = "json")]
+    pub explain: bool,
     /// Leave out the gain, which needs the runs of nosep and oracle-rate-frozen
     #[arg(long)]
     pub no_gain: bool,
@@ -183,6 +186,9 @@ pub enum SemanticsArg {
     /// The simulator published with SepBIT, to the last page
     #[value(name = "sepbit-fast22")]
     SepbitFast22,
+    /// The simulator published with MiDAS, to 3 %; needs --op
+    #[value(name = "midas-fast24")]
+    MidasFast24,
 }
 
 /// `frostline schemes`

@@ -388,6 +388,10 @@ impl<S: Scheme> Machine for Log<'_, S> {
             + self.scheme.bytes()
     }
 
+    fn explain(&self) -> Vec<String> {
+        self.scheme.explain()
+    }
+
     fn gauges(&self) -> Vec<(&'static str, f64)> {
         self.scheme.gauges()
     }
