@@ -90,7 +90,7 @@ fn stress(open: Open) {
     let store = Store::open(device.clone(), open).unwrap();
     let done = AtomicBool::new(false);
     let pages: Vec<_> = std::thread::scope(|scope| {
-        let keeper = scope.spawn(|| {
+        let checkpoints = scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 store.checkpoint().unwrap();
                 std::thread::sleep(std::time::Duration::from_millis(20));
@@ -101,7 +101,7 @@ fn stress(open: Open) {
             (0..THREADS).map(|own| scope.spawn(move || live(store, own))).collect();
         let pages = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
         done.store(true, Ordering::Relaxed);
-        keeper.join().unwrap();
+        checkpoints.join().unwrap();
         pages
     });
     let counts = store.stats().unwrap().counts;

@@ -328,7 +328,7 @@ fn what_was_written_before_a_sync_by_another_thread_survives_a_crash() {
 }
 
 #[test]
-fn a_store_is_closed_or_dropped_at_any_moment_of_its_cleaner_and_keeper() {
+fn a_store_is_closed_or_dropped_at_any_moment_of_its_cleaner_and_checkpointer() {
     let tally = explore("an end", 600, |tally| {
         let device = format(Arc::new(Scheduled(memory())), 20);
         let mut versions = 0;
