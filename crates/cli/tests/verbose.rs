@@ -19,7 +19,11 @@ fn events_are_told_if_asked_for_and_leave_standard_output_alone() {
     let opened =
         r#"INFO frostline_lab::device: opened a device uri="file:d" shape="32 zones of 256 KiB""#;
     assert!(events(&ran.err).contains(&opened), "{}", ran.err);
-    scratch.quiet("store info file:d");
+    let debug =
+        |err: &str| events(err).iter().filter(|e| e.starts_with("DEBUG frostline_store")).count();
+    assert_eq!(debug(&scratch.run("store check file:d -v").err), 0);
+    assert!(debug(&scratch.run("store check file:d -vv").err) > 0);
+    scratch.quiet("store check file:d");
 }
 
 #[test]
