@@ -1,13 +1,12 @@
 //! The database.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use frostline_db::{self as engine, DbError, Stats, Table};
 
-use crate::{Error, Options, Result, Snapshot, Update};
+use crate::{Error, Result, Snapshot, Update};
 
 /// Tries of a transaction that loses against others, before it is given up.
 const TRIES: u32 = 1000;
@@ -22,15 +21,6 @@ pub struct Db {
 }
 
 impl Db {
-    /// Opens the database in a directory, and makes it if it is absent, with the default
-    /// [`Options`].
-    ///
-    /// # Errors
-    /// As for [`Options::open`].
-    pub fn open(path: impl AsRef<Path>) -> Result<Db> {
-        Options::new().open(path)
-    }
-
     pub(crate) fn of(inner: engine::Db) -> Db {
         Db { inner }
     }

@@ -47,6 +47,7 @@
 
 mod db;
 mod error;
+mod open;
 mod options;
 mod range;
 pub mod sim;

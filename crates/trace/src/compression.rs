@@ -1,8 +1,6 @@
-//! The compression of a file: found by its first bytes when it is read, chosen by its
-//! name when it is written.
+//! The compression of a file that is read, found by its first bytes.
 
-use std::fs::File;
-use std::io::{self, BufRead, Read, Write};
+use std::io::{BufRead, Read};
 use std::path::Path;
 
 use crate::error::TraceError;
@@ -45,17 +43,5 @@ impl Compression {
             Compression::Gzip => Ok(Box::new(flate2::bufread::MultiGzDecoder::new(bytes))),
             Compression::Zstd => zstd_codec::decoder(path, bytes),
         }
-    }
-}
-
-/// A file that is written through a compressor, or through none.
-pub(crate) trait Encoder: Write {
-    /// Writes what the compressor still holds.
-    fn finish(self: Box<Self>) -> io::Result<()>;
-}
-
-impl Encoder for File {
-    fn finish(self: Box<Self>) -> io::Result<()> {
-        Ok(())
     }
 }

@@ -27,6 +27,7 @@ mod cause;
 mod compression;
 mod detect;
 mod digits;
+mod encoder;
 mod error;
 mod foreign;
 mod format;

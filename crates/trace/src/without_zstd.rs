@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, Read};
 use std::path::Path;
 
-use crate::compression::Encoder;
+use crate::encoder::Encoder;
 use crate::error::TraceError;
 
 const FEATURE: &str = "zstd";

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use frostline_placement::Hotness;
 
-use crate::compression::Encoder;
+use crate::encoder::Encoder;
 use crate::error::{TraceError, some_of};
 use crate::format::Format;
 use crate::formats::parquet::TableWriter;

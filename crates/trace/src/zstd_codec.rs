@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, Read};
 use std::path::Path;
 
-use crate::compression::Encoder;
+use crate::encoder::Encoder;
 use crate::error::TraceError;
 use crate::output::unwritable;
 

@@ -30,6 +30,7 @@ pub mod driver;
 mod engine;
 mod error;
 mod field;
+mod filling;
 #[cfg(feature = "frostline")]
 mod frostline;
 mod ids;

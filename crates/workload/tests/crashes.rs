@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use frostline_db::{Create, Db, DbError, Options};
-use frostline_store::{Cleaning, StoreError};
+use frostline_store::Cleaning;
 use frostline_workload::tpcc::{self, Tpcc};
 use frostline_workload::{Error, Loading, Outcome, Worker, Workload};
 use frostline_zone::{Device, DeviceError, Fault, Faulty, Shape, in_memory};

@@ -58,6 +58,7 @@ mod geometry_file;
 mod limits;
 mod mem;
 mod open_files;
+mod open_options;
 mod overlay;
 mod positional;
 #[cfg(target_os = "linux")]
@@ -80,7 +81,8 @@ pub use error::{DeviceError, Operation};
 pub use faulty::{Fault, Faulty, Tail};
 pub use geometry::{Geometry, Shape, ZoneInfo, ZoneState, default_zone_bytes};
 pub use mem::in_memory;
+pub use open_options::OpenOptions;
 pub use overlay::Overlay;
 pub use span::Span;
 pub use timed::{Clock, Drive, Timed};
-pub use uri::{OpenOptions, can_create, create, open};
+pub use uri::{can_create, create, open};

@@ -3,13 +3,13 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum, value_parser};
-use frostline_lab::{NamedDrive, PageWorkload, Speed, StoreBench};
-use frostline_store::{Cleaning, Format};
+use clap::{Args, Subcommand, value_parser};
+use frostline_lab::{PageWorkload, StoreBench};
+use frostline_store::Format;
 
 use super::database::{BenchLinkbenchArgs, BenchTpccArgs, BenchYcsbArgs};
+use super::running::{CleaningArg, SpeedArgs};
 use super::store::{PlacementArgs, ShapeArgs};
-use crate::size::Size;
 
 /// `frostline bench`
 #[derive(Debug, Subcommand)]
@@ -22,25 +22,6 @@ pub enum BenchCommand {
     Ycsb(BenchYcsbArgs),
     /// A workload like LinkBench on a fresh database: a social graph
     Linkbench(BenchLinkbenchArgs),
-}
-
-/// The speed that a device is held to.
-#[derive(Debug, Args)]
-pub struct SpeedArgs {
-    /// Make the device as slow as a drive
-    #[arg(long, value_name = "D")]
-    pub drive: Option<DriveArg>,
-    /// Let the device write, and read, no more than this in a second
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
-    pub bandwidth: Option<Size>,
-}
-
-impl SpeedArgs {
-    /// As it is asked for.
-    pub fn speed(&self) -> Speed {
-        let drive = self.drive.map(|DriveArg::Zn540| NamedDrive::Zn540);
-        Speed { drive, bandwidth: self.bandwidth.map(|size| size.0) }
-    }
 }
 
 /// `frostline bench store`
@@ -118,31 +99,6 @@ impl BenchStoreArgs {
             record: self.record.clone(),
             keep: self.keep,
             accept_loss: self.accept_loss,
-        }
-    }
-}
-
-/// A drive whose speed is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DriveArg {
-    /// Western Digital's Ultrastar DC ZN540
-    Zn540,
-}
-
-/// The thread that cleans.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum CleaningArg {
-    /// A thread of the store's own
-    Background,
-    /// The writer that made cleaning due
-    Inline,
-}
-
-impl From<CleaningArg> for Cleaning {
-    fn from(arg: CleaningArg) -> Cleaning {
-        match arg {
-            CleaningArg::Background => Cleaning::Background,
-            CleaningArg::Inline => Cleaning::Inline,
         }
     }
 }

@@ -8,7 +8,7 @@ use frostline_lab::{DatabaseBench, DeviceSpec, YcsbBench};
 use frostline_workload::ycsb::{Distribution, NamedMix};
 use frostline_workload::{linkbench, tpcc, ycsb};
 
-use super::bench::{CleaningArg, SpeedArgs};
+use super::running::{CleaningArg, SpeedArgs};
 use super::store::gp;
 use crate::size::Size;
 

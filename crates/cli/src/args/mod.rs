@@ -5,6 +5,7 @@ mod database;
 mod db;
 mod learn;
 mod reproduce;
+mod running;
 mod store;
 
 use std::path::PathBuf;

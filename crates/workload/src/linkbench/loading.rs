@@ -7,7 +7,8 @@ use super::rows::{
 };
 use super::tables::Tables;
 use crate::error::Result;
-use crate::loading::{self, Batch, Batches, Loaded, Loading};
+use crate::filling::{self, Batch, Batches};
+use crate::loading::{Loaded, Loading};
 use crate::{Contents, Engine};
 
 /// Nodes of a part.
@@ -26,7 +27,7 @@ pub(super) fn load<E: Engine>(
     loading: Loading,
     observer: &mut dyn FnMut(Loaded) -> bool,
 ) -> Result<Loaded, E> {
-    loading::in_parts(engine, contents, loading, nodes.div_ceil(PART), observer, |part, batches| {
+    filling::in_parts(engine, contents, loading, nodes.div_ceil(PART), observer, |part, batches| {
         let ids = part * PART + 1..nodes.min((part + 1) * PART) + 1;
         let mut row = Vec::new();
         batches.each(ids.clone(), BATCH, |batch, id| put_node(batch, tables, id, &mut row))?;

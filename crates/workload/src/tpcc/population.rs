@@ -14,7 +14,8 @@ use super::scale::{DISTRICTS, District, Scale, WarehouseId};
 use super::tables::Tables;
 use crate::Engine;
 use crate::error::Result;
-use crate::loading::{self, Batches, Loaded, Loading};
+use crate::filling::{self, Batches};
+use crate::loading::{Loaded, Loading};
 
 /// Items, and stocks of a warehouse, are loaded in so many parts.
 const SLICES: u64 = 10;
@@ -70,7 +71,7 @@ pub(super) fn load<E: Engine>(
 ) -> Result<Loaded, E> {
     let (contents, scale) = (options.contents(), &options.scale);
     let parts = Part::count(scale);
-    loading::in_parts(engine, &contents, loading, parts, observer, |number, batches| {
+    filling::in_parts(engine, &contents, loading, parts, observer, |number, batches| {
         Part::numbered(number).load(batches, tables, scale)
     })
 }

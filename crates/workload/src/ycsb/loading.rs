@@ -3,7 +3,8 @@
 use super::{Options, key};
 use crate::Engine;
 use crate::error::Result;
-use crate::loading::{self, Batches, Loaded, Loading};
+use crate::filling::{self, Batches};
+use crate::loading::{Loaded, Loading};
 
 /// In which order records are loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,7 +39,7 @@ pub(super) fn load<E: Engine>(
     };
     let contents = options.contents();
     let order = options.load_order;
-    loading::in_parts(engine, &contents, loading, parts, observer, |part, batches| match order {
+    filling::in_parts(engine, &contents, loading, parts, observer, |part, batches| match order {
         LoadOrder::Hashed => {
             let numbers = part * PART..records.min((part + 1) * PART);
             put(batches, table, options, numbers.end - numbers.start, |at| key(numbers.start + at))

@@ -3,7 +3,7 @@
 use super::places::{FIRST_PAYMENT, put_address};
 use crate::Engine;
 use crate::error::Result;
-use crate::loading::{Batch, Batches};
+use crate::filling::{Batch, Batches};
 use crate::tpcc::chance::{self, C_LAST_LOAD};
 use crate::tpcc::keys;
 use crate::tpcc::rows::{self, LOADED, customer, history};

@@ -2,7 +2,7 @@
 
 use crate::Engine;
 use crate::error::Result;
-use crate::loading::{Batch, Batches};
+use crate::filling::{Batch, Batches};
 use crate::random::Random;
 use crate::tpcc::chance;
 use crate::tpcc::keys;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::Engine;
 use crate::error::Result;
-use crate::loading::Batches;
+use crate::filling::Batches;
 use crate::tpcc::chance;
 use crate::tpcc::keys;
 use crate::tpcc::rows::{self, item, stock};

@@ -1,0 +1,148 @@
+//! Making and opening a database.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use frostline_db as engine;
+use frostline_store::Format;
+use frostline_zone::{self as zone, Device, DeviceError, OpenOptions, Shape};
+
+use crate::{Db, Options, Result};
+
+/// Zones of a database's device, if its bound allows: enough that one open zone a class is a small
+/// share of the data.
+const ZONES: u64 = 2048;
+
+/// Bytes of a zone, at least and at most.
+const ZONE_BYTES: std::ops::RangeInclusive<u64> = 1 << 20..=1 << 30;
+
+/// Bytes of the log, at most: what recovery reads.
+const LOG_BYTES: u64 = 64 << 20;
+
+/// Pages written between two checkpoints of the store, at most: 1 GiB, so that an opening after a
+/// crash reads some thousand headers.
+const CHECKPOINT_WRITES: u64 = 1 << 18;
+
+impl Db {
+    /// Opens the database in a directory, and makes it if it is absent, with the default
+    /// [`Options`].
+    ///
+    /// # Errors
+    /// As for [`Options::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Db> {
+        Options::new().open(path)
+    }
+}
+
+impl Options {
+    /// Opens the database in a directory, and makes it if it is absent.
+    ///
+    /// A database that is made appears at `path` once it is complete: a crash leaves at most a
+    /// directory beside it whose name begins with `.frostline-`.
+    ///
+    /// # Errors
+    /// Options that no database can have; the directory holds something else; another process has
+    /// the database; damage; an error of the file system.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Db> {
+        let path = path.as_ref();
+        if self.create && is_absent(path) {
+            self.make(path)?;
+        }
+        self.open_device(zone::open(&uri(path), &OpenOptions::default())?)
+    }
+
+    /// Opens the database on a device, and makes it if the device is empty.
+    ///
+    /// # Errors
+    /// As for [`Options::open`].
+    pub fn open_device(&self, device: Arc<dyn Device>) -> Result<Db> {
+        if self.create && is_empty(&*device)? {
+            engine::Db::create(&device, &self.format(&*device))?;
+        }
+        let options = engine::Options {
+            buffer_bytes: self.memory,
+            accept_loss: self.accept_loss,
+            schemes: self.schemes,
+            ..engine::Options::default()
+        };
+        Ok(Db::of(engine::Db::open(&device, &options)?))
+    }
+
+    /// Makes a database in memory, which ends with it.
+    ///
+    /// # Errors
+    /// Options that no database can have.
+    pub fn in_memory(&self) -> Result<Db> {
+        self.open_device(zone::in_memory(&self.shape())?)
+    }
+
+    /// Makes a database beside `path`, and moves it there.
+    fn make(&self, path: &Path) -> Result<()> {
+        let failed = |source| DeviceError::Open { path: path.to_owned(), source };
+        let parent = parent_of(path);
+        fs::create_dir_all(&parent).map_err(failed)?;
+        let beside = tempfile::Builder::new().prefix(".frostline-").tempdir_in(&parent);
+        let beside = beside.map_err(failed)?;
+        let device = zone::create(&uri(beside.path()), &self.shape(), &OpenOptions::default())?;
+        engine::Db::create(&device, &self.format(&*device))?;
+        drop(device);
+        match fs::rename(beside.path(), path) {
+            // It is no longer where it would be removed.
+            Ok(()) => drop(beside.keep()),
+            // Another process was quicker. Its database is opened.
+            Err(error) if is_taken(&error) => {}
+            Err(error) => return Err(failed(error).into()),
+        }
+        File::open(&parent).and_then(|parent| parent.sync_all()).map_err(failed)?;
+        Ok(())
+    }
+
+    fn shape(&self) -> Shape {
+        let share = (self.bound / ZONES).clamp(*ZONE_BYTES.start(), *ZONE_BYTES.end());
+        Shape { bytes: self.bound, zone_bytes: Some(1 << share.ilog2()), ..Shape::default() }
+    }
+
+    fn format(&self, device: &dyn Device) -> engine::Create {
+        let geometry = device.geometry();
+        let bytes = u64::from(geometry.zones) * geometry.zone_capacity;
+        let (scheme, victim, schemes) = (self.scheme.clone(), self.victim.clone(), self.schemes);
+        let checkpoint_writes = Some((bytes / 4096 / 4).clamp(1, CHECKPOINT_WRITES));
+        engine::Create {
+            store: Format { scheme, schemes, victim, checkpoint_writes, ..Format::default() },
+            log_bytes: Some((bytes / 16).min(LOG_BYTES)),
+            ..engine::Create::default()
+        }
+    }
+}
+
+fn uri(path: &Path) -> String {
+    format!("file:{}", path.display())
+}
+
+/// The directory that a path is in.
+fn parent_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// True if there is nothing at the path, or an empty directory, which a rename replaces.
+fn is_absent(path: &Path) -> bool {
+    match fs::read_dir(path) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+fn is_taken(error: &io::Error) -> bool {
+    use io::ErrorKind::{AlreadyExists, DirectoryNotEmpty};
+    matches!(error.kind(), AlreadyExists | DirectoryNotEmpty)
+}
+
+fn is_empty(device: &dyn Device) -> Result<bool> {
+    let zones = device.report(0, device.geometry().zones)?;
+    Ok(zones.iter().all(|zone| zone.write_pointer == 0))
+}

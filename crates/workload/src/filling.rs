@@ -1,0 +1,120 @@
+//! Filling tables by several threads, in transactions of bounded size.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::error::{Error, Result};
+use crate::random::Random;
+use crate::{
+    Access, Contents, Engine, Loaded, Loading, Outcome, Ticket, Transaction, attempt, crew,
+};
+
+/// Calls `fill` for each part from 0 to `parts`, on several threads, and waits until everything is
+/// durable. `observer` hears about once a second how far it has come, on the calling thread, and
+/// breaks off by returning false. The database notes what it is loaded with before the first part,
+/// and that it is complete after the last.
+pub(crate) fn in_parts<E: Engine>(
+    engine: &E,
+    contents: &Contents,
+    loading: Loading,
+    parts: u64,
+    observer: &mut dyn FnMut(Loaded) -> bool,
+    fill: impl Fn(u64, &mut Batches<'_, E>) -> Result<(), E> + Sync,
+) -> Result<Loaded, E> {
+    contents.begin(engine, loading)?;
+    let stop = AtomicBool::new(false);
+    let (next, done, records) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let so_far = || Loaded {
+        records: records.load(Ordering::Relaxed),
+        parts: done.load(Ordering::Relaxed),
+        parts_in_all: parts,
+    };
+    let work = |_| {
+        while !stop.load(Ordering::Relaxed) {
+            let part = next.fetch_add(1, Ordering::Relaxed);
+            if part >= parts {
+                break;
+            }
+            let mut batches = Batches::new(engine, Random::stream(loading.seed, part), &records);
+            fill(part, &mut batches)?;
+            engine.wait(batches.last)?;
+            done.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok::<(), Error<E::Error>>(())
+    };
+    crew::run(loading.threads, None, &stop, work, || observer(so_far()))?;
+    if so_far().is_complete() {
+        contents.complete(engine, loading)?;
+    }
+    Ok(so_far())
+}
+
+/// The transactions that load one part.
+pub(crate) struct Batches<'e, E: Engine> {
+    engine: &'e E,
+    /// Chance for what belongs to the part as a whole.
+    pub(crate) random: Random,
+    records: &'e AtomicU64,
+    last: Ticket,
+}
+
+impl<'e, E: Engine> Batches<'e, E> {
+    fn new(engine: &'e E, random: Random, records: &'e AtomicU64) -> Batches<'e, E> {
+        Batches { engine, random, records, last: Ticket(0) }
+    }
+
+    /// Calls `put` for each number, with so many numbers to a transaction. It must put the same
+    /// records when it is called again for the same numbers with the same chance.
+    pub(crate) fn each(
+        &mut self,
+        numbers: Range<u64>,
+        to_a_batch: u64,
+        mut put: impl FnMut(&mut Batch<'_, 'e, E>, u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut start = numbers.start;
+        while start < numbers.end {
+            let end = numbers.end.min(start + to_a_batch);
+            self.one(|batch| (start..end).try_for_each(|number| put(batch, number)))?;
+            start = end;
+        }
+        Ok(())
+    }
+
+    fn one(
+        &mut self,
+        mut fill: impl FnMut(&mut Batch<'_, 'e, E>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let before = self.random.clone();
+        let mut records = 0;
+        let random = &mut self.random;
+        let (outcome, _) = attempt::attempt(self.engine, Access::ReadWrite, |transaction| {
+            *random = before.clone();
+            let mut batch = Batch { transaction, random, records: 0 };
+            fill(&mut batch)?;
+            records = batch.records;
+            Ok(attempt::End::Commit)
+        })?;
+        let Outcome::Committed(ticket) = outcome else {
+            return Err(Error::Options { what: "load", why: "conflicts with other transactions" });
+        };
+        self.last = ticket;
+        self.records.fetch_add(records, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// One loading transaction.
+pub(crate) struct Batch<'b, 'e, E: Engine + 'e> {
+    transaction: &'b mut E::Transaction<'e>,
+    /// Chance for the records.
+    pub(crate) random: &'b mut Random,
+    records: u64,
+}
+
+impl<'e, E: Engine + 'e> Batch<'_, 'e, E> {
+    /// Puts a record.
+    pub(crate) fn put(&mut self, table: E::Table, key: &[u8], value: &[u8]) -> Result<(), E> {
+        self.records += 1;
+        Ok(self.transaction.put(table, key, value)?)
+    }
+}
