@@ -69,7 +69,7 @@ fn json_has_the_fields_of_the_contract() {
     let run = &report["runs"][0];
     assert_eq!(
         fields(run),
-        "classes cleanings far gain peak_bytes relocations scheme seconds spilled stalls trigger \
+        "classes cleanings extra far gain peak_bytes relocations scheme seconds spilled stalls trigger \
          user_writes victim victim_gp waf windows writes_per_second zone_pages zones_reclaimed"
     );
     assert_eq!(fields(&run["trigger"]), "gp");

@@ -42,8 +42,9 @@ impl<'a> Seconds<'a> {
             user_writes: written.user,
             relocations: written.relocations,
             waf: written.waf(),
+            ..WindowReport::default()
         };
-        self.windows.push(window);
+        self.windows.push(window.clone());
         self.monitor.on(Event::Second(&Second {
             passed,
             seconds,

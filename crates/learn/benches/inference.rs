@@ -2,14 +2,21 @@
 //!
 //! `cargo bench -p frostline-learn --bench inference`
 //!
+//! And user writes, classified one by one.
+//!
 //! Inference alone, over features that lie in memory; and all of it, gathering features from
 //! records included, as a scheme asks for it. The throughput is in pages.
 
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use frostline_learn::{LANES, Layout, Linear, PageRecogniser, Records, Scorer, Tiles};
-use frostline_placement::{Activity, Candidates, Hotness, Past, Recogniser, Requests};
+use frostline_learn::{
+    Instructions, LANES, Layout, Linear, PageClassifier, PageRecogniser, Records, Scorer, Tiles,
+};
+use frostline_placement::{
+    Activity, Candidates, Classified, Classifier, ClassifierSetup, Hotness, Past, Recogniser,
+    Requests, UserWrite,
+};
 use frostline_random::SplitMix;
 
 const PAGES: usize = 65_536;
@@ -80,5 +87,35 @@ fn inference(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, inference);
+/// A user write classified by PHFTL's network, a step of it and the rest: one page of 65,536 after the
+/// other.
+fn classification(c: &mut Criterion) {
+    const WINDOW: u32 = 1 << 17;
+    let mut group = c.benchmark_group("a user write");
+    for instructions in Instructions::available() {
+        let (space, full_history) = (PAGES as u32, true);
+        let setup = ClassifierSetup { space, window: WINDOW, full_history, seed: 1 };
+        let mut classifier = PageClassifier::new(&setup, instructions);
+        let mut pages = vec![Classified::default(); PAGES];
+        let mut chance = SplitMix::new(2);
+        let mut now = 0;
+        let mut write = || {
+            now += 1;
+            // Half of the writes go to a sixteenth of the pages.
+            let hot = 4 * chance.below(2);
+            let lba = chance.below(space >> hot);
+            let first = pages[lba as usize] == Classified::default();
+            let write = UserWrite { first, zone: 1, ..UserWrite::first(lba, now) };
+            classifier.is_short_living(&write, &mut pages[lba as usize])
+        };
+        // The third window's training is over.
+        for _ in 0..WINDOW * 11 / 4 {
+            write();
+        }
+        group.bench_function(format!("{instructions:?}"), |b| b.iter(&mut write));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, inference, classification);
 criterion_main!(benches);

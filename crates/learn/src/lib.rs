@@ -36,6 +36,7 @@
 //! # Ok::<(), frostline_learn::LearnError>(())
 //! ```
 
+mod classifier;
 mod error;
 mod feature;
 mod features;
@@ -58,6 +59,7 @@ mod standard;
 mod tiles;
 mod train;
 
+pub use classifier::{Instructions, PageClassifier};
 pub use error::LearnError;
 pub use feature::Feature;
 pub use features::{EngineRecord, Layout, Records};
@@ -66,7 +68,7 @@ pub use gru::{Gru, Network};
 pub use kind::Kind;
 pub use linear::Linear;
 pub use model::{Model, Origin, Trained};
-pub use named::recogniser;
+pub use named::{classifier, recogniser};
 pub use online::Online;
 pub use quality::{Quality, correlations};
 pub use recogniser::PageRecogniser;

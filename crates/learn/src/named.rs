@@ -1,11 +1,20 @@
-//! Recognisers by the names that schemes know them by.
+//! Recognisers by the names that schemes know them by, and the classifier that schemes ask for.
 
-use frostline_placement::{Recogniser, Setup};
+use frostline_placement::{Classifier, ClassifierSetup, Recogniser, Setup};
 
-use crate::{EveryPage, Layout, LearnError, Model, OneBit, Online, PageRecogniser, Records};
+use crate::{
+    EveryPage, Instructions, Layout, LearnError, Model, OneBit, Online, PageClassifier,
+    PageRecogniser, Records,
+};
 
 /// The values that `by=` of a scheme takes.
 const KNOWN: &str = "online model one-bit every";
+
+/// Makes PHFTL's classifier of pages, with the fastest instructions that there are: see
+/// [`Setup::classifier`].
+pub fn classifier(setup: &ClassifierSetup) -> Box<dyn Classifier> {
+    Box::new(PageClassifier::new(setup, Instructions::fastest()))
+}
 
 /// Makes the recogniser called `by`: see [`Setup::recogniser`]. A `model` is what `by=model` means.
 ///

@@ -34,7 +34,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     pub(crate) fn choose_victims(&mut self) {
         self.counts.cleanings += 1;
         self.choice.clear();
-        let zones = self.zones.view(self.now);
+        let zones = self.zones.view(self.now).with_short_living(self.scheme.short_living());
         self.scheme.pick(&zones, &mut *self.policy, &mut self.choice);
         let can_open = self.can_open();
         let Choice { victims, relabelled } = &mut self.choice;

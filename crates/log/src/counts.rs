@@ -28,6 +28,9 @@ pub struct Counts {
     pub stalls: u64,
     /// Pages that went to another class than the scheme's, for want of a free zone.
     pub spilled: u64,
+    /// Pages that the scheme filled with what it remembers, see
+    /// [`Scheme::meta_pages`](frostline_placement::Scheme::meta_pages).
+    pub meta_pages: u64,
     /// Slots that were left unused because a zone was ended early.
     pub skipped: u64,
     /// Victims by their garbage pages, 0 to the pages of a zone.
@@ -50,7 +53,7 @@ impl Counts {
     pub fn waf(&self) -> f64 {
         match self.user_writes {
             0 => 1.0,
-            user => (user + self.relocations) as f64 / user as f64,
+            user => (user + self.relocations + self.meta_pages) as f64 / user as f64,
         }
     }
 
@@ -97,6 +100,7 @@ impl Counts {
         since.zones_reclaimed -= earlier.zones_reclaimed;
         since.stalls -= earlier.stalls;
         since.spilled -= earlier.spilled;
+        since.meta_pages -= earlier.meta_pages;
         since.skipped -= earlier.skipped;
         for (a, b) in since.victim_garbage.iter_mut().zip(&earlier.victim_garbage) {
             *a -= b;
@@ -118,6 +122,7 @@ impl Counts {
         self.zones_reclaimed += other.zones_reclaimed;
         self.stalls += other.stalls;
         self.spilled += other.spilled;
+        self.meta_pages += other.meta_pages;
         self.skipped += other.skipped;
         let longer = |a: usize, b: usize| a.max(b);
         let len = longer(self.victim_garbage.len(), other.victim_garbage.len());

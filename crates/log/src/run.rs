@@ -178,6 +178,7 @@ impl<S: Scheme> Volume<S> {
                 now,
                 first: entry.slot == 0,
                 zone,
+                offset: entry.slot - (zone << shift),
                 class: zones.discard(zone),
                 valid,
                 last: word & WORD_LAST != 0,

@@ -64,6 +64,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             now: self.now,
             first,
             zone: old,
+            offset: entry.slot - (old << self.shift),
             class: self.zones.class(old),
             valid: self.valid,
             last: false,

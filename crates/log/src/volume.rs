@@ -90,6 +90,8 @@ pub struct Volume<S: Scheme, M = Array<Entry<<S as Scheme>::Page>>> {
     /// By slot: the word of the page that was written there; empty if the driver keeps it.
     pub(crate) words: Array<u32>,
     reverse: bool,
+    /// Pages at the tail of each zone that are the scheme's, beside [`Options::zone_pages`].
+    meta_pages: u32,
     pub(crate) open: Vec<Cursor>,
     pub(crate) free: Vec<u32>,
     /// Zone numbers are slot numbers shifted by this.
@@ -188,10 +190,13 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         map: M,
         reverse: bool,
     ) -> Result<Self, LogError> {
-        let Options { zone_pages, space, capacity, max_open, .. } = options;
-        if !(16..=1 << 30).contains(&zone_pages) {
-            return Err(LogError::ZoneSize { pages: zone_pages });
+        // Where the driver keeps the map, it keeps what the scheme remembers as well.
+        let meta_pages = if reverse { scheme.meta_pages() } else { 0 };
+        if !(16..=1 << 30).contains(&options.zone_pages) || meta_pages >= options.zone_pages {
+            return Err(LogError::ZoneSize { pages: options.zone_pages });
         }
+        let options = Options { zone_pages: options.zone_pages - meta_pages, ..options };
+        let Options { zone_pages, space, capacity, max_open, .. } = options;
         let classes = scheme.classes().max(1);
         if let Some(limit) = max_open.filter(|&limit| classes > limit) {
             return Err(LogError::TooManyClasses { classes, limit });
@@ -208,6 +213,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             map,
             words: Array::default(),
             reverse,
+            meta_pages,
             open: vec![Cursor::CLOSED; classes],
             free: Vec::new(),
             shift,
@@ -303,6 +309,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 
     pub(crate) fn seal_zone(&mut self, zone: u32) {
         self.zones.seal(zone, self.now);
+        self.counts.meta_pages += u64::from(self.meta_pages);
         let event = self.event(zone);
         self.scheme.on_sealed(&event, &self.zones.view(self.now));
     }

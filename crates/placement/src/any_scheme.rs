@@ -10,7 +10,7 @@ use crate::methods::methods;
 use crate::params::{BuildError, Params};
 use crate::scheme::Scheme;
 use crate::victims::VictimPolicy;
-use crate::zones::ZoneView;
+use crate::zones::{ShortLiving, ZoneView};
 
 /// A scheme of any type whose page state fits into `WORDS` words of 64 bits.
 pub struct AnyScheme<const WORDS: usize>(Box<dyn Erased<WORDS>>);

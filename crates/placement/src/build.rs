@@ -1,5 +1,6 @@
 //! The description of a scheme, and the setup that it is built from.
 
+use crate::classifier::{Classifier, ClassifierSetup, MakeClassifier};
 use crate::erased::{Erased, WITHIN};
 use crate::params::{BuildError, Param};
 use crate::recogniser::Recogniser;
@@ -34,6 +35,8 @@ pub struct Info {
 pub struct Setup<'a> {
     /// Pages in a zone.
     pub zone_pages: u32,
+    /// Bytes in a page.
+    pub page_bytes: u32,
     /// Largest LBA + 1.
     pub space: u32,
     /// The reading of the papers that is followed.
@@ -48,6 +51,8 @@ pub struct Setup<'a> {
     pub told: bool,
     /// Makes recognisers of frozen pages, for schemes that need one.
     pub recogniser: Option<MakeRecogniser<'a>>,
+    /// Makes classifiers of pages, for schemes that need one.
+    pub classifier: Option<MakeClassifier<'a>>,
     /// Makes the scheme within another, if one was named.
     pub within: Option<MakeWithin<'a>>,
 }
@@ -59,10 +64,24 @@ pub type MakeRecogniser<'a> = &'a dyn Fn(&str, &Setup<'_>) -> Result<Box<dyn Rec
 pub type MakeWithin<'a> = &'a dyn Fn(&Setup<'_>) -> Result<Box<dyn Erased<WITHIN>>, BuildError>;
 
 impl Setup<'_> {
-    /// A setup without foresight.
+    /// The classifier for a scheme that needs one.
+    ///
+    /// # Errors
+    /// There is none to be had here.
+    pub(crate) fn make_classifier(
+        &self,
+        scheme: &str,
+        setup: &ClassifierSetup,
+    ) -> Result<Box<dyn Classifier>, BuildError> {
+        let make = self.classifier.ok_or_else(|| BuildError::NoClassifier(scheme.to_string()))?;
+        Ok(make(setup))
+    }
+
+    /// A setup of pages of 4 KiB, without foresight.
     pub fn new(zone_pages: u32, space: u32) -> Self {
         Setup {
             zone_pages,
+            page_bytes: 4096,
             space,
             semantics: Semantics::Published,
             seed: 0,
@@ -70,6 +89,7 @@ impl Setup<'_> {
             lifespans: None,
             told: false,
             recogniser: None,
+            classifier: None,
             within: None,
         }
     }

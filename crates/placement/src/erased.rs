@@ -6,7 +6,7 @@ use crate::fast22::Fast22;
 use crate::methods::methods;
 use crate::page::PageState;
 use crate::victims::VictimPolicy;
-use crate::zones::ZoneView;
+use crate::zones::{ShortLiving, ZoneView};
 
 /// Words that the page state of every scheme that others stand around fits into.
 pub const WITHIN: usize = 3;

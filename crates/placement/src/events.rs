@@ -28,6 +28,8 @@ pub struct UserWrite<'a> {
     pub first: bool,
     /// Zone of the previous copy (0 if there is none).
     pub zone: u32,
+    /// Page of that zone in which the previous copy lies, from 0.
+    pub offset: u32,
     /// Class of the previous copy's zone.
     pub class: usize,
     /// Valid pages of the volume, as the semantics count them.
@@ -49,6 +51,7 @@ impl UserWrite<'_> {
             now,
             first: true,
             zone: 0,
+            offset: 0,
             class: 0,
             valid: 0,
             last: false,

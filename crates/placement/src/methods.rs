@@ -30,6 +30,19 @@ macro_rules! methods {
                     false
                 }
 
+                /// The class of short-living pages, if the scheme keeps one and can say how short that
+                /// is: for the victim policies that give its zones time.
+                fn short_living(&self) -> Option<ShortLiving> {
+                    None
+                }
+
+                /// Pages at the tail of each zone that the scheme fills with what it remembers of
+                /// the zone's pages. They count as written when the zone is sealed. A log whose
+                /// driver keeps that elsewhere, as a store does, has none.
+                fn meta_pages(&self) -> u32 {
+                    0
+                }
+
                 /// Knowledge that the scheme would otherwise have to learn again after a restart:
                 /// at most [`LARGEST_MEMORY`](crate::LARGEST_MEMORY) bytes.
                 fn memory(&self) -> Vec<u8> {

@@ -82,6 +82,9 @@ pub enum BuildError {
         /// Bytes that there is room for.
         most: usize,
     },
+    /// The scheme asks for a classifier of pages, and nothing makes one here.
+    #[error("{0} needs a classifier of pages, and there is none here")]
+    NoClassifier(String),
     /// The scheme must be told of the future and was not.
     #[error("{name} needs an annotated trace: it can run in the simulator only")]
     NeedsForesight {

@@ -81,6 +81,7 @@ registry! {
     warcip::Warcip,
     mida::Mida,
     midas::Midas,
+    phftl::Phftl,
     two_r_greedy::TwoRGreedy,
     two_r_fifo::TwoRFifo,
     fk::Fk,

@@ -8,7 +8,7 @@ use crate::methods::methods;
 use crate::page::PageState;
 use crate::params::{BuildError, Params};
 use crate::victims::VictimPolicy;
-use crate::zones::ZoneView;
+use crate::zones::{ShortLiving, ZoneView};
 
 /// The most bytes of a scheme's [`memory`](Scheme::memory).
 pub const LARGEST_MEMORY: usize = 1 << 10;

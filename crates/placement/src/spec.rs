@@ -2,7 +2,9 @@
 
 use crate::any_scheme::AnyScheme;
 use crate::build::Setup;
+use crate::classifier::{Classified, Classifier, ClassifierSetup};
 use crate::erased::{Erased, WITHIN};
+use crate::events::UserWrite;
 use crate::params::{BuildError, Params};
 use crate::recogniser::{Candidates, Recogniser};
 use crate::registry::{Entry, Registry, dispatch};
@@ -66,6 +68,8 @@ impl SchemeSpec {
             Setup { mean_lifespans: Some(&[]), lifespans: Some(&[]), ..Setup::new(1024, 1024) };
         let none = |_: &str, _: &Setup<'_>| Ok(Box::new(NoRecogniser) as Box<dyn Recogniser>);
         let foresight = Setup { recogniser: Some(&none), ..foresight };
+        let none = |_: &ClassifierSetup| Box::new(NoClassifier) as Box<dyn Classifier>;
+        let foresight = Setup { classifier: Some(&none), ..foresight };
         self.build(&Setup { semantics, ..foresight }, Classes)
     }
 
@@ -165,5 +169,19 @@ impl Recogniser for NoRecogniser {
 
     fn score(&mut self, _: &Candidates<'_>, scores: &mut [f32]) {
         scores.fill(f32::NEG_INFINITY);
+    }
+}
+
+/// A classifier that tells nothing apart.
+#[derive(Debug)]
+struct NoClassifier;
+
+impl Classifier for NoClassifier {
+    fn is_short_living(&mut self, _: &UserWrite, _: &mut Classified) -> bool {
+        true
+    }
+
+    fn threshold(&self) -> Option<u32> {
+        None
     }
 }

@@ -22,6 +22,15 @@ pub struct ZoneColumns<'a> {
     pub resets: &'a [u32],
 }
 
+/// A class whose pages are expected to be written again soon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShortLiving {
+    /// The class.
+    pub class: usize,
+    /// Lifespan below which a page passes for short-living.
+    pub threshold: u32,
+}
+
 /// A read-only view of the zones of a log.
 ///
 /// Methods that take a zone expect a number from 1 to [`len`](Self::len) - 1.
@@ -29,6 +38,7 @@ pub struct ZoneColumns<'a> {
 pub struct ZoneView<'a> {
     pub(crate) columns: ZoneColumns<'a>,
     least_garbage: i32,
+    pub(crate) short_living: Option<ShortLiving>,
     /// The place of each zone among equals; its number if empty.
     ranks: &'a [u64],
 }
@@ -44,13 +54,19 @@ impl<'a> ZoneView<'a> {
         let lengths =
             [class.len(), opened_at.len(), sealed_at.len(), seal_order.len(), resets.len()];
         assert_eq!(lengths, [columns.garbage.len(); 5], "columns of one table");
-        ZoneView { columns, least_garbage: 1, ranks: &[] }
+        ZoneView { columns, least_garbage: 1, short_living: None, ranks: &[] }
     }
 
     /// The same zones, of which only those with at least `garbage` garbage pages are candidates.
     #[must_use]
     pub fn with_least_garbage(self, garbage: u32) -> Self {
         ZoneView { least_garbage: (garbage as i32).max(1), ..self }
+    }
+
+    /// The same zones, with what the scheme says of those whose pages are short-living.
+    #[must_use]
+    pub fn with_short_living(self, short_living: Option<ShortLiving>) -> Self {
+        ZoneView { short_living, ..self }
     }
 
     /// The same zones, with a rank for each: among equals, the lowest rank goes first.

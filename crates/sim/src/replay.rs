@@ -44,12 +44,16 @@ impl Progress {
 }
 
 /// A stretch of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Window {
     /// Pages written by the user.
     pub user_writes: u64,
     /// Pages copied by cleaning.
     pub relocations: u64,
+    /// Pages that the scheme filled with what it remembers.
+    pub meta_pages: u64,
+    /// Figures of the scheme's own at its end.
+    pub gauges: Vec<(&'static str, f64)>,
 }
 
 /// The outcome of a run.
@@ -96,7 +100,8 @@ pub fn replay(
     let counted_from = (volume.preload_writes() as u64 + settings.warmup).min(all as u64) as usize;
     let window = usize::try_from(settings.window).unwrap_or(usize::MAX);
     let mut windows = Vec::new();
-    let mut window_start = (counted_from, 0);
+    let mut window_start = counted_from;
+    let mut before = machine.counts().clone();
     let mut next = 0;
     let started = Instant::now();
     let mut cpu_from = cpu_seconds();
@@ -106,23 +111,25 @@ pub fn replay(
         if next < counted_from {
             end = end.min(counted_from);
         } else if window > 0 {
-            end = end.min(window_start.0.saturating_add(window));
+            end = end.min(window_start.saturating_add(window));
         }
         advance(&mut *machine, &writes, &mut trims, next..end).map_err(log)?;
         progress.add(end - next);
         next = end;
         if next == counted_from {
             machine.reset_counts();
+            before = machine.counts().clone();
             cpu_from = cpu_seconds();
         } else if window > 0 && next > counted_from {
-            let full = next - window_start.0 == window;
-            if full || next == all {
-                let relocations = machine.counts().relocations;
+            if next - window_start == window || next == all {
+                let counts = machine.counts().clone();
                 windows.push(Window {
-                    user_writes: (next - window_start.0) as u64,
-                    relocations: relocations - window_start.1,
+                    user_writes: (next - window_start) as u64,
+                    relocations: counts.relocations - before.relocations,
+                    meta_pages: counts.meta_pages - before.meta_pages,
+                    gauges: machine.gauges(),
                 });
-                window_start = (next, relocations);
+                (window_start, before) = (next, counts);
             }
         }
     }
@@ -174,6 +181,7 @@ fn build<'a>(
     };
     let setup = Setup {
         zone_pages,
+        page_bytes: settings.page_size,
         space: volume.space(),
         semantics: settings.semantics,
         seed: settings.seed,
@@ -181,6 +189,7 @@ fn build<'a>(
         lifespans: volume.lifespans(),
         told: volume.hotness().is_some(),
         recogniser: Some(&recogniser),
+        classifier: Some(&frostline_learn::classifier),
         within: None,
     };
     let made = scheme.build(&setup, make)?;

@@ -72,14 +72,20 @@ pub struct ClassReport {
 }
 
 /// A stretch of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WindowReport {
     /// Pages written by the user.
     pub user_writes: u64,
     /// Pages copied by cleaning.
     pub relocations: u64,
+    /// Pages that the scheme filled with what it remembers.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub meta_pages: u64,
     /// Write amplification in the window.
     pub waf: f64,
+    /// Figures of the scheme's own at its end.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub gauges: BTreeMap<&'static str, f64>,
 }
 
 /// One run, or the sum of the runs over all volumes.
@@ -101,10 +107,16 @@ pub struct RunReport {
     pub user_writes: u64,
     /// Pages copied by cleaning.
     pub relocations: u64,
+    /// Pages that the scheme filled with what it remembers.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub meta_pages: u64,
     /// Write amplification.
     pub waf: f64,
     /// Share of the relocations that copied a frozen page; none if that was not counted.
     pub far: Option<f64>,
+    /// Pages written beyond the user's over the user's: the write amplification of papers in which
+    /// 0 is perfect.
+    pub extra: f64,
     /// Share of the gain from `nosep` to `oracle-rate-frozen` under the same victim policy that is
     /// reached, of a scheme with a victim side of its own from and to those under `cost-benefit`;
     /// none if those were not run or gain nothing.
@@ -239,7 +251,9 @@ fn row(
     let windows = outcome.windows.iter().map(|w| WindowReport {
         user_writes: w.user_writes,
         relocations: w.relocations,
-        waf: (w.user_writes + w.relocations) as f64 / w.user_writes as f64,
+        meta_pages: w.meta_pages,
+        waf: (w.user_writes + w.relocations + w.meta_pages) as f64 / w.user_writes as f64,
+        gauges: w.gauges.iter().copied().collect(),
     });
     RunReport {
         volume,
@@ -273,8 +287,10 @@ impl RunReport {
             trigger: BTreeMap::new(),
             user_writes: counts.user_writes,
             relocations: counts.relocations,
+            meta_pages: counts.meta_pages,
             waf: counts.waf(),
             far: Some(counts.far()),
+            extra: counts.waf() - 1.0,
             gain: None,
             zones_reclaimed: counts.zones_reclaimed,
             cleanings: counts.cleanings,

@@ -77,7 +77,11 @@ fn each_scheme(check: impl Fn(&str, Work)) {
     for entry in SCHEMES.iter().filter(|e| e.foresight == Foresight::None) {
         let spec = SchemeSpec::parse(entry.info.name).unwrap();
         let make = |by: &str, setup: &Setup<'_>| frostline_learn::recogniser(by, setup, None);
-        let setup = Setup { recogniser: Some(&make), ..Setup::new(ZONE_PAGES, PAGES) };
+        let setup = Setup {
+            recogniser: Some(&make),
+            classifier: Some(&frostline_learn::classifier),
+            ..Setup::new(ZONE_PAGES, PAGES)
+        };
         check(entry.info.name, spec.build(&setup, Measure(&trace)).unwrap());
     }
 }

@@ -22,6 +22,7 @@ pub fn build(layout: &Layout) -> Result<Volume, StoreError> {
         seed,
         told: layout.has_hotness(),
         recogniser: Some(&recogniser),
+        classifier: Some(&frostline_learn::classifier),
         ..Setup::new(options.zone_pages, options.space)
     };
     let map = MapCache::new(options.space, layout.state);

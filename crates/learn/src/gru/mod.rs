@@ -160,14 +160,14 @@ impl Scorer for Gru {
 }
 
 #[inline(always)]
-fn sigmoid(x: f32) -> f32 {
+pub(crate) fn sigmoid(x: f32) -> f32 {
     0.5 + 0.5 * tanh(0.5 * x)
 }
 
 /// The hyperbolic tangent to within 0.00001, by a convergent of Lambert's continued fraction:
 /// without branches, so that it is calculated for many pages at once, and the same everywhere.
 #[inline(always)]
-fn tanh(x: f32) -> f32 {
+pub(crate) fn tanh(x: f32) -> f32 {
     let x = x.clamp(-6.0, 6.0);
     let s = x * x;
     let above = 34_459_425.0 + s * (4_729_725.0 + s * (135_135.0 + s * (990.0 + s)));

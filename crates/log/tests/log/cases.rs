@@ -140,6 +140,7 @@ impl Case {
             mean_lifespans: Some(&self.trace.means),
             lifespans: Some(&self.trace.lifespans),
             recogniser: Some(&recogniser),
+            classifier: Some(&frostline_learn::classifier),
             within: Some(&|setup| registry::build_within(Registry::published(), None, setup)),
             ..Setup::new(self.options.zone_pages, self.options.space)
         }
@@ -188,7 +189,8 @@ fn elastic() -> impl Strategy<Value = Capacity> {
 /// A number of zones, and how many are kept free: from the fewest that a volume may have, in which
 /// it is short of zones all the time.
 fn zones(pages: u32, zone_pages: u32) -> impl Strategy<Value = (u32, u32)> {
-    let logical = pages.div_ceil(zone_pages);
+    // A page of each zone may be the scheme's.
+    let logical = pages.div_ceil(zone_pages - 1);
     (2..5u32, 1..8u32).prop_map(move |(reserve, more)| (logical + reserve + more, reserve))
 }
 

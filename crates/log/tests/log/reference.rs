@@ -38,6 +38,8 @@ pub struct Model<S: Scheme> {
 impl<S: Scheme> Model<S> {
     pub fn new(options: Options, scheme: S, policy: Box<dyn VictimPolicy>) -> Self {
         let classes = scheme.classes();
+        let zone_pages = options.zone_pages - scheme.meta_pages();
+        let options = Options { zone_pages, ..options };
         let mut model = Model {
             scheme,
             policy,
@@ -83,6 +85,7 @@ impl<S: Scheme> Model<S> {
             now: self.now,
             first: old == 0,
             zone: old,
+            offset: self.map.get(&lba).map_or(0, |place| place.1 as u32),
             class: self.table.class(old),
             valid: self.map.len() as u64,
             last: word & WORD_LAST != 0,
@@ -154,7 +157,7 @@ impl<S: Scheme> Model<S> {
     fn choose(&mut self) -> Vec<u32> {
         self.counts.cleanings += 1;
         self.show_garbage();
-        let zones = self.table.view(self.now);
+        let zones = self.table.view(self.now).with_short_living(self.scheme.short_living());
         let mut choice = Choice::default();
         self.scheme.pick(&zones, &mut *self.policy, &mut choice);
         let Choice { mut victims, relabelled } = choice;
@@ -262,6 +265,7 @@ impl<S: Scheme> Model<S> {
         }
         self.open[class] = None;
         self.table.seal(zone, self.now);
+        self.counts.meta_pages += u64::from(self.scheme.meta_pages());
         self.scheme.on_sealed(&self.event(zone), &self.table.view(self.now));
     }
 

@@ -315,7 +315,11 @@ fn a_victim_cleaned_before_the_first_write_after_a_restart_is_judged_by_the_page
     let make = |_: &str, _: &Setup<'_>| Ok(Box::new(Valid(told.clone())) as Box<dyn Recogniser>);
     let capacity = Capacity::Bounded { gp: 0.2, zones: 10, reserve: 2 };
     let options = Options { capacity, ..Options::elastic(16, 64, 0.2) };
-    let setup = Setup { recogniser: Some(&make), ..Setup::new(16, 64) };
+    let setup = Setup {
+        recogniser: Some(&make),
+        classifier: Some(&frostline_learn::classifier),
+        ..Setup::new(16, 64)
+    };
     let spec = SchemeSpec::parse("frozen:nosep").unwrap();
     spec.build(&setup, CleanRestored(options)).unwrap();
     assert_eq!(told.load(Ordering::Relaxed), 21);

@@ -18,6 +18,7 @@ pub mod nosep;
 pub mod oracle_death;
 pub mod oracle_rate;
 pub mod oracle_rate_frozen;
+pub mod phftl;
 pub mod sepbit;
 pub mod sepfrozen_bit;
 pub mod sepfrozen_dac;

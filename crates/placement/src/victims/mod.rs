@@ -3,6 +3,7 @@
 //! A policy sees the [`ZoneView`] and answers with one of its candidates: a sealed zone with
 //! garbage. To add one: write its file, and add its line to [`POLICIES`].
 
+mod adjusted_greedy;
 mod cost_age_times;
 mod cost_benefit;
 mod d_choices;
@@ -13,6 +14,7 @@ mod windowed_greedy;
 
 use crate::{BuildError, Param, Params, ZoneView};
 
+pub use adjusted_greedy::AdjustedGreedy;
 pub use cost_age_times::CostAgeTimes;
 pub use cost_benefit::{CostBenefit, CostBenefitSqrt, sqrt_by_age};
 pub use d_choices::DChoices;
@@ -53,6 +55,7 @@ pub const POLICIES: &[PolicyInfo] = &[
     d_choices::INFO,
     random::INFO,
     cost_age_times::INFO,
+    adjusted_greedy::INFO,
 ];
 
 /// Builds the policy of a specification such as `greedy` or `d-choices:d=4`.
@@ -92,6 +95,7 @@ fn best_by(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ShortLiving;
     use crate::zones::table::Table;
 
     /// Five sealed zones of 100 pages: garbage, seal time, in sealing order; zone 0 is not one.
@@ -133,6 +137,20 @@ mod tests {
         let mut zones = zones(&[(50, 1), (50, 1)]);
         zones.resets[1] = 3;
         assert_eq!(pick("cost-age-times", &zones), Some(2));
+    }
+
+    #[test]
+    fn adjusted_greedy_gives_zones_of_short_living_pages_time() {
+        let table = zones(&[(60, 990), (50, 1), (9, 1)]);
+        let of = |threshold: u32| {
+            let short_living = Some(ShortLiving { class: 0, threshold });
+            build("adjusted-greedy", 7).unwrap().pick(&table.view().with_short_living(short_living))
+        };
+        // Greedy, if the scheme says nothing; 0.6 / (1 + 0.4 * 100 / 10) loses to
+        // 0.5 / (1 + 0.5 * 100 / 999).
+        assert_eq!(pick("adjusted-greedy", &table), Some(1));
+        assert_eq!(of(100), Some(2));
+        assert_eq!(of(1), Some(1));
     }
 
     #[test]

@@ -176,6 +176,7 @@ impl<'a, S: Scheme> Log<'a, S> {
             now: self.now,
             first: zone == 0,
             zone,
+            offset: entry.slot % self.options.zone_pages,
             class: self.zones.table.class(zone),
             valid: valid - u64::from(sealed),
             last: writes.words[i] & WORD_LAST != 0,
@@ -200,7 +201,8 @@ impl<'a, S: Scheme> Log<'a, S> {
 
     fn clean(&mut self) -> Result<(), LogError> {
         self.counts.cleanings += 1;
-        let Some(zone) = self.policy.pick(&self.zones, self.now, self.clock) else { return Ok(()) };
+        let view = self.zones.view(self.now).with_short_living(self.scheme.short_living());
+        let Some(zone) = self.policy.pick(&self.zones, &view, self.clock) else { return Ok(()) };
         let garbage = self.zones.table.garbage(zone);
         self.counts.victim_garbage[garbage as usize] += 1;
         let victim = self.event(zone);

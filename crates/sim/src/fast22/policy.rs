@@ -1,7 +1,7 @@
 //! The choice of victims in the authors' simulator.
 
 use frostline_placement::victims::{self, sqrt_by_age};
-use frostline_placement::{BuildError, VictimPolicy};
+use frostline_placement::{BuildError, VictimPolicy, ZoneView};
 
 use super::zones::Zones;
 
@@ -26,8 +26,7 @@ impl Policy {
         })
     }
 
-    pub(super) fn pick(&mut self, zones: &Zones, now: u32, clock: u64) -> Option<u32> {
-        let view = &zones.view(now);
+    pub(super) fn pick(&mut self, zones: &Zones, view: &ZoneView<'_>, clock: u64) -> Option<u32> {
         match self {
             Policy::CostBenefit => sqrt_by_age(view, |zone| zones.age(zone, clock)),
             Policy::Other(policy) => policy.pick(view),

@@ -1,0 +1,230 @@
+//! A network in integers of eight bits, one step a prediction.
+//!
+//! The state of a page has seven bits a unit, so that no product of instructions that add pairs in
+//! 16 bits overflows: all ways of computing give the same bits. Sums of products are integers, and
+//! what follows are single operations of `f32`, which no compiler may fuse or reorder.
+
+#[cfg(target_arch = "x86_64")]
+#[path = "inference/x86.rs"]
+mod x86;
+
+use super::digits::{DIGITS, Digits};
+use super::network::{
+    INPUT_BIASES, Network, OUTPUT, OUTPUT_BIASES, ROWS, STATE_BIASES, State, UNITS,
+};
+use crate::gru::{sigmoid, tanh};
+
+/// A state of seven bits a unit: 64 is 0, 1 and 127 are -1 and 1. The top bits are not its own.
+pub(crate) type Hidden = [u8; UNITS];
+
+/// The state of a page that was never written.
+pub(crate) const NEW: Hidden = [ZERO; UNITS];
+
+const ZERO: u8 = 64;
+/// Steps from 0 to 1.
+const STEPS: f32 = 63.0;
+/// Steps of a digit: so its largest value is about that of a state.
+const DIGIT: u8 = 4;
+/// Inputs and units of the state.
+const INPUTS: usize = DIGITS + UNITS;
+/// Inputs whose products are added together by one instruction.
+const QUAD: usize = 4;
+const QUADS: usize = INPUTS / QUAD;
+const INPUT_QUADS: usize = DIGITS / QUAD;
+const _: () = assert!(DIGITS.is_multiple_of(QUAD));
+
+/// Weights of four inputs for each row.
+type Quad = [[i8; QUAD]; ROWS];
+/// The sums of reset gate, update gate, and candidate, the last as the inputs and as the state
+/// make it.
+type Sums = [[i32; UNITS]; 4];
+
+/// Instructions that predictions are made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instructions {
+    /// Those of every processor.
+    Portable,
+    /// AVX2.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// AVX-512 with its instructions for neural networks (VNNI).
+    #[cfg(target_arch = "x86_64")]
+    Vnni,
+}
+
+impl Instructions {
+    /// All that this processor has, the slowest first.
+    pub fn available() -> Vec<Instructions> {
+        let mut all = vec![Instructions::Portable];
+        #[cfg(target_arch = "x86_64")]
+        all.extend(x86::available());
+        all
+    }
+
+    /// The fastest that this processor has.
+    pub fn fastest() -> Instructions {
+        Instructions::available().pop().unwrap_or(Instructions::Portable)
+    }
+}
+
+/// A network in integers.
+#[derive(Clone, Debug)]
+pub(crate) struct Quantised {
+    instructions: Instructions,
+    weights: Box<[Quad; QUADS]>,
+    /// The same weights, as a compiler makes vectors of them without knowing the processor; empty
+    /// where other instructions are used.
+    columns: Vec<[i16; ROWS]>,
+    /// What sums begin with: biases, and what a state of [`ZERO`] adds.
+    offsets: Sums,
+    /// What one is worth in each sum.
+    scales: [[f32; UNITS]; 4],
+    /// For each unit, its weight for a long-living page less that for a short-living one.
+    output: [i8; UNITS],
+    /// Above this sum of the outputs' products a page is long-living.
+    bar: i32,
+}
+
+impl Quantised {
+    /// A network of which nothing is known yet.
+    pub fn new(instructions: Instructions) -> Self {
+        let columns = if instructions == Instructions::Portable { INPUTS } else { 0 };
+        Quantised {
+            instructions,
+            weights: Box::new([[[0; QUAD]; ROWS]; QUADS]),
+            columns: vec![[0; ROWS]; columns],
+            offsets: [[0; UNITS]; 4],
+            scales: [[0.0; UNITS]; 4],
+            output: [0; UNITS],
+            bar: 0,
+        }
+    }
+
+    /// Takes over a network, rounded.
+    pub fn round(&mut self, network: &Network) {
+        for row in 0..ROWS {
+            self.round_row(network, row);
+        }
+        self.round_output(network);
+    }
+
+    /// Inputs and state of a gate share a scale, those of the candidate have one each.
+    fn round_row(&mut self, network: &Network, row: usize) {
+        let (gate, unit) = (row / UNITS, row % UNITS);
+        let (inputs, state) = ((0, DIGITS), (DIGITS, INPUTS));
+        let [new, old] = [INPUT_BIASES, STATE_BIASES].map(|from| network.values[from + row]);
+        if gate < 2 {
+            self.round_part(network, row, (0, INPUTS), (gate, unit), new + old);
+        } else {
+            self.round_part(network, row, inputs, (2, unit), new);
+            self.round_part(network, row, state, (3, unit), old);
+        }
+    }
+
+    fn round_part(
+        &mut self,
+        network: &Network,
+        row: usize,
+        (from, to): (usize, usize),
+        (sum, unit): (usize, usize),
+        bias: f32,
+    ) {
+        // What one step of the input is worth.
+        let a_step = |k: usize| if k < DIGITS { 15.0 * f32::from(DIGIT) } else { STEPS };
+        let weight = |k: usize| network.weights(k)[row] / a_step(k);
+        let largest = (from..to).map(|k| weight(k).abs()).fold(1e-9, f32::max);
+        let scale = largest / 127.0;
+        let mut zero = 0;
+        for k in from..to {
+            let rounded = (weight(k) / scale).round() as i8;
+            self.weights[k / QUAD][row][k % QUAD] = rounded;
+            if let Some(column) = self.columns.get_mut(k) {
+                column[row] = i16::from(rounded);
+            }
+            zero += if k < DIGITS { 0 } else { i32::from(rounded) * i32::from(ZERO) };
+        }
+        self.scales[sum][unit] = scale;
+        self.offsets[sum][unit] = (bias / scale).round() as i32 - zero;
+    }
+
+    fn round_output(&mut self, network: &Network) {
+        let weight = |o: usize, u: usize| network.values[OUTPUT + o * UNITS + u];
+        let weights: State = std::array::from_fn(|u| weight(1, u) - weight(0, u));
+        let scale = weights.iter().fold(1e-9, |most: f32, w| most.max(w.abs())) / 127.0;
+        self.output = weights.map(|w| (w / scale).round() as i8);
+        let bias = network.values[OUTPUT_BIASES + 1] - network.values[OUTPUT_BIASES];
+        let zero: i32 = self.output.iter().map(|&w| i32::from(w) * i32::from(ZERO)).sum();
+        self.bar = zero - (bias * STEPS / scale).round() as i32;
+    }
+
+    /// Bytes that it holds.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + size_of_val(&*self.weights) + size_of_val(&self.columns[..])
+    }
+
+    /// Takes the step of a write; true if the page is long-living.
+    #[inline]
+    pub fn step(&self, digits: &Digits, hidden: &mut Hidden) -> bool {
+        let inputs = digits.map(|digit| digit * DIGIT);
+        hidden.iter_mut().for_each(|h| *h &= 127);
+        match self.instructions {
+            Instructions::Portable => self.step_portable(&inputs, hidden),
+            #[cfg(target_arch = "x86_64")]
+            fast => x86::step(self, fast, &inputs, hidden),
+        }
+    }
+
+    fn step_portable(&self, inputs: &Digits, hidden: &mut Hidden) -> bool {
+        let mut sums = self.offsets;
+        let [reset, update, new, old] = &mut sums;
+        let (of_inputs, of_state) = self.columns.split_at(DIGITS);
+        for (weights, &x) in of_inputs.iter().zip(inputs).filter(|(_, x)| **x != 0) {
+            add_products([reset, update, new], weights, x);
+        }
+        for (weights, &x) in of_state.iter().zip(&*hidden) {
+            add_products([reset, update, old], weights, x);
+        }
+        self.finish(&sums, hidden)
+    }
+
+    /// From sums to the next state and the answer. It is compiled anew wherever it is inlined, for
+    /// the instructions that are allowed there.
+    #[inline(always)]
+    fn finish(&self, sums: &Sums, hidden: &mut Hidden) -> bool {
+        // A number as large as this one rounds what is added to it to a whole number, which then
+        // stands in its lowest bits.
+        const ROUND: f32 = 12_582_912.0 + ZERO as f32;
+        let mut next = [0.0f32; UNITS];
+        for unit in 0..UNITS {
+            let scaled = |sum: usize| sums[sum][unit] as f32 * self.scales[sum][unit];
+            let (reset, update) = (sigmoid(scaled(0)), sigmoid(scaled(1)));
+            let candidate = tanh(scaled(2) + reset * scaled(3));
+            let before = (i32::from(hidden[unit]) - i32::from(ZERO)) as f32 * (1.0 / STEPS);
+            next[unit] = candidate + update * (before - candidate);
+        }
+        let mut output = 0;
+        for unit in 0..UNITS {
+            hidden[unit] = (next[unit] * STEPS + ROUND).to_bits() as u8 & 127;
+            output += i32::from(hidden[unit]) * i32::from(self.output[unit]);
+        }
+        output > self.bar
+    }
+}
+
+#[inline(always)]
+fn add_products(sums: [&mut [i32; UNITS]; 3], weights: &[i16; ROWS], x: u8) {
+    for (sums, weights) in sums.into_iter().zip(weights.as_chunks::<UNITS>().0) {
+        for (sum, &weight) in sums.iter_mut().zip(weights) {
+            *sum += i32::from(weight) * i32::from(i16::from(x));
+        }
+    }
+}
+
+/// The state that stands in so many bits.
+pub(crate) fn unpacked(hidden: &Hidden) -> State {
+    hidden.map(|h| (f32::from(h & 127) - f32::from(ZERO)) / STEPS)
+}
+
+#[cfg(test)]
+#[path = "inference/tests.rs"]
+mod tests;

@@ -1,0 +1,120 @@
+//! How good predictions were, window by window.
+
+/// Predictions of a window. Short-living pages are what is to be found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    /// Writes.
+    all: u64,
+    /// Of them, those predicted to be short-living.
+    predicted: u64,
+    /// Of those, those that were.
+    right: u64,
+    /// Short-living, and not predicted to be.
+    missed: u64,
+}
+
+impl Tally {
+    fn add(&mut self, other: &Tally) {
+        self.all += other.all;
+        self.predicted += other.predicted;
+        self.right += other.right;
+        self.missed += other.missed;
+    }
+
+    /// Accuracy, precision, recall, F1.
+    fn quality(&self) -> [f64; 4] {
+        let share = |part: u64, all: u64| if all == 0 { 0.0 } else { part as f64 / all as f64 };
+        let wrong = self.predicted - self.right + self.missed;
+        let precision = share(self.right, self.predicted);
+        let recall = share(self.right, self.right + self.missed);
+        let f1 = share(2 * self.right, 2 * self.right + wrong);
+        [share(self.all - wrong, self.all), precision, recall, f1]
+    }
+}
+
+/// A window that is not judged to the end.
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    begin: u32,
+    /// Versions that live less are short-living; 0 if nothing is predicted in the window.
+    threshold: u32,
+    tally: Tally,
+}
+
+/// Compares predictions with what becomes of the pages. A version that lives no longer than a
+/// threshold ends in its window or in the next, as thresholds are not longer than a window.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Judgement {
+    current: Window,
+    before: Window,
+    /// The last window that is judged to the end.
+    last: Tally,
+    total: Tally,
+}
+
+impl Judgement {
+    /// A window begins in which versions that live less than `threshold` are short-living, if
+    /// anything is predicted in it.
+    pub fn begin(&mut self, now: u32, threshold: Option<u32>) {
+        if self.before.threshold > 0 {
+            self.last = self.before.tally;
+            self.total.add(&self.last);
+        }
+        self.before = self.current;
+        self.current =
+            Window { begin: now, threshold: threshold.unwrap_or(0), tally: Tally::default() };
+    }
+
+    /// A page is written and predicted to be short-living, or not.
+    #[inline(always)]
+    pub fn predicted(&mut self, short: bool) {
+        self.current.tally.all += 1;
+        self.current.tally.predicted += u64::from(short);
+    }
+
+    /// A version ended at `now` after `lifespan`, and had been predicted to be short-living, or not.
+    #[inline(always)]
+    pub fn ended(&mut self, now: u32, lifespan: u32, short: bool) {
+        let this = now.wrapping_sub(self.current.begin);
+        let window = if lifespan <= this { &mut self.current } else { &mut self.before };
+        let is_of_it = lifespan <= now.wrapping_sub(window.begin);
+        if is_of_it && lifespan < window.threshold {
+            window.tally.right += u64::from(short);
+            window.tally.missed += u64::from(!short);
+        }
+    }
+
+    /// Accuracy, precision, recall and F1 of all windows that were judged, then of the last one.
+    pub fn gauges(&self) -> Vec<(&'static str, f64)> {
+        const TOTAL: [&str; 4] = ["accuracy", "precision", "recall", "f1"];
+        const LAST: [&str; 4] = ["last_accuracy", "last_precision", "last_recall", "last_f1"];
+        let total = TOTAL.into_iter().zip(self.total.quality());
+        total.chain(LAST.into_iter().zip(self.last.quality())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_judged_when_the_next_one_is_over() {
+        let mut judgement = Judgement::default();
+        judgement.begin(100, Some(50));
+        [true, true, true, false, false, false].iter().for_each(|&s| judgement.predicted(s));
+        judgement.ended(130, 20, true);
+        judgement.ended(130, 10, false);
+        judgement.ended(199, 60, true);
+        judgement.begin(200, Some(500));
+        judgement.ended(210, 30, true);
+        // A version from before the window is none of its.
+        judgement.ended(210, 190, true);
+        assert_eq!(judgement.gauges()[0], ("accuracy", 0.0));
+        judgement.begin(300, None);
+        let figures: Vec<_> = judgement.gauges().into_iter().map(|(_, value)| value).collect();
+        // Two of three predicted right, one of three missed.
+        assert_eq!(figures[..2], [4.0 / 6.0, 2.0 / 3.0]);
+        assert_eq!(figures[2..4], [2.0 / 3.0; 2]);
+        assert_eq!(figures[4..], figures[..4]);
+    }
+}

@@ -1,0 +1,258 @@
+//! PHFTL's page classifier (Sun et al., "Learning-based Data Separation for Write Amplification
+//! Reduction in Solid State Drives", DAC 2023, section III-B): tells, when a page is written, whether
+//! it will soon be written again.
+//!
+//! A recurrent network goes through the writes of a page. Its state after them stays with the page,
+//! so a prediction is one step. The network works in integers of eight bits; a copy in floating
+//! point is trained window by window, with pages that were followed through up to
+//! eight writes, and what is short-living is adjusted after each window.
+//!
+//! Readings where the paper is silent:
+//! * A page that was never written has the longest lifespan that its digits can say.
+//! * Before the first training every page passes for short-living.
+//! * The data of a window are 512 pages, chosen by chance among those written, and up to eight writes of each:
+//!   a share of all writes that costs as much in a small volume as in a large one. A write is
+//!   judged once the threshold's time has passed since: short-living if its version had ended by
+//!   then, long-living if not. So pages that are not written again within the window are learned from, too.
+//! * A chunk has 256 pages; what is recent halves after each window.
+//! * Training is spread over the first half of the next window, and its network is deployed then.
+
+mod adam;
+mod digits;
+mod inference;
+mod judgement;
+mod network;
+mod threshold;
+mod tracks;
+mod training;
+
+use frostline_placement::{
+    Classified, Classifier, ClassifierSetup, NEVER, Request, Stamp, UserWrite,
+};
+use frostline_random::SplitMix;
+
+use digits::{Digits, Features};
+pub use inference::Instructions;
+use inference::{NEW, Quantised};
+use judgement::Judgement;
+use threshold::Threshold;
+use tracks::{LENGTH, TRACKS, Tracks, Write};
+use training::{Labels, Training};
+
+/// LBAs in a chunk: 2^8.
+const CHUNK_SHIFT: u32 = 8;
+/// In the first byte of a page's state: it may be followed. In the second: it was predicted to be
+/// short-living.
+const MARK: u8 = 1 << 7;
+
+/// PHFTL's page classifier.
+#[derive(Debug)]
+pub struct PageClassifier {
+    window: u32,
+    full_history: bool,
+    /// When the present window ends.
+    window_end: Option<u32>,
+    now: u32,
+    model: Quantised,
+    /// Whether the model has learned anything.
+    trained: bool,
+    training: Training,
+    /// User writes between two batches of training, and when the next is due.
+    stride: u32,
+    next_batch: u32,
+    tracks: Tracks,
+    followed: Vec<Write>,
+    threshold: Threshold,
+    judgement: Judgement,
+    requests: Requests,
+    windows: u64,
+}
+
+/// The requests of late.
+#[derive(Debug)]
+struct Requests {
+    /// The LBA after the last one.
+    end: u32,
+    pages: u32,
+    sequential: bool,
+    /// By chunk: writes, reads.
+    chunks: Vec<[u16; 2]>,
+    writes: u64,
+    reads: u64,
+}
+
+impl Requests {
+    fn new(space: u32) -> Self {
+        let chunks = vec![[0; 2]; (space >> CHUNK_SHIFT) as usize + 1];
+        Requests { end: 0, pages: 1, sequential: false, chunks, writes: 0, reads: 0 }
+    }
+
+    fn write(&mut self, request: &Request) {
+        self.sequential = request.lba == self.end;
+        self.pages = request.pages;
+        self.end = request.lba.wrapping_add(request.pages);
+        self.writes += 1;
+        let last = self.end.wrapping_sub(1).max(request.lba) >> CHUNK_SHIFT;
+        for chunk in request.lba >> CHUNK_SHIFT..=last {
+            if let Some([writes, _]) = self.chunks.get_mut(chunk as usize) {
+                *writes = writes.saturating_add(1);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn features(&self, lba: u32, lifespan: u32) -> Features {
+        let chunk = self.chunks.get((lba >> CHUNK_SHIFT) as usize);
+        let [writes, reads] = chunk.copied().unwrap_or_default();
+        Features {
+            lifespan,
+            pages: self.pages,
+            sequential: self.sequential,
+            chunk_writes: u32::from(writes),
+            chunk_reads: u32::from(reads),
+            reads: (self.reads * 255 / (self.reads + self.writes).max(1)) as u32,
+        }
+    }
+
+    /// A window is over: what was is half as recent.
+    fn age(&mut self) {
+        self.chunks.iter_mut().flatten().for_each(|count| *count /= 2);
+        self.writes /= 2;
+        self.reads /= 2;
+    }
+}
+
+impl PageClassifier {
+    /// A classifier that has learned nothing.
+    pub fn new(setup: &ClassifierSetup, instructions: Instructions) -> Self {
+        let mut chance = SplitMix::new(setup.seed);
+        let length = if setup.full_history { LENGTH } else { 1 };
+        PageClassifier {
+            window: setup.window.max(1),
+            full_history: setup.full_history,
+            window_end: None,
+            now: 0,
+            model: Quantised::new(instructions),
+            trained: false,
+            tracks: Tracks::new(setup.window, length, SplitMix::new(chance.bits())),
+            training: Training::new(chance),
+            stride: 1,
+            next_batch: 0,
+            followed: Vec::with_capacity(TRACKS * LENGTH),
+            threshold: Threshold::new(TRACKS * LENGTH),
+            judgement: Judgement::default(),
+            requests: Requests::new(setup.space),
+            windows: 0,
+        }
+    }
+
+    /// Ends a window: adjusts the threshold and begins to train.
+    #[cold]
+    fn end_window(&mut self, now: u32) {
+        let began = self.window_end.replace(now.wrapping_add(self.window)).is_some();
+        self.tracks.begin(now, &mut self.training.tracks);
+        self.followed.clear();
+        if began {
+            self.windows += 1;
+            let tracks = self.training.tracks.iter();
+            self.followed.extend(tracks.flat_map(|track| track.writes()));
+            self.threshold.adjust(&self.followed, now);
+        }
+        if let Some(threshold) = self.threshold.value() {
+            self.training.begin(Labels { threshold, end: now });
+            self.stride = (self.window / 2 / self.training.batches().max(1)).max(1);
+            self.next_batch = now.wrapping_add(self.stride);
+        }
+        let predicted = self.threshold.value().filter(|_| self.trained);
+        self.judgement.begin(now, predicted);
+        self.requests.age();
+    }
+
+    /// Learns from a batch, and deploys what was learned if it was the epoch's last.
+    #[cold]
+    fn train(&mut self, now: u32) {
+        self.next_batch = now.wrapping_add(self.stride);
+        self.training.work();
+        if !self.training.goes_on() {
+            self.model.round(&self.training.network);
+            self.trained = true;
+        }
+    }
+
+    /// Follows the page if it is followed, or is chosen to be from now on.
+    #[inline(always)]
+    fn follow(
+        &mut self,
+        write: &UserWrite,
+        marked: bool,
+        page: &Classified,
+        digits: &Digits,
+    ) -> bool {
+        if marked {
+            self.tracks.end(write.lba, write.now);
+        } else if self.tracks.chooses(write.now) {
+            self.tracks.follow(write.lba, page.hidden);
+        } else {
+            return false;
+        }
+        self.tracks.put(write.lba, digits, write.now)
+    }
+}
+
+impl Classifier for PageClassifier {
+    fn on_request(&mut self, request: &Request) {
+        self.requests.write(request);
+    }
+
+    fn is_short_living(&mut self, write: &UserWrite, page: &mut Classified) -> bool {
+        let now = write.now;
+        self.now = now;
+        if self.window_end.is_none_or(|end| now.wrapping_sub(end) as i32 >= 0) {
+            self.end_window(now);
+        }
+        if self.training.goes_on() && now.wrapping_sub(self.next_batch) as i32 >= 0 {
+            self.train(now);
+        }
+        let marked = page.hidden[0] & MARK != 0;
+        let lifespan = if write.first { NEVER } else { page.written.age(now) };
+        if !write.first {
+            self.judgement.ended(now, lifespan, page.hidden[1] & MARK != 0);
+        }
+        page.written = Stamp::at(now);
+        if write.first || !self.full_history {
+            page.hidden = NEW;
+        }
+        page.hidden.iter_mut().for_each(|h| *h &= !MARK);
+        let digits = self.requests.features(write.lba, lifespan).digits();
+        let followed = self.follow(write, marked, page, &digits);
+        let short = !self.trained || !self.model.step(&digits, &mut page.hidden);
+        self.judgement.predicted(short);
+        page.hidden[0] |= u8::from(followed) * MARK;
+        page.hidden[1] |= u8::from(short) * MARK;
+        short
+    }
+
+    fn on_trim(&mut self, lba: u32) {
+        self.tracks.end(lba, self.now);
+        self.tracks.forget(lba);
+    }
+
+    fn threshold(&self) -> Option<u32> {
+        self.threshold.value()
+    }
+
+    fn bytes(&self) -> usize {
+        self.training.bytes()
+            + self.tracks.bytes()
+            + size_of_val(&self.requests.chunks[..])
+            + self.followed.capacity() * (size_of::<Write>() + 3 * size_of::<u32>())
+            + self.model.bytes()
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        let mut gauges = self.judgement.gauges();
+        gauges.push(("threshold", self.threshold.value().map_or(0.0, f64::from)));
+        gauges.push(("learning_windows", self.windows as f64));
+        gauges
+    }
+}

@@ -1,0 +1,214 @@
+//! The lifespan below which a page passes for short-living, adjusted after each window (PHFTL,
+//! algorithm 1).
+
+use frostline_placement::NEVER;
+
+use super::digits::{DIGITS, Digits};
+use super::tracks::Write;
+use crate::gru::sigmoid;
+
+/// Samples of each label that a light model is trained and tried with.
+const SAMPLES: usize = 256;
+/// With fewer of a label a light model is right by chance.
+const LEAST: usize = 16;
+/// Passes of a light model through its samples.
+const PASSES: usize = 4;
+const RATE: f32 = 0.2;
+/// The lowest percentile that may become the threshold.
+const LOWEST: i32 = 5;
+/// Percentiles of a step at most.
+const LONGEST_STEP: i32 = 10;
+
+/// The threshold and the state of its adjustment.
+#[derive(Debug)]
+pub(crate) struct Threshold {
+    value: Option<u32>,
+    /// Percentiles between the candidates.
+    step: i32,
+    /// How it was adjusted last: down, not at all, up.
+    direction: i32,
+    lifespans: Vec<u32>,
+    /// Places of short-living and of long-living writes among those of the window.
+    labelled: [Vec<u32>; 2],
+}
+
+impl Threshold {
+    /// There is none yet; windows will have at most so many writes to learn from.
+    pub fn new(writes: usize) -> Self {
+        let labelled = [(); 2].map(|()| Vec::with_capacity(writes));
+        let lifespans = Vec::with_capacity(writes);
+        Threshold { value: None, step: 5, direction: 0, lifespans, labelled }
+    }
+
+    /// Versions that live less are short-living.
+    pub fn value(&self) -> Option<u32> {
+        self.value
+    }
+
+    /// A window with these writes ends at `end`. If fewer than two of their versions ended in it,
+    /// nothing changes.
+    pub fn adjust(&mut self, writes: &[Write], end: u32) {
+        self.lifespans.clear();
+        self.lifespans.extend(writes.iter().map(|w| w.lifespan).filter(|&l| l != NEVER));
+        self.lifespans.sort_unstable();
+        if self.lifespans.len() < 2 {
+            return;
+        }
+        let Some(previous) = self.value else {
+            self.value = Some(above(inflection(&self.lifespans)));
+            return;
+        };
+        let below = self.lifespans.partition_point(|&lifespan| lifespan < previous);
+        let percentile = (below * 100 / self.lifespans.len()) as i32;
+        let mut best = (0.0, 0, previous);
+        for direction in [-1, 0, 1] {
+            let percentile = (percentile + direction * self.step).clamp(LOWEST, 100) as usize;
+            let value = above(self.lifespans[(self.lifespans.len() - 1) * percentile / 100]);
+            let accuracy = self.accuracy(writes, value, end);
+            if accuracy > best.0 {
+                best = (accuracy, direction, value);
+            }
+        }
+        if best.0 == 0.0 {
+            // None could be tried.
+            best.2 = above(inflection(&self.lifespans));
+        }
+        self.refine(best.1);
+        self.value = Some(best.2);
+    }
+
+    /// Twice the same, or never: a longer step; else a shorter one.
+    fn refine(&mut self, direction: i32) {
+        self.step += if direction == self.direction {
+            1
+        } else if direction == 0 || self.direction != 0 {
+            -1
+        } else {
+            0
+        };
+        self.step = self.step.abs().min(LONGEST_STEP);
+        self.direction = direction;
+    }
+
+    /// How often a light model is right that was trained to tell lifespans below `threshold`:
+    /// logistic regression of the digits, of as many short as long lifespans. 0 if there are hardly
+    /// any of one of them.
+    fn accuracy(&mut self, writes: &[Write], threshold: u32, end: u32) -> f64 {
+        self.labelled.iter_mut().for_each(Vec::clear);
+        for (i, write) in (0u32..).zip(writes) {
+            if let Some(is_long) = write.is_long(threshold, end) {
+                self.labelled[usize::from(is_long)].push(i);
+            }
+        }
+        let samples = self.labelled.iter().map(Vec::len).min().unwrap_or(0).min(SAMPLES);
+        if samples < LEAST {
+            return 0.0;
+        }
+        // Evenly over each label; short and long lifespans take turns.
+        let sample = |i: usize| {
+            let labelled = &self.labelled[i % 2];
+            (&writes[labelled[i / 2 * labelled.len() / samples] as usize].digits, i % 2 == 1)
+        };
+        // Of each four, two to train with and two to try it with.
+        let is_trial = |i: &usize| i / 2 % 2 == 1;
+        let mut weights = [0.0; DIGITS + 1];
+        for _ in 0..PASSES {
+            for (digits, is_long) in (0..2 * samples).filter(|i| !is_trial(i)).map(sample) {
+                let error = f32::from(u8::from(is_long)) - sigmoid(score(&weights, digits));
+                for (weight, &digit) in weights.iter_mut().zip(digits) {
+                    *weight += RATE * error * f32::from(digit) / 15.0;
+                }
+                weights[DIGITS] += RATE * error;
+            }
+        }
+        let trials = (0..2 * samples).filter(is_trial);
+        let right = |i: &usize| {
+            let (digits, is_long) = sample(*i);
+            (score(&weights, digits) > 0.0) == is_long
+        };
+        trials.clone().filter(right).count() as f64 / trials.count() as f64
+    }
+}
+
+/// The threshold that has a lifespan below it. Many lifespans may be equal, and are on the same side
+/// then.
+fn above(lifespan: u32) -> u32 {
+    lifespan.saturating_add(1)
+}
+
+/// The lifespan at which the curve of sorted lifespans is farthest from a straight line between its
+/// ends.
+fn inflection(lifespans: &[u32]) -> u32 {
+    let lifespan = |i: usize| f64::from(lifespans[i]);
+    let last = lifespans.len() - 1;
+    let (from, to) = (lifespan(0), lifespan(last));
+    // Up to a factor that is the same for all.
+    let distance = |i: usize| ((lifespan(i) - from) * last as f64 - (to - from) * i as f64).abs();
+    let farthest = (0..=last).max_by(|&a, &b| distance(a).total_cmp(&distance(b)));
+    lifespans[farthest.unwrap_or(0)]
+}
+
+fn score(weights: &[f32; DIGITS + 1], digits: &Digits) -> f32 {
+    let products = weights.iter().zip(digits).map(|(w, &digit)| w * f32::from(digit) / 15.0);
+    weights[DIGITS] + products.sum::<f32>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes whose versions ended after these lifespans; the first digit tells which live less than
+    /// 100.
+    fn writes(lifespans: impl Iterator<Item = u32>) -> Vec<Write> {
+        let of = |lifespan: u32| {
+            let mut digits = [0; DIGITS];
+            digits[0] = if lifespan < 100 { 15 } else { 0 };
+            Write { lifespan, digits, now: 0 }
+        };
+        lifespans.map(of).collect()
+    }
+
+    fn threshold(value: u32) -> Threshold {
+        Threshold { value: Some(value), ..Threshold::new(1000) }
+    }
+
+    #[test]
+    fn the_first_threshold_is_where_the_long_tail_begins() {
+        let mut threshold = Threshold::new(1000);
+        // 900 lifespans up to 90, 100 evenly up to 10,000.
+        let lifespans = (0..900).map(|i| i / 10).chain((1..=100).map(|i| i * 100));
+        threshold.adjust(&writes(lifespans), 20_000);
+        let value = threshold.value().unwrap();
+        assert!((80..=200).contains(&value), "{value}");
+    }
+
+    #[test]
+    fn the_threshold_moves_to_where_features_tell_most() {
+        let mut threshold = threshold(400);
+        for _ in 0..40 {
+            threshold.adjust(&writes(0..500), 1000);
+        }
+        let value = threshold.value().unwrap();
+        assert!((80..=120).contains(&value), "{value}");
+    }
+
+    #[test]
+    fn a_step_grows_as_long_as_it_leads_on_and_shrinks_where_it_turns() {
+        let mut threshold = threshold(1);
+        let mut steps = Vec::new();
+        for direction in [0, 1, 1, -1, 0, 0] {
+            threshold.refine(direction);
+            steps.push(threshold.step);
+        }
+        assert_eq!(steps, [6, 6, 7, 6, 5, 6]);
+        (0..20).for_each(|_| threshold.refine(0));
+        assert_eq!(threshold.step, 10);
+    }
+
+    #[test]
+    fn without_versions_that_ended_nothing_changes() {
+        let mut threshold = threshold(70);
+        threshold.adjust(&writes([NEVER; 100].into_iter()), 1000);
+        assert_eq!(threshold.value(), Some(70));
+    }
+}

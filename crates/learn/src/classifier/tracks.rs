@@ -1,0 +1,154 @@
+//! Pages that are followed through some of their writes: what the network is trained with.
+
+use std::collections::HashMap;
+
+use frostline_placement::NEVER;
+use frostline_random::SplitMix;
+
+use super::digits::Digits;
+use super::inference::Hidden;
+
+/// Writes for which a page is followed: the history through which training looks back.
+pub(crate) const LENGTH: usize = 8;
+/// Pages that are followed in a window at most, and at least.
+pub(crate) const TRACKS: usize = 512;
+const LEAST_TRACKS: u32 = 64;
+/// User writes for each page that is followed, if that gives no more and no fewer: training then
+/// costs a write about as much as its prediction.
+const SPACING: u32 = 128;
+
+/// A write of a page that is followed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Write {
+    pub digits: Digits,
+    pub now: u32,
+    /// How long the version lived; [`NEVER`] if it lives.
+    pub lifespan: u32,
+}
+
+impl Write {
+    /// Whether it is one of a long-living page: its version lived for `threshold` user writes, as
+    /// known at `end`. None if the threshold's time had not passed by then: those of that time
+    /// whose version ended would all be short-living.
+    pub fn is_long(&self, threshold: u32, end: u32) -> Option<bool> {
+        (end.wrapping_sub(self.now) >= threshold).then_some(self.lifespan >= threshold)
+    }
+}
+
+/// Writes of a page, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Track {
+    lba: u32,
+    /// The page's state before the first of them.
+    pub before: Hidden,
+    writes: [Write; LENGTH],
+    len: usize,
+}
+
+impl Track {
+    /// A track of these writes, at most [`LENGTH`].
+    #[cfg(test)]
+    pub fn of(lba: u32, before: Hidden, writes: &[Write]) -> Self {
+        let mut track =
+            Track { lba, before, writes: [Write::default(); LENGTH], len: writes.len() };
+        track.writes[..writes.len()].copy_from_slice(writes);
+        track
+    }
+
+    /// The writes, the oldest first.
+    pub fn writes(&self) -> &[Write] {
+        &self.writes[..self.len]
+    }
+
+    fn put(&mut self, digits: Digits, now: u32) {
+        self.writes[self.len] = Write { digits, now, lifespan: NEVER };
+        self.len += 1;
+    }
+}
+
+/// The pages that are followed in the present window. Pages are chosen by chance among those that
+/// are written, evenly over the window.
+#[derive(Debug)]
+pub(crate) struct Tracks {
+    chance: SplitMix,
+    length: usize,
+    /// User writes for each track.
+    stride: u32,
+    /// When the next page is chosen.
+    next: u32,
+    tracks: Vec<Track>,
+    /// The tracks that go on, by LBA.
+    open: HashMap<u32, u32>,
+}
+
+impl Tracks {
+    /// Of windows of so many user writes; tracks of up to `length` writes.
+    pub fn new(window: u32, length: usize, chance: SplitMix) -> Self {
+        let tracks = (window / SPACING).clamp(LEAST_TRACKS, TRACKS as u32);
+        Tracks {
+            chance,
+            length: length.min(LENGTH),
+            stride: (window / tracks).max(1),
+            next: 0,
+            tracks: Vec::with_capacity(TRACKS),
+            open: HashMap::with_capacity(2 * TRACKS),
+        }
+    }
+
+    /// A window begins; `tracks`, whose memory is used again, takes what was followed in the last one.
+    pub fn begin(&mut self, now: u32, tracks: &mut Vec<Track>) {
+        tracks.clear();
+        std::mem::swap(tracks, &mut self.tracks);
+        self.open.clear();
+        self.next = now.wrapping_add(self.chance.below(self.stride));
+    }
+
+    /// A page that may be followed is written again, or trimmed, at `now`.
+    pub fn end(&mut self, lba: u32, now: u32) {
+        if let Some(&track) = self.open.get(&lba) {
+            let track = &mut self.tracks[track as usize];
+            if let Some(last) = track.writes[..track.len].last_mut() {
+                last.lifespan = now.wrapping_sub(last.now);
+            }
+            if track.len == self.length {
+                self.open.remove(&lba);
+            }
+        }
+    }
+
+    /// No more is to be learned of a page: it was trimmed.
+    pub fn forget(&mut self, lba: u32) {
+        self.open.remove(&lba);
+    }
+
+    /// Whether a page is chosen that is written at `now` and not followed yet.
+    #[inline(always)]
+    pub fn chooses(&mut self, now: u32) -> bool {
+        let chosen = now.wrapping_sub(self.next) as i32 >= 0 && self.tracks.len() < TRACKS;
+        if chosen {
+            self.next = now.wrapping_add(1 + self.chance.below(2 * self.stride - 1));
+        }
+        chosen
+    }
+
+    /// Follows a page that was chosen from this write on.
+    pub fn follow(&mut self, lba: u32, before: Hidden) {
+        let writes = [Write::default(); LENGTH];
+        self.open.insert(lba, self.tracks.len() as u32);
+        self.tracks.push(Track { lba, before, writes, len: 0 });
+    }
+
+    /// A page that may be followed is being written: whether it is, and goes on to be.
+    pub fn put(&mut self, lba: u32, digits: &Digits, now: u32) -> bool {
+        let Some(&track) = self.open.get(&lba) else { return false };
+        let track = &mut self.tracks[track as usize];
+        debug_assert_eq!(track.lba, lba);
+        track.put(*digits, now);
+        true
+    }
+
+    /// Bytes that it holds.
+    pub fn bytes(&self) -> usize {
+        self.tracks.capacity() * size_of::<Track>() + self.open.capacity() * size_of::<(u32, u32)>()
+    }
+}

@@ -1,0 +1,67 @@
+//! Telling pages that are soon written again from others when they are written (PHFTL, DAC 2023,
+//! section III-B).
+
+use std::fmt::Debug;
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::events::{Request, UserWrite};
+use crate::page::{PageState, Stamp};
+
+/// What a classifier remembers of a page: 36 bytes, as PHFTL counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Classified {
+    /// When the page was written.
+    pub written: Stamp,
+    /// The classifier's own: in PHFTL the state of a recurrent network after the page's writes.
+    pub hidden: [u8; 32],
+}
+
+impl PageState for Classified {
+    fn clamp(&mut self, now: u32) {
+        self.written.clamp(now);
+    }
+}
+
+/// Makes the classifier that a scheme asks for.
+pub type MakeClassifier<'a> = &'a dyn Fn(&ClassifierSetup) -> Box<dyn Classifier>;
+
+/// What a classifier may know when it is made.
+#[derive(Clone, Copy, Debug)]
+pub struct ClassifierSetup {
+    /// Largest LBA + 1.
+    pub space: u32,
+    /// User writes between two adjustments of threshold and model.
+    pub window: u32,
+    /// Whether it goes by all writes of a page, or by the newest only.
+    pub full_history: bool,
+    /// Seed of whatever chance it uses.
+    pub seed: u64,
+}
+
+/// Tells short-living from long-living pages, and learns from what becomes of them.
+pub trait Classifier: Debug + Send {
+    /// A request of the user's begins.
+    fn on_request(&mut self, _request: &Request) {}
+
+    /// Whether the version being written will be short-living. Brings the page's state up to date.
+    /// Allocates nothing.
+    fn is_short_living(&mut self, write: &UserWrite, page: &mut Classified) -> bool;
+
+    /// A page was trimmed.
+    fn on_trim(&mut self, _lba: u32) {}
+
+    /// Versions that live less than this many user writes are short-living; none before it is known.
+    fn threshold(&self) -> Option<u32>;
+
+    /// Bytes that it holds.
+    fn bytes(&self) -> usize {
+        0
+    }
+
+    /// Figures that a report should show (name, value).
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
+}
