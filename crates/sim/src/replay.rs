@@ -120,17 +120,18 @@ pub fn replay(
             machine.reset_counts();
             before = machine.counts().clone();
             cpu_from = cpu_seconds();
-        } else if window > 0 && next > counted_from {
-            if next - window_start == window || next == all {
-                let counts = machine.counts().clone();
-                windows.push(Window {
-                    user_writes: (next - window_start) as u64,
-                    relocations: counts.relocations - before.relocations,
-                    meta_pages: counts.meta_pages - before.meta_pages,
-                    gauges: machine.gauges(),
-                });
-                (window_start, before) = (next, counts);
-            }
+        } else if window > 0
+            && next > counted_from
+            && (next - window_start == window || next == all)
+        {
+            let counts = machine.counts().clone();
+            windows.push(Window {
+                user_writes: (next - window_start) as u64,
+                relocations: counts.relocations - before.relocations,
+                meta_pages: counts.meta_pages - before.meta_pages,
+                gauges: machine.gauges(),
+            });
+            (window_start, before) = (next, counts);
         }
     }
     let seconds = started.elapsed().as_secs_f64();
