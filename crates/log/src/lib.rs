@@ -56,6 +56,7 @@ mod prefetch;
 mod run;
 mod stale;
 mod steps;
+mod survey;
 mod volume;
 mod zones;
 

@@ -27,6 +27,9 @@ pub trait Map<P: PageState> {
     /// Largest LBA + 1.
     fn space(&self) -> u32;
 
+    /// The entry of a page within the space, if it is in memory.
+    fn peek(&self, lba: u32) -> Option<Entry<P>>;
+
     /// Shows the state of every page in memory that has a slot, and maybe of others, to be changed.
     fn each_page(&mut self, visit: &mut dyn FnMut(&mut P));
 }
@@ -34,6 +37,11 @@ pub trait Map<P: PageState> {
 impl<P: PageState> Map<P> for Array<Entry<P>> {
     fn space(&self) -> u32 {
         self.len() as u32
+    }
+
+    #[inline(always)]
+    fn peek(&self, lba: u32) -> Option<Entry<P>> {
+        self.get(lba as usize).copied()
     }
 
     fn each_page(&mut self, visit: &mut dyn FnMut(&mut P)) {

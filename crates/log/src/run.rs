@@ -10,6 +10,7 @@ use frostline_placement::{Hotness, NEVER, Request, Scheme, UserWrite};
 
 use crate::memory::Array;
 use crate::prefetch::{AHEAD, prefetch};
+use crate::survey::show_others;
 use crate::volume::{Volume, WORD_LAST};
 use crate::{LogError, MAX_LBA};
 
@@ -163,6 +164,8 @@ impl<S: Scheme> Volume<S> {
             let ahead = rest.get(k + AHEAD).unwrap_or(&word);
             prefetch(map, (ahead & MAX_LBA) as usize);
             let lba = word & MAX_LBA;
+            let place = (lba, now.wrapping_add(1));
+            show_others(scheme, place, (map.len() as u32, shift), |lba| map.get(lba as usize).copied());
             let Some(entry) = map.get_mut(lba as usize) else {
                 return (k, Stop::BadLba(lba));
             };

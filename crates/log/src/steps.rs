@@ -59,6 +59,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             // The sweep passed the driver's map, not this copy of an entry.
             self.scheme.clamp(&mut entry.page, self.now);
         }
+        self.show_others(lba);
         let write = UserWrite {
             lba,
             now: self.now,

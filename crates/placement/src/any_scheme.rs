@@ -57,6 +57,13 @@ macro_rules! forward {
             fn place_user(&mut self, write: &UserWrite, page: &mut AnyState<WORDS>) -> usize {
                 self.scheme.place_user(write, page.of())
             }
+            fn on_neighbour(&mut self, next: Option<&AnyState<WORDS>>, now: u32) {
+                let next = next.map(|page| *page.clone().of::<S::Page>());
+                self.scheme.on_neighbour(next.as_ref(), now);
+            }
+            fn on_survey(&mut self, page: &AnyState<WORDS>, now: u32) {
+                self.scheme.on_survey(page.clone().of(), now);
+            }
             fn place_batch(
                 &mut self,
                 victim: &Victim,
@@ -89,6 +96,7 @@ macro_rules! forward {
             const FORESIGHT: Foresight = Foresight::Lifespans;
             const PER_REQUEST: bool = true;
             const BATCHED: bool = true;
+            const SEES_OTHERS: bool = true;
             const WANTS_HOTNESS: bool = true;
 
             /// A scheme without a type is made [of another](AnyScheme::of).
@@ -101,6 +109,12 @@ macro_rules! forward {
             }
             fn place_user(&mut self, write: &UserWrite, page: &mut AnyState<WORDS>) -> usize {
                 self.0.place_user(write, page)
+            }
+            fn on_neighbour(&mut self, next: Option<&AnyState<WORDS>>, now: u32) {
+                self.0.on_neighbour(next, now);
+            }
+            fn on_survey(&mut self, page: &AnyState<WORDS>, now: u32) {
+                self.0.on_survey(page, now);
             }
             fn place_batch(
                 &mut self,

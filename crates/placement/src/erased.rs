@@ -44,6 +44,8 @@ macro_rules! declare {
         pub trait Erased<const WORDS: usize>: Send {
             fn classes(&self) -> usize;
             fn place_user(&mut self, write: &UserWrite, page: &mut AnyState<WORDS>) -> usize;
+            fn on_neighbour(&mut self, next: Option<&AnyState<WORDS>>, now: u32);
+            fn on_survey(&mut self, page: &AnyState<WORDS>, now: u32);
             fn place_batch(
                 &mut self,
                 victim: &Victim,

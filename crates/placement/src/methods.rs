@@ -54,6 +54,11 @@ macro_rules! methods {
                     Self::BATCHED
                 }
 
+                /// [`Scheme::SEES_OTHERS`], of a scheme whose type is not known.
+                fn sees_others(&self) -> bool {
+                    Self::SEES_OTHERS
+                }
+
                 /// Bytes the scheme holds besides the per-page state.
                 fn bytes(&self) -> usize {
                     0

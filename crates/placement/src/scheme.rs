@@ -44,6 +44,9 @@ macro_rules! declare {
             const PER_REQUEST: bool = false;
             /// True if the log shall call [`place_batch`](Self::place_batch).
             const BATCHED: bool = false;
+            /// True if the log shall call [`on_neighbour`](Self::on_neighbour) and
+            /// [`on_survey`](Self::on_survey), which show pages other than the one that is placed.
+            const SEES_OTHERS: bool = false;
             /// True if the scheme makes use of an engine's [`Hotness`](crate::Hotness) records.
             const WANTS_HOTNESS: bool = false;
             /// The scheme's own victim side, if [`pick`](Self::pick) replaces the victim policies:
@@ -64,6 +67,14 @@ macro_rules! declare {
 
             /// The class of a user write. `page` is the page's state, to be brought up to date.
             fn place_user(&mut self, write: &UserWrite, page: &mut Self::Page) -> usize;
+
+            /// What is remembered of the page behind the one that is placed next, LBA + 1, if it is
+            /// valid.
+            fn on_neighbour(&mut self, _next: Option<&Self::Page>, _now: u32) {}
+
+            /// What is remembered of a valid page. For every user write the volume looks at one LBA,
+            /// all of them in turn, and shows the page that it finds valid there.
+            fn on_survey(&mut self, _page: &Self::Page, _now: u32) {}
 
             /// The classes of all valid pages of a victim at once: a model infers here over the
             /// whole batch. A page whose class stays unset goes to

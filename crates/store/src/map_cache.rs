@@ -332,6 +332,10 @@ impl Map<PageState> for MapCache {
         self.space
     }
 
+    fn peek(&self, lba: u32) -> Option<Entry<PageState>> {
+        self.position(lba).map(|at| self.entry(at))
+    }
+
     fn each_page(&mut self, visit: &mut dyn FnMut(&mut PageState)) {
         for frame in &mut self.frames {
             each_state(&mut frame.bytes, self.state, visit);

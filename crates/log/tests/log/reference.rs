@@ -92,6 +92,13 @@ impl<S: Scheme> Model<S> {
             lifespan,
             hotness: None,
         };
+        if self.scheme.sees_others() {
+            let at = |lba: u32| self.states.get(&lba).filter(|_| self.map.contains_key(&lba));
+            self.scheme.on_neighbour(at(lba + 1), self.now);
+            if let Some(page) = at(self.now % self.options.space) {
+                self.scheme.on_survey(page, self.now);
+            }
+        }
         let state = self.states.entry(lba).or_insert_with(Zeroable::zeroed);
         let class = self.scheme.place_user(&write, state);
         self.counts.user_writes += 1;

@@ -175,6 +175,7 @@ impl<A: Arrangement> Scheme for Isolated<A> {
     const PER_REQUEST: bool = true;
     const WANTS_HOTNESS: bool = true;
     const BATCHED: bool = true;
+    const SEES_OTHERS: bool = <A::Within as Scheme>::SEES_OTHERS;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let apart = params.choose(Self::INFO.params, "apart", &["no", "yes"])? == 1;
@@ -211,6 +212,22 @@ impl<A: Arrangement> Scheme for Isolated<A> {
     fn on_request(&mut self, request: &Request) {
         self.judge.on_request(request);
         self.within.on_request(request);
+    }
+
+    fn sees_others(&self) -> bool {
+        self.within.sees_others()
+    }
+
+    #[inline(always)]
+    fn on_neighbour(&mut self, next: Option<&Self::Page>, now: u32) {
+        let next = next.map(|page| page.within);
+        self.within.on_neighbour(next.as_ref(), now);
+    }
+
+    #[inline(always)]
+    fn on_survey(&mut self, page: &Self::Page, now: u32) {
+        let within = page.within;
+        self.within.on_survey(&within, now);
     }
 
     #[inline(always)]

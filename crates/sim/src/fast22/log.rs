@@ -165,6 +165,7 @@ impl<'a, S: Scheme> Log<'a, S> {
             self.scheme.on_request(&Request { lba, pages, now: self.now, valid });
         }
         self.now = self.now.wrapping_add(1);
+        self.show_others(lba);
         let entry = &mut self.map[lba as usize];
         let zone = entry.slot / self.options.zone_pages;
         let sealed = self.zones.table.is_sealed(zone);
@@ -187,6 +188,19 @@ impl<'a, S: Scheme> Log<'a, S> {
         self.unended += 1;
         self.garbage += u64::from(sealed);
         self.scheme.place_user(&write, &mut entry.page)
+    }
+
+    /// Shows the scheme the page behind, and one in turn, if it asks for them.
+    fn show_others(&mut self, lba: u32) {
+        if !S::SEES_OTHERS || !self.scheme.sees_others() {
+            return;
+        }
+        let next = self.map.get(lba as usize + 1).filter(|entry| entry.slot != 0);
+        self.scheme.on_neighbour(next.map(|entry| &entry.page), self.now);
+        let turn = &self.map[self.now as usize % self.map.len()];
+        if turn.slot != 0 {
+            self.scheme.on_survey(&turn.page, self.now);
+        }
     }
 
     /// The pages of a request count as written when it ends, and only then is there a cleaning, of
