@@ -165,7 +165,9 @@ impl<S: Scheme> Volume<S> {
             prefetch(map, (ahead & MAX_LBA) as usize);
             let lba = word & MAX_LBA;
             let place = (lba, now.wrapping_add(1));
-            show_others(scheme, place, (map.len() as u32, shift), |lba| map.get(lba as usize).copied());
+            show_others(scheme, place, (map.len() as u32, shift), |lba| {
+                map.get(lba as usize).copied()
+            });
             let Some(entry) = map.get_mut(lba as usize) else {
                 return (k, Stop::BadLba(lba));
             };

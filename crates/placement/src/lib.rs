@@ -67,6 +67,7 @@ pub mod schemes;
 mod semantics;
 mod short_lived;
 mod spec;
+pub mod survival;
 pub mod victims;
 mod visitor;
 mod zone_lifespan;

@@ -93,6 +93,7 @@ registry! {
     sepfrozen_bit::SepFrozenBit,
     sepfrozen_dac::SepFrozenDac,
     frostline::Frostline,
+    survival::Survival,
     frozen::Frozen,
     frozen_perfect::FrozenPerfect,
 }

@@ -25,6 +25,7 @@ pub mod sepfrozen_dac;
 pub mod sepgc;
 pub mod sfr;
 pub mod sfs;
+pub mod survival;
 pub mod two_r_fifo;
 pub mod two_r_greedy;
 pub mod uw;

@@ -10,6 +10,7 @@ mod d_choices;
 mod fifo;
 mod greedy;
 mod random;
+mod survival;
 mod windowed_greedy;
 
 use crate::{BuildError, Param, Params, ZoneView};
@@ -56,6 +57,7 @@ pub const POLICIES: &[PolicyInfo] = &[
     random::INFO,
     cost_age_times::INFO,
     adjusted_greedy::INFO,
+    survival::INFO,
 ];
 
 /// Builds the policy of a specification such as `greedy` or `d-choices:d=4`.

@@ -1,0 +1,351 @@
+//! survival: pages that are expected to die together lie together, whatever their curves look like.
+//! Not published elsewhere; docs/survival.md tells where its parts come from and what each is worth.
+//!
+//! A page's context is what is known when it is written: its last two lifespans, its neighbours, its
+//! extent. Of each context and age deaths and exposure are counted. From these hazards follows a
+//! survival curve for each context and age, and a class is a cluster of such curves. User writes and
+//! relocations are placed by the same look-up. So a page of a write-ahead log, whose lifespans
+//! alternate between very short and a whole cycle, is known as what it is, and so is a frozen
+//! page, of which the hazard falls with age; no recogniser is needed.
+//!
+//! Pages of long sequential runs have zones of their own if their curves say that they live for a few
+//! zones' worth of writes.
+//!
+//! Counts fade, and the clusters are fitted anew at the end of each epoch. A class costs garbage that
+//! its open zone holds, the more so the fewer zones a volume has, and is given up if it gains less.
+
+use crate::survival::ages::{AGES, Ages};
+use crate::survival::clusters::{Clusters, Weighted, point};
+use crate::survival::contexts::{Around, Extents, Lifespans};
+use crate::survival::hazards::{FADE, Hazards, ROWS};
+use crate::survival::memory;
+use crate::survival::streams::Streams;
+use crate::{
+    BuildError, Info, PageState, Param, Params, Relocation, Scheme, Setup, Stamp, UserWrite,
+};
+
+/// The class of a cell that was not asked for since the clusters were fitted.
+const UNKNOWN: u8 = 0;
+/// Marks the class of a cell whose pages live long enough for a stream's zone.
+const LIVES: u8 = 0x80;
+/// Zones' worth of user writes that these live for with a probability above one half.
+const STREAM_ZONES: u32 = 5;
+/// User writes in an epoch: a sixteenth of those so far, but no fewer zones' worth, and no more writes.
+const EPOCH_ZONES: u64 = 4;
+const EPOCH_WRITES: u64 = 128 << 10;
+/// How much closer all curves must lie to their centres for one class more, times the volume's zones.
+const PRICE: f32 = 0.1;
+/// The first horizon in zones' worth of user writes, and how much further each is than the one before.
+const FIRST_HORIZON: f32 = 2.0;
+const HORIZON_RATIO: f32 = 2.5;
+/// Cells that were given less than this share of all pages do not move centres.
+const LEAST: f32 = 1e-5;
+
+/// What is remembered of a page.
+#[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub struct Page {
+    written: Stamp,
+    context: u16,
+    lifespans: Lifespans,
+    unused: u8,
+}
+
+impl PageState for Page {
+    fn clamp(&mut self, now: u32) {
+        self.written.clamp(now);
+    }
+}
+
+/// By clusters of survival curves.
+#[derive(Clone, Debug)]
+pub struct Survival {
+    zone_pages: u32,
+    space: u32,
+    /// Clusters; the classes of streams follow.
+    clustered: usize,
+    streamed: usize,
+    ages: Ages,
+    extents: Extents,
+    streams: Streams,
+    hazards: Hazards,
+    clusters: Clusters,
+    /// By row and age: the class and 1, and [`LIVES`].
+    classes: Vec<[u8; AGES]>,
+    /// By row and age: pages that were placed; they fade.
+    placed: Vec<[f32; AGES]>,
+    points: Vec<Weighted>,
+    /// Row and age of each point.
+    cells: Vec<(u16, u8)>,
+    behind: Option<u32>,
+    valid: u64,
+    writes: u64,
+    epoch_ends: u64,
+}
+
+impl Survival {
+    /// The class of a page that is placed, and whether it lives long enough for a stream's zone.
+    #[inline(always)]
+    fn class(&mut self, row: usize, age: usize) -> (usize, bool) {
+        self.placed[row][age] += 1.0;
+        let known = match self.classes[row][age] {
+            UNKNOWN => self.classify(row, age),
+            known => known,
+        };
+        (usize::from(known & !LIVES) - 1, known & LIVES != 0)
+    }
+
+    #[cold]
+    fn classify(&mut self, row: usize, age: usize) -> u8 {
+        let class = match self.clusters.is_empty() {
+            true => self.first_class(row, age),
+            false => self.clusters.nearest(&point(&self.hazards.survival(row, age), age > 0)),
+        };
+        let lives = age == 0 && self.hazards.survives(row, STREAM_ZONES * self.zone_pages) > 0.5;
+        let known = class as u8 + 1 | if lives { LIVES } else { 0 };
+        self.classes[row][age] = known;
+        known
+    }
+
+    /// The class before anything was learned: octaves of the lifespan that is expected.
+    fn first_class(&self, row: usize, age: usize) -> usize {
+        let expected = self.hazards.mean_lifespan(row).max(self.ages.start(age));
+        let cut = |class: usize| 2.0 * (self.zone_pages as f32) * (1u64 << class) as f32;
+        (0..self.clustered - 1).filter(|&class| expected >= cut(class)).count()
+    }
+
+    #[cold]
+    fn end_epoch(&mut self) {
+        let least = EPOCH_ZONES * u64::from(self.zone_pages);
+        self.epoch_ends = self.writes + (self.writes / 16).min(EPOCH_WRITES).max(least);
+        let zones = (self.valid as f32 / self.zone_pages as f32).max(1.0);
+        self.hazards.learn(self.space as f32);
+        // The last horizon is four times what the volume holds, if that is further.
+        let ratio = (4.0 * zones / FIRST_HORIZON).powf(1.0 / 7.0).max(HORIZON_RATIO);
+        self.hazards.look_ahead(FIRST_HORIZON * self.zone_pages as f32, ratio);
+        self.draw();
+        if self.clusters.is_empty() {
+            let class = |i: usize| {
+                let (row, age) = self.cells[i];
+                self.first_class(row.into(), age.into())
+            };
+            self.clusters = Clusters::of(self.clustered, &self.points, class);
+        }
+        self.clusters.fit(&self.points, PRICE / zones);
+        let rows = self.hazards.len();
+        self.classes[..rows].as_flattened_mut().fill(UNKNOWN);
+        self.placed[..rows].as_flattened_mut().iter_mut().for_each(|x| *x *= FADE);
+    }
+
+    /// Draws the survival curves of all cells that matter.
+    fn draw(&mut self) {
+        let placed = &self.placed[..self.hazards.len()];
+        let least = LEAST * placed.as_flattened().iter().sum::<f32>();
+        self.points.clear();
+        self.cells.clear();
+        for (row, placed) in placed.iter().enumerate() {
+            for (age, &weight) in placed.iter().enumerate().filter(|(_, w)| **w > least) {
+                let point = point(&self.hazards.survival(row, age), age > 0);
+                self.points.push(Weighted { point, weight });
+                self.cells.push((row as u16, age as u8));
+            }
+        }
+    }
+}
+
+impl Scheme for Survival {
+    type Page = Page;
+    const INFO: Info = Info {
+        name: "survival",
+        summary: "by clusters of learned survival curves, long runs apart",
+        source: "Frostline",
+        params: &[
+            Param { key: "classes", default: "8", help: "clusters at most" },
+            Param { key: "streams", default: "6", help: "classes of long runs" },
+        ],
+    };
+    const SEES_OTHERS: bool = true;
+
+    fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
+        let clustered = params.take(Self::INFO.params, "classes", 2..=32)?;
+        let streamed = params.take(Self::INFO.params, "streams", 0..=16)?;
+        Ok(Survival {
+            zone_pages: setup.zone_pages,
+            space: setup.space,
+            clustered,
+            streamed,
+            ages: Ages::new(setup.zone_pages),
+            extents: Extents::new(setup.space, setup.zone_pages),
+            streams: Streams::new(streamed),
+            hazards: Hazards::new(setup.zone_pages),
+            clusters: Clusters::default(),
+            classes: vec![[UNKNOWN; AGES]; ROWS],
+            placed: vec![[0.0; AGES]; ROWS],
+            points: Vec::new(),
+            cells: Vec::new(),
+            behind: None,
+            valid: 0,
+            writes: 0,
+            epoch_ends: EPOCH_ZONES * u64::from(setup.zone_pages),
+        })
+    }
+
+    fn classes(&self) -> usize {
+        self.clustered + self.streamed
+    }
+
+    #[inline(always)]
+    fn on_neighbour(&mut self, next: Option<&Page>, now: u32) {
+        self.behind = next.map(|page| page.written.age(now));
+    }
+
+    #[inline(always)]
+    fn on_survey(&mut self, page: &Page, now: u32) {
+        let row = self.hazards.row(page.context.into());
+        self.hazards.seen(row, self.ages.bucket(page.written.age(now)));
+    }
+
+    #[inline(always)]
+    fn place_user(&mut self, write: &UserWrite, page: &mut Page) -> usize {
+        self.valid = write.valid;
+        self.writes += 1;
+        if self.writes >= self.epoch_ends {
+            self.end_epoch();
+        }
+        let mut lived = None;
+        page.lifespans = match write.first {
+            true => Lifespans::default(),
+            false => {
+                let age = page.written.age(write.now);
+                let row = self.hazards.row(page.context.into());
+                self.hazards.died(row, self.ages.bucket(age));
+                lived = Some(age);
+                page.lifespans.then(self.ages.octave(age))
+            }
+        };
+        let sequel = self.streams.write(write.lba, write.now);
+        let around = Around { lived, front: sequel.before, behind: self.behind };
+        let context = self.extents.context(write.lba, page.lifespans, &around);
+        page.context = context as u16;
+        page.written = Stamp::at(write.now);
+        let row = self.hazards.row(context);
+        let (class, lives) = self.class(row, 0);
+        match self.streams.place(write.lba, write.now, lives && sequel.long) {
+            Some(stream) if lives => self.clustered + stream,
+            _ => class,
+        }
+    }
+
+    #[inline(always)]
+    fn place_relocation(&mut self, relocation: &Relocation, page: &mut Page) -> usize {
+        let row = self.hazards.row(page.context.into());
+        // The first bucket is that of user writes.
+        let age = self.ages.bucket(page.written.age(relocation.now)).max(1);
+        self.class(row, age).0
+    }
+
+    /// The class whose pages live on most surely at every horizon.
+    fn coldest(&self) -> usize {
+        let centres = self.clusters.centres().iter().enumerate();
+        let lives =
+            centres.filter_map(|(class, centre)| Some((class, centre.as_ref()?.iter().sum())));
+        let coldest = lives.max_by(|a: &(usize, f32), b| a.1.total_cmp(&b.1));
+        coldest.map_or(self.clustered - 1, |(class, _)| class)
+    }
+
+    /// Few pages live as some classes' do.
+    fn seals_stale(&self) -> bool {
+        true
+    }
+
+    fn memory(&self) -> Vec<u8> {
+        memory::write(self.clusters.centres(), self.hazards.parents())
+    }
+
+    fn recall(&mut self, memory: &[u8]) {
+        if let Some((centres, hazards)) = memory::read(memory, self.clustered) {
+            self.clusters = Clusters::new(centres);
+            self.hazards.recall(&hazards, self.space as f32);
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let cells = self.hazards.len() * AGES * (1 + size_of::<f32>());
+        let points = size_of_val(&self.points[..]) + size_of_val(&self.cells[..]);
+        self.extents.bytes() + self.hazards.bytes() + cells + points
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        let used = self.clusters.centres().iter().flatten().count();
+        vec![("contexts", self.hazards.len() as f64), ("clusters", used as f64)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytemuck::Zeroable;
+
+    const ZONE: u32 = 64;
+    const SPACE: u32 = 4096;
+
+    fn survival() -> Survival {
+        let (_, mut params) = Params::parse("survival").unwrap();
+        Survival::build(&Setup::new(ZONE, SPACE), &mut params).unwrap()
+    }
+
+    /// A hot page is written at every other time, the others in turn. Returns what is known of the pages,
+    /// and the classes of the last writes: of the hot page and of another.
+    fn write(scheme: &mut Survival, writes: u32) -> (Vec<Page>, usize, usize) {
+        let mut pages = vec![Page::zeroed(); SPACE as usize];
+        let (mut hot, mut cold) = (0, 0);
+        for now in 1..=writes {
+            let lba = if now % 2 == 0 { 0 } else { 1 + (now / 2 * 7) % (SPACE - 1) };
+            let page = &mut pages[lba as usize];
+            let first = page.written == Stamp::default();
+            let valid = u64::from(SPACE);
+            let write = UserWrite { first, valid, ..UserWrite::first(lba, now) };
+            let class = scheme.place_user(&write, page);
+            *(if lba == 0 { &mut hot } else { &mut cold }) = class;
+            let seen = pages[(now % SPACE) as usize];
+            if seen.written != Stamp::default() {
+                scheme.on_survey(&seen, now);
+            }
+        }
+        (pages, hot, cold)
+    }
+
+    #[test]
+    fn pages_that_die_early_lie_apart_from_those_that_live() {
+        let (_, hot, cold) = write(&mut survival(), 60_000);
+        assert_ne!(hot, cold);
+    }
+
+    #[test]
+    fn what_was_learned_is_there_after_a_restart() {
+        let mut scheme = survival();
+        let (mut pages, hot, _) = write(&mut scheme, 60_000);
+        let mut again = survival();
+        again.recall(&scheme.memory());
+        let write = UserWrite { first: false, valid: 1, ..UserWrite::first(0, 60_002) };
+        assert_eq!(again.place_user(&write, &mut pages[0]), hot);
+    }
+
+    #[test]
+    fn a_damaged_memory_and_damaged_states_do_no_harm() {
+        let mut scheme = survival();
+        write(&mut scheme, 60_000);
+        let memory = scheme.memory();
+        for at in 0..memory.len() {
+            let mut damaged = memory.clone();
+            damaged[at] ^= 0xff;
+            let mut again = survival();
+            again.recall(&damaged);
+            let mut page = bytemuck::pod_read_unaligned::<Page>(&[0xff; 8]);
+            let write = UserWrite { first: false, ..UserWrite::first(SPACE - 1, 9) };
+            assert!(again.place_user(&write, &mut page) < again.classes());
+            let relocation = Relocation { lba: 0, now: 9, zone: 1, class: 0 };
+            assert!(again.place_relocation(&relocation, &mut page) < again.classes());
+        }
+    }
+}

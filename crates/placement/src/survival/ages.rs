@@ -1,0 +1,100 @@
+//! Ages and lifespans on logarithmic scales, in zones' worth of user writes.
+
+/// Buckets of ages: below a quarter of a zone, then two for each doubling.
+pub const AGES: usize = 36;
+
+/// Where ages and lifespans lie on their scales.
+#[derive(Clone, Copy, Debug)]
+pub struct Ages {
+    /// Buckets' unit: one over a quarter of a zone's pages.
+    scale: f32,
+    unit: f32,
+}
+
+impl Ages {
+    /// The scales of a volume whose zones have so many pages.
+    pub fn new(zone_pages: u32) -> Self {
+        let unit = zone_pages as f32 / 4.0;
+        Ages { scale: 1.0 / unit, unit }
+    }
+
+    /// The bucket of an age: a float's exponent and the first bit of its fraction.
+    #[inline(always)]
+    pub fn bucket(self, age: u32) -> usize {
+        let halves = ((age as f32 * self.scale).to_bits() >> 22) as i32;
+        (halves - 253).clamp(0, AGES as i32 - 1) as usize
+    }
+
+    /// The octave of a lifespan: 1 below a quarter of a zone, 15 at most.
+    #[inline(always)]
+    pub fn octave(self, lifespan: u32) -> u8 {
+        let octaves = ((lifespan as f32 * self.scale).to_bits() >> 23) as i32;
+        (octaves - 125).clamp(1, 15) as u8
+    }
+
+    /// The age at which a bucket begins; of [`AGES`], at which the last one ends.
+    pub fn start(self, bucket: usize) -> f32 {
+        match bucket {
+            0 => 0.0,
+            b => self.unit * (1.0 + 0.5 * ((b - 1) % 2) as f32) * (1u32 << ((b - 1) / 2)) as f32,
+        }
+    }
+
+    /// The age that stands for all of a bucket: of the first, in which user writes are placed, 0.
+    pub fn middle(self, bucket: usize) -> f32 {
+        if bucket == 0 { 0.0 } else { (self.start(bucket) + self.start(bucket + 1)) / 2.0 }
+    }
+
+    /// User writes that a page spends in a bucket.
+    pub fn width(self, bucket: usize) -> f32 {
+        self.start(bucket + 1) - self.start(bucket)
+    }
+
+    /// The hazard of a bucket of which nothing is known: a page lives as long again.
+    pub fn prior(self, bucket: usize) -> f32 {
+        2.0 / (self.start(bucket) + self.start(bucket + 1))
+    }
+
+    /// A lifespan of an octave that is not 0.
+    pub fn lifespan(self, octave: usize) -> f32 {
+        self.unit * 0.75 * (1u32 << (octave.max(1) - 1)) as f32
+    }
+}
+
+/// e to the power of -`x`, for `x` of 0 and more, to a part in ten thousand; the same on every machine.
+#[inline(always)]
+pub fn decay(x: f32) -> f32 {
+    let exponent = (x * std::f32::consts::LOG2_E).min(120.0);
+    let whole = exponent.floor();
+    let part = exponent - whole;
+    // 2^-part by its series.
+    let cubic = -0.055_504_1 + part * (0.009_618_1 + part * (-0.001_333_4 + part * 0.000_154));
+    let power = 1.0 + part * (-0.693_147_2 + part * (0.240_226_5 + part * cubic));
+    power * f32::from_bits(((127 - whole as i32) as u32) << 23)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_follow_each_other_and_hold_their_middles() {
+        for zone_pages in [64, 1000, 1024, 16_384] {
+            let ages = Ages::new(zone_pages);
+            assert_eq!((ages.bucket(0), ages.bucket(u32::MAX)), (0, ages.bucket(u32::MAX - 1)));
+            for bucket in 1..24 {
+                assert_eq!(ages.bucket(ages.middle(bucket) as u32), bucket, "{zone_pages}");
+                assert!(ages.width(bucket) > 0.0);
+            }
+        }
+    }
+
+    #[test]
+    fn the_power_is_close() {
+        for i in 0..2000 {
+            let x = i as f32 / 100.0;
+            assert!((decay(x) / f32::exp(-x) - 1.0).abs() < 2e-4, "{x}");
+        }
+        assert!(decay(1e30) < 1e-30);
+    }
+}

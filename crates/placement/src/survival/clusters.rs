@@ -1,0 +1,201 @@
+//! Classes are clusters of survival curves: k-means whose centres stay from one fit to the next, so
+//! that a class keeps its meaning, and of which each has its price.
+
+use super::hazards::HORIZONS;
+
+/// Coordinates of a point: survival to each horizon, and whether it is a relocation's.
+pub const COORDINATES: usize = HORIZONS + 1;
+/// Rounds of a fit.
+const ROUNDS: usize = 4;
+/// Squared distance within which two centres are one.
+const NEAR: f32 = 0.01;
+/// The last coordinate of relocations.
+const RELOCATION: f32 = 0.5;
+
+/// A survival curve as a point.
+pub type Point = [f32; COORDINATES];
+
+/// The point of a survival curve. The power weighs differences among pages that live long.
+pub fn point(survival: &[f32; HORIZONS], relocation: bool) -> Point {
+    let mut point = [0.0; COORDINATES];
+    point.iter_mut().zip(survival).for_each(|(x, s)| *x = s * s.sqrt());
+    point[HORIZONS] = if relocation { RELOCATION } else { 0.0 };
+    point
+}
+
+/// A point and how much it counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Weighted {
+    /// The point.
+    pub point: Point,
+    /// Pages that were placed by it.
+    pub weight: f32,
+}
+
+/// The centres of classes, none of a class that is not used.
+#[derive(Clone, Debug, Default)]
+pub struct Clusters {
+    centres: Vec<Option<Point>>,
+}
+
+impl Clusters {
+    /// Clusters with these centres.
+    pub fn new(centres: Vec<Option<Point>>) -> Self {
+        Clusters { centres }
+    }
+
+    /// Clusters whose centres are the means of points, by the class that each point has first.
+    pub fn of(classes: usize, points: &[Weighted], class: impl Fn(usize) -> usize) -> Self {
+        let mut sums = vec![Sum::default(); classes];
+        points.iter().enumerate().for_each(|(i, point)| sums[class(i)].add(point));
+        Clusters { centres: sums.iter().map(Sum::mean).collect() }
+    }
+
+    /// The centre of each class that is used.
+    pub fn centres(&self) -> &[Option<Point>] {
+        &self.centres
+    }
+
+    /// True if no class is used.
+    pub fn is_empty(&self) -> bool {
+        self.centres.iter().all(Option::is_none)
+    }
+
+    /// The class whose centre is nearest.
+    #[inline]
+    pub fn nearest(&self, point: &Point) -> usize {
+        self.two_nearest(point)[0].0
+    }
+
+    /// The two nearest classes and their squared distances, which are infinite if there are none.
+    #[inline]
+    fn two_nearest(&self, point: &Point) -> [(usize, f32); 2] {
+        let mut best = [(0, f32::INFINITY); 2];
+        for (class, centre) in self.centres.iter().enumerate() {
+            let Some(centre) = centre else { continue };
+            let found = (class, distance(centre, point));
+            if found.1 < best[0].1 {
+                best = [found, best[0]];
+            } else if found.1 < best[1].1 {
+                best[1] = found;
+            }
+        }
+        best
+    }
+
+    /// Moves the centres to the points. A class costs `price`: it stays only if the mean squared
+    /// distance of all points would grow by more without it.
+    pub fn fit(&mut self, points: &[Weighted], price: f32) {
+        self.revive(points);
+        for _ in 0..ROUNDS {
+            let mut sums = vec![Sum::default(); self.centres.len()];
+            points.iter().for_each(|p| sums[self.nearest(&p.point)].add(p));
+            for (centre, sum) in self.centres.iter_mut().zip(&sums) {
+                *centre = sum.mean();
+            }
+        }
+        self.merge();
+        while self.drop_cheapest(points, price) {}
+    }
+
+    /// One class that is not used gets the point at which the error is largest.
+    fn revive(&mut self, points: &[Weighted]) {
+        let Some(free) = self.centres.iter().position(Option::is_none) else { return };
+        let error = |p: &Weighted| self.two_nearest(&p.point)[0].1 * p.weight;
+        let errors = points.iter().map(|p| (error(p), p.point));
+        let worst =
+            errors.fold(
+                (0.0, None),
+                |worst, (error, point)| {
+                    if error > worst.0 { (error, Some(point)) } else { worst }
+                },
+            );
+        self.centres[free] = worst.1;
+    }
+
+    /// Makes centres that are near each other one.
+    fn merge(&mut self) {
+        for i in 0..self.centres.len() {
+            for j in i + 1..self.centres.len() {
+                if let (Some(a), Some(b)) = (&self.centres[i], &self.centres[j])
+                    && distance(a, b) < NEAR
+                {
+                    self.centres[j] = None;
+                }
+            }
+        }
+    }
+
+    /// Gives up the class that is missed least, if it is not worth its price. False if it is.
+    fn drop_cheapest(&mut self, points: &[Weighted], price: f32) -> bool {
+        let mut missed = vec![0.0; self.centres.len()];
+        let mut weight = 0.0;
+        for p in points {
+            let [first, second] = self.two_nearest(&p.point);
+            missed[first.0] += p.weight * (second.1 - first.1);
+            weight += p.weight;
+        }
+        let used = (0..missed.len()).filter(|&class| self.centres[class].is_some());
+        let least = used.min_by(|&i, &j| missed[i].total_cmp(&missed[j]));
+        let cheapest = least.filter(|&class| missed[class] < price * weight);
+        cheapest.is_some_and(|class| self.centres[class].take().is_some())
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    sum: Point,
+    weight: f32,
+}
+
+impl Sum {
+    fn add(&mut self, point: &Weighted) {
+        self.sum.iter_mut().zip(&point.point).for_each(|(s, x)| *s += x * point.weight);
+        self.weight += point.weight;
+    }
+
+    fn mean(&self) -> Option<Point> {
+        (self.weight > 0.0).then(|| self.sum.map(|x| x / self.weight))
+    }
+}
+
+#[inline(always)]
+fn distance(a: &Point, b: &Point) -> f32 {
+    a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points() -> Vec<Weighted> {
+        let curve = |s: f32| point(&[s; HORIZONS], false);
+        [(0.1, 5.0), (0.12, 5.0), (0.9, 4.0), (0.88, 6.0)]
+            .map(|(s, weight)| Weighted { point: curve(s), weight })
+            .to_vec()
+    }
+
+    #[test]
+    fn curves_that_differ_have_classes_of_their_own() {
+        let points = points();
+        let mut clusters = Clusters::of(6, &points, |_| 0);
+        (0..8).for_each(|_| clusters.fit(&points, 0.001));
+        let classes: Vec<_> = points.iter().map(|p| clusters.nearest(&p.point)).collect();
+        assert!(classes[0] == classes[1] && classes[2] == classes[3] && classes[0] != classes[2]);
+        assert_eq!(clusters.centres().iter().flatten().count(), 2, "and no more");
+    }
+
+    #[test]
+    fn a_class_that_is_not_worth_its_price_is_given_up() {
+        let points = points();
+        let mut clusters = Clusters::of(2, &points, |i| i / 2);
+        clusters.fit(&points, 100.0);
+        assert_eq!(clusters.centres().iter().flatten().count(), 1);
+    }
+
+    #[test]
+    fn relocations_lie_apart_from_user_writes() {
+        let same = [0.5; HORIZONS];
+        assert!(distance(&point(&same, true), &point(&same, false)) > NEAR);
+    }
+}

@@ -1,0 +1,132 @@
+//! What is known of a page when it is written: its context, a number of 14 bits.
+//!
+//! From the lowest bit on: the octaves of its last lifespan and of the one before (4 bits each);
+//! whether the page in front was written just before (1); whether the page behind was never written,
+//! was just written, is younger than the version that ends, or is older (2); and the mean lifespan of
+//! its extent, in steps of two octaves (3).
+
+use super::ages::Ages;
+
+/// Contexts that can be told apart.
+pub const CONTEXTS: usize = 1 << 14;
+/// Octaves of a context's last lifespan, 0 of a page that had none.
+pub const OCTAVES: usize = 16;
+/// LBAs in an extent: 2^8.
+const EXTENT_SHIFT: u32 = 8;
+/// An extent's mean moves by this share of the difference at each lifespan.
+const GAIN: f32 = 1.0 / 32.0;
+/// The page in front belongs to the same run of writes if it was written so many writes ago.
+const JUST_BEFORE: u32 = 16;
+/// The same of the page behind.
+const JUST_WRITTEN: u32 = 64;
+
+/// The octaves of a page's last two lifespans, 0 for none: of the versions before the valid one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(transparent)]
+pub struct Lifespans(u8);
+
+impl Lifespans {
+    /// One more version has ended.
+    #[inline(always)]
+    #[must_use]
+    pub fn then(self, octave: u8) -> Self {
+        Lifespans(self.0 << 4 | octave)
+    }
+}
+
+/// The octave of the last lifespan in a context.
+pub fn last_octave(context: usize) -> usize {
+    context & 15
+}
+
+/// The harmonic mean of the lifespans in a context; infinite if there are none.
+pub fn mean_lifespan(context: usize, ages: Ages) -> f32 {
+    match (last_octave(context), context >> 4 & 15) {
+        (0, _) => f32::INFINITY,
+        (last, 0) => ages.lifespan(last),
+        (last, before) => 2.0 / (1.0 / ages.lifespan(last) + 1.0 / ages.lifespan(before)),
+    }
+}
+
+/// What is seen around a page that is written, in user writes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Around {
+    /// How long the version lived that ends, if there is one.
+    pub lived: Option<u32>,
+    /// How long ago the page in front was written, if it was lately.
+    pub front: Option<u32>,
+    /// How long ago the page behind was written, if it is valid.
+    pub behind: Option<u32>,
+}
+
+/// The mean lifespans of extents.
+#[derive(Clone, Debug)]
+pub struct Extents {
+    /// The mean logarithm of lifespans; 0 if there were none.
+    means: Vec<f32>,
+    /// The logarithm below which the first step lies.
+    first: f32,
+}
+
+impl Extents {
+    /// Of a volume of `space` LBAs.
+    pub fn new(space: u32, zone_pages: u32) -> Self {
+        let means = vec![0.0; (space >> EXTENT_SHIFT) as usize + 1];
+        Extents { means, first: crate::log2_1p(zone_pages / 4) }
+    }
+
+    /// The context of a page that is written; of the version that ends the extent takes note.
+    #[inline(always)]
+    pub fn context(&mut self, lba: u32, lifespans: Lifespans, around: &Around) -> usize {
+        let mut step = 7;
+        if let Some(mean) = self.means.get_mut((lba >> EXTENT_SHIFT) as usize) {
+            if let Some(lived) = around.lived {
+                let lived = crate::log2_1p(lived);
+                *mean += if *mean == 0.0 { lived } else { GAIN * (lived - *mean) };
+            }
+            if *mean > 0.0 {
+                step = ((*mean - self.first) * 0.5 + 1.0).clamp(0.0, 6.0) as usize;
+            }
+        }
+        let front = usize::from(around.front.is_some_and(|age| age <= JUST_BEFORE));
+        let behind = match around.behind {
+            None => 0,
+            Some(age) if age <= JUST_WRITTEN => 1,
+            Some(age) => 2 + usize::from(age >= around.lived.unwrap_or(0)),
+        };
+        usize::from(lifespans.0) | front << 8 | behind << 9 | step << 11
+    }
+
+    /// Bytes it holds.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.means[..])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_context_tells_lifespans_neighbours_and_extent() {
+        let mut extents = Extents::new(1 << 12, 1024);
+        let new = Around::default();
+        assert_eq!(extents.context(700, Lifespans::default(), &new), 7 << 11, "nothing is known");
+        let past = Lifespans::default().then(3).then(5);
+        let around = Around { lived: Some(5000), front: Some(1), behind: Some(100) };
+        assert_eq!(extents.context(700, past, &around), 0x35 | 1 << 8 | 2 << 9 | 3 << 11);
+        let alone = Around { lived: None, front: Some(17), behind: Some(64) };
+        assert_eq!(extents.context(701, past, &alone), 0x35 | 1 << 9 | 3 << 11, "same extent");
+        let older = Around { lived: Some(80), front: None, behind: Some(100) };
+        assert_eq!(extents.context(9, past, &older) >> 9 & 3, 3);
+    }
+
+    #[test]
+    fn a_harmonic_mean_is_near_the_shorter_lifespan() {
+        let ages = Ages::new(1024);
+        assert_eq!(mean_lifespan(0, ages), f32::INFINITY);
+        let (short, long) = (mean_lifespan(0x22, ages), mean_lifespan(0x99, ages));
+        let mixed = mean_lifespan(0x29, ages);
+        assert!(mixed < 2.1 * short && mixed > short && long > 64.0 * short);
+    }
+}

@@ -1,0 +1,286 @@
+//! How likely pages are to die, by context and age: deaths over exposure, as life tables have it
+//! (Kaplan and Meier, JASA 53, 1958).
+
+use super::ages::{AGES, Ages, decay};
+use super::contexts::{CONTEXTS, OCTAVES, last_octave, mean_lifespan};
+
+/// Contexts of which books are kept, those that come first; others share the row of their last
+/// lifespan's octave, which come before all others.
+pub const ROWS: usize = 4096;
+/// Pseudo-deaths by which a row leans on its parent.
+const PRIOR: f32 = 2.0;
+/// What is left of counts from one epoch to the next.
+pub const FADE: f32 = 0.9;
+/// Horizons of a survival curve.
+pub const HORIZONS: usize = 8;
+/// Pages whose lives what is recalled stands for, of each octave.
+const RECALLED: f32 = 1000.0;
+
+/// A figure for each bucket of ages.
+pub type Column = [f32; AGES];
+/// Hazards added up to the start of each bucket, and to the end of the last.
+type Sums = [f32; AGES + 1];
+
+/// Counts and hazards by context and age.
+#[derive(Clone, Debug)]
+pub struct Hazards {
+    ages: Ages,
+    widths: Column,
+    /// The row of each context, 0 if it has none yet.
+    rows: Vec<u16>,
+    /// The context of each row in use.
+    contexts: Vec<u16>,
+    deaths: Vec<Column>,
+    seen: Vec<Column>,
+    sums: Vec<Sums>,
+    /// Hazards by the octave of the last lifespan.
+    parents: [Column; OCTAVES],
+    /// For each bucket, where the horizons lie that are seen from it: a bucket, and the time in it.
+    reach: [[(u8, f32); HORIZONS]; AGES],
+}
+
+impl Hazards {
+    /// Nothing is known.
+    pub fn new(zone_pages: u32) -> Self {
+        let ages = Ages::new(zone_pages);
+        let mut hazards = Hazards {
+            ages,
+            widths: std::array::from_fn(|a| ages.width(a)),
+            rows: vec![0; CONTEXTS],
+            contexts: Vec::with_capacity(ROWS),
+            deaths: vec![[0.0; AGES]; ROWS],
+            seen: vec![[0.0; AGES]; ROWS],
+            sums: vec![[0.0; AGES + 1]; ROWS],
+            parents: [std::array::from_fn(|a| ages.prior(a)); OCTAVES],
+            reach: [[(0, 0.0); HORIZONS]; AGES],
+        };
+        for octave in 0..OCTAVES {
+            hazards.contexts.push(octave as u16);
+            hazards.sums[octave] = hazards.summed(&hazards.parents[octave]);
+        }
+        hazards.look_ahead(2.0 * zone_pages as f32, 2.5);
+        hazards
+    }
+
+    /// Sets the horizons: the first, and how much further each is than the one before.
+    pub fn look_ahead(&mut self, first: f32, ratio: f32) {
+        let ages = self.ages;
+        let mut horizons = [first; HORIZONS];
+        (1..HORIZONS).for_each(|k| horizons[k] = horizons[k - 1] * ratio);
+        self.reach = std::array::from_fn(|age| {
+            horizons.map(|horizon| {
+                let time = (ages.middle(age) + horizon).min(4e9);
+                let bucket = ages.bucket(time as u32);
+                (bucket as u8, (time - ages.start(bucket)).max(0.0))
+            })
+        });
+    }
+
+    /// Rows in use.
+    pub fn len(&self) -> usize {
+        self.contexts.len()
+    }
+
+    /// The row of a context.
+    #[inline(always)]
+    pub fn row(&mut self, context: usize) -> usize {
+        match self.rows[context % CONTEXTS] {
+            0 => self.new_row(context % CONTEXTS),
+            row => usize::from(row),
+        }
+    }
+
+    #[cold]
+    fn new_row(&mut self, context: usize) -> usize {
+        let mut row = last_octave(context);
+        if self.len() < ROWS {
+            let octave = row;
+            row = self.len();
+            self.contexts.push(context as u16);
+            self.sums[row] = self.summed(&self.parents[octave]);
+        }
+        self.rows[context] = row as u16;
+        row
+    }
+
+    /// The harmonic mean of the lifespans in a row's context.
+    pub fn mean_lifespan(&self, row: usize) -> f32 {
+        mean_lifespan(usize::from(self.contexts[row]), self.ages)
+    }
+
+    /// A page of this row and age died.
+    #[inline(always)]
+    pub fn died(&mut self, row: usize, age: usize) {
+        self.deaths[row][age] += 1.0;
+    }
+
+    /// A page of this row and age was seen alive.
+    #[inline(always)]
+    pub fn seen(&mut self, row: usize, age: usize) {
+        self.seen[row][age] += 1.0;
+    }
+
+    /// The probabilities that a page of this row and age lives on to each horizon.
+    pub fn survival(&self, row: usize, age: usize) -> [f32; HORIZONS] {
+        let sums = &self.sums[row];
+        let from = if age == 0 { 0.0 } else { (sums[age] + sums[age + 1]) / 2.0 };
+        self.reach[age]
+            .map(|(bucket, time)| decay((self.sum(row, bucket.into(), time) - from).max(0.0)))
+    }
+
+    /// The probability that a page of this row lives for so many user writes.
+    pub fn survives(&self, row: usize, time: u32) -> f32 {
+        let bucket = self.ages.bucket(time);
+        decay(self.sum(row, bucket, time as f32 - self.ages.start(bucket)))
+    }
+
+    /// Hazards added up to a time in a bucket.
+    fn sum(&self, row: usize, bucket: usize, time: f32) -> f32 {
+        let (start, end) = (self.sums[row][bucket], self.sums[row][bucket + 1]);
+        start + (end - start) / self.widths[bucket] * time
+    }
+
+    /// Works out hazards from what was counted, and lets counts fade. A page that was seen stands for
+    /// `share` pages and user writes.
+    pub fn learn(&mut self, share: f32) {
+        self.work_out(share);
+        let counts = self.deaths[..self.contexts.len()].iter_mut();
+        for column in counts.chain(&mut self.seen[..self.contexts.len()]) {
+            column.iter_mut().for_each(|x| *x *= FADE);
+        }
+    }
+
+    fn work_out(&mut self, share: f32) {
+        let none = ([0.0; AGES], [0.0; AGES]);
+        let (mut all, mut of_octave) = (none, [none; OCTAVES]);
+        for row in 0..self.len() {
+            let exposure = self.exposure(row, share);
+            let octave = last_octave(self.contexts[row].into());
+            for (deaths, exposed) in [&mut all, &mut of_octave[octave]] {
+                for a in 0..AGES {
+                    deaths[a] += self.deaths[row][a];
+                    exposed[a] += exposure[a];
+                }
+            }
+        }
+        let prior = std::array::from_fn(|a| self.ages.prior(a));
+        let all = hazards(&all.0, &all.1, &prior);
+        self.parents = of_octave.map(|(deaths, exposed)| hazards(&deaths, &exposed, &all));
+        for row in 0..self.len() {
+            let parent = &self.parents[last_octave(self.contexts[row].into())];
+            let own = hazards(&self.deaths[row], &self.exposure(row, share), parent);
+            self.sums[row] = self.summed(&own);
+        }
+    }
+
+    /// User writes that pages of a row spent in each bucket: as they were seen, or as later deaths
+    /// prove if that is more.
+    fn exposure(&self, row: usize, share: f32) -> Column {
+        let (deaths, seen) = (&self.deaths[row], &self.seen[row]);
+        let mut exposure = [0.0; AGES];
+        let mut later = 0.0;
+        for a in (0..AGES).rev() {
+            let proven = (later + deaths[a] / 2.0) * self.widths[a];
+            later += deaths[a];
+            exposure[a] = proven.max(seen[a] * share);
+        }
+        exposure
+    }
+
+    fn summed(&self, hazards: &Column) -> Sums {
+        let mut sums = [0.0; AGES + 1];
+        for a in 0..AGES {
+            sums[a + 1] = sums[a] + hazards[a] * self.widths[a];
+        }
+        sums
+    }
+
+    /// Hazards by the octave of the last lifespan: what is worth remembering.
+    pub fn parents(&self) -> &[Column; OCTAVES] {
+        &self.parents
+    }
+
+    /// Takes up such hazards, as if they had been counted.
+    pub fn recall(&mut self, parents: &[Column; OCTAVES], share: f32) {
+        for (octave, hazards) in parents.iter().enumerate() {
+            let mut alive = RECALLED;
+            for (a, &hazard) in hazards.iter().enumerate() {
+                let died = alive * (1.0 - decay(hazard * self.widths[a]));
+                self.deaths[octave][a] = died;
+                self.seen[octave][a] = died / hazard / share;
+                alive -= died;
+            }
+        }
+        self.work_out(share);
+    }
+
+    /// Bytes it holds, of the rows in use.
+    pub fn bytes(&self) -> usize {
+        2 * CONTEXTS + self.len() * (2 * size_of::<Column>() + size_of::<Sums>() + 2)
+    }
+}
+
+/// Hazards by deaths and exposure, which lean on `parent`.
+fn hazards(deaths: &Column, exposure: &Column, parent: &Column) -> Column {
+    std::array::from_fn(|a| (deaths[a] + PRIOR) / (exposure[a] + PRIOR / parent[a]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ZONE: u32 = 64;
+
+    #[test]
+    fn what_is_not_known_lives_as_long_again() {
+        let mut hazards = Hazards::new(ZONE);
+        let row = hazards.row(5);
+        let (young, old) = (hazards.survival(row, 4), hazards.survival(row, 16));
+        assert!(young[0] < 0.5 && old[0] > 0.7, "{young:?} {old:?}");
+    }
+
+    #[test]
+    fn a_cliff_is_seen_from_before_it() {
+        let mut hazards = Hazards::new(ZONE);
+        let (row, cliff) = (hazards.row(5), 14);
+        for _ in 0..10_000 {
+            hazards.died(row, cliff);
+        }
+        hazards.learn(1.0);
+        let at = Ages::new(ZONE).start(cliff) as u32;
+        assert!(hazards.survives(row, at) > 0.95 && hazards.survives(row, 2 * at) < 0.1);
+    }
+
+    #[test]
+    fn frozen_pages_are_seen_though_none_of_them_dies() {
+        let mut hazards = Hazards::new(ZONE);
+        let row = hazards.row(5);
+        for age in 0..20 {
+            (0..1000).for_each(|_| hazards.seen(row, age));
+        }
+        hazards.learn(1000.0);
+        assert!(hazards.survives(row, 5 * ZONE) > 0.99);
+    }
+
+    #[test]
+    fn what_is_recalled_is_what_was_learned() {
+        let mut hazards = Hazards::new(ZONE);
+        let row = hazards.row(5);
+        (0..10_000).for_each(|_| hazards.died(row, 14));
+        hazards.learn(1.0);
+        let mut again = Hazards::new(ZONE);
+        again.recall(hazards.parents(), 1.0);
+        for time in [10, 100, 1000, 10_000] {
+            let (one, other) = (hazards.survives(5, time), again.survives(5, time));
+            assert!((one - other).abs() < 0.1, "{time}: {one} {other}");
+        }
+    }
+
+    #[test]
+    fn contexts_beyond_the_rows_share_those_of_their_octaves() {
+        let mut hazards = Hazards::new(ZONE);
+        let rows: Vec<_> = (1..CONTEXTS).map(|context| hazards.row(context)).collect();
+        assert_eq!(hazards.len(), ROWS);
+        assert_eq!(rows[CONTEXTS - 2], last_octave(CONTEXTS - 1));
+    }
+}

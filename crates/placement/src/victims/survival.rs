@@ -1,0 +1,246 @@
+//! survival: the zone whose cleaning saves most, by hazards that are learned from the zones
+//! themselves. Not published elsewhere.
+//!
+//! Lomet and Luo (PVLDB 2021) clean the zone whose cost declines least if it waits: the cost of a free
+//! page is (1 - E) / E, with E the share of garbage, so what waiting gains is (1 - E) h / E^2, with h
+//! the rate at which the zone's pages die. They estimate that rate from the zone's past. Here it is
+//! looked up in a table of what became of other zones: deaths over exposure by class, by the age of
+//! the zone since its seal, and by its garbage in eighths. A cell with few deaths leans on its class and age, a
+//! class on the age, an age on one over itself.
+//!
+//! A zone whose pages will die together later gains nothing by waiting a little and everything by
+//! waiting long enough. So h is the largest rate of gain over all waits:
+//! g = max over T of (1 - S(T)) E / (T - (1 - E) (S summed up to T)), with S(T) the share of valid pages
+//! that live on for T; for a short wait that is h. Cleaned is the zone with the largest E^2 / ((1 - E) g).
+//!
+//! The table is learned anew after a restart; until then h is one over the age, which is close to
+//! cost-benefit.
+
+use super::{PolicyInfo, VictimPolicy, best_by};
+use crate::ZoneView;
+use crate::survival::ages::{AGES, Ages, decay};
+
+pub(super) const INFO: PolicyInfo = PolicyInfo {
+    name: "survival",
+    summary: "the least to gain by waiting: GP^2 / ((1 - GP) * g), g learned from zones like it",
+    source: "Frostline; the cost of waiting is that of Lomet and Luo, PVLDB 14, 2021",
+    params: &[],
+    build: |_, _| Ok(Box::new(Survival::new())),
+};
+
+/// User writes between two looks at all zones, at least; more if there are more zones than this.
+const LOOK: u32 = 512;
+/// Looks for which a rate is kept before it is worked out again.
+const LASTING: u32 = 4;
+/// Looks after which counts fade.
+const FADING: u32 = 256;
+/// What is left of them.
+const FADE: f32 = 0.9;
+/// Steps of garbage by which deaths are counted.
+const LEVELS: usize = 8;
+/// Steps of garbage by which rates are kept.
+const STEPS: usize = 32;
+/// Pseudo-deaths of what a count leans on.
+const PRIOR: f32 = 20.0;
+
+/// Pages that died in sealed zones, and user writes that pages spent in them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    deaths: f32,
+    exposure: f32,
+}
+
+impl Count {
+    fn add(&mut self, deaths: f32, exposure: f32) {
+        self.deaths += deaths;
+        self.exposure += exposure;
+    }
+
+    fn fade(&mut self) {
+        self.deaths *= FADE;
+        self.exposure *= FADE;
+    }
+
+    /// Deaths a page and user write, where `parent` is what is expected.
+    fn hazard(&self, parent: f32) -> f32 {
+        (self.deaths + PRIOR) / (self.exposure + PRIOR / parent)
+    }
+}
+
+/// What is known of a class.
+#[derive(Clone, Debug)]
+struct Class {
+    levels: [[Count; LEVELS]; AGES],
+    all: [Count; AGES],
+    /// Rates of gain, and when they were worked out.
+    rates: [[(f32, u32); STEPS]; AGES],
+}
+
+/// A zone as the last look found it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    sealed: bool,
+    sealed_at: u32,
+    garbage: u32,
+}
+
+/// The zone whose cleaning saves most, by learned hazards.
+#[derive(Clone, Debug)]
+pub struct Survival {
+    seen: Vec<Seen>,
+    classes: Vec<Class>,
+    by_age: [Count; AGES],
+    looks: u32,
+    looked: u32,
+}
+
+impl VictimPolicy for Survival {
+    fn pick(&mut self, zones: &ZoneView<'_>) -> Option<u32> {
+        let ages = Ages::new(zones.zone_pages());
+        let elapsed = zones.now().wrapping_sub(self.looked);
+        if self.seen.is_empty() || elapsed >= LOOK.max(zones.len() as u32) {
+            self.look(zones, ages, elapsed);
+        }
+        let share = 1.0 / zones.zone_pages() as f32;
+        best_by(zones, zones.candidates(), |zone| {
+            if zones.valid(zone) == 0 {
+                return f64::MAX;
+            }
+            let empty = zones.garbage(zone) as f32 * share;
+            let rate = self.rate(ages, zones.class(zone), zones.age(zone), empty);
+            f64::from(empty * empty / ((1.0 - empty) * rate))
+        })
+    }
+}
+
+impl Survival {
+    fn new() -> Self {
+        let by_age = [Count::default(); AGES];
+        Survival { seen: Vec::new(), classes: Vec::new(), by_age, looks: 0, looked: 0 }
+    }
+
+    /// Counts what happened in each zone since the last look.
+    fn look(&mut self, zones: &ZoneView<'_>, ages: Ages, elapsed: u32) {
+        let pages = zones.zone_pages();
+        self.seen.resize(zones.len(), Seen::default());
+        for zone in 1..zones.len() as u32 {
+            let (sealed, garbage) = (zones.is_sealed(zone), zones.garbage(zone));
+            let now = Seen { sealed, sealed_at: zones.sealed_at(zone), garbage };
+            let before = std::mem::replace(&mut self.seen[zone as usize], now);
+            let same = sealed && before.sealed && now.sealed_at == before.sealed_at;
+            if !same || garbage < before.garbage {
+                continue;
+            }
+            let class = zones.class(zone);
+            while self.classes.len() <= class {
+                self.classes.push(Class::new());
+            }
+            let level = (before.garbage as usize * LEVELS) / (pages as usize + 1);
+            let age = zones.age(zone);
+            let bucket = ages.bucket(age - age.min(elapsed / 2));
+            let deaths = (garbage - before.garbage) as f32;
+            let exposure =
+                elapsed as f32 * (pages as f32 - (garbage + before.garbage) as f32 / 2.0);
+            self.classes[class].levels[bucket][level].add(deaths, exposure);
+            self.classes[class].all[bucket].add(deaths, exposure);
+            self.by_age[bucket].add(deaths, exposure);
+        }
+        self.looked = zones.now();
+        self.looks = self.looks.wrapping_add(1);
+        if self.looks.is_multiple_of(FADING) {
+            self.by_age.iter_mut().for_each(Count::fade);
+            for class in &mut self.classes {
+                class.all.iter_mut().chain(class.levels.as_flattened_mut()).for_each(Count::fade);
+            }
+        }
+    }
+
+    /// What waiting gains at best in a zone of this class, age and share of garbage.
+    #[inline(always)]
+    fn rate(&mut self, ages: Ages, class: usize, age: u32, empty: f32) -> f32 {
+        let age = ages.bucket(age);
+        let step = (empty * STEPS as f32) as usize;
+        let due = self.looks / LASTING + 1;
+        match self.classes.get(class) {
+            Some(known) => match known.rates[age][step] {
+                (rate, at) if at == due => rate,
+                _ => self.work_out(ages, class, age, step, due),
+            },
+            None => self.by_age[age].hazard(ages.prior(age)),
+        }
+    }
+
+    #[cold]
+    fn work_out(&mut self, ages: Ages, class: usize, age: usize, step: usize, due: u32) -> f32 {
+        let empty = (step as f32 + 0.5) / STEPS as f32;
+        let (level, valid) = (step * LEVELS / STEPS, 1.0 - empty);
+        let known = &self.classes[class];
+        let hazard = |age: usize| {
+            let of_age = self.by_age[age].hazard(ages.prior(age));
+            known.levels[age][level].hazard(known.all[age].hazard(of_age))
+        };
+        let mut rate = hazard(age);
+        let (mut survival, mut lived, mut wait) = (1.0, 0.0, 0.0);
+        for later in age..AGES {
+            // The zone is halfway through the bucket that it is in.
+            let width = ages.width(later) / if later == age { 2.0 } else { 1.0 };
+            let after = survival * decay(hazard(later) * width);
+            lived += (survival + after) / 2.0 * width;
+            wait += width;
+            survival = after;
+            rate = f32::max(rate, (1.0 - survival) * empty / (wait - valid * lived));
+        }
+        self.classes[class].rates[age][step] = (rate, due);
+        rate
+    }
+}
+
+impl Class {
+    fn new() -> Self {
+        Class {
+            levels: [[Count::default(); LEVELS]; AGES],
+            all: [Count::default(); AGES],
+            rates: [[(0.0, 0); STEPS]; AGES],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::zones::table::Table;
+
+    /// Zones of two classes seen once a quarter of their size is written: the pages of class 1 die
+    /// steadily, those of class 0 not at all.
+    fn learned() -> Survival {
+        let mut policy = Survival::new();
+        for round in 0..60u32 {
+            let mut zones = Table::new(1024);
+            zones.now = 2048 + round * 512;
+            for class in [0, 1] {
+                zones.seal(class, 100 + class as i32 * round as i32 * 10, 1024);
+            }
+            policy.pick(&zones.view());
+        }
+        policy
+    }
+
+    #[test]
+    fn of_zones_with_the_same_garbage_one_whose_pages_live_is_cleaned() {
+        let mut zones = Table::new(1024);
+        zones.now = 2048 + 60 * 512;
+        zones.seal(1, 600, 20_000);
+        zones.seal(0, 600, 20_000);
+        assert_eq!(learned().pick(&zones.view()), Some(2));
+        assert_eq!(Survival::new().pick(&zones.view()), Some(1), "nothing is known: the first");
+    }
+
+    #[test]
+    fn a_zone_without_valid_pages_goes_first() {
+        let mut zones = Table::new(1024);
+        zones.now = 40_000;
+        zones.seal(0, 1023, 1);
+        zones.seal(1, 1024, 39_999);
+        assert_eq!(learned().pick(&zones.view()), Some(2));
+    }
+}
