@@ -153,6 +153,7 @@ impl<S: Scheme> Volume<S> {
     /// The inner loop. Returns the pages written.
     fn append(&mut self, writes: &Writes<'_>, from: usize, to: usize) -> (usize, Stop) {
         let (shift, valid_before) = (self.shift, self.valid);
+        let start = self.options.start;
         let scheme = &mut self.scheme;
         let map = &mut self.map[..];
         let words = &mut self.words[..];
@@ -164,8 +165,9 @@ impl<S: Scheme> Volume<S> {
             let ahead = rest.get(k + AHEAD).unwrap_or(&word);
             prefetch(map, (ahead & MAX_LBA) as usize);
             let lba = word & MAX_LBA;
-            let place = (lba, now.wrapping_add(1));
-            show_others(scheme, place, (map.len() as u32, shift), |lba| {
+            let next = now.wrapping_add(1);
+            let turn = next.wrapping_sub(start);
+            show_others(scheme, lba, next, (turn, map.len() as u32, shift), |lba| {
                 map.get(lba as usize).copied()
             });
             let Some(entry) = map.get_mut(lba as usize) else {

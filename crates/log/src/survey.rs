@@ -6,13 +6,14 @@ use crate::map::{Entry, Map};
 use crate::volume::Volume;
 
 /// Shows a scheme that [sees others](Scheme::SEES_OTHERS) the page behind `lba`, and the one whose
-/// turn it is at time `now`, before `lba` is placed. `at` finds the entries of a volume of `space` pages,
+/// turn it is by the number of user writes, before `lba` is placed at time `now`. `at` finds the entries of a volume of `space` pages,
 /// if they are in memory.
 #[inline(always)]
 pub(crate) fn show_others<S: Scheme>(
     scheme: &mut S,
-    (lba, now): (u32, u32),
-    (space, shift): (u32, u32),
+    lba: u32,
+    now: u32,
+    (turn, space, shift): (u32, u32, u32),
     at: impl Fn(u32) -> Option<Entry<S::Page>>,
 ) {
     if !S::SEES_OTHERS || !scheme.sees_others() {
@@ -21,7 +22,7 @@ pub(crate) fn show_others<S: Scheme>(
     let valid = |entry: &Entry<S::Page>| entry.slot >> shift != 0;
     let behind = if lba + 1 < space { at(lba + 1).filter(valid) } else { None };
     scheme.on_neighbour(behind.as_ref().map(|entry| &entry.page), now);
-    if let Some(entry) = at(now % space).filter(valid) {
+    if let Some(entry) = at(turn % space).filter(valid) {
         scheme.on_survey(&entry.page, now);
     }
 }
@@ -29,7 +30,9 @@ pub(crate) fn show_others<S: Scheme>(
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// The same for the page that the user writes now.
     pub(crate) fn show_others(&mut self, lba: u32) {
-        let (map, shift) = (&self.map, self.shift);
-        show_others(&mut self.scheme, (lba, self.now), (map.space(), shift), |lba| map.peek(lba));
+        let map = &self.map;
+        let turn = self.now.wrapping_sub(self.options.start);
+        let volume = (turn, map.space(), self.shift);
+        show_others(&mut self.scheme, lba, self.now, volume, |lba| map.peek(lba));
     }
 }

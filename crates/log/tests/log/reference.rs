@@ -95,7 +95,7 @@ impl<S: Scheme> Model<S> {
         if self.scheme.sees_others() {
             let at = |lba: u32| self.states.get(&lba).filter(|_| self.map.contains_key(&lba));
             self.scheme.on_neighbour(at(lba + 1), self.now);
-            if let Some(page) = at(self.now % self.options.space) {
+            if let Some(page) = at(self.now.wrapping_sub(self.options.start) % self.options.space) {
                 self.scheme.on_survey(page, self.now);
             }
         }

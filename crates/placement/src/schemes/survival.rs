@@ -102,7 +102,7 @@ impl Survival {
             false => self.clusters.nearest(&point(&self.hazards.survival(row, age), age > 0)),
         };
         let lives = age == 0 && self.hazards.survives(row, STREAM_ZONES * self.zone_pages) > 0.5;
-        let known = class as u8 + 1 | if lives { LIVES } else { 0 };
+        let known = (class as u8 + 1) | if lives { LIVES } else { 0 };
         self.classes[row][age] = known;
         known
     }
@@ -132,14 +132,14 @@ impl Survival {
             self.clusters = Clusters::of(self.clustered, &self.points, class);
         }
         self.clusters.fit(&self.points, PRICE / zones);
-        let rows = self.hazards.len();
+        let rows = self.hazards.used();
         self.classes[..rows].as_flattened_mut().fill(UNKNOWN);
         self.placed[..rows].as_flattened_mut().iter_mut().for_each(|x| *x *= FADE);
     }
 
     /// Draws the survival curves of all cells that matter.
     fn draw(&mut self) {
-        let placed = &self.placed[..self.hazards.len()];
+        let placed = &self.placed[..self.hazards.used()];
         let least = LEAST * placed.as_flattened().iter().sum::<f32>();
         self.points.clear();
         self.cells.clear();
@@ -223,14 +223,14 @@ impl Scheme for Survival {
                 page.lifespans.then(self.ages.octave(age))
             }
         };
-        let sequel = self.streams.write(write.lba, write.now);
+        let sequel = self.streams.write(write.lba);
         let around = Around { lived, front: sequel.before, behind: self.behind };
         let context = self.extents.context(write.lba, page.lifespans, &around);
         page.context = context as u16;
         page.written = Stamp::at(write.now);
         let row = self.hazards.row(context);
         let (class, lives) = self.class(row, 0);
-        match self.streams.place(write.lba, write.now, lives && sequel.long) {
+        match self.streams.place(write.lba, lives && sequel.long) {
             Some(stream) if lives => self.clustered + stream,
             _ => class,
         }
@@ -270,14 +270,14 @@ impl Scheme for Survival {
     }
 
     fn bytes(&self) -> usize {
-        let cells = self.hazards.len() * AGES * (1 + size_of::<f32>());
+        let cells = self.hazards.used() * AGES * (1 + size_of::<f32>());
         let points = size_of_val(&self.points[..]) + size_of_val(&self.cells[..]);
         self.extents.bytes() + self.hazards.bytes() + cells + points
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
         let used = self.clusters.centres().iter().flatten().count();
-        vec![("contexts", self.hazards.len() as f64), ("clusters", used as f64)]
+        vec![("contexts", self.hazards.used() as f64), ("clusters", used as f64)]
     }
 }
 

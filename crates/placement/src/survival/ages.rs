@@ -69,7 +69,7 @@ pub fn decay(x: f32) -> f32 {
     let part = exponent - whole;
     // 2^-part by its series.
     let cubic = -0.055_504_1 + part * (0.009_618_1 + part * (-0.001_333_4 + part * 0.000_154));
-    let power = 1.0 + part * (-0.693_147_2 + part * (0.240_226_5 + part * cubic));
+    let power = 1.0 + part * (-std::f32::consts::LN_2 + part * (0.240_226_5 + part * cubic));
     power * f32::from_bits(((127 - whole as i32) as u32) << 23)
 }
 

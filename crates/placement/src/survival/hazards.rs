@@ -77,7 +77,7 @@ impl Hazards {
     }
 
     /// Rows in use.
-    pub fn len(&self) -> usize {
+    pub fn used(&self) -> usize {
         self.contexts.len()
     }
 
@@ -93,9 +93,9 @@ impl Hazards {
     #[cold]
     fn new_row(&mut self, context: usize) -> usize {
         let mut row = last_octave(context);
-        if self.len() < ROWS {
+        if self.used() < ROWS {
             let octave = row;
-            row = self.len();
+            row = self.used();
             self.contexts.push(context as u16);
             self.sums[row] = self.summed(&self.parents[octave]);
         }
@@ -153,7 +153,7 @@ impl Hazards {
     fn work_out(&mut self, share: f32) {
         let none = ([0.0; AGES], [0.0; AGES]);
         let (mut all, mut of_octave) = (none, [none; OCTAVES]);
-        for row in 0..self.len() {
+        for row in 0..self.used() {
             let exposure = self.exposure(row, share);
             let octave = last_octave(self.contexts[row].into());
             for (deaths, exposed) in [&mut all, &mut of_octave[octave]] {
@@ -166,7 +166,7 @@ impl Hazards {
         let prior = std::array::from_fn(|a| self.ages.prior(a));
         let all = hazards(&all.0, &all.1, &prior);
         self.parents = of_octave.map(|(deaths, exposed)| hazards(&deaths, &exposed, &all));
-        for row in 0..self.len() {
+        for row in 0..self.used() {
             let parent = &self.parents[last_octave(self.contexts[row].into())];
             let own = hazards(&self.deaths[row], &self.exposure(row, share), parent);
             self.sums[row] = self.summed(&own);
@@ -216,7 +216,7 @@ impl Hazards {
 
     /// Bytes it holds, of the rows in use.
     pub fn bytes(&self) -> usize {
-        2 * CONTEXTS + self.len() * (2 * size_of::<Column>() + size_of::<Sums>() + 2)
+        2 * CONTEXTS + self.used() * (2 * size_of::<Column>() + size_of::<Sums>() + 2)
     }
 }
 
@@ -280,7 +280,7 @@ mod tests {
     fn contexts_beyond_the_rows_share_those_of_their_octaves() {
         let mut hazards = Hazards::new(ZONE);
         let rows: Vec<_> = (1..CONTEXTS).map(|context| hazards.row(context)).collect();
-        assert_eq!(hazards.len(), ROWS);
+        assert_eq!(hazards.used(), ROWS);
         assert_eq!(rows[CONTEXTS - 2], last_octave(CONTEXTS - 1));
     }
 }

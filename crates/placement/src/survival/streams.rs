@@ -29,6 +29,8 @@ struct Place {
 pub struct Streams {
     recent: Box<[Recent; RECENT]>,
     places: Vec<Place>,
+    /// User writes so far.
+    now: u32,
 }
 
 /// A write as the streams see it.
@@ -44,12 +46,18 @@ impl Streams {
     /// Up to `places` streams are followed.
     pub fn new(places: usize) -> Self {
         let place = Place { next: u32::MAX, used: 0 };
-        Streams { recent: Box::new([Recent::default(); RECENT]), places: vec![place; places] }
+        Streams {
+            recent: Box::new([Recent::default(); RECENT]),
+            places: vec![place; places],
+            now: 0,
+        }
     }
 
     /// A page is written.
     #[inline(always)]
-    pub fn write(&mut self, lba: u32, now: u32) -> Sequel {
+    pub fn write(&mut self, lba: u32) -> Sequel {
+        self.now = self.now.wrapping_add(1);
+        let now = self.now;
         let before = self.recent[lba.wrapping_sub(1) as usize % RECENT];
         let continues = before.run > 0 && before.lba == lba.wrapping_sub(1);
         let run = if continues { (before.run + 1).min(LONG) } else { 1 };
@@ -57,9 +65,10 @@ impl Streams {
         Sequel { before: continues.then(|| now.wrapping_sub(before.now)), long: run == LONG }
     }
 
-    /// The place of the stream that this page continues, or a free one if it wants one.
+    /// The place of the stream that the page written last continues, or a free one if it wants one.
     #[inline(always)]
-    pub fn place(&mut self, lba: u32, now: u32, wanted: bool) -> Option<usize> {
+    pub fn place(&mut self, lba: u32, wanted: bool) -> Option<usize> {
+        let now = self.now;
         let own = self.places.iter().position(|place| place.next == lba);
         let idle = |place: &Place| now.wrapping_sub(place.used) > IDLE;
         let free = || if wanted { self.places.iter().position(idle) } else { None };
@@ -75,11 +84,12 @@ mod tests {
 
     /// The places of a run's pages, of which all want one once the run is long.
     fn run(streams: &mut Streams, lbas: std::ops::Range<u32>, now: u32) -> Vec<Option<usize>> {
-        let place = |(now, lba)| {
-            let long = streams.write(lba, now).long;
-            streams.place(lba, now, long)
+        streams.now = now;
+        let place = |lba| {
+            let long = streams.write(lba).long;
+            streams.place(lba, long)
         };
-        (now..).zip(lbas).map(place).collect()
+        lbas.map(place).collect()
     }
 
     #[test]
@@ -99,10 +109,11 @@ mod tests {
     #[test]
     fn the_page_in_front_is_found_if_it_was_written_lately() {
         let mut streams = Streams::new(0);
-        streams.write(7, 100);
-        assert_eq!(streams.write(8, 103), Sequel { before: Some(3), long: false });
-        assert_eq!(streams.write(20, 104).before, None);
-        streams.write(7 + RECENT as u32, 105);
-        assert_eq!(streams.write(8, 106).before, None, "forgotten for another");
+        streams.write(7);
+        assert_eq!(streams.write(8), Sequel { before: Some(1), long: false });
+        assert_eq!(streams.write(20).before, None);
+        assert_eq!(streams.write(8).before, Some(3));
+        streams.write(7 + RECENT as u32);
+        assert_eq!(streams.write(8).before, None, "forgotten for another");
     }
 }
