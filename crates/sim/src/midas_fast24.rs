@@ -1,9 +1,11 @@
 //! The trace-replay simulator that the authors of MiDAS published with their FAST'24 paper, as far as
 //! its write amplification shows it:
 //!
-//! * of a fixed capacity more zones stay free: its four come out as [`RESERVE`] here, where a zone is
-//!   opened when a page comes for it, not when its predecessor is full;
+//! * of a fixed capacity four zones stay free, not two;
 //! * cost-benefit takes the square root of the age.
+//!
+//! That simulator opens a zone for the hot group at the start, even if its hot pages are switched off.
+//! To compare with such a run, take one zone off the capacity.
 //!
 //! The volume is filled in the order of LBAs before the trace, and its figures count that. Of its model
 //! nothing is taken but what `midas` has anyway (docs/schemes.md lists the differences). It is checked
@@ -12,7 +14,7 @@
 use crate::{Settings, SimError, Space};
 
 /// Free zones that are kept.
-pub const RESERVE: u32 = 5;
+pub const RESERVE: u32 = 4;
 
 /// The settings with its reserve.
 ///

@@ -24,8 +24,9 @@ pub struct Division {
 /// Finds a division of low write amplification. The hot group's size is searched for as well, unless
 /// it is `fixed`. The chain has two groups or more. None if none can be kept.
 ///
-/// First the last group is split, again and again, each time into the sizes that promise most; then
-/// each size in turn is changed for the better, the others fixed.
+/// Each hot group is judged by the best chain that is found behind it: its last group is split, again
+/// and again, each time into the sizes that promise most. Of the best division each size in turn is
+/// then changed for the better, the others fixed.
 pub fn search(
     survival: &Survival,
     space: &Space,
@@ -33,25 +34,13 @@ pub fn search(
     most: usize,
 ) -> Option<Division> {
     let search = Search { survival, space, most: most.min(MOST_GROUPS) };
-    let hots = match fixed {
-        Some(hot) => vec![hot],
-        None => search.hots(),
-    };
-    let whole =
-        |hot: &Hot| search.division(*hot, Chain::whole(space.zones.checked_sub(hot.zones)?));
-    let whole = least(hots.iter().filter_map(whole))?;
-    // One group alone is no chain: the formula flatters it, as all rates are then mixed in it.
-    let mut split = search.insert(&whole, 0)?;
-    let mut best = split;
-    while let Some(next) = search.insert(&split, split.chain.len() - 1) {
-        if next.prediction.waf < best.prediction.waf {
-            best = next;
-        }
-        split = next;
-    }
+    let mut best = match fixed {
+        Some(hot) => search.behind(hot),
+        None => search.with_hot(),
+    }?;
     for _ in 0..ROUNDS {
         let before = best.prediction.waf;
-        search.improve(&mut best, &hots);
+        search.improve(&mut best, fixed.is_none());
         if best.prediction.waf > before - 1e-4 {
             break;
         }
@@ -66,11 +55,38 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Hot groups of all sizes that are tried; first of all, none.
-    fn hots(&self) -> Vec<Hot> {
-        let sizes = sizes(self.space.zones / SMALLEST_PART);
-        let of_size = |zones| Hot::of_size(zones, self.survival, self.space.zone_pages);
-        std::iter::once(Hot::NONE).chain(sizes.filter_map(of_size)).collect()
+    /// The best division with a hot group, or with none if that is better.
+    fn with_hot(&self) -> Option<Division> {
+        let mut divisions = vec![self.behind(Hot::NONE)];
+        best_size(self.largest_hot(), &mut |zones| {
+            let division = self.behind(self.hot(zones)?);
+            divisions.push(division);
+            Some(division?.prediction.waf)
+        });
+        divisions.into_iter().flatten().min_by(|a, b| a.prediction.waf.total_cmp(&b.prediction.waf))
+    }
+
+    fn largest_hot(&self) -> u32 {
+        self.space.zones / SMALLEST_PART
+    }
+
+    fn hot(&self, zones: u32) -> Option<Hot> {
+        Hot::of_size(zones, self.survival, self.space.zone_pages)
+    }
+
+    /// The best division with this hot group, as far as splitting the last group finds it. One group
+    /// alone is not judged: the formula flatters it, as all rates are then mixed in it.
+    fn behind(&self, hot: Hot) -> Option<Division> {
+        let whole = Chain::whole(self.space.zones.checked_sub(hot.zones)?);
+        let mut split = self.insert(hot, whole, 0)?;
+        let mut best = split;
+        while let Some(next) = self.insert(hot, split.chain, split.chain.len() - 1) {
+            if next.prediction.waf < best.prediction.waf {
+                best = next;
+            }
+            split = next;
+        }
+        Some(best)
     }
 
     fn division(&self, hot: Hot, chain: Chain) -> Option<Division> {
@@ -79,11 +95,11 @@ impl Search<'_> {
     }
 
     /// The best division that has one more group at `place`, of zones of the last one.
-    fn insert(&self, from: &Division, place: usize) -> Option<Division> {
-        if from.chain.len() == self.most {
+    fn insert(&self, hot: Hot, chain: Chain, place: usize) -> Option<Division> {
+        if chain.len() == self.most {
             return None;
         }
-        self.resize(from.hot, from.chain.with_group(place), place)
+        self.resize(hot, chain.with_group(place), place)
     }
 
     /// The best division in which the group at `place` gives zones to the last one or takes some.
@@ -103,34 +119,31 @@ impl Search<'_> {
         self.division(hot, chain)
     }
 
-    /// Changes the size of each group in turn where that helps.
-    fn improve(&self, best: &mut Division, hots: &[Hot]) {
-        let end = best.chain.len() - 1;
-        let both = best.hot.zones + best.chain[end];
-        let with = |hot: &Hot| {
-            let mut chain = best.chain;
-            chain[end] = both.checked_sub(hot.zones)?;
-            self.division(*hot, chain)
+    /// The best division in which the hot group gives zones to the last one or takes some.
+    fn resize_hot(&self, from: &Division) -> Option<Division> {
+        let end = from.chain.len() - 1;
+        let both = from.hot.zones + from.chain[end];
+        let with = |zones: u32| {
+            let mut chain = from.chain;
+            chain[end] = both.checked_sub(zones)?;
+            self.division(self.hot(zones)?, chain)
         };
-        let mut found = least(hots.iter().filter_map(with));
-        for place in 0..=end {
-            let from = found.as_ref().unwrap_or(best);
-            let changed = match place == from.chain.len() - 1 {
-                true => self.insert(from, place),
-                false => self.resize(from.hot, from.chain, place),
-            };
-            if let Some(better) = changed.filter(|c| c.prediction.waf < from.prediction.waf) {
-                found = Some(better);
-            }
-        }
-        if let Some(better) = found.filter(|found| found.prediction.waf < best.prediction.waf) {
-            *best = better;
-        }
+        with(best_size(self.largest_hot(), &mut |zones| Some(with(zones)?.prediction.waf))?)
     }
-}
 
-fn least(divisions: impl Iterator<Item = Division>) -> Option<Division> {
-    divisions.min_by(|a, b| a.prediction.waf.total_cmp(&b.prediction.waf))
+    /// Changes the size of each group in turn where that helps.
+    fn improve(&self, best: &mut Division, hot_too: bool) {
+        let keep = |best: &mut Division, found: Option<Division>| {
+            *best = found.filter(|f| f.prediction.waf < best.prediction.waf).unwrap_or(*best);
+        };
+        if hot_too {
+            keep(best, self.resize_hot(best));
+        }
+        for place in 0..best.chain.len() - 1 {
+            keep(best, self.resize(best.hot, best.chain, place));
+        }
+        keep(best, self.insert(best.hot, best.chain, best.chain.len() - 1));
+    }
 }
 
 /// 1, 2, 3... and then each size a fifth larger than the one before, up to `largest`.
@@ -192,6 +205,17 @@ mod tests {
             }
         }
         assert!(found.prediction.waf < least * 1.005, "{found:?}, {least}");
+    }
+
+    #[test]
+    fn no_hot_group_of_another_size_is_better() {
+        let survival = zipf(128.0, 8000, 225_000.0);
+        let found = search(&survival, &space(), None, 9).unwrap().prediction.waf;
+        for zones in 1..=space().zones / SMALLEST_PART {
+            let hot = Hot::of_size(zones, &survival, space().zone_pages);
+            let waf = search(&survival, &space(), hot, 9).unwrap().prediction.waf;
+            assert!(found < waf + 1e-3, "{found}, with {zones} zones {waf}");
+        }
     }
 
     #[test]
