@@ -1,6 +1,7 @@
 //! `frostline schemes`: the registry as a table, JSON or Markdown.
 
-use frostline_placement::registry::{Entry, PAIRINGS, SCHEMES, SchemeSpec};
+use frostline_placement::SchemeSpec;
+use frostline_placement::registry::{Entry, PAIRINGS, SCHEMES};
 use frostline_placement::victims::POLICIES;
 use frostline_placement::{Param, Semantics};
 use frostline_sim::fast22::READINGS;

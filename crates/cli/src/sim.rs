@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use frostline_lab::watched_sweep;
+use frostline_placement::SchemeSpec;
 use frostline_placement::Semantics;
-use frostline_placement::registry::{PAIRINGS, SCHEMES, SchemeSpec};
+use frostline_placement::registry::{PAIRINGS, SCHEMES};
 use frostline_placement::victims::{self, POLICIES};
 use frostline_sim::{Outcomes, Plan, Report, Settings, Space, Volume, ZoneSize};
 

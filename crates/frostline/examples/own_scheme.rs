@@ -2,7 +2,8 @@
 //!
 //! `cargo run --release -p frostline --example own_scheme`
 
-use frostline::placement::registry::{Outside, Registry};
+use frostline::placement::Outside;
+use frostline::placement::registry::Registry;
 use frostline::placement::{
     BuildError, Info, Param, Params, Relocation, Scheme, Setup, Stamp, UserWrite,
 };

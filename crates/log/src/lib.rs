@@ -13,7 +13,7 @@
 //!
 //! ```
 //! use frostline_log::{LogError, Options, Volume, Writes};
-//! use frostline_placement::registry::{SchemeSpec, Visitor};
+//! use frostline_placement::{SchemeSpec, Visitor};
 //! use frostline_placement::{Scheme, Setup, victims};
 //!
 //! /// Writes 4096 pages, then every second write goes to 256 of them, in zones of 64 pages that are

@@ -48,6 +48,13 @@ impl Options {
             start: 0,
         }
     }
+
+    /// Zones beyond those that the logical pages fill, if the capacity is fixed.
+    pub fn spare_zones(&self) -> Option<u32> {
+        let filled = self.logical_pages.div_ceil(u64::from(self.zone_pages));
+        let zones = u64::from(self.capacity.zones()?);
+        Some(zones.saturating_sub(filled) as u32)
+    }
 }
 
 /// The open zone of a class: the next slot and the one after the last. Equal if none is open.

@@ -39,6 +39,9 @@ pub struct Setup<'a> {
     pub page_bytes: u32,
     /// Largest LBA + 1.
     pub space: u32,
+    /// Zones of a fixed capacity beyond those that the logical pages fill; none if zones are added
+    /// as they are needed. Open zones take from these.
+    pub spare_zones: Option<u32>,
     /// The reading of the papers that is followed.
     pub semantics: Semantics,
     /// Seed of whatever chance the scheme uses.
@@ -83,6 +86,7 @@ impl Setup<'_> {
             zone_pages,
             page_bytes: 4096,
             space,
+            spare_zones: None,
             semantics: Semantics::Published,
             seed: 0,
             mean_lifespans: None,

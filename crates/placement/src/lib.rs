@@ -18,7 +18,7 @@
 //! A scheme by name, asked about a page that is written twice:
 //!
 //! ```
-//! use frostline_placement::registry::{SchemeSpec, Visitor};
+//! use frostline_placement::{SchemeSpec, Visitor};
 //! use frostline_placement::{Scheme, Setup, UserWrite};
 //!
 //! /// The classes of both writes.
@@ -46,6 +46,7 @@ mod build;
 mod choice;
 mod classifier;
 mod clock;
+mod entry;
 mod erased;
 mod events;
 mod fast22;
@@ -84,6 +85,7 @@ pub use fast22::Fast22;
 pub use hotness::{Activity, Hotness};
 pub use log_class::LogClass;
 pub use meta_cache::MetaCache;
+pub use outside::Outside;
 pub use page::{NEVER, PageState, Stamp};
 pub use params::{BuildError, Param, Params};
 pub use past::{Past, Requests, log2_1p};
@@ -91,6 +93,7 @@ pub use recogniser::{Candidates, Recogniser};
 pub use scheme::{LARGEST_MEMORY, Scheme};
 pub use semantics::Semantics;
 pub use short_lived::{MEMORY, ShortLived};
+pub use spec::{SchemeSpec, build_within};
 pub use victims::VictimPolicy;
 pub use visitor::Visitor;
 pub use zone_lifespan::ZoneLifespan;

@@ -2,9 +2,9 @@
 
 use crate::any_scheme::AnyScheme;
 use crate::build::Setup;
+use crate::entry::{Entry, entry};
 use crate::erased::{AnyState, WITHIN};
 use crate::params::{BuildError, Params};
-use crate::registry::{Entry, entry};
 use crate::scheme::Scheme;
 
 /// A scheme that is not of this crate, for a [`Registry`](crate::registry::Registry).

@@ -1,37 +1,14 @@
 //! All schemes by name. To add one: write its file under `schemes`, declare it in `schemes/mod.rs`,
 //! and add its line here. See docs/adding-a-scheme.md.
 
-use crate::build::{Foresight, Info, Setup};
-pub use crate::outside::Outside;
+use crate::build::Setup;
+pub use crate::entry::Entry;
+use crate::entry::entry;
+use crate::outside::Outside;
 use crate::params::{BuildError, Params};
 use crate::scheme::Scheme;
 use crate::schemes;
-pub use crate::spec::{SchemeSpec, build_within};
-pub use crate::visitor::Visitor;
-
-/// A scheme of the registry.
-#[derive(Clone, Copy, Debug)]
-pub struct Entry {
-    /// Name, source and parameters.
-    pub info: Info,
-    /// Bytes of state per page, beside the four of its slot.
-    pub page_bytes: usize,
-    /// The knowledge of the future that it needs.
-    pub foresight: Foresight,
-    /// True if it makes use of an engine's hotness records.
-    pub wants_hotness: bool,
-    /// The name of its own victim side, if it has one.
-    pub own_victim: Option<&'static str>,
-    /// Whether it decides which zones the victim policy chooses among.
-    pub orders_cleaning: bool,
-}
-
-impl Entry {
-    /// Whether it has a part in the choice of victims, so that it needs a log that lets it.
-    pub fn chooses_victims(&self) -> bool {
-        self.own_victim.is_some() || self.orders_cleaning
-    }
-}
+use crate::visitor::Visitor;
 
 macro_rules! registry {
     ($($module:ident :: $scheme:ident),* $(,)?) => {
@@ -52,17 +29,6 @@ macro_rules! registry {
             Err(Registry::published().unknown(name))
         }
     };
-}
-
-pub(crate) const fn entry<S: Scheme>() -> Entry {
-    Entry {
-        info: S::INFO,
-        page_bytes: size_of::<S::Page>(),
-        foresight: S::FORESIGHT,
-        wants_hotness: S::WANTS_HOTNESS,
-        own_victim: S::OWN_VICTIM,
-        orders_cleaning: S::ORDERS_CLEANING,
-    }
 }
 
 registry! {
@@ -175,21 +141,13 @@ impl Registry {
     /// The schemes of this crate and these.
     ///
     /// ```
-    /// # use frostline_placement::{registry::{Outside, Registry}, schemes::nosep::NoSep};
+    /// # use frostline_placement::{Outside, registry::Registry, schemes::nosep::NoSep};
     /// # type Recent = NoSep;
     /// static MINE: [Outside; 1] = [Outside::of::<Recent>()];
     /// const SCHEMES: Registry = Registry::with(&MINE);
     /// ```
     pub const fn with(outside: &'static [Outside]) -> Self {
         Registry { outside }
-    }
-
-    /// Finds a scheme and checks the names of its parameters: `name`, or `name:key=value:...`.
-    ///
-    /// # Errors
-    /// An unknown name or key (the error lists the known ones), or a name that two schemes have.
-    pub fn parse(self, text: &str) -> Result<SchemeSpec, BuildError> {
-        SchemeSpec::of(self, text)
     }
 
     /// The names of all schemes and pairings.

@@ -3,15 +3,26 @@
 use crate::any_scheme::AnyScheme;
 use crate::build::Setup;
 use crate::classifier::{Classified, Classifier, ClassifierSetup};
+use crate::entry::Entry;
 use crate::erased::{Erased, WITHIN};
 use crate::events::UserWrite;
 use crate::params::{BuildError, Params};
 use crate::recogniser::{Candidates, Recogniser};
-use crate::registry::{Entry, Registry, dispatch};
+use crate::registry::{Registry, dispatch};
 use crate::scheme::Scheme;
 use crate::schemes;
 use crate::semantics::Semantics;
 use crate::visitor::Visitor;
+
+impl Registry {
+    /// Finds a scheme and checks the names of its parameters: `name`, or `name:key=value:...`.
+    ///
+    /// # Errors
+    /// An unknown name or key (the error lists the known ones), or a name that two schemes have.
+    pub fn parse(self, text: &str) -> Result<SchemeSpec, BuildError> {
+        SchemeSpec::of(self, text)
+    }
+}
 
 /// A scheme as the command line names it: `name` or `name:key=value:...`.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@
 //! at a garbage proportion of 15 %. One core; the figure is the better of two repetitions over
 //! the second half of the writes, in which cleaning is in its steady state.
 
-use frostline_placement::registry::SchemeSpec;
+use frostline_placement::SchemeSpec;
 use frostline_sim::{Combination, Progress, Settings, Volume, ZoneSize, replay};
 use frostline_trace::{Kind, Spec, generate, prepare};
 

@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use frostline_log::{Options, Volume as Log, Writes};
-use frostline_placement::registry::{SchemeSpec, Visitor};
 use frostline_placement::{Foresight, Scheme, Semantics, Setup, VictimPolicy, ZoneView, victims};
+use frostline_placement::{SchemeSpec, Visitor};
 use frostline_sim::{Machine, fast22};
 use frostline_trace::{Bits, LoadOptions, Prepared, load, mean_lifespans, prepare};
 

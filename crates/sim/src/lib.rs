@@ -5,7 +5,7 @@
 //! [`Report`] is what comes of it.
 //!
 //! ```
-//! use frostline_placement::registry::SchemeSpec;
+//! use frostline_placement::SchemeSpec;
 //! use frostline_sim::{Combination, Progress, Settings, Volume, replay};
 //! use frostline_trace::{Kind, Spec, Writes, generate, prepare};
 //!

@@ -1,7 +1,7 @@
 //! The runs of a sweep.
 
 use frostline_log::LogError;
-use frostline_placement::registry::SchemeSpec;
+use frostline_placement::SchemeSpec;
 use frostline_placement::{Foresight, Semantics, victims};
 
 use crate::{Combination, Settings, SimError, Space, midas_fast24};

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use frostline_learn::Model;
 use frostline_log::{Capacity, Options};
-use frostline_placement::registry::{Registry, SchemeSpec};
+use frostline_placement::SchemeSpec;
+use frostline_placement::registry::Registry;
 use frostline_placement::{BuildError, Semantics};
 
 use crate::{SimError, Volume};

@@ -7,7 +7,8 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use frostline_placement::registry::{SCHEMES, SchemeSpec};
+use frostline_placement::SchemeSpec;
+use frostline_placement::registry::SCHEMES;
 use frostline_placement::{Semantics, victims::POLICIES};
 use frostline_sim::{Plan, Progress, Settings, Space, Volume, ZoneSize, sweep};
 use frostline_trace::{LoadOptions, Writes, load, prepare};

@@ -2,8 +2,8 @@
 //! amplifications with Zipf traces; ours under its semantics comes within 3 % where a model sizes the
 //! groups, and within 0.2 % where they share a pool.
 
+use frostline_placement::SchemeSpec;
 use frostline_placement::Semantics;
-use frostline_placement::registry::SchemeSpec;
 use frostline_sim::{Plan, Progress, Settings, Space, Volume, ZoneSize, sweep};
 use frostline_trace::{Kind, Spec, Writes, generate, prepare};
 

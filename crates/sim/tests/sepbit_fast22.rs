@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use frostline_log::LogError;
+use frostline_placement::SchemeSpec;
 use frostline_placement::Semantics;
-use frostline_placement::registry::SchemeSpec;
 use frostline_sim::{
     Combination, Outcome, Plan, Progress, Settings, SimError, Space, Volume, ZoneSize, replay,
     sweep,

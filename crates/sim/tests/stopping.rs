@@ -1,6 +1,6 @@
 //! A sweep that is stopped returns the runs that had finished.
 
-use frostline_placement::registry::SchemeSpec;
+use frostline_placement::SchemeSpec;
 use frostline_sim::{Outcomes, Plan, Progress, Report, Settings, SimError, Volume, replay, sweep};
 use frostline_trace::{Kind, Spec, Writes, generate, prepare};
 

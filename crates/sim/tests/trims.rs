@@ -1,6 +1,7 @@
 //! Trims of a trace are replayed at their place among the writes.
 
-use frostline_placement::registry::{SCHEMES, SchemeSpec};
+use frostline_placement::SchemeSpec;
+use frostline_placement::registry::SCHEMES;
 use frostline_sim::{Combination, Outcome, Progress, Settings, Space, Volume, replay};
 use frostline_trace::{Kind, Spec, Trim, Writes, generate, prepare};
 

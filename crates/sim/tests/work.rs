@@ -5,8 +5,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use frostline_log::{Options, Volume, Writes};
-use frostline_placement::registry::{SCHEMES, SchemeSpec, Visitor};
+use frostline_placement::registry::SCHEMES;
 use frostline_placement::{Foresight, Scheme, Setup, victims};
+use frostline_placement::{SchemeSpec, Visitor};
 use frostline_trace::{Kind, Spec, generate};
 
 /// Counts the allocations of each thread.

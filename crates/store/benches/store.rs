@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use frostline_placement::registry::SchemeSpec;
+use frostline_placement::SchemeSpec;
 use frostline_store::{Cleaning, Format, Open, PageWrite, Store, Written};
 use frostline_zone::{AlignedBuf, Counted, Device, OpenOptions, Shape, create, in_memory};
 use rustix::time::{ClockId, clock_gettime};

@@ -1,7 +1,8 @@
 //! The division of a device: metadata zones and data zones; headers, pages and spare zones.
 
 use frostline_log::{Capacity, LogError, MAX_LBA, Options};
-use frostline_placement::registry::{Registry, SchemeSpec};
+use frostline_placement::SchemeSpec;
+use frostline_placement::registry::Registry;
 use frostline_placement::{BuildError, Foresight, Hotness, LARGEST_MEMORY, Semantics};
 use frostline_zone::{Device, ZoneState};
 

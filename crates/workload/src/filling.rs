@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Calls `fill` for each part from 0 to `parts`, on several threads, and waits until everything is
-/// durable. `observer` hears about once a second how far it has come, on the calling thread, and
+/// durable. `observer` hears first, and then about once a second, how far it has come, on the calling thread, and
 /// breaks off by returning false. The database notes what it is loaded with before the first part,
 /// and that it is complete after the last.
 pub(crate) fn in_parts<E: Engine>(
@@ -29,6 +29,9 @@ pub(crate) fn in_parts<E: Engine>(
         parts: done.load(Ordering::Relaxed),
         parts_in_all: parts,
     };
+    if !observer(so_far()) {
+        return Ok(so_far());
+    }
     let work = |_| {
         while !stop.load(Ordering::Relaxed) {
             let part = next.fetch_add(1, Ordering::Relaxed);

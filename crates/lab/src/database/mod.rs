@@ -16,7 +16,7 @@ mod ycsb;
 use std::path::PathBuf;
 
 use frostline_db::Replacement;
-use frostline_placement::registry::SchemeSpec;
+use frostline_placement::SchemeSpec;
 use frostline_store::Cleaning;
 
 use self::run::Run;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use frostline_learn::Model;
-use frostline_placement::registry::SchemeSpec;
+use frostline_placement::SchemeSpec;
 use frostline_sim::{
     Judged, Plan, Report, RunReport, Settings, SimError, Space, Volume, ZoneSize, judge_two_r,
 };

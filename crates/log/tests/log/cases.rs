@@ -5,9 +5,10 @@ use std::fmt;
 use std::ops::Range;
 
 use frostline_log::{Capacity, LogError, Options, Volume, WORD_LAST, Writes};
-use frostline_placement::registry::{self, Registry, SCHEMES, SchemeSpec, Visitor};
+use frostline_placement::registry::{Registry, SCHEMES};
 use frostline_placement::victims::{self, POLICIES};
 use frostline_placement::{Foresight, NEVER, Params, Recogniser, Scheme, Setup, VictimPolicy};
+use frostline_placement::{SchemeSpec, Visitor, build_within};
 use proptest::prelude::*;
 
 /// A request of the user.
@@ -141,7 +142,7 @@ impl Case {
             lifespans: Some(&self.trace.lifespans),
             recogniser: Some(&recogniser),
             classifier: Some(&frostline_learn::classifier),
-            within: Some(&|setup| registry::build_within(Registry::published(), None, setup)),
+            within: Some(&|setup| build_within(Registry::published(), None, setup)),
             ..Setup::new(self.options.zone_pages, self.options.space)
         }
     }

@@ -9,7 +9,7 @@ use bytemuck::Zeroable;
 use frostline_log::{
     Capacity, Counts, LogError, MAX_LBA, Options, Placed, Slot, Volume, Writes, ZoneImage,
 };
-use frostline_placement::registry::SchemeSpec;
+use frostline_placement::SchemeSpec;
 use frostline_placement::{
     Candidates, Foresight, Pages, Recogniser, Scheme, Setup, Visitor, victims,
 };

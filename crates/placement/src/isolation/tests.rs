@@ -1,5 +1,5 @@
 use super::*;
-use crate::registry::SchemeSpec;
+use crate::SchemeSpec;
 use crate::schemes::frozen::Frozen;
 use crate::schemes::sepfrozen_bit::SepFrozenBit;
 use crate::{Candidates, Fast22, Recogniser, Semantics, Stamp};

@@ -38,6 +38,10 @@ const PRICE: f32 = 0.1;
 /// The first horizon in zones' worth of user writes, and how much further each is than the one before.
 const FIRST_HORIZON: f32 = 2.0;
 const HORIZON_RATIO: f32 = 2.5;
+/// Of a fixed capacity's spare zones, one in this many may be open.
+const SPARE: usize = 3;
+/// Classes that there are however few zones are spare.
+const FEWEST: usize = 4;
 /// Cells that were given less than this share of all pages do not move centres.
 const LEAST: f32 = 1e-5;
 
@@ -169,6 +173,10 @@ impl Scheme for Survival {
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let clustered = params.take(Self::INFO.params, "classes", 2..=32)?;
         let streamed = params.take(Self::INFO.params, "streams", 0..=16)?;
+        let (clustered, streamed) = match setup.spare_zones {
+            Some(spare) => within_spare(spare as usize, clustered, streamed),
+            None => (clustered, streamed),
+        };
         Ok(Survival {
             zone_pages: setup.zone_pages,
             space: setup.space,
@@ -281,6 +289,15 @@ impl Scheme for Survival {
     }
 }
 
+/// Clusters and classes of long runs where so many zones are spare: in the same proportion, but
+/// fewer, since what open zones hold free is missing as over-provisioning.
+fn within_spare(spare: usize, clustered: usize, streamed: usize) -> (usize, usize) {
+    let most = clustered + streamed;
+    let all = (spare / SPARE).max(FEWEST).min(most);
+    let streams = all * streamed / most;
+    ((all - streams).max(2), streams)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -319,6 +336,14 @@ mod tests {
     fn pages_that_die_early_lie_apart_from_those_that_live() {
         let (_, hot, cold) = write(&mut survival(), 60_000);
         assert_ne!(hot, cold);
+    }
+
+    #[test]
+    fn few_spare_zones_mean_few_classes() {
+        let classes = |spare| within_spare(spare, 8, 6);
+        assert_eq!((classes(0), classes(12), classes(24)), ((3, 1), (3, 1), (5, 3)));
+        assert_eq!((classes(42), classes(1000)), ((8, 6), (8, 6)));
+        assert_eq!(within_spare(3, 2, 0), (2, 0));
     }
 
     #[test]

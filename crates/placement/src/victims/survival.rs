@@ -28,7 +28,7 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
     build: |_, _| Ok(Box::new(Survival::new())),
 };
 
-/// User writes between two looks at all zones, at least; more if there are more zones than this.
+/// User writes between two looks at all zones, at least; more if more zones than this are sealed.
 const LOOK: u32 = 512;
 /// Looks for which a rate is kept before it is worked out again.
 const LASTING: u32 = 4;
@@ -92,13 +92,16 @@ pub struct Survival {
     by_age: [Count; AGES],
     looks: u32,
     looked: u32,
+    /// Zones that were sealed at the last look: a device has all its zones in the table from the
+    /// start, a simulated volume those that it has used.
+    sealed: u32,
 }
 
 impl VictimPolicy for Survival {
     fn pick(&mut self, zones: &ZoneView<'_>) -> Option<u32> {
         let ages = Ages::new(zones.zone_pages());
         let elapsed = zones.now().wrapping_sub(self.looked);
-        if self.seen.is_empty() || elapsed >= LOOK.max(zones.len() as u32) {
+        if self.seen.is_empty() || elapsed >= LOOK.max(self.sealed) {
             self.look(zones, ages, elapsed);
         }
         let share = 1.0 / zones.zone_pages() as f32;
@@ -116,15 +119,17 @@ impl VictimPolicy for Survival {
 impl Survival {
     fn new() -> Self {
         let by_age = [Count::default(); AGES];
-        Survival { seen: Vec::new(), classes: Vec::new(), by_age, looks: 0, looked: 0 }
+        Survival { seen: Vec::new(), classes: Vec::new(), by_age, looks: 0, looked: 0, sealed: 0 }
     }
 
     /// Counts what happened in each zone since the last look.
     fn look(&mut self, zones: &ZoneView<'_>, ages: Ages, elapsed: u32) {
         let pages = zones.zone_pages();
         self.seen.resize(zones.len(), Seen::default());
+        self.sealed = 0;
         for zone in 1..zones.len() as u32 {
             let (sealed, garbage) = (zones.is_sealed(zone), zones.garbage(zone));
+            self.sealed += u32::from(sealed);
             let now = Seen { sealed, sealed_at: zones.sealed_at(zone), garbage };
             let before = std::mem::replace(&mut self.seen[zone as usize], now);
             let same = sealed && before.sealed && now.sealed_at == before.sealed_at;

@@ -1,0 +1,39 @@
+//! A scheme as the registry lists it.
+
+use crate::build::{Foresight, Info};
+use crate::scheme::Scheme;
+
+/// A scheme of the registry.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Name, source and parameters.
+    pub info: Info,
+    /// Bytes of state per page, beside the four of its slot.
+    pub page_bytes: usize,
+    /// The knowledge of the future that it needs.
+    pub foresight: Foresight,
+    /// True if it makes use of an engine's hotness records.
+    pub wants_hotness: bool,
+    /// The name of its own victim side, if it has one.
+    pub own_victim: Option<&'static str>,
+    /// Whether it decides which zones the victim policy chooses among.
+    pub orders_cleaning: bool,
+}
+
+impl Entry {
+    /// Whether it has a part in the choice of victims, so that it needs a log that lets it.
+    pub fn chooses_victims(&self) -> bool {
+        self.own_victim.is_some() || self.orders_cleaning
+    }
+}
+
+pub(crate) const fn entry<S: Scheme>() -> Entry {
+    Entry {
+        info: S::INFO,
+        page_bytes: size_of::<S::Page>(),
+        foresight: S::FORESIGHT,
+        wants_hotness: S::WANTS_HOTNESS,
+        own_victim: S::OWN_VICTIM,
+        orders_cleaning: S::ORDERS_CLEANING,
+    }
+}
