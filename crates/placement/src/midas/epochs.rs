@@ -20,9 +20,9 @@ const CAPACITIES: u32 = 4;
 const CHECK: f64 = 0.3;
 /// A group is given up if its share of valid pages exceeds the prediction by this.
 const TOLERANCE: f64 = 0.1;
-/// The hot group is taken as it was measured if more of its pages than this leave it alive
+/// The hot group is taken as it was measured if more of its pages than this leave it alive,
 const LEAKY: f64 = 0.1;
-/// and it takes no smaller share of the writes than this.
+/// or if it takes a smaller share of the writes than this.
 const SMALL: f64 = 0.15;
 /// An epoch counts for nothing if the volume has grown by one of so many pages in it.
 const GROWN: u64 = 4;
@@ -210,7 +210,7 @@ impl Epochs {
         let hot = measured.hot(written);
         let fixed = match self.hot {
             false => Some(Hot::NONE),
-            true => (hot.leak > LEAKY && hot.share >= SMALL).then_some(hot),
+            true => (hot.leak > LEAKY || hot.share < SMALL).then_some(hot).filter(|h| h.zones > 0),
         };
         let (zone_pages, valid) = (f64::from(zone_pages), valid as f64);
         let space = Space { zone_pages, zones, valid, frozen: frozen * valid };
