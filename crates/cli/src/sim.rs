@@ -52,7 +52,7 @@ pub fn run(args: &SimArgs) -> Result<String, Failure> {
     }
 }
 
-/// What the schemes decided and why, run by run.
+/// The decisions of the schemes with their reasons, run by run.
 fn explanations(plan: &Plan, outcomes: &[Outcomes]) -> String {
     let mut text = String::new();
     for volume in outcomes {

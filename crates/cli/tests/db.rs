@@ -54,7 +54,7 @@ fn dump_writes_every_record_on_a_line() {
     assert_eq!(rows.lines().count(), 100);
 }
 
-/// What every zone holds.
+/// The bytes of every zone.
 fn all(scratch: &Scratch) -> Vec<Vec<u8>> {
     let zones = std::fs::read_dir(scratch.path("d/seq")).unwrap().count();
     let zone = |zone: usize| scratch.path("d/seq").join(zone.to_string());

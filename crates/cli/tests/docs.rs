@@ -40,7 +40,7 @@ fn markdown_under(dir: &Path) -> Vec<PathBuf> {
     each.collect()
 }
 
-/// What the links of a file point at, `[text](target)`; code blocks are full of other brackets.
+/// The targets of the links of a file, `[text](target)`; code blocks are full of other brackets.
 fn links(text: &str) -> Vec<&str> {
     let mut in_code = false;
     let prose = text.lines().filter(|line| {

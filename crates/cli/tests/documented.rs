@@ -53,7 +53,7 @@ const ADDED: [(&str, &[&str]); 3] = [
 /// Options that are taken away: another of the same meaning is in [`ADDED`].
 const DROPPED: [&str; 1] = ["--quick"];
 
-/// What is only parsed, and why.
+/// Commands that are only parsed, and why.
 const ONLY_PARSED: [(&str, &str); 6] = [
     ("zbd:", "there is no such drive here"),
     ("zonefs:", "there is no such drive here"),
@@ -81,7 +81,7 @@ const RECORDINGS: [&str; 2] = ["ycsb-50w.parquet", "ycsb-100w.parquet"];
 /// A command line of a document.
 struct Line {
     number: usize,
-    /// What follows `frostline`.
+    /// The words after `frostline`.
     command: String,
 }
 
@@ -106,7 +106,7 @@ fn command_lines(text: &str) -> Vec<Line> {
     lines
 }
 
-/// What follows `frostline` in a command line, or what cargo passes to it.
+/// The words after `frostline` in a command line, or what cargo passes to it.
 fn arguments(line: &str) -> Option<String> {
     let of_cargo = line.strip_prefix("cargo run ").filter(|rest| !rest.contains("--manifest-path"));
     let of_cargo = of_cargo.filter(|rest| !rest.contains("--example"));

@@ -111,12 +111,12 @@ fn a_sound_store_is_called_sound() {
 /// The commands that only look.
 const LOOKING: [&str; 4] = ["info", "zones", "check", "scrub"];
 
-/// What every zone holds, and its permissions.
+/// The bytes of every zone, and its permissions.
 fn all(scratch: &Scratch) -> Vec<(Vec<u8>, u32)> {
     let paths = (0..24).map(|zone| scratch.path("d/seq").join(zone.to_string()));
     let zone = |path: std::path::PathBuf| {
         let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
-        // Only root reads what nobody may.
+        // Only root reads a file without permissions.
         (std::fs::read(path).unwrap_or_default(), mode)
     };
     paths.map(zone).collect()
@@ -251,7 +251,7 @@ fn a_superblock_that_cannot_be_read_is_not_taken_for_an_empty_device() {
         let name = format!("d/seq/{zone}");
         match meta.contains(&zone) {
             true => set_mode(&scratch, &name, 0),
-            // What looks like an empty device.
+            // It looks like an empty device.
             false => std::fs::write(scratch.path(&name), "").unwrap(),
         }
     }

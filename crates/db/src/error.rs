@@ -79,7 +79,7 @@ pub enum DbError {
     /// The device has too few zones, or too small ones.
     #[error("device too small: {why}")]
     TooSmall {
-        /// Which, and how many it needs.
+        /// The kind of zones, and how many are needed.
         why: String,
     },
     /// Options that contradict the device or each other.

@@ -1,4 +1,4 @@
-//! Devices whose bytes were changed by somebody else: an error, or a database whose check tells of
+//! Devices whose bytes were changed from outside: an error, or a database whose check tells of
 //! it, or one that is sound. Never a panic, and an end in any case.
 //!
 //! `FROSTLINE_CRASH_SEED=n` runs one alone, `FROSTLINE_CRASHES=n` as many.

@@ -39,7 +39,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The options of [`Db::open`].
+    /// The options of [`Db::open`](crate::Db::open).
     pub fn new() -> Self {
         Options::default()
     }

@@ -91,7 +91,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 }
 
 impl<S: Scheme> Volume<S> {
-    /// Where the page lies, if it was ever written.
+    /// The place of the page, if it was ever written.
     pub fn slot_of(&self, lba: u32) -> Option<Slot> {
         self.check_lba(lba).ok()?;
         let slot = self.map[lba as usize].slot;

@@ -1,4 +1,4 @@
-//! What a scheme sees of pages other than the one that it places.
+//! The pages that a scheme sees beside the one that it places.
 
 use frostline_placement::Scheme;
 

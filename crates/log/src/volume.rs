@@ -197,7 +197,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         map: M,
         reverse: bool,
     ) -> Result<Self, LogError> {
-        // Where the driver keeps the map, it keeps what the scheme remembers as well.
+        // A driver that keeps the map keeps the state of the scheme as well.
         let meta_pages = if reverse { scheme.meta_pages() } else { 0 };
         if !(16..=1 << 30).contains(&options.zone_pages) || meta_pages >= options.zone_pages {
             return Err(LogError::ZoneSize { pages: options.zone_pages });

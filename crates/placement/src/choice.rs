@@ -1,4 +1,4 @@
-//! What is chosen when the log is to be cleaned.
+//! The choice that is made when the log is to be cleaned.
 
 /// The victims of one cleaning, and zones that change their class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

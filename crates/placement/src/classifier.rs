@@ -8,7 +8,7 @@ use bytemuck::{Pod, Zeroable};
 use crate::events::{Request, UserWrite};
 use crate::page::{PageState, Stamp};
 
-/// What a classifier remembers of a page: 36 bytes, as PHFTL counts them.
+/// The state of a page in a classifier: 36 bytes, as PHFTL counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Classified {
@@ -27,14 +27,14 @@ impl PageState for Classified {
 /// Makes the classifier that a scheme asks for.
 pub type MakeClassifier<'a> = &'a dyn Fn(&ClassifierSetup) -> Box<dyn Classifier>;
 
-/// What a classifier may know when it is made.
+/// The facts that a classifier is made from.
 #[derive(Clone, Copy, Debug)]
 pub struct ClassifierSetup {
     /// Largest LBA + 1.
     pub space: u32,
     /// User writes between two adjustments of threshold and model.
     pub window: u32,
-    /// Whether it goes by all writes of a page, or by the newest only.
+    /// True if it goes by all writes of a page, or by the newest only.
     pub full_history: bool,
     /// Seed of whatever chance it uses.
     pub seed: u64,
@@ -45,7 +45,7 @@ pub trait Classifier: Debug + Send {
     /// A request of the user's begins.
     fn on_request(&mut self, _request: &Request) {}
 
-    /// Whether the version being written will be short-living. Brings the page's state up to date.
+    /// True if the version being written is predicted to be short-living. Brings the page's state up to date.
     /// Allocates nothing.
     fn is_short_living(&mut self, write: &UserWrite, page: &mut Classified) -> bool;
 

@@ -16,12 +16,12 @@ pub struct Entry {
     pub wants_hotness: bool,
     /// The name of its own victim side, if it has one.
     pub own_victim: Option<&'static str>,
-    /// Whether it decides which zones the victim policy chooses among.
+    /// True if it decides which zones the victim policy chooses among.
     pub orders_cleaning: bool,
 }
 
 impl Entry {
-    /// Whether it has a part in the choice of victims, so that it needs a log that lets it.
+    /// True if it has a part in the choice of victims, so that it needs a log that lets it.
     pub fn chooses_victims(&self) -> bool {
         self.own_victim.is_some() || self.orders_cleaning
     }

@@ -12,7 +12,7 @@ const SHARE: usize = 100;
 /// No place in the cache, and no neighbour.
 const NONE: u32 = u32::MAX;
 
-/// Where the metadata of a zone is.
+/// The place of a zone's metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Zone {
     Open,

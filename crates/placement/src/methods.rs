@@ -69,7 +69,7 @@ macro_rules! methods {
                     Vec::new()
                 }
 
-                /// What the scheme decided and why, a line each, in the order of time.
+                /// The decisions of the scheme with their reasons, a line each, in the order of time.
                 fn explain(&self) -> Vec<String> {
                     Vec::new()
                 }

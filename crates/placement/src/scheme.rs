@@ -52,7 +52,7 @@ macro_rules! declare {
             /// The scheme's own victim side, if [`pick`](Self::pick) replaces the victim policies:
             /// its name in tables.
             const OWN_VICTIM: Option<&'static str> = None;
-            /// Whether [`pick`](Self::pick) decides which zones the victim policy chooses among, or
+            /// True if [`pick`](Self::pick) decides which zones the victim policy chooses among, or
             /// gives zones other classes.
             const ORDERS_CLEANING: bool = false;
 
@@ -68,11 +68,11 @@ macro_rules! declare {
             /// The class of a user write. `page` is the page's state, to be brought up to date.
             fn place_user(&mut self, write: &UserWrite, page: &mut Self::Page) -> usize;
 
-            /// What is remembered of the page behind the one that is placed next, LBA + 1, if it is
+            /// The state of the page behind the one that is placed next, LBA + 1, if it is
             /// valid.
             fn on_neighbour(&mut self, _next: Option<&Self::Page>, _now: u32) {}
 
-            /// What is remembered of a valid page. For every user write the volume looks at one LBA,
+            /// The state of a valid page. For every user write the volume looks at one LBA,
             /// all of them in turn, and shows the page that it finds valid there.
             fn on_survey(&mut self, _page: &Self::Page, _now: u32) {}
 

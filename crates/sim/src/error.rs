@@ -40,7 +40,7 @@ pub enum SimError {
     OverProvisioning {
         /// The scheme.
         scheme: String,
-        /// What was asked for.
+        /// The value that was asked for.
         op: f64,
         /// Zones there are.
         physical: u64,
@@ -48,7 +48,7 @@ pub enum SimError {
         logical: u64,
         /// Zones that must be left over.
         spare: u64,
-        /// What would do.
+        /// The least that suffices.
         least: f64,
     },
     /// A zone must be a whole number of pages.

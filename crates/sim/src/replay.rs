@@ -65,7 +65,7 @@ pub struct Outcome {
     pub counts: Counts,
     /// The same, window by window.
     pub windows: Vec<Window>,
-    /// What the scheme decided and why, a line each.
+    /// The decisions of the scheme with their reasons, a line each.
     pub explanation: Vec<String>,
     /// Figures of the scheme's own.
     pub gauges: Vec<(&'static str, f64)>,

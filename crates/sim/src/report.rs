@@ -272,7 +272,7 @@ fn row(
 }
 
 impl RunReport {
-    /// What a volume counted; of nothing in particular, and in no time.
+    /// The counts of a volume, without a name and a duration.
     pub fn of(counts: &Counts) -> RunReport {
         let classes = (1..).zip(&counts.classes).map(|(class, c)| ClassReport {
             class,

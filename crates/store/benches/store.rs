@@ -1,4 +1,4 @@
-//! What the store costs beside the device: `cargo bench -p frostline-store -- [GIB [PART...]]`.
+//! The cost of the store beside the device: `cargo bench -p frostline-store -- [GIB [PART...]]`.
 //!
 //! Three parts: `memory`, `files` and `recovery`, the last of a store of GIB (1 unless given). The
 //! last two need room for one and a half times that in the target directory.

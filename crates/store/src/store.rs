@@ -117,7 +117,7 @@ impl Store {
     /// not.
     ///
     /// Pages that were trimmed may be back: notes of trims are kept until the next checkpoint only.
-    /// Where pages are known to be missing ([`Rebuilt::missing`]) older copies of them may be back;
+    /// If pages are known to be missing ([`Rebuilt::missing`]) older copies of them may be back;
     /// that is refused unless `accept_loss` is set.
     ///
     /// # Errors

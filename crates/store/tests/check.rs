@@ -155,7 +155,7 @@ fn sealed_zones_are_not_active(scheme: &str, max_active: u32, lba: impl Fn(u32) 
     let (bytes, zone_bytes) = (24 << 20, Some(256 << 10));
     let shape = Shape { bytes, zone_bytes, max_active: Some(max_active), ..Shape::default() };
     let device = in_memory(&shape).unwrap();
-    // What is sealed stays for a while, whatever garbage it has.
+    // A sealed zone stays for a while, whatever garbage it has.
     let victim = "fifo".to_string();
     let format = Format { scheme: scheme.to_string(), victim, ..Format::default() };
     Store::format(device.clone(), &format).unwrap();

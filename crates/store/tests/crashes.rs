@@ -13,10 +13,10 @@ use frostline_zone::{DeviceError, Fault, Faulty, Shape, Tail, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
-/// What a page was since the last sync; the first is what is durable.
+/// The versions of a page since the last sync; the first is what is durable.
 type History = Vec<Option<u64>>;
 
-/// What was going on when the power was cut.
+/// The operation during which the power was cut.
 #[derive(Default)]
 struct Tally {
     crashes: AtomicU64,
@@ -31,7 +31,7 @@ struct World {
     pages: u32,
     next: u64,
     model: BTreeMap<u32, History>,
-    /// What the store holds when it is opened is durable: its power was cut, or it was closed.
+    /// The contents of the store when it is opened are durable: its power was cut, or it was closed.
     is_durable: bool,
 }
 
@@ -64,7 +64,7 @@ impl World {
         World { rng, pages: 0, next: 1, model: BTreeMap::new(), is_durable: true }
     }
 
-    /// How the store's process ends.
+    /// The end of the store's process.
     fn draw_end(&mut self) -> Fault {
         if self.rng.random_bool(0.3) { Fault::Kill } else { Fault::PowerCut }
     }
@@ -79,7 +79,7 @@ impl World {
         self.model.entry(lba).or_insert_with(|| vec![None]).push(version);
     }
 
-    /// What is now is durable.
+    /// The present versions are durable.
     fn settle(&mut self) {
         for history in self.model.values_mut() {
             history.drain(..history.len() - 1);

@@ -146,7 +146,7 @@ fn stored(writes: &Writes, scheme: &str, victim: &str) -> (Counts, u32) {
     (Counts { frozen_relocations: copied.frozen, ..stats.counts }, store.zone_pages())
 }
 
-/// What both sides know: a device has no inner loop.
+/// The counts of both sides: a device has no inner loop.
 fn known(counts: Counts) -> Counts {
     Counts { runs: 0, ..counts }
 }

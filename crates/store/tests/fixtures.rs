@@ -53,7 +53,7 @@ fn device_of(zones: &[Vec<u8>]) -> Arc<dyn Device> {
     device
 }
 
-/// Whether each page is what it was; panics if one is anything else but a named error.
+/// True if each page is as it was; panics if one is anything else but a named error.
 fn sound_pages(store: &Store) -> Vec<bool> {
     let mut page = vec![0; PAGE];
     let mut sound = |lba| match store.read(lba, &mut page) {

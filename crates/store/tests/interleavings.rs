@@ -79,7 +79,7 @@ fn granted<T>(result: Result<T, DeviceError>) -> Result<T, DeviceError> {
     result
 }
 
-/// What happened in all interleavings of a scenario.
+/// The outcomes of all interleavings of a scenario.
 #[derive(Default)]
 struct Tally {
     tried: AtomicU64,

@@ -1,4 +1,4 @@
-//! What a scheme has learned survives a restart.
+//! The learned state of a scheme survives a restart.
 
 use std::sync::Arc;
 

@@ -113,7 +113,7 @@ type History = Vec<Option<u64>>;
 #[derive(Default)]
 struct World {
     pages: BTreeMap<u32, History>,
-    /// What the process that tells found.
+    /// The findings of the process that reports.
     found: BTreeMap<u32, u64>,
     next: u64,
     is_made: bool,

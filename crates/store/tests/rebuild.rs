@@ -84,7 +84,7 @@ fn copy(from: &dyn Device, zones: u64, change: impl Fn(u32, &mut Vec<u8>)) -> Ar
     to
 }
 
-/// What the data zones hold.
+/// The bytes of the data zones.
 fn data(sample: &Sample, device: &dyn Device) -> Vec<Vec<u8>> {
     let zones = (0..ZONES as u32).filter(|zone| !sample.meta.contains(zone));
     let read = |zone| {
@@ -102,7 +102,7 @@ fn data(sample: &Sample, device: &dyn Device) -> Vec<Vec<u8>> {
 /// others, those in `unsure` may be anything that they were before.
 fn rebuild(sample: &Sample, device: &Arc<dyn Device>, hotness: bool, loss: bool) -> Rebuilt {
     let before = data(sample, &**device);
-    // Whether headers have hotness records is found out.
+    // Rebuilding finds out if headers have hotness records.
     let format = Format { hotness: !hotness, ..format(hotness) };
     let rebuilt = Store::rebuild(device.clone(), &format, loss).unwrap();
     assert!(data(sample, &**device) == before, "data zones were written");

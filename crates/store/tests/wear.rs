@@ -103,7 +103,7 @@ fn reopen(device: Arc<Faulty>, open: Open, lost: bool) -> Store {
     let store = Store::open(device.clone(), Open { accept_loss: true, ..open }).unwrap();
     assert_eq!(store.missing(), losses);
     store.close().unwrap();
-    // What was accepted once is not asked again.
+    // A loss that was accepted once is not asked about again.
     Store::open(device, open).unwrap()
 }
 

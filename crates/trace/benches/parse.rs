@@ -1,4 +1,4 @@
-//! How fast traces are read, in bytes of the file a second, and generated, in writes a second.
+//! The speed at which traces are read, in bytes of the file a second, and generated, in writes a second.
 
 use std::fmt::Write as _;
 use std::hint::black_box;

@@ -2,7 +2,7 @@
 //!
 //! An engine implements [`Engine`] and [`Transaction`]; then every workload here can be loaded
 //! into it and run by [`driver::run`]. The feature `frostline` does so for Frostline's database.
-//! What is loaded is noted in the database ([`Contents`]). Everything is generic over the engine and
+//! The contents that are loaded are noted in the database ([`Contents`]). Everything is generic over the engine and
 //! compiled for it, and once a worker runs it allocates nothing of its own: what is measured is the
 //! engine.
 //!

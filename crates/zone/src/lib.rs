@@ -10,7 +10,7 @@
 //! | `zonefs:MOUNT` | a zoned drive under a mounted zonefs |
 //! | `zbd:/dev/...` | a zoned block device, as NVMe ZNS drives and host-managed disks are |
 //!
-//! What a process left that was killed counts as unflushed when the device is opened again: the first
+//! The writes of a process that was killed count as unflushed when the device is opened again: the first
 //! flush makes it durable. A device can be opened [for reading only](OpenOptions::read_only).
 //!
 //! Wrappers compose: [`Faulty`] loses what a crash may lose, from a seed; [`Timed`] takes the time

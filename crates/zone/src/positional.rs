@@ -1,5 +1,5 @@
 //! Reads and writes at a place in a file, complete, and fit for files that bypass the page cache.
-//! Why not io_uring: `docs/decisions/0007-io-uring.md`.
+//! The reason against io_uring: `docs/decisions/0007-io-uring.md`.
 
 use std::fs::File;
 use std::io::{self, IoSlice};

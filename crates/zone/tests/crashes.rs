@@ -87,7 +87,7 @@ impl Model {
     }
 }
 
-/// What a zone of the device holds. Of a full zone, what was never written reads as zeroes.
+/// The bytes of a zone of the device. Bytes of a full zone that were never written read as zeroes.
 fn seen(device: &dyn Device, zone: u32) -> (ZoneInfo, Vec<u8>) {
     let info = device.zone(zone).unwrap();
     let mut bytes = vec![0; info.write_pointer as usize];

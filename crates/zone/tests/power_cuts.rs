@@ -107,7 +107,7 @@ fn a_device_can_be_made_where_the_making_of_one_was_cut_short() {
     assert!(cut > 15, "{cut}");
 }
 
-/// What was written to a zone, and whether it is full whatever was written.
+/// The bytes written to a zone, and whether it is full whatever was written.
 #[derive(Clone, Debug, Default)]
 struct Content {
     bytes: Vec<u8>,

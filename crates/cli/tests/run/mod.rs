@@ -12,7 +12,7 @@ use serde_json::Value;
 /// messages name files as the test does.
 pub struct Scratch(tempfile::TempDir);
 
-/// What a run of the command left behind.
+/// The results of a run of the command.
 #[derive(Debug)]
 pub struct Ran {
     pub status: i32,

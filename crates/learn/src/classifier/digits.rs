@@ -1,4 +1,4 @@
-//! What is known of a write, in hexadecimal digits (PHFTL, section III-B): each digit is an input of
+//! Features of a write, in hexadecimal digits (PHFTL, section III-B): each digit is an input of
 //! the network.
 
 /// Inputs of the network.
@@ -7,14 +7,14 @@ pub(crate) const DIGITS: usize = 20;
 /// The digits of a write, each from 0 to 15.
 pub(crate) type Digits = [u8; DIGITS];
 
-/// What is known of a user write.
+/// The features of a user write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Features {
     /// User writes since the page was written before; `u32::MAX` if it never was.
     pub lifespan: u32,
     /// Pages of the request.
     pub pages: u32,
-    /// Whether the request goes on where the one before had ended.
+    /// True if the request begins at the end of the one before.
     pub sequential: bool,
     /// Write requests that lately went to the chunk of LBAs around the page.
     pub chunk_writes: u32,

@@ -75,9 +75,9 @@ pub(crate) struct Quantised {
     /// The same weights, as a compiler makes vectors of them without knowing the processor; empty
     /// where other instructions are used.
     columns: Vec<[i16; ROWS]>,
-    /// What sums begin with: biases, and what a state of [`ZERO`] adds.
+    /// The start of sums: biases, and the part of a state of [`ZERO`].
     offsets: Sums,
-    /// What one is worth in each sum.
+    /// The value of one in each sum.
     scales: [[f32; UNITS]; 4],
     /// For each unit, its weight for a long-living page less that for a short-living one.
     output: [i8; UNITS],
@@ -129,7 +129,7 @@ impl Quantised {
         (sum, unit): (usize, usize),
         bias: f32,
     ) {
-        // What one step of the input is worth.
+        // The value of one step of the input.
         let a_step = |k: usize| if k < DIGITS { 15.0 * f32::from(DIGIT) } else { STEPS };
         let weight = |k: usize| network.weights(k)[row] / a_step(k);
         let largest = (from..to).map(|k| weight(k).abs()).fold(1e-9, f32::max);

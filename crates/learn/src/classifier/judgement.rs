@@ -1,4 +1,4 @@
-//! How good predictions were, window by window.
+//! The quality of predictions, window by window.
 
 /// Predictions of a window. Short-living pages are what is to be found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -54,7 +54,7 @@ pub struct PageClassifier {
     window_end: Option<u32>,
     now: u32,
     model: Quantised,
-    /// Whether the model has learned anything.
+    /// True if the model has learned anything.
     trained: bool,
     training: Training,
     /// User writes between two batches of training, and when the next is due.

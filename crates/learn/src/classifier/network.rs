@@ -25,7 +25,7 @@ pub(crate) struct Network {
     pub values: Vec<f32>,
 }
 
-/// Where each part begins in the column: weights of the inputs and of the state, a row of [`ROWS`]
+/// The start of each part in the column: weights of the inputs and of the state, a row of [`ROWS`]
 /// for each; biases of both; weights of the outputs, a row of [`UNITS`] for each, and their biases.
 pub(crate) const STATE: usize = DIGITS * ROWS;
 pub(crate) const INPUT_BIASES: usize = STATE + UNITS * ROWS;
@@ -34,7 +34,7 @@ pub(crate) const OUTPUT: usize = STATE_BIASES + ROWS;
 pub(crate) const OUTPUT_BIASES: usize = OUTPUT + OUTPUTS * UNITS;
 pub(crate) const VALUES: usize = OUTPUT_BIASES + OUTPUTS;
 
-/// What a step calculated, as its way back needs it.
+/// The results of a step that backpropagation needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub input: [f32; DIGITS],
@@ -42,7 +42,7 @@ pub(crate) struct Step {
     reset: State,
     update: State,
     candidate: State,
-    /// What the reset gate lets through, before it does.
+    /// The candidate's part from the state, before the reset gate.
     old: State,
     pub after: State,
     /// The probability of being long-living.

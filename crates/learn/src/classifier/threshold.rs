@@ -25,7 +25,7 @@ pub(crate) struct Threshold {
     value: Option<u32>,
     /// Percentiles between the candidates.
     step: i32,
-    /// How it was adjusted last: down, not at all, up.
+    /// The last adjustment: down, none, up.
     direction: i32,
     lifespans: Vec<u32>,
     /// Places of short-living and of long-living writes among those of the window.
@@ -90,7 +90,7 @@ impl Threshold {
         self.direction = direction;
     }
 
-    /// How often a light model is right that was trained to tell lifespans below `threshold`:
+    /// The accuracy of a light model that was trained to tell lifespans below `threshold`:
     /// logistic regression of the digits, of as many short as long lifespans. 0 if there are hardly
     /// any of one of them.
     fn accuracy(&mut self, writes: &[Write], threshold: u32, end: u32) -> f64 {

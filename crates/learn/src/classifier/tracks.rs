@@ -22,12 +22,12 @@ const SPACING: u32 = 128;
 pub(crate) struct Write {
     pub digits: Digits,
     pub now: u32,
-    /// How long the version lived; [`NEVER`] if it lives.
+    /// Lifespan of the version; [`NEVER`] if it lives.
     pub lifespan: u32,
 }
 
 impl Write {
-    /// Whether it is one of a long-living page: its version lived for `threshold` user writes, as
+    /// True if it is one of a long-living page: its version lived for `threshold` user writes, as
     /// known at `end`. None if the threshold's time had not passed by then: those of that time
     /// whose version ended would all be short-living.
     pub fn is_long(&self, threshold: u32, end: u32) -> Option<bool> {
@@ -121,7 +121,7 @@ impl Tracks {
         self.open.remove(&lba);
     }
 
-    /// Whether a page is chosen that is written at `now` and not followed yet.
+    /// True if a page is chosen that is written at `now` and not followed yet.
     #[inline(always)]
     pub fn chooses(&mut self, now: u32) -> bool {
         let chosen = now.wrapping_sub(self.next) as i32 >= 0 && self.tracks.len() < TRACKS;

@@ -14,7 +14,7 @@ const BATCH: usize = 16;
 /// The learning rate.
 const RATE: f32 = 0.005;
 
-/// What tells how long versions lived: they are judged once the threshold's time has passed.
+/// Lifespans of versions: they are judged once the threshold's time has passed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Labels {
     pub threshold: u32,
@@ -65,7 +65,7 @@ impl Training {
         self.tracks.len().div_ceil(BATCH) as u32
     }
 
-    /// Whether an epoch goes on.
+    /// True while an epoch goes on.
     #[inline(always)]
     pub fn goes_on(&self) -> bool {
         self.done < self.order.len()

@@ -70,7 +70,7 @@ pub const AT: Param = Param {
     default: "cleaning",
     help: "when pages are recognised: cleaning, or writing as well",
 };
-/// How surely.
+/// The confidence of the judgement.
 pub const SURE: Param = Param {
     key: "sure",
     default: "0.95",

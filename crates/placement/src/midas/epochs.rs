@@ -35,7 +35,7 @@ const LONGEST: u32 = 1 << 30;
 /// Events that are kept.
 const EVENTS: usize = 256;
 
-/// What is known of a volume when it is to be cleaned.
+/// The state of a volume when it is to be cleaned.
 #[derive(Clone, Copy, Debug)]
 pub struct Volume {
     /// Time.
@@ -48,7 +48,7 @@ pub struct Volume {
     pub valid: u64,
 }
 
-/// What is to be done with the groups.
+/// The change that is due to the groups.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
     /// They stay.
@@ -69,7 +69,7 @@ pub struct Epochs {
     started: Option<u32>,
     /// Time of the first cleaning.
     first: Option<u32>,
-    /// What is applied.
+    /// The division that is applied.
     applied: Option<Applied>,
     /// The relocations of the last division that was given up, over those that were predicted.
     error: f64,
@@ -128,7 +128,7 @@ impl Epochs {
         self.intervals.trimmed(lba, now);
     }
 
-    /// What happened, a line each.
+    /// Events, a line each.
     pub fn explain(&self) -> Vec<String> {
         self.events.iter().map(|(at, event)| format!("at {at}: {event}")).collect()
     }
@@ -161,7 +161,7 @@ impl Epochs {
         };
         measured.at(now, self.length / CAPACITIES);
         if now.wrapping_sub(started) >= self.length {
-            // What was observed of a volume that grows is soon no longer true.
+            // Observations of a volume that grows are soon no longer true.
             let sized = !groups.sizes().is_empty();
             let grown = volume.valid > self.valid + self.valid / GROWN;
             let decision = match grown {

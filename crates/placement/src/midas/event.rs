@@ -1,4 +1,4 @@
-//! What happened to the groups, for a reader.
+//! Events of the groups, for a reader.
 
 use std::fmt::{Display, Formatter, Result};
 
@@ -22,7 +22,7 @@ pub enum Event {
         division: Option<Box<Division>>,
         /// The relocations of the last division that was given up, over those that were predicted.
         error: f64,
-        /// Whether the division is applied.
+        /// True if the division is applied.
         is_applied: bool,
     },
     /// More was copied than before the groups had sizes.

@@ -47,7 +47,7 @@ impl Groups {
         self.last
     }
 
-    /// Where pages go that leave a class alive.
+    /// The class that valid pages of a class go to.
     #[inline(always)]
     pub fn after(&self, class: usize) -> usize {
         (class + 1).min(self.last)

@@ -48,7 +48,7 @@ impl Heat {
         self.change(lba, if soon { 1 } else { -1 }) == HOT
     }
 
-    /// Whether the page is hot.
+    /// True if the page is hot.
     #[inline(always)]
     pub fn is_hot(&self, lba: u32) -> bool {
         self.change_of(lba).0 == HOT

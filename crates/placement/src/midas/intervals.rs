@@ -19,7 +19,7 @@ const OLDEST: u32 = 1 << 30;
 struct Sample {
     /// Time of its last write.
     at: u32,
-    /// Whether it has a valid version.
+    /// True if it has a valid version.
     valid: bool,
     /// Its writes in this epoch, as far as two.
     writes: u8,
@@ -112,7 +112,7 @@ impl Intervals {
         }
     }
 
-    /// How long versions live, by the intervals of the epoch: as MiDAS takes them, with its
+    /// Lifespans of versions, by the intervals of the epoch: as MiDAS takes them, with its
     /// corrections. An LBA that was written once counts as an interval of the whole epoch; and for
     /// the intervals that the ends of the epoch cut off, each one that was seen counts the more the
     /// longer it is. A last version, after others, does not count.
@@ -142,7 +142,7 @@ impl Intervals {
         Survival::new(f64::from(self.unit), alive)
     }
 
-    /// How long versions live, with those whose end was not seen counted for as long as they were:
+    /// Lifespans of versions; those whose end was not seen count for as long as they were:
     /// Kaplan and Meier's estimate ("Nonparametric Estimation from Incomplete Observations", JASA
     /// 53(282), 1958). A version that was older when the epoch began counts from that age on.
     pub fn survival_with_unseen_ends(&self, now: u32) -> Survival {

@@ -1,4 +1,4 @@
-//! What a volume was measured to do, to be compared with what was predicted.
+//! Measurements of a volume, to be compared with predictions.
 
 use super::groups::CLASSES;
 use super::model::Hot;
@@ -10,7 +10,7 @@ struct Victims {
     valid: u64,
 }
 
-/// What a volume was measured to do.
+/// Measurements of a volume.
 #[derive(Clone, Debug)]
 pub struct Measured {
     zone_pages: u32,

@@ -101,7 +101,7 @@ impl std::ops::DerefMut for Chain {
     }
 }
 
-/// What the model says of a division into groups.
+/// The prediction for a division into groups.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
     /// Write amplification.

@@ -17,7 +17,7 @@ pub struct Division {
     pub hot: Hot,
     /// The groups of the chain.
     pub chain: Chain,
-    /// What the model says.
+    /// The prediction for it.
     pub prediction: Prediction,
 }
 

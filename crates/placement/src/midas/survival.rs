@@ -1,4 +1,4 @@
-//! How long versions of pages live, as a curve whose sums are known beforehand.
+//! Lifespans of versions of pages, as a curve whose sums are known beforehand.
 
 /// The share of versions that live at least so long, and what follows from it.
 ///

@@ -7,10 +7,10 @@
 //! the first of the chain. A relocation goes one group on, one out of the hot group to the first, and
 //! the last group keeps its pages. When the log is cleaned, the first group that has more zones than
 //! its size gives its oldest; if none has, the victim policy chooses in the last group. Sizes come
-//! from a model of the last epoch's update intervals ([`epochs`](crate::midas::epochs)); before it,
+//! from a model of the last epoch's update intervals (`epochs` in `midas`); before it,
 //! and where it erred, several groups share a pool of which the policy chooses.
 //!
-//! What is done otherwise than in the simulator that its authors published is listed in
+//! The differences from the simulator that its authors published are listed in
 //! docs/schemes.md.
 
 use crate::midas::epochs::{Decision, Epochs, Volume};

@@ -33,7 +33,7 @@ const STREAM_ZONES: u32 = 5;
 /// User writes in an epoch: a sixteenth of those so far, but no fewer zones' worth, and no more writes.
 const EPOCH_ZONES: u64 = 4;
 const EPOCH_WRITES: u64 = 128 << 10;
-/// How much closer all curves must lie to their centres for one class more, times the volume's zones.
+/// The price of a class: so much closer must all curves lie to their centres, times the volume's zones.
 const PRICE: f32 = 0.1;
 /// The first horizon in zones' worth of user writes, and how much further each is than the one before.
 const FIRST_HORIZON: f32 = 2.0;
@@ -45,7 +45,7 @@ const FEWEST: usize = 4;
 /// Cells that were given less than this share of all pages do not move centres.
 const LEAST: f32 = 1e-5;
 
-/// What is remembered of a page.
+/// The state of a page.
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct Page {

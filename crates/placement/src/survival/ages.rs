@@ -3,7 +3,7 @@
 /// Buckets of ages: below a quarter of a zone, then two for each doubling.
 pub const AGES: usize = 36;
 
-/// Where ages and lifespans lie on their scales.
+/// The scales of ages and lifespans.
 #[derive(Clone, Copy, Debug)]
 pub struct Ages {
     /// Buckets' unit: one over a quarter of a zone's pages.

@@ -1,4 +1,4 @@
-//! What is known of a page when it is written: its context, a number of 14 bits.
+//! The context of a page when it is written, a number of 14 bits.
 //!
 //! From the lowest bit on: the octaves of its last lifespan and of the one before (4 bits each);
 //! whether the page in front was written just before (1); whether the page behind was never written,
@@ -48,14 +48,14 @@ pub fn mean_lifespan(context: usize, ages: Ages) -> f32 {
     }
 }
 
-/// What is seen around a page that is written, in user writes.
+/// The surroundings of a page that is written, in user writes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Around {
-    /// How long the version lived that ends, if there is one.
+    /// Lifespan of the version that ends, if there is one.
     pub lived: Option<u32>,
-    /// How long ago the page in front was written, if it was lately.
+    /// Age of the page in front, if it was written lately.
     pub front: Option<u32>,
-    /// How long ago the page behind was written, if it is valid.
+    /// Age of the page behind, if it is valid.
     pub behind: Option<u32>,
 }
 

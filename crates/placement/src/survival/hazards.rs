@@ -1,4 +1,4 @@
-//! How likely pages are to die, by context and age: deaths over exposure, as life tables have it
+//! Hazards of pages by context and age: deaths over exposure, as life tables have it
 //! (Kaplan and Meier, JASA 53, 1958).
 
 use super::ages::{AGES, Ages, decay};
@@ -9,7 +9,7 @@ use super::contexts::{CONTEXTS, OCTAVES, last_octave, mean_lifespan};
 pub const ROWS: usize = 4096;
 /// Pseudo-deaths by which a row leans on its parent.
 const PRIOR: f32 = 2.0;
-/// What is left of counts from one epoch to the next.
+/// The share of counts that is kept from one epoch to the next.
 pub const FADE: f32 = 0.9;
 /// Horizons of a survival curve.
 pub const HORIZONS: usize = 8;

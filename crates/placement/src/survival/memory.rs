@@ -1,4 +1,4 @@
-//! What the scheme keeps across a restart: the centres of classes, so that they keep their meaning,
+//! The memory of the scheme across a restart: the centres of classes, so that they keep their meaning,
 //! and hazards by the last lifespan, from which those of contexts are learned anew. All in bytes.
 
 use super::ages::AGES;

@@ -38,7 +38,7 @@ pub struct Streams {
 pub struct Sequel {
     /// User writes since the page before was written, if it was lately.
     pub before: Option<u32>,
-    /// Whether it ends a long run.
+    /// True if it ends a long run.
     pub long: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Adjusted greedy: the most garbage, but zones of short-living pages are given time (PHFTL, DAC 2023,
 //! section III-D, equation 1).
 //!
-//! Which zones those are, and what short is, the scheme says
+//! The scheme says which zones those are, and what short is
 //! ([`Scheme::short_living`](crate::Scheme::short_living)). Under one that does not, it is greedy.
 
 use super::{PolicyInfo, VictimPolicy, best_by};

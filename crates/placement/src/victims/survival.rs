@@ -34,7 +34,7 @@ const LOOK: u32 = 512;
 const LASTING: u32 = 4;
 /// Looks after which counts fade.
 const FADING: u32 = 256;
-/// What is left of them.
+/// The share that fading leaves.
 const FADE: f32 = 0.9;
 /// Steps of garbage by which deaths are counted.
 const LEVELS: usize = 8;
@@ -67,7 +67,7 @@ impl Count {
     }
 }
 
-/// What is known of a class.
+/// The counts and rates of a class.
 #[derive(Clone, Debug)]
 struct Class {
     levels: [[Count; LEVELS]; AGES],
@@ -160,7 +160,7 @@ impl Survival {
         }
     }
 
-    /// What waiting gains at best in a zone of this class, age and share of garbage.
+    /// The most that waiting gains in a zone of this class, age and share of garbage.
     #[inline(always)]
     fn rate(&mut self, ages: Ages, class: usize, age: u32, empty: f32) -> f32 {
         let age = ages.bucket(age);

@@ -20,7 +20,7 @@ const PAPERS_ORDER: [&str; 6] = [
 /// frozen to the one that is least.
 ///
 /// # Errors
-/// What [`train`](frostline_learn::train) refuses.
+/// As [`train`](frostline_learn::train).
 pub fn compare_features(samples: &Samples, kind: Kind) -> Result<Vec<Judged>, LearnError> {
     let order = match samples.layout.records() {
         Records::Engine => PAPERS_ORDER.map(String::from).to_vec(),

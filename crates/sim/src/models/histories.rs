@@ -9,7 +9,7 @@ use crate::Samples;
 /// on up to what the samples tell of.
 ///
 /// # Errors
-/// What [`train`](frostline_learn::train) refuses.
+/// As [`train`](frostline_learn::train).
 pub fn compare_histories(samples: &Samples, kind: Kind) -> Result<Vec<Judged>, LearnError> {
     let fields = samples.fields();
     let histories = 1..=samples.layout.history();

@@ -11,7 +11,7 @@ use crate::Samples;
 /// of pages that are just being written [`judge_two_r`](crate::judge_two_r) finds out.
 ///
 /// # Errors
-/// What [`train`](frostline_learn::train) refuses.
+/// As [`train`](frostline_learn::train).
 pub fn compare_models(samples: &Samples) -> Result<Vec<Judged>, LearnError> {
     let fields = samples.fields();
     let trained = Kind::TRAINABLE.iter().map(|&kind| judge_kind(samples, kind, &fields));

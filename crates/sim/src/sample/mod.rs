@@ -26,7 +26,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// What a model was trained on that was trained on these samples of a trace.
+    /// The origin of a model that was trained on these samples of a trace.
     pub fn origin(&self, trace: &str) -> Origin {
         Origin {
             trace: trace.to_string(),

@@ -45,7 +45,7 @@ impl Parts {
         }
     }
 
-    /// Where a look at a page goes, and whether its page passes for frozen there.
+    /// The part that a look at a page goes to, and whether its page passes for frozen there.
     pub fn place(&mut self, looked: u64, dies: Option<u64>) -> Place<'_> {
         let known_long_enough = |known: u64| looked + self.after <= known;
         if !known_long_enough(self.end) {

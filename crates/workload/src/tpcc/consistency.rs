@@ -1,6 +1,6 @@
 //! The consistency conditions (clause 3.3.2), checked on what the tables hold.
 //!
-//! What `steady` deleted is counted as if it were still there, as far as it was tallied. For two
+//! Rows that `steady` deleted are counted as if it were still there, as far as it was tallied. For two
 //! conditions about each customer that is by district only: where something was deleted, they are
 //! checked for the sum of a district's customers.
 

@@ -1,7 +1,7 @@
 //! TPC-C (revision 5.11) over a table trait: order entry of a wholesale supplier.
 //!
 //! All nine tables, all five transactions with their mix, and the population are the standard's.
-//! What is not: there are no terminals, so no keying and think times; a worker draws warehouse and
+//! Left out: there are no terminals, so no keying and think times; a worker draws warehouse and
 //! district anew for each transaction; dates are numbers (see the module `rows`); and what is
 //! displayed is computed, but not shown.
 
@@ -107,7 +107,7 @@ impl<T: Copy + Send + Sync> Tpcc<T> {
     /// what is in the tables: not only after loading, but whenever no transaction runs.
     ///
     /// # Errors
-    /// What the engine failed with; keys or rows of which nothing can be made. A condition that
+    /// The error of the engine; keys or rows of which nothing can be made. A condition that
     /// does not hold is no error.
     pub fn check<E: Engine<Table = T>>(&self, engine: &E) -> Result<Vec<Condition>, E> {
         consistency::check(engine, &self.tables)

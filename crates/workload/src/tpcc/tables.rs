@@ -19,7 +19,7 @@ pub(super) enum Table {
     CustomerByName,
     /// Orders of a customer by number: the greatest is the newest.
     OrderByCustomer,
-    /// What was deleted of a district, so that the sums of the consistency conditions still can
+    /// Sums of the deleted rows of a district, so that the sums of the consistency conditions still can
     /// be checked: see the module `trim`.
     Trimmed,
 }

@@ -1,4 +1,4 @@
-//! What `steady` adds, so that the data stay the same size: old rows are deleted at the rate at
+//! The addition of `steady`, so that the data stay the same size: old rows are deleted at the rate at
 //! which new ones come. It is not of the standard.
 //!
 //! Ten orders or ten payments after the last time, a worker runs one small transaction more:

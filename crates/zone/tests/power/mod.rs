@@ -64,7 +64,7 @@ impl Machine {
         machine
     }
 
-    /// Where processes may write.
+    /// The zones that processes may write.
     pub fn disk(&self) -> PathBuf {
         self.home.path().join(format!("disk{}", self.cuts))
     }

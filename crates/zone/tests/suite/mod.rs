@@ -1,4 +1,4 @@
-//! What every zoned device must do, written once and run over each.
+//! The contract of every zoned device, written once and run over each.
 
 mod checks;
 

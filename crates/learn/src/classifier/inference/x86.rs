@@ -8,7 +8,7 @@ use crate::classifier::network::UNITS;
 
 const GATES: usize = 3;
 
-/// What this processor has beyond the portable, the slowest first.
+/// Instruction sets that this processor has beyond the portable, the slowest first.
 pub(super) fn available() -> impl Iterator<Item = Instructions> {
     let avx2 = is_x86_feature_detected!("avx2");
     let vnni = avx2
