@@ -15,7 +15,7 @@
 //! its open zone holds, the more so the fewer zones a volume has, and is given up if it gains less.
 
 use crate::survival::ages::{AGES, Ages};
-use crate::survival::clusters::{Clusters, Weighted, point};
+use crate::survival::clusters::{Clusters, MOST_CLASSES, Weighted, point};
 use crate::survival::contexts::{Around, Extents, Lifespans};
 use crate::survival::hazards::{FADE, Hazards, ROWS};
 use crate::survival::memory;
@@ -171,7 +171,7 @@ impl Scheme for Survival {
     const SEES_OTHERS: bool = true;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        let clustered = params.take(Self::INFO.params, "classes", 2..=32)?;
+        let clustered = params.take(Self::INFO.params, "classes", 2..=MOST_CLASSES)?;
         let streamed = params.take(Self::INFO.params, "streams", 0..=16)?;
         let (clustered, streamed) = match setup.spare_zones {
             Some(spare) => within_spare(spare as usize, clustered, streamed),

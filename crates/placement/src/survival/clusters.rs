@@ -3,6 +3,8 @@
 
 use super::hazards::HORIZONS;
 
+/// Classes at most. What a fit counts of each has its place on the stack: an epoch allocates nothing.
+pub const MOST_CLASSES: usize = 32;
 /// Coordinates of a point: survival to each horizon, and whether it is a relocation's.
 pub const COORDINATES: usize = HORIZONS + 1;
 /// Rounds of a fit.
@@ -46,9 +48,9 @@ impl Clusters {
 
     /// Clusters whose centres are the means of points, by the class that each point has first.
     pub fn of(classes: usize, points: &[Weighted], class: impl Fn(usize) -> usize) -> Self {
-        let mut sums = vec![Sum::default(); classes];
+        let mut sums = [Sum::default(); MOST_CLASSES];
         points.iter().enumerate().for_each(|(i, point)| sums[class(i)].add(point));
-        Clusters { centres: sums.iter().map(Sum::mean).collect() }
+        Clusters { centres: sums[..classes].iter().map(Sum::mean).collect() }
     }
 
     /// The centre of each class that is used.
@@ -88,7 +90,7 @@ impl Clusters {
     pub fn fit(&mut self, points: &[Weighted], price: f32) {
         self.revive(points);
         for _ in 0..ROUNDS {
-            let mut sums = vec![Sum::default(); self.centres.len()];
+            let mut sums = [Sum::default(); MOST_CLASSES];
             points.iter().for_each(|p| sums[self.nearest(&p.point)].add(p));
             for (centre, sum) in self.centres.iter_mut().zip(&sums) {
                 *centre = sum.mean();
@@ -128,14 +130,14 @@ impl Clusters {
 
     /// Gives up the class that is missed least, if it is not worth its price. False if it is.
     fn drop_cheapest(&mut self, points: &[Weighted], price: f32) -> bool {
-        let mut missed = vec![0.0; self.centres.len()];
+        let mut missed = [0.0; MOST_CLASSES];
         let mut weight = 0.0;
         for p in points {
             let [first, second] = self.two_nearest(&p.point);
             missed[first.0] += p.weight * (second.1 - first.1);
             weight += p.weight;
         }
-        let used = (0..missed.len()).filter(|&class| self.centres[class].is_some());
+        let used = (0..self.centres.len()).filter(|&class| self.centres[class].is_some());
         let least = used.min_by(|&i, &j| missed[i].total_cmp(&missed[j]));
         let cheapest = least.filter(|&class| missed[class] < price * weight);
         cheapest.is_some_and(|class| self.centres[class].take().is_some())
