@@ -6,8 +6,8 @@ use crate::map::{Entry, Map};
 use crate::volume::Volume;
 
 /// Shows a scheme that [sees others](Scheme::SEES_OTHERS) the page behind `lba`, and the one whose
-/// turn it is by the number of user writes, before `lba` is placed at time `now`. `at` finds the entries of a volume of `space` pages,
-/// if they are in memory.
+/// turn it is by the number of user writes, before `lba` is placed at time `now`. `at` finds the
+/// entries of a volume of `space` pages, if they are in memory.
 #[inline(always)]
 pub(crate) fn show_others<S: Scheme>(
     scheme: &mut S,

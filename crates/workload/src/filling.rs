@@ -10,9 +10,9 @@ use crate::{
 };
 
 /// Calls `fill` for each part from 0 to `parts`, on several threads, and waits until everything is
-/// durable. `observer` hears first, and then about once a second, how far it has come, on the calling thread, and
-/// breaks off by returning false. The database notes what it is loaded with before the first part,
-/// and that it is complete after the last.
+/// durable. `observer` is called before the first part and then about once a second, on the calling
+/// thread, with the progress so far; it breaks off by returning false. The database notes the load
+/// before the first part, and after the last that it is complete.
 pub(crate) fn in_parts<E: Engine>(
     engine: &E,
     contents: &Contents,

@@ -187,7 +187,7 @@ pub enum SemanticsArg {
     /// The simulator published with SepBIT, to the last page
     #[value(name = "sepbit-fast22")]
     SepbitFast22,
-    /// The simulator published with MiDAS, to 3 %; needs --op
+    /// The simulator published with MiDAS, to 4 %; needs --op
     #[value(name = "midas-fast24")]
     MidasFast24,
 }
