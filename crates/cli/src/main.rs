@@ -49,7 +49,7 @@ fn main() -> ExitCode {
         Command::Db(command) => db::run(&command),
         Command::Train(options) => learn::train_model(&options),
         Command::Model(command) => learn::model(&command),
-        Command::Reproduce(command) => reproduce::run(&command),
+        Command::Reproduce(args) => reproduce::run(&args),
     });
     match done.and_then(|text| print(&text)) {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use frostline_lab::{Error, PaperReport, SepFrozen};
+use frostline_lab::{Error, Paper, PaperReport, Reproduction};
 
-use crate::args::{ReproduceCommand, SepFrozenArgs};
+use crate::args::ReproduceArgs;
 use crate::cause::lab_failure;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -13,37 +13,42 @@ use crate::screen::Screen;
 
 const COMMAND: &str = "reproduce";
 
-/// Does a paper's evaluation again.
-pub fn run(command: &ReproduceCommand) -> Result<String, Failure> {
-    let ReproduceCommand::Sepfrozen(args) = command;
-    let files = files(args);
+/// Does papers' evaluations again. The JSON of one is an object, that of all an array of them.
+pub fn run(args: &ReproduceArgs) -> Result<String, Failure> {
+    let papers = args.papers();
     if let Some(directory) = &args.out {
         let made = std::fs::create_dir_all(directory);
         made.map_err(|e| Failure::job(&directory.display().to_string(), &e.to_string()))?;
     }
-    output::check::<Path>(COMMAND, files.iter().flatten().map(AsRef::as_ref), [])?;
-    let report = evaluate(&args.evaluation(), args.quiet)?;
-    let (markdown, json) = (report.markdown(), output::json(COMMAND, &report)?);
-    let [markdown_file, json_file, asked] = &files;
-    for (file, text) in [(markdown_file, &markdown), (json_file, &json), (asked, &json)] {
-        if let Some(file) = file {
-            output::write(file, text)?;
+    let in_directory = papers.iter().flat_map(|paper| files(args, paper)).flatten();
+    let all: Vec<_> = in_directory.chain(args.json.clone()).collect();
+    output::check::<Path>(COMMAND, all.iter().map(AsRef::as_ref), [])?;
+    let mut reports = Vec::new();
+    for paper in papers {
+        let report = evaluate(paper, &args.reproduction(), args.quiet)?;
+        let texts = [report.markdown(), output::json(COMMAND, &report)?];
+        for (file, text) in files(args, paper).iter().zip(&texts) {
+            file.as_ref().map_or(Ok(()), |file| output::write(file, text))?;
         }
+        reports.push(report);
     }
-    let is_json_asked = args.json.is_some() && asked.is_none();
-    Ok(if is_json_asked { json } else { markdown })
+    let text = || reports.iter().map(PaperReport::markdown).collect::<Vec<_>>().join("\n");
+    match &reports[..] {
+        [report] => output::emit(COMMAND, args.json.as_deref(), report, text),
+        _ => output::emit(COMMAND, args.json.as_deref(), &reports, text),
+    }
 }
 
-/// The files of `--out`, and of `--json` if that is one.
-fn files(args: &SepFrozenArgs) -> [Option<PathBuf>; 3] {
-    let in_directory = |name| args.out.as_ref().map(|directory| directory.join(name));
-    let json = args.json.clone().filter(|path| path.as_os_str() != "-");
-    [in_directory("sepfrozen.md"), in_directory("sepfrozen.json"), json]
+/// The files of `--out`.
+fn files(args: &ReproduceArgs, paper: &Paper) -> [Option<PathBuf>; 2] {
+    let in_directory =
+        |kind| args.out.as_ref().map(|directory| directory.join(format!("{}.{kind}", paper.name)));
+    [in_directory("md"), in_directory("json")]
 }
 
-fn evaluate(evaluation: &SepFrozen, quiet: bool) -> Result<PaperReport, Failure> {
+fn evaluate(paper: &Paper, how: &Reproduction, quiet: bool) -> Result<PaperReport, Failure> {
     let interrupt = Interrupt::watch().map_err(|e| Failure::job(COMMAND, &e.to_string()))?;
-    let report = evaluation.run(&Screen::new(COMMAND, quiet, &interrupt));
+    let report = paper.run(how, &Screen::new(COMMAND, quiet, &interrupt));
     if let Err(Error::Stopped { .. }) = report {
         interrupt.check();
     }
@@ -75,8 +80,8 @@ mod tests {
 
     #[test]
     fn the_commands_in_the_tables_run_what_was_run() {
-        let evaluation = SepFrozen { scale: 0.1, seed: 7, timing: true };
-        for input in evaluation.inputs() {
+        let how = Reproduction { scale: 0.1, seed: 7, timing: true };
+        for input in how.inputs() {
             assert_eq!(parsed(&input.command()), input);
         }
     }

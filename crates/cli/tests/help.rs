@@ -4,7 +4,7 @@ mod run;
 
 use run::Scratch;
 
-const COMMANDS: [&str; 32] = [
+const COMMANDS: [&str; 31] = [
     "",
     "sim",
     "schemes",
@@ -36,7 +36,6 @@ const COMMANDS: [&str; 32] = [
     "model histories",
     "model features",
     "reproduce",
-    "reproduce sepfrozen",
 ];
 
 #[test]

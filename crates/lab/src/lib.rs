@@ -3,7 +3,7 @@
 //! A [`StoreBench`] writes pages to a page store, a [`DatabaseBench`] runs TPC-C, YCSB or a workload
 //! like LinkBench on databases that share one. Both measure what the device takes, and can record
 //! every page write in a trace. A [`Study`] trains models of frozen pages on a trace and judges them;
-//! [`SepFrozen`] does a paper's evaluation again. The `frostline` command
+//! the evaluations of [`PAPERS`] are done again. The `frostline` command
 //! is a shell around them: what it prints comes from the reports here.
 //!
 //! A [`Monitor`] follows an experiment, and can stop it.
@@ -58,7 +58,7 @@ pub use latency::LatencyReport;
 pub use monitor::{Event, Monitor, Second, Transactions};
 pub use names::{cleaning_name, replacement_name};
 pub use report::BenchReport;
-pub use reproduce::{Cell, Input, InputWorkload, PaperReport, SepFrozen, Table};
+pub use reproduce::{Cell, Input, InputWorkload, PAPERS, Paper, PaperReport, Reproduction, Table};
 pub use speed::{NamedDrive, Speed};
 pub use store::{
     PageWorkload, ParsePageWorkloadError, StoreBench, StoreReport, StoreRun, StoreSetup,

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use frostline_lab::{
-    Compared, DatabaseBench, DeviceSpec, Error, Event, Monitor, SepFrozen, StoreBench, Study,
-    Training,
+    Compared, DatabaseBench, DeviceSpec, Error, Event, Monitor, PAPERS, Reproduction, StoreBench,
+    Study, Training,
 };
 use frostline_learn::{Kind, Sampling};
 use frostline_store::{Cleaning, Format, StoreError};
@@ -135,6 +135,6 @@ fn a_recorded_run_trains_models() {
 #[test]
 fn an_evaluation_that_is_stopped_has_no_report() {
     let followed = Followed { stop_at: Some("loading"), ..Followed::default() };
-    let evaluation = SepFrozen { scale: 0.01, seed: 1, timing: false };
-    assert!(matches!(evaluation.run(&followed), Err(Error::Stopped { .. })));
+    let how = Reproduction { scale: 0.01, seed: 1, timing: false };
+    assert!(matches!(PAPERS[0].run(&how, &followed), Err(Error::Stopped { .. })));
 }

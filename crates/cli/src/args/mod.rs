@@ -19,7 +19,7 @@ pub use self::db::{DbCommand, DumpArgs, LookDbArgs};
 pub use self::learn::{
     AddedArgs, CompareArgs, EvalArgs, HistoriesArgs, ModelCommand, StudyArgs, TrainArgs,
 };
-pub use self::reproduce::{ReproduceCommand, SepFrozenArgs};
+pub use self::reproduce::ReproduceArgs;
 pub use self::store::{FormatArgs, LookArgs, RebuildArgs, ScrubArgs, StoreCommand};
 use crate::size::{PageSize, Size, UnitSize};
 
@@ -65,8 +65,7 @@ pub enum Command {
     #[command(subcommand, arg_required_else_help = false)]
     Model(ModelCommand),
     /// Do a paper's evaluation again, at a scale that fits a laptop
-    #[command(subcommand, arg_required_else_help = false)]
-    Reproduce(ReproduceCommand),
+    Reproduce(ReproduceArgs),
 }
 
 /// Options to read a trace.

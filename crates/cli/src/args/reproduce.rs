@@ -2,28 +2,25 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
-use frostline_lab::SepFrozen;
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use frostline_lab::{PAPERS, Paper, Reproduction};
 
 /// `frostline reproduce`
-#[derive(Debug, Subcommand)]
-pub enum ReproduceCommand {
-    /// Tan et al., SepFrozen: recognise frozen pages while cleaning, and keep them apart
-    Sepfrozen(SepFrozenArgs),
-}
-
-/// `frostline reproduce sepfrozen`
 #[derive(Debug, Args)]
-pub struct SepFrozenArgs {
-    /// A tenth of the scale: about two minutes
+pub struct ReproduceArgs {
+    /// The paper, or all
+    #[arg(value_parser = papers())]
+    pub paper: String,
+    /// A tenth of the scale
     #[arg(long, conflicts_with = "scale")]
     pub quick: bool,
     /// Size of the databases and length of the runs; at 1, four warehouses of TPC-C and 400 MiB of
-    /// YCSB, about 20 minutes
+    /// YCSB, for sepfrozen about 20 minutes
     #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = scale,
         allow_negative_numbers = true)]
     pub scale: f64,
-    /// Write the tables to sepfrozen.md and sepfrozen.json in this directory as well
+    /// Write the tables to PAPER.md and PAPER.json in this directory as well
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Seed of all chance
@@ -40,15 +37,30 @@ pub struct SepFrozenArgs {
     pub quiet: bool,
 }
 
+/// The name that stands for every paper.
+const ALL: &str = "all";
+
 /// The scale of `--quick`.
 const QUICK: f64 = 0.1;
 
-impl SepFrozenArgs {
-    /// The evaluation.
-    pub fn evaluation(&self) -> SepFrozen {
-        let scale = if self.quick { QUICK } else { self.scale };
-        SepFrozen { scale, seed: self.seed, timing: !self.no_timing }
+impl ReproduceArgs {
+    /// The papers that were asked for.
+    pub fn papers(&self) -> Vec<&'static Paper> {
+        PAPERS.iter().filter(|paper| self.paper == ALL || self.paper == paper.name).collect()
     }
+
+    /// The way in which their evaluations are done.
+    pub fn reproduction(&self) -> Reproduction {
+        let scale = if self.quick { QUICK } else { self.scale };
+        Reproduction { scale, seed: self.seed, timing: !self.no_timing }
+    }
+}
+
+fn papers() -> PossibleValuesParser {
+    let each = PAPERS.iter().map(|paper| {
+        PossibleValue::new(paper.name).help(format!("{}: {}", paper.title, paper.about))
+    });
+    PossibleValuesParser::new(each.chain([PossibleValue::new(ALL).help("every one of them")]))
 }
 
 fn scale(text: &str) -> Result<f64, String> {

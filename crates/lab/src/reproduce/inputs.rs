@@ -7,9 +7,7 @@ use frostline_trace::{LoadOptions, Writes, load};
 use frostline_workload::ycsb::NamedMix;
 use frostline_workload::{tpcc, ycsb};
 
-use super::paper;
-use super::scale::{BUFFERED, Scale, TpccSize, VALUE_BYTES, YcsbSize, zone_pages};
-use super::tables::{Cell, Table};
+use super::scale::{BUFFERED, Scale, TpccSize, VALUE_BYTES, YcsbSize};
 use crate::database::{DatabaseBench, DatabaseReport, YcsbBench};
 use crate::monitor::Monitor;
 use crate::speed::Speed;
@@ -20,7 +18,7 @@ use crate::{Error, Result};
 const OPERATIONS_100W: f64 = 1.45;
 const OPERATIONS_50W: f64 = 1.95;
 
-/// The workloads of the paper.
+/// The workloads of papers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Workload {
     /// TPC-C with memory for a tenth of its data.
@@ -41,15 +39,6 @@ impl Workload {
             Workload::Tpcc => "TPC-C",
             Workload::Ycsb100w => "YCSB-100W",
             Workload::Ycsb50w => "YCSB-50W",
-        }
-    }
-
-    /// Page writes over pages, as the paper reports them.
-    fn told(self) -> &'static str {
-        match self {
-            Workload::Tpcc => paper::TPCC_SETUP.text,
-            Workload::Ycsb100w => paper::YCSB_100W_SETUP.text,
-            Workload::Ycsb50w => paper::YCSB_50W_SETUP.text,
         }
     }
 }
@@ -212,47 +201,4 @@ pub(super) fn record(
         loading: run.replay.warmup(),
         pages: (run.pages_before, run.pages_after),
     })
-}
-
-impl Recorded {
-    /// Its row among the workloads; `unique` are the pages that it wrote.
-    pub(super) fn cells(&self, unique: u32) -> Vec<Cell> {
-        let Recorded { workload, command, writes, loading, pages } = self;
-        let counted = writes.lbas.len() as u64 - loading;
-        vec![
-            Cell::text(workload.name()),
-            Cell::Count(pages.0),
-            Cell::Count(pages.1),
-            Cell::Count(counted),
-            Cell::Number(counted as f64 / f64::from(unique), 1),
-            Cell::text(workload.told()),
-            Cell::Count(zone_pages(unique).into()),
-            Cell::text(format!("`frostline {command}`")),
-        ]
-    }
-}
-
-/// The table of the workloads, with [`Recorded::cells`] for rows.
-pub(super) fn table(rows: Vec<Vec<Cell>>) -> Table {
-    Table {
-        name: "workloads",
-        title: "Workloads".to_string(),
-        note: "Each is run on the engine, and its page writes are recorded and replayed; those of \
-               loading do not count. With --record FILE the command writes the same trace. Memory is \
-               for a tenth of the data, as in the paper; cleaning begins at a GP of 15 %. The \
-               paper's zones are of 65,536 pages; writes over pages: sections 4.3 and 5.1, derived \
-               from the data written and the size of the mapping tables, or of the data."
-            .to_string(),
-        columns: vec![
-            "workload",
-            "pages loaded",
-            "pages in the end",
-            "page writes",
-            "over pages",
-            "paper",
-            "zone pages",
-            "command",
-        ],
-        rows,
-    }
 }

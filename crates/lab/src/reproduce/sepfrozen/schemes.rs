@@ -5,8 +5,8 @@ use frostline_sim::RunReport;
 use super::matrix::{GP, Matrix, OFF_LINE, SCHEMES, SEVEN, STEPS, VICTIM, of};
 use super::models::Models;
 use super::paper::{self, Told};
-use super::tables::{Cell, Table};
 use crate::Result;
+use crate::reproduce::tables::{Cell, Table};
 
 /// Victim policies (figure 15).
 const VICTIMS: [&str; 2] = ["greedy", VICTIM];

@@ -1,13 +1,13 @@
 //! Throughput on a device of a bandwidth: the paper's figure 13.
 
-use super::going_on;
-use super::inputs::{Input, Workload, megabytes};
 use super::paper;
-use super::scale::Scale;
-use super::tables::{Cell, Table};
 use crate::Result;
 use crate::database::DatabaseRun;
 use crate::monitor::Monitor;
+use crate::reproduce::going_on;
+use crate::reproduce::inputs::{Input, Workload, megabytes};
+use crate::reproduce::scale::Scale;
+use crate::reproduce::tables::{Cell, Table};
 
 /// Little enough that the device, not this program, is what everything waits for.
 const BANDWIDTH: u64 = 128_000_000;

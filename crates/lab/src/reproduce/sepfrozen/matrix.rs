@@ -8,9 +8,9 @@ use frostline_sim::{
     Judged, Plan, Report, RunReport, Settings, SimError, Space, Volume, ZoneSize, judge_two_r,
 };
 
-use super::going_on;
 use crate::Result;
 use crate::monitor::Monitor;
+use crate::reproduce::going_on;
 use crate::sweep::watched_sweep;
 
 /// The paper's victim policy, and its threshold.

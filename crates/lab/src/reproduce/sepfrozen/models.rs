@@ -5,10 +5,10 @@ use frostline_learn::{
 };
 use frostline_sim::{Judged, Samples, compare_features, compare_histories, compare_models, sample};
 
-use super::inputs::Recorded;
 use super::paper;
-use super::scale::Scale;
-use super::tables::{Cell, Table};
+use crate::reproduce::inputs::Recorded;
+use crate::reproduce::scale::Scale;
+use crate::reproduce::tables::{Cell, Table};
 use crate::{Error, Result};
 
 /// It finds, sooner, the weights that sgd comes close to.

@@ -3,7 +3,7 @@
 use frostline_trace::{FINAL, NEVER, Prepared};
 
 use super::paper;
-use super::tables::{Cell, Table};
+use crate::reproduce::tables::{Cell, Table};
 
 /// Stretches of LBAs.
 const STRETCHES: usize = 16;

@@ -1,0 +1,118 @@
+//! The evaluation of SepFrozen.
+
+mod matrix;
+mod models;
+mod pages;
+mod paper;
+mod schemes;
+mod throughput;
+mod workloads;
+
+use std::path::Path;
+
+use frostline_sim::Volume;
+use frostline_trace::prepare;
+
+use self::matrix::{Matrix, SCHEMES};
+use self::models::Models;
+use self::schemes::{OfWorkload, Sweep, claims, overall, quarters, steps, sweeps};
+use self::throughput::throughput;
+use self::workloads::WORKLOADS;
+use crate::monitor::{Event, Monitor};
+use crate::reproduce::inputs::{Recorded, Workload, record};
+use crate::reproduce::scale::{Scale, zone_pages};
+use crate::reproduce::{Paper, Reproduction, Table, going_on};
+use crate::{Error, Result};
+
+/// Its entry among the papers.
+pub(super) const PAPER: Paper = Paper {
+    name: "sepfrozen",
+    title: "Tan et al., SepFrozen",
+    about: "recognise frozen pages while cleaning, and keep them apart",
+    tables,
+};
+
+fn tables(setup: &Reproduction, monitor: &dyn Monitor) -> Result<Vec<Table>> {
+    let temporary = |source| Error::Io { what: "a temporary directory".to_string(), source };
+    let scratch = tempfile::tempdir().map_err(temporary)?;
+    let (scale, scratch) = (Scale(setup.scale), scratch.path());
+    Evaluation { setup, scale, scratch, monitor }.tables()
+}
+
+/// The parts that all of the evaluation shares.
+struct Evaluation<'a> {
+    setup: &'a Reproduction,
+    scale: Scale,
+    scratch: &'a Path,
+    monitor: &'a dyn Monitor,
+}
+
+impl Evaluation<'_> {
+    fn tables(&self) -> Result<Vec<Table>> {
+        let (mut made, mut runs, mut on_tpcc) = (Vec::new(), Vec::new(), Vec::new());
+        let mut claimed = None;
+        for workload in WORKLOADS {
+            let recorded = self.record(workload)?;
+            let volume = prepare(None, recorded.writes.clone(), true)?;
+            made.push(workloads::cells(&recorded, volume.unique));
+            let is_tpcc = workload == Workload::Tpcc;
+            if is_tpcc {
+                on_tpcc.push(pages::mixing(&volume, recorded.loading));
+                on_tpcc.push(pages::frozen_share(&volume, recorded.loading));
+            }
+            let pages = volume.unique;
+            let matrix = self.matrix(Volume::new(volume), recorded.loading);
+            self.begin(&format!("{}: schemes", workload.name()));
+            let of = OfWorkload { workload: workload.name(), runs: matrix.schemes(&SCHEMES)? };
+            if is_tpcc {
+                let models = Models::new(&recorded, pages, self.scale, self.setup.seed);
+                claimed = Some(self.on_tpcc(&of, &matrix, &models, &mut on_tpcc)?);
+            }
+            runs.push(of);
+        }
+        let mut tables = vec![workloads::table(made), overall(&runs)];
+        tables.extend(claimed);
+        if self.setup.timing {
+            self.begin("throughput");
+            tables.push(throughput(self.scale, self.setup.seed, self.monitor)?);
+        }
+        tables.extend(on_tpcc);
+        Ok(tables)
+    }
+
+    fn record(&self, workload: Workload) -> Result<Recorded> {
+        self.begin(&format!("{}: the engine at work", workload.name()));
+        record(workload, self.scale, self.setup.seed, self.scratch, self.monitor)
+    }
+
+    fn matrix(&self, volume: Volume, loading: u64) -> Matrix<'_> {
+        let zone = zone_pages(volume.unique_pages());
+        Matrix::new(volume, loading, zone, self.setup.seed, self.monitor)
+    }
+
+    /// Adds the tables of TPC-C alone; returns the table of the paper's claims.
+    fn on_tpcc(
+        &self,
+        of: &OfWorkload,
+        matrix: &Matrix<'_>,
+        models: &Models<'_>,
+        tables: &mut Vec<Table>,
+    ) -> Result<Table> {
+        tables.push(quarters(of));
+        self.begin("TPC-C: step by step");
+        tables.push(steps(matrix, models)?);
+        self.begin("TPC-C: victim policies, zones, thresholds");
+        let sweeps = sweeps(matrix, &of.runs)?;
+        tables.extend([&sweeps.victims, &sweeps.zones, &sweeps.thresholds].map(Sweep::table));
+        self.begin("TPC-C: models");
+        tables.push(models.comparison(&matrix.two_r()?, self.setup.timing)?);
+        going_on(self.monitor)?;
+        tables.push(models.history()?);
+        tables.push(models.features()?);
+        Ok(claims(&of.runs, &sweeps))
+    }
+
+    fn begin(&self, part: &str) {
+        self.monitor.on(Event::Step(part));
+    }
+}
