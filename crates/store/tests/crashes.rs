@@ -1,5 +1,6 @@
 //! Power cuts and kills at any moment, from a seed: what was synced is there, the rest is old or new
 //! but whole. What a process that was killed left unsynced may be lost in a later power cut.
+//! A second reader of the format, which shares no code with the store, must find the same pages.
 //!
 //! Every history is a function of its seed. `FROSTLINE_CRASH_SEED=n` runs that one alone, and
 //! `FROSTLINE_CRASHES=n` as many crashes.
@@ -8,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use frostline_judge::Pages;
 use frostline_store::{Cleaning, Format, Open, PageWrite, Store, StoreError};
 use frostline_zone::{DeviceError, Fault, Faulty, Shape, Tail, in_memory};
 use rand::rngs::SmallRng;
@@ -149,8 +151,14 @@ impl World {
         Ok(())
     }
 
-    fn check_all(&mut self, store: &Store) -> Result<(), StoreError> {
-        (0..self.pages).try_for_each(|lba| self.check(store, lba, true))?;
+    /// All pages are of what they may be, and those that the second reader of the format found.
+    fn check_all(&mut self, store: &Store, judged: &Pages) -> Result<(), StoreError> {
+        for lba in 0..self.pages {
+            self.check(store, lba, true)?;
+            let found = self.model[&lba].last().copied().flatten();
+            let sum = found.map(|version| crc32c::crc32c(&content(lba, version)));
+            assert_eq!(judged.get(&lba).copied(), sum, "LBA {lba}, judged and read");
+        }
         if self.is_durable {
             self.settle();
         }
@@ -252,9 +260,10 @@ fn reopen(mut device: Arc<Faulty>, world: &mut World, open: Open, tally: &Tally)
         }
         go_on(&mut device, end, world, tally);
     }
+    let judged = frostline_judge::pages(&*device).unwrap();
     let store = Store::open(device.clone(), open).unwrap();
     world.pages = store.pages() as u32;
-    world.check_all(&store).unwrap();
+    world.check_all(&store, &judged).unwrap();
     if world.rng.random_bool(0.7) {
         store.close().unwrap();
         world.is_durable = true;
@@ -325,7 +334,8 @@ fn recovery_that_is_cut_short_again_and_again_still_finds_room() {
             }
         }
         device = Arc::new(device.restart().unwrap());
+        let judged = frostline_judge::pages(&*device).unwrap();
         let store = Store::open(device, open).unwrap();
-        world.check_all(&store).unwrap();
+        world.check_all(&store, &judged).unwrap();
     }
 }

@@ -1,0 +1,103 @@
+//! Chunks that were written after the checkpoint.
+
+use std::collections::BTreeMap;
+
+use frostline_zone::Device;
+
+use crate::Undecided;
+use crate::metadata::Metadata;
+use crate::page::{HEAD, Head, Page};
+
+/// A chunk that the checkpoint does not cover.
+pub struct Late {
+    pub zone: u32,
+    pub opening: u64,
+    pub seq: u64,
+    /// All chunks up to this number were durable.
+    pub durable: u64,
+    pub rows: Vec<Row>,
+}
+
+/// A page of a chunk.
+pub struct Row {
+    pub lba: u32,
+    pub sum: u32,
+    pub time: u64,
+    /// Page in the zone of the device.
+    page: u32,
+}
+
+impl Late {
+    /// True if the page is what its header says.
+    pub fn holds(&self, device: &dyn Device, row: &Row) -> Result<bool, Undecided> {
+        let page = Page::read(device, self.zone, row.page)?;
+        Ok(page.is_some_and(|page| page.sum() == row.sum))
+    }
+}
+
+/// Where late chunks may begin in a zone of the device.
+struct Start {
+    opening: u64,
+    page: u32,
+    first: u32,
+}
+
+/// All late chunks: of zones that the table names, behind what it covers; of zones that notes say
+/// were opened later, from the beginning.
+pub fn late_chunks(device: &dyn Device, meta: &Metadata) -> Result<Vec<Late>, Undecided> {
+    let mut starts: BTreeMap<(u32, u64), Start> = BTreeMap::new();
+    for zone in meta.zones.values() {
+        let start = Start { opening: zone.opening, page: zone.pages, first: zone.used };
+        starts.insert((zone.device_zone, zone.opening), start);
+    }
+    for &(zone, opening) in &meta.opened {
+        starts.entry((zone, opening)).or_insert(Start { opening, page: 0, first: 0 });
+    }
+    let mut late = Vec::new();
+    for (&(zone, _), start) in &starts {
+        scan(device, meta, zone, start, &mut late)?;
+    }
+    Ok(late)
+}
+
+/// The chunks of one opening, until a page is not the header that is expected.
+fn scan(
+    device: &dyn Device,
+    meta: &Metadata,
+    zone: u32,
+    start: &Start,
+    late: &mut Vec<Late>,
+) -> Result<(), Undecided> {
+    let Start { opening, mut page, mut first } = *start;
+    while let Some(header) = Page::read(device, zone, page)? {
+        let expected = |h: &Head| {
+            (h.kind, h.store, h.zone, h.page, h.a, h.first)
+                == (CHUNK, meta.store, zone, page, opening, first)
+        };
+        let Some(head) = header.head().filter(expected) else { break };
+        if head.seq >= meta.next_chunk {
+            late.push(Late {
+                zone,
+                opening,
+                seq: head.seq,
+                durable: head.b,
+                rows: (0..head.count).map(|i| row(&header, page, i)).collect(),
+            });
+        }
+        page += 1 + head.count;
+        first += head.count;
+    }
+    Ok(())
+}
+
+const CHUNK: u32 = 5;
+
+fn row(header: &Page, at: u32, i: u32) -> Row {
+    let row = HEAD + 16 * i as usize;
+    Row {
+        lba: header.u32(row),
+        sum: header.u32(row + 4),
+        time: header.u64(row + 8),
+        page: at + 1 + i,
+    }
+}

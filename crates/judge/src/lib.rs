@@ -1,0 +1,98 @@
+//! A second reader of the page store's format: it says which pages a store must have when it is
+//! opened, from docs/recovery.md alone. It shares no code with the store.
+//!
+//! It trusts nothing that the store keeps in memory and repairs nothing. A store that lost a zone is
+//! an error: what can be left of it depends on what the user accepts.
+
+mod chunks;
+mod metadata;
+mod page;
+
+use std::collections::{BTreeMap, HashMap};
+
+use frostline_zone::{Device, DeviceError};
+
+use chunks::{Late, late_chunks};
+use metadata::{Metadata, Zone};
+use page::Page;
+
+/// The pages that a store must have: LBA and CRC-32C of the content.
+pub type Pages = BTreeMap<u32, u32>;
+
+/// The reason why the pages can't be told.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Undecided {
+    /// The device can't be read.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A structure that must be there is missing or damaged.
+    #[error("{0}")]
+    Damaged(String),
+}
+
+/// The state of an LBA that was written or trimmed after the checkpoint, and how late it is: time of
+/// the write, a trim after all writes of its time, number of the chunk.
+type Newest = (u64, bool, u64, Option<u32>);
+
+/// The pages that the store on this device must have when it is opened.
+///
+/// # Errors
+/// The device can't be read; there is no store; a structure that its guarantees rest on is damaged.
+pub fn pages(device: &dyn Device) -> Result<Pages, Undecided> {
+    let meta = Metadata::read(device)?;
+    let late = late_chunks(device, &meta)?;
+    let durable = late.iter().map(|chunk| chunk.durable).max().unwrap_or(0);
+    let mut newest: HashMap<u32, Newest> = HashMap::new();
+    let mut offer = |lba: u32, state: Newest| {
+        let known = newest.entry(lba).or_insert(state);
+        *known = (*known).max(state);
+    };
+    for chunk in &late {
+        for row in &chunk.rows {
+            if chunk.seq <= durable || chunk.holds(device, row)? {
+                offer(row.lba, (row.time, false, chunk.seq, Some(row.sum)));
+            }
+        }
+    }
+    for trim in &meta.trims {
+        offer(trim.lba, (trim.time, true, trim.serial, None));
+    }
+    let mut pages = Pages::new();
+    for leaf in &meta.leaves {
+        for at in 0..1024 {
+            let lba = leaf.number * 1024 + at;
+            let slot = leaf.slot(at);
+            if slot != 0 && !newest.contains_key(&lba) {
+                check(device, &meta, &late, lba, slot, leaf.sum(at))?;
+                pages.insert(lba, leaf.sum(at));
+            }
+        }
+    }
+    pages.extend(newest.into_iter().filter_map(|(lba, state)| Some((lba, state.3?))));
+    Ok(pages)
+}
+
+/// A page that the map still names lies where it says.
+fn check(
+    device: &dyn Device,
+    meta: &Metadata,
+    late: &[Late],
+    lba: u32,
+    slot: u32,
+    sum: u32,
+) -> Result<(), Undecided> {
+    let wrong = |what: &str| Undecided::Damaged(format!("LBA {lba}, slot {slot}: {what}"));
+    let zone = meta.zones.get(&(slot >> meta.offset_bits));
+    let zone: &Zone = zone.ok_or_else(|| wrong("no zone of the checkpoint"))?;
+    if late.iter().any(|c| c.zone == zone.device_zone && c.opening != zone.opening) {
+        return Err(wrong("its zone holds later pages"));
+    }
+    let offset = slot & ((1 << meta.offset_bits) - 1);
+    let headers = zone.firsts.iter().filter(|&&first| first <= offset).count() as u32;
+    let found = Page::read(device, zone.device_zone, offset + headers)?;
+    match found.is_some_and(|page| page.sum() == sum) {
+        true => Ok(()),
+        false => Err(wrong("its content is not there")),
+    }
+}

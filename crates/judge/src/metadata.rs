@@ -1,0 +1,218 @@
+//! The metadata zones: superblock, last complete table with its leaves, later notes.
+
+use std::collections::HashMap;
+
+use frostline_zone::Device;
+
+use crate::Undecided;
+use crate::page::{HEAD, Head, PAGE, Page, read, u32_at, u64_at};
+
+/// The records of the metadata zones that say which pages the store has.
+pub struct Metadata {
+    pub store: u64,
+    pub offset_bits: u32,
+    /// Number of the first chunk that the table does not cover.
+    pub next_chunk: u64,
+    /// Zones of the table, by their number in the volume.
+    pub zones: HashMap<u32, Zone>,
+    pub leaves: Vec<Leaf>,
+    /// Zones that were opened after the table: zone of the device and number of the opening.
+    pub opened: Vec<(u32, u64)>,
+    pub trims: Vec<Trim>,
+}
+
+/// A zone that held pages at the checkpoint.
+pub struct Zone {
+    pub device_zone: u32,
+    pub opening: u64,
+    pub used: u32,
+    /// Pages of the device's zone that were used, headers included.
+    pub pages: u32,
+    pub firsts: Vec<u32>,
+}
+
+/// A page that was trimmed after the checkpoint.
+pub struct Trim {
+    pub lba: u32,
+    pub time: u64,
+    pub serial: u64,
+}
+
+/// A leaf of the map, in force at the checkpoint.
+pub struct Leaf {
+    pub number: u32,
+    bytes: Vec<u8>,
+}
+
+impl Leaf {
+    pub fn slot(&self, at: u32) -> u32 {
+        u32_at(&self.bytes, 4 * at as usize)
+    }
+
+    pub fn sum(&self, at: u32) -> u32 {
+        u32_at(&self.bytes, 4096 + 4 * at as usize)
+    }
+}
+
+/// A record of the metadata log: its head, its rows, and the pages behind it.
+struct Record {
+    head: Head,
+    rows: Page,
+    /// Place of its payload in the ring, in pages counted through all metadata zones.
+    payload_at: u32,
+    payload: Vec<u8>,
+}
+
+impl Metadata {
+    pub fn read(device: &dyn Device) -> Result<Metadata, Undecided> {
+        let (block, head) = superblock(device)?;
+        let device_pages = block.u32(104);
+        let records = records(device, &block, &head, device_pages)?;
+        let table = last_table(&records)
+            .ok_or_else(|| Undecided::Damaged("no table is complete".to_string()))?;
+        let mut meta = Metadata {
+            store: head.store,
+            offset_bits: u32::BITS - (block.u32(108) - 1).leading_zeros(),
+            next_chunk: u64_at(&table, 16),
+            zones: HashMap::new(),
+            leaves: Vec::new(),
+            opened: Vec::new(),
+            trims: Vec::new(),
+        };
+        meta.read_table(&records, &table)?;
+        meta.read_notes(&records, &table);
+        Ok(meta)
+    }
+
+    fn read_table(&mut self, records: &[Record], table: &[u8]) -> Result<(), Undecided> {
+        let leaf_pages = records.iter().find(|r| r.head.kind == LEAVES && r.head.count > 0);
+        let leaf_pages = leaf_pages.map_or(0, |r| r.head.payload / r.head.count);
+        let (leaves, zones) = (u32_at(table, 80), u32_at(table, 84));
+        let mut at = 96;
+        for number in 0..leaves {
+            let (page, sum) = (u32_at(table, at), u32_at(table, at + 4));
+            at += 16;
+            if page != 0 {
+                let bytes = leaf(records, page, leaf_pages, number, sum).ok_or_else(|| {
+                    Undecided::Damaged(format!("leaf {number} of the map is not there"))
+                })?;
+                self.leaves.push(Leaf { number, bytes });
+            }
+        }
+        let mut first_at = at + 48 * zones as usize;
+        for _ in 0..zones {
+            let chunks = u32_at(table, at + 44) as usize;
+            let firsts = (0..chunks).map(|i| u32_at(table, first_at + 4 * i)).collect();
+            first_at += 4 * chunks;
+            let zone = Zone {
+                device_zone: u32_at(table, at + 4),
+                used: u32_at(table, at + 24),
+                opening: u64_at(table, at + 32),
+                pages: u32_at(table, at + 40),
+                firsts,
+            };
+            self.zones.insert(u32_at(table, at), zone);
+            at += 48;
+        }
+        Ok(())
+    }
+
+    fn read_notes(&mut self, records: &[Record], table: &[u8]) {
+        let (next_note, notes_from) = (u64_at(table, 32), u64_at(table, 40));
+        for record in records.iter().filter(|r| r.head.kind == NOTES && r.head.seq >= notes_from) {
+            for i in 0..record.head.count as usize {
+                let row = HEAD + 40 * i;
+                let (tag, target) = (record.rows.u32(row), record.rows.u32(row + 4));
+                let serial = record.rows.u64(row + 32);
+                match tag {
+                    _ if serial < next_note => {}
+                    1 => self.opened.push((record.rows.u32(row + 8), record.rows.u64(row + 16))),
+                    _ => {
+                        let time = record.rows.u64(row + 24);
+                        self.trims.push(Trim { lba: target, time, serial });
+                    }
+                }
+            }
+        }
+    }
+}
+
+const SUPER: u32 = 1;
+const NOTES: u32 = 2;
+const LEAVES: u32 = 3;
+const TABLE: u32 = 4;
+
+/// The first superblock that can be read.
+fn superblock(device: &dyn Device) -> Result<(Page, Head), Undecided> {
+    for zone in 0..device.geometry().zones {
+        for page in 0..2 {
+            let Some(found) = Page::read(device, zone, page)? else { break };
+            if let Some(head) = found.head().filter(|h| h.kind == SUPER && h.zone == zone) {
+                return Ok((found, head));
+            }
+        }
+    }
+    Err(Undecided::Damaged("there is no superblock".to_string()))
+}
+
+/// All records but superblocks, in the order of their numbers.
+fn records(
+    device: &dyn Device,
+    block: &Page,
+    of: &Head,
+    device_pages: u32,
+) -> Result<Vec<Record>, Undecided> {
+    let mut records = Vec::new();
+    for index in 0..of.count {
+        let zone = block.u32(392 + 4 * index as usize);
+        let (mut page, mut last_seq) = (0, 0);
+        while let Some(rows) = Page::read(device, zone, page)? {
+            let (payload_at, at) = (index * device_pages + page + 1, page);
+            page += 1;
+            let ours = |h: &Head| (h.store, h.zone, h.page) == (of.store, zone, at);
+            let Some(head) = rows.head().filter(|h| ours(h) && h.seq > last_seq) else { continue };
+            last_seq = head.seq;
+            // Behind a record whose payload a crash tore, the next one may lie where the payload should.
+            let payload = read(device, zone, page, head.payload)?;
+            let whole = |p: &Vec<u8>| head.payload == 0 || crc32c::crc32c(p) == head.sum;
+            if let Some(payload) = payload.filter(whole) {
+                page += head.payload;
+                records.push(Record { head, rows, payload_at, payload });
+            }
+        }
+    }
+    records.retain(|record| record.head.kind != SUPER);
+    records.sort_by_key(|record| record.head.seq);
+    Ok(records)
+}
+
+/// The bytes of the last table of which all parts are there.
+fn last_table(records: &[Record]) -> Option<Vec<u8>> {
+    (0..records.len()).rev().find_map(|at| table_at(&records[at..]))
+}
+
+/// The bytes of the table that begins with the first of these records, if all its parts are there.
+fn table_at(records: &[Record]) -> Option<Vec<u8>> {
+    let head = records[0].head;
+    let parts = records.get(..head.a as usize).filter(|_| head.kind == TABLE && head.first == 0)?;
+    let in_order =
+        |(part, record): (u32, &Record)| (record.head.kind, record.head.first) == (TABLE, part);
+    let mut bytes = Vec::new();
+    (0..).zip(parts).all(in_order).then(|| {
+        parts.iter().for_each(|part| bytes.extend(&part.payload));
+        bytes.truncate(head.b as usize);
+        bytes
+    })
+}
+
+/// The leaf that lies at a page of the metadata zones.
+fn leaf(records: &[Record], page: u32, pages: u32, number: u32, sum: u32) -> Option<Vec<u8>> {
+    let holds = |r: &&Record| (r.payload_at..r.payload_at + r.head.payload).contains(&page);
+    let record = records.iter().filter(|r| r.head.kind == LEAVES).find(holds)?;
+    let index = (page - record.payload_at) / pages;
+    let from = (page - record.payload_at) as usize * PAGE;
+    let bytes = record.payload.get(from..from + pages as usize * PAGE)?;
+    let is_it =
+        record.rows.u32(HEAD + 4 * index as usize) == number && crc32c::crc32c(bytes) == sum;
+    is_it.then(|| bytes.to_vec())
+}

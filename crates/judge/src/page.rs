@@ -1,0 +1,91 @@
+//! A page of the device, and the head that pages have which describe others.
+
+use frostline_zone::Device;
+
+use crate::Undecided;
+
+/// Bytes in a page.
+pub const PAGE: usize = 4096;
+/// Bytes of a head.
+pub const HEAD: usize = 72;
+
+/// A page as it was read.
+pub struct Page(Vec<u8>);
+
+/// The fields of a head, under the names of docs/recovery.md.
+#[derive(Clone, Copy, Debug)]
+pub struct Head {
+    pub kind: u32,
+    pub store: u64,
+    pub seq: u64,
+    pub zone: u32,
+    pub page: u32,
+    pub count: u32,
+    pub payload: u32,
+    pub first: u32,
+    pub sum: u32,
+    pub a: u64,
+    pub b: u64,
+}
+
+impl Page {
+    /// A page of a zone, if it lies before the write pointer.
+    pub fn read(device: &dyn Device, zone: u32, page: u32) -> Result<Option<Page>, Undecided> {
+        Ok(read(device, zone, page, 1)?.map(Page))
+    }
+
+    /// CRC-32C of its content.
+    pub fn sum(&self) -> u32 {
+        crc32c::crc32c(&self.0)
+    }
+
+    pub fn u32(&self, at: usize) -> u32 {
+        u32_at(&self.0, at)
+    }
+
+    pub fn u64(&self, at: usize) -> u64 {
+        u64_at(&self.0, at)
+    }
+
+    /// Its head, if the page is whole and describes others.
+    pub fn head(&self) -> Option<Head> {
+        let whole = self.0[..4] == *b"FRST" && self.u32(4) == crc32c::crc32c(&self.0[8..]);
+        whole.then(|| Head {
+            kind: self.u32(8),
+            store: self.u64(16),
+            seq: self.u64(24),
+            zone: self.u32(32),
+            page: self.u32(36),
+            count: self.u32(40),
+            payload: self.u32(44),
+            first: self.u32(48),
+            sum: self.u32(52),
+            a: self.u64(56),
+            b: self.u64(64),
+        })
+    }
+}
+
+/// So many pages of a zone, if all of them lie before the write pointer.
+pub fn read(
+    device: &dyn Device,
+    zone: u32,
+    page: u32,
+    count: u32,
+) -> Result<Option<Vec<u8>>, Undecided> {
+    let (from, bytes) = (u64::from(page) * PAGE as u64, count as usize * PAGE);
+    if from + bytes as u64 > device.zone(zone)?.write_pointer {
+        return Ok(None);
+    }
+    let mut buffer = vec![0; bytes];
+    device.read(zone, from, &mut buffer)?;
+    Ok(Some(buffer))
+}
+
+pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
