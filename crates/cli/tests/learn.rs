@@ -1,4 +1,4 @@
-//! `frostline train` and `frostline model`: a model is made, judged, and refused if it is none.
+//! `frostline train` and `frostline model`: a model is made, evaluated, and refused if it is none.
 
 mod run;
 
@@ -12,15 +12,15 @@ fn oltp() -> Scratch {
 }
 
 #[test]
-fn a_model_is_trained_written_and_judged_the_same() {
+fn a_model_is_trained_written_and_evaluated_the_same() {
     let scratch = oltp();
     let trained = scratch.json("train t.u32 -o m.json --split time --json - -q");
-    let judged = scratch.json("model eval m.json t.u32 --split time --json - -q");
-    assert_eq!(trained, judged);
-    let quality = &judged["quality"];
+    let evaluated = scratch.json("model eval m.json t.u32 --split time --json - -q");
+    assert_eq!(trained, evaluated);
+    let quality = &evaluated["quality"];
     assert!(quality["roc_area"].as_f64().unwrap() > 0.7, "{quality}");
-    assert_eq!(judged["features"].as_array().unwrap().len(), 7);
-    assert_eq!(judged["trained_on"]["trace"], "t.u32");
+    assert_eq!(evaluated["features"].as_array().unwrap().len(), 7);
+    assert_eq!(evaluated["trained_on"]["trace"], "t.u32");
     assert_eq!(scratch.names(), ["m.json", "t.u32"]);
 }
 
@@ -62,13 +62,14 @@ fn two_rs_rule_is_replayed_where_pages_are_looked_at_when_they_are_written() {
 
 #[cfg(feature = "gru")]
 #[test]
-fn a_network_is_trained_written_and_judged_the_same() {
+fn a_network_is_trained_written_and_evaluated_the_same() {
     let scratch = oltp();
     let trained = scratch.json("train t.u32 -o m.json --model gru --samples 20000 --json - -q");
-    let judged = scratch.json("model eval m.json t.u32 --split random --samples 20000 --json - -q");
-    assert_eq!(trained, judged);
-    assert!(judged["quality"]["roc_area"].as_f64().unwrap() > 0.7, "{}", judged["quality"]);
-    assert!(judged["features"][0]["weight"].is_null());
+    let evaluated =
+        scratch.json("model eval m.json t.u32 --split random --samples 20000 --json - -q");
+    assert_eq!(trained, evaluated);
+    assert!(evaluated["quality"]["roc_area"].as_f64().unwrap() > 0.7, "{}", evaluated["quality"]);
+    assert!(evaluated["features"][0]["weight"].is_null());
 }
 
 #[cfg(not(feature = "gru"))]

@@ -141,7 +141,7 @@ pub enum Error {
     /// A replay failed.
     #[error(transparent)]
     Sim(#[from] SimError),
-    /// Training or judging a model failed.
+    /// Training or evaluating a model failed.
     #[error(transparent)]
     Learn(#[from] LearnError),
     /// A trace without hotness records, where a model needs them.

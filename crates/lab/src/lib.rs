@@ -2,7 +2,7 @@
 //!
 //! A [`StoreBench`] writes pages to a page store, a [`DatabaseBench`] runs TPC-C, YCSB or a workload
 //! like LinkBench on databases that share one. Both measure what the device takes, and can record
-//! every page write in a trace. A [`Study`] trains models of frozen pages on a trace and judges them;
+//! every page write in a trace. A [`Study`] trains models of frozen pages on a trace and evaluates them;
 //! the evaluations of [`PAPERS`] are done again. The `frostline` command
 //! is a shell around them: what it prints comes from the reports here.
 //!

@@ -126,8 +126,8 @@ fn a_recorded_run_trains_models() {
     let study = Study { trace: "run".into(), writes, records: None, sampling: Sampling::default() };
     let training = Training { kind: Kind::Logistic, history: 2, only: Vec::new(), threshold: 0.0 };
     let (model, report) = study.clone().train(&training).unwrap();
-    let judged = study.clone().judge(&model).unwrap();
-    assert_eq!(report.quality.samples, judged.quality.samples);
+    let evaluated = study.clone().evaluate(&model).unwrap();
+    assert_eq!(report.quality.samples, evaluated.quality.samples);
     let compared = study.compare(Compared::Histories(Kind::Logistic)).unwrap();
     assert_eq!(compared.models.len(), frostline_learn::Layout::LONGEST);
 }

@@ -9,7 +9,7 @@
 //!   [`Model::write`] know its file.
 //! * [`Online`] learns while a store is cleaned; [`recogniser()`] finds it and others by name.
 //! * Whatever scores features is a [`Scorer`]: trained models, and the rules in [`OneBit`] and
-//!   [`EveryPage`]. [`Quality`] judges it, and [`PageRecogniser`] puts it to work in a scheme.
+//!   [`EveryPage`]. [`Quality`] evaluates it, and [`PageRecogniser`] puts it to work in a scheme.
 //!
 //! ```
 //! use frostline_learn::{Kind, Layout, Origin, Quality, Records, Sampling, Set, Standard, train};

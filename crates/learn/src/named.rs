@@ -29,12 +29,12 @@ pub fn recogniser(
         let two_writes = Layout::new(Records::Block, 2)?;
         Ok(match by {
             "online" => {
-                let records = if setup.told { Records::Engine } else { Records::Block };
+                let records = if setup.has_hotness { Records::Engine } else { Records::Block };
                 Box::new(Online::new(records, setup.seed)?)
             }
             "model" => {
                 let model = model.ok_or(LearnError::NoModel)?.recogniser()?;
-                if model.wants_hotness() && !setup.told {
+                if model.wants_hotness() && !setup.has_hotness {
                     return Err(LearnError::NotTold);
                 }
                 Box::new(model)

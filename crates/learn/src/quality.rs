@@ -8,28 +8,28 @@ use crate::{Scorer, Set, Tiles, tiled};
 /// A share of nothing is not a number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Quality {
-    /// Samples judged.
+    /// Evaluation samples.
     pub samples: u64,
-    /// Share of them that is frozen.
+    /// Share of samples that are frozen.
     pub base_rate: f64,
-    /// Share that was told right.
+    /// Share of samples that were classified correctly.
     pub accuracy: f64,
-    /// Share of the frozen that was recognised.
+    /// Share of frozen samples that were taken for frozen.
     pub recall: f64,
-    /// Share of the others that was taken for frozen.
+    /// Share of the other samples that were taken for frozen.
     pub false_positive_rate: f64,
-    /// Share of those taken for frozen that is.
+    /// Share of samples taken for frozen that are frozen.
     pub precision: f64,
     /// Area under the ROC curve: the probability that a frozen page has a higher score than
     /// another one, ties counting half. It is independent of the threshold.
     pub roc_area: f64,
-    /// The accuracy if as many pages were frozen as not, with the threshold that is
-    /// best then: recall and the share of others that is told right, halved. One half is chance.
+    /// The accuracy if half of the pages were frozen, with the best threshold for that case: the mean
+    /// of recall and of the share of others that are classified correctly. One half is chance.
     pub balanced_accuracy: f64,
 }
 
 impl Quality {
-    /// Judges by these samples; a score above `threshold` is to say that a page is frozen.
+    /// Evaluates on these samples; a score above `threshold` is to say that a page is frozen.
     pub fn of(scorer: &dyn Scorer, threshold: f32, set: &Set) -> Quality {
         let tiles = tiled(set.rows(), set.width());
         let mut scores = vec![0.0; set.len()];
@@ -37,7 +37,7 @@ impl Quality {
         Quality::of_scores(&scores, threshold, set.frozen())
     }
 
-    /// Judges scores of pages, given which are frozen.
+    /// Evaluates scores of pages, given which are frozen.
     pub fn of_scores(scores: &[f32], threshold: f32, frozen: &[bool]) -> Quality {
         let count = |taken: bool, is: bool| {
             let pages = scores.iter().zip(frozen);
@@ -51,21 +51,21 @@ impl Quality {
         Quality { roc_area: area, balanced_accuracy, ..counted }
     }
 
-    /// Judges a rule that knows no degrees: how many of the frozen pages, and how many of the
+    /// Evaluates a rule that knows no degrees: how many of the frozen pages, and how many of the
     /// others, it took for frozen and how many not.
     pub fn of_counts(frozen: [u64; 2], others: [u64; 2]) -> Quality {
-        let ([hits, misses], [alarms, rests]) =
+        let ([true_positives, false_negatives], [false_positives, true_negatives]) =
             (frozen.map(|n| n as f64), others.map(|n| n as f64));
-        let all = hits + misses + alarms + rests;
-        let recall = hits / (hits + misses);
-        let false_positive_rate = alarms / (alarms + rests);
+        let all = true_positives + false_negatives + false_positives + true_negatives;
+        let recall = true_positives / (true_positives + false_negatives);
+        let false_positive_rate = false_positives / (false_positives + true_negatives);
         Quality {
             samples: all as u64,
-            base_rate: (hits + misses) / all,
-            accuracy: (hits + rests) / all,
+            base_rate: (true_positives + false_negatives) / all,
+            accuracy: (true_positives + true_negatives) / all,
             recall,
             false_positive_rate,
-            precision: hits / (hits + alarms),
+            precision: true_positives / (true_positives + false_positives),
             roc_area: 0.5 + (recall - false_positive_rate) / 2.0,
             balanced_accuracy: 0.5 + (recall - false_positive_rate).max(0.0) / 2.0,
         }
@@ -84,7 +84,7 @@ impl Roc {
         pages.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let all_frozen = frozen.iter().filter(|&&frozen| frozen).count() as f64;
         let all_others = frozen.len() as f64 - all_frozen;
-        // Of the pages with a lower score: those that a threshold there tells from the rest.
+        // Counts of pages with a lower score, which a threshold here takes for not frozen.
         let (mut others, mut missed, mut pairs, mut best) = (0.0, 0.0, 0.0, 0.5_f64);
         for equal in pages.chunk_by(|a, b| a.0 == b.0) {
             let frozen = equal.iter().filter(|(_, frozen)| *frozen).count() as f64;
@@ -147,7 +147,7 @@ mod tests {
         assert!((counted.roc_area - 0.5).abs() < 1e-12, "{counted:?}");
         let Quality { roc_area, balanced_accuracy, .. } = found;
         assert_eq!(Quality { roc_area, balanced_accuracy, ..counted }, found);
-        // Above 2: all others are told right, and one frozen page.
+        // Above 2: all others are classified correctly, and one frozen page.
         assert!((balanced_accuracy - 2.0 * third).abs() < 1e-12, "{found:?}");
         let blind = Quality::of_scores(&[1.0; 6], 0.0, &frozen);
         assert_eq!((blind.roc_area, blind.recall, blind.false_positive_rate), (0.5, 1.0, 1.0));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_feature_that_tells_all_correlates_fully() {
+    fn a_feature_that_decides_alone_correlates_fully() {
         let mut set = Set::new(3);
         for (i, x) in [1.0, 2.0, 1.0, 2.0].into_iter().enumerate() {
             set.put(i, x > 1.5, |put| [x, 7.0, -x].into_iter().for_each(put));

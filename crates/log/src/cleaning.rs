@@ -225,7 +225,7 @@ impl<S: Scheme> Volume<S> {
                 let lba = word & MAX_LBA;
                 self.batch.lbas.push(lba);
                 self.batch.states.push(self.map[lba as usize].page);
-                self.batch.hotness.extend(self.told.get(lba as usize));
+                self.batch.hotness.extend(self.hotness.get(lba as usize));
             }
         }
         let victim = self.victim(zone);

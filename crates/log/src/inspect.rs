@@ -104,7 +104,7 @@ impl<S: Scheme> Volume<S> {
         let slots = (self.most_zones + 1) * self.options.zone_pages as usize;
         self.map.len() * size_of::<Entry<S::Page>>()
             + slots.min(self.words.len()) * size_of::<u32>()
-            + self.told.len() * size_of::<Hotness>()
+            + self.hotness.len() * size_of::<Hotness>()
             + self.zones.bytes()
             + self.scheme.bytes()
     }

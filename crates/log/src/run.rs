@@ -85,8 +85,8 @@ impl<S: Scheme> Volume<S> {
     /// An LBA beyond the volume, or no room. What was written before stays.
     pub fn write(&mut self, writes: &Writes<'_>, range: Range<usize>) -> Result<(), LogError> {
         let mut next = range.start;
-        if S::BATCHED && writes.hotness.is_some() && self.told.is_empty() {
-            self.told = Array::zeroed(self.options.space as usize)?;
+        if S::BATCHED && writes.hotness.is_some() && self.hotness.is_empty() {
+            self.hotness = Array::zeroed(self.options.space as usize)?;
         }
         while next < range.end {
             if !self.has_room() {
@@ -120,9 +120,9 @@ impl<S: Scheme> Volume<S> {
 
     /// Keeps the hotness records of these writes, for when cleaning comes to their pages.
     fn hear(&mut self, writes: &Writes<'_>, range: Range<usize>) {
-        let told = writes.hotness.and_then(|hotness| hotness.get(range.clone()));
-        for (word, hotness) in writes.words[range].iter().zip(told.unwrap_or_default()) {
-            self.told[(word & MAX_LBA) as usize] = *hotness;
+        let records = writes.hotness.and_then(|hotness| hotness.get(range.clone()));
+        for (word, hotness) in writes.words[range].iter().zip(records.unwrap_or_default()) {
+            self.hotness[(word & MAX_LBA) as usize] = *hotness;
         }
     }
 

@@ -123,7 +123,7 @@ pub struct Volume<S: Scheme, M = Array<Entry<<S as Scheme>::Page>>> {
     pub(crate) batch: Batch<S::Page>,
     /// By LBA: what the engine told with its last write; empty if it tells nothing, the scheme does
     /// not want it, or the driver keeps it.
-    pub(crate) told: Array<Hotness>,
+    pub(crate) hotness: Array<Hotness>,
     pub(crate) most_zones: usize,
 }
 
@@ -235,7 +235,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             counts: Counts::new(zone_pages, classes),
             choice: Choice::default(),
             batch: Batch::default(),
-            told: Array::default(),
+            hotness: Array::default(),
             most_zones: 0,
             scheme,
             options,

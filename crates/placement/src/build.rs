@@ -1,7 +1,7 @@
 //! The description of a scheme, and the setup that it is built from.
 
 use crate::classifier::{Classifier, ClassifierSetup, MakeClassifier};
-use crate::erased::{Erased, WITHIN};
+use crate::erased::{Erased, INNER_WORDS};
 use crate::params::{BuildError, Param};
 use crate::recogniser::Recogniser;
 use crate::semantics::Semantics;
@@ -50,21 +50,21 @@ pub struct Setup<'a> {
     pub mean_lifespans: Option<&'a [f32]>,
     /// Lifespan of each user write, for [`Foresight::Lifespans`].
     pub lifespans: Option<&'a [u32]>,
-    /// True if user writes and relocations come with [`Hotness`](crate::Hotness).
-    pub told: bool,
+    /// True if user writes and relocations come with [`Hotness`](crate::Hotness) records.
+    pub has_hotness: bool,
     /// Makes recognisers of frozen pages, for schemes that need one.
     pub recogniser: Option<MakeRecogniser<'a>>,
     /// Makes classifiers of pages, for schemes that need one.
     pub classifier: Option<MakeClassifier<'a>>,
-    /// Makes the scheme within another, if one was named.
-    pub within: Option<MakeWithin<'a>>,
+    /// Makes the inner scheme, if one is named.
+    pub inner: Option<MakeInner<'a>>,
 }
 
 /// Makes the recogniser of frozen pages that has a name; says why it can't.
 pub type MakeRecogniser<'a> = &'a dyn Fn(&str, &Setup<'_>) -> Result<Box<dyn Recogniser>, String>;
 
-/// Makes the scheme within another.
-pub type MakeWithin<'a> = &'a dyn Fn(&Setup<'_>) -> Result<Box<dyn Erased<WITHIN>>, BuildError>;
+/// Makes an inner scheme.
+pub type MakeInner<'a> = &'a dyn Fn(&Setup<'_>) -> Result<Box<dyn Erased<INNER_WORDS>>, BuildError>;
 
 impl Setup<'_> {
     /// The classifier for a scheme that needs one.
@@ -91,10 +91,10 @@ impl Setup<'_> {
             seed: 0,
             mean_lifespans: None,
             lifespans: None,
-            told: false,
+            has_hotness: false,
             recogniser: None,
             classifier: None,
-            within: None,
+            inner: None,
         }
     }
 }

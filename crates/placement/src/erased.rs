@@ -8,8 +8,8 @@ use crate::page::PageState;
 use crate::victims::VictimPolicy;
 use crate::zones::{ShortLiving, ZoneView};
 
-/// Words that the page state of every scheme that others stand around fits into.
-pub const WITHIN: usize = 3;
+/// Words of 64 bits that an inner scheme may keep of each page.
+pub const INNER_WORDS: usize = 3;
 
 /// A page's state of a scheme whose type is not known: the bytes that the scheme knows, and zeroes.
 /// The scheme clamps its stamps, see [`Scheme::clamp`](crate::Scheme::clamp).

@@ -3,7 +3,7 @@
 use crate::any_scheme::AnyScheme;
 use crate::build::Setup;
 use crate::entry::{Entry, entry};
-use crate::erased::{AnyState, WITHIN};
+use crate::erased::{AnyState, INNER_WORDS};
 use crate::params::{BuildError, Params};
 use crate::scheme::Scheme;
 
@@ -17,11 +17,11 @@ pub struct Outside {
     pub(crate) build: Build,
 }
 
-type Build = fn(&Setup<'_>, &mut Params) -> Result<AnyScheme<WITHIN>, BuildError>;
+type Build = fn(&Setup<'_>, &mut Params) -> Result<AnyScheme<INNER_WORDS>, BuildError>;
 
 impl Outside {
     /// The most bytes of state that an outside scheme may keep of a page.
-    pub const MOST_PAGE_BYTES: usize = size_of::<AnyState<WITHIN>>();
+    pub const MOST_PAGE_BYTES: usize = size_of::<AnyState<INNER_WORDS>>();
 
     /// The scheme of this type. Does not compile if its state of a page is larger than
     /// [`MOST_PAGE_BYTES`](Self::MOST_PAGE_BYTES).
@@ -34,7 +34,7 @@ impl Outside {
 fn build<S: Scheme>(
     setup: &Setup<'_>,
     params: &mut Params,
-) -> Result<AnyScheme<WITHIN>, BuildError> {
+) -> Result<AnyScheme<INNER_WORDS>, BuildError> {
     let scheme = S::build(setup, params)?;
     AnyScheme::of(scheme).ok_or_else(|| BuildError::LargeState {
         name: S::INFO.name.to_string(),

@@ -85,7 +85,7 @@ pub enum BuildError {
     /// The scheme asks for a classifier of pages, and nothing makes one here.
     #[error("{0} needs a classifier of pages, and there is none here")]
     NoClassifier(String),
-    /// The scheme must be told of the future and was not.
+    /// The scheme needs knowledge of the future, and there is none.
     #[error("{name} needs an annotated trace: it can run in the simulator only")]
     NeedsForesight {
         /// The scheme.

@@ -4,7 +4,7 @@ use crate::any_scheme::AnyScheme;
 use crate::build::Setup;
 use crate::classifier::{Classified, Classifier, ClassifierSetup};
 use crate::entry::Entry;
-use crate::erased::{Erased, WITHIN};
+use crate::erased::{Erased, INNER_WORDS};
 use crate::events::UserWrite;
 use crate::params::{BuildError, Params};
 use crate::recogniser::{Candidates, Recogniser};
@@ -34,8 +34,8 @@ pub struct SchemeSpec {
     /// The scheme (of a pairing: the one it pairs).
     pub entry: &'static Entry,
     params: Params,
-    /// The scheme around which it stands, if it was named.
-    within: Option<String>,
+    /// The inner scheme, if one is named.
+    inner: Option<String>,
     registry: Registry,
 }
 
@@ -49,18 +49,18 @@ impl SchemeSpec {
     }
 
     pub(crate) fn of(registry: Registry, text: &str) -> Result<Self, BuildError> {
-        let (own, within) = split_within(text);
+        let (own, inner) = split_inner(text);
         let (name, mut params) = Params::parse(&own)?;
         let (entry, pairing) = registry.find(&name)?;
         for &(key, value) in pairing.map_or(&[][..], |p| p.params) {
             params = params.or(key, value);
         }
         params.check(entry.info.params)?;
-        if let Some(within) = &within {
-            registry.parse(within)?;
+        if let Some(inner) = &inner {
+            registry.parse(inner)?;
         }
         let victim = pairing.and_then(|p| p.victim).or(entry.own_victim);
-        Ok(SchemeSpec { text: text.to_string(), victim, entry, params, within, registry })
+        Ok(SchemeSpec { text: text.to_string(), victim, entry, params, inner, registry })
     }
 
     /// The number of classes that the scheme has.
@@ -93,8 +93,8 @@ impl SchemeSpec {
         setup: &Setup<'_>,
         visitor: V,
     ) -> Result<V::Output, BuildError> {
-        let within = |setup: &Setup<'_>| build_within(self.registry, self.within.as_deref(), setup);
-        let setup = Setup { within: Some(&within), ..*setup };
+        let inner = |setup: &Setup<'_>| build_inner(self.registry, self.inner.as_deref(), setup);
+        let setup = Setup { inner: Some(&inner), ..*setup };
         let (name, mut params) = (self.entry.info.name, self.params.clone());
         match self.registry.outside(name) {
             Some(outside) => Ok(visitor.visit((outside.build)(&setup, &mut params)?)),
@@ -126,23 +126,23 @@ impl SchemeSpec {
     }
 }
 
-/// Builds the scheme that another stands around: SepBIT if none is named.
+/// Builds an inner scheme: SepBIT if none is named.
 ///
 /// # Errors
-/// An unknown name, what [`Scheme::build`] refuses, or a scheme that can't stand within another.
-pub fn build_within(
+/// An unknown name, what [`Scheme::build`] refuses, or a scheme that can't be an inner one.
+pub fn build_inner(
     registry: Registry,
     named: Option<&str>,
     setup: &Setup<'_>,
-) -> Result<Box<dyn Erased<WITHIN>>, BuildError> {
+) -> Result<Box<dyn Erased<INNER_WORDS>>, BuildError> {
     let spec = registry.parse(named.unwrap_or("sepbit"))?;
     let refused = |why: &str| BuildError::BadValue {
-        name: "a scheme around another".to_string(),
-        key: "within",
+        name: "an isolating scheme".to_string(),
+        key: "inner",
         value: spec.text.clone(),
         why: why.to_string(),
     };
-    let scheme: AnyScheme<WITHIN> = spec.build_any(setup)?;
+    let scheme: AnyScheme<INNER_WORDS> = spec.build_any(setup)?;
     match scheme.is_batched() {
         true => Err(refused("it wants all pages of a victim at once itself")),
         false if spec.entry.chooses_victims() => {
@@ -152,21 +152,21 @@ pub fn build_within(
     }
 }
 
-/// Splits `frozen:NAME:...` into what the scheme around is told, and what the one within is told:
-/// `frozen:dac:classes=4:apart=no` into `frozen:apart=no` and `dac:classes=4`.
-fn split_within(text: &str) -> (String, Option<String>) {
+/// Splits `frozen:NAME:...` into the parameters of the isolating scheme and the inner scheme:
+/// `frozen:dac:classes=4:apart=no` becomes `frozen:apart=no` and `dac:classes=4`.
+fn split_inner(text: &str) -> (String, Option<String>) {
     let Some((name, rest)) = text.split_once(':') else { return (text.to_string(), None) };
-    let around = [schemes::frozen::Frozen::INFO, schemes::frozen_perfect::FrozenPerfect::INFO];
+    let isolating = [schemes::frozen::Frozen::INFO, schemes::frozen_perfect::FrozenPerfect::INFO];
     let first = rest.split(':').next().unwrap_or_default();
-    let Some(info) = around.iter().find(|info| info.name == name && !first.contains('=')) else {
+    let Some(info) = isolating.iter().find(|info| info.name == name && !first.contains('=')) else {
         return (text.to_string(), None);
     };
     let is_own = |piece: &&str| {
         piece.split_once('=').is_some_and(|(key, _)| info.params.iter().any(|p| p.key == key))
     };
-    let (own, within): (Vec<&str>, Vec<&str>) = rest.split(':').partition(is_own);
+    let (own, inner): (Vec<&str>, Vec<&str>) = rest.split(':').partition(is_own);
     let own: String = [name].iter().chain(&own).copied().collect::<Vec<_>>().join(":");
-    (own, Some(within.join(":")))
+    (own, Some(inner.join(":")))
 }
 
 /// A recogniser that recognises nothing.

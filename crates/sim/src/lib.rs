@@ -23,7 +23,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`sample()`] makes samples of a trace, to train models of frozen pages on and to judge them by;
+//! [`sample()`] makes samples of a trace, to train and evaluate models of frozen pages;
 //! [`compare_models`], [`compare_histories`] and [`compare_features`] do that.
 
 mod cpu_time;
@@ -42,7 +42,9 @@ mod volume;
 
 pub use error::SimError;
 pub use machine::Machine;
-pub use models::{Judged, ZONE, compare_features, compare_histories, compare_models, judge_two_r};
+pub use models::{
+    Evaluation, ZONE, compare_features, compare_histories, compare_models, evaluate_two_r,
+};
 pub use plan::{BASELINE, BOUND, Plan};
 pub use replay::{Outcome, Progress, Window, replay};
 pub use report::{ClassReport, Quartiles, Report, RunReport, TraceReport, WindowReport};

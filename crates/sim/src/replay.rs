@@ -189,10 +189,10 @@ fn build<'a>(
         seed: settings.seed,
         mean_lifespans: (foresight == Foresight::Rates).then(|| volume.means()),
         lifespans: volume.lifespans(),
-        told: volume.hotness().is_some(),
+        has_hotness: volume.hotness().is_some(),
         recogniser: Some(&recogniser),
         classifier: Some(&frostline_learn::classifier),
-        within: None,
+        inner: None,
     };
     let made = scheme.build(&setup, make)?;
     made.map_err(|error| refused(volume, scheme.text.clone(), settings, zone_pages, error))

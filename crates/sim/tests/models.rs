@@ -4,8 +4,8 @@ use frostline_learn::{Kind, Layout, LearnError, Records, Sampling};
 use frostline_placement::{Activity, Hotness};
 use frostline_random::SplitMix;
 use frostline_sim::{
-    Judged, Samples, Settings, Space, Volume, compare_features, compare_histories, compare_models,
-    judge_two_r, sample,
+    Evaluation, Samples, Settings, Space, Volume, compare_features, compare_histories,
+    compare_models, evaluate_two_r, sample,
 };
 use frostline_trace::{Writes, prepare};
 
@@ -47,24 +47,24 @@ fn narrowed_samples_are_those_of_a_shorter_history() {
 
 #[test]
 fn histories_grow_by_one_write() {
-    let judged = compare_histories(&samples(Records::Block, 3), Kind::Logistic).unwrap();
-    let histories: Vec<_> = judged.iter().map(|judged| judged.history).collect();
+    let evaluated = compare_histories(&samples(Records::Block, 3), Kind::Logistic).unwrap();
+    let histories: Vec<_> = evaluated.iter().map(|evaluated| evaluated.history).collect();
     assert_eq!(histories, [1, 2, 3]);
     let two = compare_features(&samples(Records::Block, 2), Kind::Logistic).unwrap();
-    assert_eq!(judged[1].quality.roc_area, two[3].quality.roc_area, "all features");
+    assert_eq!(evaluated[1].quality.roc_area, two[3].quality.roc_area, "all features");
 }
 
-fn added(judged: &[Judged]) -> Vec<&str> {
-    for (before, after) in judged.iter().zip(&judged[1..]) {
+fn added(evaluated: &[Evaluation]) -> Vec<&str> {
+    for (before, after) in evaluated.iter().zip(&evaluated[1..]) {
         assert_eq!(before.fields, after.fields[..before.fields.len()]);
     }
-    judged.iter().map(|judged| judged.fields.last().unwrap().as_str()).collect()
+    evaluated.iter().map(|evaluated| evaluated.fields.last().unwrap().as_str()).collect()
 }
 
 #[test]
 fn features_of_engines_are_added_in_the_papers_order() {
     let samples = samples(Records::Engine, 2);
-    let judged = compare_features(&samples, Kind::Logistic).unwrap();
+    let evaluated = compare_features(&samples, Kind::Logistic).unwrap();
     let papers = [
         "valid-bytes",
         "write-time",
@@ -73,18 +73,18 @@ fn features_of_engines_are_added_in_the_papers_order() {
         "accesses",
         "modifications",
     ];
-    assert_eq!(added(&judged), papers);
+    assert_eq!(added(&evaluated), papers);
     let all = compare_histories(&samples, Kind::Logistic).unwrap();
-    let [one, two, six, all] =
-        [&judged[0], &judged[1], &judged[5], &all[1]].map(|judged| judged.quality.roc_area);
+    let [one, two, six, all] = [&evaluated[0], &evaluated[1], &evaluated[5], &all[1]]
+        .map(|evaluated| evaluated.quality.roc_area);
     assert!(one != two && six == all, "{one} {two} {six} {all}");
 }
 
 #[test]
 fn features_of_a_block_layer_are_added_as_they_correlate() {
-    let judged = compare_features(&samples(Records::Block, 2), Kind::Logistic).unwrap();
+    let evaluated = compare_features(&samples(Records::Block, 2), Kind::Logistic).unwrap();
     // The time between two writes of a page tells most; requests, which are all alike, tell nothing.
-    assert_eq!(added(&judged), ["write-time", "writes", "request-pages", "sequential"]);
+    assert_eq!(added(&evaluated), ["write-time", "writes", "request-pages", "sequential"]);
 }
 
 #[test]
@@ -92,9 +92,9 @@ fn rules_are_compared_with_models() {
     let rules = |history, age| -> Vec<_> {
         let how = Sampling { horizon: 0.0, age, ..Sampling::default() };
         let layout = Layout::new(Records::Block, history).unwrap();
-        let judged = compare_models(&sample(writes(), layout, &how).unwrap()).unwrap();
-        let rules = judged.iter().filter(|judged| judged.train_seconds.is_none());
-        rules.map(|judged| judged.model).collect()
+        let evaluated = compare_models(&sample(writes(), layout, &how).unwrap()).unwrap();
+        let rules = evaluated.iter().filter(|evaluated| evaluated.train_seconds.is_none());
+        rules.map(|evaluated| evaluated.model).collect()
     };
     assert_eq!(rules(1, 100), ["2r"], "the filter wants two writes");
     assert_eq!(rules(2, 0), ["one-bit"], "nothing is cleaned yet");
@@ -106,12 +106,12 @@ fn two_rs_rule_takes_for_frozen_what_is_relocated() {
     // at the seventh. Of the nine that are then copied, one is the eighth.
     let lbas = (0..16).chain(0..8).collect();
     let volume = Volume::new(prepare(None, Writes { lbas, ..Writes::default() }, false).unwrap());
-    let judge = |warmup| {
+    let evaluate = |warmup| {
         let settings = Settings { space: Space::Gp(0.3), warmup, ..Settings::default() };
-        judge_two_r(&volume, &settings, 16).unwrap().quality
+        evaluate_two_r(&volume, &settings, 16).unwrap().quality
     };
-    let quality = judge(0);
+    let quality = evaluate(0);
     assert_eq!((quality.samples, quality.base_rate), (24, 16.0 / 24.0));
     assert_eq!((quality.recall, quality.false_positive_rate), (0.5, 1.0 / 8.0));
-    assert_eq!((judge(8).samples, judge(8).recall), (16, 0.5));
+    assert_eq!((evaluate(8).samples, evaluate(8).recall), (16, 0.5));
 }

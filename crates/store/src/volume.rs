@@ -21,7 +21,7 @@ pub fn build(layout: &Layout) -> Result<Volume, StoreError> {
     let setup = Setup {
         spare_zones: options.spare_zones(),
         seed,
-        told: layout.has_hotness(),
+        has_hotness: layout.has_hotness(),
         recogniser: Some(&recogniser),
         classifier: Some(&frostline_learn::classifier),
         ..Setup::new(options.zone_pages, options.space)

@@ -46,7 +46,7 @@ impl TrainArgs {
 /// `frostline model`
 #[derive(Debug, Subcommand)]
 pub enum ModelCommand {
-    /// Judge a model by a trace
+    /// Evaluate a model on a trace
     Eval(EvalArgs),
     /// Train all kinds of models on a trace, and compare them and the rules that need no training
     Compare(CompareArgs),
@@ -65,7 +65,7 @@ pub struct EvalArgs {
     pub trace: PathBuf,
     #[command(flatten)]
     pub loading: Loading,
-    /// The samples that judge it
+    /// The samples to evaluate on
     #[arg(long, value_name = "S", default_value = "all")]
     pub split: SplitArg,
     #[command(flatten)]
@@ -109,7 +109,7 @@ pub struct AddedArgs {
     pub model: ModelArg,
 }
 
-/// The samples that models are trained on and judged by.
+/// The samples that models are trained on and evaluated on.
 #[derive(Debug, Args)]
 pub struct StudyArgs {
     /// The trace
@@ -119,7 +119,7 @@ pub struct StudyArgs {
     /// The records of pages that are used [default: the engine's, if the trace has hotness records]
     #[arg(long, value_name = "R")]
     pub records: Option<RecordsArg>,
-    /// The samples for judging; the others are for training
+    /// The samples for evaluation; the others are for training
     #[arg(long, value_name = "S", default_value = "random")]
     pub split: TrainSplitArg,
     #[command(flatten)]
@@ -152,7 +152,7 @@ pub struct SamplingArgs {
     /// whenever their age has doubled, as cleaning does; 0: once, when they are written
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub age: u32,
-    /// The most samples to train on; a third of it is the most to judge by
+    /// The most samples to train on; a third of it is the most to evaluate on
     #[arg(long, value_name = "N", default_value_t = 3_000_000,
         value_parser = value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub samples: u32,
@@ -182,7 +182,7 @@ pub enum ModelArg {
     Gru,
 }
 
-/// The samples that judge a model.
+/// The samples that a model is evaluated on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SplitArg {
     /// All
@@ -193,7 +193,7 @@ pub enum SplitArg {
     Time,
 }
 
-/// The samples that judge a model that was trained on the others.
+/// The samples that a model is evaluated on, if it is trained on the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TrainSplitArg {
     /// One in four, by chance: the others tell of the time after it

@@ -61,7 +61,7 @@ pub enum Command {
     Db(DbCommand),
     /// Train a model that recognises frozen pages on a trace
     Train(TrainArgs),
-    /// Judge and compare models that recognise frozen pages
+    /// Evaluate and compare models that recognise frozen pages
     #[command(subcommand, arg_required_else_help = false)]
     Model(ModelCommand),
     /// Do a paper's evaluation again, at a scale that fits a laptop

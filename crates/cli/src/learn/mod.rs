@@ -51,7 +51,7 @@ fn eval(args: &EvalArgs) -> Result<String, Failure> {
         records: None,
         sampling: args.sampling.sampling(args.split.into()),
     };
-    let report = study.judge(&model).map_err(|error| lab_failure(COMMAND, error))?;
+    let report = study.evaluate(&model).map_err(|error| lab_failure(COMMAND, error))?;
     emit(COMMAND, args.json.as_deref(), args.quiet, &report)
 }
 
@@ -72,7 +72,7 @@ fn models(args: &CompareArgs) -> Result<String, Failure> {
     let rows = Rows {
         command: "model compare",
         heading: "model",
-        name: |_, judged| judged.model.to_string(),
+        name: |_, evaluated| evaluated.model.to_string(),
     };
     compare(&args.study, Compared::Models(args.history.history.into()), &rows)
 }
@@ -84,7 +84,7 @@ fn histories(args: &HistoriesArgs) -> Result<String, Failure> {
     let rows = Rows {
         command: "model histories",
         heading: "writes",
-        name: |_, judged| judged.history.to_string(),
+        name: |_, evaluated| evaluated.history.to_string(),
     };
     compare(&args.study, Compared::Histories(kind), &rows)
 }
@@ -96,9 +96,9 @@ fn features(args: &AddedArgs) -> Result<String, Failure> {
     let rows = Rows {
         command: "model features",
         heading: "features",
-        name: |i, judged| {
+        name: |i, evaluated| {
             let plus = if i == 0 { "" } else { "+ " };
-            judged.fields.last().map(|field| format!("{plus}{field}")).unwrap_or_default()
+            evaluated.fields.last().map(|field| format!("{plus}{field}")).unwrap_or_default()
         },
     };
     compare(&args.study, Compared::Features(kind, args.history.history.into()), &rows)

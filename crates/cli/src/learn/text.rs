@@ -2,7 +2,7 @@
 
 use frostline_lab::{Comparison, Flaw, ModelFeature, ModelReport};
 use frostline_learn::{Origin, Quality, Split};
-use frostline_sim::{Judged, ZONE};
+use frostline_sim::{Evaluation, ZONE};
 
 use crate::failure::say;
 use crate::table;
@@ -41,8 +41,8 @@ pub fn model_report(report: &ModelReport) -> String {
     let model = report.model;
     let mut text =
         format!("{model}, trained on {on} {samples} samples of {trace}, {frozen} frozen\n");
-    let (by, quality) = (judges(report.split), &report.quality);
-    text += &format!("judged by {by} {} samples of {}\n\n", quality.samples, report.trace);
+    let (which, quality) = (samples_in_words(report.split), &report.quality);
+    text += &format!("evaluated on {which} {} samples of {}\n\n", quality.samples, report.trace);
     text += &table::columns(&QUALITY, 0, vec![quality_cells(quality)]);
     let row = |f: &ModelFeature| {
         vec![
@@ -55,8 +55,8 @@ pub fn model_report(report: &ModelReport) -> String {
     text + "\n" + &table::columns(&["feature", "correlation", "weight"], 1, rows)
 }
 
-/// The samples that judge, in words.
-fn judges(split: Split) -> &'static str {
+/// The samples that models are evaluated on, in words.
+fn samples_in_words(split: Split) -> &'static str {
     match split {
         Split::All => "all",
         Split::Random => "random",
@@ -71,7 +71,7 @@ pub struct Rows {
     /// Heading of their names.
     pub heading: &'static str,
     /// Names a row, given its number.
-    pub name: fn(usize, &Judged) -> String,
+    pub name: fn(usize, &Evaluation) -> String,
 }
 
 /// Models that were trained on the same samples.
@@ -79,21 +79,21 @@ pub fn comparison(comparison: &Comparison, rows: &Rows) -> String {
     let mut headings = vec![rows.heading];
     headings.extend(QUALITY);
     headings.extend(["training s", "inference us", "ns/page", "bytes/page"]);
-    let cells = |(i, judged): (usize, &Judged)| {
-        let mut cells = vec![(rows.name)(i, judged)];
-        cells.extend(quality_cells(&judged.quality));
-        cells.push(judged.train_seconds.map_or("-".to_string(), |s| format!("{s:.2}")));
-        cells.push(format!("{:.1}", judged.inference_seconds * 1e6));
-        cells.push(format!("{:.2}", judged.inference_seconds * 1e9 / ZONE as f64));
-        cells.push(format!("{}", judged.bytes_per_page));
+    let cells = |(i, evaluated): (usize, &Evaluation)| {
+        let mut cells = vec![(rows.name)(i, evaluated)];
+        cells.extend(quality_cells(&evaluated.quality));
+        cells.push(evaluated.train_seconds.map_or("-".to_string(), |s| format!("{s:.2}")));
+        cells.push(format!("{:.1}", evaluated.inference_seconds * 1e6));
+        cells.push(format!("{:.2}", evaluated.inference_seconds * 1e9 / ZONE as f64));
+        cells.push(format!("{}", evaluated.bytes_per_page));
         cells
     };
     let Comparison { trace, train_samples, models, .. } = comparison;
-    let by = judges(comparison.split);
-    let judged = models.first().map_or(0, |judged| judged.quality.samples);
+    let which = samples_in_words(comparison.split);
+    let evaluated = models.first().map_or(0, |evaluated| evaluated.quality.samples);
     let rows = models.iter().enumerate().map(cells).collect();
     format!(
-        "{trace}: trained on {train_samples} samples, judged by {by} {judged}; inference of \
+        "{trace}: trained on {train_samples} samples, evaluated on {which} {evaluated}; inference of \
          {ZONE} pages\n\n"
     ) + &table::columns(&headings, 1, rows)
 }

@@ -1,4 +1,4 @@
-//! Models of frozen pages, trained on a trace's writes and judged by them.
+//! Models of frozen pages, trained on a trace's writes and evaluated on them.
 
 mod report;
 
@@ -6,8 +6,8 @@ use frostline_learn::{
     Kind, Layout, Model, Quality, Records, Sampling, Set, Split, Standard, correlations, train,
 };
 use frostline_sim::{
-    Judged, Samples, Settings, Volume, compare_features, compare_histories, compare_models,
-    judge_two_r, sample,
+    Evaluation, Samples, Settings, Volume, compare_features, compare_histories, compare_models,
+    evaluate_two_r, sample,
 };
 use frostline_trace::{Writes, prepare};
 use serde::Serialize;
@@ -16,7 +16,7 @@ use crate::{Error, Result};
 
 pub use report::{Flaw, ModelFeature, ModelReport};
 
-/// A trace's writes, for models to be trained on and judged by.
+/// A trace's writes, for models to be trained on and evaluated on.
 #[derive(Clone, Debug)]
 pub struct Study {
     /// The trace, as reports name it.
@@ -58,18 +58,18 @@ pub enum Compared {
 pub struct Comparison {
     /// The trace.
     pub trace: String,
-    /// The samples that judged them.
+    /// The samples that they were evaluated on.
     pub split: Split,
     /// The records that they use.
     pub records: Records,
     /// Samples that they were trained on.
     pub train_samples: usize,
     /// The models and rules.
-    pub models: Vec<Judged>,
+    pub models: Vec<Evaluation>,
 }
 
 impl Study {
-    /// Trains a model, and judges it.
+    /// Trains a model, and evaluates it.
     ///
     /// # Errors
     /// Writes without hotness records, or too few of them; an unknown feature; a kind of model that is
@@ -84,21 +84,21 @@ impl Study {
         }
         let model = train(how.kind, layout, &samples.train, &standard, samples.origin(&trace))?;
         let model = model.with_threshold(how.threshold);
-        let report = judge(&model, trace, split, &samples.test);
+        let report = evaluate(&model, trace, split, &samples.test);
         Ok((model, report))
     }
 
-    /// Judges a model that was trained before.
+    /// Evaluates a model that was trained before.
     ///
     /// # Errors
     /// Writes without hotness records, where the model uses them; too few writes.
-    pub fn judge(self, model: &Model) -> Result<ModelReport> {
+    pub fn evaluate(self, model: &Model) -> Result<ModelReport> {
         let (trace, split) = (self.trace.clone(), self.sampling.split);
         let samples = self.samples_of(model.layout())?;
-        Ok(judge(model, trace, split, &samples.test))
+        Ok(evaluate(model, trace, split, &samples.test))
     }
 
-    /// Trains models that differ in one thing, and judges them by the same samples. To models it adds
+    /// Trains models that differ in one thing, and evaluates them on the same samples. To models it adds
     /// 2R's rule in a replay, unless samples are of pages of some age.
     ///
     /// # Errors
@@ -114,7 +114,7 @@ impl Study {
             _ => None,
         };
         let samples = self.samples(history)?;
-        let judged = match compared {
+        let evaluated = match compared {
             Compared::Models(_) => compare_models(&samples),
             Compared::Histories(kind) => compare_histories(&samples, kind),
             Compared::Features(kind, _) => compare_features(&samples, kind),
@@ -124,7 +124,7 @@ impl Study {
             split,
             records: samples.layout.records(),
             train_samples: samples.train.len(),
-            models: judged?.into_iter().chain(replayed).collect(),
+            models: evaluated?.into_iter().chain(replayed).collect(),
         })
     }
 
@@ -140,17 +140,17 @@ impl Study {
     }
 }
 
-fn judge(model: &Model, trace: String, split: Split, test: &Set) -> ModelReport {
+fn evaluate(model: &Model, trace: String, split: Split, test: &Set) -> ModelReport {
     let quality = Quality::of(&model.scorer(), model.threshold(), test);
     ModelReport::new(model, trace, split, quality, &correlations(test))
 }
 
 /// 2R's rule in a replay with the default settings.
-fn replay_two_r(writes: &Writes) -> Result<Judged> {
+fn replay_two_r(writes: &Writes) -> Result<Evaluation> {
     let Writes { name, lbas, trims, starts, .. } = writes;
     let (lbas, trims, starts) = (lbas.clone(), trims.clone(), starts.clone());
     let writes = Writes { name: name.clone(), lbas, trims, starts, ..Writes::default() };
     let volume = [Volume::new(prepare(None, writes, false)?)];
     let settings = Settings::default();
-    Ok(judge_two_r(&volume[0], &settings, settings.zone_pages(&volume)?)?)
+    Ok(evaluate_two_r(&volume[0], &settings, settings.zone_pages(&volume)?)?)
 }

@@ -8,9 +8,9 @@ use serde::Serialize;
 pub struct ModelReport {
     /// Kind of the model.
     pub model: &'static str,
-    /// The trace that judged it.
+    /// The trace that it was evaluated on.
     pub trace: String,
-    /// The samples of the trace that judged it.
+    /// The samples of the trace that it was evaluated on.
     pub split: Split,
     /// The records that it uses.
     pub records: Records,
@@ -31,7 +31,7 @@ pub struct ModelReport {
 pub struct ModelFeature {
     /// Its name.
     pub name: String,
-    /// Pearson's correlation with being frozen, over the samples that judged the model.
+    /// Pearson's correlation with being frozen, over the samples that the model was evaluated on.
     pub correlation: f64,
     /// Its weight; none in a network.
     pub weight: Option<f32>,
@@ -49,7 +49,7 @@ pub enum Flaw {
 }
 
 impl ModelReport {
-    /// Of a model that samples of a trace judged.
+    /// Of a model that was evaluated on samples of a trace.
     pub(super) fn new(
         model: &Model,
         trace: String,

@@ -12,7 +12,7 @@
 //! * Before the first training every page passes for short-living.
 //! * The data of a window are 512 pages, chosen by chance among those written, and up to eight writes of each:
 //!   a share of all writes that costs as much in a small volume as in a large one. A write is
-//!   judged once the threshold's time has passed since: short-living if its version had ended by
+//!   evaluated once the threshold's time has passed since: short-living if its version had ended by
 //!   then, long-living if not. So pages that are not written again within the window are learned from, too.
 //! * A chunk has 256 pages; what is recent halves after each window.
 //! * Training is spread over the first half of the next window, and its network is deployed then.
@@ -20,8 +20,8 @@
 mod adam;
 mod digits;
 mod inference;
-mod judgement;
 mod network;
+mod prediction_quality;
 mod threshold;
 mod tracks;
 mod training;
@@ -34,7 +34,7 @@ use frostline_random::SplitMix;
 use digits::{Digits, Features};
 pub use inference::Instructions;
 use inference::{NEW, Quantised};
-use judgement::Judgement;
+use prediction_quality::PredictionQuality;
 use threshold::Threshold;
 use tracks::{LENGTH, TRACKS, Tracks, Write};
 use training::{Labels, Training};
@@ -63,7 +63,7 @@ pub struct PageClassifier {
     tracks: Tracks,
     followed: Vec<Write>,
     threshold: Threshold,
-    judgement: Judgement,
+    quality: PredictionQuality,
     requests: Requests,
     windows: u64,
 }
@@ -140,7 +140,7 @@ impl PageClassifier {
             next_batch: 0,
             followed: Vec::with_capacity(TRACKS * LENGTH),
             threshold: Threshold::new(TRACKS * LENGTH),
-            judgement: Judgement::default(),
+            quality: PredictionQuality::default(),
             requests: Requests::new(setup.space),
             windows: 0,
         }
@@ -164,7 +164,7 @@ impl PageClassifier {
             self.next_batch = now.wrapping_add(self.stride);
         }
         let predicted = self.threshold.value().filter(|_| self.trained);
-        self.judgement.begin(now, predicted);
+        self.quality.begin(now, predicted);
         self.requests.age();
     }
 
@@ -216,7 +216,7 @@ impl Classifier for PageClassifier {
         let marked = page.hidden[0] & MARK != 0;
         let lifespan = if write.first { NEVER } else { page.written.age(now) };
         if !write.first {
-            self.judgement.ended(now, lifespan, page.hidden[1] & MARK != 0);
+            self.quality.ended(now, lifespan, page.hidden[1] & MARK != 0);
         }
         page.written = Stamp::at(now);
         if write.first || !self.full_history {
@@ -226,7 +226,7 @@ impl Classifier for PageClassifier {
         let digits = self.requests.features(write.lba, lifespan).digits();
         let followed = self.follow(write, marked, page, &digits);
         let short = !self.trained || !self.model.step(&digits, &mut page.hidden);
-        self.judgement.predicted(short);
+        self.quality.predicted(short);
         page.hidden[0] |= u8::from(followed) * MARK;
         page.hidden[1] |= u8::from(short) * MARK;
         short
@@ -250,7 +250,7 @@ impl Classifier for PageClassifier {
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
-        let mut gauges = self.judgement.gauges();
+        let mut gauges = self.quality.gauges();
         gauges.push(("threshold", self.threshold.value().map_or(0.0, f64::from)));
         gauges.push(("learning_windows", self.windows as f64));
         gauges

@@ -14,7 +14,7 @@ const BATCH: usize = 16;
 /// The learning rate.
 const RATE: f32 = 0.005;
 
-/// Lifespans of versions: they are judged once the threshold's time has passed.
+/// Lifespans of versions: they are evaluated once the threshold's time has passed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Labels {
     pub threshold: u32,
@@ -136,7 +136,7 @@ mod tests {
     fn track(chance: &mut SplitMix) -> Track {
         let mut write = |now: u32| Write {
             digits: std::array::from_fn(|_| chance.below(16) as u8),
-            // The last one is too late to be judged.
+            // The last one is too late to be evaluated.
             now: if now + 1 == LENGTH as u32 { 9_950 } else { now },
             lifespan: chance.below(200),
         };

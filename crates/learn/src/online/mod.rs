@@ -1,42 +1,41 @@
 //! A recogniser that learns while it is at work.
 //!
-//! A sample of the valid pages that cleaning comes across is watched for a horizon: as many user
-//! writes as the volume has valid pages. What is not written in that time passes for frozen. What
-//! became of the samples is learned in the order in which they were taken, so that those that end
-//! soon do not come first; and before it is learned, the model in use is judged by it. While that
-//! judgement is bad, no page is taken for frozen. A change of the workload is followed within about
-//! two horizons.
+//! The learner watches a sample of the valid pages that cleaning meets, for a horizon: as many user
+//! writes as the volume has valid pages. A page that is not written in that time counts as frozen. The
+//! labelled samples are learned in the order in which they were taken, so that short lifespans do not
+//! come first. Before a sample is learned, it tests the model in use; while the model fails that test,
+//! no page is taken for frozen. The model follows a change of the workload within about two horizons.
 //!
-//! All of it happens while pages are recognised, that is in the time of cleaning, in bounded memory
-//! and with a bounded amount of work; there are no threads and no clock, so the same pages in the
-//! same order give the same answers.
+//! Learning runs while pages are recognised, that is during cleaning, in bounded memory and with a
+//! bounded amount of work. There are no threads and no clock: the same pages in the same order give
+//! the same answers.
 
-mod judgement;
+mod confusion;
 mod watch;
 
 use frostline_placement::{Candidates, Recogniser};
 use frostline_random::SplitMix;
 
 use crate::newton::{self, Steps};
-use crate::online::judgement::Judgement;
-use crate::online::watch::{Fate, Watch};
+use crate::online::confusion::Confusion;
+use crate::online::watch::{Labelled, Watch};
 use crate::train::PENALTY;
 use crate::{Layout, LearnError, Linear, PageRecogniser, Records, Set, Standard};
 
-/// Samples with a known fate that are learned from: the last ones.
+/// Labelled samples that a training uses: the most recent ones.
 const REMEMBERED: usize = 4096;
-/// Fewer samples teach nothing.
+/// A training needs at least so many samples.
 const FEWEST: usize = 256;
 /// The limits of a training.
 const EFFORT: Steps = Steps { most: 4, gain: 1e-4 };
 
-/// Learns to recognise frozen pages from those that it is asked about.
+/// Learns to recognise frozen pages from the pages that it scores.
 #[derive(Debug)]
 pub struct Online {
     model: PageRecogniser<Linear>,
     watch: Watch,
-    judgement: Judgement,
-    /// The samples that are learned from; the oldest is overwritten next.
+    confusion: Confusion,
+    /// Labelled samples; the oldest is overwritten next.
     known: Set,
     next: usize,
     trainings: u64,
@@ -44,12 +43,12 @@ pub struct Online {
     row: Vec<f32>,
 }
 
-/// The version of what is kept across a restart.
+/// The version of the memory's format.
 const VERSION: u32 = 1;
 
 impl Online {
-    /// Learns from all that is kept with a page: an engine's two records, or what a block layer saw
-    /// of its last four writes.
+    /// Learns from everything that is kept with a page: an engine's two records, or the block layer's
+    /// view of its last four writes.
     ///
     /// # Errors
     /// As [`PageRecogniser::new`].
@@ -61,7 +60,7 @@ impl Online {
         Ok(Online {
             model: PageRecogniser::new(layout, 0.0, untrained)?,
             watch: Watch::new(width, SplitMix::new(seed)),
-            judgement: Judgement::default(),
+            confusion: Confusion::default(),
             known: Set::new(width),
             next: 0,
             trainings: 0,
@@ -69,14 +68,14 @@ impl Online {
         })
     }
 
-    /// Learns what became of the samples of an epoch, if one is over; false if none is.
+    /// Learns the labelled samples of an epoch that is over; false if there is none.
     fn learn(&mut self, now: u32, valid: u32) -> bool {
-        let Online { watch, judgement, known, next, .. } = self;
-        let is_over = watch.ended(now, valid, |fate: &Fate<'_>| {
-            if let Some(taken) = fate.taken {
-                judgement.add(taken, fate.frozen);
+        let Online { watch, confusion, known, next, .. } = self;
+        let is_over = watch.finish_epoch(now, valid, |sample: &Labelled<'_>| {
+            if let Some(taken) = sample.taken {
+                confusion.add(taken, sample.frozen);
             }
-            known.put(*next, fate.frozen, |put| fate.row.iter().copied().for_each(put));
+            known.put(*next, sample.frozen, |put| sample.row.iter().copied().for_each(put));
             *next = (*next + 1) % REMEMBERED;
         });
         if !is_over {
@@ -114,7 +113,7 @@ impl Recogniser for Online {
     }
 
     fn is_trusted(&self) -> bool {
-        self.judgement.is_good()
+        self.confusion.is_trusted()
     }
 
     fn follow(&mut self, pages: &Candidates<'_>, taken: &[bool], follow: &mut [bool]) {
@@ -122,13 +121,13 @@ impl Recogniser for Online {
             return;
         }
         while self.learn(pages.now, pages.valid) {}
-        let taught = self.trainings > 0;
+        let is_trained = self.trainings > 0;
         let row = &mut self.row;
         for (i, follow) in follow.iter_mut().enumerate() {
             let Some(place) = self.watch.choose() else { continue };
             row.clear();
             self.model.features(pages, i, &mut |value| row.push(value));
-            self.watch.put(place, pages.lbas[i], row, taught.then_some(taken[i]));
+            self.watch.put(place, pages.lbas[i], row, is_trained.then_some(taken[i]));
             *follow = true;
         }
     }
@@ -147,7 +146,7 @@ impl Recogniser for Online {
         for word in [VERSION, engine, weights.len() as u32] {
             bytes.extend_from_slice(&word.to_le_bytes());
         }
-        for value in weights.iter().chain([bias]).copied().chain(self.judgement.counts()) {
+        for value in weights.iter().chain([bias]).copied().chain(self.confusion.counts()) {
             bytes.extend_from_slice(&value.to_le_bytes());
         }
         bytes
@@ -157,21 +156,21 @@ impl Recogniser for Online {
         let (words, rest) = memory.as_chunks::<4>();
         let width = self.known.width();
         let head = [VERSION, u32::from(self.wants_hotness()), width as u32].map(u32::to_le_bytes);
-        let counts = Judgement::COUNTS;
+        let counts = Confusion::COUNTS;
         if !rest.is_empty() || words.len() != head.len() + width + 1 + counts {
             return;
         }
         let values: Vec<f32> = words[head.len()..].iter().map(|w| f32::from_le_bytes(*w)).collect();
-        let is_sound = |value: &f32| value.abs() < 1e30;
-        let judged = &values[width + 1..];
+        let is_small = |value: &f32| value.abs() < 1e30;
+        let matrix = &values[width + 1..];
         if words[..head.len()] != head
-            || !values.iter().all(is_sound)
-            || !judged.iter().all(|count| (0.0..=Judgement::MOST).contains(count))
+            || !values.iter().all(is_small)
+            || !matrix.iter().all(|count| (0.0..=Confusion::LARGEST).contains(count))
         {
             return;
         }
         self.model.scorer = Linear { weights: values[..width].to_vec(), bias: values[width] };
-        self.judgement = Judgement::of(judged);
+        self.confusion = Confusion::of(matrix);
         self.trainings = 1;
     }
 
@@ -182,9 +181,9 @@ impl Recogniser for Online {
     fn gauges(&self) -> Vec<(&'static str, f64)> {
         vec![
             ("trainings", self.trainings as f64),
-            ("precision", self.judgement.precision()),
-            ("false positive rate", self.judgement.false_positive_rate()),
-            ("recall", self.judgement.recall()),
+            ("precision", self.confusion.precision()),
+            ("false positive rate", self.confusion.false_positive_rate()),
+            ("recall", self.confusion.recall()),
         ]
     }
 }

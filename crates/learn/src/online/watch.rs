@@ -1,4 +1,4 @@
-//! Samples of pages whose fate is not known yet.
+//! Samples of pages that are not labelled yet: it is still open whether they are frozen.
 
 use std::collections::VecDeque;
 
@@ -9,8 +9,8 @@ const EPOCHS: u64 = 8;
 /// Samples of an epoch.
 const SAMPLES: usize = 512;
 
-/// Samples that are watched. Time is cut into epochs; of the pages that cleaning comes across in an
-/// epoch, each is as likely to be among its samples as any other (Vitter, "Random Sampling with a
+/// Samples that are watched. Time is cut into epochs; each page that cleaning meets in an epoch is as
+/// likely to be one of its samples as any other (Vitter, "Random Sampling with a
 /// Reservoir", ACM TOMS 11(1), 1985, algorithm R). An epoch ends for good a horizon later.
 #[derive(Debug)]
 pub(crate) struct Watch {
@@ -45,19 +45,19 @@ struct Sample {
     taken: Option<bool>,
 }
 
-/// The fate of a sample.
+/// A sample that is labelled.
 #[derive(Debug)]
-pub(crate) struct Fate<'a> {
+pub(crate) struct Labelled<'a> {
     /// Its features.
     pub row: &'a [f32],
-    /// True if there was a model, and it took the page for frozen.
+    /// True if the model took the page for frozen; none if there was no model.
     pub taken: Option<bool>,
-    /// True if it passes for frozen.
+    /// True if the page counts as frozen.
     pub frozen: bool,
 }
 
 impl Watch {
-    /// Nothing is watched yet; samples will have `width` features.
+    /// Watches nothing yet; samples will have `width` features.
     pub fn new(width: usize, chance: SplitMix) -> Self {
         Watch {
             width,
@@ -70,9 +70,9 @@ impl Watch {
         }
     }
 
-    /// It is `now`, modulo 2^32, and the volume has so many valid pages: tells what became of the
-    /// samples of the oldest epoch, if its time is over; false if it is not.
-    pub fn ended(&mut self, now: u32, valid: u32, tell: impl FnMut(&Fate<'_>)) -> bool {
+    /// Passes the labelled samples of the oldest epoch to `visit` if its horizon is over, and returns
+    /// whether it is. `now` is the time modulo 2^32, `valid` the valid pages of the volume.
+    pub fn finish_epoch(&mut self, now: u32, valid: u32, visit: impl FnMut(&Labelled<'_>)) -> bool {
         self.now += u64::from(now.wrapping_sub(self.now as u32));
         if self.now >= self.current.begin + self.current.horizon / EPOCHS {
             let horizon = u64::from(valid).max(EPOCHS);
@@ -84,7 +84,7 @@ impl Watch {
             epoch.samples.last().is_none_or(|_| self.now >= epoch.latest() + epoch.horizon)
         };
         let Some(mut epoch) = self.waiting.pop_front_if(is_over) else { return false };
-        self.tell(&epoch, tell);
+        self.label(&epoch, visit);
         let earliest = self.waiting.front().map_or(self.current.begin, |epoch| epoch.begin);
         self.ends.retain(|(_, time, _)| *time >= earliest);
         epoch.samples.clear();
@@ -93,7 +93,7 @@ impl Watch {
         true
     }
 
-    fn tell(&mut self, epoch: &Epoch, mut tell: impl FnMut(&Fate<'_>)) {
+    fn label(&mut self, epoch: &Epoch, mut visit: impl FnMut(&Labelled<'_>)) {
         self.ends.sort_unstable();
         for (sample, row) in epoch.samples.iter().zip(epoch.rows.chunks_exact(self.width)) {
             let next = self.ends.partition_point(|end| *end < (sample.lba, sample.time, false));
@@ -103,12 +103,12 @@ impl Watch {
             let end = self.ends.get(next).filter(ended);
             // A trimmed page was neither written again nor does it stay.
             if end.is_none_or(|(_, _, written)| *written) {
-                tell(&Fate { row, taken: sample.taken, frozen: end.is_none() });
+                visit(&Labelled { row, taken: sample.taken, frozen: end.is_none() });
             }
         }
     }
 
-    /// A page was come across: where it belongs among the samples, if it is to be one.
+    /// Returns the place among the samples of the next page that cleaning meets, if it is to be one.
     pub fn choose(&mut self) -> Option<usize> {
         let epoch = &mut self.current;
         epoch.seen += 1;
@@ -134,12 +134,12 @@ impl Watch {
         }
     }
 
-    /// The version that was watched of a page ended: `written` again, or trimmed.
+    /// A watched version of a page ended: `written` again, or trimmed.
     pub fn end(&mut self, lba: u32, written: bool) {
         self.ends.push((lba, self.now, written));
     }
 
-    /// Bytes that it holds.
+    /// Bytes that the samples take.
     pub fn bytes(&self) -> usize {
         let epochs = self.waiting.iter().chain([&self.current]);
         let samples = epochs.map(|e| size_of_val(&e.samples[..]) + size_of_val(&e.rows[..]));
@@ -148,7 +148,7 @@ impl Watch {
 }
 
 impl Epoch {
-    /// When its last sample was taken.
+    /// The time of its latest sample.
     fn latest(&self) -> u64 {
         self.samples.iter().map(|sample| sample.time).max().unwrap_or_default()
     }
@@ -162,7 +162,7 @@ mod tests {
 
     fn watch() -> Watch {
         let mut watch = Watch::new(1, SplitMix::new(7));
-        assert!(watch.ended(1, VALID, |_| panic!("of nothing")));
+        assert!(watch.finish_epoch(1, VALID, |_| panic!("of nothing")));
         watch
     }
 
@@ -175,7 +175,7 @@ mod tests {
     fn fates(watch: &mut Watch, from: u32, to: u32) -> Vec<(f32, bool)> {
         let mut fates = Vec::new();
         for now in (from..=to).step_by(100) {
-            watch.ended(now, VALID, |fate| fates.push((fate.row[0], fate.frozen)));
+            watch.finish_epoch(now, VALID, |sample| fates.push((sample.row[0], sample.frozen)));
         }
         fates
     }
@@ -184,7 +184,7 @@ mod tests {
     fn a_page_is_frozen_if_a_horizon_passes_without_a_write_of_it() {
         let mut watch = watch();
         (1..=4).for_each(|lba| put(&mut watch, lba));
-        watch.ended(501, VALID, |_| ());
+        watch.finish_epoch(501, VALID, |_| ());
         watch.end(2, true);
         watch.end(3, false);
         assert_eq!(fates(&mut watch, 601, 8000), [], "it is too early to tell");
@@ -198,9 +198,9 @@ mod tests {
     fn the_end_of_an_earlier_version_says_nothing_of_a_later_one() {
         let mut watch = watch();
         put(&mut watch, 5);
-        watch.ended(401, VALID, |_| ());
+        watch.finish_epoch(401, VALID, |_| ());
         watch.end(5, true);
-        watch.ended(501, VALID, |_| ());
+        watch.finish_epoch(501, VALID, |_| ());
         put(&mut watch, 5);
         assert_eq!(fates(&mut watch, 601, 9500), [(5.0, false), (5.0, true)]);
     }

@@ -8,7 +8,7 @@ use frostline_log::{Capacity, LogError, Options, Volume, WORD_LAST, Writes};
 use frostline_placement::registry::{Registry, SCHEMES};
 use frostline_placement::victims::{self, POLICIES};
 use frostline_placement::{Foresight, NEVER, Params, Recogniser, Scheme, Setup, VictimPolicy};
-use frostline_placement::{SchemeSpec, Visitor, build_within};
+use frostline_placement::{SchemeSpec, Visitor, build_inner};
 use proptest::prelude::*;
 
 /// A request of the user.
@@ -142,7 +142,7 @@ impl Case {
             lifespans: Some(&self.trace.lifespans),
             recogniser: Some(&recogniser),
             classifier: Some(&frostline_learn::classifier),
-            within: Some(&|setup| build_within(Registry::published(), None, setup)),
+            inner: Some(&|setup| build_inner(Registry::published(), None, setup)),
             ..Setup::new(self.options.zone_pages, self.options.space)
         }
     }

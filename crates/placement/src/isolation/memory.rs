@@ -1,23 +1,23 @@
-//! The memories of a scheme that stands around another and of the one within, as one.
+//! One memory for an isolating scheme: its recogniser's and its inner scheme's.
 
 use crate::LARGEST_MEMORY;
 
-/// The beginning of two memories; the length of the first follows. No memory of a recogniser begins
-/// like this, for they begin with a version.
+/// Opens a memory of two parts; the length of the first follows. A recogniser's memory begins with
+/// its version, which is never this.
 const TWO: u32 = u32::MAX;
 
-/// The memory of a recogniser and that of the scheme within. If the scheme has none it is the
-/// recogniser's alone, in the form in which it always was. What the scheme within has learned is left
-/// out if both don't fit into [`LARGEST_MEMORY`].
-pub fn join(judge: Vec<u8>, within: &[u8]) -> Vec<u8> {
-    if within.is_empty() || 8 + judge.len() + within.len() > LARGEST_MEMORY {
-        return judge;
+/// Joins the memories of a recogniser and of the inner scheme. Without an inner memory the result is
+/// the recogniser's alone: the form that stores of earlier versions hold. The inner memory is left out
+/// if both don't fit into [`LARGEST_MEMORY`].
+pub fn join(recogniser: Vec<u8>, inner: &[u8]) -> Vec<u8> {
+    if inner.is_empty() || 8 + recogniser.len() + inner.len() > LARGEST_MEMORY {
+        return recogniser;
     }
-    let head = [TWO, judge.len() as u32].map(u32::to_le_bytes);
-    [head.as_flattened(), &judge, within].concat()
+    let head = [TWO, recogniser.len() as u32].map(u32::to_le_bytes);
+    [head.as_flattened(), &recogniser, inner].concat()
 }
 
-/// Parts what [`join`] joined; nothing of bytes that it did not make so.
+/// Splits a memory that [`join`] made; damaged bytes give two empty memories.
 pub fn split(memory: &[u8]) -> (&[u8], &[u8]) {
     let Some(rest) = memory.strip_prefix(&TWO.to_le_bytes()) else { return (memory, &[]) };
     let parts = rest
@@ -32,8 +32,8 @@ mod tests {
 
     #[test]
     fn two_memories_are_parted_as_they_were_joined() {
-        for (judge, within) in [(&b"12345"[..], &b"abc"[..]), (b"", b"abc"), (b"12345", b"")] {
-            assert_eq!(split(&join(judge.to_vec(), within)), (judge, within));
+        for (recogniser, inner) in [(&b"12345"[..], &b"abc"[..]), (b"", b"abc"), (b"12345", b"")] {
+            assert_eq!(split(&join(recogniser.to_vec(), inner)), (recogniser, inner));
         }
     }
 
@@ -45,9 +45,9 @@ mod tests {
 
     #[test]
     fn two_memories_stay_within_the_bound() {
-        let judge = vec![1; LARGEST_MEMORY - 18];
-        assert_eq!(join(judge.clone(), &[7; 10]).len(), LARGEST_MEMORY);
-        assert_eq!(join(judge.clone(), &[7; 11]), judge);
+        let recogniser = vec![1; LARGEST_MEMORY - 18];
+        assert_eq!(join(recogniser.clone(), &[7; 10]).len(), LARGEST_MEMORY);
+        assert_eq!(join(recogniser.clone(), &[7; 11]), recogniser);
     }
 
     #[test]

@@ -1,37 +1,37 @@
-//! Frozen pages apart from others, around any scheme. Tan et al., "Separating Frozen Pages via
+//! Frozen pages in separate classes, added to any scheme. Tan et al., "Separating Frozen Pages via
 //! Learning-based Recognition with ZNS SSD for Write Amplification Reduction in Database"
 //! (SepFrozen), section 4.2.
 //!
-//! User writes are placed by the scheme within. When a victim is cleaned, a recogniser is asked
-//! about all its valid pages at once; those that it takes for frozen go to the frozen class, the
-//! others where the scheme within puts them. A frozen page that is written after all is placed by
-//! the scheme within, as if it came from its coldest class.
+//! The inner scheme places user writes. When a victim is cleaned, a recogniser scores all its valid
+//! pages at once; pages that it takes for frozen go to the frozen class, the others where the inner
+//! scheme puts them. A page that is written after it was taken for frozen is placed by the inner
+//! scheme, as if it came from that scheme's coldest class.
 //!
-//! A page is frozen from its last write on. The paper leaves open what a recognised page's state
-//! in the scheme within becomes: here it stays as it is.
+//! A page is frozen from its last write on. The paper does not say what happens to a recognised
+//! page's state in the inner scheme: here it stays as it is.
 //!
-//! Classes of their own for frozen pages (`apart=yes`), recognition of user writes (`at=writing`)
-//! and tiers are not in the paper. A page that is wrongly taken for frozen leaves a hole among pages
-//! that stay, and cost-benefit cleaning, for which an old zone's holes are worth much, copies all of
-//! them to fill it. So a page must be frozen with a probability of 0.95 to lie among the surest,
-//! where the paper asks for 0.5, and the classes of tiers below take those with less: `tiers`
-//! classes part the log-odds from 0 to those of `sure` evenly, the lowest bound left out. With
-//! `apart=no` there is one class, and the lowest tier's bound counts.
+//! Separate classes for frozen pages (`apart=yes`), recognition of user writes (`at=writing`) and
+//! tiers are not in the paper. A page that is wrongly taken for frozen leaves a hole among pages that
+//! stay. Cost-benefit cleaning values the holes of an old zone highly, and copies all those pages to
+//! fill them. So only pages that are frozen with a probability of 0.95 lie in the most certain class,
+//! where the paper asks for 0.5, and the classes below take less certain ones: `tiers` classes divide
+//! the log-odds from 0 to those of `sure` evenly, the lowest bound left out. With `apart=no` there is
+//! one class, and the lowest tier's bound counts.
 
-mod foreseen;
-mod judge;
 mod memory;
-mod recognised;
+mod oracle;
+mod predictor;
+mod recognition;
 
 use bytemuck::{Pod, Zeroable};
 
-pub use foreseen::Foreseen;
-pub use judge::Judge;
-pub use recognised::Recognised;
+pub use oracle::Oracle;
+pub use predictor::Predictor;
+pub use recognition::Recognition;
 
 use crate::any_scheme::AnyScheme;
 use crate::build::{Foresight, Info, Setup};
-use crate::erased::WITHIN;
+use crate::erased::INNER_WORDS;
 use crate::events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
 use crate::fast22::Fast22;
 use crate::page::PageState;
@@ -39,170 +39,170 @@ use crate::params::{BuildError, Param, Params};
 use crate::scheme::Scheme;
 use crate::zones::ZoneView;
 
-/// The scheme within, and the recogniser of frozen pages.
-pub trait Arrangement: Send + 'static {
-    /// The scheme within.
-    type Within: Scheme;
-    /// Says that a page is frozen.
-    type Judge: Judge;
+/// A scheme made of an inner scheme and a predictor of frozen pages.
+pub trait Isolation: Send + 'static {
+    /// Places the pages that are not taken for frozen.
+    type Inner: Scheme;
+    /// Predicts which pages are frozen.
+    type Predictor: Predictor;
     /// Name, source and parameters.
     const INFO: Info;
 
-    /// Builds the scheme within.
+    /// Builds the inner scheme.
     ///
     /// # Errors
     /// As [`Scheme::build`].
-    fn within(setup: &Setup<'_>) -> Result<Self::Within, BuildError> {
-        Self::Within::build(setup, &mut Params::default())
+    fn inner(setup: &Setup<'_>) -> Result<Self::Inner, BuildError> {
+        Self::Inner::build(setup, &mut Params::default())
     }
 }
 
 /// The paper that published the idea.
 pub const SOURCE: &str = "Tan et al., SepFrozen, section 4.2";
-/// The parameter that gives frozen pages classes of their own.
-pub const APART: Param =
+/// The parameter that gives frozen pages separate classes.
+pub const SEPARATE: Param =
     Param { key: "apart", default: "yes", help: "frozen pages have classes of their own" };
-/// The same, by default as in the paper.
-pub const SHARED: Param = Param { default: "no", ..APART };
+/// [`SEPARATE`] with the paper's default.
+pub const SHARED: Param = Param { default: "no", ..SEPARATE };
 /// When pages are recognised.
 pub const AT: Param = Param {
     key: "at",
     default: "cleaning",
     help: "when pages are recognised: cleaning, or writing as well",
 };
-/// The confidence of the judgement.
-pub const SURE: Param = Param {
+/// The confidence from which on a page is taken for frozen.
+pub const CONFIDENCE: Param = Param {
     key: "sure",
     default: "0.95",
     help: "the probability above which a page is taken for frozen",
 };
-/// The same, by default as in the paper.
-pub const PAPERS: Param = Param { default: "0.5", ..SURE };
-/// Classes of frozen pages.
+/// [`CONFIDENCE`] with the paper's default.
+pub const PAPER_CONFIDENCE: Param = Param { default: "0.5", ..CONFIDENCE };
+/// The number of frozen classes.
 pub const TIERS: Param = Param {
     key: "tiers",
     default: "3",
-    help: "with apart=yes: classes of frozen pages, by how surely they are",
+    help: "with apart=yes: classes of frozen pages, by confidence",
 };
-/// The same, by default as in the paper.
+/// [`TIERS`] with the paper's default.
 pub const ONE_TIER: Param = Param { default: "1", ..TIERS };
-/// The recogniser.
-pub const BY: Param = Param {
+/// The name of the recogniser.
+pub const RECOGNISER: Param = Param {
     key: "by",
     default: "online",
     help: "the recogniser: online (learns as it goes), model (a file), one-bit, every",
 };
 
-/// Builds the scheme that was named to stand within another.
+/// Builds the inner scheme that the user named.
 ///
 /// # Errors
-/// None was named, or it can't be built.
-pub fn any_within(setup: &Setup<'_>) -> Result<AnyScheme<WITHIN>, BuildError> {
-    let make = setup.within.ok_or_else(|| BuildError::UnknownName {
+/// None is named, or it can't be built.
+pub fn build_named_inner(setup: &Setup<'_>) -> Result<AnyScheme<INNER_WORDS>, BuildError> {
+    let make = setup.inner.ok_or_else(|| BuildError::UnknownName {
         kind: "scheme",
         name: String::new(),
-        known: "none is named to stand within another".to_string(),
+        known: "no inner scheme is named".to_string(),
     })?;
-    make(&Setup { within: None, ..*setup }).map(AnyScheme::from_box)
+    make(&Setup { inner: None, ..*setup }).map(AnyScheme::from_box)
 }
 
-type WithinPage<A> = <<A as Arrangement>::Within as Scheme>::Page;
-type JudgePage<A> = <<A as Arrangement>::Judge as Judge>::Page;
+type InnerPage<I> = <<I as Isolation>::Inner as Scheme>::Page;
+type PredictorPage<I> = <<I as Isolation>::Predictor as Predictor>::Page;
 
-/// A scheme with frozen pages apart from its own.
-pub struct Isolated<A: Arrangement> {
-    within: A::Within,
-    judge: A::Judge,
-    /// The class of frozen pages: of several, that of the least certain ones.
+/// A scheme that keeps frozen pages out of its inner scheme's classes.
+pub struct Isolated<I: Isolation> {
+    inner: I::Inner,
+    predictor: I::Predictor,
+    /// The first class of frozen pages, which takes the least certain ones.
     class: usize,
-    /// That class is no other's.
-    apart: bool,
-    /// The log-odds for each class of frozen pages.
+    /// False if frozen pages share a class of the inner scheme.
+    separate: bool,
+    /// The log-odds above which each class takes frozen pages.
     bounds: Vec<f32>,
     at_writing: bool,
-    /// The recogniser's state of the pages of a victim, and their log-odds.
-    judged: Vec<JudgePage<A>>,
+    /// The predictor's state of the pages of a victim, and their log-odds.
+    states: Vec<PredictorPage<I>>,
     scores: Vec<f32>,
 }
 
-/// The state of a page: the scheme's within, and the recogniser's.
+/// The state of a page: the inner scheme's, and the predictor's.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C, packed)]
-pub struct Both<W, J> {
-    within: W,
-    judge: J,
+pub struct IsolatedPage<I, P> {
+    inner: I,
+    predictor: P,
 }
 
-impl<W: PageState, J: PageState> PageState for Both<W, J> {}
+impl<I: PageState, P: PageState> PageState for IsolatedPage<I, P> {}
 
-impl<A: Arrangement> Isolated<A> {
+impl<I: Isolation> Isolated<I> {
     #[inline(always)]
-    fn is_apart(&self, class: usize) -> bool {
-        self.apart && class >= self.class
+    fn is_separate(&self, class: usize) -> bool {
+        self.separate && class >= self.class
     }
 
-    /// The class of a zone as the scheme within knows it.
+    /// The class of a zone as the inner scheme knows it.
     #[inline(always)]
-    fn known(&self, class: usize) -> usize {
-        if self.is_apart(class) { self.within.coldest() } else { class }
+    fn inner_class(&self, class: usize) -> usize {
+        if self.is_separate(class) { self.inner.coldest() } else { class }
     }
 
-    /// The class of a page that is taken for frozen; none for others.
+    /// The class of a page with this score if it is taken for frozen.
     #[inline(always)]
     fn frozen_class(&self, score: f32) -> Option<usize> {
         let passed = self.bounds.iter().filter(|&&bound| score > bound).count();
         let tier = passed.checked_sub(1)?;
-        Some(if self.apart { self.class + tier } else { self.class })
+        Some(if self.separate { self.class + tier } else { self.class })
     }
 }
 
-impl<A: Arrangement> Fast22 for Isolated<A> {
+impl<I: Isolation> Fast22 for Isolated<I> {
     fn at(&mut self, micros: u64) {
-        if let Some(within) = self.within.fast22() {
-            within.at(micros);
+        if let Some(rules) = self.inner.fast22() {
+            rules.at(micros);
         }
     }
 
     fn keeps_open(&mut self, class: usize) -> bool {
-        self.is_apart(class) || self.within.fast22().is_none_or(|within| within.keeps_open(class))
+        self.is_separate(class) || self.inner.fast22().is_none_or(|rules| rules.keeps_open(class))
     }
 }
 
-impl<A: Arrangement> Scheme for Isolated<A> {
-    type Page = Both<WithinPage<A>, JudgePage<A>>;
-    const INFO: Info = A::INFO;
-    const FORESIGHT: Foresight = A::Judge::FORESIGHT;
+impl<I: Isolation> Scheme for Isolated<I> {
+    type Page = IsolatedPage<InnerPage<I>, PredictorPage<I>>;
+    const INFO: Info = I::INFO;
+    const FORESIGHT: Foresight = I::Predictor::FORESIGHT;
     const PER_REQUEST: bool = true;
     const WANTS_HOTNESS: bool = true;
     const BATCHED: bool = true;
-    const SEES_OTHERS: bool = <A::Within as Scheme>::SEES_OTHERS;
+    const SEES_OTHERS: bool = <I::Inner as Scheme>::SEES_OTHERS;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        let apart = params.choose(Self::INFO.params, "apart", &["no", "yes"])? == 1;
+        let separate = params.choose(Self::INFO.params, "apart", &["no", "yes"])? == 1;
         let at_writing = params.choose(Self::INFO.params, "at", &["cleaning", "writing"])? == 1;
-        let (mut by, mut sure, mut tiers) = (String::new(), 0.5, 1);
+        let (mut recogniser, mut confidence, mut tiers) = (String::new(), 0.5, 1);
         if Self::FORESIGHT == Foresight::None {
-            by = params.text(Self::INFO.params, "by");
-            sure = params.take(Self::INFO.params, "sure", 0.5..=0.9999)?;
+            recogniser = params.text(Self::INFO.params, "by");
+            confidence = params.take(Self::INFO.params, "sure", 0.5..=0.9999)?;
             tiers = params.take(Self::INFO.params, "tiers", 1..=8)?;
         }
-        let sure = f64::ln(sure / (1.0 - sure)) as f32;
-        let within = A::within(setup)?;
-        let judge = A::Judge::build(setup, Self::INFO.name, &by, sure)?;
+        let confidence = f64::ln(confidence / (1.0 - confidence)) as f32;
+        let inner = I::inner(setup)?;
+        let predictor = I::Predictor::build(setup, Self::INFO.name, &recogniser, confidence)?;
         Ok(Isolated {
-            class: if apart { within.classes() } else { within.coldest() },
-            within,
-            judge,
-            apart,
-            bounds: (1..=tiers).map(|tier| sure * tier as f32 / tiers as f32).collect(),
+            class: if separate { inner.classes() } else { inner.coldest() },
+            inner,
+            predictor,
+            separate,
+            bounds: (1..=tiers).map(|tier| confidence * tier as f32 / tiers as f32).collect(),
             at_writing,
-            judged: Vec::new(),
+            states: Vec::new(),
             scores: Vec::new(),
         })
     }
 
     fn classes(&self) -> usize {
-        self.within.classes() + if self.apart { self.bounds.len() } else { 0 }
+        self.inner.classes() + if self.separate { self.bounds.len() } else { 0 }
     }
 
     fn coldest(&self) -> usize {
@@ -210,37 +210,37 @@ impl<A: Arrangement> Scheme for Isolated<A> {
     }
 
     fn on_request(&mut self, request: &Request) {
-        self.judge.on_request(request);
-        self.within.on_request(request);
+        self.predictor.on_request(request);
+        self.inner.on_request(request);
     }
 
     fn sees_others(&self) -> bool {
-        self.within.sees_others()
+        self.inner.sees_others()
     }
 
     #[inline(always)]
     fn on_neighbour(&mut self, next: Option<&Self::Page>, now: u32) {
-        let next = next.map(|page| page.within);
-        self.within.on_neighbour(next.as_ref(), now);
+        let next = next.map(|page| page.inner);
+        self.inner.on_neighbour(next.as_ref(), now);
     }
 
     #[inline(always)]
     fn on_survey(&mut self, page: &Self::Page, now: u32) {
-        let within = page.within;
-        self.within.on_survey(&within, now);
+        let inner = page.inner;
+        self.inner.on_survey(&inner, now);
     }
 
     #[inline(always)]
     fn place_user(&mut self, write: &UserWrite, page: &mut Self::Page) -> usize {
-        let Both { mut within, mut judge } = *page;
-        self.judge.on_write(write, &mut judge);
-        let known = UserWrite { class: self.known(write.class), ..*write };
-        let class = self.within.place_user(&known, &mut within);
-        *page = Both { within, judge };
+        let IsolatedPage { mut inner, mut predictor } = *page;
+        self.predictor.on_write(write, &mut predictor);
+        let seen = UserWrite { class: self.inner_class(write.class), ..*write };
+        let class = self.inner.place_user(&seen, &mut inner);
+        *page = IsolatedPage { inner, predictor };
         if !self.at_writing {
             return class;
         }
-        let score = self.judge.at_writing(write, &judge);
+        let score = self.predictor.score_write(write, &predictor);
         self.frozen_class(score).unwrap_or(class)
     }
 
@@ -254,88 +254,88 @@ impl<A: Arrangement> Scheme for Isolated<A> {
         if lbas.is_empty() {
             return;
         }
-        self.judged.clear();
-        self.judged.extend(states.iter().map(|page| page.judge));
+        self.states.clear();
+        self.states.extend(states.iter().map(|page| page.predictor));
         self.scores.clear();
         self.scores.resize(lbas.len(), f32::NEG_INFINITY);
-        let pages = Pages { lbas, states: &self.judged, hotness };
-        self.judge.judge(victim, &pages, &mut self.scores);
+        let pages = Pages { lbas, states: &self.states, hotness };
+        self.predictor.score_victim(victim, &pages, &mut self.scores);
         for (class, &score) in classes.iter_mut().zip(&self.scores) {
             *class = self.frozen_class(score).map(|class| class as u8);
         }
     }
 
-    /// Of a page that is not taken for frozen.
+    /// Places a page that is not taken for frozen.
     fn place_relocation(&mut self, relocation: &Relocation, page: &mut Self::Page) -> usize {
-        let known = Relocation { class: self.known(relocation.class), ..*relocation };
-        let mut within = page.within;
-        let class = self.within.place_relocation(&known, &mut within);
-        page.within = within;
+        let seen = Relocation { class: self.inner_class(relocation.class), ..*relocation };
+        let mut inner = page.inner;
+        let class = self.inner.place_relocation(&seen, &mut inner);
+        page.inner = inner;
         class
     }
 
     fn clamp(&self, page: &mut Self::Page, now: u32) {
-        let Both { mut within, mut judge } = *page;
-        self.within.clamp(&mut within, now);
-        judge.clamp(now);
-        *page = Both { within, judge };
+        let IsolatedPage { mut inner, mut predictor } = *page;
+        self.inner.clamp(&mut inner, now);
+        predictor.clamp(now);
+        *page = IsolatedPage { inner, predictor };
     }
 
     fn fast22(&mut self) -> Option<&mut dyn Fast22> {
         Some(self)
     }
 
-    /// Classes of their own divide the pages among more zones; the paper's arrangement does not.
+    /// Separate classes divide the pages among more zones; the paper's shared class does not.
     fn seals_stale(&self) -> bool {
-        self.apart || self.within.seals_stale()
+        self.separate || self.inner.seals_stale()
     }
 
     fn on_trim(&mut self, lba: u32) {
-        self.judge.on_trim(lba);
-        self.within.on_trim(lba);
+        self.predictor.on_trim(lba);
+        self.inner.on_trim(lba);
     }
 
     fn on_opened(&mut self, zone: &ZoneEvent) {
-        if !self.is_apart(zone.class) {
-            self.within.on_opened(zone);
+        if !self.is_separate(zone.class) {
+            self.inner.on_opened(zone);
         }
     }
 
     fn on_sealed(&mut self, zone: &ZoneEvent, zones: &ZoneView<'_>) {
-        if !self.is_apart(zone.class) {
-            self.within.on_sealed(zone, zones);
+        if !self.is_separate(zone.class) {
+            self.inner.on_sealed(zone, zones);
         }
     }
 
     fn on_victim(&mut self, zone: &ZoneEvent, zones: &ZoneView<'_>) {
-        if !self.is_apart(zone.class) {
-            self.within.on_victim(zone, zones);
+        if !self.is_separate(zone.class) {
+            self.inner.on_victim(zone, zones);
         }
     }
 
     fn on_reclaimed(&mut self, zone: &ZoneEvent) {
-        if !self.is_apart(zone.class) {
-            self.within.on_reclaimed(zone);
+        if !self.is_separate(zone.class) {
+            self.inner.on_reclaimed(zone);
         }
     }
 
     fn memory(&self) -> Vec<u8> {
-        memory::join(self.judge.memory(), &self.within.memory())
+        memory::join(self.predictor.memory(), &self.inner.memory())
     }
 
     fn recall(&mut self, memory: &[u8]) {
-        let (judge, within) = memory::split(memory);
-        self.judge.recall(judge);
-        self.within.recall(within);
+        let (predictor, inner) = memory::split(memory);
+        self.predictor.recall(predictor);
+        self.inner.recall(inner);
     }
 
     fn bytes(&self) -> usize {
-        self.within.bytes() + self.judge.bytes()
+        self.inner.bytes() + self.predictor.bytes()
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
-        let mut gauges = self.within.gauges();
-        gauges.extend(self.judge.gauges());
+        let mut gauges = self.inner.gauges();
+        gauges.extend(self.predictor.gauges());
         gauges
     }
 }

@@ -32,21 +32,21 @@ fn around_sepbit(params: &str) -> SepFrozenBit {
 
 /// The class that relocations of pages in a zone of class 0 get.
 fn placed(scheme: &mut SepFrozenBit, lbas: &[u32]) -> Vec<usize> {
-    let states = vec![Both::zeroed(); lbas.len()];
+    let states = vec![IsolatedPage::zeroed(); lbas.len()];
     let victim = Victim { zone: 1, class: 0, now: 9, valid: 100 };
     let mut classes = vec![None; lbas.len()];
     let pages = Pages { lbas, states: &states, hotness: None };
     scheme.place_batch(&victim, &pages, &mut classes);
     let in_turn = |(&lba, class): (&u32, Option<u8>)| {
         let relocation = Relocation { lba, now: 9, zone: 1, class: 0 };
-        let placed = scheme.place_relocation(&relocation, &mut Both::zeroed());
+        let placed = scheme.place_relocation(&relocation, &mut IsolatedPage::zeroed());
         class.map_or(placed, usize::from)
     };
     lbas.iter().zip(classes).map(in_turn).collect()
 }
 
 #[test]
-fn what_is_taken_for_frozen_goes_to_the_coldest_class_as_in_the_paper() {
+fn pages_taken_for_frozen_go_to_the_coldest_class_as_in_the_paper() {
     let mut scheme = around_sepbit("sure=0.5");
     assert_eq!(scheme.classes(), 6);
     // SepBIT copies pages of its first class to the third.
@@ -54,12 +54,12 @@ fn what_is_taken_for_frozen_goes_to_the_coldest_class_as_in_the_paper() {
 }
 
 #[test]
-fn classes_of_their_own_take_frozen_pages_by_how_surely_they_are() {
+fn separate_classes_take_frozen_pages_by_confidence() {
     // Log-odds of 6.9, in thirds.
     let mut scheme = around_sepbit("apart=yes:sure=0.999:tiers=3");
     assert_eq!(scheme.classes(), 9);
     assert_eq!(placed(&mut scheme, &[102, 103, 104, 105, 107]), [2, 6, 6, 7, 8]);
-    assert_eq!(scheme.known(8), 5, "to SepBIT they lie in its coldest class");
+    assert_eq!(scheme.inner_class(8), 5, "for SepBIT they lie in its coldest class");
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_recogniser_that_is_not_trusted_is_not_followed() {
 }
 
 #[test]
-fn the_scheme_within_gets_its_own_parameters() {
+fn the_inner_scheme_gets_its_own_parameters() {
     let spec = SchemeSpec::parse("frozen:dac:classes=4:tiers=2").unwrap();
     assert_eq!(spec.classes(Semantics::Published).unwrap(), 6);
     let spec = SchemeSpec::parse("frozen-perfect:sepbit:apart=no").unwrap();
@@ -139,35 +139,39 @@ impl Fast22 for Loud {
 
 fn around_loud() -> Frozen {
     let make = |_: &str, _: &Setup<'_>| Ok(Box::new(ByName(false)) as Box<dyn Recogniser>);
-    let within = |_: &Setup<'_>| Ok(AnyScheme::of(Loud::default()).unwrap().into_box());
-    let setup = Setup { recogniser: Some(&make), within: Some(&within), ..Setup::new(16, 1000) };
+    let inner = |_: &Setup<'_>| Ok(AnyScheme::of(Loud::default()).unwrap().into_box());
+    let setup = Setup { recogniser: Some(&make), inner: Some(&inner), ..Setup::new(16, 1000) };
     let (_, mut params) = Params::parse("frozen:tiers=2").unwrap();
     Frozen::build(&setup, &mut params).unwrap()
 }
 
 #[test]
-fn the_scheme_within_says_for_which_of_its_classes_zones_are_kept_open() {
+fn the_inner_scheme_decides_which_of_its_classes_keep_zones_open() {
     let mut scheme = around_loud();
     assert_eq!([0, 1, 2, 3].map(|class| scheme.keeps_open(class)), [false, true, true, true]);
 }
 
 #[test]
-fn the_scheme_within_recalls_its_own_memory() {
+fn the_inner_scheme_recalls_its_own_memory() {
     let (first, mut second) = (around_loud(), around_loud());
     second.recall(&first.memory());
-    assert_eq!(second.within.memory(), [4; 40]);
+    assert_eq!(second.inner.memory(), [4; 40]);
     second.recall(&[1, 0, 0, 0, 9]);
-    assert_eq!(second.within.memory(), [4; 20], "a store's from before had the recogniser's only");
+    assert_eq!(
+        second.inner.memory(),
+        [4; 20],
+        "stores of earlier versions hold the recogniser's alone"
+    );
 }
 
 #[test]
-fn the_scheme_within_clamps_its_stamps() {
+fn the_inner_scheme_clamps_its_stamps() {
     let mut scheme = around_loud();
     let write = UserWrite::first(1, 5);
-    let mut page = Both::zeroed();
+    let mut page = IsolatedPage::zeroed();
     scheme.place_user(&write, &mut page);
     let (now, long) = (3 << 30, Stamp::HORIZON);
     scheme.clamp(&mut page, now);
-    let (mut within, judge) = (page.within, page.judge);
-    assert_eq!((within.of::<Stamp>().age(now), judge.age(now)), (long, long));
+    let (mut inner, predictor) = (page.inner, page.predictor);
+    assert_eq!((inner.of::<Stamp>().age(now), predictor.age(now)), (long, long));
 }

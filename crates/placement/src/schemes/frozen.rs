@@ -1,14 +1,15 @@
 //! frozen: any scheme (`frozen:NAME`, SepBIT if none is named), with pages that are recognised as
 //! frozen in classes of their own. Tan et al., SepFrozen, section 4.2, has the idea; frozen pages lie in
-//! the coldest class of the scheme within there, which is `apart=no` ([`isolation`](crate::isolation)).
+//! the inner scheme's coldest class there, which is `apart=no` ([`isolation`](crate::isolation)).
 //!
-//! Keys that this scheme has are its own, all others go to the one within:
+//! Keys of this scheme are its own, all others go to the inner scheme:
 //! `frozen:dac:classes=4:apart=no`.
 
 use crate::isolation::{
-    APART, AT, Arrangement, BY, Isolated, Recognised, SOURCE, SURE, TIERS, any_within,
+    AT, CONFIDENCE, Isolated, Isolation, RECOGNISER, Recognition, SEPARATE, SOURCE, TIERS,
+    build_named_inner,
 };
-use crate::{AnyScheme, BuildError, Info, Setup, WITHIN};
+use crate::{AnyScheme, BuildError, INNER_WORDS, Info, Setup};
 
 /// Any scheme, with recognised frozen pages in classes of their own.
 pub type Frozen = Isolated<AroundAny>;
@@ -17,17 +18,17 @@ pub type Frozen = Isolated<AroundAny>;
 #[derive(Clone, Copy, Debug)]
 pub struct AroundAny;
 
-impl Arrangement for AroundAny {
-    type Within = AnyScheme<WITHIN>;
-    type Judge = Recognised;
+impl Isolation for AroundAny {
+    type Inner = AnyScheme<INNER_WORDS>;
+    type Predictor = Recognition;
     const INFO: Info = Info {
         name: "frozen",
         summary: "any scheme (frozen:NAME), recognised frozen pages in classes of their own",
         source: SOURCE,
-        params: &[APART, AT, SURE, TIERS, BY],
+        params: &[SEPARATE, AT, CONFIDENCE, TIERS, RECOGNISER],
     };
 
-    fn within(setup: &Setup<'_>) -> Result<AnyScheme<WITHIN>, BuildError> {
-        any_within(setup)
+    fn inner(setup: &Setup<'_>) -> Result<AnyScheme<INNER_WORDS>, BuildError> {
+        build_named_inner(setup)
     }
 }

@@ -1,10 +1,10 @@
-//! frozen-perfect: any scheme (`frozen-perfect:NAME`, SepBIT if none is named), with those versions in a
-//! class of their own that the trace never writes again: what no recogniser can beat in the same
-//! arrangement ([`isolation`](crate::isolation)). It runs in the simulator only. Not published
+//! frozen-perfect: any scheme (`frozen-perfect:NAME`, SepBIT if none is named), with the
+//! versions that the trace never writes again in a class of their own: the bound of any recogniser
+//! under the same isolation ([`isolation`](crate::isolation)). It runs in the simulator only. Not published
 //! elsewhere.
 
-use crate::isolation::{APART, AT, Arrangement, Foreseen, Isolated, any_within};
-use crate::{AnyScheme, BuildError, Info, Setup, WITHIN};
+use crate::isolation::{AT, Isolated, Isolation, Oracle, SEPARATE, build_named_inner};
+use crate::{AnyScheme, BuildError, INNER_WORDS, Info, Setup};
 
 /// Any scheme, with its frozen pages in a class of their own.
 pub type FrozenPerfect = Isolated<AroundAnyPerfect>;
@@ -13,17 +13,17 @@ pub type FrozenPerfect = Isolated<AroundAnyPerfect>;
 #[derive(Clone, Copy, Debug)]
 pub struct AroundAnyPerfect;
 
-impl Arrangement for AroundAnyPerfect {
-    type Within = AnyScheme<WITHIN>;
-    type Judge = Foreseen;
+impl Isolation for AroundAnyPerfect {
+    type Inner = AnyScheme<INNER_WORDS>;
+    type Predictor = Oracle;
     const INFO: Info = Info {
         name: "frozen-perfect",
         summary: "as frozen, with a perfect recogniser",
         source: "Frostline",
-        params: &[APART, AT],
+        params: &[SEPARATE, AT],
     };
 
-    fn within(setup: &Setup<'_>) -> Result<AnyScheme<WITHIN>, BuildError> {
-        any_within(setup)
+    fn inner(setup: &Setup<'_>) -> Result<AnyScheme<INNER_WORDS>, BuildError> {
+        build_named_inner(setup)
     }
 }

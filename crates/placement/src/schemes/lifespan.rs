@@ -103,7 +103,7 @@ impl Scheme for Lifespan {
         Ok(Lifespan {
             cuts: (0..classes - 1).map(|k| zone + base.log2() * k as f32).collect(),
             relocations: if apart { classes } else { 0 },
-            kinds: vec![f32::INFINITY; if setup.told { ORIGINS } else { extents }],
+            kinds: vec![f32::INFINITY; if setup.has_hotness { ORIGINS } else { extents }],
             by_kind,
         })
     }

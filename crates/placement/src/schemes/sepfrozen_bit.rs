@@ -9,7 +9,7 @@
 use super::sepbit::SepBit;
 use crate::Info;
 use crate::isolation::{
-    AT, Arrangement, BY, Isolated, ONE_TIER, PAPERS, Recognised, SHARED, SOURCE,
+    AT, Isolated, Isolation, ONE_TIER, PAPER_CONFIDENCE, RECOGNISER, Recognition, SHARED, SOURCE,
 };
 
 /// SepBIT, with recognised frozen pages in its coldest class.
@@ -19,13 +19,13 @@ pub type SepFrozenBit = Isolated<AroundSepBit>;
 #[derive(Clone, Copy, Debug)]
 pub struct AroundSepBit;
 
-impl Arrangement for AroundSepBit {
-    type Within = SepBit;
-    type Judge = Recognised;
+impl Isolation for AroundSepBit {
+    type Inner = SepBit;
+    type Predictor = Recognition;
     const INFO: Info = Info {
         name: "sepfrozen-bit",
         summary: "SepBIT, recognised frozen pages in its coldest class",
         source: SOURCE,
-        params: &[SHARED, AT, PAPERS, ONE_TIER, BY],
+        params: &[SHARED, AT, PAPER_CONFIDENCE, ONE_TIER, RECOGNISER],
     };
 }

@@ -9,7 +9,7 @@
 use super::dac::Dac;
 use crate::Info;
 use crate::isolation::{
-    AT, Arrangement, BY, Isolated, ONE_TIER, PAPERS, Recognised, SHARED, SOURCE,
+    AT, Isolated, Isolation, ONE_TIER, PAPER_CONFIDENCE, RECOGNISER, Recognition, SHARED, SOURCE,
 };
 
 /// DAC, with recognised frozen pages in its coldest class.
@@ -19,13 +19,13 @@ pub type SepFrozenDac = Isolated<AroundDac>;
 #[derive(Clone, Copy, Debug)]
 pub struct AroundDac;
 
-impl Arrangement for AroundDac {
-    type Within = Dac;
-    type Judge = Recognised;
+impl Isolation for AroundDac {
+    type Inner = Dac;
+    type Predictor = Recognition;
     const INFO: Info = Info {
         name: "sepfrozen-dac",
         summary: "DAC, recognised frozen pages in its coldest class",
         source: SOURCE,
-        params: &[SHARED, AT, PAPERS, ONE_TIER, BY],
+        params: &[SHARED, AT, PAPER_CONFIDENCE, ONE_TIER, RECOGNISER],
     };
 }

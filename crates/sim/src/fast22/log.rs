@@ -58,7 +58,7 @@ pub struct Log<'a, S: Scheme> {
     open: Vec<Option<Open>>,
     free: Vec<u32>,
     /// The hotness record of the last write of each LBA, if there are any.
-    told: Vec<Hotness>,
+    hotness: Vec<Hotness>,
     now: u32,
     clock: u64,
     gp: u64,
@@ -106,7 +106,7 @@ impl<'a, S: Scheme> Log<'a, S> {
             words: vec![0; zone_pages as usize],
             open: vec![None; classes],
             free: Vec::new(),
-            told: Vec::new(),
+            hotness: Vec::new(),
             now: 0,
             clock: 0,
             gp: parts(gp).clamp(1, PARTS - 1),
@@ -141,8 +141,8 @@ impl<'a, S: Scheme> Log<'a, S> {
         if S::BATCHED
             && let Some(hotness) = writes.hotness(i)
         {
-            self.told.resize(self.options.space as usize, Hotness::default());
-            self.told[lba as usize] = *hotness;
+            self.hotness.resize(self.options.space as usize, Hotness::default());
+            self.hotness[lba as usize] = *hotness;
         }
         self.close_if_full(class)?;
         if i + 1 >= writes.words.len() || writes.begins(i + 1) {
@@ -261,7 +261,7 @@ impl<'a, S: Scheme> Log<'a, S> {
         let lbas: Vec<_> = words.iter().map(|word| word & MAX_LBA).collect();
         let states: Vec<_> = lbas.iter().map(|&lba| self.map[lba as usize].page).collect();
         let hotness: Option<Vec<_>> =
-            lbas.iter().map(|&lba| self.told.get(lba as usize).copied()).collect();
+            lbas.iter().map(|&lba| self.hotness.get(lba as usize).copied()).collect();
         let pages = Pages { lbas: &lbas, states: &states, hotness: hotness.as_deref() };
         self.scheme.place_batch(victim, &pages, classes);
     }
@@ -399,7 +399,7 @@ impl<S: Scheme> Machine for Log<'_, S> {
         let slots = (self.most_zones + 1) * self.options.zone_pages as usize;
         self.map.len() * size_of::<Entry<S::Page>>()
             + slots.min(self.words.len()) * size_of::<u32>()
-            + size_of_val(&self.told[..])
+            + size_of_val(&self.hotness[..])
             + self.zones.table.bytes()
             + self.scheme.bytes()
     }

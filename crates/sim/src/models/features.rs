@@ -2,7 +2,7 @@
 
 use frostline_learn::{Kind, LearnError, Records, correlations};
 
-use super::{Judged, judge_kind};
+use super::{Evaluation, evaluate_kind};
 use crate::Samples;
 
 /// The order in which the paper adds the fields of an engine's records.
@@ -21,12 +21,12 @@ const PAPERS_ORDER: [&str; 6] = [
 ///
 /// # Errors
 /// As [`train`](frostline_learn::train).
-pub fn compare_features(samples: &Samples, kind: Kind) -> Result<Vec<Judged>, LearnError> {
+pub fn compare_features(samples: &Samples, kind: Kind) -> Result<Vec<Evaluation>, LearnError> {
     let order = match samples.layout.records() {
         Records::Engine => PAPERS_ORDER.map(String::from).to_vec(),
         Records::Block => by_correlation(samples),
     };
-    (1..=order.len()).map(|fields| judge_kind(samples, kind, &order[..fields])).collect()
+    (1..=order.len()).map(|fields| evaluate_kind(samples, kind, &order[..fields])).collect()
 }
 
 /// The fields, by the largest correlation that one has in any write.

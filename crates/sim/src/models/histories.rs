@@ -2,7 +2,7 @@
 
 use frostline_learn::{Kind, LearnError};
 
-use super::{Judged, judge_kind};
+use super::{Evaluation, evaluate_kind};
 use crate::Samples;
 
 /// A model that looks at a page's newest write only, then one that looks at the two newest, and so
@@ -10,8 +10,8 @@ use crate::Samples;
 ///
 /// # Errors
 /// As [`train`](frostline_learn::train).
-pub fn compare_histories(samples: &Samples, kind: Kind) -> Result<Vec<Judged>, LearnError> {
+pub fn compare_histories(samples: &Samples, kind: Kind) -> Result<Vec<Evaluation>, LearnError> {
     let fields = samples.fields();
     let histories = 1..=samples.layout.history();
-    histories.map(|history| judge_kind(&samples.narrowed(history)?, kind, &fields)).collect()
+    histories.map(|history| evaluate_kind(&samples.narrowed(history)?, kind, &fields)).collect()
 }

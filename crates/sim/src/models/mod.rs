@@ -18,21 +18,21 @@ use crate::cpu_time::cpu_seconds;
 pub use features::compare_features;
 pub use histories::compare_histories;
 pub use rivals::compare_models;
-pub use two_r::judge_two_r;
+pub use two_r::evaluate_two_r;
 
 /// Pages of a zone of 256 MiB, for which the paper gives times.
 pub const ZONE: usize = 65_536;
 
-/// A model or a rule that was judged.
+/// The evaluation of a model or a rule.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Judged {
+pub struct Evaluation {
     /// Its name.
     pub model: &'static str,
     /// Writes of a page that it looks at.
     pub history: usize,
     /// Fields of each write that it looks at.
     pub fields: Vec<String>,
-    /// Its quality on the samples to judge by.
+    /// Its quality on the evaluation samples.
     pub quality: Quality,
     /// CPU time of its training; none of a rule.
     pub train_seconds: Option<f64>,
@@ -42,15 +42,19 @@ pub struct Judged {
     pub bytes_per_page: f64,
 }
 
-/// Trains a model on these fields, and judges it.
-fn judge_kind(samples: &Samples, kind: Kind, fields: &[String]) -> Result<Judged, LearnError> {
+/// Trains a model on these fields, and evaluates it.
+fn evaluate_kind(
+    samples: &Samples,
+    kind: Kind,
+    fields: &[String],
+) -> Result<Evaluation, LearnError> {
     let Samples { layout, train: set, test, .. } = samples;
     let started = cpu_seconds();
     let standard = Standard::of(set).only(*layout, fields)?;
     let model = train(kind, *layout, set, &standard, samples.origin(""))?;
     let train_seconds = Some(cpu_seconds() - started);
     let scorer = model.scorer();
-    Ok(Judged {
+    Ok(Evaluation {
         model: kind.name(),
         history: layout.history(),
         fields: fields.to_vec(),
@@ -61,15 +65,15 @@ fn judge_kind(samples: &Samples, kind: Kind, fields: &[String]) -> Result<Judged
     })
 }
 
-/// A rule that was judged; what it looks at is of the write before the newest.
+/// A rule that was evaluated; what it looks at is of the write before the newest.
 fn rule(
     model: &'static str,
     fields: &[&str],
     bytes_per_page: f64,
     quality: Quality,
     inference_seconds: f64,
-) -> Judged {
-    Judged {
+) -> Evaluation {
+    Evaluation {
         model,
         history: 2 * fields.len().min(1),
         fields: fields.iter().map(ToString::to_string).collect(),

@@ -2,30 +2,30 @@
 
 use frostline_learn::{EveryPage, Kind, LearnError, OneBit, Quality, Scorer};
 
-use super::{Judged, inference_seconds, judge_kind, rule};
+use super::{Evaluation, evaluate_kind, inference_seconds, rule};
 use crate::Samples;
 
 /// All models that can be trained, given all features, then the rules: the one-bit filter, if the
 /// samples tell of the write before the newest; and 2R's, if they are looks at pages that had been
 /// valid for some time, as of those that cleaning meets it takes every one for frozen. What it makes
-/// of pages that are just being written [`judge_two_r`](crate::judge_two_r) finds out.
+/// of pages that are just being written [`evaluate_two_r`](crate::evaluate_two_r) finds out.
 ///
 /// # Errors
 /// As [`train`](frostline_learn::train).
-pub fn compare_models(samples: &Samples) -> Result<Vec<Judged>, LearnError> {
+pub fn compare_models(samples: &Samples) -> Result<Vec<Evaluation>, LearnError> {
     let fields = samples.fields();
-    let trained = Kind::TRAINABLE.iter().map(|&kind| judge_kind(samples, kind, &fields));
+    let trained = Kind::TRAINABLE.iter().map(|&kind| evaluate_kind(samples, kind, &fields));
     trained.chain(rules(samples).into_iter().map(Ok)).collect()
 }
 
-fn rules(samples: &Samples) -> Vec<Judged> {
+fn rules(samples: &Samples) -> Vec<Evaluation> {
     let test = &samples.test;
-    let judge = |model, fields: &[&str], bytes, scorer: &dyn Scorer| {
+    let evaluate = |model, fields: &[&str], bytes, scorer: &dyn Scorer| {
         let quality = Quality::of(scorer, 0.0, test);
         rule(model, fields, bytes, quality, inference_seconds(scorer, test))
     };
     let one_bit = OneBit::new(samples.layout, samples.pages).ok();
-    let one_bit = one_bit.map(|scorer| judge("one-bit", &["write-time"], 0.125, &scorer));
-    let two_r = (samples.sampling.age > 0).then(|| judge("2r", &[], 0.0, &EveryPage));
+    let one_bit = one_bit.map(|scorer| evaluate("one-bit", &["write-time"], 0.125, &scorer));
+    let two_r = (samples.sampling.age > 0).then(|| evaluate("2r", &[], 0.0, &EveryPage));
     one_bit.into_iter().chain(two_r).collect()
 }

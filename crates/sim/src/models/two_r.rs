@@ -8,21 +8,21 @@ use frostline_placement::{
     BuildError, Info, PageState, Params, Relocation, Scheme, Setup, UserWrite, victims,
 };
 
-use super::{Judged, rule};
+use super::{Evaluation, rule};
 use crate::replay::advance;
 use crate::{Settings, SimError, Volume};
 
-/// Judges the rule by the versions of pages that are written after the warm-up: one that is
+/// Evaluates the rule by the versions of pages that are written after the warm-up: one that is
 /// relocated before it ends is taken for frozen. User writes and relocations go to zones of their
 /// own, as in the paper, and victims are chosen by cost and benefit.
 ///
 /// # Errors
 /// The volume can't be made or is full.
-pub fn judge_two_r(
+pub fn evaluate_two_r(
     volume: &Volume,
     settings: &Settings,
     zone_pages: u32,
-) -> Result<Judged, SimError> {
+) -> Result<Evaluation, SimError> {
     let failed = |error| SimError::Log { scheme: TwoR::INFO.name.to_string(), error };
     let policy = victims::build("cost-benefit", settings.seed)?;
     let from = volume.preload_writes() as u64 + settings.warmup;

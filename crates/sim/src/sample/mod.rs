@@ -19,7 +19,7 @@ pub struct Samples {
     pub sampling: Sampling,
     /// To train on.
     pub train: Set,
-    /// To judge by.
+    /// To evaluate on.
     pub test: Set,
     /// Different pages written: the volume's logical capacity.
     pub pages: u32,

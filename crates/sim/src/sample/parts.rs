@@ -1,4 +1,4 @@
-//! The parts that samples go to: one to train on, one to judge by.
+//! The parts that samples go to: one to train on, one to evaluate on.
 
 use frostline_learn::{Reservoir, Sampling, Split};
 use frostline_random::SplitMix;

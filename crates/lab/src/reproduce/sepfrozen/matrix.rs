@@ -5,7 +5,8 @@ use std::sync::Arc;
 use frostline_learn::Model;
 use frostline_placement::SchemeSpec;
 use frostline_sim::{
-    Judged, Plan, Report, RunReport, Settings, SimError, Space, Volume, ZoneSize, judge_two_r,
+    Evaluation, Plan, Report, RunReport, Settings, SimError, Space, Volume, ZoneSize,
+    evaluate_two_r,
 };
 
 use crate::Result;
@@ -125,8 +126,8 @@ impl<'a> Matrix<'a> {
     }
 
     /// 2R's rule where it is at work.
-    pub(super) fn two_r(&self) -> Result<Judged> {
-        Ok(judge_two_r(&self.volumes[0], &self.settings, self.zone_pages)?)
+    pub(super) fn two_r(&self) -> Result<Evaluation> {
+        Ok(evaluate_two_r(&self.volumes[0], &self.settings, self.zone_pages)?)
     }
 
     fn sweep(&self, schemes: &[&str], victim: &str, settings: &Settings) -> Result<Vec<RunReport>> {

@@ -1,9 +1,11 @@
-//! Models of frozen pages, judged by samples of a recorded workload: the paper's figures 18 to 21.
+//! Models of frozen pages, evaluated on samples of a recorded workload: the paper's figures 18 to 21.
 
 use frostline_learn::{
     Kind, Layout, LearnError, Model, Records, Sampling, Set, Split, Standard, correlations, train,
 };
-use frostline_sim::{Judged, Samples, compare_features, compare_histories, compare_models, sample};
+use frostline_sim::{
+    Evaluation, Samples, compare_features, compare_histories, compare_models, sample,
+};
 
 use super::paper;
 use crate::reproduce::inputs::Recorded;
@@ -33,7 +35,7 @@ pub(super) struct Models<'a> {
     most: usize,
 }
 
-/// The samples, and those of them that judge a model.
+/// The samples, and those of them that a model is evaluated on.
 #[derive(Clone, Copy)]
 struct How {
     split: Split,
@@ -79,15 +81,15 @@ impl<'a> Models<'a> {
 
     /// All models, and the rules that need none (figures 18 and 19); `two_r` is 2R's rule where it
     /// is at work.
-    pub(super) fn comparison(&self, two_r: &Judged, timing: bool) -> Result<Table> {
+    pub(super) fn comparison(&self, two_r: &Evaluation, timing: bool) -> Result<Table> {
         let mut rows = Vec::new();
         for how in How::ALL {
-            for judged in compare_models(&self.samples(HISTORY, how)?)? {
+            for evaluated in compare_models(&self.samples(HISTORY, how)?)? {
                 let is_papers = how.split == Split::Random && !how.cleaned;
-                rows.push(judged_cells(&judged, &how.name(), is_papers, timing));
+                rows.push(evaluation_cells(&evaluated, &how.name(), is_papers, timing));
             }
         }
-        rows.push(judged_cells(two_r, "at work", true, timing));
+        rows.push(evaluation_cells(two_r, "at work", true, timing));
         let mut columns = vec!["model", "samples", "accuracy", "paper", "recall"];
         columns.extend([
             "false positives",
@@ -109,8 +111,8 @@ impl<'a> Models<'a> {
             title: "Models (figures 18 and 19)".to_string(),
             note: format!(
                 "TPC-C. Samples are of pages as they are written, as in the paper, or as cleaning \
-                 meets them; a quarter of them, at random as in the paper or the last by time, \
-                 judges the models that were trained on the others. At work: of all that is \
+                 meets them. Models are evaluated on a quarter of them, at random as in the paper or \
+                 the last by time, and trained on the others. At work: of all that is \
                  written, what a replay of 2R copies. Balanced: what the accuracy would be if half \
                  of the samples were frozen.{time} The paper: sections 3 and 5.2."
             ),
@@ -124,7 +126,7 @@ impl<'a> Models<'a> {
         let (random, by_time) =
             self.both_ways(Layout::LONGEST, |samples| compare_histories(samples, KIND))?;
         let each = random.iter().zip(&by_time).zip(paper::HISTORY);
-        let row = |((random, by_time), told): ((&Judged, &Judged), &'static str)| {
+        let row = |((random, by_time), told): ((&Evaluation, &Evaluation), &'static str)| {
             let mut row = vec![Cell::text(random.history.to_string())];
             row.extend(how_good(random));
             row.push(Cell::text(told));
@@ -184,15 +186,15 @@ impl<'a> Models<'a> {
         })
     }
 
-    /// Judges with a split at random, and with one by time, pages as they are written.
+    /// Evaluates with a split at random, and with one by time, pages as they are written.
     fn both_ways(
         &self,
         history: usize,
-        judge: impl Fn(&Samples) -> std::result::Result<Vec<Judged>, LearnError>,
-    ) -> Result<(Vec<Judged>, Vec<Judged>)> {
+        evaluate: impl Fn(&Samples) -> std::result::Result<Vec<Evaluation>, LearnError>,
+    ) -> Result<(Vec<Evaluation>, Vec<Evaluation>)> {
         let with = |split| {
             let samples = self.samples(history, How { split, cleaned: false })?;
-            Ok::<_, Error>(judge(&samples)?)
+            Ok::<_, Error>(evaluate(&samples)?)
         };
         Ok((with(Split::Random)?, with(Split::Time)?))
     }
@@ -208,8 +210,8 @@ impl<'a> Models<'a> {
 }
 
 /// Accuracy, balanced accuracy and ROC area.
-fn how_good(judged: &Judged) -> [Cell; 3] {
-    let quality = &judged.quality;
+fn how_good(evaluated: &Evaluation) -> [Cell; 3] {
+    let quality = &evaluated.quality;
     let shares = [quality.accuracy, quality.balanced_accuracy].map(Cell::Share);
     let [accuracy, balanced] = shares;
     [accuracy, balanced, Cell::Number(quality.roc_area, 3)]
@@ -224,8 +226,13 @@ fn without_features(set: &Set) -> Vec<Cell> {
     row
 }
 
-fn judged_cells(judged: &Judged, samples: &str, is_papers: bool, timing: bool) -> Vec<Cell> {
-    let Judged { model, quality, train_seconds, inference_seconds, .. } = judged;
+fn evaluation_cells(
+    evaluated: &Evaluation,
+    samples: &str,
+    is_papers: bool,
+    timing: bool,
+) -> Vec<Cell> {
+    let Evaluation { model, quality, train_seconds, inference_seconds, .. } = evaluated;
     let told = paper::MODELS.iter().find(|(name, ..)| is_papers && name == model);
     let (_, accuracy, alarms) = told.copied().unwrap_or_default();
     let mut cells = vec![

@@ -1,15 +1,15 @@
-//! Frozen pages as the future has them: what no recogniser can beat.
+//! An oracle: it knows the future, so its frozen pages bound what any recogniser can reach.
 
-use super::judge::Judge;
+use super::predictor::Predictor;
 use crate::build::{Foresight, Setup};
 use crate::events::{Pages, Request, UserWrite, Victim};
 use crate::page::PageState;
 use crate::params::BuildError;
 
-/// The future itself.
-pub struct Foreseen;
+/// Knows whether a page will be written again.
+pub struct Oracle;
 
-/// True if a page's version is its last.
+/// Not zero if the page's version is its last.
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct Last(u32);
@@ -22,12 +22,12 @@ impl Last {
     }
 }
 
-impl Judge for Foreseen {
+impl Predictor for Oracle {
     type Page = Last;
     const FORESIGHT: Foresight = Foresight::Rates;
 
     fn build(_: &Setup<'_>, _: &str, _: &str, _: f32) -> Result<Self, BuildError> {
-        Ok(Foreseen)
+        Ok(Oracle)
     }
 
     fn on_request(&mut self, _: &Request) {}
@@ -39,11 +39,11 @@ impl Judge for Foreseen {
 
     fn on_trim(&mut self, _: u32) {}
 
-    fn at_writing(&mut self, _: &UserWrite, page: &Last) -> f32 {
+    fn score_write(&mut self, _: &UserWrite, page: &Last) -> f32 {
         page.score()
     }
 
-    fn judge(&mut self, _: &Victim, pages: &Pages<'_, Last>, scores: &mut [f32]) {
+    fn score_victim(&mut self, _: &Victim, pages: &Pages<'_, Last>, scores: &mut [f32]) {
         scores.iter_mut().zip(pages.states).for_each(|(score, last)| *score = last.score());
     }
 

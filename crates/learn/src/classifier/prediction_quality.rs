@@ -2,7 +2,7 @@
 
 /// Predictions of a window. Short-living pages are what is to be found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Tally {
+struct Predictions {
     /// Writes.
     all: u64,
     /// Of them, those predicted to be short-living.
@@ -13,8 +13,8 @@ struct Tally {
     missed: u64,
 }
 
-impl Tally {
-    fn add(&mut self, other: &Tally) {
+impl Predictions {
+    fn add(&mut self, other: &Predictions) {
         self.all += other.all;
         self.predicted += other.predicted;
         self.right += other.right;
@@ -32,44 +32,47 @@ impl Tally {
     }
 }
 
-/// A window that is not judged to the end.
+/// A window that is not evaluated yet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
     begin: u32,
     /// Versions that live less are short-living; 0 if nothing is predicted in the window.
     threshold: u32,
-    tally: Tally,
+    predictions: Predictions,
 }
 
 /// Compares predictions with what becomes of the pages. A version that lives no longer than a
 /// threshold ends in its window or in the next, as thresholds are not longer than a window.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Judgement {
+pub(crate) struct PredictionQuality {
     current: Window,
     before: Window,
-    /// The last window that is judged to the end.
-    last: Tally,
-    total: Tally,
+    /// The last window that is evaluated to the end.
+    last: Predictions,
+    total: Predictions,
 }
 
-impl Judgement {
+impl PredictionQuality {
     /// A window begins in which versions that live less than `threshold` are short-living, if
     /// anything is predicted in it.
     pub fn begin(&mut self, now: u32, threshold: Option<u32>) {
         if self.before.threshold > 0 {
-            self.last = self.before.tally;
+            self.last = self.before.predictions;
             self.total.add(&self.last);
         }
         self.before = self.current;
-        self.current =
-            Window { begin: now, threshold: threshold.unwrap_or(0), tally: Tally::default() };
+        self.current = Window {
+            begin: now,
+            threshold: threshold.unwrap_or(0),
+            predictions: Predictions::default(),
+        };
     }
 
     /// A page is written and predicted to be short-living, or not.
     #[inline(always)]
     pub fn predicted(&mut self, short: bool) {
-        self.current.tally.all += 1;
-        self.current.tally.predicted += u64::from(short);
+        self.current.predictions.all += 1;
+        self.current.predictions.predicted += u64::from(short);
     }
 
     /// A version ended at `now` after `lifespan`, and had been predicted to be short-living, or not.
@@ -79,12 +82,12 @@ impl Judgement {
         let window = if lifespan <= this { &mut self.current } else { &mut self.before };
         let is_of_it = lifespan <= now.wrapping_sub(window.begin);
         if is_of_it && lifespan < window.threshold {
-            window.tally.right += u64::from(short);
-            window.tally.missed += u64::from(!short);
+            window.predictions.right += u64::from(short);
+            window.predictions.missed += u64::from(!short);
         }
     }
 
-    /// Accuracy, precision, recall and F1 of all windows that were judged, then of the last one.
+    /// Accuracy, precision, recall and F1 of all windows that were evaluated, then of the last one.
     pub fn gauges(&self) -> Vec<(&'static str, f64)> {
         const TOTAL: [&str; 4] = ["accuracy", "precision", "recall", "f1"];
         const LAST: [&str; 4] = ["last_accuracy", "last_precision", "last_recall", "last_f1"];
@@ -98,20 +101,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_is_judged_when_the_next_one_is_over() {
-        let mut judgement = Judgement::default();
-        judgement.begin(100, Some(50));
-        [true, true, true, false, false, false].iter().for_each(|&s| judgement.predicted(s));
-        judgement.ended(130, 20, true);
-        judgement.ended(130, 10, false);
-        judgement.ended(199, 60, true);
-        judgement.begin(200, Some(500));
-        judgement.ended(210, 30, true);
+    fn a_window_is_evaluated_when_the_next_one_is_over() {
+        let mut quality = PredictionQuality::default();
+        quality.begin(100, Some(50));
+        [true, true, true, false, false, false].iter().for_each(|&s| quality.predicted(s));
+        quality.ended(130, 20, true);
+        quality.ended(130, 10, false);
+        quality.ended(199, 60, true);
+        quality.begin(200, Some(500));
+        quality.ended(210, 30, true);
         // A version from before the window is none of its.
-        judgement.ended(210, 190, true);
-        assert_eq!(judgement.gauges()[0], ("accuracy", 0.0));
-        judgement.begin(300, None);
-        let figures: Vec<_> = judgement.gauges().into_iter().map(|(_, value)| value).collect();
+        quality.ended(210, 190, true);
+        assert_eq!(quality.gauges()[0], ("accuracy", 0.0));
+        quality.begin(300, None);
+        let figures: Vec<_> = quality.gauges().into_iter().map(|(_, value)| value).collect();
         // Two of three predicted right, one of three missed.
         assert_eq!(figures[..2], [4.0 / 6.0, 2.0 / 3.0]);
         assert_eq!(figures[2..4], [2.0 / 3.0; 2]);

@@ -1,26 +1,27 @@
-//! Frozen pages as a recogniser tells them, by what the engine or the block layer knows of each.
+//! Frozen pages by a recogniser, which goes by what the engine or the block layer knows of each page.
 
-use super::judge::Judge;
+use super::predictor::Predictor;
 use crate::build::{Foresight, Setup};
 use crate::events::{Pages, Request, UserWrite, Victim};
 use crate::params::BuildError;
 use crate::past::{Past, Requests};
 use crate::recogniser::{Candidates, Recogniser};
 
-/// A recogniser, and the pages whose fate it follows.
-pub struct Recognised {
+/// A recogniser at work, and the pages whose fate it follows.
+pub struct Recognition {
     recogniser: Box<dyn Recogniser>,
-    sure: f32,
+    /// The log-odds above which a page is taken for frozen.
+    confidence: f32,
     requests: Requests,
-    /// A bit for each LBA whose fate the recogniser wants to hear.
+    /// A bit for each LBA; set while the recogniser follows the page's fate.
     followed: Vec<u64>,
-    taken: Vec<bool>,
+    frozen: Vec<bool>,
     follow: Vec<bool>,
-    asked: u64,
+    scored: u64,
     recognised: u64,
 }
 
-impl Recognised {
+impl Recognition {
     #[inline(always)]
     fn place_of(lba: u32) -> (usize, u64) {
         (lba as usize / 64, 1 << (lba % 64))
@@ -38,28 +39,33 @@ impl Recognised {
     }
 }
 
-impl Judge for Recognised {
+impl Predictor for Recognition {
     type Page = Past;
     const FORESIGHT: Foresight = Foresight::None;
 
-    fn build(setup: &Setup<'_>, scheme: &str, by: &str, sure: f32) -> Result<Self, BuildError> {
+    fn build(
+        setup: &Setup<'_>,
+        scheme: &str,
+        recogniser: &str,
+        confidence: f32,
+    ) -> Result<Self, BuildError> {
         let refused = |why| BuildError::BadValue {
             name: scheme.to_string(),
             key: "by",
-            value: by.to_string(),
+            value: recogniser.to_string(),
             why,
         };
         let none = || "there is no recogniser of frozen pages here".to_string();
         let make = setup.recogniser.ok_or_else(none).map_err(refused)?;
-        let recogniser = make(by, setup).map_err(refused)?;
-        Ok(Recognised {
+        let recogniser = make(recogniser, setup).map_err(refused)?;
+        Ok(Recognition {
             recogniser,
-            sure,
+            confidence,
             requests: Requests::default(),
             followed: vec![0; (setup.space as usize).div_ceil(64)],
-            taken: Vec::new(),
+            frozen: Vec::new(),
             follow: Vec::new(),
-            asked: 0,
+            scored: 0,
             recognised: 0,
         })
     }
@@ -78,7 +84,7 @@ impl Judge for Recognised {
         self.end(lba, false);
     }
 
-    fn at_writing(&mut self, write: &UserWrite, page: &Past) -> f32 {
+    fn score_write(&mut self, write: &UserWrite, page: &Past) -> f32 {
         if !self.recogniser.is_trusted() {
             return f32::NEG_INFINITY;
         }
@@ -94,24 +100,24 @@ impl Judge for Recognised {
         score[0]
     }
 
-    fn judge(&mut self, victim: &Victim, pages: &Pages<'_, Past>, scores: &mut [f32]) {
-        let Recognised { taken, follow, sure, .. } = self;
+    fn score_victim(&mut self, victim: &Victim, pages: &Pages<'_, Past>, scores: &mut [f32]) {
+        let Recognition { frozen, follow, confidence, .. } = self;
         let Pages { lbas, states: pasts, hotness } = *pages;
         follow.clear();
         follow.resize(lbas.len(), false);
         let (now, valid) = (victim.now, victim.valid as u32);
         let candidates = Candidates { now, valid, lbas, pasts, hotness };
         self.recogniser.score(&candidates, scores);
-        taken.clear();
-        taken.extend(scores.iter().map(|score| score > sure));
-        self.recogniser.follow(&candidates, taken, follow);
+        frozen.clear();
+        frozen.extend(scores.iter().map(|score| score > confidence));
+        self.recogniser.follow(&candidates, frozen, follow);
         for (&lba, _) in lbas.iter().zip(follow).filter(|(_, follow)| **follow) {
             let (word, bit) = Self::place_of(lba);
             self.followed[word] |= bit;
         }
-        self.asked += lbas.len() as u64;
+        self.scored += lbas.len() as u64;
         match self.recogniser.is_trusted() {
-            true => self.recognised += taken.iter().filter(|&&taken| taken).count() as u64,
+            true => self.recognised += frozen.iter().filter(|&&frozen| frozen).count() as u64,
             false => scores.fill(f32::NEG_INFINITY),
         }
     }
@@ -129,7 +135,7 @@ impl Judge for Recognised {
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
-        let share = self.recognised as f64 / self.asked.max(1) as f64;
+        let share = self.recognised as f64 / self.scored.max(1) as f64;
         let mut gauges = vec![("recognised share of valid pages in victims", share)];
         gauges.extend(self.recogniser.gauges());
         gauges
