@@ -42,19 +42,29 @@ impl<S: Scorer> PageRecogniser<S> {
         match (self.layout.records(), pages.hotness) {
             (Records::Block, _) => {
                 for (lane, past) in pasts {
-                    let mut places = tile[lane..].iter_mut().step_by(LANES);
-                    let put = |value| places.by_ref().take(1).for_each(|place| *place = value);
+                    let put = column(tile, lane);
                     self.layout.of_past(past.age(now), past, put);
                 }
             }
             (Records::Engine, hotness) => {
                 for ((lane, past), record) in pasts.zip(&hotness.unwrap_or_default()[from..]) {
-                    let mut places = tile[lane..].iter_mut().step_by(LANES);
-                    let put = |value| places.by_ref().take(1).for_each(|place| *place = value);
+                    let put = column(tile, lane);
                     self.layout.of_hotness(past.age(now), record, put);
                 }
             }
         }
+    }
+}
+
+/// Puts a page's features into its lane of a tile, one after the other.
+#[inline(always)]
+fn column(tile: &mut [f32], lane: usize) -> impl FnMut(f32) + '_ {
+    let mut at = lane;
+    move |value| {
+        if let Some(place) = tile.get_mut(at) {
+            *place = value;
+        }
+        at += LANES;
     }
 }
 

@@ -169,7 +169,7 @@ impl<S: Scheme> Volume<S> {
         let mut frozen = 0;
         for ((k, &word), slot) in source.iter().enumerate().zip(first..) {
             let ahead = source.get(k + AHEAD).unwrap_or(&word);
-            prefetch(map, (ahead & MAX_LBA) as usize);
+            prefetch::<_, 1>(map, (ahead & MAX_LBA) as usize);
             let entry = &mut map[(word & MAX_LBA) as usize];
             let valid = entry.slot == slot;
             target[moved] = word;
@@ -240,7 +240,7 @@ impl<S: Scheme> Volume<S> {
         let mut n = 0;
         for ((k, &word), slot) in words[..len].iter().enumerate().zip(first..) {
             let ahead = words.get(k + AHEAD).unwrap_or(&word);
-            prefetch(map, (ahead & MAX_LBA) as usize);
+            prefetch::<_, 1>(map, (ahead & MAX_LBA) as usize);
             valid[n % BLOCK] = word;
             n += usize::from(map[(word & MAX_LBA) as usize].slot == slot);
         }

@@ -6,17 +6,30 @@
 /// Number of writes ahead. From 16 to 64 little changes.
 pub const AHEAD: usize = 32;
 
-/// Starts to load `array[index]` into the cache. An index beyond the array does nothing.
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// Starts to load `N` elements of an array, from `index` on and less than a cache line together.
+/// Those beyond the array do nothing. An array starts at a cache line.
 #[inline(always)]
-pub fn prefetch<T>(array: &[T], index: usize) {
+pub fn prefetch<T, const N: usize>(array: &[T], index: usize) {
+    let first = array.as_ptr().wrapping_add(index);
+    line(first.cast());
+    // One element that divides a line lies in one; others may lie in two.
+    if N > 1 || !LINE.is_multiple_of(size_of::<T>().max(1)) {
+        line(first.wrapping_add(N).cast::<u8>().wrapping_sub(1));
+    }
+}
+
+#[inline(always)]
+fn line(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let line = array.as_ptr().wrapping_add(index);
         // SAFETY: a prefetch accesses no memory that the program can observe, and may be given
         // any address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) };
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (array, index);
+    let _ = address;
 }

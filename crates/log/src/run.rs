@@ -163,7 +163,12 @@ impl<S: Scheme> Volume<S> {
         let mut now = self.now;
         for (k, &word) in run.iter().enumerate() {
             let ahead = rest.get(k + AHEAD).unwrap_or(&word);
-            prefetch(map, (ahead & MAX_LBA) as usize);
+            let ahead = (ahead & MAX_LBA) as usize;
+            if S::SEES_OTHERS {
+                prefetch::<_, 2>(map, ahead)
+            } else {
+                prefetch::<_, 1>(map, ahead)
+            }
             let lba = word & MAX_LBA;
             let next = now.wrapping_add(1);
             let turn = next.wrapping_sub(start);

@@ -20,6 +20,7 @@ use crate::survival::contexts::{Around, Extents, Lifespans};
 use crate::survival::hazards::{FADE, Hazards, ROWS};
 use crate::survival::memory;
 use crate::survival::streams::Streams;
+use crate::survival::tally::Tally;
 use crate::{
     BuildError, Info, PageState, Param, Params, Relocation, Scheme, Setup, Stamp, UserWrite,
 };
@@ -74,10 +75,10 @@ pub struct Survival {
     streams: Streams,
     hazards: Hazards,
     clusters: Clusters,
-    /// By row and age: the class and 1, and [`LIVES`].
-    classes: Vec<[u8; AGES]>,
-    /// By row and age: pages that were placed; they fade.
-    placed: Vec<[f32; AGES]>,
+    /// By age and row: the class and 1, and [`LIVES`]. Those of user writes lie together.
+    classes: Vec<[u8; ROWS]>,
+    /// Pages that were placed.
+    placed: Tally,
     points: Vec<Weighted>,
     /// Row and age of each point.
     cells: Vec<(u16, u8)>,
@@ -91,8 +92,8 @@ impl Survival {
     /// The class of a page that is placed, and whether it lives long enough for a stream's zone.
     #[inline(always)]
     fn class(&mut self, row: usize, age: usize) -> (usize, bool) {
-        self.placed[row][age] += 1.0;
-        let known = match self.classes[row][age] {
+        self.placed.count(row, age);
+        let known = match self.classes[age][row] {
             UNKNOWN => self.classify(row, age),
             known => known,
         };
@@ -107,7 +108,7 @@ impl Survival {
         };
         let lives = age == 0 && self.hazards.survives(row, STREAM_ZONES * self.zone_pages) > 0.5;
         let known = (class as u8 + 1) | if lives { LIVES } else { 0 };
-        self.classes[row][age] = known;
+        self.classes[age][row] = known;
         known
     }
 
@@ -137,13 +138,13 @@ impl Survival {
         }
         self.clusters.fit(&self.points, PRICE / zones);
         let rows = self.hazards.used();
-        self.classes[..rows].as_flattened_mut().fill(UNKNOWN);
-        self.placed[..rows].as_flattened_mut().iter_mut().for_each(|x| *x *= FADE);
+        self.classes.iter_mut().for_each(|classes| classes[..rows].fill(UNKNOWN));
+        self.placed.fade(rows, FADE);
     }
 
     /// Draws the survival curves of all cells that matter.
     fn draw(&mut self) {
-        let placed = &self.placed[..self.hazards.used()];
+        let placed = &self.placed.columns()[..self.hazards.used()];
         let least = LEAST * placed.as_flattened().iter().sum::<f32>();
         self.points.clear();
         self.cells.clear();
@@ -187,8 +188,8 @@ impl Scheme for Survival {
             streams: Streams::new(streamed),
             hazards: Hazards::new(setup.zone_pages),
             clusters: Clusters::default(),
-            classes: vec![[UNKNOWN; AGES]; ROWS],
-            placed: vec![[0.0; AGES]; ROWS],
+            classes: vec![[UNKNOWN; ROWS]; AGES],
+            placed: Tally::new(ROWS),
             points: Vec::new(),
             cells: Vec::new(),
             behind: None,

@@ -3,6 +3,7 @@
 
 use super::ages::{AGES, Ages, decay};
 use super::contexts::{CONTEXTS, OCTAVES, last_octave, mean_lifespan};
+use super::tally::{Column, Tally};
 
 /// Contexts of which books are kept, those that come first; others share the row of their last
 /// lifespan's octave, which come before all others.
@@ -16,8 +17,6 @@ pub const HORIZONS: usize = 8;
 /// Pages whose lives what is recalled stands for, of each octave.
 const RECALLED: f32 = 1000.0;
 
-/// A figure for each bucket of ages.
-pub type Column = [f32; AGES];
 /// Hazards added up to the start of each bucket, and to the end of the last.
 type Sums = [f32; AGES + 1];
 
@@ -30,8 +29,8 @@ pub struct Hazards {
     rows: Vec<u16>,
     /// The context of each row in use.
     contexts: Vec<u16>,
-    deaths: Vec<Column>,
-    seen: Vec<Column>,
+    deaths: Tally,
+    seen: Tally,
     sums: Vec<Sums>,
     /// Hazards by the octave of the last lifespan.
     parents: [Column; OCTAVES],
@@ -48,15 +47,15 @@ impl Hazards {
             widths: std::array::from_fn(|a| ages.width(a)),
             rows: vec![0; CONTEXTS],
             contexts: Vec::with_capacity(ROWS),
-            deaths: vec![[0.0; AGES]; ROWS],
-            seen: vec![[0.0; AGES]; ROWS],
+            deaths: Tally::new(ROWS),
+            seen: Tally::new(ROWS),
             sums: vec![[0.0; AGES + 1]; ROWS],
             parents: [std::array::from_fn(|a| ages.prior(a)); OCTAVES],
             reach: [[(0, 0.0); HORIZONS]; AGES],
         };
         for octave in 0..OCTAVES {
             hazards.contexts.push(octave as u16);
-            hazards.sums[octave] = hazards.summed(&hazards.parents[octave]);
+            hazards.sums[octave] = summed(&hazards.parents[octave], &hazards.widths);
         }
         hazards.look_ahead(2.0 * zone_pages as f32, 2.5);
         hazards
@@ -97,7 +96,7 @@ impl Hazards {
             let octave = row;
             row = self.used();
             self.contexts.push(context as u16);
-            self.sums[row] = self.summed(&self.parents[octave]);
+            self.sums[row] = summed(&self.parents[octave], &self.widths);
         }
         self.rows[context] = row as u16;
         row
@@ -111,13 +110,13 @@ impl Hazards {
     /// A page of this row and age died.
     #[inline(always)]
     pub fn died(&mut self, row: usize, age: usize) {
-        self.deaths[row][age] += 1.0;
+        self.deaths.count(row, age);
     }
 
     /// A page of this row and age was seen alive.
     #[inline(always)]
     pub fn seen(&mut self, row: usize, age: usize) {
-        self.seen[row][age] += 1.0;
+        self.seen.count(row, age);
     }
 
     /// The probabilities that a page of this row and age lives on to each horizon.
@@ -144,21 +143,22 @@ impl Hazards {
     /// `share` pages and user writes.
     pub fn learn(&mut self, share: f32) {
         self.work_out(share);
-        let counts = self.deaths[..self.contexts.len()].iter_mut();
-        for column in counts.chain(&mut self.seen[..self.contexts.len()]) {
-            column.iter_mut().for_each(|x| *x *= FADE);
-        }
+        let rows = self.used();
+        self.deaths.fade(rows, FADE);
+        self.seen.fade(rows, FADE);
     }
 
     fn work_out(&mut self, share: f32) {
         let none = ([0.0; AGES], [0.0; AGES]);
         let (mut all, mut of_octave) = (none, [none; OCTAVES]);
-        for row in 0..self.used() {
-            let exposure = self.exposure(row, share);
-            let octave = last_octave(self.contexts[row].into());
+        let (died, seen) = (self.deaths.columns(), self.seen.columns());
+        let exposure = |row: usize| exposure(&died[row], &seen[row], &self.widths, share);
+        for (row, &context) in self.contexts.iter().enumerate() {
+            let (died, exposure) = (&died[row], exposure(row));
+            let octave = last_octave(context.into());
             for (deaths, exposed) in [&mut all, &mut of_octave[octave]] {
                 for a in 0..AGES {
-                    deaths[a] += self.deaths[row][a];
+                    deaths[a] += died[a];
                     exposed[a] += exposure[a];
                 }
             }
@@ -166,33 +166,11 @@ impl Hazards {
         let prior = std::array::from_fn(|a| self.ages.prior(a));
         let all = hazards(&all.0, &all.1, &prior);
         self.parents = of_octave.map(|(deaths, exposed)| hazards(&deaths, &exposed, &all));
-        for row in 0..self.used() {
-            let parent = &self.parents[last_octave(self.contexts[row].into())];
-            let own = hazards(&self.deaths[row], &self.exposure(row, share), parent);
-            self.sums[row] = self.summed(&own);
+        for (row, &context) in self.contexts.iter().enumerate() {
+            let parent = &self.parents[last_octave(context.into())];
+            let own = hazards(&died[row], &exposure(row), parent);
+            self.sums[row] = summed(&own, &self.widths);
         }
-    }
-
-    /// User writes that pages of a row spent in each bucket: as they were seen, or as later deaths
-    /// prove if that is more.
-    fn exposure(&self, row: usize, share: f32) -> Column {
-        let (deaths, seen) = (&self.deaths[row], &self.seen[row]);
-        let mut exposure = [0.0; AGES];
-        let mut later = 0.0;
-        for a in (0..AGES).rev() {
-            let proven = (later + deaths[a] / 2.0) * self.widths[a];
-            later += deaths[a];
-            exposure[a] = proven.max(seen[a] * share);
-        }
-        exposure
-    }
-
-    fn summed(&self, hazards: &Column) -> Sums {
-        let mut sums = [0.0; AGES + 1];
-        for a in 0..AGES {
-            sums[a + 1] = sums[a] + hazards[a] * self.widths[a];
-        }
-        sums
     }
 
     /// Hazards by the octave of the last lifespan: what is worth remembering.
@@ -206,8 +184,8 @@ impl Hazards {
             let mut alive = RECALLED;
             for (a, &hazard) in hazards.iter().enumerate() {
                 let died = alive * (1.0 - decay(hazard * self.widths[a]));
-                self.deaths[octave][a] = died;
-                self.seen[octave][a] = died / hazard / share;
+                self.deaths.columns()[octave][a] = died;
+                self.seen.columns()[octave][a] = died / hazard / share;
                 alive -= died;
             }
         }
@@ -218,6 +196,28 @@ impl Hazards {
     pub fn bytes(&self) -> usize {
         2 * CONTEXTS + self.used() * (2 * size_of::<Column>() + size_of::<Sums>() + 2)
     }
+}
+
+/// User writes that pages of a row spent in each bucket: as they were seen, or as later deaths
+/// prove if that is more.
+fn exposure(deaths: &Column, seen: &Column, widths: &Column, share: f32) -> Column {
+    let mut exposure = [0.0; AGES];
+    let mut later = 0.0;
+    for a in (0..AGES).rev() {
+        let proven = (later + deaths[a] / 2.0) * widths[a];
+        later += deaths[a];
+        exposure[a] = proven.max(seen[a] * share);
+    }
+    exposure
+}
+
+/// Hazards added up.
+fn summed(hazards: &Column, widths: &Column) -> Sums {
+    let mut sums = [0.0; AGES + 1];
+    for a in 0..AGES {
+        sums[a + 1] = sums[a] + hazards[a] * widths[a];
+    }
+    sums
 }
 
 /// Hazards by deaths and exposure, which lean on `parent`.

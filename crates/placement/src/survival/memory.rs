@@ -4,7 +4,7 @@
 use super::ages::AGES;
 use super::clusters::{COORDINATES, Point};
 use super::contexts::OCTAVES;
-use super::hazards::Column;
+use super::tally::Column;
 
 const VERSION: u8 = 1;
 /// Steps of a hazard's logarithm for each halving.

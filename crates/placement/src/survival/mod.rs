@@ -7,3 +7,4 @@ pub mod contexts;
 pub mod hazards;
 pub mod memory;
 pub mod streams;
+pub mod tally;

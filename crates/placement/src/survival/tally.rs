@@ -1,0 +1,73 @@
+//! Counts by row and age, in a table that is larger than the nearest caches.
+
+use super::ages::AGES;
+
+/// A figure for each bucket of ages.
+pub type Column = [f32; AGES];
+
+/// Places of counts that are noted before they are counted.
+const NOTED: usize = 64;
+
+/// Counts that fade. Where something is counted is noted first, and counted with others, so that
+/// the processor waits for their places together and not for each.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    columns: Vec<Column>,
+    noted: [u32; NOTED],
+    pending: usize,
+}
+
+impl Tally {
+    /// Nothing is counted in so many rows.
+    pub fn new(rows: usize) -> Self {
+        Tally { columns: vec![[0.0; AGES]; rows], noted: [0; NOTED], pending: 0 }
+    }
+
+    /// Counts one more of a row and age.
+    #[inline(always)]
+    pub fn count(&mut self, row: usize, age: usize) {
+        if self.pending >= NOTED {
+            self.settle();
+        }
+        self.noted[self.pending] = (row * AGES + age) as u32;
+        self.pending += 1;
+    }
+
+    #[inline(never)]
+    fn settle(&mut self) {
+        let counts = self.columns.as_flattened_mut();
+        for &place in &self.noted[..self.pending] {
+            counts[place as usize] += 1.0;
+        }
+        self.pending = 0;
+    }
+
+    /// The counts, all that was noted among them.
+    pub fn columns(&mut self) -> &mut [Column] {
+        self.settle();
+        &mut self.columns
+    }
+
+    /// Keeps a share of the counts of the first rows.
+    pub fn fade(&mut self, rows: usize, share: f32) {
+        let counts = self.columns()[..rows].as_flattened_mut();
+        counts.iter_mut().for_each(|count| *count *= share);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_noted_is_counted_before_anyone_looks() {
+        let mut tally = Tally::new(3);
+        for i in 0..200 {
+            tally.count(i % 3, 7);
+        }
+        assert_eq!([0, 1, 2].map(|row| tally.columns()[row][7]), [67.0, 67.0, 66.0]);
+        tally.count(2, 7);
+        tally.fade(2, 0.0);
+        assert_eq!([0, 1, 2].map(|row| tally.columns()[row][7]), [0.0, 0.0, 67.0]);
+    }
+}
