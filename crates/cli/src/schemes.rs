@@ -1,105 +1,21 @@
 //! `frostline schemes`: the registry as a table, JSON or Markdown.
 
-use frostline_placement::SchemeSpec;
-use frostline_placement::registry::{Entry, PAIRINGS, SCHEMES};
-use frostline_placement::victims::POLICIES;
-use frostline_placement::{Param, Semantics};
-use frostline_sim::fast22::READINGS;
-use serde::Serialize;
+use frostline_lab::{Catalogue, ParamRow};
 
 use crate::args::SchemesArgs;
 use crate::failure::Failure;
 use crate::{output, table};
 
-#[derive(Serialize)]
-struct Row {
-    name: &'static str,
-    summary: &'static str,
-    classes: usize,
-    bytes_per_page: usize,
-    victim: Option<&'static str>,
-    source: &'static str,
-    params: Vec<ParamRow>,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    sepbit_fast22: &'static str,
-}
-
-#[derive(Serialize)]
-struct ParamRow {
-    key: &'static str,
-    default: &'static str,
-    help: &'static str,
-}
-
-#[derive(Serialize)]
-struct PolicyRow {
-    name: &'static str,
-    summary: &'static str,
-    source: &'static str,
-    params: Vec<ParamRow>,
-}
-
-#[derive(Serialize)]
-struct All {
-    schemes: Vec<Row>,
-    victims: Vec<PolicyRow>,
-}
-
-/// The scheme's difference under `--semantics sepbit-fast22`; empty if there is none.
-fn reading(scheme: &str) -> &'static str {
-    let known = READINGS.iter().find(|(name, _)| *name == scheme);
-    known.map_or("", |(_, reading)| reading)
-}
-
 /// Lists all schemes and victim policies.
 pub fn run(args: &SchemesArgs) -> Result<String, Failure> {
-    let all = all()?;
+    let all = Catalogue::published()?;
     if args.json {
         return output::json("schemes", &all);
     }
     Ok(if args.markdown { markdown(&all) } else { text(&all) })
 }
 
-fn all() -> Result<All, Failure> {
-    let params = |params: &'static [Param]| {
-        let rows = params.iter();
-        rows.map(|p| ParamRow { key: p.key, default: p.default, help: p.help }).collect()
-    };
-    let row = |entry: &Entry, name: &'static str, victim| -> Result<Row, Failure> {
-        Ok(Row {
-            name,
-            summary: entry.info.summary,
-            classes: SchemeSpec::parse(name)?.classes(Semantics::Published)?,
-            bytes_per_page: entry.page_bytes,
-            victim,
-            source: entry.info.source,
-            params: params(entry.info.params),
-            sepbit_fast22: reading(entry.info.name),
-        })
-    };
-    let mut schemes = Vec::new();
-    for entry in SCHEMES {
-        schemes.push(row(entry, entry.info.name, entry.own_victim)?);
-    }
-    for pairing in PAIRINGS {
-        let spec = SchemeSpec::parse(pairing.name)?;
-        let mut base = row(spec.entry, pairing.name, spec.victim)?;
-        for param in &mut base.params {
-            let fixed = pairing.params.iter().find(|(key, _)| *key == param.key);
-            param.default = fixed.map_or(param.default, |(_, value)| value);
-        }
-        schemes.push(Row { summary: pairing.summary, source: pairing.source, ..base });
-    }
-    let policies = POLICIES.iter().map(|policy| PolicyRow {
-        name: policy.name,
-        summary: policy.summary,
-        source: policy.source,
-        params: params(policy.params),
-    });
-    Ok(All { schemes, victims: policies.collect() })
-}
-
-fn text(all: &All) -> String {
+fn text(all: &Catalogue) -> String {
     let short = |params: &[ParamRow]| {
         let all: Vec<_> = params.iter().map(|p| format!("{}={}", p.key, p.default)).collect();
         all.join(" ")
@@ -128,7 +44,7 @@ fn text(all: &All) -> String {
     format!("{schemes}\n{}", table::columns(&heads, 4, rows.collect()))
 }
 
-fn markdown(all: &All) -> String {
+fn markdown(all: &Catalogue) -> String {
     let short = |params: &[ParamRow]| {
         let all: Vec<_> =
             params.iter().map(|p| format!("`{}={}`: {}", p.key, p.default, p.help)).collect();

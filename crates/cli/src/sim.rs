@@ -5,10 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use frostline_lab::watched_sweep;
-use frostline_placement::SchemeSpec;
 use frostline_placement::Semantics;
-use frostline_placement::registry::{PAIRINGS, SCHEMES};
-use frostline_placement::victims::{self, POLICIES};
 use frostline_sim::{Outcomes, Plan, Report, Settings, Space, Volume, ZoneSize};
 
 use crate::args::{MOST_OP, SemanticsArg, SimArgs};
@@ -24,7 +21,7 @@ pub fn run(args: &SimArgs) -> Result<String, Failure> {
     let inputs = args.traces.iter().chain(&args.preload).chain(&args.model);
     output::check("sim", args.json.as_deref(), inputs)?;
     let settings = settings(args)?;
-    let plan = plan(args, &settings)?;
+    let plan = Plan::named(&args.scheme, &args.victim, !args.no_gain, &settings)?;
     if let Some(threads) = args.threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads));
         pool.build_global().map_err(|e| Failure::job("sim", &e.to_string()))?;
@@ -141,34 +138,4 @@ fn share(option: &str, value: f64, most: f64) -> Result<f64, Failure> {
         return Ok(value);
     }
     Err(Failure::usage("sim", &format!("{option} {value}: must be from {LEAST} to {most}")))
-}
-
-fn plan(args: &SimArgs, settings: &Settings) -> Result<Plan, Failure> {
-    let fast22 = settings.semantics == Semantics::SepbitFast22;
-    let mut schemes = Vec::new();
-    for text in args.scheme.iter().map(|text| text.trim()) {
-        if text == "all" {
-            let known = SCHEMES.iter().filter(|e| !fast22 || !e.chooses_victims());
-            let pairings = PAIRINGS.iter().filter(|_| !fast22).map(|p| p.name);
-            for name in known.map(|e| e.info.name).chain(pairings) {
-                schemes.push(SchemeSpec::parse(name)?);
-            }
-        } else {
-            schemes.push(SchemeSpec::parse(text)?);
-        }
-    }
-    let mut policies = Vec::new();
-    for text in args.victim.iter().map(|text| text.trim()) {
-        match text {
-            "all" => policies.extend(POLICIES.iter().map(|p| p.name.to_string())),
-            _ => policies.push(text.to_string()),
-        }
-    }
-    let plan = Plan::new(&schemes, &policies, !args.no_gain)?;
-    // Those that no run uses, too: what is named must exist.
-    for policy in &policies {
-        victims::build(policy, settings.seed)?;
-    }
-    plan.check(settings)?;
-    Ok(plan)
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use frostline_lab::TraceInfo;
 use frostline_placement::Hotness;
 use frostline_trace::{
-    Format, LoadOptions, Op, Reader, ReaderOptions, Request, TraceError, VolumeInfo, convert,
+    LoadOptions, Op, Reader, ReaderOptions, Request, TraceError, VolumeInfo, convert,
     hotness_columns, some_of,
 };
 use serde::Serialize;
@@ -26,35 +27,13 @@ pub fn run(command: &TraceCommand) -> Result<String, Failure> {
     }
 }
 
-#[derive(Serialize)]
-struct InfoReport {
-    path: String,
-    format: String,
-    page_size: u32,
-    /// True if writes have hotness records.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    hotness: bool,
-    volumes: Vec<VolumeInfo>,
-}
-
 fn info(args: &InfoArgs) -> Result<String, Failure> {
     let options = load_options(&args.loading);
     // Looking through writes takes as much again as the writes and their times.
     let memory = options.memory.map(|memory| memory / 2);
     let options = LoadOptions { times: true, memory, ..options };
-    let mut loaded = load_with_bar(&args.file, &options, args.quiet)?;
-    if loaded.format == Format::U32 {
-        // It has no clock; what stands for times are the numbers of the writes.
-        loaded.volumes.iter_mut().for_each(|volume| volume.times = None);
-    }
-    let volumes = loaded.volumes.iter().map(VolumeInfo::of).collect::<Result<Vec<_>, _>>()?;
-    let report = InfoReport {
-        path: args.file.display().to_string(),
-        format: loaded.format.to_string(),
-        page_size: options.page_size,
-        hotness: loaded.has_hotness,
-        volumes,
-    };
+    let loaded = load_with_bar(&args.file, &options, args.quiet)?;
+    let report = TraceInfo::of(&args.file, options.page_size, loaded)?;
     if args.json {
         return output::json("trace", &report);
     }

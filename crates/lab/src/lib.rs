@@ -32,6 +32,7 @@
 //! ```
 
 mod bytes;
+mod catalogue;
 mod database;
 mod device;
 mod error;
@@ -42,12 +43,15 @@ mod names;
 mod report;
 mod reproduce;
 mod seconds;
+mod size;
 mod speed;
 mod store;
 mod study;
 mod sweep;
+mod trace_info;
 
 pub use bytes::binary;
+pub use catalogue::{Catalogue, ParamRow, PolicyRow, SchemeRow};
 pub use database::{
     Benchmark, ConditionRow, DatabaseBench, DatabaseReport, DatabaseRun, DatabaseSetup, KindRow,
     Replay, TenantRow, WorkloadError, YcsbBench,
@@ -59,12 +63,14 @@ pub use monitor::{Event, Monitor, Second, Transactions};
 pub use names::{cleaning_name, replacement_name};
 pub use report::BenchReport;
 pub use reproduce::{Cell, Input, InputWorkload, PAPERS, Paper, PaperReport, Reproduction, Table};
+pub use size::{ParseSizeError, Size};
 pub use speed::{NamedDrive, Speed};
 pub use store::{
     PageWorkload, ParsePageWorkloadError, StoreBench, StoreReport, StoreRun, StoreSetup,
 };
 pub use study::{Compared, Comparison, Flaw, ModelFeature, ModelReport, Study, Training};
 pub use sweep::watched_sweep;
+pub use trace_info::TraceInfo;
 
 /// The result of an experiment.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -85,7 +85,7 @@ pub use fast22::Fast22;
 pub use hotness::{Activity, Hotness};
 pub use log_class::LogClass;
 pub use meta_cache::MetaCache;
-pub use outside::Outside;
+pub use outside::{MakeScheme, Outside};
 pub use page::{NEVER, PageState, Stamp};
 pub use params::{BuildError, Param, Params};
 pub use past::{Past, Requests, log2_1p};

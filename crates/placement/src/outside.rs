@@ -1,7 +1,9 @@
 //! Schemes of other crates.
 
+use std::fmt;
+
 use crate::any_scheme::AnyScheme;
-use crate::build::Setup;
+use crate::build::{Foresight, Info, Setup};
 use crate::entry::{Entry, entry};
 use crate::erased::{AnyState, INNER_WORDS};
 use crate::params::{BuildError, Params};
@@ -11,13 +13,15 @@ use crate::scheme::Scheme;
 ///
 /// The log is compiled once for each scheme of this crate. For all others it is compiled once
 /// together: their calls are indirect, and each page takes the room of the largest state.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Outside {
     pub(crate) entry: Entry,
-    pub(crate) build: Build,
+    pub(crate) build: &'static MakeScheme,
 }
 
-type Build = fn(&Setup<'_>, &mut Params) -> Result<AnyScheme<INNER_WORDS>, BuildError>;
+/// Builds a scheme whose type is not known.
+pub type MakeScheme =
+    dyn Fn(&Setup<'_>, &mut Params) -> Result<AnyScheme<INNER_WORDS>, BuildError> + Sync + 'static;
 
 impl Outside {
     /// The most bytes of state that an outside scheme may keep of a page.
@@ -27,7 +31,27 @@ impl Outside {
     /// [`MOST_PAGE_BYTES`](Self::MOST_PAGE_BYTES).
     pub const fn of<S: Scheme>() -> Self {
         const { assert!(size_of::<S::Page>() <= Self::MOST_PAGE_BYTES) };
-        Outside { entry: entry::<S>(), build: build::<S> }
+        Outside { entry: entry::<S>(), build: &build::<S> }
+    }
+
+    /// A scheme that is known only when the program runs, as one of another language is. It has
+    /// neither foresight nor hotness records, and no part in the choice of victims.
+    pub const fn made(info: Info, build: &'static MakeScheme) -> Self {
+        let entry = Entry {
+            info,
+            page_bytes: Self::MOST_PAGE_BYTES,
+            foresight: Foresight::None,
+            wants_hotness: false,
+            own_victim: None,
+            orders_cleaning: false,
+        };
+        Outside { entry, build }
+    }
+}
+
+impl fmt::Debug for Outside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outside").field("entry", &self.entry).finish_non_exhaustive()
     }
 }
 

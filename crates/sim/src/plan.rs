@@ -2,7 +2,8 @@
 
 use frostline_log::LogError;
 use frostline_placement::SchemeSpec;
-use frostline_placement::{Foresight, Semantics, victims};
+use frostline_placement::victims::{self, POLICIES};
+use frostline_placement::{Foresight, Semantics};
 
 use crate::{Combination, Settings, SimError, Space, midas_fast24};
 
@@ -53,6 +54,40 @@ impl Plan {
             plan.references = Combination::cross(&references, &policies);
             plan.references.retain(|r| plan.wanted.iter().all(|w| !same(w, r)));
         }
+        Ok(plan)
+    }
+
+    /// The runs of schemes and victim policies by their names, of which `all` stands for all there
+    /// are under these settings, and which may come with parameters.
+    ///
+    /// # Errors
+    /// An unknown name or parameter; a run that can't be made, as [`Plan::check`] finds it.
+    pub fn named(
+        schemes: &[impl AsRef<str>],
+        victims: &[impl AsRef<str>],
+        gains: bool,
+        settings: &Settings,
+    ) -> Result<Plan, SimError> {
+        let mut specs = Vec::new();
+        for name in schemes.iter().map(|name| name.as_ref().trim()) {
+            match name {
+                "all" => specs.extend(all(settings)?),
+                _ => specs.push(settings.schemes.parse(name)?),
+            }
+        }
+        let mut policies = Vec::new();
+        for name in victims.iter().map(|name| name.as_ref().trim()) {
+            match name {
+                "all" => policies.extend(POLICIES.iter().map(|policy| policy.name.to_string())),
+                _ => policies.push(name.to_string()),
+            }
+        }
+        let plan = Plan::new(&specs, &policies, gains)?;
+        // Those that no run uses, too: what is named must exist.
+        for policy in &policies {
+            victims::build(policy, settings.seed)?;
+        }
+        plan.check(settings)?;
         Ok(plan)
     }
 
@@ -110,6 +145,17 @@ pub(crate) fn yardstick(run: &Combination) -> &str {
         Some(_) => YARDSTICK,
         None => &run.victim,
     }
+}
+
+/// All schemes that the settings know. The semantics of SepBIT's authors have no pairings, and no
+/// scheme that has a part in the choice of victims.
+fn all(settings: &Settings) -> Result<Vec<SchemeSpec>, SimError> {
+    let known = settings.schemes.names().map(|name| settings.schemes.parse(name));
+    let mut known = known.collect::<Result<Vec<_>, _>>()?;
+    if settings.semantics == Semantics::SepbitFast22 {
+        known.retain(|s| s.text == s.entry.info.name && !s.entry.chooses_victims());
+    }
+    Ok(known)
 }
 
 fn same(a: &Combination, b: &Combination) -> bool {

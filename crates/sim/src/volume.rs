@@ -1,6 +1,6 @@
 //! A volume of a trace, ready for replay.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use frostline_log::{WORD_LAST, Writes};
 use frostline_placement::Hotness;
@@ -9,22 +9,30 @@ use frostline_trace::{Bits, FINAL, Prepared, Trim, mean_lifespans};
 // The words of a trace are handed to the log as they are.
 const _: () = assert!(FINAL == WORD_LAST);
 
-/// A volume of a trace, ready for replay by any number of runs at once.
-#[derive(Debug)]
+/// A volume of a trace, ready for replay by any number of runs at once. Its clones share the trace.
+#[derive(Clone, Debug)]
 pub struct Volume {
-    prepared: Prepared,
-    means: OnceLock<Vec<f32>>,
+    name: String,
+    prepared: Arc<Prepared>,
+    means: Arc<OnceLock<Vec<f32>>>,
 }
 
 impl Volume {
     /// Takes an annotated trace.
     pub fn new(prepared: Prepared) -> Self {
-        Volume { prepared, means: OnceLock::new() }
+        let name = prepared.name.clone();
+        Volume { name, prepared: Arc::new(prepared), means: Arc::default() }
+    }
+
+    /// The same volume under another name.
+    #[must_use]
+    pub fn with_name(self, name: String) -> Self {
+        Volume { name, ..self }
     }
 
     /// The volume's name; empty if the trace has but one.
     pub fn name(&self) -> &str {
-        &self.prepared.name
+        &self.name
     }
 
     /// User page writes, the preload not included.
@@ -52,14 +60,20 @@ impl Volume {
         self.prepared.space
     }
 
+    /// One entry a page write, the preload's first: LBA in the low 31 bits, [`FINAL`] if it lives
+    /// for ever.
+    pub fn words(&self) -> &[u32] {
+        &self.prepared.words
+    }
+
     /// Mean lifespan of every LBA, calculated when it is first asked for.
     pub(crate) fn means(&self) -> &[f32] {
-        let Prepared { words, trims, space, .. } = &self.prepared;
+        let Prepared { words, trims, space, .. } = &*self.prepared;
         self.means.get_or_init(|| mean_lifespans(words, trims, *space))
     }
 
     /// Lifespan of every write, if the trace was annotated with them.
-    pub(crate) fn lifespans(&self) -> Option<&[u32]> {
+    pub fn lifespans(&self) -> Option<&[u32]> {
         self.prepared.lifespans.as_deref()
     }
 
@@ -69,19 +83,19 @@ impl Volume {
     }
 
     /// The trims, in order, among all writes.
-    pub(crate) fn trims(&self) -> &[Trim] {
+    pub fn trims(&self) -> &[Trim] {
         &self.prepared.trims
     }
 
     /// The trace's time of every write in microseconds, if it was read with them.
-    pub(crate) fn times(&self) -> Option<&[u64]> {
+    pub fn times(&self) -> Option<&[u64]> {
         self.prepared.times.as_deref()
     }
 
     /// The writes as the log takes them.
     pub(crate) fn writes(&self) -> Writes<'_> {
         Writes {
-            words: &self.prepared.words,
+            words: self.words(),
             starts: self.prepared.starts.as_ref().map(Bits::words),
             lifespans: self.lifespans(),
             hotness: self.hotness(),

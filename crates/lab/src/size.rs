@@ -1,0 +1,76 @@
+//! Sizes as `4096`, `16MiB`, `1GB`.
+
+use std::num::IntErrorKind;
+use std::str::FromStr;
+
+/// Bytes, as people write them: `4096`, `16MiB`, `1GB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size(pub u64);
+
+/// A text that is not a [`Size`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParseSizeError {
+    /// Not a number with a unit.
+    #[error("\"{0}\" is not a size such as 4096, 16MiB or 1GB")]
+    Wrong(String),
+    /// More than 64 bits of bytes.
+    #[error("\"{0}\" is too large")]
+    TooLarge(String),
+}
+
+const UNITS: &[(&str, u64)] = &[
+    ("", 1),
+    ("B", 1),
+    ("K", 1 << 10),
+    ("KIB", 1 << 10),
+    ("KB", 1_000),
+    ("M", 1 << 20),
+    ("MIB", 1 << 20),
+    ("MB", 1_000_000),
+    ("G", 1 << 30),
+    ("GIB", 1 << 30),
+    ("GB", 1_000_000_000),
+    ("T", 1 << 40),
+    ("TIB", 1 << 40),
+    ("TB", 1_000_000_000_000),
+];
+
+impl FromStr for Size {
+    type Err = ParseSizeError;
+
+    fn from_str(text: &str) -> Result<Self, ParseSizeError> {
+        let wrong = || ParseSizeError::Wrong(text.to_string());
+        let too_large = || ParseSizeError::TooLarge(text.to_string());
+        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let (number, unit) = text.split_at(digits);
+        let number = match number.parse::<u64>() {
+            Err(e) if *e.kind() == IntErrorKind::PosOverflow => return Err(too_large()),
+            number => number.map_err(|_| wrong())?,
+        };
+        let unit = unit.trim().to_uppercase();
+        let factor = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?.1;
+        number.checked_mul(factor).map(Size).ok_or_else(too_large)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_decimal_and_binary_units() {
+        let bytes = |text: &str| text.parse::<Size>().map(|s| s.0);
+        assert_eq!(bytes("4096"), Ok(4096));
+        assert_eq!(bytes("16MiB"), Ok(16 << 20));
+        assert_eq!(bytes("16mib"), Ok(16 << 20));
+        assert_eq!(bytes("1GB"), Ok(1_000_000_000));
+        assert_eq!(bytes("4K"), Ok(4096));
+        for wrong in ["", "MiB", "1.5GB", "-1", "4 furlongs", "99999999999TB"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+        for large in ["99999999999TB", "99999999999999999999"] {
+            assert_eq!(bytes(large), Err(ParseSizeError::TooLarge(large.to_string())));
+        }
+    }
+}

@@ -1,0 +1,44 @@
+"""Frostline: placement schemes for log-structured storage.
+
+Simulate how much a write trace costs on flash under every published placement scheme, or under
+one of your own; keep pages and records in an embedded store and database that place by the same
+schemes.
+
+>>> import frostline as fl
+>>> trace = fl.generate("zipf", pages=20_000, writes=200_000, fill=True)
+>>> runs = fl.simulate(trace, schemes=["nosep", "sepbit"], gp=0.15)
+>>> runs["waf"][0] > runs["waf"][1]
+True
+"""
+
+from frostline._native import Conflict, Error, Trace, __version__
+from frostline.engines import Db, Snapshot, Store, Update
+from frostline.own import Scheme, jit, scheme
+from frostline.simulation import generate, open, save, schemes, simulate, trace_info, victims
+from frostline.sweeping import Cell, sweep
+from frostline.table import Results, Table
+
+__all__ = [
+    "Cell",
+    "Conflict",
+    "Db",
+    "Error",
+    "Results",
+    "Scheme",
+    "Snapshot",
+    "Store",
+    "Table",
+    "Trace",
+    "Update",
+    "__version__",
+    "generate",
+    "jit",
+    "open",
+    "save",
+    "scheme",
+    "schemes",
+    "simulate",
+    "sweep",
+    "trace_info",
+    "victims",
+]

@@ -1,0 +1,161 @@
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__version__: str
+
+class Error(Exception):
+    """Frostline can't do what it was asked."""
+
+class Trace:
+    """A write trace in memory, ready to be replayed. Made by :func:`frostline.open`."""
+
+    @staticmethod
+    def open(
+        path: str,
+        *,
+        format: str | None = ...,
+        volume: str | None = ...,
+        page: int | str,
+        unit: int | None = ...,
+        preload: str | None = ...,
+        times: bool,
+        trims: bool,
+        hotness: bool,
+        lifespans: bool,
+    ) -> Trace: ...
+    @staticmethod
+    def of_pages(
+        pages: npt.NDArray[np.uint32],
+        *,
+        page: int | str,
+        preload: npt.NDArray[np.uint32] | None = ...,
+        lifespans: bool,
+        name: str,
+    ) -> Trace: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def format(self) -> str: ...
+    @property
+    def page_size(self) -> int: ...
+    @property
+    def volumes(self) -> list[str]: ...
+    @property
+    def user_writes(self) -> int: ...
+    @property
+    def unique_pages(self) -> int: ...
+    def words(self, volume: str | None = ...) -> npt.NDArray[np.uint32]:
+        """One entry a page write, the preload's first: the LBA, and the highest bit set if this
+        version lives for ever. Read-only, and no copy."""
+    def lifespans(self, volume: str | None = ...) -> npt.NDArray[np.uint32]:
+        """User writes until each write's page is written again or trimmed, 2^32 - 1 if it never
+        is. Read-only, and no copy."""
+    def lbas(self, volume: str | None = ...) -> npt.NDArray[np.uint32]:
+        """The LBA of each page write."""
+    def __len__(self) -> int: ...
+
+class OwnScheme:
+    """A scheme of a program, given by the addresses of its functions."""
+
+    def __init__(
+        self,
+        name: str,
+        summary: str,
+        *,
+        classes: int,
+        params: list[tuple[str, str, bool]],
+        memory_bytes: int,
+        page_bytes: int,
+        place_user: int,
+        place_relocation: int,
+        start: int | None = ...,
+        on_sealed: int | None = ...,
+        on_victim: int | None = ...,
+        keep: Any,
+    ) -> None: ...
+    @property
+    def name(self) -> str: ...
+
+class Store:
+    @staticmethod
+    def open(
+        path: str,
+        *,
+        size: int | str | None = ...,
+        zone: int | str | None = ...,
+        scheme: str,
+        victim: str,
+        gp: float,
+        pages: int | None = ...,
+    ) -> Store: ...
+    def write(self, lba: int, page: bytes) -> None: ...
+    def write_many(self, lbas: npt.NDArray[np.uint32], pages: npt.NDArray[np.uint8]) -> None: ...
+    def read(self, lba: int) -> bytes | None: ...
+    def trim(self, lba: int) -> bool: ...
+    def sync(self) -> None: ...
+    def checkpoint(self) -> None: ...
+    def stats(self) -> str: ...
+    @property
+    def pages(self) -> int: ...
+    def close(self) -> None: ...
+
+class Conflict(Error):
+    """Another transaction, committed meanwhile, wrote the same key: try again."""
+
+class Tree: ...
+
+class Db:
+    @staticmethod
+    def open(
+        path: str | None = ...,
+        *,
+        memory: int | str,
+        bound: int | str,
+        scheme: str | None = ...,
+        victim: str | None = ...,
+        create: bool,
+    ) -> Db: ...
+    def table(self, name: str) -> Tree: ...
+    def tables(self) -> list[str]: ...
+    def begin(self, read_only: bool) -> Transaction: ...
+    def close(self) -> None: ...
+
+class Transaction:
+    def get(self, table: Tree, key: bytes) -> bytes | None: ...
+    def put(self, table: Tree, key: bytes, value: bytes) -> None: ...
+    def delete(self, table: Tree, key: bytes) -> None: ...
+    def scan(
+        self, table: Tree, key: bytes | None, *, backward: bool, most: int
+    ) -> list[tuple[bytes, bytes]]: ...
+    def commit(self) -> None: ...
+    def rollback(self) -> None: ...
+
+def simulate(
+    traces: list[Trace],
+    schemes: list[str],
+    victims: list[str],
+    keywords: dict[str, Any],
+    *,
+    own: list[OwnScheme],
+    gain: bool,
+    timing: bool,
+    threads: int | None = ...,
+    progress: Callable[[int, int], None] | None = ...,
+) -> str: ...
+def generate(
+    kind: str, *, pages: int, writes: int, alpha: float | None = ..., fill: bool, seed: int
+) -> npt.NDArray[np.uint32]: ...
+def save(pages: npt.NDArray[np.uint32], path: str, page: int | str) -> int: ...
+def schemes() -> str: ...
+def size(text: int | str) -> int: ...
+def trace_info(
+    path: str,
+    *,
+    format: str | None = ...,
+    volume: str | None = ...,
+    page: int | str,
+    unit: int | None = ...,
+) -> str: ...

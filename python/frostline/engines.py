@@ -1,0 +1,254 @@
+"""The page store and the database, embedded."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+
+from frostline import _native
+from frostline._native import Conflict
+from frostline.simulation import Path
+
+T = TypeVar("T")
+
+#: Tries of a transaction that loses against others, before it is given up.
+_TRIES = 1000
+
+#: Records that are fetched at once.
+_FETCHED = 256
+
+
+class Store:
+    """A crash-safe, log-structured store of pages of 4,096 bytes, by LBA.
+
+    It is shared by threads. A write is atomic; after :meth:`sync` it survives any crash.
+
+    >>> with Store.open("mem:", size="64MiB") as store:
+    ...     store.write(7, bytes(4096))
+    ...     store.sync()
+    ...     store.read(8) is None
+    True
+    """
+
+    def __init__(self, native: _native.Store) -> None:
+        self._native = native
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        *,
+        size: int | str | None = None,
+        zone: int | str | None = None,
+        scheme: str = "sepbit",
+        victim: str = "cost-benefit",
+        gp: float = 0.15,
+        pages: int | None = None,
+    ) -> Store:
+        """Opens the store in a directory, or on a device: ``mem:``, ``zonefs:MOUNT``, ``zbd:/dev/...``.
+
+        With ``size`` a store that is absent is made, of zones of ``zone`` bytes, placed by
+        ``scheme``, cleaned by ``victim`` above the garbage proportion ``gp``, for ``pages`` pages
+        or as many as that allows.
+        """
+        native = _native.Store.open(
+            os.fspath(path), size=size, zone=zone, scheme=scheme, victim=victim, gp=gp, pages=pages
+        )
+        return cls(native)
+
+    def write(self, lba: int, page: bytes) -> None:
+        """Writes a page."""
+        self._native.write(lba, page)
+
+    def write_many(self, lbas: np.ndarray[Any, Any], pages: np.ndarray[Any, Any]) -> None:
+        """Writes pages in order, quicker than one by one: an array of LBAs, and one of bytes with a
+        page a row. Each is atomic, not all together."""
+        lbas = np.ascontiguousarray(lbas, dtype=np.uint32)
+        self._native.write_many(lbas, np.ascontiguousarray(pages, dtype=np.uint8))
+
+    def read(self, lba: int) -> bytes | None:
+        """A page; none if it was never written or was trimmed."""
+        return self._native.read(lba)
+
+    def trim(self, lba: int) -> bool:
+        """Forgets a page; true if there was one."""
+        return self._native.trim(lba)
+
+    def sync(self) -> None:
+        """Makes everything that was written or trimmed before durable."""
+        self._native.sync()
+
+    def checkpoint(self) -> None:
+        """Writes a checkpoint, so that the next opening is quick."""
+        self._native.checkpoint()
+
+    def stats(self) -> dict[str, Any]:
+        """Counts since it was opened, as a run of the simulator has them, and what it holds."""
+        stats: dict[str, Any] = json.loads(self._native.stats())
+        return stats
+
+    @property
+    def pages(self) -> int:
+        """Pages that the store can hold: LBAs are below this."""
+        return self._native.pages
+
+    def close(self) -> None:
+        """Writes a checkpoint and ends the store. One that is not closed is as after a crash."""
+        self._native.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Db:
+    """An ordered, transactional key-value database.
+
+    >>> with Db.open() as db:
+    ...     items = db.table("items")
+    ...     with db.transaction() as tx:
+    ...         tx.put(items, b"a", b"hello")
+    ...     with db.read() as look:
+    ...         look.get(items, b"a")
+    b'hello'
+    """
+
+    def __init__(self, native: _native.Db) -> None:
+        self._native = native
+
+    @classmethod
+    def open(
+        cls,
+        path: Path | None = None,
+        *,
+        memory: int | str = "64MiB",
+        bound: int | str = "16GiB",
+        scheme: str | None = None,
+        victim: str | None = None,
+        create: bool = True,
+    ) -> Db:
+        """Opens the database in a directory, and makes it if it is absent and ``create`` is set;
+        without a directory, one in memory that ends with it.
+
+        ``memory`` is for pages; ``bound`` is what a database that is made may take on its device,
+        and ``scheme`` and ``victim`` place and clean its pages.
+        """
+        where = None if path is None else os.fspath(path)
+        native = _native.Db.open(
+            where, memory=memory, bound=bound, scheme=scheme, victim=victim, create=create
+        )
+        return cls(native)
+
+    def table(self, name: str) -> _native.Tree:
+        """The table of this name, made if it is absent."""
+        return self._native.table(name)
+
+    def tables(self) -> list[str]:
+        """The names of all tables."""
+        return self._native.tables()
+
+    @contextmanager
+    def read(self) -> Iterator[Snapshot]:
+        """A snapshot of what is committed now; later commits do not change it."""
+        native = self._native.begin(True)
+        try:
+            yield Snapshot(native)
+        finally:
+            native.rollback()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Update]:
+        """A transaction that is committed at the end, durable, and writes nothing if an exception
+        leaves it. :class:`Conflict` if another one that wrote the same key was quicker."""
+        native = self._native.begin(False)
+        try:
+            yield Update(native)
+            native.commit()
+        finally:
+            native.rollback()
+
+    def update(self, body: Callable[[Update], T]) -> T:
+        """Runs a function in a transaction, again if it conflicts with another, and returns what it
+        returned once its writes survive any crash."""
+        for _ in range(_TRIES - 1):
+            try:
+                with self.transaction() as tx:
+                    return body(tx)
+            except Conflict:
+                continue
+        with self.transaction() as tx:
+            return body(tx)
+
+    def close(self) -> None:
+        """Writes everything that changed, so that the next opening has nothing to recover."""
+        self._native.close()
+
+    def __enter__(self) -> Db:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Snapshot:
+    """A state of a database."""
+
+    def __init__(self, native: _native.Transaction) -> None:
+        self._native = native
+
+    def get(self, table: _native.Tree, key: bytes) -> bytes | None:
+        """The value of a key; none if it is absent."""
+        return self._native.get(table, key)
+
+    def range(
+        self,
+        table: _native.Tree,
+        low: bytes | None = None,
+        high: bytes | None = None,
+        *,
+        backward: bool = False,
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """The records with keys from ``low`` to below ``high``, by key."""
+        first = high if backward else low
+
+        def beyond(key: bytes) -> bool:
+            return (low is not None and key < low) if backward else (high is not None and key >= high)
+
+        seen = high if backward else None
+        while True:
+            records = self._native.scan(table, first, backward=backward, most=_FETCHED)
+            for key, value in records:
+                if key == seen:
+                    continue
+                if beyond(key):
+                    return
+                yield key, value
+            if len(records) < _FETCHED:
+                return
+            first = seen = records[-1][0]
+
+    def prefix(self, table: _native.Tree, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """The records whose keys begin with a prefix, by key."""
+        for key, value in self.range(table, prefix):
+            if not key.startswith(prefix):
+                return
+            yield key, value
+
+
+class Update(Snapshot):
+    """A transaction that writes: it reads as a snapshot does, and its own writes besides."""
+
+    def put(self, table: _native.Tree, key: bytes, value: bytes) -> None:
+        """Sets the value of a key."""
+        self._native.put(table, key, value)
+
+    def delete(self, table: _native.Tree, key: bytes) -> None:
+        """Removes a key and its value, if they are there."""
+        self._native.delete(table, key)
