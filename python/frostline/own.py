@@ -43,6 +43,9 @@ _Move = _events("Move", "lba", "now", "class_", "zone")
 _Zone = _events("Zone", "zone", "now", "class_", "opened_at", "sealed_at", "garbage", "valid", "pages")
 _Volume = _events("Volume", "zone_pages", "page_bytes", "space", "seed")
 
+#: The answer of a method that raised an exception.
+_RAISED = -(2**63)
+
 #: The methods of a scheme: the event that each is told, and whether it has the page's state.
 _METHODS = {
     "place_user": (_Write, True),
@@ -130,7 +133,7 @@ class Scheme:
                 return int(method(*(pointer.contents for pointer in pointers)) or 0)
             except BaseException as error:
                 self._raised.append(error)
-                return -1
+                return _RAISED
 
         return ctypes.CFUNCTYPE(ctypes.c_int64, *(ctypes.POINTER(of) for of in types))(call)
 
@@ -144,14 +147,14 @@ class Scheme:
             try:
                 return int64(inner(carray(state, 1)[0], carray(event, 1)[0], carray(page, 1)[0]))
             except Exception:
-                return int64(-1)
+                return int64(_RAISED)
 
         def tell(state: Any, event: Any) -> Any:
             try:
                 inner(carray(state, 1)[0], carray(event, 1)[0])
                 return int64(0)
             except Exception:
-                return int64(-1)
+                return int64(_RAISED)
 
         return compiler.cfunc(int64(*pointers))(place if len(types) == 3 else tell)
 

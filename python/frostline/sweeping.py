@@ -86,11 +86,13 @@ def sweep(
     and when, and nothing of how long it took: equal sweeps give equal tables. It has no gains.
     """
     named = _named(traces)
-    policies = _names(victims)
+    policies, names = _names(victims), _names(schemes)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError("a sweep takes schemes by their names: workers have no others")
     cells = {
         (name, scheme, victim): Cell(trace, digest, scheme, victim, settings)
         for name, (trace, digest) in named.items()
-        for scheme in _names(schemes)
+        for scheme in names
         for victim in policies
     }
     finished = _read(manifest)

@@ -141,7 +141,10 @@ impl Transaction {
     fn with<T: Send>(
         &self,
         py: Python<'_>,
-        body: impl for<'d> FnOnce(&mut engine::Transaction<'d>) -> std::result::Result<T, engine::DbError> + Send,
+        body: impl for<'d> FnOnce(
+            &mut engine::Transaction<'d>,
+        ) -> std::result::Result<T, engine::DbError>
+        + Send,
     ) -> Result<T> {
         py.detach(|| {
             let mut cell = self.cell.lock().unwrap_or_else(PoisonError::into_inner);
@@ -157,7 +160,12 @@ impl Transaction {
 #[pymethods]
 impl Transaction {
     /// The value of a key, none if it is absent.
-    fn get<'py>(&self, py: Python<'py>, table: &Tree, key: &[u8]) -> Result<Option<Bound<'py, PyBytes>>> {
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        table: &Tree,
+        key: &[u8],
+    ) -> Result<Option<Bound<'py, PyBytes>>> {
         let value = self.with(py, |tx| tx.get(table.0, key))?;
         Ok(value.map(|value| PyBytes::new(py, &value)))
     }
@@ -205,7 +213,8 @@ impl Transaction {
         py.detach(|| {
             let cell = self.cell.lock().unwrap_or_else(PoisonError::into_inner).take();
             let mut cell = cell.ok_or_else(|| Failure::new("the transaction has ended"))?;
-            let commit = |held: &mut Held<'_>| held.take().map_or(Ok(()), engine::Transaction::commit);
+            let commit =
+                |held: &mut Held<'_>| held.take().map_or(Ok(()), engine::Transaction::commit);
             cell.with_dependent_mut(|_, held| commit(held)).map_err(failed)
         })
     }

@@ -31,7 +31,9 @@ pub fn generate<'py>(
             Kind::Oltp(shape)
         }
         _ => {
-            return Err(Failure::new(format!("unknown kind \"{kind}\" (known: zipf uniform oltp)")));
+            return Err(Failure::new(format!(
+                "unknown kind \"{kind}\" (known: zipf uniform oltp)"
+            )));
         }
     };
     let spec = Spec { kind, pages, writes, fill, seed };

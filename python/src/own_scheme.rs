@@ -7,8 +7,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use frostline::placement::registry::Registry;
 use frostline::placement::{
-    AnyScheme, AnyState, BuildError, Clock, Info, Outside, Param, Params, Relocation, Scheme, Setup,
-    UserWrite, INNER_WORDS, ZoneEvent, ZoneView,
+    AnyScheme, AnyState, BuildError, Clock, INNER_WORDS, Info, Outside, Param, Params, Relocation,
+    Scheme, Setup, UserWrite, ZoneEvent, ZoneView,
 };
 use pyo3::prelude::*;
 
@@ -57,10 +57,12 @@ struct Volume {
     seed: i64,
 }
 
-/// The scheme's memory, an event, the page's state; the class, or less than 0 if the function
-/// failed.
+/// The answer of a function that raised an exception.
+const RAISED: i64 = i64::MIN;
+
+/// The scheme's memory, an event, the page's state; the class, or [`RAISED`].
 type Place<E> = unsafe extern "C" fn(*mut u64, *const E, *mut AnyState<INNER_WORDS>) -> i64;
-/// The scheme's memory, an event; less than 0 if the function failed.
+/// The scheme's memory, an event; [`RAISED`] or anything else.
 type Told<E> = unsafe extern "C" fn(*mut u64, *const E) -> i64;
 
 /// The functions of a scheme.
@@ -90,12 +92,11 @@ struct Own {
 }
 
 impl Own {
-    #[cold]
-    fn fail(&self, why: String) {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
-    }
-
-    fn build(&'static self, setup: &Setup<'_>, params: &mut Params) -> std::result::Result<Called, BuildError> {
+    fn build(
+        &'static self,
+        setup: &Setup<'_>,
+        params: &mut Params,
+    ) -> std::result::Result<Called, BuildError> {
         let mut memory = vec![0u64; self.words].into_boxed_slice();
         for ((param, fraction), word) in self.params.iter().zip(&self.fractions).zip(&mut memory) {
             *word = match fraction {
@@ -103,7 +104,7 @@ impl Own {
                 false => params.take(self.params, param.key, i64::MIN..=i64::MAX)? as u64,
             };
         }
-        let mut called = Called { own: self, memory, clock: Clock::default() };
+        let mut called = Called { own: self, memory, clock: Clock::default(), failed: false };
         let volume = Volume {
             zone_pages: setup.zone_pages.into(),
             page_bytes: setup.page_bytes.into(),
@@ -120,11 +121,28 @@ struct Called {
     own: &'static Own,
     memory: Box<[u64]>,
     clock: Clock,
+    /// True once a function has failed: the replay will be stopped, and none is called meanwhile.
+    failed: bool,
 }
 
 impl Called {
+    #[cold]
+    fn fail(&mut self, why: String) {
+        self.failed = true;
+        self.own.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+    }
+
     #[inline(always)]
-    fn place<E>(&mut self, what: &str, place: Place<E>, event: &E, page: &mut AnyState<INNER_WORDS>) -> usize {
+    fn place<E>(
+        &mut self,
+        what: &str,
+        place: Place<E>,
+        event: &E,
+        page: &mut AnyState<INNER_WORDS>,
+    ) -> usize {
+        if self.failed {
+            return 0;
+        }
         // SAFETY: the function was compiled for this signature, and for a memory and a state of a page
         // of no more bytes than these have: `OwnScheme::new` is told the sizes of both. It keeps none
         // of the addresses.
@@ -132,18 +150,18 @@ impl Called {
         if (class as u64) < self.own.classes as u64 {
             return class as usize;
         }
-        self.own.fail(match class {
-            0.. => format!("{what} answered class {class}, and there are {}", self.own.classes),
-            _ => format!("{what} raised an exception"),
+        self.fail(match class {
+            RAISED => format!("{what} raised an exception"),
+            _ => format!("{what} answered class {class}, and there are {}", self.own.classes),
         });
         0
     }
 
     fn tell<E>(&mut self, what: &str, told: Option<Told<E>>, event: &E) {
+        let Some(told) = told.filter(|_| !self.failed) else { return };
         // SAFETY: as in `place`.
-        let answer = told.map_or(0, |told| unsafe { told(self.memory.as_mut_ptr(), event) });
-        if answer < 0 {
-            self.own.fail(format!("{what} raised an exception"));
+        if unsafe { told(self.memory.as_mut_ptr(), event) } == RAISED {
+            self.fail(format!("{what} raised an exception"));
         }
     }
 
@@ -266,7 +284,8 @@ impl OwnScheme {
         }
         if page_bytes > Outside::MOST_PAGE_BYTES {
             let most = Outside::MOST_PAGE_BYTES;
-            let why = format!("{name} remembers {page_bytes} bytes of a page, and {most} are the most");
+            let why =
+                format!("{name} remembers {page_bytes} bytes of a page, and {most} are the most");
             return Err(Failure::new(why));
         }
         let functions = Functions {
@@ -326,7 +345,8 @@ impl OwnSchemes {
     pub fn registry(&self) -> Registry {
         static SETS: OnceLock<Mutex<HashMap<Vec<usize>, &'static [Outside]>>> = OnceLock::new();
         let key = self.schemes.iter().map(|(own, _)| std::ptr::from_ref(*own).addr()).collect();
-        let mut sets = SETS.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sets =
+            SETS.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
         let all = || self.schemes.iter().map(|(_, outside)| *outside).collect();
         Registry::with(sets.entry(key).or_insert_with(|| Box::leak(all())))
     }

@@ -91,7 +91,8 @@ impl Store {
                 Some(bytes) => {
                     let shape = Shape { bytes, zone_bytes, ..Shape::default() };
                     let device = zone::create(&uri, &shape, &OpenOptions::default())?;
-                    let format = Format { scheme, victim, gp, logical_pages: pages, ..Format::default() };
+                    let format =
+                        Format { scheme, victim, gp, logical_pages: pages, ..Format::default() };
                     Inner::format(device.clone(), &format)?;
                     device
                 }
@@ -115,12 +116,14 @@ impl Store {
         pages: PyReadonlyArray2<'_, u8>,
     ) -> Result<()> {
         let contiguous = |error: numpy::AsSliceError| Failure::new(error.to_string());
-        let (lbas, bytes) = (lbas.as_slice().map_err(contiguous)?, pages.as_slice().map_err(contiguous)?);
+        let (lbas, bytes) =
+            (lbas.as_slice().map_err(contiguous)?, pages.as_slice().map_err(contiguous)?);
         if bytes.len() != lbas.len() * PAGE {
             return Err(Failure::new(format!("{} pages of {PAGE} bytes are expected", lbas.len())));
         }
         let rows = lbas.iter().zip(bytes.chunks_exact(PAGE));
-        let rows: Vec<_> = rows.map(|(&lba, page)| PageWrite { lba, page, hotness: None }).collect();
+        let rows: Vec<_> =
+            rows.map(|(&lba, page)| PageWrite { lba, page, hotness: None }).collect();
         self.with(py, |store| store.write_batch(&rows))
     }
 

@@ -30,7 +30,7 @@ def test_sepbit_written_in_python_counts_as_ours(lbas, space):
 
 def test_without_numba_the_result_is_the_same(lbas):
     plain = fl.scheme(compiled=False)(PySepbit._made)
-    few = lbas[:60_000]
+    few = lbas[:30_000]
     assert not plain.compiled
     # A function that is compiled can be called from Python as well.
     assert counts(few, plain) == counts(few, "sepbit")
@@ -54,13 +54,13 @@ def test_parameters_are_fields_and_part_of_the_name(lbas, compiled):
         def place_relocation(self, move, page):
             return 1
 
-    few = lbas[:60_000]
+    few = lbas[:30_000]
     wide, narrow = counts(few, Recent), counts(few, Recent(window=64))
     assert wide != narrow == counts(few, Recent(window=128, share=0.5))
-    names = fl.simulate(few, [Recent, Recent(window=64)], gain=False)["scheme"].tolist()
+    names = fl.simulate(few[:100], [Recent, Recent(window=64)], gain=False)["scheme"].tolist()
     assert names == ["recent", "recent:window=64"]
     with pytest.raises(fl.Error, match='no parameter "wide"'):
-        fl.simulate(few, Recent(wide=1))
+        fl.simulate(few[:100], Recent(wide=1))
 
 
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_numba)])
@@ -83,7 +83,7 @@ def test_what_is_kept_is_cut_to_its_type(lbas, compiled):
         def place_relocation(self, move, page):
             return page.writes % 4
 
-    few = lbas[:60_000]
+    few = lbas[:30_000]
     classes = fl.simulate(few, Counting, gain=False).classes
     assert (classes["user_writes"] > 0).all()
     by_hand, seen, others, told = {}, [0] * 4, {}, np.zeros(4, dtype=int)
@@ -112,13 +112,19 @@ def test_a_class_that_there_is_not_and_an_exception_end_the_replay(lbas, compile
     def many(self, write, page):
         return 2
 
-    def raises(self, write, page):
-        return 1 // (write.now - 100)
+    def less(self, write, page):
+        return -1
 
+    def raises(self, write, page):
+        return 1 // (100 - write.now)
+
+    few = lbas[:30_000]
     with pytest.raises(fl.Error, match="place_user answered class 2, and there are 2"):
-        fl.simulate(lbas, made(many))
+        fl.simulate(few, made(many))
+    with pytest.raises(fl.Error, match="answered class -1"):
+        fl.simulate(few, made(less))
     with pytest.raises(fl.Error, match="place_user raised") as raised:
-        fl.simulate(lbas, made(raises))
+        fl.simulate(few, made(raises))
     assert compiled or isinstance(raised.value.__cause__, ZeroDivisionError)
 
 
