@@ -18,8 +18,9 @@ const ZONE_PAGES: u64 = 40;
 /// The version that is written last to a store that crashes.
 const UNSURE: u32 = u32::MAX;
 
-/// Number of a chunk's header among the kinds of pages.
-const CHUNK: usize = 5;
+/// Kinds of pages: a superblock, a chunk's header.
+const SUPER: u32 = 1;
+const CHUNK: u32 = 5;
 
 const OPEN: Open = Open { cleaning: Cleaning::Inline, ..Open::DEFAULT };
 
@@ -36,6 +37,8 @@ fn shape() -> Shape {
 /// A store after a while, and what its pages are.
 struct Sample {
     device: Arc<dyn Device>,
+    /// The device at several moments before, the oldest first.
+    earlier: Vec<Arc<dyn Device>>,
     /// All that each page ever was; the last is what it is.
     pages: Vec<Vec<Option<u32>>>,
 }
@@ -53,7 +56,11 @@ fn sample(closed: bool) -> Sample {
     let store = Store::open(device.clone(), OPEN).unwrap();
     let mut pages = vec![vec![None]; PAGES as usize];
     let mut rng = SmallRng::seed_from_u64(9);
+    let mut earlier = Vec::new();
     for version in 0..3000 {
+        if version % 600 == 599 {
+            earlier.push(copy(&*device, |_, _| {}));
+        }
         let lba = rng.random_range(0..PAGES);
         if rng.random_bool(0.05) {
             store.trim(lba).unwrap();
@@ -76,7 +83,7 @@ fn sample(closed: bool) -> Sample {
             store.sync().unwrap();
         }
     }
-    Sample { device, pages }
+    Sample { device, earlier, pages }
 }
 
 /// A copy of a device, but for what `change` makes of a zone's bytes.
@@ -161,7 +168,7 @@ fn flip_everywhere(sample: &Sample, crashed: bool, of_each: usize) {
             let device = Faulty::new(copy(&*sample.device, |_, _| {}), 1);
             device.flip(zone, byte, 1 << rng.random_range(0..8));
             let what = format!("kind {kind}, zone {zone}, byte {byte} flipped");
-            let older = crashed && kind == CHUNK;
+            let older = crashed && kind == CHUNK as usize;
             noticed += u32::from(inspect(Arc::new(device), sample, older, &what));
         }
         println!("kind {kind}: {noticed} of {of_each} flips were noticed");
@@ -201,4 +208,123 @@ fn a_zone_of_a_closed_store_that_is_cut_or_emptied_is_named_or_harmless() {
 #[test]
 fn a_zone_of_a_store_that_crashed_that_is_cut_is_named_or_harmless_or_as_if_never_written() {
     cut_every_zone(&sample(false), true);
+}
+
+/// The bytes of a zone up to its write pointer.
+fn zone_bytes(device: &dyn Device, zone: u32) -> Vec<u8> {
+    let mut bytes = vec![0; device.zone(zone).unwrap().write_pointer as usize];
+    device.read(zone, 0, &mut bytes).unwrap();
+    bytes
+}
+
+/// A write that went astray: two places hold each other's pages.
+fn swap_pages(sample: &Sample, crashed: bool, times: usize) -> usize {
+    let mut rng = SmallRng::seed_from_u64(5);
+    let zones = sample.device.geometry().zones;
+    let written: Vec<(u32, usize)> = (0..zones)
+        .flat_map(|zone| {
+            let pages = sample.device.zone(zone).unwrap().write_pointer as usize / PAGE;
+            (0..pages).map(move |page| (zone, page))
+        })
+        .collect();
+    let page = |(zone, page): (u32, usize)| {
+        zone_bytes(&*sample.device, zone)[page * PAGE..][..PAGE].to_vec()
+    };
+    let mut noticed = 0;
+    for _ in 0..times {
+        let mut draw = || written[rng.random_range(0..written.len())];
+        let (one, other) = (draw(), draw());
+        let moved = [(one, page(other)), (other, page(one))];
+        let device = copy(&*sample.device, |zone, bytes| {
+            for ((_, at), page) in moved.iter().filter(|((to, _), _)| *to == zone) {
+                bytes[at * PAGE..][..PAGE].copy_from_slice(page);
+            }
+        });
+        let headers =
+            [one, other].iter().any(|&(zone, at)| kind(&*sample.device, zone, at as u64) == CHUNK);
+        let what = format!("pages {one:?} and {other:?} swapped");
+        noticed += usize::from(inspect(device, sample, crashed && headers, &what));
+    }
+    noticed
+}
+
+#[test]
+fn pages_in_each_others_places_are_named_or_harmless() {
+    let noticed = swap_pages(&sample(true), false, 200);
+    assert!(noticed > 100, "only {noticed} of 200 were noticed");
+    swap_pages(&sample(false), true, 200);
+}
+
+#[test]
+fn zones_in_each_others_places_are_named_or_harmless() {
+    for crashed in [false, true] {
+        let sample = sample(!crashed);
+        let zones = sample.device.geometry().zones;
+        for one in 0..zones {
+            let other = (one + 7) % zones;
+            let swapped = [(one, other), (other, one)];
+            let device = copy(&*sample.device, |zone, bytes| {
+                if let Some(&(_, from)) = swapped.iter().find(|&&(to, _)| to == zone) {
+                    *bytes = zone_bytes(&*sample.device, from);
+                }
+            });
+            inspect(device, &sample, crashed, &format!("zones {one} and {other} swapped"));
+        }
+    }
+}
+
+#[test]
+fn a_zone_of_another_store_is_named_or_harmless() {
+    let other = sample(true);
+    for crashed in [false, true] {
+        let sample = sample(!crashed);
+        for foreign in 0..sample.device.geometry().zones {
+            let device = copy(&*sample.device, |zone, bytes| {
+                if zone == foreign {
+                    *bytes = zone_bytes(&*other.device, zone);
+                }
+            });
+            inspect(device, &sample, crashed, &format!("zone {foreign} is another store's"));
+        }
+    }
+}
+
+#[test]
+fn pages_behind_what_was_written_to_a_zone_are_named_or_harmless() {
+    for crashed in [false, true] {
+        let sample = sample(!crashed);
+        for ahead in 0..sample.device.geometry().zones {
+            for filling in [0, 0x5a] {
+                let device = copy(&*sample.device, |zone, bytes| {
+                    if zone == ahead {
+                        bytes.resize(
+                            (bytes.len() + 3 * PAGE).min(ZONE_PAGES as usize * PAGE),
+                            filling,
+                        );
+                    }
+                });
+                inspect(device, &sample, crashed, &format!("zone {ahead} is longer, by {filling}"));
+            }
+        }
+    }
+}
+
+/// Writes to a zone that were acknowledged, flushed and lost all the same. Of a metadata zone that is as
+/// it was before nothing may tell, as its records look as if they had never been appended: pages are
+/// then as they were.
+#[test]
+fn a_zone_of_a_closed_store_as_it_was_before_is_named_or_harmless_or_of_metadata() {
+    let sample = sample(true);
+    for (moment, earlier) in sample.earlier.iter().enumerate() {
+        for old in 0..sample.device.geometry().zones {
+            let device = copy(&*sample.device, |zone, bytes| {
+                if zone == old {
+                    *bytes = zone_bytes(&**earlier, zone);
+                }
+            });
+            let is_metadata = !zone_bytes(&*sample.device, old).is_empty()
+                && kind(&*sample.device, old, 0) == SUPER;
+            inspect(device, &sample, is_metadata, &format!("zone {old} as at moment {moment}"));
+        }
+    }
 }
