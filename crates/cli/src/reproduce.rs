@@ -1,8 +1,8 @@
 //! `frostline reproduce`: a paper's evaluation, at a scale that fits a laptop.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use frostline_lab::{Error, Paper, PaperReport, Reproduction};
+use frostline_lab::{Error, Paper, PaperReport, Session};
 
 use crate::args::ReproduceArgs;
 use crate::cause::lab_failure;
@@ -16,16 +16,28 @@ const COMMAND: &str = "reproduce";
 /// Does papers' evaluations again. The JSON of one is an object, that of all an array of them.
 pub fn run(args: &ReproduceArgs) -> Result<String, Failure> {
     let papers = args.papers();
+    if !args.traces.is_empty() && !papers.iter().any(|paper| paper.takes_traces()) {
+        let why = format!("{} runs on traces of its own only", args.paper);
+        return Err(Failure::usage(COMMAND, &why));
+    }
     if let Some(directory) = &args.out {
         let made = std::fs::create_dir_all(directory);
         made.map_err(|e| Failure::job(&directory.display().to_string(), &e.to_string()))?;
     }
     let in_directory = papers.iter().flat_map(|paper| files(args, paper)).flatten();
     let all: Vec<_> = in_directory.chain(args.json.clone()).collect();
-    output::check::<Path>(COMMAND, all.iter().map(AsRef::as_ref), [])?;
+    output::check(COMMAND, all.iter().map(AsRef::as_ref), &args.traces)?;
+    let interrupt = Interrupt::watch().map_err(|e| Failure::job(COMMAND, &e.to_string()))?;
+    let screen = Screen::new(COMMAND, args.quiet, &interrupt);
+    let how = args.reproduction();
+    let session = Session::new(&how, &screen);
     let mut reports = Vec::new();
     for paper in papers {
-        let report = evaluate(paper, &args.reproduction(), args.quiet)?;
+        let report = paper.run(&session);
+        if let Err(Error::Stopped { .. }) = report {
+            interrupt.check();
+        }
+        let report = report.map_err(|error| lab_failure(COMMAND, error))?;
         let texts = [report.markdown(), output::json(COMMAND, &report)?];
         for (file, text) in files(args, paper).iter().zip(&texts) {
             file.as_ref().map_or(Ok(()), |file| output::write(file, text))?;
@@ -46,19 +58,10 @@ fn files(args: &ReproduceArgs, paper: &Paper) -> [Option<PathBuf>; 2] {
     [in_directory("md"), in_directory("json")]
 }
 
-fn evaluate(paper: &Paper, how: &Reproduction, quiet: bool) -> Result<PaperReport, Failure> {
-    let interrupt = Interrupt::watch().map_err(|e| Failure::job(COMMAND, &e.to_string()))?;
-    let report = paper.run(how, &Screen::new(COMMAND, quiet, &interrupt));
-    if let Err(Error::Stopped { .. }) = report {
-        interrupt.check();
-    }
-    report.map_err(|error| lab_failure(COMMAND, error))
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use frostline_lab::{Input, InputWorkload};
+    use frostline_lab::{Input, InputWorkload, Reproduction};
 
     use super::*;
     use crate::args::{Arguments, BenchCommand, Command};
@@ -74,13 +77,23 @@ mod tests {
             Command::Bench(BenchCommand::Ycsb(args)) => {
                 Input { workload: InputWorkload::Ycsb(args.bench()), bench: args.database.bench() }
             }
+            Command::Bench(BenchCommand::Linkbench(args)) => Input {
+                workload: InputWorkload::LinkBench(args.options()),
+                bench: args.database.bench(),
+            },
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
     fn the_commands_in_the_tables_run_what_was_run() {
-        let how = Reproduction { scale: 0.1, seed: 7, timing: true };
+        let how = Reproduction {
+            scale: 0.1,
+            seed: 7,
+            timing: true,
+            traces: Vec::new(),
+            only: Vec::new(),
+        };
         for input in how.inputs() {
             assert_eq!(parsed(&input.command()), input);
         }

@@ -57,6 +57,16 @@ fn a_scale_that_is_none_and_a_paper_that_nobody_knows_are_refused() {
     let said = scratch.fails(2, "reproduce sepfrozen --scale 0");
     assert!(said.contains("--scale 0: must be from 0.01 to 100"), "{said}");
     let said = scratch.fails(2, "reproduce nothing");
-    assert!(said.contains("unknown \"nothing\" (known: sepfrozen"), "{said}");
+    assert!(said.contains("unknown \"nothing\" (known: sepbit"), "{said}");
     scratch.fails(2, "reproduce sepfrozen --quick --scale 2");
+    let said = scratch.fails(2, "reproduce 2r --only op,ops");
+    assert!(said.contains("2r has no experiment \"ops\" (known: running-waf"), "{said}");
+    scratch.fails(2, "reproduce sepfrozen absent.u32");
+}
+
+#[test]
+fn an_experiment_alone_is_one_table() {
+    let report = Scratch::new().json("reproduce sepbit --only top-shares --json - -q");
+    let tables = report["tables"].as_array().unwrap();
+    assert_eq!((tables.len(), &tables[0]["rows"][5]["paper"]), (1, &"89.5 %".into()));
 }

@@ -123,6 +123,16 @@ pub enum Error {
     /// A synthetic workload that can't be generated.
     #[error(transparent)]
     Spec(#[from] SpecError),
+    /// A paper's evaluation has no such experiment.
+    #[error("{paper} has no experiment {name:?} (known: {known})")]
+    NoExperiment {
+        /// The paper.
+        paper: &'static str,
+        /// The name that was asked for.
+        name: String,
+        /// Its experiments.
+        known: String,
+    },
     /// A database's page writes are to be recorded in a trace that has no room for hotness records.
     #[error("{}: only a .parquet has hotness records", path.display())]
     NoHotness {

@@ -62,7 +62,9 @@ pub use latency::LatencyReport;
 pub use monitor::{Event, Monitor, Second, Transactions};
 pub use names::{cleaning_name, replacement_name};
 pub use report::BenchReport;
-pub use reproduce::{Cell, Input, InputWorkload, PAPERS, Paper, PaperReport, Reproduction, Table};
+pub use reproduce::{
+    Cell, Input, InputWorkload, PAPERS, Paper, PaperReport, Reproduction, Session, Table,
+};
 pub use size::{ParseSizeError, Size};
 pub use speed::{NamedDrive, Speed};
 pub use store::{

@@ -1,16 +1,17 @@
 //! Experiments without the command: what they measure, how they are followed and stopped, and their
 //! typed errors.
 
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use frostline_lab::{
-    Compared, DatabaseBench, DeviceSpec, Error, Event, Monitor, PAPERS, Reproduction, StoreBench,
-    Study, Training,
+    Cell, Compared, DatabaseBench, DeviceSpec, Error, Event, Monitor, PAPERS, Reproduction,
+    Session, StoreBench, Study, Training,
 };
-use frostline_learn::{Kind, Sampling};
+use frostline_learn::{Kind as ModelKind, Sampling};
 use frostline_store::{Cleaning, Format, StoreError};
-use frostline_trace::{LoadOptions, load};
+use frostline_trace::{Kind, LoadOptions, Spec, generate, load};
 use frostline_workload::ycsb::NamedMix;
 use frostline_workload::{linkbench, tpcc};
 
@@ -124,17 +125,77 @@ fn a_recorded_run_trains_models() {
     assert!(followed.seen.lock().unwrap().contains(&format!("{} recorded", writes.lbas.len())));
 
     let study = Study { trace: "run".into(), writes, records: None, sampling: Sampling::default() };
-    let training = Training { kind: Kind::Logistic, history: 2, only: Vec::new(), threshold: 0.0 };
+    let training =
+        Training { kind: ModelKind::Logistic, history: 2, only: Vec::new(), threshold: 0.0 };
     let (model, report) = study.clone().train(&training).unwrap();
     let evaluated = study.clone().evaluate(&model).unwrap();
     assert_eq!(report.quality.samples, evaluated.quality.samples);
-    let compared = study.compare(Compared::Histories(Kind::Logistic)).unwrap();
+    let compared = study.compare(Compared::Histories(ModelKind::Logistic)).unwrap();
     assert_eq!(compared.models.len(), frostline_learn::Layout::LONGEST);
+}
+
+/// The evaluation of a paper at the smallest scale, but for what needs no runs, on traces of its own
+/// and this one.
+fn smallest(paper: &str, traces: Vec<PathBuf>) {
+    let paper = PAPERS.iter().find(|known| known.name == paper).unwrap();
+    let made_without_runs = ["probabilities", "top-shares"];
+    let names: Vec<_> =
+        paper.experiments().filter(|name| !made_without_runs.contains(name)).collect();
+    let only = names.iter().map(ToString::to_string).collect();
+    let how = Reproduction { scale: 0.01, seed: 1, timing: false, traces, only };
+    let report = paper.run(&Session::new(&how, &())).unwrap();
+    let found: Vec<_> = report.tables.iter().map(|table| table.name).collect();
+    assert_eq!(found, ["traces"].into_iter().chain(names).collect::<Vec<_>>());
+    for table in &report.tables {
+        assert!(!table.rows.is_empty(), "{}", table.name);
+        let numbers = table.rows.iter().flatten().filter(|cell| match cell {
+            Cell::Number(number, _) | Cell::Share(number) => number.is_finite(),
+            Cell::Text(text) => table.name == "decisions" && text.contains("WAF"),
+            _ => false,
+        });
+        assert!(numbers.count() > 0, "{}", table.markdown());
+        assert!(table.rows.iter().all(|row| row.len() == table.columns.len()), "{}", table.name);
+    }
+}
+
+#[test]
+fn the_evaluation_of_sepbit_has_numbers_in_each_table() {
+    smallest("sepbit", Vec::new());
+}
+
+#[test]
+fn the_evaluation_of_2r_has_numbers_in_each_table() {
+    smallest("2r", Vec::new());
+}
+
+#[test]
+fn the_evaluation_of_midas_has_numbers_in_each_table() {
+    smallest("midas", Vec::new());
+}
+
+#[test]
+fn the_evaluation_of_phftl_has_numbers_in_each_table_on_a_trace_that_is_given() {
+    let scratch = tempfile::tempdir().unwrap();
+    let trace = scratch.path().join("given.u32");
+    let spec = Spec {
+        kind: Kind::Zipf { alpha: 1.0 },
+        pages: 10_000,
+        writes: 30_000,
+        fill: true,
+        seed: 1,
+    };
+    let bytes: Vec<u8> = generate(&spec).unwrap().flat_map(u32::to_le_bytes).collect();
+    std::fs::write(&trace, bytes).unwrap();
+    smallest("phftl", vec![trace]);
 }
 
 #[test]
 fn an_evaluation_that_is_stopped_has_no_report() {
     let followed = Followed { stop_at: Some("loading"), ..Followed::default() };
-    let how = Reproduction { scale: 0.01, seed: 1, timing: false };
-    assert!(matches!(PAPERS[0].run(&how, &followed), Err(Error::Stopped { .. })));
+    let how =
+        Reproduction { scale: 0.01, seed: 1, timing: false, traces: Vec::new(), only: Vec::new() };
+    for paper in PAPERS {
+        let session = Session::new(&how, &followed);
+        assert!(matches!(paper.run(&session), Err(Error::Stopped { .. })), "{}", paper.name);
+    }
 }

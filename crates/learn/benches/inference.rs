@@ -94,7 +94,8 @@ fn classification(c: &mut Criterion) {
     let mut group = c.benchmark_group("a user write");
     for instructions in Instructions::available() {
         let (space, full_history) = (PAGES as u32, true);
-        let setup = ClassifierSetup { space, window: WINDOW, full_history, seed: 1 };
+        let setup =
+            ClassifierSetup { space, window: WINDOW, full_history, adaptive: true, seed: 1 };
         let mut classifier = PageClassifier::new(&setup, instructions);
         let mut pages = vec![Classified::default(); PAGES];
         let mut chance = SplitMix::new(2);

@@ -58,6 +58,11 @@ impl ZoneTable {
         self.garbage.len() as u32 - 1
     }
 
+    /// Pages in a zone.
+    pub fn zone_pages(&self) -> u32 {
+        self.zone_pages
+    }
+
     /// Number of zones, zone 0 included.
     pub fn len(&self) -> usize {
         self.garbage.len()

@@ -36,6 +36,8 @@ pub struct ClassifierSetup {
     pub window: u32,
     /// True if it goes by all writes of a page, or by the newest only.
     pub full_history: bool,
+    /// True if the threshold is adjusted each window, or stays as the first window gave it.
+    pub adaptive: bool,
     /// Seed of whatever chance it uses.
     pub seed: u64,
 }

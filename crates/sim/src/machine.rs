@@ -23,6 +23,11 @@ pub trait Machine {
     fn explain(&self) -> Vec<String>;
     /// See [`Scheme::gauges`].
     fn gauges(&self) -> Vec<(&'static str, f64)>;
+    /// Sealed zones by class, and by how many tenths of their pages are valid; empty if the log does
+    /// not tell.
+    fn census(&self) -> Vec<[u32; 10]> {
+        Vec::new()
+    }
     /// See [`Volume::verify`].
     fn verify(&self) -> Result<(), String>;
 }
@@ -54,6 +59,19 @@ impl<S: Scheme> Machine for Volume<S> {
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
         self.scheme().gauges()
+    }
+
+    fn census(&self) -> Vec<[u32; 10]> {
+        let zones = self.zones();
+        let all = zones.zone_pages();
+        let mut census = vec![[0; 10]; self.scheme().classes()];
+        for zone in (1..zones.len() as u32).filter(|&zone| zones.is_sealed(zone)) {
+            let tenths = u64::from(all - zones.garbage(zone)) * 10 / u64::from(all);
+            if let Some(class) = census.get_mut(zones.class(zone)) {
+                class[tenths.min(9) as usize] += 1;
+            }
+        }
+        census
     }
 
     fn verify(&self) -> Result<(), String> {

@@ -54,6 +54,9 @@ pub struct Window {
     pub meta_pages: u64,
     /// Figures of the scheme's own at its end.
     pub gauges: Vec<(&'static str, f64)>,
+    /// Sealed zones at its end by class, and by how many tenths of their pages are valid, from 0 to 9
+    /// with full ones among the last; empty if the log does not tell.
+    pub census: Vec<[u32; 10]>,
 }
 
 /// The outcome of a run.
@@ -130,6 +133,7 @@ pub fn replay(
                 relocations: counts.relocations - before.relocations,
                 meta_pages: counts.meta_pages - before.meta_pages,
                 gauges: machine.gauges(),
+                census: machine.census(),
             });
             (window_start, before) = (next, counts);
         }

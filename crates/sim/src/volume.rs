@@ -35,6 +35,11 @@ impl Volume {
         &self.name
     }
 
+    /// The annotated trace.
+    pub fn prepared(&self) -> &Prepared {
+        &self.prepared
+    }
+
     /// User page writes, the preload not included.
     pub fn user_writes(&self) -> u64 {
         (self.prepared.words.len() - self.prepared.measured_from) as u64

@@ -12,6 +12,12 @@ pub struct ReproduceArgs {
     /// The paper, or all
     #[arg(value_parser = papers())]
     pub paper: String,
+    /// Traces on which its experiments run as well; sepfrozen has its own alone
+    #[arg(value_name = "TRACE")]
+    pub traces: Vec<PathBuf>,
+    /// Only these experiments, named as in the JSON
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub only: Vec<String>,
     /// A tenth of the scale
     #[arg(long, conflicts_with = "scale")]
     pub quick: bool,
@@ -52,7 +58,13 @@ impl ReproduceArgs {
     /// The way in which their evaluations are done.
     pub fn reproduction(&self) -> Reproduction {
         let scale = if self.quick { QUICK } else { self.scale };
-        Reproduction { scale, seed: self.seed, timing: !self.no_timing }
+        Reproduction {
+            scale,
+            seed: self.seed,
+            timing: !self.no_timing,
+            traces: self.traces.clone(),
+            only: self.only.clone(),
+        }
     }
 }
 

@@ -41,7 +41,9 @@ pub fn lab_failure(command: &str, error: Error) -> Failure {
             Failure::job(command, &format!("--metrics {address}: {source}"))
         }
         Error::Io { .. } => Failure::job_line(why),
-        Error::Spec(_) | Error::GarbageProportion { .. } => usage(&why),
+        Error::Spec(_) | Error::GarbageProportion { .. } | Error::NoExperiment { .. } => {
+            usage(&why)
+        }
         _ => Failure::job(command, &why),
     }
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 use frostline_store::Cleaning;
 use frostline_trace::{LoadOptions, Writes, load};
 use frostline_workload::ycsb::NamedMix;
-use frostline_workload::{tpcc, ycsb};
+use frostline_workload::{linkbench, tpcc, ycsb};
 
-use super::scale::{BUFFERED, Scale, TpccSize, VALUE_BYTES, YcsbSize};
+use super::scale::{BUFFERED, LinkBenchSize, Scale, TpccSize, VALUE_BYTES, YcsbSize};
 use crate::database::{DatabaseBench, DatabaseReport, YcsbBench};
 use crate::monitor::Monitor;
 use crate::speed::Speed;
@@ -27,11 +27,14 @@ pub(super) enum Workload {
     Ycsb100w,
     /// YCSB with as many reads as updates.
     Ycsb50w,
+    /// A graph of nodes and links that grows.
+    LinkBench,
 }
 
 impl Workload {
-    /// All three.
-    pub(super) const ALL: [Workload; 3] = [Workload::Tpcc, Workload::Ycsb100w, Workload::Ycsb50w];
+    /// All of them.
+    pub(super) const ALL: [Workload; 4] =
+        [Workload::Tpcc, Workload::Ycsb100w, Workload::Ycsb50w, Workload::LinkBench];
 
     /// Its name in tables.
     pub(super) fn name(self) -> &'static str {
@@ -39,6 +42,7 @@ impl Workload {
             Workload::Tpcc => "TPC-C",
             Workload::Ycsb100w => "YCSB-100W",
             Workload::Ycsb50w => "YCSB-50W",
+            Workload::LinkBench => "LinkBench",
         }
     }
 }
@@ -60,6 +64,8 @@ pub enum InputWorkload {
     Tpcc(tpcc::Options),
     /// YCSB.
     Ycsb(YcsbBench),
+    /// The workload like LinkBench.
+    LinkBench(linkbench::Options),
 }
 
 impl Input {
@@ -75,6 +81,10 @@ impl Input {
             }
             Workload::Ycsb100w => ycsb(NamedMix::UPDATES, scale.ycsb(OPERATIONS_100W)),
             Workload::Ycsb50w => ycsb(NamedMix::HALF_UPDATES, scale.ycsb(OPERATIONS_50W)),
+            Workload::LinkBench => {
+                let LinkBenchSize { nodes, transactions, buffer } = scale.linkbench();
+                (InputWorkload::LinkBench(linkbench::Options { nodes }), transactions, buffer)
+            }
         };
         let bench = DatabaseBench {
             transactions: Some(transactions),
@@ -116,6 +126,7 @@ impl Input {
         match &self.workload {
             InputWorkload::Tpcc(options) => self.bench.run(options, monitor),
             InputWorkload::Ycsb(bench) => self.bench.run(bench, monitor),
+            InputWorkload::LinkBench(options) => self.bench.run(options, monitor),
         }
     }
 
@@ -130,6 +141,9 @@ impl Input {
             InputWorkload::Ycsb(YcsbBench { name, options }) => {
                 let ycsb::Options { records, value_bytes, .. } = options;
                 format!("ycsb --workload {name} --records {records} --value-bytes {value_bytes}")
+            }
+            InputWorkload::LinkBench(linkbench::Options { nodes }) => {
+                format!("linkbench --nodes {nodes}")
             }
         };
         let transactions = transactions.unwrap_or_default();

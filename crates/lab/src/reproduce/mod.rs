@@ -1,11 +1,18 @@
 //! Papers' evaluations, at a scale that fits a laptop.
 
+mod engine;
+mod experiment;
 mod inputs;
+mod midas;
 mod papers;
+mod phftl;
 mod report;
 mod scale;
+mod sepbit;
 mod sepfrozen;
+mod session;
 mod tables;
+mod two_r;
 
 use crate::monitor::Monitor;
 use crate::{Error, Result};
@@ -13,6 +20,7 @@ use crate::{Error, Result};
 pub use inputs::{Input, InputWorkload};
 pub use papers::{PAPERS, Paper, Reproduction};
 pub use report::PaperReport;
+pub use session::Session;
 pub use tables::{Cell, Table};
 
 /// Fails if the monitor has stopped the evaluation.

@@ -1,15 +1,19 @@
 //! The papers whose evaluations can be done again.
 
+use std::path::PathBuf;
+
+use super::experiment::Experiment;
 use super::inputs::{Input, Workload};
 use super::report::PaperReport;
 use super::scale::Scale;
-use super::sepfrozen;
+use super::session::Session;
 use super::tables::Table;
-use crate::Result;
-use crate::monitor::Monitor;
+use super::{midas, phftl, sepbit, sepfrozen, two_r};
+use crate::{Error, Result};
 
 /// All of them, in the order in which they are listed.
-pub static PAPERS: &[Paper] = &[sepfrozen::PAPER];
+pub static PAPERS: &[Paper] =
+    &[sepbit::PAPER, two_r::PAPER, midas::PAPER, phftl::PAPER, sepfrozen::PAPER];
 
 /// A paper whose evaluation can be done again.
 #[derive(Debug)]
@@ -21,21 +25,41 @@ pub struct Paper {
     /// The idea of the paper, in a line.
     pub about: &'static str,
     /// Does the evaluation: a table for each of its figures.
-    pub(super) tables: fn(&Reproduction, &dyn Monitor) -> Result<Vec<Table>>,
+    pub(super) tables: fn(&Session<'_>) -> Result<Vec<Table>>,
+    /// Its experiments, if they can be done alone.
+    pub(super) experiments: &'static [Experiment],
 }
 
 impl Paper {
-    /// Does the evaluation again.
+    /// The names of its experiments, if they can be done alone.
+    pub fn experiments(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.experiments.iter().map(|experiment| experiment.name)
+    }
+
+    /// True if it runs on traces that are given as well as on its own.
+    pub fn takes_traces(&self) -> bool {
+        !self.experiments.is_empty()
+    }
+
+    /// Does the evaluation again, or those of its experiments that are asked for.
     ///
     /// # Errors
-    /// [`Error::Stopped`](crate::Error::Stopped); what a bench, a replay or a model failed with.
-    pub fn run(&self, how: &Reproduction, monitor: &dyn Monitor) -> Result<PaperReport> {
+    /// [`Error::Stopped`]; what a bench, a replay or a model failed with; an experiment that the paper
+    /// does not have.
+    pub fn run(&self, session: &Session<'_>) -> Result<PaperReport> {
+        let how = session.how;
+        if let Some(name) =
+            how.only.iter().find(|only| self.experiments().all(|name| name != *only))
+        {
+            let known = self.experiments().collect::<Vec<_>>().join(" ");
+            return Err(Error::NoExperiment { paper: self.name, name: name.clone(), known });
+        }
         Ok(PaperReport {
             frostline: env!("CARGO_PKG_VERSION"),
             paper: self.title,
             scale: how.scale,
             seed: how.seed,
-            tables: (self.tables)(how, monitor)?,
+            tables: (self.tables)(session)?,
         })
     }
 }
@@ -50,6 +74,10 @@ pub struct Reproduction {
     pub seed: u64,
     /// Measure times, too. Without them, equal runs give equal tables.
     pub timing: bool,
+    /// Traces on which experiments run beside their own.
+    pub traces: Vec<PathBuf>,
+    /// The experiments that are wanted; all if empty.
+    pub only: Vec<String>,
 }
 
 impl Reproduction {

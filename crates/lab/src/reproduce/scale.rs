@@ -19,6 +19,12 @@ pub(super) const VALUE_BYTES: usize = 24;
 /// Bytes of pages that go with a record.
 const RECORD_BYTES: f64 = 62.0;
 
+/// Nodes of LinkBench at scale 1, and bytes of pages that go with each.
+const NODES: f64 = 200_000.0;
+const NODE_BYTES: f64 = 402.0;
+/// Transactions of a node: they make the data about twice as large.
+const OF_NODE: f64 = 20.0;
+
 /// The share of the data that is held in memory: 1 GiB of about 10.
 pub(super) const BUFFERED: f64 = 0.1;
 
@@ -51,6 +57,13 @@ pub(super) struct YcsbSize {
     pub(super) buffer: u64,
 }
 
+/// A LinkBench database and its run.
+pub(super) struct LinkBenchSize {
+    pub(super) nodes: u64,
+    pub(super) transactions: u64,
+    pub(super) buffer: u64,
+}
+
 impl Scale {
     /// Of less than one warehouse, one with fewer items and customers.
     pub(super) fn tpcc(self, buffered: f64) -> TpccSize {
@@ -62,6 +75,16 @@ impl Scale {
             customers: (3_000.0 * of_one) as u16,
             transactions: (TRANSACTIONS * all) as u64,
             buffer: buffer(WAREHOUSE_BYTES * all * buffered),
+        }
+    }
+
+    /// A graph that grows.
+    pub(super) fn linkbench(self) -> LinkBenchSize {
+        let nodes = NODES * self.0;
+        LinkBenchSize {
+            nodes: nodes as u64,
+            transactions: (nodes * OF_NODE) as u64,
+            buffer: buffer(nodes * NODE_BYTES * BUFFERED),
         }
     }
 

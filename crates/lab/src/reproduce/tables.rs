@@ -31,7 +31,23 @@ impl Cell {
 
     /// A share, if it is known.
     pub(super) fn share(share: Option<f64>) -> Cell {
-        share.map_or(Cell::Number(f64::NAN, 0), Cell::Share)
+        share.map_or(Cell::UNKNOWN, Cell::Share)
+    }
+
+    /// A number that no run gave.
+    pub(super) const UNKNOWN: Cell = Cell::Number(f64::NAN, 0);
+
+    /// A change, as a share of what was before.
+    pub(super) fn change(change: f64) -> Cell {
+        Cell::Text(format!("{:+.1} %", change * 100.0))
+    }
+
+    /// The number that it holds.
+    pub(super) fn value(&self) -> Option<f64> {
+        match *self {
+            Cell::Number(value, _) | Cell::Share(value) => Some(value).filter(|v| v.is_finite()),
+            _ => None,
+        }
     }
 
     fn markdown(&self) -> String {
@@ -61,6 +77,11 @@ impl Serialize for Cell {
     }
 }
 
+/// Headings of columns.
+pub(super) fn headings<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    names.into_iter().map(str::to_string).collect()
+}
+
 /// A table.
 #[derive(Clone, Debug)]
 pub struct Table {
@@ -71,7 +92,7 @@ pub struct Table {
     /// An explanation for its reader.
     pub note: String,
     /// Headings.
-    pub columns: Vec<&'static str>,
+    pub columns: Vec<String>,
     /// Rows with a cell for each column.
     pub rows: Vec<Vec<Cell>>,
 }
@@ -83,8 +104,11 @@ impl Table {
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let is_text = |column: usize| column == 0 || rows.iter().all(|row| row[column].is_text());
         let rules = (0..columns.len()).map(|column| if is_text(column) { "---" } else { "--:" });
-        let mut text = format!("## {title}\n\n{note}\n\n");
-        text += &line(columns.iter().map(ToString::to_string).collect());
+        let mut text = format!("## {title}\n\n");
+        if !note.is_empty() {
+            text += &format!("{note}\n\n");
+        }
+        text += &line(columns.clone());
         text += &format!("|{}|\n", rules.collect::<Vec<_>>().join("|"));
         text.extend(rows.iter().map(|row| line(row.iter().map(Cell::markdown).collect())));
         text
@@ -106,7 +130,7 @@ impl Serialize for Table {
 
 /// A row as an object.
 struct Row<'a> {
-    columns: &'a [&'static str],
+    columns: &'a [String],
     cells: &'a [Cell],
 }
 
@@ -125,7 +149,7 @@ mod tests {
             name: "t",
             title: "T".to_string(),
             note: "N.".to_string(),
-            columns: vec!["scheme", "WAF", "FAR", "paper"],
+            columns: headings(["scheme", "WAF", "FAR", "paper"]),
             rows: vec![vec![Cell::text("a"), Cell::waf(1.5), Cell::Share(0.25), Cell::None]],
         }
     }

@@ -139,7 +139,7 @@ impl PageClassifier {
             stride: 1,
             next_batch: 0,
             followed: Vec::with_capacity(TRACKS * LENGTH),
-            threshold: Threshold::new(TRACKS * LENGTH),
+            threshold: Threshold::new(TRACKS * LENGTH, setup.adaptive),
             quality: PredictionQuality::default(),
             requests: Requests::new(setup.space),
             windows: 0,

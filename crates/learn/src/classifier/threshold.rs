@@ -23,6 +23,8 @@ const LONGEST_STEP: i32 = 10;
 #[derive(Debug)]
 pub(crate) struct Threshold {
     value: Option<u32>,
+    /// False if the first value stays.
+    adaptive: bool,
     /// Percentiles between the candidates.
     step: i32,
     /// The last adjustment: down, none, up.
@@ -33,11 +35,12 @@ pub(crate) struct Threshold {
 }
 
 impl Threshold {
-    /// There is none yet; windows will have at most so many writes to learn from.
-    pub fn new(writes: usize) -> Self {
+    /// There is none yet; windows will have at most so many writes to learn from. If it is not
+    /// `adaptive`, the first one stays.
+    pub fn new(writes: usize, adaptive: bool) -> Self {
         let labelled = [(); 2].map(|()| Vec::with_capacity(writes));
         let lifespans = Vec::with_capacity(writes);
-        Threshold { value: None, step: 5, direction: 0, lifespans, labelled }
+        Threshold { value: None, adaptive, step: 5, direction: 0, lifespans, labelled }
     }
 
     /// Versions that live less are short-living.
@@ -58,6 +61,9 @@ impl Threshold {
             self.value = Some(above(inflection(&self.lifespans)));
             return;
         };
+        if !self.adaptive {
+            return;
+        }
         let below = self.lifespans.partition_point(|&lifespan| lifespan < previous);
         let percentile = (below * 100 / self.lifespans.len()) as i32;
         let mut best = (0.0, 0, previous);
@@ -169,17 +175,27 @@ mod tests {
     }
 
     fn threshold(value: u32) -> Threshold {
-        Threshold { value: Some(value), ..Threshold::new(1000) }
+        Threshold { value: Some(value), ..Threshold::new(1000, true) }
     }
 
     #[test]
     fn the_first_threshold_is_where_the_long_tail_begins() {
-        let mut threshold = Threshold::new(1000);
+        let mut threshold = Threshold::new(1000, true);
         // 900 lifespans up to 90, 100 evenly up to 10,000.
         let lifespans = (0..900).map(|i| i / 10).chain((1..=100).map(|i| i * 100));
         threshold.adjust(&writes(lifespans), 20_000);
         let value = threshold.value().unwrap();
         assert!((80..=200).contains(&value), "{value}");
+    }
+
+    #[test]
+    fn one_that_is_not_adaptive_stays_as_the_first_window_gave_it() {
+        let mut threshold = Threshold { adaptive: false, ..Threshold::new(1000, true) };
+        threshold.adjust(&writes((1..100).chain([9000])), 20_000);
+        let first = threshold.value();
+        assert!(first.is_some());
+        threshold.adjust(&writes(0..500), 1000);
+        assert_eq!(threshold.value(), first);
     }
 
     #[test]

@@ -56,6 +56,11 @@ impl Scheme for Phftl {
                 help: "what predictions go by: full, all writes of a page; 1, the newest only",
             },
             Param {
+                key: "threshold",
+                default: "adaptive",
+                help: "what is short-living: adaptive, or first: as the first window gave it",
+            },
+            Param {
                 key: "meta",
                 default: "pages",
                 help: "where its metadata lies: pages, at the tail of zones; free, at no cost",
@@ -67,10 +72,16 @@ impl Scheme for Phftl {
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let percent = params.take(Self::INFO.params, "window", 0.01..=100.0f64)?;
         let full_history = params.choose(Self::INFO.params, "history", &["full", "1"])? == 0;
+        let adaptive = params.choose(Self::INFO.params, "threshold", &["adaptive", "first"])? == 0;
         let in_pages = params.choose(Self::INFO.params, "meta", &["pages", "free"])? == 0;
         let window = (f64::from(setup.space) * percent / 100.0).max(1.0) as u32;
-        let classifier =
-            ClassifierSetup { space: setup.space, window, full_history, seed: setup.seed };
+        let classifier = ClassifierSetup {
+            space: setup.space,
+            window,
+            full_history,
+            adaptive,
+            seed: setup.seed,
+        };
         Ok(Phftl {
             classifier: setup.make_classifier(Self::INFO.name, &classifier)?,
             meta: in_pages.then(|| MetaCache::new(size_of::<Classified>(), setup)),

@@ -8,8 +8,6 @@ mod schemes;
 mod throughput;
 mod workloads;
 
-use std::path::Path;
-
 use frostline_sim::Volume;
 use frostline_trace::prepare;
 
@@ -18,32 +16,30 @@ use self::models::Models;
 use self::schemes::{OfWorkload, Sweep, claims, overall, quarters, steps, sweeps};
 use self::throughput::throughput;
 use self::workloads::WORKLOADS;
+use crate::Result;
 use crate::monitor::{Event, Monitor};
-use crate::reproduce::inputs::{Recorded, Workload, record};
+use crate::reproduce::inputs::Workload;
 use crate::reproduce::scale::{Scale, zone_pages};
+use crate::reproduce::session::Session;
 use crate::reproduce::{Paper, Reproduction, Table, going_on};
-use crate::{Error, Result};
 
 /// Its entry among the papers.
 pub(super) const PAPER: Paper = Paper {
     name: "sepfrozen",
     title: "Tan et al., SepFrozen",
     about: "recognise frozen pages while cleaning, and keep them apart",
-    tables,
+    tables: |session| {
+        let Session { how: setup, monitor, .. } = *session;
+        Evaluation { setup, scale: Scale(setup.scale), session, monitor }.tables()
+    },
+    experiments: &[],
 };
-
-fn tables(setup: &Reproduction, monitor: &dyn Monitor) -> Result<Vec<Table>> {
-    let temporary = |source| Error::Io { what: "a temporary directory".to_string(), source };
-    let scratch = tempfile::tempdir().map_err(temporary)?;
-    let (scale, scratch) = (Scale(setup.scale), scratch.path());
-    Evaluation { setup, scale, scratch, monitor }.tables()
-}
 
 /// The parts that all of the evaluation shares.
 struct Evaluation<'a> {
     setup: &'a Reproduction,
     scale: Scale,
-    scratch: &'a Path,
+    session: &'a Session<'a>,
     monitor: &'a dyn Monitor,
 }
 
@@ -52,7 +48,7 @@ impl Evaluation<'_> {
         let (mut made, mut runs, mut on_tpcc) = (Vec::new(), Vec::new(), Vec::new());
         let mut claimed = None;
         for workload in WORKLOADS {
-            let recorded = self.record(workload)?;
+            let recorded = self.session.recorded(workload)?;
             let volume = prepare(None, recorded.writes.clone(), true)?;
             made.push(workloads::cells(&recorded, volume.unique));
             let is_tpcc = workload == Workload::Tpcc;
@@ -78,11 +74,6 @@ impl Evaluation<'_> {
         }
         tables.extend(on_tpcc);
         Ok(tables)
-    }
-
-    fn record(&self, workload: Workload) -> Result<Recorded> {
-        self.begin(&format!("{}: the engine at work", workload.name()));
-        record(workload, self.scale, self.setup.seed, self.scratch, self.monitor)
     }
 
     fn matrix(&self, volume: Volume, loading: u64) -> Matrix<'_> {

@@ -10,7 +10,7 @@ use frostline_sim::{
 use super::paper;
 use crate::reproduce::inputs::Recorded;
 use crate::reproduce::scale::Scale;
-use crate::reproduce::tables::{Cell, Table};
+use crate::reproduce::tables::{Cell, Table, headings};
 use crate::{Error, Result};
 
 /// It finds, sooner, the weights that sgd comes close to.
@@ -116,7 +116,7 @@ impl<'a> Models<'a> {
                  written, what a replay of 2R copies. Balanced: what the accuracy would be if half \
                  of the samples were frozen.{time} The paper: sections 3 and 5.2."
             ),
-            columns,
+            columns: headings(columns),
             rows,
         })
     }
@@ -141,7 +141,7 @@ impl<'a> Models<'a> {
             note: "TPC-C, logistic regression, samples of pages as they are written. The paper: \
                    accuracy, split at random, section 5.2."
                 .to_string(),
-            columns: columns.into_iter().chain(more).collect(),
+            columns: headings(columns.into_iter().chain(more)),
             rows: each.map(row).collect(),
         })
     }
@@ -181,7 +181,7 @@ impl<'a> Models<'a> {
                    write-time that of the difference between two writes. The paper: sections 5.2 \
                    and 4.1."
                 .to_string(),
-            columns: columns.into_iter().chain(more).collect(),
+            columns: headings(columns.into_iter().chain(more)),
             rows,
         })
     }

@@ -3,7 +3,7 @@
 use frostline_trace::{FINAL, NEVER, Prepared};
 
 use super::paper;
-use crate::reproduce::tables::{Cell, Table};
+use crate::reproduce::tables::{Cell, Table, headings};
 
 /// Stretches of LBAs.
 const STRETCHES: usize = 16;
@@ -37,7 +37,7 @@ pub(super) fn mixing(volume: &Prepared, loading: u64) -> Table {
                pages. Frozen: the share of the writes that never end. The paper's figure shows two \
                levels, short and long, at the same LBAs."
             .to_string(),
-        columns: vec!["LBAs from", "writes", "p25", "p50", "p75", "frozen"],
+        columns: headings(["LBAs from", "writes", "p25", "p50", "p75", "frozen"]),
         rows: stretches.iter_mut().enumerate().map(row).collect(),
     }
 }
@@ -96,7 +96,7 @@ pub(super) fn frozen_share(volume: &Prepared, loading: u64) -> Table {
                the run; there all are, whatever the workload. The paper: of cumulative written \
                pages, section 3."
             .to_string(),
-        columns: vec!["time", "valid pages", "frozen", "paper"],
+        columns: headings(["time", "valid pages", "frozen", "paper"]),
         rows,
     }
 }

@@ -6,7 +6,7 @@ use super::matrix::{GP, Matrix, OFF_LINE, SCHEMES, SEVEN, STEPS, VICTIM, of};
 use super::models::Models;
 use super::paper::{self, Told};
 use crate::Result;
-use crate::reproduce::tables::{Cell, Table};
+use crate::reproduce::tables::{Cell, Table, headings};
 
 /// Victim policies (figure 15).
 const VICTIMS: [&str; 2] = ["greedy", VICTIM];
@@ -46,7 +46,7 @@ pub(super) fn overall(all: &[OfWorkload]) -> Table {
                recogniser. The paper: sections 3 and 5.2; derived: SepFrozenBIT's 1.60 is 30.2 % \
                less."
             .to_string(),
-        columns,
+        columns: headings(columns),
         rows: SCHEMES.iter().map(row).collect(),
     }
 }
@@ -65,7 +65,7 @@ pub(super) fn quarters(of_workload: &OfWorkload) -> Table {
             "{}. Where they differ, there is no steady state: the data grow.",
             of_workload.workload
         ),
-        columns: vec!["scheme", "first", "second", "third", "fourth"],
+        columns: headings(["scheme", "first", "second", "third", "fourth"]),
         rows: shown.map(row).collect(),
     }
 }
@@ -91,7 +91,7 @@ impl Sweep {
             name: self.name,
             title: self.title.to_string(),
             note: format!("WAF on TPC-C. The paper, section 5.2: {}.", self.told),
-            columns: ["scheme"].into_iter().chain(self.values.iter().map(|v| v.0)).collect(),
+            columns: headings(["scheme"].into_iter().chain(self.values.iter().map(|v| v.0))),
             rows: SEVEN.iter().map(row).collect(),
         }
     }
@@ -174,7 +174,7 @@ fn change(runs: &[RunReport], from: &str, to: &str, figure: fn(&RunReport) -> f6
 /// The paper's claims, beside the results here.
 pub(super) fn claims(tpcc: &[RunReport], sweeps: &Sweeps) -> Table {
     let one = |name: &str, told: Option<Told>, from: &str, to: &str, figure| {
-        let found = change(tpcc, from, to, figure).map_or(Cell::None, signed);
+        let found = change(tpcc, from, to, figure).map_or(Cell::None, Cell::change);
         claim(name, found, told)
     };
     let rows = vec![
@@ -218,7 +218,7 @@ pub(super) fn claims(tpcc: &[RunReport], sweeps: &Sweeps) -> Table {
         name: "claims",
         title: "What the paper claims, on TPC-C".to_string(),
         note: "Changes from the one to the other. Derived: from 1.60 and 1.49.".to_string(),
-        columns: vec!["claim", "here", "paper", "place"],
+        columns: headings(["claim", "here", "paper", "place"]),
         rows,
     }
 }
@@ -226,10 +226,6 @@ pub(super) fn claims(tpcc: &[RunReport], sweeps: &Sweeps) -> Table {
 fn claim(name: &str, found: Cell, told: Option<Told>) -> Vec<Cell> {
     let (text, place) = told.map_or(("", ""), |told| (told.text, told.place));
     vec![Cell::text(name), found, Cell::text(text), Cell::text(place)]
-}
-
-fn signed(change: f64) -> Cell {
-    Cell::text(format!("{:+.1} %", change * 100.0))
 }
 
 /// The worth of each step from SepBIT on.
@@ -250,7 +246,7 @@ pub(super) fn steps(matrix: &Matrix<'_>, models: &Models<'_>) -> Result<Table> {
     runs.swap(1, 2);
     let base = runs.first().map_or(f64::NAN, |(run, _)| run.waf);
     let row = |(run, how): &(RunReport, &str)| {
-        let against = signed(run.waf / base - 1.0);
+        let against = Cell::change(run.waf / base - 1.0);
         let far = Cell::share(run.far);
         vec![Cell::text(&run.scheme), Cell::text(*how), Cell::waf(run.waf), against, far]
     };
@@ -259,7 +255,7 @@ pub(super) fn steps(matrix: &Matrix<'_>, models: &Models<'_>) -> Result<Table> {
         title: "From SepBIT to the bound".to_string(),
         note: "TPC-C. Who recognises frozen pages, above which probability, and where they go."
             .to_string(),
-        columns: vec!["scheme", "what it does", "WAF", "against SepBIT", "FAR"],
+        columns: headings(["scheme", "what it does", "WAF", "against SepBIT", "FAR"]),
         rows: runs.iter().map(row).collect(),
     })
 }

@@ -7,7 +7,7 @@ use crate::monitor::Monitor;
 use crate::reproduce::going_on;
 use crate::reproduce::inputs::{Input, Workload, megabytes};
 use crate::reproduce::scale::Scale;
-use crate::reproduce::tables::{Cell, Table};
+use crate::reproduce::tables::{Cell, Table, headings};
 
 /// Little enough that the device, not this program, is what everything waits for.
 const BANDWIDTH: u64 = 128_000_000;
@@ -55,7 +55,7 @@ pub(super) fn throughput(scale: Scale, seed: u64, monitor: &dyn Monitor) -> Resu
             input.command(),
             paper::TPMC_BIT.place
         ),
-        columns: vec![
+        columns: headings([
             "scheme",
             "tpmC",
             "against SepBIT",
@@ -64,7 +64,7 @@ pub(super) fn throughput(scale: Scale, seed: u64, monitor: &dyn Monitor) -> Resu
             "with log",
             "pages/tx",
             "FAR",
-        ],
+        ]),
         rows: report.runs.iter().map(row).collect(),
     })
 }

@@ -1,0 +1,362 @@
+//! Runs experiments, and puts what comes of them into tables.
+
+use std::rc::Rc;
+
+use frostline_placement::SchemeSpec;
+use frostline_sim::{Combination, Outcome, Plan, Report, RunReport, Settings, SimError, ZoneSize};
+
+use super::experiment::{Evaluation, Experiment, Figure, Layout, Point, Source, View};
+use super::going_on;
+use super::session::{Session, Trace};
+use super::tables::{Cell, Table, headings};
+use crate::Result;
+use crate::sweep::watched_sweep;
+
+/// Windows of a run, so that both quarters and tenths can be put together of them.
+pub(super) const WINDOWS: u64 = 20;
+
+/// A run of an experiment.
+pub(super) struct Run {
+    /// The trace.
+    pub(super) trace: Rc<Trace>,
+    /// The setting.
+    pub(super) point: &'static str,
+    /// The counts.
+    pub(super) report: RunReport,
+    /// What counts do not tell.
+    pub(super) outcome: Outcome,
+}
+
+impl Run {
+    /// A figure of the scheme's own.
+    pub(super) fn gauge(&self, name: &str) -> Option<f64> {
+        self.report.gauges.get(name).copied()
+    }
+
+    /// WAF in a stretch, in windows.
+    pub(super) fn waf_in(&self, stretch: std::ops::Range<usize>) -> Cell {
+        let windows = self.report.windows.get(stretch).unwrap_or_default();
+        let user: u64 = windows.iter().map(|window| window.user_writes).sum();
+        let others = windows.iter().map(|window| window.relocations + window.meta_pages);
+        Cell::waf((user + others.sum::<u64>()) as f64 / user as f64)
+    }
+}
+
+impl Evaluation {
+    /// Does all of its experiments, or those that were asked for.
+    pub(super) fn tables(&self, session: &Session<'_>) -> Result<Vec<Table>> {
+        let is_wanted = |name: &str| {
+            let only = &session.how.only;
+            only.is_empty() || only.iter().any(|wanted| wanted == name)
+        };
+        let wanted = || self.experiments.iter().filter(|experiment| is_wanted(experiment.name));
+        let mut sources: Vec<Source> = Vec::new();
+        for &source in wanted().flat_map(|experiment| experiment.sources) {
+            if !sources.contains(&source) {
+                sources.push(source);
+            }
+        }
+        let traces = session.traces(&sources)?;
+        let mut tables = Vec::from_iter((!traces.is_empty()).then(|| described(&traces)));
+        for experiment in wanted() {
+            going_on(session.monitor)?;
+            tables.extend(experiment.tables(session, self.layout)?);
+        }
+        Ok(tables)
+    }
+}
+
+impl Experiment {
+    fn tables(&self, session: &Session<'_>, layout: Layout) -> Result<Vec<Table>> {
+        if let View::Made(make) = self.view {
+            session.begin(self.title);
+            return make(session);
+        }
+        let traces = session.traces(self.sources)?;
+        session.begin(self.title);
+        let mut runs = Vec::new();
+        for trace in &traces {
+            for point in self.points {
+                runs.extend(self.runs(session, layout.with(point.change), trace, point)?);
+            }
+        }
+        Ok(vec![self.table(&runs, &traces)])
+    }
+
+    fn runs(
+        &self,
+        session: &Session<'_>,
+        layout: Layout,
+        trace: &Rc<Trace>,
+        point: &Point,
+    ) -> Result<Vec<Run>> {
+        let volume = std::slice::from_ref(&trace.volume);
+        let settings = settings(layout, trace, session.how.seed);
+        let specs = self.schemes.iter().map(|name| SchemeSpec::parse(name));
+        let mut specs =
+            specs.collect::<std::result::Result<Vec<_>, _>>().map_err(SimError::from)?;
+        loop {
+            let wanted = specs.iter().map(|spec| with_victim(spec, layout)).collect();
+            let plan = Plan { wanted, references: Vec::new(), gains: false };
+            let outcomes = match watched_sweep(volume, &plan, &settings, session.monitor) {
+                // A scheme that wants more spare zones than there are has no figure.
+                Err(SimError::OverProvisioning { scheme, .. }) => {
+                    specs.retain(|spec| spec.text != scheme);
+                    continue;
+                }
+                outcomes => outcomes?,
+            };
+            going_on(session.monitor)?;
+            let reports = Report::new(Vec::new(), volume, &plan, &settings, &outcomes).runs;
+            let outcomes = outcomes.into_iter().flat_map(|all| all.wanted).flatten();
+            let run = |(report, outcome)| Run {
+                trace: trace.clone(),
+                point: point.name,
+                report,
+                outcome,
+            };
+            return Ok(reports.into_iter().zip(outcomes).map(run).collect());
+        }
+    }
+
+    fn table(&self, runs: &[Run], traces: &[Rc<Trace>]) -> Table {
+        let (columns, rows) = match self.view {
+            View::Grid(figure) => self.grid(figure, runs, traces),
+            View::List(figures) => self.list(figures, runs),
+            View::Decisions => decisions(runs),
+            View::Made(_) => (Vec::new(), Vec::new()),
+        };
+        let title = self.title.to_string();
+        Table { name: self.name, title, note: self.note.to_string(), columns, rows }
+    }
+
+    /// A row for each scheme and each change, a column for each trace and setting.
+    fn grid(
+        &self,
+        figure: Figure,
+        runs: &[Run],
+        traces: &[Rc<Trace>],
+    ) -> (Vec<String>, Vec<Vec<Cell>>) {
+        let cells: Vec<_> = traces
+            .iter()
+            .flat_map(|t| self.points.iter().map(move |p| (&t.name, p.name)))
+            .collect();
+        let heading = |&(trace, point): &(&String, &str)| match (traces.len(), point) {
+            (_, "") => trace.clone(),
+            (1, point) => point.to_string(),
+            (_, point) => format!("{trace}, {point}"),
+        };
+        let at = |scheme: &str, (trace, point): &(&String, &str)| {
+            runs.iter().find(|run| {
+                run.report.scheme == scheme && run.trace.name == **trace && run.point == *point
+            })
+        };
+        let mut rows: Vec<Vec<Cell>> = Vec::new();
+        for &scheme in self.schemes {
+            let each = cells.iter().map(|cell| at(scheme, cell).map_or(Cell::UNKNOWN, figure.of));
+            rows.push(row(scheme.to_string(), each, self.told_of("", scheme)));
+        }
+        for &(to, from, told) in self.changes {
+            let value = |scheme, cell| at(scheme, cell).and_then(|run| (figure.of)(run).value());
+            let change = |cell| match (value(to, cell), value(from, cell)) {
+                (Some(to), Some(from)) => Cell::change(to / from - 1.0),
+                _ => Cell::UNKNOWN,
+            };
+            rows.push(row(format!("{to} against {from}"), cells.iter().map(change), Some(told)));
+        }
+        let first = format!("{} of", figure.heading);
+        let mut columns: Vec<_> = [first].into_iter().chain(cells.iter().map(heading)).collect();
+        columns.push("paper".to_string());
+        (columns, rows)
+    }
+
+    /// A row for each run.
+    fn list(&self, figures: &[Figure], runs: &[Run]) -> (Vec<String>, Vec<Vec<Cell>>) {
+        let mut columns = vec!["trace".to_string(), "scheme".to_string()];
+        let has_points = self.points.len() > 1;
+        columns.extend(has_points.then(|| "setting".to_string()));
+        columns.extend(figures.iter().map(|figure| figure.heading.to_string()));
+        columns.push("paper".to_string());
+        let row = |run: &Run| {
+            let mut row = vec![Cell::text(&run.trace.name), Cell::text(&run.report.scheme)];
+            row.extend(has_points.then(|| Cell::text(run.point)));
+            row.extend(figures.iter().map(|figure| (figure.of)(run)));
+            row.push(Cell::text(
+                self.told_of(&run.trace.name, &run.report.scheme).unwrap_or_default(),
+            ));
+            row
+        };
+        (columns, runs.iter().map(row).collect())
+    }
+
+    /// The paper's figure of a scheme on a trace; on any if its name is empty.
+    fn told_of(&self, trace: &str, scheme: &str) -> Option<&'static str> {
+        let is_of = |on: &str| on.is_empty() || trace.is_empty() || on == trace;
+        let told = self.told.iter().find(|(on, of, _)| is_of(on) && *of == scheme);
+        told.map(|(_, _, told)| *told)
+    }
+}
+
+/// The traces that experiments run on.
+fn described(traces: &[Rc<Trace>]) -> Table {
+    let row = |trace: &Rc<Trace>| {
+        let command = match &trace.command[..] {
+            "" => String::new(),
+            command => format!("`frostline {command}`"),
+        };
+        vec![
+            Cell::text(&trace.name),
+            Cell::Count(trace.volume.unique_pages().into()),
+            Cell::Count(trace.loading),
+            Cell::Count(trace.volume.user_writes().saturating_sub(trace.loading)),
+            Cell::Share(trace.top_share()),
+            Cell::text(command),
+        ]
+    };
+    Table {
+        name: "traces",
+        title: "Traces".to_string(),
+        note: "Page writes of loading do not count. Top fifth: the share of the page writes that go to \
+               the most written fifth of the pages."
+            .to_string(),
+        columns: headings(["trace", "pages", "loading", "page writes", "top fifth", "command"]),
+        rows: traces.iter().map(row).collect(),
+    }
+}
+
+fn row(name: String, cells: impl Iterator<Item = Cell>, told: Option<&'static str>) -> Vec<Cell> {
+    let told = Cell::text(told.unwrap_or_default());
+    [Cell::Text(name)].into_iter().chain(cells).chain([told]).collect()
+}
+
+/// A row for each decision of a scheme.
+fn decisions(runs: &[Run]) -> (Vec<String>, Vec<Vec<Cell>>) {
+    let row = |run: &Run, line: &String| {
+        vec![Cell::text(&run.trace.name), Cell::text(&run.report.scheme), Cell::text(line)]
+    };
+    let rows = runs.iter().flat_map(|run| {
+        let lines = run.outcome.explanation.iter().map(|line| row(run, line));
+        lines.collect::<Vec<_>>()
+    });
+    (headings(["trace", "scheme", "decision"]), rows.collect())
+}
+
+/// A scheme with the victim policy that it has on such a device.
+fn with_victim(spec: &SchemeSpec, layout: Layout) -> Combination {
+    let named = layout.named.iter().find(|(scheme, _)| *scheme == spec.entry.info.name);
+    let victim = spec.victim.or(named.map(|(_, victim)| *victim)).unwrap_or(layout.victim);
+    Combination { scheme: spec.clone(), victim: victim.to_string() }
+}
+
+/// Settings of a replay on such a device.
+fn settings(layout: Layout, trace: &Trace, seed: u64) -> Settings {
+    let Layout { page_bytes, zones, least_zone, space, .. } = layout;
+    let zone = (trace.volume.unique_pages() / zones.max(1)).max(least_zone);
+    let zone_pages = 1u64 << zone.ilog2();
+    let counted = trace.volume.user_writes().saturating_sub(trace.loading);
+    Settings {
+        page_size: page_bytes,
+        zone_size: ZoneSize::Bytes(zone_pages * u64::from(page_bytes)),
+        space,
+        seed,
+        warmup: trace.loading,
+        window: counted.div_ceil(WINDOWS).max(1),
+        ..Settings::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use frostline_sim::Space;
+
+    use super::*;
+    use crate::reproduce::Reproduction;
+    use crate::reproduce::experiment::{Change, EXTRA, WAF};
+
+    const ZIPF: &[Source] = &[Source::Zipf(1.0), Source::Zipf(0.0)];
+    const POINTS: &[Point] = &[
+        Point { name: "tight", change: Change::Space(Space::Op(0.2)) },
+        Point { name: "none", change: Change::Space(Space::Op(0.001)) },
+    ];
+    const LAYOUT: Layout = Layout {
+        page_bytes: 4096,
+        zones: 64,
+        least_zone: 16,
+        space: Space::Gp(0.15),
+        victim: "greedy",
+        named: &[("sepgc", "cost-benefit")],
+    };
+    const GRID: Experiment = Experiment {
+        name: "grid",
+        sources: ZIPF,
+        schemes: &["nosep", "sepgc"],
+        points: POINTS,
+        told: &[("", "sepgc", "2")],
+        changes: &[("sepgc", "nosep", "-10 %")],
+        ..Experiment::NONE
+    };
+
+    fn made(experiments: &'static [Experiment], only: &[&str]) -> Vec<Table> {
+        let how = Reproduction {
+            scale: 0.01,
+            seed: 1,
+            timing: false,
+            traces: Vec::new(),
+            only: only.iter().map(ToString::to_string).collect(),
+        };
+        let session = Session::new(&how, &());
+        Evaluation { layout: LAYOUT, experiments }.tables(&session).unwrap()
+    }
+
+    #[test]
+    fn a_grid_has_schemes_and_changes_by_traces_and_settings_and_gaps_where_nothing_runs() {
+        let tables = made(&[GRID], &[]);
+        let [traces, grid] = &tables[..] else { panic!("{tables:?}") };
+        assert_eq!((traces.rows.len(), &traces.rows[1][0].value()), (2, &None));
+        let columns = [
+            "WAF of",
+            "Zipf 1.0, tight",
+            "Zipf 1.0, none",
+            "Zipf 0.0, tight",
+            "Zipf 0.0, none",
+            "paper",
+        ];
+        assert_eq!(grid.columns, columns);
+        let waf = |row: usize| grid.rows[row][1].value().unwrap();
+        assert!(1.0 < waf(1) && waf(1) < waf(0));
+        assert!(grid.rows.iter().all(|row| row[2].value().is_none()), "{grid:?}");
+        let json = serde_json::to_value(grid).unwrap();
+        assert_eq!(
+            (&json["rows"][1]["paper"], &json["rows"][2]["paper"]),
+            (&"2".into(), &"-10 %".into())
+        );
+        let change = format!("{:+.1} %", (waf(1) / waf(0) - 1.0) * 100.0);
+        assert_eq!(json["rows"][2]["Zipf 1.0, tight"], change);
+    }
+
+    #[test]
+    fn a_list_has_a_row_for_each_run_and_only_what_is_asked_for_runs() {
+        const LIST: Experiment = Experiment {
+            name: "list",
+            sources: &[Source::Zipf(0.0)],
+            view: View::List(&[WAF, EXTRA]),
+            points: &[Point::USUAL],
+            ..GRID
+        };
+        let tables = made(&[GRID, LIST], &["list"]);
+        assert_eq!(tables.iter().map(|table| table.name).collect::<Vec<_>>(), ["traces", "list"]);
+        assert_eq!(tables[1].columns, ["trace", "scheme", "WAF", "(F-U)/U", "paper"]);
+        let rows = &tables[1].rows;
+        assert_eq!(rows.len(), 2);
+        let [waf, extra] = [2, 3].map(|column| rows[0][column].value().unwrap());
+        assert!((waf - 1.0 - extra).abs() < 1e-9, "{waf} {extra}");
+    }
+
+    #[test]
+    fn a_scheme_keeps_the_victim_policy_that_its_paper_names() {
+        let victim = |scheme| with_victim(&SchemeSpec::parse(scheme).unwrap(), LAYOUT).victim;
+        assert_eq!(victim("nosep"), "greedy");
+        assert_eq!(victim("sepgc"), "cost-benefit");
+        assert_eq!(victim("2r-fifo"), "2r-fifo");
+    }
+}

@@ -1,0 +1,157 @@
+//! An experiment of a paper, as data.
+
+use frostline_sim::Space;
+
+use super::engine::Run;
+use super::inputs::Workload;
+use super::session::Session;
+use super::tables::{Cell, Table};
+use crate::Result;
+
+/// The evaluation of a paper.
+#[derive(Debug)]
+pub(super) struct Evaluation {
+    /// The device that its experiments have, unless they say otherwise.
+    pub(super) layout: Layout,
+    /// Its experiments.
+    pub(super) experiments: &'static [Experiment],
+}
+
+/// A device, and how it is cleaned.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    /// Bytes in a page: a page of a trace is taken for one of so many.
+    pub(super) page_bytes: u32,
+    /// Zones of the logical pages, about.
+    pub(super) zones: u32,
+    /// The fewest pages of a zone: of a small volume there are fewer zones.
+    pub(super) least_zone: u32,
+    /// The capacity, and the trigger of cleaning.
+    pub(super) space: Space,
+    /// The victim policy of schemes that have none of their own.
+    pub(super) victim: &'static str,
+    /// Schemes whose paper names a victim policy, which they have whatever the others have.
+    pub(super) named: &'static [(&'static str, &'static str)],
+}
+
+/// An experiment: what runs on what, and what is shown.
+#[derive(Debug)]
+pub(super) struct Experiment {
+    /// Its name in JSON and on the command line.
+    pub(super) name: &'static str,
+    /// Its title, with the paper's figure.
+    pub(super) title: &'static str,
+    /// What its reader should know.
+    pub(super) note: &'static str,
+    /// The traces.
+    pub(super) sources: &'static [Source],
+    /// The schemes.
+    pub(super) schemes: &'static [&'static str],
+    /// The settings, each with all schemes on all traces.
+    pub(super) points: &'static [Point],
+    /// The table.
+    pub(super) view: View,
+    /// The paper's figures: of which trace, or of any if that is empty, of which scheme.
+    pub(super) told: &'static [(&'static str, &'static str, &'static str)],
+    /// Changes from a scheme to another, with the paper's figure: first the one that is changed to.
+    pub(super) changes: &'static [(&'static str, &'static str, &'static str)],
+}
+
+impl Experiment {
+    /// The part that experiments without runs have in common.
+    pub(super) const NONE: Experiment = Experiment {
+        name: "",
+        title: "",
+        note: "",
+        sources: &[],
+        schemes: &[],
+        points: &[Point::USUAL],
+        view: View::Grid(WAF),
+        told: &[],
+        changes: &[],
+    };
+}
+
+/// The origin of traces.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Source {
+    /// Those that were given on the command line.
+    Given,
+    /// A workload, run on the database and recorded.
+    Recorded(Workload),
+    /// Page popularity by Zipf's law with this exponent, on a full volume.
+    Zipf(f64),
+    /// So many recordings of TPC-C, each with LBAs of its own, in turn.
+    Tenants(u32),
+}
+
+/// A setting.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Point {
+    /// Its name in tables.
+    pub(super) name: &'static str,
+    /// The difference to the paper's own setting.
+    pub(super) change: Change,
+}
+
+impl Point {
+    /// The paper's own setting.
+    pub(super) const USUAL: Point = Point { name: "", change: Change::Nothing };
+}
+
+/// A difference to the paper's own setting.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Change {
+    /// None.
+    Nothing,
+    /// Another victim policy.
+    Victim(&'static str),
+    /// Zones of so many times the size.
+    Zones(f64),
+    /// Another capacity, or trigger.
+    Space(Space),
+}
+
+impl Layout {
+    /// With a difference.
+    pub(super) fn with(self, change: Change) -> Layout {
+        match change {
+            Change::Nothing => self,
+            Change::Victim(victim) => Layout { victim, ..self },
+            Change::Zones(times) => {
+                Layout { zones: (f64::from(self.zones) / times).round() as u32, ..self }
+            }
+            Change::Space(space) => Layout { space, ..self },
+        }
+    }
+}
+
+/// The table of an experiment.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum View {
+    /// A row for each scheme, with this figure for each trace and setting.
+    Grid(Figure),
+    /// A row for each run, with these figures.
+    List(&'static [Figure]),
+    /// A row for each decision of a scheme.
+    Decisions,
+    /// Tables that need no runs.
+    Made(fn(&Session<'_>) -> Result<Vec<Table>>),
+}
+
+/// A figure of a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Figure {
+    /// The heading of its column.
+    pub(super) heading: &'static str,
+    /// The figure.
+    pub(super) of: fn(&Run) -> Cell,
+}
+
+/// Pages written over pages written by the user.
+pub(super) const WAF: Figure = Figure { heading: "WAF", of: |run| Cell::waf(run.report.waf) };
+/// Pages written beyond the user's over the user's.
+pub(super) const EXTRA: Figure =
+    Figure { heading: "(F-U)/U", of: |run| Cell::waf(run.report.extra) };
+/// The share of relocations that copied a frozen page.
+pub(super) const FAR: Figure = Figure { heading: "FAR", of: |run| Cell::share(run.report.far) };

@@ -1,0 +1,98 @@
+//! The evaluation of MiDAS: Oh et al., FAST 2024, as far as the slides tell it.
+
+use frostline_sim::Space;
+
+use super::experiment::{Evaluation, Experiment, FAR, Layout, Source, View, WAF};
+use super::inputs::Workload;
+use super::papers::Paper;
+
+/// Its entry among the papers.
+pub(super) const PAPER: Paper = Paper {
+    name: "midas",
+    title: "Oh et al., MiDAS",
+    about: "groups whose number and sizes a model finds",
+    tables: |session| EVALUATION.tables(session),
+    experiments: EVALUATION.experiments,
+};
+
+const SOURCES: &[Source] = &[
+    Source::Recorded(Workload::Tpcc),
+    Source::Recorded(Workload::Ycsb50w),
+    Source::Zipf(0.8),
+    Source::Zipf(1.0),
+    Source::Given,
+];
+
+pub(super) static EVALUATION: Evaluation = Evaluation {
+    layout: Layout {
+        page_bytes: 4096,
+        zones: 512,
+        least_zone: 16,
+        space: Space::Op(0.07),
+        victim: "greedy",
+        named: &[],
+    },
+    experiments: &[
+        Experiment {
+            name: "overall",
+            title: "WAF against other schemes",
+            note: "`1r-greedy` is what the slides call PageFTL, `multiqueue` is AutoStream. They average \
+                   over Varmail, YCSB-A and -F and TPC-C on MySQL, and traces of Alibaba's cloud and of \
+                   Exchange. `midas-frozen` is Frostline's.",
+            sources: SOURCES,
+            schemes: &[
+                "1r-greedy",
+                "cat",
+                "multiqueue",
+                "mida",
+                "sepbit",
+                "midas",
+                "midas-frozen",
+                "frostline",
+                "oracle-rate-frozen",
+            ],
+            changes: &[
+                ("midas", "cat", "-25 % on average of all"),
+                ("midas", "multiqueue", "-25 % on average of all"),
+                ("midas", "mida", "-25 % on average of all"),
+                ("midas", "sepbit", "-16.5 %"),
+            ],
+            ..Experiment::NONE
+        },
+        Experiment {
+            name: "ablation",
+            title: "The parts of MiDAS",
+            note: "`midas:sizes=pool` is MiDA with a hot group, `midas:hot=no` has sized groups without \
+                   one.",
+            sources: SOURCES,
+            schemes: &["mida", "midas:sizes=pool", "midas:hot=no", "midas"],
+            changes: &[
+                ("midas:sizes=pool", "mida", "-12 %"),
+                ("midas", "mida", "-31 %"),
+                ("midas:hot=no", "mida", ""),
+            ],
+            ..Experiment::NONE
+        },
+        Experiment {
+            name: "relocations",
+            title: "Frozen pages",
+            note: "Pages that freeze have no observed update interval: `midas` takes them for \
+                   short-lived, `midas-frozen` counts them.",
+            sources: SOURCES,
+            schemes: &["midas", "midas-frozen"],
+            view: View::List(&[WAF, FAR]),
+            ..Experiment::NONE
+        },
+        Experiment {
+            name: "decisions",
+            title: "Predictions and measurements, epoch by epoch",
+            note: "The decisions of the scheme: after each epoch the distribution of lifespans, the WAF \
+                   measured of late, the division that was found and the WAF that it predicts; and \
+                   when groups went back to one pool because they did not hold what was predicted.",
+            sources: SOURCES,
+            schemes: &["midas", "midas-frozen"],
+            view: View::Decisions,
+            ..Experiment::NONE
+        },
+    ],
+};

@@ -1,0 +1,193 @@
+//! The traces that evaluations share, each made when it is first asked for.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+
+use frostline_sim::Volume;
+use frostline_trace::{FINAL, Kind, LoadOptions, Spec, Writes, generate, load, prepare};
+
+use super::experiment::Source;
+use super::inputs::{Recorded, Workload, record};
+use super::papers::Reproduction;
+use super::scale::Scale;
+use crate::monitor::{Event, Monitor};
+use crate::{Error, Result};
+
+/// Pages of a generated volume at scale 1, and its writes for each.
+const PAGES: f64 = 200_000.0;
+const TIMES: u64 = 20;
+
+/// The fewest pages of a generated volume.
+const LEAST_PAGES: f64 = 2048.0;
+
+/// Evaluations that are done one after the other on the same traces.
+pub struct Session<'a> {
+    /// The size, and the seed.
+    pub(super) how: &'a Reproduction,
+    /// Follows it.
+    pub(super) monitor: &'a dyn Monitor,
+    recorded: RefCell<Vec<(Workload, Rc<Recorded>)>>,
+    traces: RefCell<Vec<(Source, Vec<Rc<Trace>>)>>,
+}
+
+/// A trace, ready for replay.
+pub(super) struct Trace {
+    /// Its name in tables.
+    pub(super) name: String,
+    /// The volume.
+    pub(super) volume: Volume,
+    /// Its first writes, those of loading, which do not count.
+    pub(super) loading: u64,
+    /// The command that makes the same trace, if there is one.
+    pub(super) command: String,
+}
+
+impl<'a> Session<'a> {
+    /// Begins.
+    pub fn new(how: &'a Reproduction, monitor: &'a dyn Monitor) -> Self {
+        Session { how, monitor, recorded: RefCell::default(), traces: RefCell::default() }
+    }
+
+    /// Tells that a part begins.
+    pub(super) fn begin(&self, part: &str) {
+        self.monitor.on(Event::Step(part));
+    }
+
+    /// The page writes of a workload on the database.
+    pub(super) fn recorded(&self, workload: Workload) -> Result<Rc<Recorded>> {
+        if let Some((_, found)) = self.recorded.borrow().iter().find(|(w, _)| *w == workload) {
+            return Ok(found.clone());
+        }
+        self.begin(&format!("{}: the engine at work", workload.name()));
+        let temporary = |source| Error::Io { what: "a temporary directory".to_string(), source };
+        let scratch = tempfile::tempdir().map_err(temporary)?;
+        let Reproduction { scale, seed, .. } = *self.how;
+        let made = record(workload, Scale(scale), seed, scratch.path(), self.monitor)?;
+        let made = Rc::new(made);
+        self.recorded.borrow_mut().push((workload, made.clone()));
+        Ok(made)
+    }
+
+    /// The traces of these sources, in their order.
+    pub(super) fn traces(&self, sources: &[Source]) -> Result<Vec<Rc<Trace>>> {
+        let each = sources.iter().map(|&source| self.of(source)).collect::<Result<Vec<_>>>()?;
+        Ok(each.concat())
+    }
+
+    fn of(&self, source: Source) -> Result<Vec<Rc<Trace>>> {
+        if let Some((_, found)) = self.traces.borrow().iter().find(|(s, _)| *s == source) {
+            return Ok(found.clone());
+        }
+        let made = match source {
+            Source::Given => self.given()?,
+            Source::Recorded(workload) => vec![Trace::of(&*self.recorded(workload)?)?],
+            Source::Zipf(alpha) => vec![self.zipf(alpha)?],
+            Source::Tenants(count) => vec![self.tenants(count)?],
+        };
+        let made: Vec<_> = made.into_iter().map(Rc::new).collect();
+        self.traces.borrow_mut().push((source, made.clone()));
+        Ok(made)
+    }
+
+    fn given(&self) -> Result<Vec<Trace>> {
+        let mut traces = Vec::new();
+        for path in &self.how.traces {
+            self.begin(&path.display().to_string());
+            let loaded = load(path, &LoadOptions::default(), &mut |_| {})?;
+            let alone = loaded.volumes.len() == 1;
+            for writes in loaded.volumes {
+                let name = match alone {
+                    true => file_name(path),
+                    false => format!("{}:{}", file_name(path), writes.name),
+                };
+                traces.push(Trace::new(name, writes, 0, String::new())?);
+            }
+        }
+        Ok(traces)
+    }
+
+    fn zipf(&self, alpha: f64) -> Result<Trace> {
+        let pages = (PAGES * self.how.scale).max(LEAST_PAGES) as u32;
+        let (writes, seed) = (u64::from(pages) * TIMES, self.how.seed);
+        let spec = Spec { kind: Kind::Zipf { alpha }, pages, writes, fill: true, seed };
+        let lbas = generate(&spec)?.collect();
+        let command = format!(
+            "gen zipf --alpha {alpha} --pages {pages} --writes {writes} --fill --seed {seed}"
+        );
+        let writes = Writes { lbas, ..Writes::default() };
+        Trace::new(format!("Zipf {alpha:.1}"), writes, pages.into(), command)
+    }
+
+    fn tenants(&self, count: u32) -> Result<Trace> {
+        let one = self.recorded(Workload::Tpcc)?;
+        let writes = in_turn(&one.writes, count);
+        let name = format!("TPC-C, {count} tenants");
+        Trace::new(name, writes, one.loading * u64::from(count), String::new())
+    }
+}
+
+/// A trace `count` times over, each time at LBAs of its own, one page of each in turn.
+fn in_turn(one: &Writes, count: u32) -> Writes {
+    let space = one.lbas.iter().max().map_or(0, |&last| last + 1);
+    let each = |&lba: &u32| (0..count).map(move |tenant| tenant * space + lba);
+    Writes { lbas: one.lbas.iter().flat_map(each).collect(), ..Writes::default() }
+}
+
+impl Trace {
+    fn new(name: String, writes: Writes, loading: u64, command: String) -> Result<Trace> {
+        let volume = Volume::new(prepare(None, writes, true)?);
+        Ok(Trace { name, volume, loading, command })
+    }
+
+    /// The share of the writes that count to the fifth of the pages that is written most.
+    pub(super) fn top_share(&self) -> f64 {
+        let prepared = self.volume.prepared();
+        let mut counts = vec![0u32; prepared.space as usize];
+        for &word in &prepared.words[self.loading as usize..] {
+            counts[(word & !FINAL) as usize] += 1;
+        }
+        top_share(counts, prepared.unique)
+    }
+
+    fn of(recorded: &Recorded) -> Result<Trace> {
+        let Recorded { workload, command, writes, loading, .. } = recorded;
+        Trace::new(workload.name().to_string(), writes.clone(), *loading, command.clone())
+    }
+}
+
+/// The share of the writes to the fifth of the pages that is written most.
+fn top_share(mut counts: Vec<u32>, pages: u32) -> f64 {
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    let sum = |counts: &[u32]| counts.iter().map(|&count| u64::from(count)).sum::<u64>() as f64;
+    let top = (pages as usize / 5).min(counts.len());
+    sum(&counts[..top]) / sum(&counts).max(1.0)
+}
+
+/// The name of a trace's file up to the first dot.
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    name.split('.').next().unwrap_or_default().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tenants_take_turns_at_lbas_of_their_own() {
+        let one = Writes { lbas: vec![0, 2, 1], ..Writes::default() };
+        assert_eq!(in_turn(&one, 2).lbas, [0, 3, 2, 5, 1, 4]);
+    }
+
+    #[test]
+    fn the_most_written_fifth_is_by_writes() {
+        assert_eq!(top_share(vec![1, 1, 6, 1, 1], 5), 0.6);
+        assert_eq!(top_share(Vec::new(), 0), 0.0);
+    }
+
+    #[test]
+    fn a_trace_is_known_by_its_file_without_endings() {
+        assert_eq!(file_name(Path::new("traces/mariadb-tpcc.u32.zst")), "mariadb-tpcc");
+    }
+}
