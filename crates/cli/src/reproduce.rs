@@ -63,7 +63,6 @@ mod tests {
     use clap::Parser;
     use frostline_lab::{Input, InputWorkload, Reproduction};
 
-    use super::*;
     use crate::args::{Arguments, BenchCommand, Command};
 
     /// The bench that a command line runs.

@@ -18,7 +18,7 @@ pub struct ReproduceArgs {
     /// Only these experiments, named as in the JSON
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// A tenth of the scale
+    /// A tenth of the scale: all within ten minutes on two cores
     #[arg(long, conflicts_with = "scale")]
     pub quick: bool,
     /// Size of the databases and length of the runs; at 1, four warehouses of TPC-C and 400 MiB of
