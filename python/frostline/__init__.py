@@ -7,7 +7,8 @@ schemes.
 >>> import frostline as fl
 >>> trace = fl.generate("zipf", pages=20_000, writes=200_000, fill=True)
 >>> runs = fl.simulate(trace, schemes=["nosep", "sepbit"], gp=0.15)
->>> runs["waf"][0] > runs["waf"][1]
+>>> nosep, sepbit = runs["waf"].tolist()
+>>> sepbit < nosep
 True
 """
 

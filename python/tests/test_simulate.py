@@ -128,6 +128,12 @@ def test_progress_is_told_and_an_exception_of_it_ends_the_replay(lbas):
         fl.simulate(lbas, "sepbit", progress=broken)
 
 
+def test_a_bar_is_drawn_where_tqdm_is_installed(lbas, capsys):
+    pytest.importorskip("tqdm")
+    fl.simulate(lbas, "sepbit", gain=False, progress=True)
+    assert "replaying: 100%" in capsys.readouterr().err
+
+
 def test_other_threads_run_during_a_replay(lbas):
     ticks, over = [], threading.Event()
 
