@@ -44,7 +44,7 @@ pub struct Outgoing<'a> {
 
 impl PageSpace {
     /// Reads a page; false if there is none.
-    pub fn read(&self, page: u32, into: &mut [u8; PAGE_BYTES]) -> Result<bool, DbError> {
+    pub fn read(&self, page: u32, into: &mut [u8]) -> Result<bool, DbError> {
         Ok(self.store.read(self.first + page, into)?)
     }
 

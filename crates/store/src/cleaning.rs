@@ -24,9 +24,6 @@ struct Valid {
     class: Option<u8>,
 }
 
-/// A page that was read: which of the valid ones, and its content.
-type Copied = (usize, Box<[u8]>);
-
 impl Inner {
     /// Cleans once: the victims of one choice. False if there are none.
     pub fn clean(&self) -> Result<bool, StoreError> {
@@ -71,9 +68,11 @@ impl Inner {
         let victim = state.zones.get(zone).clone();
         let batched = state.volume.scheme().is_batched();
         drop(state);
+        // For all pages that are read of this victim, one chunk after the other.
+        let mut bytes = AlignedBuf::zeroed(PAGE);
         let mut chunks = Vec::with_capacity(victim.firsts.len());
         for chunk in 0..victim.firsts.len() {
-            chunks.push(self.valid_pages(zone, &victim, chunk)?);
+            chunks.push(self.valid_pages(zone, &victim, chunk, &mut bytes[..PAGE])?);
         }
         if batched {
             self.place_batch(zone, &mut chunks)?;
@@ -81,7 +80,7 @@ impl Inner {
         let mut whole = true;
         for valid in chunks {
             match valid {
-                Some(valid) => whole &= self.copy(&victim, valid)?,
+                Some(valid) => whole &= self.copy(&victim, valid, &mut bytes)?,
                 None => whole = false,
             }
         }
@@ -117,14 +116,14 @@ impl Inner {
         zone: u32,
         victim: &DataZone,
         chunk: usize,
+        page: &mut [u8],
     ) -> Result<Option<Vec<Valid>>, StoreError> {
         let (first, start) = (victim.firsts[chunk], victim.start_of(chunk));
-        let mut page = AlignedBuf::zeroed(PAGE);
         let at = u64::from(start) * PAGE as u64;
-        if of_zone(self.device.read(victim.device_zone, at, &mut page))?.is_err() {
+        if of_zone(self.device.read(victim.device_zone, at, page))?.is_err() {
             return Ok(None);
         }
-        let found = ChunkHead::at(&page, self.store, victim.device_zone, start);
+        let found = ChunkHead::at(page, self.store, victim.device_zone, start);
         let ours =
             |(head, _): &(ChunkHead, _)| (head.opening, head.first) == (victim.opening, first);
         let Some((head, body)) = found.filter(ours) else { return Ok(None) };
@@ -147,8 +146,14 @@ impl Inner {
         Ok(Some(valid))
     }
 
-    /// Copies the pages that are still valid; false if one can't be read.
-    fn copy(&self, victim: &DataZone, valid: Vec<Valid>) -> Result<bool, StoreError> {
+    /// Copies the pages that are still valid; false if one can't be read. `bytes` takes what is
+    /// read, and grows if need be.
+    fn copy(
+        &self,
+        victim: &DataZone,
+        valid: Vec<Valid>,
+        bytes: &mut AlignedBuf,
+    ) -> Result<bool, StoreError> {
         let mut state = self.state()?;
         let mut current = Vec::with_capacity(valid.len());
         for page in valid {
@@ -159,11 +164,14 @@ impl Inner {
             state = mapped.into_state();
         }
         drop(state);
-        let pages = self.read_valid(victim, &current)?;
-        let whole = pages.len() == current.len();
+        if bytes.len() < current.len() * PAGE {
+            *bytes = AlignedBuf::zeroed(current.len() * PAGE);
+        }
+        let is_read = self.read_valid(victim, &current, bytes)?;
         let mut state = self.state()?;
-        for (which, page) in &pages {
-            let Valid { row, hotness, slot, class, .. } = current[*which];
+        let pages = current.iter().zip(bytes.chunks_exact(PAGE)).zip(&is_read);
+        for ((valid, page), _) in pages.filter(|(_, is_read)| **is_read) {
+            let &Valid { row, hotness, slot, class, .. } = valid;
             let mut mapped = self.mapped(state, row.lba)?;
             mapped.relocate(slot, class, (row, hotness, page))?;
             state = mapped.into_state();
@@ -172,34 +180,36 @@ impl Inner {
         drop(state);
         self.write_out(outgoing)?;
         self.shrink_map()?;
-        Ok(whole)
+        Ok(is_read.into_iter().all(|is_read| is_read))
     }
 
-    /// Reads pages of a victim, neighbours together; leaves out those that are damaged.
-    fn read_valid(&self, victim: &DataZone, valid: &[Valid]) -> Result<Vec<Copied>, StoreError> {
+    /// Reads pages of a victim one behind the other into `bytes`, neighbours together. False for
+    /// each that is damaged.
+    fn read_valid(
+        &self,
+        victim: &DataZone,
+        valid: &[Valid],
+        bytes: &mut [u8],
+    ) -> Result<Vec<bool>, StoreError> {
         let adjacent = |a: &Valid, b: &Valid| a.slot.offset + 1 == b.slot.offset;
-        let mut pages = Vec::with_capacity(valid.len());
+        let mut is_read = Vec::with_capacity(valid.len());
         for run in valid.chunk_by(adjacent) {
             let at = u64::from(victim.page_of(run[0].slot.offset)) * PAGE as u64;
-            let mut bytes = AlignedBuf::zeroed(run.len() * PAGE);
-            let read = of_zone(self.device.read(victim.device_zone, at, &mut bytes))?;
-            let before = pages.len();
-            for (i, (v, page)) in run.iter().zip(bytes.chunks_exact(PAGE)).enumerate() {
-                let mut page: Box<[u8]> = page.into();
-                let which = before + i;
-                let sound = match &read {
-                    Ok(()) => crc32c::crc32c(&page) == v.row.sum,
+            let bytes = &mut bytes[is_read.len() * PAGE..][..run.len() * PAGE];
+            let read = of_zone(self.device.read(victim.device_zone, at, bytes))?;
+            for (v, page) in run.iter().zip(bytes.chunks_exact_mut(PAGE)) {
+                is_read.push(match &read {
+                    Ok(()) => crc32c::crc32c(page) == v.row.sum,
                     // One bad page need not cost its neighbours.
                     Err(_) => {
                         let at = u64::from(victim.page_of(v.slot.offset)) * PAGE as u64;
-                        let one = of_zone(self.device.read(victim.device_zone, at, &mut page))?;
-                        one.is_ok() && crc32c::crc32c(&page) == v.row.sum
+                        let one = of_zone(self.device.read(victim.device_zone, at, page))?;
+                        one.is_ok() && crc32c::crc32c(page) == v.row.sum
                     }
-                };
-                pages.push((which, sound.then_some(page)));
+                });
             }
         }
-        Ok(pages.into_iter().filter_map(|(i, page)| Some((i, page?))).collect())
+        Ok(is_read)
     }
 
     /// Resets the zones that wait for it, once the copies of their pages are durable.

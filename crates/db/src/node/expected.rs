@@ -1,5 +1,6 @@
 //! The fields of a node that its parent predicts.
 
+use super::layout::LONGEST_KEY;
 use super::view::Node;
 
 /// Tree, level and fences that a node must have, by what its parent says.
@@ -20,7 +21,9 @@ impl Expected {
 
     /// Of a child of a node.
     pub fn of_child(parent: Node<'_>, index: usize) -> Self {
-        let (mut lower, mut upper) = (Vec::new(), Vec::new());
+        // Room for a fence and the whole words in which it is copied.
+        let room = || Vec::with_capacity(LONGEST_KEY + 8);
+        let (mut lower, mut upper) = (room(), room());
         parent.key(index, &mut lower);
         let has_upper = match index + 1 < parent.count() {
             true => {
@@ -39,14 +42,12 @@ impl Expected {
 
     /// The first difference between the node and what is expected, if there is one.
     pub fn contradiction(&self, node: Node<'_>) -> Option<&'static str> {
-        let (mut lower, mut upper) = (Vec::new(), Vec::new());
-        node.lower(&mut lower);
-        let upper = node.upper(&mut upper).then_some(upper);
+        let (is_lower, is_upper) = node.has_fences(&self.lower, self.upper.as_deref());
         let checks = [
             (node.tree() == self.tree, "it says that it is of another tree"),
             (self.level.is_none_or(|level| level == node.level()), "its level is another"),
-            (lower == self.lower, "its lower fence is not what its parent says"),
-            (upper == self.upper, "its upper fence is not what its parent says"),
+            (is_lower, "its lower fence is not what its parent says"),
+            (is_upper, "its upper fence is not what its parent says"),
         ];
         checks.into_iter().find(|(holds, _)| !holds).map(|(_, what)| what)
     }

@@ -53,7 +53,7 @@ pub const ASCENDING: usize = 56;
 pub const BEHIND: usize = 60;
 /// Offset of the hints.
 pub const HINTS: usize = 64;
-/// The number of hints.
+/// The number of hints. A search takes steps of halves of it.
 pub const HINT_COUNT: usize = 16;
 /// Offset of the slots.
 pub const SLOTS: usize = 128;

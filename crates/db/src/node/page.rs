@@ -11,7 +11,6 @@
 //! store of part of a word is therefore a load, a merge and a store.
 
 use std::cmp::Ordering;
-use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Bytes of a page, as of the store's.
@@ -73,28 +72,33 @@ impl PageBytes {
     /// The eight bytes from any offset on, as a number.
     #[inline]
     pub fn eight_at(&self, at: usize) -> u64 {
-        let shift = at % 8 * 8;
-        let (low, high) = (self.word(at / 8), self.word(at / 8 + 1));
-        // Two shifts, as one by 64 bits is none.
-        low >> shift | high << 1 << (63 - shift)
+        joined(self.word(at / 8), self.word(at / 8 + 1), at % 8 * 8)
     }
 
     /// Compares the bytes `[at, at + len)` with `other`.
     #[inline(always)]
-    pub fn compare(&self, mut at: usize, len: usize, other: &[u8]) -> Ordering {
-        let (words, rest) = other[..len.min(other.len())].as_chunks::<8>();
-        for theirs in words {
-            let ordering = self.eight_at(at).swap_bytes().cmp(&u64::from_be_bytes(*theirs));
-            if ordering.is_ne() {
-                return ordering;
+    pub fn compare(&self, at: usize, len: usize, other: &[u8]) -> Ordering {
+        let (numbers, rest) = other[..len.min(other.len())].as_chunks::<8>();
+        let (mut index, shift) = (at / 8, at % 8 * 8);
+        let mut low = self.word(index);
+        // Each word is loaded once, and gives the end of eight bytes and the beginning of the next.
+        let mut next_eight = || {
+            index += 1;
+            let high = self.word(index);
+            let eight = joined(low, high, shift);
+            low = high;
+            eight
+        };
+        for theirs in numbers {
+            let (mine, theirs) = (next_eight(), u64::from_le_bytes(*theirs));
+            if mine != theirs {
+                return mine.swap_bytes().cmp(&theirs.swap_bytes());
             }
-            at += 8;
         }
         if !rest.is_empty() {
-            let mine = self.eight_at(at) & low_bytes(rest.len());
-            let ordering = mine.swap_bytes().cmp(&up_to_eight(rest).swap_bytes());
-            if ordering.is_ne() {
-                return ordering;
+            let (mine, theirs) = (next_eight() & low_bytes(rest.len()), up_to_eight(rest));
+            if mine != theirs {
+                return mine.swap_bytes().cmp(&theirs.swap_bytes());
             }
         }
         len.cmp(&other.len())
@@ -108,25 +112,27 @@ impl PageBytes {
         let len = len.min(PAGE_BYTES - at);
         // Whole words are stored: the last may have more than is wanted.
         into.reserve(len + 8);
-        let room = into.spare_capacity_mut();
-        let first = self.eight_at(at).to_le_bytes();
-        room[..8].copy_from_slice(&first.map(MaybeUninit::new));
         let of_first = 8 - at % 8;
-        if len > of_first {
-            let words = (len - of_first).div_ceil(8);
-            let (chunks, _) = room[of_first..].as_chunks_mut::<8>();
-            let words = &self.0[at / 8 + 1..][..words];
-            load_all(words, &mut chunks[..words.len()], |bytes| bytes.map(MaybeUninit::new));
+        let words = len.saturating_sub(of_first).div_ceil(8);
+        // SAFETY: There is room for `len + 8` bytes behind the vector's: eight are stored at the
+        // first of them, and whole words from `of_first` on, which end less than eight bytes behind
+        // the `len` bytes that these stores initialise.
+        unsafe {
+            let room = into.as_mut_ptr().add(into.len());
+            room.cast::<[u8; 8]>().write(self.eight_at(at).to_le_bytes());
+            if words > 0 {
+                load_all(&self.0[at / 8 + 1..][..words], room.add(of_first).cast());
+            }
+            into.set_len(into.len() + len);
         }
-        // SAFETY: `of_first` bytes of the first word and whole words behind them were stored above,
-        // `len` bytes at least.
-        unsafe { into.set_len(into.len() + len) };
     }
 
     /// Copies the whole page to bytes that no other thread sees.
     #[inline]
+    #[allow(unsafe_code)]
     pub fn copy_to(&self, bytes: &mut [u8; PAGE_BYTES]) {
-        load_all(&self.0, bytes.as_chunks_mut().0, |bytes| bytes);
+        // SAFETY: the bytes are as many as those of all words.
+        unsafe { load_all(&self.0, bytes.as_mut_ptr().cast()) };
     }
 }
 
@@ -177,18 +183,31 @@ impl PageBytes {
             return;
         }
         let (first, last) = (to / 8, (to + len - 1) / 8);
-        let from = |index: usize| page.eight_at((index * 8).wrapping_add(at).wrapping_sub(to));
+        let source = |index: usize| (index * 8).wrapping_add(at).wrapping_sub(to);
+        let from = |index: usize| page.eight_at(source(index));
+        let shift = source(0) % 8 * 8;
         let above = !0 << (to % 8 * 8);
         let below = low_bytes((to + len - 1) % 8 + 1);
         if first == last {
             self.merge(first, above & below, from(first));
         } else if to < at {
             self.merge(first, above, from(first));
-            (first + 1..last).for_each(|index| self.set_word(index, from(index)));
+            // Each word is loaded once, before the store that may replace it.
+            let mut low = page.word(source(first + 1) / 8);
+            for index in first + 1..last {
+                let high = page.word(source(index) / 8 + 1);
+                self.set_word(index, joined(low, high, shift));
+                low = high;
+            }
             self.merge(last, below, from(last));
         } else {
             self.merge(last, below, from(last));
-            (first + 1..last).rev().for_each(|index| self.set_word(index, from(index)));
+            let mut high = page.word(source(last) / 8);
+            for index in (first + 1..last).rev() {
+                let low = page.word(source(index) / 8);
+                self.set_word(index, joined(low, high, shift));
+                high = low;
+            }
             self.merge(first, above, from(first));
         }
     }
@@ -196,11 +215,11 @@ impl PageBytes {
     /// Sets the whole page to what another is.
     #[inline]
     pub fn copy_from(&self, other: &PageBytes) {
-        let (mine, other) = (self.0.as_chunks::<8>().0, other.0.as_chunks::<8>().0);
+        let (mine, other) = (self.0.as_chunks::<STEP>().0, other.0.as_chunks::<STEP>().0);
         for (mine, other) in mine.iter().zip(other) {
-            mine.iter()
-                .zip(other)
-                .for_each(|(mine, other)| mine.store(other.load(Relaxed), Relaxed));
+            for (index, word) in other.iter().enumerate() {
+                mine[index].store(word.load(Relaxed), Relaxed);
+            }
         }
     }
 
@@ -233,41 +252,66 @@ impl Clone for PageBytes {
     }
 }
 
-/// Loads words into as many chunks of bytes. Four at a time, as the compiler does not unroll loops
-/// of atomic accesses.
+/// Words that a copy loads or stores in one step, as the compiler does not unroll loops of atomic
+/// accesses.
+const STEP: usize = 8;
+
+/// Loads words into as many times eight bytes from `to` on.
+///
+/// # Safety
+/// No other thread sees these bytes, and they may be written.
 #[inline]
-fn load_all<T>(words: &[AtomicU64], into: &mut [T], chunk: impl Fn([u8; 8]) -> T) {
-    let load = |(into, word): (&mut T, &AtomicU64)| *into = chunk(word.load(Relaxed).to_ne_bytes());
-    let (words, last_words) = words.as_chunks::<4>();
-    let (into, last) = into.as_chunks_mut::<4>();
-    for (into, words) in into.iter_mut().zip(words) {
-        into.iter_mut().zip(words).for_each(load);
+#[allow(unsafe_code)]
+unsafe fn load_all(words: &[AtomicU64], mut to: *mut [u8; 8]) {
+    let (steps, last) = words.as_chunks::<STEP>();
+    // SAFETY: no more words are loaded than there is room for, by the caller's word.
+    unsafe {
+        for words in steps {
+            for (index, word) in words.iter().enumerate() {
+                to.add(index).write(word.load(Relaxed).to_ne_bytes());
+            }
+            to = to.add(STEP);
+        }
+        for (index, word) in last.iter().enumerate() {
+            to.add(index).write(word.load(Relaxed).to_ne_bytes());
+        }
     }
-    last.iter_mut().zip(last_words).for_each(load);
 }
 
-/// Stores chunks of bytes in the words from the first on, in the same way.
+/// Stores as many numbers in the words from the first on.
 #[inline]
-fn store_all(words: &[AtomicU64], chunks: &[[u8; 8]]) {
-    let store =
-        |(word, bytes): (&AtomicU64, &[u8; 8])| word.store(u64::from_ne_bytes(*bytes), Relaxed);
-    let (words, last_words) = words[..chunks.len()].as_chunks::<4>();
-    let (chunks, last) = chunks.as_chunks::<4>();
-    for (words, chunks) in words.iter().zip(chunks) {
-        words.iter().zip(chunks).for_each(store);
+fn store_all(words: &[AtomicU64], numbers: &[[u8; 8]]) {
+    let (words, last_words) = words[..numbers.len()].as_chunks::<STEP>();
+    let (numbers, last) = numbers.as_chunks::<STEP>();
+    let store = |word: &AtomicU64, number: &[u8; 8]| {
+        word.store(u64::from_ne_bytes(*number), Relaxed);
+    };
+    for (words, numbers) in words.iter().zip(numbers) {
+        for (index, number) in numbers.iter().enumerate() {
+            store(&words[index], number);
+        }
     }
-    last_words.iter().zip(last).for_each(store);
+    for (word, number) in last_words.iter().zip(last) {
+        store(word, number);
+    }
+}
+
+/// The 64 bits from bit `shift` of `low` on; `high` follows `low`.
+#[inline(always)]
+fn joined(low: u64, high: u64, shift: usize) -> u64 {
+    // Two shifts, as one by 64 bits is none.
+    low >> shift | high << 1 << (63 - shift)
 }
 
 /// The bits of the first 1 to 8 bytes of a word.
 #[inline(always)]
-fn low_bytes(count: usize) -> u64 {
+pub fn low_bytes(count: usize) -> u64 {
     !0 >> (64 - count * 8)
 }
 
 /// Up to eight bytes as a little-endian number.
 #[inline(always)]
-fn up_to_eight(bytes: &[u8]) -> u64 {
+pub fn up_to_eight(bytes: &[u8]) -> u64 {
     let half = |at: usize| {
         u64::from(u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]))
     };

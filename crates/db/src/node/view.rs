@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::layout::*;
-use super::page::{PAGE_BYTES, PageBytes};
+use super::page::{PAGE_BYTES, PageBytes, low_bytes, up_to_eight};
 
 /// A B+-tree's node in a page. What it says of a page that may change meanwhile counts only once
 /// the latch's version was checked.
@@ -65,14 +65,13 @@ impl Slot {
 /// The first four bytes of a key without its prefix, as a number that orders as they do.
 #[inline]
 pub fn head_of(key: &[u8]) -> u32 {
-    match key {
-        [a, b, c, d, ..] => u32::from_be_bytes([*a, *b, *c, *d]),
-        _ => {
-            let mut head = [0; 4];
-            head[..key.len()].copy_from_slice(key);
-            u32::from_be_bytes(head)
-        }
-    }
+    (first_eight(key) >> 32) as u32
+}
+
+/// The first eight bytes of a key, with zeroes behind its end, as a number that orders as they do.
+#[inline(always)]
+fn first_eight(key: &[u8]) -> u64 {
+    up_to_eight(&key[..key.len().min(8)]).swap_bytes()
 }
 
 impl<'a> Node<'a> {
@@ -152,6 +151,17 @@ impl<'a> Node<'a> {
         at != 0
     }
 
+    /// True for each fence if it is this one; no upper one is infinity.
+    pub fn has_fences(self, lower: &[u8], upper: Option<&[u8]>) -> (bool, bool) {
+        let is = |field: usize, fence: &[u8]| {
+            let (at, len) = (self.page.u16_at(field), self.page.u16_at(field + 2));
+            self.page.compare(usize::from(at), usize::from(len), fence).is_eq()
+        };
+        let is_infinite = self.page.u16_at(UPPER) == 0;
+        let is_upper = upper.map_or(is_infinite, |upper| !is_infinite && is(UPPER, upper));
+        (is(LOWER, lower), is_upper)
+    }
+
     /// True if a key lies between the fences.
     #[inline]
     pub fn covers(self, key: &[u8]) -> bool {
@@ -189,13 +199,14 @@ impl<'a> Node<'a> {
     #[inline]
     pub fn search(self, key: &[u8]) -> (usize, bool) {
         let Some(key) = key.get(self.prefix_len()..) else { return (0, false) };
-        let head = head_of(key);
+        let eight = first_eight(key);
+        let head = (eight >> 32) as u32;
         let (mut low, mut high) = self.between_hints(head);
         while low < high {
             let middle = low.midpoint(high);
             let (other, offset, len) = self.head_and_key(middle);
             let ordering = match other.cmp(&head) {
-                Ordering::Equal => self.page.compare(offset, len, key),
+                Ordering::Equal => self.compare_key(offset, len, key, eight),
                 unequal => unequal,
             };
             match ordering {
@@ -205,6 +216,23 @@ impl<'a> Node<'a> {
             }
         }
         (low, false)
+    }
+
+    /// Compares the key in a slot with `key`, whose first eight bytes are `eight`: most keys that
+    /// begin with the same head differ in the next four bytes.
+    #[inline(always)]
+    fn compare_key(self, at: usize, len: usize, key: &[u8], eight: u64) -> Ordering {
+        let mine = match len {
+            0 => 0,
+            _ => (self.page.eight_at(at) & low_bytes(len.min(8))).swap_bytes(),
+        };
+        match mine.cmp(&eight) {
+            Ordering::Equal if len > 8 && key.len() > 8 => {
+                self.page.compare(at + 8, len - 8, &key[8..])
+            }
+            Ordering::Equal => len.cmp(&key.len()),
+            unequal => unequal,
+        }
     }
 
     /// The slots among which one with this head can be, or where it belongs.
@@ -218,9 +246,10 @@ impl<'a> Node<'a> {
         }
         let hint = |index: usize| self.page.u32_at(HINTS + index * 4);
         let mut first = 0;
-        while first < HINT_COUNT && hint(first) < head {
-            first += 1;
+        for steps in [8, 4, 2, 1] {
+            first += if hint(first + steps - 1) < head { steps } else { 0 };
         }
+        first += usize::from(hint(first) < head);
         let mut last = first;
         while last < HINT_COUNT && hint(last) == head {
             last += 1;
@@ -299,22 +328,21 @@ impl<'a> Node<'a> {
         if !fences {
             return false;
         }
-        let mut ghosts = 0;
+        let is_inner = self.level() > 0;
+        let (mut ghosts, mut last) = (0, 0);
         for index in 0..count {
-            let slot = self.slot(index);
+            let (slot, head) = (self.slot(index), self.head(index));
             let is_child = slot.value_len() == 4 && slot.flags() == 0;
-            if !inside(slot.offset, slot.bytes()) || (self.level() > 0 && !is_child) {
+            if !inside(slot.offset, slot.bytes()) || (is_inner && !is_child) || head < last {
                 return false;
             }
-            if index > 0 && self.head(index - 1) > self.head(index) {
-                return false;
-            }
+            last = head;
             live += slot.bytes();
             ghosts += usize::from(slot.is_ghost());
         }
         live == usize::from(self.page.u16_at(LIVE))
             && ghosts == self.ghosts()
             && slots_end + live <= PAGE_BYTES
-            && (self.level() == 0 || count > 0)
+            && (!is_inner || count > 0)
     }
 }

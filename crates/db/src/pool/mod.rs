@@ -12,10 +12,12 @@ mod latch;
 mod memory;
 mod usage;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
+use frostline_zone::AlignedBuf;
 use parking_lot::{Condvar, Mutex, RwLock};
 
 pub use eviction::{Evictor, Replacement};
@@ -244,12 +246,17 @@ impl Pool {
         self.counters.read.fetch_add(1, Relaxed);
         // Optimistic guards of the frame may still read: so bytes reach it through atomic stores
         // only.
-        let mut bytes = [0; PAGE_BYTES];
-        if !self.space.read(page, &mut bytes)? {
-            return Err(DbError::Page { page, what: "is needed, and was never written" });
+        thread_local! {
+            static ARRIVING: RefCell<AlignedBuf> = RefCell::new(AlignedBuf::zeroed(PAGE_BYTES));
         }
-        let mut held = self.hold_free(frame);
-        held.bytes().write(0, &bytes);
+        let held = ARRIVING.with_borrow_mut(|bytes| {
+            if !self.space.read(page, bytes)? {
+                return Err(DbError::Page { page, what: "is needed, and was never written" });
+            }
+            let mut held = self.hold_free(frame);
+            held.bytes().write(0, bytes);
+            Ok(held)
+        })?;
         if !held.node().is_sound() {
             return Err(DbError::Page { page, what: "is no node" });
         }
