@@ -58,7 +58,7 @@ registry! {
     oracle_rate_frozen::OracleRateFrozen,
     sepfrozen_bit::SepFrozenBit,
     sepfrozen_dac::SepFrozenDac,
-    frostline::Frostline,
+    frozen_lifespan::FrozenLifespan,
     survival::Survival,
     frozen::Frozen,
     frozen_perfect::FrozenPerfect,
@@ -82,7 +82,7 @@ pub struct Pairing {
 }
 
 /// The pairings that 2R compares with (PVLDB 13(11), 2020, sections 2.1 and 6), that MiDAS compares
-/// with (FAST 2024), and MiDAS repaired.
+/// with (FAST 2024), MiDAS repaired, and what databases use.
 pub const PAIRINGS: &[Pairing] = &[
     Pairing {
         name: "1r-greedy",
@@ -115,6 +115,14 @@ pub const PAIRINGS: &[Pairing] = &[
         victim: Some("cost-age-times"),
         summary: "one region, cost-age-times cleaning",
         source: "Chiang and Chang, J. Systems and Software 1999; MiDAS, FAST 2024",
+    },
+    Pairing {
+        name: "frostline",
+        scheme: "survival",
+        params: &[("hints", "yes")],
+        victim: None,
+        summary: "survival, by what a database tells of its pages",
+        source: "Frostline",
     },
     Pairing {
         name: "midas-frozen",

@@ -9,7 +9,7 @@ use frostline_zone::{Device, ZoneState};
 use crate::format::{LeafAt, Note, PAGE, Row, SUPERBLOCKS, Super, TableHead, ZoneRow};
 use crate::head::BODY;
 use crate::map_cache::{LEAF, leaf_pages};
-use crate::{Format, StoreError};
+use crate::{Format, StoreError, recorded};
 
 /// The error of a store whose scheme is not in the registry, or can't be built.
 fn recorded_scheme(error: BuildError) -> StoreError {
@@ -89,7 +89,7 @@ impl Layout {
             spare: format.spare.max(1),
             hotness: u32::from(format.hotness),
             meta_zones: 0,
-            scheme: text("scheme", &format.scheme)?,
+            scheme: text("scheme", &recorded::written(&format.scheme))?,
             victim: text("victim policy", &format.victim)?,
         };
         let zones = usable.len() as u32;
@@ -150,7 +150,7 @@ impl Layout {
         if !sizes {
             return Err(wrong("sizes that contradict each other".to_string()));
         }
-        let scheme = schemes.parse(&word(&fixed.scheme)).map_err(recorded_scheme)?;
+        let scheme = schemes.parse(&recorded::read(&word(&fixed.scheme))).map_err(recorded_scheme)?;
         let state = scheme.entry.page_bytes;
         let victim = word(&fixed.victim);
         // Zones that went offline since may still be named by the checkpoint.

@@ -42,6 +42,7 @@ pub mod metrics;
 mod notes;
 mod options;
 mod reading;
+mod recorded;
 mod recovery;
 mod residency;
 mod scrub;

@@ -85,6 +85,22 @@ fn of_a_damaged_store_of_version_1_all_but_the_damaged_page_is_read() {
     assert!((0..).zip(&sound).all(|(lba, sound)| *sound == (lba != DAMAGED)));
 }
 
+/// `frostline.zst` was written when `frostline` was what is `frozen-lifespan` now, by
+/// `frostline store format file:d --size 3840KiB --zone 160KiB --scheme frostline --hotness --pages 200`
+/// and `frostline bench store --device file:d --workload zipf:1.0 --writes 3000 --cleaning inline --keep`.
+#[test]
+fn a_store_of_what_was_called_frostline_keeps_its_scheme() {
+    let mut store = Store::open(device_of(&zones_of("frostline.zst")), OPEN).unwrap();
+    let info = store.info().unwrap();
+    assert_eq!((&*info.scheme, info.valid_pages), ("frozen-lifespan", 197));
+    assert_eq!(store.check().unwrap().findings, []);
+    let reclaimed = |store: &Store| store.stats().unwrap().counts.zones_reclaimed;
+    let before = reclaimed(&store);
+    (0..900).for_each(|i| store.write(i % PAGES, &[1; PAGE]).unwrap());
+    assert!(reclaimed(&store) > before, "nothing was cleaned");
+    store.close().unwrap();
+}
+
 #[test]
 fn a_store_of_a_newer_version_is_refused() {
     let mut zones = zones_of("sound.zst");

@@ -2,21 +2,22 @@
 //! Not published elsewhere; docs/survival.md tells where its parts come from and what each is worth.
 //!
 //! A page's context is what is known when it is written: its last two lifespans, its neighbours, its
-//! extent. Of each context and age deaths and exposure are counted. From these hazards follows a
+//! extent. With `hints=yes` it is what an engine tells in place of its surroundings: origin, filling,
+//! modifications. Of each context and age deaths and exposure are counted. From these hazards follows a
 //! survival curve for each context and age, and a class is a cluster of such curves. User writes and
 //! relocations are placed by the same look-up. So a page of a write-ahead log, whose lifespans
 //! alternate between very short and a whole cycle, is known as what it is, and so is a frozen
 //! page, of which the hazard falls with age; no recogniser is needed.
 //!
 //! Pages of long sequential runs have zones of their own if their curves say that they live for a few
-//! zones' worth of writes.
+//! zones' worth of writes. Classes that no run takes are lent to clusters.
 //!
 //! Counts fade, and the clusters are fitted anew at the end of each epoch. A class costs garbage that
 //! its open zone holds, the more so the fewer zones a volume has, and is given up if it gains less.
 
 use crate::survival::ages::{AGES, Ages};
 use crate::survival::clusters::{Clusters, MOST_CLASSES, Weighted, point};
-use crate::survival::contexts::{Around, Extents, Lifespans};
+use crate::survival::contexts::{self, Around, Extents, Lifespans};
 use crate::survival::hazards::{FADE, Hazards, ROWS};
 use crate::survival::memory;
 use crate::survival::streams::Streams;
@@ -53,7 +54,8 @@ pub struct Page {
     written: Stamp,
     context: u16,
     lifespans: Lifespans,
-    unused: u8,
+    /// The rest of the context.
+    told: u8,
 }
 
 impl PageState for Page {
@@ -62,14 +64,28 @@ impl PageState for Page {
     }
 }
 
+impl Page {
+    #[inline(always)]
+    fn context(&self) -> usize {
+        usize::from(self.context) | usize::from(self.told) << 16
+    }
+
+    #[inline(always)]
+    fn set_context(&mut self, context: usize) {
+        (self.context, self.told) = (context as u16, (context >> 16) as u8);
+    }
+}
+
 /// By clusters of survival curves.
 #[derive(Clone, Debug)]
 pub struct Survival {
     zone_pages: u32,
     space: u32,
-    /// Clusters; the classes of streams follow.
+    /// Clusters at most while streams take all their classes, the last ones.
     clustered: usize,
     streamed: usize,
+    /// Contexts are what an engine tells.
+    told: bool,
     ages: Ages,
     extents: Extents,
     streams: Streams,
@@ -136,6 +152,8 @@ impl Survival {
             };
             self.clusters = Clusters::of(self.clustered, &self.points, class);
         }
+        let lent = self.streamed - self.streams.demand();
+        self.clusters.resize((self.clustered + lent).min(MOST_CLASSES));
         self.clusters.fit(&self.points, PRICE / zones);
         let rows = self.hazards.used();
         self.classes.iter_mut().for_each(|classes| classes[..rows].fill(UNKNOWN));
@@ -165,15 +183,18 @@ impl Scheme for Survival {
         summary: "by clusters of learned survival curves, long runs apart",
         source: "Frostline",
         params: &[
-            Param { key: "classes", default: "8", help: "clusters at most" },
+            Param { key: "classes", default: "8", help: "clusters, and those that no run takes" },
             Param { key: "streams", default: "6", help: "classes of long runs" },
+            Param { key: "hints", default: "no", help: "go by hotness records if there are any" },
         ],
     };
     const SEES_OTHERS: bool = true;
+    const WANTS_HOTNESS: bool = true;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let clustered = params.take(Self::INFO.params, "classes", 2..=MOST_CLASSES)?;
         let streamed = params.take(Self::INFO.params, "streams", 0..=16)?;
+        let hints = params.choose(Self::INFO.params, "hints", &["no", "yes"])? == 1;
         let (clustered, streamed) = match setup.spare_zones {
             Some(spare) => within_spare(spare as usize, clustered, streamed),
             None => (clustered, streamed),
@@ -183,6 +204,7 @@ impl Scheme for Survival {
             space: setup.space,
             clustered,
             streamed,
+            told: hints && setup.told,
             ages: Ages::new(setup.zone_pages),
             extents: Extents::new(setup.space, setup.zone_pages),
             streams: Streams::new(streamed),
@@ -210,7 +232,7 @@ impl Scheme for Survival {
 
     #[inline(always)]
     fn on_survey(&mut self, page: &Page, now: u32) {
-        let row = self.hazards.row(page.context.into());
+        let row = self.hazards.row(page.context());
         self.hazards.seen(row, self.ages.bucket(page.written.age(now)));
     }
 
@@ -226,28 +248,33 @@ impl Scheme for Survival {
             true => Lifespans::default(),
             false => {
                 let age = page.written.age(write.now);
-                let row = self.hazards.row(page.context.into());
+                let row = self.hazards.row(page.context());
                 self.hazards.died(row, self.ages.bucket(age));
                 lived = Some(age);
                 page.lifespans.then(self.ages.octave(age))
             }
         };
         let sequel = self.streams.write(write.lba);
-        let around = Around { lived, front: sequel.before, behind: self.behind };
-        let context = self.extents.context(write.lba, page.lifespans, &around);
-        page.context = context as u16;
+        let context = match write.hotness {
+            Some(hotness) if self.told => contexts::told(page.lifespans, hotness),
+            _ => {
+                let around = Around { lived, front: sequel.before, behind: self.behind };
+                self.extents.context(write.lba, page.lifespans, &around)
+            }
+        };
+        page.set_context(context);
         page.written = Stamp::at(write.now);
         let row = self.hazards.row(context);
         let (class, lives) = self.class(row, 0);
         match self.streams.place(write.lba, lives && sequel.long) {
-            Some(stream) if lives => self.clustered + stream,
+            Some(stream) if lives => self.classes() - 1 - stream,
             _ => class,
         }
     }
 
     #[inline(always)]
     fn place_relocation(&mut self, relocation: &Relocation, page: &mut Page) -> usize {
-        let row = self.hazards.row(page.context.into());
+        let row = self.hazards.row(page.context());
         // The first bucket is that of user writes.
         let age = self.ages.bucket(page.written.age(relocation.now)).max(1);
         self.class(row, age).0
@@ -272,7 +299,7 @@ impl Scheme for Survival {
     }
 
     fn recall(&mut self, memory: &[u8]) {
-        if let Some((centres, hazards)) = memory::read(memory, self.clustered) {
+        if let Some((centres, hazards)) = memory::read(memory, self.classes().min(MOST_CLASSES)) {
             self.clusters = Clusters::new(centres);
             self.hazards.recall(&hazards, self.space as f32);
         }

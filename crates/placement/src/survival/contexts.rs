@@ -1,14 +1,17 @@
-//! The context of a page when it is written, a number of 14 bits.
+//! The context of a page when it is written, a number of 18 bits.
 //!
-//! From the lowest bit on: the octaves of its last lifespan and of the one before (4 bits each);
-//! whether the page in front was written just before (1); whether the page behind was never written,
-//! was just written, is younger than the version that ends, or is older (2); and the mean lifespan of
-//! its extent, in steps of two octaves (3).
+//! From the lowest bit on: the octaves of its last lifespan and of the one before (4 bits each). Then,
+//! as a block layer sees it: whether the page in front was written just before (1); whether the page
+//! behind was never written, was just written, is younger than the version that ends, or is older (2);
+//! and the mean lifespan of its extent, in steps of two octaves (3). Or, as an engine tells it: whether
+//! the page was new, as full as before, fuller or emptier (2); how often it was modified since it was
+//! read, in steps of two octaves (2); and its origin (6).
 
 use super::ages::Ages;
+use crate::hotness::{Activity, Hotness};
 
 /// Contexts that can be told apart.
-pub const CONTEXTS: usize = 1 << 14;
+pub const CONTEXTS: usize = 1 << 18;
 /// Octaves of a context's last lifespan, 0 of a page that had none.
 pub const OCTAVES: usize = 16;
 /// LBAs in an extent: 2^8.
@@ -57,6 +60,19 @@ pub struct Around {
     pub front: Option<u32>,
     /// Age of the page behind, if it is valid.
     pub behind: Option<u32>,
+}
+
+/// The context of a page that an engine writes.
+#[inline(always)]
+pub fn told(lifespans: Lifespans, hotness: &Hotness) -> usize {
+    let Hotness { origin, current, last, .. } = hotness;
+    let filling = match last {
+        new if *new == Activity::default() => 0,
+        last if current.valid_bytes == last.valid_bytes => 1,
+        last => 2 + usize::from(current.valid_bytes < last.valid_bytes),
+    };
+    let modified = (u32::from(current.modifications) + 1).ilog2() as usize / 2;
+    usize::from(lifespans.0) | filling << 8 | modified.min(3) << 10 | (*origin as usize % 64) << 12
 }
 
 /// The mean lifespans of extents.
@@ -119,6 +135,22 @@ mod tests {
         assert_eq!(extents.context(701, past, &alone), 0x35 | 1 << 9 | 3 << 11, "same extent");
         let older = Around { lived: Some(80), front: None, behind: Some(100) };
         assert_eq!(extents.context(9, past, &older) >> 9 & 3, 3);
+    }
+
+    #[test]
+    fn a_context_tells_what_an_engine_knows() {
+        let activity = |valid_bytes, modifications| Activity {
+            valid_bytes,
+            modifications,
+            ..Activity::default()
+        };
+        let hotness = |current, last| Hotness { origin: 7, current, last, lifespan: 0 };
+        let past = Lifespans::default().then(3).then(5);
+        let context = |current, last| told(past, &hotness(current, last));
+        assert_eq!(context(activity(90, 0), Activity::default()), 0x35 | 7 << 12, "new");
+        assert_eq!(context(activity(90, 3), activity(90, 1)), 0x35 | 1 << 8 | 1 << 10 | 7 << 12);
+        assert_eq!(context(activity(99, 80), activity(90, 1)), 0x35 | 2 << 8 | 3 << 10 | 7 << 12);
+        assert_eq!(context(activity(9, 65_535), activity(90, 1)) >> 8 & 15, 3 | 3 << 2);
     }
 
     #[test]

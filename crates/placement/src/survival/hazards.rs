@@ -28,7 +28,7 @@ pub struct Hazards {
     /// The row of each context, 0 if it has none yet.
     rows: Vec<u16>,
     /// The context of each row in use.
-    contexts: Vec<u16>,
+    contexts: Vec<u32>,
     deaths: Tally,
     seen: Tally,
     sums: Vec<Sums>,
@@ -54,7 +54,7 @@ impl Hazards {
             reach: [[(0, 0.0); HORIZONS]; AGES],
         };
         for octave in 0..OCTAVES {
-            hazards.contexts.push(octave as u16);
+            hazards.contexts.push(octave as u32);
             hazards.sums[octave] = summed(&hazards.parents[octave], &hazards.widths);
         }
         hazards.look_ahead(2.0 * zone_pages as f32, 2.5);
@@ -95,7 +95,7 @@ impl Hazards {
         if self.used() < ROWS {
             let octave = row;
             row = self.used();
-            self.contexts.push(context as u16);
+            self.contexts.push(context as u32);
             self.sums[row] = summed(&self.parents[octave], &self.widths);
         }
         self.rows[context] = row as u16;
@@ -104,7 +104,7 @@ impl Hazards {
 
     /// The harmonic mean of the lifespans in a row's context.
     pub fn mean_lifespan(&self, row: usize) -> f32 {
-        mean_lifespan(usize::from(self.contexts[row]), self.ages)
+        mean_lifespan(self.contexts[row] as usize, self.ages)
     }
 
     /// A page of this row and age died.
@@ -155,7 +155,7 @@ impl Hazards {
         let exposure = |row: usize| exposure(&died[row], &seen[row], &self.widths, share);
         for (row, &context) in self.contexts.iter().enumerate() {
             let (died, exposure) = (&died[row], exposure(row));
-            let octave = last_octave(context.into());
+            let octave = last_octave(context as usize);
             for (deaths, exposed) in [&mut all, &mut of_octave[octave]] {
                 for a in 0..AGES {
                     deaths[a] += died[a];
@@ -167,7 +167,7 @@ impl Hazards {
         let all = hazards(&all.0, &all.1, &prior);
         self.parents = of_octave.map(|(deaths, exposed)| hazards(&deaths, &exposed, &all));
         for (row, &context) in self.contexts.iter().enumerate() {
-            let parent = &self.parents[last_octave(context.into())];
+            let parent = &self.parents[last_octave(context as usize)];
             let own = hazards(&died[row], &exposure(row), parent);
             self.sums[row] = summed(&own, &self.widths);
         }
@@ -194,7 +194,7 @@ impl Hazards {
 
     /// Bytes it holds, of the rows in use.
     pub fn bytes(&self) -> usize {
-        2 * CONTEXTS + self.used() * (2 * size_of::<Column>() + size_of::<Sums>() + 2)
+        2 * CONTEXTS + self.used() * (2 * size_of::<Column>() + size_of::<Sums>() + 4)
     }
 }
 

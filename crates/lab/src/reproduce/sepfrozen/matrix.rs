@@ -35,7 +35,7 @@ pub(super) const SCHEMES: [&str; 15] = [
     "fk",
     "frozen:sepbit",
     "lifespan",
-    "frostline",
+    "frozen:lifespan",
     "frozen-perfect:sepbit",
 ];
 
@@ -49,7 +49,7 @@ pub(super) const SEVEN: [&str; 10] = [
     "sepfrozen-dac",
     "sepfrozen-bit",
     "frozen:sepbit",
-    "frostline",
+    "frozen:lifespan",
     "frozen-perfect:sepbit",
 ];
 
@@ -61,7 +61,7 @@ pub(super) const STEPS: [(&str, &str); 9] = [
     ("frozen:sepbit:tiers=1", "the same above 0.95"),
     ("frozen:sepbit", "tiers of certainty, each in a class of its own"),
     ("lifespan", "nothing is recognised, classes by expected lifespan"),
-    ("frostline", "the same with frozen pages in classes of their own"),
+    ("frozen:lifespan", "the same with frozen pages in classes of their own"),
     ("frozen-perfect:sepbit:apart=no", "the future for a recogniser, in SepBIT's coldest class"),
     ("frozen-perfect:sepbit", "the future for a recogniser, in a class of its own"),
 ];

@@ -17,7 +17,7 @@ const PART: f64 = 0.25;
 const LEAST: f64 = 0.05;
 
 /// The schemes, the first of which the others are compared with.
-const SCHEMES: [&str; 3] = ["sepbit", "sepfrozen-bit", "frostline"];
+const SCHEMES: [&str; 3] = ["sepbit", "sepfrozen-bit", "frozen:lifespan"];
 
 /// Runs TPC-C on a slow device.
 pub(super) fn throughput(scale: Scale, seed: u64, monitor: &dyn Monitor) -> Result<Table> {

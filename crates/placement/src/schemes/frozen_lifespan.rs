@@ -1,6 +1,9 @@
-//! frostline: classes by expected lifespan ([`lifespan`](super::lifespan)) for pages that are written
-//! again, and classes of their own for those that are recognised as frozen
-//! ([`isolation`](crate::isolation)). The default of a database. Not published elsewhere.
+//! frozen-lifespan: `frozen:lifespan`, whose types are known when it is compiled: classes by expected
+//! lifespan ([`lifespan`](super::lifespan)) for pages that are written again, and classes of their own
+//! for those that are recognised as frozen ([`isolation`](crate::isolation)). Not published elsewhere.
+//!
+//! It was a database's default, by the name `frostline`, before survival curves were. It keeps 20 bytes
+//! of a page, where `frozen:lifespan` keeps 36, so stores that hold these can be opened only with it.
 //!
 //! Frozen pages have three classes by default: pages in the most certain one are frozen with a probability above 0.95,
 //! the other two take less certain ones (`sure`, `tiers`). The recogniser learns while the volume is
@@ -16,7 +19,7 @@ use crate::isolation::{
 };
 
 /// Classes by lifespan, and frozen pages in classes of their own.
-pub type Frostline = Isolated<AroundLifespan>;
+pub type FrozenLifespan = Isolated<AroundLifespan>;
 
 /// Classes by lifespan, and frozen pages in classes of their own.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +29,8 @@ impl Isolation for AroundLifespan {
     type Inner = Lifespan;
     type Predictor = Recognition;
     const INFO: Info = Info {
-        name: "frostline",
-        summary: "lifespan, recognised frozen pages in classes of their own",
+        name: "frozen-lifespan",
+        summary: "frozen:lifespan in fewer bytes: the default of databases before survival curves",
         source: "Frostline",
         params: &[SEPARATE, AT, CONFIDENCE, TIERS, RECOGNISER],
     };
