@@ -86,7 +86,7 @@ fn every_scheme_relocates_and_reclaims_what_it_did_before() {
     let recorded = volume("traces/mariadb-tpcc.u32.zst", WRITES);
     add(&mut table, "published, GP 15 %", &recorded, (&all, &both), &zone(512));
     let of = |scheme| relocations(&table, scheme);
-    assert!(of("survival") < of("sepbit"), "Frostline copies more than SepBIT");
+    assert!(of("frozen-lifespan") < of("sepbit"), "Frostline copies more than SepBIT");
     let around = ["frozen:sfs", "frozen:warcip", "frozen:dac:apart=no", "frozen-perfect:dac"];
     add(&mut table, "around another scheme", &recorded, (&around, &both[1..]), &zone(512));
     let fixed = Settings { space: Space::Op(0.2), ..zone(512) };

@@ -10,7 +10,8 @@
 //! page, of which the hazard falls with age; no recogniser is needed.
 //!
 //! Pages of long sequential runs have zones of their own if their curves say that they live for a few
-//! zones' worth of writes. Classes that no run takes are lent to clusters.
+//! zones' worth of writes. A database's pages lie in a tree's order, so with hints there are as many
+//! more clusters instead.
 //!
 //! Counts fade, and the clusters are fitted anew at the end of each epoch. A class costs garbage that
 //! its open zone holds, the more so the fewer zones a volume has, and is given up if it gains less.
@@ -81,7 +82,7 @@ impl Page {
 pub struct Survival {
     zone_pages: u32,
     space: u32,
-    /// Clusters at most while streams take all their classes, the last ones.
+    /// Clusters; the classes of streams follow.
     clustered: usize,
     streamed: usize,
     /// Contexts are what an engine tells.
@@ -152,8 +153,6 @@ impl Survival {
             };
             self.clusters = Clusters::of(self.clustered, &self.points, class);
         }
-        let lent = self.streamed - self.streams.demand();
-        self.clusters.resize((self.clustered + lent).min(MOST_CLASSES));
         self.clusters.fit(&self.points, PRICE / zones);
         let rows = self.hazards.used();
         self.classes.iter_mut().for_each(|classes| classes[..rows].fill(UNKNOWN));
@@ -183,9 +182,9 @@ impl Scheme for Survival {
         summary: "by clusters of learned survival curves, long runs apart",
         source: "Frostline",
         params: &[
-            Param { key: "classes", default: "8", help: "clusters, and those that no run takes" },
+            Param { key: "classes", default: "8", help: "clusters at most" },
             Param { key: "streams", default: "6", help: "classes of long runs" },
-            Param { key: "hints", default: "no", help: "go by hotness records if there are any" },
+            Param { key: "hints", default: "no", help: "go by hotness records, if there are any, and have clusters for streams" },
         ],
     };
     const SEES_OTHERS: bool = true;
@@ -195,16 +194,21 @@ impl Scheme for Survival {
         let clustered = params.take(Self::INFO.params, "classes", 2..=MOST_CLASSES)?;
         let streamed = params.take(Self::INFO.params, "streams", 0..=16)?;
         let hints = params.choose(Self::INFO.params, "hints", &["no", "yes"])? == 1;
+        let told = hints && setup.has_hotness;
         let (clustered, streamed) = match setup.spare_zones {
             Some(spare) => within_spare(spare as usize, clustered, streamed),
             None => (clustered, streamed),
+        };
+        let (clustered, streamed) = match told {
+            true => ((clustered + streamed).min(MOST_CLASSES), 0),
+            false => (clustered, streamed),
         };
         Ok(Survival {
             zone_pages: setup.zone_pages,
             space: setup.space,
             clustered,
             streamed,
-            told: hints && setup.told,
+            told,
             ages: Ages::new(setup.zone_pages),
             extents: Extents::new(setup.space, setup.zone_pages),
             streams: Streams::new(streamed),
@@ -267,7 +271,7 @@ impl Scheme for Survival {
         let row = self.hazards.row(context);
         let (class, lives) = self.class(row, 0);
         match self.streams.place(write.lba, lives && sequel.long) {
-            Some(stream) if lives => self.classes() - 1 - stream,
+            Some(stream) if lives => self.clustered + stream,
             _ => class,
         }
     }
@@ -299,7 +303,7 @@ impl Scheme for Survival {
     }
 
     fn recall(&mut self, memory: &[u8]) {
-        if let Some((centres, hazards)) = memory::read(memory, self.classes().min(MOST_CLASSES)) {
+        if let Some((centres, hazards)) = memory::read(memory, self.clustered) {
             self.clusters = Clusters::new(centres);
             self.hazards.recall(&hazards, self.space as f32);
         }

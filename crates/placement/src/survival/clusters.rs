@@ -58,11 +58,6 @@ impl Clusters {
         &self.centres
     }
 
-    /// Lets there be so many classes, of which those that are new are not used.
-    pub fn resize(&mut self, classes: usize) {
-        self.centres.resize(classes, None);
-    }
-
     /// True if no class is used.
     pub fn is_empty(&self) -> bool {
         self.centres.iter().all(Option::is_none)

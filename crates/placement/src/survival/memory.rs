@@ -22,11 +22,10 @@ pub fn write(centres: &[Option<Point>], hazards: &[Column; OCTAVES]) -> Vec<u8> 
     bytes
 }
 
-/// Reads them; none if the bytes are not of this version or of more classes than `most`.
-pub fn read(bytes: &[u8], most: usize) -> Option<(Vec<Option<Point>>, [Column; OCTAVES])> {
+/// Reads them; none if the bytes are not of this version or of so many classes.
+pub fn read(bytes: &[u8], classes: usize) -> Option<(Vec<Option<Point>>, [Column; OCTAVES])> {
     let (&[version, count], rest) = bytes.split_first_chunk()?;
-    let classes = usize::from(count);
-    let sound = version == VERSION && classes <= most;
+    let sound = version == VERSION && usize::from(count) == classes;
     let (centres, steps) = rest.split_at_checked(classes * (COORDINATES + 1)).filter(|_| sound)?;
     if steps.len() != OCTAVES * AGES {
         return None;
@@ -64,7 +63,7 @@ mod tests {
         for (a, b) in hazards.as_flattened().iter().zip(read_hazards.as_flattened()) {
             assert!((a / b - 1.0).abs() < 0.2, "{a} {b}");
         }
-        assert!(read(&bytes, 1).is_none() && read(&[], 2).is_none());
+        assert!(read(&bytes, 3).is_none() && read(&[], 2).is_none());
         assert!((0..bytes.len()).all(|len| read(&bytes[..len], 2).is_none()));
         let damaged: Vec<u8> = bytes.iter().map(|b| b ^ 0x55).collect();
         assert!(read(&damaged, 2).is_none());

@@ -29,11 +29,6 @@ struct Place {
 pub struct Streams {
     recent: Box<[Recent; RECENT]>,
     places: Vec<Place>,
-    /// Places that streams may take, the first ones.
-    open: usize,
-    /// Of these, how many were in use since [`Streams::demand`], and whether one more was wanted.
-    used: usize,
-    refused: bool,
     /// User writes so far.
     now: u32,
 }
@@ -54,20 +49,8 @@ impl Streams {
         Streams {
             recent: Box::new([Recent::default(); RECENT]),
             places: vec![place; places],
-            open: places,
-            used: 0,
-            refused: false,
             now: 0,
         }
-    }
-
-    /// The places that streams may take from now on: all of them if one was refused since this was
-    /// asked last, else one less than until now, but as many as were in use.
-    pub fn demand(&mut self) -> usize {
-        let fewer = self.open.saturating_sub(1).max(self.used);
-        self.open = if self.refused { self.places.len() } else { fewer };
-        (self.used, self.refused) = (0, false);
-        self.open
     }
 
     /// A page is written.
@@ -86,16 +69,11 @@ impl Streams {
     #[inline(always)]
     pub fn place(&mut self, lba: u32, wanted: bool) -> Option<usize> {
         let now = self.now;
-        let places = &mut self.places[..self.open];
-        let own = places.iter().position(|place| place.next == lba);
+        let own = self.places.iter().position(|place| place.next == lba);
         let idle = |place: &Place| now.wrapping_sub(place.used) > IDLE;
-        let free = || if wanted { places.iter().position(idle) } else { None };
-        let Some(found) = own.or_else(free) else {
-            self.refused |= wanted;
-            return None;
-        };
-        places[found] = Place { next: lba + 1, used: now };
-        self.used = self.used.max(found + 1);
+        let free = || if wanted { self.places.iter().position(idle) } else { None };
+        let found = own.or_else(free)?;
+        self.places[found] = Place { next: lba + 1, used: now };
         Some(found)
     }
 }
@@ -126,16 +104,6 @@ mod tests {
         let third = run(&mut streams, 9000..9100, 12_201);
         assert_eq!(third[99], None, "no place is left");
         assert_eq!(run(&mut streams, 9100..9101, 12_301 + IDLE), [Some(0)], "one is idle");
-    }
-
-    #[test]
-    fn places_that_no_stream_takes_are_given_up_until_one_is_wanted() {
-        let mut streams = Streams::new(2);
-        run(&mut streams, 1000..1200, 10_000);
-        assert_eq!([streams.demand(), streams.demand(), streams.demand()], [1, 0, 0]);
-        assert_eq!(run(&mut streams, 5000..5100, 20_000)[99], None);
-        assert_eq!(streams.demand(), 2);
-        assert_eq!(run(&mut streams, 7000..7100, 30_000)[99], Some(0));
     }
 
     #[test]
