@@ -150,7 +150,8 @@ impl Layout {
         if !sizes {
             return Err(wrong("sizes that contradict each other".to_string()));
         }
-        let scheme = schemes.parse(&recorded::read(&word(&fixed.scheme))).map_err(recorded_scheme)?;
+        let scheme =
+            schemes.parse(&recorded::read(&word(&fixed.scheme))).map_err(recorded_scheme)?;
         let state = scheme.entry.page_bytes;
         let victim = word(&fixed.victim);
         // Zones that went offline since may still be named by the checkpoint.

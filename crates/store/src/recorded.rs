@@ -2,8 +2,7 @@
 //! differently, so that stores of the former one open, and older programs refuse stores of the new one.
 
 /// Schemes, and the names that superblocks have for them.
-const NAMES: [(&str, &str); 2] =
-    [("frozen-lifespan", "frostline"), ("frostline", "frostline@2")];
+const NAMES: [(&str, &str); 2] = [("frozen-lifespan", "frostline"), ("frostline", "frostline@2")];
 
 /// A scheme as a superblock names it, parameters included.
 pub fn written(scheme: &str) -> String {

@@ -184,7 +184,11 @@ impl Scheme for Survival {
         params: &[
             Param { key: "classes", default: "8", help: "clusters at most" },
             Param { key: "streams", default: "6", help: "classes of long runs" },
-            Param { key: "hints", default: "no", help: "go by hotness records, if there are any, and have clusters for streams" },
+            Param {
+                key: "hints",
+                default: "no",
+                help: "go by hotness records, if there are any, and have clusters for streams",
+            },
         ],
     };
     const SEES_OTHERS: bool = true;
