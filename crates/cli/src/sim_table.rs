@@ -45,23 +45,34 @@ pub fn text(args: &SimArgs, settings: &Settings, report: &Report) -> String {
     if args.no_gain {
         headings.retain(|heading| *heading != "gain");
     }
+    let possible = report.runs.iter().any(|run| run.possible_gain.is_some());
+    if possible {
+        let gain = headings.iter().position(|heading| *heading == "gain");
+        headings.insert(gain.map_or(headings.len(), |gain| gain + 1), "possible");
+    }
     if !args.no_timing {
         headings.push("M writes/s");
     }
-    let rows = report.runs.iter().map(|run| row(args, run, several)).collect();
+    let rows = report.runs.iter().map(|run| row(args, run, (several, possible))).collect();
     text += &table::columns(&headings, if several { 3 } else { 2 }, rows);
     text + &gauges(report)
 }
 
-fn row(args: &SimArgs, run: &RunReport, several: bool) -> Vec<String> {
+fn row(args: &SimArgs, run: &RunReport, (several, possible): (bool, bool)) -> Vec<String> {
     let mut row = vec![run.scheme.clone(), run.victim.clone()];
     if several {
         row.insert(0, run.volume.clone().unwrap_or_default());
     }
-    let far = run.far.map_or("-".to_string(), |far| format!("{:.1} %", far * 100.0));
+    let share = |share: Option<f64>| {
+        share.map_or("-".to_string(), |share| format!("{:.1} %", share * 100.0))
+    };
+    let far = share(run.far);
     row.extend([format!("{:.4}", run.waf), far]);
     if !args.no_gain {
-        row.push(run.gain.map_or("-".to_string(), |gain| format!("{:.1} %", gain * 100.0)));
+        row.push(share(run.gain));
+    }
+    if possible {
+        row.push(share(run.possible_gain));
     }
     row.extend([run.zones_reclaimed.to_string(), format!("{:.3}", run.victim_gp.p50)]);
     if !args.no_timing {

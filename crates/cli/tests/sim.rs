@@ -205,6 +205,21 @@ fn the_gain_goes_from_0_to_1_under_each_victim_policy() {
 }
 
 #[test]
+fn the_possible_gain_goes_from_nosep_to_oracle_plan_whatever_the_victim_policy() {
+    let scratch = zipf();
+    let sim = "sim z.u32 --zone 128KiB --json - --victim greedy,cost-benefit --scheme sepbit,nosep";
+    let report = scratch.json(&format!("{sim},oracle-plan"));
+    let waf = |i: usize| runs(&report)[i]["waf"].as_f64().unwrap();
+    let (nosep, plan) = (waf(3), waf(4));
+    for i in 0..5 {
+        let gain = runs(&report)[i]["possible_gain"].as_f64().unwrap();
+        assert_eq!(gain, (nosep - waf(i)) / (nosep - plan), "{}", names(&report)[i]);
+    }
+    assert!((0..4).all(|i| waf(i) > plan), "nothing copies less than the plan");
+    assert_eq!(scratch.json(sim)["runs"][0]["possible_gain"], Value::Null);
+}
+
+#[test]
 fn a_gain_needs_no_scheme_to_be_asked_for_beside_the_one() {
     let scratch = zipf();
     let sim = "sim z.u32 --zone 128KiB --json - --scheme";

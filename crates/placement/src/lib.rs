@@ -53,6 +53,7 @@ mod fast22;
 mod future;
 pub mod hotness;
 pub mod isolation;
+mod lifespan_clusters;
 mod log_class;
 mod meta_cache;
 mod methods;

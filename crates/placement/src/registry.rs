@@ -56,6 +56,7 @@ registry! {
     oracle_death::OracleDeath,
     oracle_rate::OracleRate,
     oracle_rate_frozen::OracleRateFrozen,
+    oracle_plan::OraclePlan,
     sepfrozen_bit::SepFrozenBit,
     sepfrozen_dac::SepFrozenDac,
     frozen_lifespan::FrozenLifespan,

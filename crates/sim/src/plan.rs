@@ -13,10 +13,13 @@ pub const BASELINE: &str = "nosep";
 /// The scheme whose gain is 1.
 pub const BOUND: &str = "oracle-rate-frozen";
 
+/// The scheme that reaches all of the possible gain.
+pub const PLANNED: &str = "oracle-plan";
+
 /// The victim policy of the runs between which the gain of a scheme with a victim side of its own is
 /// measured. It is the default, and the same whatever other policies are asked for: a figure of a run
 /// must not depend on what runs beside it.
-const YARDSTICK: &str = "cost-benefit";
+pub(crate) const YARDSTICK: &str = "cost-benefit";
 
 /// The runs of a sweep.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use frostline_log::Counts;
 use serde::Serialize;
 
-use crate::plan::yardstick;
+use crate::plan::{PLANNED, YARDSTICK, yardstick};
 use crate::settings::zones;
 use crate::{
     BASELINE, BOUND, Combination, Outcome, Outcomes, Plan, Settings, SimError, Space, Volume,
@@ -121,6 +121,10 @@ pub struct RunReport {
     /// reached, of a scheme with a victim side of its own from and to those under `cost-benefit`;
     /// none if those were not run or gain nothing.
     pub gain: Option<f64>,
+    /// Share of the possible gain that is reached: of the way from `nosep` under `cost-benefit` to
+    /// `oracle-plan`, whatever the run's victim policy; none if `oracle-plan` was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub possible_gain: Option<f64>,
     /// Victims.
     pub zones_reclaimed: u64,
     /// Cleanings, also those that found no victim.
@@ -211,33 +215,36 @@ fn rows(
 ) -> Vec<RunReport> {
     let rows = plan.wanted.iter().zip(&outcomes.wanted).filter_map(|(combination, outcome)| {
         let outcome = outcome.as_ref()?;
-        let gain = gain(plan, outcomes, combination, &outcome.counts);
-        Some(row(combination, outcome, settings, logical_pages, volume.clone(), gain))
+        let gains = gains(plan, outcomes, combination, outcome.counts.waf());
+        Some(row(combination, outcome, settings, logical_pages, volume.clone(), gains))
     });
     rows.collect()
 }
 
-/// The share of the gain from the baseline to the bound that a run reaches.
-fn gain(
-    plan: &Plan,
-    outcomes: &Outcomes,
-    combination: &Combination,
-    counts: &Counts,
-) -> Option<f64> {
+/// The shares of the gain from the baseline to each bound that a run reaches.
+#[derive(Clone, Copy, Debug, Default)]
+struct Gains {
+    under_policy: Option<f64>,
+    possible: Option<f64>,
+}
+
+fn gains(plan: &Plan, outcomes: &Outcomes, combination: &Combination, reached: f64) -> Gains {
     if !plan.gains {
-        return None;
+        return Gains::default();
     }
-    let victim = yardstick(combination);
     let references = outcomes.references.iter().map(|outcome| outcome.as_ref().ok());
     let outcomes = || outcomes.wanted.iter().map(Option::as_ref).chain(references.clone());
-    let waf = |scheme: &str| {
+    let waf = |scheme: &str, victim: &str| {
         // By the whole text: with other parameters it is another scheme.
         let mut runs = plan.runs().zip(outcomes());
         let (_, found) = runs.find(|(c, _)| c.scheme.text == scheme && c.victim == victim)?;
         found.map(|outcome| outcome.counts.waf())
     };
-    let (from, to) = (waf(BASELINE)?, waf(BOUND)?);
-    (from > to).then(|| (from - counts.waf()) / (from - to))
+    let share = |(from, to): (f64, f64)| (from > to).then(|| (from - reached) / (from - to));
+    let victim = yardstick(combination);
+    let under_policy = waf(BASELINE, victim).zip(waf(BOUND, victim)).and_then(share);
+    let possible = waf(BASELINE, YARDSTICK).zip(waf(PLANNED, PLANNED)).and_then(share);
+    Gains { under_policy, possible }
 }
 
 fn row(
@@ -246,7 +253,7 @@ fn row(
     settings: &Settings,
     logical_pages: &[u64],
     volume: Option<String>,
-    gain: Option<f64>,
+    gains: Gains,
 ) -> RunReport {
     let windows = outcome.windows.iter().map(|w| WindowReport {
         user_writes: w.user_writes,
@@ -261,7 +268,8 @@ fn row(
         victim: combination.victim.clone(),
         zone_pages: outcome.zone_pages,
         trigger: trigger(settings, outcome.zone_pages, logical_pages),
-        gain,
+        gain: gains.under_policy,
+        possible_gain: gains.possible,
         windows: windows.collect(),
         gauges: outcome.gauges.iter().copied().collect(),
         peak_bytes: outcome.peak_bytes as u64,
@@ -292,6 +300,7 @@ impl RunReport {
             far: Some(counts.far()),
             extra: counts.waf() - 1.0,
             gain: None,
+            possible_gain: None,
             zones_reclaimed: counts.zones_reclaimed,
             cleanings: counts.cleanings,
             stalls: counts.stalls,

@@ -16,6 +16,7 @@ pub mod multilog;
 pub mod multiqueue;
 pub mod nosep;
 pub mod oracle_death;
+pub mod oracle_plan;
 pub mod oracle_rate;
 pub mod oracle_rate_frozen;
 pub mod phftl;
