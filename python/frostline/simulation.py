@@ -84,6 +84,7 @@ def simulate(
     seed: int = 1,
     warmup: int = 0,
     window: int = 0,
+    model: Path | None = None,
     gain: bool = True,
     timing: bool = True,
     threads: int | None = None,
@@ -96,7 +97,8 @@ def simulate(
     Cleaning runs above the garbage proportion ``gp`` (0.15 unless given; ``zones`` bounds the
     volume), or the capacity is fixed by the over-provisioning ``op``. ``zone`` is the size of a
     zone, as ``"4MiB"``; about 1/128 of the volume unless given. ``window`` reports every so many
-    user writes. ``progress`` shows a bar where ``tqdm`` is installed, or is called with user
+    user writes. ``model`` is a file that ``frostline train`` made, for schemes with ``by=model``.
+    ``progress`` shows a bar where ``tqdm`` is installed, or is called with user
     writes done and to do. Ctrl-C ends the replay.
 
     The results are those of ``frostline sim`` with the same options, to the last bit.
@@ -113,6 +115,7 @@ def simulate(
         "seed": seed,
         "warmup": warmup,
         "window": window,
+        "model": None if model is None else os.fspath(model),
     }
     wanted = _schemes(schemes)
     own = list(dict.fromkeys(_own(one) for one in wanted if not isinstance(one, str)))

@@ -1,14 +1,19 @@
 //! Replays, followed from Python.
 
+use std::fmt::Display;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use frostline::placement::Semantics;
 use frostline::sim::{Settings, Space, Volume, ZoneSize};
 use frostline_lab::{Event, Monitor, watched_sweep};
+use frostline_learn::{LARGEST_FILE, Model};
 use frostline_sim::{Outcomes, Plan, Report, SimError};
 use pyo3::prelude::*;
 
@@ -34,6 +39,7 @@ pub struct Keywords {
     seed: u64,
     warmup: u64,
     window: u64,
+    model: Option<PathBuf>,
 }
 
 impl Keywords {
@@ -57,6 +63,7 @@ impl Keywords {
                 )));
             }
         };
+        let model = self.model.as_deref().map(model).transpose()?.map(Arc::new);
         let zone = self.zone.as_ref().map(Bytes::get).transpose()?;
         Ok(Settings {
             page_size,
@@ -68,9 +75,19 @@ impl Keywords {
             seed: self.seed,
             warmup: self.warmup,
             window: self.window,
+            model,
             ..Settings::default()
         })
     }
+}
+
+/// Reads a model that `frostline train` made, and of a longer file no more than shows that it is none.
+fn model(path: &Path) -> Result<Model> {
+    let failed = |why: &dyn Display| Failure::new(format!("{}: {why}", path.display()));
+    let file = File::open(path).map_err(|error| failed(&error))?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST_FILE as u64 + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+    Model::read(&bytes).map_err(|error| failed(&error))
 }
 
 /// Checks a share of pages: beyond these bounds the log rounds it to none or all.

@@ -45,6 +45,20 @@ def test_the_authors_simulator_is_followed_as_by_the_command(trace_file, command
         fl.simulate(fl.open(trace_file), "sepbit", semantics="sepbit-fast22")
 
 
+def test_a_trained_model_recognises_frozen_pages_as_by_the_command(trace_file, tmp_path, command):
+    model = tmp_path / "model.json"
+    command("train", trace_file, "-o", model, "--json", "-", "--quiet")
+    theirs = command(
+        "sim", trace_file, "--scheme", "frozen:sepbit:by=model", "--model", model,
+        "--json", "-", "--no-timing", "--quiet",
+    )  # fmt: skip
+    ours = fl.simulate(fl.open(trace_file), "frozen:sepbit:by=model", model=model, timing=False)
+    assert ours.report == theirs
+    model.write_text("{}")
+    with pytest.raises(fl.Error, match="model.json"):
+        fl.simulate(trace_file, "frozen:sepbit:by=model", model=model)
+
+
 def test_lists_and_traces_are_described_as_by_the_command(trace_file, command):
     theirs = command("schemes", "--json")
     assert fl.schemes()["name"].tolist() == [row["name"] for row in theirs["schemes"]]
