@@ -316,7 +316,11 @@ impl OwnScheme {
         let info = Info { name, summary: text(summary), source: "Python", params };
         let build = move |setup: &Setup<'_>, params: &mut Params| {
             let fits = AnyScheme::of(own.build(setup, params)?);
-            fits.ok_or_else(|| BuildError::NeedsForesight { name: own.name })
+            fits.ok_or_else(|| BuildError::LargeState {
+                name: own.name.to_string(),
+                bytes: size_of::<<Called as Scheme>::Page>(),
+                most: Outside::MOST_PAGE_BYTES,
+            })
         };
         let outside = Outside::made(info, Box::leak(Box::new(build)));
         Ok(OwnScheme { outside, own })
