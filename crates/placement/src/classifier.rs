@@ -24,6 +24,9 @@ impl PageState for Classified {
     }
 }
 
+/// The most bytes of a classifier's [`memory`](Classifier::memory).
+pub const LARGEST_CLASSIFIER: usize = 24 << 10;
+
 /// Makes the classifier that a scheme asks for.
 pub type MakeClassifier<'a> = &'a dyn Fn(&ClassifierSetup) -> Box<dyn Classifier>;
 
@@ -53,6 +56,16 @@ pub trait Classifier: Debug + Send {
 
     /// A page was trimmed.
     fn on_trim(&mut self, _lba: u32) {}
+
+    /// Knowledge that it would otherwise have to learn again after a restart: at most
+    /// [`LARGEST_CLASSIFIER`] bytes.
+    fn memory(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Takes up what [`memory`](Self::memory) gave, once, before the first prediction. Bytes that it
+    /// cannot make sense of are as if there were none.
+    fn recall(&mut self, _memory: &[u8]) {}
 
     /// Versions that live less than this many user writes are short-living; none before it is known.
     fn threshold(&self) -> Option<u32>;

@@ -18,6 +18,8 @@ pub struct Entry {
     pub own_victim: Option<&'static str>,
     /// True if it decides which zones the victim policy chooses among.
     pub orders_cleaning: bool,
+    /// The most bytes of what it takes along across a restart.
+    pub most_memory: usize,
 }
 
 impl Entry {
@@ -35,5 +37,6 @@ pub(crate) const fn entry<S: Scheme>() -> Entry {
         wants_hotness: S::WANTS_HOTNESS,
         own_victim: S::OWN_VICTIM,
         orders_cleaning: S::ORDERS_CLEANING,
+        most_memory: S::MOST_MEMORY,
     }
 }

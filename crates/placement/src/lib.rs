@@ -78,7 +78,7 @@ mod zones;
 pub use any_scheme::AnyScheme;
 pub use build::{Foresight, Info, MakeInner, MakeRecogniser, Setup};
 pub use choice::Choice;
-pub use classifier::{Classified, Classifier, ClassifierSetup, MakeClassifier};
+pub use classifier::{Classified, Classifier, ClassifierSetup, LARGEST_CLASSIFIER, MakeClassifier};
 pub use clock::Clock;
 pub use erased::{AnyState, Erased, INNER_WORDS};
 pub use events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};

@@ -44,7 +44,7 @@ macro_rules! methods {
                 }
 
                 /// Knowledge that the scheme would otherwise have to learn again after a restart:
-                /// at most [`LARGEST_MEMORY`](crate::LARGEST_MEMORY) bytes.
+                /// at most [`Scheme::MOST_MEMORY`] bytes.
                 fn memory(&self) -> Vec<u8> {
                     Vec::new()
                 }

@@ -44,6 +44,7 @@ impl Outside {
             wants_hotness: false,
             own_victim: None,
             orders_cleaning: false,
+            most_memory: crate::LARGEST_MEMORY,
         };
         Outside { entry, build }
     }

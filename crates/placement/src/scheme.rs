@@ -10,7 +10,8 @@ use crate::params::{BuildError, Params};
 use crate::victims::VictimPolicy;
 use crate::zones::{ShortLiving, ZoneView};
 
-/// The most bytes of a scheme's [`memory`](Scheme::memory).
+/// The most bytes of a scheme's [`memory`](Scheme::memory), unless it says otherwise; and of one within
+/// another.
 pub const LARGEST_MEMORY: usize = 1 << 10;
 
 macro_rules! declare {
@@ -55,6 +56,8 @@ macro_rules! declare {
             /// True if [`pick`](Self::pick) decides which zones the victim policy chooses among, or
             /// gives zones other classes.
             const ORDERS_CLEANING: bool = false;
+            /// The most bytes of [`memory`](Self::memory).
+            const MOST_MEMORY: usize = LARGEST_MEMORY;
 
             /// Builds the scheme.
             ///

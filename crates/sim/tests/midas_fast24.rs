@@ -60,10 +60,12 @@ fn a_pool_costs_what_the_authors_simulator_prints() {
     }
 }
 
-/// The pool alone costs 3.80, which is not within 3 %.
+/// The pool alone costs 3.80 and 5.83, which is not within 3 %.
 #[test]
 fn sized_groups_cost_what_the_authors_simulator_prints() {
-    is_within(0.03, waf(&volume(PAGES_4_GB), OP, "midas", "cost-benefit"), 3.6603);
+    let volume = volume(PAGES_4_GB);
+    is_within(0.03, waf(&volume, OP, "midas", "cost-benefit"), 3.6603);
+    is_within(0.03, waf(&volume, OP, "midas", "greedy"), 4.0877);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use frostline_log::ZoneImage;
-use frostline_placement::{LARGEST_MEMORY, Scheme};
+use frostline_placement::Scheme;
 
 use crate::StoreError;
 use crate::format::{LeafAt, PAGE, TableHead, ZoneRow};
@@ -74,7 +74,8 @@ impl Snapshot {
         };
         let zones: Vec<Zone> = state.volume.images().into_iter().map(zone).collect();
         let learned = state.volume.scheme().memory();
-        debug_assert!(learned.len() <= LARGEST_MEMORY, "more than the layout has room for");
+        let most = state.layout.scheme.entry.most_memory;
+        debug_assert!(learned.len() <= most, "more than the layout has room for");
         let root = state.volume.map().root().to_vec();
         let w = state.written(metadata);
         let head = TableHead {

@@ -94,7 +94,8 @@ impl Layout {
         };
         let zones = usable.len() as u32;
         let most = u64::from(zones) * u64::from(zone_pages);
-        let meta = meta_zones(&fixed, state, format.logical_pages.unwrap_or(most), zones);
+        let memory = scheme.entry.most_memory;
+        let meta = meta_zones(&fixed, state, memory, format.logical_pages.unwrap_or(most), zones);
         if meta as usize > MOST_META_ZONES {
             let why = format!("{meta} zones for metadata are more than {MOST_META_ZONES}");
             return Err(StoreError::Options { what: "zones too small", why });
@@ -159,7 +160,9 @@ impl Layout {
         let data: Vec<u32> = (0..geometry.zones).filter(other).collect();
         // A ring that was laid out for one superblock a zone may have no room for more.
         let zones = (meta.len() + data.len()) as u32;
-        let room = fixed.meta_zones >= meta_zones(&fixed, state, fixed.logical_pages, zones);
+        let logical = fixed.logical_pages;
+        // Nor does the scheme's memory decide, for which older rings were not laid out.
+        let room = fixed.meta_zones >= meta_zones(&fixed, state, LARGEST_MEMORY, logical, zones);
         let superblocks = if room { SUPERBLOCKS } else { 1 };
         Ok(Layout { fixed, meta, data, scheme, victim, state, superblocks })
     }
@@ -207,7 +210,8 @@ impl Layout {
     /// Pages of a checkpoint of everything, at most.
     pub fn checkpoint_pages(&self) -> u64 {
         let zones = self.data.len() as u32;
-        whole_checkpoint(&self.fixed, self.state, self.fixed.logical_pages, zones)
+        let memory = self.scheme.entry.most_memory;
+        whole_checkpoint(&self.fixed, self.state, memory, self.fixed.logical_pages, zones)
     }
 }
 
@@ -228,7 +232,8 @@ pub fn leaves_in_record(fixed: &Super, state: usize) -> usize {
     (payload_pages(fixed) / leaf_pages(state)).max(1)
 }
 
-fn whole_checkpoint(fixed: &Super, state: usize, logical: u64, zones: u32) -> u64 {
+/// For pages of `state` bytes of state, and a scheme that remembers `memory` bytes.
+fn whole_checkpoint(fixed: &Super, state: usize, memory: usize, logical: u64, zones: u32) -> u64 {
     let leaves = logical.div_ceil(LEAF as u64);
     let together = leaves_in_record(fixed, state) as u64;
     let records = leaves.div_ceil(together);
@@ -238,7 +243,7 @@ fn whole_checkpoint(fixed: &Super, state: usize, logical: u64, zones: u32) -> u6
         + leaves * size_of::<LeafAt>() as u64
         + u64::from(zones) * size_of::<ZoneRow>() as u64
         + chunks * 4
-        + LARGEST_MEMORY as u64;
+        + memory as u64;
     let part = payload_pages(fixed) as u64;
     let parts = table.div_ceil(PAGE as u64).div_ceil(part);
     in_zones(fixed, records, 1 + together * leaf_pages(state) as u64)
@@ -255,8 +260,8 @@ fn in_zones(fixed: &Super, records: u64, pages: u64) -> u64 {
 
 /// Metadata zones: enough that after a checkpoint of everything half a zone more than
 /// [`Layout::meta_reserve`] is free.
-fn meta_zones(fixed: &Super, state: usize, logical: u64, zones: u32) -> u32 {
-    let pages = whole_checkpoint(fixed, state, logical, zones) as f64;
+fn meta_zones(fixed: &Super, state: usize, memory: usize, logical: u64, zones: u32) -> u32 {
+    let pages = whole_checkpoint(fixed, state, memory, logical, zones) as f64;
     let share = pages / f64::from(fixed.device_pages - SUPERBLOCKS);
     (share.ceil() + 1.0 + (2.0 * share + 1.5).ceil()) as u32
 }

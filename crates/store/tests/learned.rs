@@ -53,3 +53,43 @@ fn what_was_learned_of_frozen_pages_is_there_when_the_store_is_opened_again() {
     assert_eq!((gauge(&store, "precision"), gauge(&store, "recall")), learned);
     assert_eq!(gauge(&store, "trainings"), 1.0);
 }
+
+/// Pages that are written again after 336 user writes, of four writes three are to them.
+const HOT: u32 = 252;
+const TURN: u32 = HOT / 3 * 4;
+
+/// Writes hot pages in turn, and between them the others in turn.
+fn turns(store: &Store, turns: u32) {
+    let page = vec![3; 4096];
+    for i in 0..turns * TURN {
+        let lba = match i % 4 {
+            0 => HOT + i / 4 % (PAGES - HOT),
+            k => (i / 4 * 3 + k - 1) % HOT,
+        };
+        store.write_batch(&[PageWrite { lba, page: &page, hotness: None }]).unwrap();
+    }
+}
+
+#[test]
+fn a_network_predicts_from_the_first_write_after_the_store_is_opened_again() {
+    let shape = Shape { bytes: 64 << 20, zone_bytes: Some(256 << 10), ..Shape::default() };
+    let device = in_memory(&shape).unwrap();
+    let format = Format {
+        scheme: "phftl:window=50".to_string(),
+        logical_pages: Some(u64::from(PAGES)),
+        ..Format::default()
+    };
+    Store::format(device.clone(), &format).unwrap();
+    let open = Open { cleaning: Cleaning::Inline, ..Open::default() };
+    let store = Store::open(device.clone(), open).unwrap();
+    turns(&store, 120);
+    let threshold = gauge(&store, "threshold");
+    assert!(threshold > 0.0);
+    store.close().unwrap();
+    let store = Store::open(Arc::clone(&device), open).unwrap();
+    assert_eq!(gauge(&store, "threshold"), threshold);
+    // Two windows of half the pages end: the first was predicted with what was known before.
+    turns(&store, 7);
+    let (precision, recall) = (gauge(&store, "precision"), gauge(&store, "recall"));
+    assert!(precision > 0.8 && recall > 0.8, "{precision} {recall}");
+}

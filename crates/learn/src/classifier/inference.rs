@@ -31,10 +31,14 @@ const INPUTS: usize = DIGITS + UNITS;
 const QUAD: usize = 4;
 const QUADS: usize = INPUTS / QUAD;
 const INPUT_QUADS: usize = DIGITS / QUAD;
-const _: () = assert!(DIGITS.is_multiple_of(QUAD));
+/// Inputs whose products are added together by an instruction that every x86-64 processor has.
+const PAIR: usize = 2;
+const _: () = assert!(DIGITS.is_multiple_of(QUAD) && QUAD.is_multiple_of(PAIR));
 
 /// Weights of four inputs for each row.
 type Quad = [[i8; QUAD]; ROWS];
+/// Weights of two inputs for each row.
+type Pair = [[i16; PAIR]; ROWS];
 /// The sums of reset gate, update gate, and candidate, the last as the inputs and as the state
 /// make it.
 type Sums = [[i32; UNITS]; 4];
@@ -72,9 +76,9 @@ impl Instructions {
 pub(crate) struct Quantised {
     instructions: Instructions,
     weights: Box<[Quad; QUADS]>,
-    /// The same weights, as a compiler makes vectors of them without knowing the processor; empty
-    /// where other instructions are used.
-    columns: Vec<[i16; ROWS]>,
+    /// The same weights in pairs, of which a compiler makes vectors without knowing the processor;
+    /// empty where other instructions are used.
+    pairs: Vec<Pair>,
     /// The start of sums: biases, and the part of a state of [`ZERO`].
     offsets: Sums,
     /// The value of one in each sum.
@@ -88,11 +92,11 @@ pub(crate) struct Quantised {
 impl Quantised {
     /// A network of which nothing is known yet.
     pub fn new(instructions: Instructions) -> Self {
-        let columns = if instructions == Instructions::Portable { INPUTS } else { 0 };
+        let pairs = if instructions == Instructions::Portable { INPUTS / PAIR } else { 0 };
         Quantised {
             instructions,
             weights: Box::new([[[0; QUAD]; ROWS]; QUADS]),
-            columns: vec![[0; ROWS]; columns],
+            pairs: vec![[[0; PAIR]; ROWS]; pairs],
             offsets: [[0; UNITS]; 4],
             scales: [[0.0; UNITS]; 4],
             output: [0; UNITS],
@@ -138,8 +142,8 @@ impl Quantised {
         for k in from..to {
             let rounded = (weight(k) / scale).round() as i8;
             self.weights[k / QUAD][row][k % QUAD] = rounded;
-            if let Some(column) = self.columns.get_mut(k) {
-                column[row] = i16::from(rounded);
+            if let Some(pair) = self.pairs.get_mut(k / PAIR) {
+                pair[row][k % PAIR] = i16::from(rounded);
             }
             zero += if k < DIGITS { 0 } else { i32::from(rounded) * i32::from(ZERO) };
         }
@@ -159,7 +163,7 @@ impl Quantised {
 
     /// Bytes that it holds.
     pub fn bytes(&self) -> usize {
-        size_of::<Self>() + size_of_val(&*self.weights) + size_of_val(&self.columns[..])
+        size_of::<Self>() + size_of_val(&*self.weights) + size_of_val(&self.pairs[..])
     }
 
     /// Takes the step of a write; true if the page is long-living.
@@ -177,11 +181,13 @@ impl Quantised {
     fn step_portable(&self, inputs: &Digits, hidden: &mut Hidden) -> bool {
         let mut sums = self.offsets;
         let [reset, update, new, old] = &mut sums;
-        let (of_inputs, of_state) = self.columns.split_at(DIGITS);
-        for (weights, &x) in of_inputs.iter().zip(inputs).filter(|(_, x)| **x != 0) {
+        let (of_inputs, of_state) = self.pairs.split_at(DIGITS / PAIR);
+        let inputs = inputs.as_chunks().0;
+        // Most digits are 0.
+        for (weights, &x) in of_inputs.iter().zip(inputs).filter(|(_, x)| **x != [0; PAIR]) {
             add_products([reset, update, new], weights, x);
         }
-        for (weights, &x) in of_state.iter().zip(&*hidden) {
+        for (weights, &x) in of_state.iter().zip(hidden.as_chunks().0) {
             add_products([reset, update, old], weights, x);
         }
         self.finish(&sums, hidden)
@@ -212,10 +218,11 @@ impl Quantised {
 }
 
 #[inline(always)]
-fn add_products(sums: [&mut [i32; UNITS]; 3], weights: &[i16; ROWS], x: u8) {
+fn add_products(sums: [&mut [i32; UNITS]; 3], weights: &Pair, x: [u8; PAIR]) {
+    let x = x.map(i16::from).map(i32::from);
     for (sums, weights) in sums.into_iter().zip(weights.as_chunks::<UNITS>().0) {
-        for (sum, &weight) in sums.iter_mut().zip(weights) {
-            *sum += i32::from(weight) * i32::from(i16::from(x));
+        for (sum, &[a, b]) in sums.iter_mut().zip(weights) {
+            *sum += i32::from(a) * x[0] + i32::from(b) * x[1];
         }
     }
 }

@@ -20,6 +20,7 @@
 mod adam;
 mod digits;
 mod inference;
+mod memory;
 mod network;
 mod prediction_quality;
 mod threshold;
@@ -235,6 +236,21 @@ impl Classifier for PageClassifier {
     fn on_trim(&mut self, lba: u32) {
         self.tracks.end(lba, self.now);
         self.tracks.forget(lba);
+    }
+
+    fn memory(&self) -> Vec<u8> {
+        match self.threshold.memory() {
+            Some(threshold) if self.trained => memory::write(&threshold, &self.training.network),
+            _ => Vec::new(),
+        }
+    }
+
+    fn recall(&mut self, memory: &[u8]) {
+        let Some((threshold, network)) = memory::read(memory) else { return };
+        self.threshold.recall(&threshold);
+        self.training.network = network;
+        self.model.round(&self.training.network);
+        self.trained = true;
     }
 
     fn threshold(&self) -> Option<u32> {

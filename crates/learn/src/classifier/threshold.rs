@@ -34,6 +34,14 @@ pub(crate) struct Threshold {
     labelled: [Vec<u32>; 2],
 }
 
+/// A threshold, and how the next adjustment goes on from the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Adjusted {
+    pub value: u32,
+    pub step: i32,
+    pub direction: i32,
+}
+
 impl Threshold {
     /// There is none yet; windows will have at most so many writes to learn from. If it is not
     /// `adaptive`, the first one stays.
@@ -46,6 +54,19 @@ impl Threshold {
     /// Versions that live less are short-living.
     pub fn value(&self) -> Option<u32> {
         self.value
+    }
+
+    /// The threshold and the state of its adjustment, to be taken up after a restart.
+    pub fn memory(&self) -> Option<Adjusted> {
+        let Threshold { value, step, direction, .. } = *self;
+        value.map(|value| Adjusted { value, step, direction })
+    }
+
+    /// Goes on from there.
+    pub fn recall(&mut self, adjusted: &Adjusted) {
+        self.value = Some(adjusted.value);
+        self.step = adjusted.step.clamp(0, LONGEST_STEP);
+        self.direction = adjusted.direction.clamp(-1, 1);
     }
 
     /// A window with these writes ends at `end`. If fewer than two of their versions ended in it,

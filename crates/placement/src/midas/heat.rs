@@ -77,7 +77,8 @@ impl Heat {
             return;
         }
         let mean = *ages / *zones;
-        let grown = u64::from(pages) + u64::from(pages) / 2;
+        // Rounded up: else a threshold of 1, which zones leave behind that are cleaned at once, stays so.
+        let grown = (u64::from(pages) * 3).div_ceil(2);
         let next = ((u64::from(pages) + mean) / 2).clamp(1, grown.max(1));
         let pages = u32::try_from(next).unwrap_or(u32::MAX);
         self.threshold = Threshold { pages, renewed_at: Some(now), ages: 0, zones: 0 };
@@ -141,5 +142,14 @@ mod tests {
         assert_eq!(heat.threshold(9), 600, "of 1000 and the mean of 100 and 300");
         heat.left(10_000, 2100, 1000);
         assert_eq!(heat.threshold(9), 900, "it grows by a half at most");
+    }
+
+    #[test]
+    fn a_threshold_that_has_shrunk_to_one_grows_again() {
+        let mut heat = Heat::new(100);
+        (0..20).for_each(|k| heat.left(0, 2000 * k, 1000));
+        assert_eq!(heat.threshold(1000), 1);
+        (20..60).for_each(|k| heat.left(500, 2000 * k, 1000));
+        assert!(heat.threshold(1000) > 400, "{}", heat.threshold(1000));
     }
 }

@@ -14,8 +14,8 @@
 
 use crate::meta_cache::MetaCache;
 use crate::{
-    BuildError, Classified, Classifier, ClassifierSetup, Info, Param, Params, Relocation, Request,
-    Scheme, Setup, ShortLiving, UserWrite, ZoneEvent, ZoneView,
+    BuildError, Classified, Classifier, ClassifierSetup, Info, LARGEST_CLASSIFIER, Param, Params,
+    Relocation, Request, Scheme, Setup, ShortLiving, UserWrite, ZoneEvent, ZoneView,
 };
 
 /// Classes: short-living, long-living, relocated once, up to five times.
@@ -68,6 +68,7 @@ impl Scheme for Phftl {
         ],
     };
     const PER_REQUEST: bool = true;
+    const MOST_MEMORY: usize = LARGEST_CLASSIFIER;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let percent = params.take(Self::INFO.params, "window", 0.01..=100.0f64)?;
@@ -143,6 +144,14 @@ impl Scheme for Phftl {
 
     fn short_living(&self) -> Option<ShortLiving> {
         self.classifier.threshold().map(|threshold| ShortLiving { class: 0, threshold })
+    }
+
+    fn memory(&self) -> Vec<u8> {
+        self.classifier.memory()
+    }
+
+    fn recall(&mut self, memory: &[u8]) {
+        self.classifier.recall(memory);
     }
 
     fn bytes(&self) -> usize {
