@@ -133,19 +133,18 @@ impl<'a> Samples<'a> {
         for (rows, misses) in samples {
             for i in 0..width {
                 let mut weighted = [0.0; TOGETHER];
-                let rows = rows.chunks_exact(chunks);
-                for ((to, row), (miss, weight)) in weighted.iter_mut().zip(rows.clone()).zip(misses)
-                {
-                    let x = row[i / CHUNK][i % CHUNK];
+                for (s, (miss, weight)) in misses.iter().enumerate() {
+                    let x = rows[s * chunks + i / CHUNK][i % CHUNK];
                     gradient[i] += miss * x;
-                    *to = weight * x;
+                    weighted[s] = weight * x;
                 }
-                for (c, sum) in sums[i][..=i / CHUNK].iter_mut().enumerate() {
-                    let mut added = *sum;
-                    for (row, weighted) in rows.clone().zip(&weighted) {
-                        added.iter_mut().zip(&row[c]).for_each(|(h, y)| *h += weighted * y);
+                for c in 0..=i / CHUNK {
+                    let mut sum = sums[i][c];
+                    for (s, weighted) in weighted[..misses.len()].iter().enumerate() {
+                        let row = rows[s * chunks + c];
+                        sum = std::array::from_fn(|k| sum[k] + weighted * row[k]);
                     }
-                    *sum = added;
+                    sums[i][c] = sum;
                 }
             }
         }

@@ -9,9 +9,9 @@
 //! alternate between very short and a whole cycle, is known as what it is, and so is a frozen
 //! page, of which the hazard falls with age; no recogniser is needed.
 //!
-//! Pages of long sequential runs have zones of their own if their curves say that they live for a few
-//! zones' worth of writes. A database's pages lie in a tree's order, so with hints there are as many
-//! more clusters instead.
+//! Pages of long sequential runs among other writes have zones of their own if their curves say that
+//! they live for a few zones' worth of writes. A database's pages lie in a tree's order, so with hints
+//! there are as many more clusters instead.
 //!
 //! Counts fade, and the clusters are fitted anew at the end of each epoch. A class costs garbage that
 //! its open zone holds, the more so the fewer zones a volume has, and is given up if it gains less.
@@ -38,6 +38,8 @@ const EPOCH_ZONES: u64 = 4;
 const EPOCH_WRITES: u64 = 128 << 10;
 /// The price of a class: so much closer must all curves lie to their centres, times the volume's zones.
 const PRICE: f32 = 0.1;
+/// Zones that a volume has for each stream that is followed.
+const ZONES_A_STREAM: f32 = 20.0;
 /// The first horizon in zones' worth of user writes, and how much further each is than the one before.
 const FIRST_HORIZON: f32 = 2.0;
 const HORIZON_RATIO: f32 = 2.5;
@@ -154,6 +156,7 @@ impl Survival {
             self.clusters = Clusters::of(self.clustered, &self.points, class);
         }
         self.clusters.fit(&self.points, PRICE / zones);
+        self.streams.limit((zones / ZONES_A_STREAM) as usize);
         let rows = self.hazards.used();
         self.classes.iter_mut().for_each(|classes| classes[..rows].fill(UNKNOWN));
         self.placed.fade(rows, FADE);

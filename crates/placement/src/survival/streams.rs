@@ -1,10 +1,13 @@
 //! Pages that are written one after the other, as a file or a table of a log-structured tree is: they
-//! often die together, whatever lay at their LBAs before.
+//! often die together, whatever lay at their LBAs before. A run that is written alone lies together in
+//! its class's zone already; one among other writes is a stream, which has a place of its own.
 
 /// Recent writes that are remembered, by the low bits of their LBAs.
 const RECENT: usize = 1024;
 /// Pages in order after which a run is a stream.
 const LONG: u32 = 64;
+/// Of the writes since its first page, one in this many are others', if a run is a stream.
+const OTHERS: u32 = 5;
 /// A stream that was not continued for so many user writes gives up its place.
 const IDLE: u32 = 4096;
 
@@ -15,6 +18,8 @@ struct Recent {
     now: u32,
     /// Pages in order up to this one; 0 if nothing is remembered.
     run: u32,
+    /// When the first of them was written.
+    began: u32,
 }
 
 /// A stream: the LBA that would continue it, and when it was last continued.
@@ -29,6 +34,8 @@ struct Place {
 pub struct Streams {
     recent: Box<[Recent; RECENT]>,
     places: Vec<Place>,
+    /// Places that may be taken, the first ones.
+    most: usize,
     /// User writes so far.
     now: u32,
 }
@@ -38,7 +45,7 @@ pub struct Streams {
 pub struct Sequel {
     /// User writes since the page before was written, if it was lately.
     pub before: Option<u32>,
-    /// True if it ends a long run.
+    /// True if it ends a long run among other writes.
     pub long: bool,
 }
 
@@ -49,8 +56,14 @@ impl Streams {
         Streams {
             recent: Box::new([Recent::default(); RECENT]),
             places: vec![place; places],
+            most: places,
             now: 0,
         }
+    }
+
+    /// Follows no more streams than this from now on.
+    pub fn limit(&mut self, most: usize) {
+        self.most = most.min(self.places.len());
     }
 
     /// A page is written.
@@ -60,20 +73,24 @@ impl Streams {
         let now = self.now;
         let before = self.recent[lba.wrapping_sub(1) as usize % RECENT];
         let continues = before.run > 0 && before.lba == lba.wrapping_sub(1);
-        let run = if continues { (before.run + 1).min(LONG) } else { 1 };
-        self.recent[lba as usize % RECENT] = Recent { lba, now, run };
-        Sequel { before: continues.then(|| now.wrapping_sub(before.now)), long: run == LONG }
+        let (run, began) =
+            if continues { (before.run.saturating_add(1), before.began) } else { (1, now) };
+        self.recent[lba as usize % RECENT] = Recent { lba, now, run, began };
+        let since = now.wrapping_sub(began);
+        let long = run >= LONG && since.saturating_sub(run) >= since / OTHERS;
+        Sequel { before: continues.then(|| now.wrapping_sub(before.now)), long }
     }
 
     /// The place of the stream that the page written last continues, or a free one if it wants one.
     #[inline(always)]
     pub fn place(&mut self, lba: u32, wanted: bool) -> Option<usize> {
         let now = self.now;
-        let own = self.places.iter().position(|place| place.next == lba);
+        let places = &mut self.places[..self.most];
+        let own = places.iter().position(|place| place.next == lba);
         let idle = |place: &Place| now.wrapping_sub(place.used) > IDLE;
-        let free = || if wanted { self.places.iter().position(idle) } else { None };
+        let free = || if wanted { places.iter().position(idle) } else { None };
         let found = own.or_else(free)?;
-        self.places[found] = Place { next: lba + 1, used: now };
+        places[found] = Place { next: lba + 1, used: now };
         Some(found)
     }
 }
@@ -82,10 +99,11 @@ impl Streams {
 mod tests {
     use super::*;
 
-    /// The places of a run's pages, of which all want one once the run is long.
+    /// The places of a run's pages among as many other writes; all want one once the run is long.
     fn run(streams: &mut Streams, lbas: std::ops::Range<u32>, now: u32) -> Vec<Option<usize>> {
         streams.now = now;
         let place = |lba| {
+            streams.now += 1;
             let long = streams.write(lba).long;
             streams.place(lba, long)
         };
@@ -98,12 +116,20 @@ mod tests {
         let places = run(&mut streams, 1000..1200, 10_000);
         assert!(places[..63].iter().all(Option::is_none));
         assert!(places[63..].iter().all(|&place| place == Some(0)));
-        let other = run(&mut streams, 5000..7000, 10_200);
-        assert_eq!(other[1999], Some(1));
-        assert_eq!(run(&mut streams, 1200..1201, 12_200), [Some(0)], "it goes on");
-        let third = run(&mut streams, 9000..9100, 12_201);
+        let other = run(&mut streams, 5000..6900, 10_400);
+        assert_eq!(other[1899], Some(1));
+        assert_eq!(run(&mut streams, 1200..1201, 14_200), [Some(0)], "it goes on");
+        let third = run(&mut streams, 9000..9100, 14_202);
         assert_eq!(third[99], None, "no place is left");
-        assert_eq!(run(&mut streams, 9100..9101, 12_301 + IDLE), [Some(0)], "one is idle");
+        assert_eq!(run(&mut streams, 9100..9101, 14_402 + IDLE), [Some(0)], "one is idle");
+        streams.limit(0);
+        assert_eq!(run(&mut streams, 9101..9102, 20_000), [None], "no more are to be followed");
+    }
+
+    #[test]
+    fn a_run_that_is_written_alone_is_no_stream() {
+        let mut streams = Streams::new(2);
+        assert!((1000..2000).all(|lba| !streams.write(lba).long));
     }
 
     #[test]
