@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use frostline::trace::{Kind, Oltp, Spec, generate as lbas, write_lbas};
+use frostline::trace::{AccessPattern, Oltp, Spec, generate as lbas, write_lbas};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
@@ -22,13 +22,13 @@ pub fn generate<'py>(
     seed: u64,
 ) -> Result<Bound<'py, PyArray1<u32>>> {
     let kind = match (kind, alpha) {
-        ("zipf", alpha) => Kind::Zipf { alpha: alpha.unwrap_or(1.0) },
-        ("uniform", None) => Kind::Uniform,
+        ("zipf", alpha) => AccessPattern::Zipf { alpha: alpha.unwrap_or(1.0) },
+        ("uniform", None) => AccessPattern::Uniform,
         ("uniform", Some(_)) => return Err(Failure::new("uniform has no alpha")),
         ("oltp", alpha) => {
             let mut shape = Oltp::default();
             shape.alpha = alpha.unwrap_or(shape.alpha);
-            Kind::Oltp(shape)
+            AccessPattern::Oltp(shape)
         }
         _ => {
             return Err(Failure::new(format!(

@@ -8,7 +8,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use frostline::placement::registry::Registry;
 use frostline::placement::{
     AnyScheme, AnyState, BuildError, Clock, INNER_WORDS, Info, Outside, Param, Params, Relocation,
-    Scheme, Setup, UserWrite, ZoneEvent, ZoneView,
+    Scheme, Setup, UserWrite, Value, ZoneEvent, ZoneView,
 };
 use pyo3::prelude::*;
 
@@ -80,8 +80,6 @@ struct Functions {
 struct Own {
     name: &'static str,
     params: &'static [Param],
-    /// Whether a parameter is a number with a fraction.
-    fractions: Vec<bool>,
     classes: usize,
     /// Words of the scheme's memory; the parameters come first.
     words: usize,
@@ -98,10 +96,10 @@ impl Own {
         params: &mut Params,
     ) -> std::result::Result<Called, BuildError> {
         let mut memory = vec![0u64; self.words].into_boxed_slice();
-        for ((param, fraction), word) in self.params.iter().zip(&self.fractions).zip(&mut memory) {
-            *word = match fraction {
-                true => params.take(self.params, param.key, f64::MIN..=f64::MAX)?.to_bits(),
-                false => params.take(self.params, param.key, i64::MIN..=i64::MAX)? as u64,
+        for (param, word) in self.params.iter().zip(&mut memory) {
+            *word = match param.value {
+                Value::Real(..) => params.real(self.params, param.key)?.to_bits(),
+                _ => params.whole::<i64>(self.params, param.key)? as u64,
             };
         }
         let mut called = Called { own: self, memory, clock: Clock::default(), failed: false };
@@ -295,18 +293,25 @@ impl OwnScheme {
             on_sealed: on_sealed.map(function).transpose()?,
             on_victim: on_victim.map(function).transpose()?,
         };
-        let fractions = params.iter().map(|(_, _, fraction)| *fraction).collect();
-        let params = params.into_iter().map(|(key, default, _)| Param {
-            key: text(key),
-            default: text(default),
-            help: "",
-        });
-        let params: &'static [Param] = Box::leak(params.collect());
+        let param = |(key, default, fraction): (String, String, bool)| {
+            let bad = |_| Failure::new(format!("{key}={default}: not a number of 64 bits"));
+            Ok(match fraction {
+                true => {
+                    let default = default.parse().map_err(|_| bad(()))?;
+                    Param::real(text(key), default, f64::MIN..=f64::MAX, "")
+                }
+                false => {
+                    let default = default.parse().map_err(|_| bad(()))?;
+                    Param::whole(text(key), default, i64::MIN..=i64::MAX, "")
+                }
+            })
+        };
+        let params: Vec<Param> = params.into_iter().map(param).collect::<Result<_>>()?;
+        let params: &'static [Param] = Box::leak(params.into_boxed_slice());
         let name = text(name);
         let own: &'static Own = Box::leak(Box::new(Own {
             name,
             params,
-            fractions,
             classes,
             words: memory_bytes.div_ceil(size_of::<u64>()).max(params.len()),
             functions,

@@ -11,10 +11,10 @@ use std::thread;
 use std::time::Duration;
 
 use frostline::placement::Semantics;
-use frostline::sim::{Settings, Space, Volume, ZoneSize};
+use frostline::sim::{Settings, Space, TraceVolume, ZoneSize};
 use frostline_lab::{Event, Monitor, watched_sweep};
 use frostline_learn::{LARGEST_FILE, Model};
-use frostline_sim::{Outcomes, Plan, Report, SimError};
+use frostline_sim::{Outcomes, Plan, SimError, SimReport};
 use pyo3::prelude::*;
 
 use crate::error::{Failure, Result};
@@ -128,7 +128,7 @@ pub fn simulate(
     }
     let plan = Plan::named(&schemes, &victims, gain, &settings)?;
     let volumes = volumes(&traces);
-    let longest = volumes.iter().map(Volume::user_writes).max().unwrap_or(0);
+    let longest = volumes.iter().map(TraceVolume::user_writes).max().unwrap_or(0);
     if settings.warmup >= longest {
         let why = format!("warmup {}: there are only {longest} user writes", settings.warmup);
         return Err(Failure::new(why));
@@ -142,14 +142,14 @@ pub fn simulate(
     }
     let outcomes = outcomes??;
     let reports = traces.iter().map(|trace| trace.report()).collect();
-    let report = Report::new(reports, &volumes, &plan, &settings, &outcomes);
+    let report = SimReport::new(reports, &volumes, &plan, &settings, &outcomes);
     let report = if timing { report } else { report.without_timing() };
     Ok(serde_json::to_string(&report)?)
 }
 
 /// The volumes of all traces, named after their traces if there are several.
-fn volumes(traces: &[PyRef<'_, Trace>]) -> Vec<Volume> {
-    let named = |trace: &Trace, volume: &Volume| match (traces.len(), trace.volumes.len()) {
+fn volumes(traces: &[PyRef<'_, Trace>]) -> Vec<TraceVolume> {
+    let named = |trace: &Trace, volume: &TraceVolume| match (traces.len(), trace.volumes.len()) {
         (1, _) => volume.clone(),
         (_, 1) => volume.clone().with_name(trace.report().path),
         _ => {
@@ -159,7 +159,7 @@ fn volumes(traces: &[PyRef<'_, Trace>]) -> Vec<Volume> {
     };
     let of_trace =
         |trace: &Trace| trace.volumes.iter().map(|volume| named(trace, volume)).collect();
-    traces.iter().flat_map(|trace| -> Vec<Volume> { of_trace(trace) }).collect()
+    traces.iter().flat_map(|trace| -> Vec<TraceVolume> { of_trace(trace) }).collect()
 }
 
 /// The progress of a replay, and whether to stop it.

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use frostline::sim::Volume;
+use frostline::sim::TraceVolume;
 use frostline::trace::{FINAL, LoadOptions, Writes, load, prepare};
 use frostline_sim::TraceReport;
 use numpy::ndarray::ArrayView1;
@@ -17,7 +17,7 @@ use crate::number::Bytes;
 /// A write trace in memory, ready to be replayed.
 #[pyclass(frozen, module = "frostline")]
 pub struct Trace {
-    pub(crate) volumes: Vec<Volume>,
+    pub(crate) volumes: Vec<TraceVolume>,
     pub(crate) has_times: bool,
     pub(crate) page_size: u32,
     path: String,
@@ -54,7 +54,7 @@ impl Trace {
                 Some(all.swap_remove(at))
             });
             found |= preload.is_some();
-            ready.push(Volume::new(prepare(preload, writes, lifespans)?));
+            ready.push(TraceVolume::new(prepare(preload, writes, lifespans)?));
         }
         if before.is_some() && !found {
             return Err(Failure::new("no volume of the preload is in the trace"));
@@ -74,7 +74,7 @@ impl Trace {
         }
     }
 
-    fn volume(&self, name: Option<&str>) -> Result<&Volume> {
+    fn volume(&self, name: Option<&str>) -> Result<&TraceVolume> {
         let mut volumes = self.volumes.iter();
         let found = match name {
             None if self.volumes.len() > 1 => None,
@@ -183,13 +183,13 @@ impl Trace {
     /// Names of its volumes.
     #[getter]
     fn volumes(&self) -> Vec<&str> {
-        self.volumes.iter().map(Volume::name).collect()
+        self.volumes.iter().map(TraceVolume::name).collect()
     }
 
     /// User page writes, the preload not included.
     #[getter]
     fn user_writes(&self) -> u64 {
-        self.volumes.iter().map(Volume::user_writes).sum()
+        self.volumes.iter().map(TraceVolume::user_writes).sum()
     }
 
     /// Different pages written, by the preload too.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use frostline_trace::{Kind, Oltp, Spec, generate, write_lbas};
+use frostline_trace::{AccessPattern, Oltp, Spec, generate, write_lbas};
 
 use crate::args::{GenArgs, KindArg};
 use crate::failure::{Failure, say};
@@ -13,8 +13,8 @@ use crate::progress::bar;
 /// Generates a trace into a file.
 pub fn run(args: &GenArgs) -> Result<String, Failure> {
     let kind = match (args.kind, args.alpha) {
-        (KindArg::Zipf, alpha) => Kind::Zipf { alpha: alpha.unwrap_or(1.0) },
-        (KindArg::Uniform, None) => Kind::Uniform,
+        (KindArg::Zipf, alpha) => AccessPattern::Zipf { alpha: alpha.unwrap_or(1.0) },
+        (KindArg::Uniform, None) => AccessPattern::Uniform,
         (KindArg::Uniform, Some(_)) => {
             return Err(
                 Failure::usage("gen", "uniform has no --alpha").hint("zipf and oltp have one")
@@ -23,7 +23,7 @@ pub fn run(args: &GenArgs) -> Result<String, Failure> {
         (KindArg::Oltp, alpha) => {
             let mut shape = Oltp::default();
             shape.alpha = alpha.unwrap_or(shape.alpha);
-            Kind::Oltp(shape)
+            AccessPattern::Oltp(shape)
         }
     };
     let GenArgs { pages, writes, fill, seed, .. } = *args;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use frostline_placement::Semantics;
-use frostline_sim::{Plan, Settings, TraceReport, Volume};
+use frostline_sim::{Plan, Settings, TraceReport, TraceVolume};
 use frostline_trace::{Format, LoadOptions, Loaded, TraceError, Writes, load, prepare, some_of};
 
 use crate::args::{Loading, Reading, SimArgs};
@@ -70,7 +70,7 @@ pub fn read(
     args: &SimArgs,
     settings: &Settings,
     plan: &Plan,
-) -> Result<(Vec<TraceReport>, Vec<Volume>), Failure> {
+) -> Result<(Vec<TraceReport>, Vec<TraceVolume>), Failure> {
     // That simulator wants times, and knows no trims.
     let fast22 = settings.semantics == Semantics::SepbitFast22;
     let mut options = LoadOptions {
@@ -97,13 +97,13 @@ pub fn read(
                     false => format!("{}:{}", path.display(), writes.name),
                 };
             }
-            volumes.push(Volume::new(prepare(before, writes, plan.needs_lifespans())?));
+            volumes.push(TraceVolume::new(prepare(before, writes, plan.needs_lifespans())?));
         }
         let own = &volumes[first..];
         traces.push(TraceReport {
             path: path.display().to_string(),
             format: loaded.format.to_string(),
-            user_writes: own.iter().map(Volume::user_writes).sum(),
+            user_writes: own.iter().map(TraceVolume::user_writes).sum(),
             unique_pages: own.iter().map(|v| u64::from(v.unique_pages())).sum(),
             trims,
         });

@@ -55,7 +55,7 @@ impl Interrupt {
     }
 }
 
-/// Ends the program if what was thrown is a signal.
+/// Ends the program if the panic's payload is a signal.
 pub fn end_if_interrupted(thrown: &(dyn Any + Send)) {
     if let Some(Interrupted(signal)) = thrown.downcast_ref() {
         // It fails for signals that can't end a program; those that are watched can.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use frostline_lab::watched_sweep;
 use frostline_placement::Semantics;
-use frostline_sim::{Outcomes, Plan, Report, Settings, Space, Volume, ZoneSize};
+use frostline_sim::{Outcomes, Plan, Settings, SimReport, Space, TraceVolume, ZoneSize};
 
 use crate::args::{MOST_OP, SemanticsArg, SimArgs};
 use crate::failure::{Failure, say};
@@ -31,7 +31,7 @@ pub fn run(args: &SimArgs) -> Result<String, Failure> {
     let interrupt = Interrupt::watch().map_err(|e| Failure::job("sim", &e.to_string()))?;
     let screen = Screen::new("sim", args.quiet, &interrupt);
     let outcomes = watched_sweep(&volumes, &plan, &settings, &screen)?;
-    let mut report = Report::new(traces, &volumes, &plan, &settings, &outcomes);
+    let mut report = SimReport::new(traces, &volumes, &plan, &settings, &outcomes);
     if args.no_timing {
         report = report.without_timing();
     }
@@ -73,8 +73,8 @@ fn each_once(traces: &[PathBuf]) -> Result<(), Failure> {
 }
 
 /// Checks that something is left to count after the warm-up.
-fn warmed_up(args: &SimArgs, volumes: &[Volume]) -> Result<(), Failure> {
-    let longest = volumes.iter().map(Volume::user_writes).max().unwrap_or(0);
+fn warmed_up(args: &SimArgs, volumes: &[TraceVolume]) -> Result<(), Failure> {
+    let longest = volumes.iter().map(TraceVolume::user_writes).max().unwrap_or(0);
     if args.warmup < longest {
         return Ok(());
     }
@@ -84,7 +84,7 @@ fn warmed_up(args: &SimArgs, volumes: &[Volume]) -> Result<(), Failure> {
 }
 
 /// Warns of figures that mean less than they seem to.
-fn warn(report: &Report, outcomes: &[Outcomes]) {
+fn warn(report: &SimReport, outcomes: &[Outcomes]) {
     if report.runs.iter().all(|run| run.zones_reclaimed == 0) {
         let why = "sim: warning: no zone was cleaned, so nothing can be told of the schemes";
         say(why, Some("a longer trace, smaller zones (--zone) or a --preload"));

@@ -1,13 +1,13 @@
 //! The result of `frostline sim` as a table.
 
 use frostline_lab::binary;
-use frostline_sim::{Report, RunReport, Settings, Space};
+use frostline_sim::{RunReport, Settings, SimReport, Space};
 
 use crate::args::SimArgs;
 use crate::table;
 
 /// The report as people read it.
-pub fn text(args: &SimArgs, settings: &Settings, report: &Report) -> String {
+pub fn text(args: &SimArgs, settings: &Settings, report: &SimReport) -> String {
     let trace = &report.trace;
     let trims = match trace.trims {
         0 => String::new(),
@@ -82,7 +82,7 @@ fn row(args: &SimArgs, run: &RunReport, (several, possible): (bool, bool)) -> Ve
 }
 
 /// Figures of single schemes, a line each.
-fn gauges(report: &Report) -> String {
+fn gauges(report: &SimReport) -> String {
     let with = report.runs.iter().filter(|run| !run.gauges.is_empty());
     let lines = with.map(|run| {
         let all = run.gauges.iter().map(|(name, value)| format!("{name} {}", short(*value)));

@@ -18,7 +18,7 @@ use crate::output::{self, check_name};
 use crate::progress::bar;
 use crate::table;
 
-/// Does what was asked of a trace.
+/// Runs a `frostline trace` subcommand.
 pub fn run(command: &TraceCommand) -> Result<String, Failure> {
     match command {
         TraceCommand::Info(args) => info(args),

@@ -2,7 +2,7 @@
 
 mod run;
 
-use frostline_trace::{Kind, Oltp, Spec, generate};
+use frostline_trace::{AccessPattern, Oltp, Spec, generate};
 use run::Scratch;
 
 /// The page numbers that `gen` writes with these options.
@@ -14,29 +14,41 @@ fn pages(options: &str) -> Vec<u32> {
 }
 
 /// The generator's trace of 1000 pages and 5000 writes.
-fn generated(kind: Kind, fill: bool, seed: u64) -> Vec<u32> {
+fn generated(kind: AccessPattern, fill: bool, seed: u64) -> Vec<u32> {
     generate(&Spec { kind, pages: 1000, writes: 5000, fill, seed }).unwrap().collect()
 }
 
 #[test]
 fn each_kind_is_the_generators_own() {
     let size = "--pages 1000 --writes 5000";
-    let oltp = Kind::Oltp(Oltp::default());
-    assert_eq!(pages(&format!("zipf {size}")), generated(Kind::Zipf { alpha: 1.0 }, false, 1));
-    assert_eq!(pages(&format!("uniform {size}")), generated(Kind::Uniform, false, 1));
+    let oltp = AccessPattern::Oltp(Oltp::default());
+    assert_eq!(
+        pages(&format!("zipf {size}")),
+        generated(AccessPattern::Zipf { alpha: 1.0 }, false, 1)
+    );
+    assert_eq!(pages(&format!("uniform {size}")), generated(AccessPattern::Uniform, false, 1));
     assert_eq!(pages(&format!("oltp {size}")), generated(oltp, false, 1));
 }
 
 #[test]
 fn alpha_seed_and_fill_are_obeyed() {
     let size = "--pages 1000 --writes 5000";
-    let steep = Kind::Zipf { alpha: 1.5 };
+    let steep = AccessPattern::Zipf { alpha: 1.5 };
     assert_eq!(pages(&format!("zipf {size} --alpha 1.5")), generated(steep, false, 1));
-    assert_eq!(pages(&format!("uniform {size} --seed 7")), generated(Kind::Uniform, false, 7));
-    assert_eq!(pages(&format!("uniform {size} --fill")), generated(Kind::Uniform, true, 1));
+    assert_eq!(
+        pages(&format!("uniform {size} --seed 7")),
+        generated(AccessPattern::Uniform, false, 7)
+    );
+    assert_eq!(
+        pages(&format!("uniform {size} --fill")),
+        generated(AccessPattern::Uniform, true, 1)
+    );
     let mut shape = Oltp::default();
     shape.alpha = 0.5;
-    assert_eq!(pages(&format!("oltp {size} --alpha 0.5")), generated(Kind::Oltp(shape), false, 1));
+    assert_eq!(
+        pages(&format!("oltp {size} --alpha 0.5")),
+        generated(AccessPattern::Oltp(shape), false, 1)
+    );
 }
 
 #[test]
@@ -54,7 +66,7 @@ fn the_ending_of_the_file_chooses_its_format() {
     assert_eq!(begins("t.u32.zst"), [0x28, 0xb5, 0x2f, 0xfd]);
     assert_eq!(begins("t.parquet"), b"PAR1");
     let first = generate(&Spec {
-        kind: Kind::Zipf { alpha: 1.0 },
+        kind: AccessPattern::Zipf { alpha: 1.0 },
         pages: 100,
         writes: 1,
         fill: false,

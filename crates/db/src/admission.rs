@@ -87,7 +87,7 @@ impl Core {
         }
     }
 
-    /// Waits until so many bytes can be logged, and counts them as taken.
+    /// Waits until the log has room for the bytes, and reserves them.
     fn wait_for_log(&self, bytes: u64, capacity: u64) -> Result<(), DbError> {
         let wal = self.trees.wal();
         let mut logging = self.logging();

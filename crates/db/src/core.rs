@@ -134,7 +134,7 @@ impl Core {
         }
     }
 
-    /// Removes the ghosts of deleted records that no snapshot sees, so many at most.
+    /// Removes at most `most` ghosts of deleted records that no snapshot sees.
     pub fn purge_ghosts(&self, most: usize) {
         for ghost in std::iter::from_fn(|| self.trees.versions.next_ghost()).take(most) {
             // If its page can't be read, the ghost stays. No snapshot sees it, nothing was changed,

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use crate::catalog::{Catalog, MOST_TABLES, Table};
 use crate::core::Core;
 use crate::layout::{Divided, Label, log_id, read_label};
-use crate::mvcc::{Versions, Window};
+use crate::mvcc::{CommitWindow, Versions};
 use crate::pages::Pages;
 use crate::pool::{FEWEST_FRAMES, Pool};
 use crate::recovery::{Recovered, recover};
@@ -130,7 +130,7 @@ impl Db {
         let frames = (options.buffer_bytes / crate::node::PAGE_BYTES).max(FEWEST_FRAMES);
         let clock = store.stats()?.written.user;
         let end = wal.end();
-        let window = Arc::new(Window::new(end));
+        let window = Arc::new(CommitWindow::new(end));
         let (replacement, hotness) = (options.replacement, options.hotness);
         let pool = Pool::new(space, wal, window.clone(), frames, replacement, hotness, clock)?;
         let trees = Trees {

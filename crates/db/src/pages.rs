@@ -122,7 +122,7 @@ impl Pages {
 pub struct Used(Vec<bool>);
 
 impl Used {
-    /// An empty set for so many pages.
+    /// An empty set with room for `pages` pages.
     pub fn none(pages: u32) -> Self {
         Used(vec![false; pages as usize])
     }

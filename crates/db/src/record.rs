@@ -4,7 +4,7 @@
 //! value, no matter which of them had reached the pages. Changes of the trees' structure are logged
 //! by page, and redone on pages that are older than the record.
 
-use crate::mvcc::{Change, Kind, WriteSet};
+use crate::mvcc::{Change, WriteKind, WriteSet};
 
 /// A transaction's writes.
 pub const TRANSACTION: u8 = 1;
@@ -67,18 +67,18 @@ pub fn writes(mut record: &[u8]) -> impl Iterator<Item = Result<LoggedWrite<'_>,
 pub struct Malformed;
 
 /// The number of a kind of write in the log.
-fn kind_tag(kind: Kind) -> u8 {
+fn kind_tag(kind: WriteKind) -> u8 {
     match kind {
-        Kind::Put => 1,
-        Kind::PutOverflow => 2,
-        Kind::Delete => 3,
-        Kind::Patch => 4,
+        WriteKind::Put => 1,
+        WriteKind::PutOverflow => 2,
+        WriteKind::Delete => 3,
+        WriteKind::Patch => 4,
     }
 }
 
 fn one_write<'a>(record: &mut &'a [u8]) -> Option<LoggedWrite<'a>> {
     let [tag] = take::<1>(record)?;
-    let kinds = [Kind::Put, Kind::PutOverflow, Kind::Delete, Kind::Patch];
+    let kinds = [WriteKind::Put, WriteKind::PutOverflow, WriteKind::Delete, WriteKind::Patch];
     let kind = kinds.into_iter().find(|&kind| kind_tag(kind) == tag)?;
     let tree = u32::from_le_bytes(take(record)?);
     let key_len = usize::from(u16::from_le_bytes(take(record)?));
@@ -166,8 +166,8 @@ mod tests {
     #[test]
     fn records_read_as_they_were_written() {
         let mut set = WriteSet::default();
-        set.set(7, b"key", Kind::Put, b"value");
-        set.set(8, b"", Kind::Delete, b"");
+        set.set(7, b"key", WriteKind::Put, b"value");
+        set.set(8, b"", WriteKind::Delete, b"");
         set.patch(9, b"patched", 3, b"x");
         let mut record = Vec::new();
         put_writes(&set, &mut record);
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn records_that_end_early_are_no_records() {
         let mut set = WriteSet::default();
-        set.set(7, b"key", Kind::Put, b"value");
+        set.set(7, b"key", WriteKind::Put, b"value");
         let mut record = Vec::new();
         put_writes(&set, &mut record);
         for len in 1..record.len() {

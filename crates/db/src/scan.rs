@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::cmp::Ordering;
 
 use crate::DbError;
-use crate::mvcc::{Found, Kind};
+use crate::mvcc::{Lookup, WriteKind};
 use crate::node::{Node, PageBytes};
 use crate::view::View;
 
@@ -34,7 +34,7 @@ pub struct Scan<'t, 'd> {
     own: Vec<u32>,
     own_at: std::ops::Range<usize>,
     /// The next record of the tree, if one is known.
-    next: Option<Found>,
+    next: Option<Lookup>,
     next_key: Vec<u8>,
     next_value: Vec<u8>,
     key: Vec<u8>,
@@ -166,7 +166,7 @@ impl<'t, 'd> Scan<'t, 'd> {
 
     /// Goes past an own write, and past the tree's record of the same key. Puts the visible record
     /// into `key` and `value`.
-    fn merge_own(&mut self, own: u32) -> Option<Found> {
+    fn merge_own(&mut self, own: u32) -> Option<Lookup> {
         let same = self.next.is_some() && self.order(own).is_eq();
         let below = if same { self.next.take() } else { None };
         match self.direction {
@@ -180,12 +180,12 @@ impl<'t, 'd> Scan<'t, 'd> {
         self.key.extend_from_slice(writes.key(write));
         self.value.clear();
         match change.kind {
-            Kind::Delete => None,
-            Kind::Put | Kind::PutOverflow => {
+            WriteKind::Delete => None,
+            WriteKind::Put | WriteKind::PutOverflow => {
                 self.value.extend_from_slice(change.value);
-                Some(if change.kind == Kind::Put { Found::Value } else { Found::Overflow })
+                Some(if change.kind == WriteKind::Put { Lookup::Value } else { Lookup::Overflow })
             }
-            Kind::Patch => {
+            WriteKind::Patch => {
                 let found = below?;
                 self.value.extend_from_slice(&self.next_value);
                 change.patch(&mut self.value);
@@ -199,15 +199,15 @@ impl<'t, 'd> Scan<'t, 'd> {
         std::mem::swap(&mut self.value, &mut self.next_value);
     }
 
-    fn give(&mut self, found: Found) -> Result<(&[u8], &[u8]), DbError> {
-        if found == Found::Overflow {
+    fn give(&mut self, found: Lookup) -> Result<(&[u8], &[u8]), DbError> {
+        if found == Lookup::Overflow {
             self.view.join(&mut self.value)?;
         }
         Ok((&self.key, &self.value))
     }
 
     /// The next record of the tree that the snapshot sees, in `next_key` and `next_value`.
-    fn next_of_tree(&mut self) -> Result<Option<Found>, DbError> {
+    fn next_of_tree(&mut self) -> Result<Option<Lookup>, DbError> {
         loop {
             let index = match self.direction {
                 Direction::Forward => self.slots.next(),
@@ -221,14 +221,14 @@ impl<'t, 'd> Scan<'t, 'd> {
                 continue;
             };
             let found = self.see(index)?;
-            if found != Found::Nothing {
+            if found != Lookup::Nothing {
                 return Ok(Some(found));
             }
         }
     }
 
     /// Puts the version of a slot that the snapshot sees into `next_key` and `next_value`.
-    fn see(&mut self, index: usize) -> Result<Found, DbError> {
+    fn see(&mut self, index: usize) -> Result<Lookup, DbError> {
         let node = Node::of(self.leaf.page());
         let slot = node.slot(index);
         self.next_key.clear();
@@ -243,11 +243,11 @@ impl<'t, 'd> Scan<'t, 'd> {
             }
         }
         if slot.is_ghost() {
-            return Ok(Found::Nothing);
+            return Ok(Lookup::Nothing);
         }
         self.next_value.clear();
         node.value(slot, &mut self.next_value);
-        Ok(if slot.is_overflow() { Found::Overflow } else { Found::Value })
+        Ok(if slot.is_overflow() { Lookup::Overflow } else { Lookup::Value })
     }
 
     fn next_leaf(&mut self) -> Result<(), DbError> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::DbError;
 use crate::layout::OVERFLOW_TREE;
-use crate::mvcc::{Found, Kind, Snapshot, WriteSet, hash_of};
+use crate::mvcc::{Lookup, Snapshot, WriteKind, WriteSet, hash_of};
 use crate::overflow::{PIECE, parse_overflow, piece_key};
 use crate::tree::{Trees, leaf_cache};
 
@@ -18,7 +18,7 @@ pub struct View<'d> {
 }
 
 impl<'d> View<'d> {
-    /// A view of what is complete now.
+    /// A view of the commits that are complete now.
     pub fn begin(trees: &'d Trees, writes: Option<Arc<WriteSet>>) -> Self {
         View { trees, snapshot: trees.versions.snapshot(&trees.window), writes }
     }
@@ -39,7 +39,7 @@ impl<'d> View<'d> {
     /// Puts the value of a key into `value`, or the reference to its pieces: from the own writes,
     /// or else from the snapshot.
     #[inline]
-    pub fn find(&self, tree: u32, key: &[u8], value: &mut Vec<u8>) -> Result<Found, DbError> {
+    pub fn find(&self, tree: u32, key: &[u8], value: &mut Vec<u8>) -> Result<Lookup, DbError> {
         let (trees, snapshot) = (self.trees, self.snapshot.position());
         let Some(writes) = &self.writes else {
             return Ok(trees.get(tree, key, snapshot, value)?.0);
@@ -52,18 +52,18 @@ impl<'d> View<'d> {
         };
         value.clear();
         match change.kind {
-            Kind::Put | Kind::PutOverflow => value.extend_from_slice(change.value),
-            Kind::Delete => {}
-            Kind::Patch => {
+            WriteKind::Put | WriteKind::PutOverflow => value.extend_from_slice(change.value),
+            WriteKind::Delete => {}
+            WriteKind::Patch => {
                 let (found, _) = trees.get(tree, key, snapshot, value)?;
                 change.patch(value);
                 return Ok(found);
             }
         }
         Ok(match change.kind {
-            Kind::PutOverflow => Found::Overflow,
-            Kind::Delete => Found::Nothing,
-            _ => Found::Value,
+            WriteKind::PutOverflow => Lookup::Overflow,
+            WriteKind::Delete => Lookup::Nothing,
+            _ => Lookup::Value,
         })
     }
 
@@ -74,7 +74,7 @@ impl<'d> View<'d> {
         value.clear();
         for n in 0..len.div_ceil(PIECE) {
             let key = piece_key(id, n);
-            if self.find(OVERFLOW_TREE, &key, &mut piece)? != Found::Value {
+            if self.find(OVERFLOW_TREE, &key, &mut piece)? != Lookup::Value {
                 return Err(DbError::Page { page: OVERFLOW_TREE, what: "a piece is missing" });
             }
             if piece.len() != (len - n * PIECE).min(PIECE) {

@@ -22,11 +22,11 @@ impl Scheme for Recent {
         name: "recent",
         summary: "by whether the last write was recent",
         source: "an example",
-        params: &[Param { key: "window", default: "8192", help: "user writes" }],
+        params: &[Param::whole("window", 8192, 1..=Stamp::HORIZON as i64, "user writes")],
     };
 
     fn build(_: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        Ok(Recent { window: params.take(Self::INFO.params, "window", 1..=Stamp::HORIZON)? })
+        Ok(Recent { window: params.whole(Self::INFO.params, "window")? })
     }
 
     fn classes(&self) -> usize {

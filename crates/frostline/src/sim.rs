@@ -5,13 +5,13 @@ use std::path::Path;
 use frostline_sim::{Combination, Progress};
 use frostline_trace::{TraceError, Writes, load, prepare, some_of};
 
-pub use frostline_sim::{Outcome, Settings, SimError, Space, Volume, Window, ZoneSize};
+pub use frostline_sim::{Outcome, Settings, SimError, Space, TraceVolume, Window, ZoneSize};
 pub use frostline_trace::LoadOptions;
 
 /// A write trace in memory, ready to be replayed by any number of threads at once.
 #[derive(Debug)]
 pub struct Trace {
-    volume: Volume,
+    volume: TraceVolume,
 }
 
 impl Trace {
@@ -49,11 +49,11 @@ impl Trace {
 
     fn of_writes(writes: Writes) -> Result<Trace, TraceError> {
         // With lifespans, so that oracles can be replayed as well.
-        Ok(Trace { volume: Volume::new(prepare(None, writes, true)?) })
+        Ok(Trace { volume: TraceVolume::new(prepare(None, writes, true)?) })
     }
 
     /// The trace as the simulator has it.
-    pub fn volume(&self) -> &Volume {
+    pub fn volume(&self) -> &TraceVolume {
         &self.volume
     }
 }

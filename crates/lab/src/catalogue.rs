@@ -43,7 +43,9 @@ pub struct ParamRow {
     /// Its name.
     pub key: &'static str,
     /// The published default.
-    pub default: &'static str,
+    pub default: String,
+    /// The values that it accepts.
+    pub accepted: String,
     /// Its meaning.
     pub help: &'static str,
 }
@@ -94,8 +96,9 @@ fn scheme(registry: Registry, name: &'static str) -> Result<SchemeRow, BuildErro
     };
     let mut params = base.params;
     for param in &mut params {
-        let fixed = pairing.params.iter().find(|(key, _)| *key == param.key);
-        param.default = fixed.map_or(param.default, |(_, value)| value);
+        if let Some((_, value)) = pairing.params.iter().find(|(key, _)| *key == param.key) {
+            param.default = value.to_string();
+        }
     }
     Ok(SchemeRow { summary: pairing.summary, source: pairing.source, params, ..base })
 }
@@ -115,7 +118,13 @@ fn row(spec: &SchemeSpec, name: &'static str) -> Result<SchemeRow, BuildError> {
 }
 
 fn params(params: &'static [Param]) -> Vec<ParamRow> {
-    params.iter().map(|p| ParamRow { key: p.key, default: p.default, help: p.help }).collect()
+    let row = |p: &Param| ParamRow {
+        key: p.key,
+        default: p.value.to_string(),
+        accepted: p.accepted(),
+        help: p.help,
+    };
+    params.iter().map(row).collect()
 }
 
 /// The scheme's difference under the semantics `sepbit-fast22`; empty if there is none.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use frostline_sim::RunReport;
-use frostline_store::{Info, Stats};
+use frostline_store::{Stats, StoreInfo};
 use serde::Serialize;
 
 /// The report of a bench: `S` is its own part of the setup, `R` a run.
@@ -37,7 +37,7 @@ pub struct BenchReport<S, R> {
 /// The work of a store from one moment to another; the caller adds the time that it took. The
 /// WAF counts headers and checkpoints too. A page counts as frozen if it was not written again up to
 /// the later moment.
-pub(crate) fn of_store(info: &Info, before: &Stats, after: &Stats) -> RunReport {
+pub(crate) fn of_store(info: &StoreInfo, before: &Stats, after: &Stats) -> RunReport {
     let written = after.written.since(&before.written);
     RunReport {
         user_writes: written.user,

@@ -12,7 +12,7 @@ use crate::{Error, Result};
 pub struct Speed {
     /// As slow as this drive.
     pub drive: Option<NamedDrive>,
-    /// No more than so many bytes a second are written, and no more are read.
+    /// At most this many bytes a second are written, and as many read.
     pub bandwidth: Option<u64>,
 }
 

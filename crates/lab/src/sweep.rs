@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use frostline_sim::{Outcomes, Plan, Progress, Settings, SimError, Volume, sweep};
+use frostline_sim::{Outcomes, Plan, Progress, Settings, SimError, TraceVolume, sweep};
 
 use crate::monitor::{Event, Monitor};
 
@@ -17,12 +17,12 @@ const TICK: Duration = Duration::from_millis(100);
 /// # Errors
 /// As of [`frostline_sim::sweep()`].
 pub fn watched_sweep(
-    volumes: &[Volume],
+    volumes: &[TraceVolume],
     plan: &Plan,
     settings: &Settings,
     monitor: &dyn Monitor,
 ) -> Result<Vec<Outcomes>, SimError> {
-    let writes: u64 = volumes.iter().map(Volume::all_writes).sum();
+    let writes: u64 = volumes.iter().map(TraceVolume::all_writes).sum();
     let of = writes * plan.runs().count() as u64;
     let progress = Progress::default();
     let tick = || {

@@ -9,9 +9,9 @@ use frostline_lab::{
     Cell, Compared, DatabaseBench, DeviceSpec, Error, Event, Monitor, PAPERS, Reproduction,
     Session, StoreBench, Study, Training,
 };
-use frostline_learn::{Kind as ModelKind, Sampling};
+use frostline_learn::{ModelKind, Sampling};
 use frostline_store::{Cleaning, Format, StoreError};
-use frostline_trace::{Kind, LoadOptions, Spec, generate, load};
+use frostline_trace::{AccessPattern, LoadOptions, Spec, generate, load};
 use frostline_workload::ycsb::NamedMix;
 use frostline_workload::{linkbench, tpcc};
 
@@ -178,7 +178,7 @@ fn the_evaluation_of_phftl_has_numbers_in_each_table_on_a_trace_that_is_given() 
     let scratch = tempfile::tempdir().unwrap();
     let trace = scratch.path().join("given.u32");
     let spec = Spec {
-        kind: Kind::Zipf { alpha: 1.0 },
+        kind: AccessPattern::Zipf { alpha: 1.0 },
         pages: 10_000,
         writes: 30_000,
         fill: true,

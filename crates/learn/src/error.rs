@@ -51,7 +51,7 @@ pub enum LearnError {
     /// The model asks for more of a page's past than a store keeps.
     #[error("it looks at {0} hotness records of a page, and with a page there are two")]
     TooFarBack(usize),
-    /// A recogniser that there is none of.
+    /// No recogniser has this name.
     #[error("nothing of the name recognises frozen pages: {name:?} (known: {known})")]
     UnknownRecogniser {
         /// The value given.
@@ -59,7 +59,7 @@ pub enum LearnError {
         /// The known values.
         known: &'static str,
     },
-    /// The model goes by what engines tell, and none does.
+    /// The model needs an engine's hotness records, and there are none.
     #[error("the model goes by hotness records, and writes come without them")]
     NotTold,
     /// A model is asked for, and none was given.

@@ -1,4 +1,4 @@
-//! From what is known of a page to numbers.
+//! Features of a page: numbers made of its history.
 
 use frostline_placement::{Activity, Hotness, Past, log2_1p};
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ pub struct Layout {
     history: usize,
 }
 
-/// One write of a page: the lifespan of what it wrote, or its age, and what the engine told.
+/// One write of a page: the version's lifespan or age, and the engine's record.
 pub type EngineRecord = (u32, Activity);
 
 impl Layout {
@@ -131,7 +131,7 @@ impl Layout {
         }
     }
 
-    /// Puts the features of a page at an age, by what the block layer saw.
+    /// Puts the features of a page at an age, as the block layer sees it.
     #[inline(always)]
     pub fn of_past(self, age: u32, past: &Past, mut put: impl FnMut(f32)) {
         put(log2_1p(past.writes()));

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Feature, Kind, Layout, LearnError, Model, Network, Origin, Records};
+use crate::{Feature, Layout, LearnError, Model, ModelKind, Network, Origin, Records};
 
 /// The version of the file.
 const VERSION: u32 = 1;
@@ -14,7 +14,7 @@ pub const LARGEST_FILE: usize = 1 << 17;
 #[serde(deny_unknown_fields)]
 struct File {
     frostline_model: u32,
-    model: Kind,
+    model: ModelKind,
     records: Records,
     history: usize,
     threshold: f32,

@@ -7,7 +7,7 @@ use crate::error::LearnError;
 /// A kind of model, and the way it is trained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum ModelKind {
     /// Logistic regression by stochastic gradient descent: SepFrozen's model.
     Sgd,
     /// Logistic regression over all samples at once.
@@ -18,20 +18,20 @@ pub enum Kind {
     Gru,
 }
 
-impl Kind {
+impl ModelKind {
     /// All kinds that this build can train.
-    pub const TRAINABLE: &[Kind] = match cfg!(feature = "gru") {
-        true => &[Kind::Sgd, Kind::Logistic, Kind::Svm, Kind::Gru],
-        false => &[Kind::Sgd, Kind::Logistic, Kind::Svm],
+    pub const TRAINABLE: &[ModelKind] = match cfg!(feature = "gru") {
+        true => &[ModelKind::Sgd, ModelKind::Logistic, ModelKind::Svm, ModelKind::Gru],
+        false => &[ModelKind::Sgd, ModelKind::Logistic, ModelKind::Svm],
     };
 
     /// Its name on the command line and in files.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Sgd => "sgd",
-            Kind::Logistic => "logistic",
-            Kind::Svm => "svm",
-            Kind::Gru => "gru",
+            ModelKind::Sgd => "sgd",
+            ModelKind::Logistic => "logistic",
+            ModelKind::Svm => "svm",
+            ModelKind::Gru => "gru",
         }
     }
 
@@ -40,7 +40,7 @@ impl Kind {
     /// # Errors
     /// [`LearnError::NotBuilt`].
     pub fn check(self) -> Result<(), LearnError> {
-        match Kind::TRAINABLE.contains(&self) {
+        match ModelKind::TRAINABLE.contains(&self) {
             true => Ok(()),
             false => Err(self.not_built()),
         }

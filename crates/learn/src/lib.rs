@@ -5,14 +5,14 @@
 //!   record, or what a block layer sees.
 //! * A [`Set`] holds samples: features of a page at some time, and whether the page turned out to be
 //!   frozen. A [`Reservoir`] keeps a set small. Samples of traces are made in `frostline-sim`.
-//! * [`train()`] makes a [`Model`] of samples, in one of several [`Kind`]s; [`Model::read`] and
+//! * [`train()`] makes a [`Model`] of samples, in one of several [`ModelKind`]s; [`Model::read`] and
 //!   [`Model::write`] know its file.
 //! * [`Online`] learns while a store is cleaned; [`recogniser()`] finds it and others by name.
 //! * Whatever scores features is a [`Scorer`]: trained models, and the rules in [`OneBit`] and
 //!   [`EveryPage`]. [`Quality`] evaluates it, and [`PageRecogniser`] puts it to work in a scheme.
 //!
 //! ```
-//! use frostline_learn::{Kind, Layout, Origin, Quality, Records, Sampling, Set, Standard, train};
+//! use frostline_learn::{ModelKind, Layout, Origin, Quality, Records, Sampling, Set, Standard, train};
 //!
 //! // Of the block layer's features: pages that were not written for long are frozen.
 //! let layout = Layout::new(Records::Block, 1)?;
@@ -30,7 +30,7 @@
 //!     frozen: samples.frozen_samples(),
 //!     sampling: Sampling::default(),
 //! };
-//! let model = train(Kind::Logistic, layout, &samples, &Standard::of(&samples), origin)?;
+//! let model = train(ModelKind::Logistic, layout, &samples, &Standard::of(&samples), origin)?;
 //! let quality = Quality::of(&model.scorer(), model.threshold(), &samples);
 //! assert!(quality.accuracy > 0.95);
 //! # Ok::<(), frostline_learn::LearnError>(())
@@ -65,7 +65,7 @@ pub use feature::Feature;
 pub use features::{EngineRecord, Layout, Records};
 pub use file::LARGEST_FILE;
 pub use gru::{Gru, Network};
-pub use kind::Kind;
+pub use kind::ModelKind;
 pub use linear::Linear;
 pub use model::{Model, Origin, Trained};
 pub use named::{classifier, recogniser};

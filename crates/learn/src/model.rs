@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Feature, Gru, Kind, Layout, Linear, Network, Sampling, Scorer, Standard, Tiles};
+use crate::{Feature, Gru, Layout, Linear, ModelKind, Network, Sampling, Scorer, Standard, Tiles};
 
 /// The samples that a model was trained on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,12 +21,12 @@ pub struct Origin {
 /// A model of whether a page is frozen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ModelKind,
     pub(crate) layout: Layout,
     pub(crate) threshold: f32,
     pub(crate) bias: f32,
     pub(crate) features: Vec<Feature>,
-    /// Of [`Kind::Gru`] only.
+    /// Of [`ModelKind::Gru`] only.
     pub(crate) network: Option<Network>,
     pub(crate) origin: Origin,
 }
@@ -52,7 +52,7 @@ impl Scorer for Trained {
 impl Model {
     /// A linear model, by the weights of standardised features and the bias last.
     pub(crate) fn of_weights(
-        kind: Kind,
+        kind: ModelKind,
         layout: Layout,
         standard: &Standard,
         weights: &[f64],
@@ -75,7 +75,7 @@ impl Model {
         origin: Origin,
     ) -> Model {
         let (features, network) = (features(layout, standard), Some(network));
-        Model { kind: Kind::Gru, layout, threshold: 0.0, bias, features, network, origin }
+        Model { kind: ModelKind::Gru, layout, threshold: 0.0, bias, features, network, origin }
     }
 
     /// The same with another threshold: a page passes for frozen if its score is above it. Of
@@ -90,11 +90,11 @@ impl Model {
     }
 
     /// The kind of the model.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ModelKind {
         self.kind
     }
 
-    /// The score above which a page passes for frozen.
+    /// The score above which a page is taken for frozen.
     pub fn threshold(&self) -> f32 {
         self.threshold
     }
@@ -148,7 +148,7 @@ impl Model {
         let network = |network: &Network| network.is_sound(self.layout, &self.features);
         self.features.iter().all(of_feature)
             && weights.iter().chain([&bias, &self.bias, &self.threshold]).all(bounded)
-            && self.network.is_some() == (self.kind == Kind::Gru)
+            && self.network.is_some() == (self.kind == ModelKind::Gru)
             && self.network.as_ref().is_none_or(network)
     }
 }

@@ -61,7 +61,7 @@ impl Standard {
         Ok(self)
     }
 
-    /// Standardises a sample's features; what is left out becomes 0.
+    /// Standardises a sample's features; constant ones become 0.
     #[inline(always)]
     pub(crate) fn apply(&self, row: &[f32], standard: &mut [f64]) {
         let with = self.means.iter().zip(&self.deviations);
@@ -71,7 +71,7 @@ impl Standard {
     }
 }
 
-/// The mean over all samples of what `of` makes of each feature.
+/// The mean of `of` over all samples, for each feature.
 fn mean_of(set: &Set, of: impl Fn(f64, usize) -> f64) -> Vec<f64> {
     let width = set.width();
     let mut totals = vec![0.0; width];

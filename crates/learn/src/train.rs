@@ -1,20 +1,20 @@
 //! Trains models.
 
 use crate::sgd::{Loss, descend};
-use crate::{Kind, Layout, LearnError, Model, Origin, Set, Standard, newton};
+use crate::{Layout, LearnError, Model, ModelKind, Origin, Set, Standard, newton};
 
 /// The penalty on squared weights: with standardised features and samples by the ten thousand it
 /// only keeps weights finite that nothing else bounds.
 pub const PENALTY: f64 = 1e-4;
 
-/// Trains a model. The same arguments give the same model, bit for bit; of [`Kind::Gru`] on the same
+/// Trains a model. The same arguments give the same model, bit for bit; of [`ModelKind::Gru`] on the same
 /// kind of processor, as the library multiplies matrices in the way that suits it best.
 ///
 /// # Errors
-/// [`LearnError::OneClass`]; of [`Kind::Gru`] also [`LearnError::NotBuilt`] and
+/// [`LearnError::OneClass`]; of [`ModelKind::Gru`] also [`LearnError::NotBuilt`] and
 /// [`LearnError::Training`].
 pub fn train(
-    kind: Kind,
+    kind: ModelKind,
     layout: Layout,
     set: &Set,
     standard: &Standard,
@@ -26,18 +26,18 @@ pub fn train(
     }
     let seed = origin.sampling.seed;
     let weights = match kind {
-        Kind::Sgd => descend(set, standard, Loss::Logistic, PENALTY, seed),
-        Kind::Logistic => newton::solve(set, standard, PENALTY),
-        Kind::Svm => descend(set, standard, Loss::Hinge, PENALTY, seed),
+        ModelKind::Sgd => descend(set, standard, Loss::Logistic, PENALTY, seed),
+        ModelKind::Logistic => newton::solve(set, standard, PENALTY),
+        ModelKind::Svm => descend(set, standard, Loss::Hinge, PENALTY, seed),
         #[cfg(feature = "gru")]
-        Kind::Gru => {
+        ModelKind::Gru => {
             let learnt = crate::gru::fit(layout, set, standard, seed).map_err(|error| {
                 LearnError::Training { model: kind.name(), why: error.to_string() }
             })?;
             return Ok(Model::of_network(layout, standard, learnt, origin));
         }
         #[cfg(not(feature = "gru"))]
-        Kind::Gru => return Err(kind.not_built()),
+        ModelKind::Gru => return Err(kind.not_built()),
     };
     Ok(Model::of_weights(kind, layout, standard, &weights, origin))
 }

@@ -18,7 +18,7 @@ fn pages(samples: usize, seed: u64) -> Set {
     set
 }
 
-fn accuracy(kind: Kind) -> f64 {
+fn accuracy(kind: ModelKind) -> f64 {
     let layout = Layout::new(Records::Block, 2).unwrap();
     let (set, test) = (pages(2000, 1), pages(500, 2));
     let origin = Origin {
@@ -33,6 +33,6 @@ fn accuracy(kind: Kind) -> f64 {
 
 #[test]
 fn a_network_learns_what_no_weights_express() {
-    assert!(accuracy(Kind::Logistic) < 0.6);
-    assert!(accuracy(Kind::Gru) > 0.99);
+    assert!(accuracy(ModelKind::Logistic) < 0.6);
+    assert!(accuracy(ModelKind::Gru) > 0.99);
 }

@@ -7,7 +7,7 @@ use frostline_random::SplitMix;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-fn model(kind: Kind) -> Model {
+fn model(kind: ModelKind) -> Model {
     let layout = Layout::new(Records::Block, 2).unwrap();
     let mut chance = SplitMix::new(3);
     let mut set = Set::new(layout.width());
@@ -25,11 +25,11 @@ fn model(kind: Kind) -> Model {
     train(kind, layout, &set, &Standard::of(&set), origin).unwrap().with_threshold(0.25)
 }
 
-static FILE: LazyLock<String> = LazyLock::new(|| model(Kind::Sgd).write());
+static FILE: LazyLock<String> = LazyLock::new(|| model(ModelKind::Sgd).write());
 
 #[test]
 fn what_is_written_is_read() {
-    for &kind in Kind::TRAINABLE {
+    for &kind in ModelKind::TRAINABLE {
         let model = model(kind);
         let read = Model::read(model.write().as_bytes()).unwrap();
         assert_eq!(read, model);
@@ -39,7 +39,7 @@ fn what_is_written_is_read() {
 
 #[test]
 fn equal_arguments_give_equal_bytes() {
-    for &kind in Kind::TRAINABLE {
+    for &kind in ModelKind::TRAINABLE {
         assert_eq!(model(kind).write(), model(kind).write(), "{kind:?}");
     }
 }
@@ -103,7 +103,7 @@ fn a_build_that_cannot_train_networks_says_what_it_lacks() {
     let layout = Layout::new(Records::Block, 1).unwrap();
     let sampling = Sampling::default();
     let origin = Origin { trace: String::new(), samples: 2, frozen: 1, sampling };
-    let refused = train(Kind::Gru, layout, &set, &Standard::of(&set), origin).unwrap_err();
+    let refused = train(ModelKind::Gru, layout, &set, &Standard::of(&set), origin).unwrap_err();
     assert!(matches!(refused, LearnError::NotBuilt { feature: "gru", .. }));
 }
 

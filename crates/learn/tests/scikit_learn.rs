@@ -23,7 +23,7 @@ fn data() -> (Set, Set) {
 }
 
 /// Compares weights and bias to within `near`, and shares to within half a percent.
-fn agrees(kind: Kind, near: f64) {
+fn agrees(kind: ModelKind, near: f64) {
     let figures: Value = serde_json::from_str(include_str!("scikit_learn.json")).unwrap();
     let (set, test) = data();
     let frozen = set.frozen_samples() + test.frozen_samples();
@@ -51,17 +51,17 @@ fn agrees(kind: Kind, near: f64) {
 
 #[test]
 fn batch_logistic_regression_agrees_with_scikit_learn() {
-    agrees(Kind::Logistic, 0.0005);
+    agrees(ModelKind::Logistic, 0.0005);
 }
 
 #[test]
 fn stochastic_gradient_descent_agrees_with_scikit_learn() {
-    agrees(Kind::Sgd, 0.03);
+    agrees(ModelKind::Sgd, 0.03);
 }
 
 #[test]
 fn the_support_vector_machine_agrees_with_scikit_learn() {
-    agrees(Kind::Svm, 0.03);
+    agrees(ModelKind::Svm, 0.03);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn one_kind_of_page_alone_teaches_nothing() {
     let layout = Layout::new(Records::Block, 1).unwrap();
     let origin =
         Origin { trace: String::new(), samples: 1, frozen: 1, sampling: Sampling::default() };
-    for &kind in Kind::TRAINABLE {
+    for &kind in ModelKind::TRAINABLE {
         let refused = train(kind, layout, &set, &Standard::of(&set), origin.clone());
         assert!(matches!(refused, Err(LearnError::OneClass { samples: 1, frozen: 1 })));
     }

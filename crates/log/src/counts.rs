@@ -1,4 +1,4 @@
-//! Counts of what a volume did.
+//! Counts of a volume's writes and relocations.
 
 /// Page writes by class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct ClassCounts {
     pub relocations: u64,
 }
 
-/// Counts of what a volume did since they were last reset.
+/// Counts of a volume since they were last reset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Pages written by the user.

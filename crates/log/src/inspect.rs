@@ -2,7 +2,7 @@
 
 use frostline_placement::{Hotness, Scheme};
 
-use crate::map::{Entry, Map};
+use crate::map::{Map, MapEntry};
 use crate::volume::Volume;
 use crate::{Counts, LogError, Slot, ZoneTable};
 
@@ -102,7 +102,7 @@ impl<S: Scheme> Volume<S> {
     /// scheme's own.
     pub fn peak_bytes(&self) -> usize {
         let slots = (self.most_zones + 1) * self.options.zone_pages as usize;
-        self.map.len() * size_of::<Entry<S::Page>>()
+        self.map.len() * size_of::<MapEntry<S::Page>>()
             + slots.min(self.words.len()) * size_of::<u32>()
             + self.hotness.len() * size_of::<Hotness>()
             + self.zones.bytes()
@@ -114,7 +114,7 @@ impl<S: Scheme> Volume<S> {
     /// agree. Costs a pass over map and zones.
     ///
     /// # Errors
-    /// A sentence that says what is wrong.
+    /// A sentence that names the violated invariant.
     pub fn verify(&self) -> Result<(), String> {
         let mut valid = vec![0u32; self.zones.len()];
         let mut mapped = 0u64;

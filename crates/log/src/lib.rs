@@ -64,7 +64,7 @@ pub use capacity::Capacity;
 pub use counts::Counts;
 pub use error::LogError;
 pub use image::ZoneImage;
-pub use map::{Entry, LOST, Map};
+pub use map::{LOST, Map, MapEntry};
 pub use memory::Array;
 pub use run::Writes;
 pub use steps::{Placed, Slot};

@@ -12,7 +12,7 @@ pub const LOST: u32 = 1;
 /// The slot of a page and the scheme's state of it. All zeroes: never written.
 #[derive(Clone, Copy, Debug, Zeroable)]
 #[repr(C)]
-pub struct Entry<P> {
+pub struct MapEntry<P> {
     /// Zone shifted, plus offset: see [`Volume::slot_of`](crate::Volume::slot_of). 0 if the page
     /// has none.
     pub slot: u32,
@@ -28,19 +28,19 @@ pub trait Map<P: PageState> {
     fn space(&self) -> u32;
 
     /// The entry of a page within the space, if it is in memory.
-    fn peek(&self, lba: u32) -> Option<Entry<P>>;
+    fn peek(&self, lba: u32) -> Option<MapEntry<P>>;
 
     /// Shows the state of every page in memory that has a slot, and maybe of others, to be changed.
     fn each_page(&mut self, visit: &mut dyn FnMut(&mut P));
 }
 
-impl<P: PageState> Map<P> for Array<Entry<P>> {
+impl<P: PageState> Map<P> for Array<MapEntry<P>> {
     fn space(&self) -> u32 {
         self.len() as u32
     }
 
     #[inline(always)]
-    fn peek(&self, lba: u32) -> Option<Entry<P>> {
+    fn peek(&self, lba: u32) -> Option<MapEntry<P>> {
         self.get(lba as usize).copied()
     }
 

@@ -9,7 +9,7 @@ use bytemuck::Zeroable;
 use frostline_placement::{Hotness, NEVER, Pages, Request, Scheme, UserWrite};
 
 use crate::cleaning::relocation;
-use crate::map::{Entry, Map};
+use crate::map::{Map, MapEntry};
 use crate::volume::Volume;
 use crate::{LogError, WORD_LAST};
 
@@ -41,7 +41,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     pub fn place_user(
         &mut self,
         lba: u32,
-        entry: &mut Entry<S::Page>,
+        entry: &mut MapEntry<S::Page>,
         hotness: Option<&Hotness>,
     ) -> Result<Placed, LogError> {
         self.check_lba(lba)?;
@@ -90,11 +90,15 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     ///
     /// # Errors
     /// An LBA beyond the volume.
-    pub fn trim_entry(&mut self, lba: u32, entry: &mut Entry<S::Page>) -> Result<bool, LogError> {
+    pub fn trim_entry(
+        &mut self,
+        lba: u32,
+        entry: &mut MapEntry<S::Page>,
+    ) -> Result<bool, LogError> {
         self.check_lba(lba)?;
         self.scheme.on_trim(lba);
         let slot = entry.slot;
-        *entry = Entry::zeroed();
+        *entry = MapEntry::zeroed();
         if slot >> self.shift != 0 {
             self.valid -= 1;
             self.discard(slot >> self.shift);
@@ -140,7 +144,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     pub fn place_relocation(
         &mut self,
         lba: u32,
-        entry: &mut Entry<S::Page>,
+        entry: &mut MapEntry<S::Page>,
         from: Slot,
         class: Option<u8>,
     ) -> Result<Option<Placed>, LogError> {
@@ -195,7 +199,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         &mut self,
         slot: u32,
         class: usize,
-        entry: &mut Entry<S::Page>,
+        entry: &mut MapEntry<S::Page>,
     ) -> Result<Placed, LogError> {
         entry.slot = slot;
         if self.is_full(class) {

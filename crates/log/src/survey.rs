@@ -2,7 +2,7 @@
 
 use frostline_placement::Scheme;
 
-use crate::map::{Entry, Map};
+use crate::map::{Map, MapEntry};
 use crate::volume::Volume;
 
 /// Shows a scheme that [sees others](Scheme::SEES_OTHERS) the page behind `lba`, and the one whose
@@ -14,12 +14,12 @@ pub(crate) fn show_others<S: Scheme>(
     lba: u32,
     now: u32,
     (turn, space, shift): (u32, u32, u32),
-    at: impl Fn(u32) -> Option<Entry<S::Page>>,
+    at: impl Fn(u32) -> Option<MapEntry<S::Page>>,
 ) {
     if !S::SEES_OTHERS || !scheme.sees_others() {
         return;
     }
-    let valid = |entry: &Entry<S::Page>| entry.slot >> shift != 0;
+    let valid = |entry: &MapEntry<S::Page>| entry.slot >> shift != 0;
     let behind = if lba + 1 < space { at(lba + 1).filter(valid) } else { None };
     scheme.on_neighbour(behind.as_ref().map(|entry| &entry.page), now);
     if let Some(entry) = at(turn % space).filter(valid) {

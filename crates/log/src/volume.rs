@@ -5,7 +5,7 @@ use frostline_placement::{Choice, Hotness, Pages, Scheme, Victim, VictimPolicy, 
 use crate::LogError;
 use crate::capacity::{Capacity, Trigger};
 use crate::counts::Counts;
-use crate::map::{Entry, Map};
+use crate::map::{Map, MapEntry};
 use crate::memory::Array;
 use crate::zones::ZoneTable;
 
@@ -88,7 +88,7 @@ impl Cursor {
 }
 
 /// A log-structured volume, placed by `S`, whose map is all in memory or comes from a driver.
-pub struct Volume<S: Scheme, M = Array<Entry<<S as Scheme>::Page>>> {
+pub struct Volume<S: Scheme, M = Array<MapEntry<<S as Scheme>::Page>>> {
     pub(crate) scheme: S,
     pub(crate) policy: Box<dyn VictimPolicy>,
     pub(crate) zones: ZoneTable,

@@ -44,7 +44,7 @@ pub struct Setup<'a> {
     pub spare_zones: Option<u32>,
     /// The reading of the papers that is followed.
     pub semantics: Semantics,
-    /// Seed of whatever chance the scheme uses.
+    /// Seed of the scheme's random numbers.
     pub seed: u64,
     /// Mean lifespan of each LBA (infinite if written once), for [`Foresight::Rates`].
     pub mean_lifespans: Option<&'a [f32]>,

@@ -37,11 +37,11 @@ pub struct ClassifierSetup {
     pub space: u32,
     /// User writes between two adjustments of threshold and model.
     pub window: u32,
-    /// True if it goes by all writes of a page, or by the newest only.
+    /// True if predictions use all writes of a page, false if only the newest.
     pub full_history: bool,
     /// True if the threshold is adjusted each window, or stays as the first window gave it.
     pub adaptive: bool,
-    /// Seed of whatever chance it uses.
+    /// Seed of its random numbers.
     pub seed: u64,
 }
 

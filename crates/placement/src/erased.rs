@@ -39,7 +39,7 @@ macro_rules! declare {
             fn $told:ident(&mut $t_self:ident $(, $t:ident: $t_type:ty)*) $(-> $t_out:ty)? $t_body:block
         )* }
     ) => {
-        /// The methods of a [`Scheme`](crate::Scheme), for whatever type it has.
+        /// The methods of a [`Scheme`](crate::Scheme), callable without its type.
         #[allow(missing_docs)]
         pub trait Erased<const WORDS: usize>: Send {
             fn classes(&self) -> usize;

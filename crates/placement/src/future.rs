@@ -26,7 +26,7 @@ impl Death {
 }
 
 /// The parameter that chooses the base of the logarithm.
-pub const BASE: Param = Param { key: "base", default: "2", help: "base of the logarithm" };
+pub const BASE: Param = Param::real("base", 2.0, 1.01..=1000.0, "base of the logarithm");
 
 /// Upper bounds of logarithmic classes: `base^k` zones' worth of user writes, for k from 0.
 pub fn log_cuts(setup: &Setup<'_>, base: f64, cuts: usize) -> Vec<u32> {

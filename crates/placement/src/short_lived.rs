@@ -7,11 +7,12 @@ use crate::zone_lifespan::ZoneLifespan;
 use crate::{BuildError, NEVER, Param, Params, Semantics, Setup, Stamp, UserWrite};
 
 /// The parameter that chooses the memory.
-pub const MEMORY: Param = Param {
-    key: "memory",
-    default: "exact",
-    help: "exact: last write times; fifo: a queue of recent LBAs as long as the threshold",
-};
+pub const MEMORY: Param = Param::word(
+    "memory",
+    "exact",
+    &["exact", "fifo"],
+    "exact: last write times; fifo: a queue of recent LBAs as long as the threshold",
+);
 
 /// Decides whether a user write is short-lived.
 #[derive(Debug)]
@@ -39,7 +40,7 @@ impl ShortLived {
         params: &mut Params,
         known: &[Param],
     ) -> Result<Self, BuildError> {
-        let fifo = params.choose(known, MEMORY.key, &["exact", "fifo"])? == 1;
+        let fifo = params.word(known, MEMORY.key)? == "fifo";
         let memory = match setup.semantics {
             _ if fifo => Memory::Recent(Box::default()),
             Semantics::Published | Semantics::MidasFast24 => Memory::Exact,

@@ -27,7 +27,7 @@ pub struct ZoneColumns<'a> {
 pub struct ShortLiving {
     /// The class.
     pub class: usize,
-    /// Lifespan below which a page passes for short-living.
+    /// Lifespan below which a page counts as short-living.
     pub threshold: u32,
 }
 

@@ -7,23 +7,24 @@
 //! the second half of the writes, in which cleaning is in its steady state.
 
 use frostline_placement::SchemeSpec;
-use frostline_sim::{Combination, Progress, Settings, Volume, ZoneSize, replay};
-use frostline_trace::{Kind, Spec, generate, prepare};
+use frostline_sim::{Combination, Progress, Settings, TraceVolume, ZoneSize, replay};
+use frostline_trace::{AccessPattern, Spec, generate, prepare};
 
 const ZONE: u64 = 16 << 20;
 
-fn volume(pages: u32, writes: u64) -> Volume {
+fn volume(pages: u32, writes: u64) -> TraceVolume {
     let spec = |kind, writes, fill| Spec { kind, pages, writes, fill, seed: 11 };
     let fill = frostline_trace::Writes {
-        lbas: generate(&spec(Kind::Uniform, 0, true)).expect("a valid spec").collect(),
+        lbas: generate(&spec(AccessPattern::Uniform, 0, true)).expect("a valid spec").collect(),
         ..Default::default()
     };
-    let lbas = generate(&spec(Kind::Zipf { alpha: 1.0 }, writes, false)).expect("a valid spec");
+    let lbas =
+        generate(&spec(AccessPattern::Zipf { alpha: 1.0 }, writes, false)).expect("a valid spec");
     let run = frostline_trace::Writes { lbas: lbas.collect(), ..Default::default() };
-    Volume::new(prepare(Some(fill), run, true).expect("LBAs in range"))
+    TraceVolume::new(prepare(Some(fill), run, true).expect("LBAs in range"))
 }
 
-fn measure(volume: &Volume, scheme: &str, victim: &str) {
+fn measure(volume: &TraceVolume, scheme: &str, victim: &str) {
     let spec = SchemeSpec::parse(scheme).expect("a known scheme");
     let victim = spec.victim.unwrap_or(victim).to_string();
     let combination = Combination { scheme: spec, victim };

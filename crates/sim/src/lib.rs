@@ -1,17 +1,18 @@
 //! Replays write traces against placement schemes.
 //!
-//! [`Volume`] is a trace's volume ready for replay; [`replay()`] runs one scheme over it;
+//! [`TraceVolume`] is a trace's volume ready for replay; [`replay()`] runs one scheme over it;
 //! [`sweep()`] runs every scheme with every victim policy over every volume on all cores, and
-//! [`Report`] is what comes of it.
+//! [`SimReport`] has the results.
 //!
 //! ```
 //! use frostline_placement::SchemeSpec;
-//! use frostline_sim::{Combination, Progress, Settings, Volume, replay};
-//! use frostline_trace::{Kind, Spec, Writes, generate, prepare};
+//! use frostline_sim::{Combination, Progress, Settings, TraceVolume, replay};
+//! use frostline_trace::{AccessPattern, Spec, Writes, generate, prepare};
 //!
-//! let spec = Spec { kind: Kind::Zipf { alpha: 1.0 }, pages: 20_000, writes: 200_000, fill: true, seed: 1 };
+//! let kind = AccessPattern::Zipf { alpha: 1.0 };
+//! let spec = Spec { kind, pages: 20_000, writes: 200_000, fill: true, seed: 1 };
 //! let writes = Writes { lbas: generate(&spec)?.collect(), ..Writes::default() };
-//! let volume = Volume::new(prepare(None, writes, false)?);
+//! let volume = TraceVolume::new(prepare(None, writes, false)?);
 //! let settings = Settings::default();
 //! let zone_pages = settings.zone_pages(std::slice::from_ref(&volume))?;
 //! let waf = |scheme| -> Result<f64, Box<dyn std::error::Error>> {
@@ -47,8 +48,8 @@ pub use models::{
 };
 pub use plan::{BASELINE, BOUND, Plan};
 pub use replay::{Outcome, Progress, Window, replay};
-pub use report::{ClassReport, Quartiles, Report, RunReport, TraceReport, WindowReport};
+pub use report::{ClassReport, Quartiles, RunReport, SimReport, TraceReport, WindowReport};
 pub use sample::{SampleError, Samples, sample};
 pub use settings::{Combination, Settings, Space, ZoneSize};
 pub use sweep::{Outcomes, sweep};
-pub use volume::Volume;
+pub use volume::TraceVolume;

@@ -1,4 +1,4 @@
-//! A log that a trace is replayed against, of whatever scheme.
+//! A log that a trace is replayed against, with its scheme's type erased.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -7,7 +7,7 @@ use frostline_placement::{Scheme, VictimPolicy, Visitor};
 
 use crate::fast22;
 
-/// A log that a trace is replayed against, of whatever scheme.
+/// A log that a trace is replayed against, with its scheme's type erased.
 pub trait Machine {
     /// See [`Volume::write`].
     fn write(&mut self, writes: &Writes<'_>, range: Range<usize>) -> Result<(), LogError>;
@@ -79,7 +79,7 @@ impl<S: Scheme> Machine for Volume<S> {
     }
 }
 
-/// Makes the log of whatever scheme it is handed.
+/// Makes a log of the scheme that it visits.
 pub enum MakeMachine<'a> {
     /// As the papers have it.
     Published(Options, Box<dyn VictimPolicy>),

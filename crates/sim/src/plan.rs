@@ -104,12 +104,12 @@ impl Plan {
         self.runs().any(|c| c.scheme.entry.foresight == Foresight::Lifespans)
     }
 
-    /// True if a run makes use of what an engine tells of its pages.
+    /// True if a run uses an engine's hotness records.
     pub fn wants_hotness(&self) -> bool {
         self.runs().any(|c| c.scheme.entry.wants_hotness)
     }
 
-    /// Finds what is wrong with the plan before a trace is read.
+    /// Checks the plan before a trace is read.
     ///
     /// # Errors
     /// The first run that was asked for and can't be made under these settings.

@@ -11,7 +11,7 @@ use frostline_trace::Trim;
 use crate::cpu_time::cpu_seconds;
 use crate::machine::{Machine, MakeMachine};
 use crate::settings::least_op;
-use crate::{Combination, Settings, SimError, Space, Volume, fast22, midas_fast24};
+use crate::{Combination, Settings, SimError, Space, TraceVolume, fast22, midas_fast24};
 
 /// Writes between two reports of progress.
 const STRIDE: usize = 1 << 20;
@@ -89,7 +89,7 @@ pub struct Outcome {
 /// The scheme or policy can't be built, or the volume can't be made or is full, or the run was
 /// stopped.
 pub fn replay(
-    volume: &Volume,
+    volume: &TraceVolume,
     combination: &Combination,
     settings: &Settings,
     zone_pages: u32,
@@ -173,7 +173,7 @@ pub(crate) fn advance(
 }
 
 fn build<'a>(
-    volume: &'a Volume,
+    volume: &'a TraceVolume,
     combination: &Combination,
     settings: &Settings,
     zone_pages: u32,
@@ -204,7 +204,7 @@ fn build<'a>(
 
 /// Makes the log of the reading that is followed.
 fn make<'a>(
-    volume: &'a Volume,
+    volume: &'a TraceVolume,
     Combination { scheme, victim }: &Combination,
     settings: &Settings,
     zone_pages: u32,
@@ -238,7 +238,7 @@ fn make<'a>(
 
 /// The error of a volume that can't be made.
 fn refused(
-    volume: &Volume,
+    volume: &TraceVolume,
     scheme: String,
     settings: &Settings,
     zone_pages: u32,

@@ -9,12 +9,12 @@ use serde::Serialize;
 use crate::plan::{PLANNED, YARDSTICK, yardstick};
 use crate::settings::zones;
 use crate::{
-    BASELINE, BOUND, Combination, Outcome, Outcomes, Plan, Settings, SimError, Space, Volume,
+    BASELINE, BOUND, Combination, Outcome, Outcomes, Plan, Settings, SimError, Space, TraceVolume,
 };
 
 /// A whole sweep.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct SimReport {
     /// Version of the program.
     pub frostline: &'static str,
     /// The trace; with several, their paths in a row and their sums.
@@ -150,15 +150,15 @@ pub struct RunReport {
     pub writes_per_second: f64,
 }
 
-impl Report {
+impl SimReport {
     /// Puts a sweep's outcomes, as [`sweep`](crate::sweep()) returns them, into a report.
     pub fn new(
         traces: Vec<TraceReport>,
-        volumes: &[Volume],
+        volumes: &[TraceVolume],
         plan: &Plan,
         settings: &Settings,
         outcomes: &[Outcomes],
-    ) -> Report {
+    ) -> SimReport {
         let pages: Vec<_> = volumes.iter().map(|v| u64::from(v.unique_pages())).collect();
         let mut runs = Vec::new();
         if volumes.len() > 1 {
@@ -169,7 +169,7 @@ impl Report {
             let name = (volumes.len() > 1).then(|| volume.name().to_string());
             runs.extend(rows(plan, settings, outcomes, &pages[i..=i], name));
         }
-        Report {
+        SimReport {
             frostline: env!("CARGO_PKG_VERSION"),
             trace: TraceReport::join(&traces),
             traces: if traces.len() > 1 { traces } else { Vec::new() },
@@ -179,7 +179,7 @@ impl Report {
     }
 
     /// Leaves out how long it took, so that equal runs give equal bytes.
-    pub fn without_timing(mut self) -> Report {
+    pub fn without_timing(mut self) -> SimReport {
         for run in &mut self.runs {
             run.seconds = 0.0;
             run.writes_per_second = 0.0;

@@ -9,7 +9,7 @@ use frostline_placement::SchemeSpec;
 use frostline_placement::registry::Registry;
 use frostline_placement::{BuildError, Semantics};
 
-use crate::{SimError, Volume};
+use crate::{SimError, TraceVolume};
 
 /// Pages that a zone may have.
 const ZONE_PAGES: RangeInclusive<u32> = 16..=1 << 30;
@@ -56,7 +56,7 @@ pub struct Settings {
     pub reserve: u32,
     /// The reading of the papers that is followed.
     pub semantics: Semantics,
-    /// Seed of whatever chance schemes and victim policies use.
+    /// Seed of the random numbers of schemes and victim policies.
     pub seed: u64,
     /// The schemes that names stand for.
     pub schemes: Registry,
@@ -87,7 +87,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Finds what is wrong with the sizes before a trace is read.
+    /// Checks the sizes before a trace is read.
     ///
     /// # Errors
     /// A page size that is none, or a zone that is not 16 or more whole pages.
@@ -106,7 +106,7 @@ impl Settings {
     ///
     /// # Errors
     /// As [`Settings::check`].
-    pub fn zone_pages(&self, volumes: &[Volume]) -> Result<u32, SimError> {
+    pub fn zone_pages(&self, volumes: &[TraceVolume]) -> Result<u32, SimError> {
         self.check()?;
         let page = u64::from(self.page_size);
         let zone = match self.zone_size {
@@ -122,7 +122,7 @@ impl Settings {
     }
 
     /// The layout of a volume.
-    pub(crate) fn options(&self, volume: &Volume, zone_pages: u32) -> Options {
+    pub(crate) fn options(&self, volume: &TraceVolume, zone_pages: u32) -> Options {
         let logical_pages = u64::from(volume.unique_pages());
         let capacity = match self.space {
             Space::Gp(gp) => Capacity::Elastic { gp },
@@ -155,7 +155,7 @@ pub(crate) fn least_op(logical_pages: u64, zone_pages: u32, zones: u64) -> f64 {
     (op * 1e4).ceil() / 1e4
 }
 
-/// Pages in a zone of so many bytes.
+/// Pages in a zone of `zone` bytes.
 fn whole_pages(zone: u64, page: u32) -> Result<u32, SimError> {
     let pages = zone / u64::from(page);
     if !zone.is_multiple_of(u64::from(page)) {

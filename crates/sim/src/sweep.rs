@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::{Outcome, Plan, Progress, Settings, SimError, Volume, replay};
+use crate::{Outcome, Plan, Progress, Settings, SimError, TraceVolume, replay};
 
 /// The outcomes of a plan's runs over one volume.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +29,7 @@ impl Outcomes {
 /// # Errors
 /// The first run in that order that was asked for and failed.
 pub fn sweep(
-    volumes: &[Volume],
+    volumes: &[TraceVolume],
     plan: &Plan,
     settings: &Settings,
     progress: &Progress,

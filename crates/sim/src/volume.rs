@@ -11,23 +11,23 @@ const _: () = assert!(FINAL == WORD_LAST);
 
 /// A volume of a trace, ready for replay by any number of runs at once. Its clones share the trace.
 #[derive(Clone, Debug)]
-pub struct Volume {
+pub struct TraceVolume {
     name: String,
     prepared: Arc<Prepared>,
     means: Arc<OnceLock<Vec<f32>>>,
 }
 
-impl Volume {
+impl TraceVolume {
     /// Takes an annotated trace.
     pub fn new(prepared: Prepared) -> Self {
         let name = prepared.name.clone();
-        Volume { name, prepared: Arc::new(prepared), means: Arc::default() }
+        TraceVolume { name, prepared: Arc::new(prepared), means: Arc::default() }
     }
 
     /// The same volume under another name.
     #[must_use]
     pub fn with_name(self, name: String) -> Self {
-        Volume { name, ..self }
+        TraceVolume { name, ..self }
     }
 
     /// The volume's name; empty if the trace has but one.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use frostline_placement::SchemeSpec;
 use frostline_placement::registry::SCHEMES;
 use frostline_placement::{Semantics, victims::POLICIES};
-use frostline_sim::{Plan, Progress, Settings, Space, Volume, ZoneSize, sweep};
+use frostline_sim::{Plan, Progress, Settings, Space, TraceVolume, ZoneSize, sweep};
 use frostline_trace::{LoadOptions, Writes, load, prepare};
 
 /// Writes of the recorded trace that are replayed.
@@ -26,10 +26,10 @@ fn writes(path: &str) -> Writes {
     load(&repository(path), &options, &mut |_| ()).unwrap().volumes.remove(0)
 }
 
-fn volume(path: &str, most: usize) -> Volume {
+fn volume(path: &str, most: usize) -> TraceVolume {
     let mut lbas = writes(path).lbas;
     lbas.truncate(most);
-    Volume::new(prepare(None, Writes { lbas, ..Writes::default() }, true).unwrap())
+    TraceVolume::new(prepare(None, Writes { lbas, ..Writes::default() }, true).unwrap())
 }
 
 fn zone(kib: u64) -> Settings {
@@ -40,7 +40,7 @@ fn zone(kib: u64) -> Settings {
 fn add(
     table: &mut String,
     title: &str,
-    volume: &Volume,
+    volume: &TraceVolume,
     (schemes, victims): (&[&str], &[&str]),
     settings: &Settings,
 ) {
@@ -106,7 +106,7 @@ fn every_scheme_relocates_and_reclaims_what_it_did_before() {
 fn schemes_that_recognise_frozen_pages_use_hotness_records_as_before() {
     let recorded = writes("traces/frostline-tpcc.parquet");
     assert!(recorded.hotness.is_some());
-    let recorded = Volume::new(prepare(None, recorded, true).unwrap());
+    let recorded = TraceVolume::new(prepare(None, recorded, true).unwrap());
     let schemes = [
         "sepbit",
         "dac",

@@ -4,8 +4,8 @@
 
 use frostline_placement::SchemeSpec;
 use frostline_placement::Semantics;
-use frostline_sim::{Plan, Progress, Settings, Space, Volume, ZoneSize, sweep};
-use frostline_trace::{Kind, Spec, Writes, generate, prepare};
+use frostline_sim::{Plan, Progress, Settings, Space, TraceVolume, ZoneSize, sweep};
+use frostline_trace::{AccessPattern, Spec, Writes, generate, prepare};
 
 /// Pages of a device of 10^9 bytes.
 const PAGES_1_GB: u32 = 244_140;
@@ -18,15 +18,15 @@ const OP: f64 = 0.0737;
 const OP_WITHOUT_ONE: f64 = 0.0716;
 
 /// The volume is filled, and then 26 writes a page follow by Zipf 1.0.
-fn volume(pages: u32) -> Volume {
-    let kind = Kind::Zipf { alpha: 1.0 };
+fn volume(pages: u32) -> TraceVolume {
+    let kind = AccessPattern::Zipf { alpha: 1.0 };
     let spec = Spec { kind, pages, writes: u64::from(pages) * 26, fill: true, seed: 20_240_227 };
     let lbas = generate(&spec).unwrap().collect();
-    Volume::new(prepare(None, Writes { lbas, ..Writes::default() }, true).unwrap())
+    TraceVolume::new(prepare(None, Writes { lbas, ..Writes::default() }, true).unwrap())
 }
 
 /// Write amplification in zones of 2 MiB, the filling of the volume included.
-fn waf(volume: &Volume, op: f64, scheme: &str, victim: &str) -> f64 {
+fn waf(volume: &TraceVolume, op: f64, scheme: &str, victim: &str) -> f64 {
     let settings = Settings {
         zone_size: ZoneSize::Bytes(2 << 20),
         space: Space::Op(op),

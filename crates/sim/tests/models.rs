@@ -1,10 +1,10 @@
 //! Models are compared on the same samples, by what they are said to be compared by.
 
-use frostline_learn::{Kind, Layout, LearnError, Records, Sampling};
+use frostline_learn::{Layout, LearnError, ModelKind, Records, Sampling};
 use frostline_placement::{Activity, Hotness};
 use frostline_random::SplitMix;
 use frostline_sim::{
-    Evaluation, Samples, Settings, Space, Volume, compare_features, compare_histories,
+    Evaluation, Samples, Settings, Space, TraceVolume, compare_features, compare_histories,
     compare_models, evaluate_two_r, sample,
 };
 use frostline_trace::{Writes, prepare};
@@ -47,10 +47,10 @@ fn narrowed_samples_are_those_of_a_shorter_history() {
 
 #[test]
 fn histories_grow_by_one_write() {
-    let evaluated = compare_histories(&samples(Records::Block, 3), Kind::Logistic).unwrap();
+    let evaluated = compare_histories(&samples(Records::Block, 3), ModelKind::Logistic).unwrap();
     let histories: Vec<_> = evaluated.iter().map(|evaluated| evaluated.history).collect();
     assert_eq!(histories, [1, 2, 3]);
-    let two = compare_features(&samples(Records::Block, 2), Kind::Logistic).unwrap();
+    let two = compare_features(&samples(Records::Block, 2), ModelKind::Logistic).unwrap();
     assert_eq!(evaluated[1].quality.roc_area, two[3].quality.roc_area, "all features");
 }
 
@@ -64,7 +64,7 @@ fn added(evaluated: &[Evaluation]) -> Vec<&str> {
 #[test]
 fn features_of_engines_are_added_in_the_papers_order() {
     let samples = samples(Records::Engine, 2);
-    let evaluated = compare_features(&samples, Kind::Logistic).unwrap();
+    let evaluated = compare_features(&samples, ModelKind::Logistic).unwrap();
     let papers = [
         "valid-bytes",
         "write-time",
@@ -74,7 +74,7 @@ fn features_of_engines_are_added_in_the_papers_order() {
         "modifications",
     ];
     assert_eq!(added(&evaluated), papers);
-    let all = compare_histories(&samples, Kind::Logistic).unwrap();
+    let all = compare_histories(&samples, ModelKind::Logistic).unwrap();
     let [one, two, six, all] = [&evaluated[0], &evaluated[1], &evaluated[5], &all[1]]
         .map(|evaluated| evaluated.quality.roc_area);
     assert!(one != two && six == all, "{one} {two} {six} {all}");
@@ -82,7 +82,7 @@ fn features_of_engines_are_added_in_the_papers_order() {
 
 #[test]
 fn features_of_a_block_layer_are_added_as_they_correlate() {
-    let evaluated = compare_features(&samples(Records::Block, 2), Kind::Logistic).unwrap();
+    let evaluated = compare_features(&samples(Records::Block, 2), ModelKind::Logistic).unwrap();
     // The time between two writes of a page tells most; requests, which are all alike, tell nothing.
     assert_eq!(added(&evaluated), ["write-time", "writes", "request-pages", "sequential"]);
 }
@@ -105,7 +105,8 @@ fn two_rs_rule_takes_for_frozen_what_is_relocated() {
     // A zone is filled, and pages of it are written again until its garbage exceeds the threshold
     // at the seventh. Of the nine that are then copied, one is the eighth.
     let lbas = (0..16).chain(0..8).collect();
-    let volume = Volume::new(prepare(None, Writes { lbas, ..Writes::default() }, false).unwrap());
+    let volume =
+        TraceVolume::new(prepare(None, Writes { lbas, ..Writes::default() }, false).unwrap());
     let evaluate = |warmup| {
         let settings = Settings { space: Space::Gp(0.3), warmup, ..Settings::default() };
         evaluate_two_r(&volume, &settings, 16).unwrap().quality

@@ -7,7 +7,7 @@ use frostline_log::LogError;
 use frostline_placement::SchemeSpec;
 use frostline_placement::Semantics;
 use frostline_sim::{
-    Combination, Outcome, Plan, Progress, Settings, SimError, Space, Volume, ZoneSize, replay,
+    Combination, Outcome, Plan, Progress, Settings, SimError, Space, TraceVolume, ZoneSize, replay,
     sweep,
 };
 use frostline_trace::{LoadOptions, load, prepare};
@@ -38,10 +38,10 @@ fn cells(trace: &str) -> Vec<Cell> {
     cells.collect()
 }
 
-fn volume(name: &str) -> Volume {
+fn volume(name: &str) -> TraceVolume {
     let path = data(&format!("{name}.u32.zst"));
     let mut loaded = load(&path, &LoadOptions::default(), &mut |_| ()).unwrap();
-    Volume::new(prepare(None, loaded.volumes.remove(0), true).unwrap())
+    TraceVolume::new(prepare(None, loaded.volumes.remove(0), true).unwrap())
 }
 
 /// Every scheme of the table with both victim policies; returns how many cells are equal.

@@ -1,14 +1,16 @@
 //! A sweep that is stopped returns the runs that had finished.
 
 use frostline_placement::SchemeSpec;
-use frostline_sim::{Outcomes, Plan, Progress, Report, Settings, SimError, Volume, replay, sweep};
-use frostline_trace::{Kind, Spec, Writes, generate, prepare};
+use frostline_sim::{
+    Outcomes, Plan, Progress, Settings, SimError, SimReport, TraceVolume, replay, sweep,
+};
+use frostline_trace::{AccessPattern, Spec, Writes, generate, prepare};
 
-fn volume() -> Volume {
-    let kind = Kind::Zipf { alpha: 1.0 };
+fn volume() -> TraceVolume {
+    let kind = AccessPattern::Zipf { alpha: 1.0 };
     let spec = Spec { kind, pages: 4096, writes: 100_000, fill: true, seed: 5 };
     let lbas = generate(&spec).unwrap().collect();
-    Volume::new(prepare(None, Writes { lbas, ..Writes::default() }, false).unwrap())
+    TraceVolume::new(prepare(None, Writes { lbas, ..Writes::default() }, false).unwrap())
 }
 
 fn plan(runs: u32) -> Plan {
@@ -38,7 +40,7 @@ fn runs_that_have_finished_are_kept() {
     });
     let kept = finished(&outcomes);
     assert!((1..plan.wanted.len()).contains(&kept), "{kept}");
-    let report = Report::new(Vec::new(), &volumes, &plan, &settings, &outcomes);
+    let report = SimReport::new(Vec::new(), &volumes, &plan, &settings, &outcomes);
     assert!(report.interrupted);
     assert_eq!(report.runs.len(), kept);
     let zone_pages = settings.zone_pages(&volumes).unwrap();
@@ -50,9 +52,9 @@ fn runs_that_have_finished_are_kept() {
 fn a_sum_over_volumes_has_only_runs_that_finished_in_all() {
     let (volumes, plan, settings) = ([volume(), volume()], plan(2), Settings::default());
     let mut outcomes = sweep(&volumes, &plan, &settings, &Progress::default()).unwrap();
-    assert!(!Report::new(Vec::new(), &volumes, &plan, &settings, &outcomes).interrupted);
+    assert!(!SimReport::new(Vec::new(), &volumes, &plan, &settings, &outcomes).interrupted);
     outcomes[1].wanted[0] = None;
-    let report = Report::new(Vec::new(), &volumes, &plan, &settings, &outcomes);
+    let report = SimReport::new(Vec::new(), &volumes, &plan, &settings, &outcomes);
     let of = |volume: &str| {
         let runs = report.runs.iter().filter(|run| run.volume.as_deref() == Some(volume));
         runs.map(|run| run.scheme.as_str()).collect::<Vec<_>>()

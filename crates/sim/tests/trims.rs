@@ -2,15 +2,15 @@
 
 use frostline_placement::SchemeSpec;
 use frostline_placement::registry::SCHEMES;
-use frostline_sim::{Combination, Outcome, Progress, Settings, Space, Volume, replay};
-use frostline_trace::{Kind, Spec, Trim, Writes, generate, prepare};
+use frostline_sim::{Combination, Outcome, Progress, Settings, Space, TraceVolume, replay};
+use frostline_trace::{AccessPattern, Spec, Trim, Writes, generate, prepare};
 
 const PAGES: u32 = 1 << 11;
 const ZONE_PAGES: u32 = 32;
 
 /// A filled volume that is overwritten, with two trims of up to 16 pages after every hundred writes.
 fn trace() -> Writes {
-    let kind = Kind::Zipf { alpha: 0.9 };
+    let kind = AccessPattern::Zipf { alpha: 0.9 };
     let spec = Spec { kind, pages: PAGES, writes: 20_000, fill: true, seed: 3 };
     let lbas: Vec<u32> = generate(&spec).unwrap().collect();
     let trim = |i: u32| {
@@ -21,7 +21,7 @@ fn trace() -> Writes {
     Writes { lbas, trims, ..Writes::default() }
 }
 
-fn run(volume: &Volume, scheme: &str, settings: &Settings) -> Outcome {
+fn run(volume: &TraceVolume, scheme: &str, settings: &Settings) -> Outcome {
     let scheme = SchemeSpec::parse(scheme).unwrap();
     let victim = scheme.victim.unwrap_or("cost-benefit").to_string();
     let combination = Combination { scheme, victim };
@@ -30,7 +30,7 @@ fn run(volume: &Volume, scheme: &str, settings: &Settings) -> Outcome {
 
 #[test]
 fn warm_up_and_windows_cut_a_trace_with_trims_without_changing_it() {
-    let volume = Volume::new(prepare(None, trace(), true).unwrap());
+    let volume = TraceVolume::new(prepare(None, trace(), true).unwrap());
     for space in [Space::Gp(0.2), Space::Op(0.4)] {
         for entry in SCHEMES {
             let whole = Settings { space, ..Settings::default() };
@@ -51,7 +51,7 @@ fn warm_up_and_windows_cut_a_trace_with_trims_without_changing_it() {
 #[test]
 fn what_is_trimmed_is_not_copied() {
     let copied = |writes: Writes| {
-        let volume = Volume::new(prepare(None, writes, false).unwrap());
+        let volume = TraceVolume::new(prepare(None, writes, false).unwrap());
         run(&volume, "nosep", &Settings::default()).counts
     };
     let trimmed = copied(trace());
@@ -69,7 +69,7 @@ fn what_is_trimmed_is_not_copied() {
 #[test]
 fn a_version_that_is_trimmed_is_not_frozen() {
     let frozen = |trims: Vec<Trim>| {
-        let volume = Volume::new(prepare(None, Writes { trims, ..trace() }, false).unwrap());
+        let volume = TraceVolume::new(prepare(None, Writes { trims, ..trace() }, false).unwrap());
         run(&volume, "nosep", &Settings::default()).counts.frozen_relocations
     };
     assert!(frozen(Vec::new()) > 0);
@@ -81,7 +81,7 @@ fn a_preload_is_trimmed_before_the_first_write() {
     let writes = || Writes { lbas: (0..PAGES).collect(), ..Writes::default() };
     let trims = vec![Trim { at: 0, first: 0, last: PAGES - 1 }];
     let volume = prepare(Some(writes()), Writes { trims, ..writes() }, false).unwrap();
-    let counts = run(&Volume::new(volume), "nosep", &Settings::default()).counts;
+    let counts = run(&TraceVolume::new(volume), "nosep", &Settings::default()).counts;
     assert_eq!(counts.relocations, 0);
     assert!(counts.zones_reclaimed > 0);
 }

@@ -8,7 +8,7 @@ use frostline_log::{Options, Volume, Writes};
 use frostline_placement::registry::SCHEMES;
 use frostline_placement::{Foresight, Scheme, Setup, victims};
 use frostline_placement::{SchemeSpec, Visitor};
-use frostline_trace::{Kind, Spec, generate};
+use frostline_trace::{AccessPattern, Spec, generate};
 
 /// Counts the allocations of each thread.
 struct Counting;
@@ -41,7 +41,7 @@ const ZONE_PAGES: u32 = 512;
 const WRITES: usize = 1 << 20;
 
 fn zipf() -> Vec<u32> {
-    let kind = Kind::Zipf { alpha: 1.0 };
+    let kind = AccessPattern::Zipf { alpha: 1.0 };
     let spec = Spec { kind, pages: PAGES, writes: WRITES as u64, fill: true, seed: 5 };
     generate(&spec).unwrap().collect()
 }

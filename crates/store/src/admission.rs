@@ -6,7 +6,7 @@ use crate::inner::{Guard, Inner};
 use crate::sync::Instant;
 use crate::{Cleaning, StoreError};
 
-/// Writers are slowed with so many zones more than those below which the store is cleaned.
+/// Free zones above the cleaning threshold at which writers begin to be slowed.
 const SLOWER_BEFORE: usize = 3;
 
 impl Inner {

@@ -4,7 +4,7 @@ use frostline_placement::Hotness;
 use frostline_zone::AlignedBuf;
 
 use crate::format::{PAGE, Row, rows};
-use crate::head::{ChunkHead, Head, Kind};
+use crate::head::{ChunkHead, Head, HeadKind};
 
 /// A chunk that is being filled, or is on its way to the device.
 pub struct Chunk {
@@ -71,7 +71,7 @@ impl Chunk {
         if let Some(hotness) = &self.hotness {
             body.extend_from_slice(bytemuck::cast_slice(hotness));
         }
-        let head = Kind::Chunk(ChunkHead {
+        let head = HeadKind::Chunk(ChunkHead {
             seq: self.seq,
             pages: self.rows.len() as u32,
             first: self.first,

@@ -10,7 +10,7 @@ use crate::error::of_zone;
 use crate::format::{PAGE, Row};
 use crate::head::ChunkHead;
 use crate::inner::{Guard, Inner};
-use crate::map_cache::PageState;
+use crate::map_cache::StoredState;
 use crate::zone_pool::DataZone;
 
 /// A page of a victim that was valid when it was looked at.
@@ -19,7 +19,7 @@ struct Valid {
     hotness: Hotness,
     slot: Slot,
     /// The state that the scheme keeps of it.
-    state: PageState,
+    state: StoredState,
     /// The class that the scheme gave it when it saw the whole victim, if it gave one.
     class: Option<u8>,
 }

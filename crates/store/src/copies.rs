@@ -29,7 +29,7 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// None so far of so many pages.
+    /// Counts nothing yet; the store has `pages` pages.
     pub fn new(pages: u64) -> Self {
         Copies { of: vec![0; pages as usize], sum: Copied::default() }
     }

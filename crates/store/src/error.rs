@@ -94,7 +94,7 @@ pub enum StoreError {
         /// The contradiction.
         why: String,
     },
-    /// A page's content is not what was written.
+    /// A page's content is damaged.
     #[error("LBA {lba} is damaged: zone {zone}, page {page} is not what was written there")]
     Checksum {
         /// The page.

@@ -1,4 +1,4 @@
-//! Zones of the device that failed, by what failed.
+//! Counts of failed zones, by the operation that failed.
 
 /// Zones of the device that failed since the store was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

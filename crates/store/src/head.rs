@@ -19,12 +19,12 @@ pub struct Head {
     /// Page in it.
     pub page: u32,
     /// The kind of thing that the page describes.
-    pub kind: Kind,
+    pub kind: HeadKind,
 }
 
 /// The kind of thing that a page describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum HeadKind {
     /// A chunk of pages.
     Chunk(ChunkHead),
     /// A record of the metadata log.
@@ -118,7 +118,7 @@ const CHUNK: u32 = 5;
 
 impl Head {
     /// The head of a page that this program writes.
-    pub fn new(store: u64, zone: u32, page: u32, kind: Kind) -> Head {
+    pub fn new(store: u64, zone: u32, page: u32, kind: HeadKind) -> Head {
         Head { version: VERSION, store, zone, page, kind }
     }
 
@@ -138,7 +138,7 @@ impl Head {
 
     /// True if it is that of a superblock.
     pub fn is_super(&self) -> bool {
-        matches!(self.kind, Kind::Meta(MetaHead { record: MetaKind::Super, .. }))
+        matches!(self.kind, HeadKind::Meta(MetaHead { record: MetaKind::Super, .. }))
     }
 
     /// Puts the head and the bytes behind it into a page, and the sum over both.
@@ -156,7 +156,7 @@ impl ChunkHead {
     /// that was meant to lie there.
     pub fn at(page: &[u8], store: u64, zone: u32, at: u32) -> Option<(ChunkHead, &[u8])> {
         match Head::at(page, store, zone, at)? {
-            (Head { kind: Kind::Chunk(chunk), .. }, body) => Some((chunk, body)),
+            (Head { kind: HeadKind::Chunk(chunk), .. }, body) => Some((chunk, body)),
             _ => None,
         }
     }
@@ -167,7 +167,7 @@ impl Raw {
         let Head { version, store, zone, page, kind } = *head;
         let raw = Raw { magic: MAGIC, version, store, zone, page, ..Raw::default() };
         match kind {
-            Kind::Chunk(ChunkHead { seq, pages, first, opening, durable, noted }) => Raw {
+            HeadKind::Chunk(ChunkHead { seq, pages, first, opening, durable, noted }) => Raw {
                 kind: CHUNK,
                 seq,
                 count: pages,
@@ -178,7 +178,7 @@ impl Raw {
                 b: durable,
                 ..raw
             },
-            Kind::Meta(MetaHead { seq, rows, payload, sum, record }) => {
+            HeadKind::Meta(MetaHead { seq, rows, payload, sum, record }) => {
                 let raw = Raw { seq, count: rows, payload, sum, ..raw };
                 match record {
                     MetaKind::Super => Raw { kind: SUPER, ..raw },
@@ -195,7 +195,7 @@ impl Raw {
 
     fn typed(&self) -> Head {
         let Raw { version, store, seq, zone, page, count, payload, first, sum, a, b, .. } = *self;
-        let meta = |record| Kind::Meta(MetaHead { seq, rows: count, payload, sum, record });
+        let meta = |record| HeadKind::Meta(MetaHead { seq, rows: count, payload, sum, record });
         let kind = match self.kind {
             SUPER => meta(MetaKind::Super),
             NOTES => meta(MetaKind::Notes),
@@ -203,7 +203,7 @@ impl Raw {
             TABLE => meta(MetaKind::Table(TablePart { part: first, parts: a, bytes: b })),
             CHUNK => {
                 let (pages, opening, durable, noted) = (count, a, b, sum);
-                Kind::Chunk(ChunkHead { seq, pages, first, opening, durable, noted })
+                HeadKind::Chunk(ChunkHead { seq, pages, first, opening, durable, noted })
             }
             unknown => meta(MetaKind::Unknown(unknown)),
         };

@@ -251,7 +251,7 @@ fn whole_checkpoint(fixed: &Super, state: usize, memory: usize, logical: u64, zo
         + 4
 }
 
-/// Pages of as many zones as so many records of this size take.
+/// Pages of the zones that this many records of this size take.
 fn in_zones(fixed: &Super, records: u64, pages: u64) -> u64 {
     let usable = u64::from(fixed.device_pages - SUPERBLOCKS);
     let in_zone = (usable / pages).max(1);

@@ -4,6 +4,25 @@
 //! cleans with the very volume, schemes and victim policies that the simulator replays traces
 //! through: what was simulated is what runs.
 //!
+//! ```
+//! use frostline_store::{Format, Open, Store};
+//! use frostline_zone::{Shape, in_memory};
+//!
+//! let shape = Shape { bytes: 64 << 20, ..Shape::default() };
+//! let device = in_memory(&shape)?;
+//! Store::format(device.clone(), &Format::default())?;
+//!
+//! let store = Store::open(device.clone(), Open::default())?;
+//! store.write(7, &[1; 4096])?;
+//! store.sync()?;
+//! let mut page = [0; 4096];
+//! assert!(store.read(7, &mut page)?);
+//! assert_eq!(page, [1; 4096]);
+//! assert!(!store.read(8, &mut page)?);
+//! store.close()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! The way of a page: admitted (`admission.rs`), written ([`Store::write`], `writing.rs`), placed and
 //! put into a chunk (`mapped_page.rs`, `state.rs`), made durable (`durability.rs`), cleaned
 //! (`cleaning.rs`), read back (`reading.rs`), recovered (`recovery/`). The state in memory
@@ -67,6 +86,6 @@ pub use recovery::Rebuilt;
 pub use scrub::ScrubReport;
 pub use stats::Stats;
 pub use store::Store;
-pub use survey::{Info, Role, ZoneView};
+pub use survey::{Role, StoreInfo, ZoneStatus};
 pub use writing::PageWrite;
 pub use written::Written;

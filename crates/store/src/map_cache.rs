@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytemuck::Zeroable;
-use frostline_log::{Entry, Map};
+use frostline_log::{Map, MapEntry};
 use frostline_placement::registry::SCHEMES;
 use frostline_placement::{AnyState, Stamp};
 
@@ -26,7 +26,7 @@ pub fn leaf_pages(state: usize) -> usize {
 /// Words that the page state of every scheme fits into.
 pub const WORDS: usize = 5;
 
-const _: () = assert!(widest() <= size_of::<PageState>());
+const _: () = assert!(widest() <= size_of::<StoredState>());
 
 /// Bytes that the schemes of the registry keep of a page at most.
 const fn widest() -> usize {
@@ -41,7 +41,7 @@ const fn widest() -> usize {
 }
 
 /// The state that a scheme keeps of a page.
-pub type PageState = AnyState<WORDS>;
+pub type StoredState = AnyState<WORDS>;
 
 /// The bytes of a leaf.
 pub type Leaf = Arc<[u8]>;
@@ -152,7 +152,7 @@ impl MapCache {
         leaf: u32,
         bytes: Option<&[u8]>,
         now: u64,
-        clamp: impl Fn(&mut PageState, u32),
+        clamp: impl Fn(&mut StoredState, u32),
     ) {
         debug_assert!(!self.has(leaf), "leaf {leaf} is in memory");
         let (mut bytes, mut at): (Leaf, u64) = match bytes {
@@ -250,15 +250,15 @@ impl MapCache {
     }
 
     /// The entry of a page.
-    pub fn entry(&self, at: Position) -> Entry<PageState> {
+    pub fn entry(&self, at: Position) -> MapEntry<StoredState> {
         let (leaf, i) = (self.leaf(at), at.lba as usize % LEAF);
-        let mut page = PageState::zeroed();
+        let mut page = StoredState::zeroed();
         bytemuck::bytes_of_mut(&mut page)[..self.state].copy_from_slice(&leaf[self.state_at(i)]);
-        Entry { slot: word(leaf, i), page }
+        MapEntry { slot: word(leaf, i), page }
     }
 
     /// Changes the entry of a page.
-    pub fn set(&mut self, at: Position, entry: Entry<PageState>) {
+    pub fn set(&mut self, at: Position, entry: MapEntry<StoredState>) {
         let i = at.lba as usize % LEAF;
         let (states, known) = (self.state_at(i), self.state);
         let leaf = self.leaf_mut(at);
@@ -306,11 +306,11 @@ impl MapCache {
 }
 
 /// Shows the states of a leaf's pages, of `size` bytes each, to be changed.
-fn each_state(leaf: &mut Leaf, size: usize, visit: &mut dyn FnMut(&mut PageState)) {
+fn each_state(leaf: &mut Leaf, size: usize, visit: &mut dyn FnMut(&mut StoredState)) {
     if size > 0 {
         let states = &mut Arc::make_mut(leaf)[8 * LEAF..][..size * LEAF];
         for bytes in states.chunks_exact_mut(size) {
-            let mut state = PageState::zeroed();
+            let mut state = StoredState::zeroed();
             bytemuck::bytes_of_mut(&mut state)[..size].copy_from_slice(bytes);
             visit(&mut state);
             bytes.copy_from_slice(&bytemuck::bytes_of(&state)[..size]);
@@ -327,16 +327,16 @@ fn set_word(leaf: &mut [u8], i: usize, word: u32) {
     leaf[4 * i..4 * i + 4].copy_from_slice(&word.to_le_bytes());
 }
 
-impl Map<PageState> for MapCache {
+impl Map<StoredState> for MapCache {
     fn space(&self) -> u32 {
         self.space
     }
 
-    fn peek(&self, lba: u32) -> Option<Entry<PageState>> {
+    fn peek(&self, lba: u32) -> Option<MapEntry<StoredState>> {
         self.position(lba).map(|at| self.entry(at))
     }
 
-    fn each_page(&mut self, visit: &mut dyn FnMut(&mut PageState)) {
+    fn each_page(&mut self, visit: &mut dyn FnMut(&mut StoredState)) {
         for frame in &mut self.frames {
             each_state(&mut frame.bytes, self.state, visit);
         }

@@ -8,7 +8,7 @@ use frostline_placement::Hotness;
 
 use crate::StoreError;
 use crate::format::Row;
-use crate::map_cache::{LEAF, PageState, Position};
+use crate::map_cache::{LEAF, Position, StoredState};
 use crate::state::State;
 
 /// A page and the locked state. The leaf of the map that has the page's entry is in memory, and
@@ -20,7 +20,7 @@ pub struct MappedPage<G> {
 }
 
 /// The place of a page's content.
-pub enum Found {
+pub enum PageLookup {
     /// In memory: it was copied.
     Copied,
     /// On the device.
@@ -63,7 +63,7 @@ impl<G: Deref<Target = State>> MappedPage<G> {
     }
 
     /// The state that the scheme keeps of the page.
-    pub fn page_state(&self) -> PageState {
+    pub fn page_state(&self) -> StoredState {
         self.state.volume.map().entry(self.at).page
     }
 
@@ -76,18 +76,18 @@ impl<G: Deref<Target = State>> MappedPage<G> {
     }
 
     /// Finds the page's content: copies it if it is in memory. None if the page was never written.
-    pub fn find(&self, into: &mut [u8]) -> Result<Option<Found>, StoreError> {
+    pub fn find(&self, into: &mut [u8]) -> Result<Option<PageLookup>, StoreError> {
         let Some((slot, sum)) = self.place() else { return Ok(None) };
         if slot.zone == 0 {
             return Err(StoreError::Lost { lba: self.lba });
         }
         if let Some(page) = self.state.chunks.page(slot) {
             into.copy_from_slice(page);
-            return Ok(Some(Found::Copied));
+            return Ok(Some(PageLookup::Copied));
         }
         let zone = self.state.zones.get(slot.zone);
         let (page, pin) = (zone.page_of(slot.offset), zone.pin.clone());
-        Ok(Some(Found::At { zone: zone.device_zone, page, sum, pin }))
+        Ok(Some(PageLookup::At { zone: zone.device_zone, page, sum, pin }))
     }
 }
 

@@ -10,7 +10,7 @@ use frostline_zone::{AlignedBuf, Device, DeviceError};
 use crate::StoreError;
 use crate::error::of_zone;
 use crate::format::PAGE;
-use crate::head::{Head, Kind, MetaHead, MetaKind};
+use crate::head::{Head, HeadKind, MetaHead, MetaKind};
 use crate::layout::Layout;
 use crate::sync::AtomicBool;
 
@@ -33,7 +33,7 @@ impl MetaUsage {
         self.failed.load(Relaxed)
     }
 
-    /// True if what is left is for a checkpoint that frees the rest.
+    /// True if the free pages are only enough for a checkpoint that frees the rest.
     pub fn is_low(&self) -> bool {
         self.low.load(Relaxed)
     }
@@ -72,7 +72,7 @@ impl MetaLog {
         MetaLog { device, layout, store, seq, current, empty, used, usage }
     }
 
-    /// The log of a store that has written so many pages of it.
+    /// Sets the pages that the store has written to the log.
     pub fn with_written(self, pages: u64) -> Self {
         self.usage.pages.store(pages, Relaxed);
         self
@@ -129,7 +129,7 @@ impl MetaLog {
             let (place, at) = self.room(pages as u32)?;
             let zone = self.layout.meta[place];
             // A zone that was begun for it took numbers for its superblocks.
-            let head = Kind::Meta(MetaHead { seq: self.seq, ..head });
+            let head = HeadKind::Meta(MetaHead { seq: self.seq, ..head });
             let head = Head::new(self.store, zone, at, head);
             head.seal(&mut bytes[..PAGE], bytemuck::cast_slice(rows));
             match self.device.append(zone, u64::from(at) * PAGE as u64, &bytes) {
@@ -144,7 +144,7 @@ impl MetaLog {
         }
     }
 
-    /// A place with room for so many pages in one zone.
+    /// A place with room for `pages` pages in one zone.
     fn room(&mut self, pages: u32) -> Result<(usize, u32), StoreError> {
         let capacity = self.layout.fixed.device_pages;
         loop {
@@ -175,7 +175,7 @@ impl MetaLog {
         for (page, bytes) in (0u32..).zip(pages.chunks_exact_mut(PAGE)) {
             let (seq, rows) = (self.seq + u64::from(page), self.layout.meta.len() as u32);
             let head = MetaHead { seq, rows, payload: 0, sum: 0, record: MetaKind::Super };
-            Head::new(self.store, zone, page, Kind::Meta(head)).seal(bytes, &body);
+            Head::new(self.store, zone, page, HeadKind::Meta(head)).seal(bytes, &body);
         }
         match self.device.append(zone, 0, &pages) {
             Ok(()) => {

@@ -4,7 +4,7 @@ use frostline_zone::{AlignedBuf, Device, ZoneState};
 
 use crate::StoreError;
 use crate::format::{Note, PAGE, VERSION, rows};
-use crate::head::{Head, Kind, MetaHead, MetaKind};
+use crate::head::{Head, HeadKind, MetaHead, MetaKind};
 use crate::layout::{Layout, NOTES};
 use crate::meta::MetaLog;
 
@@ -36,7 +36,7 @@ impl Record {
 }
 
 /// The content of a metadata zone.
-pub struct Found {
+pub struct MetaZoneScan {
     /// Its place in the ring.
     pub place: usize,
     /// Its records in order, the superblock first.
@@ -57,7 +57,7 @@ pub fn scan(
     layout: &Layout,
     store: u64,
     place: usize,
-) -> Result<Found, StoreError> {
+) -> Result<MetaZoneScan, StoreError> {
     let info = device.zone(layout.meta[place])?;
     let pages = match info.state {
         ZoneState::Offline => 0,
@@ -83,7 +83,7 @@ pub fn scan(
     }
     let even = info.write_pointer.is_multiple_of(PAGE as u64) && pages > 0;
     let next = (info.state.is_writable() && even).then_some(pages);
-    Ok(Found { place, records, next, last_seq })
+    Ok(MetaZoneScan { place, records, next, last_seq })
 }
 
 struct Scanner<'a> {
@@ -102,7 +102,9 @@ impl Scanner<'_> {
         self.device.read(zone, u64::from(at) * PAGE as u64, &mut page)?;
         let payload = self.place as u32 * self.layout.fixed.device_pages + at + 1;
         Ok(match Head::at(&page, self.store, zone, at) {
-            Some((Head { version, kind: Kind::Meta(head), .. }, body)) if head.seq > last_seq => {
+            Some((Head { version, kind: HeadKind::Meta(head), .. }, body))
+                if head.seq > last_seq =>
+            {
                 let body = body.to_vec();
                 Some(Record { head, version, zone, page: at, body, payload })
             }
@@ -151,12 +153,13 @@ mod tests {
         let mut before = log(1, None, empty());
         before.append::<u32>(MetaKind::Notes, &[], &[]).unwrap();
         let record = MetaKind::Leaves;
-        let torn = Kind::Meta(MetaHead { seq: 4, rows: 0, payload: 3, sum: 1, record });
+        let torn = HeadKind::Meta(MetaHead { seq: 4, rows: 0, payload: 3, sum: 1, record });
         let mut page = AlignedBuf::zeroed(PAGE);
         Head::new(7, layout.meta[0], 3, torn).seal(&mut page, &[]);
         device.append(layout.meta[0], 3 * PAGE as u64, &page).unwrap();
 
-        let seqs = |found: &Found| found.records.iter().map(|r| r.head.seq).collect::<Vec<_>>();
+        let seqs =
+            |found: &MetaZoneScan| found.records.iter().map(|r| r.head.seq).collect::<Vec<_>>();
         let found = scan(&*device, &layout, 7, 0).unwrap();
         assert_eq!((seqs(&found), found.last_seq, found.next), (vec![1, 2, 3], 4, Some(4)));
         for payload in 0..5 {

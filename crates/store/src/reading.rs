@@ -6,7 +6,7 @@ use crate::StoreError;
 use crate::format::PAGE;
 use crate::inner::Inner;
 use crate::map_cache::LEAF;
-use crate::mapped_page::Found;
+use crate::mapped_page::PageLookup;
 
 impl Inner {
     /// Reads a page; false if it was never written, or was trimmed.
@@ -19,7 +19,7 @@ impl Inner {
             self.shrink_map()?;
             return Ok(false);
         };
-        if let Found::At { zone, page, sum, pin } = found {
+        if let PageLookup::At { zone, page, sum, pin } = found {
             let at = u64::from(page) * PAGE as u64;
             let read = self.device.read(zone, at, into);
             drop(pin);

@@ -64,7 +64,7 @@ impl Store {
         Ok(page.slots_of_leaf().into_iter().map(|(lba, _)| lba).collect())
     }
 
-    /// Adds the page's place to what was found of it.
+    /// Adds the page's place to the finding.
     fn locate(&self, lba: u32, finding: Finding) -> Result<Finding, StoreError> {
         let mapped = self.inner.mapped(self.inner.state()?, lba)?;
         let slot = mapped.place().map(|(slot, _)| slot).filter(|slot| slot.zone != 0);

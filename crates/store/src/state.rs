@@ -55,7 +55,7 @@ pub struct State {
     closing: bool,
     /// The cleaner waits to be woken.
     pub cleaner_sleeps: bool,
-    /// The last cleaning found no victim, and no user write came since.
+    /// The last cleaning found no victim, and no page was written or trimmed since.
     nothing_to_clean: bool,
 }
 
@@ -178,6 +178,7 @@ impl State {
 
     /// A page was trimmed, and its map entry changed.
     pub fn page_trimmed(&mut self, lba: u32) {
+        self.nothing_to_clean = false;
         self.forget_copies(lba);
         self.notes.page_trimmed(self.time, lba);
     }
@@ -248,7 +249,7 @@ impl State {
         victims
     }
 
-    /// True if cleaning would find no victim.
+    /// True if the last cleaning found no victim, and nothing became garbage since.
     pub fn nothing_to_clean(&self) -> bool {
         self.nothing_to_clean
     }

@@ -17,25 +17,6 @@ use crate::{Cleaning, Format, Loss, Open, PageWrite, Rebuilt, StoreError, recove
 /// new, never a mixture. After [`Store::sync`] everything that was written or trimmed before
 /// survives any crash; without it a crash may lose it, in any order, but nothing older. What is
 /// damaged on the device is reported when it is read, and never returned.
-///
-/// ```
-/// use frostline_store::{Format, Open, Store};
-/// use frostline_zone::{Shape, in_memory};
-///
-/// let shape = Shape { bytes: 64 << 20, ..Shape::default() };
-/// let device = in_memory(&shape)?;
-/// Store::format(device.clone(), &Format::default())?;
-///
-/// let store = Store::open(device.clone(), Open::default())?;
-/// store.write(7, &[1; 4096])?;
-/// store.sync()?;
-/// let mut page = [0; 4096];
-/// assert!(store.read(7, &mut page)?);
-/// assert_eq!(page, [1; 4096]);
-/// assert!(!store.read(8, &mut page)?);
-/// store.close()?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 pub struct Store {
     pub(crate) inner: Arc<Inner>,
     /// Synced pages that were missing when it was opened.

@@ -25,7 +25,7 @@ pub enum Role {
 
 /// A zone of the device.
 #[derive(Clone, Copy, Debug)]
-pub struct ZoneView {
+pub struct ZoneStatus {
     /// Its number.
     pub zone: u32,
     /// Its use.
@@ -50,7 +50,7 @@ pub struct ZoneView {
 
 /// A description of a store.
 #[derive(Clone, Debug, serde::Serialize)]
-pub struct Info {
+pub struct StoreInfo {
     /// Version of the format.
     pub format: u32,
     /// Number of the store, drawn when it was formatted.
@@ -108,11 +108,11 @@ impl Store {
     ///
     /// # Errors
     /// A thread of the store panicked.
-    pub fn info(&self) -> Result<Info, StoreError> {
+    pub fn info(&self) -> Result<StoreInfo, StoreError> {
         let (layout, stats) = (&self.inner.layout, self.stats()?);
         let fixed = &layout.fixed;
         let leaf = LEAF * (8 + layout.state) + size_of::<LeafAt>();
-        Ok(Info {
+        Ok(StoreInfo {
             format: VERSION,
             store: self.inner.store,
             scheme: layout.scheme.text.clone(),
@@ -145,7 +145,7 @@ impl Store {
     ///
     /// # Errors
     /// The device can't report its zones; a thread of the store panicked.
-    pub fn zones(&self) -> Result<Vec<ZoneView>, StoreError> {
+    pub fn zones(&self) -> Result<Vec<ZoneStatus>, StoreError> {
         let (device, layout) = (&self.inner.device, &self.inner.layout);
         let mut infos = device.report(0, device.geometry().zones)?;
         self.show_read_only(&mut infos)?;
@@ -154,7 +154,7 @@ impl Store {
             _ => Role::Dead,
         };
         let page = |bytes: u64| (bytes / PAGE as u64) as u32;
-        let view = |(zone, info): (u32, &ZoneInfo)| ZoneView {
+        let view = |(zone, info): (u32, &ZoneInfo)| ZoneStatus {
             zone,
             role: role(info),
             state: info.state,
@@ -195,7 +195,7 @@ impl Store {
     }
 }
 
-fn fill(view: &mut ZoneView, image: &ZoneImage, zone_pages: u32) {
+fn fill(view: &mut ZoneStatus, image: &ZoneImage, zone_pages: u32) {
     let valid = image.used.saturating_sub(image.garbage);
     view.role = Role::Data;
     view.class = Some(image.class + 1);

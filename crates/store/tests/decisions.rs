@@ -11,10 +11,10 @@ use frostline_placement::{
     Activity, BuildError, Hotness, Info, LogClass, PageState, Params, Relocation, Scheme, Setup,
     UserWrite,
 };
-use frostline_sim::{Combination, Progress, Settings, Space, Volume, replay};
+use frostline_sim::{Combination, Progress, Settings, Space, TraceVolume, replay};
 use frostline_store::{Cleaning, Format, Open, PageWrite, Store, StoreError};
 use frostline_trace::{
-    Kind, LoadOptions, Oltp, PageWriter, Spec, Trim, Writes, generate, load, prepare,
+    AccessPattern, LoadOptions, Oltp, PageWriter, Spec, Trim, Writes, generate, load, prepare,
 };
 use frostline_zone::{Shape, in_memory};
 
@@ -60,7 +60,7 @@ const GP: f64 = 0.2;
 /// Pages of a zone of the device, of which 2 are for headers.
 const DEVICE_PAGES: u64 = 66;
 
-fn trace(kind: Kind) -> Writes {
+fn trace(kind: AccessPattern) -> Writes {
     let spec = Spec { kind, pages: PAGES, writes: WRITES, fill: false, seed: 5 };
     // Every page is written, so that both sides hold as many.
     let lbas = (0..PAGES).chain(generate(&spec).unwrap()).collect();
@@ -69,7 +69,7 @@ fn trace(kind: Kind) -> Writes {
 
 /// The same, with one to eight pages trimmed after every thirty writes or so; some of them twice, or
 /// between two writes of another page.
-fn trimmed(kind: Kind) -> Writes {
+fn trimmed(kind: AccessPattern) -> Writes {
     let writes = trace(kind);
     let trim = |i: u32| {
         let (at, first) = (i as usize * 31 + 7, i.wrapping_mul(2_654_435_761) % PAGES);
@@ -91,7 +91,7 @@ fn told(writes: Writes) -> Writes {
 }
 
 fn simulated(writes: &Writes, scheme: &str, victim: &str, zone_pages: u32) -> Counts {
-    let volume = Volume::new(prepare(None, writes.clone(), false).unwrap());
+    let volume = TraceVolume::new(prepare(None, writes.clone(), false).unwrap());
     let settings = Settings { space: Space::Gp(GP), schemes: SCHEMES, ..Settings::default() };
     let combination = Combination::new(scheme, victim, &settings).unwrap();
     replay(&volume, &combination, &settings, zone_pages, &Progress::default()).unwrap().counts
@@ -159,7 +159,7 @@ fn decide_alike(writes: &Writes, scheme: &str, victim: &str) {
     assert_eq!(known(stored), known(simulated), "{scheme} with {victim}");
 }
 
-const ZIPF: Kind = Kind::Zipf { alpha: 0.9 };
+const ZIPF: AccessPattern = AccessPattern::Zipf { alpha: 0.9 };
 
 #[test]
 fn a_scheme_of_another_crate_relocates_in_the_store_what_it_does_in_the_simulator() {
@@ -217,14 +217,14 @@ fn every_victim_policy_chooses_in_the_store_what_it_does_in_the_simulator() {
 
 #[test]
 fn a_database_s_trace_is_placed_in_the_store_as_in_the_simulator() {
-    decide_alike(&trace(Kind::Oltp(Oltp::default())), "dac", "cost-benefit");
+    decide_alike(&trace(AccessPattern::Oltp(Oltp::default())), "dac", "cost-benefit");
 }
 
 #[test]
 fn a_recorded_run_is_replayed_with_the_decisions_that_it_had() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("run.parquet");
-    let writes = trimmed(Kind::Oltp(Oltp::default()));
+    let writes = trimmed(AccessPattern::Oltp(Oltp::default()));
     let mut record = PageWriter::create(&path, 4096, true).unwrap();
     let mut trims = writes.trims.iter().peekable();
     for (i, &lba) in writes.lbas.iter().enumerate() {

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use frostline_random::Xoshiro;
-use frostline_trace::{Kind, LoadOptions, Oltp, Reader, Spec, Writes, generate, load, prepare};
+use frostline_trace::{
+    AccessPattern, LoadOptions, Oltp, Reader, Spec, Writes, generate, load, prepare,
+};
 
 /// Lines in a CSV file: some 50 MB.
 const LINES: usize = 1 << 20;
@@ -87,9 +89,9 @@ fn generating(c: &mut Criterion) {
     let mut group = c.benchmark_group("generate");
     group.sample_size(10);
     let kinds = [
-        ("zipf 1.0", Kind::Zipf { alpha: 1.0 }),
-        ("uniform", Kind::Uniform),
-        ("oltp", Kind::Oltp(Oltp::default())),
+        ("zipf 1.0", AccessPattern::Zipf { alpha: 1.0 }),
+        ("uniform", AccessPattern::Uniform),
+        ("oltp", AccessPattern::Oltp(Oltp::default())),
     ];
     for (name, kind) in kinds {
         let spec = Spec { kind, pages: 2_600_000, writes: 4_000_000, fill: false, seed: 1 };
@@ -104,7 +106,7 @@ fn generating(c: &mut Criterion) {
 fn annotating(c: &mut Criterion) {
     let mut group = c.benchmark_group("prepare");
     group.sample_size(10);
-    let kind = Kind::Zipf { alpha: 1.0 };
+    let kind = AccessPattern::Zipf { alpha: 1.0 };
     let spec = Spec { kind, pages: 2_600_000, writes: 20_000_000, fill: false, seed: 1 };
     let lbas: Vec<u32> = generate(&spec).expect("the parameters are right").collect();
     let writes = Writes { lbas, ..Writes::default() };

@@ -92,7 +92,7 @@ fn text_format(head: &[u8]) -> Option<Format> {
     lines.take_while(|line| line.len() <= LONGEST_LINE).find_map(line_format)
 }
 
-/// The format whose lines have this shape; loose, as the reader is strict and says what is wrong.
+/// The format whose lines have this shape; loose, as the reader is strict and names the error.
 fn line_format(line: &[u8]) -> Option<Format> {
     if line.starts_with(b"fio version ") {
         return Some(Format::Fio);

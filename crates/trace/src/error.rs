@@ -169,7 +169,7 @@ pub enum TraceError {
         /// The ending of its name.
         ending: &'static str,
     },
-    /// A file that could only hold page numbers, but none that look like those of a volume.
+    /// A file that could only hold page numbers, but its words don't look like a volume's.
     #[error(
         "{}: is of no known trace format, and not plausible as page numbers: the first {numbers} \
          reach up to {largest} and are of {stretches} different stretches of 65536 pages",

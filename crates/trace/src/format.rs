@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A trace format; its layout is told in `docs/formats.md` and at the head of its reader.
+/// A trace format; `docs/formats.md` and the head of its reader describe its layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
@@ -81,7 +81,7 @@ impl FromStr for Format {
     }
 }
 
-/// A name that is none of a format.
+/// No format has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name:?} is not a trace format (known: {})", Format::names())]
 #[non_exhaustive]

@@ -4,11 +4,12 @@
 //! annotates it for replay. [`Reader`] streams requests instead, in bounded memory.
 //!
 //! ```
-//! use frostline_trace::{Kind, LoadOptions, Spec, generate, load, prepare, write_lbas};
+//! use frostline_trace::{AccessPattern, LoadOptions, Spec, generate, load, prepare, write_lbas};
 //!
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("zipf.u32");
-//! let spec = Spec { kind: Kind::Zipf { alpha: 1.0 }, pages: 1000, writes: 5000, fill: true, seed: 1 };
+//! let kind = AccessPattern::Zipf { alpha: 1.0 };
+//! let spec = Spec { kind, pages: 1000, writes: 5000, fill: true, seed: 1 };
 //! write_lbas(&path, 4096, generate(&spec)?)?;
 //!
 //! let mut loaded = load(&path, &LoadOptions::default(), &mut |_| {})?;
@@ -60,7 +61,7 @@ pub use bits::Bits;
 pub use error::{Place, TraceError, some_of};
 pub use format::{Format, ParseFormatError};
 pub use frostline_placement::NEVER;
-pub use generate::{Generator, Kind, Oltp, Spec, SpecError, generate};
+pub use generate::{AccessPattern, Generator, Oltp, Spec, SpecError, generate};
 pub use hotness::hotness_columns;
 pub use info::{Lifespans, VolumeInfo};
 pub use lifespan::{lifespans, mean_lifespans};

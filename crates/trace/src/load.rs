@@ -129,7 +129,7 @@ impl Budget {
         Budget { file: file.to_owned(), limit, left: limit, per_write }
     }
 
-    /// Takes what so many page writes need.
+    /// Reserves the memory that `writes` page writes need.
     #[inline]
     fn take(&mut self, writes: u64) -> Result<(), TraceError> {
         self.take_bytes(writes.saturating_mul(self.per_write))

@@ -62,7 +62,7 @@ mod tests {
     use crate::Ticket;
     use crate::memory::{MemoryEngine, MemoryError};
 
-    /// Tries a transaction that conflicts so many times.
+    /// Tries a transaction that conflicts `conflicts` times.
     fn after(
         conflicts: u32,
         then: Result<End, MemoryEngine>,

@@ -194,7 +194,7 @@ impl<'r, E: Engine, W: Worker<E>> Loop<'r, E, W> {
         Ok(now)
     }
 
-    /// Counts what is durable.
+    /// Counts durable commits.
     fn land(&mut self, durable: Ticket, now: Instant) {
         while let Some(landed) = self.flight.pop(durable) {
             self.counters.count(landed.kind);

@@ -43,7 +43,7 @@ impl Random {
         zipf.sample(|| self.unit())
     }
 
-    /// True in so many of a hundred cases.
+    /// True in `share` of a hundred cases.
     #[inline]
     pub(crate) fn percent(&mut self, share: u32) -> bool {
         self.below(100) < u64::from(share)

@@ -1,4 +1,4 @@
-//! Statistics of what a device is asked for.
+//! Statistics of the requests to a device.
 
 use std::io::IoSlice;
 use std::sync::Arc;

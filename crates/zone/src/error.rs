@@ -140,7 +140,7 @@ pub enum DeviceError {
         /// The limit.
         limit: u32,
     },
-    /// A read of what was not written.
+    /// A read of bytes that were not written.
     #[error("read of {bytes} bytes at {offset} in zone {zone}, written up to {pointer}")]
     ReadBeyondPointer {
         /// Zone.

@@ -53,7 +53,7 @@ fn describe(geometry: &Geometry) -> String {
     text
 }
 
-/// Reads what [`describe`] writes; says what is wrong otherwise.
+/// Parses the text of [`describe`]; the error names the wrong line.
 fn parse(text: &str) -> Result<Geometry, String> {
     let mut lines = text.lines();
     if lines.next() != Some(FIRST_LINE) {

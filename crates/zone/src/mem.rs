@@ -31,7 +31,7 @@ struct Memory {
 impl Medium for Memory {
     fn write(&self, zone: u32, _at: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
         let mut bytes = self.zones[zone as usize].write().unwrap_or_else(PoisonError::into_inner);
-        // A refusal of memory is an error; growing would abort, and copy what is there.
+        // A refusal of memory is an error; growing would abort, and copy the contents.
         if bytes.capacity() == 0 {
             bytes.try_reserve_exact(self.capacity)?;
         }

@@ -1,4 +1,4 @@
-//! A device under which another one stays as it is: what is written is kept in memory.
+//! An overlay: keeps writes in memory, and leaves the device below as it is.
 
 use std::io::{self, IoSlice};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,7 +35,7 @@ pub struct Overlay {
     most_bytes: u64,
 }
 
-/// A zone: the first bytes of the one below, and what was appended here.
+/// A zone: the first bytes of the one below, and the bytes appended here.
 struct Zone {
     below: u64,
     here: Vec<u8>,
@@ -59,7 +59,7 @@ impl Overlay {
         Ok(Arc::new(Zoned::new(overlay, geometry, zones)))
     }
 
-    /// Takes so many bytes of the memory there is.
+    /// Reserves memory for appended bytes.
     fn take(&self, bytes: u64) -> io::Result<()> {
         let most = self.most_bytes;
         let enough = |taken: u64| taken.checked_add(bytes).filter(|&all| all <= most);
@@ -102,7 +102,7 @@ impl Medium for Overlay {
         if !old.is_empty() {
             self.below.read(number, offset, old).map_err(cause)?;
         }
-        // Behind the end of what was appended the zone was finished.
+        // The zone was finished behind the last append.
         let from = (offset + below as u64 - zone.below.min(offset + below as u64)) as usize;
         let there = zone.here.get(from..).unwrap_or_default();
         let (written, rest) = new.split_at_mut(there.len().min(new.len()));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, value_parser};
 use frostline_lab::Training;
-use frostline_learn::{Kind, Records, Sampling, Split};
+use frostline_learn::{ModelKind, Records, Sampling, Split};
 
 use super::Loading;
 
@@ -211,13 +211,13 @@ pub enum RecordsArg {
     Engine,
 }
 
-impl From<ModelArg> for Kind {
-    fn from(arg: ModelArg) -> Kind {
+impl From<ModelArg> for ModelKind {
+    fn from(arg: ModelArg) -> ModelKind {
         match arg {
-            ModelArg::Sgd => Kind::Sgd,
-            ModelArg::Logistic => Kind::Logistic,
-            ModelArg::Svm => Kind::Svm,
-            ModelArg::Gru => Kind::Gru,
+            ModelArg::Sgd => ModelKind::Sgd,
+            ModelArg::Logistic => ModelKind::Logistic,
+            ModelArg::Svm => ModelKind::Svm,
+            ModelArg::Gru => ModelKind::Gru,
         }
     }
 }

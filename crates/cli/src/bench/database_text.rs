@@ -63,7 +63,7 @@ fn each(run: &DatabaseRun, pages: u64) -> String {
     format!("{:.3}", pages as f64 / run.transactions.max(1) as f64)
 }
 
-/// A number with so many digits after the point, if there is one.
+/// A number with `digits` digits after the point, if there is one.
 fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or("-".to_string(), |value| format!("{value:.digits$}"))
 }

@@ -8,7 +8,7 @@ mod store_text;
 use crate::args::BenchCommand;
 use crate::failure::Failure;
 
-/// Measures what was asked for.
+/// Runs the bench that the arguments name.
 pub fn run(command: &BenchCommand) -> Result<String, Failure> {
     match command {
         BenchCommand::Store(args) => store::run(args),

@@ -34,7 +34,7 @@ pub fn run(args: &LookDbArgs) -> Result<String, Failure> {
     verdict(&args.uri, text, damaged)
 }
 
-/// Findings, a line each; of a sound database what was looked at.
+/// Findings, a line each; if there are none, the counts of a sound database.
 fn text(uri: &str, missing: &[Loss], databases: &[Check]) -> String {
     let mut text: String = missing.iter().map(|loss| format!("{loss}\n")).collect();
     for (number, check) in (1..).zip(databases) {

@@ -13,7 +13,7 @@ use crate::cause::{db_failure, device_failure};
 use crate::device::open_to_look;
 use crate::failure::Failure;
 
-/// Does what was asked of databases.
+/// Runs a `frostline db` subcommand.
 pub fn run(command: &DbCommand) -> Result<String, Failure> {
     match command {
         DbCommand::Check(args) => check::run(args),

@@ -1,7 +1,7 @@
 //! `frostline db stats`: the databases of a store, described.
 
 use frostline_db::{Check, Db, DbError, TreeCheck};
-use frostline_store::{Info, Stats};
+use frostline_store::{Stats, StoreInfo};
 use serde::Serialize;
 
 use super::{of_tenant, open};
@@ -60,7 +60,7 @@ pub fn run(args: &LookDbArgs) -> Result<String, Failure> {
 }
 
 impl StoreReport {
-    fn of(info: Info, stats: &Stats) -> Self {
+    fn of(info: StoreInfo, stats: &Stats) -> Self {
         StoreReport {
             scheme: info.scheme,
             victim: info.victim,

@@ -6,7 +6,7 @@ mod trace;
 use std::path::Path;
 
 use frostline_lab::{Compared, ModelReport, Study};
-use frostline_learn::{Kind, LARGEST_FILE, LearnError, Model, Records};
+use frostline_learn::{LARGEST_FILE, LearnError, Model, ModelKind, Records};
 
 use self::text::{Rows, comparison, model_report, warn};
 use crate::args::{
@@ -30,7 +30,7 @@ pub fn train_model(args: &TrainArgs) -> Result<String, Failure> {
     emit(COMMAND, json.as_deref(), *quiet, &report)
 }
 
-/// Does what was asked of models.
+/// Runs a `frostline model` subcommand.
 pub fn model(command: &ModelCommand) -> Result<String, Failure> {
     match command {
         ModelCommand::Eval(args) => eval(args),
@@ -79,7 +79,7 @@ fn models(args: &CompareArgs) -> Result<String, Failure> {
 
 /// A model by how far it looks back.
 fn histories(args: &HistoriesArgs) -> Result<String, Failure> {
-    let kind = Kind::from(args.model);
+    let kind = ModelKind::from(args.model);
     kind.check()?;
     let rows = Rows {
         command: "model histories",
@@ -91,7 +91,7 @@ fn histories(args: &HistoriesArgs) -> Result<String, Failure> {
 
 /// A model by its features.
 fn features(args: &AddedArgs) -> Result<String, Failure> {
-    let kind = Kind::from(args.model);
+    let kind = ModelKind::from(args.model);
     kind.check()?;
     let rows = Rows {
         command: "model features",

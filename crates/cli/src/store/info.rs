@@ -1,6 +1,6 @@
 //! `frostline store info`: a store, described.
 
-use frostline_store::{Info, Store, Written};
+use frostline_store::{Store, StoreInfo, Written};
 use serde::Serialize;
 
 use crate::args::LookArgs;
@@ -14,7 +14,7 @@ use frostline_lab::binary;
 struct Report<'a> {
     device: &'a str,
     #[serde(flatten)]
-    info: Info,
+    info: StoreInfo,
     user_writes: u64,
     relocations: u64,
     header_pages: u64,

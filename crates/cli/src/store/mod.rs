@@ -12,7 +12,7 @@ use frostline_store::Finding;
 use crate::args::StoreCommand;
 use crate::failure::Failure;
 
-/// Does what was asked of a store.
+/// Runs a `frostline store` subcommand.
 pub fn run(command: &StoreCommand) -> Result<String, Failure> {
     match command {
         StoreCommand::Format(args) => format::run(args),

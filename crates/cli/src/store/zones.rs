@@ -1,6 +1,6 @@
 //! `frostline store zones`: the zones, drawn.
 
-use frostline_store::{Role, ZoneView};
+use frostline_store::{Role, ZoneStatus};
 use frostline_zone::ZoneState;
 use serde::Serialize;
 
@@ -50,14 +50,14 @@ pub fn run(args: &LookArgs) -> Result<String, Failure> {
     ))
 }
 
-fn row(view: &ZoneView) -> Row {
-    let ZoneView { zone, role, capacity, written, class, .. } = *view;
-    let ZoneView { valid, valid_share, opening, sealed, .. } = *view;
+fn row(view: &ZoneStatus) -> Row {
+    let ZoneStatus { zone, role, capacity, written, class, .. } = *view;
+    let ZoneStatus { valid, valid_share, opening, sealed, .. } = *view;
     let state = state(view.state);
     Row { zone, role, state, capacity, written, class, valid, valid_share, opening, sealed }
 }
 
-fn line(view: &ZoneView) -> Vec<String> {
+fn line(view: &ZoneStatus) -> Vec<String> {
     let some = |value: Option<String>| value.unwrap_or_default();
     vec![
         name(view.role).to_string(),
@@ -72,7 +72,7 @@ fn line(view: &ZoneView) -> Vec<String> {
 }
 
 /// Valid pages as full cells, garbage as light ones, what is not written as dots.
-fn bar(view: &ZoneView) -> String {
+fn bar(view: &ZoneStatus) -> String {
     let cells = |pages: f64| (pages * CELLS as f64).round() as usize;
     let written = cells(f64::from(view.written) / f64::from(view.capacity.max(1))).min(CELLS);
     let valid = view.valid_share.map_or(0, cells).min(written);

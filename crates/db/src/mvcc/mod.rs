@@ -2,7 +2,7 @@
 //!
 //! A transaction reads as of its snapshot, a position of the log: it sees what commits up to there
 //! wrote. The newest version of a record is in its tree; those before it are in [`Versions`], as
-//! long as a snapshot in use sees them. [`Window`] knows which commits are complete.
+//! long as a snapshot in use sees them. [`CommitWindow`] knows which commits are complete.
 
 mod buffers;
 mod snapshots;
@@ -11,6 +11,6 @@ mod window;
 mod writes;
 
 pub use snapshots::Kept;
-pub use versions::{Found, Snapshot, VersionStats, Versions};
-pub use window::{InLog, Window};
-pub use writes::{Change, Kind, Write, WriteSet, hash_of};
+pub use versions::{Lookup, Snapshot, VersionStats, Versions};
+pub use window::{CommitWindow, InLog};
+pub use writes::{Change, Write, WriteKind, WriteSet, hash_of};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::*};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::snapshots::{Kept, Snapshots};
-use super::{Kind, Window, Write, WriteSet, buffers};
+use super::{CommitWindow, Write, WriteKind, WriteSet, buffers};
 use crate::DbError;
 
 /// The fewest parts of the table, each with a lock, and the most.
@@ -19,7 +19,7 @@ const OF_PART: u64 = 4096;
 
 /// The result of a search for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum Lookup {
     /// Nothing.
     Nothing,
     /// A value.
@@ -41,8 +41,8 @@ struct Version {
     key_len: u32,
     /// The key, and behind it the value or where its pieces are.
     bytes: Vec<u8>,
-    found: Found,
-    /// The record was deleted later, and what is left of it is to go when it has no version more.
+    found: Lookup,
+    /// The record was deleted later; its ghost goes with its last version.
     leaves_ghost: bool,
 }
 
@@ -62,12 +62,12 @@ const BESIDE: usize = 2 * (size_of::<Version>() + size_of::<Kept>()) + 16;
 
 /// The claims and versions of some records.
 #[derive(Default)]
-struct Part {
+struct Shard {
     claims: Vec<Claim>,
     versions: Vec<Version>,
 }
 
-impl Part {
+impl Shard {
     fn release(&mut self, writes: &Arc<WriteSet>, index: usize) {
         let mine = |c: &Claim| c.write as usize == index && Arc::ptr_eq(&c.by, writes);
         if let Some(found) = self.claims.iter().position(mine) {
@@ -125,7 +125,7 @@ pub struct VersionStats {
 /// All older versions that a snapshot may see, the claims of commits under way, and the snapshots
 /// in use.
 pub struct Versions {
-    parts: Box<[Mutex<Part>]>,
+    parts: Box<[Mutex<Shard>]>,
     snapshots: Mutex<Snapshots>,
     /// Snapshots before this position were ended.
     ended_before: AtomicU64,
@@ -143,14 +143,14 @@ struct Counts {
     snapshots_ended: AtomicU64,
 }
 
-/// A snapshot: what was committed up to a position of the log.
+/// A snapshot: everything that was committed up to a position of the log.
 pub struct Snapshot<'v> {
     versions: &'v Versions,
     position: u64,
 }
 
 impl Versions {
-    /// None, of which no more than so many bytes are kept for snapshots.
+    /// An empty set that keeps at most `most_bytes` bytes of versions for snapshots.
     pub fn new(most_bytes: u64) -> Self {
         let parts = (most_bytes / OF_PART).min(PARTS.1 as u64) as usize;
         let parts = parts.max(PARTS.0).next_power_of_two();
@@ -164,7 +164,7 @@ impl Versions {
         }
     }
 
-    fn part(&self, hash: u64) -> MutexGuard<'_, Part> {
+    fn shard(&self, hash: u64) -> MutexGuard<'_, Shard> {
         let part = &self.parts[hash as usize & (self.parts.len() - 1)];
         part.lock()
     }
@@ -173,8 +173,8 @@ impl Versions {
         self.snapshots.lock()
     }
 
-    /// Takes a snapshot of what is complete now.
-    pub fn snapshot(&self, window: &Window) -> Snapshot<'_> {
+    /// Takes a snapshot of the commits that are complete now.
+    pub fn snapshot(&self, window: &CommitWindow) -> Snapshot<'_> {
         let mut snapshots = self.snapshots();
         // With the lock held, so that positions come in order, and so that a complete commit misses
         // no snapshot that sees what it replaced.
@@ -184,7 +184,7 @@ impl Versions {
     }
 
     /// Everything that was replaced up to here is seen by no snapshot, now or later.
-    pub fn oldest_seen(&self, window: &Window) -> u64 {
+    pub fn oldest_seen(&self, window: &CommitWindow) -> u64 {
         let snapshots = self.snapshots();
         let now = window.complete();
         snapshots.oldest().map_or(now, |oldest| oldest.min(now))
@@ -210,7 +210,7 @@ impl Versions {
         snapshot: u64,
     ) -> bool {
         let (tree, hash, key) = (write.tree, write.hash, writes.key(write));
-        let mut part = self.part(hash);
+        let mut part = self.shard(hash);
         // If the record was written since the snapshot, the version that the snapshot sees is kept.
         let is_newer = part.of(tree, key, hash).any(|version| version.kept.until > snapshot);
         let is_claimed = part.claims.iter().any(|claim| {
@@ -230,7 +230,7 @@ impl Versions {
 
     fn give_up_first(&self, writes: &Arc<WriteSet>, first: usize) {
         for (index, write) in writes.iter().enumerate().take(first) {
-            self.part(write.hash).release(writes, index);
+            self.shard(write.hash).release(writes, index);
         }
     }
 
@@ -242,14 +242,14 @@ impl Versions {
         writes: &Arc<WriteSet>,
         index: usize,
         position: u64,
-        before: impl FnOnce(&mut Vec<u8>) -> Found,
+        before: impl FnOnce(&mut Vec<u8>) -> Lookup,
     ) -> Kept {
         let write = writes.get(index);
         let (tree, hash, key) = (write.tree, write.hash, writes.key(write));
         let mut bytes = buffers::take();
         bytes.extend_from_slice(key);
         let found = before(&mut bytes);
-        let mut part = self.part(hash);
+        let mut part = self.shard(hash);
         part.release(writes, index);
         // If the version before is not kept any more, no snapshot in use is as old as its end.
         let from = part.of(tree, key, hash).map(|version| version.kept.until).max();
@@ -266,7 +266,7 @@ impl Versions {
             key_len: key.len() as u32,
             bytes,
             found,
-            leaves_ghost: write.kind == Kind::Delete,
+            leaves_ghost: write.kind == WriteKind::Delete,
         });
         kept
     }
@@ -280,7 +280,7 @@ impl Versions {
             if is_kept {
                 self.counts.versions.fetch_add(1, Relaxed);
                 self.counts.bytes.fetch_add(version.memory.into(), Relaxed);
-                self.part(version.hash).shrink(&version);
+                self.shard(version.hash).shrink(&version);
             }
             !is_kept
         });
@@ -321,13 +321,13 @@ impl Versions {
 
     /// Forgets a version that no snapshot sees.
     fn forget(&self, kept: &Kept) {
-        let mut part = self.part(kept.hash);
+        let mut part = self.shard(kept.hash);
         let Some(version) = part.remove(kept) else { return };
         if version.leaves_ghost {
             let (tree, key) = (version.tree, version.key());
             let is_other = |other: &&mut Version| other.is_of(tree, key, kept.hash);
             match part.versions.iter_mut().find(is_other) {
-                // Older snapshots find the record by what is left of it.
+                // Older snapshots find the record by its ghost.
                 Some(other) => other.leaves_ghost = true,
                 None => self.ghosts().push_back(Ghost { tree, key: key.into() }),
             }
@@ -347,9 +347,15 @@ impl Versions {
 
     /// Puts the version of a record that `snapshot` sees into `value`, if it is not the one in the
     /// tree.
-    pub fn find(&self, tree: u32, key: &[u8], snapshot: u64, value: &mut Vec<u8>) -> Option<Found> {
+    pub fn find(
+        &self,
+        tree: u32,
+        key: &[u8],
+        snapshot: u64,
+        value: &mut Vec<u8>,
+    ) -> Option<Lookup> {
         let hash = super::hash_of(tree, key);
-        let part = self.part(hash);
+        let part = self.shard(hash);
         let later = part.of(tree, key, hash).filter(|version| version.kept.until > snapshot);
         let seen = later.min_by_key(|version| version.kept.until)?;
         value.clear();
@@ -360,7 +366,7 @@ impl Versions {
     /// True if a version of a record is kept.
     pub fn has(&self, tree: u32, key: &[u8]) -> bool {
         let hash = super::hash_of(tree, key);
-        self.part(hash).of(tree, key, hash).next().is_some()
+        self.shard(hash).of(tree, key, hash).next().is_some()
     }
 
     /// Fails if the snapshot at a position was ended. To be asked after [`Versions::find`]: a
@@ -404,7 +410,7 @@ impl Drop for Snapshot<'_> {
 mod tests {
     use super::*;
 
-    fn writes(keys: &[&str], kind: Kind) -> Arc<WriteSet> {
+    fn writes(keys: &[&str], kind: WriteKind) -> Arc<WriteSet> {
         let mut set = WriteSet::default();
         for key in keys {
             set.set(1, key.as_bytes(), kind, b"");
@@ -413,13 +419,19 @@ mod tests {
     }
 
     /// Commits writes that replace a value.
-    fn commit(versions: &Versions, window: &Window, writes: &Arc<WriteSet>, at: u64, value: &[u8]) {
+    fn commit(
+        versions: &Versions,
+        window: &CommitWindow,
+        writes: &Arc<WriteSet>,
+        at: u64,
+        value: &[u8],
+    ) {
         assert!(versions.claim(writes, window.complete()));
         let in_log = window.enter(at);
         let replaced = (0..writes.len()).map(|index| {
             versions.replace(writes, index, at, |before| {
                 before.extend_from_slice(value);
-                Found::Value
+                Lookup::Value
             })
         });
         let replaced = replaced.collect();
@@ -434,8 +446,8 @@ mod tests {
 
     #[test]
     fn the_first_committer_wins_and_the_other_leaves_nothing() {
-        let (versions, window) = (Versions::new(1 << 20), Window::new(10));
-        let (a, b) = (writes(&["x", "y"], Kind::Put), writes(&["z", "y"], Kind::Put));
+        let (versions, window) = (Versions::new(1 << 20), CommitWindow::new(10));
+        let (a, b) = (writes(&["x", "y"], WriteKind::Put), writes(&["z", "y"], WriteKind::Put));
         let snapshot = versions.snapshot(&window);
         assert!(versions.claim(&a, 10));
         assert!(!versions.claim(&b, 10), "y is claimed");
@@ -452,8 +464,8 @@ mod tests {
 
     #[test]
     fn each_snapshot_sees_the_version_of_its_time_and_those_between_are_not_kept() {
-        let (versions, window) = (Versions::new(1 << 20), Window::new(0));
-        let x = writes(&["x"], Kind::Put);
+        let (versions, window) = (Versions::new(1 << 20), CommitWindow::new(0));
+        let x = writes(&["x"], WriteKind::Put);
         let mut snapshots = Vec::new();
         for at in 1..=30 {
             if at % 10 == 0 {
@@ -472,10 +484,10 @@ mod tests {
 
     #[test]
     fn what_is_left_of_a_deleted_record_goes_with_its_last_version() {
-        let (versions, window) = (Versions::new(1 << 20), Window::new(0));
+        let (versions, window) = (Versions::new(1 << 20), CommitWindow::new(0));
         let old = versions.snapshot(&window);
-        commit(&versions, &window, &writes(&["x"], Kind::Put), 10, b"first");
-        commit(&versions, &window, &writes(&["x", "y"], Kind::Delete), 20, b"second");
+        commit(&versions, &window, &writes(&["x"], WriteKind::Put), 10, b"first");
+        commit(&versions, &window, &writes(&["x", "y"], WriteKind::Delete), 20, b"second");
         assert!(versions.next_ghost().is_none(), "both are seen");
         drop(old);
         let mut gone =
@@ -487,12 +499,12 @@ mod tests {
 
     #[test]
     fn the_oldest_snapshots_end_when_too_much_is_kept_for_them() {
-        let (versions, window) = (Versions::new(2000), Window::new(0));
+        let (versions, window) = (Versions::new(2000), CommitWindow::new(0));
         let old = versions.snapshot(&window);
-        commit(&versions, &window, &writes(&["x"], Kind::Put), 10, &[1; 1000]);
+        commit(&versions, &window, &writes(&["x"], WriteKind::Put), 10, &[1; 1000]);
         let new = versions.snapshot(&window);
         versions.check(old.position()).unwrap();
-        commit(&versions, &window, &writes(&["x"], Kind::Put), 20, &[2; 1000]);
+        commit(&versions, &window, &writes(&["x"], WriteKind::Put), 20, &[2; 1000]);
         let told = versions.check(old.position());
         assert!(matches!(told, Err(DbError::SnapshotTooOld { most: 2000 })), "{told:?}");
         versions.check(new.position()).unwrap();

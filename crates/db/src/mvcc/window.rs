@@ -8,7 +8,7 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::backoff::Backoff;
 
 /// Records that are in the log, and whose changes are not all in the trees yet.
-pub struct Window {
+pub struct CommitWindow {
     /// In the order of the log: positions, and whether the record is complete.
     open: Mutex<VecDeque<(u64, bool)>>,
     /// All records up to here are complete.
@@ -19,16 +19,16 @@ pub struct Window {
 
 /// A record in the log; complete when this is dropped, unless it was [abandoned](InLog::abandon).
 pub struct InLog<'w> {
-    window: &'w Window,
+    window: &'w CommitWindow,
     position: u64,
     is_abandoned: bool,
 }
 
-impl Window {
+impl CommitWindow {
     /// A window behind which everything is complete once it is replayed.
     pub fn new(position: u64) -> Self {
         let (complete, replayed) = (AtomicU64::new(position), AtomicU64::new(0));
-        Window { open: Mutex::default(), complete, replayed }
+        CommitWindow { open: Mutex::default(), complete, replayed }
     }
 
     /// The log is replayed up to here; the largest number if all of it is.
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn records_count_as_complete_in_the_order_of_the_log() {
-        let window = Window::new(5);
+        let window = CommitWindow::new(5);
         let (a, b, c) = (window.enter(10), window.enter(20), window.enter(30));
         drop(b);
         assert_eq!((window.complete(), window.first_open()), (5, Some(10)));
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn nothing_is_included_before_it_was_replayed() {
-        let window = Window::new(5);
+        let window = CommitWindow::new(5);
         drop(window.enter(10));
         window.replayed(3);
         assert_eq!((window.complete(), window.included()), (10, 3));
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_a_record_whose_transaction_failed() {
-        let window = Window::new(5);
+        let window = CommitWindow::new(5);
         window.enter(10).abandon();
         drop(window.enter(20));
         assert!(window.wait(5, || true));

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// Kinds of writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum WriteKind {
     /// The record gets this value.
     Put,
     /// The record gets a value that is kept in pieces elsewhere; this is the reference.
@@ -23,7 +23,7 @@ pub struct Write {
     /// The root of the tree.
     pub tree: u32,
     /// The kind.
-    pub kind: Kind,
+    pub kind: WriteKind,
     /// Of tree and key.
     pub hash: u64,
     key: Range<u32>,
@@ -36,7 +36,7 @@ pub struct Write {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change<'a> {
     /// The kind.
-    pub kind: Kind,
+    pub kind: WriteKind,
     /// The new value, or patches.
     pub value: &'a [u8],
 }
@@ -180,7 +180,7 @@ impl WriteSet {
 
     /// Sets the write of a record, and replaces an earlier one. False if the set is as large as it
     /// can be, which is 4 GiB.
-    pub fn set(&mut self, tree: u32, key: &[u8], kind: Kind, value: &[u8]) -> bool {
+    pub fn set(&mut self, tree: u32, key: &[u8], kind: WriteKind, value: &[u8]) -> bool {
         let hash = hash_of(tree, key);
         if self.arena.len() + key.len() + value.len() >= NONE as usize {
             return false;
@@ -217,17 +217,17 @@ impl WriteSet {
         let written = self.index_of(tree, key, hash_of(tree, key));
         let Some(index) = written else {
             let whole = [&patch, bytes].concat();
-            return self.set(tree, key, Kind::Patch, &whole);
+            return self.set(tree, key, WriteKind::Patch, &whole);
         };
         let write = &self.writes[index];
         match write.kind {
-            Kind::Patch => {
+            WriteKind::Patch => {
                 let mut whole = self.slice(&write.value).to_vec();
                 whole.extend_from_slice(&patch);
                 whole.extend_from_slice(bytes);
-                self.set(tree, key, Kind::Patch, &whole)
+                self.set(tree, key, WriteKind::Patch, &whole)
             }
-            Kind::Put => {
+            WriteKind::Put => {
                 let at = write.value.start as usize + usize::from(at);
                 let end = (write.value.end as usize).min(at + bytes.len());
                 if at < end {
@@ -235,7 +235,7 @@ impl WriteSet {
                 }
                 true
             }
-            Kind::Delete | Kind::PutOverflow => true,
+            WriteKind::Delete | WriteKind::PutOverflow => true,
         }
     }
 
@@ -285,11 +285,11 @@ mod tests {
     fn the_last_write_of_a_key_counts() {
         let mut set = WriteSet::default();
         for n in 0..1000u32 {
-            assert!(set.set(n % 3, &(n / 3 % 100).to_be_bytes(), Kind::Put, &n.to_le_bytes()));
+            assert!(set.set(n % 3, &(n / 3 % 100).to_be_bytes(), WriteKind::Put, &n.to_le_bytes()));
         }
         assert_eq!(set.len(), 300);
         let found = find(&set, 1, &7u32.to_be_bytes()).unwrap();
-        assert_eq!(found, Change { kind: Kind::Put, value: &922u32.to_le_bytes() });
+        assert_eq!(found, Change { kind: WriteKind::Put, value: &922u32.to_le_bytes() });
         assert_eq!(find(&set, 3, &7u32.to_be_bytes()), None);
         let sorted = set.sorted(2);
         assert_eq!(sorted.len(), 100);
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn patches_change_what_was_written_before_and_add_up() {
         let mut set = WriteSet::default();
-        set.set(1, b"put", Kind::Put, b"abcdef");
+        set.set(1, b"put", WriteKind::Put, b"abcdef");
         set.patch(1, b"put", 2, b"XY");
         set.patch(1, b"put", 5, b"ZZZ");
         assert_eq!(find(&set, 1, b"put").unwrap().value, b"abXYeZ");
@@ -309,8 +309,8 @@ mod tests {
         let mut value = *b"abc";
         find(&set, 1, b"other").unwrap().patch(&mut value);
         assert_eq!(&value, b"1b3");
-        set.set(1, b"gone", Kind::Delete, b"");
+        set.set(1, b"gone", WriteKind::Delete, b"");
         set.patch(1, b"gone", 0, b"1");
-        assert_eq!(find(&set, 1, b"gone").unwrap().kind, Kind::Delete);
+        assert_eq!(find(&set, 1, b"gone").unwrap().kind, WriteKind::Delete);
     }
 }

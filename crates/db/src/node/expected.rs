@@ -3,7 +3,7 @@
 use super::layout::LONGEST_KEY;
 use super::view::Node;
 
-/// Tree, level and fences that a node must have, by what its parent says.
+/// Tree, level and fences that a node must have according to its parent.
 pub struct Expected {
     tree: u32,
     /// None of a root, which may have any level.
@@ -40,7 +40,7 @@ impl Expected {
         }
     }
 
-    /// The first difference between the node and what is expected, if there is one.
+    /// The first field in which the node differs from the expected one, if any.
     pub fn contradiction(&self, node: Node<'_>) -> Option<&'static str> {
         let (is_lower, is_upper) = node.has_fences(&self.lower, self.upper.as_deref());
         let checks = [

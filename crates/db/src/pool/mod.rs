@@ -26,7 +26,7 @@ pub use guard::{CachedFrame, ExclusiveGuard, OptimisticGuard};
 
 use crate::DbError;
 use crate::backoff::Backoff;
-use crate::mvcc::Window;
+use crate::mvcc::CommitWindow;
 use crate::node::{PAGE_BYTES, PageBytes};
 use crate::space::PageSpace;
 use crate::wal::Wal;
@@ -48,7 +48,7 @@ const FRAME: u32 = 3;
 /// frame holds none.
 pub const FEWEST_FRAMES: usize = 64;
 
-/// One descent in so many of a thread counts its pages, with that weight.
+/// A thread counts the pages of one descent in this many, with this weight.
 const SAMPLE: u32 = 32;
 
 /// Counters of the pool, in cache lines of their own.
@@ -95,7 +95,7 @@ pub struct Pool {
     space: PageSpace,
     wal: Arc<Wal>,
     /// The log records whose changes are in the pages.
-    window: Arc<Window>,
+    window: Arc<CommitWindow>,
     /// Numbers of trees by the page numbers of their roots.
     origins: RwLock<HashMap<u32, u32>>,
     clocks: Clocks,
@@ -109,11 +109,11 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool of so many frames, all of them free.
+    /// A pool of free frames.
     pub fn new(
         space: PageSpace,
         wal: Arc<Wal>,
-        window: Arc<Window>,
+        window: Arc<CommitWindow>,
         frames: usize,
         replacement: Replacement,
         hotness: bool,

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::Transaction;
 use crate::DbError;
-use crate::mvcc::{InLog, Kept, Kind, WriteSet};
+use crate::mvcc::{InLog, Kept, WriteKind, WriteSet};
 use crate::record::{CREATE, TRANSACTION, put_writes};
 use crate::tree::leaf_cache;
 
@@ -46,7 +46,7 @@ impl<'d> Transaction<'d> {
         match committed {
             Ok((position, replaced)) => {
                 core.trees.versions.settle(replaced);
-                let deleted = writes.iter().filter(|write| write.kind == Kind::Delete).count();
+                let deleted = writes.iter().filter(|write| write.kind == WriteKind::Delete).count();
                 core.reuse(writes);
                 core.purge_ghosts(deleted + SPARE_GHOSTS);
                 core.commits.fetch_add(1, Relaxed);

@@ -12,7 +12,7 @@ use crate::DbError;
 use crate::catalog::{Catalog, Table};
 use crate::core::Core;
 use crate::layout::CATALOG;
-use crate::mvcc::{Found, Kind, WriteSet};
+use crate::mvcc::{Lookup, WriteKind, WriteSet};
 use crate::node::{LONGEST_KEY, LONGEST_RECORD};
 use crate::scan::{Direction, Scan};
 use crate::view::View;
@@ -63,9 +63,9 @@ impl<'d> Transaction<'d> {
     #[inline]
     pub fn get_into(&self, table: Table, key: &[u8], value: &mut Vec<u8>) -> Result<bool, DbError> {
         match self.view.find(table.root, key, value)? {
-            Found::Nothing => Ok(false),
-            Found::Value => Ok(true),
-            Found::Overflow => self.view.join(value).map(|()| true),
+            Lookup::Nothing => Ok(false),
+            Lookup::Value => Ok(true),
+            Lookup::Overflow => self.view.join(value).map(|()| true),
         }
     }
 
@@ -75,7 +75,7 @@ impl<'d> Transaction<'d> {
         Arc::get_mut(writes).ok_or(DbError::Panicked)
     }
 
-    fn set(&mut self, tree: u32, key: &[u8], kind: Kind, value: &[u8]) -> Result<(), DbError> {
+    fn set(&mut self, tree: u32, key: &[u8], kind: WriteKind, value: &[u8]) -> Result<(), DbError> {
         if key.len() > LONGEST_KEY {
             return Err(DbError::KeyTooLong { bytes: key.len(), longest: LONGEST_KEY });
         }
@@ -96,7 +96,7 @@ impl<'d> Transaction<'d> {
         if key.len() + value.len() > LONGEST_RECORD {
             return self.put_overflow(table, key, value);
         }
-        self.set(table.root, key, Kind::Put, value)
+        self.set(table.root, key, WriteKind::Put, value)
     }
 
     /// Overwrites bytes of the value of a key from `at`: cheaper than to get and put it all.
@@ -133,7 +133,7 @@ impl<'d> Transaction<'d> {
     /// As for [`Transaction::put`].
     pub fn delete(&mut self, table: Table, key: &[u8]) -> Result<(), DbError> {
         self.drop_overflow(table, key)?;
-        self.set(table.root, key, Kind::Delete, &[])
+        self.set(table.root, key, WriteKind::Delete, &[])
     }
 
     /// The records from `bound` (itself included) in the direction's order.
@@ -149,7 +149,7 @@ impl<'d> Transaction<'d> {
     /// The commit makes a tree, and names it.
     pub(crate) fn create_tree(&mut self, name: &str, table: Table) -> Result<(), DbError> {
         self.creates = Some(table.root);
-        self.set(CATALOG, name.as_bytes(), Kind::Put, &Catalog::entry(table, false))
+        self.set(CATALOG, name.as_bytes(), WriteKind::Put, &Catalog::entry(table, false))
     }
 
     /// Ends the transaction; nothing was written.

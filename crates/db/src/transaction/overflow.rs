@@ -6,7 +6,7 @@ use super::Transaction;
 use crate::DbError;
 use crate::catalog::{Catalog, Table};
 use crate::layout::{CATALOG, OVERFLOW_TREE};
-use crate::mvcc::{Found, Kind};
+use crate::mvcc::{Lookup, WriteKind};
 use crate::overflow::{LONGEST_VALUE, PIECE, parse_overflow, piece_key, reference_to};
 
 impl Transaction<'_> {
@@ -17,10 +17,10 @@ impl Transaction<'_> {
             return Ok(());
         }
         let mut value = Vec::new();
-        if self.view.find(table.root, key, &mut value)? == Found::Overflow {
+        if self.view.find(table.root, key, &mut value)? == Lookup::Overflow {
             let (id, len) = parse_overflow(&value)?;
             for n in 0..len.div_ceil(PIECE) {
-                self.set(OVERFLOW_TREE, &piece_key(id, n), Kind::Delete, &[])?;
+                self.set(OVERFLOW_TREE, &piece_key(id, n), WriteKind::Delete, &[])?;
             }
         }
         Ok(())
@@ -40,9 +40,9 @@ impl Transaction<'_> {
         self.announce_overflow(table)?;
         let id = self.core.next_overflow.fetch_add(1, Relaxed);
         for (n, piece) in value.chunks(PIECE).enumerate() {
-            self.set(OVERFLOW_TREE, &piece_key(id, n), Kind::Put, piece)?;
+            self.set(OVERFLOW_TREE, &piece_key(id, n), WriteKind::Put, piece)?;
         }
-        self.set(table.root, key, Kind::PutOverflow, &reference_to(id, value.len()))
+        self.set(table.root, key, WriteKind::PutOverflow, &reference_to(id, value.len()))
     }
 
     /// Marks a table in the catalog as one that may have overflow records. This is a commit of its
@@ -55,7 +55,7 @@ impl Transaction<'_> {
         };
         let mut announcement = Transaction::begin(self.core, false)?;
         let entry = Catalog::entry(table, true);
-        announcement.set(CATALOG, name.as_bytes(), Kind::Put, &entry)?;
+        announcement.set(CATALOG, name.as_bytes(), WriteKind::Put, &entry)?;
         announcement.commit_soon()?;
         catalog.note_overflow(table);
         Ok(())

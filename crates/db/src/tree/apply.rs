@@ -2,7 +2,7 @@
 
 use super::Trees;
 use crate::DbError;
-use crate::mvcc::{Change, Found, Kind};
+use crate::mvcc::{Change, Lookup, WriteKind};
 use crate::node::{Node, NodeMut, OVERFLOW, Record, Slot};
 use crate::pool::{CachedFrame, ExclusiveGuard};
 
@@ -17,7 +17,7 @@ impl Trees {
         change: Change<'_>,
         position: u64,
         mut cached: Option<CachedFrame>,
-        mut keep: impl FnMut(&mut dyn FnMut(&mut Vec<u8>) -> Found),
+        mut keep: impl FnMut(&mut dyn FnMut(&mut Vec<u8>) -> Lookup),
     ) -> Result<(), DbError> {
         loop {
             let Some(mut held) = self.leaf_at(cached.take(), tree, key)?.lock() else { continue };
@@ -65,19 +65,21 @@ fn has_room(
     change: Change<'_>,
 ) -> bool {
     match (change.kind, slot) {
-        (Kind::Delete | Kind::Patch, _) => true,
-        (Kind::Put | Kind::PutOverflow, Some(slot)) => {
+        (WriteKind::Delete | WriteKind::Patch, _) => true,
+        (WriteKind::Put | WriteKind::PutOverflow, Some(slot)) => {
             held.node().room() + slot.value_len() >= change.value.len()
         }
-        (Kind::Put | Kind::PutOverflow, None) => held.edit().fits(key.len(), change.value.len()),
+        (WriteKind::Put | WriteKind::PutOverflow, None) => {
+            held.edit().fits(key.len(), change.value.len())
+        }
     }
 }
 
 /// Appends the record's value, or the reference to its pieces, to `value`.
-fn before(node: Node<'_>, slot: Option<Slot>, value: &mut Vec<u8>) -> Found {
-    let Some(slot) = slot.filter(|slot| !slot.is_ghost()) else { return Found::Nothing };
+fn before(node: Node<'_>, slot: Option<Slot>, value: &mut Vec<u8>) -> Lookup {
+    let Some(slot) = slot.filter(|slot| !slot.is_ghost()) else { return Lookup::Nothing };
     node.value(slot, value);
-    if slot.is_overflow() { Found::Overflow } else { Found::Value }
+    if slot.is_overflow() { Lookup::Overflow } else { Lookup::Value }
 }
 
 /// Changes the leaf, which has room. False if there is nothing to change.
@@ -88,22 +90,22 @@ fn change_leaf(
     key: &[u8],
     change: Change<'_>,
 ) -> bool {
-    let flags = if change.kind == Kind::PutOverflow { OVERFLOW } else { 0 };
+    let flags = if change.kind == WriteKind::PutOverflow { OVERFLOW } else { 0 };
     let record = Record { value: change.value, flags };
     match (change.kind, found) {
-        (Kind::Put | Kind::PutOverflow, true) => {
+        (WriteKind::Put | WriteKind::PutOverflow, true) => {
             leaf.set_value(index, key, record);
         }
-        (Kind::Put | Kind::PutOverflow, false) => {
+        (WriteKind::Put | WriteKind::PutOverflow, false) => {
             leaf.insert(index, key, record);
         }
-        (Kind::Delete, true) => {
+        (WriteKind::Delete, true) => {
             leaf.bury(index);
         }
-        (Kind::Patch, true) if !leaf.node().slot(index).is_overflow() => {
+        (WriteKind::Patch, true) if !leaf.node().slot(index).is_overflow() => {
             change.patches().for_each(|(at, bytes)| leaf.patch(index, at, bytes));
         }
-        (Kind::Delete | Kind::Patch, _) => return false,
+        (WriteKind::Delete | WriteKind::Patch, _) => return false,
     }
     true
 }

@@ -2,7 +2,7 @@
 
 use super::Trees;
 use crate::DbError;
-use crate::mvcc::Found;
+use crate::mvcc::Lookup;
 use crate::node::{Expected, Node, PageBytes};
 use crate::pool::{CachedFrame, OptimisticGuard};
 
@@ -128,17 +128,17 @@ impl Trees {
         key: &[u8],
         snapshot: u64,
         value: &mut Vec<u8>,
-    ) -> Result<(Found, CachedFrame), DbError> {
+    ) -> Result<(Lookup, CachedFrame), DbError> {
         loop {
             let seen = self.leaf(tree, key)?;
             let node = seen.node();
             value.clear();
-            let mut found = Found::Nothing;
+            let mut found = Lookup::Nothing;
             if let (index, true) = node.search(key) {
                 let slot = node.slot(index);
                 if !slot.is_ghost() {
                     node.value(slot, value);
-                    found = if slot.is_overflow() { Found::Overflow } else { Found::Value };
+                    found = if slot.is_overflow() { Lookup::Overflow } else { Lookup::Value };
                 }
             }
             let position = node.position();

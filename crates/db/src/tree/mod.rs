@@ -22,7 +22,7 @@ use std::sync::Arc;
 use frostline_store::Store;
 
 use crate::DbError;
-use crate::mvcc::{InLog, Versions, Window};
+use crate::mvcc::{CommitWindow, InLog, Versions};
 use crate::node::{Fences, NodeMut};
 use crate::pages::Pages;
 use crate::pool::{FreeFrame, Pool};
@@ -36,7 +36,7 @@ pub struct Trees {
     /// The pages in use and the free ones.
     pub pages: Pages,
     /// The log records that are complete.
-    pub window: Arc<Window>,
+    pub window: Arc<CommitWindow>,
     /// Older versions of records, for snapshots that may see them.
     pub versions: Versions,
 }

@@ -2,7 +2,7 @@
 
 use super::Trees;
 use crate::DbError;
-use crate::mvcc::{Kind, Write, WriteSet};
+use crate::mvcc::{Write, WriteKind, WriteSet};
 use crate::node::{LONGEST_RECORD, Node, PageBytes, SLOT};
 use crate::record::logged_bytes;
 
@@ -68,7 +68,7 @@ impl Needs {
 }
 
 fn is_add(write: &Write) -> bool {
-    matches!(write.kind, Kind::Put | Kind::PutOverflow)
+    matches!(write.kind, WriteKind::Put | WriteKind::PutOverflow)
 }
 
 /// Bytes of these records that a leaf takes at least between two splits.

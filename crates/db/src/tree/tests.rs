@@ -5,7 +5,7 @@ use std::sync::Arc;
 use frostline_store::{Cleaning, Format};
 use frostline_zone::{Device, Fault, Faulty, Shape, in_memory};
 
-use crate::mvcc::{Change, Kind, WriteSet};
+use crate::mvcc::{Change, WriteKind, WriteSet};
 use crate::tree::Needs;
 use crate::wal::WalError;
 use crate::{Create, Db, DbError, Options, Table};
@@ -97,7 +97,7 @@ fn a_page_to_be_split_that_must_be_read_is_read_before_a_frame_is_taken() {
     let pages_read = || trees.pool.counters.read.load(std::sync::atomic::Ordering::Relaxed);
     let (before, used) = (pages_read(), trees.pages.used());
     // In debug builds, a thread that has a frame and asks for another panics.
-    let change = Change { kind: Kind::Put, value: &[7; 1500] };
+    let change = Change { kind: WriteKind::Put, value: &[7; 1500] };
     trees.make_room(table.root, &key(0), change).unwrap();
     assert!(pages_read() > before, "the leaf was in memory");
     assert_eq!(trees.pages.used(), used + 1);
@@ -192,7 +192,7 @@ fn commits_that_split_many_leaves_take_no_more_pages_than_they_reserved() {
         let mut transaction = db.begin().unwrap();
         for order in 0..ORDERS {
             let key = key(order * 1000 + n);
-            writes.set(table.root, &key, Kind::Put, &[7; 400]);
+            writes.set(table.root, &key, WriteKind::Put, &[7; 400]);
             transaction.put(table, &key, &[7; 400]).unwrap();
         }
         let needs = Needs::looked_up(trees, &writes).unwrap();
@@ -265,7 +265,7 @@ fn new_records_are_taken_as_long_as_the_log_has_room_for_their_splits() {
     }
 }
 
-/// True if so many new records of a size are not too large for the log.
+/// True if `count` new records of a size fit into the log.
 fn commit_is_small(db: &Db, table: Table, count: u32, size: usize) -> bool {
     let mut transaction = db.begin().unwrap();
     for (key, value) in records(0..count, size) {

@@ -26,7 +26,7 @@ pub struct Buffer {
     pub keep_from: Lsn,
     /// The position up to which records must be released for a zone to become free.
     pub frees_at: Lsn,
-    /// A batch is to be written that says what was released.
+    /// True if a batch is to be written that records the release.
     pub is_release_due: bool,
     /// The end of the records that threads wait for.
     pub wanted: Lsn,
@@ -34,7 +34,7 @@ pub struct Buffer {
     pub is_flushing: bool,
     /// A thread waits for room that a flush would make.
     pub is_short: bool,
-    /// Blocks that records may take; what is pending is not counted.
+    /// Blocks that records may take, pending ones not counted.
     pub free: u64,
     /// Blocks of the log that records may take at most.
     pub capacity: u64,
@@ -97,13 +97,13 @@ impl Buffer {
         self.is_release_due |= self.keep_from >= self.frees_at;
     }
 
-    /// Bytes of the log's zones that are taken, by what is pending too.
+    /// Bytes of the log's zones that are taken, pending records included.
     pub fn used(&self) -> u64 {
         let free = self.free.saturating_sub(cost(self.pending.len()));
         (self.capacity - free.min(self.capacity)) * BLOCK
     }
 
-    /// True if a record of so many bytes may be appended now.
+    /// True if a record with `payload` bytes may be appended now.
     pub fn admits(&self, payload: usize) -> bool {
         let bytes = self.pending.len() + RECORD + payload;
         let fits = self.pending.is_empty() || bytes <= self.most_pending;

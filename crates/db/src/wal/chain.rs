@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use frostline_zone::{ZoneInfo, ZoneState};
 
 use super::batch::{BLOCK, Head, NONE};
-use super::scan::Found;
+use super::scan::ScannedBatch;
 use super::{Lsn, WalError};
 
 /// The log as it was found.
@@ -27,7 +27,7 @@ use super::{Lsn, WalError};
 pub struct Chain {
     /// The batches that are needed, in order: in the first, and in no later one, a record begins
     /// at or before `keep_from`.
-    pub parts: Vec<Part>,
+    pub parts: Vec<LogExtent>,
     /// The last of them.
     pub last: Head,
     /// Records that end here or before are not needed.
@@ -40,7 +40,7 @@ pub struct Chain {
 
 /// A batch, and the part of it that is the log.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
+pub struct LogExtent {
     /// Its head.
     pub head: Head,
     /// The position at which a later epoch went on, or the batch ends. Before the batch, if it
@@ -50,7 +50,7 @@ pub struct Part {
 
 impl Chain {
     /// The log among the batches of a device with these zones.
-    pub fn find(id: u64, zones: &[ZoneInfo], found: &[Found]) -> Result<Chain, WalError> {
+    pub fn find(id: u64, zones: &[ZoneInfo], found: &[ScannedBatch]) -> Result<Chain, WalError> {
         let epoch = found.iter().map(|batch| batch.head.epoch).max();
         let durable = found.iter().map(|batch| batch.head.durable).max();
         let (Some(epoch), Some(durable)) = (epoch, durable) else {
@@ -71,12 +71,12 @@ impl Chain {
 }
 
 /// Cuts batches, given latest first, to a log that ends at `end`.
-fn parts(heads: &[Head], end: Lsn) -> Vec<Part> {
+fn parts(heads: &[Head], end: Lsn) -> Vec<LogExtent> {
     let mut cut = end;
     let mut part = |head: &Head| {
         let end = cut.min(head.end());
         cut = cut.min(head.offset);
-        Part { head: *head, end }
+        LogExtent { head: *head, end }
     };
     let mut parts: Vec<_> = heads.iter().map(&mut part).collect();
     parts.reverse();
@@ -84,9 +84,9 @@ fn parts(heads: &[Head], end: Lsn) -> Vec<Part> {
 }
 
 /// The whole batches that no later epoch cut off, by number.
-fn live(found: &[Found]) -> BTreeMap<u64, Head> {
+fn live(found: &[ScannedBatch]) -> BTreeMap<u64, Head> {
     let mut begins = BTreeMap::new();
-    for Found { head, .. } in found {
+    for ScannedBatch { head, .. } in found {
         let first = begins.entry(head.epoch).or_insert(head.epoch_first);
         *first = head.epoch_first.min(*first);
     }
@@ -96,13 +96,14 @@ fn live(found: &[Found]) -> BTreeMap<u64, Head> {
         cuts.insert(epoch, cut);
         cut = cut.min(first);
     }
-    let is_live = |batch: &&Found| batch.is_whole && batch.head.number < cuts[&batch.head.epoch];
+    let is_live =
+        |batch: &&ScannedBatch| batch.is_whole && batch.head.number < cuts[&batch.head.epoch];
     found.iter().filter(is_live).map(|batch| (batch.head.number, batch.head)).collect()
 }
 
 struct Search<'a> {
     live: BTreeMap<u64, Head>,
-    found: &'a [Found],
+    found: &'a [ScannedBatch],
     zones: &'a [ZoneInfo],
 }
 

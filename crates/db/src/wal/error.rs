@@ -35,7 +35,7 @@ pub enum WalError {
         /// The newest version known.
         known: u32,
     },
-    /// Something that was durable, and is still needed, is not what was written.
+    /// Bytes that were durable, and are still needed, are damaged.
     #[error("the log is damaged behind lsn {lsn}: zone {zone}, page {page}: {why}")]
     Damaged {
         /// Zone of the log's device.

@@ -99,7 +99,7 @@ impl Shared {
         Ok((lsn, result))
     }
 
-    /// Waits until a record of so many bytes may be appended.
+    /// Waits until a record of `bytes` bytes may be appended.
     #[cold]
     fn wait_for_room<'a>(
         &'a self,

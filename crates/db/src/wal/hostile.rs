@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::batch::{BLOCK, HEAD, Head, NONE, VERSION};
 use super::chain::Chain;
-use super::scan::Found;
+use super::scan::ScannedBatch;
 use super::{Flusher, Wal, WalError, WalOptions, zones};
 
 const ZONES: u64 = 4;
@@ -103,12 +103,12 @@ fn batches_that_an_epoch_cut_off_never_come_back() {
             durable,
             ..Head::default()
         };
-        Found { head, is_whole: true }
+        ScannedBatch { head, is_whole: true }
     };
-    let torn = |found: Found| Found { is_whole: false, ..found };
+    let torn = |found: ScannedBatch| ScannedBatch { is_whole: false, ..found };
     let shape = Shape { bytes: 1 << 20, zone_bytes: Some(1 << 18), ..Shape::default() };
     let zones = zones(&*in_memory(&shape).unwrap()).unwrap();
-    let find = |found: &[Found]| Chain::find(7, &zones, found).unwrap();
+    let find = |found: &[ScannedBatch]| Chain::find(7, &zones, found).unwrap();
     let seen = |chain: &Chain| (chain.last.epoch, chain.last.number, chain.end, chain.epoch);
 
     let first = [batch(1, 1, 1, 0, 0), batch(1, 1, 2, 100, 0), batch(1, 1, 4, 300, 0)];

@@ -3,8 +3,8 @@
 use frostline_zone::Device;
 
 use super::batch::{BLOCK, Head, RECORD, word};
-use super::chain::{Chain, Part};
-use super::scan::Window;
+use super::chain::{Chain, LogExtent};
+use super::scan::BlockWindow;
 use super::{Lsn, Visit, WalError};
 
 /// Calls `visit` for every record that ends behind the chain's `keep_from`, in order, and
@@ -21,13 +21,13 @@ pub fn replay<E: From<WalError>>(
         true => visit(lsn, kind, payload),
         false => Ok(()),
     };
-    let mut window: Option<Window<'_>> = None;
-    for &Part { head, end } in &chain.parts {
+    let mut window: Option<BlockWindow<'_>> = None;
+    for &LogExtent { head, end } in &chain.parts {
         let window = match &mut window {
             Some(window) if window.zone() == head.zone => window,
             other => {
                 let blocks = device.zone(head.zone).map_err(WalError::from)?.write_pointer / BLOCK;
-                other.insert(Window::new(device, head.zone, blocks))
+                other.insert(BlockWindow::new(device, head.zone, blocks))
             }
         };
         let damaged = |lsn, why| damaged(&head, lsn, why);

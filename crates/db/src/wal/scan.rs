@@ -7,7 +7,7 @@ use super::batch::{BLOCK, HEAD, Head, MOST_BLOCKS, VERSION};
 
 /// A batch as it was found.
 #[derive(Clone, Copy, Debug)]
-pub struct Found {
+pub struct ScannedBatch {
     /// Its head.
     pub head: Head,
     /// True if the sum of its payload is right.
@@ -19,14 +19,18 @@ pub struct Found {
 /// Behind a batch lies the next one, or what a crash tore; behind that, a batch of a later opening
 /// may begin at any block. So where no batch is, every block is tried. A record may hold a copy of
 /// a batch, but no payload lies where its head says that it does.
-pub fn scan(device: &dyn Device, id: u64, zones: &[ZoneInfo]) -> Result<Vec<Found>, WalError> {
+pub fn scan(
+    device: &dyn Device,
+    id: u64,
+    zones: &[ZoneInfo],
+) -> Result<Vec<ScannedBatch>, WalError> {
     let mut found = Vec::new();
     for (zone, info) in (0..).zip(zones) {
         if matches!(info.state, ZoneState::Offline | ZoneState::Conventional) {
             continue;
         }
         let blocks = info.write_pointer / BLOCK;
-        let mut window = Window::new(device, zone, blocks);
+        let mut window = BlockWindow::new(device, zone, blocks);
         let mut at = 0;
         while at < blocks {
             let head = Head::decode(window.read(at, 1)?);
@@ -39,7 +43,7 @@ pub fn scan(device: &dyn Device, id: u64, zones: &[ZoneInfo]) -> Result<Vec<Foun
                 return Err(WalError::Newer { found: head.version, known: VERSION });
             }
             let is_whole = at + head.blocks() <= blocks && window.payload(&head)?.is_some();
-            found.push(Found { head, is_whole });
+            found.push(ScannedBatch { head, is_whole });
             at += if is_whole { head.blocks() } else { 1 };
         }
     }
@@ -47,7 +51,7 @@ pub fn scan(device: &dyn Device, id: u64, zones: &[ZoneInfo]) -> Result<Vec<Foun
 }
 
 /// A part of a zone in memory, so that it is read in long pieces.
-pub struct Window<'a> {
+pub struct BlockWindow<'a> {
     device: &'a dyn Device,
     zone: u32,
     /// Blocks of the zone that can be read.
@@ -58,11 +62,11 @@ pub struct Window<'a> {
     to: u64,
 }
 
-impl<'a> Window<'a> {
-    /// Nothing yet of a zone of which so many blocks are written.
+impl<'a> BlockWindow<'a> {
+    /// An empty window on a zone with `blocks` written blocks.
     pub fn new(device: &'a dyn Device, zone: u32, blocks: u64) -> Self {
         let buffer = AlignedBuf::zeroed((blocks.min(MOST_BLOCKS) * BLOCK) as usize);
-        Window { device, zone, blocks, buffer, from: 0, to: 0 }
+        BlockWindow { device, zone, blocks, buffer, from: 0, to: 0 }
     }
 
     /// The zone.
@@ -83,7 +87,7 @@ impl<'a> Window<'a> {
         Ok(&self.buffer[first..first + (blocks * BLOCK) as usize])
     }
 
-    /// The payload of a batch, none if it is not what was written.
+    /// The payload of a batch; none if it is damaged.
     pub fn payload(&mut self, head: &Head) -> Result<Option<&[u8]>, WalError> {
         if u64::from(head.block) + head.blocks() > self.blocks {
             return Ok(None);

@@ -129,7 +129,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Finds where to go on, and finishes what is active and is not written there.
+    /// Finds the zone to go on in, and finishes the other active zones.
     fn settle_the_held(&mut self, zones: &[ZoneInfo]) -> Result<(), WalError> {
         let last = self.held.len().saturating_sub(1);
         for (n, held) in self.held.iter().enumerate() {

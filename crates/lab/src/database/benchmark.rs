@@ -15,7 +15,7 @@ pub trait Benchmark: Sync {
     /// growth.
     const RATE: u64;
 
-    /// The workload in words: what is loaded, and what is done with it.
+    /// The workload in words: the loaded data, and the operations on it.
     fn describe(&self) -> String;
 
     /// Bytes of pages after loading, rather more than less.

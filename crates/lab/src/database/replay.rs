@@ -1,6 +1,6 @@
 //! The settings with which the simulator decides as a run's store did.
 
-use frostline_store::{Info, Stats};
+use frostline_store::{Stats, StoreInfo};
 use serde::Serialize;
 
 /// Settings of a replay of the run's page writes.
@@ -25,7 +25,7 @@ pub struct Replay {
 impl Replay {
     /// Of a run that counted between two moments. `in_order` if pages reached the store, and were
     /// cleaned, one after the other.
-    pub(super) fn of(info: &Info, before: &Stats, after: &Stats, in_order: bool) -> Replay {
+    pub(super) fn of(info: &StoreInfo, before: &Stats, after: &Stats, in_order: bool) -> Replay {
         let skipped_slots = after.counts.skipped;
         Replay {
             zone_bytes: u64::from(info.zone_pages) * u64::from(info.page_bytes),

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use frostline_sim::{RunReport, WindowReport};
-use frostline_store::Info;
+use frostline_store::StoreInfo;
 use frostline_workload::Condition;
 use frostline_workload::driver::{KindReport, Report};
 use serde::Serialize;
@@ -17,7 +17,7 @@ use crate::report::{BenchReport, of_store};
 /// The measurements of a run.
 pub(super) struct Measured {
     /// The store's shape and options.
-    pub(super) info: Info,
+    pub(super) info: StoreInfo,
     /// Before the first transaction that counts.
     pub(super) before: Moment,
     /// After the last one.
@@ -187,7 +187,7 @@ pub struct ConditionRow {
 }
 
 impl DatabaseRun {
-    /// Puts what was measured into a report.
+    /// Makes a report of the measurements.
     pub(super) fn new(measured: Measured) -> DatabaseRun {
         let Measured { info, before, after, reports, windows, counted_kind, .. } = measured;
         let written = after.store.written.since(&before.store.written);

@@ -54,7 +54,7 @@ impl Room {
     /// Sizes with room for it.
     pub(super) fn device(&self) -> Sizes {
         let data = self.loaded.saturating_add(self.growth()).saturating_mul(self.tenants);
-        // A twentieth more for headers of chunks and the metadata of so many pages.
+        // A twentieth more for headers of chunks and metadata.
         let written = data as f64 * 1.05 / (1.0 - self.gp);
         let zone = self.zone.unwrap_or_else(|| {
             let of_loaded = default_zone_bytes(self.loaded.saturating_mul(self.tenants));
@@ -75,7 +75,7 @@ impl Room {
         self.grown.saturating_mul(most.unwrap_or(0))
     }
 
-    /// Bytes of each log, on a device with a store of so many.
+    /// Bytes of each log, on a device with a store of `store` bytes.
     fn log(&self, store: u64, zone: u64) -> u64 {
         let share = (store / 15).min(1 << 30) / self.tenants;
         let each = self.log.unwrap_or(share.max(LEAST_LOG));

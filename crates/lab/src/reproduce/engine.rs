@@ -3,7 +3,9 @@
 use std::rc::Rc;
 
 use frostline_placement::SchemeSpec;
-use frostline_sim::{Combination, Outcome, Plan, Report, RunReport, Settings, SimError, ZoneSize};
+use frostline_sim::{
+    Combination, Outcome, Plan, RunReport, Settings, SimError, SimReport, ZoneSize,
+};
 
 use super::experiment::{Evaluation, Experiment, Figure, Layout, Point, Source, View};
 use super::going_on;
@@ -107,7 +109,7 @@ impl Experiment {
                 outcomes => outcomes?,
             };
             going_on(session.monitor)?;
-            let reports = Report::new(Vec::new(), volume, &plan, &settings, &outcomes).runs;
+            let reports = SimReport::new(Vec::new(), volume, &plan, &settings, &outcomes).runs;
             let outcomes = outcomes.into_iter().flat_map(|all| all.wanted).flatten();
             let run = |(report, outcome)| Run {
                 trace: trace.clone(),

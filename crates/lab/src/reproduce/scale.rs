@@ -103,7 +103,7 @@ fn buffer(bytes: f64) -> u64 {
     (bytes as u64).max(LEAST_BUFFER).next_multiple_of(4096)
 }
 
-/// Pages of a zone, a power of two, of a volume with so many pages.
+/// Pages of a zone, a power of two, of a volume with `pages` pages.
 pub(super) fn zone_pages(pages: u32) -> u32 {
     let share = (pages / ZONES).max(LEAST_ZONE);
     1 << share.ilog2()

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 
-use frostline_sim::Volume;
-use frostline_trace::{FINAL, Kind, LoadOptions, Spec, Writes, generate, load, prepare};
+use frostline_sim::TraceVolume;
+use frostline_trace::{AccessPattern, FINAL, LoadOptions, Spec, Writes, generate, load, prepare};
 
 use super::experiment::Source;
 use super::inputs::{Recorded, Workload, record};
@@ -36,7 +36,7 @@ pub(super) struct Trace {
     /// Its name in tables.
     pub(super) name: String,
     /// The volume.
-    pub(super) volume: Volume,
+    pub(super) volume: TraceVolume,
     /// Its first writes, those of loading, which do not count.
     pub(super) loading: u64,
     /// The command that makes the same trace, if there is one.
@@ -110,7 +110,7 @@ impl<'a> Session<'a> {
     fn zipf(&self, alpha: f64) -> Result<Trace> {
         let pages = (PAGES * self.how.scale).max(LEAST_PAGES) as u32;
         let (writes, seed) = (u64::from(pages) * TIMES, self.how.seed);
-        let spec = Spec { kind: Kind::Zipf { alpha }, pages, writes, fill: true, seed };
+        let spec = Spec { kind: AccessPattern::Zipf { alpha }, pages, writes, fill: true, seed };
         let lbas = generate(&spec)?.collect();
         let command = format!(
             "gen zipf --alpha {alpha} --pages {pages} --writes {writes} --fill --seed {seed}"
@@ -136,7 +136,7 @@ fn in_turn(one: &Writes, count: u32) -> Writes {
 
 impl Trace {
     fn new(name: String, writes: Writes, loading: u64, command: String) -> Result<Trace> {
-        let volume = Volume::new(prepare(None, writes, true)?);
+        let volume = TraceVolume::new(prepare(None, writes, true)?);
         Ok(Trace { name, volume, loading, command })
     }
 

@@ -10,7 +10,7 @@ pub enum Cell {
     Text(String),
     /// A whole number.
     Count(u64),
-    /// A number, with so many digits after the point in Markdown.
+    /// A number, with this many digits after the point in Markdown.
     Number(f64, usize),
     /// A share of 1; in percent in Markdown.
     Share(f64),

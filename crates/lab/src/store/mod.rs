@@ -118,7 +118,7 @@ impl StoreBench {
         let store = Store::open(device, open).map_err(&failed)?;
         let over = AtomicBool::new(false);
         let measured = thread::scope(|scope| {
-            // So that the server ends, whatever happens here.
+            // Ends the server also when this function fails.
             let _over = SetOnDrop(&over);
             if let Some(metrics) = &metrics {
                 scope.spawn(|| metrics.serve(&store, &over));

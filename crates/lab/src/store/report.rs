@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use frostline_sim::{RunReport, WindowReport};
-use frostline_store::{Info, Stats};
+use frostline_store::{Stats, StoreInfo};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use crate::report::of_store;
 /// The measurements of a run.
 pub(super) struct Measured {
     /// The store's shape and options.
-    pub(super) info: Info,
+    pub(super) info: StoreInfo,
     /// Before the first write that counts.
     pub(super) before: Stats,
     /// After the last one.
@@ -59,7 +59,7 @@ pub struct StoreRun {
 }
 
 impl StoreRun {
-    /// Puts what was measured into a report.
+    /// Makes a report of the measurements.
     pub(super) fn new(measured: Measured) -> Self {
         let Measured { info, before, after, times, took, windows, .. } = measured;
         let written = after.written.since(&before.written);

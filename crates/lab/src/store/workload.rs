@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use frostline_trace::{Kind, LoadOptions, Spec, generate, load};
+use frostline_trace::{AccessPattern, LoadOptions, Spec, generate, load};
 
 use crate::{Error, Result};
 
@@ -82,7 +82,7 @@ pub(super) enum Loaded {
 }
 
 impl Loaded {
-    /// Loads a workload; a trace may take so many bytes of memory.
+    /// Loads a workload; a trace may take at most `memory` bytes.
     pub(super) fn new(workload: &PageWorkload, memory: Option<u64>) -> Result<Loaded> {
         let PageWorkload::Trace(path) = workload else {
             return Ok(Loaded::Synthetic(workload.clone()));
@@ -112,8 +112,8 @@ impl Loaded {
     pub(super) fn lbas(self, pages: u32, seed: u64) -> Result<Lbas> {
         let kind = match self {
             Loaded::Trace(lbas, _) => return Ok(Box::new(lbas.into_iter().cycle())),
-            Loaded::Synthetic(PageWorkload::Zipf(alpha)) => Kind::Zipf { alpha },
-            Loaded::Synthetic(PageWorkload::Uniform) => Kind::Uniform,
+            Loaded::Synthetic(PageWorkload::Zipf(alpha)) => AccessPattern::Zipf { alpha },
+            Loaded::Synthetic(PageWorkload::Uniform) => AccessPattern::Uniform,
             Loaded::Synthetic(_) => return Ok(Box::new((0..pages).cycle())),
         };
         let spec = Spec { kind, pages, writes: u64::MAX, fill: false, seed };

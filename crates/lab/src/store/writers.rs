@@ -89,7 +89,7 @@ impl Writers<'_> {
         let (stop, begun) = (AtomicBool::new(false), Instant::now());
         let mut times = histogram();
         thread::scope(|scope| {
-            // So that they end, whatever happens here.
+            // Ends the threads also when this function fails.
             let _stop = SetOnDrop(&stop);
             let (working, over) = mpsc::channel::<()>();
             let threads: Vec<_> = (0..self.threads)

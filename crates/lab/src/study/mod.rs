@@ -3,11 +3,11 @@
 mod report;
 
 use frostline_learn::{
-    Kind, Layout, Model, Quality, Records, Sampling, Set, Split, Standard, correlations, train,
+    Layout, Model, ModelKind, Quality, Records, Sampling, Set, Split, Standard, correlations, train,
 };
 use frostline_sim::{
-    Evaluation, Samples, Settings, Volume, compare_features, compare_histories, compare_models,
-    evaluate_two_r, sample,
+    Evaluation, Samples, Settings, TraceVolume, compare_features, compare_histories,
+    compare_models, evaluate_two_r, sample,
 };
 use frostline_trace::{Writes, prepare};
 use serde::Serialize;
@@ -33,7 +33,7 @@ pub struct Study {
 #[derive(Clone, Debug)]
 pub struct Training {
     /// The kind of model.
-    pub kind: Kind,
+    pub kind: ModelKind,
     /// Writes of a page that it looks at.
     pub history: usize,
     /// Features that it may use; all if there are none here.
@@ -48,9 +48,9 @@ pub enum Compared {
     /// All kinds of models that look at so many writes of a page, and the rules that need no training.
     Models(usize),
     /// Models of a kind by how many writes of a page they look at.
-    Histories(Kind),
+    Histories(ModelKind),
     /// Models of a kind that look at so many writes of a page, by their features, one more at a time.
-    Features(Kind, usize),
+    Features(ModelKind, usize),
 }
 
 /// Models that were trained on the same samples.
@@ -150,7 +150,7 @@ fn replay_two_r(writes: &Writes) -> Result<Evaluation> {
     let Writes { name, lbas, trims, starts, .. } = writes;
     let (lbas, trims, starts) = (lbas.clone(), trims.clone(), starts.clone());
     let writes = Writes { name: name.clone(), lbas, trims, starts, ..Writes::default() };
-    let volume = [Volume::new(prepare(None, writes, false)?)];
+    let volume = [TraceVolume::new(prepare(None, writes, false)?)];
     let settings = Settings::default();
     Ok(evaluate_two_r(&volume[0], &settings, settings.zone_pages(&volume)?)?)
 }

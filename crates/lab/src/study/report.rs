@@ -1,9 +1,9 @@
-//! The report of a model: its quality, and the features that it goes by.
+//! The report of a model: its quality and its features.
 
 use frostline_learn::{Feature, Model, Origin, Quality, Records, Split};
 use serde::Serialize;
 
-/// The quality of a model, and the features that it goes by.
+/// The quality of a model, and its features.
 #[derive(Clone, Debug, Serialize)]
 pub struct ModelReport {
     /// Kind of the model.

@@ -3,7 +3,7 @@
 
 use multiversion::multiversion;
 
-use super::network::{Network, VALUES};
+use super::network::{ClassifierNetwork, VALUES};
 
 const BETA1: f32 = 0.9;
 const BETA2: f32 = 0.999;
@@ -26,7 +26,7 @@ impl Adam {
     }
 
     /// One step down the gradient.
-    pub fn step(&mut self, network: &mut Network, gradient: &Network) {
+    pub fn step(&mut self, network: &mut ClassifierNetwork, gradient: &ClassifierNetwork) {
         self.powers = [self.powers[0] * BETA1, self.powers[1] * BETA2];
         let [p1, p2] = self.powers;
         let rate = self.rate * (1.0 - p2).sqrt() / (1.0 - p1);

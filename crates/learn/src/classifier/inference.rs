@@ -10,7 +10,7 @@ mod x86;
 
 use super::digits::{DIGITS, Digits};
 use super::network::{
-    INPUT_BIASES, Network, OUTPUT, OUTPUT_BIASES, ROWS, STATE_BIASES, State, UNITS,
+    ClassifierNetwork, INPUT_BIASES, OUTPUT, OUTPUT_BIASES, ROWS, STATE_BIASES, State, UNITS,
 };
 use crate::gru::{sigmoid, tanh};
 
@@ -105,7 +105,7 @@ impl Quantised {
     }
 
     /// Takes over a network, rounded.
-    pub fn round(&mut self, network: &Network) {
+    pub fn round(&mut self, network: &ClassifierNetwork) {
         for row in 0..ROWS {
             self.round_row(network, row);
         }
@@ -113,7 +113,7 @@ impl Quantised {
     }
 
     /// Inputs and state of a gate share a scale, those of the candidate have one each.
-    fn round_row(&mut self, network: &Network, row: usize) {
+    fn round_row(&mut self, network: &ClassifierNetwork, row: usize) {
         let (gate, unit) = (row / UNITS, row % UNITS);
         let (inputs, state) = ((0, DIGITS), (DIGITS, INPUTS));
         let [new, old] = [INPUT_BIASES, STATE_BIASES].map(|from| network.values[from + row]);
@@ -127,7 +127,7 @@ impl Quantised {
 
     fn round_part(
         &mut self,
-        network: &Network,
+        network: &ClassifierNetwork,
         row: usize,
         (from, to): (usize, usize),
         (sum, unit): (usize, usize),
@@ -151,7 +151,7 @@ impl Quantised {
         self.offsets[sum][unit] = (bias / scale).round() as i32 - zero;
     }
 
-    fn round_output(&mut self, network: &Network) {
+    fn round_output(&mut self, network: &ClassifierNetwork) {
         let weight = |o: usize, u: usize| network.values[OUTPUT + o * UNITS + u];
         let weights: State = std::array::from_fn(|u| weight(1, u) - weight(0, u));
         let scale = weights.iter().fold(1e-9, |most: f32, w| most.max(w.abs())) / 127.0;
@@ -227,7 +227,7 @@ fn add_products(sums: [&mut [i32; UNITS]; 3], weights: &Pair, x: [u8; PAIR]) {
     }
 }
 
-/// The state that stands in so many bits.
+/// Unpacks the state of a page.
 pub(crate) fn unpacked(hidden: &Hidden) -> State {
     hidden.map(|h| (f32::from(h & 127) - f32::from(ZERO)) / STEPS)
 }

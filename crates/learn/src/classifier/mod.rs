@@ -9,7 +9,7 @@
 //!
 //! Readings where the paper is silent:
 //! * A page that was never written has the longest lifespan that its digits can say.
-//! * Before the first training every page passes for short-living.
+//! * Before the first training every page counts as short-living.
 //! * The data of a window are 512 pages, chosen by chance among those written, and up to eight writes of each:
 //!   a share of all writes that costs as much in a small volume as in a large one. A write is
 //!   evaluated once the threshold's time has passed since: short-living if its version had ended by
@@ -115,7 +115,7 @@ impl Requests {
         }
     }
 
-    /// A window is over: what was is half as recent.
+    /// A window is over: counts halve.
     fn age(&mut self) {
         self.chunks.iter_mut().flatten().for_each(|count| *count /= 2);
         self.writes /= 2;
@@ -169,7 +169,7 @@ impl PageClassifier {
         self.requests.age();
     }
 
-    /// Learns from a batch, and deploys what was learned if it was the epoch's last.
+    /// Learns from a batch, and deploys the network after the last batch of an epoch.
     #[cold]
     fn train(&mut self, now: u32) {
         self.next_batch = now.wrapping_add(self.stride);

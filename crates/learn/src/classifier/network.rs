@@ -21,7 +21,7 @@ type Rows = [f32; ROWS];
 /// Weights, or the gradient of a loss by each of them. All are in one column, as an optimiser wants
 /// them.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Network {
+pub(crate) struct ClassifierNetwork {
     pub values: Vec<f32>,
 }
 
@@ -49,17 +49,17 @@ pub(crate) struct Step {
     pub long: f32,
 }
 
-impl Network {
+impl ClassifierNetwork {
     /// Every value 0.
     pub fn zeroes() -> Self {
-        Network { values: vec![0.0; VALUES] }
+        ClassifierNetwork { values: vec![0.0; VALUES] }
     }
 
     /// A network to begin with: evenly within one over the root of the units.
     pub fn random(chance: &mut SplitMix) -> Self {
         let width = 2.0 / (UNITS as f32).sqrt();
         let values = (0..VALUES).map(|_| (chance.unit() as f32 - 0.5) * width);
-        Network { values: values.collect() }
+        ClassifierNetwork { values: values.collect() }
     }
 
     /// The weights of an input or, from [`DIGITS`] on, of a unit of the state.
@@ -121,7 +121,13 @@ impl Network {
     /// The way back through a step: adds to `gradient`, and turns the loss's slope by the state after
     /// it into that by the state before. `slope` is that by the output of a long-living page.
     #[inline(always)]
-    pub fn back(&self, step: &Step, slope: f32, by_state: &mut State, gradient: &mut Network) {
+    pub fn back(
+        &self,
+        step: &Step,
+        slope: f32,
+        by_state: &mut State,
+        gradient: &mut ClassifierNetwork,
+    ) {
         let gradient = &mut gradient.values;
         for (o, slope) in [-slope, slope].into_iter().enumerate() {
             gradient[OUTPUT_BIASES + o] += slope;

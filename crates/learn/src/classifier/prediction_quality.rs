@@ -1,6 +1,6 @@
 //! The quality of predictions, window by window.
 
-/// Predictions of a window. Short-living pages are what is to be found.
+/// Predictions of a window; "positive" is a short-living page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Predictions {
     /// Writes.
@@ -110,7 +110,7 @@ mod tests {
         quality.ended(199, 60, true);
         quality.begin(200, Some(500));
         quality.ended(210, 30, true);
-        // A version from before the window is none of its.
+        // The version was written before the window and does not count there.
         quality.ended(210, 190, true);
         assert_eq!(quality.gauges()[0], ("accuracy", 0.0));
         quality.begin(300, None);

@@ -43,8 +43,8 @@ pub(crate) struct Adjusted {
 }
 
 impl Threshold {
-    /// There is none yet; windows will have at most so many writes to learn from. If it is not
-    /// `adaptive`, the first one stays.
+    /// No threshold yet; a window gives at most `writes` writes to learn from. If it is not `adaptive`,
+    /// the first threshold stays.
     pub fn new(writes: usize, adaptive: bool) -> Self {
         let labelled = [(); 2].map(|()| Vec::with_capacity(writes));
         let lifespans = Vec::with_capacity(writes);

@@ -82,7 +82,7 @@ pub(crate) struct Tracks {
 }
 
 impl Tracks {
-    /// Of windows of so many user writes; tracks of up to `length` writes.
+    /// For windows of `window` user writes, and tracks of up to `length` writes.
     pub fn new(window: u32, length: usize, chance: SplitMix) -> Self {
         let tracks = (window / SPACING).clamp(LEAST_TRACKS, TRACKS as u32);
         Tracks {

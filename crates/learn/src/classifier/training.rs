@@ -5,7 +5,7 @@ use multiversion::multiversion;
 
 use super::adam::Adam;
 use super::inference::unpacked;
-use super::network::{Network, Step, UNITS};
+use super::network::{ClassifierNetwork, Step, UNITS};
 use super::tracks::{LENGTH, TRACKS, Track};
 use crate::sgd::shuffle;
 
@@ -25,9 +25,9 @@ pub(crate) struct Labels {
 /// Trains a network with the tracks of a window.
 #[derive(Debug)]
 pub(crate) struct Training {
-    pub network: Network,
+    pub network: ClassifierNetwork,
     adam: Adam,
-    gradient: Network,
+    gradient: ClassifierNetwork,
     chance: SplitMix,
     /// The tracks of the last window.
     pub tracks: Vec<Track>,
@@ -40,9 +40,9 @@ pub(crate) struct Training {
 impl Training {
     pub fn new(mut chance: SplitMix) -> Self {
         Training {
-            network: Network::random(&mut chance),
+            network: ClassifierNetwork::random(&mut chance),
             adam: Adam::new(RATE),
-            gradient: Network::zeroes(),
+            gradient: ClassifierNetwork::zeroes(),
             chance,
             tracks: Vec::with_capacity(TRACKS),
             labels: Labels { threshold: 0, end: 0 },
@@ -100,10 +100,10 @@ impl Training {
 /// label.
 #[multiversion(targets("x86_64+avx2"))]
 pub(crate) fn learn(
-    network: &Network,
+    network: &ClassifierNetwork,
     track: &Track,
     labels: Labels,
-    gradient: &mut Network,
+    gradient: &mut ClassifierNetwork,
 ) -> usize {
     let mut steps: [Option<Step>; LENGTH] = [const { None }; LENGTH];
     let mut state = unpacked(&track.before);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     /// The cross entropy over a track.
-    fn loss(network: &Network, track: &Track) -> f64 {
+    fn loss(network: &ClassifierNetwork, track: &Track) -> f64 {
         let mut state = unpacked(&track.before);
         let mut loss = 0.0;
         for write in track.writes() {
@@ -166,9 +166,9 @@ mod tests {
     #[test]
     fn the_gradient_is_what_finite_differences_give() {
         let mut chance = SplitMix::new(3);
-        let mut network = Network::random(&mut chance);
+        let mut network = ClassifierNetwork::random(&mut chance);
         let track = track(&mut chance);
-        let mut gradient = Network::zeroes();
+        let mut gradient = ClassifierNetwork::zeroes();
         assert_eq!(learn(&network, &track, LABELS, &mut gradient), LENGTH - 1);
         let mut checked = 0;
         for value in (0..VALUES).step_by(17).chain(VALUES - DIGITS..VALUES) {

@@ -35,7 +35,7 @@ use crate::erased::INNER_WORDS;
 use crate::events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
 use crate::fast22::Fast22;
 use crate::page::PageState;
-use crate::params::{BuildError, Param, Params};
+use crate::params::{BuildError, Param, Params, Value};
 use crate::scheme::Scheme;
 use crate::zones::ZoneView;
 
@@ -60,38 +60,44 @@ pub trait Isolation: Send + 'static {
 /// The paper that published the idea.
 pub const SOURCE: &str = "Tan et al., SepFrozen, section 4.2";
 /// The parameter that gives frozen pages separate classes.
-pub const SEPARATE: Param =
-    Param { key: "apart", default: "yes", help: "frozen pages have classes of their own" };
+pub const SEPARATE: Param = separate("yes");
 /// [`SEPARATE`] with the paper's default.
-pub const SHARED: Param = Param { default: "no", ..SEPARATE };
+pub const SHARED: Param = separate("no");
 /// When pages are recognised.
-pub const AT: Param = Param {
-    key: "at",
-    default: "cleaning",
-    help: "when pages are recognised: cleaning, or writing as well",
-};
+pub const AT: Param = Param::word(
+    "at",
+    "cleaning",
+    &["cleaning", "writing"],
+    "when pages are recognised: cleaning, or writing as well",
+);
 /// The confidence from which on a page is taken for frozen.
-pub const CONFIDENCE: Param = Param {
-    key: "sure",
-    default: "0.95",
-    help: "the probability above which a page is taken for frozen",
-};
+pub const CONFIDENCE: Param = confidence(0.95);
 /// [`CONFIDENCE`] with the paper's default.
-pub const PAPER_CONFIDENCE: Param = Param { default: "0.5", ..CONFIDENCE };
+pub const PAPER_CONFIDENCE: Param = confidence(0.5);
 /// The number of frozen classes.
-pub const TIERS: Param = Param {
-    key: "tiers",
-    default: "3",
-    help: "with apart=yes: classes of frozen pages, by confidence",
-};
+pub const TIERS: Param = tiers(3);
 /// [`TIERS`] with the paper's default.
-pub const ONE_TIER: Param = Param { default: "1", ..TIERS };
+pub const ONE_TIER: Param = tiers(1);
 /// The name of the recogniser.
 pub const RECOGNISER: Param = Param {
     key: "by",
-    default: "online",
+    value: Value::Name("online"),
     help: "the recogniser: online (learns as it goes), model (a file), one-bit, every",
 };
+
+const fn separate(default: &'static str) -> Param {
+    Param::word("apart", default, &["no", "yes"], "frozen pages have classes of their own")
+}
+
+const fn confidence(default: f64) -> Param {
+    let help = "the probability above which a page is taken for frozen";
+    Param::real("sure", default, 0.5..=0.9999, help)
+}
+
+const fn tiers(default: i64) -> Param {
+    let help = "with apart=yes: classes of frozen pages, by confidence";
+    Param::whole("tiers", default, 1..=8, help)
+}
 
 /// Builds the inner scheme that the user named.
 ///
@@ -178,13 +184,13 @@ impl<I: Isolation> Scheme for Isolated<I> {
     const SEES_OTHERS: bool = <I::Inner as Scheme>::SEES_OTHERS;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        let separate = params.choose(Self::INFO.params, "apart", &["no", "yes"])? == 1;
-        let at_writing = params.choose(Self::INFO.params, "at", &["cleaning", "writing"])? == 1;
+        let separate = params.word(Self::INFO.params, "apart")? == "yes";
+        let at_writing = params.word(Self::INFO.params, "at")? == "writing";
         let (mut recogniser, mut confidence, mut tiers) = (String::new(), 0.5, 1);
         if Self::FORESIGHT == Foresight::None {
-            recogniser = params.text(Self::INFO.params, "by");
-            confidence = params.take(Self::INFO.params, "sure", 0.5..=0.9999)?;
-            tiers = params.take(Self::INFO.params, "tiers", 1..=8)?;
+            recogniser = params.name(Self::INFO.params, "by");
+            confidence = params.real(Self::INFO.params, "sure")?;
+            tiers = params.whole(Self::INFO.params, "tiers")?;
         }
         let confidence = f64::ln(confidence / (1.0 - confidence)) as f32;
         let inner = I::inner(setup)?;

@@ -1,4 +1,4 @@
-//! Frozen pages by a recogniser, which goes by what the engine or the block layer knows of each page.
+//! Predicts frozen pages with a recogniser, from the engine's or the block layer's view of each page.
 
 use super::predictor::Predictor;
 use crate::build::{Foresight, Setup};

@@ -12,9 +12,9 @@ use super::intervals::Intervals;
 use super::measured::Measured;
 use super::model::{Hot, MOST_GROUPS, Prediction, Space};
 use super::search::{Division, search};
-use super::survival::Survival;
+use super::survival::SurvivalCurve;
 
-/// An epoch is so many times the volume's capacity.
+/// User writes of an epoch, in capacities of the volume.
 const CAPACITIES: u32 = 4;
 /// Of an epoch's length, after which the groups are compared with the prediction.
 const CHECK: f64 = 0.3;
@@ -37,7 +37,7 @@ const EVENTS: usize = 256;
 
 /// The state of a volume when it is to be cleaned.
 #[derive(Clone, Copy, Debug)]
-pub struct Volume {
+pub struct VolumeState {
     /// Time.
     pub now: u32,
     /// Pages in a zone.
@@ -146,7 +146,7 @@ impl Epochs {
     /// To be called before victims are chosen.
     pub fn decide(
         &mut self,
-        volume: &Volume,
+        volume: &VolumeState,
         groups: &Groups,
         measured: &mut Measured,
     ) -> Decision {
@@ -179,7 +179,7 @@ impl Epochs {
         self.give_up(now, Event::Endless { group }, group, groups);
     }
 
-    fn start(&mut self, volume: &Volume, measured: &mut Measured) {
+    fn start(&mut self, volume: &VolumeState, measured: &mut Measured) {
         let Trouble { now, before, doublings } = self.trouble;
         let twice = now && before;
         self.trouble = Trouble {
@@ -197,8 +197,14 @@ impl Epochs {
     }
 
     /// An epoch of so many writes ends: finds the best division. The groups may be `sized` already.
-    fn end(&mut self, volume: &Volume, sized: bool, measured: &Measured, written: u32) -> Decision {
-        let Volume { now, zone_pages, zones, valid } = *volume;
+    fn end(
+        &mut self,
+        volume: &VolumeState,
+        sized: bool,
+        measured: &Measured,
+        written: u32,
+    ) -> Decision {
+        let VolumeState { now, zone_pages, zones, valid } = *volume;
         let survival = match self.counts_frozen {
             true => self.intervals.survival_with_unseen_ends(now),
             false => self.intervals.survival(),
@@ -293,6 +299,6 @@ fn irregular(
     shares.find(|&(_, predicted, measured)| measured - predicted >= TOLERANCE)
 }
 
-fn quartiles(survival: &Survival) -> [f64; 3] {
+fn quartiles(survival: &SurvivalCurve) -> [f64; 3] {
     [0.75, 0.5, 0.25].map(|share| survival.age_at(share).unwrap_or(f64::INFINITY))
 }

@@ -60,7 +60,7 @@ impl Heat {
         self.change(lba, if was_hot { -2 } else { -1 });
     }
 
-    /// The page was trimmed: what was known of it is forgotten.
+    /// The page was trimmed: forgets its heat.
     pub fn forget(&mut self, lba: u32) {
         self.change(lba, -(HOT as i8));
     }

@@ -5,7 +5,7 @@
 //! Intervals shorter than a unit are mostly of few LBAs, which a sample hits or misses: they are
 //! counted on all LBAs, in a few stretches of two units.
 
-use super::survival::Survival;
+use super::survival::SurvivalCurve;
 
 /// LBAs that are sampled at most.
 const SAMPLES: u32 = 1 << 16;
@@ -58,7 +58,7 @@ impl Intervals {
         }
     }
 
-    /// Starts an epoch of so many user writes.
+    /// Starts an epoch of `epoch` user writes.
     pub fn start(&mut self, now: u32, epoch: u32) {
         let bins = (epoch / self.unit) as usize + 1;
         for column in [&mut self.counts, &mut self.inherited, &mut self.entered] {
@@ -116,7 +116,7 @@ impl Intervals {
     /// corrections. An LBA that was written once counts as an interval of the whole epoch; and for
     /// the intervals that the ends of the epoch cut off, each one that was seen counts the more the
     /// longer it is. A last version, after others, does not count.
-    pub fn survival(&self) -> Survival {
+    pub fn survival(&self) -> SurvivalCurve {
         let last = self.counts.len() - 1;
         let epoch = last as f64;
         let mut shares: Vec<f64> = (0u32..)
@@ -139,13 +139,13 @@ impl Intervals {
             alive.push(rest);
             rest = (rest - share / all).max(0.0);
         }
-        Survival::new(f64::from(self.unit), alive)
+        SurvivalCurve::new(f64::from(self.unit), alive)
     }
 
     /// Lifespans of versions; those whose end was not seen count for as long as they were:
     /// Kaplan and Meier's estimate ("Nonparametric Estimation from Incomplete Observations", JASA
     /// 53(282), 1958). A version that was older when the epoch began counts from that age on.
-    pub fn survival_with_unseen_ends(&self, now: u32) -> Survival {
+    pub fn survival_with_unseen_ends(&self, now: u32) -> SurvivalCurve {
         let mut alive = Vec::with_capacity(self.counts.len());
         let left = self.ages(now);
         let born: u32 = self.counts.iter().sum::<u32>()
@@ -166,12 +166,12 @@ impl Intervals {
             rest *= 1.0 - hazard;
             at_risk = (at_risk + came - left - died).max(0.0);
         }
-        Survival::new(f64::from(self.unit), alive)
+        SurvivalCurve::new(f64::from(self.unit), alive)
     }
 
     /// Share of the written LBAs that are never written again, by their ages: a version is frozen with
     /// the probability that one of its age lives to the end of the curve.
-    pub fn frozen(&self, survival: &Survival, now: u32) -> f64 {
+    pub fn frozen(&self, survival: &SurvivalCurve, now: u32) -> f64 {
         let written = self.samples.iter().filter(|sample| sample.valid);
         let (mut frozen, mut pages) = (0.0, 0.0);
         for sample in written {

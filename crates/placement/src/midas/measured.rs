@@ -47,7 +47,7 @@ impl Measured {
         self.hot_writes += 1;
     }
 
-    /// A zone is cleaned, of which so many pages are valid.
+    /// A zone with `valid` valid pages is cleaned.
     pub fn victim(&mut self, class: usize, valid: u32) {
         let add = |victims: &mut Victims, pages: u32| {
             victims.pages += u64::from(pages);
@@ -62,7 +62,7 @@ impl Measured {
         }
     }
 
-    /// The hot group has so many zones when one of them is cleaned.
+    /// Records the zones of the hot group when one of them is cleaned.
     pub fn hot_zones(&mut self, zones: u32) {
         self.hot_zones += u64::from(zones);
     }

@@ -7,7 +7,7 @@
 //! Desnoyers's formula for two kinds of pages ("Analytic Models of SSD Write Performance", ACM TOS
 //! 10(2), 2014).
 
-use super::survival::Survival;
+use super::survival::SurvivalCurve;
 
 /// The most groups of a chain.
 pub const MOST_GROUPS: usize = 9;
@@ -50,7 +50,7 @@ impl Hot {
 
     /// A hot group of so many zones that takes exactly the versions that die in it. None if not so
     /// many versions are short-lived.
-    pub fn of_size(zones: u32, survival: &Survival, zone_pages: f64) -> Option<Hot> {
+    pub fn of_size(zones: u32, survival: &SurvivalCurve, zone_pages: f64) -> Option<Hot> {
         let lifetime = survival.age_of_queue(f64::from(zones) * zone_pages)?;
         Some(Hot { zones, share: 1.0 - survival.alive(lifetime), leak: 0.0, lifetime })
     }
@@ -64,7 +64,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// One group of so many zones.
+    /// One group of `zones` zones.
     pub fn whole(zones: u32) -> Self {
         let mut chain = Chain { zones: [0; MOST_GROUPS], groups: 1 };
         chain.zones[0] = zones;
@@ -113,7 +113,12 @@ pub struct Prediction {
 /// Predicts what a division costs: the hot group, then the zones of each group of the chain, the last
 /// one's too. None if it can't be kept: the last group has no room for its valid pages, or pages grow
 /// older in the queues than was observed.
-pub fn predict(survival: &Survival, space: &Space, hot: &Hot, chain: &[u32]) -> Option<Prediction> {
+pub fn predict(
+    survival: &SurvivalCurve,
+    space: &Space,
+    hot: &Hot,
+    chain: &[u32],
+) -> Option<Prediction> {
     let (last, queues) = chain.split_last()?;
     let past_hot = survival.alive(hot.lifetime);
     // Among the pages of the chain none has died as young as those of the hot group do.
@@ -142,7 +147,7 @@ pub fn predict(survival: &Survival, space: &Space, hot: &Hot, chain: &[u32]) -> 
 
 /// Share of valid pages in the victims of a last group of `zones` zones, into which pages come at age
 /// `since`.
-fn last_group(survival: &Survival, space: &Space, since: f64, zones: f64) -> Option<f64> {
+fn last_group(survival: &SurvivalCurve, space: &Space, since: f64, zones: f64) -> Option<f64> {
     let endless = if space.frozen > 0.0 { survival.endless() } else { 0.0 };
     // Those that froze but lately are still in the queues.
     let frozen = (space.frozen - endless * since).max(0.0);
@@ -159,7 +164,7 @@ fn last_group(survival: &Survival, space: &Space, since: f64, zones: f64) -> Opt
 
 /// Of the versions that die at ages above `since`: the share that is hotter than the others, and the
 /// share of the pages that these are. The share `endless` never dies.
-fn hotter(survival: &Survival, since: f64, endless: f64) -> (f64, f64) {
+fn hotter(survival: &SurvivalCurve, since: f64, endless: f64) -> (f64, f64) {
     // Versions whose end was not seen live as long as the curve, unless they are known to be frozen.
     let unseen = (survival.endless() - endless) * survival.end();
     let mass = survival.alive(since) - endless;
@@ -200,8 +205,8 @@ mod tests {
     use super::*;
 
     /// Versions of 10,000 pages that are written at random: a share 1 - 1e-4 survives each write.
-    fn uniform() -> Survival {
-        Survival::new(10.0, (0..10_000).map(|k| (-f64::from(k) * 1e-3).exp()).collect())
+    fn uniform() -> SurvivalCurve {
+        SurvivalCurve::new(10.0, (0..10_000).map(|k| (-f64::from(k) * 1e-3).exp()).collect())
     }
 
     fn space(zones: u32) -> Space {
@@ -241,7 +246,7 @@ mod tests {
     fn what_does_not_fit_is_no_division() {
         assert_eq!(predict(&uniform(), &space(120), &Hot::NONE, &[99]), None);
         assert_eq!(predict(&uniform(), &space(120), &Hot::NONE, &[]), None);
-        let endless = Survival::new(10.0, vec![1.0; 3]);
+        let endless = SurvivalCurve::new(10.0, vec![1.0; 3]);
         assert_eq!(
             predict(&endless, &space(120), &Hot::NONE, &[10, 110]),
             None,

@@ -1,7 +1,7 @@
 //! Search for the division into groups with the least predicted write amplification.
 
 use super::model::{Chain, Hot, MOST_GROUPS, Prediction, Space, predict};
-use super::survival::Survival;
+use super::survival::SurvivalCurve;
 
 /// The hot group has at most one zone of so many, and so has the last group at least.
 const SMALLEST_PART: u32 = 40;
@@ -10,7 +10,7 @@ const ROUNDS: usize = 4;
 /// Each size that is tried is larger than the one before by this.
 const STEP: f64 = 1.2;
 
-/// A division into groups, and what is expected of it.
+/// A division into groups, and its predicted figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Division {
     /// The hot group.
@@ -28,7 +28,7 @@ pub struct Division {
 /// and again, each time into the sizes that promise most. Of the best division each size in turn is
 /// then changed for the better, the others fixed.
 pub fn search(
-    survival: &Survival,
+    survival: &SurvivalCurve,
     space: &Space,
     fixed: Option<Hot>,
     most: usize,
@@ -49,7 +49,7 @@ pub fn search(
 }
 
 struct Search<'a> {
-    survival: &'a Survival,
+    survival: &'a SurvivalCurve,
     space: &'a Space,
     most: usize,
 }
@@ -178,14 +178,14 @@ mod tests {
     use super::*;
 
     /// Pages of a volume that are written by Zipf's law: one rate for each of a thousand ranks.
-    fn zipf(unit: f64, bins: usize, pages: f64) -> Survival {
+    fn zipf(unit: f64, bins: usize, pages: f64) -> SurvivalCurve {
         let ranks: Vec<f64> = (1..=1000).map(|r| 1.0 / (f64::from(r) - 0.5)).collect();
         let sum: f64 = ranks.iter().sum();
         let share = |age: f64| {
             let each = ranks.iter().map(|r| r / sum * (-age * r / sum * 1000.0 / pages).exp());
             each.sum::<f64>()
         };
-        Survival::new(unit, (0..bins).map(|k| share(k as f64 * unit)).collect())
+        SurvivalCurve::new(unit, (0..bins).map(|k| share(k as f64 * unit)).collect())
     }
 
     fn space() -> Space {

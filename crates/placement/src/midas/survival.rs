@@ -5,7 +5,7 @@
 /// Ages are in user writes. The curve is known at multiples of a unit and straight in between. Its
 /// sums are prefix sums, so each question costs the same however long the curve is.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Survival {
+pub struct SurvivalCurve {
     unit: f64,
     /// Share that lives `k` units or longer; the last is the share whose end was not seen.
     alive: Vec<f64>,
@@ -15,7 +15,7 @@ pub struct Survival {
     lived: Vec<f64>,
 }
 
-impl Survival {
+impl SurvivalCurve {
     /// The curve through the shares that live 0, 1, 2... units of `unit` user writes or longer. They
     /// begin with 1 and do not rise.
     pub fn new(unit: f64, alive: Vec<f64>) -> Self {
@@ -29,7 +29,7 @@ impl Survival {
             below += unit * (share + next) / 2.0;
             sum += (share - next) * (k as f64 + 0.5) * unit;
         }
-        Survival { unit, alive, area, lived }
+        SurvivalCurve { unit, alive, area, lived }
     }
 
     /// The age at which the curve ends.
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn a_curve_answers_from_its_sums_what_adding_up_would() {
         // Half die in the first ten writes, evenly, a quarter in the next ten; a quarter never.
-        let curve = Survival::new(10.0, vec![1.0, 0.5, 0.25]);
+        let curve = SurvivalCurve::new(10.0, vec![1.0, 0.5, 0.25]);
         assert_eq!((curve.alive(0.0), curve.alive(5.0), curve.alive(15.0)), (1.0, 0.75, 0.375));
         assert_eq!((curve.end(), curve.endless(), curve.alive(99.0)), (20.0, 0.25, 0.25));
         assert_eq!(curve.younger(10.0), 7.5);
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_queue_keeps_its_pages_for_its_size_over_their_share() {
-        let curve = Survival::new(10.0, vec![1.0, 0.5, 0.25]);
+        let curve = SurvivalCurve::new(10.0, vec![1.0, 0.5, 0.25]);
         assert_eq!(curve.age_of_queue(5.0), Some(10.0), "half of all writes, ten writes long");
         assert_eq!(curve.age_of_queue(15.0), Some(20.0));
         assert_eq!(curve.age_of_queue(15.1), None);

@@ -21,11 +21,11 @@ impl Scheme for Dac {
         name: "dac",
         summary: "one class hotter at a user write, one colder at a relocation",
         source: "Chiang, Lee and Chang, SP&E 1999; SepBIT, FAST 2022, section 4.1",
-        params: &[Param { key: "classes", default: "6", help: "classes, coldest first" }],
+        params: &[Param::whole("classes", 6, 2..=64, "classes, coldest first")],
     };
 
     fn build(_: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        Ok(Dac { hottest: params.take(Self::INFO.params, "classes", 2..=64)? - 1 })
+        Ok(Dac { hottest: params.whole::<usize>(Self::INFO.params, "classes")? - 1 })
     }
 
     fn classes(&self) -> usize {

@@ -48,12 +48,12 @@ impl Scheme for Fadac {
         name: "fadac",
         summary: "by writes less relocations of a page against a fading average",
         source: "Kremer and Brinkmann, SYSTOR 2019; SepBIT, FAST 2022, section 4.1",
-        params: &[Param { key: "classes", default: "6", help: "classes, coldest first" }],
+        params: &[Param::whole("classes", 6, 2..=64, "classes, coldest first")],
     };
     const PER_REQUEST: bool = true;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        let classes = params.take(Self::INFO.params, "classes", 2..=64)?;
+        let classes: usize = params.whole(Self::INFO.params, "classes")?;
         // While the average is 0 all pages are of class 0.
         let fast22 = setup.semantics == Semantics::SepbitFast22;
         Ok(Fadac { average: 0.0, fast22, limits: vec![f64::INFINITY; classes - 1] })

@@ -33,12 +33,12 @@ impl Scheme for Fk {
         name: "fk",
         summary: "future knowledge: by remaining lifespan in zones",
         source: "Wang et al., FAST 2022, section 4.1",
-        params: &[Param { key: "classes", default: "6", help: "the last takes all that is left" }],
+        params: &[Param::whole("classes", 6, 2..=255, "the last takes all that is left")],
     };
     const FORESIGHT: Foresight = Foresight::Lifespans;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        let classes = params.take(Self::INFO.params, "classes", 2..=255u32)?;
+        let classes: u32 = params.whole(Self::INFO.params, "classes")?;
         let round = u32::from(setup.semantics == Semantics::Published);
         Ok(Fk { last: classes - 1, zone_pages: setup.zone_pages, round })
     }

@@ -22,8 +22,8 @@ pub struct FkKmeans {
 }
 
 const PARAMS: &[Param] = &[
-    Param { key: "classes", default: "6", help: "clusters" },
-    Param { key: "scale", default: "linear", help: "linear or log: what is clustered" },
+    Param::whole("classes", 6, 2..=255, "clusters"),
+    Param::word("scale", "linear", &["linear", "log"], "linear or log: what is clustered"),
 ];
 
 impl Scheme for FkKmeans {
@@ -37,8 +37,8 @@ impl Scheme for FkKmeans {
     const FORESIGHT: Foresight = Foresight::Lifespans;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        let classes = params.take(PARAMS, "classes", 2..=255usize)?;
-        let log = params.choose(PARAMS, "scale", &["linear", "log"])? == 1;
+        let classes = params.whole(PARAMS, "classes")?;
+        let log = params.word(PARAMS, "scale")? == "log";
         let lifespans =
             setup.lifespans.ok_or(BuildError::NeedsForesight { name: Self::INFO.name })?;
         let end = lifespans.len() as u32;

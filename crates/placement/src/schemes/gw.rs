@@ -23,14 +23,14 @@ impl Scheme for Gw {
         name: "gw",
         summary: "user writes in one class, relocations by age",
         source: "Wang et al., FAST 2022, Exp#5",
-        params: &[Param { key: "classes", default: "4", help: "one for user writes" }],
+        params: &[Param::whole("classes", 4, 2..=9, "one for user writes")],
     };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         if setup.semantics == Semantics::SepbitFast22 {
             *params = std::mem::take(params).or("classes", "6");
         }
-        let classes = params.take(Self::INFO.params, "classes", 2..=9)?;
+        let classes = params.whole(Self::INFO.params, "classes")?;
         Ok(Gw { lifespan: ZoneLifespan::new(classes - 1), classes })
     }
 

@@ -77,27 +77,29 @@ impl Scheme for Lifespan {
         summary: "by the lifespan expected from a page's past, or from pages of its kind",
         source: "Frostline",
         params: &[
-            Param { key: "classes", default: "7", help: "the last for what lives longest" },
-            Param { key: "base", default: "3", help: "how much longer each class lives" },
-            Param {
-                key: "relocations",
-                default: "together",
-                help: "whether they share classes with user writes: together, or apart",
-            },
-            Param {
-                key: "past",
-                default: "page",
-                help: "what tells how long a page will live: its own past, or that of its kind",
-            },
+            Param::whole("classes", 7, 2..=64, "the last for what lives longest"),
+            Param::real("base", 3.0, 1.01..=1000.0, "how much longer each class lives"),
+            Param::word(
+                "relocations",
+                "together",
+                &["together", "apart"],
+                "whether they share classes with user writes: together, or apart",
+            ),
+            Param::word(
+                "past",
+                "page",
+                &["page", "kind"],
+                "what tells how long a page will live: its own past, or that of its kind",
+            ),
         ],
     };
     const WANTS_HOTNESS: bool = true;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        let classes = params.take(Self::INFO.params, "classes", 2..=64usize)?;
-        let base = params.take(Self::INFO.params, "base", 1.01..=1000.0f32)?;
-        let apart = params.choose(Self::INFO.params, "relocations", &["together", "apart"])? == 1;
-        let by_kind = params.choose(Self::INFO.params, "past", &["page", "kind"])? == 1;
+        let classes = params.whole(Self::INFO.params, "classes")?;
+        let base = params.real(Self::INFO.params, "base")? as f32;
+        let apart = params.word(Self::INFO.params, "relocations")? == "apart";
+        let by_kind = params.word(Self::INFO.params, "past")? == "kind";
         let zone = (setup.zone_pages as f32).log2();
         let extents = (setup.space >> EXTENT_SHIFT) as usize + 1;
         Ok(Lifespan {

@@ -32,15 +32,11 @@ impl Scheme for Mida {
         name: "mida",
         summary: "by the number of relocations since the page was written",
         source: "MiDA, APSys 2021; MiDAS, FAST 2024",
-        params: &[Param {
-            key: "classes",
-            default: "8",
-            help: "one for user writes, the rest by age",
-        }],
+        params: &[Param::whole("classes", 8, 2..=64, "one for user writes, the rest by age")],
     };
 
     fn build(_: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        Ok(Mida { last: params.take(Self::INFO.params, "classes", 2..=64)? - 1 })
+        Ok(Mida { last: params.whole::<usize>(Self::INFO.params, "classes")? - 1 })
     }
 
     fn classes(&self) -> usize {

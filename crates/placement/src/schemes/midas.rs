@@ -13,7 +13,7 @@
 //! The differences from the simulator that its authors published are listed in
 //! docs/schemes.md.
 
-use crate::midas::epochs::{Decision, Epochs, Volume};
+use crate::midas::epochs::{Decision, Epochs, VolumeState};
 use crate::midas::groups::{CLASSES, Groups};
 use crate::midas::heat::Heat;
 use crate::midas::intervals::Intervals;
@@ -57,7 +57,7 @@ impl Midas {
 
     fn decide(&mut self, zones: &ZoneView<'_>, choice: &mut Choice) {
         let Some(epochs) = &mut self.epochs else { return };
-        let volume = Volume {
+        let volume = VolumeState {
             now: self.now,
             zone_pages: zones.zone_pages(),
             zones: self.zones,
@@ -103,21 +103,27 @@ impl Scheme for Midas {
         summary: "hot pages by update interval, others by relocations, sizes by a model",
         source: "Oh et al., MiDAS, FAST 2024",
         params: &[
-            Param { key: "hot", default: "yes", help: "whether hot pages have a group" },
-            Param { key: "sizes", default: "model", help: "model, or pool: groups have no sizes" },
-            Param {
-                key: "frozen",
-                default: "short",
-                help: "how the model takes last versions: as short-lived ones, or as counted apart",
-            },
+            Param::word("hot", "yes", &["yes", "no"], "whether hot pages have a group"),
+            Param::word(
+                "sizes",
+                "model",
+                &["model", "pool"],
+                "model, or pool: groups have no sizes",
+            ),
+            Param::word(
+                "frozen",
+                "short",
+                &["short", "counted"],
+                "how the model takes last versions: as short-lived ones, or as counted apart",
+            ),
         ],
     };
     const ORDERS_CLEANING: bool = true;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        let hot = params.choose(Self::INFO.params, "hot", &["yes", "no"])? == 0;
-        let sized = params.choose(Self::INFO.params, "sizes", &["model", "pool"])? == 0;
-        let counted = params.choose(Self::INFO.params, "frozen", &["short", "counted"])? == 1;
+        let hot = params.word(Self::INFO.params, "hot")? == "yes";
+        let sized = params.word(Self::INFO.params, "sizes")? == "model";
+        let counted = params.word(Self::INFO.params, "frozen")? == "counted";
         let Setup { space, zone_pages, seed, .. } = *setup;
         let epochs = || Epochs::new(Intervals::new(space, zone_pages, seed), counted, hot);
         Ok(Midas {

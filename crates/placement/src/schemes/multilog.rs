@@ -48,11 +48,11 @@ impl Scheme for MultiLog {
         name: "multilog",
         summary: "one class colder at a relocation, one hotter by chance at an early user write",
         source: "Stoica and Ailamaki, PVLDB 2013; SepBIT, FAST 2022, section 4.1",
-        params: &[Param { key: "classes", default: "6", help: "logs, hottest first" }],
+        params: &[Param::whole("classes", 6, 2..=64, "logs, hottest first")],
     };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        let classes = params.take(Self::INFO.params, "classes", 2..=64)?;
+        let classes = params.whole(Self::INFO.params, "classes")?;
         let log = Log { valid: 0, garbage: 0, cleaned: 0, kept: f64::NAN };
         Ok(MultiLog {
             logs: vec![log; classes],

@@ -83,12 +83,12 @@ impl Scheme for MultiQueue {
         name: "multiqueue",
         summary: "user writes by write count of their chunk, idle chunks sinking",
         source: "Yang et al., SYSTOR 2017; SepBIT, FAST 2022, section 4.1",
-        params: &[Param { key: "classes", default: "6", help: "the last takes relocations" }],
+        params: &[Param::whole("classes", 6, 2..=64, "the last takes relocations")],
     };
     const PER_REQUEST: bool = true;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        let classes = params.take(Self::INFO.params, "classes", 2..=64usize)?;
+        let classes = params.whole(Self::INFO.params, "classes")?;
         let queues = (setup.semantics == Semantics::Published).then(|| Queues {
             clock: Clock::default(),
             ends: vec![Ends { head: NONE, tail: NONE }; classes - 1],

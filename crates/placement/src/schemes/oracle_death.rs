@@ -31,13 +31,13 @@ impl Scheme for OracleDeath {
         name: "oracle-death",
         summary: "by the logarithm of the true remaining lifespan, frozen pages last",
         source: "Frostline",
-        params: &[Param { key: "classes", default: "12", help: "the last for frozen pages" }, BASE],
+        params: &[Param::whole("classes", 12, 2..=255, "the last for frozen pages"), BASE],
     };
     const FORESIGHT: Foresight = Foresight::Lifespans;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        let classes = params.take(Self::INFO.params, "classes", 2..=255usize)?;
-        let base = params.take(Self::INFO.params, "base", 1.01..=1000.0f64)?;
+        let classes: usize = params.whole(Self::INFO.params, "classes")?;
+        let base = params.real(Self::INFO.params, "base")?;
         Ok(OracleDeath { cuts: log_cuts(setup, base, classes - 2) })
     }
 

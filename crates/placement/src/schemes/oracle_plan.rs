@@ -116,13 +116,13 @@ impl Scheme for OraclePlan {
         name: "oracle-plan",
         summary: "by planned intervals of the true remaining lifespan, victims by exact deaths",
         source: "Frostline",
-        params: &[Param { key: "classes", default: "64", help: "classes at most" }],
+        params: &[Param::whole("classes", 64, 2..=255, "classes at most")],
     };
     const FORESIGHT: Foresight = Foresight::Lifespans;
     const OWN_VICTIM: Option<&'static str> = Some("oracle-plan");
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        let most = params.take(Self::INFO.params, "classes", 2..=255usize)?;
+        let most: usize = params.whole(Self::INFO.params, "classes")?;
         let most = match setup.spare_zones {
             Some(spare) => most.min(spare as usize).max(2),
             None => most,

@@ -30,16 +30,13 @@ impl Scheme for OracleRate {
         name: "oracle-rate",
         summary: "by the logarithm of the page's mean lifespan over the whole trace",
         source: "Frostline",
-        params: &[
-            Param { key: "classes", default: "12", help: "the last for the rarest pages" },
-            BASE,
-        ],
+        params: &[Param::whole("classes", 12, 2..=255, "the last for the rarest pages"), BASE],
     };
     const FORESIGHT: Foresight = Foresight::Rates;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        let classes = params.take(Self::INFO.params, "classes", 2..=255usize)?;
-        let base = params.take(Self::INFO.params, "base", 1.01..=1000.0f64)?;
+        let classes: usize = params.whole(Self::INFO.params, "classes")?;
+        let base = params.real(Self::INFO.params, "base")?;
         let cuts = log_cuts(setup, base, classes - 1);
         Ok(OracleRate { classes, class_of: rate_classes(setup, &cuts, Self::INFO.name)? })
     }

@@ -33,16 +33,13 @@ impl Scheme for OracleRateFrozen {
         name: "oracle-rate-frozen",
         summary: "oracle-rate with frozen versions apart",
         source: "Frostline",
-        params: &[
-            Param { key: "classes", default: "12", help: "the last for frozen versions" },
-            BASE,
-        ],
+        params: &[Param::whole("classes", 12, 2..=255, "the last for frozen versions"), BASE],
     };
     const FORESIGHT: Foresight = Foresight::Rates;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        let classes = params.take(Self::INFO.params, "classes", 2..=255usize)?;
-        let base = params.take(Self::INFO.params, "base", 1.01..=1000.0f64)?;
+        let classes: usize = params.whole(Self::INFO.params, "classes")?;
+        let base = params.real(Self::INFO.params, "base")?;
         let cuts = log_cuts(setup, base, classes - 2);
         let class_of = rate_classes(setup, &cuts, Self::INFO.name)?;
         Ok(OracleRateFrozen { frozen: classes as u8 - 1, class_of })

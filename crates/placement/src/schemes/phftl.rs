@@ -45,36 +45,40 @@ impl Scheme for Phftl {
         summary: "by a network's prediction of the lifespan, and by relocations since",
         source: "Sun et al., PHFTL, DAC 2023",
         params: &[
-            Param {
-                key: "window",
-                default: "5",
-                help: "user writes between two trainings, in percent of the drive",
-            },
-            Param {
-                key: "history",
-                default: "full",
-                help: "what predictions go by: full, all writes of a page; 1, the newest only",
-            },
-            Param {
-                key: "threshold",
-                default: "adaptive",
-                help: "what is short-living: adaptive, or first: as the first window gave it",
-            },
-            Param {
-                key: "meta",
-                default: "pages",
-                help: "where its metadata lies: pages, at the tail of zones; free, at no cost",
-            },
+            Param::real(
+                "window",
+                5.0,
+                0.01..=100.0,
+                "user writes between two trainings, in percent of the drive",
+            ),
+            Param::word(
+                "history",
+                "full",
+                &["full", "1"],
+                "what predictions go by: full, all writes of a page; 1, the newest only",
+            ),
+            Param::word(
+                "threshold",
+                "adaptive",
+                &["adaptive", "first"],
+                "what is short-living: adaptive, or first: as the first window gave it",
+            ),
+            Param::word(
+                "meta",
+                "pages",
+                &["pages", "free"],
+                "where its metadata lies: pages, at the tail of zones; free, at no cost",
+            ),
         ],
     };
     const PER_REQUEST: bool = true;
     const MOST_MEMORY: usize = LARGEST_CLASSIFIER;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        let percent = params.take(Self::INFO.params, "window", 0.01..=100.0f64)?;
-        let full_history = params.choose(Self::INFO.params, "history", &["full", "1"])? == 0;
-        let adaptive = params.choose(Self::INFO.params, "threshold", &["adaptive", "first"])? == 0;
-        let in_pages = params.choose(Self::INFO.params, "meta", &["pages", "free"])? == 0;
+        let percent = params.real(Self::INFO.params, "window")?;
+        let full_history = params.word(Self::INFO.params, "history")? == "full";
+        let adaptive = params.word(Self::INFO.params, "threshold")? == "adaptive";
+        let in_pages = params.word(Self::INFO.params, "meta")? == "pages";
         let window = (f64::from(setup.space) * percent / 100.0).max(1.0) as u32;
         let classifier = ClassifierSetup {
             space: setup.space,

@@ -32,13 +32,13 @@ impl Scheme for SepBit {
         summary: "user writes by inferred lifespan, relocations by age",
         source: "Wang et al., FAST 2022, Algorithm 1",
         params: &[
-            Param { key: "classes", default: "6", help: "two for user writes, the rest below" },
+            Param::whole("classes", 6, 4..=11, "two for user writes, the rest below"),
             MEMORY,
         ],
     };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        let classes = params.take(Self::INFO.params, "classes", 4..=11)?;
+        let classes = params.whole(Self::INFO.params, "classes")?;
         let short_lived = ShortLived::build(setup, params, Self::INFO.params)?;
         Ok(SepBit { lifespan: ZoneLifespan::new(classes - 3), short_lived, classes })
     }

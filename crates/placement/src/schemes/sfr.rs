@@ -51,19 +51,20 @@ impl Scheme for Sfr {
         summary: "user writes by sequentiality, frequency and recency of their chunk",
         source: "Yang et al., SYSTOR 2017; SepBIT, FAST 2022, section 4.1",
         params: &[
-            Param { key: "classes", default: "6", help: "the last takes relocations" },
-            Param {
-                key: "half-life",
-                default: "16384",
-                help: "user writes in which an untouched chunk's count halves",
-            },
+            Param::whole("classes", 6, 2..=64, "the last takes relocations"),
+            Param::whole(
+                "half-life",
+                16384,
+                1..=1 << 40,
+                "user writes in which an untouched chunk's count halves",
+            ),
         ],
     };
     const PER_REQUEST: bool = true;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        let classes = params.take(Self::INFO.params, "classes", 2..=64usize)?;
-        let half_life = params.take(Self::INFO.params, "half-life", 1..=1u64 << 40)?;
+        let classes = params.whole(Self::INFO.params, "classes")?;
+        let half_life = params.whole(Self::INFO.params, "half-life")?;
         Ok(Sfr {
             clock: Clock::default(),
             classes,

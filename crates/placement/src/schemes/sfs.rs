@@ -95,11 +95,11 @@ impl Scheme for Sfs {
         name: "sfs",
         summary: "by hotness (writes over age), grouped by k-means over zones",
         source: "Min et al., FAST 2012; SepBIT, FAST 2022, section 4.1",
-        params: &[Param { key: "classes", default: "6", help: "groups, hottest first" }],
+        params: &[Param::whole("classes", 6, 2..=64, "groups, hottest first")],
     };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        let classes = params.take(Self::INFO.params, "classes", 2..=64)?;
+        let classes = params.whole(Self::INFO.params, "classes")?;
         Ok(Sfs {
             clock: Clock::default(),
             guarded: setup.semantics == Semantics::Published,

@@ -185,22 +185,23 @@ impl Scheme for Survival {
         summary: "by clusters of learned survival curves, long runs apart",
         source: "Frostline",
         params: &[
-            Param { key: "classes", default: "8", help: "clusters at most" },
-            Param { key: "streams", default: "6", help: "classes of long runs" },
-            Param {
-                key: "hints",
-                default: "no",
-                help: "go by hotness records, if there are any, and have clusters for streams",
-            },
+            Param::whole("classes", 8, 2..=MOST_CLASSES as i64, "clusters at most"),
+            Param::whole("streams", 6, 0..=16, "classes of long runs"),
+            Param::word(
+                "hints",
+                "no",
+                &["no", "yes"],
+                "go by hotness records, if there are any, and have clusters for streams",
+            ),
         ],
     };
     const SEES_OTHERS: bool = true;
     const WANTS_HOTNESS: bool = true;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        let clustered = params.take(Self::INFO.params, "classes", 2..=MOST_CLASSES)?;
-        let streamed = params.take(Self::INFO.params, "streams", 0..=16)?;
-        let hints = params.choose(Self::INFO.params, "hints", &["no", "yes"])? == 1;
+        let clustered = params.whole(Self::INFO.params, "classes")?;
+        let streamed = params.whole(Self::INFO.params, "streams")?;
+        let hints = params.word(Self::INFO.params, "hints")? == "yes";
         let told = hints && setup.has_hotness;
         let (clustered, streamed) = match setup.spare_zones {
             Some(spare) => within_spare(spare as usize, clustered, streamed),

@@ -37,24 +37,26 @@ impl Scheme for TwoRFifo {
         summary: "normal and cold region, selective FIFO merge with second chance",
         source: "Kang et al., PVLDB 13(11), 2020, section 4.3",
         params: &[
-            Param {
-                key: "blk-util",
-                default: "0.5",
-                help: "a zone is merged only if less of it is valid (BLK_UTIL)",
-            },
-            Param {
-                key: "scan-depth",
-                default: "0.8",
-                help: "share of the list that is scanned (FIFO_SCAN_DEPTH)",
-            },
+            Param::real(
+                "blk-util",
+                0.5,
+                0.0..=1.0,
+                "a zone is merged only if less of it is valid (BLK_UTIL)",
+            ),
+            Param::real(
+                "scan-depth",
+                0.8,
+                0.0..=1.0,
+                "share of the list that is scanned (FIFO_SCAN_DEPTH)",
+            ),
         ],
     };
     const OWN_VICTIM: Option<&'static str> = Some("2r-fifo");
 
     fn build(_: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         Ok(TwoRFifo {
-            max_valid_share: params.take(Self::INFO.params, "blk-util", 0.0..=1.0)?,
-            scan_depth: params.take(Self::INFO.params, "scan-depth", 0.0..=1.0)?,
+            max_valid_share: params.real(Self::INFO.params, "blk-util")?,
+            scan_depth: params.real(Self::INFO.params, "scan-depth")?,
             list: Vec::new(),
             scan: 0,
         })

@@ -71,11 +71,11 @@ impl Scheme for Warcip {
         name: "warcip",
         summary: "user writes in clusters of rewrite intervals, relocations apart",
         source: "Yang, Pei and Yang, SYSTOR 2019; SepBIT, FAST 2022, section 4.1",
-        params: &[Param { key: "classes", default: "6", help: "one for relocations, clusters" }],
+        params: &[Param::whole("classes", 6, 2..=64, "one for relocations, clusters")],
     };
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        let classes = params.take(Self::INFO.params, "classes", 2..=64)?;
+        let classes = params.whole(Self::INFO.params, "classes")?;
         let mut clusters = Vec::with_capacity(classes);
         clusters.extend((1..classes).map(|class| Cluster { class, weight: 0, writes: 0 }));
         let mut centres = Vec::with_capacity(classes);

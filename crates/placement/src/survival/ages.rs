@@ -12,7 +12,7 @@ pub struct Ages {
 }
 
 impl Ages {
-    /// The scales of a volume whose zones have so many pages.
+    /// The scales of a volume with zones of `zone_pages` pages.
     pub fn new(zone_pages: u32) -> Self {
         let unit = zone_pages as f32 / 4.0;
         Ages { scale: 1.0 / unit, unit }

@@ -10,7 +10,7 @@
 use super::ages::Ages;
 use crate::hotness::{Activity, Hotness};
 
-/// Contexts that can be told apart.
+/// Number of contexts.
 pub const CONTEXTS: usize = 1 << 18;
 /// Octaves of a context's last lifespan, 0 of a page that had none.
 pub const OCTAVES: usize = 16;

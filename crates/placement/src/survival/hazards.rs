@@ -127,7 +127,7 @@ impl Hazards {
             .map(|(bucket, time)| decay((self.sum(row, bucket.into(), time) - from).max(0.0)))
     }
 
-    /// The probability that a page of this row lives for so many user writes.
+    /// The probability that a page of this row lives for `time` user writes.
     pub fn survives(&self, row: usize, time: u32) -> f32 {
         let bucket = self.ages.bucket(time);
         decay(self.sum(row, bucket, time as f32 - self.ages.start(bucket)))
@@ -173,7 +173,7 @@ impl Hazards {
         }
     }
 
-    /// Hazards by the octave of the last lifespan: what is worth remembering.
+    /// Hazards by the octave of the last lifespan, for the memory.
     pub fn parents(&self) -> &[Column; OCTAVES] {
         &self.parents
     }

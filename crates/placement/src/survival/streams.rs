@@ -8,7 +8,7 @@ const RECENT: usize = 1024;
 const LONG: u32 = 64;
 /// Of the writes since its first page, one in this many are others', if a run is a stream.
 const OTHERS: u32 = 5;
-/// A stream that was not continued for so many user writes gives up its place.
+/// User writes after which a stream that was not continued gives up its place.
 const IDLE: u32 = 4096;
 
 /// A recent write.

@@ -10,9 +10,9 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "d-choices",
     summary: "the zone with the most garbage among d drawn at random",
     source: "Van Houdt, SIGMETRICS 2013; Li, Lee and Lui, SIGMETRICS 2013",
-    params: &[Param { key: "d", default: "10", help: "zones drawn" }],
+    params: &[Param::whole("d", 10, 1..=1_000_000, "zones drawn")],
     build: |params, seed| {
-        let d = params.take(INFO.params, "d", 1..=1_000_000)?;
+        let d = params.whole(INFO.params, "d")?;
         Ok(Box::new(DChoices { d, rng: SplitMix::new(seed), drawn: Vec::new() }))
     },
 };

@@ -25,7 +25,7 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
     summary: "the least to gain by waiting: GP^2 / ((1 - GP) * g), g learned from zones like it",
     source: "Frostline; the cost of waiting is that of Lomet and Luo, PVLDB 14, 2021",
     params: &[],
-    build: |_, _| Ok(Box::new(Survival::new())),
+    build: |_, _| Ok(Box::new(SurvivalPolicy::new())),
 };
 
 /// User writes between two looks at all zones, at least; more if more zones than this are sealed.
@@ -40,7 +40,7 @@ const FADE: f32 = 0.9;
 const LEVELS: usize = 8;
 /// Steps of garbage by which rates are kept.
 const STEPS: usize = 32;
-/// Pseudo-deaths of what a count leans on.
+/// Pseudo-deaths of the prior.
 const PRIOR: f32 = 20.0;
 
 /// Pages that died in sealed zones, and user writes that pages spent in them.
@@ -86,7 +86,7 @@ struct Seen {
 
 /// The zone whose cleaning saves most, by learned hazards.
 #[derive(Clone, Debug)]
-pub struct Survival {
+pub struct SurvivalPolicy {
     seen: Vec<Seen>,
     classes: Vec<Class>,
     by_age: [Count; AGES],
@@ -97,7 +97,7 @@ pub struct Survival {
     sealed: u32,
 }
 
-impl VictimPolicy for Survival {
+impl VictimPolicy for SurvivalPolicy {
     fn pick(&mut self, zones: &ZoneView<'_>) -> Option<u32> {
         let ages = Ages::new(zones.zone_pages());
         let elapsed = zones.now().wrapping_sub(self.looked);
@@ -116,10 +116,17 @@ impl VictimPolicy for Survival {
     }
 }
 
-impl Survival {
+impl SurvivalPolicy {
     fn new() -> Self {
         let by_age = [Count::default(); AGES];
-        Survival { seen: Vec::new(), classes: Vec::new(), by_age, looks: 0, looked: 0, sealed: 0 }
+        SurvivalPolicy {
+            seen: Vec::new(),
+            classes: Vec::new(),
+            by_age,
+            looks: 0,
+            looked: 0,
+            sealed: 0,
+        }
     }
 
     /// Counts what happened in each zone since the last look.
@@ -217,8 +224,8 @@ mod tests {
 
     /// Zones of two classes seen once a quarter of their size is written: the pages of class 1 die
     /// steadily, those of class 0 not at all.
-    fn learned() -> Survival {
-        let mut policy = Survival::new();
+    fn learned() -> SurvivalPolicy {
+        let mut policy = SurvivalPolicy::new();
         for round in 0..60u32 {
             let mut zones = Table::new(1024);
             zones.now = 2048 + round * 512;
@@ -237,7 +244,11 @@ mod tests {
         zones.seal(1, 600, 20_000);
         zones.seal(0, 600, 20_000);
         assert_eq!(learned().pick(&zones.view()), Some(2));
-        assert_eq!(Survival::new().pick(&zones.view()), Some(1), "nothing is known: the first");
+        assert_eq!(
+            SurvivalPolicy::new().pick(&zones.view()),
+            Some(1),
+            "nothing is known: the first"
+        );
     }
 
     #[test]

@@ -8,13 +8,14 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "windowed-greedy",
     summary: "the zone with the most garbage among the oldest",
     source: "Hu et al., SYSTOR 2009",
-    params: &[Param {
-        key: "window",
-        default: "0.25",
-        help: "share of the candidates, oldest first, that is looked at",
-    }],
+    params: &[Param::real(
+        "window",
+        0.25,
+        0.0..=1.0,
+        "share of the candidates, oldest first, that is looked at",
+    )],
     build: |params, _| {
-        let window = params.take(INFO.params, "window", 0.0..=1.0)?;
+        let window = params.real(INFO.params, "window")?;
         Ok(Box::new(WindowedGreedy { window, oldest: Vec::new() }))
     },
 };

@@ -3,7 +3,7 @@
 use std::ops::{Range, RangeInclusive};
 
 use bytemuck::Zeroable;
-use frostline_log::{Array, Counts, Entry, LogError, MAX_LBA, Map, WORD_LAST, Writes};
+use frostline_log::{Array, Counts, LogError, MAX_LBA, Map, MapEntry, WORD_LAST, Writes};
 use frostline_placement::{
     Hotness, Pages, Relocation, Request, Scheme, UserWrite, Victim, ZoneEvent,
 };
@@ -52,7 +52,7 @@ pub struct Log<'a, S: Scheme> {
     /// The trace's time of each write in microseconds; its number, from 1, if none.
     times: Option<&'a [u64]>,
     zones: Zones,
-    map: Array<Entry<S::Page>>,
+    map: Array<MapEntry<S::Page>>,
     /// By slot, which is zone * pages in a zone + offset: the word that was written there.
     words: Vec<u32>,
     open: Vec<Option<Open>>,
@@ -372,7 +372,7 @@ impl<S: Scheme> Machine for Log<'_, S> {
                 return Err(LogError::BadLba { lba, last: self.options.space.saturating_sub(1) });
             }
             self.scheme.on_trim(lba);
-            let entry = std::mem::replace(&mut self.map[lba as usize], Entry::zeroed());
+            let entry = std::mem::replace(&mut self.map[lba as usize], MapEntry::zeroed());
             let zone = entry.slot / self.options.zone_pages;
             if zone > 0 {
                 self.valid -= 1;
@@ -397,7 +397,7 @@ impl<S: Scheme> Machine for Log<'_, S> {
 
     fn peak_bytes(&self) -> usize {
         let slots = (self.most_zones + 1) * self.options.zone_pages as usize;
-        self.map.len() * size_of::<Entry<S::Page>>()
+        self.map.len() * size_of::<MapEntry<S::Page>>()
             + slots.min(self.words.len()) * size_of::<u32>()
             + size_of_val(&self.hotness[..])
             + self.zones.table.bytes()

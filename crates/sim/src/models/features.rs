@@ -1,6 +1,6 @@
 //! The gain of each feature (figure 21 of the paper).
 
-use frostline_learn::{Kind, LearnError, Records, correlations};
+use frostline_learn::{LearnError, ModelKind, Records, correlations};
 
 use super::{Evaluation, evaluate_kind};
 use crate::Samples;
@@ -21,7 +21,7 @@ const PAPERS_ORDER: [&str; 6] = [
 ///
 /// # Errors
 /// As [`train`](frostline_learn::train).
-pub fn compare_features(samples: &Samples, kind: Kind) -> Result<Vec<Evaluation>, LearnError> {
+pub fn compare_features(samples: &Samples, kind: ModelKind) -> Result<Vec<Evaluation>, LearnError> {
     let order = match samples.layout.records() {
         Records::Engine => PAPERS_ORDER.map(String::from).to_vec(),
         Records::Block => by_correlation(samples),

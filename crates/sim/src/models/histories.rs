@@ -1,6 +1,6 @@
 //! The number of writes of a page that are worth looking at (figure 20 of the paper).
 
-use frostline_learn::{Kind, LearnError};
+use frostline_learn::{LearnError, ModelKind};
 
 use super::{Evaluation, evaluate_kind};
 use crate::Samples;
@@ -10,7 +10,10 @@ use crate::Samples;
 ///
 /// # Errors
 /// As [`train`](frostline_learn::train).
-pub fn compare_histories(samples: &Samples, kind: Kind) -> Result<Vec<Evaluation>, LearnError> {
+pub fn compare_histories(
+    samples: &Samples,
+    kind: ModelKind,
+) -> Result<Vec<Evaluation>, LearnError> {
     let fields = samples.fields();
     let histories = 1..=samples.layout.history();
     histories.map(|history| evaluate_kind(&samples.narrowed(history)?, kind, &fields)).collect()

@@ -9,7 +9,7 @@ mod two_r;
 
 use std::hint::black_box;
 
-use frostline_learn::{Kind, LearnError, Quality, Scorer, Set, Standard, Tiles, tiled, train};
+use frostline_learn::{LearnError, ModelKind, Quality, Scorer, Set, Standard, Tiles, tiled, train};
 use serde::Serialize;
 
 use crate::Samples;
@@ -45,7 +45,7 @@ pub struct Evaluation {
 /// Trains a model on these fields, and evaluates it.
 fn evaluate_kind(
     samples: &Samples,
-    kind: Kind,
+    kind: ModelKind,
     fields: &[String],
 ) -> Result<Evaluation, LearnError> {
     let Samples { layout, train: set, test, .. } = samples;

@@ -1,6 +1,6 @@
 //! Models, and rules that need no training (figures 18 and 19 of the paper).
 
-use frostline_learn::{EveryPage, Kind, LearnError, OneBit, Quality, Scorer};
+use frostline_learn::{EveryPage, LearnError, ModelKind, OneBit, Quality, Scorer};
 
 use super::{Evaluation, evaluate_kind, inference_seconds, rule};
 use crate::Samples;
@@ -14,7 +14,7 @@ use crate::Samples;
 /// As [`train`](frostline_learn::train).
 pub fn compare_models(samples: &Samples) -> Result<Vec<Evaluation>, LearnError> {
     let fields = samples.fields();
-    let trained = Kind::TRAINABLE.iter().map(|&kind| evaluate_kind(samples, kind, &fields));
+    let trained = ModelKind::TRAINABLE.iter().map(|&kind| evaluate_kind(samples, kind, &fields));
     trained.chain(rules(samples).into_iter().map(Ok)).collect()
 }
 

@@ -3,14 +3,14 @@
 //! has to tell.
 
 use frostline_learn::Quality;
-use frostline_log::Volume as Log;
+use frostline_log::Volume;
 use frostline_placement::{
     BuildError, Info, PageState, Params, Relocation, Scheme, Setup, UserWrite, victims,
 };
 
 use super::{Evaluation, rule};
 use crate::replay::advance;
-use crate::{Settings, SimError, Volume};
+use crate::{Settings, SimError, TraceVolume};
 
 /// Evaluates the rule by the versions of pages that are written after the warm-up: one that is
 /// relocated before it ends is taken for frozen. User writes and relocations go to zones of their
@@ -19,7 +19,7 @@ use crate::{Settings, SimError, Volume};
 /// # Errors
 /// The volume can't be made or is full.
 pub fn evaluate_two_r(
-    volume: &Volume,
+    volume: &TraceVolume,
     settings: &Settings,
     zone_pages: u32,
 ) -> Result<Evaluation, SimError> {
@@ -28,7 +28,7 @@ pub fn evaluate_two_r(
     let from = volume.preload_writes() as u64 + settings.warmup;
     let scheme = TwoR { from: u32::try_from(from).unwrap_or(u32::MAX), ..TwoR::default() };
     let options = settings.options(volume, zone_pages);
-    let mut log = Log::new(options, scheme, policy).map_err(failed)?;
+    let mut log = Volume::new(options, scheme, policy).map_err(failed)?;
     let writes = volume.writes();
     advance(&mut log, &writes, &mut volume.trims(), 0..writes.words.len()).map_err(failed)?;
     let TwoR { frozen, normal, .. } = log.scheme();

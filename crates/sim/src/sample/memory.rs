@@ -12,7 +12,7 @@ pub(super) enum Memory {
 }
 
 impl Memory {
-    /// Of `space` pages, by what the block layer sees.
+    /// The memory of `space` pages, as the block layer sees them.
     pub fn block(space: u32) -> Self {
         let pasts = vec![Past::default(); space as usize];
         Memory::Block { requests: Requests::default(), pasts }
@@ -59,7 +59,7 @@ impl Memory {
                 let earlier = |&write: &u32| Some(before[write.checked_sub(1)? as usize]);
                 let mut records = [Default::default(); Layout::LONGEST];
                 let writes = std::iter::successors(Some(newest[lba as usize]), earlier);
-                // Each record holds what was told with the write before as well.
+                // Each record also holds the record of the write before.
                 for (back, write) in (1..Layout::LONGEST).zip(writes.take_while(|&w| w > 0)) {
                     let Hotness { lifespan, current, last, .. } = hotness[write as usize - 1];
                     if back == 1 {

@@ -1,4 +1,4 @@
-//! Samples of a trace: what was known of a page when it was looked at, and what became of it.
+//! Samples of a trace: the features of a page at a moment, and whether it was frozen then.
 
 mod memory;
 mod parts;

@@ -8,7 +8,7 @@ const TO_TRAIN: f64 = 0.75;
 
 pub(super) struct Parts {
     split: Split,
-    /// Training is told what happened until then.
+    /// Training sees the events until then.
     known: u64,
     /// User writes that must follow a sample.
     after: u64,

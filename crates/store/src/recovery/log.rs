@@ -85,7 +85,7 @@ pub(super) struct Log {
     /// Zones that hold nothing that is needed: begun and never finished, or not reset in time.
     /// Without them there is room for the next checkpoint, however often recovery is cut short.
     pub(super) idle: Vec<usize>,
-    /// A zone that is offline and may hold what was recorded last.
+    /// A zone that is offline and may hold the latest records.
     pub(super) hidden: Option<u32>,
     pub(super) empty: VecDeque<usize>,
     /// Number of the next record.

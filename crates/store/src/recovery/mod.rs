@@ -1,4 +1,4 @@
-//! Formatting, and opening after whatever happened.
+//! Formatting, and opening after a clean close or a crash.
 //!
 //! The last complete checkpoint has the store as it was at one moment. Chunks that were written
 //! later are found in the zones that were open then, and in those that notes say were opened

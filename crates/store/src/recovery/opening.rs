@@ -1,4 +1,4 @@
-//! Formatting, and the order of what is read and written when a store is opened.
+//! Formatting, and the order of reads and writes when a store is opened.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};

@@ -14,7 +14,7 @@ use super::run::{Recovery, Salvage};
 use super::zone_epoch::ZoneEpoch;
 use crate::error::of_zone;
 use crate::format::{LeafAt, Note, PAGE, TRIMMED, TableHead};
-use crate::head::{ChunkHead, Head, Kind};
+use crate::head::{ChunkHead, Head, HeadKind};
 use crate::inner::Inner;
 use crate::layout::{Layout, chunk_pages};
 use crate::meta::MetaLog;
@@ -118,7 +118,7 @@ pub fn rebuild(
     Ok(Rebuilt { store, superblock, zones, chunks, pages, trims, missing })
 }
 
-/// Writes down what was found out; returns the number of valid pages.
+/// Writes a checkpoint of the rebuilt state; returns the number of valid pages.
 fn write_metadata(mut recovery: Recovery<'_>, others: &[usize]) -> Result<u64, StoreError> {
     // All zones are sealed: which ones took pages last, and of which class, is not known.
     recovery.epochs.iter_mut().for_each(|epoch| epoch.ended = true);
@@ -149,7 +149,7 @@ fn content(device: &dyn Device, zone: u32, info: &ZoneInfo) -> Result<Content, S
         let read = of_zone(device.read(zone, u64::from(at) * PAGE as u64, &mut page))?;
         let ours = |(h, _): &(Head, _)| (h.zone, h.page) == (zone, at);
         match read.ok().and_then(|()| Head::of(&page)).filter(ours) {
-            Some((Head { store, kind: Kind::Chunk(chunk), .. }, body)) => {
+            Some((Head { store, kind: HeadKind::Chunk(chunk), .. }, body)) => {
                 return Ok(Content::Chunks(FirstHeader::of(store, &chunk, body)));
             }
             Some(_) => return Ok(Content::Meta),
@@ -285,7 +285,7 @@ impl FirstHeader {
 }
 
 impl OldLog {
-    /// Reads what is left of the metadata log.
+    /// Reads the intact records of the metadata log.
     fn read(device: &dyn Device, layout: &Layout, store: u64) -> Result<OldLog, StoreError> {
         let (trims, empty) = (Vec::new(), VecDeque::new());
         let mut log = OldLog { trims, last_seq: 0, empty, others: Vec::new() };

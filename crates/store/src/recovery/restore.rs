@@ -1,4 +1,4 @@
-//! Volume and zones are restored to what was found.
+//! Restores volume and zones from the recovered records.
 
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 use frostline_zone::{Shape, in_memory};
 
 use super::*;
-use crate::mapped_page::{Found, MappedPage};
+use crate::mapped_page::{MappedPage, PageLookup};
 use crate::{Format, volume};
 
 const PAGE: [u8; 4096] = [7; 4096];
@@ -36,8 +36,8 @@ fn place(state: &mut State, lba: u32) -> frostline_log::Slot {
 fn is_in_memory(state: &mut State, lba: u32) -> bool {
     let mut content = [0; 4096];
     let found = page(state, lba).find(&mut content).unwrap().expect("a page that was written");
-    assert!(content == PAGE || !matches!(found, Found::Copied));
-    matches!(found, Found::Copied)
+    assert!(content == PAGE || !matches!(found, PageLookup::Copied));
+    matches!(found, PageLookup::Copied)
 }
 
 /// All chunks reach the device.
@@ -167,12 +167,18 @@ fn a_checkpoint_is_due_after_as_many_pages_as_asked_for() {
 }
 
 #[test]
-fn cleaning_that_found_no_victim_is_tried_again_after_a_user_write() {
+fn cleaning_that_found_no_victim_is_tried_again_after_a_write_or_a_trim() {
     let mut state = state();
     assert!(!state.nothing_to_clean());
-    assert!(state.begin_cleaning().is_empty() && state.nothing_to_clean());
-    page(&mut state, 1).trim().unwrap();
-    assert!(state.nothing_to_clean());
+    let find_nothing = |state: &mut State| {
+        assert!(state.begin_cleaning().is_empty() && state.nothing_to_clean());
+    };
+    find_nothing(&mut state);
+    assert!(!page(&mut state, 1).trim().unwrap());
+    assert!(state.nothing_to_clean(), "a page that was never written leaves no garbage");
     write(&mut state, 1);
+    assert!(!state.nothing_to_clean());
+    find_nothing(&mut state);
+    assert!(page(&mut state, 1).trim().unwrap());
     assert!(!state.nothing_to_clean());
 }

@@ -11,10 +11,10 @@ use frostline_random::{Xoshiro, Zipf};
 
 use self::oltp::Append;
 
-/// The kind of a synthetic trace.
+/// How a synthetic trace picks the pages that it writes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum AccessPattern {
     /// Page popularity by Zipf's law; ranks are scattered over the pages by a permutation.
     Zipf {
         /// The exponent, 0 or more; at 0 all pages are alike.
@@ -30,13 +30,13 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spec {
     /// The kind of trace.
-    pub kind: Kind,
+    pub kind: AccessPattern,
     /// Pages of the volume: LBAs are under this.
     pub pages: u32,
     /// Page writes, those of `fill` not counted.
     pub writes: u64,
     /// True to write first, once and in order, each page that exists at the start: all, but of
-    /// [`Kind::Oltp`] those of the table only.
+    /// [`AccessPattern::Oltp`] those of the table only.
     pub fill: bool,
     /// The seed; equal specifications give equal traces.
     pub seed: u64,
@@ -97,9 +97,9 @@ pub fn generate(spec: &Spec) -> Result<Generator, SpecError> {
     }
     let mut random = Xoshiro::new(seed);
     let (table, alpha, append) = match kind {
-        Kind::Uniform => (pages, 0.0, None),
-        Kind::Zipf { alpha } => (pages, alpha, None),
-        Kind::Oltp(shape) => {
+        AccessPattern::Uniform => (pages, 0.0, None),
+        AccessPattern::Zipf { alpha } => (pages, alpha, None),
+        AccessPattern::Oltp(shape) => {
             check(&shape)?;
             let table = ((f64::from(pages) * shape.table) as u32).clamp(1, pages);
             (table, shape.alpha, Some(Append::new(table, pages - table, shape)))

@@ -21,7 +21,7 @@ pub(super) struct Flight {
 }
 
 impl Flight {
-    /// Room for so many, and one more.
+    /// Room for `limit` commits in flight, and one more.
     pub(super) fn new(limit: usize) -> Flight {
         Flight { ring: VecDeque::with_capacity(limit + 1), limit }
     }

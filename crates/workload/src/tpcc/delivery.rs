@@ -19,7 +19,7 @@ pub(super) struct Delivery {
     warehouse: WarehouseId,
     carrier: u8,
     date: u64,
-    /// Deliver a second order in districts where more than so many wait.
+    /// Waiting orders of a district above which a second one is delivered.
     backlog: Option<u32>,
 }
 

@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::filling::{self, Batches};
 use crate::loading::{Loaded, Loading};
 
-/// Items, and stocks of a warehouse, are loaded in so many parts.
+/// Parts in which items, and the stock of a warehouse, are loaded.
 const SLICES: u64 = 10;
 
 /// The rows that one part loads.

@@ -1,4 +1,4 @@
-//! The tables: the nine of clause 1.3, two indexes, and the tally of what `steady` deleted.
+//! The tables: the nine of clause 1.3, two indexes, and the tally of rows that `steady` deleted.
 
 use super::rows;
 use crate::Engine;

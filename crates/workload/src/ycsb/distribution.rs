@@ -72,7 +72,7 @@ pub(super) enum Chooser {
 }
 
 impl Chooser {
-    /// Of so many loaded records.
+    /// A distribution over the loaded records.
     pub(super) fn new(distribution: Distribution, records: u64) -> Chooser {
         match distribution {
             Distribution::Uniform => Chooser::Uniform,

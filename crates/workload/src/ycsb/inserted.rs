@@ -22,7 +22,7 @@ pub(super) fn next<E: Engine>(engine: &E, table: E::Table, loaded: u64) -> Resul
                 .find(|found| !matches!(found, Ok(false)))
                 .unwrap_or(Ok(false))
         };
-        // So many blocks have records, and the block behind so many has none.
+        // `some` blocks have records, and block `none` has none.
         let (mut some, mut none) = (0, 0);
         while has_any(none)? {
             (some, none) = (none + 1, none * 2 + 1);

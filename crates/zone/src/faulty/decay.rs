@@ -50,7 +50,7 @@ impl Decay {
         }
     }
 
-    /// Spoils what was read from `offset` of a zone.
+    /// Damages bytes that were read from `offset` of a zone.
     pub fn spoil(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> Result<(), DeviceError> {
         let bytes = (zone, offset)..(zone, offset + buffer.len() as u64);
         if let Some(&(_, offset)) = self.unreadable.range(bytes.clone()).next() {

@@ -156,7 +156,7 @@ fn shown(share: f64) -> Cell {
 
 #[cfg(test)]
 mod tests {
-    use frostline_trace::{Kind, Spec, generate};
+    use frostline_trace::{AccessPattern, Spec, generate};
 
     use super::*;
 
@@ -190,7 +190,7 @@ mod tests {
     fn drawing_pages_finds_the_same_probabilities() {
         const N: u32 = 1000;
         let law = Zipf::new(N, 0.8);
-        let kind = Kind::Zipf { alpha: 0.8 };
+        let kind = AccessPattern::Zipf { alpha: 0.8 };
         let spec = Spec { kind, pages: N, writes: 400_000, fill: false, seed: 1 };
         let draws: Vec<usize> = generate(&spec).unwrap().map(|page| page as usize).collect();
         let mut next = vec![None; N as usize];

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use frostline_learn::Model;
 use frostline_placement::SchemeSpec;
 use frostline_sim::{
-    Evaluation, Plan, Report, RunReport, Settings, SimError, Space, Volume, ZoneSize,
+    Evaluation, Plan, RunReport, Settings, SimError, SimReport, Space, TraceVolume, ZoneSize,
     evaluate_two_r,
 };
 
@@ -71,7 +71,7 @@ pub(super) const OFF_LINE: &str = "sepfrozen-bit:by=model";
 
 /// Replays one workload again and again.
 pub(super) struct Matrix<'a> {
-    volumes: [Volume; 1],
+    volumes: [TraceVolume; 1],
     settings: Settings,
     zone_pages: u32,
     monitor: &'a dyn Monitor,
@@ -80,7 +80,7 @@ pub(super) struct Matrix<'a> {
 impl<'a> Matrix<'a> {
     /// Of this volume, of whose writes the first are those of loading, in zones of so many pages.
     pub(super) fn new(
-        volume: Volume,
+        volume: TraceVolume,
         loading: u64,
         zone_pages: u32,
         seed: u64,
@@ -137,7 +137,7 @@ impl<'a> Matrix<'a> {
         plan.check(settings)?;
         let outcomes = watched_sweep(&self.volumes, &plan, settings, self.monitor)?;
         going_on(self.monitor)?;
-        Ok(Report::new(Vec::new(), &self.volumes, &plan, settings, &outcomes).runs)
+        Ok(SimReport::new(Vec::new(), &self.volumes, &plan, settings, &outcomes).runs)
     }
 }
 

@@ -8,7 +8,7 @@ mod schemes;
 mod throughput;
 mod workloads;
 
-use frostline_sim::Volume;
+use frostline_sim::TraceVolume;
 use frostline_trace::prepare;
 
 use self::matrix::{Matrix, SCHEMES};
@@ -57,7 +57,7 @@ impl Evaluation<'_> {
                 on_tpcc.push(pages::frozen_share(&volume, recorded.loading));
             }
             let pages = volume.unique;
-            let matrix = self.matrix(Volume::new(volume), recorded.loading);
+            let matrix = self.matrix(TraceVolume::new(volume), recorded.loading);
             self.begin(&format!("{}: schemes", workload.name()));
             let of = OfWorkload { workload: workload.name(), runs: matrix.schemes(&SCHEMES)? };
             if is_tpcc {
@@ -76,7 +76,7 @@ impl Evaluation<'_> {
         Ok(tables)
     }
 
-    fn matrix(&self, volume: Volume, loading: u64) -> Matrix<'_> {
+    fn matrix(&self, volume: TraceVolume, loading: u64) -> Matrix<'_> {
         let zone = zone_pages(volume.unique_pages());
         Matrix::new(volume, loading, zone, self.setup.seed, self.monitor)
     }

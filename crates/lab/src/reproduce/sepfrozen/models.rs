@@ -1,7 +1,8 @@
 //! Models of frozen pages, evaluated on samples of a recorded workload: the paper's figures 18 to 21.
 
 use frostline_learn::{
-    Kind, Layout, LearnError, Model, Records, Sampling, Set, Split, Standard, correlations, train,
+    Layout, LearnError, Model, ModelKind, Records, Sampling, Set, Split, Standard, correlations,
+    train,
 };
 use frostline_sim::{
     Evaluation, Samples, compare_features, compare_histories, compare_models, sample,
@@ -14,7 +15,7 @@ use crate::reproduce::tables::{Cell, Table, headings};
 use crate::{Error, Result};
 
 /// It finds, sooner, the weights that sgd comes close to.
-const KIND: Kind = Kind::Logistic;
+const KIND: ModelKind = ModelKind::Logistic;
 
 /// Samples that a model is trained on, at scale 1.
 const SAMPLES: f64 = 600_000.0;
@@ -64,7 +65,7 @@ fn split_name(split: Split) -> &'static str {
 }
 
 impl<'a> Models<'a> {
-    /// Of a workload of so many pages.
+    /// The workload has `pages` pages.
     pub(super) fn new(recorded: &'a Recorded, pages: u32, scale: Scale, seed: u64) -> Self {
         let age = (f64::from(pages) * CLEANED) as u32;
         Models { recorded, seed, age, most: (SAMPLES * scale.0) as usize }
@@ -76,7 +77,7 @@ impl<'a> Models<'a> {
         let samples = self.samples(HISTORY, How { split: Split::Random, cleaned })?;
         let standard = Standard::of(&samples.train);
         let origin = samples.origin(self.recorded.workload.name());
-        Ok(train(Kind::Sgd, samples.layout, &samples.train, &standard, origin)?)
+        Ok(train(ModelKind::Sgd, samples.layout, &samples.train, &standard, origin)?)
     }
 
     /// All models, and the rules that need none (figures 18 and 19); `two_r` is 2R's rule where it

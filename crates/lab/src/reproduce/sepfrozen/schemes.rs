@@ -240,7 +240,7 @@ pub(super) fn steps(matrix: &Matrix<'_>, models: &Models<'_>) -> Result<Table> {
     }
     let on_line = matrix.schemes(&STEPS.map(|(scheme, _)| scheme))?;
     let on_line = on_line.into_iter().zip(STEPS.map(|(_, how)| how));
-    // SepBIT first, then what was trained before.
+    // SepBIT first, then the trained recognisers.
     runs.extend(on_line);
     runs.swap(0, 2);
     runs.swap(1, 2);

@@ -5,7 +5,7 @@ use crate::classifier::digits::Features;
 use crate::classifier::tracks::{LENGTH, Track, Write};
 use crate::classifier::training::{Labels, Training};
 
-fn rounded(network: &Network, instructions: Instructions) -> Quantised {
+fn rounded(network: &ClassifierNetwork, instructions: Instructions) -> Quantised {
     let mut quantised = Quantised::new(instructions);
     quantised.round(network);
     quantised
@@ -19,7 +19,7 @@ fn digits(chance: &mut SplitMix) -> Digits {
 fn all_instructions_give_the_same_bits() {
     for seed in 0..20 {
         let mut chance = SplitMix::new(seed);
-        let mut network = Network::random(&mut chance);
+        let mut network = ClassifierNetwork::random(&mut chance);
         // Gates that are wide open or shut, too.
         let wide = [1.0, 4.0, 30.0][seed as usize % 3];
         network.values.iter_mut().for_each(|value| *value *= wide);
@@ -43,7 +43,7 @@ fn all_instructions_give_the_same_bits() {
 #[test]
 fn rounding_a_network_moves_its_states_by_little() {
     let mut chance = SplitMix::new(5);
-    let network = Network::random(&mut chance);
+    let network = ClassifierNetwork::random(&mut chance);
     let model = rounded(&network, Instructions::fastest());
     let (mut hidden, mut state) = (NEW, [0.0; UNITS]);
     let mut same = 0;

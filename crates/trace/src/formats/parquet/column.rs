@@ -93,7 +93,7 @@ fn read<T: DataType, V>(
     Ok(levels.iter().map(|&level| if level == defined { values.next() } else { None }).collect())
 }
 
-/// Runs code of the Parquet library, giving what is wrong as one line.
+/// Runs code of the Parquet library, and gives its error as one line.
 ///
 /// The library means to return errors but has asserts on file content left, so a panic of its is
 /// taken for an error too.

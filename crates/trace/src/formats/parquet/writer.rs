@@ -77,7 +77,7 @@ impl TableWriter {
         self.write_group(names).map_err(|e| unwritable(&self.to, &e))
     }
 
-    /// Writes what is not written yet, and the checksums.
+    /// Writes the remaining rows, and the checksums.
     pub(crate) fn finish(mut self, names: &[String]) -> Result<(), TraceError> {
         let to = std::mem::take(&mut self.to);
         self.close(names).map_err(|e| unwritable(&to, &e))

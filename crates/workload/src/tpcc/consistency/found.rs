@@ -20,7 +20,7 @@ pub(super) struct Places {
     pub(super) paid_in: BTreeMap<(WarehouseId, u8), i64>,
 }
 
-/// A district's own figures, and what was deleted of it.
+/// A district's own figures, and its deletions.
 pub(super) struct District {
     pub(super) id: scale::District,
     pub(super) ytd: i64,
@@ -82,7 +82,7 @@ impl Trimmed {
     }
 }
 
-/// A customer's own figures, and what is left of their history.
+/// A customer's own figures, and the rest of the history.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Customer {
     pub(super) balance: i64,

@@ -1,7 +1,5 @@
 //! Traces in scratch files.
 
-#![allow(dead_code, reason = "each test file uses some of it")]
-
 use std::io::Write;
 use std::path::{Path, PathBuf};
 

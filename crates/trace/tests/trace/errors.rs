@@ -1,11 +1,7 @@
 //! Each kind of bad input ends in one line with file, place and cause.
 
-#![cfg(feature = "parquet")]
-
-mod scratch;
-
+use crate::scratch::{Scratch, gzip, record, u32s, zstd};
 use frostline_trace::{Format, LoadOptions, Reader, ReaderOptions, TraceError, load, write_lbas};
-use scratch::{Scratch, gzip, record, u32s, zstd};
 
 /// `content` as file `t` ends in `error`.
 fn ends_in(content: &[u8], error: &str) {

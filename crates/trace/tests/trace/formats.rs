@@ -1,14 +1,10 @@
 //! A sample of each format is read as what it says, plain or compressed, with its format named or
 //! not.
 
-#![cfg(feature = "parquet")]
-
-mod scratch;
-
 use std::num::NonZeroU32;
 
+use crate::scratch::{Named, Scratch, gzip, record, requests, u32s, zstd};
 use frostline_trace::{Format, Op, ReaderOptions};
-use scratch::{Named, Scratch, gzip, record, requests, u32s, zstd};
 
 use Op::{Read, Trim, Write};
 

@@ -1,8 +1,8 @@
 //! Generators give what they promise, and the same for ever.
 
-use frostline_trace::{Kind, Oltp, Spec, generate};
+use frostline_trace::{AccessPattern, Oltp, Spec, generate};
 
-fn trace(kind: Kind, pages: u32, writes: u64, fill: bool, seed: u64) -> Vec<u32> {
+fn trace(kind: AccessPattern, pages: u32, writes: u64, fill: bool, seed: u64) -> Vec<u32> {
     generate(&Spec { kind, pages, writes, fill, seed }).unwrap().collect()
 }
 
@@ -23,9 +23,9 @@ fn top(lbas: &[u32], pages: u32, share: f64) -> f64 {
 
 #[test]
 fn golden_values_never_change() {
-    let golden: [(Kind, [u32; 16], u64); 5] = [
+    let golden: [(AccessPattern, [u32; 16], u64); 5] = [
         (
-            Kind::Uniform,
+            AccessPattern::Uniform,
             [
                 8386, 37898, 68004, 92469, 99180, 76973, 71925, 85000, 76137, 58334, 68245, 29067,
                 80102, 32141, 71114, 87776,
@@ -33,7 +33,7 @@ fn golden_values_never_change() {
             0x039d_8c23_a318_3407,
         ),
         (
-            Kind::Zipf { alpha: 0.0 },
+            AccessPattern::Zipf { alpha: 0.0 },
             [
                 8386, 37898, 68004, 92469, 99180, 76973, 71925, 85000, 76137, 58334, 68245, 29067,
                 80102, 32141, 71114, 87776,
@@ -41,7 +41,7 @@ fn golden_values_never_change() {
             0x039d_8c23_a318_3407,
         ),
         (
-            Kind::Zipf { alpha: 0.9 },
+            AccessPattern::Zipf { alpha: 0.9 },
             [
                 22659, 13130, 24220, 42574, 11900, 20820, 5870, 4303, 1735, 82385, 53509, 72514,
                 99809, 99122, 49527, 22659,
@@ -49,7 +49,7 @@ fn golden_values_never_change() {
             0xcd68_f92d_e028_71db,
         ),
         (
-            Kind::Zipf { alpha: 1.0 },
+            AccessPattern::Zipf { alpha: 1.0 },
             [
                 15352, 24572, 89570, 19488, 15352, 57740, 22659, 50613, 11900, 83656, 13130, 94878,
                 36562, 55443, 32489, 15352,
@@ -57,7 +57,7 @@ fn golden_values_never_change() {
             0x9e0e_d3d1_6df8_e4b7,
         ),
         (
-            Kind::Oltp(Oltp::default()),
+            AccessPattern::Oltp(Oltp::default()),
             [
                 50000, 37430, 50001, 28177, 39616, 43513, 40185, 14191, 30915, 23376, 23731, 11399,
                 42985, 50002, 50002, 29344,
@@ -75,7 +75,7 @@ fn golden_values_never_change() {
 fn zipf_is_as_skewed_as_its_law() {
     let pages = 10_000;
     for alpha in [0.0, 0.5, 1.0, 1.2] {
-        let lbas = trace(Kind::Zipf { alpha }, pages, 2_000_000, false, 1);
+        let lbas = trace(AccessPattern::Zipf { alpha }, pages, 2_000_000, false, 1);
         let weight = |k: u32| f64::from(k).powf(-alpha);
         let all: f64 = (1..=pages).map(weight).sum();
         let expected = (1..=pages / 5).map(weight).sum::<f64>() / all;
@@ -90,22 +90,22 @@ fn zipf_is_as_skewed_as_its_law() {
 
 #[test]
 fn popular_pages_are_scattered() {
-    let lbas = trace(Kind::Zipf { alpha: 1.0 }, 1000, 100_000, false, 5);
+    let lbas = trace(AccessPattern::Zipf { alpha: 1.0 }, 1000, 100_000, false, 5);
     let low = lbas.iter().filter(|&&lba| lba < 500).count() as f64 / 100_000.0;
     assert!((0.2..0.8).contains(&low), "{low}");
 }
 
 #[test]
 fn fill_writes_each_page_first_in_order() {
-    let lbas = trace(Kind::Uniform, 50, 10, true, 1);
+    let lbas = trace(AccessPattern::Uniform, 50, 10, true, 1);
     assert_eq!(lbas.len(), 60);
     assert!(lbas[..50].iter().copied().eq(0..50));
-    assert_eq!(lbas[50..], trace(Kind::Uniform, 50, 10, false, 1));
+    assert_eq!(lbas[50..], trace(AccessPattern::Uniform, 50, 10, false, 1));
 }
 
 #[test]
 fn seeds_differ_and_repeat() {
-    let kind = Kind::Zipf { alpha: 1.0 };
+    let kind = AccessPattern::Zipf { alpha: 1.0 };
     assert_eq!(trace(kind, 100, 100, false, 1), trace(kind, 100, 100, false, 1));
     assert_ne!(trace(kind, 100, 100, false, 1), trace(kind, 100, 100, false, 2));
 }
@@ -113,7 +113,7 @@ fn seeds_differ_and_repeat() {
 #[test]
 fn appended_pages_of_oltp_grow_and_freeze() {
     let pages = 20_000;
-    let lbas = trace(Kind::Oltp(Oltp::default()), pages, 250_000, false, 3);
+    let lbas = trace(AccessPattern::Oltp(Oltp::default()), pages, 250_000, false, 3);
     let appended: Vec<u32> = lbas.iter().copied().filter(|&lba| lba >= pages / 2).collect();
     let share = appended.len() as f64 / lbas.len() as f64;
     assert!((share - 0.3).abs() < 0.01, "{share}");
@@ -138,7 +138,7 @@ fn a_full_append_area_is_left_alone() {
         s.rewrites = 0.0;
         s
     };
-    let lbas = trace(Kind::Oltp(shape), 100, 10_000, false, 3);
+    let lbas = trace(AccessPattern::Oltp(shape), 100, 10_000, false, 3);
     let appended: Vec<u32> = lbas.into_iter().filter(|&lba| lba >= 50).collect();
     assert!(appended.iter().copied().eq(50..100));
 }
@@ -149,7 +149,7 @@ fn parameters_out_of_range_are_refused() {
         let spec = Spec { kind, pages, writes: 1, fill: false, seed: 1 };
         generate(&spec).unwrap_err().to_string()
     };
-    assert_eq!(bad(Kind::Uniform, 0), "a trace needs 1 to 2147483648 pages, not 0");
-    assert_eq!(bad(Kind::Zipf { alpha: -1.0 }, 9), "alpha -1 is not from 0 to 100");
-    assert_eq!(bad(Kind::Zipf { alpha: f64::NAN }, 9), "alpha NaN is not from 0 to 100");
+    assert_eq!(bad(AccessPattern::Uniform, 0), "a trace needs 1 to 2147483648 pages, not 0");
+    assert_eq!(bad(AccessPattern::Zipf { alpha: -1.0 }, 9), "alpha -1 is not from 0 to 100");
+    assert_eq!(bad(AccessPattern::Zipf { alpha: f64::NAN }, 9), "alpha NaN is not from 0 to 100");
 }

@@ -1,14 +1,10 @@
 //! What is written is read back as it was, and a failure leaves nothing.
 
-#![cfg(feature = "parquet")]
-
-mod scratch;
-
+use crate::scratch::{Scratch, load_with, requests};
 use frostline_placement::Hotness;
 use frostline_trace::{
     Converted, Format, LoadOptions, Loaded, PageWriter, ReaderOptions, convert, load, write_lbas,
 };
-use scratch::{Scratch, load_with, requests};
 
 const TEXT: &str = "3,W,0,4096,1\n3,R,8192,512,2\n5,W,5000,9000,3\n3,W,4096,0,4\n5,W,0,1,5\n";
 

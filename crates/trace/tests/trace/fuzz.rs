@@ -1,16 +1,12 @@
 //! No input makes a reader panic or take much memory: arbitrary bytes, damaged samples, and a
 //! corpus.
 
-#![cfg(feature = "parquet")]
-
-mod scratch;
-
 use std::path::{Path, PathBuf};
 
+use crate::scratch::{Scratch, gzip, record, u32s, zstd};
 use frostline_placement::Hotness;
 use frostline_trace::{Format, LoadOptions, PageWriter, convert, load};
 use proptest::prelude::*;
-use scratch::{Scratch, gzip, record, u32s, zstd};
 
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 const GZIP: &[u8] = b"\x1f\x8b\x08\0\0\0\0\0\0\x03";

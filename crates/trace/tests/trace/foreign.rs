@@ -1,11 +1,7 @@
 //! Files that are no traces are refused by name, and none is taken for page numbers.
 
-#![cfg(feature = "parquet")]
-
-mod scratch;
-
+use crate::scratch::{Scratch, gzip, load_with, record, u32s, zstd};
 use frostline_trace::{Format, LoadOptions, load};
-use scratch::{Scratch, gzip, load_with, record, u32s, zstd};
 
 /// `content`, padded to whole words, is refused as `what` whether it is compressed or not.
 fn is_refused(content: &[u8], what: &str) {

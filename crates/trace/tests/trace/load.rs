@@ -1,11 +1,7 @@
 //! Loading splits requests into pages, volume by volume.
 
-#![cfg(feature = "parquet")]
-
-mod scratch;
-
+use crate::scratch::{Scratch, load_with, u32s, zstd};
 use frostline_trace::{Format, LoadOptions, TraceError, Trim, VolumeInfo, load};
-use scratch::{Scratch, load_with, u32s, zstd};
 
 fn bits(starts: &Option<frostline_trace::Bits>) -> Option<Vec<bool>> {
     starts.as_ref().map(|bits| (0..bits.len()).map(|i| bits.get(i)).collect())

@@ -1,12 +1,9 @@
 //! Hotness records of a Parquet trace come back as they were written.
 
-#![cfg(feature = "parquet")]
-
-mod scratch;
-
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::scratch::{Scratch, load_with};
 use frostline_placement::{Activity, Hotness};
 use frostline_trace::{
     LoadOptions, Op, PageWriter, Reader, ReaderOptions, Trim, convert, hotness_columns, load,
@@ -14,7 +11,6 @@ use frostline_trace::{
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
-use scratch::{Scratch, load_with};
 
 const WANTED: LoadOptions = LoadOptions {
     format: None,
