@@ -2,7 +2,7 @@
 
 use frostline_placement::registry::{Entry, PAIRINGS, Registry};
 use frostline_placement::victims::POLICIES;
-use frostline_placement::{BuildError, Param, SchemeSpec, Semantics};
+use frostline_placement::{BuildError, Param, Room, SchemeSpec, Semantics};
 use frostline_sim::fast22::READINGS;
 use serde::Serialize;
 
@@ -108,7 +108,7 @@ fn row(spec: &SchemeSpec, name: &'static str) -> Result<SchemeRow, BuildError> {
     Ok(SchemeRow {
         name,
         summary: info.summary,
-        classes: spec.classes(Semantics::Published)?,
+        classes: spec.classes(Semantics::Published, Room::default())?,
         bytes_per_page: page_bytes,
         victim: spec.victim,
         source: info.source,

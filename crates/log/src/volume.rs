@@ -1,6 +1,6 @@
 //! A volume: its parts, and how zones open and close.
 
-use frostline_placement::{Choice, Hotness, Pages, Scheme, Victim, VictimPolicy, ZoneEvent};
+use frostline_placement::{Choice, Hotness, Pages, Room, Scheme, Victim, VictimPolicy, ZoneEvent};
 
 use crate::LogError;
 use crate::capacity::{Capacity, Trigger};
@@ -49,11 +49,14 @@ impl Options {
         }
     }
 
-    /// Zones beyond those that the logical pages fill, if the capacity is fixed.
-    pub fn spare_zones(&self) -> Option<u32> {
+    /// The room for open zones.
+    pub fn room(&self) -> Room {
         let filled = self.logical_pages.div_ceil(u64::from(self.zone_pages));
-        let zones = u64::from(self.capacity.zones()?);
-        Some(zones.saturating_sub(filled) as u32)
+        let spare = |zones: u32| u64::from(zones).saturating_sub(filled) as u32;
+        Room {
+            spare_zones: self.capacity.zones().map(spare),
+            open_zones: self.max_open.map(|zones| zones as u32),
+        }
     }
 }
 

@@ -30,6 +30,17 @@ pub struct Info {
     pub params: &'static [Param],
 }
 
+/// The room that a volume has for open zones, if it is limited. Schemes that can do with fewer classes
+/// keep within it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    /// Zones of a fixed capacity beyond those that the logical pages fill; none if zones are added
+    /// as they are needed. Open zones take from these.
+    pub spare_zones: Option<u32>,
+    /// Zones that may be open at once, one for each class; none if the device has no limit.
+    pub open_zones: Option<u32>,
+}
+
 /// The setup that a scheme is built from.
 #[derive(Clone, Copy)]
 pub struct Setup<'a> {
@@ -39,9 +50,8 @@ pub struct Setup<'a> {
     pub page_bytes: u32,
     /// Largest LBA + 1.
     pub space: u32,
-    /// Zones of a fixed capacity beyond those that the logical pages fill; none if zones are added
-    /// as they are needed. Open zones take from these.
-    pub spare_zones: Option<u32>,
+    /// The room for open zones.
+    pub room: Room,
     /// The reading of the papers that is followed.
     pub semantics: Semantics,
     /// Seed of the scheme's random numbers.
@@ -86,7 +96,7 @@ impl Setup<'_> {
             zone_pages,
             page_bytes: 4096,
             space,
-            spare_zones: None,
+            room: Room::default(),
             semantics: Semantics::Published,
             seed: 0,
             mean_lifespans: None,

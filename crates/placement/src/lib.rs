@@ -76,7 +76,7 @@ mod zone_lifespan;
 mod zones;
 
 pub use any_scheme::AnyScheme;
-pub use build::{Foresight, Info, MakeInner, MakeRecogniser, Setup};
+pub use build::{Foresight, Info, MakeInner, MakeRecogniser, Room, Setup};
 pub use choice::Choice;
 pub use classifier::{Classified, Classifier, ClassifierSetup, LARGEST_CLASSIFIER, MakeClassifier};
 pub use clock::Clock;

@@ -1,7 +1,7 @@
 //! A scheme as it is named, with its parameters.
 
 use crate::any_scheme::AnyScheme;
-use crate::build::Setup;
+use crate::build::{Room, Setup};
 use crate::classifier::{Classified, Classifier, ClassifierSetup};
 use crate::entry::Entry;
 use crate::erased::{Erased, INNER_WORDS};
@@ -63,11 +63,11 @@ impl SchemeSpec {
         Ok(SchemeSpec { text: text.to_string(), victim, entry, params, inner, registry })
     }
 
-    /// The number of classes that the scheme has.
+    /// The number of classes that the scheme has where there is so much room for open zones.
     ///
     /// # Errors
     /// A parameter's value can't be used.
-    pub fn classes(&self, semantics: Semantics) -> Result<usize, BuildError> {
+    pub fn classes(&self, semantics: Semantics, room: Room) -> Result<usize, BuildError> {
         struct Classes;
         impl Visitor for Classes {
             type Output = usize;
@@ -81,7 +81,7 @@ impl SchemeSpec {
         let foresight = Setup { recogniser: Some(&none), ..foresight };
         let none = |_: &ClassifierSetup| Box::new(NoClassifier) as Box<dyn Classifier>;
         let foresight = Setup { classifier: Some(&none), ..foresight };
-        self.build(&Setup { semantics, ..foresight }, Classes)
+        self.build(&Setup { semantics, room, ..foresight }, Classes)
     }
 
     /// Builds the scheme and hands it to `visitor`.

@@ -3,7 +3,7 @@
 use frostline_log::LogError;
 use frostline_placement::SchemeSpec;
 use frostline_placement::victims::{self, POLICIES};
-use frostline_placement::{Foresight, Semantics};
+use frostline_placement::{Foresight, Room, Semantics};
 
 use crate::{Combination, Settings, SimError, Space, midas_fast24};
 
@@ -131,7 +131,9 @@ impl Plan {
             if !own {
                 victims::build(victim, settings.seed)?;
             }
-            let classes = scheme.classes(settings.semantics)?;
+            let open_zones = settings.max_open.map(|zones| zones as u32);
+            let room = Room { open_zones, ..Room::default() };
+            let classes = scheme.classes(settings.semantics, room)?;
             if let Some(limit) = settings.max_open.filter(|&limit| classes > limit) {
                 let error = LogError::TooManyClasses { classes, limit };
                 return Err(SimError::Log { scheme: scheme.text.clone(), error });

@@ -188,7 +188,7 @@ fn build<'a>(
         zone_pages,
         page_bytes: settings.page_size,
         space: volume.space(),
-        spare_zones: settings.options(volume, zone_pages).spare_zones(),
+        room: settings.options(volume, zone_pages).room(),
         semantics: settings.semantics,
         seed: settings.seed,
         mean_lifespans: (foresight == Foresight::Rates).then(|| volume.means()),

@@ -5,8 +5,8 @@
 
 use frostline_placement::SchemeSpec;
 use frostline_random::SplitMix;
-use frostline_sim::{Combination, Outcome, Progress, Settings, Volume, ZoneSize, replay};
-use frostline_trace::{Kind, Spec, Writes, generate, prepare};
+use frostline_sim::{Combination, Outcome, Progress, Settings, TraceVolume, ZoneSize, replay};
+use frostline_trace::{AccessPattern, Spec, Writes, generate, prepare};
 
 const PAGES: u32 = 8192;
 /// User writes in a window.
@@ -25,7 +25,7 @@ const AFTER_WRITES_IN_TURN: (f64, f64) = (0.02, 0.22);
 const BY_CHANCE: f64 = 0.15;
 
 fn zipf(alpha: f64, writes: usize, seed: u64) -> impl Iterator<Item = u32> {
-    let kind = Kind::Zipf { alpha };
+    let kind = AccessPattern::Zipf { alpha };
     let spec = Spec { kind, pages: PAGES, writes: writes as u64, fill: false, seed };
     generate(&spec).expect("a valid spec")
 }
@@ -45,7 +45,7 @@ fn files(seed: u64) -> impl Iterator<Item = u32> {
 fn run(lbas: &[u32], zone_pages: u32, scheme: &str, victim: &str) -> Outcome {
     let lbas = (0..PAGES).chain(lbas.iter().copied()).collect();
     let writes = Writes { lbas, ..Writes::default() };
-    let volume = Volume::new(prepare(None, writes, true).expect("LBAs in range"));
+    let volume = TraceVolume::new(prepare(None, writes, true).expect("LBAs in range"));
     let settings = Settings {
         zone_size: ZoneSize::Bytes(u64::from(zone_pages) * 4096),
         warmup: u64::from(PAGES),

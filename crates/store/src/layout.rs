@@ -3,8 +3,8 @@
 use frostline_log::{Capacity, LogError, MAX_LBA, Options};
 use frostline_placement::SchemeSpec;
 use frostline_placement::registry::Registry;
-use frostline_placement::{BuildError, Foresight, Hotness, LARGEST_MEMORY, Semantics};
-use frostline_zone::{Device, ZoneState};
+use frostline_placement::{BuildError, Foresight, Hotness, LARGEST_MEMORY, Room, Semantics};
+use frostline_zone::{Device, Geometry, ZoneState};
 
 use crate::format::{LeafAt, Note, PAGE, Row, SUPERBLOCKS, Super, TableHead, ZoneRow};
 use crate::head::BODY;
@@ -41,6 +41,8 @@ pub struct Layout {
     pub state: usize,
     /// Superblocks at the beginning of each metadata zone.
     pub superblocks: u32,
+    /// Zones of the volume that may be open at once, if the device limits them.
+    pub max_open: Option<usize>,
 }
 
 impl Layout {
@@ -68,11 +70,15 @@ impl Layout {
                 format!("zones of {device_pages} pages: at least 16 must be left beside headers");
             return Err(StoreError::Options { what: "device", why });
         }
-        let classes = scheme.classes(Semantics::Published)? as u32;
-        let limit = geometry.max_open.into_iter().chain(geometry.max_active).min();
-        if let Some(limit) = limit.filter(|&limit| classes + 1 > limit) {
-            let error =
-                LogError::TooManyClasses { classes: classes as usize, limit: limit as usize - 1 };
+        let max_open = max_open(geometry);
+        let open_zones = max_open.map(|zones| zones as u32);
+        let classes = |spare_zones| -> Result<u32, StoreError> {
+            let room = Room { spare_zones, open_zones };
+            Ok(scheme.classes(Semantics::Published, room)? as u32)
+        };
+        let most_classes = classes(None)?;
+        if let Some(limit) = max_open.filter(|&limit| most_classes as usize > limit) {
+            let error = LogError::TooManyClasses { classes: most_classes as usize, limit };
             return Err(error.into());
         }
         let state = scheme.entry.page_bytes;
@@ -101,8 +107,13 @@ impl Layout {
             return Err(StoreError::Options { what: "zones too small", why });
         }
         let volume = zones.saturating_sub(meta + fixed.spare);
-        let for_pages = volume.saturating_sub(fixed.reserve + classes + 1);
-        let fits = (f64::from(for_pages) * (1.0 - format.gp)) as u64 * u64::from(zone_pages);
+        let fits = |classes: u32| {
+            let for_pages = volume.saturating_sub(fixed.reserve + classes + 1);
+            (f64::from(for_pages) * (1.0 - format.gp)) as u32
+        };
+        // A scheme that can do with fewer classes has them where there are few zones.
+        let classes = classes(Some(volume - fits(most_classes)))?;
+        let fits = u64::from(fits(classes)) * u64::from(zone_pages);
         let logical = format.logical_pages.unwrap_or(fits).min(u64::from(MAX_LBA) + 1);
         let most = u64::from(volume.saturating_sub(fixed.reserve + 1)) * u64::from(zone_pages);
         if logical == 0 || logical > most {
@@ -120,7 +131,7 @@ impl Layout {
         let (meta, data) = usable.split_at(meta as usize);
         let (meta, data) = (meta.to_vec(), data.to_vec());
         let (victim, superblocks) = (format.victim.clone(), SUPERBLOCKS);
-        Ok(Layout { fixed, meta, data, scheme, victim, state, superblocks })
+        Ok(Layout { fixed, meta, data, scheme, victim, state, superblocks, max_open })
     }
 
     /// The division that a superblock records.
@@ -164,7 +175,8 @@ impl Layout {
         // Nor does the scheme's memory decide, for which older rings were not laid out.
         let room = fixed.meta_zones >= meta_zones(&fixed, state, LARGEST_MEMORY, logical, zones);
         let superblocks = if room { SUPERBLOCKS } else { 1 };
-        Ok(Layout { fixed, meta, data, scheme, victim, state, superblocks })
+        let max_open = max_open(geometry);
+        Ok(Layout { fixed, meta, data, scheme, victim, state, superblocks, max_open })
     }
 
     /// The options of the volume.
@@ -176,7 +188,7 @@ impl Layout {
             space: logical_pages as u32,
             logical_pages,
             capacity: Capacity::Bounded { gp, zones, reserve },
-            max_open: None,
+            max_open: self.max_open,
             start: 0,
         }
     }
@@ -264,6 +276,12 @@ fn meta_zones(fixed: &Super, state: usize, memory: usize, logical: u64, zones: u
     let pages = whole_checkpoint(fixed, state, memory, logical, zones) as f64;
     let share = pages / f64::from(fixed.device_pages - SUPERBLOCKS);
     (share.ceil() + 1.0 + (2.0 * share + 1.5).ceil()) as u32
+}
+
+/// Zones of the volume that may be open at once: a metadata zone is open beside them.
+fn max_open(geometry: &Geometry) -> Option<usize> {
+    let limit = geometry.max_open.into_iter().chain(geometry.max_active).min()?;
+    Some(limit.saturating_sub(1) as usize)
 }
 
 /// The zones that can be written in order.

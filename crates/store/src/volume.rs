@@ -19,7 +19,7 @@ pub fn build(layout: &Layout) -> Result<Volume, StoreError> {
     // No model from a file: a store trains its own.
     let recogniser = |by: &str, setup: &Setup<'_>| frostline_learn::recogniser(by, setup, None);
     let setup = Setup {
-        spare_zones: options.spare_zones(),
+        room: options.room(),
         seed,
         has_hotness: layout.has_hotness(),
         recogniser: Some(&recogniser),

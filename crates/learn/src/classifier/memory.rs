@@ -6,7 +6,7 @@
 
 use frostline_placement::LARGEST_CLASSIFIER;
 
-use super::network::{Network, VALUES};
+use super::network::{ClassifierNetwork, VALUES};
 use super::threshold::Adjusted;
 
 const VERSION: u32 = 1;
@@ -15,7 +15,7 @@ const HEAD: usize = 4;
 const _: () = assert!(4 * (HEAD + VALUES) <= LARGEST_CLASSIFIER);
 
 /// Writes both down.
-pub(crate) fn write(threshold: &Adjusted, network: &Network) -> Vec<u8> {
+pub(crate) fn write(threshold: &Adjusted, network: &ClassifierNetwork) -> Vec<u8> {
     let Adjusted { value, step, direction } = *threshold;
     let head = [VERSION, value, step as u32, direction as u32];
     let values = network.values.iter().map(|value| value.to_bits());
@@ -23,7 +23,7 @@ pub(crate) fn write(threshold: &Adjusted, network: &Network) -> Vec<u8> {
 }
 
 /// Reads them; none if the bytes are not of this version, or no network.
-pub(crate) fn read(bytes: &[u8]) -> Option<(Adjusted, Network)> {
+pub(crate) fn read(bytes: &[u8]) -> Option<(Adjusted, ClassifierNetwork)> {
     let (words, rest) = bytes.as_chunks();
     let words: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
     let (&[version, value, step, direction], values) = words.split_first_chunk::<HEAD>()?;
@@ -33,7 +33,7 @@ pub(crate) fn read(bytes: &[u8]) -> Option<(Adjusted, Network)> {
         && values.len() == VALUES
         && values.iter().all(|value| value.abs() < 1e30);
     let threshold = Adjusted { value, step: step as i32, direction: direction as i32 };
-    sound.then_some((threshold, Network { values }))
+    sound.then_some((threshold, ClassifierNetwork { values }))
 }
 
 #[cfg(test)]
@@ -56,14 +56,14 @@ mod tests {
         let mut classifier = PageClassifier::new(&setup, Instructions::Portable);
         assert!(classifier.memory().is_empty(), "it has learned nothing");
         let threshold = Adjusted { value: 700, step: 4, direction: -1 };
-        let bytes = write(&threshold, &Network::random(&mut SplitMix::new(1)));
+        let bytes = write(&threshold, &ClassifierNetwork::random(&mut SplitMix::new(1)));
         classifier.recall(&bytes);
         assert_eq!((classifier.memory(), classifier.threshold()), (bytes, Some(700)));
     }
 
     #[test]
     fn what_was_written_is_read_and_other_bytes_are_not() {
-        let network = Network::random(&mut SplitMix::new(1));
+        let network = ClassifierNetwork::random(&mut SplitMix::new(1));
         let threshold = Adjusted { value: 700, step: 4, direction: -1 };
         let bytes = write(&threshold, &network);
         assert_eq!(read(&bytes), Some((threshold, network)));

@@ -2,7 +2,7 @@ use super::*;
 use crate::SchemeSpec;
 use crate::schemes::frozen::Frozen;
 use crate::schemes::sepfrozen_bit::SepFrozenBit;
-use crate::{Candidates, Fast22, Recogniser, Semantics, Stamp};
+use crate::{Candidates, Fast22, Recogniser, Room, Semantics, Stamp};
 
 /// Gives pages the log-odds that their LBA names, and is trusted from LBA 100 on.
 #[derive(Debug)]
@@ -72,11 +72,12 @@ fn a_recogniser_that_is_not_trusted_is_not_followed() {
 #[test]
 fn the_inner_scheme_gets_its_own_parameters() {
     let spec = SchemeSpec::parse("frozen:dac:classes=4:tiers=2").unwrap();
-    assert_eq!(spec.classes(Semantics::Published).unwrap(), 6);
+    assert_eq!(spec.classes(Semantics::Published, Room::default()).unwrap(), 6);
     let spec = SchemeSpec::parse("frozen-perfect:sepbit:apart=no").unwrap();
-    assert_eq!(spec.classes(Semantics::Published).unwrap(), 6);
+    assert_eq!(spec.classes(Semantics::Published, Room::default()).unwrap(), 6);
     for refused in ["frozen:nothing", "frozen:dac:tears=2", "frozen:sepbit:classes=x"] {
-        let found = SchemeSpec::parse(refused).and_then(|s| s.classes(Semantics::Published));
+        let found = SchemeSpec::parse(refused)
+            .and_then(|s| s.classes(Semantics::Published, Room::default()));
         assert!(found.is_err(), "{refused}");
     }
     for refused in ["frozen:2r-fifo", "frozen:frozen:dac", "frozen:oracle-rate"] {

@@ -123,7 +123,7 @@ impl Scheme for OraclePlan {
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let most: usize = params.whole(Self::INFO.params, "classes")?;
-        let most = match setup.spare_zones {
+        let most = match setup.room.spare_zones {
             Some(spare) => most.min(spare as usize).max(2),
             None => most,
         };

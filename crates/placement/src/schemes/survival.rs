@@ -24,7 +24,7 @@ use crate::survival::memory;
 use crate::survival::streams::Streams;
 use crate::survival::tally::Tally;
 use crate::{
-    BuildError, Info, PageState, Param, Params, Relocation, Scheme, Setup, Stamp, UserWrite,
+    BuildError, Info, PageState, Param, Params, Relocation, Room, Scheme, Setup, Stamp, UserWrite,
 };
 
 /// The class of a cell that was not asked for since the clusters were fitted.
@@ -203,10 +203,7 @@ impl Scheme for Survival {
         let streamed = params.whole(Self::INFO.params, "streams")?;
         let hints = params.word(Self::INFO.params, "hints")? == "yes";
         let told = hints && setup.has_hotness;
-        let (clustered, streamed) = match setup.spare_zones {
-            Some(spare) => within_spare(spare as usize, clustered, streamed),
-            None => (clustered, streamed),
-        };
+        let (clustered, streamed) = within(setup.room, clustered, streamed);
         let (clustered, streamed) = match told {
             true => ((clustered + streamed).min(MOST_CLASSES), 0),
             false => (clustered, streamed),
@@ -329,11 +326,16 @@ impl Scheme for Survival {
     }
 }
 
-/// Clusters and classes of long runs where so many zones are spare: in the same proportion, but
-/// fewer, since what open zones hold free is missing as over-provisioning.
-fn within_spare(spare: usize, clustered: usize, streamed: usize) -> (usize, usize) {
+/// Clusters and classes of long runs that there is room for: in the same proportion, but fewer where few
+/// zones are spare, since what open zones hold free is missing as over-provisioning.
+fn within(room: Room, clustered: usize, streamed: usize) -> (usize, usize) {
     let most = clustered + streamed;
-    let all = (spare / SPARE).max(FEWEST).min(most);
+    let spare = room.spare_zones.map(|spare| (spare as usize / SPARE).max(FEWEST));
+    let open = room.open_zones.map(|open| open as usize);
+    let all = spare.into_iter().chain(open).fold(most, usize::min);
+    if all == most {
+        return (clustered, streamed);
+    }
     let streams = all * streamed / most;
     ((all - streams).max(2), streams)
 }
@@ -380,10 +382,12 @@ mod tests {
 
     #[test]
     fn few_spare_zones_mean_few_classes() {
-        let classes = |spare| within_spare(spare, 8, 6);
+        let few = |spare| Room { spare_zones: Some(spare), ..Room::default() };
+        let classes = |spare| within(few(spare), 8, 6);
         assert_eq!((classes(0), classes(12), classes(24)), ((3, 1), (3, 1), (5, 3)));
         assert_eq!((classes(42), classes(1000)), ((8, 6), (8, 6)));
-        assert_eq!(within_spare(3, 2, 0), (2, 0));
+        assert_eq!(within(few(3), 2, 0), (2, 0));
+        assert_eq!(within(Room { open_zones: Some(10), ..few(1000) }, 8, 6), (6, 4));
     }
 
     #[test]
