@@ -188,3 +188,9 @@ fn zones_that_were_sealed_before_they_were_full_are_not_active() {
     let lba = |i: u32| if i < 6000 || i.is_multiple_of(50) { any(i) } else { any(i) % 200 };
     assert!(sealed_zones_are_not_active("lifespan", 8, lba) > 0, "none was");
 }
+
+#[test]
+fn a_scheme_that_can_do_with_fewer_classes_fits_a_device_of_few_active_zones() {
+    // Unlimited, it has 14 classes.
+    sealed_zones_are_not_active("frostline", 6, |i| i.wrapping_mul(2_654_435_761) >> 12);
+}
