@@ -2,12 +2,12 @@
 """Draws WAF by scheme as docs/figures/waf.svg. Needs nothing but Python.
 
     frostline sim traces/mariadb-tpcc.u32.zst --preload traces/mariadb-tpcc.load.u32.zst \
-        --zone 4MiB --scheme all --victim cost-benefit --no-timing --json waf.json
+        --zone 4MiB --scheme all --victim cost-benefit,survival --no-timing --json waf.json
     python3 docs/figures/waf.py waf.json docs/figures/waf.svg
 
 A bar a scheme: up to 1 it is what the user wrote, drawn paler; the rest are copies. At its end
-stand WAF and the share of the gain from nosep to oracle-rate-frozen. Pairings that repeat a
-scheme with the same victim policy are left out.
+stand WAF and the share of the way from nosep to oracle-plan. Pairings that repeat a scheme with
+the same victim policy are left out. The victims of survival are shown with its own scheme only.
 """
 
 import json
@@ -15,8 +15,9 @@ import sys
 from html import escape
 
 ROW, BAR, TOP, LEFT, WIDTH, RIGHT = 24, 15, 124, 160, 520, 120
-BASELINE, BOUND = "nosep", "oracle-rate-frozen"
-FORESIGHT = ("fk", "fk-kmeans", "oracle-death", "oracle-rate", "oracle-rate-frozen", "oracle-plan")
+BASELINE, BOUND = "nosep", "oracle-plan"
+OURS = ("lifespan", "frozen", "midas-frozen", "frozen-lifespan", "survival", "frostline")
+FORESIGHT = ("frozen-perfect", "fk", "fk-kmeans", "oracle-death", "oracle-rate", "oracle-rate-frozen", "oracle-plan")
 SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 STYLE = """
@@ -29,6 +30,7 @@ STYLE = """
   .gain { font-variant-numeric: tabular-nums; }
   .one { stroke: #59636e; stroke-width: 1; }
   .rule { fill: #2f6fbd; }
+  .ours { fill: #1a7f5a; }
   .baseline { fill: #8b949e; }
   .oracle { fill: url(#hatch); stroke: #b7791f; stroke-width: 1; }
   .hatch { stroke: #b7791f; stroke-width: 2.5; }
@@ -37,6 +39,7 @@ STYLE = """
     .note, .tick, .gain { fill: #9198a1; }
     .one { stroke: #9198a1; }
     .rule { fill: #539bf5; }
+    .ours { fill: #3fb889; }
     .baseline { fill: #6e7681; }
     .oracle { stroke: #d9a441; }
     .hatch { stroke: #d9a441; }
@@ -47,13 +50,21 @@ STYLE = """
 def kind(run):
     if len(run["classes"]) == 1:
         return "baseline"
-    return "oracle" if run["scheme"] in FORESIGHT else "rule"
+    if run["scheme"] in FORESIGHT:
+        return "oracle"
+    return "ours" if run["scheme"] in OURS else "rule"
+
+
+def label(run):
+    return "survival, its victims" if run["victim"] == "survival" else run["scheme"]
 
 
 def wanted(runs):
     """One run a scheme; of equal results under two names the first."""
     seen, kept = set(), []
     for run in runs:
+        if run["victim"] == "survival" and run["scheme"] != "survival":
+            continue
         key = (run["victim"], run["relocations"])
         if key not in seen:
             kept.append(run)
@@ -73,7 +84,8 @@ def rect(x, y, width, height, style):
 def legend(y):
     parts, x = [], LEFT
     for style, label in (
-        ("rule", "rules"),
+        ("rule", "published schemes"),
+        ("ours", "Frostline's"),
         ("baseline", "no separation"),
         ("oracle", "knows the future"),
     ):
@@ -86,10 +98,10 @@ def bar(run, y, scale):
     mid = y + BAR / 2 + 4.5
     copies = (run["waf"] - 1) * scale
     value = f'<tspan class="value">{run["waf"]:.2f}</tspan>'
-    if run["gain"] is not None and run["scheme"] != BASELINE:
-        value += f'<tspan class="gain" dx="8">{100 * run["gain"]:.0f} %</tspan>'
+    if run["possible_gain"] is not None and run["scheme"] != BASELINE:
+        value += f'<tspan class="gain" dx="8">{100 * run["possible_gain"]:.0f} %</tspan>'
     return [
-        text(LEFT - 10, mid, escape(run["scheme"]), anchor="end"),
+        text(LEFT - 10, mid, escape(label(run)), anchor="end"),
         rect(LEFT, y, scale, BAR, kind(run) + " user"),
         rect(LEFT + scale, y, copies, BAR, kind(run)),
         text(LEFT + scale + copies + 8, mid, value),
@@ -123,8 +135,8 @@ def draw(report):
         text(
             LEFT,
             62,
-            "Victims by cost-benefit, 1r and 2r by their own. Beside each bar: WAF, and the share of "
-            "the gain",
+            "Victims by cost-benefit, or as a scheme brings its own. Beside each bar: WAF, and the share "
+            "of the way",
             "note",
         ),
         text(LEFT, 80, f"from {BASELINE} (0 %) to {BOUND} (100 %).", "note"),
