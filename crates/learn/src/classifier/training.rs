@@ -3,6 +3,9 @@
 use frostline_random::SplitMix;
 use multiversion::multiversion;
 
+#[cfg(all(test, feature = "gru"))]
+mod candle;
+
 use super::adam::Adam;
 use super::inference::unpacked;
 use super::network::{ClassifierNetwork, Step, UNITS};
@@ -131,9 +134,9 @@ mod tests {
     use crate::classifier::network::VALUES;
     use crate::classifier::tracks::Write;
 
-    const LABELS: Labels = Labels { threshold: 100, end: 10_000 };
+    pub(super) const LABELS: Labels = Labels { threshold: 100, end: 10_000 };
 
-    fn track(chance: &mut SplitMix) -> Track {
+    pub(super) fn track(chance: &mut SplitMix) -> Track {
         let mut write = |now: u32| Write {
             digits: std::array::from_fn(|_| chance.below(16) as u8),
             // The last one is too late to be evaluated.
