@@ -1,4 +1,4 @@
-//! What there is: schemes, victim policies, what a trace file holds.
+//! Lists of schemes and victim policies, and the content of a trace file.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;

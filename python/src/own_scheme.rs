@@ -48,7 +48,7 @@ struct Zone {
     pages: i64,
 }
 
-/// What a scheme is built for.
+/// The setup that a scheme is built from.
 #[repr(C)]
 struct Volume {
     zone_pages: i64,

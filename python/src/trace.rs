@@ -25,7 +25,7 @@ pub struct Trace {
     trims: u64,
 }
 
-/// What is read of a file, or taken of an array.
+/// The content of a file or an array.
 struct Source {
     path: String,
     format: String,

@@ -55,7 +55,7 @@ pub struct ParamRow {
 pub struct PolicyRow {
     /// Its name.
     pub name: &'static str,
-    /// What it cleans next.
+    /// The rule by which it chooses the next victim.
     pub summary: &'static str,
     /// The paper that published it.
     pub source: &'static str,
@@ -64,7 +64,7 @@ pub struct PolicyRow {
 }
 
 impl Catalogue {
-    /// What this version has.
+    /// The schemes and victim policies of this version.
     ///
     /// # Errors
     /// Never in practice: published defaults can be built.
@@ -72,7 +72,7 @@ impl Catalogue {
         Catalogue::of(Registry::published())
     }
 
-    /// What a registry has.
+    /// The schemes of a registry, and all victim policies.
     ///
     /// # Errors
     /// A scheme of the program's own that can't be built with its defaults, or whose name is taken.

@@ -25,7 +25,7 @@ pub(super) struct Run {
     pub(super) point: &'static str,
     /// The counts.
     pub(super) report: RunReport,
-    /// What counts do not tell.
+    /// The outcome of the replay, for figures that the counts do not give.
     pub(super) outcome: Outcome,
 }
 

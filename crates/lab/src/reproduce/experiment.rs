@@ -41,7 +41,7 @@ pub(super) struct Experiment {
     pub(super) name: &'static str,
     /// Its title, with the paper's figure.
     pub(super) title: &'static str,
-    /// What its reader should know.
+    /// A note for readers of its table.
     pub(super) note: &'static str,
     /// The traces.
     pub(super) sources: &'static [Source],

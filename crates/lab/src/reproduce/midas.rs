@@ -4,7 +4,7 @@ use frostline_sim::Space;
 
 use super::experiment::{Evaluation, Experiment, FAR, Layout, Source, View, WAF};
 use super::inputs::Workload;
-use super::papers::Paper;
+use super::paper::Paper;
 
 /// Its entry among the papers.
 pub(super) const PAPER: Paper = Paper {

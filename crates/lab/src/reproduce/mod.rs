@@ -4,6 +4,7 @@ mod engine;
 mod experiment;
 mod inputs;
 mod midas;
+mod paper;
 mod papers;
 mod phftl;
 mod report;
@@ -18,7 +19,8 @@ use crate::monitor::Monitor;
 use crate::{Error, Result};
 
 pub use inputs::{Input, InputWorkload};
-pub use papers::{PAPERS, Paper, Reproduction};
+pub use paper::{Paper, Reproduction};
+pub use papers::PAPERS;
 pub use report::PaperReport;
 pub use session::Session;
 pub use tables::{Cell, Table};

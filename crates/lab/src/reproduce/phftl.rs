@@ -5,7 +5,7 @@ use frostline_sim::Space;
 use super::engine::Run;
 use super::experiment::{EXTRA, Evaluation, Experiment, Figure, Layout, Source, View, WAF};
 use super::inputs::Workload;
-use super::papers::Paper;
+use super::paper::Paper;
 use super::tables::Cell;
 
 /// Its entry among the papers.
@@ -44,7 +44,7 @@ const QUALITY: &[Figure] = &[
     EXTRA,
 ];
 
-/// What its metadata costs.
+/// The cost of its metadata.
 const META: &[Figure] = &[
     Figure { heading: "hit rate", of: |run| share(run, "meta_hit_rate") },
     Figure {

@@ -9,7 +9,7 @@ use frostline_trace::{AccessPattern, FINAL, LoadOptions, Spec, Writes, generate,
 
 use super::experiment::Source;
 use super::inputs::{Recorded, Workload, record};
-use super::papers::Reproduction;
+use super::paper::Reproduction;
 use super::scale::Scale;
 use crate::monitor::{Event, Monitor};
 use crate::{Error, Result};

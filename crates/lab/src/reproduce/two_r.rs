@@ -7,7 +7,7 @@ use super::experiment::{
     Change, Evaluation, Experiment, FAR, Figure, Layout, Point, Source, View, WAF,
 };
 use super::inputs::Workload;
-use super::papers::Paper;
+use super::paper::Paper;
 use super::tables::Cell;
 
 /// Its entry among the papers.

@@ -193,7 +193,7 @@ fn plan(lifespans: &[u32], zone_pages: u32, most: usize) -> Vec<u32> {
     let dying = lifespans.iter().copied().filter(|&lifespan| lifespan != NEVER);
     let histogram = histogram(dying, BITS);
     let lowest: Vec<u32> = histogram.keys().copied().collect();
-    // What was relocated may have any lifespan left, so intervals leave nothing out in between.
+    // A relocated page may have any lifespan left, so intervals leave nothing out in between.
     let ends = lowest.iter().skip(1).copied().chain(lowest.last().map(|last| last + last / 16 + 1));
     let ends: Vec<u32> = ends.collect();
     let spread = |i: usize, j: usize| ends[j - 1] - if i == 0 { 0 } else { lowest[i] };

@@ -9,7 +9,7 @@ use super::experiment::{
     Change, Evaluation, Experiment, FAR, Figure, Layout, Point, Source, View, WAF,
 };
 use super::inputs::Workload;
-use super::papers::Paper;
+use super::paper::Paper;
 use super::tables::Cell;
 
 /// Its entry among the papers.
@@ -40,7 +40,7 @@ const SCHEMES: &[&str] = &[
 /// Those of figures 13 and 14.
 const FEW: &[&str] = &["nosep", "sepgc", "warcip", "sepbit", "fk"];
 
-/// What stands in for the volumes of Alibaba's cloud.
+/// The traces in place of the volumes of Alibaba's cloud.
 const SOURCES: &[Source] = &[
     Source::Recorded(Workload::Tpcc),
     Source::Recorded(Workload::LinkBench),
@@ -48,7 +48,7 @@ const SOURCES: &[Source] = &[
     Source::Given,
 ];
 
-/// What one setting after the other is tried on.
+/// The traces on which settings are swept.
 const SWEPT: &[Source] = &[Source::Recorded(Workload::Tpcc), Source::Zipf(1.0)];
 
 /// Volumes of Zipf's law.
