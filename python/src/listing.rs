@@ -22,7 +22,7 @@ pub fn format_of(name: Option<&str>) -> Result<Option<Format>> {
     parsed.map_err(|error| Failure::new(error.to_string()))
 }
 
-/// What a trace file holds, as JSON.
+/// The content of a trace file, as JSON.
 #[pyfunction]
 #[pyo3(signature = (path, *, format=None, volume=None, page, unit=None))]
 pub fn trace_info(

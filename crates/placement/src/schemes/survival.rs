@@ -58,7 +58,7 @@ pub struct Page {
     context: u16,
     lifespans: Lifespans,
     /// The rest of the context.
-    told: u8,
+    context_top: u8,
 }
 
 impl PageState for Page {
@@ -70,12 +70,12 @@ impl PageState for Page {
 impl Page {
     #[inline(always)]
     fn context(&self) -> usize {
-        usize::from(self.context) | usize::from(self.told) << 16
+        usize::from(self.context) | usize::from(self.context_top) << 16
     }
 
     #[inline(always)]
     fn set_context(&mut self, context: usize) {
-        (self.context, self.told) = (context as u16, (context >> 16) as u8);
+        (self.context, self.context_top) = (context as u16, (context >> 16) as u8);
     }
 }
 
@@ -88,7 +88,7 @@ pub struct Survival {
     clustered: usize,
     streamed: usize,
     /// Contexts are what an engine tells.
-    told: bool,
+    hinted: bool,
     ages: Ages,
     extents: Extents,
     streams: Streams,
@@ -202,9 +202,9 @@ impl Scheme for Survival {
         let clustered = params.whole(Self::INFO.params, "classes")?;
         let streamed = params.whole(Self::INFO.params, "streams")?;
         let hints = params.word(Self::INFO.params, "hints")? == "yes";
-        let told = hints && setup.has_hotness;
+        let hinted = hints && setup.has_hotness;
         let (clustered, streamed) = within(setup.room, clustered, streamed);
-        let (clustered, streamed) = match told {
+        let (clustered, streamed) = match hinted {
             true => ((clustered + streamed).min(MOST_CLASSES), 0),
             false => (clustered, streamed),
         };
@@ -213,7 +213,7 @@ impl Scheme for Survival {
             space: setup.space,
             clustered,
             streamed,
-            told,
+            hinted,
             ages: Ages::new(setup.zone_pages),
             extents: Extents::new(setup.space, setup.zone_pages),
             streams: Streams::new(streamed),
@@ -265,7 +265,7 @@ impl Scheme for Survival {
         };
         let sequel = self.streams.write(write.lba);
         let context = match write.hotness {
-            Some(hotness) if self.told => contexts::told(page.lifespans, hotness),
+            Some(hotness) if self.hinted => contexts::hinted(page.lifespans, hotness),
             _ => {
                 let around = Around { lived, front: sequel.before, behind: self.behind };
                 self.extents.context(write.lba, page.lifespans, &around)

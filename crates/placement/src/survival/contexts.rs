@@ -64,7 +64,7 @@ pub struct Around {
 
 /// The context of a page that an engine writes.
 #[inline(always)]
-pub fn told(lifespans: Lifespans, hotness: &Hotness) -> usize {
+pub fn hinted(lifespans: Lifespans, hotness: &Hotness) -> usize {
     let Hotness { origin, current, last, .. } = hotness;
     let filling = match last {
         new if *new == Activity::default() => 0,
@@ -146,7 +146,7 @@ mod tests {
         };
         let hotness = |current, last| Hotness { origin: 7, current, last, lifespan: 0 };
         let past = Lifespans::default().then(3).then(5);
-        let context = |current, last| told(past, &hotness(current, last));
+        let context = |current, last| hinted(past, &hotness(current, last));
         assert_eq!(context(activity(90, 0), Activity::default()), 0x35 | 7 << 12, "new");
         assert_eq!(context(activity(90, 3), activity(90, 1)), 0x35 | 1 << 8 | 1 << 10 | 7 << 12);
         assert_eq!(context(activity(99, 80), activity(90, 1)), 0x35 | 2 << 8 | 3 << 10 | 7 << 12);

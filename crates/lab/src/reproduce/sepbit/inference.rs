@@ -35,7 +35,7 @@ pub(super) fn tables(session: &Session<'_>, sources: &[Source]) -> Result<Vec<Ta
         name: "inference",
         title: "The same probabilities, measured (figures 9 and 11)".to_string(),
         note: "Pr(u <= u0 | v <= v0), and Pr(u <= g0 + r0 | u >= g0) for r0 = 1.6; in pages written. \
-               What lives to the end of the trace counts as long-lived. The paper, over 186 volumes: \
+               Pages that live to the end of the trace count as long-lived. The paper, over 186 volumes: \
                for v0 = 40 % medians of 77.8 to 90.9 %; for ages from 0.8 to 6.4 the median falls \
                from 90.0 to 14.5 %."
             .to_string(),
