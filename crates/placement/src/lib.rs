@@ -43,6 +43,7 @@
 
 mod any_scheme;
 mod build;
+mod chain;
 mod choice;
 mod classifier;
 mod clock;

@@ -7,12 +7,12 @@
 //! copied than before any group was sized, all are.
 
 use super::event::Event;
-use super::groups::Groups;
 use super::intervals::Intervals;
 use super::measured::Measured;
-use super::model::{Hot, MOST_GROUPS, Prediction, Space};
 use super::search::{Division, search};
-use super::survival::SurvivalCurve;
+use crate::chain::groups::Groups;
+use crate::chain::model::{Hot, MOST_GROUPS, Prediction, Space};
+use crate::chain::survival::SurvivalCurve;
 
 /// User writes of an epoch, in capacities of the volume.
 const CAPACITIES: u32 = 4;

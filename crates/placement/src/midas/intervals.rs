@@ -5,7 +5,7 @@
 //! Intervals shorter than a unit are mostly of few LBAs, which a sample hits or misses: they are
 //! counted on all LBAs, in a few stretches of two units.
 
-use super::survival::SurvivalCurve;
+use crate::chain::survival::SurvivalCurve;
 
 /// LBAs that are sampled at most.
 const SAMPLES: u32 = 1 << 16;

@@ -1,7 +1,7 @@
 //! Search for the division into groups with the least predicted write amplification.
 
-use super::model::{Chain, Hot, MOST_GROUPS, Prediction, Space, predict};
-use super::survival::SurvivalCurve;
+use crate::chain::model::{Chain, Hot, MOST_GROUPS, Prediction, Space, predict};
+use crate::chain::survival::SurvivalCurve;
 
 /// The hot group has at most one zone of so many, and so has the last group at least.
 const SMALLEST_PART: u32 = 40;

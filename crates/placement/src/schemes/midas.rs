@@ -13,8 +13,8 @@
 //! The differences from the simulator that its authors published are listed in
 //! docs/schemes.md.
 
+use crate::chain::groups::{CLASSES, Groups};
 use crate::midas::epochs::{Decision, Epochs, VolumeState};
-use crate::midas::groups::{CLASSES, Groups};
 use crate::midas::heat::Heat;
 use crate::midas::intervals::Intervals;
 use crate::midas::measured::Measured;
