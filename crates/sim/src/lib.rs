@@ -40,6 +40,7 @@ mod sample;
 mod settings;
 mod sweep;
 mod volume;
+mod windows;
 
 pub use error::SimError;
 pub use machine::Machine;
@@ -47,9 +48,10 @@ pub use models::{
     Evaluation, ZONE, compare_features, compare_histories, compare_models, evaluate_two_r,
 };
 pub use plan::{BASELINE, BOUND, Plan};
-pub use replay::{Outcome, Progress, Window, replay};
+pub use replay::{Outcome, Progress, replay};
 pub use report::{ClassReport, Quartiles, RunReport, SimReport, TraceReport, WindowReport};
 pub use sample::{SampleError, Samples, sample};
 pub use settings::{Combination, Settings, Space, ZoneSize};
 pub use sweep::{Outcomes, sweep};
 pub use volume::TraceVolume;
+pub use windows::Window;

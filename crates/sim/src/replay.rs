@@ -11,6 +11,7 @@ use frostline_trace::Trim;
 use crate::cpu_time::cpu_seconds;
 use crate::machine::{Machine, MakeMachine};
 use crate::settings::least_op;
+use crate::windows::{Window, Windows};
 use crate::{Combination, Settings, SimError, Space, TraceVolume, fast22, midas_fast24};
 
 /// Writes between two reports of progress.
@@ -41,22 +42,6 @@ impl Progress {
     fn add(&self, writes: usize) {
         self.writes.fetch_add(writes as u64, Ordering::Relaxed);
     }
-}
-
-/// A stretch of a run.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Window {
-    /// Pages written by the user.
-    pub user_writes: u64,
-    /// Pages copied by cleaning.
-    pub relocations: u64,
-    /// Pages that the scheme filled with what it remembers.
-    pub meta_pages: u64,
-    /// Figures of the scheme's own at its end.
-    pub gauges: Vec<(&'static str, f64)>,
-    /// Sealed zones at its end by class, and by how many tenths of their pages are valid, from 0 to 9
-    /// with full ones among the last; empty if the log does not tell.
-    pub census: Vec<[u32; 10]>,
 }
 
 /// The outcome of a run.
@@ -101,42 +86,21 @@ pub fn replay(
     let (writes, mut trims) = (volume.writes(), volume.trims());
     let all = writes.words.len();
     let counted_from = (volume.preload_writes() as u64 + settings.warmup).min(all as u64) as usize;
-    let window = usize::try_from(settings.window).unwrap_or(usize::MAX);
-    let mut windows = Vec::new();
-    let mut window_start = counted_from;
-    let mut before = machine.counts().clone();
+    let mut windows = Windows::new(counted_from, settings.window, all, &mut *machine);
     let mut next = 0;
     let started = Instant::now();
     let mut cpu_from = cpu_seconds();
     while next < all {
         progress.check()?;
-        let mut end = (next + STRIDE).min(all);
-        if next < counted_from {
-            end = end.min(counted_from);
-        } else if window > 0 {
-            end = end.min(window_start.saturating_add(window));
-        }
+        let end = windows.end_after(next, next + STRIDE);
         advance(&mut *machine, &writes, &mut trims, next..end).map_err(log)?;
         progress.add(end - next);
         next = end;
         if next == counted_from {
             machine.reset_counts();
-            before = machine.counts().clone();
             cpu_from = cpu_seconds();
-        } else if window > 0
-            && next > counted_from
-            && (next - window_start == window || next == all)
-        {
-            let counts = machine.counts().clone();
-            windows.push(Window {
-                user_writes: (next - window_start) as u64,
-                relocations: counts.relocations - before.relocations,
-                meta_pages: counts.meta_pages - before.meta_pages,
-                gauges: machine.gauges(),
-                census: machine.census(),
-            });
-            (window_start, before) = (next, counts);
         }
+        windows.reached(next, &mut *machine);
     }
     let seconds = started.elapsed().as_secs_f64();
     let cpu = (cpu_seconds() - cpu_from).max(1e-9);
@@ -144,7 +108,7 @@ pub fn replay(
     Ok(Outcome {
         zone_pages,
         counts: machine.counts().clone(),
-        windows,
+        windows: windows.done,
         explanation: machine.explain(),
         gauges: machine.gauges(),
         peak_bytes: machine.peak_bytes(),

@@ -49,88 +49,36 @@ impl Layout {
     /// Divides a device that is to be formatted.
     pub fn divide(device: &dyn Device, format: &Format) -> Result<Layout, StoreError> {
         let scheme = format.schemes.parse(&format.scheme)?;
-        if !(0.0..1.0).contains(&format.gp) {
-            let why = format!("{} is not from 0 to 1", format.gp);
-            return Err(StoreError::Options { what: "garbage proportion", why });
-        }
-        if scheme.entry.foresight != Foresight::None {
-            let why =
-                format!("{} must know the future, and runs in the simulator only", scheme.text);
-            return Err(StoreError::Options { what: "scheme", why });
-        }
+        check_format(format, &scheme)?;
         let usable = usable_zones(device)?;
         let geometry = device.geometry();
-        let device_pages = (geometry.zone_capacity / PAGE as u64) as u32;
-        let chunk_pages = chunk_pages(format.hotness);
-        // A page of each two headers is for chunks that a sync ended early.
-        let headers = 2 * device_pages.div_ceil(chunk_pages + 1);
-        let zone_pages = device_pages.saturating_sub(headers);
-        if zone_pages < 16 {
-            let why =
-                format!("zones of {device_pages} pages: at least 16 must be left beside headers");
-            return Err(StoreError::Options { what: "device", why });
-        }
         let max_open = max_open(geometry);
-        let open_zones = max_open.map(|zones| zones as u32);
-        let classes = |spare_zones| -> Result<u32, StoreError> {
-            let room = Room { spare_zones, open_zones };
-            Ok(scheme.classes(Semantics::Published, room)? as u32)
-        };
+        let room = |spare_zones| Room { spare_zones, open_zones: max_open.map(|n| n as u32) };
+        let classes = |spare_zones| scheme.classes(Semantics::Published, room(spare_zones));
         let most_classes = classes(None)?;
-        if let Some(limit) = max_open.filter(|&limit| most_classes as usize > limit) {
-            let error = LogError::TooManyClasses { classes: most_classes as usize, limit };
-            return Err(error.into());
+        if let Some(limit) = max_open.filter(|&limit| most_classes > limit) {
+            return Err(LogError::TooManyClasses { classes: most_classes, limit }.into());
         }
-        let state = scheme.entry.page_bytes;
-        let mut fixed = Super {
-            logical_pages: 0,
-            gp: format.gp,
-            seed: format.seed,
-            checkpoint_writes: 0,
-            device_pages,
-            zone_pages,
-            chunk_pages,
-            device_zones: geometry.zones,
-            reserve: format.reserve.max(2),
-            spare: format.spare.max(1),
-            hotness: u32::from(format.hotness),
-            meta_zones: 0,
-            scheme: text("scheme", &recorded::written(&format.scheme))?,
-            victim: text("victim policy", &format.victim)?,
-        };
+        let mut fixed = fixed_by_zones(geometry, format)?;
         let zones = usable.len() as u32;
-        let most = u64::from(zones) * u64::from(zone_pages);
-        let memory = scheme.entry.most_memory;
-        let meta = meta_zones(&fixed, state, memory, format.logical_pages.unwrap_or(most), zones);
-        if meta as usize > MOST_META_ZONES {
-            let why = format!("{meta} zones for metadata are more than {MOST_META_ZONES}");
-            return Err(StoreError::Options { what: "zones too small", why });
-        }
-        let volume = zones.saturating_sub(meta + fixed.spare);
-        let fits = |classes: u32| {
-            let for_pages = volume.saturating_sub(fixed.reserve + classes + 1);
+        fixed.meta_zones = meta_zones_of(&fixed, &scheme, format.logical_pages, zones)?;
+        let volume = zones.saturating_sub(fixed.meta_zones + fixed.spare);
+        let fits = |classes: usize| {
+            let for_pages = volume.saturating_sub(fixed.reserve + classes as u32 + 1);
             (f64::from(for_pages) * (1.0 - format.gp)) as u32
         };
         // A scheme that can do with fewer classes has them where there are few zones.
         let classes = classes(Some(volume - fits(most_classes)))?;
-        let fits = u64::from(fits(classes)) * u64::from(zone_pages);
-        let logical = format.logical_pages.unwrap_or(fits).min(u64::from(MAX_LBA) + 1);
-        let most = u64::from(volume.saturating_sub(fixed.reserve + 1)) * u64::from(zone_pages);
-        if logical == 0 || logical > most {
-            let why = format!(
-                "{zones} usable zones of {zone_pages} pages can hold {most} pages with {classes} \
-                 classes, {} free zones and {meta} for metadata; {logical} are asked for",
-                fixed.reserve + fixed.spare
-            );
-            return Err(StoreError::TooSmall { why });
-        }
-        fixed.logical_pages = logical;
-        fixed.meta_zones = meta;
-        fixed.checkpoint_writes =
-            format.checkpoint_writes.unwrap_or((logical / 2).max(u64::from(zone_pages)));
-        let (meta, data) = usable.split_at(meta as usize);
+        let fits = u64::from(fits(classes)) * u64::from(fixed.zone_pages);
+        fixed.logical_pages = format.logical_pages.unwrap_or(fits).min(u64::from(MAX_LBA) + 1);
+        check_room(&fixed, zones, volume, classes)?;
+        fixed.checkpoint_writes = format
+            .checkpoint_writes
+            .unwrap_or((fixed.logical_pages / 2).max(u64::from(fixed.zone_pages)));
+        let (meta, data) = usable.split_at(fixed.meta_zones as usize);
         let (meta, data) = (meta.to_vec(), data.to_vec());
-        let (victim, superblocks) = (format.victim.clone(), SUPERBLOCKS);
+        let (state, victim) = (scheme.entry.page_bytes, format.victim.clone());
+        let superblocks = SUPERBLOCKS;
         Ok(Layout { fixed, meta, data, scheme, victim, state, superblocks, max_open })
     }
 
@@ -225,6 +173,80 @@ impl Layout {
         let memory = self.scheme.entry.most_memory;
         whole_checkpoint(&self.fixed, self.state, memory, self.fixed.logical_pages, zones)
     }
+}
+
+/// Refuses options that no device can have.
+fn check_format(format: &Format, scheme: &SchemeSpec) -> Result<(), StoreError> {
+    if !(0.0..1.0).contains(&format.gp) {
+        let why = format!("{} is not from 0 to 1", format.gp);
+        return Err(StoreError::Options { what: "garbage proportion", why });
+    }
+    if scheme.entry.foresight != Foresight::None {
+        let why = format!("{} must know the future, and runs in the simulator only", scheme.text);
+        return Err(StoreError::Options { what: "scheme", why });
+    }
+    Ok(())
+}
+
+/// The part of a superblock that options and the size of zones decide.
+fn fixed_by_zones(geometry: &Geometry, format: &Format) -> Result<Super, StoreError> {
+    let device_pages = (geometry.zone_capacity / PAGE as u64) as u32;
+    let chunk_pages = chunk_pages(format.hotness);
+    // A page of each two headers is for chunks that a sync ended early.
+    let headers = 2 * device_pages.div_ceil(chunk_pages + 1);
+    let zone_pages = device_pages.saturating_sub(headers);
+    if zone_pages < 16 {
+        let why = format!("zones of {device_pages} pages: at least 16 must be left beside headers");
+        return Err(StoreError::Options { what: "device", why });
+    }
+    Ok(Super {
+        logical_pages: 0,
+        gp: format.gp,
+        seed: format.seed,
+        checkpoint_writes: 0,
+        device_pages,
+        zone_pages,
+        chunk_pages,
+        device_zones: geometry.zones,
+        reserve: format.reserve.max(2),
+        spare: format.spare.max(1),
+        hotness: u32::from(format.hotness),
+        meta_zones: 0,
+        scheme: text("scheme", &recorded::written(&format.scheme))?,
+        victim: text("victim policy", &format.victim)?,
+    })
+}
+
+/// Metadata zones for these logical pages, or for as many as the zones could hold.
+fn meta_zones_of(
+    fixed: &Super,
+    scheme: &SchemeSpec,
+    logical_pages: Option<u64>,
+    zones: u32,
+) -> Result<u32, StoreError> {
+    let most = u64::from(zones) * u64::from(fixed.zone_pages);
+    let (state, memory) = (scheme.entry.page_bytes, scheme.entry.most_memory);
+    let meta = meta_zones(fixed, state, memory, logical_pages.unwrap_or(most), zones);
+    if meta as usize > MOST_META_ZONES {
+        let why = format!("{meta} zones for metadata are more than {MOST_META_ZONES}");
+        return Err(StoreError::Options { what: "zones too small", why });
+    }
+    Ok(meta)
+}
+
+/// Refuses more logical pages than the volume's zones can hold.
+fn check_room(fixed: &Super, zones: u32, volume: u32, classes: usize) -> Result<(), StoreError> {
+    let Super { logical_pages, zone_pages, reserve, spare, meta_zones, .. } = *fixed;
+    let most = u64::from(volume.saturating_sub(reserve + 1)) * u64::from(zone_pages);
+    if logical_pages == 0 || logical_pages > most {
+        let why = format!(
+            "{zones} usable zones of {zone_pages} pages can hold {most} pages with {classes} \
+             classes, {} free zones and {meta_zones} for metadata; {logical_pages} are asked for",
+            reserve + spare
+        );
+        return Err(StoreError::TooSmall { why });
+    }
+    Ok(())
 }
 
 /// Pages in a chunk whose header has, or has not, room for hotness records.

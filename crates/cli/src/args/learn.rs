@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum, value_parser};
 use frostline_lab::Training;
 use frostline_learn::{ModelKind, Records, Sampling, Split};
 
-use super::Loading;
+use super::reading::Loading;
 
 /// `frostline train`
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@ mod bench;
 mod database;
 mod db;
 mod learn;
+mod reading;
 mod reproduce;
 mod running;
 mod store;
@@ -11,7 +12,6 @@ mod store;
 use std::path::PathBuf;
 
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum, value_parser};
-use frostline_trace::Format;
 
 pub use self::bench::{BenchCommand, BenchStoreArgs};
 pub use self::database::DatabaseArgs;
@@ -19,9 +19,10 @@ pub use self::db::{DbCommand, DumpArgs, LookDbArgs};
 pub use self::learn::{
     AddedArgs, CompareArgs, EvalArgs, HistoriesArgs, ModelCommand, StudyArgs, TrainArgs,
 };
+pub use self::reading::{Loading, Reading};
 pub use self::reproduce::ReproduceArgs;
 pub use self::store::{FormatArgs, LookArgs, RebuildArgs, ScrubArgs, StoreCommand};
-use crate::size::{PageSize, Size, UnitSize};
+use crate::size::Size;
 
 /// The most over-provisioning that can be asked for.
 pub const MOST_OP: f64 = 100.0;
@@ -66,35 +67,6 @@ pub enum Command {
     Model(ModelCommand),
     /// Do a paper's evaluation again, at a scale that fits a laptop
     Reproduce(ReproduceArgs),
-}
-
-/// Options to read a trace.
-#[derive(Debug, Args)]
-pub struct Reading {
-    /// Format of the trace: u32, alibaba, tencent, msr, fio, blkparse, oracle-general or parquet
-    /// [default: found by content]
-    #[arg(long, value_name = "F")]
-    pub format: Option<Format>,
-    /// Only this volume of the trace
-    #[arg(long, value_name = "ID")]
-    pub volume: Option<String>,
-    /// Bytes in a page, a power of two from 512 up
-    #[arg(long, value_name = "SIZE", default_value = "4KiB", allow_negative_numbers = true)]
-    pub page: PageSize,
-    /// Of oracle-general: bytes that its object numbers count, as 512 if they are of sectors
-    /// [default: a page]
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
-    pub unit: Option<UnitSize>,
-}
-
-/// Options to read a trace into memory.
-#[derive(Debug, Args)]
-pub struct Loading {
-    #[command(flatten)]
-    pub reading: Reading,
-    /// Refuse a trace that takes more memory than this [default: three quarters of what is available]
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
-    pub max_memory: Option<Size>,
 }
 
 /// `frostline sim`

@@ -9,7 +9,7 @@ use frostline_workload::driver::{self, Until};
 use frostline_workload::{Condition, Loaded, Loading};
 use frostline_zone::Device;
 
-use super::DatabaseBench;
+use super::bench::DatabaseBench;
 use super::benchmark::Benchmark;
 use super::moment::{Moment, Rates};
 use super::recorder::Recorder;

@@ -2,9 +2,8 @@
 
 use frostline_sim::Space;
 
-use super::engine::Run;
-use super::inputs::Workload;
-use super::session::Session;
+use super::run::Run;
+use super::session::{Session, Source};
 use super::tables::{Cell, Table};
 use crate::Result;
 
@@ -70,19 +69,6 @@ impl Experiment {
         told: &[],
         changes: &[],
     };
-}
-
-/// The origin of traces.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Source {
-    /// Those that were given on the command line.
-    Given,
-    /// A workload, run on the database and recorded.
-    Recorded(Workload),
-    /// Page popularity by Zipf's law with this exponent, on a full volume.
-    Zipf(f64),
-    /// So many recordings of TPC-C, each with LBAs of its own, in turn.
-    Tenants(u32),
 }
 
 /// A setting.

@@ -2,9 +2,10 @@
 
 use frostline_sim::Space;
 
-use super::experiment::{Evaluation, Experiment, FAR, Layout, Source, View, WAF};
+use super::experiment::{Evaluation, Experiment, FAR, Layout, View, WAF};
 use super::inputs::Workload;
 use super::paper::Paper;
+use super::session::Source;
 
 /// Its entry among the papers.
 pub(super) const PAPER: Paper = Paper {

@@ -8,6 +8,8 @@ mod paper;
 mod papers;
 mod phftl;
 mod report;
+mod reproduction;
+mod run;
 mod scale;
 mod sepbit;
 mod sepfrozen;
@@ -19,9 +21,10 @@ use crate::monitor::Monitor;
 use crate::{Error, Result};
 
 pub use inputs::{Input, InputWorkload};
-pub use paper::{Paper, Reproduction};
+pub use paper::Paper;
 pub use papers::PAPERS;
 pub use report::PaperReport;
+pub use reproduction::Reproduction;
 pub use session::Session;
 pub use tables::{Cell, Table};
 

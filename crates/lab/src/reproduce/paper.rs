@@ -1,11 +1,7 @@
-//! A paper whose evaluation can be done again, and how it is done.
-
-use std::path::PathBuf;
+//! A paper whose evaluation can be done again.
 
 use super::experiment::Experiment;
-use super::inputs::{Input, Workload};
 use super::report::PaperReport;
-use super::scale::Scale;
 use super::session::Session;
 use super::tables::Table;
 use crate::{Error, Result};
@@ -56,29 +52,5 @@ impl Paper {
             seed: how.seed,
             tables: (self.tables)(session)?,
         })
-    }
-}
-
-/// The size at which evaluations are done, and their seed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Reproduction {
-    /// Size of the databases and length of the runs, more than 0. At 1 there are four warehouses of
-    /// TPC-C and 400 MiB of YCSB.
-    pub scale: f64,
-    /// Seed of all chance.
-    pub seed: u64,
-    /// Measure times, too. Without them, equal runs give equal tables.
-    pub timing: bool,
-    /// Traces on which experiments run beside their own.
-    pub traces: Vec<PathBuf>,
-    /// The experiments that are wanted; all if empty.
-    pub only: Vec<String>,
-}
-
-impl Reproduction {
-    /// The benches whose page writes are recorded and replayed.
-    pub fn inputs(&self) -> Vec<Input> {
-        let input = |workload| Input::recorded(workload, Scale(self.scale), self.seed);
-        Workload::ALL.into_iter().map(input).collect()
     }
 }

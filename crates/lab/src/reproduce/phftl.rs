@@ -2,10 +2,11 @@
 
 use frostline_sim::Space;
 
-use super::engine::Run;
-use super::experiment::{EXTRA, Evaluation, Experiment, Figure, Layout, Source, View, WAF};
+use super::experiment::{EXTRA, Evaluation, Experiment, Figure, Layout, View, WAF};
 use super::inputs::Workload;
 use super::paper::Paper;
+use super::run::Run;
+use super::session::Source;
 use super::tables::Cell;
 
 /// Its entry among the papers.

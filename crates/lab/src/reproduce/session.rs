@@ -7,9 +7,8 @@ use std::rc::Rc;
 use frostline_sim::TraceVolume;
 use frostline_trace::{AccessPattern, FINAL, LoadOptions, Spec, Writes, generate, load, prepare};
 
-use super::experiment::Source;
 use super::inputs::{Recorded, Workload, record};
-use super::paper::Reproduction;
+use super::reproduction::Reproduction;
 use super::scale::Scale;
 use crate::monitor::{Event, Monitor};
 use crate::{Error, Result};
@@ -20,6 +19,19 @@ const TIMES: u64 = 20;
 
 /// The fewest pages of a generated volume.
 const LEAST_PAGES: f64 = 2048.0;
+
+/// The origin of traces.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Source {
+    /// Those that were given on the command line.
+    Given,
+    /// A workload, run on the database and recorded.
+    Recorded(Workload),
+    /// Page popularity by Zipf's law with this exponent, on a full volume.
+    Zipf(f64),
+    /// So many recordings of TPC-C, each with LBAs of its own, in turn.
+    Tenants(u32),
+}
 
 /// Evaluations that are done one after the other on the same traces.
 pub struct Session<'a> {

@@ -2,12 +2,11 @@
 
 use frostline_sim::Space;
 
-use super::engine::{Run, WINDOWS};
-use super::experiment::{
-    Change, Evaluation, Experiment, FAR, Figure, Layout, Point, Source, View, WAF,
-};
+use super::experiment::{Change, Evaluation, Experiment, FAR, Figure, Layout, Point, View, WAF};
 use super::inputs::Workload;
 use super::paper::Paper;
+use super::run::{Run, WINDOWS};
+use super::session::Source;
 use super::tables::Cell;
 
 /// Its entry among the papers.

@@ -3,8 +3,7 @@
 use frostline_trace::{FINAL, NEVER, Prepared};
 
 use crate::Result;
-use crate::reproduce::experiment::Source;
-use crate::reproduce::session::Session;
+use crate::reproduce::session::{Session, Source};
 use crate::reproduce::tables::{Cell, Table};
 
 /// Lifespans, as shares of the pages written: the first and the last, in figure 9, of the version

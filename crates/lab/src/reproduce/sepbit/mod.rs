@@ -5,11 +5,10 @@ mod probabilities;
 
 use frostline_sim::Space;
 
-use super::experiment::{
-    Change, Evaluation, Experiment, FAR, Figure, Layout, Point, Source, View, WAF,
-};
+use super::experiment::{Change, Evaluation, Experiment, FAR, Figure, Layout, Point, View, WAF};
 use super::inputs::Workload;
 use super::paper::Paper;
+use super::session::Source;
 use super::tables::Cell;
 
 /// Its entry among the papers.
@@ -74,7 +73,7 @@ const fn victim(name: &'static str) -> Point {
 }
 
 /// A gauge as a share of all pages.
-fn of_pages(run: &super::engine::Run, gauge: &str) -> Cell {
+fn of_pages(run: &super::run::Run, gauge: &str) -> Cell {
     let pages = f64::from(run.trace.volume.unique_pages());
     Cell::share(run.gauge(gauge).map(|held| 1.0 - held / pages))
 }
