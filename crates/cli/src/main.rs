@@ -10,6 +10,7 @@ mod gen_trace;
 mod inputs;
 mod interrupt;
 mod learn;
+mod near;
 mod output;
 mod panics;
 mod progress;
@@ -40,7 +41,7 @@ fn main() -> ExitCode {
         return failure.report();
     }
     let done = panics::caught(|| match args.command {
-        Command::Sim(options) => sim::run(&options),
+        Command::Sim(options) => sim::run(&options, args.verbose > 0),
         Command::Schemes(options) => schemes::run(&options),
         Command::Gen(options) => gen_trace::run(&options),
         Command::Trace(command) => trace::run(&command),

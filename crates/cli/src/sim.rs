@@ -15,8 +15,8 @@ use crate::interrupt::Interrupt;
 use crate::screen::Screen;
 use crate::{output, sim_table};
 
-/// Replays, and returns the table or the JSON.
-pub fn run(args: &SimArgs) -> Result<String, Failure> {
+/// Replays, and returns the table, with every run by itself if details are wanted, or the JSON.
+pub fn run(args: &SimArgs, details: bool) -> Result<String, Failure> {
     each_once(&args.traces)?;
     let inputs = args.traces.iter().chain(&args.preload).chain(&args.model);
     output::check("sim", args.json.as_deref(), inputs)?;
@@ -39,7 +39,7 @@ pub fn run(args: &SimArgs) -> Result<String, Failure> {
         warn(&report, &outcomes);
     }
     let explained = if args.explain { explanations(&plan, &outcomes) } else { String::new() };
-    let text = || sim_table::text(args, &settings, &report) + &explained;
+    let text = || sim_table::text(args, &settings, &report, details) + &explained;
     let text = output::emit("sim", args.json.as_deref(), &report, text)?;
     let finished = outcomes.iter().flat_map(|outcomes| outcomes.wanted.iter().flatten()).count();
     let why = format!("{finished} of {} runs are finished", volumes.len() * plan.wanted.len());

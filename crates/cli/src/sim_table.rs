@@ -1,13 +1,18 @@
 //! The result of `frostline sim` as a table.
 
-use frostline_lab::binary;
-use frostline_sim::{RunReport, Settings, SimReport, Space};
+use frostline_lab::{Matrix, MatrixCell, MatrixRow, binary};
+use frostline_sim::{ALL_VOLUMES, RunReport, Settings, SimReport, Space};
 
 use crate::args::SimArgs;
 use crate::table;
 
-/// The report as people read it.
-pub fn text(args: &SimArgs, settings: &Settings, report: &SimReport) -> String {
+/// The report as people read it, with every run by itself if details are wanted.
+pub fn text(args: &SimArgs, settings: &Settings, report: &SimReport, details: bool) -> String {
+    header(settings, report) + &schemes_and_volumes(args, report, details)
+}
+
+/// The trace, the zones and the trigger.
+fn header(settings: &Settings, report: &SimReport) -> String {
     let trace = &report.trace;
     let trims = match trace.trims {
         0 => String::new(),
@@ -37,48 +42,144 @@ pub fn text(args: &SimArgs, settings: &Settings, report: &SimReport) -> String {
         let zone = binary(zone);
         text += &format!("zones of {zone} ({} pages), {trigger}\n\n", run.zone_pages);
     }
+    text
+}
+
+fn schemes_and_volumes(args: &SimArgs, report: &SimReport, details: bool) -> String {
+    let matrix = Matrix::of(report.runs.iter().filter(|run| is_shown(run)));
+    let text = schemes(args, &matrix) + &volumes(report, &matrix);
+    if details { text + &runs(args, report) + &gauges(report) } else { text }
+}
+
+/// True of runs over all that was replayed, not over one of several volumes.
+fn is_shown(run: &RunReport) -> bool {
+    run.volume.as_deref().is_none_or(|volume| volume == ALL_VOLUMES)
+}
+
+/// The matrix: WAF by scheme and victim policy, and what else is told of the scheme's best run.
+fn schemes(args: &SimArgs, matrix: &Matrix<'_>) -> String {
+    let crossed = matrix.victims.len() + usize::from(matrix.own) > 1;
+    let possible = matrix.rows.iter().flat_map(|row| row.best_run());
+    let possible = possible.filter(|run| run.possible_gain.is_some()).count() > 0;
+    let mut headings = vec!["scheme"];
+    headings.extend(&matrix.victims);
+    if matrix.own {
+        headings.push("its own");
+    }
+    let figures = Figures { args, possible };
+    headings.extend(figures.headings());
+    let row = |row: &MatrixRow<'_>| {
+        let cell = |cell: &Option<MatrixCell<'_>>| match cell {
+            Some(cell) => format!("{}{:.4}", if cell.best { "*" } else { "" }, cell.run.waf),
+            None => String::new(),
+        };
+        let mut cells = vec![row.scheme.to_string()];
+        cells.extend(row.cells.iter().map(cell));
+        cells.extend(row.best_run().map(|run| figures.of(run)).unwrap_or_default());
+        cells
+    };
+    let mut lines: Vec<_> = table::columns(&headings, 1, matrix.rows.iter().map(row).collect())
+        .lines()
+        .map(str::to_string)
+        .collect();
+    let oracles = matrix.rows.iter().position(MatrixRow::is_oracle).filter(|&first| first > 0);
+    if let Some(first) = oracles {
+        let width = lines.iter().map(String::len).max().unwrap_or(0);
+        let title = "-- knowing the future ";
+        lines
+            .insert(first + 1, format!("{title}{}", "-".repeat(width.saturating_sub(title.len()))));
+    }
+    let rest = if crossed { "; what follows is of a scheme's best" } else { "" };
+    format!("WAF by victim policy, * the best of each{rest}\n{}\n", lines.join("\n"))
+}
+
+/// WAF over single volumes, if there are several: of each scheme with its best victim policy.
+fn volumes(report: &SimReport, matrix: &Matrix<'_>) -> String {
+    let row = |row: &MatrixRow<'_>| {
+        let best = row.best_run()?;
+        let of = |run: &&RunReport| {
+            !is_shown(run) && run.scheme == best.scheme && run.victim == best.victim
+        };
+        let mut wafs: Vec<_> = report.runs.iter().filter(of).map(|run| run.waf).collect();
+        wafs.sort_by(f64::total_cmp);
+        let last = wafs.len().checked_sub(1)?;
+        let mut cells = vec![row.scheme.to_string(), best.victim.clone()];
+        let at = |share: f64| wafs[(share * last as f64).round() as usize];
+        cells.extend([0.05, 0.25, 0.5, 0.75, 0.95].map(|share| format!("{:.4}", at(share))));
+        Some(cells)
+    };
+    let rows: Vec<_> = matrix.rows.iter().filter_map(row).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut names: Vec<_> =
+        report.runs.iter().filter(|run| !is_shown(run)).map(|run| &run.volume).collect();
+    names.dedup();
+    let headings = ["scheme", "victim", "p5", "p25", "p50", "p75", "p95"];
+    format!("\nWAF over {} volumes\n{}", names.len(), table::columns(&headings, 2, rows))
+}
+
+/// Figures of a run beside its WAF.
+struct Figures<'a> {
+    args: &'a SimArgs,
+    possible: bool,
+}
+
+impl Figures<'_> {
+    fn headings(&self) -> Vec<&'static str> {
+        let mut headings = vec!["frozen"];
+        if !self.args.no_gain {
+            headings.push("gain");
+        }
+        if self.possible {
+            headings.push("possible");
+        }
+        headings.extend(["reclaimed", "victim GP"]);
+        if !self.args.no_timing {
+            headings.push("M writes/s");
+        }
+        headings
+    }
+
+    fn of(&self, run: &RunReport) -> Vec<String> {
+        let share = |share: Option<f64>| {
+            share.map_or("-".to_string(), |share| format!("{:.1} %", share * 100.0))
+        };
+        let mut cells = vec![share(run.far)];
+        if !self.args.no_gain {
+            cells.push(share(run.gain));
+        }
+        if self.possible {
+            cells.push(share(run.possible_gain));
+        }
+        cells.extend([run.zones_reclaimed.to_string(), format!("{:.3}", run.victim_gp.p50)]);
+        if !self.args.no_timing {
+            cells.push(format!("{:.1}", run.writes_per_second / 1e6));
+        }
+        cells
+    }
+}
+
+/// Every run in the order in which it was asked for.
+fn runs(args: &SimArgs, report: &SimReport) -> String {
     let several = report.runs.iter().any(|run| run.volume.is_some());
-    let mut headings = vec!["scheme", "victim", "WAF", "frozen", "gain", "reclaimed", "victim GP"];
+    let possible = report.runs.iter().any(|run| run.possible_gain.is_some());
+    let figures = Figures { args, possible };
+    let mut headings = vec!["scheme", "victim", "WAF"];
+    headings.extend(figures.headings());
     if several {
         headings.insert(0, "volume");
     }
-    if args.no_gain {
-        headings.retain(|heading| *heading != "gain");
-    }
-    let possible = report.runs.iter().any(|run| run.possible_gain.is_some());
-    if possible {
-        let gain = headings.iter().position(|heading| *heading == "gain");
-        headings.insert(gain.map_or(headings.len(), |gain| gain + 1), "possible");
-    }
-    if !args.no_timing {
-        headings.push("M writes/s");
-    }
-    let rows = report.runs.iter().map(|run| row(args, run, (several, possible))).collect();
-    text += &table::columns(&headings, if several { 3 } else { 2 }, rows);
-    text + &gauges(report)
-}
-
-fn row(args: &SimArgs, run: &RunReport, (several, possible): (bool, bool)) -> Vec<String> {
-    let mut row = vec![run.scheme.clone(), run.victim.clone()];
-    if several {
-        row.insert(0, run.volume.clone().unwrap_or_default());
-    }
-    let share = |share: Option<f64>| {
-        share.map_or("-".to_string(), |share| format!("{:.1} %", share * 100.0))
-    };
-    let far = share(run.far);
-    row.extend([format!("{:.4}", run.waf), far]);
-    if !args.no_gain {
-        row.push(share(run.gain));
-    }
-    if possible {
-        row.push(share(run.possible_gain));
-    }
-    row.extend([run.zones_reclaimed.to_string(), format!("{:.3}", run.victim_gp.p50)]);
-    if !args.no_timing {
-        row.push(format!("{:.1}", run.writes_per_second / 1e6));
-    }
-    row
+    let rows = report.runs.iter().map(|run| {
+        let mut row = vec![run.scheme.clone(), run.victim.clone(), format!("{:.4}", run.waf)];
+        row.extend(figures.of(run));
+        if several {
+            row.insert(0, run.volume.clone().unwrap_or_default());
+        }
+        row
+    });
+    let rows = rows.collect();
+    format!("\n{}", table::columns(&headings, if several { 3 } else { 2 }, rows))
 }
 
 /// Figures of single schemes, a line each.

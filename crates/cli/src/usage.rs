@@ -10,6 +10,7 @@ use clap::{CommandFactory, Parser};
 
 use crate::args::Arguments;
 use crate::failure::Failure;
+use crate::near::hint;
 
 /// The arguments, or the exit status after help, a version or an error was printed.
 pub fn parse() -> Result<Arguments, ExitCode> {
@@ -34,17 +35,22 @@ fn failure(error: &clap::Error) -> Failure {
         }
         ErrorKind::InvalidSubcommand => {
             let name = text(error, ContextKind::InvalidSubcommand);
-            wrong(format!("unknown command {name:?} (known: {})", meant.commands()))
+            let known = meant.commands();
+            Failure::usage(&meant.name, &format!("unknown command {name:?} (known: {known})"))
+                .hint(hint(&name, known.split(' '), &meant.help()))
         }
         ErrorKind::UnknownArgument if argument.starts_with('-') => {
-            wrong(format!("unknown option {argument} (known: {})", meant.options()))
+            let known = meant.options();
+            Failure::usage(&meant.name, &format!("unknown option {argument} (known: {known})"))
+                .hint(hint(&argument, known.split(' '), &meant.help()))
         }
         ErrorKind::UnknownArgument => wrong(format!("{argument:?} is one argument too many")),
         ErrorKind::MissingRequiredArgument => wrong(format!("missing: {}", missing(&argument))),
         ErrorKind::InvalidValue if value.is_empty() => wrong(format!("{option} needs a value")),
         ErrorKind::InvalidValue => {
             let known = text(error, ContextKind::ValidValue);
-            wrong(format!("{option}: unknown {value:?} (known: {known})"))
+            Failure::usage(&meant.name, &format!("{option}: unknown {value:?} (known: {known})"))
+                .hint(hint(&value, known.split(' '), &meant.help()))
         }
         ErrorKind::ValueValidation => wrong(format!("{option} {value}: {}", cause(error))),
         ErrorKind::ArgumentConflict => {

@@ -37,6 +37,7 @@ mod database;
 mod device;
 mod error;
 mod latency;
+mod matrix;
 mod metrics;
 mod monitor;
 mod names;
@@ -59,6 +60,7 @@ pub use database::{
 pub use device::{DeviceSpec, describe, first_zones};
 pub use error::Error;
 pub use latency::LatencyReport;
+pub use matrix::{Matrix, MatrixCell, MatrixRow};
 pub use monitor::{Event, Monitor, Second, Transactions};
 pub use names::{cleaning_name, replacement_name};
 pub use report::BenchReport;

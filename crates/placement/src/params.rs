@@ -272,6 +272,14 @@ impl Params {
         self.given(key).map(str::to_string).or_else(default).unwrap_or_default()
     }
 
+    /// The value of a parameter as it is shown, given or the default: equal values look alike.
+    pub fn shown(&self, param: &Param) -> String {
+        match self.given(param.key) {
+            Some(text) => param.parse(text).map_or(text.to_string(), |value| value.to_string()),
+            None => param.value.to_string(),
+        }
+    }
+
     fn given(&self, key: &str) -> Option<&str> {
         self.given.iter().rev().find(|(k, _)| k == key).map(|(_, value)| value.as_str())
     }

@@ -6,7 +6,7 @@ use crate::classifier::{Classified, Classifier, ClassifierSetup};
 use crate::entry::Entry;
 use crate::erased::{Erased, INNER_WORDS};
 use crate::events::UserWrite;
-use crate::params::{BuildError, Params};
+use crate::params::{BuildError, Param, Params};
 use crate::recogniser::{Candidates, Recogniser};
 use crate::registry::{Registry, dispatch};
 use crate::scheme::Scheme;
@@ -61,6 +61,15 @@ impl SchemeSpec {
         }
         let victim = pairing.and_then(|p| p.victim).or(entry.own_victim);
         Ok(SchemeSpec { text: text.to_string(), victim, entry, params, inner, registry })
+    }
+
+    /// Every parameter of the scheme with its value, given or the default.
+    pub fn parameters(&self) -> Vec<(&'static str, String)> {
+        let value = |param: &Param| match &self.inner {
+            Some(inner) if param.key == "inner" => inner.clone(),
+            _ => self.params.shown(param),
+        };
+        self.entry.info.params.iter().map(|param| (param.key, value(param))).collect()
     }
 
     /// The number of classes that the scheme has where there is so much room for open zones.

@@ -49,7 +49,9 @@ pub use models::{
 };
 pub use plan::{BASELINE, BOUND, Plan};
 pub use replay::{Outcome, Progress, replay};
-pub use report::{ClassReport, Quartiles, RunReport, SimReport, TraceReport, WindowReport};
+pub use report::{
+    ALL_VOLUMES, ClassReport, Quartiles, RunReport, SimReport, TraceReport, WindowReport,
+};
 pub use sample::{SampleError, Samples, sample};
 pub use settings::{Combination, Settings, Space, ZoneSize};
 pub use sweep::{Outcomes, sweep};

@@ -85,13 +85,30 @@ impl Plan {
                 _ => policies.push(name.to_string()),
             }
         }
-        let plan = Plan::new(&specs, &policies, gains)?;
+        let mut plan = Plan::new(&specs, &policies, gains)?;
+        if schemes.iter().any(|name| name.as_ref().trim() == "all") {
+            let named =
+                |run: &Combination| schemes.iter().any(|s| s.as_ref().trim() == run.scheme.text);
+            plan.leave_out_other_names(named);
+        }
         // Those that no run uses, too: what is named must exist.
         for policy in &policies {
             victims::build(policy, settings.seed)?;
         }
         plan.check(settings)?;
         Ok(plan)
+    }
+
+    /// Leaves out runs that are another under a second name, as `lfs-cb` is `nosep`, unless they are
+    /// asked for by it.
+    fn leave_out_other_names(&mut self, named: impl Fn(&Combination) -> bool) {
+        let mut kept: Vec<Combination> = Vec::new();
+        for run in self.wanted.drain(..) {
+            if named(&run) || !kept.iter().any(|other| other.is_same_run(&run)) {
+                kept.push(run);
+            }
+        }
+        self.wanted = kept;
     }
 
     /// All runs, those that were asked for first.

@@ -1,9 +1,11 @@
 //! The results of a sweep, as tables and JSON show them. Field names are a contract: fields are added,
 //! never renamed.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use frostline_log::Counts;
+use frostline_placement::{Foresight, SchemeSpec};
 use serde::Serialize;
 
 use crate::plan::{PLANNED, YARDSTICK, yardstick};
@@ -11,6 +13,9 @@ use crate::settings::zones;
 use crate::{
     BASELINE, BOUND, Combination, Outcome, Outcomes, Plan, Settings, SimError, Space, TraceVolume,
 };
+
+/// What stands for the volume of sums over all.
+pub const ALL_VOLUMES: &str = "all";
 
 /// A whole sweep.
 #[derive(Clone, Debug, Serialize)]
@@ -96,8 +101,18 @@ pub struct RunReport {
     pub volume: Option<String>,
     /// The scheme as it was asked for.
     pub scheme: String,
+    /// The scheme's name in the registry: of a pairing, of the scheme that it pairs.
+    pub method: String,
+    /// Every parameter of the scheme with its value, given or the default.
+    pub parameters: BTreeMap<Cow<'static, str>, String>,
+    /// True if the scheme knows the future.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub oracle: bool,
     /// The victim policy, or the scheme's own victim side.
     pub victim: String,
+    /// True if the victim policy comes with the scheme, whatever others are asked for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub own_victim: bool,
     /// Pages in a zone.
     pub zone_pages: u32,
     /// When cleaning runs: `gp`, with `zones` and `free_zones` if there are no more; or `op` with
@@ -163,7 +178,7 @@ impl SimReport {
         let mut runs = Vec::new();
         if volumes.len() > 1 {
             let total = sum(outcomes);
-            runs.extend(rows(plan, settings, &total, &pages, Some("all".to_string())));
+            runs.extend(rows(plan, settings, &total, &pages, Some(ALL_VOLUMES.to_string())));
         }
         for (i, (volume, outcomes)) in volumes.iter().zip(outcomes).enumerate() {
             let name = (volumes.len() > 1).then(|| volume.name().to_string());
@@ -265,6 +280,10 @@ fn row(
     RunReport {
         volume,
         scheme: combination.scheme.text.clone(),
+        method: combination.scheme.entry.info.name.to_string(),
+        parameters: parameters(&combination.scheme),
+        oracle: combination.scheme.entry.foresight != Foresight::None,
+        own_victim: combination.scheme.victim.is_some(),
         victim: combination.victim.clone(),
         zone_pages: outcome.zone_pages,
         trigger: trigger(settings, outcome.zone_pages, logical_pages),
@@ -279,6 +298,11 @@ fn row(
     }
 }
 
+/// Every parameter of a scheme with its value.
+fn parameters(scheme: &SchemeSpec) -> BTreeMap<Cow<'static, str>, String> {
+    scheme.parameters().into_iter().map(|(key, value)| (key.into(), value)).collect()
+}
+
 impl RunReport {
     /// The counts of a volume, without a name and a duration.
     pub fn of(counts: &Counts) -> RunReport {
@@ -290,7 +314,11 @@ impl RunReport {
         RunReport {
             volume: None,
             scheme: String::new(),
+            method: String::new(),
+            parameters: BTreeMap::new(),
+            oracle: false,
             victim: String::new(),
+            own_victim: false,
             zone_pages: 0,
             trigger: BTreeMap::new(),
             user_writes: counts.user_writes,

@@ -185,6 +185,12 @@ impl Combination {
         Ok(Combination { scheme, victim })
     }
 
+    /// True if both place and clean alike, whatever they are called.
+    pub fn is_same_run(&self, other: &Combination) -> bool {
+        let method = |run: &Combination| (run.scheme.entry.info.name, run.scheme.parameters());
+        self.victim == other.victim && method(self) == method(other)
+    }
+
     /// Every scheme with every victim policy; a scheme that brings its own victim side once.
     pub fn cross(schemes: &[SchemeSpec], victims: &[String]) -> Vec<Combination> {
         let with = |scheme: &SchemeSpec, victim: &str| Combination {

@@ -6,6 +6,7 @@ use frostline_log::LogError;
 use frostline_store::StoreError;
 use frostline_zone::DeviceError;
 
+use super::sim::scheme_hint;
 use crate::failure::Failure;
 
 /// A device refused.
@@ -47,8 +48,7 @@ pub fn store_failure(uri: &str, error: StoreError) -> Failure {
         StoreError::Newer { .. } => Failure::usage(uri, &why).hint("a newer frostline reads it"),
         StoreError::UnknownScheme { .. } => Failure::usage(uri, &why)
             .hint("the program that made the store has it in its registry, and opens the store"),
-        StoreError::Build(_) => Failure::usage(uri, &why)
-            .hint("frostline schemes lists all schemes and victim policies with their parameters"),
+        StoreError::Build(ref error) => Failure::usage(uri, &why).hint(scheme_hint(error)),
         StoreError::TooSmall { .. } => {
             Failure::usage(uri, &why).hint("a larger --size, or smaller zones (--zone)")
         }

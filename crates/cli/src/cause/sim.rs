@@ -6,17 +6,30 @@ use frostline_sim::SimError;
 
 use crate::args::MOST_OP;
 use crate::failure::Failure;
+use crate::near::hint;
+
+/// A hint for a scheme or victim policy that can't be built: the name that was probably meant.
+pub fn scheme_hint(error: &BuildError) -> String {
+    let all = "frostline schemes lists all schemes and victim policies with their parameters";
+    match error {
+        BuildError::UnknownName { name: word, known, .. }
+        | BuildError::UnknownKey { key: word, known, .. } => hint(word, known.split(' '), all),
+        BuildError::BadValue { value, why, .. } => {
+            hint(value, why.strip_prefix("must be one of ").unwrap_or_default().split(' '), all)
+        }
+        _ => all.to_string(),
+    }
+}
 
 impl From<BuildError> for Failure {
     fn from(error: BuildError) -> Self {
-        let hint = "frostline schemes lists all schemes and victim policies with their parameters";
         let why = match &error {
             BuildError::UnknownKey { name, key, known } if known.is_empty() => {
                 format!("{name} has no parameter \"{key}\", as it has none")
             }
             _ => error.to_string(),
         };
-        Failure::usage("sim", &why).hint(hint)
+        Failure::usage("sim", &why).hint(scheme_hint(&error))
     }
 }
 
