@@ -63,6 +63,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.now = now;
         self.next_sweep = now;
         self.valid = valid;
+        self.survey.reach = self.map.reach();
         for image in images {
             self.check_image(image)?;
             self.restore_zone(image);

@@ -27,6 +27,11 @@ pub trait Map<P: PageState> {
     /// Largest LBA + 1.
     fn space(&self) -> u32;
 
+    /// Largest LBA that may have been written, and 1.
+    fn reach(&self) -> u32 {
+        self.space()
+    }
+
     /// The entry of a page within the space, if it is in memory.
     fn peek(&self, lba: u32) -> Option<MapEntry<P>>;
 

@@ -10,7 +10,6 @@ use frostline_placement::{Hotness, NEVER, Request, Scheme, UserWrite};
 
 use crate::memory::Array;
 use crate::prefetch::{AHEAD, prefetch};
-use crate::survey::show_others;
 use crate::volume::{Volume, WORD_LAST};
 use crate::{LogError, MAX_LBA};
 
@@ -153,14 +152,13 @@ impl<S: Scheme> Volume<S> {
     /// The inner loop. Returns the pages written.
     fn append(&mut self, writes: &Writes<'_>, from: usize, to: usize) -> (usize, Stop) {
         let (shift, valid_before) = (self.shift, self.valid);
-        let start = self.options.start;
         let scheme = &mut self.scheme;
         let map = &mut self.map[..];
         let words = &mut self.words[..];
         let open = &mut self.open[..];
         let mut zones = self.zones.overwrites();
         let (run, rest) = (&writes.words[from..to], &writes.words[from..]);
-        let mut now = self.now;
+        let (mut now, survey) = (self.now, &mut self.survey);
         for (k, &word) in run.iter().enumerate() {
             let ahead = rest.get(k + AHEAD).unwrap_or(&word);
             let ahead = (ahead & MAX_LBA) as usize;
@@ -171,10 +169,7 @@ impl<S: Scheme> Volume<S> {
             }
             let lba = word & MAX_LBA;
             let next = now.wrapping_add(1);
-            let turn = next.wrapping_sub(start);
-            show_others(scheme, lba, next, (turn, map.len() as u32, shift), |lba| {
-                map.get(lba as usize).copied()
-            });
+            survey.show(scheme, lba, next, shift, |lba| map.get(lba as usize).copied());
             let Some(entry) = map.get_mut(lba as usize) else {
                 return (k, Stop::BadLba(lba));
             };

@@ -5,25 +5,40 @@ use frostline_placement::Scheme;
 use crate::map::{Map, MapEntry};
 use crate::volume::Volume;
 
-/// Shows a scheme that [sees others](Scheme::SEES_OTHERS) the page behind `lba`, and the one whose
-/// turn it is by the number of user writes, before `lba` is placed at time `now`. `at` finds the
-/// entries of a volume of `space` pages, if they are in memory.
-#[inline(always)]
-pub(crate) fn show_others<S: Scheme>(
-    scheme: &mut S,
-    lba: u32,
-    now: u32,
-    (turn, space, shift): (u32, u32, u32),
-    at: impl Fn(u32) -> Option<MapEntry<S::Page>>,
-) {
-    if !S::SEES_OTHERS || !scheme.sees_others() {
-        return;
-    }
-    let valid = |entry: &MapEntry<S::Page>| entry.slot >> shift != 0;
-    let behind = if lba + 1 < space { at(lba + 1).filter(valid) } else { None };
-    scheme.on_neighbour(behind.as_ref().map(|entry| &entry.page), now);
-    if let Some(entry) = at(turn % space).filter(valid) {
-        scheme.on_survey(&entry.page, now);
+/// The turn by which the pages of a volume are shown, up to the last LBA that was written: of a
+/// volume that is made for more pages than it holds, those that it holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Survey {
+    /// The LBA whose turn it is.
+    pub turn: u32,
+    /// Largest LBA that was written, and 1.
+    pub reach: u32,
+}
+
+impl Survey {
+    /// Shows a scheme that [sees others](Scheme::SEES_OTHERS) the page behind `lba`, and the one whose
+    /// turn it is, before `lba` is placed at time `now`. `at` finds the entries of a volume, if they
+    /// are in memory; slots' numbers shifted are those of zones.
+    #[inline(always)]
+    pub fn show<S: Scheme>(
+        &mut self,
+        scheme: &mut S,
+        lba: u32,
+        now: u32,
+        shift: u32,
+        at: impl Fn(u32) -> Option<MapEntry<S::Page>>,
+    ) {
+        if !S::SEES_OTHERS || !scheme.sees_others() {
+            return;
+        }
+        let valid = |entry: &MapEntry<S::Page>| entry.slot >> shift != 0;
+        let behind = if lba + 1 < self.reach { at(lba + 1).filter(valid) } else { None };
+        scheme.on_neighbour(behind.as_ref().map(|entry| &entry.page), now);
+        if let Some(entry) = at(self.turn).filter(valid) {
+            scheme.on_survey(&entry.page, now);
+        }
+        self.reach = self.reach.max(lba + 1);
+        self.turn = if self.turn + 1 < self.reach { self.turn + 1 } else { 0 };
     }
 }
 
@@ -31,8 +46,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// The same for the page that the user writes now.
     pub(crate) fn show_others(&mut self, lba: u32) {
         let map = &self.map;
-        let turn = self.now.wrapping_sub(self.options.start);
-        let volume = (turn, map.space(), self.shift);
-        show_others(&mut self.scheme, lba, self.now, volume, |lba| map.peek(lba));
+        let at = |lba| if lba < map.space() { map.peek(lba) } else { None };
+        self.survey.show(&mut self.scheme, lba, self.now, self.shift, at);
     }
 }

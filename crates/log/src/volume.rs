@@ -7,6 +7,7 @@ use crate::capacity::{Capacity, Trigger};
 use crate::counts::Counts;
 use crate::map::{Map, MapEntry};
 use crate::memory::Array;
+use crate::survey::Survey;
 use crate::zones::ZoneTable;
 
 /// The largest LBA: the top bit of a page's word says something else ([`WORD_LAST`]).
@@ -124,6 +125,7 @@ pub struct Volume<S: Scheme, M = Array<MapEntry<<S as Scheme>::Page>>> {
     pub(crate) choice: Choice,
     /// Of a scheme that is asked about batches.
     pub(crate) batch: Batch<S::Page>,
+    pub(crate) survey: Survey,
     /// By LBA: what the engine told with its last write; empty if it tells nothing, the scheme does
     /// not want it, or the driver keeps it.
     pub(crate) hotness: Array<Hotness>,
@@ -238,6 +240,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             counts: Counts::new(zone_pages, classes),
             choice: Choice::default(),
             batch: Batch::default(),
+            survey: Survey::default(),
             hotness: Array::default(),
             most_zones: 0,
             scheme,

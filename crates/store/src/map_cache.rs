@@ -332,6 +332,11 @@ impl Map<StoredState> for MapCache {
         self.space
     }
 
+    fn reach(&self) -> u32 {
+        let last = (0..self.places.len() as u32).rev().find(|&leaf| !self.is_blank(leaf));
+        last.map_or(0, |leaf| (leaf + 1) * LEAF as u32).min(self.space)
+    }
+
     fn peek(&self, lba: u32) -> Option<MapEntry<StoredState>> {
         self.position(lba).map(|at| self.entry(at))
     }

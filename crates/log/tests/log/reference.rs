@@ -31,6 +31,10 @@ pub struct Model<S: Scheme> {
     /// The zones, as schemes and policies see them.
     table: ZoneTable,
     cleaning: bool,
+    /// The LBA whose page is shown to the scheme at the next user write.
+    turn: u32,
+    /// The largest LBA that was written.
+    last: u32,
     pub now: u32,
     pub counts: Counts,
 }
@@ -51,6 +55,8 @@ impl<S: Scheme> Model<S> {
             states: HashMap::new(),
             table: ZoneTable::new(options.zone_pages),
             cleaning: false,
+            turn: 0,
+            last: 0,
             now: options.start,
             counts: Counts {
                 victim_garbage: vec![0; options.zone_pages as usize + 1],
@@ -95,9 +101,11 @@ impl<S: Scheme> Model<S> {
         if self.scheme.sees_others() {
             let at = |lba: u32| self.states.get(&lba).filter(|_| self.map.contains_key(&lba));
             self.scheme.on_neighbour(at(lba + 1), self.now);
-            if let Some(page) = at(self.now.wrapping_sub(self.options.start) % self.options.space) {
+            if let Some(page) = at(self.turn) {
                 self.scheme.on_survey(page, self.now);
             }
+            self.last = self.last.max(lba);
+            self.turn = if self.turn < self.last { self.turn + 1 } else { 0 };
         }
         let state = self.states.entry(lba).or_insert_with(Zeroable::zeroed);
         let class = self.scheme.place_user(&write, state);

@@ -47,6 +47,8 @@ const HORIZON_RATIO: f32 = 2.5;
 const SPARE: usize = 3;
 /// Classes that there are however few zones are spare.
 const FEWEST: usize = 4;
+/// Pages that what is recalled counts as, among those that are seen.
+const RECALLED: u64 = 1000;
 /// Cells that were given less than this share of all pages do not move centres.
 const LEAST: f32 = 1e-5;
 
@@ -103,6 +105,9 @@ pub struct Survival {
     cells: Vec<(u16, u8)>,
     behind: Option<u32>,
     valid: u64,
+    /// User writes times valid pages, and pages that were seen; both fade.
+    exposed: u64,
+    sampled: u64,
     writes: u64,
     epoch_ends: u64,
 }
@@ -143,7 +148,9 @@ impl Survival {
         let least = EPOCH_ZONES * u64::from(self.zone_pages);
         self.epoch_ends = self.writes + (self.writes / 16).min(EPOCH_WRITES).max(least);
         let zones = (self.valid as f32 / self.zone_pages as f32).max(1.0);
-        self.hazards.learn(self.space as f32);
+        // Each page that was seen stands for as many pages and user writes.
+        self.hazards.learn(self.exposed as f32 / self.sampled.max(1) as f32);
+        (self.exposed, self.sampled) = (self.exposed / 10 * 9, self.sampled / 10 * 9);
         // The last horizon is four times what the volume holds, if that is further.
         let ratio = (4.0 * zones / FIRST_HORIZON).powf(1.0 / 7.0).max(HORIZON_RATIO);
         self.hazards.look_ahead(FIRST_HORIZON * self.zone_pages as f32, ratio);
@@ -225,6 +232,8 @@ impl Scheme for Survival {
             cells: Vec::new(),
             behind: None,
             valid: 0,
+            exposed: 0,
+            sampled: 0,
             writes: 0,
             epoch_ends: EPOCH_ZONES * u64::from(setup.zone_pages),
         })
@@ -243,11 +252,13 @@ impl Scheme for Survival {
     fn on_survey(&mut self, page: &Page, now: u32) {
         let row = self.hazards.row(page.context());
         self.hazards.seen(row, self.ages.bucket(page.written.age(now)));
+        self.sampled += 1;
     }
 
     #[inline(always)]
     fn place_user(&mut self, write: &UserWrite, page: &mut Page) -> usize {
         self.valid = write.valid;
+        self.exposed += write.valid;
         self.writes += 1;
         if self.writes >= self.epoch_ends {
             self.end_epoch();
@@ -311,6 +322,7 @@ impl Scheme for Survival {
         if let Some((centres, hazards)) = memory::read(memory, self.clustered) {
             self.clusters = Clusters::new(centres);
             self.hazards.recall(&hazards, self.space as f32);
+            (self.exposed, self.sampled) = (RECALLED * u64::from(self.space), RECALLED);
         }
     }
 
