@@ -52,8 +52,8 @@ impl Instances {
     /// Opens a store and its databases, and repairs what a crash left.
     ///
     /// # Errors
-    /// No database, one of a newer version, or one too damaged to be opened; an error of the
-    /// device.
+    /// No database, one of a newer version, or one too damaged to be opened; no thread can be
+    /// started; an error of the device.
     pub fn open(device: &Arc<dyn Device>, options: &Options) -> Result<Instances, DbError> {
         let store_zones = Store::zones_on(&**device)?;
         let whole = Divided::new(device, store_zones, 0, 0)?;
@@ -141,12 +141,12 @@ impl Db {
         };
         let core = Arc::new(Core::new(trees, options.background));
         let recovered = recover(&core, options.progress.as_ref())?;
-        let mut threads = Vec::new();
+        let db = Db { core, threads: Mutex::default(), recovered };
         if options.background {
-            threads.push(start(&core, Core::evict_always));
-            threads.push(start(&core, Core::checkpoint_always));
+            db.start("frostline-evictor", Core::evict_always)?;
+            db.start("frostline-checkpoint", Core::checkpoint_always)?;
         }
-        Ok(Db { core, threads: Mutex::new(threads), recovered })
+        Ok(db)
     }
 
     /// Counters of the recovery when it was opened.
@@ -274,6 +274,20 @@ impl Db {
         (self.core.commits.load(Relaxed), self.core.conflicts.load(Relaxed))
     }
 
+    /// Starts a background thread, whose error is kept in the core. If it can't be, the database is
+    /// dropped, which ends the others.
+    fn start(&self, name: &str, live: fn(&Core) -> Result<(), DbError>) -> Result<(), DbError> {
+        let core = self.core.clone();
+        let live = move || {
+            if let Err(error) = live(&core) {
+                core.fail(error);
+            }
+        };
+        let started = std::thread::Builder::new().name(name.to_string()).spawn(live);
+        self.threads.lock().push(started.map_err(|error| DbError::Thread(Arc::new(error)))?);
+        Ok(())
+    }
+
     fn end(&self) {
         self.core.alarm.close();
         let threads = std::mem::take(&mut *self.threads.lock());
@@ -288,14 +302,4 @@ impl Drop for Db {
     fn drop(&mut self) {
         self.end();
     }
-}
-
-/// Starts a background thread. Its error is kept in the core.
-fn start(core: &Arc<Core>, live: fn(&Core) -> Result<(), DbError>) -> JoinHandle<()> {
-    let core = core.clone();
-    std::thread::spawn(move || {
-        if let Err(error) = live(&core) {
-            core.fail(error);
-        }
-    })
 }

@@ -111,6 +111,9 @@ pub enum DbError {
         /// The difference to the parent.
         what: &'static str,
     },
+    /// A thread of the database could not be started.
+    #[error("a thread of the database could not be started: {0}")]
+    Thread(Arc<std::io::Error>),
     /// A log record is damaged.
     #[error("log record at {position}: {what}")]
     Record {

@@ -119,6 +119,9 @@ pub enum StoreError {
     /// Too few zones of the device are left for the store's own records.
     #[error("no metadata zone of the device is left to write to")]
     NoMetadataZone,
+    /// A thread of the store could not be started.
+    #[error("a thread of the store could not be started: {0}")]
+    Thread(std::sync::Arc<std::io::Error>),
     /// A thread of the store panicked.
     #[error("a thread of the store panicked: it can no longer be used")]
     Panicked,

@@ -8,7 +8,7 @@ use frostline_zone::{Device, Overlay};
 
 use crate::inner::Inner;
 use crate::stats::Stats;
-use crate::sync::{JoinHandle, Mutex, spawn};
+use crate::sync::{Builder, JoinHandle, Mutex};
 use crate::{Cleaning, Format, Loss, Open, PageWrite, Rebuilt, StoreError, recovery};
 
 /// A page store: pages of 4,096 bytes by LBA, kept on a zoned device.
@@ -50,24 +50,38 @@ impl Store {
     ///
     /// # Errors
     /// No store, one of a newer format, or one too damaged to be opened; synced pages are missing
-    /// ([`StoreError::Missing`]) and [`Open::accept_loss`] is not set; an error of the device.
+    /// ([`StoreError::Missing`]) and [`Open::accept_loss`] is not set; no thread can be started; an
+    /// error of the device.
     pub fn open(device: Arc<dyn Device>, open: Open) -> Result<Store, StoreError> {
         let (inner, missing) = recovery::open(device, &open)?;
         let inner = Arc::new(inner);
         let before = Stats::of(&inner)?.written;
         inner.opened.get_or_init(|| before);
-        let mut threads = Vec::new();
+        let store = Store { inner, missing, below: None, threads: Mutex::default() };
         if open.cleaning == Cleaning::Background {
-            for run in [Inner::run_cleaner, Inner::run_checkpointer] {
-                let inner = inner.clone();
-                threads.push(spawn(move || {
-                    if let Err(error) = run(&inner) {
-                        inner.end_writing(error);
-                    }
-                }));
-            }
+            store.start("frostline-cleaner", Inner::run_cleaner)?;
+            store.start("frostline-checkpointer", Inner::run_checkpointer)?;
         }
-        Ok(Store { inner, missing, below: None, threads: Mutex::new(threads) })
+        Ok(store)
+    }
+
+    /// Starts a thread of the store's own. If it can't be, the store is dropped, which ends the
+    /// others.
+    fn start(
+        &self,
+        name: &str,
+        run: impl Fn(&Inner) -> Result<(), StoreError> + Send + 'static,
+    ) -> Result<(), StoreError> {
+        let inner = self.inner.clone();
+        let live = move || {
+            if let Err(error) = run(&inner) {
+                inner.end_writing(error);
+            }
+        };
+        let started = Builder::new().name(name.to_string()).spawn(live);
+        let thread = started.map_err(|error| StoreError::Thread(Arc::new(error)))?;
+        self.threads.lock().map_err(|_| StoreError::Panicked)?.push(thread);
+        Ok(())
     }
 
     /// Opens a store to look into it, whatever it lacks: what recovery would write, and whatever is

@@ -9,11 +9,11 @@ pub use explored::{Instant, sleep};
 #[cfg(feature = "shuttle")]
 pub use shuttle::sync::{Condvar, Mutex, MutexGuard, atomic::AtomicBool};
 #[cfg(feature = "shuttle")]
-pub use shuttle::thread::{JoinHandle, spawn};
+pub use shuttle::thread::{Builder, JoinHandle};
 #[cfg(not(feature = "shuttle"))]
 pub use std::sync::{Condvar, Mutex, MutexGuard, atomic::AtomicBool};
 #[cfg(not(feature = "shuttle"))]
-pub use std::thread::{JoinHandle, sleep, spawn};
+pub use std::thread::{Builder, JoinHandle, sleep};
 #[cfg(not(feature = "shuttle"))]
 pub use std::time::Instant;
 

@@ -225,3 +225,25 @@ fn a_thousand_crashes_take_little_time() {
     }
     assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
 }
+
+#[test]
+fn the_nth_operation_of_a_kind_fails_and_nothing_is_done() {
+    let device = small();
+    device.fail(Operation::Append, 2..3, Fault::Refused);
+    device.fail(Operation::Read, 1..3, Fault::Error);
+    device.append(1, 0, &[1; 4096]).unwrap();
+    let refused = device.append(1, 4096, &[2; 4096]).unwrap_err();
+    assert!(!refused.is_of_zone(), "{refused}");
+    device.append(1, 4096, &[3; 4096]).unwrap();
+    let mut block = [0; 4096];
+    for _ in 0..2 {
+        let failed = device.read(1, 4096, &mut block).unwrap_err();
+        assert!(failed.is_of_zone(), "{failed}");
+    }
+    device.read(1, 4096, &mut block).unwrap();
+    assert_eq!((block, device.count(Operation::Append)), ([3; 4096], 3));
+    device.fail(Operation::Report, 1..u64::MAX, Fault::Error);
+    device.zone(1).unwrap_err();
+    device.stop_failing();
+    device.zone(1).unwrap();
+}

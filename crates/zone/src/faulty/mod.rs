@@ -1,15 +1,18 @@
 //! A device that fails as drives do, from a seed: power cuts, errors, decay.
 
 mod decay;
+mod nth;
 mod unflushed;
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::chance::Chance;
 use crate::{Device, DeviceError, Geometry, Operation, ZoneInfo, ZoneState};
 use decay::Decay;
+use nth::Nth;
 use unflushed::Unflushed;
 
 /// The damage that a crash may do to the end of a zone.
@@ -37,6 +40,8 @@ pub enum Fault {
     Error,
     /// It fails with an I/O error. Of an append, the first blocks may have been written.
     Partial,
+    /// The system refuses it for want of memory, and nothing is done.
+    Refused,
     /// A zone changes to this state (read-only or offline) just before it.
     Wear {
         /// The zone.
@@ -89,6 +94,7 @@ struct State {
     crashed: bool,
     operations: u64,
     schedule: BTreeMap<u64, Vec<Fault>>,
+    nth: Nth,
     unflushed: BTreeMap<u32, Unflushed>,
     decay: Decay,
     flush_failed: bool,
@@ -103,6 +109,7 @@ impl Faulty {
             crashed: false,
             operations: 0,
             schedule: BTreeMap::new(),
+            nth: Nth::default(),
             unflushed: BTreeMap::new(),
             decay: Decay::default(),
             flush_failed: false,
@@ -124,6 +131,23 @@ impl Faulty {
     /// Makes the `operation`-th append, reset, finish or flush, counted from 1, go wrong.
     pub fn schedule(&self, operation: u64, fault: Fault) {
         self.state().schedule.entry(operation).or_default().push(fault);
+    }
+
+    /// Operations of a kind so far, reads and reports as well, failed ones included.
+    pub fn count(&self, operation: Operation) -> u64 {
+        self.state().nth.count(operation)
+    }
+
+    /// Makes the operations of a kind go wrong whose numbers, counted from 1, are in `which`.
+    pub fn fail(&self, operation: Operation, which: Range<u64>, fault: Fault) {
+        self.state().nth.fail(operation, which, fault);
+    }
+
+    /// Nothing that was scheduled happens any more. Decay stays, and so does a flush that failed.
+    pub fn stop_failing(&self) {
+        let mut state = self.state();
+        state.nth.stop();
+        state.schedule.clear();
     }
 
     /// Flips the bits of `mask` in a byte, until its zone is reset.
@@ -183,6 +207,7 @@ impl Faulty {
             crashed: false,
             operations: 0,
             schedule: BTreeMap::new(),
+            nth: Nth::default(),
             unflushed,
             decay,
             flush_failed: false,
@@ -203,11 +228,12 @@ impl State {
 
     /// Counts an operation and lets the faults scheduled for it happen; the last one that meets the
     /// operation itself, if there is one.
-    fn begin(&mut self) -> Result<Option<Fault>, DeviceError> {
+    fn begin(&mut self, operation: Operation) -> Result<Option<Fault>, DeviceError> {
         self.check_power()?;
         self.operations += 1;
         let mut met = None;
-        for fault in self.schedule.remove(&self.operations).unwrap_or_default() {
+        let scheduled = self.schedule.remove(&self.operations).unwrap_or_default();
+        for fault in scheduled.into_iter().chain(self.nth.meet(operation)) {
             match fault {
                 Fault::Wear { zone, state } => self.decay.wear(zone, state),
                 _ if self.crashed => {}
@@ -225,23 +251,52 @@ impl State {
         zone: u32,
         offset: u64,
     ) -> Result<Option<Fault>, DeviceError> {
-        let met = self.begin()?;
+        let met = self.begin(operation)?;
         self.decay.check(operation, zone, true)?;
-        let is_refused = match met {
-            Some(Fault::Partial) => operation != Operation::Append,
-            met => met == Some(Fault::Error),
-        };
-        if is_refused {
-            let source = scheduled();
-            return Err(DeviceError::Io { operation, zone, offset, source });
+        match met {
+            Some(Fault::Partial) if operation == Operation::Append => Ok(met),
+            Some(fault) if fault.is_error() => {
+                let source = fault.source();
+                Err(DeviceError::Io { operation, zone, offset, source })
+            }
+            met => Ok(met),
         }
-        Ok(met)
+    }
+
+    /// Begins an operation that changes nothing.
+    fn look(&mut self, operation: Operation, zone: u32, offset: u64) -> Result<(), DeviceError> {
+        self.check_power()?;
+        match self.nth.meet(operation) {
+            None => Ok(()),
+            Some(fault) if fault.is_error() => {
+                let source = fault.source();
+                Err(DeviceError::Io { operation, zone, offset, source })
+            }
+            Some(Fault::Wear { zone, state }) => {
+                self.decay.wear(zone, state);
+                Ok(())
+            }
+            Some(_) => {
+                self.crashed = true;
+                Err(DeviceError::Crashed)
+            }
+        }
     }
 }
 
-/// The system's error for a fault that was scheduled.
-fn scheduled() -> io::Error {
-    io::Error::other("a scheduled fault")
+impl Fault {
+    /// True if the operation fails, and its user goes on.
+    fn is_error(self) -> bool {
+        matches!(self, Fault::Error | Fault::Partial | Fault::Refused)
+    }
+
+    /// The system's error.
+    fn source(self) -> io::Error {
+        match self {
+            Fault::Refused => io::ErrorKind::OutOfMemory.into(),
+            _ => io::Error::other("a scheduled fault"),
+        }
+    }
 }
 
 /// The bytes of the first blocks, of which there may be none.
@@ -258,8 +313,8 @@ impl Device for Faulty {
     }
 
     fn report(&self, first: u32, count: u32) -> Result<Vec<ZoneInfo>, DeviceError> {
-        let state = self.state();
-        state.check_power()?;
+        let mut state = self.state();
+        state.look(Operation::Report, first, 0)?;
         let mut zones = self.inner.report(first, count)?;
         for (zone, info) in (first..).zip(&mut zones) {
             state.decay.show(zone, info);
@@ -291,8 +346,8 @@ impl Device for Faulty {
         }
         match met {
             None => result,
-            Some(Fault::Partial) => result.and_then(|()| {
-                let source = scheduled();
+            Some(fault @ Fault::Partial) => result.and_then(|()| {
+                let source = fault.source();
                 Err(DeviceError::Io { operation: Operation::Append, zone, offset: at, source })
             }),
             Some(_) => Err(DeviceError::Crashed),
@@ -300,8 +355,8 @@ impl Device for Faulty {
     }
 
     fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> Result<(), DeviceError> {
-        let state = self.state();
-        state.check_power()?;
+        let mut state = self.state();
+        state.look(Operation::Read, zone, offset)?;
         state.decay.check(Operation::Read, zone, false)?;
         self.inner.read(zone, offset, buffer)?;
         state.decay.spoil(zone, offset, buffer)
@@ -331,7 +386,7 @@ impl Device for Faulty {
 
     fn flush(&self) -> Result<(), DeviceError> {
         let mut state = self.state();
-        let met = state.begin()?;
+        let met = state.begin(Operation::Flush)?;
         if state.crashed {
             let State { unflushed, chance, .. } = &mut *state;
             let all = chance.one_in(3);
@@ -341,9 +396,9 @@ impl Device for Faulty {
         if state.flush_failed {
             return Err(DeviceError::FlushFailedBefore);
         }
-        if met.is_some() {
+        if let Some(fault) = met {
             state.flush_failed = true;
-            return Err(DeviceError::Flush { source: scheduled() });
+            return Err(DeviceError::Flush { source: fault.source() });
         }
         self.inner.flush()?;
         state.unflushed.clear();

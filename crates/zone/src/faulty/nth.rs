@@ -1,0 +1,40 @@
+//! Failures of the n-th operation of a kind.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::Fault;
+use crate::Operation;
+
+/// How often each operation was asked for, and the numbers at which it is to fail.
+#[derive(Default)]
+pub(super) struct Nth {
+    counts: BTreeMap<u8, u64>,
+    due: Vec<(Operation, Range<u64>, Fault)>,
+}
+
+impl Nth {
+    /// Makes the operations of a kind with these numbers fail.
+    pub fn fail(&mut self, operation: Operation, which: Range<u64>, fault: Fault) {
+        self.due.push((operation, which, fault));
+    }
+
+    /// Nothing fails from now on.
+    pub fn stop(&mut self) {
+        self.due.clear();
+    }
+
+    /// Operations of a kind so far.
+    pub fn count(&self, operation: Operation) -> u64 {
+        self.counts.get(&(operation as u8)).copied().unwrap_or(0)
+    }
+
+    /// Counts an operation, and returns the fault that it meets.
+    pub fn meet(&mut self, operation: Operation) -> Option<Fault> {
+        let count = self.counts.entry(operation as u8).or_default();
+        *count += 1;
+        let due =
+            self.due.iter().find(|(kind, which, _)| *kind == operation && which.contains(count));
+        due.map(|&(_, _, fault)| fault)
+    }
+}
