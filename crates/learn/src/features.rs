@@ -1,9 +1,9 @@
 //! Features of a page: numbers made of its history.
 
-use frostline_placement::{Activity, Hotness, Past, log2_1p};
+use frostline_placement::{Activity, Hotness, Past, Pasts, log2_1p};
 use serde::{Deserialize, Serialize};
 
-use crate::LearnError;
+use crate::{LANES, LearnError};
 
 /// The source of the records of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,6 +139,17 @@ impl Layout {
             put(if back == 0 { log2_1p(age) } else { past.lifespan(back) });
             put(past.request(back));
             put(f32::from(u8::from(past.sequential(back))));
+        }
+    }
+
+    /// The same of a tile's pages at time `now`.
+    #[inline(always)]
+    pub(crate) fn of_pasts(self, now: u32, pasts: &Pasts<LANES>, tile: &mut [[f32; LANES]]) {
+        let Some((first, each)) = tile.split_first_mut() else { return };
+        *first = pasts.writes();
+        for (back, columns) in each.as_chunks_mut::<3>().0.iter_mut().enumerate() {
+            let time = if back == 0 { pasts.ages(now) } else { pasts.lifespans(back) };
+            *columns = [time, pasts.requests(back), pasts.sequential(back)];
         }
     }
 

@@ -44,6 +44,7 @@ mod file;
 mod gru;
 mod kind;
 mod linear;
+mod logistic;
 mod model;
 mod named;
 mod newton;

@@ -4,6 +4,9 @@
 
 use std::f64::consts::LN_2;
 
+use multiversion::multiversion;
+
+use crate::logistic::Logistic;
 use crate::{Layout, Set, Standard};
 
 /// The limits of the iteration.
@@ -58,26 +61,47 @@ pub(crate) fn improve(
     at
 }
 
+/// Columns that vector instructions take together.
+const LANES: usize = 8;
+/// Such columns of a sample: its features, a 1, and zeroes.
+const GROUPS: usize = (Layout::WIDEST + 1).div_ceil(LANES);
+/// Rows of the Hessian that are added to together.
+const ROWS: usize = 4;
+/// Samples that are looked at together.
+const BLOCK: usize = 64;
+
+type Lanes = [f64; LANES];
+type Row = [Lanes; GROUPS];
+
 /// The objective around a point.
 struct Local {
     objective: f64,
     gradient: Vec<f64>,
-    /// Rows one after the other, the lower triangle only.
+    /// Rows one after the other; above the diagonal it is not complete.
     hessian: Vec<f64>,
 }
 
 impl Local {
     fn at(set: &Set, standard: &Standard, penalty: f64, at: &[f64]) -> Local {
         let all = at.len();
-        let mut here =
-            Local { objective: 0.0, gradient: vec![0.0; all], hessian: vec![0.0; all * all] };
-        let mut row = [1.0; Layout::WIDEST + 1];
-        let row = &mut row[..all];
-        for (i, &frozen) in set.frozen().iter().enumerate() {
-            standard.apply(set.row(i), &mut row[..all - 1]);
-            here.add(row, frozen, at);
+        let (point, mut sums) = (Point::new(standard, at), Sums::new());
+        let rows = set.rows().chunks(BLOCK * set.width());
+        for (rows, frozen) in rows.zip(set.frozen().chunks(BLOCK)) {
+            sums.values[..rows.len()].copy_from_slice(rows);
+            add(&mut sums, &point, frozen);
         }
-        here.divide(set.len() as f64);
+        let samples = set.len() as f64;
+        let mut here = Local {
+            objective: sums.objective / samples,
+            gradient: vec![0.0; all],
+            hessian: vec![0.0; all * all],
+        };
+        let mean = |to: &mut [f64], row: &Row| {
+            to.iter_mut().zip(row.as_flattened()).for_each(|(to, sum)| *to = sum / samples);
+        };
+        mean(&mut here.gradient, &sums.gradient);
+        let rows = here.hessian.chunks_exact_mut(all).zip(&sums.hessian);
+        rows.for_each(|(to, row)| mean(to, row));
         for (i, weight) in at[..all - 1].iter().enumerate() {
             here.objective += 0.5 * penalty * weight * weight;
             here.gradient[i] += penalty * weight;
@@ -85,25 +109,130 @@ impl Local {
         }
         here
     }
+}
 
-    /// Adds a sample; its features end with a 1.
-    fn add(&mut self, row: &[f64], frozen: bool, at: &[f64]) {
-        let score: f64 = at.iter().zip(row).map(|(w, x)| w * x).sum();
-        let probability = 1.0 / (1.0 + (-score).exp());
-        let margin = if frozen { score } else { -score };
-        self.objective += (-margin.abs()).exp().ln_1p() + (-margin).max(0.0);
-        let miss = probability - f64::from(u8::from(frozen));
-        let weight = probability * (1.0 - probability);
-        for (i, x) in row.iter().enumerate() {
-            self.gradient[i] += miss * x;
-            let line = &mut self.hessian[i * row.len()..][..=i];
-            line.iter_mut().zip(row).for_each(|(h, y)| *h += weight * x * y);
+/// Weights, and how the features are standardised that they are for.
+struct Point {
+    weights: Row,
+    means: Row,
+    /// One over the deviation; 0 leaves a feature out.
+    scales: Row,
+    /// Features.
+    width: usize,
+}
+
+impl Point {
+    fn new(standard: &Standard, at: &[f64]) -> Self {
+        let padded = |from: &[f64]| -> Row {
+            let mut row = [[0.0; LANES]; GROUPS];
+            row.as_flattened_mut()[..from.len()].copy_from_slice(from);
+            row
+        };
+        let inverse = |deviation: f64| if deviation > 0.0 { 1.0 / deviation } else { 0.0 };
+        Point {
+            weights: padded(at),
+            means: padded(&standard.means),
+            scales: padded(&standard.deviations).map(|lanes| lanes.map(inverse)),
+            width: at.len() - 1,
         }
     }
 
-    fn divide(&mut self, samples: f64) {
-        self.objective /= samples;
-        self.gradient.iter_mut().chain(&mut self.hessian).for_each(|value| *value /= samples);
+    /// Standardises a sample's features, puts a 1 after them, and returns its score. What follows the
+    /// features in `values` does not count.
+    #[inline(always)]
+    fn score(&self, values: &[f32], to: &mut Row) -> f64 {
+        let groups = self.width / LANES + 1;
+        for (g, values) in values.as_chunks::<LANES>().0[..groups].iter().enumerate() {
+            for lane in 0..LANES {
+                let from_mean = f64::from(values[lane]) - self.means[g][lane];
+                to[g][lane] = from_mean * self.scales[g][lane];
+            }
+        }
+        to[self.width / LANES][self.width % LANES] = 1.0;
+        let mut sums = [0.0; LANES];
+        for (to, weights) in to.iter().zip(&self.weights).take(groups) {
+            for lane in 0..LANES {
+                sums[lane] += weights[lane] * to[lane];
+            }
+        }
+        let [a, b, c, d, e, f, g, h] = sums;
+        ((a + e) + (c + g)) + ((b + f) + (d + h))
+    }
+}
+
+/// Sums over samples, and room for a block of them.
+struct Sums {
+    objective: f64,
+    gradient: Row,
+    /// The lower triangle is complete.
+    hessian: [Row; GROUPS * LANES],
+    /// The features of the block's samples.
+    values: [f32; BLOCK * Layout::WIDEST + GROUPS * LANES],
+    block: [Row; BLOCK],
+    /// The same times the curvature.
+    weighted: [Row; BLOCK],
+    scores: [f64; BLOCK],
+    labels: [f64; BLOCK],
+    losses: [f64; BLOCK],
+    slopes: [f64; BLOCK],
+    curvatures: [f64; BLOCK],
+}
+
+impl Sums {
+    fn new() -> Self {
+        const ROW: Row = [[0.0; LANES]; GROUPS];
+        Sums {
+            objective: 0.0,
+            gradient: ROW,
+            hessian: [ROW; GROUPS * LANES],
+            values: [0.0; BLOCK * Layout::WIDEST + GROUPS * LANES],
+            block: [ROW; BLOCK],
+            weighted: [ROW; BLOCK],
+            scores: [0.0; BLOCK],
+            labels: [0.0; BLOCK],
+            losses: [0.0; BLOCK],
+            slopes: [0.0; BLOCK],
+            curvatures: [0.0; BLOCK],
+        }
+    }
+}
+
+/// Adds a block of samples, whose features are there.
+#[multiversion(targets("x86_64+avx2"))]
+fn add(sums: &mut Sums, point: &Point, frozen: &[bool]) {
+    let samples = frozen.len().min(BLOCK);
+    for (i, &frozen) in frozen[..samples].iter().enumerate() {
+        sums.scores[i] = point.score(&sums.values[i * point.width..], &mut sums.block[i]);
+        sums.labels[i] = f64::from(u8::from(frozen));
+    }
+    for i in 0..BLOCK {
+        let Logistic { loss, slope, curvature } = Logistic::of(sums.scores[i], sums.labels[i]);
+        (sums.losses[i], sums.slopes[i], sums.curvatures[i]) = (loss, slope, curvature);
+    }
+    let groups = point.width / LANES + 1;
+    for i in 0..samples {
+        sums.objective += sums.losses[i];
+        for g in 0..groups {
+            for lane in 0..LANES {
+                sums.gradient[g][lane] += sums.slopes[i] * sums.block[i][g][lane];
+                sums.weighted[i][g][lane] = sums.curvatures[i] * sums.block[i][g][lane];
+            }
+        }
+    }
+    let samples = sums.block[..samples].iter().zip(&sums.weighted);
+    for (hessian, first) in sums.hessian.chunks_exact_mut(ROWS).zip((0..=point.width).step_by(ROWS)) {
+        for g in 0..=first / LANES {
+            let mut tile: [Lanes; ROWS] = std::array::from_fn(|i| hessian[i][g]);
+            for (row, weighted) in samples.clone() {
+                let weighted: &[f64; ROWS] = &weighted.as_flattened().as_chunks().0[first / ROWS];
+                for i in 0..ROWS {
+                    for lane in 0..LANES {
+                        tile[i][lane] += weighted[i] * row[g][lane];
+                    }
+                }
+            }
+            hessian.iter_mut().zip(tile).for_each(|(row, lanes)| row[g] = lanes);
+        }
     }
 }
 

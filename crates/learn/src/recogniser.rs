@@ -1,6 +1,7 @@
 //! Puts a scorer to work in a scheme.
 
-use frostline_placement::{Candidates, Recogniser};
+use frostline_placement::{Candidates, Past, Pasts, Recogniser};
+use multiversion::multiversion;
 
 use crate::{LANES, Layout, LearnError, Model, Records, Scorer, Tiles, Trained};
 
@@ -25,7 +26,8 @@ impl<S: Scorer> PageRecogniser<S> {
     }
 
     /// The features of a page.
-    pub(crate) fn features(&self, pages: &Candidates<'_>, i: usize, put: &mut dyn FnMut(f32)) {
+    #[inline]
+    pub(crate) fn features(&self, pages: &Candidates<'_>, i: usize, put: impl FnMut(f32)) {
         let past = &pages.pasts[i];
         let age = past.age(pages.now);
         match (self.layout.records(), pages.hotness) {
@@ -36,24 +38,22 @@ impl<S: Scorer> PageRecogniser<S> {
 
     /// Gathers the features of the pages from `from` on, of one tile or as many as there are.
     #[inline]
-    fn gather(&self, pages: &Candidates<'_>, from: usize, tile: &mut [f32]) {
-        let now = pages.now;
-        let pasts = pages.pasts[from..].iter().take(LANES).enumerate();
-        match (self.layout.records(), pages.hotness) {
-            (Records::Block, _) => {
-                for (lane, past) in pasts {
-                    let put = column(tile, lane);
-                    self.layout.of_past(past.age(now), past, put);
-                }
-            }
-            (Records::Engine, hotness) => {
-                for ((lane, past), record) in pasts.zip(&hotness.unwrap_or_default()[from..]) {
-                    let put = column(tile, lane);
-                    self.layout.of_hotness(past.age(now), record, put);
-                }
-            }
+    fn gather(&self, pages: &Candidates<'_>, from: usize, tile: &mut [[f32; LANES]]) {
+        let pasts = &pages.pasts[from..pages.pasts.len().min(from + LANES)];
+        if self.layout.records() == Records::Block {
+            return gather_pasts(self.layout, pages.now, pasts, tile);
+        }
+        let hotness = pages.hotness.unwrap_or_default().iter().skip(from);
+        for (lane, (past, record)) in pasts.iter().zip(hotness).enumerate() {
+            let put = column(tile.as_flattened_mut(), lane);
+            self.layout.of_hotness(past.age(pages.now), record, put);
         }
     }
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn gather_pasts(layout: Layout, now: u32, pasts: &[Past], tile: &mut [[f32; LANES]]) {
+    layout.of_pasts(now, &Pasts::new(pasts), tile);
 }
 
 /// Puts a page's features into its lane of a tile, one after the other.
@@ -88,11 +88,11 @@ impl<S: Scorer> Recogniser for PageRecogniser<S> {
             return scores.fill(f32::NEG_INFINITY);
         }
         let width = self.layout.width();
-        let mut tile = [0.0; Layout::WIDEST * LANES];
-        let tile = &mut tile[..width * LANES];
+        let mut tile = [[0.0; LANES]; Layout::WIDEST];
+        let tile = &mut tile[..width];
         for (i, scores) in scores.chunks_mut(LANES).enumerate() {
             self.gather(pages, i * LANES, tile);
-            self.scorer.score(Tiles::new(width, tile), scores);
+            self.scorer.score(Tiles::new(width, tile.as_flattened()), scores);
             scores.iter_mut().for_each(|score| *score -= self.threshold);
         }
     }

@@ -59,6 +59,24 @@ impl Set {
         Set { width, rows: rows.copied().collect(), frozen: self.frozen.clone() }
     }
 
+    /// Makes sample `i` this one, or appends it if there is none.
+    ///
+    /// # Panics
+    /// If its features are not as many as those of others.
+    pub fn put_row(&mut self, i: usize, frozen: bool, row: &[f32]) {
+        assert_eq!(row.len(), self.width);
+        match self.rows.chunks_exact_mut(self.width).nth(i) {
+            Some(place) => {
+                place.copy_from_slice(row);
+                self.frozen[i] = frozen;
+            }
+            None => {
+                self.rows.extend_from_slice(row);
+                self.frozen.push(frozen);
+            }
+        }
+    }
+
     /// Makes sample `i` this one, or appends it if there is none; its features come from `fill`.
     pub fn put(&mut self, i: usize, frozen: bool, fill: impl FnOnce(&mut dyn FnMut(f32))) {
         if i >= self.len() {

@@ -19,8 +19,9 @@ const STRETCH: usize = 4096;
 impl Standard {
     /// Of these samples.
     pub fn of(set: &Set) -> Self {
-        let means = mean_of(set, |value, _| value);
-        let variances = mean_of(set, |value, i| (value - means[i]) * (value - means[i]));
+        let means = mean_of(set, &vec![0.0; set.width()], |value, _| value);
+        let square = |value: f64, mean: f64| (value - mean) * (value - mean);
+        let variances = mean_of(set, &means, square);
         let deviations = variances.iter().map(|variance| variance.sqrt()).collect();
         Standard { means, deviations }
     }
@@ -71,18 +72,18 @@ impl Standard {
     }
 }
 
-/// The mean of `of` over all samples, for each feature.
-fn mean_of(set: &Set, of: impl Fn(f64, usize) -> f64) -> Vec<f64> {
-    let width = set.width();
-    let mut totals = vec![0.0; width];
-    for rows in set.rows().chunks(STRETCH * width) {
-        let mut sums = vec![0.0; width];
-        for row in rows.chunks_exact(width) {
-            for (i, (sum, value)) in sums.iter_mut().zip(row).enumerate() {
-                *sum += of(f64::from(*value), i);
+/// The mean of `of` over all samples, for each feature and what `with` has of it.
+fn mean_of(set: &Set, with: &[f64], of: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+    let mut totals = vec![0.0; set.width()];
+    let mut sums = totals.clone();
+    for rows in set.rows().chunks(STRETCH * set.width()) {
+        sums.fill(0.0);
+        for row in rows.chunks_exact(set.width()) {
+            for ((sum, value), with) in sums.iter_mut().zip(row).zip(with) {
+                *sum += of(f64::from(*value), *with);
             }
         }
-        totals.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
+        totals.iter_mut().zip(&sums).for_each(|(total, sum)| *total += sum);
     }
     let samples = set.len().max(1) as f64;
     totals.iter().map(|total| total / samples).collect()

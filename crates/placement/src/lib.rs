@@ -90,7 +90,7 @@ pub use meta_cache::MetaCache;
 pub use outside::{MakeScheme, Outside};
 pub use page::{NEVER, PageState, Stamp};
 pub use params::{BuildError, Param, Params, Value};
-pub use past::{Past, Requests, log2_1p};
+pub use past::{Past, Pasts, Requests, log2_1p};
 pub use recogniser::{Candidates, Recogniser};
 pub use scheme::{LARGEST_MEMORY, Scheme};
 pub use semantics::Semantics;

@@ -99,6 +99,62 @@ impl Past {
     }
 }
 
+/// The pasts of several pages side by side, as vector instructions want them. Each method is that of
+/// [`Past`], of all pages.
+#[derive(Clone, Copy, Debug)]
+pub struct Pasts<const N: usize> {
+    last: [Stamp; N],
+    lifespans: [u32; N],
+    writes: [u32; N],
+    requests: [u32; N],
+}
+
+impl<const N: usize> Pasts<N> {
+    /// Of up to `N` pages; the others were never written.
+    #[inline(always)]
+    pub fn new(pasts: &[Past]) -> Self {
+        let last = [Stamp::default(); N];
+        let mut all = Pasts { last, lifespans: [0; N], writes: [0; N], requests: [0; N] };
+        for (i, past) in pasts.iter().enumerate().take(N) {
+            all.last[i] = past.last;
+            all.lifespans[i] = past.lifespans;
+            all.writes[i] = u32::from(past.writes);
+            all.requests[i] = u32::from(past.requests);
+        }
+        all
+    }
+
+    /// [`log2_1p`] of the ages.
+    #[inline(always)]
+    pub fn ages(&self, now: u32) -> [f32; N] {
+        self.last.map(|last| log2_1p(last.age(now)))
+    }
+
+    /// [`log2_1p`] of the writes.
+    #[inline(always)]
+    pub fn writes(&self) -> [f32; N] {
+        self.writes.map(log2_1p)
+    }
+
+    /// See [`Past::lifespan`].
+    #[inline(always)]
+    pub fn lifespans(&self, back: usize) -> [f32; N] {
+        self.lifespans.map(|all| (all >> (8 * (back - 1)) & 0xff) as i32 as f32 * (1.0 / STEPS))
+    }
+
+    /// See [`Past::request`].
+    #[inline(always)]
+    pub fn requests(&self, back: usize) -> [f32; N] {
+        self.requests.map(|all| (all >> (4 * back) & 7) as i32 as f32)
+    }
+
+    /// See [`Past::sequential`].
+    #[inline(always)]
+    pub fn sequential(&self, back: usize) -> [f32; N] {
+        self.requests.map(|all| (all >> (4 * back + 3) & 1) as i32 as f32)
+    }
+}
+
 impl PageState for Past {
     fn clamp(&mut self, now: u32) {
         self.last.clamp(now);
@@ -134,6 +190,26 @@ mod tests {
         assert_eq!([1, 2, 3].map(|back| past.lifespan(back)), [6.0, 4.0, 2.0]);
         assert_eq!([0, 1, 2, 3].map(|back| past.request(back)), [3.0, 1.0, 7.0, 2.0]);
         assert_eq!([0, 1, 2, 3].map(|back| past.sequential(back)), [true, false, true, false]);
+    }
+
+    #[test]
+    fn pasts_side_by_side_tell_what_each_tells() {
+        let (mut pasts, mut requests) = (vec![Past::default(); 3], Requests::default());
+        for now in 1..60u32 {
+            requests.begin(now * 7 % 11, now % 9);
+            pasts[now as usize % 3].write(now * now, &requests);
+        }
+        let all = Pasts::<4>::new(&pasts);
+        for (i, past) in pasts.iter().enumerate() {
+            assert_eq!(all.ages(5000)[i], log2_1p(past.age(5000)));
+            assert_eq!(all.writes()[i], log2_1p(past.writes()));
+            for back in 0..Past::HISTORY {
+                assert_eq!(all.requests(back)[i], past.request(back));
+                assert_eq!(all.sequential(back)[i], f32::from(u8::from(past.sequential(back))));
+            }
+            assert!((1..Past::HISTORY).all(|back| all.lifespans(back)[i] == past.lifespan(back)));
+        }
+        assert_eq!((all.writes()[3], all.lifespans(1)[3]), (0.0, 0.0));
     }
 
     #[test]

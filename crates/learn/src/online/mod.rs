@@ -75,7 +75,7 @@ impl Online {
             if let Some(taken) = sample.taken {
                 confusion.add(taken, sample.frozen);
             }
-            known.put(*next, sample.frozen, |put| sample.row.iter().copied().for_each(put));
+            known.put_row(*next, sample.frozen, sample.row);
             *next = (*next + 1) % REMEMBERED;
         });
         if !is_over {
@@ -126,7 +126,7 @@ impl Recogniser for Online {
         for (i, follow) in follow.iter_mut().enumerate() {
             let Some(place) = self.watch.choose() else { continue };
             row.clear();
-            self.model.features(pages, i, &mut |value| row.push(value));
+            self.model.features(pages, i, |value| row.push(value));
             self.watch.put(place, pages.lbas[i], row, is_trained.then_some(taken[i]));
             *follow = true;
         }

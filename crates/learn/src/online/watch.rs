@@ -34,6 +34,8 @@ struct Epoch {
     /// Pages seen.
     seen: u64,
     samples: Vec<Sample>,
+    /// The time of the latest sample.
+    latest: u64,
     /// The samples' features, one sample after the other.
     rows: Vec<f32>,
 }
@@ -77,11 +79,11 @@ impl Watch {
         if self.now >= self.current.begin + self.current.horizon / EPOCHS {
             let horizon = u64::from(valid).max(EPOCHS);
             let spare = std::mem::take(&mut self.spare);
-            let next = Epoch { begin: self.now, horizon, seen: 0, ..spare };
+            let next = Epoch { begin: self.now, horizon, seen: 0, latest: 0, ..spare };
             self.waiting.push_back(std::mem::replace(&mut self.current, next));
         }
         let is_over = |epoch: &mut Epoch| {
-            epoch.samples.last().is_none_or(|_| self.now >= epoch.latest() + epoch.horizon)
+            epoch.samples.is_empty() || self.now >= epoch.latest + epoch.horizon
         };
         let Some(mut epoch) = self.waiting.pop_front_if(is_over) else { return false };
         self.label(&epoch, visit);
@@ -94,7 +96,8 @@ impl Watch {
     }
 
     fn label(&mut self, epoch: &Epoch, mut visit: impl FnMut(&Labelled<'_>)) {
-        self.ends.sort_unstable();
+        // All but the newest are in order already, which a stable sort makes use of.
+        self.ends.sort();
         for (sample, row) in epoch.samples.iter().zip(epoch.rows.chunks_exact(self.width)) {
             let next = self.ends.partition_point(|end| *end < (sample.lba, sample.time, false));
             let ended = |(lba, time, _): &&(u32, u64, bool)| {
@@ -122,6 +125,7 @@ impl Watch {
     /// Watches a page from now on, in a place that [`Watch::choose`] gave.
     pub fn put(&mut self, place: usize, lba: u32, row: &[f32], taken: Option<bool>) {
         let (epoch, sample) = (&mut self.current, Sample { lba, time: self.now, taken });
+        epoch.latest = self.now;
         match epoch.samples.get_mut(place) {
             Some(replaced) => {
                 *replaced = sample;
@@ -144,13 +148,6 @@ impl Watch {
         let epochs = self.waiting.iter().chain([&self.current]);
         let samples = epochs.map(|e| size_of_val(&e.samples[..]) + size_of_val(&e.rows[..]));
         samples.sum::<usize>() + self.ends.len() * size_of::<(u32, u64, bool)>()
-    }
-}
-
-impl Epoch {
-    /// The time of its latest sample.
-    fn latest(&self) -> u64 {
-        self.samples.iter().map(|sample| sample.time).max().unwrap_or_default()
     }
 }
 
