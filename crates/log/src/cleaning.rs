@@ -184,34 +184,60 @@ impl<S: Scheme> Volume<S> {
 
     /// Copies the valid pages of a victim to the classes that the scheme gives them.
     fn relocate_one_by_one(&mut self, victim: &ZoneEvent) -> Result<usize, LogError> {
-        if self.scheme.is_batched() {
-            self.ask_batch(victim.zone);
+        if S::BATCHED && self.scheme.is_batched() {
+            return self.relocate_batch(victim);
         }
         let pages = self.options.zone_pages as usize;
         let mut relocated = 0;
         let mut valid = [0u32; BLOCK];
         for offset in (0..pages).step_by(BLOCK) {
             let n = self.valid_words(victim.zone, offset, BLOCK.min(pages - offset), &mut valid);
-            let mut done = 0;
-            while done < n {
-                let (moved, stop) = self.place_stretch(victim, &valid[done..n], relocated + done);
-                done += moved;
-                match stop {
-                    Stop::Done => {}
-                    Stop::Full(class) => self.close_zone(class)?,
-                    Stop::NoZone(class) => {
-                        let class = self.class_with_room(class)?;
-                        self.finish_relocation(valid[done], class);
-                        done += 1;
-                        if self.is_full(class) {
-                            self.close_zone(class)?;
-                        }
-                    }
-                }
-            }
+            self.place_all(victim, &valid[..n], &[])?;
             relocated += n;
         }
         Ok(relocated)
+    }
+
+    /// The same, with a scheme that is asked about all pages at once.
+    fn relocate_batch(&mut self, victim: &ZoneEvent) -> Result<usize, LogError> {
+        self.ask_batch(victim.zone);
+        let words = std::mem::take(&mut self.batch.words);
+        let classes = std::mem::take(&mut self.batch.classes);
+        let placed = words
+            .chunks(BLOCK)
+            .zip(classes.chunks(BLOCK))
+            .try_for_each(|(words, classes)| self.place_all(victim, words, classes));
+        let relocated = words.len();
+        (self.batch.words, self.batch.classes) = (words, classes);
+        placed.map(|()| relocated)
+    }
+
+    /// Places relocations. `given` are the classes that the scheme gave them already, or empty.
+    fn place_all(
+        &mut self,
+        victim: &ZoneEvent,
+        valid: &[u32],
+        given: &[Option<u8>],
+    ) -> Result<(), LogError> {
+        let mut done = 0;
+        while done < valid.len() {
+            let rest = given.get(done..).unwrap_or_default();
+            let (moved, stop) = self.place_stretch(victim, &valid[done..], rest);
+            done += moved;
+            match stop {
+                Stop::Done => {}
+                Stop::Full(class) => self.close_zone(class)?,
+                Stop::NoZone(class) => {
+                    let class = self.class_with_room(class)?;
+                    self.finish_relocation(valid[done], class);
+                    done += 1;
+                    if self.is_full(class) {
+                        self.close_zone(class)?;
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Asks the scheme about all valid pages of a victim at once.
@@ -221,11 +247,13 @@ impl<S: Scheme> Volume<S> {
         self.batch.clear();
         for offset in (0..pages).step_by(BLOCK) {
             let n = self.valid_words(zone, offset, BLOCK.min(pages - offset), &mut valid);
-            for &word in &valid[..n] {
-                let lba = word & MAX_LBA;
-                self.batch.lbas.push(lba);
-                self.batch.states.push(self.map[lba as usize].page);
-                self.batch.hotness.extend(self.hotness.get(lba as usize));
+            let lbas = valid[..n].iter().map(|word| word & MAX_LBA);
+            let batch = &mut self.batch;
+            batch.words.extend_from_slice(&valid[..n]);
+            batch.lbas.extend(lbas.clone());
+            batch.states.extend(lbas.clone().map(|lba| self.map[lba as usize].page));
+            if !self.hotness.is_empty() {
+                batch.hotness.extend(lbas.map(|lba| self.hotness[lba as usize]));
             }
         }
         let victim = self.victim(zone);
@@ -248,10 +276,13 @@ impl<S: Scheme> Volume<S> {
     }
 
     /// Places relocations until all are placed, or a zone must be closed or opened. The page
-    /// that stopped it for want of a zone has its class, but is not yet copied. `before` are the valid
-    /// pages that the victim had before these.
-    fn place_stretch(&mut self, victim: &ZoneEvent, valid: &[u32], before: usize) -> (usize, Stop) {
-        let classes = &self.batch.classes[..];
+    /// that stopped it for want of a zone has its class, but is not yet copied.
+    fn place_stretch(
+        &mut self,
+        victim: &ZoneEvent,
+        valid: &[u32],
+        given: &[Option<u8>],
+    ) -> (usize, Stop) {
         let scheme = &mut self.scheme;
         let map = &mut self.map[..];
         let words = &mut self.words[..];
@@ -261,9 +292,13 @@ impl<S: Scheme> Volume<S> {
         let mut done = 0;
         for &word in valid {
             let lba = word & MAX_LBA;
+            if S::BATCHED {
+                // A whole victim was looked at in between.
+                let ahead = valid.get(done + AHEAD).unwrap_or(&word);
+                prefetch::<_, 1>(map, (ahead & MAX_LBA) as usize);
+            }
             let entry = &mut map[lba as usize];
-            let given =
-                if S::BATCHED { classes.get(before + done).copied().flatten() } else { None };
+            let given = if S::BATCHED { given.get(done).copied().flatten() } else { None };
             let class = match given {
                 Some(class) => usize::from(class),
                 None => scheme.place_relocation(&relocation(victim, lba), &mut entry.page),

@@ -10,6 +10,7 @@ use frostline_placement::{Hotness, NEVER, Request, Scheme, UserWrite};
 
 use crate::memory::Array;
 use crate::prefetch::{AHEAD, prefetch};
+use crate::survey::sees_others;
 use crate::volume::{Volume, WORD_LAST};
 use crate::{LogError, MAX_LBA};
 
@@ -153,6 +154,7 @@ impl<S: Scheme> Volume<S> {
     fn append(&mut self, writes: &Writes<'_>, from: usize, to: usize) -> (usize, Stop) {
         let (shift, valid_before) = (self.shift, self.valid);
         let scheme = &mut self.scheme;
+        let sees_others = sees_others(scheme);
         let map = &mut self.map[..];
         let words = &mut self.words[..];
         let open = &mut self.open[..];
@@ -162,14 +164,16 @@ impl<S: Scheme> Volume<S> {
         for (k, &word) in run.iter().enumerate() {
             let ahead = rest.get(k + AHEAD).unwrap_or(&word);
             let ahead = (ahead & MAX_LBA) as usize;
-            if S::SEES_OTHERS {
+            if sees_others {
                 prefetch::<_, 2>(map, ahead)
             } else {
                 prefetch::<_, 1>(map, ahead)
             }
             let lba = word & MAX_LBA;
-            let next = now.wrapping_add(1);
-            survey.show(scheme, lba, next, shift, |lba| map.get(lba as usize).copied());
+            if sees_others {
+                let next = now.wrapping_add(1);
+                survey.show(scheme, lba, next, shift, |lba| map.get(lba as usize).copied());
+            }
             let Some(entry) = map.get_mut(lba as usize) else {
                 return (k, Stop::BadLba(lba));
             };

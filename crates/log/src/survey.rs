@@ -15,8 +15,14 @@ pub(crate) struct Survey {
     pub reach: u32,
 }
 
+/// True if the scheme [sees others](Scheme::SEES_OTHERS).
+#[inline(always)]
+pub(crate) fn sees_others<S: Scheme>(scheme: &S) -> bool {
+    S::SEES_OTHERS && scheme.sees_others()
+}
+
 impl Survey {
-    /// Shows a scheme that [sees others](Scheme::SEES_OTHERS) the page behind `lba`, and the one whose
+    /// Shows a scheme that sees others the page behind `lba`, and the one whose
     /// turn it is, before `lba` is placed at time `now`. `at` finds the entries of a volume, if they
     /// are in memory; slots' numbers shifted are those of zones.
     #[inline(always)]
@@ -28,9 +34,6 @@ impl Survey {
         shift: u32,
         at: impl Fn(u32) -> Option<MapEntry<S::Page>>,
     ) {
-        if !S::SEES_OTHERS || !scheme.sees_others() {
-            return;
-        }
         let valid = |entry: &MapEntry<S::Page>| entry.slot >> shift != 0;
         let behind = if lba + 1 < self.reach { at(lba + 1).filter(valid) } else { None };
         scheme.on_neighbour(behind.as_ref().map(|entry| &entry.page), now);
@@ -45,6 +48,9 @@ impl Survey {
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// The same for the page that the user writes now.
     pub(crate) fn show_others(&mut self, lba: u32) {
+        if !sees_others(&self.scheme) {
+            return;
+        }
         let map = &self.map;
         let at = |lba| if lba < map.space() { map.peek(lba) } else { None };
         self.survey.show(&mut self.scheme, lba, self.now, self.shift, at);

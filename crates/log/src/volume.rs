@@ -134,6 +134,8 @@ pub struct Volume<S: Scheme, M = Array<MapEntry<<S as Scheme>::Page>>> {
 
 /// The valid pages of a victim and the classes that the scheme gave them at once.
 pub(crate) struct Batch<P> {
+    /// LBAs with their marks, as they lie in the zone; none where a driver has the reverse map.
+    pub words: Vec<u32>,
     pub lbas: Vec<u32>,
     pub states: Vec<P>,
     /// Of each page, or of none.
@@ -143,13 +145,14 @@ pub(crate) struct Batch<P> {
 
 impl<P> Default for Batch<P> {
     fn default() -> Self {
-        let (lbas, states, hotness, classes) = Default::default();
-        Batch { lbas, states, hotness, classes }
+        let (words, lbas, states, hotness, classes) = Default::default();
+        Batch { words, lbas, states, hotness, classes }
     }
 }
 
 impl<P> Batch<P> {
     pub fn clear(&mut self) {
+        self.words.clear();
         self.lbas.clear();
         self.states.clear();
         self.hotness.clear();
@@ -157,7 +160,7 @@ impl<P> Batch<P> {
 
     /// Asks the scheme about all of them.
     pub fn ask<S: Scheme<Page = P>>(&mut self, scheme: &mut S, victim: &Victim) {
-        let Batch { lbas, states, hotness, classes } = self;
+        let Batch { lbas, states, hotness, classes, .. } = self;
         classes.clear();
         classes.resize(lbas.len(), None);
         let hotness = (!hotness.is_empty()).then_some(&hotness[..]);
