@@ -1,16 +1,20 @@
 //! User writes per second of CPU time and memory per page, scheme by scheme.
 //!
 //! `cargo bench -p frostline-sim --bench replay -- [PAGES [WRITES [SCHEME...]]]`
+//! `cargo bench -p frostline-sim --bench replay -- TRACE [SCHEME...]`
 //!
 //! A Zipf(1.0) trace is in memory, the volume was filled before, zones are 16 MiB, cleaning starts
 //! at a garbage proportion of 15 %. One core; the figure is the better of two repetitions over
-//! the second half of the writes, in which cleaning is in its steady state.
+//! the second half of the writes, in which cleaning is in its steady state. A trace from a file has
+//! zones of about 1/128 of its volume.
+
+use std::path::Path;
 
 use frostline_placement::SchemeSpec;
 use frostline_sim::{Combination, Progress, Settings, TraceVolume, ZoneSize, replay};
-use frostline_trace::{AccessPattern, Spec, generate, prepare};
+use frostline_trace::{AccessPattern, LoadOptions, Spec, generate, load, prepare};
 
-const ZONE: u64 = 16 << 20;
+const ZONE: ZoneSize = ZoneSize::Bytes(16 << 20);
 
 fn volume(pages: u32, writes: u64) -> TraceVolume {
     let spec = |kind, writes, fill| Spec { kind, pages, writes, fill, seed: 11 };
@@ -24,12 +28,18 @@ fn volume(pages: u32, writes: u64) -> TraceVolume {
     TraceVolume::new(prepare(Some(fill), run, true).expect("LBAs in range"))
 }
 
-fn measure(volume: &TraceVolume, scheme: &str, victim: &str) {
+fn recorded(path: &Path) -> TraceVolume {
+    let mut loaded = load(path, &LoadOptions::default(), &mut |_| {}).expect("a trace");
+    let run = loaded.volumes.swap_remove(0);
+    TraceVolume::new(prepare(None, run, true).expect("LBAs in range"))
+}
+
+fn measure(volume: &TraceVolume, scheme: &str, victim: &str, zone_size: ZoneSize) {
     let spec = SchemeSpec::parse(scheme).expect("a known scheme");
     let victim = spec.victim.unwrap_or(victim).to_string();
     let combination = Combination { scheme: spec, victim };
     let settings = Settings {
-        zone_size: ZoneSize::Bytes(ZONE),
+        zone_size,
         warmup: volume.user_writes() / 2,
         ..Settings::default()
     };
@@ -54,6 +64,12 @@ fn measure(volume: &TraceVolume, scheme: &str, victim: &str) {
 fn main() {
     // Cargo passes --bench.
     let args: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    if let Some(path) = args.first().map(Path::new).filter(|path| path.exists()) {
+        let volume = recorded(path);
+        println!("{}: {} writes", path.display(), volume.user_writes());
+        args[1..].iter().for_each(|s| measure(&volume, s, "cost-benefit", ZoneSize::Auto));
+        return;
+    }
     let pages = args.first().map_or(2_621_440, |a| a.parse().expect("PAGES is a number"));
     let writes = args.get(1).map_or(30_000_000, |a| a.parse().expect("WRITES is a number"));
     let volume = volume(pages, writes);
@@ -66,14 +82,14 @@ fn main() {
     ];
     let named = args.get(2..).unwrap_or_default();
     if !named.is_empty() {
-        named.iter().for_each(|scheme| measure(&volume, scheme, "cost-benefit"));
+        named.iter().for_each(|scheme| measure(&volume, scheme, "cost-benefit", ZONE));
         return;
     }
-    headline.iter().for_each(|(scheme, victim)| measure(&volume, scheme, victim));
+    headline.iter().for_each(|(scheme, victim)| measure(&volume, scheme, victim, ZONE));
     let headline = |name: &str| headline.iter().any(|h| h.0 == name);
     for entry in frostline_placement::registry::SCHEMES {
         if !headline(entry.info.name) {
-            measure(&volume, entry.info.name, "cost-benefit");
+            measure(&volume, entry.info.name, "cost-benefit", ZONE);
         }
     }
 }

@@ -45,16 +45,16 @@ pub struct Midas {
     victim: usize,
 }
 
-impl Midas {
-    /// User writes for which a page lay in its zone after that was full.
-    #[inline(always)]
-    fn age(&self, zone: u32) -> u32 {
-        match self.sealed_at.get(zone as usize) {
-            Some(&Some(at)) => self.now.wrapping_sub(at),
-            _ => 0,
-        }
+/// User writes for which a page lay in its zone after that was full.
+#[inline(always)]
+fn age(sealed_at: &[Option<u32>], zone: u32, now: u32) -> u32 {
+    match sealed_at.get(zone as usize) {
+        Some(&Some(at)) => now.wrapping_sub(at),
+        _ => 0,
     }
+}
 
+impl Midas {
     fn decide(&mut self, zones: &ZoneView<'_>, choice: &mut Choice) {
         let Some(epochs) = &mut self.epochs else { return };
         let volume = VolumeState {
@@ -151,11 +151,13 @@ impl Scheme for Midas {
         if let Some(epochs) = &mut self.epochs {
             epochs.written(write.lba, write.now);
         }
-        let age = self.age(write.zone);
         let Some(heat) = self.heat.as_mut().filter(|_| !write.first) else { return 1 };
         let hot = match write.class {
             0 => heat.overwritten(write.lba, true),
-            1 => heat.overwritten(write.lba, age <= heat.threshold(write.valid)),
+            1 => {
+                let age = age(&self.sealed_at, write.zone, write.now);
+                heat.overwritten(write.lba, age <= heat.threshold(write.valid))
+            }
             _ => heat.is_hot(write.lba),
         };
         if hot {

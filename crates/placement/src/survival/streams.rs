@@ -34,6 +34,8 @@ struct Place {
 pub struct Streams {
     recent: Box<[Recent; RECENT]>,
     places: Vec<Place>,
+    /// A bit for the low bits of each LBA that would continue one of them, and of some that would not.
+    nexts: u64,
     /// Places that may be taken, the first ones.
     most: usize,
     /// User writes so far.
@@ -56,6 +58,7 @@ impl Streams {
         Streams {
             recent: Box::new([Recent::default(); RECENT]),
             places: vec![place; places],
+            nexts: 0,
             most: places,
             now: 0,
         }
@@ -84,6 +87,13 @@ impl Streams {
     /// The place of the stream that the page written last continues, or a free one if it wants one.
     #[inline(always)]
     pub fn place(&mut self, lba: u32, wanted: bool) -> Option<usize> {
+        if self.nexts & bit(lba) == 0 && !wanted {
+            return None;
+        }
+        self.find(lba, wanted)
+    }
+
+    fn find(&mut self, lba: u32, wanted: bool) -> Option<usize> {
         let now = self.now;
         let places = &mut self.places[..self.most];
         let own = places.iter().position(|place| place.next == lba);
@@ -91,8 +101,14 @@ impl Streams {
         let free = || if wanted { places.iter().position(idle) } else { None };
         let found = own.or_else(free)?;
         places[found] = Place { next: lba + 1, used: now };
+        self.nexts = self.places.iter().fold(0, |bits, place| bits | bit(place.next));
         Some(found)
     }
+}
+
+/// The bit of an LBA in a word.
+fn bit(lba: u32) -> u64 {
+    1 << (lba % u64::BITS)
 }
 
 #[cfg(test)]
