@@ -220,7 +220,8 @@ fn add(sums: &mut Sums, point: &Point, frozen: &[bool]) {
         }
     }
     let samples = sums.block[..samples].iter().zip(&sums.weighted);
-    for (hessian, first) in sums.hessian.chunks_exact_mut(ROWS).zip((0..=point.width).step_by(ROWS)) {
+    for (hessian, first) in sums.hessian.chunks_exact_mut(ROWS).zip((0..=point.width).step_by(ROWS))
+    {
         for g in 0..=first / LANES {
             let mut tile: [Lanes; ROWS] = std::array::from_fn(|i| hessian[i][g]);
             for (row, weighted) in samples.clone() {

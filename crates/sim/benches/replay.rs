@@ -38,11 +38,7 @@ fn measure(volume: &TraceVolume, scheme: &str, victim: &str, zone_size: ZoneSize
     let spec = SchemeSpec::parse(scheme).expect("a known scheme");
     let victim = spec.victim.unwrap_or(victim).to_string();
     let combination = Combination { scheme: spec, victim };
-    let settings = Settings {
-        zone_size,
-        warmup: volume.user_writes() / 2,
-        ..Settings::default()
-    };
+    let settings = Settings { zone_size, warmup: volume.user_writes() / 2, ..Settings::default() };
     let zone_pages = settings.zone_pages(std::slice::from_ref(volume)).expect("whole pages");
     let runs = (0..2).map(|_| {
         let progress = Progress::default();
