@@ -17,6 +17,7 @@ mod progress;
 mod reproduce;
 mod schemes;
 mod screen;
+mod serve;
 mod sim;
 mod sim_table;
 mod size;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Command::Gen(options) => gen_trace::run(&options),
         Command::Trace(command) => trace::run(&command),
         Command::Store(command) => store::run(&command),
+        Command::Serve(command) => serve::run(&command),
         Command::Bench(command) => bench::run(&command),
         Command::Db(command) => db::run(&command),
         Command::Train(options) => learn::train_model(&options),

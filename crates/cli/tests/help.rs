@@ -4,7 +4,7 @@ mod run;
 
 use run::Scratch;
 
-const COMMANDS: [&str; 31] = [
+const COMMANDS: [&str; 33] = [
     "",
     "sim",
     "schemes",
@@ -20,6 +20,8 @@ const COMMANDS: [&str; 31] = [
     "store check",
     "store scrub",
     "store rebuild",
+    "serve",
+    "serve nbd",
     "bench",
     "bench store",
     "bench tpcc",

@@ -7,6 +7,7 @@ mod learn;
 mod reading;
 mod reproduce;
 mod running;
+mod serve;
 mod store;
 
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ pub use self::learn::{
 };
 pub use self::reading::{Loading, Reading};
 pub use self::reproduce::ReproduceArgs;
+pub use self::serve::{ServeCommand, ServeNbdArgs};
 pub use self::store::{FormatArgs, LookArgs, RebuildArgs, ScrubArgs, StoreCommand};
 use crate::size::Size;
 
@@ -54,6 +56,9 @@ pub enum Command {
     /// Make a page store, look into it, check it
     #[command(subcommand, arg_required_else_help = false)]
     Store(StoreCommand),
+    /// Serve a page store to programs that know a disk
+    #[command(subcommand, arg_required_else_help = false)]
+    Serve(ServeCommand),
     /// Measure a store, or databases on it, at work
     #[command(subcommand, arg_required_else_help = false)]
     Bench(BenchCommand),

@@ -1,0 +1,140 @@
+//! A connection, by whatever kind of socket.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+
+use crate::address::Address;
+
+/// A socket that connections come to.
+pub enum Listener {
+    /// Of the network.
+    Tcp(TcpListener),
+    /// In the file system, which it leaves when it is dropped.
+    Unix(UnixListener, PathBuf),
+}
+
+impl Listener {
+    /// Takes an address. The socket that a server left in the file system when it was killed is
+    /// replaced.
+    pub fn bind(address: &Address) -> io::Result<Listener> {
+        let listener = match address {
+            Address::Tcp(address) => Listener::Tcp(TcpListener::bind(address)?),
+            Address::Unix(path) => {
+                let bound = UnixListener::bind(path);
+                let is_left = || {
+                    let connected = UnixStream::connect(path);
+                    connected.is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused)
+                };
+                let bound = match bound {
+                    Err(e) if e.kind() == io::ErrorKind::AddrInUse && is_left() => {
+                        std::fs::remove_file(path)?;
+                        UnixListener::bind(path)
+                    }
+                    bound => bound,
+                };
+                Listener::Unix(bound?, path.clone())
+            }
+        };
+        match &listener {
+            Listener::Tcp(socket) => socket.set_nonblocking(true)?,
+            Listener::Unix(socket, _) => socket.set_nonblocking(true)?,
+        }
+        Ok(listener)
+    }
+
+    /// The address, with the port that was free.
+    pub fn address(&self) -> io::Result<Address> {
+        match self {
+            Listener::Tcp(socket) => socket.local_addr().map(Address::Tcp),
+            Listener::Unix(_, path) => Ok(Address::Unix(path.clone())),
+        }
+    }
+
+    /// The next connection; an error of kind `WouldBlock` if there is none now.
+    pub fn accept(&self) -> io::Result<Connection> {
+        let connection = match self {
+            Listener::Tcp(socket) => Connection::Tcp(socket.accept()?.0),
+            Listener::Unix(socket, _) => Connection::Unix(socket.accept()?.0),
+        };
+        match &connection {
+            Connection::Tcp(socket) => {
+                socket.set_nonblocking(false)?;
+                // Replies are small, and each is waited for.
+                socket.set_nodelay(true)?;
+            }
+            Connection::Unix(socket) => socket.set_nonblocking(false)?,
+        }
+        Ok(connection)
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Listener::Tcp(socket) => socket.as_fd(),
+            Listener::Unix(socket, _) => socket.as_fd(),
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Listener::Unix(_, path) = self {
+            // It may be gone already.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// A connection.
+#[derive(Debug)]
+pub enum Connection {
+    /// By the network.
+    Tcp(TcpStream),
+    /// By the file system.
+    Unix(UnixStream),
+}
+
+impl Connection {
+    /// Another handle of it.
+    pub fn try_clone(&self) -> io::Result<Connection> {
+        match self {
+            Connection::Tcp(socket) => socket.try_clone().map(Connection::Tcp),
+            Connection::Unix(socket) => socket.try_clone().map(Connection::Unix),
+        }
+    }
+
+    /// Ends it in both directions, for all handles.
+    pub fn shut_down(&self) {
+        // The client may have done so already.
+        let _ = match self {
+            Connection::Tcp(socket) => socket.shutdown(Shutdown::Both),
+            Connection::Unix(socket) => socket.shutdown(Shutdown::Both),
+        };
+    }
+}
+
+impl Read for Connection {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Connection::Tcp(socket) => socket.read(into),
+            Connection::Unix(socket) => socket.read(into),
+        }
+    }
+}
+
+impl Write for Connection {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Connection::Tcp(socket) => socket.write(bytes),
+            Connection::Unix(socket) => socket.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

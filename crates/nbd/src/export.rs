@@ -1,0 +1,236 @@
+//! The store as a row of bytes.
+
+use std::ops::Range;
+use std::sync::{PoisonError, RwLock};
+
+use frostline_store::{PageWrite, Store, StoreError};
+
+/// Bytes of a page.
+pub const PAGE: usize = 4096;
+
+/// Pages that are written in one call of the store.
+const BATCH: usize = 128;
+
+/// Pages that are looked up in the store's map in one step.
+const STEP: u32 = 8192;
+
+/// A page of zeroes.
+static ZEROES: [u8; PAGE] = [0; PAGE];
+
+/// A stretch of bytes that are all in the store, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Bytes.
+    pub length: u64,
+    /// True if the store holds none of it: it reads as zeroes.
+    pub is_hole: bool,
+}
+
+/// A store, byte by byte.
+pub struct Export<'a> {
+    store: &'a Store,
+    /// Changes of parts of pages exclude all others: a page that is read, changed and written must not
+    /// undo what was written between.
+    changes: RwLock<()>,
+    /// True if clients can't write.
+    pub is_read_only: bool,
+}
+
+/// The part of a range of bytes that lies in one page.
+struct Part {
+    lba: u32,
+    /// Its bytes in the page.
+    within: Range<usize>,
+    /// Its bytes in the range.
+    at: Range<usize>,
+}
+
+impl Part {
+    fn is_whole(&self) -> bool {
+        self.within.len() == PAGE
+    }
+}
+
+/// The parts of a range by pages, in order.
+fn parts(offset: u64, length: usize) -> impl Iterator<Item = Part> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let begin = offset + at as u64;
+        let within = (begin % PAGE as u64) as usize;
+        let bytes = (PAGE - within).min(length - at);
+        let range = at..at + bytes;
+        at += bytes;
+        let lba = (begin / PAGE as u64) as u32;
+        (bytes > 0).then_some(Part { lba, within: within..within + bytes, at: range })
+    })
+}
+
+/// The pages that lie in a range of bytes as a whole.
+fn whole_pages(offset: u64, length: u64) -> Range<u32> {
+    let first = offset.div_ceil(PAGE as u64);
+    let end = (offset + length) / PAGE as u64;
+    first as u32..end.max(first) as u32
+}
+
+/// Adds bytes to the last extent if they are of its kind.
+fn extend(extents: &mut Vec<Extent>, length: u64, is_hole: bool) {
+    match extents.last_mut() {
+        Some(last) if last.is_hole == is_hole => last.length += length,
+        _ if length > 0 => extents.push(Extent { length, is_hole }),
+        _ => {}
+    }
+}
+
+impl<'a> Export<'a> {
+    /// All of a store.
+    pub fn new(store: &'a Store, is_read_only: bool) -> Self {
+        Export { store, changes: RwLock::new(()), is_read_only }
+    }
+
+    /// Its bytes.
+    pub fn size(&self) -> u64 {
+        self.store.pages() * PAGE as u64
+    }
+
+    /// Reads into `into`, which holds zeroes; returns the extents that were read.
+    pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<Vec<Extent>, StoreError> {
+        let mut extents = Vec::new();
+        for part in parts(offset, into.len()) {
+            let bytes = &mut into[part.at.clone()];
+            let is_there = match part.is_whole() {
+                true => self.store.read(part.lba, bytes)?,
+                false => {
+                    let (page, is_there) = self.page(part.lba)?;
+                    bytes.copy_from_slice(&page[part.within]);
+                    is_there
+                }
+            };
+            extend(&mut extents, part.at.len() as u64, !is_there);
+        }
+        Ok(extents)
+    }
+
+    /// A page, zeroes if it is not there, and whether it is.
+    fn page(&self, lba: u32) -> Result<([u8; PAGE], bool), StoreError> {
+        let mut page = [0; PAGE];
+        let is_there = self.store.read(lba, &mut page)?;
+        Ok((page, is_there))
+    }
+
+    /// Writes bytes.
+    pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), StoreError> {
+        self.change(offset, bytes.len(), &mut |at| &bytes[at])
+    }
+
+    /// Writes zeroes that take room.
+    pub fn write_zeroes(&self, offset: u64, length: u32) -> Result<(), StoreError> {
+        self.change(offset, length as usize, &mut |at| &ZEROES[..at.len()])
+    }
+
+    /// Writes what `of` gives for each part of a range.
+    fn change<'b>(
+        &self,
+        offset: u64,
+        length: usize,
+        of: &mut dyn FnMut(Range<usize>) -> &'b [u8],
+    ) -> Result<(), StoreError> {
+        let mut batch = Vec::with_capacity(BATCH.min(length / PAGE + 1));
+        for part in parts(offset, length) {
+            if part.is_whole() {
+                batch.push(PageWrite { lba: part.lba, page: of(part.at), hotness: None });
+            } else {
+                self.patch(&part, of(part.at.clone()))?;
+            }
+            if batch.len() == BATCH {
+                self.write_pages(&batch)?;
+                batch.clear();
+            }
+        }
+        self.write_pages(&batch)
+    }
+
+    fn write_pages(&self, batch: &[PageWrite<'_>]) -> Result<(), StoreError> {
+        let _others_may = self.changes.read().unwrap_or_else(PoisonError::into_inner);
+        self.store.write_batch(batch)
+    }
+
+    /// Sets a part of a page.
+    fn patch(&self, part: &Part, bytes: &[u8]) -> Result<(), StoreError> {
+        let _alone = self.changes.write().unwrap_or_else(PoisonError::into_inner);
+        let (mut page, _) = self.page(part.lba)?;
+        page[part.within.clone()].copy_from_slice(bytes);
+        self.store.write(part.lba, &page)
+    }
+
+    /// Sets a range to zeroes that take no room, but for parts of pages at its ends.
+    pub fn zero(&self, offset: u64, length: u32) -> Result<(), StoreError> {
+        let is_part = |part: &Part| !part.is_whole();
+        for part in parts(offset, length as usize).filter(is_part) {
+            // A page that is not there is zero already.
+            if self.is_there(part.lba)? {
+                self.patch(&part, &ZEROES[..part.at.len()])?;
+            }
+        }
+        self.trim(offset, length)
+    }
+
+    fn is_there(&self, lba: u32) -> Result<bool, StoreError> {
+        let mut is_there = false;
+        self.store.mapped(lba..lba + 1, &mut |_| is_there = true)?;
+        Ok(is_there)
+    }
+
+    /// Forgets the pages that lie in a range as a whole.
+    pub fn trim(&self, offset: u64, length: u32) -> Result<(), StoreError> {
+        let _others_may = self.changes.read().unwrap_or_else(PoisonError::into_inner);
+        let pages = whole_pages(offset, u64::from(length));
+        let mut mapped = Vec::new();
+        for first in pages.clone().step_by(STEP as usize) {
+            let step = first..first.saturating_add(STEP).min(pages.end);
+            self.store.mapped(step, &mut |lba| mapped.push(lba))?;
+            for lba in mapped.drain(..) {
+                self.store.trim(lba)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The extents of a range from its beginning on, `most` of them at most; they may end before it.
+    pub fn extents(
+        &self,
+        offset: u64,
+        length: u32,
+        most: usize,
+    ) -> Result<Vec<Extent>, StoreError> {
+        let mut extents: Vec<Extent> = Vec::new();
+        let end = offset + u64::from(length);
+        let pages = (offset / PAGE as u64) as u32..end.div_ceil(PAGE as u64) as u32;
+        let bytes_of = |lba: u32| {
+            let begin = u64::from(lba) * PAGE as u64;
+            (begin + PAGE as u64).min(end) - begin.max(offset)
+        };
+        for first in pages.clone().step_by(STEP as usize) {
+            let step = first..first.saturating_add(STEP).min(pages.end);
+            let mut next = first;
+            let add = |extents: &mut Vec<Extent>, pages: Range<u32>, is_hole| {
+                pages.for_each(|lba| extend(extents, bytes_of(lba), is_hole));
+            };
+            self.store.mapped(step.clone(), &mut |lba| {
+                add(&mut extents, next..lba, true);
+                add(&mut extents, lba..lba + 1, false);
+                next = lba + 1;
+            })?;
+            add(&mut extents, next..step.end, true);
+            if extents.len() > most {
+                break;
+            }
+        }
+        extents.truncate(most);
+        Ok(extents)
+    }
+
+    /// Makes everything durable that was changed before.
+    pub fn flush(&self) -> Result<(), StoreError> {
+        self.store.sync()
+    }
+}

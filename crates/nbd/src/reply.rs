@@ -1,0 +1,111 @@
+//! Replies to requests, simple ones and structured ones.
+
+use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
+
+use crate::export::Extent;
+use crate::request::{Refusal, Request};
+use crate::wire::{CHUNK, SIMPLE_REPLY, chunk};
+
+/// The number of the only metadata context, `base:allocation`.
+pub const ALLOCATION: u32 = 1;
+
+/// Flags of an extent that is a hole: no room is taken, and it reads as zeroes.
+const HOLE: u32 = 1 | 2;
+
+/// The way back to a client, for several threads.
+pub struct Replies<W> {
+    to: Mutex<W>,
+    /// Reads are answered by chunks.
+    is_structured: bool,
+}
+
+impl<W: Write> Replies<W> {
+    /// Replies by this way.
+    pub fn new(to: W, is_structured: bool) -> Self {
+        Replies { to: Mutex::new(to), is_structured }
+    }
+
+    /// The request is done.
+    pub fn done(&self, request: &Request) -> io::Result<()> {
+        self.send(&[&simple(request, 0)])
+    }
+
+    /// The request failed.
+    pub fn refuse(&self, request: &Request, why: Refusal, text: &str) -> io::Result<()> {
+        if !self.is_structured {
+            return self.send(&[&simple(request, why as u32)]);
+        }
+        let text = &text.as_bytes()[..text.len().min(1024)];
+        let mut payload = (why as u32).to_be_bytes().to_vec();
+        payload.extend((text.len() as u16).to_be_bytes());
+        payload.extend(text);
+        self.send(&[&head(request, chunk::DONE, chunk::ERROR, payload.len()), &payload])
+    }
+
+    /// The bytes that a read is answered with. Holes are left out if the reply may have several
+    /// chunks.
+    pub fn bytes(
+        &self,
+        request: &Request,
+        bytes: &[u8],
+        extents: &[Extent],
+        is_one_piece: bool,
+    ) -> io::Result<()> {
+        if !self.is_structured {
+            return self.send(&[&simple(request, 0), bytes]);
+        }
+        let whole = [Extent { length: bytes.len() as u64, is_hole: false }];
+        let extents = if is_one_piece { &whole } else { extents };
+        let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut at = 0;
+        for (index, extent) in extents.iter().enumerate() {
+            let flags = if index + 1 == extents.len() { chunk::DONE } else { 0 };
+            let offset = (request.offset + at as u64).to_be_bytes();
+            let length = extent.length as usize;
+            if extent.is_hole {
+                to.write_all(&head(request, flags, chunk::HOLE, 12))?;
+                to.write_all(&offset)?;
+                to.write_all(&(length as u32).to_be_bytes())?;
+            } else {
+                to.write_all(&head(request, flags, chunk::DATA, 8 + length))?;
+                to.write_all(&offset)?;
+                to.write_all(&bytes[at..at + length])?;
+            }
+            at += length;
+        }
+        to.flush()
+    }
+
+    /// The extents that block status is answered with.
+    pub fn extents(&self, request: &Request, extents: &[Extent]) -> io::Result<()> {
+        let mut payload = ALLOCATION.to_be_bytes().to_vec();
+        for extent in extents {
+            payload.extend((extent.length as u32).to_be_bytes());
+            payload.extend(if extent.is_hole { HOLE } else { 0 }.to_be_bytes());
+        }
+        self.send(&[&head(request, chunk::DONE, chunk::BLOCK_STATUS, payload.len()), &payload])
+    }
+
+    fn send(&self, parts: &[&[u8]]) -> io::Result<()> {
+        let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
+        parts.iter().try_for_each(|part| to.write_all(part))?;
+        to.flush()
+    }
+}
+
+fn simple(request: &Request, error: u32) -> Vec<u8> {
+    let mut reply = SIMPLE_REPLY.to_be_bytes().to_vec();
+    reply.extend(error.to_be_bytes());
+    reply.extend(request.cookie.to_be_bytes());
+    reply
+}
+
+fn head(request: &Request, flags: u16, kind: u16, length: usize) -> Vec<u8> {
+    let mut head = CHUNK.to_be_bytes().to_vec();
+    head.extend(flags.to_be_bytes());
+    head.extend(kind.to_be_bytes());
+    head.extend(request.cookie.to_be_bytes());
+    head.extend((length as u32).to_be_bytes());
+    head
+}

@@ -1,0 +1,103 @@
+//! A request, as a client sends it.
+
+use std::io::{self, ErrorKind, Read};
+
+use crate::wire::{self, LONGEST_REQUEST, command, flag, read_u16, read_u32, read_u64};
+
+/// A request without the bytes that are to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// [Flags](flag).
+    pub flags: u16,
+    /// [Type](command).
+    pub command: u16,
+    /// The client's number of it, which the reply has.
+    pub cookie: u64,
+    /// The first byte.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u32,
+}
+
+/// The reason why a request fails, as the protocol's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Refusal {
+    /// The export can't be written.
+    NotPermitted = 1,
+    /// The store or its device failed.
+    Io = 5,
+    /// The request is longer than what is served.
+    NoMemory = 12,
+    /// The request contradicts the protocol.
+    Invalid = 22,
+    /// Beyond the end of the export, or the store is full.
+    NoSpace = 28,
+    /// Zeroes would take writing.
+    NotSupported = 95,
+}
+
+impl Request {
+    /// Reads one.
+    pub fn read(from: &mut dyn Read) -> io::Result<Request> {
+        if read_u32(from)? != wire::REQUEST {
+            return Err(io::Error::new(ErrorKind::InvalidData, "no request where one must begin"));
+        }
+        Ok(Request {
+            flags: read_u16(from)?,
+            command: read_u16(from)?,
+            cookie: read_u64(from)?,
+            offset: read_u64(from)?,
+            length: read_u32(from)?,
+        })
+    }
+
+    /// True if this flag is set.
+    pub fn has(&self, flag: u16) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// Bytes that follow it.
+    pub fn payload(&self) -> u32 {
+        if self.command == command::WRITE { self.length } else { 0 }
+    }
+
+    /// Bytes of memory that it takes until its reply is sent.
+    pub fn memory(&self) -> usize {
+        match self.command {
+            command::READ | command::WRITE => self.length.min(LONGEST_REQUEST) as usize,
+            _ => 0,
+        }
+    }
+
+    /// Refuses a request that an export of so many bytes can't serve.
+    pub fn check(&self, size: u64, is_read_only: bool) -> Result<(), Refusal> {
+        let (known, changes) = match self.command {
+            command::READ => (flag::ONE_PIECE, false),
+            command::WRITE | command::TRIM => (flag::FUA, true),
+            command::FLUSH => (0, false),
+            command::WRITE_ZEROES => (flag::FUA | flag::NO_HOLE | flag::FAST_ZERO, true),
+            command::BLOCK_STATUS => (flag::ONE_EXTENT, false),
+            _ => return Err(Refusal::Invalid),
+        };
+        // Clients may set FUA where it has no meaning.
+        if self.flags & !(known | flag::FUA) != 0 {
+            return Err(Refusal::Invalid);
+        }
+        if self.command == command::FLUSH {
+            return Ok(());
+        }
+        let ends = self.offset.checked_add(u64::from(self.length));
+        match () {
+            () if changes && is_read_only => Err(Refusal::NotPermitted),
+            () if self.memory() < self.payload() as usize => Err(Refusal::NoMemory),
+            () if self.command == command::READ && self.length > LONGEST_REQUEST => {
+                Err(Refusal::NoMemory)
+            }
+            () if self.length == 0 => Err(Refusal::Invalid),
+            () if ends.is_none_or(|end| end > size) && changes => Err(Refusal::NoSpace),
+            () if ends.is_none_or(|end| end > size) => Err(Refusal::Invalid),
+            () => Ok(()),
+        }
+    }
+}

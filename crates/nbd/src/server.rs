@@ -1,0 +1,136 @@
+//! The server: takes connections and serves each by threads of its own.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use frostline_store::Store;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::address::Address;
+use crate::connection::{Connection, Listener};
+use crate::export::Export;
+use crate::session;
+
+/// Connections that are served at once; more of them wait.
+pub const MOST_CONNECTIONS: usize = 16;
+
+/// The interval at which the server looks whether it is to stop.
+const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// An error of the server itself.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The address can't be listened at.
+    #[error("{address}: {source}")]
+    Listen {
+        /// The address.
+        address: Address,
+        /// The reason.
+        source: io::Error,
+    },
+}
+
+/// A server that has an address.
+pub struct Server {
+    listener: Listener,
+    address: Address,
+}
+
+/// The connections that are open, by number.
+type Open = Mutex<BTreeMap<u64, Connection>>;
+
+impl Server {
+    /// Takes an address.
+    ///
+    /// # Errors
+    /// It is taken, or not this machine's.
+    pub fn bind(address: &Address) -> Result<Server, ServeError> {
+        let failed = |source| ServeError::Listen { address: address.clone(), source };
+        let listener = Listener::bind(address).map_err(failed)?;
+        let address = listener.address().map_err(failed)?;
+        Ok(Server { listener, address })
+    }
+
+    /// Its address, with the port that was free.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Serves a store until `is_stopped`; then connections are ended, and what they asked for last
+    /// is done. The store is not synced at the end.
+    ///
+    /// # Errors
+    /// No connections can be waited for.
+    pub fn run(
+        &self,
+        store: &Store,
+        is_read_only: bool,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(), ServeError> {
+        let export = Export::new(store, is_read_only);
+        let open = Open::default();
+        thread::scope(|scope| {
+            let mut number = 0;
+            let result = loop {
+                let next = self.next(&open);
+                if is_stopped() {
+                    break Ok(());
+                }
+                match next.and_then(|next| next.map(|c| Ok((c.try_clone()?, c))).transpose()) {
+                    Ok(Some((handle, connection))) => {
+                        number += 1;
+                        // Before the thread runs, so that an end at once ends this one, too.
+                        lock(&open).insert(number, handle);
+                        let (export, open) = (&export, &open);
+                        scope.spawn(move || serve(number, &connection, export, open));
+                    }
+                    Ok(None) => {}
+                    Err(source) => {
+                        break Err(ServeError::Listen { address: self.address.clone(), source });
+                    }
+                }
+            };
+            lock(&open).values().for_each(Connection::shut_down);
+            result
+        })
+    }
+
+    /// Waits a while for a connection, if another may be served.
+    fn next(&self, open: &Open) -> io::Result<Option<Connection>> {
+        let is_full = open.lock().unwrap_or_else(PoisonError::into_inner).len() >= MOST_CONNECTIONS;
+        let mut wait = [PollFd::new(&self.listener, PollFlags::IN)];
+        let sockets = if is_full { &mut [][..] } else { &mut wait[..] };
+        match poll(sockets, Some(&TICK)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
+            Ok(_) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        match self.listener.accept() {
+            Ok(connection) => Ok(Some(connection)),
+            // A client that went away, or no descriptor is left for it now.
+            Err(error) => {
+                if error.kind() != ErrorKind::WouldBlock {
+                    tracing::info!(%error, "a connection was not taken");
+                }
+                Ok(None)
+            }
+        }
+    }
+}
+
+fn serve(number: u64, connection: &Connection, export: &Export<'_>, open: &Open) {
+    tracing::info!(number, "a connection begins");
+    match session::serve(connection, export) {
+        Ok(()) => tracing::info!(number, "a connection ends"),
+        Err(error) => tracing::info!(number, %error, "a connection breaks"),
+    }
+    connection.shut_down();
+    lock(open).remove(&number);
+}
+
+fn lock(open: &Open) -> MutexGuard<'_, BTreeMap<u64, Connection>> {
+    open.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,171 @@
+//! One connection, from the handshake to its end.
+
+use std::io::{self, BufReader, BufWriter, ErrorKind, Read};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use frostline_store::StoreError;
+
+use crate::budget::{Budget, Share};
+use crate::connection::Connection;
+use crate::export::Export;
+use crate::negotiation::{Agreed, Shown, negotiate};
+use crate::reply::Replies;
+use crate::request::{Refusal, Request};
+use crate::wire::{LONGEST_REQUEST, command, flag};
+
+/// Bytes of reads and writes of a connection that are under way at once, at most.
+pub const IN_FLIGHT_BYTES: usize = 2 * LONGEST_REQUEST as usize;
+
+/// Threads that serve the requests of a connection.
+const WORKERS: usize = 4;
+
+/// Extents of the longest reply to a request for block status.
+const MOST_EXTENTS: usize = 4096;
+
+/// A request on its way to a worker.
+struct Job<'b> {
+    request: Request,
+    payload: Vec<u8>,
+    _memory: Share<'b>,
+}
+
+/// Serves a connection to its end.
+///
+/// # Errors
+/// The client contradicts the protocol, or the connection breaks.
+pub fn serve(connection: &Connection, export: &Export<'_>) -> io::Result<()> {
+    let mut both = connection.try_clone()?;
+    let shown = Shown { size: export.size(), is_read_only: export.is_read_only };
+    let Some(agreed) = negotiate(&mut both, shown)? else { return Ok(()) };
+    let budget = Budget::new(IN_FLIGHT_BYTES);
+    let (send, receive) = sync_channel(WORKERS);
+    let receive = Mutex::new(receive);
+    let session = Session {
+        export,
+        agreed,
+        replies: Replies::new(BufWriter::new(connection.try_clone()?), agreed.is_structured),
+    };
+    thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(|| session.work(&receive, connection));
+        }
+        session.take_requests(&mut BufReader::new(both), &budget, send)
+    })
+}
+
+struct Session<'a> {
+    export: &'a Export<'a>,
+    agreed: Agreed,
+    replies: Replies<BufWriter<Connection>>,
+}
+
+impl Session<'_> {
+    /// Reads requests and hands them to the workers, until the client ends the connection.
+    fn take_requests<'b>(
+        &self,
+        from: &mut dyn Read,
+        budget: &'b Budget,
+        send: SyncSender<Job<'b>>,
+    ) -> io::Result<()> {
+        loop {
+            let request = match Request::read(from) {
+                Ok(request) if request.command == command::DISCONNECT => return Ok(()),
+                Ok(request) => request,
+                // A client that goes without a word.
+                Err(e) if e.kind() == ErrorKind::UnexpectedEof => return Ok(()),
+                Err(e) => return Err(e),
+            };
+            let memory = budget.take(request.memory());
+            let checked = request.check(self.export.size(), self.export.is_read_only);
+            let mut rest = from.take(request.payload().into());
+            if let Err(why) = checked {
+                io::copy(&mut rest, &mut io::sink())?;
+                self.replies.refuse(&request, why, "")?;
+                continue;
+            }
+            let mut payload = vec![0; request.payload() as usize];
+            rest.read_exact(&mut payload)?;
+            if send.send(Job { request, payload, _memory: memory }).is_err() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Serves requests until there are no more.
+    fn work(&self, jobs: &Mutex<Receiver<Job<'_>>>, connection: &Connection) {
+        let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        while let Ok(job) = next() {
+            if self.serve(&job).is_err() {
+                // No reply reaches the client any more: the reader ends, too.
+                connection.shut_down();
+            }
+        }
+    }
+
+    fn serve(&self, job: &Job<'_>) -> io::Result<()> {
+        let request = &job.request;
+        match request.command {
+            command::READ => self.read(request),
+            command::BLOCK_STATUS => self.status(request),
+            _ => match self.change(request, &job.payload) {
+                Ok(Ok(())) => self.replies.done(request),
+                Ok(Err(why)) => self.replies.refuse(request, why, ""),
+                Err(error) => self.failed(request, &error),
+            },
+        }
+    }
+
+    fn read(&self, request: &Request) -> io::Result<()> {
+        let mut bytes = vec![0; request.length as usize];
+        match self.export.read(request.offset, &mut bytes) {
+            Ok(extents) => {
+                let is_one_piece = request.has(flag::ONE_PIECE);
+                self.replies.bytes(request, &bytes, &extents, is_one_piece)
+            }
+            Err(error) => self.failed(request, &error),
+        }
+    }
+
+    fn status(&self, request: &Request) -> io::Result<()> {
+        if !self.agreed.has_allocation {
+            return self.replies.refuse(request, Refusal::Invalid, "no context was chosen");
+        }
+        let most = if request.has(flag::ONE_EXTENT) { 1 } else { MOST_EXTENTS };
+        match self.export.extents(request.offset, request.length, most) {
+            Ok(extents) => self.replies.extents(request, &extents),
+            Err(error) => self.failed(request, &error),
+        }
+    }
+
+    fn change(&self, request: &Request, payload: &[u8]) -> Result<Result<(), Refusal>, StoreError> {
+        let Request { offset, length, .. } = *request;
+        match request.command {
+            command::WRITE => self.export.write(offset, payload)?,
+            command::TRIM => self.export.trim(offset, length)?,
+            command::FLUSH => self.export.flush()?,
+            command::WRITE_ZEROES if !request.has(flag::NO_HOLE) => {
+                self.export.zero(offset, length)?;
+            }
+            command::WRITE_ZEROES if request.has(flag::FAST_ZERO) => {
+                return Ok(Err(Refusal::NotSupported));
+            }
+            command::WRITE_ZEROES => self.export.write_zeroes(offset, length)?,
+            _ => return Ok(Err(Refusal::Invalid)),
+        }
+        if request.has(flag::FUA) && request.command != command::FLUSH {
+            self.export.flush()?;
+        }
+        Ok(Ok(()))
+    }
+
+    fn failed(&self, request: &Request, error: &StoreError) -> io::Result<()> {
+        tracing::info!(%error, offset = request.offset, "a request failed");
+        let why = match error {
+            StoreError::Log(_) => Refusal::NoSpace,
+            _ => Refusal::Io,
+        };
+        self.replies.refuse(request, why, &error.to_string())
+    }
+}
