@@ -158,7 +158,7 @@ fn hotness_records_are_told_shown_and_kept() {
     let mut trace = PageWriter::create(&scratch.path("t.parquet"), 4096, true).unwrap();
     let current = Activity { valid_bytes: 3000, accesses: 12, ..Activity::default() };
     let record = Hotness { origin: 9, lifespan: 44, current, ..Hotness::default() };
-    trace.write(2, &record).unwrap();
+    trace.write(2, &record, 3100).unwrap();
     trace.trim(2, 3).unwrap();
     trace.finish().unwrap();
     scratch.quiet("trace convert t.parquet -q -o again.parquet");

@@ -6,12 +6,12 @@ use frostline_placement::Hotness;
 use frostline_store::{PageWrite, Store};
 
 use crate::DbError;
-use crate::node::PAGE_BYTES;
+use crate::node::{PAGE_BYTES, used_bytes};
 
 /// Sees every page that reaches the store, in order.
 pub trait Observer: Send + Sync {
-    /// A page was written.
-    fn written(&self, lba: u32, hotness: &Hotness);
+    /// A page was written, of which so many bytes are in use: all but its empty middle.
+    fn written(&self, lba: u32, hotness: &Hotness, bytes: u16);
 
     /// A page was trimmed.
     fn trimmed(&self, lba: u32);
@@ -58,7 +58,7 @@ impl PageSpace {
         self.store.write_batch(&writes.collect::<Vec<_>>())?;
         if let Some(observer) = &self.observer {
             for out in pages {
-                observer.written(self.first + out.page, &out.hotness);
+                observer.written(self.first + out.page, &out.hotness, used_bytes(out.bytes));
             }
         }
         Ok(())

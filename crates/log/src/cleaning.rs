@@ -34,18 +34,24 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     pub(crate) fn choose_victims(&mut self) {
         self.counts.cleanings += 1;
         self.choice.clear();
+        // The ends of zones that are too short for a record are less than a page each: a victim with
+        // no more garbage than that could be copied for ever.
         let zones = self.zones.view(self.now).with_short_living(self.scheme.short_living());
+        let zones = zones.with_least_garbage(self.options.page_units);
         self.scheme.pick(&zones, &mut *self.policy, &mut self.choice);
         let can_open = self.can_open();
         let Choice { victims, relabelled } = &mut self.choice;
         debug_assert!(victims.iter().all(|&z| zones.is_candidate(z)));
         if !can_open {
-            let mut room: u64 = self.open.iter().map(|c| u64::from(c.end - c.slot)).sum();
-            let pages = self.options.zone_pages;
+            // The end of a zone may be too short for a record.
+            let most = self.options.page_units;
+            let usable = |units: u32| u64::from(units.saturating_sub(most - 1));
+            let mut room: u64 = self.open.iter().map(|c| usable(c.end - c.slot)).sum();
+            let emptied = usable(self.zone_units);
             victims.retain(|&z| {
                 let valid = u64::from(zones.valid(z));
                 let fits = valid <= room;
-                room = if fits { room - valid + u64::from(pages) } else { room };
+                room = if fits { room - valid + emptied } else { room };
                 fits
             });
         }
@@ -62,7 +68,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         let victim = self.event(zone);
         self.counts.zones_reclaimed += 1;
         self.garbage -= u64::from(self.zones.garbage(zone));
-        self.written -= u64::from(self.options.zone_pages);
+        self.written -= u64::from(self.zone_units);
         self.zones.free(zone);
         self.free.push(zone);
         self.scheme.on_reclaimed(&victim);
@@ -111,7 +117,7 @@ impl<S: Scheme> Volume<S> {
             Some(class) => self.relocate_together(&victim, class)?,
             None => self.relocate_one_by_one(&victim)?,
         };
-        let valid = (self.options.zone_pages - self.zones.garbage(zone)) as usize;
+        let valid = (self.zone_units - self.zones.garbage(zone)) as usize;
         debug_assert_eq!(relocated, valid, "valid pages of zone {zone}");
         self.counts.relocations += relocated as u64;
         self.written += relocated as u64;
@@ -120,7 +126,7 @@ impl<S: Scheme> Volume<S> {
 
     /// Copies all valid pages of a victim into one class.
     fn relocate_together(&mut self, victim: &ZoneEvent, to: usize) -> Result<usize, LogError> {
-        let pages = self.options.zone_pages as usize;
+        let pages = self.zone_units as usize;
         let (mut offset, mut relocated) = (0, 0);
         while offset < pages {
             if self.open[to].is_closed() {
@@ -130,7 +136,7 @@ impl<S: Scheme> Volume<S> {
                     None => break,
                 }
             }
-            let class = self.class_with_room(to)?;
+            let class = self.class_with_room(to, 1)?;
             let room = (self.open[class].end - self.open[class].slot) as usize;
             // Every page that goes astray finds its own way.
             let stretch = if class == to { room.min(pages - offset) } else { 1 };
@@ -146,7 +152,7 @@ impl<S: Scheme> Volume<S> {
     /// The first valid page of a zone, from `offset` on.
     fn next_valid(&self, zone: u32, offset: usize) -> Option<usize> {
         let base = self.base(zone);
-        let words = &self.words[base..base + self.options.zone_pages as usize];
+        let words = &self.words[base..base + self.zone_units as usize];
         let first = zone << self.shift;
         let valid = |k: &usize| self.map[(words[*k] & MAX_LBA) as usize].slot == first + *k as u32;
         (offset..words.len()).find(valid)
@@ -187,7 +193,7 @@ impl<S: Scheme> Volume<S> {
         if S::BATCHED && self.scheme.is_batched() {
             return self.relocate_batch(victim);
         }
-        let pages = self.options.zone_pages as usize;
+        let pages = self.zone_units as usize;
         let mut relocated = 0;
         let mut valid = [0u32; BLOCK];
         for offset in (0..pages).step_by(BLOCK) {
@@ -228,7 +234,7 @@ impl<S: Scheme> Volume<S> {
                 Stop::Done => {}
                 Stop::Full(class) => self.close_zone(class)?,
                 Stop::NoZone(class) => {
-                    let class = self.class_with_room(class)?;
+                    let class = self.class_with_room(class, 1)?;
                     self.finish_relocation(valid[done], class);
                     done += 1;
                     if self.is_full(class) {
@@ -242,7 +248,7 @@ impl<S: Scheme> Volume<S> {
 
     /// Asks the scheme about all valid pages of a victim at once.
     fn ask_batch(&mut self, zone: u32) {
-        let pages = self.options.zone_pages as usize;
+        let pages = self.zone_units as usize;
         let mut valid = [0u32; BLOCK];
         self.batch.clear();
         for offset in (0..pages).step_by(BLOCK) {

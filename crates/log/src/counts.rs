@@ -16,7 +16,12 @@ pub struct Counts {
     pub user_writes: u64,
     /// Pages copied by cleaning.
     pub relocations: u64,
-    /// Of these, frozen pages: versions that were marked as the last of their LBA.
+    /// Units of the records that the user wrote; 0 where every page takes one
+    /// ([`Options::page_units`](crate::Options::page_units)).
+    pub user_units: u64,
+    /// Units of the records that cleaning copied; 0 where every page takes one.
+    pub relocated_units: u64,
+    /// Of the relocations, frozen pages: versions that were marked as the last of their LBA.
     pub frozen_relocations: u64,
     /// Stretches of user writes in which nothing else happened: how often the inner loop began.
     pub runs: u64,
@@ -31,28 +36,31 @@ pub struct Counts {
     /// Pages that the scheme filled with what it remembers, see
     /// [`Scheme::meta_pages`](frostline_placement::Scheme::meta_pages).
     pub meta_pages: u64,
-    /// Slots that were left unused because a zone was ended early.
+    /// Units that were left unused because a zone was ended early.
     pub skipped: u64,
-    /// Victims by their garbage pages, 0 to the pages of a zone.
+    /// Victims by their garbage units, 0 to the units of a zone.
     pub victim_garbage: Vec<u64>,
     /// Page writes by class.
     pub classes: Vec<ClassCounts>,
 }
 
 impl Counts {
-    pub(crate) fn new(zone_pages: u32, classes: usize) -> Self {
+    pub(crate) fn new(zone_units: u32, classes: usize) -> Self {
         Counts {
-            victim_garbage: vec![0; zone_pages as usize + 1],
+            victim_garbage: vec![0; zone_units as usize + 1],
             classes: vec![ClassCounts::default(); classes],
             ..Counts::default()
         }
     }
 
-    /// Write amplification: all pages written over pages written by the user; 1 if there are
-    /// none.
+    /// Write amplification: all pages written over pages written by the user, or all units where
+    /// records are counted in them; 1 if there are none.
     pub fn waf(&self) -> f64 {
         match self.user_writes {
             0 => 1.0,
+            _ if self.user_units > 0 => {
+                (self.user_units + self.relocated_units) as f64 / self.user_units as f64
+            }
             user => (user + self.relocations + self.meta_pages) as f64 / user as f64,
         }
     }
@@ -81,11 +89,11 @@ impl Counts {
 
     /// Mean garbage proportion of the victims; 0 if there are none.
     pub fn mean_victim_gp(&self) -> f64 {
-        let zone_pages = self.victim_garbage.len().saturating_sub(1) as f64;
+        let zone_units = self.victim_garbage.len().saturating_sub(1) as f64;
         let garbage: u64 = (0u64..).zip(&self.victim_garbage).map(|(g, n)| g * n).sum();
         match self.zones_reclaimed {
             0 => 0.0,
-            n => garbage as f64 / (n as f64 * zone_pages),
+            n => garbage as f64 / (n as f64 * zone_units),
         }
     }
 
@@ -94,6 +102,8 @@ impl Counts {
         let mut since = self.clone();
         since.user_writes -= earlier.user_writes;
         since.relocations -= earlier.relocations;
+        since.user_units -= earlier.user_units;
+        since.relocated_units -= earlier.relocated_units;
         since.frozen_relocations -= earlier.frozen_relocations;
         since.runs -= earlier.runs;
         since.cleanings -= earlier.cleanings;
@@ -116,6 +126,8 @@ impl Counts {
     pub fn add(&mut self, other: &Counts) {
         self.user_writes += other.user_writes;
         self.relocations += other.relocations;
+        self.user_units += other.user_units;
+        self.relocated_units += other.relocated_units;
         self.frozen_relocations += other.frozen_relocations;
         self.runs += other.runs;
         self.cleanings += other.cleanings;

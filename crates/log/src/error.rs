@@ -18,6 +18,17 @@ pub enum LogError {
         /// Pages that were asked for.
         pages: u32,
     },
+    /// A record, or a page, of no unit or of too many.
+    #[error("{units} units: must be from 1 to {most}")]
+    Units {
+        /// Units that were asked for.
+        units: u32,
+        /// The most there may be.
+        most: u32,
+    },
+    /// The scheme counts the pages of zones, or fills some.
+    #[error("the scheme counts the pages of zones: it places whole pages only")]
+    WholePages,
     /// A threshold that can't be kept.
     #[error("a garbage proportion of {gp}: must be above 0 and below 1")]
     GarbageProportion {

@@ -16,6 +16,10 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         let zone = (end - 1) >> self.shift;
         let skipped = end - slot;
         self.settle(class);
+        // No record begins there.
+        if let Some(length) = self.lengths.get_mut(self.open[class].place()) {
+            *length = 0;
+        }
         self.open[class] = Cursor::CLOSED;
         self.zones.discard(zone, skipped);
         self.written += u64::from(skipped);

@@ -45,11 +45,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             class: class as u32,
             opened_at: self.zones.opened_at(zone),
             sealed_at: (!open).then_some(self.zones.sealed_at(zone)),
-            used: if open {
-                self.options.zone_pages - (cursor.end - cursor.slot)
-            } else {
-                self.options.zone_pages
-            },
+            used: if open { self.zone_units - (cursor.end - cursor.slot) } else { self.zone_units },
             garbage: self.zones.garbage(zone),
         }
     }
@@ -80,7 +76,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 
     fn check_image(&self, image: &ZoneImage) -> Result<(), LogError> {
         let ZoneImage { zone, class, sealed_at, used, garbage, .. } = *image;
-        let pages = self.options.zone_pages;
+        let pages = self.zone_units;
         let wrong = |what: &str| Err(LogError::Image { why: format!("zone {zone}: {what}") });
         if zone == 0 || zone as usize >= self.zones.len() {
             return wrong("not a zone of this volume");
@@ -117,7 +113,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             }
             None => {
                 let first = zone << self.shift;
-                let pages = self.options.zone_pages;
+                let pages = self.zone_units;
                 let gap = zone * ((1 << self.shift) - pages);
                 let slot = first + used;
                 self.open[class as usize] = Cursor { slot, end: first + pages, counted: slot, gap };

@@ -16,7 +16,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// Starts counting anew: after a load phase or a warm-up.
     pub fn reset_counts(&mut self) {
         (0..self.open.len()).for_each(|class| self.settle(class));
-        self.counts = Counts::new(self.options.zone_pages, self.open.len());
+        self.counts = Counts::new(self.zone_units, self.open.len());
     }
 
     /// The scheme.
@@ -101,9 +101,10 @@ impl<S: Scheme> Volume<S> {
     /// Peak memory of the volume in bytes: map, reverse map, what an engine told, zones and the
     /// scheme's own.
     pub fn peak_bytes(&self) -> usize {
-        let slots = (self.most_zones + 1) * self.options.zone_pages as usize;
+        let slots = (self.most_zones + 1) * self.zone_units as usize;
         self.map.len() * size_of::<MapEntry<S::Page>>()
             + slots.min(self.words.len()) * size_of::<u32>()
+            + slots.min(self.lengths.len())
             + self.hotness.len() * size_of::<Hotness>()
             + self.zones.bytes()
             + self.scheme.bytes()
@@ -124,7 +125,7 @@ impl<S: Scheme> Volume<S> {
             if (word & crate::MAX_LBA) as usize != lba {
                 return Err(format!("LBA {lba} points to {slot:?}, which holds {word:#x}"));
             }
-            valid[slot.zone as usize] += 1;
+            valid[slot.zone as usize] += self.units_at(entry.slot);
             mapped += 1;
         }
         if mapped != self.valid {
@@ -134,7 +135,7 @@ impl<S: Scheme> Volume<S> {
     }
 
     fn verify_zones(&self, valid: &[u32]) -> Result<(), String> {
-        let pages = self.options.zone_pages;
+        let pages = self.zone_units;
         let mut used = vec![pages; self.zones.len()];
         for cursor in self.open.iter().filter(|c| !c.is_closed()) {
             let zone = (cursor.end - 1) >> self.shift;

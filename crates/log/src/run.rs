@@ -25,12 +25,23 @@ pub struct Writes<'a> {
     pub lifespans: Option<&'a [u32]>,
     /// The engine's hotness record of each write.
     pub hotness: Option<&'a [Hotness]>,
+    /// The length of each write's record; all are whole pages if none.
+    pub lengths: Option<Lengths<'a>>,
+}
+
+/// Lengths of records, as a volume is told them.
+#[derive(Clone, Copy, Debug)]
+pub struct Lengths<'a> {
+    /// Bytes of each record.
+    pub bytes: &'a [u16],
+    /// Bytes in a unit.
+    pub unit: u32,
 }
 
 impl<'a> Writes<'a> {
     /// Writes that are each a request of their own, with nothing known but their words.
     pub fn new(words: &'a [u32]) -> Self {
-        Writes { words, starts: None, lifespans: None, hotness: None }
+        Writes { words, starts: None, lifespans: None, hotness: None, lengths: None }
     }
 
     /// True if write `i` begins a request.
@@ -49,6 +60,15 @@ impl<'a> Writes<'a> {
     #[inline(always)]
     pub fn hotness(&self, i: usize) -> Option<&Hotness> {
         self.hotness.and_then(|h| h.get(i))
+    }
+
+    /// Units of the record of write `i`: as many as its bytes need, at least one, and `page_units` if
+    /// they are not known or would be more.
+    pub fn units(&self, i: usize, page_units: u32) -> u32 {
+        let units = self.lengths.and_then(|Lengths { bytes, unit }| {
+            Some(u32::from(*bytes.get(i)?).div_ceil(unit.max(1)).max(1))
+        });
+        units.map_or(page_units, |units| units.min(page_units))
     }
 
     /// The write after the request that write `i` belongs to.
@@ -88,6 +108,9 @@ impl<S: Scheme> Volume<S> {
         if S::BATCHED && writes.hotness.is_some() && self.hotness.is_empty() {
             self.hotness = Array::zeroed(self.options.space as usize)?;
         }
+        if self.options.page_units > 1 {
+            return self.write_records(writes, range);
+        }
         while next < range.end {
             if !self.has_room() {
                 return Err(self.full());
@@ -119,7 +142,7 @@ impl<S: Scheme> Volume<S> {
     }
 
     /// Keeps the hotness records of these writes, for when cleaning comes to their pages.
-    fn hear(&mut self, writes: &Writes<'_>, range: Range<usize>) {
+    pub(crate) fn hear(&mut self, writes: &Writes<'_>, range: Range<usize>) {
         let records = writes.hotness.and_then(|hotness| hotness.get(range.clone()));
         for (word, hotness) in writes.words[range].iter().zip(records.unwrap_or_default()) {
             self.hotness[(word & MAX_LBA) as usize] = *hotness;
@@ -128,7 +151,7 @@ impl<S: Scheme> Volume<S> {
 
     /// Appends a page whose class had no open zone when the run came to it.
     fn finish_write(&mut self, word: u32, class: usize) -> Result<usize, LogError> {
-        let class = self.class_for_user(class)?;
+        let class = self.class_for_user(class, 1)?;
         let cursor = &mut self.open[class];
         self.map[(word & MAX_LBA) as usize].slot = cursor.slot;
         self.words[cursor.place()] = word;

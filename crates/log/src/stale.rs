@@ -33,7 +33,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// has more garbage among its pages than the volume has among all.
     fn is_stale(&self, cursor: &Cursor) -> bool {
         let zone = (cursor.end - 1) >> self.shift;
-        let used = u64::from(self.options.zone_pages - (cursor.end - cursor.slot));
+        let used = u64::from(self.zone_units - (cursor.end - cursor.slot));
         let garbage = u64::from(self.zones.garbage(zone));
         let age = u64::from(self.now.wrapping_sub(self.zones.opened_at(zone)));
         age > self.valid && garbage * self.written > self.garbage * used

@@ -11,15 +11,59 @@ use frostline_placement::{Hotness, NEVER, Pages, Request, Scheme, UserWrite};
 use crate::cleaning::relocation;
 use crate::map::{Map, MapEntry};
 use crate::volume::Volume;
-use crate::{LogError, WORD_LAST};
+use crate::{LogError, MAX_LBA, WORD_LAST};
 
-/// A physical page.
+/// A physical page; of records in units, the place of the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot {
     /// Zone, from 1.
     pub zone: u32,
-    /// Page in the zone, from 0.
+    /// Page, or unit, in the zone, from 0.
     pub offset: u32,
+}
+
+/// The place of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Extent {
+    /// Its first unit.
+    pub slot: Slot,
+    /// Its units.
+    pub units: u32,
+}
+
+impl Extent {
+    /// The extent of a page that takes one slot.
+    pub fn page(slot: Slot) -> Self {
+        Extent { slot, units: 1 }
+    }
+}
+
+/// The units of a page's record before it is written and after that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Units {
+    /// Of the record that becomes garbage, if there is one.
+    pub before: u32,
+    /// Of the record that is placed.
+    pub after: u32,
+}
+
+impl Units {
+    /// Of pages that take one slot each.
+    pub const PAGE: Units = Units { before: 1, after: 1 };
+}
+
+/// A page write of the user, as it is placed.
+pub(crate) struct Write<'a> {
+    /// The LBA, and [`WORD_LAST`] if this version lives to the end of the trace.
+    pub word: u32,
+    /// User writes until the LBA is written again or trimmed, [`NEVER`] if it is not known.
+    pub lifespan: u32,
+    /// The units of its record.
+    pub units: Units,
+    /// The request that it begins.
+    pub request: Option<Request>,
+    /// The hotness record, if the engine gave one.
+    pub hotness: Option<&'a Hotness>,
 }
 
 /// The new place of a page.
@@ -36,23 +80,39 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// engine gave one. Does not clean: see [`Volume::begin_cleaning`].
     ///
     /// # Errors
-    /// An LBA beyond the volume; a volume that already holds its logical pages, or has no slot. The
-    /// entry is then not to be put back.
+    /// An LBA beyond the volume, a record longer than a page; a volume that already holds its logical
+    /// pages, or has no room. The entry is then not to be put back.
     pub fn place_user(
         &mut self,
         lba: u32,
         entry: &mut MapEntry<S::Page>,
+        units: Units,
         hotness: Option<&Hotness>,
     ) -> Result<Placed, LogError> {
+        let request = Some(Request { lba, pages: 1, now: self.now, valid: self.valid });
+        self.place_write(entry, &Write { word: lba, lifespan: NEVER, units, request, hotness })
+    }
+
+    /// Places a page written by the user.
+    pub(crate) fn place_write(
+        &mut self,
+        entry: &mut MapEntry<S::Page>,
+        write: &Write<'_>,
+    ) -> Result<Placed, LogError> {
+        let &Write { word, lifespan, units, request, hotness } = write;
+        let lba = word & MAX_LBA;
         self.check_lba(lba)?;
+        let most = self.options.page_units;
+        if !(1..=most).contains(&units.after) {
+            return Err(LogError::Units { units: units.after, most });
+        }
         let old = entry.slot >> self.shift;
         let first = old == 0;
         if !self.has_room() || first && self.valid >= self.options.logical_pages {
             return Err(self.full());
         }
-        if S::PER_REQUEST {
-            let (now, valid) = (self.now, self.valid);
-            self.scheme.on_request(&Request { lba, pages: 1, now, valid });
+        if let Some(request) = request.filter(|_| S::PER_REQUEST) {
+            self.scheme.on_request(&request);
         }
         self.now = self.now.wrapping_add(1);
         if self.sweep_if_due() {
@@ -65,28 +125,29 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             now: self.now,
             first,
             zone: old,
-            offset: entry.slot - (old << self.shift),
+            offset: (entry.slot - (old << self.shift)) / self.options.page_units,
             class: self.zones.class(old),
             valid: self.valid,
-            last: false,
-            lifespan: NEVER,
+            last: word & WORD_LAST != 0,
+            lifespan,
             hotness,
         };
         let class = self.scheme.place_user(&write, &mut entry.page);
-        let class = self.class_for_user(class)?;
+        let class = self.class_for_user(class, units.after)?;
         self.counts.user_writes += 1;
+        self.counts.user_units += self.counted_units(units.after);
         self.counts.classes[class].user_writes += 1;
-        let slot = self.take_slot(lba, class);
+        let slot = self.take_slot(word, class, units.after);
         match first {
             true => self.valid += 1,
-            false => self.discard(old),
+            false => self.discard(old, units.before),
         }
         self.move_to(slot, class, entry)
     }
 
-    /// The page is no longer needed: its slot is garbage, and it is as if it had never been
-    /// written: its next write is a first one. Takes no time, and cleaning waits for the next write.
-    /// False if the page has no slot.
+    /// The page, whose record has this many units, is no longer needed: they are garbage, and it is as
+    /// if it had never been written: its next write is a first one. Takes no time, and cleaning waits for
+    /// the next write. False if the page has no slot.
     ///
     /// # Errors
     /// An LBA beyond the volume.
@@ -94,6 +155,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         &mut self,
         lba: u32,
         entry: &mut MapEntry<S::Page>,
+        units: u32,
     ) -> Result<bool, LogError> {
         self.check_lba(lba)?;
         self.scheme.on_trim(lba);
@@ -101,7 +163,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         *entry = MapEntry::zeroed();
         if slot >> self.shift != 0 {
             self.valid -= 1;
-            self.discard(slot >> self.shift);
+            self.discard(slot >> self.shift, units);
         }
         Ok(slot != 0)
     }
@@ -145,9 +207,10 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         &mut self,
         lba: u32,
         entry: &mut MapEntry<S::Page>,
-        from: Slot,
+        from: Extent,
         class: Option<u8>,
     ) -> Result<Option<Placed>, LogError> {
+        let Extent { slot: from, units } = from;
         if entry.slot != self.number(from) {
             return Ok(None);
         }
@@ -156,21 +219,22 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             Some(class) => class,
             None => self.scheme.place_relocation(&relocation(&victim, lba), &mut entry.page),
         };
-        let class = self.class_with_room(class)?;
+        let class = self.class_with_room(class, units)?;
         let place = self.base(from.zone) + from.offset as usize;
         let word = self.words.get(place).copied().unwrap_or(lba);
         self.counts.relocations += 1;
+        self.counts.relocated_units += self.counted_units(units);
         self.counts.frozen_relocations += u64::from(word / WORD_LAST);
         self.counts.classes[class].relocations += 1;
-        let slot = self.take_slot(word, class);
-        self.discard(from.zone);
+        let slot = self.take_slot(word, class, units);
+        self.discard(from.zone, units);
         self.move_to(slot, class, entry).map(Some)
     }
 
     /// The victim's pages are all copied: it is free again. False, and nothing happens, while it
     /// holds a valid page.
     pub fn release(&mut self, zone: u32) -> bool {
-        let all_garbage = self.zones.garbage(zone) == self.options.zone_pages;
+        let all_garbage = self.zones.garbage(zone) == self.zone_units;
         let emptied = all_garbage && self.zones.is_sealed(zone);
         if emptied {
             self.reclaim(zone);
@@ -179,18 +243,26 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         emptied
     }
 
-    /// Takes the next slot of a class that has room, and that has counted the page.
-    fn take_slot(&mut self, word: u32, class: usize) -> u32 {
+    /// Units as they are counted: none where every page takes one.
+    fn counted_units(&self, units: u32) -> u64 {
+        if self.options.page_units > 1 { u64::from(units) } else { 0 }
+    }
+
+    /// Takes the next slots of a class that has room, and that has counted the page.
+    fn take_slot(&mut self, word: u32, class: usize, units: u32) -> u32 {
         self.settle(class);
         let cursor = &mut self.open[class];
         let slot = cursor.slot;
-        debug_assert!(slot < cursor.end, "class {class} has room");
+        debug_assert!(units <= cursor.end - slot, "class {class} has room");
         if let Some(place) = self.words.get_mut(cursor.place()) {
             *place = word;
         }
-        cursor.slot += 1;
+        if let Some(length) = self.lengths.get_mut(cursor.place()) {
+            *length = units as u8;
+        }
+        cursor.slot += units;
         cursor.counted = cursor.slot;
-        self.written += 1;
+        self.written += u64::from(units);
         slot
     }
 
@@ -214,9 +286,9 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     }
 
     /// A copy in this zone became garbage.
-    fn discard(&mut self, zone: u32) {
-        self.zones.discard(zone, 1);
-        self.garbage += 1;
+    fn discard(&mut self, zone: u32, units: u32) {
+        self.zones.discard(zone, units);
+        self.garbage += u64::from(units);
     }
 }
 
@@ -228,7 +300,8 @@ impl<S: Scheme> Volume<S> {
     pub fn trim(&mut self, lba: u32) -> Result<bool, LogError> {
         self.check_lba(lba)?;
         let mut entry = self.map[lba as usize];
-        let trimmed = self.trim_entry(lba, &mut entry);
+        let units = self.units_at(entry.slot);
+        let trimmed = self.trim_entry(lba, &mut entry, units);
         self.map[lba as usize] = entry;
         trimmed
     }

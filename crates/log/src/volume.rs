@@ -7,6 +7,7 @@ use crate::capacity::{Capacity, Trigger};
 use crate::counts::Counts;
 use crate::map::{Map, MapEntry};
 use crate::memory::Array;
+use crate::steps::Extent;
 use crate::survey::Survey;
 use crate::zones::ZoneTable;
 
@@ -25,6 +26,10 @@ const SWEEP: u32 = 1 << 30;
 pub struct Options {
     /// Pages in a zone, 16 or more.
     pub zone_pages: u32,
+    /// Units that a whole page takes, at most [`Options::MOST_UNITS`]: records of pages are as long as
+    /// their drivers say, and slots, room and garbage are counted in units. 1 if every page takes a
+    /// slot.
+    pub page_units: u32,
     /// Largest LBA + 1, at most [`MAX_LBA`] + 1.
     pub space: u32,
     /// Pages that may be valid at once.
@@ -38,10 +43,14 @@ pub struct Options {
 }
 
 impl Options {
+    /// The most units that a page may take.
+    pub const MOST_UNITS: u32 = 255;
+
     /// A volume of `space` pages, elastic, cleaned at a garbage proportion of `gp`.
     pub fn elastic(zone_pages: u32, space: u32, gp: f64) -> Self {
         Options {
             zone_pages,
+            page_units: 1,
             space,
             logical_pages: u64::from(space),
             capacity: Capacity::Elastic { gp },
@@ -100,9 +109,14 @@ pub struct Volume<S: Scheme, M = Array<MapEntry<<S as Scheme>::Page>>> {
     pub(crate) map: M,
     /// By slot: the word of the page that was written there; empty if the driver keeps it.
     pub(crate) words: Array<u32>,
+    /// By slot at which a record begins: its units; 0 if none was written there before the zone was
+    /// sealed. Empty if pages take one unit, or the driver keeps it.
+    pub(crate) lengths: Array<u8>,
     reverse: bool,
     /// Pages at the tail of each zone that are the scheme's, beside [`Options::zone_pages`].
     meta_pages: u32,
+    /// Units in a zone, without those of the scheme's pages.
+    pub(crate) zone_units: u32,
     pub(crate) open: Vec<Cursor>,
     pub(crate) free: Vec<u32>,
     /// Zone numbers are slot numbers shifted by this.
@@ -113,9 +127,9 @@ pub struct Volume<S: Scheme, M = Array<MapEntry<<S as Scheme>::Page>>> {
     /// User writes so far, modulo 2^32.
     pub(crate) now: u32,
     pub(crate) next_sweep: u32,
-    /// Pages in live zones, valid or garbage.
+    /// Units of live zones that were written, valid or garbage.
     pub(crate) written: u64,
-    /// Garbage pages in live zones.
+    /// Garbage units in live zones.
     pub(crate) garbage: u64,
     /// LBAs that were ever written.
     pub(crate) valid: u64,
@@ -123,6 +137,8 @@ pub struct Volume<S: Scheme, M = Array<MapEntry<<S as Scheme>::Page>>> {
     pub(crate) cleaning: bool,
     pub(crate) counts: Counts,
     pub(crate) choice: Choice,
+    /// The valid records of a victim, of whichever was cleaned last.
+    pub(crate) records: Vec<(u32, Extent)>,
     /// Of a scheme that is asked about batches.
     pub(crate) batch: Batch<S::Page>,
     pub(crate) survey: Survey,
@@ -211,7 +227,17 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             return Err(LogError::ZoneSize { pages: options.zone_pages });
         }
         let options = Options { zone_pages: options.zone_pages - meta_pages, ..options };
-        let Options { zone_pages, space, capacity, max_open, .. } = options;
+        let Options { zone_pages, page_units, space, capacity, max_open, .. } = options;
+        if !(1..=Options::MOST_UNITS).contains(&page_units) {
+            return Err(LogError::Units { units: page_units, most: Options::MOST_UNITS });
+        }
+        if page_units > 1 && (meta_pages > 0 || scheme.whole_pages_only()) {
+            return Err(LogError::WholePages);
+        }
+        let zone_units = zone_pages.saturating_mul(page_units);
+        if zone_units > 1 << 30 {
+            return Err(LogError::ZoneSize { pages: zone_pages });
+        }
         let classes = scheme.classes().max(1);
         if let Some(limit) = max_open.filter(|&limit| classes > limit) {
             return Err(LogError::TooManyClasses { classes, limit });
@@ -219,16 +245,18 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         if space > MAX_LBA + 1 {
             return Err(LogError::BadLba { lba: space - 1, last: MAX_LBA });
         }
-        let shift = zone_pages.next_power_of_two().trailing_zeros();
+        let shift = zone_units.next_power_of_two().trailing_zeros();
         let max_zones = max_zones(&options, shift)?;
         let trigger = Trigger::new(capacity)?;
         let mut volume = Volume {
             policy,
-            zones: ZoneTable::new(zone_pages),
+            zones: ZoneTable::new(zone_units),
             map,
             words: Array::default(),
+            lengths: Array::default(),
             reverse,
             meta_pages,
+            zone_units,
             open: vec![Cursor::CLOSED; classes],
             free: Vec::new(),
             shift,
@@ -240,8 +268,9 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             garbage: 0,
             valid: 0,
             cleaning: false,
-            counts: Counts::new(zone_pages, classes),
+            counts: Counts::new(zone_units, classes),
             choice: Choice::default(),
+            records: Vec::new(),
             batch: Batch::default(),
             survey: Survey::default(),
             hotness: Array::default(),
@@ -257,12 +286,15 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 
     /// Adds zones until there are `zones` besides zone 0.
     fn grow(&mut self, zones: usize) -> Result<(), LogError> {
-        let slots = (zones + 1) * self.options.zone_pages as usize;
+        let slots = (zones + 1) * self.zone_units as usize;
         if self.reverse && slots > self.words.len() {
             // Doubled, so that growing costs a constant per page; untouched memory costs nothing.
-            let most = (self.max_zones + 1) * self.options.zone_pages as usize;
+            let most = (self.max_zones + 1) * self.zone_units as usize;
             let len = (slots * 2).min(most).max(slots);
             self.words = self.words.grown(len)?;
+            if self.options.page_units > 1 {
+                self.lengths = self.lengths.grown(len)?;
+            }
         }
         let first = self.zones.len() as u32;
         while self.zones.len() <= zones {
@@ -292,10 +324,10 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         };
         self.zones.open(zone, class, self.now);
         self.most_zones = self.most_zones.max(self.zones.live() as usize);
-        let pages = self.options.zone_pages;
+        let units = self.zone_units;
         let slot = zone << self.shift;
-        let gap = zone * ((1 << self.shift) - pages);
-        self.open[class] = Cursor { slot, end: slot + pages, counted: slot, gap };
+        let gap = zone * ((1 << self.shift) - units);
+        self.open[class] = Cursor { slot, end: slot + units, counted: slot, gap };
         let event = self.event(zone);
         self.scheme.on_opened(&event);
         Ok(true)
@@ -337,65 +369,11 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             return;
         }
         let room: u64 = self.open.iter().map(|cursor| u64::from(cursor.end - cursor.slot)).sum();
-        let slots = self.zones.live() * u64::from(self.options.zone_pages);
+        let slots = self.zones.live() * u64::from(self.zone_units);
         assert_eq!(slots - room, self.written, "slots used");
-        assert_eq!(self.valid + self.garbage, self.written, "pages in slots");
-    }
-
-    /// True if a zone can be opened.
-    pub(crate) fn can_open(&self) -> bool {
-        !self.free.is_empty()
-            || self.options.capacity.zones().is_none() && self.zones.len() <= self.max_zones
-    }
-
-    /// True if some slot is left for another page.
-    pub(crate) fn has_room(&self) -> bool {
-        self.can_open() || self.open.iter().any(|c| !c.is_closed())
-    }
-
-    /// True if the zone of this class is full and waits to be closed.
-    #[inline(always)]
-    pub(crate) fn is_full(&self, class: usize) -> bool {
-        self.open[class].end != 0 && self.open[class].is_closed()
-    }
-
-    /// A class with room for a page: `class` itself (a zone is opened for it if need be), or, if
-    /// no zone is free, the one with the most room left.
-    ///
-    /// # Errors
-    /// No slot is left in any open zone.
-    pub(crate) fn class_with_room(&mut self, class: usize) -> Result<usize, LogError> {
-        if !self.open[class].is_closed() || self.open_zone(class)? {
-            return Ok(class);
+        if self.options.page_units == 1 {
+            assert_eq!(self.valid + self.garbage, self.written, "pages in slots");
         }
-        let roomiest = self.roomiest().ok_or_else(|| self.full())?;
-        self.counts.spilled += 1;
-        Ok(roomiest)
-    }
-
-    /// The same for a page that the user writes. The last free zone is cleaning's, as long as an
-    /// open one has room: else every zone may come to be open, all of the garbage in those, and
-    /// no victim be left.
-    pub(crate) fn class_for_user(&mut self, class: usize) -> Result<usize, LogError> {
-        let is_last = self.options.capacity.zones().is_some() && self.free.len() == 1;
-        match self.roomiest() {
-            Some(roomiest) if is_last && self.open[class].is_closed() => {
-                self.counts.spilled += 1;
-                Ok(roomiest)
-            }
-            _ => self.class_with_room(class),
-        }
-    }
-
-    /// The class whose open zone has the most room, if any has.
-    fn roomiest(&self) -> Option<usize> {
-        let room = |c: &usize| self.open[*c].end - self.open[*c].slot;
-        (0..self.open.len()).rev().max_by_key(room).filter(|c| room(c) > 0)
-    }
-
-    pub(crate) fn full(&self) -> LogError {
-        let slots = self.max_zones as u64 * u64::from(self.options.zone_pages);
-        LogError::Full { valid: self.valid, slots }
     }
 
     #[inline(always)]
@@ -411,7 +389,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// First index of the reverse map for a zone.
     #[inline(always)]
     pub(crate) fn base(&self, zone: u32) -> usize {
-        zone as usize * self.options.zone_pages as usize
+        zone as usize * self.zone_units as usize
     }
 
     /// Clamps old stamps when it is time to, so that ages of 32 bits never wrap. True if it was.
@@ -430,9 +408,11 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 /// Zones a volume may have: as given, or as many as an elastic volume can ever need.
 fn max_zones(options: &Options, shift: u32) -> Result<usize, LogError> {
     // The number after a zone's last slot has 32 bits as well.
-    let numbered = u64::from((u32::MAX - options.zone_pages) >> shift);
-    let zone_pages = u64::from(options.zone_pages);
-    let too_large = |zones| LogError::TooLarge { zones, zone_pages: options.zone_pages };
+    let zone_units = options.zone_pages * options.page_units;
+    let numbered = u64::from((u32::MAX - zone_units) >> shift);
+    // Records of any length may leave almost a page of a zone unused.
+    let zone_pages = u64::from(options.zone_pages - u32::from(options.page_units > 1));
+    let too_large = |zones| LogError::TooLarge { zones, zone_pages: zone_units };
     match options.capacity {
         // Its own bound would be pages / (1 - gp) and the open zones, but a trigger that can't
         // be met for a while may exceed that; slots can't.

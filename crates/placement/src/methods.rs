@@ -43,6 +43,12 @@ macro_rules! methods {
                     0
                 }
 
+                /// True if the scheme counts the pages of zones by itself, so that it works only where every
+                /// page takes one slot.
+                fn whole_pages_only(&self) -> bool {
+                    false
+                }
+
                 /// Knowledge that the scheme would otherwise have to learn again after a restart:
                 /// at most [`Scheme::MOST_MEMORY`] bytes.
                 fn memory(&self) -> Vec<u8> {

@@ -69,10 +69,9 @@ impl Visitor for Run<'_> {
     fn visit<S: Scheme>(self, scheme: S) -> Self::Output {
         let trace = self.trace;
         let writes = Writes {
-            words: &trace.words,
             starts: trace.starts.as_ref().map(Bits::words),
             lifespans: trace.lifespans.as_deref(),
-            hotness: None,
+            ..Writes::new(&trace.words)
         };
         let mut log: Box<dyn Machine> = match self.make {
             Make::Published(options, policy) => Box::new(Log::new(options, scheme, policy)?),

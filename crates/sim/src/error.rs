@@ -59,6 +59,17 @@ pub enum SimError {
         /// Bytes in a page.
         page: u32,
     },
+    /// A unit must be a part of a page.
+    #[error("a unit of {unit} bytes: must divide a page of {page} bytes into 255 units at most")]
+    Unit {
+        /// Bytes in a unit.
+        unit: u32,
+        /// Bytes in a page.
+        page: u32,
+    },
+    /// Units, which the semantics don't know.
+    #[error("only whole pages are part of the semantics sepbit-fast22")]
+    UnitInSemantics,
     /// It was stopped before its end, see [`Progress::stop`](crate::Progress::stop).
     #[error("the run was stopped")]
     Stopped,

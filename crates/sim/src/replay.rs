@@ -49,6 +49,8 @@ impl Progress {
 pub struct Outcome {
     /// Pages in a zone.
     pub zone_pages: u32,
+    /// Bytes in a unit; in a page if pages are written whole.
+    pub unit: u32,
     /// Counts after preload and warm-up.
     pub counts: Counts,
     /// The same, window by window.
@@ -83,7 +85,7 @@ pub fn replay(
     progress.check()?;
     let mut machine = build(volume, combination, settings, zone_pages)?;
     let log = |error| SimError::Log { scheme: combination.scheme.text.clone(), error };
-    let (writes, mut trims) = (volume.writes(), volume.trims());
+    let (writes, mut trims) = (volume.writes(settings.unit()), volume.trims());
     let all = writes.words.len();
     let counted_from = (volume.preload_writes() as u64 + settings.warmup).min(all as u64) as usize;
     let mut windows = Windows::new(counted_from, settings.window, all, &mut *machine);
@@ -107,6 +109,7 @@ pub fn replay(
     debug_assert_eq!(machine.verify(), Ok(()));
     Ok(Outcome {
         zone_pages,
+        unit: settings.unit(),
         counts: machine.counts().clone(),
         windows: windows.done,
         explanation: machine.explain(),

@@ -125,8 +125,17 @@ pub struct RunReport {
     /// Pages that the scheme filled with what it remembers.
     #[serde(skip_serializing_if = "is_zero")]
     pub meta_pages: u64,
-    /// Write amplification.
+    /// Write amplification; where pages are not written whole, of bytes.
     pub waf: f64,
+    /// Bytes in a unit, where pages are not written whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<u32>,
+    /// Bytes written by the user, in whole units; where pages are not written whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_bytes: Option<u64>,
+    /// Bytes written to the device, by the user and by cleaning; where pages are not written whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_bytes: Option<u64>,
     /// Share of the relocations that copied a frozen page; none if that was not counted.
     pub far: Option<f64>,
     /// Pages written beyond the user's over the user's: the write amplification of papers in which
@@ -274,9 +283,11 @@ fn row(
         user_writes: w.user_writes,
         relocations: w.relocations,
         meta_pages: w.meta_pages,
-        waf: (w.user_writes + w.relocations + w.meta_pages) as f64 / w.user_writes as f64,
+        waf: w.waf,
         gauges: w.gauges.iter().copied().collect(),
     });
+    let counts = &outcome.counts;
+    let unit = settings.unit.map(u64::from);
     RunReport {
         volume,
         scheme: combination.scheme.text.clone(),
@@ -292,6 +303,9 @@ fn row(
         windows: windows.collect(),
         gauges: outcome.gauges.iter().copied().collect(),
         peak_bytes: outcome.peak_bytes as u64,
+        unit: unit.map(|unit| unit as u32),
+        user_bytes: unit.map(|unit| counts.user_units * unit),
+        device_bytes: unit.map(|unit| (counts.user_units + counts.relocated_units) * unit),
         seconds: outcome.seconds,
         writes_per_second: outcome.replayed as f64 / outcome.seconds.max(1e-9),
         ..RunReport::of(&outcome.counts)
@@ -325,6 +339,9 @@ impl RunReport {
             relocations: counts.relocations,
             meta_pages: counts.meta_pages,
             waf: counts.waf(),
+            unit: None,
+            user_bytes: None,
+            device_bytes: None,
             far: Some(counts.far()),
             extra: counts.waf() - 1.0,
             gain: None,

@@ -46,6 +46,9 @@ pub enum ZoneSize {
 pub struct Settings {
     /// Bytes in a page.
     pub page_size: u32,
+    /// Bytes that records of pages are whole multiples of, if pages are not written whole but as many
+    /// bytes as the trace tells.
+    pub unit: Option<u32>,
     /// Bytes in a zone.
     pub zone_size: ZoneSize,
     /// The capacity of a volume, and the trigger of cleaning.
@@ -72,6 +75,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             page_size: 4096,
+            unit: None,
             zone_size: ZoneSize::Auto,
             space: Space::Gp(0.15),
             max_open: None,
@@ -90,16 +94,30 @@ impl Settings {
     /// Checks the sizes before a trace is read.
     ///
     /// # Errors
-    /// A page size that is none, or a zone that is not 16 or more whole pages.
+    /// A page size that is none, a unit that is no part of it, or a zone that is not 16 or more whole
+    /// pages.
     pub fn check(&self) -> Result<(), SimError> {
         let page = self.page_size;
         if page < 512 || !page.is_power_of_two() {
             return Err(SimError::PageSize { bytes: page });
         }
+        let unit = self.unit();
+        let fits = unit > 0 && page.is_multiple_of(unit) && page / unit <= Options::MOST_UNITS;
+        if !fits {
+            return Err(SimError::Unit { unit, page });
+        }
+        if self.unit.is_some() && self.semantics == Semantics::SepbitFast22 {
+            return Err(SimError::UnitInSemantics);
+        }
         match self.zone_size {
             ZoneSize::Bytes(zone) => whole_pages(zone, page).map(drop),
             ZoneSize::Auto => Ok(()),
         }
+    }
+
+    /// Bytes in a unit; in a page if pages are written whole.
+    pub fn unit(&self) -> u32 {
+        self.unit.unwrap_or(self.page_size)
     }
 
     /// Pages in a zone, for a sweep over these volumes.
@@ -134,6 +152,7 @@ impl Settings {
         };
         Options {
             zone_pages,
+            page_units: self.page_size / self.unit(),
             space: volume.space(),
             logical_pages,
             capacity,

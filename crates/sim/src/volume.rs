@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use frostline_log::{WORD_LAST, Writes};
+use frostline_log::{Lengths, WORD_LAST, Writes};
 use frostline_placement::Hotness;
 use frostline_trace::{Bits, FINAL, Prepared, Trim, mean_lifespans};
 
@@ -97,13 +97,19 @@ impl TraceVolume {
         self.prepared.times.as_deref()
     }
 
-    /// The writes as the log takes them.
-    pub(crate) fn writes(&self) -> Writes<'_> {
+    /// The bytes that must be written of each page written, if the trace tells.
+    pub fn bytes(&self) -> Option<&[u16]> {
+        self.prepared.bytes.as_deref()
+    }
+
+    /// The writes as the log takes them, in units of so many bytes.
+    pub(crate) fn writes(&self, unit: u32) -> Writes<'_> {
         Writes {
             words: self.words(),
             starts: self.prepared.starts.as_ref().map(Bits::words),
             lifespans: self.lifespans(),
             hotness: self.hotness(),
+            lengths: self.bytes().map(|bytes| Lengths { bytes, unit }),
         }
     }
 }

@@ -13,6 +13,8 @@ pub struct Window {
     pub relocations: u64,
     /// Pages that the scheme filled with what it remembers.
     pub meta_pages: u64,
+    /// Write amplification in the window.
+    pub waf: f64,
     /// Figures of the scheme's own at its end.
     pub gauges: Vec<(&'static str, f64)>,
     /// Sealed zones at its end by class, and by how many tenths of their pages are valid, from 0 to 9
@@ -67,10 +69,12 @@ impl Windows {
             return;
         }
         let counts = machine.counts().clone();
+        let here = counts.since(&self.before);
         self.done.push(Window {
-            user_writes: (next - self.start) as u64,
-            relocations: counts.relocations - self.before.relocations,
-            meta_pages: counts.meta_pages - self.before.meta_pages,
+            user_writes: here.user_writes,
+            relocations: here.relocations,
+            meta_pages: here.meta_pages,
+            waf: here.waf(),
             gauges: machine.gauges(),
             census: machine.census(),
         });

@@ -133,6 +133,7 @@ impl Layout {
         let zones = self.data.len() as u32;
         Options {
             zone_pages,
+            page_units: 1,
             space: logical_pages as u32,
             logical_pages,
             capacity: Capacity::Bounded { gp, zones, reserve },

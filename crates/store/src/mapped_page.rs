@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use frostline_log::{LOST, Slot};
+use frostline_log::{Extent, LOST, Slot, Units};
 use frostline_placement::Hotness;
 
 use crate::StoreError;
@@ -97,7 +97,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         let state = &mut *self.state;
         let mut entry = state.volume.map().entry(self.at);
         let known = state.layout.has_hotness().then_some(&hotness);
-        let placed = state.volume.place_user(self.lba, &mut entry, known)?;
+        let placed = state.volume.place_user(self.lba, &mut entry, Units::PAGE, known)?;
         state.volume.map_mut().set(self.at, entry);
         state.volume.map_mut().set_sum(self.at, sum);
         state.user_page_placed(placed, self.lba, sum, hotness, page)
@@ -114,7 +114,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
     ) -> Result<(), StoreError> {
         let state = &mut *self.state;
         let mut entry = state.volume.map().entry(self.at);
-        match state.volume.place_relocation(self.lba, &mut entry, from, class)? {
+        match state.volume.place_relocation(self.lba, &mut entry, Extent::page(from), class)? {
             None => Ok(()),
             Some(placed) => {
                 state.volume.map_mut().set(self.at, entry);
@@ -127,7 +127,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
     pub fn trim(&mut self) -> Result<bool, StoreError> {
         let state = &mut *self.state;
         let mut entry = state.volume.map().entry(self.at);
-        let had = state.volume.trim_entry(self.lba, &mut entry)?;
+        let had = state.volume.trim_entry(self.lba, &mut entry, Units::PAGE.before)?;
         state.volume.map_mut().set(self.at, entry);
         if had {
             state.page_trimmed(self.lba);

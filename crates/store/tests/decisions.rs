@@ -231,7 +231,7 @@ fn a_recorded_run_is_replayed_with_the_decisions_that_it_had() {
         while let Some(trim) = trims.next_if(|trim| trim.at == i) {
             record.trim(trim.first, trim.last - trim.first + 1).unwrap();
         }
-        record.write(lba, &Hotness { origin: lba % 3, ..Hotness::default() }).unwrap();
+        record.write(lba, &Hotness { origin: lba % 3, ..Hotness::default() }, 4096).unwrap();
     }
     record.finish().unwrap();
     let recorded = load(&path, &LoadOptions::default(), &mut |_| ()).unwrap().volumes.remove(0);

@@ -79,6 +79,9 @@ pub struct Writes {
     /// Hotness records, one a page write; `None` unless asked for and in the file. The pages of one
     /// request have the same.
     pub hotness: Option<Vec<Hotness>>,
+    /// Bytes that must be written of each page written, if the file tells; whole pages otherwise. The
+    /// pages of one request have the same.
+    pub bytes: Option<Vec<u16>>,
 }
 
 /// A trace in memory.
@@ -97,7 +100,7 @@ impl Loaded {
     pub fn bytes(&self) -> u64 {
         let of_volume = |volume: &Writes| {
             let (times, hotness) = (volume.times.is_some(), volume.hotness.is_some());
-            volume.lbas.len() as u64 * bytes_per_write(times, hotness)
+            volume.lbas.len() as u64 * bytes_per_write(times, hotness, volume.bytes.is_some())
                 + volume.trims.len() as u64 * TRIM_BYTES
         };
         self.volumes.iter().map(of_volume).sum()
@@ -108,10 +111,11 @@ impl Loaded {
 const TRIM_BYTES: u64 = size_of::<Trim>() as u64;
 
 /// Bytes that a page write takes.
-fn bytes_per_write(times: bool, hotness: bool) -> u64 {
+fn bytes_per_write(times: bool, hotness: bool, bytes: bool) -> u64 {
     let times = if times { size_of::<u64>() } else { 0 };
     let hotness = if hotness { size_of::<Hotness>() } else { 0 };
-    (size_of::<u32>() + times + hotness) as u64
+    let bytes = if bytes { size_of::<u16>() } else { 0 };
+    (size_of::<u32>() + times + hotness + bytes) as u64
 }
 
 /// The memory that a trace may take, and what of it is left.
@@ -123,9 +127,9 @@ struct Budget {
 }
 
 impl Budget {
-    fn new(file: &Path, options: &LoadOptions, hotness: bool) -> Budget {
+    fn new(file: &Path, options: &LoadOptions, (hotness, bytes): (bool, bool)) -> Budget {
         let limit = options.memory.unwrap_or(u64::MAX);
-        let per_write = bytes_per_write(options.times, hotness);
+        let per_write = bytes_per_write(options.times, hotness, bytes);
         Budget { file: file.to_owned(), limit, left: limit, per_write }
     }
 
@@ -169,7 +173,8 @@ pub fn load(
             if wanted(&name) { vec![Writes { name, ..writes }] } else { Vec::new() }
         }
         None => {
-            let mut split = Split::new(path, options, limit, reader.hotness().is_some());
+            let told = (reader.hotness().is_some(), reader.bytes().is_some());
+            let mut split = Split::new(path, options, limit, told);
             split.read_all(&mut reader, &wanted, on_bytes)?;
             split.volumes
         }
@@ -202,7 +207,7 @@ fn load_pages(
 ) -> Result<Writes, TraceError> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut lbas = Vec::new();
-    let mut budget = Budget::new(pages.source().file(), options, false);
+    let mut budget = Budget::new(pages.source().file(), options, (false, false));
     let name = pages.source().file().display().to_string();
     let too_many = |writes: usize| TraceError::ManyWrites { name, writes: writes as u64 };
     let expected = pages.expected().min(limit);
@@ -243,18 +248,20 @@ struct Split {
     times: bool,
     trims: bool,
     hotness: bool,
+    bytes: bool,
     budget: Budget,
     places: Vec<Place>,
     volumes: Vec<Writes>,
 }
 
 impl Split {
-    fn new(file: &Path, options: &LoadOptions, room: u64, hotness: bool) -> Split {
+    fn new(file: &Path, options: &LoadOptions, room: u64, told: (bool, bool)) -> Split {
         let LoadOptions { times, trims, .. } = *options;
         let page_shift = options.page_size.trailing_zeros();
-        let budget = Budget::new(file, options, hotness);
+        let budget = Budget::new(file, options, told);
+        let (hotness, bytes) = told;
         let (places, volumes) = (Vec::new(), Vec::new());
-        Split { page_shift, room, times, trims, hotness, budget, places, volumes }
+        Split { page_shift, room, times, trims, hotness, bytes, budget, places, volumes }
     }
 
     fn read_all(
@@ -274,9 +281,10 @@ impl Split {
                 let place = if wanted(name) { Place::NoWriteYet } else { |_| Place::Unwanted };
                 self.places.push(place(Vec::new()));
             }
-            let hotness = reader.hotness();
+            let (hotness, bytes) = (reader.hotness(), reader.bytes());
             for (i, request) in batch.iter().enumerate() {
-                self.add(request, names, hotness.map(|records| &records[i]))?;
+                let told = (hotness.map(|records| &records[i]), bytes.map(|bytes| bytes[i]));
+                self.add(request, names, told)?;
             }
             on_bytes(reader.bytes_consumed());
         }
@@ -288,7 +296,7 @@ impl Split {
         &mut self,
         request: &Request,
         names: &[String],
-        hotness: Option<&Hotness>,
+        (hotness, bytes): (Option<&Hotness>, Option<u16>),
     ) -> Result<(), TraceError> {
         if request.op == Op::Trim && self.trims {
             return self.add_trim(request);
@@ -311,7 +319,8 @@ impl Split {
         self.budget.take(pages)?;
         let pages = pages as usize;
         if push_pages(writes, first, pages, request.time_us)
-            && hotness.is_none_or(|record| push_hotness(writes, pages, record))
+            && hotness.is_none_or(|record| push_each(&mut writes.hotness, pages, record))
+            && bytes.is_none_or(|bytes| push_each(&mut writes.bytes, pages, &bytes))
         {
             return Ok(());
         }
@@ -340,19 +349,19 @@ impl Split {
         let index = self.volumes.len();
         let times = self.times.then(Vec::new);
         let name = names[volume].clone();
-        let hotness = self.hotness.then(Vec::new);
-        self.volumes.push(Writes { name, times, trims, hotness, ..Writes::default() });
+        let (hotness, bytes) = (self.hotness.then(Vec::new), self.bytes.then(Vec::new));
+        self.volumes.push(Writes { name, times, trims, hotness, bytes, ..Writes::default() });
         self.places[volume] = Place::Loaded(index);
         index
     }
 }
 
-/// Appends the record of each page of one request; false if memory does not suffice.
-fn push_hotness(writes: &mut Writes, pages: usize, record: &Hotness) -> bool {
-    let Some(all) = &mut writes.hotness else { return true };
+/// Appends what is told of each page of one request; false if memory does not suffice.
+fn push_each<T: Clone>(column: &mut Option<Vec<T>>, pages: usize, record: &T) -> bool {
+    let Some(all) = column else { return true };
     let room = all.try_reserve(pages).is_ok();
     if room {
-        all.extend(std::iter::repeat_n(*record, pages));
+        all.extend(std::iter::repeat_n(record.clone(), pages));
     }
     room
 }

@@ -6,7 +6,7 @@ use frostline_placement::Hotness;
 
 use crate::cause::Bounds;
 use crate::error::TraceError;
-use crate::formats::parquet::TableWriter;
+use crate::formats::parquet::{More, TableWriter};
 use crate::output::Output;
 use crate::request::{Op, Request};
 
@@ -25,7 +25,7 @@ pub struct PageWriter {
 
 impl PageWriter {
     /// Begins a trace of pages of `page_bytes` bytes, a power of two from 512 up; `with_hotness`
-    /// if each write shall keep its hotness record.
+    /// if each write shall keep its hotness record. Each keeps the bytes of its page.
     ///
     /// # Errors
     /// [`TraceError::PageSize`], [`TraceError::Unwritable`].
@@ -36,18 +36,19 @@ impl PageWriter {
     ) -> Result<PageWriter, TraceError> {
         let page_bytes = Bounds::new(page_bytes)?.page_size();
         let (output, file) = Output::create(path)?;
-        let table = TableWriter::new(path, file, with_hotness)?;
+        let table = TableWriter::new(path, file, More { hotness: with_hotness, bytes: true })?;
         let volume = ["trace".to_owned()];
         Ok(PageWriter { page_bytes, table, output, volume, writes: 0 })
     }
 
-    /// Adds a page write. The record is dropped if the trace was begun without hotness.
+    /// Adds a page write; `bytes` is the length of what must be written of the page, at most 65,535.
+    /// The record is dropped if the trace was begun without hotness.
     ///
     /// # Errors
     /// [`TraceError::Unwritable`].
-    pub fn write(&mut self, lba: u32, hotness: &Hotness) -> Result<(), TraceError> {
+    pub fn write(&mut self, lba: u32, hotness: &Hotness, bytes: u16) -> Result<(), TraceError> {
         self.writes += 1;
-        self.push(Op::Write, lba, 1, hotness)
+        self.push(Op::Write, (lba, 1), hotness, bytes)
     }
 
     /// Adds a trim of `pages` pages from `lba` on, none if that is 0; what would be beyond the last
@@ -58,7 +59,7 @@ impl PageWriter {
     pub fn trim(&mut self, lba: u32, pages: u32) -> Result<(), TraceError> {
         match u64::from(pages).min((1 << 32) - u64::from(lba)) {
             0 => Ok(()),
-            pages => self.push(Op::Trim, lba, pages, &Hotness::default()),
+            pages => self.push(Op::Trim, (lba, pages), &Hotness::default(), 0),
         }
     }
 
@@ -72,10 +73,16 @@ impl PageWriter {
         Ok(self.writes)
     }
 
-    fn push(&mut self, op: Op, lba: u32, pages: u64, hotness: &Hotness) -> Result<(), TraceError> {
+    fn push(
+        &mut self,
+        op: Op,
+        (lba, pages): (u32, u64),
+        hotness: &Hotness,
+        bytes: u16,
+    ) -> Result<(), TraceError> {
         let page = u64::from(self.page_bytes);
         let (offset, length) = (u64::from(lba) * page, pages * page);
         let request = Request { time_us: self.writes, offset, length, volume: 0, op };
-        self.table.push(request, &self.volume, hotness)
+        self.table.push(request, &self.volume, (hotness, bytes))
     }
 }

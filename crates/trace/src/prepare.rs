@@ -34,10 +34,13 @@ pub struct Prepared {
     pub lifespans: Option<Vec<u32>>,
     /// The hotness record of each write, if the trace has them and they were loaded.
     pub hotness: Option<Vec<Hotness>>,
+    /// Bytes that must be written of each page written; all of them if none.
+    pub bytes: Option<Vec<u16>>,
 }
 
 /// Joins a preload and a trace, and marks the writes that live for ever. Of a preload without
-/// hotness records, where the trace has them, the records are zeroes, and the other way round.
+/// hotness records, where the trace has them, the records are zeroes, and the other way round; its
+/// pages are written whole where their bytes are not told.
 ///
 /// LBAs of 2^31 and more, and very sparse address spaces (over 2^24 pages and 16 times the pages
 /// in use), are squeezed, keeping their order; see [`Prepared::space`].
@@ -50,7 +53,7 @@ pub fn prepare(
     want_lifespans: bool,
 ) -> Result<Prepared, TraceError> {
     let measured_from = preload.as_ref().map_or(0, |p| p.lbas.len());
-    let Writes { name, mut lbas, mut trims, starts, times, hotness } = match preload {
+    let Writes { name, mut lbas, mut trims, starts, times, hotness, bytes } = match preload {
         Some(preload) => join(preload, writes),
         None => writes,
     };
@@ -78,6 +81,7 @@ pub fn prepare(
         unique,
         lifespans,
         hotness,
+        bytes,
     })
 }
 
@@ -95,20 +99,31 @@ fn join(preload: Writes, writes: Writes) -> Writes {
         let before = preload.times.unwrap_or_else(|| vec![0; preload.lbas.len()]);
         join_times(before, times)
     });
-    let hotness = match (preload.hotness, writes.hotness) {
-        (None, None) => None,
-        (first, second) => {
-            let mut all = first.unwrap_or_default();
-            all.resize(preload.lbas.len(), Hotness::default());
-            all.extend(second.unwrap_or_default());
-            all.resize(preload.lbas.len() + writes.lbas.len(), Hotness::default());
-            Some(all)
-        }
-    };
+    let both = (preload.lbas.len(), writes.lbas.len());
+    let hotness = join_told((preload.hotness, writes.hotness), both, Hotness::default());
+    // The most there can be: the whole page.
+    let bytes = join_told((preload.bytes, writes.bytes), both, u16::MAX);
     let (mut lbas, mut trims) = (preload.lbas, preload.trims);
     trims.extend(writes.trims.iter().map(|trim| Trim { at: lbas.len() + trim.at, ..*trim }));
     lbas.extend_from_slice(&writes.lbas);
-    Writes { name: writes.name, lbas, trims, starts, times, hotness }
+    Writes { name: writes.name, lbas, trims, starts, times, hotness, bytes }
+}
+
+/// One column out of two, of this many writes each; `unknown` stands for what one of them does not
+/// tell.
+fn join_told<T: Clone>(
+    (first, second): (Option<Vec<T>>, Option<Vec<T>>),
+    (before, after): (usize, usize),
+    unknown: T,
+) -> Option<Vec<T>> {
+    if first.is_none() && second.is_none() {
+        return None;
+    }
+    let mut all = first.unwrap_or_default();
+    all.resize(before, unknown.clone());
+    all.extend(second.unwrap_or_default());
+    all.resize(before + after, unknown);
+    Some(all)
 }
 
 /// Moves the first times back so that they precede the second; the second, if there is no room.

@@ -154,6 +154,15 @@ impl Reader {
         }
     }
 
+    /// The bytes of the pages of the requests that were read last, one number each, and 0 for what is
+    /// no write. None if the file has none.
+    pub fn bytes(&self) -> Option<&[u16]> {
+        match &self.decoder {
+            Decoder::Table(table) => table.bytes(),
+            _ => None,
+        }
+    }
+
     /// The file's page numbers themselves, if that is all it has.
     pub(crate) fn pages(&mut self) -> Option<&mut Pages> {
         match &mut self.decoder {

@@ -8,7 +8,7 @@ use frostline_placement::Hotness;
 use crate::encoder::Encoder;
 use crate::error::{TraceError, some_of};
 use crate::format::Format;
-use crate::formats::parquet::TableWriter;
+use crate::formats::parquet::{More, TableWriter};
 use crate::load::{LoadOptions, nothing};
 use crate::output::{Output, unwritable};
 use crate::reader::{Reader, ReaderOptions};
@@ -35,7 +35,7 @@ pub struct Converted {
 /// Converts a trace: to Parquet if `to` ends in `.parquet`, else to page numbers (`u32`),
 /// zstd-compressed if it ends in `.zst`.
 ///
-/// Parquet keeps all requests of the volumes asked for, with their hotness records if there are any;
+/// Parquet keeps all requests of the volumes asked for, with their hotness records and the bytes of pages if there are any;
 /// page numbers keep the page writes of one volume. Memory is bounded. `to` appears, or is replaced,
 /// only when complete. Of the options, `times`, `trims` and `hotness` are ignored, as Parquet keeps
 /// all of them and page numbers none.
@@ -51,18 +51,20 @@ pub fn convert(
     let page_size = options.page_size;
     let how = ReaderOptions { hotness: is_parquet(to), ..options.reader() };
     let mut reader = Reader::open_with(from, &how)?;
-    let mut trace = TraceWriter::create(to, page_size, reader.hotness().is_some())?;
+    let more = More { hotness: reader.hotness().is_some(), bytes: reader.bytes().is_some() };
+    let mut trace = TraceWriter::create(to, page_size, more)?;
     let limit = options.limit.unwrap_or(u64::MAX);
     let mut batch = Vec::with_capacity(BATCH);
     while trace.pages < limit && reader.read(&mut batch, BATCH)? > 0 {
         let names = reader.volume_names();
-        let hotness = reader.hotness();
+        let (hotness, bytes) = (reader.hotness(), reader.bytes());
         for (i, request) in batch.drain(..).enumerate() {
             let name = &names[request.volume as usize];
             if options.volume.as_ref().is_none_or(|volume| volume == name) {
                 let left = limit - trace.pages;
                 let record = hotness.map(|records| records[i]).unwrap_or_default();
-                trace.push(request, names, left, from, &record)?;
+                let bytes = bytes.map_or(0, |bytes| bytes[i]);
+                trace.push(request, names, left, from, (&record, bytes))?;
             }
         }
         on_bytes(reader.bytes_consumed());
@@ -87,13 +89,13 @@ pub fn write_lbas(
     page_size: u32,
     lbas: impl IntoIterator<Item = u32>,
 ) -> Result<u64, TraceError> {
-    let mut trace = TraceWriter::create(to, page_size, false)?;
+    let mut trace = TraceWriter::create(to, page_size, More::default())?;
     let names = ["trace".to_owned()];
     let length = u64::from(page_size);
     for (lba, time_us) in lbas.into_iter().zip(1..) {
         let offset = u64::from(lba) * length;
         let request = Request { time_us, offset, length, volume: 0, op: Op::Write };
-        trace.push(request, &names, u64::MAX, to, &Hotness::default())?;
+        trace.push(request, &names, u64::MAX, to, (&Hotness::default(), 0))?;
     }
     let pages = trace.pages;
     trace.finish(&names)?;
@@ -129,11 +131,11 @@ enum Sink {
 }
 
 impl TraceWriter {
-    fn create(to: &Path, page_size: u32, hotness: bool) -> Result<TraceWriter, TraceError> {
+    fn create(to: &Path, page_size: u32, more: More) -> Result<TraceWriter, TraceError> {
         let page_shift = crate::cause::Bounds::new(page_size)?.page_size().trailing_zeros();
         let (output, file) = Output::create(to)?;
         let sink = if is_parquet(to) {
-            Sink::Parquet(Box::new(TableWriter::new(to, file, hotness)?))
+            Sink::Parquet(Box::new(TableWriter::new(to, file, more)?))
         } else {
             let encoder = match ends_in(to, "zst") {
                 true => zstd_codec::encoder(to, file)?,
@@ -152,7 +154,7 @@ impl TraceWriter {
         names: &[String],
         left: u64,
         from: &Path,
-        hotness: &Hotness,
+        told: (&Hotness, u16),
     ) -> Result<(), TraceError> {
         let is_write = request.op == Op::Write;
         let (first, pages) = if is_write { request.extent(self.page_shift) } else { (0, 0) };
@@ -163,7 +165,7 @@ impl TraceWriter {
                 }
                 self.requests += 1;
                 self.pages += pages;
-                return table.push(request, names, hotness);
+                return table.push(request, names, told);
             }
             _ if pages == 0 => return Ok(()),
             Sink::Pages(file) => write_pages(file, first, pages.min(left)),

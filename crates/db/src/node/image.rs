@@ -32,6 +32,14 @@ pub fn restore_image<'a>(bytes: &'a [u8], page: &PageBytes) -> Option<&'a [u8]> 
     Node::of(page).is_sound().then_some(rest)
 }
 
+/// Bytes of a page's copy without its empty middle; all of them if it is no node.
+pub fn used_bytes(page: &[u8; PAGE_BYTES]) -> u16 {
+    let field = |at: usize| usize::from(u16::from_le_bytes([page[at], page[at + 1]]));
+    let (low, high) = (SLOTS + field(COUNT) * SLOT, field(HEAP));
+    let middle = if high <= PAGE_BYTES { high.saturating_sub(low) } else { 0 };
+    (PAGE_BYTES - middle) as u16
+}
+
 /// The end of the slots and the beginning of the heap.
 fn used(page: &PageBytes) -> (usize, usize) {
     let field = |at: usize| usize::from(page.u16_at(at));

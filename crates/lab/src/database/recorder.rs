@@ -22,7 +22,7 @@ const WAITING: usize = 16;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 enum Event {
-    Written(u32, Hotness),
+    Written(u32, Hotness, u16),
     Trimmed(u32),
 }
 
@@ -122,8 +122,8 @@ impl State {
 }
 
 impl Observer for Recorder {
-    fn written(&self, lba: u32, hotness: &Hotness) {
-        self.state().add(Event::Written(lba, *hotness));
+    fn written(&self, lba: u32, hotness: &Hotness, bytes: u16) {
+        self.state().add(Event::Written(lba, *hotness, bytes));
     }
 
     fn trimmed(&self, lba: u32) {
@@ -138,7 +138,7 @@ fn write(mut writer: PageWriter, messages: &Receiver<Message>) -> Written {
         };
         for event in events {
             match event {
-                Event::Written(lba, hotness) => writer.write(lba, &hotness)?,
+                Event::Written(lba, hotness, bytes) => writer.write(lba, &hotness, bytes)?,
                 Event::Trimmed(lba) => writer.trim(lba, 1)?,
             }
         }

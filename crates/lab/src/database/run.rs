@@ -125,7 +125,7 @@ impl<B: Benchmark> Run<'_, B> {
     fn record_what_is_there(&self, instances: &Instances, recorder: &Recorder) -> Result<()> {
         let store = &instances.store;
         let recorded = store.mapped(0..store.pages() as u32, &mut |lba| {
-            recorder.written(lba, &Default::default());
+            recorder.written(lba, &Default::default(), 4096);
         });
         recorded.map_err(Error::store(self.uri()))
     }

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use frostline_log::{Capacity, LogError, Options, Volume, WORD_LAST, Writes};
+use frostline_log::{Capacity, Lengths, LogError, Options, Volume, WORD_LAST, Writes};
 use frostline_placement::registry::{Registry, SCHEMES};
 use frostline_placement::victims::{self, POLICIES};
 use frostline_placement::{Foresight, NEVER, Params, Recogniser, Scheme, Setup, VictimPolicy};
@@ -91,7 +91,7 @@ impl Trace {
 
     pub fn writes(&self) -> Writes<'_> {
         let (starts, lifespans) = (Some(&self.starts[..]), Some(&self.lifespans[..]));
-        Writes { words: &self.words, starts, lifespans, hotness: None }
+        Writes { starts, lifespans, ..Writes::new(&self.words) }
     }
 
     /// True if write `i` begins a request.
@@ -118,7 +118,12 @@ pub struct Case {
     pub victim: &'static str,
     pub options: Options,
     pub trace: Trace,
+    /// Bytes of each record, in units of [`UNIT`]; some are longer than a page.
+    pub bytes: Vec<u16>,
 }
+
+/// Bytes in a unit.
+const UNIT: u32 = 3;
 
 /// A check of a case, once the type of its scheme is known.
 pub trait Check {
@@ -130,6 +135,20 @@ impl Case {
     pub fn check(&self, check: impl Check) -> Result<(), TestCaseError> {
         let spec = SchemeSpec::parse(self.scheme).unwrap();
         spec.build(&self.setup(), Twice { case: self, check }).unwrap()
+    }
+
+    /// The trace's writes with the lengths of their records.
+    pub fn writes(&self) -> Writes<'_> {
+        let lengths = Some(Lengths { bytes: &self.bytes, unit: UNIT });
+        Writes { lengths, ..self.trace.writes() }
+    }
+
+    /// An empty volume; none of a scheme that places whole pages only.
+    pub fn volume<S: Scheme>(&self, scheme: S) -> Option<Volume<S>> {
+        match Volume::new(self.options, scheme, self.policy()) {
+            Err(LogError::WholePages) => None,
+            volume => Some(volume.unwrap()),
+        }
     }
 
     pub fn policy(&self) -> Box<dyn VictimPolicy> {
@@ -235,6 +254,25 @@ fn trace(space: u32) -> impl Strategy<Value = Trace> {
 pub fn cases(most: Foresight) -> impl Strategy<Value = Case> {
     let case = (schemes(most), policies(), volume());
     case.prop_flat_map(|(scheme, victim, options)| {
-        trace(options.space).prop_map(move |trace| Case { scheme, victim, options, trace })
+        let bytes = Vec::new();
+        trace(options.space).prop_map(move |trace| Case {
+            scheme,
+            victim,
+            options,
+            trace,
+            bytes: bytes.clone(),
+        })
+    })
+}
+
+/// The same with pages of several units, and records of any length.
+pub fn record_cases(most: Foresight) -> impl Strategy<Value = Case> {
+    (cases(most), 2..9u32).prop_flat_map(|(case, page_units)| {
+        let longest = (UNIT * (page_units + 1)) as u16;
+        let bytes = prop::collection::vec(0..=longest, case.trace.words.len());
+        bytes.prop_map(move |bytes| {
+            let options = Options { page_units, ..case.options };
+            Case { options, bytes, ..case.clone() }
+        })
     })
 }

@@ -6,7 +6,7 @@ use frostline_log::{Capacity, MAX_LBA, Options, Volume};
 use frostline_placement::{Foresight, Scheme};
 use proptest::prelude::*;
 
-use crate::cases::{Case, Check, cases};
+use crate::cases::{Case, Check, cases, record_cases};
 
 struct Invariants;
 
@@ -15,18 +15,19 @@ impl Check for Invariants {
         let scheme = scheme();
         let limit = scheme.classes();
         let options = Options { max_open: Some(limit), ..case.options };
-        let mut volume = Volume::new(options, scheme, case.policy()).unwrap();
+        let limited = Case { options, ..case.clone() };
+        let Some(mut volume) = limited.volume(scheme) else { return Ok(()) };
         let mut written = BTreeSet::new();
         for i in 0..case.trace.words.len() {
             let stalls = volume.counts().stalls;
-            case.trace.replay(&mut volume, &case.trace.writes(), i..i + 1).unwrap();
+            case.trace.replay(&mut volume, &case.writes(), i..i + 1).unwrap();
             for lba in case.trace.trims_before(i) {
                 written.remove(&lba);
             }
             written.insert(case.trace.words[i] & MAX_LBA);
             prop_assert_eq!(volume.verify(), Ok(()));
             each_page_has_one_slot(&volume, &written, options.space)?;
-            slots_used_are_counted(&mut volume, options.zone_pages)?;
+            units_used_are_counted(&mut volume, &options)?;
             prop_assert!(open_zones(&volume) <= limit);
             let stalled = volume.counts().stalls > stalls;
             prop_assert!(stalled || !trigger_asks(&volume, options.capacity));
@@ -48,18 +49,25 @@ fn each_page_has_one_slot<S: Scheme>(
     Ok(())
 }
 
-/// Each slot that was written or left unused is valid, garbage, or was in a zone that is reclaimed.
-fn slots_used_are_counted<S: Scheme>(
+/// Each unit that was written or left unused is in a zone, or was in one that is reclaimed. Of pages
+/// of one slot each is valid or garbage; [`Volume::verify`] sums the units of longer records.
+fn units_used_are_counted<S: Scheme>(
     volume: &mut Volume<S>,
-    zone_pages: u32,
+    options: &Options,
 ) -> Result<(), TestCaseError> {
-    let garbage: u64 = volume.images().iter().map(|zone| u64::from(zone.garbage)).sum();
-    let live = volume.valid_pages() + garbage;
-    let zone_pages = u64::from(zone_pages - volume.scheme().meta_pages());
+    let images = volume.images();
+    let live: u64 = images.iter().map(|zone| u64::from(zone.used)).sum();
+    let garbage: u64 = images.iter().map(|zone| u64::from(zone.garbage)).sum();
+    let zone_pages = options.zone_pages - volume.scheme().meta_pages();
+    let valid = volume.valid_pages();
     let counts = volume.counts();
-    let reset = counts.zones_reclaimed * zone_pages;
-    let used = counts.user_writes + counts.relocations + counts.skipped;
-    prop_assert_eq!(used, live + reset);
+    let reset = counts.zones_reclaimed * u64::from(zone_pages * options.page_units);
+    let written = match options.page_units {
+        1 => counts.user_writes + counts.relocations,
+        _ => counts.user_units + counts.relocated_units,
+    };
+    prop_assert_eq!(written + counts.skipped, live + reset);
+    prop_assert!(options.page_units > 1 || valid + garbage == live);
     Ok(())
 }
 
@@ -82,6 +90,11 @@ proptest! {
 
     #[test]
     fn invariants_hold_after_every_write(case in cases(Foresight::Lifespans)) {
+        case.check(Invariants)?;
+    }
+
+    #[test]
+    fn invariants_hold_after_every_record(case in record_cases(Foresight::Lifespans)) {
         case.check(Invariants)?;
     }
 }

@@ -5,7 +5,7 @@ use frostline_log::{Counts, MAX_LBA, Volume};
 use frostline_placement::{Foresight, Scheme};
 use proptest::prelude::*;
 
-use crate::cases::{Case, Check, cases};
+use crate::cases::{Case, Check, cases, record_cases};
 use crate::reference::Model;
 use crate::stub::Stub;
 
@@ -16,8 +16,8 @@ struct SameAsModel {
 
 impl Check for SameAsModel {
     fn check<S: Scheme>(self, case: &Case, scheme: &dyn Fn() -> S) -> Result<(), TestCaseError> {
-        let writes = case.trace.writes();
-        let mut volume = Volume::new(case.options, scheme(), case.policy()).unwrap();
+        let writes = case.writes();
+        let Some(mut volume) = case.volume(scheme()) else { return Ok(()) };
         let mut model = Model::new(case.options, scheme(), case.policy());
         let all = case.trace.words.len();
         for from in (0..all).step_by(self.piece) {
@@ -30,7 +30,8 @@ impl Check for SameAsModel {
                 if S::PER_REQUEST && case.trace.begins(i) {
                     model.request(case.trace.words[i] & MAX_LBA, case.trace.request_pages(i));
                 }
-                model.write(writes.words[i], case.trace.lifespans[i])
+                let units = writes.units(i, case.options.page_units);
+                model.write(writes.words[i], units, case.trace.lifespans[i])
             });
             prop_assert_eq!(case.trace.replay(&mut volume, &writes, from..to), outcome.clone());
             same(&mut volume, &model, case.options.space)?;
@@ -67,6 +68,22 @@ proptest! {
         piece in prop_oneof![1..4usize, 4..2000usize],
     ) {
         case.check(SameAsModel { piece })?;
+    }
+
+    #[test]
+    fn records_of_any_length_are_written_and_cleaned_as_the_model_does(
+        case in record_cases(Foresight::Lifespans),
+        piece in prop_oneof![1..4usize, 4..2000usize],
+    ) {
+        case.check(SameAsModel { piece })?;
+    }
+
+    #[test]
+    fn batches_of_records_are_offered_as_the_model_offers_them(
+        case in record_cases(Foresight::None),
+        classes in 1..20usize,
+    ) {
+        SameAsModel { piece: 9 }.check(&case, &|| Stub::new(classes))?;
     }
 
     #[test]

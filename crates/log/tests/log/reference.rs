@@ -16,17 +16,24 @@ const UNUSED: u32 = MAX_LBA;
 /// Zone, and place in it.
 type Place = (u32, usize);
 
+/// A record: the word of its page, and its units.
+type Record = (u32, usize);
+
 pub struct Model<S: Scheme> {
     scheme: S,
     policy: Box<dyn VictimPolicy>,
     options: Options,
-    /// The words of the pages in each zone, in the order in which they were written.
-    zones: Vec<Vec<u32>>,
+    /// The records in each zone, in the order in which they were written.
+    zones: Vec<Vec<Record>>,
     /// The open zone of each class.
     open: Vec<Option<u32>>,
     /// Free zones; the last is taken next.
     free: Vec<u32>,
     map: HashMap<u32, Place>,
+    /// Units of the pages in the map.
+    units: HashMap<u32, usize>,
+    /// Their sum.
+    valid_units: usize,
     states: HashMap<u32, S::Page>,
     /// The zones, as schemes and policies see them.
     table: ZoneTable,
@@ -52,14 +59,16 @@ impl<S: Scheme> Model<S> {
             open: vec![None; classes],
             free: Vec::new(),
             map: HashMap::new(),
+            units: HashMap::new(),
+            valid_units: 0,
             states: HashMap::new(),
-            table: ZoneTable::new(options.zone_pages),
+            table: ZoneTable::new(options.zone_pages * options.page_units),
             cleaning: false,
             turn: 0,
             last: 0,
             now: options.start,
             counts: Counts {
-                victim_garbage: vec![0; options.zone_pages as usize + 1],
+                victim_garbage: vec![0; (options.zone_pages * options.page_units) as usize + 1],
                 classes: vec![Default::default(); classes],
                 ..Counts::default()
             },
@@ -81,8 +90,8 @@ impl<S: Scheme> Model<S> {
         self.scheme.on_request(&request);
     }
 
-    /// Writes a page, and cleans as the trigger asks.
-    pub fn write(&mut self, word: u32, lifespan: u32) -> Result<(), LogError> {
+    /// Writes a page of this many units, and cleans as the trigger asks.
+    pub fn write(&mut self, word: u32, units: u32, lifespan: u32) -> Result<(), LogError> {
         let lba = word & MAX_LBA;
         let old = self.map.get(&lba).map_or(0, |place| place.0);
         self.now = self.now.wrapping_add(1);
@@ -91,7 +100,7 @@ impl<S: Scheme> Model<S> {
             now: self.now,
             first: old == 0,
             zone: old,
-            offset: self.map.get(&lba).map_or(0, |place| place.1 as u32),
+            offset: self.map.get(&lba).map_or(0, |place| place.1 as u32) / self.options.page_units,
             class: self.table.class(old),
             valid: self.map.len() as u64,
             last: word & WORD_LAST != 0,
@@ -110,7 +119,10 @@ impl<S: Scheme> Model<S> {
         let state = self.states.entry(lba).or_insert_with(Zeroable::zeroed);
         let class = self.scheme.place_user(&write, state);
         self.counts.user_writes += 1;
-        self.append(word, class)?;
+        if self.options.page_units > 1 {
+            self.counts.user_units += u64::from(units);
+        }
+        self.append((word, units as usize), class)?;
         while self.is_due() {
             self.seal_stale();
             if !self.clean()? {
@@ -125,12 +137,12 @@ impl<S: Scheme> Model<S> {
     pub fn trim(&mut self, lba: u32) {
         self.scheme.on_trim(lba);
         self.map.remove(&lba);
+        self.valid_units -= self.units.remove(&lba).unwrap_or(0);
         self.states.remove(&lba);
     }
 
     fn is_due(&self) -> bool {
-        let written: usize = self.zones.iter().map(Vec::len).sum();
-        let garbage = written - self.map.len();
+        let (written, garbage) = self.totals();
         let dirty = |gp| garbage as f64 / written as f64 > gp;
         let short = |reserve| self.free.len() < reserve as usize;
         match self.options.capacity {
@@ -144,17 +156,14 @@ impl<S: Scheme> Model<S> {
     fn seal_stale(&mut self) {
         for class in 0..self.open.len() {
             let Some(zone) = self.open[class].filter(|&zone| self.is_stale(zone)) else { continue };
-            self.counts.skipped += self.room(class) as u64;
-            self.zones[zone as usize].resize(self.options.zone_pages as usize, UNUSED);
-            self.seal(class, zone);
+            self.end(class, zone);
         }
     }
 
     fn is_stale(&self, zone: u32) -> bool {
-        let written: usize = self.zones.iter().map(Vec::len).sum();
-        let garbage = written - self.map.len();
+        let (written, garbage) = self.totals();
         let age = self.now.wrapping_sub(self.table.opened_at(zone)) as usize;
-        let here = (self.garbage(zone), self.zones[zone as usize].len());
+        let here = (self.garbage(zone), self.used(zone));
         self.scheme.seals_stale() && age > self.map.len() && here.0 * written > garbage * here.1
     }
 
@@ -173,14 +182,18 @@ impl<S: Scheme> Model<S> {
         self.counts.cleanings += 1;
         self.show_garbage();
         let zones = self.table.view(self.now).with_short_living(self.scheme.short_living());
+        let zones = zones.with_least_garbage(self.options.page_units);
         let mut choice = Choice::default();
         self.scheme.pick(&zones, &mut *self.policy, &mut choice);
         let Choice { mut victims, relabelled } = choice;
         if !self.can_open() {
-            let mut room: usize = (0..self.open.len()).map(|class| self.room(class)).sum();
+            let most = self.options.page_units as usize;
+            let usable = |units: usize| (units + 1).saturating_sub(most);
+            let mut room: usize = (0..self.open.len()).map(|class| usable(self.room(class))).sum();
             victims.retain(|&zone| {
-                let fits = self.valid(zone).len() <= room;
-                room += if fits { self.garbage(zone) } else { 0 };
+                let valid = self.used(zone) - self.garbage(zone);
+                let fits = valid <= room;
+                room = if fits { room - valid + usable(self.zone_units()) } else { room };
                 fits
             });
         }
@@ -198,8 +211,8 @@ impl<S: Scheme> Model<S> {
         let victim = self.event(zone);
         self.scheme.on_victim(&victim, &self.table.view(self.now));
         let together = self.scheme.destination(&victim);
-        let words = self.valid(zone);
-        let lbas: Vec<_> = words.iter().map(|word| word & MAX_LBA).collect();
+        let records = self.valid(zone);
+        let lbas: Vec<_> = records.iter().map(|(word, _)| word & MAX_LBA).collect();
         let ZoneEvent { zone, class, now } = victim;
         let mut classes = vec![together.map(|class| class as u8); lbas.len()];
         if S::BATCHED && together.is_none() {
@@ -208,14 +221,17 @@ impl<S: Scheme> Model<S> {
             let victim = Victim { zone, class, now, valid: self.map.len() as u64 };
             self.scheme.place_batch(&victim, &pages, &mut classes);
         }
-        for ((word, lba), class) in words.into_iter().zip(lbas).zip(classes) {
+        for ((record, lba), class) in records.into_iter().zip(lbas).zip(classes) {
             let class = class.map(usize::from).unwrap_or_else(|| {
                 let relocation = Relocation { lba, now, zone, class: victim.class };
                 self.scheme.place_relocation(&relocation, self.states.get_mut(&lba).unwrap())
             });
             self.counts.relocations += 1;
-            self.counts.frozen_relocations += u64::from(word & WORD_LAST != 0);
-            self.append(word, class)?;
+            self.counts.frozen_relocations += u64::from(record.0 & WORD_LAST != 0);
+            if self.options.page_units > 1 {
+                self.counts.relocated_units += record.1 as u64;
+            }
+            self.append(record, class)?;
         }
         Ok(())
     }
@@ -229,12 +245,14 @@ impl<S: Scheme> Model<S> {
         self.scheme.on_reclaimed(&victim);
     }
 
-    fn append(&mut self, word: u32, class: usize) -> Result<(), LogError> {
-        let class = self.class_with_room(class)?;
+    fn append(&mut self, record: Record, class: usize) -> Result<(), LogError> {
+        let class = self.class_with_room(class, record.1)?;
         let zone = self.open[class].unwrap();
-        let pages = &mut self.zones[zone as usize];
-        self.map.insert(word & MAX_LBA, (zone, pages.len()));
-        pages.push(word);
+        let lba = record.0 & MAX_LBA;
+        self.map.insert(lba, (zone, self.used(zone)));
+        self.valid_units += record.1;
+        self.valid_units -= self.units.insert(lba, record.1).unwrap_or(0);
+        self.zones[zone as usize].push(record);
         match self.cleaning {
             true => self.counts.classes[class].relocations += 1,
             false => self.counts.classes[class].user_writes += 1,
@@ -247,16 +265,19 @@ impl<S: Scheme> Model<S> {
 
     /// `class`, with a zone opened if need be and allowed; else, of the classes with the most room,
     /// the first.
-    fn class_with_room(&mut self, class: usize) -> Result<usize, LogError> {
-        if self.open[class].is_some() {
+    fn class_with_room(&mut self, class: usize, units: usize) -> Result<usize, LogError> {
+        if self.room(class) >= units {
             return Ok(class);
         }
         let most = (0..self.open.len()).map(|c| self.room(c)).max().unwrap();
-        if self.can_open() && (self.cleaning || most == 0 || !self.is_last()) {
+        if self.can_open() && (self.cleaning || most < units || !self.is_last()) {
+            if let Some(zone) = self.open[class] {
+                self.end(class, zone);
+            }
             self.open(class);
             return Ok(class);
         }
-        if most == 0 {
+        if most < units {
             return Err(self.full());
         }
         self.counts.spilled += 1;
@@ -271,6 +292,14 @@ impl<S: Scheme> Model<S> {
         self.open[class] = Some(zone);
         self.table.open(zone, class, self.now);
         self.scheme.on_opened(&self.event(zone));
+    }
+
+    /// Seals a zone as it is.
+    fn end(&mut self, class: usize, zone: u32) {
+        let room = self.room(class);
+        self.counts.skipped += room as u64;
+        self.zones[zone as usize].push((UNUSED, room));
+        self.seal(class, zone);
     }
 
     fn seal(&mut self, class: usize, zone: u32) {
@@ -296,21 +325,38 @@ impl<S: Scheme> Model<S> {
         }
     }
 
-    fn valid(&self, zone: u32) -> Vec<u32> {
-        let words = self.zones[zone as usize].iter().copied().enumerate();
-        words
-            .filter(|(k, word)| self.place_of(word & MAX_LBA) == Some((zone, *k)))
-            .map(|p| p.1)
-            .collect()
+    fn valid(&self, zone: u32) -> Vec<Record> {
+        let mut offset = 0;
+        let mut valid = Vec::new();
+        for &(word, units) in &self.zones[zone as usize] {
+            if self.place_of(word & MAX_LBA) == Some((zone, offset)) {
+                valid.push((word, units));
+            }
+            offset += units;
+        }
+        valid
+    }
+
+    /// Units that are written, and those of them that are garbage.
+    fn totals(&self) -> (usize, usize) {
+        let written: usize = (0..self.zones.len() as u32).map(|zone| self.used(zone)).sum();
+        (written, written - self.valid_units)
+    }
+
+    fn used(&self, zone: u32) -> usize {
+        self.zones[zone as usize].iter().map(|record| record.1).sum()
     }
 
     fn garbage(&self, zone: u32) -> usize {
-        self.zones[zone as usize].len() - self.valid(zone).len()
+        self.used(zone) - self.valid(zone).iter().map(|record| record.1).sum::<usize>()
+    }
+
+    fn zone_units(&self) -> usize {
+        (self.options.zone_pages * self.options.page_units) as usize
     }
 
     fn room(&self, class: usize) -> usize {
-        let zone = self.open[class].map(|zone| &self.zones[zone as usize]);
-        zone.map_or(0, |words| self.options.zone_pages as usize - words.len())
+        self.open[class].map_or(0, |zone| self.zone_units() - self.used(zone))
     }
 
     fn can_open(&self) -> bool {
@@ -323,11 +369,12 @@ impl<S: Scheme> Model<S> {
     }
 
     pub fn has_room(&self) -> bool {
-        self.can_open() || self.open.iter().any(Option::is_some)
+        let most = (0..self.open.len()).map(|class| self.room(class)).max();
+        self.can_open() || most.unwrap() >= self.options.page_units as usize
     }
 
     pub fn full(&self) -> LogError {
-        let slots = (self.zones.len() - 1) as u64 * u64::from(self.options.zone_pages);
+        let slots = (self.zones.len() - 1) as u64 * self.zone_units() as u64;
         LogError::Full { valid: self.map.len() as u64, slots }
     }
 

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytemuck::Zeroable;
 use frostline_log::{
-    Capacity, Counts, LogError, MAX_LBA, Options, Placed, Slot, Volume, Writes, ZoneImage,
+    Capacity, Counts, Extent, LogError, MAX_LBA, Options, Placed, Slot, Units, Volume, Writes,
+    ZoneImage,
 };
 use frostline_placement::SchemeSpec;
 use frostline_placement::{
@@ -21,7 +22,7 @@ use crate::stub::Stub;
 /// Places a user write, and puts its entry back into the map.
 pub fn place_user<S: Scheme>(volume: &mut Volume<S>, lba: u32) -> Result<Placed, LogError> {
     let mut entry = volume.map().get(lba as usize).copied().unwrap_or_else(Zeroable::zeroed);
-    let placed = volume.place_user(lba, &mut entry, None)?;
+    let placed = volume.place_user(lba, &mut entry, Units::PAGE, None)?;
     volume.map_mut()[lba as usize] = entry;
     Ok(placed)
 }
@@ -34,7 +35,7 @@ fn place_relocation<S: Scheme>(
     class: Option<u8>,
 ) -> Result<Option<Placed>, LogError> {
     let mut entry = volume.map()[lba as usize];
-    let placed = volume.place_relocation(lba, &mut entry, from, class)?;
+    let placed = volume.place_relocation(lba, &mut entry, Extent::page(from), class)?;
     volume.map_mut()[lba as usize] = entry;
     Ok(placed)
 }

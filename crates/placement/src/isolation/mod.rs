@@ -296,6 +296,10 @@ impl<I: Isolation> Scheme for Isolated<I> {
         self.separate || self.inner.seals_stale()
     }
 
+    fn whole_pages_only(&self) -> bool {
+        self.inner.whole_pages_only()
+    }
+
     fn on_trim(&mut self, lba: u32) {
         self.predictor.on_trim(lba);
         self.inner.on_trim(lba);

@@ -228,6 +228,10 @@ impl Scheme for Midas {
         }
     }
 
+    fn whole_pages_only(&self) -> bool {
+        true
+    }
+
     /// A group that has vanished keeps its open zone until then.
     fn seals_stale(&self) -> bool {
         true

@@ -106,6 +106,10 @@ impl Scheme for MultiLog {
         log.kept = 1.0 - log.garbage as f64 / log.cleaned as f64;
     }
 
+    fn whole_pages_only(&self) -> bool {
+        true
+    }
+
     fn bytes(&self) -> usize {
         self.logs.capacity() * size_of::<Log>()
     }

@@ -176,6 +176,10 @@ impl Scheme for OraclePlan {
         choice.victims.extend(least.map(|(_, zone)| zone));
     }
 
+    fn whole_pages_only(&self) -> bool {
+        true
+    }
+
     fn bytes(&self) -> usize {
         let deaths = self.zones.iter().map(|fate| &fate.deaths).chain(&self.filling);
         let deaths = deaths.map(|deaths| deaths.capacity() * 4).sum::<usize>();

@@ -146,6 +146,10 @@ impl Scheme for Phftl {
         self.meta.as_ref().map_or(0, MetaCache::pages)
     }
 
+    fn whole_pages_only(&self) -> bool {
+        true
+    }
+
     fn short_living(&self) -> Option<ShortLiving> {
         self.classifier.threshold().map(|threshold| ShortLiving { class: 0, threshold })
     }

@@ -29,7 +29,7 @@ pub fn evaluate_two_r(
     let scheme = TwoR { from: u32::try_from(from).unwrap_or(u32::MAX), ..TwoR::default() };
     let options = settings.options(volume, zone_pages);
     let mut log = Volume::new(options, scheme, policy).map_err(failed)?;
-    let writes = volume.writes();
+    let writes = volume.writes(settings.unit());
     advance(&mut log, &writes, &mut volume.trims(), 0..writes.words.len()).map_err(failed)?;
     let TwoR { frozen, normal, .. } = log.scheme();
     let taken = |of: &Versions| [of.relocated, of.written - of.relocated];

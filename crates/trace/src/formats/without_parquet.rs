@@ -28,6 +28,10 @@ impl Table {
         match *self {}
     }
 
+    pub(crate) fn bytes(&self) -> Option<&[u16]> {
+        match *self {}
+    }
+
     pub(crate) fn consumed(&self) -> u64 {
         match *self {}
     }
@@ -41,15 +45,20 @@ impl Table {
     }
 }
 
+/// The columns of a table that not every trace has.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct More {
+    /// Those of hotness records.
+    pub hotness: bool,
+    /// The bytes of pages.
+    pub bytes: bool,
+}
+
 /// A Parquet file that is being written; there is none.
 pub(crate) enum TableWriter {}
 
 impl TableWriter {
-    pub(crate) fn new(
-        to: &Path,
-        _file: File,
-        _with_hotness: bool,
-    ) -> Result<TableWriter, TraceError> {
+    pub(crate) fn new(to: &Path, _file: File, _more: More) -> Result<TableWriter, TraceError> {
         Err(TraceError::NotBuiltIn { file: to.to_owned(), feature: FEATURE })
     }
 
@@ -57,7 +66,7 @@ impl TableWriter {
         &mut self,
         _request: Request,
         _names: &[String],
-        _hotness: &Hotness,
+        _told: (&Hotness, u16),
     ) -> Result<(), TraceError> {
         match *self {}
     }

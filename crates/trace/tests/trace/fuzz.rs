@@ -67,7 +67,7 @@ fn samples() -> Vec<Vec<u8>> {
     convert(&from, &LoadOptions::default(), &to, &mut |_| ()).unwrap();
     samples.push(std::fs::read(&to).unwrap());
     let mut trace = PageWriter::create(&to, 4096, true).unwrap();
-    trace.write(3, &Hotness { origin: 4, ..Hotness::default() }).unwrap();
+    trace.write(3, &Hotness { origin: 4, ..Hotness::default() }, 99).unwrap();
     trace.trim(3, 1).unwrap();
     trace.finish().unwrap();
     samples.push(std::fs::read(&to).unwrap());

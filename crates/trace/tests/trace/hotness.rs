@@ -37,13 +37,18 @@ fn record(i: u32) -> Hotness {
     Hotness { origin: i ^ 0x8000_0000, lifespan: i / 7, current: activity(1), last: activity(9) }
 }
 
+/// Any number of bytes, both ends included.
+fn bytes_of(i: u32) -> u16 {
+    if i == 0 { u16::MAX } else { (i % 4097) as u16 }
+}
+
 fn write(path: &Path, writes: u32, with_hotness: bool) {
     let mut trace = PageWriter::create(path, 4096, with_hotness).unwrap();
     for i in 0..writes {
         if i % 5 == 2 {
             trace.trim(i, i % 3).unwrap();
         }
-        trace.write(i * 31 % 997, &record(i)).unwrap();
+        trace.write(i * 31 % 997, &record(i), bytes_of(i)).unwrap();
     }
     trace.trim(u32::MAX - 1, 9).unwrap();
     assert_eq!(trace.finish().unwrap(), u64::from(writes));
@@ -61,6 +66,7 @@ fn what_is_written_page_by_page_comes_back() {
     assert!(volume.lbas.iter().copied().eq((0..WRITES).map(|i| i * 31 % 997)));
     assert!(volume.times.as_ref().unwrap().iter().copied().eq(1..=u64::from(WRITES)));
     assert!(volume.hotness.as_ref().unwrap().iter().copied().eq((0..WRITES).map(record)));
+    assert!(volume.bytes.as_ref().unwrap().iter().copied().eq((0..WRITES).map(bytes_of)));
     let trims = (0..WRITES).filter(|i| i % 5 == 2 && i % 3 > 0);
     let trim = |i: u32| Trim { at: i as usize, first: i, last: i + i % 3 - 1 };
     let end = Trim { at: WRITES as usize, first: u32::MAX - 1, last: u32::MAX };
@@ -120,7 +126,7 @@ fn a_trace_that_is_not_finished_leaves_no_file() {
     let scratch = Scratch::new();
     let path = scratch.path("t.parquet");
     let mut trace = PageWriter::create(&path, 4096, true).unwrap();
-    trace.write(1, &Hotness::default()).unwrap();
+    trace.write(1, &Hotness::default(), 4096).unwrap();
     drop(trace);
     assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
     assert!(PageWriter::create(&path, 4095, true).is_err());

@@ -139,7 +139,7 @@ fn flipped_bits_of_hotness_records_are_noticed_where_they_are_read() {
     let to = scratch.path("t.parquet");
     let mut trace = PageWriter::create(&to, 4096, true).unwrap();
     for i in 1..9 {
-        trace.write(i, &Hotness { origin: i * 7, ..Hotness::default() }).unwrap();
+        trace.write(i, &Hotness { origin: i * 7, ..Hotness::default() }, 100 + i as u16).unwrap();
     }
     trace.finish().unwrap();
     let options = LoadOptions { times: true, hotness: true, ..LoadOptions::default() };

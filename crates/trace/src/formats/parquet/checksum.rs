@@ -1,6 +1,6 @@
 //! Checksums over what a `parquet` trace says, as the library writes none for its pages.
 //!
-//! CRC-32C over all requests, and over all hotness records. They are in the file's key-value
+//! CRC-32C over all requests, over all hotness records, and over the bytes of pages. They are in the file's key-value
 //! metadata, and compared when the last row has been read.
 
 use frostline_placement::Hotness;
@@ -13,6 +13,9 @@ pub(crate) const OF_REQUESTS: &str = "frostline.crc32c";
 
 /// The same of the hotness records.
 pub(crate) const OF_HOTNESS: &str = "frostline.hotness.crc32c";
+
+/// The same of the bytes of pages.
+pub(crate) const OF_BYTES: &str = "frostline.bytes.crc32c";
 
 /// A checksum that grows.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -36,6 +39,11 @@ impl Checksum {
     /// Adds the hotness record of a request.
     pub(crate) fn add_hotness(&mut self, record: &Hotness) {
         self.add(bytemuck::cast_slice(&values(record).map(u32::to_le)));
+    }
+
+    /// Adds the bytes of the pages of a request.
+    pub(crate) fn add_bytes(&mut self, bytes: u16) {
+        self.add(&bytes.to_le_bytes());
     }
 
     /// As the metadata have it.

@@ -2,8 +2,8 @@
 //!
 //! `time` (microseconds), `op` (`R`, `W`, `T` or the words read, write, trim; or 0, 1, 2), `offset`
 //! and `length` (bytes), and, if there is one, `volume` (a name or a number). Integers have 32 or
-//! 64 bits. Hotness records have columns of their own, which are read if wanted. Other columns are
-//! ignored.
+//! 64 bits. `bytes`, if there is one, says how many bytes must be written of each page of a write.
+//! Hotness records have columns of their own, which are read if wanted. Other columns are ignored.
 
 mod checksum;
 mod column;
@@ -13,4 +13,4 @@ mod table;
 mod writer;
 
 pub(crate) use table::Table;
-pub(crate) use writer::TableWriter;
+pub(crate) use writer::{More, TableWriter};

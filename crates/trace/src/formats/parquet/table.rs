@@ -7,7 +7,7 @@ use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
-use super::checksum::{Checksum, OF_HOTNESS, OF_REQUESTS};
+use super::checksum::{Checksum, OF_BYTES, OF_HOTNESS, OF_REQUESTS};
 use super::column::{Column, Values, guarded, place_of};
 use super::file::BoundedFile;
 use super::hotness::{Columns, Places, record};
@@ -21,37 +21,43 @@ use crate::volumes::Volumes;
 /// Records decoded at once.
 const BATCH: usize = 4096;
 
-/// The columns, in the order of [`Group::columns`]; the last may be absent.
-const COLUMNS: [&str; 5] = ["time", "op", "offset", "length", "volume"];
+/// The columns, in the order of [`Group::columns`]; the last two may be absent.
+const COLUMNS: [&str; 6] = ["time", "op", "offset", "length", "volume", "bytes"];
+
+/// The place of the bytes of pages among [`COLUMNS`].
+const BYTES: usize = 5;
 
 /// A Parquet file that is being read.
 pub(crate) struct Table {
     file: PathBuf,
     reader: SerializedFileReader<BoundedFile>,
     /// The position of each of [`COLUMNS`] in the file.
-    places: [Option<usize>; 5],
+    places: [Option<usize>; COLUMNS.len()],
     has_hotness: bool,
     /// The positions of the columns of hotness records, if they are wanted and there.
     hotness: Option<Places>,
     /// The records of the requests read last.
     records: Vec<Hotness>,
+    /// The bytes of the requests read last, if the file has them.
+    bytes: Vec<u16>,
     group: Option<Group>,
     next_group: usize,
     taken: u64,
     consumed: u64,
     of_requests: Checksum,
     of_hotness: Checksum,
+    of_bytes: Checksum,
 }
 
 /// Some rows, column by column.
 struct Batch {
-    columns: [Option<Values>; 5],
+    columns: [Option<Values>; COLUMNS.len()],
     hotness: Option<Vec<Values>>,
 }
 
 /// A row group that is being read.
 struct Group {
-    columns: [Option<Column>; 5],
+    columns: [Option<Column>; COLUMNS.len()],
     hotness: Option<Columns>,
     rows_left: usize,
     bytes: u64,
@@ -93,12 +99,14 @@ impl Table {
             has_hotness,
             hotness,
             records: Vec::new(),
+            bytes: Vec::new(),
             group: None,
             next_group: 0,
             taken: 0,
             consumed: 0,
             of_requests: Checksum::default(),
             of_hotness: Checksum::default(),
+            of_bytes: Checksum::default(),
         })
     }
 
@@ -110,6 +118,11 @@ impl Table {
     /// The hotness records of the requests read last, if they are wanted and there.
     pub(crate) fn hotness(&self) -> Option<&[Hotness]> {
         self.hotness.map(|_| &self.records[..])
+    }
+
+    /// The bytes of the pages of the requests read last, if the file has them.
+    pub(crate) fn bytes(&self) -> Option<&[u16]> {
+        self.places[BYTES].map(|_| &self.bytes[..])
     }
 
     /// Bytes of the row groups read so far.
@@ -124,6 +137,7 @@ impl Table {
 
     pub(crate) fn read(&mut self, sink: &mut Sink<'_>) -> Result<(), TraceError> {
         self.records.clear();
+        self.bytes.clear();
         while !sink.is_full() {
             let Some(group) = &mut self.group else {
                 if self.next_group == self.reader.num_row_groups() {
@@ -153,12 +167,14 @@ impl Table {
             let meta = group.metadata();
             let rows = usize::try_from(meta.num_rows())?;
             let bytes = u64::try_from(meta.compressed_size())?;
-            let mut columns = [const { None }; 5];
-            for (column, place) in columns.iter_mut().zip(self.places) {
+            let mut columns = [const { None }; COLUMNS.len()];
+            for (column, place) in columns[..BYTES].iter_mut().zip(self.places) {
                 if let Some(place) = place {
                     *column = Some(Column::open(group.as_ref(), place)?);
                 }
             }
+            columns[BYTES] =
+                self.places[BYTES].and_then(|place| Column::open(group.as_ref(), place).ok());
             let hotness = self.hotness.map(|places| places.open(group.as_ref())).transpose()?;
             Ok(Group { columns, hotness, rows_left: rows, bytes })
         };
@@ -185,6 +201,12 @@ impl Table {
                 self.of_hotness.add_hotness(&record);
             }
         }
+        if self.places[BYTES].is_some() {
+            let is_write = request.op == Op::Write;
+            let bytes = if is_write { bytes(&batch.columns[BYTES], i) } else { 0 };
+            self.bytes.push(bytes);
+            self.of_bytes.add_bytes(bytes);
+        }
         self.of_requests.add_request(&request, &sink.volumes.names()[request.volume as usize]);
         sink.push(request)
     }
@@ -198,6 +220,8 @@ impl Table {
         };
         let cause = match self.hotness {
             _ if !agrees(OF_REQUESTS, self.of_requests) => "its requests are not those written",
+            // Also if the column has lost its name.
+            _ if !agrees(OF_BYTES, self.of_bytes) => "the bytes of its pages are not those written",
             Some(_) if !agrees(OF_HOTNESS, self.of_hotness) => {
                 "its hotness records are not those written"
             }
@@ -215,7 +239,7 @@ impl Table {
 
 /// The next `n` rows of a group, column by column.
 fn read_batch(group: &mut Group, n: usize) -> Result<Batch, String> {
-    let mut columns = [const { None }; 5];
+    let mut columns = [const { None }; COLUMNS.len()];
     for (values, column) in columns.iter_mut().zip(&mut group.columns) {
         if let Some(column) = column {
             *values = Some(guarded(|| column.read(n))?);
@@ -226,7 +250,11 @@ fn read_batch(group: &mut Group, n: usize) -> Result<Batch, String> {
 }
 
 /// Row `i` of a batch as a request.
-fn request(batch: &[Option<Values>; 5], i: usize, volumes: &mut Volumes) -> Result<Request, Cause> {
+fn request(
+    batch: &[Option<Values>; COLUMNS.len()],
+    i: usize,
+    volumes: &mut Volumes,
+) -> Result<Request, Cause> {
     let integer = |column: usize| match &batch[column] {
         Some(Values::Integers(values)) => match values[i].map(u64::try_from) {
             Some(Ok(value)) => Ok(value),
@@ -248,6 +276,16 @@ fn request(batch: &[Option<Values>; 5], i: usize, volumes: &mut Volumes) -> Resu
         }
     };
     Ok(Request { time_us, offset, length, volume, op })
+}
+
+/// The bytes of the pages that row `i` of a batch writes; the most there can be if the column does not
+/// tell, or is another that happens to have this name.
+fn bytes(column: &Option<Values>, i: usize) -> u16 {
+    let value = match column {
+        Some(Values::Integers(values)) => values[i],
+        _ => None,
+    };
+    value.and_then(|value| u16::try_from(value).ok()).unwrap_or(u16::MAX)
 }
 
 fn op_named(name: Option<&ByteArray>) -> Result<Op, Cause> {

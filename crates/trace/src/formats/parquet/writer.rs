@@ -15,7 +15,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 
-use super::checksum::{Checksum, OF_HOTNESS, OF_REQUESTS};
+use super::checksum::{Checksum, OF_BYTES, OF_HOTNESS, OF_REQUESTS};
 use crate::error::TraceError;
 use crate::hotness::{FIELDS, values};
 use crate::output::unwritable;
@@ -39,31 +39,52 @@ pub(crate) struct TableWriter {
     group: Vec<Request>,
     /// The records of these requests, if the file has columns for them.
     hotness: Option<Vec<Hotness>>,
+    /// The bytes of their pages, if the file has a column for them.
+    bytes: Option<Vec<u16>>,
     of_requests: Checksum,
     of_hotness: Checksum,
+    of_bytes: Checksum,
+}
+
+/// The columns of a table that not every trace has.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct More {
+    /// Those of hotness records.
+    pub hotness: bool,
+    /// The bytes of pages.
+    pub bytes: bool,
 }
 
 impl TableWriter {
     /// Begins a table in `file`, which is to be called `to`.
-    pub(crate) fn new(
-        to: &Path,
-        file: File,
-        with_hotness: bool,
-    ) -> Result<TableWriter, TraceError> {
-        let writer = begin(file, with_hotness).map_err(|e| unwritable(to, &e))?;
-        let (of_requests, of_hotness) = (Checksum::default(), Checksum::default());
-        let (to, group, hotness) = (to.to_owned(), Vec::new(), with_hotness.then(Vec::new));
-        Ok(TableWriter { to, writer, group, hotness, of_requests, of_hotness })
+    pub(crate) fn new(to: &Path, file: File, more: More) -> Result<TableWriter, TraceError> {
+        let writer = begin(file, more).map_err(|e| unwritable(to, &e))?;
+        Ok(TableWriter {
+            to: to.to_owned(),
+            writer,
+            group: Vec::new(),
+            hotness: more.hotness.then(Vec::new),
+            bytes: more.bytes.then(Vec::new),
+            of_requests: Checksum::default(),
+            of_hotness: Checksum::default(),
+            of_bytes: Checksum::default(),
+        })
     }
 
-    /// Adds a request; `names` are those of the volumes.
+    /// Adds a request with its hotness record and the bytes of its pages, of which those are dropped
+    /// that the table has no columns for; `names` are those of the volumes.
     pub(crate) fn push(
         &mut self,
         request: Request,
         names: &[String],
-        hotness: &Hotness,
+        (hotness, bytes): (&Hotness, u16),
     ) -> Result<(), TraceError> {
         self.group.push(request);
+        if let Some(all) = &mut self.bytes {
+            let bytes = if request.op == Op::Write { bytes } else { 0 };
+            all.push(bytes);
+            self.of_bytes.add_bytes(bytes);
+        }
         self.of_requests.add_request(&request, &names[request.volume as usize]);
         if let Some(all) = &mut self.hotness {
             all.push(*hotness);
@@ -92,6 +113,9 @@ impl TableWriter {
         note(OF_REQUESTS, self.of_requests);
         if self.hotness.is_some() {
             note(OF_HOTNESS, self.of_hotness);
+        }
+        if self.bytes.is_some() {
+            note(OF_BYTES, self.of_bytes);
         }
         self.writer.close()?;
         Ok(())
@@ -124,6 +148,9 @@ impl TableWriter {
             columns.extend((0..FIELDS.len()).map(column));
             records.clear();
         }
+        if let Some(bytes) = &mut self.bytes {
+            columns.push(Column::Words(bytes.drain(..).map(i32::from).collect()));
+        }
         let mut group = self.writer.next_row_group()?;
         for column in columns {
             if let Some(mut writer) = group.next_column()? {
@@ -136,7 +163,7 @@ impl TableWriter {
     }
 }
 
-fn begin(file: File, with_hotness: bool) -> Result<SerializedFileWriter<File>, ParquetError> {
+fn begin(file: File, with: More) -> Result<SerializedFileWriter<File>, ParquetError> {
     let compression = Compression::ZSTD(ZstdLevel::default());
     let mut properties = WriterProperties::builder().set_compression(compression);
     for column in ["time", "offset"] {
@@ -149,7 +176,10 @@ fn begin(file: File, with_hotness: bool) -> Result<SerializedFileWriter<File>, P
         let bits = u32::BITS - most.leading_zeros();
         format!("REQUIRED INT32 {name} (INTEGER({bits},false));\n")
     };
-    let more = if with_hotness { FIELDS.map(column).concat() } else { String::new() };
+    let mut more = if with.hotness { FIELDS.map(column).concat() } else { String::new() };
+    if with.bytes {
+        more += &column(("bytes", u32::from(u16::MAX)));
+    }
     let schema = Arc::new(parse_message_type(&format!("message trace {{{SCHEMA}{more}}}"))?);
     SerializedFileWriter::new(file, schema, Arc::new(properties.build()))
 }

@@ -1,0 +1,78 @@
+//! The room for a record: in the open zone of a class, in one that is opened for it, or elsewhere.
+
+use frostline_placement::Scheme;
+
+use crate::LogError;
+use crate::map::Map;
+use crate::volume::Volume;
+
+impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
+    /// True if a zone can be opened.
+    pub(crate) fn can_open(&self) -> bool {
+        !self.free.is_empty()
+            || self.options.capacity.zones().is_none() && self.zones.len() <= self.max_zones
+    }
+
+    /// True if some room is left for another page.
+    pub(crate) fn has_room(&self) -> bool {
+        self.can_open() || self.roomiest(self.options.page_units).is_some()
+    }
+
+    /// Units left in the open zone of a class.
+    #[inline(always)]
+    pub(crate) fn room(&self, class: usize) -> u32 {
+        self.open[class].end - self.open[class].slot
+    }
+
+    /// True if the zone of this class is full and waits to be closed.
+    #[inline(always)]
+    pub(crate) fn is_full(&self, class: usize) -> bool {
+        self.open[class].end != 0 && self.open[class].is_closed()
+    }
+
+    /// A class with room for a record: `class` itself (a zone is opened for it if need be, and the
+    /// one that has too few units left is ended), or, if no zone is free, the one with the most room
+    /// left.
+    ///
+    /// # Errors
+    /// No open zone has the room.
+    pub(crate) fn class_with_room(&mut self, class: usize, units: u32) -> Result<usize, LogError> {
+        if self.room(class) >= units {
+            return Ok(class);
+        }
+        if self.can_open() {
+            self.end_early(class);
+            if self.open_zone(class)? {
+                return Ok(class);
+            }
+        }
+        let roomiest = self.roomiest(units).ok_or_else(|| self.full())?;
+        self.counts.spilled += 1;
+        Ok(roomiest)
+    }
+
+    /// The same for a page that the user writes. The last free zone is cleaning's, as long as an
+    /// open one has room: else every zone may come to be open, all of the garbage in those, and
+    /// no victim be left.
+    pub(crate) fn class_for_user(&mut self, class: usize, units: u32) -> Result<usize, LogError> {
+        let is_last = self.options.capacity.zones().is_some() && self.free.len() == 1;
+        match self.roomiest(units) {
+            Some(roomiest) if is_last && self.room(class) < units => {
+                self.counts.spilled += 1;
+                Ok(roomiest)
+            }
+            _ => self.class_with_room(class, units),
+        }
+    }
+
+    /// The class whose open zone has the most room, if that is enough for a record.
+    fn roomiest(&self, units: u32) -> Option<usize> {
+        let roomiest = (0..self.open.len()).rev().max_by_key(|&class| self.room(class));
+        roomiest.filter(|&class| self.room(class) >= units)
+    }
+
+    pub(crate) fn full(&self) -> LogError {
+        let slots = self.max_zones as u64 * u64::from(self.zone_units);
+        LogError::Full { valid: self.valid, slots }
+    }
+}
