@@ -114,7 +114,7 @@ fn settings(args: &SimArgs) -> Result<Settings, Failure> {
     }
     Ok(Settings {
         page_size: args.loading.reading.page.0,
-        unit: args.unit.map(|unit| u32::try_from(unit.0).unwrap_or(u32::MAX)),
+        unit: args.in_units.map(|unit| u32::try_from(unit.0).unwrap_or(u32::MAX)),
         zone_size: args.zone.map_or(ZoneSize::Auto, |zone| ZoneSize::Bytes(zone.0)),
         space,
         max_open: args.max_open.map(|zones| zones as usize),

@@ -49,8 +49,6 @@ impl Progress {
 pub struct Outcome {
     /// Pages in a zone.
     pub zone_pages: u32,
-    /// Bytes in a unit; in a page if pages are written whole.
-    pub unit: u32,
     /// Counts after preload and warm-up.
     pub counts: Counts,
     /// The same, window by window.
@@ -109,7 +107,6 @@ pub fn replay(
     debug_assert_eq!(machine.verify(), Ok(()));
     Ok(Outcome {
         zone_pages,
-        unit: settings.unit(),
         counts: machine.counts().clone(),
         windows: windows.done,
         explanation: machine.explain(),

@@ -94,7 +94,7 @@ pub struct SimArgs {
     pub zone: Option<Size>,
     /// Write no whole pages, but of each as many units of SIZE bytes as the trace's column bytes says
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
-    pub unit: Option<Size>,
+    pub in_units: Option<Size>,
     /// Clean while the garbage proportion exceeds this [default: 0.15]
     #[arg(long, value_name = "SHARE", conflicts_with = "op", allow_negative_numbers = true)]
     pub gp: Option<f64>,
