@@ -287,7 +287,7 @@ fn row(
         gauges: w.gauges.iter().copied().collect(),
     });
     let counts = &outcome.counts;
-    let unit = settings.unit.map(u64::from);
+    let unit = settings.unit.filter(|&unit| unit < settings.page_size).map(u64::from);
     RunReport {
         volume,
         scheme: combination.scheme.text.clone(),
