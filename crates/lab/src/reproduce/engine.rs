@@ -8,6 +8,7 @@ use frostline_sim::{Combination, Plan, Settings, SimError, SimReport, ZoneSize};
 use super::experiment::{Evaluation, Experiment, Figure, Layout, Point, View};
 use super::going_on;
 use super::run::{Run, WINDOWS};
+use super::scatter;
 use super::session::{Session, Source, Trace};
 use super::tables::{Cell, Table, headings};
 use crate::Result;
@@ -94,6 +95,7 @@ impl Experiment {
         let (columns, rows) = match self.view {
             View::Grid(figure) => self.grid(figure, runs, traces),
             View::List(figures) => self.list(figures, runs),
+            View::Scatter(figure) => scatter::table(self, figure, runs),
             View::Decisions => decisions(runs),
             View::Made(_) => (Vec::new(), Vec::new()),
         };
@@ -138,6 +140,10 @@ impl Experiment {
         let first = format!("{} of", figure.heading);
         let mut columns: Vec<_> = [first].into_iter().chain(cells.iter().map(heading)).collect();
         columns.push("paper".to_string());
+        if !self.is_told() {
+            columns.pop();
+            rows.iter_mut().for_each(|row| drop(row.pop()));
+        }
         (columns, rows)
     }
 
@@ -147,14 +153,13 @@ impl Experiment {
         let has_points = self.points.len() > 1;
         columns.extend(has_points.then(|| "setting".to_string()));
         columns.extend(figures.iter().map(|figure| figure.heading.to_string()));
-        columns.push("paper".to_string());
+        columns.extend(self.is_told().then(|| "paper".to_string()));
         let row = |run: &Run| {
             let mut row = vec![Cell::text(&run.trace.name), Cell::text(&run.report.scheme)];
             row.extend(has_points.then(|| Cell::text(run.point)));
             row.extend(figures.iter().map(|figure| (figure.of)(run)));
-            row.push(Cell::text(
-                self.told_of(&run.trace.name, &run.report.scheme).unwrap_or_default(),
-            ));
+            let told = self.told_of(&run.trace.name, &run.report.scheme).unwrap_or_default();
+            row.extend(self.is_told().then(|| Cell::text(told)));
             row
         };
         (columns, runs.iter().map(row).collect())
@@ -221,16 +226,19 @@ fn with_victim(spec: &SchemeSpec, layout: Layout) -> Combination {
 
 /// Settings of a replay on such a device.
 fn settings(layout: Layout, trace: &Trace, seed: u64) -> Settings {
-    let Layout { page_bytes, zones, least_zone, space, .. } = layout;
+    let Layout { page_bytes, zones, least_zone, space, max_open, semantics, .. } = layout;
     let zone = (trace.volume.unique_pages() / zones.max(1)).max(least_zone);
     let zone_pages = 1u64 << zone.ilog2();
-    let counted = trace.volume.user_writes().saturating_sub(trace.loading);
+    let warmup = if layout.counts_loading { 0 } else { trace.loading };
+    let counted = trace.volume.user_writes().saturating_sub(warmup);
     Settings {
         page_size: page_bytes,
         zone_size: ZoneSize::Bytes(zone_pages * u64::from(page_bytes)),
         space,
         seed,
-        warmup: trace.loading,
+        max_open,
+        semantics,
+        warmup,
         window: counted.div_ceil(WINDOWS).max(1),
         ..Settings::default()
     }
@@ -256,6 +264,7 @@ mod tests {
         space: Space::Gp(0.15),
         victim: "greedy",
         named: &[("sepgc", "cost-benefit")],
+        ..Layout::USUAL
     };
     const GRID: Experiment = Experiment {
         name: "grid",

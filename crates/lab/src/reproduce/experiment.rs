@@ -1,5 +1,6 @@
 //! An experiment of a paper, as data.
 
+use frostline_placement::Semantics;
 use frostline_sim::Space;
 
 use super::run::Run;
@@ -31,6 +32,12 @@ pub(super) struct Layout {
     pub(super) victim: &'static str,
     /// Schemes whose paper names a victim policy, which they have whatever the others have.
     pub(super) named: &'static [(&'static str, &'static str)],
+    /// Zones that may be open at once, if that is limited.
+    pub(super) max_open: Option<usize>,
+    /// The reading of the papers that is followed.
+    pub(super) semantics: Semantics,
+    /// True if the page writes of loading count.
+    pub(super) counts_loading: bool,
 }
 
 /// An experiment: what runs on what, and what is shown.
@@ -54,6 +61,14 @@ pub(super) struct Experiment {
     pub(super) told: &'static [(&'static str, &'static str, &'static str)],
     /// Changes from a scheme to another, with the paper's figure: first the one that is changed to.
     pub(super) changes: &'static [(&'static str, &'static str, &'static str)],
+}
+
+impl Experiment {
+    /// True if the paper has figures to be shown.
+    pub(super) fn is_told(&self) -> bool {
+        let told = self.told.iter().chain(self.changes);
+        told.into_iter().any(|(_, _, told)| !told.is_empty())
+    }
 }
 
 impl Experiment {
@@ -96,9 +111,28 @@ pub(super) enum Change {
     Zones(f64),
     /// Another capacity, or trigger.
     Space(Space),
+    /// So many open zones at most.
+    Open(usize),
+    /// Another reading of the papers.
+    Semantics(Semantics),
+    /// The page writes of loading count.
+    Loading,
 }
 
 impl Layout {
+    /// The part that most devices have in common.
+    pub(super) const USUAL: Layout = Layout {
+        page_bytes: 4096,
+        zones: 128,
+        least_zone: 64,
+        space: Space::Gp(0.15),
+        victim: "cost-benefit",
+        named: &[],
+        max_open: None,
+        semantics: Semantics::Published,
+        counts_loading: false,
+    };
+
     /// With a difference.
     pub(super) fn with(self, change: Change) -> Layout {
         match change {
@@ -108,6 +142,9 @@ impl Layout {
                 Layout { zones: (f64::from(self.zones) / times).round() as u32, ..self }
             }
             Change::Space(space) => Layout { space, ..self },
+            Change::Open(zones) => Layout { max_open: Some(zones), ..self },
+            Change::Semantics(semantics) => Layout { semantics, ..self },
+            Change::Loading => Layout { counts_loading: true, ..self },
         }
     }
 }
@@ -119,6 +156,9 @@ pub(super) enum View {
     Grid(Figure),
     /// A row for each run, with these figures.
     List(&'static [Figure]),
+    /// A row for each scheme and each change, with the mean of this figure over the traces and how far
+    /// it scatters.
+    Scatter(Figure),
     /// A row for each decision of a scheme.
     Decisions,
     /// Tables that need no runs.

@@ -32,6 +32,7 @@ pub(super) static EVALUATION: Evaluation = Evaluation {
         space: Space::Op(0.07),
         victim: "greedy",
         named: &[],
+        ..Layout::USUAL
     },
     experiments: &[
         Experiment {

@@ -1,5 +1,6 @@
 //! Papers' evaluations, at a scale that fits a laptop.
 
+mod derived;
 mod engine;
 mod experiment;
 mod inputs;
@@ -11,9 +12,11 @@ mod report;
 mod reproduction;
 mod run;
 mod scale;
+mod scatter;
 mod sepbit;
 mod sepfrozen;
 mod session;
+mod survival;
 mod tables;
 mod two_r;
 

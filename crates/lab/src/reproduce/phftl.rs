@@ -75,6 +75,7 @@ pub(super) static EVALUATION: Evaluation = Evaluation {
         space: Space::Op(0.07),
         victim: "cost-benefit",
         named: &[("phftl", "adjusted-greedy")],
+        ..Layout::USUAL
     },
     experiments: &[
         Experiment {

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use frostline_sim::TraceVolume;
 use frostline_trace::{AccessPattern, FINAL, LoadOptions, Spec, Writes, generate, load, prepare};
 
+use super::derived;
 use super::inputs::{Recorded, Workload, record};
 use super::reproduction::Reproduction;
 use super::scale::Scale;
@@ -16,6 +17,9 @@ use crate::{Error, Result};
 /// Pages of a generated volume at scale 1, and its writes for each.
 const PAGES: f64 = 200_000.0;
 const TIMES: u64 = 20;
+
+/// Page writes by which the starts of a recording differ.
+const STEP: usize = 997;
 
 /// The fewest pages of a generated volume.
 const LEAST_PAGES: f64 = 2048.0;
@@ -31,6 +35,12 @@ pub(super) enum Source {
     Zipf(f64),
     /// So many recordings of TPC-C, each with LBAs of its own, in turn.
     Tenants(u32),
+    /// A recording, that begins so many times 997 page writes later.
+    Later(Workload, u32),
+    /// A recording in pages four times as large.
+    Large(Workload),
+    /// As [`Source::Zipf`], by a seed that is so much larger.
+    Seeded(f64, u64),
 }
 
 /// Evaluations that are done one after the other on the same traces.
@@ -94,7 +104,10 @@ impl<'a> Session<'a> {
         let made = match source {
             Source::Given => self.given()?,
             Source::Recorded(workload) => vec![Trace::of(&*self.recorded(workload)?)?],
-            Source::Zipf(alpha) => vec![self.zipf(alpha)?],
+            Source::Zipf(alpha) => vec![self.zipf(alpha, 0)?],
+            Source::Seeded(alpha, more) => vec![self.zipf(alpha, more)?],
+            Source::Later(workload, times) => vec![self.later(workload, times)?],
+            Source::Large(workload) => vec![self.large(workload)?],
             Source::Tenants(count) => vec![self.tenants(count)?],
         };
         let made: Vec<_> = made.into_iter().map(Rc::new).collect();
@@ -119,31 +132,42 @@ impl<'a> Session<'a> {
         Ok(traces)
     }
 
-    fn zipf(&self, alpha: f64) -> Result<Trace> {
+    fn zipf(&self, alpha: f64, more: u64) -> Result<Trace> {
         let pages = (PAGES * self.how.scale).max(LEAST_PAGES) as u32;
-        let (writes, seed) = (u64::from(pages) * TIMES, self.how.seed);
+        let (writes, seed) = (u64::from(pages) * TIMES, self.how.seed + more);
         let spec = Spec { kind: AccessPattern::Zipf { alpha }, pages, writes, fill: true, seed };
         let lbas = generate(&spec)?.collect();
         let command = format!(
             "gen zipf --alpha {alpha} --pages {pages} --writes {writes} --fill --seed {seed}"
         );
         let writes = Writes { lbas, ..Writes::default() };
-        Trace::new(format!("Zipf {alpha:.1}"), writes, pages.into(), command)
+        let name = match more {
+            0 => format!("Zipf {alpha:.1}"),
+            _ => format!("Zipf {alpha:.1}, seed {seed}"),
+        };
+        Trace::new(name, writes, pages.into(), command)
+    }
+
+    fn later(&self, workload: Workload, times: u32) -> Result<Trace> {
+        let one = self.recorded(workload)?;
+        let skipped = (times as usize * STEP).min(one.loading as usize);
+        let name = format!("{}, {skipped} writes later", workload.name());
+        let writes = derived::without_first(&one.writes, skipped);
+        Trace::new(name, writes, one.loading - skipped as u64, String::new())
+    }
+
+    fn large(&self, workload: Workload) -> Result<Trace> {
+        let one = self.recorded(workload)?;
+        let name = format!("{}, 16 KiB", workload.name());
+        Trace::new(name, derived::four_as_one(&one.writes), one.loading, String::new())
     }
 
     fn tenants(&self, count: u32) -> Result<Trace> {
         let one = self.recorded(Workload::Tpcc)?;
-        let writes = in_turn(&one.writes, count);
+        let writes = derived::in_turn(&one.writes, count);
         let name = format!("TPC-C, {count} tenants");
         Trace::new(name, writes, one.loading * u64::from(count), String::new())
     }
-}
-
-/// A trace `count` times over, each time at LBAs of its own, one page of each in turn.
-fn in_turn(one: &Writes, count: u32) -> Writes {
-    let space = one.lbas.iter().max().map_or(0, |&last| last + 1);
-    let each = |&lba: &u32| (0..count).map(move |tenant| tenant * space + lba);
-    Writes { lbas: one.lbas.iter().flat_map(each).collect(), ..Writes::default() }
 }
 
 impl Trace {
@@ -185,12 +209,6 @@ fn file_name(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tenants_take_turns_at_lbas_of_their_own() {
-        let one = Writes { lbas: vec![0, 2, 1], ..Writes::default() };
-        assert_eq!(in_turn(&one, 2).lbas, [0, 3, 2, 5, 1, 4]);
-    }
 
     #[test]
     fn the_most_written_fifth_is_by_writes() {

@@ -107,6 +107,7 @@ pub(super) static EVALUATION: Evaluation = Evaluation {
         space: Space::Op(0.1),
         victim: "greedy",
         named: &[],
+        ..Layout::USUAL
     },
     experiments: &[
         Experiment {

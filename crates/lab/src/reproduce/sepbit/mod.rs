@@ -86,6 +86,7 @@ static EVALUATION: Evaluation = Evaluation {
         space: Space::Gp(0.15),
         victim: "cost-benefit",
         named: &[],
+        ..Layout::USUAL
     },
     experiments: &[
         Experiment {
