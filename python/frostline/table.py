@@ -155,7 +155,7 @@ def _key(run: Mapping[str, Any]) -> dict[str, Any]:
 def _flat(run: Mapping[str, Any]) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for name, value in run.items():
-        if name in ("classes", "windows", "gauges"):
+        if name in ("classes", "windows", "gauges", "parameters", "victim_gp_histogram"):
             continue
         if name == "trigger":
             row.update(value)

@@ -68,6 +68,8 @@ impl Trace {
         TraceReport {
             path: self.path.clone(),
             format: self.format.clone(),
+            bytes: 0,
+            sha256: None,
             user_writes: self.user_writes(),
             unique_pages: self.unique_pages(),
             trims: self.trims,

@@ -65,12 +65,18 @@ pub fn load_with_bar(
     loaded
 }
 
+/// The traces of a sweep.
+pub struct Inputs {
+    /// The traces.
+    pub traces: Vec<TraceReport>,
+    /// Their volumes, in this order.
+    pub volumes: Vec<TraceVolume>,
+    /// The number of each volume's trace, and the volume's name in it; no name if it is alone there.
+    pub sources: Vec<(usize, String)>,
+}
+
 /// Reads all traces, each with the preload before it if there is one.
-pub fn read(
-    args: &SimArgs,
-    settings: &Settings,
-    plan: &Plan,
-) -> Result<(Vec<TraceReport>, Vec<TraceVolume>), Failure> {
+pub fn read(args: &SimArgs, settings: &Settings, plan: &Plan) -> Result<Inputs, Failure> {
     // That simulator wants times, and knows no trims.
     let fast22 = settings.semantics == Semantics::SepbitFast22;
     let mut options = LoadOptions {
@@ -83,14 +89,15 @@ pub fn read(
         Some(path) => Preload::load(path, &mut options, args.quiet)?,
         None => Preload::default(),
     };
-    let (mut traces, mut volumes) = (Vec::new(), Vec::new());
-    for path in &args.traces {
+    let (mut traces, mut volumes, mut sources) = (Vec::new(), Vec::new(), Vec::new());
+    for (number, path) in args.traces.iter().enumerate() {
         let loaded = load_within(path, &mut options, args.quiet)?;
         let alone = loaded.volumes.len() == 1;
         let first = volumes.len();
         let trims = loaded.volumes.iter().map(|writes| writes.trims.len() as u64).sum();
         for mut writes in loaded.volumes {
             let before = preload.take(&writes.name, alone);
+            sources.push((number, if alone { String::new() } else { writes.name.clone() }));
             if args.traces.len() > 1 {
                 writes.name = match alone {
                     true => path.display().to_string(),
@@ -103,6 +110,8 @@ pub fn read(
         traces.push(TraceReport {
             path: path.display().to_string(),
             format: loaded.format.to_string(),
+            bytes: 0,
+            sha256: None,
             user_writes: own.iter().map(TraceVolume::user_writes).sum(),
             unique_pages: own.iter().map(|v| u64::from(v.unique_pages())).sum(),
             trims,
@@ -110,7 +119,7 @@ pub fn read(
     }
     match &args.preload {
         Some(path) if !preload.used => Err(preload.unused(path)),
-        _ => Ok((traces, volumes)),
+        _ => Ok(Inputs { traces, volumes, sources }),
     }
 }
 

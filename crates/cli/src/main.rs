@@ -7,6 +7,7 @@ mod db;
 mod device;
 mod failure;
 mod gen_trace;
+mod identities;
 mod inputs;
 mod interrupt;
 mod learn;
@@ -14,10 +15,13 @@ mod near;
 mod output;
 mod panics;
 mod progress;
+mod report;
 mod reproduce;
+mod results;
 mod schemes;
 mod screen;
 mod serve;
+mod shell;
 mod sim;
 mod sim_table;
 mod size;
@@ -53,6 +57,9 @@ fn main() -> ExitCode {
         Command::Train(options) => learn::train_model(&options),
         Command::Model(command) => learn::model(&command),
         Command::Reproduce(args) => reproduce::run(&args),
+        Command::Report(options) => report::run(&options),
+        Command::Completions(options) => shell::completions(&options),
+        Command::Man(options) => shell::man(&options),
     });
     match done.and_then(|text| print(&text)) {
         Ok(()) => ExitCode::SUCCESS,

@@ -4,40 +4,56 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use frostline_lab::watched_sweep;
+use frostline_lab::ledgered_sweep;
 use frostline_placement::Semantics;
 use frostline_sim::{Outcomes, Plan, Settings, SimReport, Space, TraceVolume, ZoneSize};
 
 use crate::args::{MOST_OP, SemanticsArg, SimArgs};
+use crate::cause::lab_failure;
 use crate::failure::{Failure, say};
-use crate::inputs::read;
+use crate::identities::Identities;
+use crate::inputs::{Inputs, read};
 use crate::interrupt::Interrupt;
 use crate::screen::Screen;
-use crate::{output, sim_table};
+use crate::{output, results, sim_table};
 
 /// Replays, and returns the table, with every run by itself if details are wanted, or the JSON.
 pub fn run(args: &SimArgs, details: bool) -> Result<String, Failure> {
     each_once(&args.traces)?;
+    let forms = results::forms(&args.output)?;
     let inputs = args.traces.iter().chain(&args.preload).chain(&args.model);
-    output::check("sim", args.json.as_deref(), inputs)?;
+    output::check("sim", args.json.iter().chain(&args.output).map(PathBuf::as_path), inputs)?;
     let settings = settings(args)?;
     let plan = Plan::named(&args.scheme, &args.victim, !args.no_gain, &settings)?;
     if let Some(threads) = args.threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads));
         pool.build_global().map_err(|e| Failure::job("sim", &e.to_string()))?;
     }
-    let (traces, volumes) = read(args, &settings, &plan)?;
+    let identities = Identities::look(args);
+    let Inputs { mut traces, volumes, sources } = read(args, &settings, &plan)?;
     warmed_up(args, &volumes)?;
+    let identities = identities.wait(&mut traces)?;
+    let cells = results::cells(args, &settings, &volumes, &sources, &identities)?;
     let interrupt = Interrupt::watch().map_err(|e| Failure::job("sim", &e.to_string()))?;
     let screen = Screen::new("sim", args.quiet, &interrupt);
-    let outcomes = watched_sweep(&volumes, &plan, &settings, &screen)?;
+    let outcomes = ledgered_sweep(&volumes, &plan, &settings, &cells, &screen)?;
+    if let Some(manifest) = &args.manifest {
+        cells.check(manifest).map_err(|error| lab_failure("sim", error))?;
+    }
     let mut report = SimReport::new(traces, &volumes, &plan, &settings, &outcomes);
+    identities.sign(&mut report);
+    if let Some(shard) = args.shard {
+        // The runs of other parts are not there either.
+        report.interrupted &= interrupt.has_come();
+        report.shard = Some(shard.to_string());
+    }
     if args.no_timing {
         report = report.without_timing();
     }
     if !args.quiet && !report.interrupted {
-        warn(&report, &outcomes);
+        warn(args, &report, &outcomes);
     }
+    forms.write(&report)?;
     let explained = if args.explain { explanations(&plan, &outcomes) } else { String::new() };
     let text = || sim_table::text(args, &settings, &report, details) + &explained;
     let text = output::emit("sim", args.json.as_deref(), &report, text)?;
@@ -84,13 +100,13 @@ fn warmed_up(args: &SimArgs, volumes: &[TraceVolume]) -> Result<(), Failure> {
 }
 
 /// Warns of figures that mean less than they seem to.
-fn warn(report: &SimReport, outcomes: &[Outcomes]) {
-    if report.runs.iter().all(|run| run.zones_reclaimed == 0) {
+fn warn(args: &SimArgs, report: &SimReport, outcomes: &[Outcomes]) {
+    if !report.runs.is_empty() && report.runs.iter().all(|run| run.zones_reclaimed == 0) {
         let why = "sim: warning: no zone was cleaned, so nothing can be told of the schemes";
         say(why, Some("a longer trace, smaller zones (--zone) or a --preload"));
     }
     let missing = outcomes.iter().flat_map(|o| &o.references).find_map(|r| r.as_ref().err());
-    if let Some(error) = missing {
+    if let Some(error) = missing.filter(|_| args.shard.is_none()) {
         let why =
             format!("sim: warning: no gain is shown, as one of its ends can't be run: {error}");
         say(&why, Some("--no-gain leaves it out"));

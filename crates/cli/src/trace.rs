@@ -6,11 +6,11 @@ use frostline_lab::TraceInfo;
 use frostline_placement::Hotness;
 use frostline_trace::{
     LoadOptions, Op, Reader, ReaderOptions, Request, TraceError, VolumeInfo, convert,
-    hotness_columns, some_of,
+    hotness_columns, some_of, split,
 };
 use serde::Serialize;
 
-use crate::args::{ConvertArgs, HeadArgs, InfoArgs, TraceCommand};
+use crate::args::{ConvertArgs, HeadArgs, InfoArgs, SplitArgs, TraceCommand};
 use crate::failure::{Failure, say};
 use crate::inputs::{load_options, load_with_bar, read_options, warn_of_reads};
 use crate::interrupt::Interrupt;
@@ -23,6 +23,7 @@ pub fn run(command: &TraceCommand) -> Result<String, Failure> {
     match command {
         TraceCommand::Info(args) => info(args),
         TraceCommand::Convert(args) => convert_file(args),
+        TraceCommand::Split(args) => split_file(args),
         TraceCommand::Head(args) => head(args),
     }
 }
@@ -90,6 +91,24 @@ fn convert_file(args: &ConvertArgs) -> Result<String, Failure> {
     if !args.quiet {
         let path = args.output.display();
         say(&format!("{path}: {} requests, {} page writes", done.requests, done.pages), None);
+    }
+    Ok(String::new())
+}
+
+fn split_file(args: &SplitArgs) -> Result<String, Failure> {
+    let options = read_options(&args.reading);
+    let interrupt = Interrupt::watch().map_err(|e| Failure::job("trace", &e.to_string()))?;
+    let bytes = std::fs::metadata(&args.file).map_or(0, |m| m.len());
+    let bar = bar("splitting", "bytes", bytes, args.quiet);
+    let done = split(&args.file, &options, &args.output, args.plain, &mut |bytes| {
+        interrupt.check();
+        bar.set_position(bytes);
+    });
+    bar.finish_and_clear();
+    let volumes = done?;
+    if !args.quiet {
+        let (path, pages) = (args.output.display(), volumes.iter().map(|v| v.pages).sum::<u64>());
+        say(&format!("{path}: {} volumes, {pages} page writes", volumes.len()), None);
     }
     Ok(String::new())
 }

@@ -102,7 +102,7 @@ fn in_range(said: &str) -> String {
 fn missing(argument: &str) -> String {
     let either = argument.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
     match either.filter(|either| either.starts_with("--")) {
-        Some(either) => either.replace('|', " or "),
+        Some(either) => either.replace("|--", " or --"),
         None => argument.to_string(),
     }
 }

@@ -153,6 +153,8 @@ fn prepared() -> Scratch {
     for (trace, command) in TRACES {
         scratch.quiet(&format!("{command} -q -o {trace}"));
     }
+    let line = |i: u64| format!("{},W,{},4096,{i}\n", i % 3, i * i % 509 * 4096);
+    scratch.file("volumes.csv", (0..3000).map(line).collect::<String>());
     for trace in RECORDINGS {
         let line = "bench ycsb --workload 50w --device mem: --size 64MiB --buffer 256KiB -q";
         scratch.quiet(&format!("{line} --records 10000 --transactions 10000 --record {trace}"));

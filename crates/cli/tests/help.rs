@@ -4,7 +4,7 @@ mod run;
 
 use run::Scratch;
 
-const COMMANDS: [&str; 33] = [
+const COMMANDS: [&str; 37] = [
     "",
     "sim",
     "schemes",
@@ -12,6 +12,7 @@ const COMMANDS: [&str; 33] = [
     "trace",
     "trace info",
     "trace convert",
+    "trace split",
     "trace head",
     "store",
     "store format",
@@ -38,6 +39,9 @@ const COMMANDS: [&str; 33] = [
     "model histories",
     "model features",
     "reproduce",
+    "report",
+    "completions",
+    "man",
 ];
 
 #[test]

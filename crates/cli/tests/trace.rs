@@ -241,3 +241,83 @@ fn a_trace_that_takes_too_much_memory_is_refused() {
     assert!(half.contains("is given twice"), "{half}");
     scratch.quiet("trace convert t --limit 1000 -o t.u32 -q");
 }
+
+/// Three volumes whose writes take turns, with reads between.
+fn three_volumes(scratch: &Scratch) {
+    let line = |i: u64| {
+        let op = if i % 5 == 0 { "R" } else { "W" };
+        format!("{},{op},{},8192,{i}\n", i % 3, i * i % 509 * 4096)
+    };
+    scratch.file("v.csv", (0..9000).map(line).collect::<String>());
+}
+
+#[test]
+fn a_split_trace_has_of_each_volume_what_its_conversion_has() {
+    let scratch = Scratch::new();
+    three_volumes(&scratch);
+    scratch.quiet("trace split v.csv -o parts -q");
+    scratch.quiet("trace split v.csv -o plain --plain -q");
+    for volume in 0..3 {
+        scratch.quiet(&format!("trace convert v.csv --volume {volume} -o c.u32 -q"));
+        scratch.quiet(&format!("trace convert parts/{volume}.u32.zst -o p.u32 -q"));
+        let read = |name: &str| std::fs::read(scratch.path(name)).unwrap();
+        let converted = read("c.u32");
+        assert_eq!(
+            converted.len(),
+            2 * 4 * 2400,
+            "8 KiB are two pages, every fifth request a read"
+        );
+        assert!(converted == read("p.u32") && converted == read(&format!("plain/{volume}.u32")));
+    }
+    assert_eq!(
+        scratch.names(),
+        ["c.u32", "p.u32", "parts", "plain", "v.csv"],
+        "nothing else is left"
+    );
+}
+
+#[test]
+fn a_volume_of_more_than_a_part_is_written_in_order() {
+    let scratch = Scratch::new();
+    // Two parts of a MiB, and a bit.
+    let line = |i: u32| format!("1,W,{},4096,{i}\n", u64::from(i) * 4096);
+    scratch.file("v.csv", (0..600_000).map(line).collect::<String>());
+    scratch.quiet("trace split v.csv -o parts -q");
+    scratch.quiet("trace convert parts/1.u32.zst -o p.u32 -q");
+    let pages = std::fs::read(scratch.path("p.u32")).unwrap();
+    let expected: Vec<u8> = (0..600_000u32).flat_map(u32::to_le_bytes).collect();
+    assert!(pages == expected);
+}
+
+#[test]
+fn volumes_have_files_of_their_own_whatever_they_are_called() {
+    let scratch = Scratch::new();
+    let line = |name: &str| format!("{name} write 0 4096\n");
+    let names = ["a/b", "a_b", "A_B", "..", "\u{e4}"];
+    scratch.file("v.fio", format!("fio version 2 iolog\n{}", names.map(line).concat()));
+    scratch.quiet("trace split v.fio -o parts --plain -q");
+    let files = std::fs::read_dir(scratch.path("parts")).unwrap();
+    let mut files: Vec<_> =
+        files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    files.sort();
+    assert_eq!(files, ["A_B~2.u32", "_...u32", "_.u32", "a_b.u32", "a_b~1.u32"]);
+}
+
+#[test]
+fn a_trace_that_can_not_be_split_leaves_nothing() {
+    let scratch = Scratch::new();
+    three_volumes(&scratch);
+    scratch.file("bad.csv", "1,W,0,4096,1\n1,W,x,4096,1\n");
+    scratch.file("reads.csv", "1,R,0,4096,1\n");
+    std::fs::create_dir(scratch.path("there")).unwrap();
+    insta::assert_snapshot!(
+        "split-refused",
+        scratch.transcript([
+            "trace split v.csv -o there",
+            "trace split v.csv -o parts --volume 7",
+            "trace split bad.csv -o parts",
+            "trace split reads.csv -o parts",
+        ])
+    );
+    assert_eq!(scratch.names(), ["bad.csv", "reads.csv", "there", "v.csv"]);
+}

@@ -176,6 +176,22 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
+    /// A file has no results.
+    #[error("{}: {why}", path.display())]
+    Results {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        why: String,
+    },
+    /// Results can't be put into a form.
+    #[error("{form}: {why}")]
+    Writing {
+        /// The form.
+        form: &'static str,
+        /// The reason.
+        why: String,
+    },
     /// The monitor stopped the experiment before it had a result.
     #[error("stopped: {}", what.unwrap_or("there is no result yet"))]
     Stopped {
@@ -185,6 +201,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Of an error of putting results into a form.
+    pub(crate) fn writing<E: std::fmt::Display>(form: &'static str) -> impl Fn(E) -> Error {
+        move |error| Error::Writing { form, why: error.to_string() }
+    }
+
     /// Of a device's error.
     pub(crate) fn device(uri: &str) -> impl Fn(DeviceError) -> Error {
         move |error| Error::Device { uri: uri.to_string(), error }

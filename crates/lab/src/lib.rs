@@ -36,13 +36,16 @@ mod catalogue;
 mod database;
 mod device;
 mod error;
+mod input_file;
 mod latency;
 mod matrix;
 mod metrics;
 mod monitor;
 mod names;
+mod page;
 mod report;
 mod reproduce;
+mod results;
 mod seconds;
 mod size;
 mod speed;
@@ -59,13 +62,18 @@ pub use database::{
 };
 pub use device::{DeviceSpec, describe, first_zones};
 pub use error::Error;
+pub use input_file::identify;
 pub use latency::LatencyReport;
 pub use matrix::{Matrix, MatrixCell, MatrixRow};
 pub use monitor::{Event, Monitor, Second, Transactions};
 pub use names::{cleaning_name, replacement_name};
+pub use page::page;
 pub use report::BenchReport;
 pub use reproduce::{
     Cell, Input, InputWorkload, PAPERS, Paper, PaperReport, Reproduction, Session, Table,
+};
+pub use results::{
+    CellSource, Cells, ParseShardError, Record, Shard, csv, read_results, records, write_parquet,
 };
 pub use size::{ParseSizeError, Size};
 pub use speed::{NamedDrive, Speed};
@@ -73,7 +81,7 @@ pub use store::{
     PageWorkload, ParsePageWorkloadError, StoreBench, StoreReport, StoreRun, StoreSetup,
 };
 pub use study::{Compared, Comparison, Flaw, ModelFeature, ModelReport, Study, Training};
-pub use sweep::watched_sweep;
+pub use sweep::{ledgered_sweep, watched_sweep};
 pub use trace_info::TraceInfo;
 
 /// The result of an experiment.

@@ -43,12 +43,12 @@ pub(crate) fn of_store(info: &StoreInfo, before: &Stats, after: &Stats) -> RunRe
         user_writes: written.user,
         relocations: written.relocations,
         waf: written.waf(),
-        gauges: after.gauges.iter().copied().collect(),
+        gauges: after.gauges.iter().map(|&(name, value)| (name.into(), value)).collect(),
         peak_bytes: after.bytes as u64,
         scheme: info.scheme.clone(),
         victim: info.victim.clone(),
         zone_pages: info.zone_pages,
-        trigger: BTreeMap::from([("gp", info.gp)]),
+        trigger: BTreeMap::from([("gp".into(), info.gp)]),
         far: after.copied.map(|copied| copied.far()),
         ..RunReport::of(&after.counts.since(&before.counts))
     }

@@ -4,7 +4,9 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use frostline_sim::{Outcomes, Plan, Progress, Settings, SimError, TraceVolume, sweep};
+use frostline_sim::{
+    Ledger, Outcomes, Plan, Progress, Settings, SimError, TraceVolume, sweep_with,
+};
 
 use crate::monitor::{Event, Monitor};
 
@@ -22,6 +24,20 @@ pub fn watched_sweep(
     settings: &Settings,
     monitor: &dyn Monitor,
 ) -> Result<Vec<Outcomes>, SimError> {
+    ledgered_sweep(volumes, plan, settings, &(), monitor)
+}
+
+/// A watched sweep of the runs that a ledger wants and does not know already.
+///
+/// # Errors
+/// As of [`frostline_sim::sweep_with()`].
+pub fn ledgered_sweep(
+    volumes: &[TraceVolume],
+    plan: &Plan,
+    settings: &Settings,
+    ledger: &dyn Ledger,
+    monitor: &dyn Monitor,
+) -> Result<Vec<Outcomes>, SimError> {
     let writes: u64 = volumes.iter().map(TraceVolume::all_writes).sum();
     let of = writes * plan.runs().count() as u64;
     let progress = Progress::default();
@@ -32,7 +48,7 @@ pub fn watched_sweep(
         let done = progress.writes().min(of.saturating_sub(1));
         monitor.on(Event::Progress { what: "replaying", done, of });
     };
-    let outcomes = beside(tick, || sweep(volumes, plan, settings, &progress));
+    let outcomes = beside(tick, || sweep_with(volumes, plan, settings, ledger, &progress));
     monitor.on(Event::Progress { what: "replaying", done: of, of });
     outcomes
 }

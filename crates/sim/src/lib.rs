@@ -30,6 +30,7 @@
 mod cpu_time;
 mod error;
 pub mod fast22;
+mod ledger;
 mod machine;
 pub mod midas_fast24;
 mod models;
@@ -38,11 +39,14 @@ mod replay;
 mod report;
 mod sample;
 mod settings;
+mod setup;
+mod stored;
 mod sweep;
 mod volume;
 mod windows;
 
 pub use error::SimError;
+pub use ledger::Ledger;
 pub use machine::Machine;
 pub use models::{
     Evaluation, ZONE, compare_features, compare_histories, compare_models, evaluate_two_r,
@@ -54,6 +58,7 @@ pub use report::{
 };
 pub use sample::{SampleError, Samples, sample};
 pub use settings::{Combination, Settings, Space, ZoneSize};
-pub use sweep::{Outcomes, sweep};
+pub use setup::{InputFile, ReplaySetup};
+pub use sweep::{Outcomes, sweep, sweep_with};
 pub use volume::TraceVolume;
 pub use windows::Window;

@@ -1,5 +1,6 @@
 //! One run: a scheme with a victim policy over one volume.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
@@ -7,10 +8,13 @@ use std::time::Instant;
 use frostline_log::{Counts, LogError, Writes};
 use frostline_placement::{Foresight, Semantics, Setup, victims};
 use frostline_trace::Trim;
+use serde::{Deserialize, Serialize};
 
 use crate::cpu_time::cpu_seconds;
 use crate::machine::{Machine, MakeMachine};
 use crate::settings::least_op;
+use crate::stored::StoredOutcome;
+use crate::windows::named;
 use crate::windows::{Window, Windows};
 use crate::{Combination, Settings, SimError, Space, TraceVolume, fast22, midas_fast24};
 
@@ -39,13 +43,14 @@ impl Progress {
         if self.stopped.load(Ordering::Relaxed) { Err(SimError::Stopped) } else { Ok(()) }
     }
 
-    fn add(&self, writes: usize) {
+    pub(crate) fn add(&self, writes: usize) {
         self.writes.fetch_add(writes as u64, Ordering::Relaxed);
     }
 }
 
 /// The outcome of a run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(into = "StoredOutcome", try_from = "StoredOutcome")]
 pub struct Outcome {
     /// Pages in a zone.
     pub zone_pages: u32,
@@ -56,7 +61,7 @@ pub struct Outcome {
     /// The decisions of the scheme with their reasons, a line each.
     pub explanation: Vec<String>,
     /// Figures of the scheme's own.
-    pub gauges: Vec<(&'static str, f64)>,
+    pub gauges: Vec<(Cow<'static, str>, f64)>,
     /// Peak memory of the volume, in bytes, the trace not included.
     pub peak_bytes: usize,
     /// User writes per second of this thread's CPU time, after preload and warm-up: what other
@@ -110,7 +115,7 @@ pub fn replay(
         counts: machine.counts().clone(),
         windows: windows.done,
         explanation: machine.explain(),
-        gauges: machine.gauges(),
+        gauges: named(machine.gauges()),
         peak_bytes: machine.peak_bytes(),
         writes_per_cpu_second: (all - counted_from) as f64 / cpu,
         replayed: all as u64,

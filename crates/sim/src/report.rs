@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 
 use frostline_log::Counts;
 use frostline_placement::{Foresight, SchemeSpec};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::plan::{PLANNED, YARDSTICK, yardstick};
 use crate::settings::zones;
 use crate::{
-    BASELINE, BOUND, Combination, Outcome, Outcomes, Plan, Settings, SimError, Space, TraceVolume,
+    BASELINE, BOUND, Combination, Outcome, Outcomes, Plan, ReplaySetup, Settings, SimError, Space,
+    TraceVolume,
 };
 
 /// What stands for the volume of sums over all.
@@ -22,31 +23,48 @@ pub const ALL_VOLUMES: &str = "all";
 pub struct SimReport {
     /// Version of the program.
     pub frostline: &'static str,
+    /// Commit that the program was built from, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// The command line, if there was one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// The settings that all runs share.
+    pub setup: ReplaySetup,
+    /// The part of the sweep that was done, as `3/16`, if it was not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<String>,
     /// The trace; with several, their paths in a row and their sums.
     pub trace: TraceReport,
     /// Each trace, if there are several.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<TraceReport>,
     /// The runs; with several volumes first the sums over all, then volume by volume.
     pub runs: Vec<RunReport>,
     /// True if the sweep was stopped; `runs` are those that had finished.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
 }
 
 /// A trace.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct TraceReport {
     /// Path of the file.
     pub path: String,
     /// Name of its format.
     pub format: String,
+    /// Size of the file; of several traces, of all of them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bytes: u64,
+    /// SHA-256 of the file's bytes, in hexadecimal digits; none of several traces, or of a pipe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
     /// User page writes, the preload not included.
     pub user_writes: u64,
     /// Different pages written, by the preload too.
     pub unique_pages: u64,
     /// Trims of whole pages, those of the preload not included.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub trims: u64,
 }
 
@@ -55,7 +73,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 /// Three quartiles.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Quartiles {
     /// A quarter is not above this.
     pub p25: f64,
@@ -66,7 +84,7 @@ pub struct Quartiles {
 }
 
 /// Page writes of a class.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct ClassReport {
     /// The class, from 1.
     pub class: usize,
@@ -77,53 +95,55 @@ pub struct ClassReport {
 }
 
 /// A stretch of a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct WindowReport {
     /// Pages written by the user.
     pub user_writes: u64,
     /// Pages copied by cleaning.
     pub relocations: u64,
     /// Pages that the scheme filled with what it remembers.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub meta_pages: u64,
     /// Write amplification in the window.
     pub waf: f64,
     /// Figures of the scheme's own at its end.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub gauges: BTreeMap<&'static str, f64>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub gauges: BTreeMap<Cow<'static, str>, f64>,
 }
 
 /// One run, or the sum of the runs over all volumes.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct RunReport {
     /// The volume, or "all"; left out if there is but one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume: Option<String>,
     /// The scheme as it was asked for.
     pub scheme: String,
     /// The scheme's name in the registry: of a pairing, of the scheme that it pairs.
+    #[serde(default)]
     pub method: String,
     /// Every parameter of the scheme with its value, given or the default.
+    #[serde(default)]
     pub parameters: BTreeMap<Cow<'static, str>, String>,
     /// True if the scheme knows the future.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub oracle: bool,
     /// The victim policy, or the scheme's own victim side.
     pub victim: String,
     /// True if the victim policy comes with the scheme, whatever others are asked for.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own_victim: bool,
     /// Pages in a zone.
     pub zone_pages: u32,
     /// When cleaning runs: `gp`, with `zones` and `free_zones` if there are no more; or `op` with
     /// the same as a share of the physical pages.
-    pub trigger: BTreeMap<&'static str, f64>,
+    pub trigger: BTreeMap<Cow<'static, str>, f64>,
     /// Pages written by the user, after preload and warm-up.
     pub user_writes: u64,
     /// Pages copied by cleaning.
     pub relocations: u64,
     /// Pages that the scheme filled with what it remembers.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub meta_pages: u64,
     /// Write amplification; where pages are not written whole, of bytes.
     pub waf: f64,
@@ -147,7 +167,7 @@ pub struct RunReport {
     pub gain: Option<f64>,
     /// Share of the possible gain that is reached: of the way from `nosep` under `cost-benefit` to
     /// `oracle-plan`, whatever the run's victim policy; none if `oracle-plan` was not asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub possible_gain: Option<f64>,
     /// Victims.
     pub zones_reclaimed: u64,
@@ -159,13 +179,16 @@ pub struct RunReport {
     pub spilled: u64,
     /// Garbage proportion of victims.
     pub victim_gp: Quartiles,
+    /// Victims by garbage proportion, in steps of a twentieth; those without a valid page among the last.
+    #[serde(default)]
+    pub victim_gp_histogram: Vec<u64>,
     /// Page writes by class.
     pub classes: Vec<ClassReport>,
     /// The run in windows, if that was asked for.
     pub windows: Vec<WindowReport>,
     /// Figures of the scheme's own.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub gauges: BTreeMap<&'static str, f64>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub gauges: BTreeMap<Cow<'static, str>, f64>,
     /// Peak memory in bytes, the trace not included; of the sum, the largest volume's.
     pub peak_bytes: u64,
     /// Wall time of the replay.
@@ -195,6 +218,10 @@ impl SimReport {
         }
         SimReport {
             frostline: env!("CARGO_PKG_VERSION"),
+            commit: None,
+            command: Vec::new(),
+            setup: ReplaySetup::of(settings),
+            shard: None,
             trace: TraceReport::join(&traces),
             traces: if traces.len() > 1 { traces } else { Vec::new() },
             runs,
@@ -222,6 +249,8 @@ impl TraceReport {
         TraceReport {
             path: join(|t| &t.path),
             format: join(|t| &t.format),
+            bytes: traces.iter().map(|t| t.bytes).sum(),
+            sha256: traces.first().filter(|_| traces.len() == 1).and_then(|t| t.sha256.clone()),
             user_writes: traces.iter().map(|t| t.user_writes).sum(),
             unique_pages: traces.iter().map(|t| t.unique_pages).sum(),
             trims: traces.iter().map(|t| t.trims).sum(),
@@ -284,7 +313,7 @@ fn row(
         relocations: w.relocations,
         meta_pages: w.meta_pages,
         waf: w.waf,
-        gauges: w.gauges.iter().copied().collect(),
+        gauges: w.gauges.iter().cloned().collect(),
     });
     let counts = &outcome.counts;
     let unit = settings.unit.filter(|&unit| unit < settings.page_size).map(u64::from);
@@ -301,7 +330,7 @@ fn row(
         gain: gains.under_policy,
         possible_gain: gains.possible,
         windows: windows.collect(),
-        gauges: outcome.gauges.iter().copied().collect(),
+        gauges: outcome.gauges.iter().cloned().collect(),
         peak_bytes: outcome.peak_bytes as u64,
         unit: unit.map(|unit| unit as u32),
         user_bytes: unit.map(|unit| counts.user_units * unit),
@@ -355,6 +384,7 @@ impl RunReport {
                 p50: counts.victim_gp(0.5),
                 p75: counts.victim_gp(0.75),
             },
+            victim_gp_histogram: histogram(&counts.victim_garbage),
             classes: classes.collect(),
             windows: Vec::new(),
             gauges: BTreeMap::new(),
@@ -365,24 +395,38 @@ impl RunReport {
     }
 }
 
+/// Victims by garbage proportion, of victims by garbage pages.
+fn histogram(victims: &[u64]) -> Vec<u64> {
+    const STEPS: usize = 20;
+    let zone_pages = victims.len().saturating_sub(1).max(1);
+    let mut steps = vec![0; STEPS];
+    for (garbage, zones) in victims.iter().enumerate() {
+        steps[(garbage * STEPS / zone_pages).min(STEPS - 1)] += zones;
+    }
+    steps
+}
+
 /// The trigger, an over-provisioning in both conventions and as it is after rounding the zones
 /// of each volume.
 fn trigger(
     settings: &Settings,
     zone_pages: u32,
     logical_pages: &[u64],
-) -> BTreeMap<&'static str, f64> {
+) -> BTreeMap<Cow<'static, str>, f64> {
+    let named = |figures: &[(&'static str, f64)]| {
+        figures.iter().map(|&(name, value)| (name.into(), value)).collect()
+    };
     match settings.space {
-        Space::Gp(gp) => BTreeMap::from([("gp", gp)]),
+        Space::Gp(gp) => named(&[("gp", gp)]),
         Space::Bounded { gp, zones } => {
             let free = f64::from(settings.reserve);
-            BTreeMap::from([("gp", gp), ("zones", f64::from(zones)), ("free_zones", free)])
+            named(&[("gp", gp), ("zones", f64::from(zones)), ("free_zones", free)])
         }
         Space::Op(op) => {
             let zones = logical_pages.iter().map(|&pages| u64::from(zones(pages, zone_pages, op)));
             let physical = (zones.sum::<u64>() * u64::from(zone_pages)) as f64;
             let logical = logical_pages.iter().sum::<u64>() as f64;
-            BTreeMap::from([
+            named(&[
                 ("op", op),
                 ("op_of_logical", (physical - logical) / logical),
                 ("op_of_physical", (physical - logical) / physical),

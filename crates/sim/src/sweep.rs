@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::{Outcome, Plan, Progress, Settings, SimError, TraceVolume, replay};
+use crate::{Ledger, Outcome, Plan, Progress, Settings, SimError, TraceVolume, replay};
 
 /// The outcomes of a plan's runs over one volume.
 #[derive(Clone, Debug, Default)]
@@ -34,13 +34,43 @@ pub fn sweep(
     settings: &Settings,
     progress: &Progress,
 ) -> Result<Vec<Outcomes>, SimError> {
+    sweep_with(volumes, plan, settings, &(), progress)
+}
+
+/// A sweep, as [`sweep`] does it, of the runs that a ledger wants and does not know already. The others
+/// are as if they had been stopped.
+///
+/// # Errors
+/// As of [`sweep`].
+pub fn sweep_with(
+    volumes: &[TraceVolume],
+    plan: &Plan,
+    settings: &Settings,
+    ledger: &dyn Ledger,
+    progress: &Progress,
+) -> Result<Vec<Outcomes>, SimError> {
     let zone_pages = settings.zone_pages(volumes)?;
-    let runs: Vec<_> = volumes.iter().flat_map(|v| plan.runs().map(move |c| (v, c))).collect();
+    let of_volume = |volume| plan.runs().map(move |run| (volume, run));
+    let runs: Vec<_> = (0..volumes.len()).flat_map(of_volume).collect();
     let outcomes: Vec<Result<Outcome, SimError>> = runs
         .into_par_iter()
+        .enumerate()
         // One at a time: runs are long and of very different lengths.
         .with_max_len(1)
-        .map(|(volume, combination)| replay(volume, combination, settings, zone_pages, progress))
+        .map(|(cell, (number, run))| {
+            let volume = &volumes[number];
+            if let Some(outcome) = ledger.known(number, run) {
+                progress.add(volume.words().len());
+                return Ok(outcome);
+            }
+            if !ledger.is_wanted(cell) {
+                progress.add(volume.words().len());
+                return Err(SimError::Stopped);
+            }
+            let outcome = replay(volume, run, settings, zone_pages, progress)?;
+            ledger.finished(number, run, &outcome);
+            Ok(outcome)
+        })
         .collect();
     let mut all = outcomes.into_iter();
     let of_volume = |_| {

@@ -1,5 +1,7 @@
 //! The stretches of a run, each with the counts of its own.
 
+use std::borrow::Cow;
+
 use frostline_log::Counts;
 
 use crate::machine::Machine;
@@ -16,10 +18,15 @@ pub struct Window {
     /// Write amplification in the window.
     pub waf: f64,
     /// Figures of the scheme's own at its end.
-    pub gauges: Vec<(&'static str, f64)>,
+    pub gauges: Vec<(Cow<'static, str>, f64)>,
     /// Sealed zones at its end by class, and by how many tenths of their pages are valid, from 0 to 9
     /// with full ones among the last; empty if the log does not tell.
     pub census: Vec<[u32; 10]>,
+}
+
+/// Figures under names that may as well have come from a file.
+pub(crate) fn named(gauges: Vec<(&'static str, f64)>) -> Vec<(Cow<'static, str>, f64)> {
+    gauges.into_iter().map(|(name, value)| (name.into(), value)).collect()
 }
 
 /// Cuts a run into windows, from the first write that counts.
@@ -75,7 +82,7 @@ impl Windows {
             relocations: here.relocations,
             meta_pages: here.meta_pages,
             waf: here.waf(),
-            gauges: machine.gauges(),
+            gauges: named(machine.gauges()),
             census: machine.census(),
         });
         (self.start, self.before) = (next, counts);

@@ -5,14 +5,17 @@ mod database;
 mod db;
 mod learn;
 mod reading;
+mod report;
 mod reproduce;
 mod running;
 mod serve;
+mod shell;
 mod store;
 
 use std::path::PathBuf;
 
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum, value_parser};
+use frostline_lab::Shard;
 
 pub use self::bench::{BenchCommand, BenchStoreArgs};
 pub use self::database::DatabaseArgs;
@@ -21,8 +24,10 @@ pub use self::learn::{
     AddedArgs, CompareArgs, EvalArgs, HistoriesArgs, ModelCommand, StudyArgs, TrainArgs,
 };
 pub use self::reading::{Loading, Reading};
+pub use self::report::ReportArgs;
 pub use self::reproduce::ReproduceArgs;
 pub use self::serve::{ServeCommand, ServeNbdArgs};
+pub use self::shell::{CompletionsArgs, ManArgs};
 pub use self::store::{FormatArgs, LookArgs, RebuildArgs, ScrubArgs, StoreCommand};
 use crate::size::Size;
 
@@ -31,7 +36,7 @@ pub const MOST_OP: f64 = 100.0;
 
 /// Page placement for log-structured storage: simulator and tools.
 #[derive(Debug, Parser)]
-#[command(name = "frostline", bin_name = "frostline", version, max_term_width = 100)]
+#[command(name = "frostline", bin_name = "frostline", version = env!("FROSTLINE_VERSION"), max_term_width = 100)]
 pub struct Arguments {
     /// The command.
     #[command(subcommand)]
@@ -72,11 +77,18 @@ pub enum Command {
     Model(ModelCommand),
     /// Do a paper's evaluation again, at a scale that fits a laptop
     Reproduce(ReproduceArgs),
+    /// Make a page of results to look at, in one HTML file
+    Report(ReportArgs),
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write those of all commands to a directory
+    Man(ManArgs),
 }
 
 /// `frostline sim`
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("capacity").args(["op", "zones"])))]
+#[command(group(ArgGroup::new("files").args(["json", "output"]).multiple(true)))]
 pub struct SimArgs {
     /// Traces; with several, or several volumes, the sum is shown as well
     #[arg(value_name = "TRACE", required = true)]
@@ -119,12 +131,12 @@ pub struct SimArgs {
     /// Start counting after N user writes
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub warmup: u64,
-    /// Report every N user writes as well, in the JSON
+    /// Report every N user writes as well, in the files
     #[arg(
         long,
         value_name = "N",
         default_value_t = 0,
-        requires = "json",
+        requires = "files",
         allow_negative_numbers = true
     )]
     pub window: u64,
@@ -140,6 +152,15 @@ pub struct SimArgs {
     /// Print JSON instead of the table (-), or write it to a file as well
     #[arg(long, value_name = "-|FILE")]
     pub json: Option<PathBuf>,
+    /// Write a record a run to a file as well, with all that made it: .json, .ndjson, .csv or .parquet
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Vec<PathBuf>,
+    /// Keep finished runs in this file, and take those that it has instead of running them again
+    #[arg(long, value_name = "FILE")]
+    pub manifest: Option<PathBuf>,
+    /// Do only this part of the runs, as 3/16
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
     /// Print below the table what schemes decided and why, if they tell
     #[arg(long, conflicts_with = "json")]
     pub explain: bool,
@@ -229,6 +250,8 @@ pub enum TraceCommand {
     Info(InfoArgs),
     /// Convert to page numbers (u32, .zst) or Parquet (.parquet), by the ending of the output
     Convert(ConvertArgs),
+    /// Cut a trace of many volumes into one each, in one pass
+    Split(SplitArgs),
     /// Show the first requests
     Head(HeadArgs),
 }
@@ -262,6 +285,24 @@ pub struct ConvertArgs {
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..),
         allow_negative_numbers = true)]
     pub limit: Option<u64>,
+    /// No progress bar, no message when it is done
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `frostline trace split`
+#[derive(Debug, Args)]
+pub struct SplitArgs {
+    /// The trace
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub reading: Reading,
+    /// The directory to write, which must not exist: VOLUME.u32.zst of each volume
+    #[arg(long, short, value_name = "DIR")]
+    pub output: PathBuf,
+    /// Do not compress: VOLUME.u32
+    #[arg(long)]
+    pub plain: bool,
     /// No progress bar, no message when it is done
     #[arg(long, short)]
     pub quiet: bool,

@@ -41,6 +41,7 @@ pub fn lab_failure(command: &str, error: Error) -> Failure {
             Failure::job(command, &format!("--metrics {address}: {source}"))
         }
         Error::Io { .. } => Failure::job_line(why),
+        Error::Results { .. } => Failure::usage_line(why),
         Error::Spec(_) | Error::GarbageProportion { .. } | Error::NoExperiment { .. } => {
             usage(&why)
         }

@@ -8,6 +8,13 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+/// A report of `frostline sim` without the command line, in which equal runs may differ.
+pub fn without_command(report: &str) -> Value {
+    let mut report: Value = serde_json::from_str(report).unwrap();
+    report.as_object_mut().unwrap().remove("command").expect("reports have the command line");
+    report
+}
+
 /// A directory of its own for each test, gone with the test, in which the command runs: so that
 /// messages name files as the test does.
 pub struct Scratch(tempfile::TempDir);

@@ -1,0 +1,19 @@
+//! Arguments of `frostline report`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// `frostline report`
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Results, as --json or --output wrote them (.json, .ndjson)
+    #[arg(value_name = "RESULTS", required = true)]
+    pub results: Vec<PathBuf>,
+    /// The page to write, one HTML file that needs no network
+    #[arg(long, short, value_name = "FILE")]
+    pub output: PathBuf,
+    /// The title of the page
+    #[arg(long, value_name = "T", default_value = "Write amplification")]
+    pub title: String,
+}

@@ -1,0 +1,21 @@
+//! Arguments of what helps in a shell.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap_complete::Shell;
+
+/// `frostline completions`
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: Shell,
+}
+
+/// `frostline man`
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// Write the pages of all commands to this directory, which is made if it is absent
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}

@@ -1,0 +1,79 @@
+//! The files of a sweep by their content, and the program that reads them.
+
+use std::path::PathBuf;
+use std::thread::{self, JoinHandle};
+
+use frostline_lab::identify;
+use frostline_sim::{InputFile, SimReport, TraceReport};
+
+use crate::args::SimArgs;
+use crate::cause::lab_failure;
+use crate::failure::Failure;
+
+/// The commit that this program was built from; empty if it is not known.
+pub const COMMIT: &str = env!("FROSTLINE_COMMIT");
+
+/// A file whose digest is being made. It is none for a pipe.
+type Looked = JoinHandle<frostline_lab::Result<Option<InputFile>>>;
+
+/// Digests that are made while the traces are read.
+pub struct Looking {
+    traces: Vec<Looked>,
+    preload: Option<Looked>,
+    model: Option<Looked>,
+}
+
+/// The files of a sweep by their content.
+pub struct Identities {
+    /// The trace that is replayed before.
+    pub preload: Option<InputFile>,
+    /// The model of frozen pages.
+    pub model: Option<InputFile>,
+    /// The digest of each trace; none of a pipe.
+    pub traces: Vec<Option<String>>,
+}
+
+impl Identities {
+    /// Begins to make the digests.
+    pub fn look(args: &SimArgs) -> Looking {
+        let look = |path: &PathBuf| {
+            let path = path.clone();
+            thread::spawn(move || identify(&path))
+        };
+        Looking {
+            traces: args.traces.iter().map(look).collect(),
+            preload: args.preload.as_ref().map(look),
+            model: args.model.as_ref().map(look),
+        }
+    }
+
+    /// Puts what made the runs into their report.
+    pub fn sign(&self, report: &mut SimReport) {
+        report.commit = Some(COMMIT.to_string()).filter(|commit| !commit.is_empty());
+        let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+        report.command = ["frostline".to_string()].into_iter().chain(words.skip(1)).collect();
+        report.setup.preload = self.preload.clone();
+        report.setup.model = self.model.clone();
+    }
+}
+
+impl Looking {
+    /// The digests; those of the traces also in their reports.
+    pub fn wait(self, traces: &mut [TraceReport]) -> Result<Identities, Failure> {
+        let mut digests = Vec::new();
+        for (looked, trace) in self.traces.into_iter().zip(traces) {
+            let file = join(looked)?;
+            trace.bytes = file.as_ref().map_or(0, |file| file.bytes);
+            trace.sha256 = file.map(|file| file.sha256);
+            digests.push(trace.sha256.clone());
+        }
+        let preload = self.preload.map(join).transpose()?.flatten();
+        let model = self.model.map(join).transpose()?.flatten();
+        Ok(Identities { preload, model, traces: digests })
+    }
+}
+
+fn join(looked: Looked) -> Result<Option<InputFile>, Failure> {
+    let looked = looked.join().map_err(|_| Failure::job("sim", "a thread panicked"))?;
+    looked.map_err(|error| lab_failure("sim", error))
+}

@@ -1,0 +1,20 @@
+//! `frostline report`: results as a page to look at.
+
+use frostline_lab::{page, read_results};
+
+use crate::args::ReportArgs;
+use crate::cause::lab_failure;
+use crate::failure::Failure;
+use crate::output;
+
+/// Reads results, and writes the page.
+pub fn run(args: &ReportArgs) -> Result<String, Failure> {
+    let failed = |error| lab_failure("report", error);
+    output::check("report", [args.output.as_path()], &args.results)?;
+    let mut records = Vec::new();
+    for path in &args.results {
+        records.extend(read_results(path).map_err(failed)?);
+    }
+    output::write(&args.output, &page(&args.title, &records).map_err(failed)?)?;
+    Ok(String::new())
+}

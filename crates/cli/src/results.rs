@@ -1,0 +1,137 @@
+//! Results of a sweep in files, and runs that are done before or elsewhere.
+
+use std::path::{Path, PathBuf};
+
+use frostline_lab::{CellSource, Cells, Record, csv, records, write_parquet};
+use frostline_sim::{Settings, SimReport, Space, TraceVolume};
+
+use crate::args::SimArgs;
+use crate::cause::lab_failure;
+use crate::failure::{Failure, say};
+use crate::identities::{COMMIT, Identities};
+use crate::output;
+
+/// A form of results.
+#[derive(Clone, Copy)]
+enum Form {
+    Json,
+    Lines,
+    Csv,
+    Parquet,
+}
+
+/// Files of results, and their forms.
+pub struct Forms<'a>(Vec<(&'a Path, Form)>);
+
+/// The forms of these files, by their endings.
+pub fn forms(files: &[PathBuf]) -> Result<Forms<'_>, Failure> {
+    let form = |file: &PathBuf| {
+        let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        match ending.to_lowercase().as_str() {
+            "json" => Ok(Form::Json),
+            "ndjson" | "jsonl" => Ok(Form::Lines),
+            "csv" => Ok(Form::Csv),
+            "parquet" => Ok(Form::Parquet),
+            _ => {
+                let why =
+                    format!("--output {}: the form is not known by the ending", file.display());
+                Err(Failure::usage("sim", &why).hint("name it .json, .ndjson, .csv or .parquet"))
+            }
+        }
+    };
+    let with_form = |file| form(file).map(|form| (file.as_path(), form));
+    Ok(Forms(files.iter().map(with_form).collect::<Result<_, _>>()?))
+}
+
+impl Forms<'_> {
+    /// Writes the files.
+    pub fn write(&self, report: &SimReport) -> Result<(), Failure> {
+        let records = records(report);
+        self.0.iter().try_for_each(|(file, form)| match form {
+            Form::Json => output::write(file, &output::json("sim", report)?),
+            Form::Lines => output::write(file, &lines(&records)?),
+            Form::Csv => output::write(file, &csv(&records).map_err(|e| lab_failure("sim", e))?),
+            Form::Parquet => write_parquet(file, &records).map_err(|e| lab_failure("sim", e)),
+        })
+    }
+}
+
+fn lines(records: &[Record]) -> Result<String, Failure> {
+    let line = |record: &Record| serde_json::to_string(record).map(|line| line + "\n");
+    let lines = records.iter().map(line).collect::<Result<String, _>>();
+    lines.map_err(|error| Failure::job("sim", &error.to_string()))
+}
+
+/// The runs that are to be done, and those that were done before.
+pub fn cells(
+    args: &SimArgs,
+    settings: &Settings,
+    volumes: &[TraceVolume],
+    sources: &[(usize, String)],
+    identities: &Identities,
+) -> Result<Cells, Failure> {
+    let Some(manifest) = &args.manifest else {
+        return Ok(Cells::new(args.shard, Vec::new(), serde_json::Value::Null));
+    };
+    let source = |(trace, volume): &(usize, String)| {
+        let path = &args.traces[*trace];
+        let sha256 = identities.traces[*trace].clone().ok_or_else(|| not_a_file(path))?;
+        Ok(CellSource { trace: path.display().to_string(), sha256, volume: volume.clone() })
+    };
+    let sources = sources.iter().map(source).collect::<Result<Vec<_>, Failure>>()?;
+    if let Some(preload) = args.preload.as_ref().filter(|_| identities.preload.is_none()) {
+        return Err(not_a_file(preload));
+    }
+    let parts = parts(settings, settings.zone_pages(volumes)?, args, identities);
+    let mut cells = Cells::new(args.shard, sources, parts);
+    let others = cells.keep_in(manifest).map_err(|error| lab_failure("sim", error))?;
+    if others > 0 && !args.quiet {
+        let file = manifest.display();
+        say(
+            &format!("{file}: warning: {others} lines are no finished runs, and are not used"),
+            None,
+        );
+    }
+    Ok(cells)
+}
+
+/// All that outcomes depend on but the volume, the scheme and the victim policy.
+fn parts(
+    settings: &Settings,
+    zone_pages: u32,
+    args: &SimArgs,
+    identities: &Identities,
+) -> serde_json::Value {
+    let space = match settings.space {
+        Space::Gp(gp) => serde_json::json!({ "gp": gp }),
+        Space::Op(op) => serde_json::json!({ "op": op, "free_zones": settings.reserve }),
+        Space::Bounded { gp, zones } => {
+            serde_json::json!({ "gp": gp, "zones": zones, "free_zones": settings.reserve })
+        }
+    };
+    let digest =
+        |file: &Option<frostline_sim::InputFile>| file.as_ref().map(|file| file.sha256.clone());
+    serde_json::json!({
+        "frostline": env!("CARGO_PKG_VERSION"),
+        "commit": COMMIT,
+        "trigger": space,
+        "zone_pages": zone_pages,
+        "page_bytes": settings.page_size,
+        "unit": args.loading.reading.unit.map(|unit| unit.0.get()),
+        "format": args.loading.reading.format.map(|format| format.to_string()),
+        "in_units": settings.unit,
+        "max_open": settings.max_open,
+        "semantics": frostline_sim::ReplaySetup::of(settings).semantics,
+        "seed": settings.seed,
+        "warmup": settings.warmup,
+        "window": settings.window,
+        "preload": digest(&identities.preload),
+        "model": digest(&identities.model),
+    })
+}
+
+fn not_a_file(path: &Path) -> Failure {
+    let why =
+        format!("--manifest: {} can be read but once, and is not known again", path.display());
+    Failure::usage("sim", &why).hint("write it to a file first")
+}

@@ -1,0 +1,42 @@
+//! Files that a run depends on, by their content.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use frostline_sim::InputFile;
+use sha2::{Digest, Sha256};
+
+use crate::results::hexadecimal;
+use crate::{Error, Result};
+
+/// Bytes read at once.
+const BLOCK: usize = 1 << 18;
+
+/// Reads a file for its size and digest; none of what can be read but once, as a pipe.
+///
+/// # Errors
+/// The file can't be read.
+pub fn identify(path: &Path) -> Result<Option<InputFile>> {
+    let failed = |source| Error::Io { what: path.display().to_string(), source };
+    identified(path).map_err(failed)
+}
+
+fn identified(path: &Path) -> io::Result<Option<InputFile>> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Ok(None);
+    }
+    let mut file = File::open(path)?;
+    let (mut digest, mut block, mut bytes) = (Sha256::new(), vec![0; BLOCK], 0);
+    loop {
+        match file.read(&mut block)? {
+            0 => break,
+            n => {
+                digest.update(&block[..n]);
+                bytes += n as u64;
+            }
+        }
+    }
+    let sha256 = hexadecimal(&digest.finalize());
+    Ok(Some(InputFile { path: path.display().to_string(), bytes, sha256 }))
+}

@@ -1,0 +1,99 @@
+//! Drawings of a few kinds of marks, as SVG.
+
+use askama::Template;
+
+/// The classes of colours.
+pub(super) const COLOURS: usize = 8;
+
+/// A place in a drawing, in pixels from the left and from the top.
+pub(super) type At = (Pixels, Pixels);
+
+/// Pixels, with one digit after the point in the file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pixels(pub(super) f64);
+
+impl std::fmt::Display for Pixels {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", (self.0 * 10.0).round() / 10.0)
+    }
+}
+
+/// A place.
+pub(super) fn at(x: f64, y: f64) -> At {
+    (Pixels(x), Pixels(y))
+}
+
+/// A mark.
+pub(super) enum Mark {
+    Line { from: At, to: At, class: &'static str },
+    Bar { at: At, size: At, class: String, told: String },
+    Dot { at: At, class: String, told: String },
+    Path { points: String, class: String, told: String },
+    Text { at: At, anchor: &'static str, class: &'static str, text: String },
+}
+
+/// A drawing.
+#[derive(Template)]
+#[template(path = "drawing.svg", escape = "html")]
+pub(super) struct Drawing {
+    /// `wide` or `narrow`.
+    class: &'static str,
+    width: Pixels,
+    height: Pixels,
+    /// The drawing in words.
+    label: String,
+    marks: Vec<Mark>,
+}
+
+/// The drawings of a figure: for wide screens, and for narrow ones.
+pub(super) struct Drawings {
+    pub(super) wide: String,
+    pub(super) narrow: String,
+}
+
+/// Draws a figure in both widths. `marks` gives the marks for a width, and the height that they take.
+///
+/// # Errors
+/// Never in practice: memory takes what is written.
+pub(super) fn draw(
+    label: &str,
+    marks: impl Fn(f64) -> (Vec<Mark>, f64),
+) -> Result<Drawings, askama::Error> {
+    let svg = |class, width| {
+        let (marks, height) = marks(width);
+        let label = label.to_string();
+        Drawing { class, width: Pixels(width), height: Pixels(height), label, marks }.render()
+    };
+    Ok(Drawings { wide: svg("wide", 728.0)?, narrow: svg("narrow", 328.0)? })
+}
+
+/// A text.
+pub(super) fn text(place: At, anchor: &'static str, class: &'static str, text: &str) -> Mark {
+    Mark::Text { at: place, anchor, class, text: text.to_string() }
+}
+
+/// Steps of an axis from 0 or above: round numbers, few enough to be read.
+pub(super) fn steps(from: f64, to: f64, most: usize) -> Vec<f64> {
+    let rough = ((to - from) / most as f64).max(1e-9);
+    let power = 10f64.powf(rough.log10().floor());
+    let step =
+        [1.0, 2.0, 5.0, 10.0].map(|n| n * power).into_iter().find(|step| *step >= rough * 0.999);
+    let step = step.unwrap_or(power * 10.0);
+    let first = (from / step).ceil() as i64;
+    let last = (to / step * 1.000_001).floor() as i64;
+    (first..=last).map(|n| n as f64 * step).collect()
+}
+
+/// A number as axes and tables show it.
+pub(super) fn short(value: f64) -> String {
+    let digits = match value.abs() {
+        large if large >= 1000.0 => 0,
+        large if large >= 100.0 => 1,
+        _ => 4,
+    };
+    let text = format!("{value:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
+        false => text,
+    }
+}

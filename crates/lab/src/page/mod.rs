@@ -1,0 +1,53 @@
+//! Results as a page to look at: one HTML file with its figures and their data, that needs no network.
+
+mod charts;
+mod dataset;
+mod drawing;
+mod sections;
+
+use askama::Template;
+
+use crate::results::Record;
+use crate::{Error, Result};
+use dataset::Dataset;
+
+/// A page.
+#[derive(Template)]
+#[template(path = "page.html")]
+struct Page<'a> {
+    title: &'a str,
+    datasets: Vec<PageDataset>,
+}
+
+/// Runs that can be compared, as the page shows them.
+struct PageDataset {
+    title: String,
+    notes: Vec<String>,
+    sections: Vec<Section>,
+}
+
+/// A figure, and its data.
+struct Section {
+    title: &'static str,
+    note: String,
+    wide: String,
+    narrow: String,
+    /// Names of the colours.
+    key: Vec<String>,
+    headings: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+/// Makes a page of records: runs of the same trace, zones and trigger are shown together.
+///
+/// # Errors
+/// Never in practice: memory takes what is written.
+pub fn page(title: &str, records: &[Record]) -> Result<String> {
+    let shown = |dataset: Dataset<'_>| {
+        let sections = sections::all(&dataset)?;
+        Ok(PageDataset { title: dataset.title(), notes: dataset.notes(), sections })
+    };
+    let datasets = Dataset::all(records).into_iter().map(shown).collect::<askama::Result<_>>();
+    let page = datasets.and_then(|datasets| Page { title, datasets }.render());
+    page.map_err(Error::writing("html"))
+}

@@ -1,0 +1,169 @@
+//! Sweeps that are interrupted and resumed, or done in parts: finished runs are kept in a file, a line
+//! each, and known again by all that their outcome depends on.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use frostline_sim::{Combination, Ledger, Outcome};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::shard::Shard;
+use crate::{Error, Result};
+
+/// The runs of a sweep that are done before, and the file that those of this one are added to.
+pub struct Cells {
+    shard: Option<Shard>,
+    /// All that outcomes depend on but scheme, victim policy and volume.
+    settings: Value,
+    sources: Vec<CellSource>,
+    known: HashMap<String, Outcome>,
+    manifest: Option<Mutex<File>>,
+    failed: Mutex<Option<io::Error>>,
+}
+
+/// A volume, by its content.
+#[derive(Clone, Debug, Serialize)]
+pub struct CellSource {
+    /// Path of the trace.
+    pub trace: String,
+    /// SHA-256 of the trace's bytes, in hexadecimal digits.
+    pub sha256: String,
+    /// The volume; empty if the trace has but one.
+    pub volume: String,
+}
+
+/// A line of the file.
+#[derive(Deserialize, Serialize)]
+struct Line {
+    cell: String,
+    trace: String,
+    sha256: String,
+    volume: String,
+    scheme: String,
+    victim: String,
+    settings: Value,
+    outcome: Outcome,
+}
+
+impl Cells {
+    /// The runs of a sweep over these volumes, of which the shard has a part if there is one.
+    pub fn new(shard: Option<Shard>, sources: Vec<CellSource>, settings: Value) -> Cells {
+        let (known, manifest, failed) = (HashMap::new(), None, Mutex::default());
+        Cells { shard, settings, sources, known, manifest, failed }
+    }
+
+    /// Takes the finished runs of a file, which is made if it is absent, and adds others to it. Returns
+    /// the number of its lines that are no finished runs, as the last line after a power cut.
+    ///
+    /// # Errors
+    /// The file can't be read or written.
+    pub fn keep_in(&mut self, path: &Path) -> Result<usize> {
+        let failed = |source| Error::Io { what: path.display().to_string(), source };
+        let (known, others) = read(path).map_err(failed)?;
+        self.known = known;
+        self.manifest = Some(Mutex::new(begin(path).map_err(failed)?));
+        Ok(others)
+    }
+
+    /// Runs that were finished before.
+    pub fn finished_before(&self) -> usize {
+        self.known.len()
+    }
+
+    /// The first error of adding a finished run to the file.
+    ///
+    /// # Errors
+    /// That error.
+    pub fn check(&self, path: &Path) -> Result<()> {
+        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match failed {
+            Some(source) => Err(Error::Io { what: path.display().to_string(), source }),
+            None => Ok(()),
+        }
+    }
+
+    /// A digest of all that the outcome of a run depends on.
+    fn key(&self, volume: usize, run: &Combination) -> String {
+        let CellSource { sha256, volume, .. } = &self.sources[volume];
+        let scheme = (run.scheme.entry.info.name, run.scheme.parameters());
+        let parts = serde_json::json!([sha256, volume, scheme, run.victim, self.settings]);
+        hexadecimal(&Sha256::digest(parts.to_string().as_bytes()))
+    }
+
+    fn line(&self, volume: usize, run: &Combination, outcome: &Outcome) -> io::Result<String> {
+        let CellSource { trace, sha256, volume: name } = self.sources[volume].clone();
+        let line = Line {
+            cell: self.key(volume, run),
+            trace,
+            sha256,
+            volume: name,
+            scheme: run.scheme.text.clone(),
+            victim: run.victim.clone(),
+            settings: self.settings.clone(),
+            outcome: outcome.clone(),
+        };
+        Ok(serde_json::to_string(&line)? + "\n")
+    }
+}
+
+impl Ledger for Cells {
+    fn is_wanted(&self, cell: usize) -> bool {
+        self.shard.is_none_or(|shard| shard.has(cell))
+    }
+
+    fn known(&self, volume: usize, run: &Combination) -> Option<Outcome> {
+        if self.known.is_empty() { None } else { self.known.get(&self.key(volume, run)).cloned() }
+    }
+
+    fn finished(&self, volume: usize, run: &Combination, outcome: &Outcome) {
+        let Some(manifest) = &self.manifest else { return };
+        let line = self.line(volume, run, outcome);
+        let mut file = manifest.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = line.and_then(|line| file.write_all(line.as_bytes())) {
+            let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+            failed.get_or_insert(error);
+        }
+    }
+}
+
+/// The finished runs of a file, and how many of its lines are none.
+fn read(path: &Path) -> io::Result<(HashMap<String, Outcome>, usize)> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Default::default()),
+        Err(error) => return Err(error),
+    };
+    let (mut known, mut others) = (HashMap::new(), 0);
+    for line in BufReader::new(file).split(b'\n') {
+        let line = line?;
+        match serde_json::from_slice::<Line>(&line) {
+            Ok(Line { cell, outcome, .. }) => drop(known.insert(cell, outcome)),
+            Err(_) => others += usize::from(!line.trim_ascii().is_empty()),
+        }
+    }
+    Ok((known, others))
+}
+
+/// Opens the file to add lines. A line that was cut must not swallow the next one.
+fn begin(path: &Path) -> io::Result<File> {
+    let mut file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
+    if file.metadata()?.len() > 0 {
+        let mut last = [0];
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+        if last != *b"\n" {
+            file.write_all(b"\n")?;
+        }
+    }
+    Ok(file)
+}
+
+/// Bytes as hexadecimal digits.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,17 @@
+//! Results of replays as files: a record a run with all that made it.
+
+mod columns;
+mod manifest;
+mod parquet;
+mod reading;
+mod record;
+mod shard;
+
+pub use columns::csv;
+pub use manifest::{CellSource, Cells};
+pub use parquet::write_parquet;
+pub use reading::read_results;
+pub use record::{Record, records};
+pub use shard::{ParseShardError, Shard};
+
+pub(crate) use manifest::hexadecimal;

@@ -1,0 +1,112 @@
+//! Records as a Parquet file, with the columns of the comma-separated values.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use frostline_trace::Output;
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::ByteArray;
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use serde_json::{Map, Value};
+
+use super::columns::Columns;
+use super::record::Record;
+use crate::{Error, Result};
+
+/// Writes records as a Parquet file, all of it or nothing.
+///
+/// # Errors
+/// The file can't be written.
+pub fn write_parquet(path: &Path, records: &[Record]) -> Result<()> {
+    let columns = Columns::of(records)?;
+    let (output, file) = Output::create(path)?;
+    write(file, &columns).map_err(Error::writing("parquet"))?;
+    Ok(output.complete()?)
+}
+
+/// The type of a column, by its values.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Whole,
+    Real,
+    Bool,
+    Text,
+}
+
+impl Kind {
+    fn of<'a>(mut values: impl Iterator<Item = &'a Value> + Clone) -> Kind {
+        if values
+            .clone()
+            .all(|value| value.is_i64() || value.as_u64().is_some_and(|n| i64::try_from(n).is_ok()))
+        {
+            return Kind::Whole;
+        }
+        if values.clone().all(Value::is_number) {
+            return Kind::Real;
+        }
+        if values.all(Value::is_boolean) { Kind::Bool } else { Kind::Text }
+    }
+
+    fn declared(self, name: &str) -> String {
+        match self {
+            Kind::Whole => format!("OPTIONAL INT64 {name};"),
+            Kind::Real => format!("OPTIONAL DOUBLE {name};"),
+            Kind::Bool => format!("OPTIONAL BOOLEAN {name};"),
+            Kind::Text => format!("OPTIONAL BYTE_ARRAY {name} (STRING);"),
+        }
+    }
+}
+
+fn write(file: File, columns: &Columns) -> std::result::Result<(), ParquetError> {
+    let kinds: Vec<_> = columns.names.iter().map(|name| Kind::of(values(columns, name))).collect();
+    let fields = columns.names.iter().zip(&kinds).map(|(name, kind)| kind.declared(name));
+    let schema = format!("message runs {{ {} }}", fields.collect::<String>());
+    let properties = Arc::new(WriterProperties::builder().build());
+    let schema = Arc::new(parse_message_type(&schema)?);
+    let mut writer = SerializedFileWriter::new(file, schema, properties)?;
+    let mut group = writer.next_row_group()?;
+    for name in &columns.names {
+        let Some(mut column) = group.next_column()? else { break };
+        let levels: Vec<i16> = columns
+            .rows
+            .iter()
+            .map(|row: &Map<String, Value>| i16::from(row.contains_key(name)))
+            .collect();
+        let values = values(columns, name);
+        match column.untyped() {
+            ColumnWriter::Int64ColumnWriter(typed) => {
+                let values: Vec<_> = values.filter_map(Value::as_i64).collect();
+                typed.write_batch(&values, Some(&levels), None)?;
+            }
+            ColumnWriter::DoubleColumnWriter(typed) => {
+                let values: Vec<_> = values.filter_map(Value::as_f64).collect();
+                typed.write_batch(&values, Some(&levels), None)?;
+            }
+            ColumnWriter::BoolColumnWriter(typed) => {
+                let values: Vec<_> = values.filter_map(Value::as_bool).collect();
+                typed.write_batch(&values, Some(&levels), None)?;
+            }
+            ColumnWriter::ByteArrayColumnWriter(typed) => {
+                let text = |value: &Value| match value {
+                    Value::String(text) => ByteArray::from(text.as_str()),
+                    other => ByteArray::from(other.to_string().as_str()),
+                };
+                let values: Vec<_> = values.map(text).collect();
+                typed.write_batch(&values, Some(&levels), None)?;
+            }
+            _ => {}
+        }
+        column.close()?;
+    }
+    group.close()?;
+    writer.close().map(drop)
+}
+
+/// The values of a column, where there are some.
+fn values<'a>(columns: &'a Columns, name: &'a str) -> impl Iterator<Item = &'a Value> + Clone {
+    columns.rows.iter().filter_map(move |row| row.get(name))
+}

@@ -1,0 +1,46 @@
+//! Results are read: what `--json` printed, or a record a line.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::record::Record;
+use crate::{Error, Result};
+
+/// Fields of a report that belong to each of its runs.
+const OF_EACH: [&str; 6] = ["frostline", "commit", "command", "trace", "setup", "workload"];
+
+/// Reads a file of results: a report of `frostline sim` or of a bench as JSON, or records, a line each.
+///
+/// # Errors
+/// The file can't be read, or has no results.
+pub fn read_results(path: &Path) -> Result<Vec<Record>> {
+    let refused = |why: String| Error::Results { path: path.to_owned(), why };
+    let text = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
+    let records = match serde_json::from_str::<Value>(&text) {
+        Ok(report) if report.get("runs").is_some() => of_report(report),
+        _ => {
+            text.lines().filter(|line| !line.trim().is_empty()).map(serde_json::from_str).collect()
+        }
+    };
+    match records.map_err(|error| refused(format!("no results of frostline: {error}")))? {
+        none if none.is_empty() => Err(refused("there is no run in it".to_string())),
+        records => Ok(records),
+    }
+}
+
+fn of_report(mut report: Value) -> serde_json::Result<Vec<Record>> {
+    let runs = report.get_mut("runs").map(Value::take);
+    let of_report = |mut run: Value| {
+        for key in OF_EACH {
+            if let (Some(value), Value::Object(fields)) = (report.get(key), &mut run) {
+                fields.insert(key.to_string(), value.clone());
+            }
+        }
+        serde_json::from_value(run)
+    };
+    match runs {
+        Some(Value::Array(runs)) => runs.into_iter().map(of_report).collect(),
+        _ => Ok(Vec::new()),
+    }
+}

@@ -1,0 +1,62 @@
+//! The settings of a replay as its report has them.
+
+use frostline_placement::Semantics;
+use serde::{Deserialize, Serialize};
+
+use crate::Settings;
+
+/// The settings of a replay that all its runs share.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+pub struct ReplaySetup {
+    /// The reading of the papers that was followed: `published`, `sepbit-fast22` or `midas-fast24`.
+    pub semantics: String,
+    /// Seed of all chance.
+    pub seed: u64,
+    /// User writes of each volume, after the preload, that were not counted.
+    pub warmup: u64,
+    /// User writes in a window; 0 if there are none.
+    pub window: u64,
+    /// Bytes in a page.
+    pub page_bytes: u32,
+    /// Zones that could be open at once, if that was limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_open: Option<usize>,
+    /// The trace that was replayed before and not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preload: Option<InputFile>,
+    /// The model that recognised frozen pages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<InputFile>,
+}
+
+/// A file that a run depends on.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct InputFile {
+    /// Its path.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+    /// SHA-256 of its bytes, in hexadecimal digits.
+    pub sha256: String,
+}
+
+impl ReplaySetup {
+    /// Of these settings, without files.
+    pub fn of(settings: &Settings) -> ReplaySetup {
+        let semantics = match settings.semantics {
+            Semantics::Published => "published",
+            Semantics::SepbitFast22 => "sepbit-fast22",
+            Semantics::MidasFast24 => "midas-fast24",
+        };
+        ReplaySetup {
+            semantics: semantics.to_string(),
+            seed: settings.seed,
+            warmup: settings.warmup,
+            window: settings.window,
+            page_bytes: settings.page_size,
+            max_open: settings.max_open,
+            preload: None,
+            model: None,
+        }
+    }
+}
