@@ -245,7 +245,7 @@ fn a_trace_that_takes_too_much_memory_is_refused() {
 /// Three volumes whose writes take turns, with reads between.
 fn three_volumes(scratch: &Scratch) {
     let line = |i: u64| {
-        let op = if i % 5 == 0 { "R" } else { "W" };
+        let op = if i.is_multiple_of(5) { "R" } else { "W" };
         format!("{},{op},{},8192,{i}\n", i % 3, i * i % 509 * 4096)
     };
     scratch.file("v.csv", (0..9000).map(line).collect::<String>());
