@@ -40,6 +40,8 @@ pub struct Core {
     pub ghosts_left: AtomicU64,
     /// Commits that wrote something.
     pub commits: AtomicU64,
+    /// Bytes that they updated.
+    pub updated_bytes: AtomicU64,
     /// Transactions that lost against another.
     pub conflicts: AtomicU64,
 }
@@ -97,6 +99,7 @@ impl Core {
             background,
             ghosts_left: AtomicU64::new(0),
             commits: AtomicU64::new(0),
+            updated_bytes: AtomicU64::new(0),
             conflicts: AtomicU64::new(0),
         }
     }

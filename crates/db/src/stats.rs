@@ -13,6 +13,9 @@ use crate::wal::WalStats;
 pub struct Stats {
     /// Commits that wrote something.
     pub commits: u64,
+    /// Bytes of the keys that commits wrote, and of their new values; of values that were patched, the
+    /// bytes patched.
+    pub updated_bytes: u64,
     /// Transactions that lost against another.
     pub conflicts: u64,
     /// Checkpoints that were taken.
@@ -55,6 +58,7 @@ impl Stats {
         let counters = &pool.counters;
         Ok(Stats {
             commits: core.commits.load(Relaxed),
+            updated_bytes: core.updated_bytes.load(Relaxed),
             conflicts: core.conflicts.load(Relaxed),
             checkpoints: core.checkpoints.load(Relaxed),
             ghosts_left: core.ghosts_left.load(Relaxed),

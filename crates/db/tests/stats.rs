@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use frostline_db::{Create, Db, Direction, Options, Table};
+use frostline_db::{Create, Db, Direction, Options, Table, Transaction};
 use frostline_store::Cleaning;
 use frostline_zone::{Device, Shape, in_memory};
 
@@ -137,4 +137,25 @@ fn orders_that_come_side_by_side_leave_leaves_as_full_as_one_that_comes_alone() 
     let beside = leaves_of(4, 300);
     assert!(alone < 1200 / 7 + 5, "{alone}");
     assert!(beside < alone + 20, "{beside} against {alone}");
+}
+
+#[test]
+fn of_what_commits_write_keys_and_new_bytes_are_counted() {
+    let db = open(&device(), true);
+    let table = db.create_table("t").unwrap();
+    let updated = |write: &dyn Fn(&mut Transaction<'_>)| {
+        let before = db.stats().unwrap().updated_bytes;
+        let mut transaction = db.begin().unwrap();
+        write(&mut transaction);
+        transaction.commit().unwrap();
+        db.stats().unwrap().updated_bytes - before
+    };
+    assert_eq!(updated(&|t| t.put(table, b"key", &[1; 100]).unwrap()), 103);
+    assert_eq!(updated(&|t| t.patch(table, b"key", 7, &[2; 10]).unwrap()), 13);
+    assert_eq!(updated(&|t| t.delete(table, b"key").unwrap()), 3);
+    let rolled_back = db.stats().unwrap().updated_bytes;
+    let mut transaction = db.begin().unwrap();
+    transaction.put(table, b"other", b"value").unwrap();
+    drop(transaction);
+    assert_eq!(db.stats().unwrap().updated_bytes, rolled_back);
 }

@@ -95,6 +95,7 @@ const FIGURES: &[Figure] = &[
     ("WAF", |run| format!("{:.4}", run.run.waf)),
     ("WAF, log included", |run| number(run.waf_with_log, 4)),
     ("FAR", |run| number(run.run.far, 4)),
+    ("device bytes/byte updated", |run| number(run.device_bytes_per_updated_byte, 2)),
     ("device bytes/log record byte", |run| number(run.device_bytes_per_wal_byte, 2)),
     ("log record bytes/transaction", |run| each(run, run.wal_bytes)),
     ("log flushes", |run| run.wal_flushes.to_string()),

@@ -239,6 +239,18 @@ impl WriteSet {
         }
     }
 
+    /// Bytes of the keys and of their new values; of a value that is patched, those patched.
+    pub fn updated_bytes(&self) -> u64 {
+        let bytes = |write: &Write| {
+            let value = match write.kind {
+                WriteKind::Patch => self.change(write).patches().map(|(_, new)| new.len()).sum(),
+                _ => write.value.len(),
+            };
+            (write.key.len() + value) as u64
+        };
+        self.writes.iter().map(bytes).sum()
+    }
+
     /// The writes of a tree, in the order of their keys.
     pub fn sorted(&self, tree: u32) -> Vec<u32> {
         let of_tree = self.writes.iter().enumerate().filter(|(_, write)| write.tree == tree);

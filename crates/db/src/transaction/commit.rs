@@ -47,9 +47,11 @@ impl<'d> Transaction<'d> {
             Ok((position, replaced)) => {
                 core.trees.versions.settle(replaced);
                 let deleted = writes.iter().filter(|write| write.kind == WriteKind::Delete).count();
+                let bytes = writes.updated_bytes();
                 core.reuse(writes);
                 core.purge_ghosts(deleted + SPARE_GHOSTS);
                 core.commits.fetch_add(1, Relaxed);
+                core.updated_bytes.fetch_add(bytes, Relaxed);
                 Ok(Commit(position))
             }
             Err(error) => {

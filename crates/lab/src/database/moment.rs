@@ -41,6 +41,8 @@ pub(super) struct Sum {
     pub(super) log_pages: u64,
     /// Bytes of the records in them.
     pub(super) log_bytes: u64,
+    /// Bytes that transactions updated.
+    pub(super) updated_bytes: u64,
     /// Flushes of the logs.
     pub(super) log_flushes: u64,
     /// Bytes of the logs' zones.
@@ -69,6 +71,7 @@ impl Moment {
             sum.conflicts += stats.conflicts;
             sum.log_pages += stats.log.pages;
             sum.log_bytes += stats.log.bytes;
+            sum.updated_bytes += stats.updated_bytes;
             sum.log_flushes += stats.log.flushes;
             sum.log_capacity += stats.log_used.1;
             sum.stalled += stats.stalled;
@@ -98,6 +101,7 @@ impl Sum {
             conflicts: self.conflicts - earlier.conflicts,
             log_pages: self.log_pages - earlier.log_pages,
             log_bytes: self.log_bytes - earlier.log_bytes,
+            updated_bytes: self.updated_bytes - earlier.updated_bytes,
             log_flushes: self.log_flushes - earlier.log_flushes,
             stalled: self.stalled.saturating_sub(earlier.stalled),
             snapshots_ended: self.snapshots_ended - earlier.snapshots_ended,

@@ -100,6 +100,11 @@ pub struct DatabaseRun {
     pub wal_flushes: u64,
     /// All bytes that the device took, over those of these records, if there are any.
     pub device_bytes_per_wal_byte: Option<f64>,
+    /// Bytes of the keys that transactions wrote, and of their new values; of values that were patched,
+    /// the bytes patched.
+    pub updated_bytes: u64,
+    /// All bytes that the device took, over these, if there are any.
+    pub device_bytes_per_updated_byte: Option<f64>,
     /// Pages looked for, a sample scaled up.
     pub page_accesses: u64,
     /// Share of these that were in memory; none if no page was looked for.
@@ -228,6 +233,8 @@ impl DatabaseRun {
             wal_bytes: sum.log_bytes,
             wal_flushes: sum.log_flushes,
             device_bytes_per_wal_byte: over(device_pages as f64 * 4096.0, sum.log_bytes),
+            updated_bytes: sum.updated_bytes,
+            device_bytes_per_updated_byte: over(device_pages as f64 * 4096.0, sum.updated_bytes),
             page_accesses: sum.accesses,
             cache_hits: sum.hits(),
             pages_read: sum.read,
