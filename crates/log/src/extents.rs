@@ -23,7 +23,9 @@ impl<S: Scheme> Volume<S> {
         }
     }
 
-    /// Writes `range` of `writes`, cleaning as the trigger asks.
+    /// Writes `range` of `writes`, cleaning as the trigger asks. Not part of the function that has the
+    /// loop of runs, which would have fewer registers.
+    #[inline(never)]
     pub(crate) fn write_records(
         &mut self,
         writes: &Writes<'_>,
