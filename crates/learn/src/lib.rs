@@ -36,11 +36,13 @@
 //! # Ok::<(), frostline_learn::LearnError>(())
 //! ```
 
+mod adam;
 mod classifier;
 mod error;
 mod feature;
 mod features;
 mod file;
+mod forecast;
 mod gru;
 mod kind;
 mod linear;
@@ -65,11 +67,12 @@ pub use error::LearnError;
 pub use feature::Feature;
 pub use features::{EngineRecord, Layout, Records};
 pub use file::LARGEST_FILE;
+pub use forecast::LifespanForecaster;
 pub use gru::{Gru, Network};
 pub use kind::ModelKind;
 pub use linear::Linear;
 pub use model::{Model, Origin, Trained};
-pub use named::{classifier, recogniser};
+pub use named::{classifier, forecaster, recogniser};
 pub use online::Online;
 pub use quality::{Quality, correlations};
 pub use recogniser::PageRecogniser;

@@ -1,10 +1,11 @@
-//! Recognisers by the names that schemes know them by, and the classifier that schemes ask for.
+//! Recognisers by the names that schemes know them by, and the classifier and the forecaster that schemes ask
+//! for.
 
-use frostline_placement::{Classifier, ClassifierSetup, Recogniser, Setup};
+use frostline_placement::{Classifier, ClassifierSetup, Forecaster, Recogniser, Setup};
 
 use crate::{
-    EveryPage, Instructions, Layout, LearnError, Model, OneBit, Online, PageClassifier,
-    PageRecogniser, Records,
+    EveryPage, Instructions, Layout, LearnError, LifespanForecaster, Model, OneBit, Online,
+    PageClassifier, PageRecogniser, Records,
 };
 
 /// The values that `by=` of a scheme takes.
@@ -14,6 +15,11 @@ const KNOWN: &str = "online model one-bit every";
 /// [`Setup::classifier`].
 pub fn classifier(setup: &ClassifierSetup) -> Box<dyn Classifier> {
     Box::new(PageClassifier::new(setup, Instructions::fastest()))
+}
+
+/// Makes DOGI's forecaster of lifespans, with this seed: see [`Setup::forecaster`].
+pub fn forecaster(seed: u64) -> Box<dyn Forecaster> {
+    Box::new(LifespanForecaster::new(seed))
 }
 
 /// Makes the recogniser called `by`: see [`Setup::recogniser`]. A `model` is what `by=model` means.

@@ -2,6 +2,7 @@
 
 use crate::classifier::{Classifier, ClassifierSetup, MakeClassifier};
 use crate::erased::{Erased, INNER_WORDS};
+use crate::forecaster::{Forecaster, MakeForecaster};
 use crate::params::{BuildError, Param};
 use crate::recogniser::Recogniser;
 use crate::semantics::Semantics;
@@ -66,6 +67,8 @@ pub struct Setup<'a> {
     pub recogniser: Option<MakeRecogniser<'a>>,
     /// Makes classifiers of pages, for schemes that need one.
     pub classifier: Option<MakeClassifier<'a>>,
+    /// Makes forecasters of lifespans, for schemes that need one.
+    pub forecaster: Option<MakeForecaster<'a>>,
     /// Makes the inner scheme, if one is named.
     pub inner: Option<MakeInner<'a>>,
 }
@@ -90,6 +93,15 @@ impl Setup<'_> {
         Ok(make(setup))
     }
 
+    /// The forecaster for a scheme that needs one.
+    ///
+    /// # Errors
+    /// There is none to be had here.
+    pub(crate) fn make_forecaster(&self, scheme: &str) -> Result<Box<dyn Forecaster>, BuildError> {
+        let make = self.forecaster.ok_or_else(|| BuildError::NoForecaster(scheme.to_string()))?;
+        Ok(make(self.seed))
+    }
+
     /// A setup of pages of 4 KiB, without foresight.
     pub fn new(zone_pages: u32, space: u32) -> Self {
         Setup {
@@ -104,6 +116,7 @@ impl Setup<'_> {
             has_hotness: false,
             recogniser: None,
             classifier: None,
+            forecaster: None,
             inner: None,
         }
     }

@@ -47,10 +47,12 @@ mod chain;
 mod choice;
 mod classifier;
 mod clock;
+mod dogi;
 mod entry;
 mod erased;
 mod events;
 mod fast22;
+mod forecaster;
 mod future;
 pub mod hotness;
 pub mod isolation;
@@ -84,6 +86,9 @@ pub use clock::Clock;
 pub use erased::{AnyState, Erased, INNER_WORDS};
 pub use events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
 pub use fast22::Fast22;
+pub use forecaster::{
+    FORECAST_CLASSES, ForecastInputs, Forecaster, LARGEST_FORECASTER, Lesson, MakeForecaster,
+};
 pub use hotness::{Activity, Hotness};
 pub use log_class::LogClass;
 pub use meta_cache::MetaCache;

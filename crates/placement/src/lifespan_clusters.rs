@@ -91,6 +91,22 @@ pub fn cluster(histogram: &BTreeMap<u32, u64>, classes: usize, log: bool) -> Vec
     bounds[1..classes].iter().map(|&b| upper(b)).collect()
 }
 
+/// The share of the variance of the logarithms that clusters with these cuts leave.
+pub fn unexplained(histogram: &BTreeMap<u32, u64>, cuts: &[u32]) -> f64 {
+    // Of each cluster, and of all, last: count, sum, sum of squares.
+    let mut sums = vec![[0.0; 3]; cuts.len() + 2];
+    for (&lifespan, &count) in histogram {
+        let (x, count) = (f64::from(lifespan.max(1)).ln(), count as f64);
+        for of in [cuts.partition_point(|&cut| lifespan > cut), cuts.len() + 1] {
+            let [n, sum, squares] = sums[of];
+            sums[of] = [n + count, sum + count * x, squares + count * x * x];
+        }
+    }
+    let spread = |&[n, sum, squares]: &[f64; 3]| squares - sum * sum / f64::max(n, 1.0);
+    let within: f64 = sums[..=cuts.len()].iter().map(spread).sum();
+    within / spread(&sums[cuts.len() + 1]).max(f64::MIN_POSITIVE)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,6 +116,13 @@ mod tests {
         let values = [(10, 100), (12, 100), (1000, 50), (1024, 50), (9000, 10)];
         let cuts = cluster(&values.into_iter().collect(), 3, false);
         assert!((12..1000).contains(&cuts[0]) && (1024..9000).contains(&cuts[1]), "{cuts:?}");
+    }
+
+    #[test]
+    fn clusters_that_are_points_leave_no_variance_and_one_cluster_leaves_all() {
+        let values = [(10, 100), (1000, 50)].into_iter().collect();
+        assert!(unexplained(&values, &[100]).abs() < 1e-9);
+        assert!((unexplained(&values, &[5]) - 1.0).abs() < 1e-9);
     }
 
     #[test]

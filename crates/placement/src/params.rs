@@ -168,6 +168,9 @@ pub enum BuildError {
     /// The scheme asks for a classifier of pages, and nothing makes one here.
     #[error("{0} needs a classifier of pages, and there is none here")]
     NoClassifier(String),
+    /// The scheme asks for a forecaster of lifespans, and nothing makes one here.
+    #[error("{0} needs a forecaster of lifespans, and there is none here")]
+    NoForecaster(String),
     /// The scheme needs knowledge of the future, and there is none.
     #[error("{name} needs an annotated trace: it can run in the simulator only")]
     NeedsForesight {

@@ -6,6 +6,7 @@ use crate::classifier::{Classified, Classifier, ClassifierSetup};
 use crate::entry::Entry;
 use crate::erased::{Erased, INNER_WORDS};
 use crate::events::UserWrite;
+use crate::forecaster::{ForecastInputs, Forecaster, Lesson};
 use crate::params::{BuildError, Param, Params};
 use crate::recogniser::{Candidates, Recogniser};
 use crate::registry::{Registry, dispatch};
@@ -90,6 +91,8 @@ impl SchemeSpec {
         let foresight = Setup { recogniser: Some(&none), ..foresight };
         let none = |_: &ClassifierSetup| Box::new(NoClassifier) as Box<dyn Classifier>;
         let foresight = Setup { classifier: Some(&none), ..foresight };
+        let none = |_: u64| Box::new(NoForecaster) as Box<dyn Forecaster>;
+        let foresight = Setup { forecaster: Some(&none), ..foresight };
         self.build(&Setup { semantics, room, ..foresight }, Classes)
     }
 
@@ -203,5 +206,27 @@ impl Classifier for NoClassifier {
 
     fn threshold(&self) -> Option<u32> {
         None
+    }
+}
+
+/// A forecaster that never learns.
+#[derive(Debug)]
+struct NoForecaster;
+
+impl Forecaster for NoForecaster {
+    fn is_trained(&self) -> bool {
+        false
+    }
+
+    fn forecast(&self, _: &ForecastInputs) -> usize {
+        0
+    }
+
+    fn begin(&mut self, _: &[Lesson]) -> u32 {
+        0
+    }
+
+    fn work(&mut self) -> bool {
+        true
     }
 }

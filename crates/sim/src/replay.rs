@@ -165,6 +165,7 @@ fn build<'a>(
         has_hotness: volume.hotness().is_some(),
         recogniser: Some(&recogniser),
         classifier: Some(&frostline_learn::classifier),
+        forecaster: Some(&frostline_learn::forecaster),
         inner: None,
     };
     let made = scheme.build(&setup, make)?;

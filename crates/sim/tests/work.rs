@@ -81,6 +81,7 @@ fn each_scheme(check: impl Fn(&str, Work)) {
         let setup = Setup {
             recogniser: Some(&make),
             classifier: Some(&frostline_learn::classifier),
+            forecaster: Some(&frostline_learn::forecaster),
             ..Setup::new(ZONE_PAGES, PAGES)
         };
         check(entry.info.name, spec.build(&setup, Measure(&trace)).unwrap());

@@ -24,6 +24,7 @@ pub fn build(layout: &Layout) -> Result<Volume, StoreError> {
         has_hotness: layout.has_hotness(),
         recogniser: Some(&recogniser),
         classifier: Some(&frostline_learn::classifier),
+        forecaster: Some(&frostline_learn::forecaster),
         ..Setup::new(options.zone_pages, options.space)
     };
     let map = MapCache::new(options.space, layout.state);

@@ -17,7 +17,6 @@
 //! * A chunk has 256 pages; what is recent halves after each window.
 //! * Training is spread over the first half of the next window, and its network is deployed then.
 
-mod adam;
 mod digits;
 mod inference;
 mod memory;

@@ -6,10 +6,10 @@ use multiversion::multiversion;
 #[cfg(all(test, feature = "gru"))]
 mod candle;
 
-use super::adam::Adam;
 use super::inference::unpacked;
-use super::network::{ClassifierNetwork, Step, UNITS};
+use super::network::{ClassifierNetwork, Step, UNITS, VALUES};
 use super::tracks::{LENGTH, TRACKS, Track};
+use crate::adam::Adam;
 use crate::sgd::shuffle;
 
 /// Tracks whose gradients are added for a step of the optimiser.
@@ -44,7 +44,7 @@ impl Training {
     pub fn new(mut chance: SplitMix) -> Self {
         Training {
             network: ClassifierNetwork::random(&mut chance),
-            adam: Adam::new(RATE),
+            adam: Adam::new(RATE, VALUES),
             gradient: ClassifierNetwork::zeroes(),
             chance,
             tracks: Vec::with_capacity(TRACKS),
@@ -87,7 +87,7 @@ impl Training {
         if labelled > 0 {
             let share = 1.0 / labelled as f32;
             self.gradient.values.iter_mut().for_each(|slope| *slope *= share);
-            self.adam.step(&mut self.network, &self.gradient);
+            self.adam.step(&mut self.network.values, &self.gradient.values);
         }
     }
 
@@ -131,7 +131,6 @@ pub(crate) fn learn(
 mod tests {
     use super::*;
     use crate::classifier::digits::DIGITS;
-    use crate::classifier::network::VALUES;
     use crate::classifier::tracks::Write;
 
     pub(super) const LABELS: Labels = Labels { threshold: 100, end: 10_000 };

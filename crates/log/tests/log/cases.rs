@@ -161,6 +161,7 @@ impl Case {
             lifespans: Some(&self.trace.lifespans),
             recogniser: Some(&recogniser),
             classifier: Some(&frostline_learn::classifier),
+            forecaster: Some(&frostline_learn::forecaster),
             inner: Some(&|setup| build_inner(Registry::published(), None, setup)),
             ..Setup::new(self.options.zone_pages, self.options.space)
         }

@@ -319,6 +319,7 @@ fn a_victim_cleaned_before_the_first_write_after_a_restart_is_judged_by_the_page
     let setup = Setup {
         recogniser: Some(&make),
         classifier: Some(&frostline_learn::classifier),
+        forecaster: Some(&frostline_learn::forecaster),
         ..Setup::new(16, 64)
     };
     let spec = SchemeSpec::parse("frozen:nosep").unwrap();

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 
 use super::model::MOST_GROUPS;
+use super::pool::Pool;
 use crate::{Choice, VictimPolicy, ZoneView};
 
 /// Classes: the hot group and the chain.
@@ -26,17 +27,26 @@ pub struct Groups {
     last: usize,
     /// Sealed zones of each sized group, the oldest first.
     queues: [VecDeque<u32>; CLASSES],
-    /// Garbage of the zones in the pool.
-    pool: Vec<i32>,
+    pool: Pool,
 }
 
 impl Default for Groups {
     fn default() -> Self {
-        Groups { sizes: Vec::new(), last: POOLED, queues: Default::default(), pool: Vec::new() }
+        Groups {
+            sizes: Vec::new(),
+            last: POOLED,
+            queues: Default::default(),
+            pool: Pool::default(),
+        }
     }
 }
 
 impl Groups {
+    /// All groups up to the class `last` share a pool.
+    pub fn up_to(last: usize) -> Self {
+        Groups { last, ..Groups::default() }
+    }
+
     /// Targets of the sized groups.
     pub fn sizes(&self) -> &[u32] {
         &self.sizes
@@ -103,7 +113,8 @@ impl Groups {
             self.queues[group].pop_front();
             self.give(zone, group + 1, choice);
         }
-        choice.victims.extend(self.pick_of_pool(zones, policy, choice));
+        let first = self.sizes.len();
+        choice.victims.extend(self.pool.pick(first, zones, policy, choice));
         !choice.victims.is_empty() || self.sizes.is_empty()
     }
 
@@ -115,27 +126,6 @@ impl Groups {
     fn give(&mut self, zone: u32, group: usize, choice: &mut Choice) {
         choice.relabelled.push((zone, group as u8));
         self.sealed(zone, group);
-    }
-
-    fn pick_of_pool(
-        &mut self,
-        zones: &ZoneView<'_>,
-        policy: &mut dyn VictimPolicy,
-        choice: &Choice,
-    ) -> Option<u32> {
-        if self.sizes.is_empty() {
-            return policy.pick(zones);
-        }
-        let first = self.sizes.len() as u8;
-        let columns = zones.columns;
-        let of_pool = |class: u8, garbage: i32| if class < first { -1 } else { garbage };
-        self.pool.clear();
-        let classes = columns.class.iter().zip(columns.garbage);
-        self.pool.extend(classes.map(|(&class, &garbage)| of_pool(class, garbage)));
-        for &(zone, class) in &choice.relabelled {
-            self.pool[zone as usize] = of_pool(class, columns.garbage[zone as usize]);
-        }
-        policy.pick(&zones.with_garbage(&self.pool))
     }
 
     /// Divides the zones anew: targets for the groups before the last. The last group is the pool, in
@@ -193,7 +183,7 @@ impl Groups {
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         let queued: usize = self.queues.iter().map(VecDeque::capacity).sum();
-        (queued + self.pool.capacity()) * size_of::<u32>()
+        queued * size_of::<u32>() + self.pool.bytes()
     }
 }
 

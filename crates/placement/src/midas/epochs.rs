@@ -8,9 +8,9 @@
 
 use super::event::Event;
 use super::intervals::Intervals;
-use super::measured::Measured;
 use super::search::{Division, search};
 use crate::chain::groups::Groups;
+use crate::chain::measured::Measured;
 use crate::chain::model::{Hot, MOST_GROUPS, Prediction, Space};
 use crate::chain::survival::SurvivalCurve;
 

@@ -5,5 +5,4 @@ pub mod epochs;
 pub mod event;
 pub mod heat;
 pub mod intervals;
-pub mod measured;
 pub mod search;

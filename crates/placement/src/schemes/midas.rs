@@ -14,10 +14,10 @@
 //! docs/schemes.md.
 
 use crate::chain::groups::{CLASSES, Groups};
+use crate::chain::measured::Measured;
 use crate::midas::epochs::{Decision, Epochs, VolumeState};
 use crate::midas::heat::Heat;
 use crate::midas::intervals::Intervals;
-use crate::midas::measured::Measured;
 use crate::{
     BuildError, Choice, Info, Param, Params, Relocation, Scheme, Setup, UserWrite, VictimPolicy,
     ZoneEvent, ZoneView,

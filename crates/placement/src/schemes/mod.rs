@@ -1,6 +1,7 @@
 //! The schemes, one file each.
 
 pub mod dac;
+pub mod dogi;
 pub mod eti;
 pub mod fadac;
 pub mod fk;
@@ -15,6 +16,7 @@ pub mod midas;
 pub mod multilog;
 pub mod multiqueue;
 pub mod nosep;
+pub mod ora;
 pub mod oracle_death;
 pub mod oracle_plan;
 pub mod oracle_rate;

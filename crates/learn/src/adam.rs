@@ -3,8 +3,6 @@
 
 use multiversion::multiversion;
 
-use super::network::{ClassifierNetwork, VALUES};
-
 const BETA1: f32 = 0.9;
 const BETA2: f32 = 0.999;
 const EPSILON: f32 = 1e-8;
@@ -20,17 +18,17 @@ pub(crate) struct Adam {
 }
 
 impl Adam {
-    /// Nothing is known of the gradient yet.
-    pub fn new(rate: f32) -> Self {
-        Adam { rate, powers: [1.0; 2], mean: vec![0.0; VALUES], square: vec![0.0; VALUES] }
+    /// Of so many values; nothing is known of the gradient yet.
+    pub fn new(rate: f32, values: usize) -> Self {
+        Adam { rate, powers: [1.0; 2], mean: vec![0.0; values], square: vec![0.0; values] }
     }
 
-    /// One step down the gradient.
-    pub fn step(&mut self, network: &mut ClassifierNetwork, gradient: &ClassifierNetwork) {
+    /// One step of a network's values down their gradient.
+    pub fn step(&mut self, values: &mut [f32], gradient: &[f32]) {
         self.powers = [self.powers[0] * BETA1, self.powers[1] * BETA2];
         let [p1, p2] = self.powers;
         let rate = self.rate * (1.0 - p2).sqrt() / (1.0 - p1);
-        step(rate, &mut network.values, &gradient.values, &mut self.mean, &mut self.square);
+        step(rate, values, gradient, &mut self.mean, &mut self.square);
     }
 }
 

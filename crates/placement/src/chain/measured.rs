@@ -1,7 +1,7 @@
 //! Measurements of a volume, to be compared with predictions.
 
-use crate::chain::groups::CLASSES;
-use crate::chain::model::Hot;
+use super::groups::CLASSES;
+use super::model::Hot;
 
 /// Pages of victims, and how many of them were valid.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,0 +1,178 @@
+//! Sizes of groups whose versions' lifespans are known: those with the fewest copies that a search finds.
+//!
+//! A group before the last is a queue: it keeps its zones for a time, which is its size over the rate at
+//! which pages come. What lives longer is copied, to the group of the lifespan that is left, so that what
+//! a group copies comes to it and to those below it. The last group has the rest of the zones; what it
+//! copies is what greedy cleaning does.
+
+use std::collections::BTreeMap;
+
+use super::model::desnoyers;
+
+/// Each time that is tried is that of before times one of these.
+const STEPS: [f64; 8] = [0.4, 0.6, 0.8, 0.93, 1.07, 1.25, 1.7, 2.5];
+/// Rounds in which the time of each group is tried again.
+const ROUNDS: usize = 8;
+/// Times begin with the longest lifespans of their clusters; if these have no room, with this part of
+/// them, and so on.
+const SHRUNK: f64 = 0.8;
+
+/// Clusters of lifespans.
+#[derive(Clone, Debug)]
+pub struct Clusters {
+    /// Largest lifespan of every cluster but the last.
+    cuts: Vec<u32>,
+    /// Lifespans, and the share of all user writes that has each; those that never end are left out.
+    lifespans: Vec<(f64, f64)>,
+}
+
+/// A volume whose zones are to be given to groups. Pages and zones are whole numbers held as `f64`.
+#[derive(Clone, Copy, Debug)]
+pub struct SizedVolume {
+    /// Zones, open ones included.
+    pub zones: f64,
+    /// Pages in a zone.
+    pub zone_pages: f64,
+    /// Valid pages.
+    pub valid: f64,
+    /// Of these, pages that are never written again; they lie apart.
+    pub frozen: f64,
+}
+
+/// A prediction for the times that groups keep their zones.
+struct Sizing {
+    waf: f64,
+    /// Sealed zones of every group but the last.
+    sizes: Vec<u32>,
+}
+
+impl Clusters {
+    /// With these cuts, of the lifespans that end among so many writes.
+    pub fn new(cuts: Vec<u32>, lifespans: &BTreeMap<u32, u64>, writes: usize) -> Self {
+        let share = |(&lifespan, &count): (&u32, &u64)| {
+            (f64::from(lifespan.max(1)), count as f64 / writes.max(1) as f64)
+        };
+        Clusters { cuts, lifespans: lifespans.iter().map(share).collect() }
+    }
+
+    /// The number of clusters.
+    pub fn len(&self) -> usize {
+        self.cuts.len() + 1
+    }
+
+    /// The cluster of a lifespan.
+    #[inline(always)]
+    pub fn of(&self, lifespan: u32) -> usize {
+        self.cuts.partition_point(|&cut| lifespan > cut)
+    }
+
+    /// Sealed zones of each group but the last, and the write amplification that is predicted; none if
+    /// the volume has no room for them.
+    pub fn sizes(&self, volume: &SizedVolume) -> Option<(Vec<u32>, f64)> {
+        let mut times: Vec<f64> = self.cuts.iter().map(|&cut| f64::from(cut) + 1.0).collect();
+        let least = volume.zone_pages;
+        let mut best = loop {
+            if let Some(sizing) = self.predict(&times, volume) {
+                break sizing;
+            }
+            if times.iter().all(|&time| time < least) {
+                return None;
+            }
+            times.iter_mut().for_each(|time| *time *= SHRUNK);
+        };
+        for _ in 0..ROUNDS {
+            let before = best.waf;
+            for group in 0..times.len() {
+                let present = times[group];
+                for step in STEPS {
+                    let held = std::mem::replace(&mut times[group], (present * step).max(1.0));
+                    match self.predict(&times, volume).filter(|found| found.waf < best.waf) {
+                        Some(found) => best = found,
+                        None => times[group] = held,
+                    }
+                }
+            }
+            if best.waf > before - 1e-4 {
+                break;
+            }
+        }
+        Some((best.sizes, best.waf))
+    }
+
+    fn predict(&self, times: &[f64], volume: &SizedVolume) -> Option<Sizing> {
+        let SizedVolume { zones, zone_pages, valid, frozen } = *volume;
+        let last = times.len();
+        // What comes to each group: lifespans that are left, and their rates.
+        let mut coming = vec![Vec::new(); last + 1];
+        for &(lifespan, rate) in &self.lifespans {
+            coming[self.of(lifespan as u32)].push((lifespan, rate));
+        }
+        let mut room = (zones - 0.5 * (last + 2) as f64) * zone_pages - frozen;
+        let (mut held, mut copied) = (valid - frozen, 0.0);
+        let mut sizes = vec![0; last];
+        // Above the others come only user writes.
+        let to_last: f64 = coming[last].iter().map(|(_, rate)| rate).sum();
+        for group in (0..last).rev() {
+            let (time, mut rate) = (times[group], 0.0);
+            while let Some((left, of)) = coming[group].pop() {
+                rate += of;
+                held -= of * left.min(time);
+                if left > time {
+                    copied += of;
+                    let left = left - time;
+                    coming[self.of(left as u32)].push((left, of));
+                }
+            }
+            room -= rate * time;
+            sizes[group] = (rate * time / zone_pages).round() as u32;
+        }
+        if room <= held {
+            return None;
+        }
+        if held > 0.0 {
+            copied += to_last * (desnoyers(room / held, 0.0, 0.0) - 1.0);
+        }
+        Some(Sizing { waf: 1.0 + copied, sizes })
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.cuts.capacity() * 4 + self.lifespans.capacity() * 16
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clusters() -> Clusters {
+        let lifespans = [(80, 500), (120, 300), (4000, 100), (5000, 100)];
+        Clusters::new(vec![120], &lifespans.into_iter().collect(), 1000)
+    }
+
+    fn volume(zones: f64) -> SizedVolume {
+        SizedVolume { zones, zone_pages: 10.0, valid: 976.0, frozen: 0.0 }
+    }
+
+    #[test]
+    fn with_room_enough_a_group_keeps_its_zones_until_all_in_it_are_dead() {
+        let (sizes, waf) = clusters().sizes(&volume(400.0)).unwrap();
+        // 0.8 of the writes, for 121 writes or a little longer, in zones of ten pages.
+        assert!((9..=13).contains(&sizes[0]), "{sizes:?}");
+        assert!(waf < 1.01, "{waf}");
+    }
+
+    #[test]
+    fn no_other_size_costs_less_in_a_volume_that_is_short_of_room() {
+        let (clusters, volume) = (clusters(), volume(115.0));
+        let (_, waf) = clusters.sizes(&volume).unwrap();
+        let others = (1..400).filter_map(|time| clusters.predict(&[f64::from(time)], &volume));
+        let least = others.map(|sizing| sizing.waf).fold(f64::MAX, f64::min);
+        assert!(waf < least * 1.02, "{waf}, {least}");
+    }
+
+    #[test]
+    fn without_room_there_are_no_sizes() {
+        assert!(clusters().sizes(&volume(90.0)).is_none());
+    }
+}
