@@ -62,6 +62,7 @@ registry! {
     sepfrozen_bit::SepFrozenBit,
     sepfrozen_dac::SepFrozenDac,
     frozen_lifespan::FrozenLifespan,
+    midas_frozen::MidasFrozen,
     survival::Survival,
     frozen::Frozen,
     frozen_perfect::FrozenPerfect,
@@ -85,7 +86,7 @@ pub struct Pairing {
 }
 
 /// The pairings that 2R compares with (PVLDB 13(11), 2020, sections 2.1 and 6), that MiDAS compares
-/// with (FAST 2024), MiDAS repaired, and what databases use.
+/// with (FAST 2024), and what databases use.
 pub const PAIRINGS: &[Pairing] = &[
     Pairing {
         name: "1r-greedy",
@@ -125,14 +126,6 @@ pub const PAIRINGS: &[Pairing] = &[
         params: &[("hints", "yes")],
         victim: None,
         summary: "survival, by what a database tells of its pages",
-        source: "Frostline",
-    },
-    Pairing {
-        name: "midas-frozen",
-        scheme: "midas",
-        params: &[("frozen", "counted")],
-        victim: None,
-        summary: "MiDAS whose model is given the frozen pages",
         source: "Frostline",
     },
 ];

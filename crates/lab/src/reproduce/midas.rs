@@ -40,7 +40,8 @@ pub(super) static EVALUATION: Evaluation = Evaluation {
             title: "WAF against other schemes",
             note: "`1r-greedy` is what the slides call PageFTL, `multiqueue` is AutoStream. They average \
                    over Varmail, YCSB-A and -F and TPC-C on MySQL, and traces of Alibaba's cloud and of \
-                   Exchange. `midas-frozen` is Frostline's.",
+                   Exchange. `ora` is their oracle, `dogi` the newest rival, of FAST 2026; \
+                   `midas-frozen` and `oracle-plan`, the bound, are Frostline's.",
             sources: SOURCES,
             schemes: &[
                 "1r-greedy",
@@ -50,8 +51,11 @@ pub(super) static EVALUATION: Evaluation = Evaluation {
                 "sepbit",
                 "midas",
                 "midas-frozen",
+                "dogi",
                 "frostline",
                 "oracle-rate-frozen",
+                "ora",
+                "oracle-plan",
             ],
             changes: &[
                 ("midas", "cat", "-25 % on average of all"),
@@ -79,7 +83,7 @@ pub(super) static EVALUATION: Evaluation = Evaluation {
             name: "relocations",
             title: "Frozen pages",
             note: "Pages that freeze have no observed update interval: `midas` takes them for \
-                   short-lived, `midas-frozen` counts them.",
+                   short-lived, `midas-frozen` has them in classes of their own.",
             sources: SOURCES,
             schemes: &["midas", "midas-frozen"],
             view: View::List(&[WAF, FAR]),

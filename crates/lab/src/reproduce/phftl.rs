@@ -86,7 +86,16 @@ pub(super) static EVALUATION: Evaluation = Evaluation {
                    `phftl` the victim policy of its own; the paper's are averages over 20 drives of \
                    Alibaba's cloud.",
             sources: SOURCES,
-            schemes: &["nosep", "2r-greedy", "2r-fifo", "sepbit", "phftl", "frostline"],
+            schemes: &[
+                "nosep",
+                "2r-greedy",
+                "2r-fifo",
+                "sepbit",
+                "phftl",
+                "dogi",
+                "frostline",
+                "oracle-plan",
+            ],
             view: View::Grid(EXTRA),
             changes: &[
                 ("phftl", "nosep", "-65.1 %"),

@@ -163,6 +163,10 @@ impl Groups {
         self.queues.iter_mut().for_each(VecDeque::clear);
         for zone in (1..zones.len() as u32).filter(|&zone| zones.is_sealed(zone)) {
             let class = zones.class(zone);
+            // Zones of other classes are none of the groups': they are in the pool.
+            if class >= CLASSES {
+                continue;
+            }
             if new_class(class) != class {
                 choice.relabelled.push((zone, new_class(class) as u8));
             }

@@ -31,12 +31,14 @@ pub use recognition::Recognition;
 
 use crate::any_scheme::AnyScheme;
 use crate::build::{Foresight, Info, Setup};
+use crate::choice::Choice;
 use crate::erased::INNER_WORDS;
 use crate::events::{Pages, Relocation, Request, UserWrite, Victim, ZoneEvent};
 use crate::fast22::Fast22;
 use crate::page::PageState;
 use crate::params::{BuildError, Param, Params, Value};
 use crate::scheme::Scheme;
+use crate::victims::VictimPolicy;
 use crate::zones::ZoneView;
 
 /// A scheme made of an inner scheme and a predictor of frozen pages.
@@ -182,6 +184,7 @@ impl<I: Isolation> Scheme for Isolated<I> {
     const WANTS_HOTNESS: bool = true;
     const BATCHED: bool = true;
     const SEES_OTHERS: bool = <I::Inner as Scheme>::SEES_OTHERS;
+    const ORDERS_CLEANING: bool = <I::Inner as Scheme>::ORDERS_CLEANING;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let separate = params.word(Self::INFO.params, "apart")? == "yes";
@@ -327,6 +330,14 @@ impl<I: Isolation> Scheme for Isolated<I> {
         if !self.is_separate(zone.class) {
             self.inner.on_reclaimed(zone);
         }
+    }
+
+    fn pick(&mut self, zones: &ZoneView<'_>, policy: &mut dyn VictimPolicy, choice: &mut Choice) {
+        self.inner.pick(zones, policy, choice);
+    }
+
+    fn explain(&self) -> Vec<String> {
+        self.inner.explain()
     }
 
     fn memory(&self) -> Vec<u8> {

@@ -43,6 +43,8 @@ pub struct Midas {
     cleaned: (u32, u32),
     /// The group that was cleaned last.
     victim: usize,
+    /// True if there may be zones of other classes, which are not its own.
+    beside_others: bool,
 }
 
 /// User writes for which a page lay in its zone after that was full.
@@ -55,13 +57,20 @@ fn age(sealed_at: &[Option<u32>], zone: u32, now: u32) -> u32 {
 }
 
 impl Midas {
+    /// The same beside zones of frozen pages, which its model leaves out.
+    #[must_use]
+    pub fn beside_frozen(self) -> Self {
+        Midas { beside_others: true, ..self }
+    }
+
     fn decide(&mut self, zones: &ZoneView<'_>, choice: &mut Choice) {
         let Some(epochs) = &mut self.epochs else { return };
+        let others = if self.beside_others { valid_beyond(zones, CLASSES) } else { 0 };
         let volume = VolumeState {
             now: self.now,
             zone_pages: zones.zone_pages(),
             zones: self.zones,
-            valid: self.valid,
+            valid: self.valid.saturating_sub(others),
         };
         match epochs.decide(&volume, &self.groups, &mut self.measured) {
             Decision::Keep => {}
@@ -94,6 +103,12 @@ impl Midas {
         }
         self.groups.merge(group);
     }
+}
+
+/// Valid pages in zones of classes from this one on.
+fn valid_beyond(zones: &ZoneView<'_>, class: usize) -> u64 {
+    let beyond = (1..zones.len() as u32).filter(|&zone| zones.class(zone) >= class);
+    beyond.map(|zone| u64::from(zones.valid(zone))).sum()
 }
 
 impl Scheme for Midas {
@@ -137,6 +152,7 @@ impl Scheme for Midas {
             valid: 0,
             cleaned: (0, 0),
             victim: 0,
+            beside_others: false,
         })
     }
 

@@ -13,6 +13,7 @@ pub mod gw;
 pub mod lifespan;
 pub mod mida;
 pub mod midas;
+pub mod midas_frozen;
 pub mod multilog;
 pub mod multiqueue;
 pub mod nosep;
