@@ -137,6 +137,7 @@ fn above_zero(sums: [Lanes; 2]) -> [f32; UNITS] {
 
 /// The way back through a layer: adds to the gradient, and returns the slopes by the layer's inputs,
 /// which are 0 where an input was.
+#[expect(clippy::needless_range_loop, reason = "iterators are not drawn into vector code")]
 #[inline(always)]
 fn back<const IN: usize, const ROW: usize>(
     layer: &[Lanes],
