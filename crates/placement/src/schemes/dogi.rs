@@ -50,8 +50,8 @@ pub struct Dogi {
     course: Course,
     division: RangeDivision,
     measured: Measured,
-    /// When the hot group's measurement began.
-    measured_from: u32,
+    /// When the hot group's measurement began; none before the first write.
+    measured_from: Option<u32>,
     pool: Pool,
     zone_pages: u32,
     /// One over the pages of a zone, in 2^-32.
@@ -87,7 +87,7 @@ impl Dogi {
     fn divide_anew(&mut self, zones: &ZoneView<'_>, choice: &mut Choice) {
         let Some(outcomes) = self.course.take_outcomes() else { return };
         self.accuracy = outcomes.accuracy();
-        let hot = self.measured.hot(self.now.wrapping_sub(self.measured_from));
+        let hot = self.measured.hot(self.now.wrapping_sub(self.measured_from.unwrap_or(self.now)));
         let lifetime = f64::from(self.range(0));
         let volume = DividedVolume {
             zones: f64::from(self.zones),
@@ -96,7 +96,7 @@ impl Dogi {
             hot: Hot { lifetime, ..hot },
         };
         self.measured.start_hot();
-        self.measured_from = self.now;
+        self.measured_from = Some(self.now);
         let Some((division, waf)) = divide(&outcomes, self.course.ranges(), &volume) else {
             return;
         };
@@ -163,7 +163,7 @@ impl Scheme for Dogi {
             course: Course::new(forecaster, setup.space, setup.seed),
             division: RangeDivision::WHOLE,
             measured: Measured::new(setup.zone_pages),
-            measured_from: 0,
+            measured_from: None,
             pool: Pool::default(),
             zone_pages: setup.zone_pages,
             zone_share: (1 << 32) / u64::from(setup.zone_pages),
@@ -227,6 +227,7 @@ impl Scheme for Dogi {
             self.opened_at.resize((place + 1).next_power_of_two(), 0);
         }
         self.opened_at[place] = zone.now;
+        self.measured_from.get_or_insert(zone.now);
         self.zones += 1;
     }
 
