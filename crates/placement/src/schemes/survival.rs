@@ -17,9 +17,9 @@
 //! its open zone holds, the more so the fewer zones a volume has, and is given up if it gains less.
 
 use crate::survival::ages::{AGES, Ages};
-use crate::survival::clusters::{Clusters, MOST_CLASSES, Weighted, point};
+use crate::survival::clusters::{Clusters, MOST_CLASSES, Point, Weighted, point};
 use crate::survival::contexts::{self, Around, Extents, Lifespans};
-use crate::survival::hazards::{FADE, Hazards, ROWS};
+use crate::survival::hazards::{FADE, HORIZONS, Hazards, ROWS};
 use crate::survival::memory;
 use crate::survival::streams::Streams;
 use crate::survival::tally::Tally;
@@ -151,9 +151,7 @@ impl Survival {
         // Each page that was seen stands for as many pages and user writes.
         self.hazards.learn(self.exposed as f32 / self.sampled.max(1) as f32);
         (self.exposed, self.sampled) = (self.exposed / 10 * 9, self.sampled / 10 * 9);
-        // The last horizon is four times what the volume holds, if that is further.
-        let ratio = (4.0 * zones / FIRST_HORIZON).powf(1.0 / 7.0).max(HORIZON_RATIO);
-        self.hazards.look_ahead(FIRST_HORIZON * self.zone_pages as f32, ratio);
+        self.hazards.look_ahead(FIRST_HORIZON * self.zone_pages as f32, self.ratio());
         self.draw();
         if self.clusters.is_empty() {
             let class = |i: usize| {
@@ -167,6 +165,37 @@ impl Survival {
         let rows = self.hazards.used();
         self.classes.iter_mut().for_each(|classes| classes[..rows].fill(UNKNOWN));
         self.placed.fade(rows, FADE);
+    }
+
+    /// How much further each horizon is than the one before: the last is four times what the volume
+    /// holds, if that is further than the usual.
+    fn ratio(&self) -> f32 {
+        let zones = (self.valid as f32 / self.zone_pages as f32).max(1.0);
+        (4.0 * zones / FIRST_HORIZON).powf(1.0 / 7.0).max(HORIZON_RATIO)
+    }
+
+    /// A line for each cluster: its share of the user writes and relocations lately, and the survival
+    /// curve of its centre.
+    fn curves(&self) -> Vec<String> {
+        let mut placed = [[0.0; 2]; MOST_CLASSES];
+        for (point, (_, age)) in self.points.iter().zip(&self.cells) {
+            placed[self.clusters.nearest(&point.point)][usize::from(*age > 0)] += point.weight;
+        }
+        let all: f32 = placed.as_flattened().iter().sum();
+        let horizon = |k: usize| FIRST_HORIZON * self.ratio().powi(k as i32);
+        let line = |(class, centre): (usize, &Option<Point>)| {
+            let centre = centre.as_ref()?;
+            let [user, copied] = placed[class].map(|weight| 100.0 * weight / all);
+            let lives = (0..HORIZONS).map(|k| {
+                format!("{:.0} % {:.0}", 100.0 * centre[k].max(0.0).powf(2.0 / 3.0), horizon(k))
+            });
+            let lives = lives.collect::<Vec<_>>().join(", ");
+            Some(format!(
+                "class {}: {user:.1} % user writes, {copied:.1} % relocations; live on for zones: {lives}",
+                class + 1
+            ))
+        };
+        self.clusters.centres().iter().enumerate().filter_map(line).collect()
     }
 
     /// Draws the survival curves of all cells that matter.
@@ -332,6 +361,10 @@ impl Scheme for Survival {
         self.extents.bytes() + self.hazards.bytes() + cells + points
     }
 
+    fn explain(&self) -> Vec<String> {
+        self.curves()
+    }
+
     fn gauges(&self) -> Vec<(&'static str, f64)> {
         let used = self.clusters.centres().iter().flatten().count();
         vec![("contexts", self.hazards.used() as f64), ("clusters", used as f64)]
@@ -390,6 +423,17 @@ mod tests {
     fn pages_that_die_early_lie_apart_from_those_that_live() {
         let (_, hot, cold) = write(&mut survival(), 60_000);
         assert_ne!(hot, cold);
+    }
+
+    #[test]
+    fn every_cluster_is_explained_and_the_shares_are_of_all_pages() {
+        let mut scheme = survival();
+        assert!(scheme.explain().is_empty());
+        write(&mut scheme, 60_000);
+        let lines = scheme.explain();
+        let share = |line: &String| line.split(' ').nth(2).unwrap().parse::<f32>().unwrap();
+        assert_eq!(lines.len(), scheme.clusters.centres().iter().flatten().count());
+        assert!((lines.iter().map(share).sum::<f32>() - 100.0).abs() < 1.0, "{lines:?}");
     }
 
     #[test]
