@@ -161,7 +161,7 @@ fn live(seed: u64, most: u64, tally: &Tally) {
         delay: Duration::ZERO,
         buffer_bytes: chance.from(4096..100_000) as usize,
     };
-    let tail = [Tail::Whole, Tail::Torn, Tail::Garbage][chance.from(0..3) as usize];
+    let tail = [Tail::Whole, Tail::Torn, Tail::Garbage, Tail::Holes][chance.from(0..4) as usize];
     let mut device = Arc::new(Faulty::new(memory, seed).with_tail(tail));
     let mut world = World {
         chance,

@@ -37,9 +37,11 @@ impl Inner {
     /// Writes the notes that wait. When it returns, all notes made before are written.
     pub fn write_notes(&self) -> Result<(), StoreError> {
         let mut meta = self.meta()?;
-        let notes = self.state()?.notes.take();
+        let mut state = self.state()?;
+        let (notes, durable) = (state.notes.take(), state.notes.durable());
+        drop(state);
         for some in notes.chunks(NOTES) {
-            meta.append(MetaKind::Notes, some, &[])?;
+            meta.append(MetaKind::Notes(durable), some, &[])?;
         }
         Ok(())
     }

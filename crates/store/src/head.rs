@@ -68,8 +68,8 @@ pub struct MetaHead {
 pub enum MetaKind {
     /// First pages of a metadata zone: the store's options.
     Super,
-    /// Zones opened and pages trimmed.
-    Notes,
+    /// Zones opened and pages trimmed. All notes before this number were durable.
+    Notes(u64),
     /// Leaves of the map.
     Leaves,
     /// Part of a checkpoint's table.
@@ -182,7 +182,7 @@ impl Raw {
                 let raw = Raw { seq, count: rows, payload, sum, ..raw };
                 match record {
                     MetaKind::Super => Raw { kind: SUPER, ..raw },
-                    MetaKind::Notes => Raw { kind: NOTES, ..raw },
+                    MetaKind::Notes(noted) => Raw { kind: NOTES, b: noted, ..raw },
                     MetaKind::Leaves => Raw { kind: LEAVES, ..raw },
                     MetaKind::Table(TablePart { part, parts, bytes }) => {
                         Raw { kind: TABLE, first: part, a: parts, b: bytes, ..raw }
@@ -198,7 +198,7 @@ impl Raw {
         let meta = |record| HeadKind::Meta(MetaHead { seq, rows: count, payload, sum, record });
         let kind = match self.kind {
             SUPER => meta(MetaKind::Super),
-            NOTES => meta(MetaKind::Notes),
+            NOTES => meta(MetaKind::Notes(b)),
             LEAVES => meta(MetaKind::Leaves),
             TABLE => meta(MetaKind::Table(TablePart { part: first, parts: a, bytes: b })),
             CHUNK => {

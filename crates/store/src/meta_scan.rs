@@ -29,7 +29,7 @@ impl Record {
     /// The notes in it, if it is one of notes.
     pub fn notes(&self) -> Vec<Note> {
         match self.head.record {
-            MetaKind::Notes => rows(&self.body, (self.head.rows as usize).min(NOTES)),
+            MetaKind::Notes(_) => rows(&self.body, (self.head.rows as usize).min(NOTES)),
             _ => Vec::new(),
         }
     }
@@ -151,7 +151,7 @@ mod tests {
             MetaLog::new(device.clone(), layout.clone(), 7, seq, current, VecDeque::new(), empty)
         };
         let mut before = log(1, None, empty());
-        before.append::<u32>(MetaKind::Notes, &[], &[]).unwrap();
+        before.append::<u32>(MetaKind::Notes(0), &[], &[]).unwrap();
         let record = MetaKind::Leaves;
         let torn = HeadKind::Meta(MetaHead { seq: 4, rows: 0, payload: 3, sum: 1, record });
         let mut page = AlignedBuf::zeroed(PAGE);

@@ -187,7 +187,7 @@ fn live(seed: u64, most: u64, tally: &Tally) {
         "lifespan:classes=4",
         "frozen:nosep:tiers=2",
     ];
-    let tails = [Tail::Whole, Tail::Torn, Tail::Garbage];
+    let tails = [Tail::Whole, Tail::Torn, Tail::Garbage, Tail::Holes];
     let format = Format {
         scheme: schemes[world.rng.random_range(0..schemes.len())].to_string(),
         checkpoint_writes: Some(world.rng.random_range(30..400)),

@@ -255,6 +255,43 @@ fn pages_in_each_others_places_are_named_or_harmless() {
     swap_pages(&sample(false), true, 200);
 }
 
+/// A write that went astray: another place holds what should be here, and here is nothing.
+#[test]
+fn a_page_written_to_anothers_place_is_named_or_harmless() {
+    for crashed in [false, true] {
+        let sample = sample(!crashed);
+        let mut rng = SmallRng::seed_from_u64(6);
+        let zones = sample.device.geometry().zones;
+        let mut noticed = 0;
+        for _ in 0..200 {
+            let mut draw = || loop {
+                let zone = rng.random_range(0..zones);
+                let pages = sample.device.zone(zone).unwrap().write_pointer / PAGE as u64;
+                if pages > 0 {
+                    return (zone, rng.random_range(0..pages) as usize);
+                }
+            };
+            let (meant, hit) = (draw(), draw());
+            let page = zone_bytes(&*sample.device, meant.0)[meant.1 * PAGE..][..PAGE].to_vec();
+            let device = copy(&*sample.device, |zone, bytes| {
+                if zone == meant.0 {
+                    bytes[meant.1 * PAGE..][..PAGE].fill(0);
+                }
+                if zone == hit.0 {
+                    bytes[hit.1 * PAGE..][..PAGE].copy_from_slice(&page);
+                }
+            });
+            let is_header =
+                |(zone, at): (u32, usize)| kind(&*sample.device, zone, at as u64) == CHUNK;
+            let older = crashed && (is_header(meant) || is_header(hit));
+            let what = format!("page {meant:?} written to {hit:?}");
+            noticed += u32::from(inspect(device, &sample, older, &what));
+        }
+        println!("{noticed} of 200 misdirected writes were noticed");
+        assert!(crashed || noticed > 50, "only {noticed}");
+    }
+}
+
 #[test]
 fn zones_in_each_others_places_are_named_or_harmless() {
     for crashed in [false, true] {

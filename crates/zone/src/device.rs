@@ -17,9 +17,9 @@ use crate::{DeviceError, Geometry, ZoneInfo};
 /// neither full nor reset) is the user's to keep, with [`Device::finish`] and [`Device::reset`].
 ///
 /// Until [`Device::flush`] returns, a crash may undo the latest operations on each zone, of each
-/// zone independently: of one zone a beginning of what was done to it survives. From some block
-/// on, the last ones of that beginning may be torn or hold anything, also where the zone was
-/// finished behind them.
+/// zone independently: of one zone a beginning of what was done to it survives. Blocks of that
+/// beginning that no flush covered may be torn or hold anything, also where later ones are whole or
+/// the zone was finished behind them.
 ///
 /// That is so of a device that was just opened, too. What it holds may have been written by a
 /// process that was killed, and not be durable; the first flush makes it so.

@@ -6,9 +6,12 @@ use frostline_zone::{
     Device, DeviceError, Fault, Faulty, Operation, Shape, Tail, ZoneState, in_memory,
 };
 
+fn small_shape() -> Shape {
+    Shape { bytes: 4 << 20, zone_bytes: Some(64 << 10), ..Shape::default() }
+}
+
 fn small() -> Faulty {
-    let shape = Shape { bytes: 4 << 20, zone_bytes: Some(64 << 10), ..Shape::default() };
-    Faulty::new(in_memory(&shape).unwrap(), 7)
+    Faulty::new(in_memory(&small_shape()).unwrap(), 7)
 }
 
 fn contents(device: &dyn Device) -> Vec<Vec<u8>> {
@@ -246,4 +249,36 @@ fn the_nth_operation_of_a_kind_fails_and_nothing_is_done() {
     device.zone(1).unwrap_err();
     device.stop_failing();
     device.zone(1).unwrap();
+}
+
+#[test]
+fn a_read_that_goes_astray_gives_another_zone_and_a_stale_one_what_was_there_before() {
+    let device = small();
+    for zone in [1, 2] {
+        device.append(zone, 0, &[zone as u8; 4096]).unwrap();
+    }
+    device.fail(Operation::Read, 1..2, Fault::Misdirected);
+    device.fail(Operation::Read, 2..3, Fault::Stale);
+    let mut block = [0; 4096];
+    device.read(1, 0, &mut block).unwrap();
+    assert_eq!(block, [2; 4096]);
+    device.reset(1).unwrap();
+    device.append(1, 0, &[3; 4096]).unwrap();
+    device.read(1, 0, &mut block).unwrap();
+    assert_eq!(block, [1; 4096]);
+    device.read(1, 0, &mut block).unwrap();
+    assert_eq!(block, [3; 4096]);
+}
+
+#[test]
+fn a_block_may_be_lost_before_others_that_are_there() {
+    let mut holes = 0;
+    for seed in 0..40 {
+        let device = Faulty::new(in_memory(&small_shape()).unwrap(), seed).with_tail(Tail::Holes);
+        device.append(1, 0, &[1; 5 * 4096]).unwrap();
+        let contents = contents(&device.restart().unwrap()).swap_remove(1);
+        let is_whole: Vec<_> = contents.chunks(4096).map(|block| block == [1; 4096]).collect();
+        holes += u32::from(is_whole.windows(2).any(|two| two == [false, true]));
+    }
+    assert!(holes > 3, "{holes}");
 }

@@ -66,7 +66,7 @@ impl<'t> Life<'t> {
         };
         let log_bytes = Some(log_zones * zone_bytes);
         Db::create(&memory, &Create { store, log_bytes, instances: 1 }).unwrap();
-        let tail = [Tail::Whole, Tail::Torn, Tail::Garbage][rng.random_range(0..3)];
+        let tail = [Tail::Whole, Tail::Torn, Tail::Garbage, Tail::Holes][rng.random_range(0..4)];
         let replacement = [Replacement::Clock, Replacement::Watt][rng.random_range(0..2)];
         let frames = [64, 64, 100, 1000][rng.random_range(0..4)];
         let options = Options {

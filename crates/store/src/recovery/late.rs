@@ -2,6 +2,7 @@
 
 use frostline_zone::{AlignedBuf, ZoneState};
 
+use super::log::first_missing;
 use super::run::Recovery;
 use super::zone_epoch::{LateChunk, ZoneEpoch};
 use crate::error::of_zone;
@@ -37,7 +38,7 @@ impl Recovery<'_> {
     /// headers before a chunk up to number `known`.
     fn check_missing(&self, chunks: &[LateChunk], known: u64) -> Result<(), StoreError> {
         let damaged = |zone, page, why: &str| StoreError::Damaged { zone, page, why: why.into() };
-        let found = self.notes.last().map_or(self.head.next_serial, |note| note.serial + 1) as u32;
+        let found = first_missing(&self.notes, self.head.next_serial) as u32;
         let before = |c: &&LateChunk| (c.head.noted.wrapping_sub(found) as i32) > 0;
         if let Some(chunk) = chunks.iter().find(before) {
             let why = "notes of zones or trims that were durable before this chunk are missing";

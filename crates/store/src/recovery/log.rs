@@ -248,26 +248,32 @@ fn later_notes<'a>(
     records: &'a [&'a Record],
     table: &'a Table,
 ) -> impl Iterator<Item = &'a Record> {
-    let later =
-        |r: &&Record| r.head.record == MetaKind::Notes && r.head.seq >= table.head.notes_from;
+    let later = |r: &&Record| {
+        matches!(r.head.record, MetaKind::Notes(_)) && r.head.seq >= table.head.notes_from
+    };
     records.iter().copied().filter(later)
 }
 
-/// The notes that a table does not cover, by number.
-///
-/// A crash takes the last ones, for what was noted in one zone is durable before the next is begun
-/// ([`MetaLog`]): if one before others is missing, it is damaged.
+/// The notes that a table does not cover, by number. A crash may have taken any that were not durable:
+/// if one is missing that later ones say was, it is damaged.
 fn notes(records: &[&Record], table: &Table) -> Result<Vec<Note>, StoreError> {
     let all = later_notes(records, table).flat_map(|record| record.notes());
     let mut notes: Vec<Note> = all.filter(|n| n.serial >= table.head.next_serial).collect();
     notes.sort_by_key(|note| note.serial);
     notes.dedup_by_key(|note| note.serial);
-    let missing = (table.head.next_serial..).zip(&notes).find(|(serial, n)| n.serial != *serial);
-    match missing.and(records.last()) {
+    let missing = first_missing(&notes, table.head.next_serial);
+    let tells = |r: &&Record| matches!(r.head.record, MetaKind::Notes(noted) if noted > missing);
+    match later_notes(records, table).find(tells) {
         None => Ok(notes),
-        Some(&&Record { zone, page, .. }) => {
-            let why = "a note of zones or trims that was written before this is missing";
+        Some(&Record { zone, page, .. }) => {
+            let why = "a note of zones or trims that was durable before this is missing";
             Err(StoreError::Damaged { zone, page, why: why.to_string() })
         }
     }
+}
+
+/// The first number from `next` on that none of these notes has.
+pub(super) fn first_missing(notes: &[Note], next: u64) -> u64 {
+    let there = (next..).zip(notes).take_while(|(serial, note)| note.serial == *serial);
+    next + there.count() as u64
 }

@@ -203,6 +203,38 @@ fn a_store_that_ends_zones_early_cleans_while_any_operation_fails() {
     assert!(tried > 1000, "only {tried}");
 }
 
+/// A store in use, one of whose reads gives what lies elsewhere, or what lay there before.
+#[test]
+fn a_read_that_goes_astray_or_is_stale_is_an_error_or_harmless() {
+    let start = start("sepbit", 500, true);
+    let steps = steps(4, PAGES, 80 * longer());
+    let mut tried = 0;
+    for fault in [Fault::Misdirected, Fault::Stale] {
+        for nth in 1.. {
+            let (memory, mut user) = (copy(&*start.device), start.user.clone());
+            user.ended();
+            let (device, mut store) = (Arc::new(Faulty::new(memory, nth)), None);
+            user.take(&mut store, &device, &Step::Open).unwrap();
+            let nth = device.count(Operation::Read) + nth;
+            device.fail(Operation::Read, nth..nth + 1, fault);
+            for step in &steps {
+                let taken = user.take(&mut store, &device, step);
+                let met = device.count(Operation::Read) >= nth;
+                assert!(taken.is_ok() || met, "{step:?}: {taken:?}");
+            }
+            if device.count(Operation::Read) < nth {
+                break;
+            }
+            user.read_all(store.as_ref().unwrap());
+            drop(store);
+            recover(Arc::new(device.restart().unwrap()), user, true);
+            tried += 1;
+        }
+    }
+    println!("{tried} reads tried");
+    assert!(tried > 100, "only {tried}");
+}
+
 /// The device after a function that fails at an operation, once for each operation and failure, and
 /// the outcome of the function.
 fn fail_each(

@@ -26,6 +26,9 @@ pub enum Tail {
     /// As torn, and the write pointer may have stayed, or the zone may be finished, while some of the
     /// last blocks before are garbage, as in a file whose length was written before its content.
     Garbage,
+    /// As garbage, and one of the unflushed blocks may be lost of which the next ones are there, as in
+    /// a file whose blocks are written in any order. No device promises less.
+    Holes,
 }
 
 /// The fault that happens instead of an operation.
@@ -42,6 +45,11 @@ pub enum Fault {
     Partial,
     /// The system refuses it for want of memory, and nothing is done.
     Refused,
+    /// A read gives what lies in the same place of another zone. Other operations do not meet it.
+    Misdirected,
+    /// A read gives what lay there before the zone was last reset, if that happened since this fault
+    /// was set. Other operations do not meet it.
+    Stale,
     /// A zone changes to this state (read-only or offline) just before it.
     Wear {
         /// The zone.
@@ -215,6 +223,17 @@ impl Faulty {
         Ok(Faulty { inner: Arc::clone(&self.inner), state: Mutex::new(next) })
     }
 
+    /// Reads the same place of the next zone that has it.
+    fn misread(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> Result<(), DeviceError> {
+        let zones = self.inner.report(0, self.geometry().zones)?;
+        let end = offset + buffer.len() as u64;
+        let has = |other: &u32| zones[*other as usize].write_pointer >= end;
+        match (zone + 1..zones.len() as u32).chain(0..zone).find(has) {
+            Some(other) => self.inner.read(other, offset, buffer),
+            None => Ok(()),
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -236,6 +255,7 @@ impl State {
         for fault in scheduled.into_iter().chain(self.nth.meet(operation)) {
             match fault {
                 Fault::Wear { zone, state } => self.decay.wear(zone, state),
+                Fault::Misdirected | Fault::Stale => {}
                 _ if self.crashed => {}
                 _ => met = Some(fault),
             }
@@ -263,18 +283,23 @@ impl State {
         }
     }
 
-    /// Begins an operation that changes nothing.
-    fn look(&mut self, operation: Operation, zone: u32, offset: u64) -> Result<(), DeviceError> {
+    /// Begins an operation that changes nothing. Returns the fault of a read that answers wrongly.
+    fn look(
+        &mut self,
+        operation: Operation,
+        zone: u32,
+        offset: u64,
+    ) -> Result<Option<Fault>, DeviceError> {
         self.check_power()?;
         match self.nth.meet(operation) {
-            None => Ok(()),
+            met @ (None | Some(Fault::Misdirected | Fault::Stale)) => Ok(met),
             Some(fault) if fault.is_error() => {
                 let source = fault.source();
                 Err(DeviceError::Io { operation, zone, offset, source })
             }
             Some(Fault::Wear { zone, state }) => {
                 self.decay.wear(zone, state);
-                Ok(())
+                Ok(None)
             }
             Some(_) => {
                 self.crashed = true;
@@ -356,9 +381,14 @@ impl Device for Faulty {
 
     fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> Result<(), DeviceError> {
         let mut state = self.state();
-        state.look(Operation::Read, zone, offset)?;
+        let met = state.look(Operation::Read, zone, offset)?;
         state.decay.check(Operation::Read, zone, false)?;
         self.inner.read(zone, offset, buffer)?;
+        match met {
+            Some(Fault::Misdirected) => self.misread(zone, offset, buffer)?,
+            Some(_) => state.nth.stale(zone, offset, buffer),
+            None => {}
+        }
         state.decay.spoil(zone, offset, buffer)
     }
 
@@ -367,6 +397,11 @@ impl Device for Faulty {
         let is_cut = state.begin_at(Operation::Reset, zone, 0)?.is_some();
         if is_cut && state.chance.one_in(2) {
             return Err(DeviceError::Crashed);
+        }
+        if state.nth.wants_past() {
+            let mut past = vec![0; self.inner.zone(zone)?.write_pointer as usize];
+            self.inner.read(zone, 0, &mut past)?;
+            state.nth.remember(zone, past);
         }
         let State { unflushed, chance, .. } = &mut *state;
         unflushed::reset(unflushed, &*self.inner, zone, chance)?;

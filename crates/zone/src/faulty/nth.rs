@@ -11,6 +11,8 @@ use crate::Operation;
 pub(super) struct Nth {
     counts: BTreeMap<u8, u64>,
     due: Vec<(Operation, Range<u64>, Fault)>,
+    /// Bytes of zones before their last reset, for reads that are to be stale.
+    past: BTreeMap<u32, Vec<u8>>,
 }
 
 impl Nth {
@@ -36,5 +38,23 @@ impl Nth {
         let due =
             self.due.iter().find(|(kind, which, _)| *kind == operation && which.contains(count));
         due.map(|&(_, _, fault)| fault)
+    }
+
+    /// True if what zones held before a reset will be asked for.
+    pub fn wants_past(&self) -> bool {
+        self.due.iter().any(|(_, _, fault)| *fault == Fault::Stale)
+    }
+
+    /// A zone held this before it was reset.
+    pub fn remember(&mut self, zone: u32, bytes: Vec<u8>) {
+        self.past.insert(zone, bytes);
+    }
+
+    /// Reads from a zone what it held before.
+    pub fn stale(&self, zone: u32, offset: u64, buffer: &mut [u8]) {
+        let past = self.past.get(&zone).map_or(&[][..], Vec::as_slice);
+        if let Some(bytes) = past.get(offset as usize..offset as usize + buffer.len()) {
+            buffer.copy_from_slice(bytes);
+        }
     }
 }

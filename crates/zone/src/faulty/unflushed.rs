@@ -143,7 +143,11 @@ fn survive(
         garble(&mut bytes[(end + sectors * SECTOR) as usize..(end + block) as usize], chance);
         end += block;
     }
-    if tail == Tail::Garbage && end < since.written && chance.one_in(3) {
+    if tail == Tail::Holes && kept > 1 && chance.one_in(2) {
+        let hole = (since.durable + chance.up_to(kept - 2) * block) as usize;
+        garble(&mut bytes[hole..hole + block as usize], chance);
+    }
+    if matches!(tail, Tail::Garbage | Tail::Holes) && end < since.written && chance.one_in(3) {
         let most = (since.written - end) / block;
         finished = since.finished && chance.one_in(2);
         let stayed = if finished { most } else { 1 + chance.up_to(most - 1) };
