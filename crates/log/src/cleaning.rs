@@ -2,10 +2,10 @@
 
 use std::hint::select_unpredictable;
 
+use frostline_placement::prefetch::{AHEAD, prefetch};
 use frostline_placement::{Choice, Relocation, Scheme, ZoneEvent};
 
 use crate::map::Map;
-use crate::prefetch::{AHEAD, prefetch};
 use crate::volume::Volume;
 use crate::{LogError, MAX_LBA};
 
@@ -275,6 +275,9 @@ impl<S: Scheme> Volume<S> {
         for ((k, &word), slot) in words[..len].iter().enumerate().zip(first..) {
             let ahead = words.get(k + AHEAD).unwrap_or(&word);
             prefetch::<_, 1>(map, (ahead & MAX_LBA) as usize);
+            if S::FETCHES {
+                self.scheme.fetch(ahead & MAX_LBA);
+            }
             valid[n % BLOCK] = word;
             n += usize::from(map[(word & MAX_LBA) as usize].slot == slot);
         }

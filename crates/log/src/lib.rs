@@ -53,7 +53,6 @@ mod image;
 mod inspect;
 mod map;
 mod memory;
-mod prefetch;
 mod room;
 mod run;
 mod stale;

@@ -6,10 +6,10 @@
 
 use std::ops::Range;
 
+use frostline_placement::prefetch::{AHEAD, prefetch};
 use frostline_placement::{Hotness, NEVER, Request, Scheme, UserWrite};
 
 use crate::memory::Array;
-use crate::prefetch::{AHEAD, prefetch};
 use crate::survey::sees_others;
 use crate::volume::{Volume, WORD_LAST};
 use crate::{LogError, MAX_LBA};
@@ -191,6 +191,9 @@ impl<S: Scheme> Volume<S> {
                 prefetch::<_, 2>(map, ahead)
             } else {
                 prefetch::<_, 1>(map, ahead)
+            }
+            if S::FETCHES {
+                scheme.fetch(ahead as u32);
             }
             let lba = word & MAX_LBA;
             if sees_others {

@@ -65,6 +65,7 @@ mod outside;
 mod page;
 pub mod params;
 mod past;
+pub mod prefetch;
 mod recogniser;
 pub mod registry;
 pub mod scheme;

@@ -48,6 +48,9 @@ macro_rules! declare {
             /// True if the log shall call [`on_neighbour`](Self::on_neighbour) and
             /// [`on_survey`](Self::on_survey), which show pages other than the one that is placed.
             const SEES_OTHERS: bool = false;
+            /// True if the log shall call [`fetch`](Self::fetch). Of a scheme whose type is not known it is
+            /// false: the call would cost more than it saves.
+            const FETCHES: bool = false;
             /// True if the scheme makes use of an engine's [`Hotness`](crate::Hotness) records.
             const WANTS_HOTNESS: bool = false;
             /// The scheme's own victim side, if [`pick`](Self::pick) replaces the victim policies:
@@ -70,6 +73,10 @@ macro_rules! declare {
 
             /// The class of a user write. `page` is the page's state, to be brought up to date.
             fn place_user(&mut self, write: &UserWrite, page: &mut Self::Page) -> usize;
+
+            /// A page will soon be placed: a scheme that looks at a large table of its own then may ask
+            /// for its part of that, see [`prefetch`](crate::prefetch).
+            fn fetch(&self, _lba: u32) {}
 
             /// The state of the page behind the one that is placed next, LBA + 1, if it is
             /// valid.

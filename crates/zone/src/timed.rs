@@ -1,5 +1,6 @@
 //! A device that takes as long as a named drive would.
 
+use std::hint;
 use std::io::IoSlice;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -56,6 +57,8 @@ impl Drive {
 pub enum Clock {
     /// Operations sleep: no finer than the system does, some 50 us, but with the right bandwidth.
     Real,
+    /// Operations keep a processor busy until they are done: to a microsecond or so.
+    Exact,
     /// Nothing sleeps, and the times of all operations are added up, as if they were done one
     /// after another: the same sum on any number of threads.
     Virtual,
@@ -91,7 +94,7 @@ impl Timed {
     /// Time since the device was wrapped.
     pub fn elapsed(&self) -> Duration {
         match self.clock {
-            Clock::Real => self.started.elapsed(),
+            Clock::Real | Clock::Exact => self.started.elapsed(),
             Clock::Virtual => Duration::from_nanos(self.passed.load(Ordering::Relaxed)),
         }
     }
@@ -108,7 +111,12 @@ impl Timed {
             *busy_until = self.started.elapsed().max(*busy_until) + busy;
             *busy_until + latency
         };
-        thread::sleep(until.saturating_sub(self.started.elapsed()));
+        if self.clock == Clock::Real {
+            thread::sleep(until.saturating_sub(self.started.elapsed()));
+        }
+        while self.started.elapsed() < until {
+            hint::spin_loop();
+        }
     }
 }
 

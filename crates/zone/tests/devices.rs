@@ -204,6 +204,16 @@ fn virtual_time_is_the_sum_of_what_a_drive_would_take() {
 }
 
 #[test]
+fn an_exact_clock_is_never_early() {
+    let device = Timed::new(in_memory(&shape()).unwrap(), Drive::ZN540, Clock::Exact);
+    for page in 1..=10 {
+        let began = device.elapsed();
+        device.append(0, (page - 1) * 4096, &[0; 4096]).unwrap();
+        assert!(device.elapsed() - began >= Duration::from_nanos(10_000 + 2_048), "append {page}");
+    }
+}
+
+#[test]
 fn real_time_keeps_the_bandwidth_on_many_threads() {
     let shape = Shape { bytes: 8 << 20, zone_bytes: Some(1 << 20), ..Shape::default() };
     let slow = Drive { append_bytes_per_second: 100_000_000, ..Drive::ZN540 };

@@ -5,6 +5,8 @@
 //! longer, it counts down. A page that leaves either group alive counts down as well, from the hot one
 //! twice. At 3 the page is hot. The threshold follows the age at which zones leave the hot group.
 
+use crate::prefetch::prefetch;
+
 /// Counters, four a byte, and the threshold.
 #[derive(Clone, Debug)]
 pub struct Heat {
@@ -82,6 +84,12 @@ impl Heat {
         let next = ((u64::from(pages) + mean) / 2).clamp(1, grown.max(1));
         let pages = u32::try_from(next).unwrap_or(u32::MAX);
         self.threshold = Threshold { pages, renewed_at: Some(now), ages: 0, zones: 0 };
+    }
+
+    /// Starts to load a page's counter.
+    #[inline(always)]
+    pub fn fetch(&self, lba: u32) {
+        prefetch::<_, 1>(&self.counters, lba as usize / 4);
     }
 
     /// Bytes held.

@@ -134,6 +134,7 @@ impl Scheme for Midas {
         ],
     };
     const ORDERS_CLEANING: bool = true;
+    const FETCHES: bool = true;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let hot = params.word(Self::INFO.params, "hot")? == "yes";
@@ -158,6 +159,13 @@ impl Scheme for Midas {
 
     fn classes(&self) -> usize {
         CLASSES
+    }
+
+    #[inline(always)]
+    fn fetch(&self, lba: u32) {
+        if let Some(heat) = &self.heat {
+            heat.fetch(lba);
+        }
     }
 
     #[inline(always)]
