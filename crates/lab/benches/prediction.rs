@@ -153,7 +153,7 @@ fn main() {
             (latencies, worker.join().expect("no panic"))
         });
         assert_eq!(short, same, "both predict alike");
-        let size = pages as usize * PAGE_BYTES >> 10;
+        let size = (pages as usize * PAGE_BYTES) >> 10;
         let [none, in_sequence, elsewhere] = [none, in_sequence, elsewhere].map(quantiles);
         println!("| {size} | {none} | {in_sequence} | {elsewhere} |");
     }
