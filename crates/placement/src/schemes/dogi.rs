@@ -278,6 +278,10 @@ impl Scheme for Dogi {
         }
     }
 
+    fn whole_pages_only(&self) -> bool {
+        true
+    }
+
     fn bytes(&self) -> usize {
         self.habits.bytes()
             + self.course.bytes()

@@ -149,6 +149,10 @@ impl Scheme for Ora {
         }
     }
 
+    fn whole_pages_only(&self) -> bool {
+        true
+    }
+
     fn bytes(&self) -> usize {
         self.groups.bytes() + self.clusters.bytes()
     }
