@@ -19,8 +19,8 @@
 //!   inference; here a write is answered at once.
 //! * The capacity is that of the LBA space. Frozen pages are looked for when it was written twice.
 //! * A page that was never written is not hot.
-//! * What is learned when, and from what: [`Course`]. The six inputs: [`Habits`]. The classes:
-//!   [`Ranges`]; the chain: [`divide`].
+//! * What is learned when, and from what: `Course`. The six inputs: `Habits`. The classes:
+//!   `Ranges`; the chain: `divide`.
 
 use crate::chain::measured::Measured;
 use crate::chain::model::Hot;
