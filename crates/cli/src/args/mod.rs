@@ -42,7 +42,7 @@ pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
     /// Print what happens inside on standard error; -vv more of it
-    #[arg(long, short, global = true, action = ArgAction::Count)]
+    #[arg(long, short, global = true, action = ArgAction::Count, display_order = 900)]
     pub verbose: u8,
 }
 
