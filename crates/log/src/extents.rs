@@ -7,8 +7,9 @@ use std::ops::Range;
 
 use frostline_placement::{Request, Scheme};
 
+use crate::places::{Extent, Units};
 use crate::run::Writes;
-use crate::steps::{Extent, Units, Write};
+use crate::steps::Write;
 use crate::volume::Volume;
 use crate::{LogError, MAX_LBA};
 

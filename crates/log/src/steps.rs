@@ -10,42 +10,10 @@ use frostline_placement::{Hotness, NEVER, Pages, Request, Scheme, UserWrite};
 
 use crate::cleaning::relocation;
 use crate::map::{Map, MapEntry};
+use crate::places::{Extent, Slot, Units};
+use crate::survey::sees_others;
 use crate::volume::Volume;
 use crate::{LogError, MAX_LBA, WORD_LAST};
-
-/// A physical page; of records in units, the place of the first one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Slot {
-    /// Zone, from 1.
-    pub zone: u32,
-    /// Page, or unit, in the zone, from 0.
-    pub offset: u32,
-}
-
-/// The place of a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Extent {
-    /// Its first unit.
-    pub slot: Slot,
-    /// Its units.
-    pub units: u32,
-}
-
-impl Extent {
-    /// The extent of a page that takes one slot.
-    pub fn page(slot: Slot) -> Self {
-        Extent { slot, units: 1 }
-    }
-}
-
-/// The units of a page's record before it is written and after that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Units {
-    /// Of the record that becomes garbage, if there is one.
-    pub before: u32,
-    /// Of the record that is placed.
-    pub after: u32,
-}
 
 impl Units {
     /// Of pages that take one slot each.
@@ -304,5 +272,16 @@ impl<S: Scheme> Volume<S> {
         let trimmed = self.trim_entry(lba, &mut entry, units);
         self.map[lba as usize] = entry;
         trimmed
+    }
+}
+impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
+    /// Shows a scheme that sees others the pages beside the one that the user writes now.
+    pub(crate) fn show_others(&mut self, lba: u32) {
+        if !sees_others(&self.scheme) {
+            return;
+        }
+        let map = &self.map;
+        let at = |lba| if lba < map.space() { map.peek(lba) } else { None };
+        self.survey.show(&mut self.scheme, lba, self.now, self.shift, at);
     }
 }

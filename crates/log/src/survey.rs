@@ -2,8 +2,7 @@
 
 use frostline_placement::Scheme;
 
-use crate::map::{Map, MapEntry};
-use crate::volume::Volume;
+use crate::map::MapEntry;
 
 /// The turn by which the pages of a volume are shown, up to the last LBA that was written: of a
 /// volume that is made for more pages than it holds, those that it holds.
@@ -42,17 +41,5 @@ impl Survey {
         }
         self.reach = self.reach.max(lba + 1);
         self.turn = if self.turn + 1 < self.reach { self.turn + 1 } else { 0 };
-    }
-}
-
-impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
-    /// The same for the page that the user writes now.
-    pub(crate) fn show_others(&mut self, lba: u32) {
-        if !sees_others(&self.scheme) {
-            return;
-        }
-        let map = &self.map;
-        let at = |lba| if lba < map.space() { map.peek(lba) } else { None };
-        self.survey.show(&mut self.scheme, lba, self.now, self.shift, at);
     }
 }

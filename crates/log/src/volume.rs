@@ -7,7 +7,7 @@ use crate::capacity::{Capacity, Trigger};
 use crate::counts::Counts;
 use crate::map::{Map, MapEntry};
 use crate::memory::Array;
-use crate::steps::Extent;
+use crate::places::Extent;
 use crate::survey::Survey;
 use crate::zones::ZoneTable;
 

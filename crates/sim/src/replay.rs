@@ -8,12 +8,10 @@ use std::time::Instant;
 use frostline_log::{Counts, LogError, Writes};
 use frostline_placement::{Foresight, Semantics, Setup, victims};
 use frostline_trace::Trim;
-use serde::{Deserialize, Serialize};
 
 use crate::cpu_time::cpu_seconds;
 use crate::machine::{Machine, MakeMachine};
 use crate::settings::least_op;
-use crate::stored::StoredOutcome;
 use crate::windows::named;
 use crate::windows::{Window, Windows};
 use crate::{Combination, Settings, SimError, Space, TraceVolume, fast22, midas_fast24};
@@ -49,8 +47,7 @@ impl Progress {
 }
 
 /// The outcome of a run.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(into = "StoredOutcome", try_from = "StoredOutcome")]
+#[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Pages in a zone.
     pub zone_pages: u32,

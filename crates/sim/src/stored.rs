@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use frostline_log::Counts;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{Outcome, Window};
 
@@ -50,6 +51,18 @@ struct StoredWindow {
 
 /// The most pages of a zone that are believed of a file.
 const MOST: usize = 1 << 30;
+
+impl Serialize for Outcome {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        StoredOutcome::from(self.clone()).serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Outcome {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        StoredOutcome::deserialize(from)?.try_into().map_err(D::Error::custom)
+    }
+}
 
 impl From<Outcome> for StoredOutcome {
     fn from(outcome: Outcome) -> Self {
