@@ -47,6 +47,7 @@ impl Table {
 
 /// The columns of a table that not every trace has.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(dead_code, reason = "no table is written, so no column is left out")]
 pub(crate) struct More {
     /// Those of hotness records.
     pub hotness: bool,
