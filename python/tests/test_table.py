@@ -41,7 +41,7 @@ def test_other_libraries_have_the_same_columns(runs):
 
 def test_tables_are_shown_as_text_and_html(runs):
     text = repr(runs).splitlines()
-    assert text[0].split()[:2] == ["scheme", "victim"]
+    assert text[0].split()[:3] == ["scheme", "method", "victim"]
     assert text[2].split()[0] == "sepbit"
     assert fl.Table({"a<b": [None, 0.5]})._repr_html_().count("<tr>") == 3
     assert "a&lt;b" in fl.Table({"a<b": [None]})._repr_html_()
