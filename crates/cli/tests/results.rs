@@ -161,6 +161,15 @@ fn a_sweep_that_was_cut_goes_on_where_it_was_and_gives_the_same_bytes() {
 }
 
 #[test]
+fn a_file_that_is_no_manifest_is_left_as_it_is() {
+    let scratch = volumes();
+    let before = std::fs::read(scratch.path("v.csv")).unwrap();
+    let said = scratch.fails(2, &format!("{SIM} --json - --manifest v.csv"));
+    assert!(said.starts_with("frostline: v.csv: is no manifest, and is left as it is\n"), "{said}");
+    assert_eq!(std::fs::read(scratch.path("v.csv")).unwrap(), before);
+}
+
+#[test]
 fn a_finished_run_is_known_by_all_that_it_depends_on() {
     let scratch = volumes();
     let sim = SIM.replace("--window 2000 ", "");

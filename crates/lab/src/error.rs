@@ -184,6 +184,12 @@ pub enum Error {
         /// The reason.
         why: String,
     },
+    /// A file that finished runs are to be added to holds something else.
+    #[error("{}: is no manifest, and is left as it is", path.display())]
+    NotAManifest {
+        /// The file.
+        path: PathBuf,
+    },
     /// Results can't be put into a form.
     #[error("{form}: {why}")]
     Writing {

@@ -41,7 +41,11 @@ pub fn lab_failure(command: &str, error: Error) -> Failure {
             Failure::job(command, &format!("--metrics {address}: {source}"))
         }
         Error::Io { .. } => Failure::job_line(why),
-        Error::Results { .. } => Failure::usage_line(why),
+        Error::Results { .. } => Failure::usage_line(why)
+            .hint("frostline sim TRACE -o FILE.json, or FILE.ndjson, writes results that are read"),
+        Error::NotAManifest { .. } => {
+            Failure::usage_line(why).hint("name a new file, or one that --manifest made")
+        }
         Error::Spec(_) | Error::GarbageProportion { .. } | Error::NoExperiment { .. } => {
             usage(&why)
         }

@@ -61,10 +61,13 @@ impl Cells {
     /// the number of its lines that are no finished runs, as the last line after a power cut.
     ///
     /// # Errors
-    /// The file can't be read or written.
+    /// The file can't be read or written, or holds no lines of JSON: nothing is added to it then.
     pub fn keep_in(&mut self, path: &Path) -> Result<usize> {
         let failed = |source| Error::Io { what: path.display().to_string(), source };
-        let (known, others) = read(path).map_err(failed)?;
+        let (known, others) = read(path).map_err(|source| match source.kind() {
+            io::ErrorKind::InvalidData => Error::NotAManifest { path: path.to_owned() },
+            _ => failed(source),
+        })?;
         self.known = known;
         self.manifest = Some(Mutex::new(begin(path).map_err(failed)?));
         Ok(others)
@@ -139,7 +142,12 @@ fn read(path: &Path) -> io::Result<(HashMap<String, Outcome>, usize)> {
         Err(error) => return Err(error),
     };
     let (mut known, mut others) = (HashMap::new(), 0);
-    for line in BufReader::new(file).split(b'\n') {
+    let mut file = BufReader::new(file);
+    // A line that was cut begins like a whole one; any other file is not to be added to.
+    if file.fill_buf()?.first().is_some_and(|&first| first != b'{') {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    for line in file.split(b'\n') {
         let line = line?;
         match serde_json::from_slice::<Line>(&line) {
             Ok(Line { cell, outcome, .. }) => drop(known.insert(cell, outcome)),
