@@ -53,6 +53,26 @@ fn every_figure_has_its_data_beside_it() {
 }
 
 #[test]
+fn results_that_are_cut_or_of_another_form_are_refused_in_a_line() {
+    let scratch = zipf();
+    scratch.quiet(&format!("{SIM} -o r.json -o r.ndjson -o r.csv -o r.parquet"));
+    for (name, why) in [
+        ("r.json", "EOF while parsing"),
+        ("r.ndjson", "EOF while parsing"),
+        ("r.csv", "expected value at line 1 column 1"),
+        ("r.parquet", "it is not text"),
+    ] {
+        let whole = std::fs::read(scratch.path(name)).unwrap();
+        scratch.file(name, &whole[..whole.len() / 3 * 2]);
+        let said = scratch.fails(2, &format!("report {name} -o page.html"));
+        let begin = format!("frostline: {name}: no results of frostline: {why}");
+        assert!(said.starts_with(&begin), "{said}");
+        assert_eq!(said.lines().count(), 2, "{said}");
+    }
+    assert!(!scratch.path("page.html").exists());
+}
+
+#[test]
 fn names_are_text_whatever_they_hold() {
     let scratch = zipf();
     let name = "<b>&.u32";

@@ -16,12 +16,15 @@ const OF_EACH: [&str; 6] = ["frostline", "commit", "command", "trace", "setup", 
 /// The file can't be read, or has no results.
 pub fn read_results(path: &Path) -> Result<Vec<Record>> {
     let refused = |why: String| Error::Results { path: path.to_owned(), why };
-    let text = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
-    let records = match serde_json::from_str::<Value>(&text) {
+    let bytes = std::fs::read(path).map_err(|error| refused(error.to_string()))?;
+    let text = str::from_utf8(&bytes)
+        .map_err(|_| refused("no results of frostline: it is not text".to_string()))?;
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty()).peekable();
+    let has_lines = lines.peek().is_none_or(|first| serde_json::from_str::<Value>(first).is_ok());
+    let records = match serde_json::from_str::<Value>(text) {
         Ok(report) if report.get("runs").is_some() => of_report(report),
-        _ => {
-            text.lines().filter(|line| !line.trim().is_empty()).map(serde_json::from_str).collect()
-        }
+        Err(error) if !has_lines => Err(error),
+        _ => lines.map(serde_json::from_str).collect(),
     };
     match records.map_err(|error| refused(format!("no results of frostline: {error}")))? {
         none if none.is_empty() => Err(refused("there is no run in it".to_string())),
