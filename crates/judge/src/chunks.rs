@@ -35,7 +35,7 @@ impl Late {
     }
 }
 
-/// Where late chunks may begin in a zone of the device.
+/// The offsets at which late chunks may begin in a zone of the device.
 struct Start {
     opening: u64,
     page: u32,

@@ -12,7 +12,7 @@ use crate::page::{PageState, Stamp};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Classified {
-    /// When the page was written.
+    /// The time at which the page was written.
     pub written: Stamp,
     /// The classifier's own: in PHFTL the state of a recurrent network after the page's writes.
     pub hidden: [u8; 32],

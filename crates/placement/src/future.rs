@@ -2,7 +2,7 @@
 
 use crate::{BuildError, NEVER, PageState, Param, Setup, UserWrite};
 
-/// When a page will be invalidated.
+/// The time at which a page will be invalidated.
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct Death(u32);

@@ -28,7 +28,7 @@ pub fn histogram(lifespans: impl Iterator<Item = u32>, bits: u32) -> BTreeMap<u3
     (0..counts.len()).filter(|&b| counts[b] > 0).map(|b| (value(b), counts[b])).collect()
 }
 
-/// Where at most so many intervals begin that make up so many buckets, with the least sum of costs;
+/// The starts of at most so many intervals that make up so many buckets, with the least sum of costs;
 /// `cost` is that of the buckets from one to another, which is not in it.
 pub fn intervals(buckets: usize, most: usize, cost: impl Fn(usize, usize) -> f64) -> Vec<usize> {
     // The least cost of the buckets before each in so many intervals, and where the last begins.

@@ -15,7 +15,7 @@ use crate::{
     TraceVolume,
 };
 
-/// What stands for the volume of sums over all.
+/// The name under which sums over all volumes stand.
 pub const ALL_VOLUMES: &str = "all";
 
 /// A whole sweep.
@@ -135,7 +135,7 @@ pub struct RunReport {
     pub own_victim: bool,
     /// Pages in a zone.
     pub zone_pages: u32,
-    /// When cleaning runs: `gp`, with `zones` and `free_zones` if there are no more; or `op` with
+    /// The trigger of cleaning: `gp`, with `zones` and `free_zones` if there are no more; or `op` with
     /// the same as a share of the physical pages.
     pub trigger: BTreeMap<Cow<'static, str>, f64>,
     /// Pages written by the user, after preload and warm-up.

@@ -17,7 +17,7 @@ use crate::{Done, Engine, Outcome, Ticket, Worker, Workload, crew};
 use flight::{Flight, InFlight};
 use report::Tally;
 
-/// When a run ends.
+/// The condition that ends a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
     /// After so long. What is in flight then is still waited for.
@@ -32,7 +32,7 @@ pub enum Until {
 pub struct Options {
     /// Threads, each with a worker of its own.
     pub threads: usize,
-    /// When it ends.
+    /// The condition that ends it.
     pub until: Until,
     /// Commits that a worker leaves behind before it waits for the oldest to be durable. With 0 it
     /// waits after each.

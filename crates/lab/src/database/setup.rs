@@ -16,7 +16,7 @@ use crate::{Error, Result};
 const SECONDS: u64 = 30;
 
 impl DatabaseBench {
-    /// When the runs end, in seconds, if time ends them.
+    /// The time after which the runs end, in seconds, if time ends them.
     pub(super) fn run_seconds(&self) -> Option<u64> {
         self.seconds.or(self.transactions.is_none().then_some(SECONDS))
     }

@@ -50,7 +50,7 @@ const MARK: u8 = 1 << 7;
 pub struct PageClassifier {
     window: u32,
     full_history: bool,
-    /// When the present window ends.
+    /// The time at which the present window ends.
     window_end: Option<u32>,
     now: u32,
     model: Quantised,

@@ -74,7 +74,7 @@ pub(crate) struct Tracks {
     length: usize,
     /// User writes for each track.
     stride: u32,
-    /// When the next page is chosen.
+    /// The time at which the next page is chosen.
     next: u32,
     tracks: Vec<Track>,
     /// The tracks that go on, by LBA.

@@ -21,7 +21,7 @@ const RATE: f32 = 0.005;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Labels {
     pub threshold: u32,
-    /// When the window ended.
+    /// The time at which the window ended.
     pub end: u32,
 }
 

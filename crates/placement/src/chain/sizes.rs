@@ -102,7 +102,7 @@ impl Clusters {
     fn predict(&self, times: &[f64], volume: &SizedVolume) -> Option<Sizing> {
         let SizedVolume { zones, zone_pages, valid, frozen } = *volume;
         let last = times.len();
-        // What comes to each group: lifespans that are left, and their rates.
+        // The pages that come to each group: the lifespans that are left to them, and their rates.
         let mut coming = vec![Vec::new(); last + 1];
         for &(lifespan, rate) in &self.lifespans {
             coming[self.of(lifespan as u32)].push((lifespan, rate));

@@ -1,4 +1,4 @@
-//! When DOGI's forecaster learns.
+//! The times at which DOGI's forecaster learns.
 //!
 //! After two capacities of user writes samples are taken for a capacity, and their ends are waited for
 //! during another. Nine of ten are the lessons of a course, which is spread over half a capacity of
@@ -15,7 +15,7 @@ const WAIT: u32 = 2;
 /// One of so many samples is held out.
 const HELD_OUT: usize = 10;
 
-/// What is being done.
+/// The phase of the course.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Idle,
@@ -31,12 +31,12 @@ pub struct Course {
     ranges: Ranges,
     samples: Samples,
     phase: Phase,
-    /// When the phase ends; none before the first write.
+    /// The time at which the phase ends; none before the first write.
     phase_ends: Option<u32>,
     /// User writes between two batches, and when the next is due.
     stride: u32,
     next_batch: Option<u32>,
-    /// When there is something to do.
+    /// The time of the next step.
     due: u32,
     lessons: Vec<Lesson>,
     held_out: Vec<Lesson>,
@@ -164,12 +164,12 @@ impl Course {
         outcomes
     }
 
-    /// What was learned.
+    /// All that was learned, as bytes that [`Course::recall`] takes.
     pub fn memory(&self) -> Vec<u8> {
         self.forecaster.memory()
     }
 
-    /// Takes up what was learned; true if there is something.
+    /// Restores what [`Course::memory`] gave; false if the bytes are not of this forecaster.
     pub fn recall(&mut self, memory: &[u8]) -> bool {
         self.forecaster.recall(memory);
         self.forecaster.is_trained()

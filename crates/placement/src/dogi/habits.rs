@@ -1,4 +1,4 @@
-//! What a block layer knows of a page when it is written: DOGI's six inputs.
+//! DOGI's six inputs: all that a block layer knows of a page when it is written.
 //!
 //! Our readings: an interval is estimated in zones; a recency bit is for an eighth of a capacity; the
 //! writes of a chunk of 2 MiB halve with each capacity.
@@ -87,12 +87,12 @@ pub struct Facts {
     pub interval: u8,
 }
 
-/// What is known of pages beside their own state.
+/// Knowledge of pages beside their own state.
 #[derive(Clone, Debug)]
 pub struct Habits {
     /// User writes of a part of a capacity.
     part_writes: u32,
-    /// When the next part begins; none before the first write.
+    /// The time at which the next part begins; none before the first write.
     part_ends: Option<u32>,
     part: u8,
     /// Parts that are over, as far as the end of the second capacity.

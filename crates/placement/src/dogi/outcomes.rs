@@ -1,4 +1,4 @@
-//! What became of pages whose class of lifespans was forecast.
+//! The lifespans that pages turned out to have, beside the class that was forecast for them.
 
 use crate::FORECAST_CLASSES;
 

@@ -6,7 +6,7 @@ use crate::{FORECAST_CLASSES, NEVER};
 /// The classes' bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranges {
-    /// What all lifespans of a class are below; the last class has no bound.
+    /// The bound that all lifespans of a class are below; the last class has none.
     bounds: [u32; FORECAST_CLASSES - 1],
 }
 

@@ -65,7 +65,7 @@ pub const SOURCE: &str = "Tan et al., SepFrozen, section 4.2";
 pub const SEPARATE: Param = separate("yes");
 /// [`SEPARATE`] with the paper's default.
 pub const SHARED: Param = separate("no");
-/// When pages are recognised.
+/// The moments at which pages are recognised.
 pub const AT: Param = Param::word(
     "at",
     "cleaning",

@@ -1,4 +1,4 @@
-//! When groups are divided anew, and when they are given up.
+//! The epochs of MiDAS: groups are divided anew, or given up.
 //!
 //! Update intervals are observed for an epoch. At its end the model looks for the best division; if
 //! that is predicted to cost no more than was measured of late, it is applied, and the next epoch

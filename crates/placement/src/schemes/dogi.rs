@@ -50,7 +50,7 @@ pub struct Dogi {
     course: Course,
     division: RangeDivision,
     measured: Measured,
-    /// When the hot group's measurement began; none before the first write.
+    /// The time at which the hot group's measurement began; none before the first write.
     measured_from: Option<u32>,
     pool: Pool,
     zone_pages: u32,

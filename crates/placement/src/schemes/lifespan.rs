@@ -40,7 +40,7 @@ pub struct Lifespan {
     by_kind: bool,
 }
 
-/// When a page was written, and what was expected of it then.
+/// The time of a page's last write, and the lifespan that was expected of it then.
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct Expectation {

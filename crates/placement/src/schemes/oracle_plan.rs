@@ -50,7 +50,7 @@ pub struct OraclePlan {
 /// The future of a sealed zone.
 #[derive(Clone, Debug, Default)]
 struct Fate {
-    /// When its pages die, in order; of frozen pages [`NEVER`].
+    /// The times at which its pages die, in order; of frozen pages [`NEVER`].
     deaths: Vec<u32>,
     /// The rate at which waiting saves copies, when it was worked out, and the garbage then.
     rate: Option<(f32, u32, u32)>,

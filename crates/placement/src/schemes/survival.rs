@@ -167,7 +167,7 @@ impl Survival {
         self.placed.fade(rows, FADE);
     }
 
-    /// How much further each horizon is than the one before: the last is four times what the volume
+    /// The ratio of each horizon to the one before: the last is four times what the volume
     /// holds, if that is further than the usual.
     fn ratio(&self) -> f32 {
         let zones = (self.valid as f32 / self.zone_pages as f32).max(1.0);

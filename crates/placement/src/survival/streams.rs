@@ -18,7 +18,7 @@ struct Recent {
     now: u32,
     /// Pages in order up to this one; 0 if nothing is remembered.
     run: u32,
-    /// When the first of them was written.
+    /// The time at which the first of them was written.
     began: u32,
 }
 

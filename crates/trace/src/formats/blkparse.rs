@@ -25,7 +25,7 @@ const SUMMARY: [&[u8]; 6] = [b"CPU", b"Total", b"Events", b"Throughput", b"Skips
 pub(crate) struct Blkparse {
     action: &'static [u8],
     in_summary: bool,
-    /// When the run that is being read began, on the clock of the trace.
+    /// The start of the run that is being read, on the clock of the trace.
     began_us: u64,
     /// The latest time so far.
     latest_us: u64,

@@ -11,7 +11,7 @@ use frostline_random::{Xoshiro, Zipf};
 
 use self::oltp::Append;
 
-/// How a synthetic trace picks the pages that it writes.
+/// The distribution by which a synthetic trace picks the pages that it writes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum AccessPattern {

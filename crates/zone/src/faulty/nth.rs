@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::Fault;
 use crate::Operation;
 
-/// How often each operation was asked for, and the numbers at which it is to fail.
+/// The number of calls of each operation so far, and the calls that are to fail.
 #[derive(Default)]
 pub(super) struct Nth {
     counts: BTreeMap<u8, u64>,

@@ -23,7 +23,7 @@ const SAMPLES: f64 = 600_000.0;
 /// The writes of a page that the paper looks at.
 const HISTORY: usize = 2;
 
-/// When cleaning first meets a page, as a share of the volume: about the garbage that it waits for.
+/// The age at which cleaning first meets a page, as a share of the volume: about the garbage that it waits for.
 const CLEANED: f64 = 0.15;
 
 /// Trains models on a workload.
