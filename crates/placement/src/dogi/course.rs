@@ -169,7 +169,7 @@ impl Course {
         self.forecaster.memory()
     }
 
-    /// Restores what [`Course::memory`] gave; false if the bytes are not of this forecaster.
+    /// Restores what [`Course::memory`] gave; true if the forecaster is trained then.
     pub fn recall(&mut self, memory: &[u8]) -> bool {
         self.forecaster.recall(memory);
         self.forecaster.is_trained()
