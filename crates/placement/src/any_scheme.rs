@@ -1,5 +1,5 @@
-//! A scheme whose type is not known when the code that calls it is compiled: of a store, and
-//! around which another scheme stands.
+//! A scheme whose type its caller does not know at compile time. A store holds its scheme like
+//! this, and an isolating scheme its inner scheme.
 
 use crate::build::{Foresight, Info, Setup};
 use crate::choice::Choice;
@@ -16,7 +16,7 @@ use crate::zones::{ShortLiving, ZoneView};
 pub struct AnyScheme<const WORDS: usize>(Box<dyn Erased<WORDS>>);
 
 impl<const WORDS: usize> AnyScheme<WORDS> {
-    /// Forgets the type of a scheme; none if the state that it keeps of a page does not fit.
+    /// Forgets the type of a scheme; `None` if the scheme's page state does not fit.
     pub fn of<S: Scheme>(scheme: S) -> Option<Self> {
         let fits = size_of::<S::Page>() <= size_of::<AnyState<WORDS>>();
         fits.then(|| AnyScheme(Box::new(Typed { scheme, states: Vec::new() })))
@@ -31,14 +31,14 @@ impl<const WORDS: usize> AnyScheme<WORDS> {
     }
 }
 
-/// A scheme that is called without its type.
+/// A scheme of a known type, behind an interface without types.
 struct Typed<S: Scheme> {
     scheme: S,
-    /// The states of a batch's pages as the scheme knows them.
+    /// The pages' states of the present batch, in the scheme's own type.
     states: Vec<S::Page>,
 }
 
-/// Forwards the methods of a scheme to where its type is forgotten, and from there.
+/// Declares both sides of the erasure: `Erased` for `Typed`, and `Scheme` for `AnyScheme`.
 macro_rules! forward {
     (
         asked { $(
@@ -99,7 +99,7 @@ macro_rules! forward {
             const SEES_OTHERS: bool = true;
             const WANTS_HOTNESS: bool = true;
 
-            /// A scheme without a type is made [of another](AnyScheme::of).
+            /// Never succeeds: [`AnyScheme::of`] makes an `AnyScheme` from another scheme.
             fn build(_: &Setup<'_>, _: &mut Params) -> Result<Self, BuildError> {
                 let (name, known) = (String::new(), String::new());
                 Err(BuildError::UnknownName { kind: "scheme", name, known })

@@ -53,7 +53,7 @@ pub struct Setup<'a> {
     pub space: u32,
     /// The room for open zones.
     pub room: Room,
-    /// The reading of the papers that is followed.
+    /// The reading of the papers that the scheme follows.
     pub semantics: Semantics,
     /// Seed of the scheme's random numbers.
     pub seed: u64,
@@ -73,17 +73,17 @@ pub struct Setup<'a> {
     pub inner: Option<MakeInner<'a>>,
 }
 
-/// Makes the recogniser of frozen pages that has a name; says why it can't.
+/// Makes the recogniser of frozen pages with a given name; the error says why there is none.
 pub type MakeRecogniser<'a> = &'a dyn Fn(&str, &Setup<'_>) -> Result<Box<dyn Recogniser>, String>;
 
 /// Makes an inner scheme.
 pub type MakeInner<'a> = &'a dyn Fn(&Setup<'_>) -> Result<Box<dyn Erased<INNER_WORDS>>, BuildError>;
 
 impl Setup<'_> {
-    /// The classifier for a scheme that needs one.
+    /// Makes the classifier for a scheme that needs one.
     ///
     /// # Errors
-    /// There is none to be had here.
+    /// The setup has no classifier.
     pub(crate) fn make_classifier(
         &self,
         scheme: &str,
@@ -93,16 +93,16 @@ impl Setup<'_> {
         Ok(make(setup))
     }
 
-    /// The forecaster for a scheme that needs one.
+    /// Makes the forecaster for a scheme that needs one.
     ///
     /// # Errors
-    /// There is none to be had here.
+    /// The setup has no forecaster.
     pub(crate) fn make_forecaster(&self, scheme: &str) -> Result<Box<dyn Forecaster>, BuildError> {
         let make = self.forecaster.ok_or_else(|| BuildError::NoForecaster(scheme.to_string()))?;
         Ok(make(self.seed))
     }
 
-    /// A setup of pages of 4 KiB, without foresight.
+    /// A setup with pages of 4 KiB, without foresight.
     pub fn new(zone_pages: u32, space: u32) -> Self {
         Setup {
             zone_pages,

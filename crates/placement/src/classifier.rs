@@ -1,5 +1,5 @@
-//! Telling pages that are soon written again from others when they are written (PHFTL, DAC 2023,
-//! section III-B).
+//! Classifiers recognise pages that are soon written again, at the moment they are written (PHFTL,
+//! DAC 2023, section III-B).
 
 use std::fmt::Debug;
 
@@ -35,19 +35,20 @@ pub type MakeClassifier<'a> = &'a dyn Fn(&ClassifierSetup) -> Box<dyn Classifier
 pub struct ClassifierSetup {
     /// Largest LBA + 1.
     pub space: u32,
-    /// User writes between two adjustments of threshold and model.
+    /// User writes between two adjustments of the threshold and the model.
     pub window: u32,
     /// True if predictions use all writes of a page, false if only the newest.
     pub full_history: bool,
-    /// True if the threshold is adjusted each window, or stays as the first window gave it.
+    /// True if the threshold is adjusted in each window; false if the first window's threshold
+    /// stays.
     pub adaptive: bool,
-    /// Seed of its random numbers.
+    /// Seed of the classifier's random numbers.
     pub seed: u64,
 }
 
-/// Tells short-living from long-living pages, and learns from what becomes of them.
+/// Tells short-living from long-living pages, and learns from their lifespans.
 pub trait Classifier: Debug + Send {
-    /// A request of the user's begins.
+    /// The user begins a request.
     fn on_request(&mut self, _request: &Request) {}
 
     /// True if the version being written is predicted to be short-living. Brings the page's state up to date.
@@ -57,20 +58,21 @@ pub trait Classifier: Debug + Send {
     /// A page was trimmed.
     fn on_trim(&mut self, _lba: u32) {}
 
-    /// Knowledge that it would otherwise have to learn again after a restart: at most
+    /// Knowledge that the classifier would have to learn again after a restart: at most
     /// [`LARGEST_CLASSIFIER`] bytes.
     fn memory(&self) -> Vec<u8> {
         Vec::new()
     }
 
-    /// Takes up what [`memory`](Self::memory) gave, once, before the first prediction. Bytes that it
-    /// cannot make sense of are as if there were none.
+    /// Restores what [`memory`](Self::memory) gave. Called once, before the first prediction. Bytes
+    /// that the classifier does not understand count as no memory.
     fn recall(&mut self, _memory: &[u8]) {}
 
-    /// Versions that live less than this many user writes are short-living; none before it is known.
+    /// The threshold: a version is short-living if it lives for fewer user writes. `None` until it
+    /// is known.
     fn threshold(&self) -> Option<u32>;
 
-    /// Bytes that it holds.
+    /// Bytes that the classifier holds.
     fn bytes(&self) -> usize {
         0
     }

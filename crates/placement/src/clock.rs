@@ -2,7 +2,8 @@
 
 use crate::fast22::Fast22;
 
-/// User writes since the start, without wrapping; or the trace's microseconds, once they are told.
+/// User writes since the start, without wrapping; or the trace's microseconds, once the trace has
+/// them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Clock {
     writes: u64,
@@ -10,7 +11,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The logical time, given its low half. Must be asked at least once in 2^32 user writes.
+    /// The logical time in 64 bits, given its low half. Must be called at least once in 2^32 user
+    /// writes.
     #[inline(always)]
     pub fn writes(&mut self, now: u32) -> u64 {
         self.writes += u64::from(now.wrapping_sub(self.writes as u32));

@@ -18,12 +18,13 @@ pub struct Entry {
     pub own_victim: Option<&'static str>,
     /// True if it decides which zones the victim policy chooses among.
     pub orders_cleaning: bool,
-    /// The most bytes of what it takes along across a restart.
+    /// The most bytes that the scheme keeps across a restart.
     pub most_memory: usize,
 }
 
 impl Entry {
-    /// True if it has a part in the choice of victims, so that it needs a log that lets it.
+    /// True if the scheme takes part in the choice of victims, and so needs a log that supports
+    /// this.
     pub fn chooses_victims(&self) -> bool {
         self.own_victim.is_some() || self.orders_cleaning
     }

@@ -11,8 +11,8 @@ use crate::zones::{ShortLiving, ZoneView};
 /// Words of 64 bits that an inner scheme may keep of each page.
 pub const INNER_WORDS: usize = 3;
 
-/// A page's state of a scheme whose type is not known: the bytes that the scheme knows, and zeroes.
-/// The scheme clamps its stamps, see [`Scheme::clamp`](crate::Scheme::clamp).
+/// The page state of a scheme whose type is not known: the bytes of the scheme's own state, then
+/// zeroes. The scheme clamps its stamps, see [`Scheme::clamp`](crate::Scheme::clamp).
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct AnyState<const WORDS: usize>([u64; WORDS]);
@@ -20,7 +20,7 @@ pub struct AnyState<const WORDS: usize>([u64; WORDS]);
 impl<const WORDS: usize> PageState for AnyState<WORDS> {}
 
 impl<const WORDS: usize> AnyState<WORDS> {
-    /// The state as a scheme knows it that was seen to fit.
+    /// The state in the type of its scheme, which was checked to fit.
     #[inline(always)]
     pub fn of<P: PageState>(&mut self) -> &mut P {
         const { assert!(align_of::<P>() <= align_of::<Self>()) };

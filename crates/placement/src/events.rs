@@ -34,7 +34,8 @@ pub struct UserWrite<'a> {
     pub class: usize,
     /// Valid pages of the volume, as the semantics count them.
     pub valid: u64,
-    /// True if the trace neither writes nor trims the page again (only from an annotated trace).
+    /// True if the trace neither writes nor trims the page again (known only from an annotated
+    /// trace).
     pub last: bool,
     /// Lifespan of the version being written, [`NEVER`] if it is frozen. Valid only for a scheme
     /// with [`Foresight::Lifespans`](crate::Foresight).
@@ -44,7 +45,7 @@ pub struct UserWrite<'a> {
 }
 
 impl UserWrite<'_> {
-    /// The first write of a page, of which nothing else is known.
+    /// The first write of a page; all other fields are empty.
     pub fn first(lba: u32, now: u32) -> Self {
         UserWrite {
             lba,

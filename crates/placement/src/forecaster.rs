@@ -2,13 +2,13 @@
 
 use std::fmt::Debug;
 
-/// Classes of lifespans that are told apart.
+/// Classes of lifespans that forecasts distinguish.
 pub const FORECAST_CLASSES: usize = 10;
 
-/// The facts of a write that a forecast goes by.
+/// The facts of a write from which its lifespan is forecast.
 pub type ForecastInputs = [f32; 6];
 
-/// A write whose lifespan came to be known.
+/// A write whose lifespan became known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lesson {
     /// The facts that were known when the page was written.
@@ -23,32 +23,33 @@ pub const LARGEST_FORECASTER: usize = 12 << 10;
 /// Makes a forecaster with a seed.
 pub type MakeForecaster<'a> = &'a dyn Fn(u64) -> Box<dyn Forecaster>;
 
-/// Forecasts classes of lifespans, and learns from those that came to be known.
+/// Forecasts classes of lifespans, and learns from lifespans that became known.
 pub trait Forecaster: Debug + Send {
-    /// True once a course of lessons is over: only then forecasts mean something.
+    /// True once a course of lessons is over; forecasts before that mean nothing.
     fn is_trained(&self) -> bool;
 
     /// The likeliest class. Allocates nothing.
     fn forecast(&self, inputs: &ForecastInputs) -> usize;
 
-    /// A course of lessons begins, in place of one that goes on. Returns its batches.
+    /// Begins a course of lessons; ends a course that is still going on. Returns the number of its
+    /// batches.
     fn begin(&mut self, lessons: &[Lesson]) -> u32;
 
-    /// Learns from the next batch of the course; true if it was the last. Forecasts come from what was
-    /// learned then.
+    /// Learns from the next batch of the course; true if it was the last. Forecasts use the new
+    /// knowledge from then on.
     fn work(&mut self) -> bool;
 
-    /// Knowledge that it would otherwise have to learn again after a restart: at most
+    /// Knowledge that the forecaster would have to learn again after a restart: at most
     /// [`LARGEST_FORECASTER`] bytes.
     fn memory(&self) -> Vec<u8> {
         Vec::new()
     }
 
-    /// Takes up what [`memory`](Self::memory) gave, once, before the first forecast. Bytes that it
-    /// cannot make sense of are as if there were none.
+    /// Restores what [`memory`](Self::memory) gave. Called once, before the first forecast. Bytes
+    /// that the forecaster does not understand count as no memory.
     fn recall(&mut self, _memory: &[u8]) {}
 
-    /// Bytes that it holds.
+    /// Bytes that the forecaster holds.
     fn bytes(&self) -> usize {
         0
     }

@@ -13,12 +13,12 @@ impl Death {
     /// The death of the version that is being written.
     #[inline(always)]
     pub fn of(write: &UserWrite) -> Self {
-        // Lifespans are only known of traces shorter than 2^32 writes, so this saturates for
-        // frozen pages alone.
+        // Lifespans are known only for traces shorter than 2^32 writes, so only the death of a
+        // frozen page saturates.
         Death(write.now.saturating_add(write.lifespan))
     }
 
-    /// User writes from `now` to the death; none if the page is frozen.
+    /// User writes from `now` to the death; `None` if the page is frozen.
     #[inline(always)]
     pub fn remaining(self, now: u32) -> Option<u32> {
         (self.0 != NEVER).then(|| self.0.saturating_sub(now))
@@ -34,7 +34,7 @@ pub fn log_cuts(setup: &Setup<'_>, base: f64, cuts: usize) -> Vec<u32> {
     (0..cuts).map(|k| cut(k).min(f64::from(NEVER - 1)) as u32).collect()
 }
 
-/// The logarithmic class of every LBA by its mean lifespan over the whole trace.
+/// The logarithmic class of every LBA, by its mean lifespan over the whole trace.
 ///
 /// # Errors
 /// The trace was not annotated with mean lifespans.

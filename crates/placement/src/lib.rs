@@ -10,10 +10,10 @@
 //! * [`VictimPolicy`] chooses the zone that is cleaned next, from a [`ZoneView`]. One policy,
 //!   one file, under [`victims`].
 //! * [`registry::Registry`] takes schemes of other crates, for the simulator and for stores.
-//!   [`Stamp`], [`Clock`], [`ZoneLifespan`], [`ShortLived`] and [`LogClass`] are what the published
-//!   schemes are made of.
-//! * [`Recogniser`] tells frozen pages from others, by what an engine tells of its pages
-//!   ([`Hotness`]) or by what a block layer sees of them ([`Past`]).
+//!   [`Stamp`], [`Clock`], [`ZoneLifespan`], [`ShortLived`] and [`LogClass`] are building blocks of the
+//!   published schemes.
+//! * [`Recogniser`] tells frozen pages from others, by the engine's record of each page
+//!   ([`Hotness`]) or by the page's past as a block layer sees it ([`Past`]).
 //!
 //! A scheme by name, asked about a page that is written twice:
 //!
@@ -36,7 +36,7 @@
 //! }
 //!
 //! let sepbit = SchemeSpec::parse("sepbit:classes=8")?;
-//! // Class 1 is for new pages and old ones, class 0 for pages whose last copy was short-lived.
+//! // Class 1 takes new pages and old ones, class 0 pages whose last copy was short-lived.
 //! assert_eq!(sepbit.build(&Setup::new(1024, 100_000), Twice)?, [1, 0]);
 //! # Ok::<(), frostline_placement::BuildError>(())
 //! ```

@@ -1,13 +1,13 @@
-//! Lifespans in clusters and intervals, for schemes that know them or some of them.
+//! Clusters and intervals of lifespans, for schemes that know all lifespans or some of them.
 
 use std::collections::BTreeMap;
 
 use crate::NEVER;
 
-/// Rounds of Lloyd's iteration at most; it settles earlier on real traces.
+/// The most rounds of Lloyd's iteration; on real traces it settles earlier.
 const ROUNDS: usize = 200;
 
-/// The lifespans of all writes, up to the end of the trace for what is never invalidated.
+/// The lifespans of all writes. A version that is never invalidated lives to the end of the trace.
 pub fn seen(lifespans: &[u32]) -> impl Iterator<Item = u32> {
     let end = lifespans.len();
     let lived = move |(i, &lifespan): (usize, &u32)| match lifespan {
@@ -17,7 +17,8 @@ pub fn seen(lifespans: &[u32]) -> impl Iterator<Item = u32> {
     lifespans.iter().enumerate().map(lived)
 }
 
-/// The number of times each lifespan occurs, lifespans rounded down to so many significant bits.
+/// The number of times each lifespan occurs, with lifespans rounded down to `bits` significant
+/// bits.
 pub fn histogram(lifespans: impl Iterator<Item = u32>, bits: u32) -> BTreeMap<u32, u64> {
     let mut counts = vec![0u64; 32 << bits];
     for lifespan in lifespans {
@@ -28,10 +29,12 @@ pub fn histogram(lifespans: impl Iterator<Item = u32>, bits: u32) -> BTreeMap<u3
     (0..counts.len()).filter(|&b| counts[b] > 0).map(|b| (value(b), counts[b])).collect()
 }
 
-/// The starts of at most so many intervals that make up so many buckets, with the least sum of costs;
-/// `cost` is that of the buckets from one to another, which is not in it.
+/// Divides `buckets` buckets into at most `most` intervals with the least sum of costs, and returns
+/// the intervals' starts. `cost` gives the cost of the buckets from a start to an end, the end
+/// excluded.
 pub fn intervals(buckets: usize, most: usize, cost: impl Fn(usize, usize) -> f64) -> Vec<usize> {
-    // The least cost of the buckets before each in so many intervals, and where the last begins.
+    // Row n, entry b: the least cost of the first b buckets in n intervals, and the last interval's
+    // start.
     let mut best = vec![vec![(f64::INFINITY, 0); buckets + 1]];
     best[0][0].0 = 0.0;
     for before in 0..most.min(buckets) {
@@ -91,9 +94,10 @@ pub fn cluster(histogram: &BTreeMap<u32, u64>, classes: usize, log: bool) -> Vec
     bounds[1..classes].iter().map(|&b| upper(b)).collect()
 }
 
-/// The share of the variance of the logarithms that clusters with these cuts leave.
+/// The share of the logarithms' variance that remains within the clusters that `cuts` make.
 pub fn unexplained(histogram: &BTreeMap<u32, u64>, cuts: &[u32]) -> f64 {
-    // Of each cluster, and of all, last: count, sum, sum of squares.
+    // Count, sum and sum of squares of each cluster; the last entry is that of all clusters
+    // together.
     let mut sums = vec![[0.0; 3]; cuts.len() + 2];
     for (&lifespan, &count) in histogram {
         let (x, count) = (f64::from(lifespan.max(1)).ln(), count as f64);

@@ -3,12 +3,12 @@
 /// floor(ln(count)), capped: compares with the smallest integers that reach e, e^2, e^3...
 #[derive(Clone, Debug)]
 pub struct LogClass {
-    /// 3, 8, 21, 55...
+    /// The smallest integers that reach e, e^2, e^3...: 3, 8, 21, 55...
     steps: Vec<u32>,
 }
 
 impl LogClass {
-    /// Classes 0 to `last`. Those that no count of 32 bits reaches stay empty.
+    /// Classes 0 to `last`. A class that no count of 32 bits reaches stays empty.
     pub fn new(last: usize) -> Self {
         let reached = (1..=last).map(|k| (k as f64).exp().ceil());
         LogClass {
@@ -16,7 +16,7 @@ impl LogClass {
         }
     }
 
-    /// The class of a count, of which 0 counts as 1.
+    /// The class of a count; a count of 0 is taken as 1.
     #[inline(always)]
     pub fn of(&self, count: u32) -> u8 {
         self.steps.iter().map(|&step| u8::from(count >= step)).sum()

@@ -1,15 +1,16 @@
-//! A scheme's metadata at its real cost: pages at the tail of each zone that hold what is remembered of
-//! the zone's pages, and a small cache of them (PHFTL, DAC 2023, section III-C).
+//! A scheme's metadata at its real cost: meta pages at the tail of each zone hold the scheme's
+//! state of the zone's pages, and a small cache holds some of them (PHFTL, DAC 2023, section
+//! III-C).
 //!
-//! Readings where the paper is silent: the metadata of an open zone is in memory until the zone is
-//! sealed, and does not stay in the cache then; the meta pages of which the cache holds 1 % are those
-//! of the zones that were ever open.
+//! Our readings where the paper is silent: the metadata of an open zone is in memory until the zone
+//! is sealed, and does not stay in the cache then; the cache holds 1 % of the meta pages of all
+//! zones that were ever open.
 
 use crate::Setup;
 
-/// Meta pages in the volume for each that the cache holds.
+/// Meta pages in the volume for each meta page that the cache holds.
 const SHARE: usize = 100;
-/// No place in the cache, and no neighbour.
+/// Stands for "not in the cache" and for "no neighbour".
 const NONE: u32 = u32::MAX;
 
 /// The place of a zone's metadata.
@@ -19,8 +20,8 @@ enum Zone {
     Sealed,
 }
 
-/// Counts which metadata is found in memory. It is indexed by the numbers of meta pages, and chained
-/// from the newest use to the oldest.
+/// Counts the reads of metadata that the cache serves. Entries are indexed by the number of the
+/// meta page, and chained from the newest use to the oldest.
 #[derive(Debug)]
 pub struct MetaCache {
     /// Pages whose metadata a meta page holds.
@@ -28,7 +29,7 @@ pub struct MetaCache {
     /// Meta pages of a zone.
     pages: u32,
     zones: Vec<Zone>,
-    /// By meta page: its place in the cache.
+    /// The place of each meta page in the cache, by its number.
     places: Vec<u32>,
     cached: Vec<Cached>,
     newest: u32,
@@ -45,12 +46,12 @@ struct Cached {
 }
 
 impl MetaCache {
-    /// Of `bytes` of metadata a page.
+    /// An empty cache for `bytes` bytes of metadata a page.
     pub fn new(bytes: usize, setup: &Setup<'_>) -> Self {
         let per_page = (setup.page_bytes / bytes as u32).max(1);
         MetaCache {
             per_page,
-            // So many that the zone's other pages find room in them.
+            // Enough meta pages for the metadata of the zone's other pages.
             pages: setup.zone_pages.div_ceil(per_page + 1),
             zones: Vec::new(),
             places: Vec::new(),
@@ -93,7 +94,7 @@ impl MetaCache {
         }
     }
 
-    /// Metadata is wanted of the page at an offset of a zone.
+    /// The scheme reads the metadata of the page at `offset` of `zone`.
     #[inline]
     pub fn read(&mut self, zone: u32, offset: u32) {
         self.reads += 1;
@@ -113,7 +114,8 @@ impl MetaCache {
         }
     }
 
-    /// Reads a meta page in, in the place of that which was not used for longest if the cache is full.
+    /// Reads a meta page into the cache. A full cache first drops the page whose last use is
+    /// oldest.
     fn miss(&mut self, page: u32) {
         self.misses += 1;
         if self.cached.len() >= (self.places.len() / SHARE).max(1) {
@@ -127,7 +129,7 @@ impl MetaCache {
         self.link(place);
     }
 
-    /// Takes a place out that is not in the chain; the last one moves there.
+    /// Removes an entry that is not in the chain; the last entry moves to its place.
     fn remove(&mut self, place: u32) {
         let removed = self.cached.swap_remove(place as usize);
         self.places[removed.page as usize] = NONE;
@@ -160,12 +162,12 @@ impl MetaCache {
         self.point(NONE, older, place, place);
     }
 
-    /// Bytes that it holds; the metadata in it would be 1 % of all.
+    /// Bytes that the struct holds; the metadata itself would take 1 % of all metadata.
     pub fn bytes(&self) -> usize {
         size_of_val(&self.places[..]) + size_of_val(&self.cached[..]) + self.zones.len()
     }
 
-    /// Reads of metadata, those that read a meta page, and the share that did not.
+    /// Reads of metadata, reads that missed the cache, and the share of hits.
     pub fn gauges(&self) -> Vec<(&'static str, f64)> {
         let hits = 1.0 - self.misses as f64 / self.reads.max(1) as f64;
         let (reads, misses) = (self.reads as f64, self.misses as f64);
@@ -203,7 +205,7 @@ mod tests {
         assert_eq!(cache.misses, 0);
         cache.seal(1);
         [5, 9, 0, 10, 5].iter().for_each(|&offset| cache.read(1, offset));
-        // The cache holds one page of twenty.
+        // The cache holds one meta page of twenty.
         assert_eq!((cache.reads, cache.misses), (6, 3));
     }
 

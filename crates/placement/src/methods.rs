@@ -1,66 +1,66 @@
 //! The methods of a scheme, as a list.
 
-/// Every method of a `Scheme` that has a default and does not name a page's state, once: the trait is declared
-/// from this list, and `AnyScheme` forwards what is in it, so a method that is
-/// added here can't be left out there.
+/// All methods of `Scheme` that have a default and do not name a page's state. The trait is
+/// declared from this list and `AnyScheme` forwards all of it, so a method that is added here is
+/// never forgotten there.
 ///
 /// `asked` methods look at the scheme, `told` methods may change it.
 macro_rules! methods {
     ($then:ident) => {
         $then! {
             asked {
-                /// The class whose pages live longest: where a scheme around this one puts the
-                /// pages that it knows to be frozen.
+                /// The class whose pages live longest. An isolating scheme that shares its inner
+                /// scheme's classes puts frozen pages there.
                 fn coldest(&self) -> usize {
                     self.classes() - 1
                 }
 
-                /// The one class that every valid page of this victim goes to, if that is known
-                /// beforehand and no page's state changes by the relocation. The log then skips
+                /// The one class that all valid pages of this victim go to, if it is known
+                /// beforehand and no relocation changes a page's state. The log then skips
                 /// [`place_relocation`](Scheme::place_relocation) for the whole victim.
                 #[inline(always)]
                 fn destination(&self, _victim: &ZoneEvent) -> Option<usize> {
                     None
                 }
 
-                /// True if open zones are sealed before they are full where they hardly fill and
-                /// their garbage builds up: worth it for a scheme some of whose classes are given
-                /// few pages. The published schemes wait until zones are full.
+                /// True if the log seals an open zone early when it hardly fills and its garbage
+                /// builds up. Worth it for a scheme that gives some classes few pages. The
+                /// published schemes wait until zones are full.
                 fn seals_stale(&self) -> bool {
                     false
                 }
 
-                /// The class of short-living pages, if the scheme keeps one and can say how short that
-                /// is: for the victim policies that give its zones time.
+                /// The class of short-living pages and the lifespan that counts as short, if the
+                /// scheme has both. Victim policies that spare the zones of this class use it.
                 fn short_living(&self) -> Option<ShortLiving> {
                     None
                 }
 
-                /// Pages at the tail of each zone that the scheme fills with what it remembers of
-                /// the zone's pages. They count as written when the zone is sealed. A log whose
-                /// driver keeps that elsewhere, as a store does, has none.
+                /// Meta pages at the tail of each zone, which the scheme fills with its state of
+                /// the zone's pages. They count as written when the zone is sealed. A driver that
+                /// keeps the state elsewhere, as a store does, has none.
                 fn meta_pages(&self) -> u32 {
                     0
                 }
 
-                /// True if the scheme counts the pages of zones by itself, so that it works only where every
-                /// page takes one slot.
+                /// True if the scheme itself counts the pages of zones, so that it works only where
+                /// every page takes one slot.
                 fn whole_pages_only(&self) -> bool {
                     false
                 }
 
-                /// Knowledge that the scheme would otherwise have to learn again after a restart:
-                /// at most [`Scheme::MOST_MEMORY`] bytes.
+                /// Knowledge that the scheme would have to learn again after a restart: at most
+                /// [`Scheme::MOST_MEMORY`] bytes.
                 fn memory(&self) -> Vec<u8> {
                     Vec::new()
                 }
 
-                /// [`Scheme::BATCHED`], of a scheme whose type is not known.
+                /// [`Scheme::BATCHED`] as a method, for a scheme whose type is not known.
                 fn is_batched(&self) -> bool {
                     Self::BATCHED
                 }
 
-                /// [`Scheme::SEES_OTHERS`], of a scheme whose type is not known.
+                /// [`Scheme::SEES_OTHERS`] as a method, for a scheme whose type is not known.
                 fn sees_others(&self) -> bool {
                     Self::SEES_OTHERS
                 }
@@ -70,19 +70,20 @@ macro_rules! methods {
                     0
                 }
 
-                /// Figures of the scheme's own that a report should show (name, value).
+                /// The scheme's own figures for a report (name, value).
                 fn gauges(&self) -> Vec<(&'static str, f64)> {
                     Vec::new()
                 }
 
-                /// The decisions of the scheme with their reasons, a line each, in the order of time.
+                /// The decisions of the scheme with their reasons, one per line, in the order of
+                /// time.
                 fn explain(&self) -> Vec<String> {
                     Vec::new()
                 }
             }
             told {
-                /// The scheme's other rules for the simulator published with SepBIT, if it has
-                /// any. A log on a device never asks.
+                /// The scheme's special rules for the simulator published with SepBIT, if it has
+                /// any. A log on a device never uses them.
                 fn fast22(&mut self) -> Option<&mut dyn Fast22> {
                     None
                 }
@@ -108,8 +109,8 @@ macro_rules! methods {
                 fn on_reclaimed(&mut self, _zone: &ZoneEvent) {}
 
                 /// Chooses victims into `choice`: the one that the policy picks, unless the scheme
-                /// has an [`OWN_VICTIM`](Scheme::OWN_VICTIM) side, which does not ask the policy, or
-                /// [orders cleaning](Scheme::ORDERS_CLEANING).
+                /// has its own victim side ([`OWN_VICTIM`](Scheme::OWN_VICTIM)), which ignores the
+                /// policy, or [orders cleaning](Scheme::ORDERS_CLEANING).
                 fn pick(
                     &mut self,
                     zones: &ZoneView<'_>,
@@ -119,8 +120,8 @@ macro_rules! methods {
                     choice.victims.extend(policy.pick(zones));
                 }
 
-                /// Takes up what [`memory`](Scheme::memory) gave, once, before the first page is
-                /// placed. Bytes that it cannot make sense of are as if there were none.
+                /// Restores what [`memory`](Scheme::memory) gave. Called once, before the first
+                /// page is placed. Bytes that the scheme does not understand count as no memory.
                 fn recall(&mut self, _memory: &[u8]) {}
             }
         }

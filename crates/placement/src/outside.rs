@@ -9,10 +9,10 @@ use crate::erased::{AnyState, INNER_WORDS};
 use crate::params::{BuildError, Params};
 use crate::scheme::Scheme;
 
-/// A scheme that is not of this crate, for a [`Registry`](crate::registry::Registry).
+/// A scheme of another crate, for a [`Registry`](crate::registry::Registry).
 ///
-/// The log is compiled once for each scheme of this crate. For all others it is compiled once
-/// together: their calls are indirect, and each page takes the room of the largest state.
+/// The log is compiled once for each scheme of this crate, and once for all other schemes together:
+/// their calls are indirect, and each page has room for the largest state.
 #[derive(Clone, Copy)]
 pub struct Outside {
     pub(crate) entry: Entry,
@@ -34,8 +34,8 @@ impl Outside {
         Outside { entry: entry::<S>(), build: &build::<S> }
     }
 
-    /// A scheme that is known only when the program runs, as one of another language is. It has
-    /// neither foresight nor hotness records, and no part in the choice of victims.
+    /// A scheme that is known only when the program runs, for example one in another language. It
+    /// has neither foresight nor hotness records, and no part in the choice of victims.
     pub const fn made(info: Info, build: &'static MakeScheme) -> Self {
         let entry = Entry {
             info,

@@ -2,7 +2,7 @@
 
 use bytemuck::Pod;
 
-/// A lifespan that has no end: the page is neither written again nor trimmed.
+/// The lifespan of a frozen version: the page is neither written again nor trimmed.
 pub const NEVER: u32 = u32::MAX;
 
 /// A user write time: user page writes so far, modulo 2^32.
@@ -37,8 +37,8 @@ impl Stamp {
 }
 
 /// The state of a page that a scheme keeps. It lies beside the page's slot in the map, so that one
-/// cache line serves both. All zeroes is the state of a page that was never written, or was trimmed. A store
-/// keeps its bytes across restarts; no bytes may do worse than a bad placement.
+/// cache line holds both. All zeroes is the state of a page that was never written, or was trimmed.
+/// A store keeps the bytes across restarts; damaged bytes may cause bad placement, nothing worse.
 pub trait PageState: Pod + Send + Sync {
     /// Clamps the stamps in the state, see [`Stamp::clamp`]. Called for every page about once in
     /// 2^30 user writes.

@@ -58,7 +58,7 @@ impl Param {
         Param { key, value: Value::Word(default, words), help }
     }
 
-    /// The value that `text` stands for, if it is one of those that are accepted.
+    /// The value that `text` stands for, if the parameter accepts it.
     fn parse(&self, text: &str) -> Option<Value> {
         match self.value {
             Value::Whole(_, [from, to]) => {
@@ -108,10 +108,10 @@ pub enum BuildError {
         kind: &'static str,
         /// The name that was asked for.
         name: String,
-        /// All there are.
+        /// All known names.
         known: String,
     },
-    /// Two schemes have this name: one that a program added, and another.
+    /// Two schemes have this name: one of the program's own, and another.
     #[error("two schemes are named \"{name}\"")]
     NameTaken {
         /// The name.
@@ -124,21 +124,21 @@ pub enum BuildError {
         name: String,
         /// The key.
         key: String,
-        /// All it has.
+        /// All keys of the scheme or policy.
         known: String,
     },
-    /// Not of the form `key=value`.
+    /// A piece is not of the form `key=value`.
     #[error("\"{text}\" in \"{spec}\" is not key=value")]
     NotKeyValue {
         /// The piece.
         text: String,
-        /// The whole.
+        /// The whole specification.
         spec: String,
     },
     /// A parameter is given twice.
     #[error("\"{spec}\" gives {key} twice")]
     Twice {
-        /// The whole.
+        /// The whole specification.
         spec: String,
         /// The key.
         key: String,
@@ -155,23 +155,23 @@ pub enum BuildError {
         /// Values that are accepted.
         why: String,
     },
-    /// The scheme keeps more state of each page than there is room for where its type is not known.
+    /// The scheme's page state is larger than the room for a scheme whose type is not known.
     #[error("{name} remembers {bytes} bytes of a page, and {most} are the most here")]
     LargeState {
         /// The scheme.
         name: String,
-        /// Bytes that it keeps.
+        /// Bytes of the scheme's page state.
         bytes: usize,
-        /// Bytes that there is room for.
+        /// The most bytes that fit.
         most: usize,
     },
-    /// The scheme asks for a classifier of pages, and nothing makes one here.
+    /// The scheme needs a classifier of pages, and the setup has none.
     #[error("{0} needs a classifier of pages, and there is none here")]
     NoClassifier(String),
-    /// The scheme asks for a forecaster of lifespans, and nothing makes one here.
+    /// The scheme needs a forecaster of lifespans, and the setup has none.
     #[error("{0} needs a forecaster of lifespans, and there is none here")]
     NoForecaster(String),
-    /// The scheme needs knowledge of the future, and there is none.
+    /// The scheme needs knowledge of the future, and the setup has none.
     #[error("{name} needs an annotated trace: it can run in the simulator only")]
     NeedsForesight {
         /// The scheme.
@@ -179,7 +179,7 @@ pub enum BuildError {
     },
 }
 
-/// Parameters that were asked for, taken out one by one as the scheme is built.
+/// The given parameters, taken out one by one as the scheme is built.
 #[derive(Debug, Clone, Default)]
 pub struct Params {
     name: String,
@@ -220,7 +220,7 @@ impl Params {
     /// Checks that every key is one of `known`.
     ///
     /// # Errors
-    /// Names the first that is not, and lists the known ones.
+    /// The first key that is not in `known`; the error lists the known ones.
     pub fn check(&self, known: &[Param]) -> Result<(), BuildError> {
         match self.given.iter().find(|(key, _)| known.iter().all(|p| p.key != key)) {
             None => Ok(()),
@@ -239,7 +239,7 @@ impl Params {
     /// The whole number `key` of `params`.
     ///
     /// # Errors
-    /// The given value is none, or out of its range.
+    /// The given value is not a whole number, or out of its range.
     pub fn whole<T: TryFrom<i64>>(&self, params: &[Param], key: &str) -> Result<T, BuildError> {
         self.take(params, key, |value| match value {
             Value::Whole(value, _) => T::try_from(value).ok(),
@@ -250,7 +250,7 @@ impl Params {
     /// The real number `key` of `params`.
     ///
     /// # Errors
-    /// The given value is none, or out of its range.
+    /// The given value is not a number, or out of its range.
     pub fn real(&self, params: &[Param], key: &str) -> Result<f64, BuildError> {
         self.take(params, key, |value| match value {
             Value::Real(value, _) => Some(value),
@@ -275,7 +275,7 @@ impl Params {
         self.given(key).map(str::to_string).or_else(default).unwrap_or_default()
     }
 
-    /// The value of a parameter as it is shown, given or the default: equal values look alike.
+    /// The value of a parameter, given or the default, in one form: equal values look alike.
     pub fn shown(&self, param: &Param) -> String {
         match self.given(param.key) {
             Some(text) => param.parse(text).map_or(text.to_string(), |value| value.to_string()),
@@ -287,8 +287,8 @@ impl Params {
         self.given.iter().rev().find(|(k, _)| k == key).map(|(_, value)| value.as_str())
     }
 
-    /// The value of `key`, given or the default, as `of` takes it; a parameter of another kind is none
-    /// that the scheme has.
+    /// The value of `key`, given or the default, converted by `of`. A parameter for which `of`
+    /// gives nothing counts as unknown.
     fn take<T>(
         &self,
         params: &[Param],

@@ -1,5 +1,5 @@
-//! The past of a page as a block layer sees it: how often it is written, when, and in what requests. The
-//! stand-in for a [`Hotness`](crate::Hotness) record where no engine gives one.
+//! The past of a page as a block layer sees it: how often and when it was written, and in what
+//! requests. It replaces the [`Hotness`](crate::Hotness) record where no engine gives one.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -8,21 +8,22 @@ use crate::page::{PageState, Stamp};
 /// Steps that a remembered lifespan has for each doubling.
 const STEPS: f32 = 8.0;
 
-/// log2(1 + `x`), too small by up to 0.09, exact where that is a whole number, and never falling
-/// as `x` rises: the logarithm read off a float's bits (Mitchell, IRE Transactions on Electronic
-/// Computers EC-11, 1962). It is for models that were trained with it.
+/// log2(1 + `x`), at most 0.09 too small, exact where the result is a whole number, and never
+/// falling as `x` rises: the logarithm read from a float's bits (Mitchell, IRE Transactions on
+/// Electronic Computers EC-11, 1962). For models that were trained with it.
 #[inline(always)]
 pub fn log2_1p(x: u32) -> f32 {
     let above_one = (x as f32 + 1.0).to_bits() - 1f32.to_bits();
     above_one as i32 as f32 * (1.0 / (1 << 23) as f32)
 }
 
-/// The requests that a volume is written by, one after the other.
+/// The requests that write a volume, one after the other.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Requests {
-    /// The LBA after the last request.
+    /// The LBA behind the last request.
     end: u32,
-    /// Three bits of log2 of the pages, and one if the request goes on where the last one ended.
+    /// The shape of the last request. Low three bits: log2 of its pages; next bit: set if it
+    /// continued the request before.
     shape: u16,
 }
 
@@ -44,18 +45,19 @@ impl Requests {
 #[repr(C)]
 pub struct Past {
     last: Stamp,
-    /// A byte for each version that ended, the newest lowest: its lifespan's logarithm in steps.
+    /// One byte for each version that ended, the newest in the lowest byte: the logarithm of its
+    /// lifespan in steps.
     lifespans: u32,
     writes: u16,
-    /// Four bits for each write, the newest lowest: the shape of its request.
+    /// Four bits for each write, the newest in the lowest bits: the shape of its request.
     requests: u16,
 }
 
 impl Past {
-    /// Writes that are remembered.
+    /// Writes that a `Past` remembers.
     pub const HISTORY: usize = 4;
 
-    /// The page is written at time `now` by the request that `requests` began last.
+    /// The page is written at time `now`, by the last request that `requests` has seen.
     #[inline(always)]
     pub fn write(&mut self, now: u32, requests: &Requests) {
         if self.writes > 0 {
@@ -79,8 +81,8 @@ impl Past {
         u32::from(self.writes)
     }
 
-    /// [`log2_1p`] of the lifespan of what write `back` wrote, `back` from 1 to 3, to an eighth; 0
-    /// if there was none.
+    /// [`log2_1p`] of the lifespan of the version that write `back` wrote, `back` from 1 to 3, to
+    /// an eighth; 0 if there was no such version.
     #[inline(always)]
     pub fn lifespan(&self, back: usize) -> f32 {
         (self.lifespans >> (8 * (back - 1)) & 0xff) as f32 * (1.0 / STEPS)
@@ -92,15 +94,15 @@ impl Past {
         f32::from(self.requests >> (4 * back) & 7)
     }
 
-    /// True if the request of write `back`, from 0 to 3, went on where the one before had ended.
+    /// True if the request of write `back`, from 0 to 3, continued the request before it.
     #[inline(always)]
     pub fn sequential(&self, back: usize) -> bool {
         self.requests >> (4 * back + 3) & 1 == 1
     }
 }
 
-/// The pasts of several pages side by side, as vector instructions want them. Each method is that of
-/// [`Past`], of all pages.
+/// The pasts of several pages side by side, for vector instructions. Each method of [`Past`] is
+/// here for all pages at once.
 #[derive(Clone, Copy, Debug)]
 pub struct Pasts<const N: usize> {
     last: [Stamp; N],
@@ -110,7 +112,7 @@ pub struct Pasts<const N: usize> {
 }
 
 impl<const N: usize> Pasts<N> {
-    /// Of up to `N` pages; the others were never written.
+    /// The pasts of up to `N` pages; missing ones stand for pages that were never written.
     #[inline(always)]
     pub fn new(pasts: &[Past]) -> Self {
         let last = [Stamp::default(); N];

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use crate::hotness::Hotness;
 use crate::past::Past;
 
-/// Pages that are asked about, those of a victim together: one entry a page in each slice.
+/// The pages to score, those of one victim: one entry a page in each slice.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidates<'a> {
     /// Time: user page writes so far, modulo 2^32.
@@ -20,28 +20,29 @@ pub struct Candidates<'a> {
     pub hotness: Option<&'a [Hotness]>,
 }
 
-/// Tells how likely pages are to be frozen. Rules, trained models, and models that learn as they go;
-/// a scheme asks it once for a victim, and is free to follow it or not.
+/// Tells how likely pages are to be frozen: a rule, a trained model, or a model that learns while
+/// it runs. A scheme asks it once for each victim, and is free to ignore the answer.
 pub trait Recogniser: Debug + Send {
-    /// True if it goes by hotness records: without [`Candidates::hotness`] no page then seems
-    /// frozen.
+    /// True if the recogniser needs hotness records: without [`Candidates::hotness`] no page seems
+    /// frozen to it.
     fn wants_hotness(&self) -> bool;
 
-    /// Sets for each page the logarithm of the odds that it is frozen: 0 if that is as likely as
-    /// not, infinite if it is out of the question whether. Allocates nothing.
+    /// Sets for each page the log-odds that it is frozen: 0 if both are equally likely, infinite if
+    /// it is certain. Allocates nothing.
     fn score(&mut self, pages: &Candidates<'_>, scores: &mut [f32]);
 
-    /// True if its scores are good enough to go by.
+    /// True if the scores are good enough for a scheme to follow them.
     fn is_trusted(&self) -> bool {
         true
     }
 
-    /// After [`Recogniser::score`] of a victim's pages, with the same, and with those that its
-    /// scores make the scheme take for frozen if it trusts them: may set for some that it wants to
-    /// hear of their fate, to learn from.
+    /// Called after [`Recogniser::score`] with the same pages. `taken` marks the pages that the
+    /// scheme takes for frozen by these scores, if it trusts them. To learn from a page's fate, the
+    /// recogniser sets the page's entry of `follow`.
     fn follow(&mut self, _pages: &Candidates<'_>, _taken: &[bool], _follow: &mut [bool]) {}
 
-    /// A page that it follows was written again, or trimmed, and is not followed any longer.
+    /// A page that the recogniser follows was written again, or trimmed. It is not followed any
+    /// longer.
     fn ended(&mut self, _lba: u32, _written: bool) {}
 
     /// See [`Scheme::memory`](crate::Scheme::memory).
@@ -52,7 +53,7 @@ pub trait Recogniser: Debug + Send {
     /// See [`Scheme::recall`](crate::Scheme::recall).
     fn recall(&mut self, _memory: &[u8]) {}
 
-    /// Bytes that it holds.
+    /// Bytes that the recogniser holds.
     fn bytes(&self) -> usize {
         0
     }

@@ -130,7 +130,7 @@ pub const PAIRINGS: &[Pairing] = &[
     },
 ];
 
-/// The schemes that names stand for: those of this crate, and what a program adds of its own.
+/// The registry of schemes by name: those of this crate, and those that a program adds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Registry {
     outside: &'static [Outside],
@@ -142,7 +142,7 @@ impl Registry {
         Registry { outside: &[] }
     }
 
-    /// The schemes of this crate and these.
+    /// The schemes of this crate and those of `outside`.
     ///
     /// ```
     /// # use frostline_placement::{Outside, registry::Registry, schemes::nosep::NoSep};
@@ -159,12 +159,12 @@ impl Registry {
         names().chain(self.outside.iter().map(|scheme| scheme.entry.info.name))
     }
 
-    /// The scheme of this name that is not of this crate.
+    /// The scheme with this name, if it comes from another crate.
     pub(crate) fn outside(self, name: &str) -> Option<&'static Outside> {
         self.outside.iter().find(|scheme| scheme.entry.info.name == name)
     }
 
-    /// The scheme of this name; of a pairing, the one it pairs, and the pairing.
+    /// The scheme with this name. For the name of a pairing: its scheme, and the pairing.
     pub(crate) fn find(
         self,
         name: &str,

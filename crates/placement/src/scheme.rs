@@ -10,8 +10,8 @@ use crate::params::{BuildError, Params};
 use crate::victims::VictimPolicy;
 use crate::zones::{ShortLiving, ZoneView};
 
-/// The most bytes of a scheme's [`memory`](Scheme::memory), unless it says otherwise; and of one within
-/// another.
+/// The most bytes of a scheme's [`memory`](Scheme::memory), unless the scheme sets another bound;
+/// also the bound for an inner scheme.
 pub const LARGEST_MEMORY: usize = 1 << 10;
 
 macro_rules! declare {
@@ -46,10 +46,10 @@ macro_rules! declare {
             /// True if the log shall call [`place_batch`](Self::place_batch).
             const BATCHED: bool = false;
             /// True if the log shall call [`on_neighbour`](Self::on_neighbour) and
-            /// [`on_survey`](Self::on_survey), which show pages other than the one that is placed.
+            /// [`on_survey`](Self::on_survey), which show pages other than the one being placed.
             const SEES_OTHERS: bool = false;
-            /// True if the log shall call [`fetch`](Self::fetch). Of a scheme whose type is not known it is
-            /// false: the call would cost more than it saves.
+            /// True if the log shall call [`fetch`](Self::fetch). Always false for a scheme whose
+            /// type is not known: the call would cost more than it saves.
             const FETCHES: bool = false;
             /// True if the scheme makes use of an engine's [`Hotness`](crate::Hotness) records.
             const WANTS_HOTNESS: bool = false;
@@ -57,7 +57,7 @@ macro_rules! declare {
             /// its name in tables.
             const OWN_VICTIM: Option<&'static str> = None;
             /// True if [`pick`](Self::pick) decides which zones the victim policy chooses among, or
-            /// gives zones other classes.
+            /// changes the class of zones.
             const ORDERS_CLEANING: bool = false;
             /// The most bytes of [`memory`](Self::memory).
             const MOST_MEMORY: usize = LARGEST_MEMORY;
@@ -71,24 +71,24 @@ macro_rules! declare {
             /// Number of classes; every answer is below it. At most 255.
             fn classes(&self) -> usize;
 
-            /// The class of a user write. `page` is the page's state, to be brought up to date.
+            /// The class of a user write. Brings `page`, the page's state, up to date.
             fn place_user(&mut self, write: &UserWrite, page: &mut Self::Page) -> usize;
 
-            /// A page will soon be placed: a scheme that looks at a large table of its own then may ask
-            /// for its part of that, see [`prefetch`](crate::prefetch).
+            /// The page will soon be placed: a scheme that then looks into a large table of its own
+            /// may prefetch the entry, see [`prefetch`](crate::prefetch).
             fn fetch(&self, _lba: u32) {}
 
-            /// The state of the page behind the one that is placed next, LBA + 1, if it is
-            /// valid.
+            /// Shows the state of the page at LBA + 1, if it is valid, before the page at LBA is
+            /// placed.
             fn on_neighbour(&mut self, _next: Option<&Self::Page>, _now: u32) {}
 
-            /// The state of a valid page. For every user write the volume looks at one LBA,
-            /// all of them in turn, and shows the page that it finds valid there.
+            /// Shows the state of a valid page. At every user write the volume looks at one LBA,
+            /// going through all LBAs in turn, and shows its page if it is valid.
             fn on_survey(&mut self, _page: &Self::Page, _now: u32) {}
 
-            /// The classes of all valid pages of a victim at once: a model infers here over the
-            /// whole batch. A page whose class stays unset goes to
-            /// [`place_relocation`](Self::place_relocation) when its turn comes.
+            /// Gives classes to all valid pages of a victim at once: a model infers here over the
+            /// whole batch. A page whose class stays unset is given one by
+            /// [`place_relocation`](Self::place_relocation) later.
             fn place_batch(
                 &mut self,
                 _victim: &Victim,

@@ -70,7 +70,8 @@ impl ShortLived {
         }
     }
 
-    /// LBAs held by the queue at most and at last, if there is one.
+    /// The most LBAs that the queue held, and the LBAs that it holds at the end, if there is a
+    /// queue.
     pub fn gauges(&self) -> Vec<(&'static str, f64)> {
         match &self.memory {
             Memory::Recent(r) => {
@@ -98,7 +99,8 @@ struct RecentLbas {
 }
 
 impl RecentLbas {
-    // Not the write itself: a reference to it would keep it from being taken apart in registers.
+    // Takes values and not the write: a reference would force the write into memory instead of
+    // registers.
     #[inline(never)]
     fn decide(&mut self, lba: u32, now: u32, limit: u32) -> bool {
         let last = self.last.insert(lba, now);
@@ -164,7 +166,8 @@ mod tests {
             let mut copy = *page;
             let by_time = exact.decide(&w, page, &mean);
             let by_queue = fifo.decide(&w, &mut copy, &mean);
-            // A threshold that grew lets the queue grow by one a write: it may forget too early.
+            // When the threshold has just grown, the queue grows by one a write: it may forget too
+            // early.
             assert!(by_time || !by_queue, "write {now}");
             let Memory::Recent(recent) = &fifo.memory else { unreachable!() };
             if recent.queue.len() as u64 >= u64::from(mean.mean()) {

@@ -28,11 +28,11 @@ impl Registry {
 /// A scheme as the command line names it: `name` or `name:key=value:...`.
 #[derive(Clone, Debug)]
 pub struct SchemeSpec {
-    /// As it was written.
+    /// The text as it was given.
     pub text: String,
     /// The victim side that comes with it, if it has its own or is a pairing.
     pub victim: Option<&'static str>,
-    /// The scheme (of a pairing: the one it pairs).
+    /// The scheme; for a pairing, the scheme that it pairs.
     pub entry: &'static Entry,
     params: Params,
     /// The inner scheme, if one is named.
@@ -44,7 +44,7 @@ impl SchemeSpec {
     /// Finds a scheme of this crate, see [`Registry::parse`].
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`Registry::parse`].
     pub fn parse(text: &str) -> Result<Self, BuildError> {
         SchemeSpec::of(Registry::published(), text)
     }
@@ -73,7 +73,7 @@ impl SchemeSpec {
         self.entry.info.params.iter().map(|param| (param.key, value(param))).collect()
     }
 
-    /// The number of classes that the scheme has where there is so much room for open zones.
+    /// The number of classes that the scheme has with this room for open zones.
     ///
     /// # Errors
     /// A parameter's value can't be used.
@@ -117,8 +117,7 @@ impl SchemeSpec {
     /// Builds the scheme and forgets its type.
     ///
     /// # Errors
-    /// As [`SchemeSpec::build`], and if the state that it keeps of a page does not fit into `WORDS`
-    /// words.
+    /// Those of [`SchemeSpec::build`], and a page state that does not fit into `WORDS` words.
     pub fn build_any<const WORDS: usize>(
         &self,
         setup: &Setup<'_>,
@@ -141,7 +140,7 @@ impl SchemeSpec {
 /// Builds an inner scheme: SepBIT if none is named.
 ///
 /// # Errors
-/// An unknown name, what [`Scheme::build`] refuses, or a scheme that can't be an inner one.
+/// The name is unknown, [`Scheme::build`] refuses, or the scheme can't be an inner one.
 pub fn build_inner(
     registry: Registry,
     named: Option<&str>,
@@ -195,7 +194,7 @@ impl Recogniser for NoRecogniser {
     }
 }
 
-/// A classifier that tells nothing apart.
+/// A classifier that takes no page for short-living.
 #[derive(Debug)]
 struct NoClassifier;
 

@@ -6,14 +6,13 @@ use crate::{NEVER, ZoneEvent, ZoneView};
 /// Reclaimed zones that make one mean (n_c in the paper).
 const ZONES: u32 = 16;
 
-/// Cuts of a ladder at most: the last is then 4^8 means, longer than any trace.
+/// The most cuts of a ladder: the last is then 4^8 means, longer than any trace.
 pub const CUTS: usize = 8;
 
 /// Mean lifespan of the last 16 reclaimed zones, renewed at every 16th; infinite before.
 ///
-/// A mean of integers is compared with integers here, so what is kept is the smallest integer
-/// that is not below it: `v < mean` exactly if `v < ceil(mean)`. And the other way round:
-/// `v > mean` exactly if `v > floor(mean)`.
+/// Callers compare the mean of integers with integers, so two roundings serve: `v < mean` exactly
+/// if `v < ceil(mean)`, and `v > mean` exactly if `v > floor(mean)`.
 #[derive(Clone, Debug)]
 pub struct ZoneLifespan {
     sum: u64,
@@ -25,7 +24,7 @@ pub struct ZoneLifespan {
 }
 
 impl ZoneLifespan {
-    /// A monitor with a ladder of `rungs` classes by age: below 4, 16, 64... means, and the rest.
+    /// A monitor with a ladder of `rungs` classes by age. The cuts are 4, 16, 64... means.
     pub fn new(rungs: usize) -> Self {
         debug_assert!((1..=CUTS + 1).contains(&rungs));
         let cuts = [NEVER; CUTS];
@@ -60,13 +59,13 @@ impl ZoneLifespan {
         self.zones = 0;
     }
 
-    /// The mean, in user writes, rounded up, for `v < mean`; [`NEVER`] while it is not known.
+    /// The mean, in user writes, rounded up, for `v < mean`; [`NEVER`] until it is known.
     #[inline(always)]
     pub fn mean(&self) -> u32 {
         self.mean
     }
 
-    /// The mean rounded down, for `v > mean`; [`NEVER`] while it is not known.
+    /// The mean rounded down, for `v > mean`; [`NEVER`] until it is known.
     #[inline(always)]
     pub fn floor(&self) -> u32 {
         self.floor

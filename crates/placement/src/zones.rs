@@ -39,7 +39,7 @@ pub struct ZoneView<'a> {
     pub(crate) columns: ZoneColumns<'a>,
     least_garbage: i32,
     pub(crate) short_living: Option<ShortLiving>,
-    /// The place of each zone among equals; its number if empty.
+    /// The rank of each zone among equals; if empty, the zone's number is its rank.
     ranks: &'a [u64],
 }
 
@@ -57,13 +57,13 @@ impl<'a> ZoneView<'a> {
         ZoneView { columns, least_garbage: 1, short_living: None, ranks: &[] }
     }
 
-    /// The same zones, of which only those with at least `garbage` garbage pages are candidates.
+    /// The same zones; only those with at least `garbage` garbage pages are candidates.
     #[must_use]
     pub fn with_least_garbage(self, garbage: u32) -> Self {
         ZoneView { least_garbage: (garbage as i32).max(1), ..self }
     }
 
-    /// The same zones, with what the scheme says of those whose pages are short-living.
+    /// The same zones, with the scheme's class of short-living pages.
     #[must_use]
     pub fn with_short_living(self, short_living: Option<ShortLiving>) -> Self {
         ZoneView { short_living, ..self }
@@ -75,8 +75,8 @@ impl<'a> ZoneView<'a> {
         ZoneView { ranks, ..self }
     }
 
-    /// The same zones with another column of garbage, in which zones that shall not be chosen have
-    /// less than none.
+    /// The same zones with another column of garbage, which is negative for zones that shall not be
+    /// chosen.
     pub(crate) fn with_garbage(self, garbage: &'a [i32]) -> Self {
         debug_assert_eq!(garbage.len(), self.len());
         ZoneView { columns: ZoneColumns { garbage, ..self.columns }, ..self }
@@ -122,8 +122,8 @@ impl<'a> ZoneView<'a> {
         self.least_garbage
     }
 
-    /// True if the zone is sealed. All its slots are used then: by a page, or left over when the
-    /// zone was ended early, which counts as garbage.
+    /// True if the zone is sealed. Each slot then holds a page, or was left over when the zone was
+    /// sealed early; left-over slots count as garbage.
     #[inline(always)]
     pub fn is_sealed(&self, zone: u32) -> bool {
         self.columns.garbage[zone as usize] >= 0
@@ -155,7 +155,7 @@ impl<'a> ZoneView<'a> {
         self.columns.class.iter().filter(|&&of| of == class).count() as u32
     }
 
-    /// Time an open or sealed zone was opened: of its first append.
+    /// Time of the first append to an open or sealed zone.
     #[inline(always)]
     pub fn opened_at(&self, zone: u32) -> u32 {
         self.columns.opened_at[zone as usize]
@@ -190,7 +190,7 @@ impl<'a> ZoneView<'a> {
         self.ranks.get(zone as usize).copied().unwrap_or(u64::from(zone))
     }
 
-    /// True if zones are ranked by something else than their numbers.
+    /// True if zones are ranked by something other than their numbers.
     pub(crate) fn is_ranked(&self) -> bool {
         !self.ranks.is_empty()
     }

@@ -1,9 +1,10 @@
-//! The groups of a volume: which are queues with a target size, and which share a pool.
+//! The groups of a volume: some are queues with a target size, the others share a pool.
 //!
-//! Class 0 is the hot group, classes 1, 2... are the chain. The first groups are *sized*: queues of
-//! sealed zones, of which the oldest is cleaned when there are more than the target. All others are one
-//! pool, of which the victim policy chooses. Where the sizes fit, the pool is the last group alone; at
-//! first, and where the model erred, it is several that differ in the number of relocations.
+//! Class 0 is the hot group, classes 1, 2... are the chain. The first groups are *sized*: each is a
+//! queue of sealed zones, and its oldest zone is cleaned when the queue is longer than its target.
+//! All other groups are one pool, in which the victim policy chooses. Where the sizes fit, the pool
+//! is the last group alone. At first, and where the model erred, the pool is several groups that
+//! differ in the number of relocations.
 
 use std::collections::VecDeque;
 
@@ -11,17 +12,17 @@ use super::model::MOST_GROUPS;
 use super::pool::Pool;
 use crate::{Choice, VictimPolicy, ZoneView};
 
-/// Classes: the hot group and the chain.
+/// Classes that groups may have: the hot group and the chain.
 pub const CLASSES: usize = MOST_GROUPS + 1;
-/// Of what [`Groups::memory`] gives.
+/// Version of the bytes of [`Groups::memory`].
 const VERSION: u8 = 1;
-/// The groups that share a pool, if it is not the last group alone.
+/// The number of groups that share a pool, if the pool is not the last group alone.
 const POOLED: usize = 4;
 
 /// The groups of a volume.
 #[derive(Clone, Debug)]
 pub struct Groups {
-    /// Target of each sized group: sealed zones.
+    /// Target of each sized group, in sealed zones.
     sizes: Vec<u32>,
     /// The class of the last group.
     last: usize,
@@ -42,7 +43,7 @@ impl Default for Groups {
 }
 
 impl Groups {
-    /// All groups up to the class `last` share a pool.
+    /// Groups without sizes: all up to the class `last` share a pool.
     pub fn up_to(last: usize) -> Self {
         Groups { last, ..Groups::default() }
     }
@@ -57,19 +58,19 @@ impl Groups {
         self.last
     }
 
-    /// The class that valid pages of a class go to.
+    /// The class that valid pages of a victim of this class go to.
     #[inline(always)]
     pub fn after(&self, class: usize) -> usize {
         (class + 1).min(self.last)
     }
 
-    /// The targets, to be taken up after a restart.
+    /// The targets as bytes, to be kept across a restart.
     pub fn memory(&self) -> Vec<u8> {
         let sizes = self.sizes.iter().flat_map(|size| size.to_le_bytes());
         [VERSION, self.last as u8].into_iter().chain(sizes).collect()
     }
 
-    /// Takes targets up, unless they can't be any.
+    /// Restores the targets of [`Groups::memory`]; ignores damaged bytes.
     pub fn recall(&mut self, memory: &[u8]) {
         let [VERSION, last, sizes @ ..] = memory else { return };
         let (sizes, rest) = sizes.as_chunks();
@@ -95,9 +96,10 @@ impl Groups {
         }
     }
 
-    /// Chooses a victim: the oldest zone of the first sized group that has too many, else one of the
-    /// pool by the policy. A zone without enough garbage to be a victim goes on to the next group
-    /// uncopied. False if only the sized groups have garbage, but none of them too many zones.
+    /// Chooses a victim: the oldest zone of the first sized group that is too long, else the
+    /// policy's choice in the pool. If that oldest zone has too little garbage to be a victim, it
+    /// joins the next group uncopied. False if only sized groups have garbage, and none of them is
+    /// too long.
     pub fn pick(
         &mut self,
         zones: &ZoneView<'_>,
@@ -122,15 +124,15 @@ impl Groups {
         self.queues[group].len() > self.sizes[group] as usize
     }
 
-    /// A zone is of another group from now on.
+    /// Moves a zone to another group.
     fn give(&mut self, zone: u32, group: usize, choice: &mut Choice) {
         choice.relabelled.push((zone, group as u8));
         self.sealed(zone, group);
     }
 
-    /// Divides the zones anew: targets for the groups before the last. The last group is the pool, in
-    /// `parts` by further relocations. No page is moved. What was the last group is the last again, and
-    /// of a group that has too many zones the oldest join the pool.
+    /// Divides the zones anew, with targets for the groups before the last. The last group is the
+    /// pool; further relocations divide it into `parts` classes. No page is moved. Zones of the old
+    /// last group join the new last group, and so do the oldest zones of groups that are too long.
     pub fn divide(
         &mut self,
         sizes: impl Iterator<Item = u32>,
@@ -153,7 +155,7 @@ impl Groups {
         }
     }
 
-    /// Fills the queues from the zones' classes, after these were renumbered.
+    /// Fills the queues from the zones' classes, which `new_class` renumbers.
     fn enqueue(
         &mut self,
         zones: &ZoneView<'_>,
@@ -163,7 +165,7 @@ impl Groups {
         self.queues.iter_mut().for_each(VecDeque::clear);
         for zone in (1..zones.len() as u32).filter(|&zone| zones.is_sealed(zone)) {
             let class = zones.class(zone);
-            // Zones of other classes are none of the groups': they are in the pool.
+            // Zones of other classes belong to no group: they are in the pool.
             if class >= CLASSES {
                 continue;
             }
@@ -177,7 +179,7 @@ impl Groups {
         }
     }
 
-    /// The groups from `first` on share a pool from now on.
+    /// Makes the groups from `first` on one pool.
     pub fn merge(&mut self, first: usize) {
         self.sizes.truncate(first);
         self.last = (first.max(1) + POOLED - 1).max(self.last).min(CLASSES - 1);

@@ -1,9 +1,9 @@
-//! Measurements of a volume, to be compared with predictions.
+//! Measurements of a volume, for comparison with predictions.
 
 use super::groups::CLASSES;
 use super::model::Hot;
 
-/// Pages of victims, and how many of them were valid.
+/// Pages of victims, and the number of them that were valid.
 #[derive(Clone, Copy, Debug, Default)]
 struct Victims {
     pages: u64,
@@ -14,9 +14,9 @@ struct Victims {
 #[derive(Clone, Debug)]
 pub struct Measured {
     zone_pages: u32,
-    /// Since the groups took their places.
+    /// Victims of each group since the groups were last divided.
     groups: [Victims; CLASSES],
-    /// Since the epoch began.
+    /// Victims of the hot group since the epoch began.
     hot: Victims,
     hot_writes: u64,
     hot_zones: u64,
@@ -27,7 +27,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Nothing is measured yet.
+    /// Measurements before the first page.
     pub fn new(zone_pages: u32) -> Self {
         Measured {
             zone_pages,
@@ -77,33 +77,33 @@ impl Measured {
         }
     }
 
-    /// Write amplification of the last whole window; infinite if there was none.
+    /// Write amplification of the last whole window; infinite before the first.
     pub fn waf(&self) -> f64 {
         self.waf
     }
 
-    /// Measures what groups' victims hold from now on.
+    /// Starts the measurement of the groups' victims anew.
     pub fn start_groups(&mut self) {
         self.groups = Default::default();
     }
 
-    /// Pages of all groups that were copied since.
+    /// Pages that were copied out of all groups since [`Measured::start_groups`].
     pub fn copied(&self) -> u64 {
         self.groups.iter().map(|group| group.valid).sum()
     }
 
-    /// Share of valid pages in a group's victims, if it had any.
+    /// Share of valid pages in a group's victims; `None` if it had no victims.
     pub fn valid(&self, class: usize) -> Option<f64> {
         let Victims { pages, valid } = *self.groups.get(class)?;
         (pages > 0).then(|| valid as f64 / pages as f64)
     }
 
-    /// Measures the hot group from now on.
+    /// Starts the measurement of the hot group anew.
     pub fn start_hot(&mut self) {
         (self.hot, self.hot_writes, self.hot_zones) = (Victims::default(), 0, 0);
     }
 
-    /// The hot group, of `written` user writes.
+    /// The hot group as it was measured during `written` user writes.
     pub fn hot(&self, written: u32) -> Hot {
         let share = self.hot_writes as f64 / f64::from(written.max(1));
         let victims = self.hot.pages / u64::from(self.zone_pages);

@@ -1,5 +1,5 @@
-//! Chains of groups, for schemes that give their groups a size: the queues and the pool that zones lie
-//! in, how long versions live, what is measured of them, and the write amplification that a chain costs.
+//! Chains of groups, for schemes that give each group a size: the queues and the pool that hold the
+//! zones, the lifespans of versions, measurements, and the write amplification that a chain costs.
 
 pub mod groups;
 pub mod measured;

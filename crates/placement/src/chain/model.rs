@@ -1,33 +1,32 @@
 //! The write amplification of a chain of groups: MiDAS's Markov chain in closed form.
 //!
-//! A user write goes to the hot group or to the first of the chain; what leaves a group alive goes to
-//! the next one, and the last group keeps what it copies. A group before the last is a queue. It holds
-//! its pages for its size over the rate at which they come, so the age at which they leave follows,
-//! and with it the share that is alive then. The last group is cleaned greedily; what it copies is
-//! Desnoyers's formula for two kinds of pages ("Analytic Models of SSD Write Performance", ACM TOS
-//! 10(2), 2014).
+//! A user write goes to the hot group or to the first group of the chain. Pages that leave a group
+//! alive go to the next one; the last group keeps the pages that it copies. A group before the last
+//! is a queue: it holds its pages for its size divided by the rate at which they come. From this
+//! follow the age at which they leave, and the share that is then alive. The last group is cleaned
+//! greedily; its copies follow from Desnoyers's formula for two kinds of pages ("Analytic Models of
+//! SSD Write Performance", ACM TOS 10(2), 2014).
 
 use super::survival::SurvivalCurve;
 
 /// The most groups of a chain.
 pub const MOST_GROUPS: usize = 9;
 
-/// Pages of the last group that are hotter than the others have a lifespan below this share of the
-/// mean.
+/// The hotter kind of pages in the last group has a lifespan below this share of the mean.
 const HOTTER: f64 = 0.7;
-/// Of the observed ages so much can be relied upon.
+/// The share of the observed ages that is reliable: the oldest are not.
 const RELIABLE: f64 = 0.98;
 
-/// A volume that is to be divided into groups. Pages and zones are whole numbers held as `f64`.
+/// A volume that shall be divided into groups. Pages and zones are whole numbers held as `f64`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Space {
     /// Pages in a zone.
     pub zone_pages: f64,
-    /// Zones that the groups have together, open ones included.
+    /// Zones of all groups together, open ones included.
     pub zones: u32,
     /// Valid pages of the volume.
     pub valid: f64,
-    /// Of these, pages that are never written again, in zones of their own.
+    /// Frozen pages among `valid`, which lie in zones of their own.
     pub frozen: f64,
 }
 
@@ -36,9 +35,9 @@ pub struct Space {
 pub struct Hot {
     /// Zones, the open one included.
     pub zones: u32,
-    /// Share of the user writes that it takes.
+    /// Share of the user writes that go to the hot group.
     pub share: f64,
-    /// Share of its pages that are valid when they leave it.
+    /// Share of its pages that leave it alive.
     pub leak: f64,
     /// User writes for which it keeps a page.
     pub lifetime: f64,
@@ -48,15 +47,15 @@ impl Hot {
     /// No hot group.
     pub const NONE: Hot = Hot { zones: 0, share: 0.0, leak: 0.0, lifetime: 0.0 };
 
-    /// A hot group of so many zones that takes exactly the versions that die in it. None if not so
-    /// many versions are short-lived.
+    /// A hot group of `zones` zones that takes exactly the versions that die in it. `None` if too
+    /// few versions are short-lived.
     pub fn of_size(zones: u32, survival: &SurvivalCurve, zone_pages: f64) -> Option<Hot> {
         let lifetime = survival.age_of_queue(f64::from(zones) * zone_pages)?;
         Some(Hot { zones, share: 1.0 - survival.alive(lifetime), leak: 0.0, lifetime })
     }
 }
 
-/// The zones of each group of the chain, the last one's too.
+/// The zones of each group of the chain, the last group included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Chain {
     zones: [u32; MOST_GROUPS],
@@ -71,8 +70,8 @@ impl Chain {
         chain
     }
 
-    /// The same with one more group, of no zones, before the one at `place`; the chain has less than
-    /// the most.
+    /// The chain with one more group, of no zones, before the group at `place`. The chain must have
+    /// less than [`MOST_GROUPS`].
     #[must_use]
     pub fn with_group(mut self, place: usize) -> Self {
         self.zones.copy_within(place..self.groups, place + 1);
@@ -101,7 +100,7 @@ impl std::ops::DerefMut for Chain {
     }
 }
 
-/// The prediction for a division into groups.
+/// The predicted figures of a division into groups.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
     /// Write amplification.
@@ -110,9 +109,9 @@ pub struct Prediction {
     pub valid: [f64; MOST_GROUPS],
 }
 
-/// Predicts what a division costs: the hot group, then the zones of each group of the chain, the last
-/// one's too. None if it can't be kept: the last group has no room for its valid pages, or pages grow
-/// older in the queues than was observed.
+/// Predicts what a division costs. `chain` has the zones of each group of the chain, the last group
+/// included. `None` if the division can't be kept: the last group has no room for its valid pages,
+/// or pages grow older in the queues than any that were observed.
 pub fn predict(
     survival: &SurvivalCurve,
     space: &Space,
@@ -121,7 +120,7 @@ pub fn predict(
 ) -> Option<Prediction> {
     let (last, queues) = chain.split_last()?;
     let past_hot = survival.alive(hot.lifetime);
-    // Among the pages of the chain none has died as young as those of the hot group do.
+    // Versions that die as young as those of the hot group never come to the chain.
     let alive = |age: f64| (survival.alive(age) / past_hot).min(1.0);
     let entering = 1.0 - hot.share + hot.share * hot.leak;
     let mut valid = [0.0; MOST_GROUPS];
@@ -145,11 +144,11 @@ pub fn predict(
     Some(Prediction { waf: 1.0 + copied, valid })
 }
 
-/// Share of valid pages in the victims of a last group of `zones` zones, into which pages come at age
-/// `since`.
+/// Share of valid pages in the victims of a last group of `zones` zones, which receives pages at
+/// age `since`.
 fn last_group(survival: &SurvivalCurve, space: &Space, since: f64, zones: f64) -> Option<f64> {
     let endless = if space.frozen > 0.0 { survival.endless() } else { 0.0 };
-    // Those that froze but lately are still in the queues.
+    // Pages that froze only lately are still in the queues.
     let frozen = (space.frozen - endless * since).max(0.0);
     let held = space.valid - frozen - survival.younger(since);
     let room = zones * space.zone_pages - frozen;
@@ -162,10 +161,11 @@ fn last_group(survival: &SurvivalCurve, space: &Space, since: f64, zones: f64) -
     Some((1.0 - 1.0 / amplification).max(0.0))
 }
 
-/// Of the versions that die at ages above `since`: the share that is hotter than the others, and the
-/// share of the pages that these are. The share `endless` never dies.
+/// Divides the versions that die at ages above `since` into hotter and other ones. Returns the
+/// hotter ones' share of the writes and of the pages. The share `endless` never dies.
 fn hotter(survival: &SurvivalCurve, since: f64, endless: f64) -> (f64, f64) {
-    // Versions whose end was not seen live as long as the curve, unless they are known to be frozen.
+    // A version whose end was not seen lives to the end of the curve, unless it is known to be
+    // frozen.
     let unseen = (survival.endless() - endless) * survival.end();
     let mass = survival.alive(since) - endless;
     let lived = survival.lived(survival.end()) - survival.lived(since) + unseen;
@@ -178,16 +178,16 @@ fn hotter(survival: &SurvivalCurve, since: f64, endless: f64) -> (f64, f64) {
     (share.clamp(0.0, 1.0), pages.clamp(0.0, 1.0))
 }
 
-/// Write amplification of greedy cleaning with `room` times as many slots as pages, if the share
-/// `pages` of the pages receives the share `writes` of the writes: the root A of
-/// A = 1 + r / (exp(r room / (f A)) - 1) + (1 - r) / (exp((1 - r) room / ((1 - f) A)) - 1).
+/// Write amplification of greedy cleaning. There are `room` times as many slots as pages, and the
+/// share `pages` (f) of the pages receives the share `writes` (r) of the writes. It is the root A
+/// of A = 1 + r / (exp(r room / (f A)) - 1) + (1 - r) / (exp((1 - r) room / ((1 - f) A)) - 1).
 pub fn desnoyers(room: f64, writes: f64, pages: f64) -> f64 {
     let term = |r: f64, f: f64, a: f64| match r > 1e-6 && f > 1e-6 {
         true => r / ((r * room / (f * a)).exp_m1()),
         false => 0.0,
     };
     let beyond = |a: f64| 1.0 + term(writes, pages, a) + term(1.0 - writes, 1.0 - pages, a) - a;
-    // The right-hand side grows with A more slowly than A does if there is room.
+    // If there is room, the right-hand side grows more slowly with A than A itself.
     let (mut low, mut high) = (1.0, 2.0);
     while beyond(high) > 0.0 && high < 1e4 {
         low = high;

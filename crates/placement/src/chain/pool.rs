@@ -1,17 +1,18 @@
-//! The zones of which a victim policy chooses, while others have their turn by age or number.
+//! The pool: zones among which a victim policy chooses, while other zones are cleaned by age or
+//! number.
 
 use crate::{Choice, VictimPolicy, ZoneView};
 
-/// A view of the zones in which those of some classes can't be victims; its memory is used again.
+/// A view of the zones in which zones outside the pool can't be victims. Its memory is reused.
 #[derive(Clone, Debug, Default)]
 pub struct Pool {
-    /// Garbage of the zones in the pool.
+    /// Garbage of each zone in the pool; negative for zones outside.
     garbage: Vec<i32>,
 }
 
 impl Pool {
-    /// The policy's choice among the zones of the classes from `first` on, as they are once `choice` is
-    /// followed.
+    /// The policy's choice among the zones of the classes from `first` on, with the class changes
+    /// of `choice` already made.
     pub fn pick(
         &mut self,
         first: usize,

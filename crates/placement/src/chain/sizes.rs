@@ -1,20 +1,20 @@
-//! Sizes of groups whose versions' lifespans are known: those with the fewest copies that a search finds.
+//! Sizes of groups when lifespans are known: a search finds the sizes with the fewest copies.
 //!
-//! A group before the last is a queue: it keeps its zones for a time, which is its size over the rate at
-//! which pages come. What lives longer is copied, to the group of the lifespan that is left, so that what
-//! a group copies comes to it and to those below it. The last group has the rest of the zones; what it
-//! copies is what greedy cleaning does.
+//! A group before the last is a queue. It keeps its zones for a time, which is its size divided by
+//! the rate at which pages come. A page that lives longer is copied, to the group for the lifespan
+//! that is left to it: the same group or a lower one. The last group has the rest of the zones; its
+//! copies are those of greedy cleaning.
 
 use std::collections::BTreeMap;
 
 use super::model::desnoyers;
 
-/// Each time that is tried is that of before times one of these.
+/// Factors by which the search changes a group's time.
 const STEPS: [f64; 8] = [0.4, 0.6, 0.8, 0.93, 1.07, 1.25, 1.7, 2.5];
-/// Rounds in which the time of each group is tried again.
+/// The most rounds in which the search tries each group's time again.
 const ROUNDS: usize = 8;
-/// Times begin with the longest lifespans of their clusters; if these have no room, with this part of
-/// them, and so on.
+/// The search begins with the longest lifespan of each cluster as its group's time. If there is no
+/// room for that, all times are multiplied by this until there is.
 const SHRUNK: f64 = 0.8;
 
 /// Clusters of lifespans.
@@ -22,11 +22,11 @@ const SHRUNK: f64 = 0.8;
 pub struct Clusters {
     /// Largest lifespan of every cluster but the last.
     cuts: Vec<u32>,
-    /// Lifespans, and the share of all user writes that has each; those that never end are left out.
+    /// Lifespans, each with its share of all user writes; those of frozen versions are left out.
     lifespans: Vec<(f64, f64)>,
 }
 
-/// A volume whose zones are to be given to groups. Pages and zones are whole numbers held as `f64`.
+/// A volume whose zones shall be given to groups. Pages and zones are whole numbers held as `f64`.
 #[derive(Clone, Copy, Debug)]
 pub struct SizedVolume {
     /// Zones, open ones included.
@@ -35,11 +35,11 @@ pub struct SizedVolume {
     pub zone_pages: f64,
     /// Valid pages.
     pub valid: f64,
-    /// Of these, pages that are never written again; they lie apart.
+    /// Frozen pages among `valid`; they lie in zones of their own.
     pub frozen: f64,
 }
 
-/// A prediction for the times that groups keep their zones.
+/// The prediction for given times of the groups.
 struct Sizing {
     waf: f64,
     /// Sealed zones of every group but the last.
@@ -47,7 +47,7 @@ struct Sizing {
 }
 
 impl Clusters {
-    /// With these cuts, of the lifespans that end among so many writes.
+    /// Clusters with these cuts, of the lifespans that end within `writes` user writes.
     pub fn new(cuts: Vec<u32>, lifespans: &BTreeMap<u32, u64>, writes: usize) -> Self {
         let share = |(&lifespan, &count): (&u32, &u64)| {
             (f64::from(lifespan.max(1)), count as f64 / writes.max(1) as f64)
@@ -66,8 +66,8 @@ impl Clusters {
         self.cuts.partition_point(|&cut| lifespan > cut)
     }
 
-    /// Sealed zones of each group but the last, and the write amplification that is predicted; none if
-    /// the volume has no room for them.
+    /// Sealed zones of each group but the last, and the predicted write amplification; `None` if
+    /// the volume has no room.
     pub fn sizes(&self, volume: &SizedVolume) -> Option<(Vec<u32>, f64)> {
         let mut times: Vec<f64> = self.cuts.iter().map(|&cut| f64::from(cut) + 1.0).collect();
         let least = volume.zone_pages;
@@ -102,7 +102,7 @@ impl Clusters {
     fn predict(&self, times: &[f64], volume: &SizedVolume) -> Option<Sizing> {
         let SizedVolume { zones, zone_pages, valid, frozen } = *volume;
         let last = times.len();
-        // The pages that come to each group: the lifespans that are left to them, and their rates.
+        // The pages that come to each group: the lifespan that is left to them, and their rate.
         let mut coming = vec![Vec::new(); last + 1];
         for &(lifespan, rate) in &self.lifespans {
             coming[self.of(lifespan as u32)].push((lifespan, rate));
@@ -110,7 +110,7 @@ impl Clusters {
         let mut room = (zones - 0.5 * (last + 2) as f64) * zone_pages - frozen;
         let (mut held, mut copied) = (valid - frozen, 0.0);
         let mut sizes = vec![0; last];
-        // Above the others come only user writes.
+        // Relocations never go to a higher group, so only user writes come to the last.
         let to_last: f64 = coming[last].iter().map(|(_, rate)| rate).sum();
         for group in (0..last).rev() {
             let (time, mut rate) = (times[group], 0.0);

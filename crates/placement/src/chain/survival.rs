@@ -1,23 +1,24 @@
-//! Lifespans of versions of pages, as a curve whose sums are known beforehand.
+//! The lifespans of versions, as a survival curve with precomputed sums.
 
-/// The share of versions that live at least so long, and what follows from it.
+/// The share of versions that reach an age, and figures that follow from it.
 ///
-/// Ages are in user writes. The curve is known at multiples of a unit and straight in between. Its
-/// sums are prefix sums, so each question costs the same however long the curve is.
+/// Ages are in user writes. The curve is known at multiples of a unit and linear in between. Its
+/// sums are prefix sums, so each answer costs the same however long the curve is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SurvivalCurve {
     unit: f64,
-    /// Share that lives `k` units or longer; the last is the share whose end was not seen.
+    /// Share that lives for `k` units or longer; the last entry is the share whose end was not
+    /// seen.
     alive: Vec<f64>,
     /// Area below `alive` up to `k` units, in user writes.
     area: Vec<f64>,
-    /// Sum of the lifespans that end before `k` units, each times its share.
+    /// Sum of the lifespans that end before `k` units, each weighted by its share.
     lived: Vec<f64>,
 }
 
 impl SurvivalCurve {
-    /// The curve through the shares that live 0, 1, 2... units of `unit` user writes or longer. They
-    /// begin with 1 and do not rise.
+    /// The curve through the shares that live for 0, 1, 2... units of `unit` user writes or longer.
+    /// The shares begin with 1 and never rise.
     pub fn new(unit: f64, alive: Vec<f64>) -> Self {
         let mut area = Vec::with_capacity(alive.len());
         let mut lived = Vec::with_capacity(alive.len());
@@ -42,13 +43,13 @@ impl SurvivalCurve {
         self.alive.last().copied().unwrap_or(0.0)
     }
 
-    /// The share that lives so long or longer.
+    /// The share that lives for `age` or longer.
     #[inline]
     pub fn alive(&self, age: f64) -> f64 {
         self.between(&self.alive, age)
     }
 
-    /// The pages that are younger than this, of a volume that is written one page at a time.
+    /// The number of pages younger than `age`, in a volume that is written one page at a time.
     pub fn younger(&self, age: f64) -> f64 {
         let age = age.min(self.end());
         let k = ((age / self.unit) as usize).min(self.alive.len() - 1);
@@ -56,14 +57,14 @@ impl SurvivalCurve {
         self.area[k] + rest * (self.alive[k] + self.alive(age)) / 2.0
     }
 
-    /// The sum of the lifespans below this, each times its share.
+    /// The sum of the lifespans below `age`, each weighted by its share.
     pub fn lived(&self, age: f64) -> f64 {
         self.between(&self.lived, age)
     }
 
-    /// The age `a` at which `a` times the share that does not live so long is `size`: a queue of
-    /// `size` pages that takes just these versions keeps each for `a` (Little's law). None if the
-    /// curve ends before.
+    /// The time for which a queue of `size` pages keeps each page, if it takes just the versions
+    /// that die within that time (Little's law): the age `a` at which `a` times the share that dies
+    /// before `a` is `size`. `None` if the curve ends before.
     pub fn age_of_queue(&self, size: f64) -> Option<f64> {
         let held = |k: usize| k as f64 * self.unit * (1.0 - self.alive[k]);
         let (mut low, mut high) = (0, self.alive.len() - 1);
@@ -77,7 +78,8 @@ impl SurvivalCurve {
         Some(high as f64 * self.unit)
     }
 
-    /// The age that no more than this share of the versions reaches, if the curve goes so far down.
+    /// The age that at most `share` of the versions reach; `None` if the curve does not fall so
+    /// far.
     pub fn age_at(&self, share: f64) -> Option<f64> {
         let k = self.alive.partition_point(|&alive| alive > share);
         (k < self.alive.len()).then_some(k as f64 * self.unit)

@@ -1,9 +1,10 @@
 //! The times at which DOGI's forecaster learns.
 //!
-//! After two capacities of user writes samples are taken for a capacity, and their ends are waited for
-//! during another. Nine of ten are the lessons of a course, which is spread over half a capacity of
-//! writes; meanwhile the next samples are taken. When the course is over, the tenth of the samples that
-//! was held out says what forecasts are worth. What has not ended by then counts as of the last class.
+//! After two capacities of user writes, samples are taken during one capacity, and their ends are
+//! awaited during another. Nine of ten samples are the lessons of a course, which is spread over
+//! half a capacity of user writes; meanwhile the next samples are taken. The tenth sample is held
+//! out, and tells how good the forecasts are when the course is over. A version that has not ended
+//! by then counts as of the last class.
 
 use super::outcomes::Outcomes;
 use super::ranges::Ranges;
@@ -12,7 +13,7 @@ use crate::{ForecastInputs, Forecaster, Lesson};
 
 /// Capacities of user writes before the first samples.
 const WAIT: u32 = 2;
-/// One of so many samples is held out.
+/// One in this many samples is held out.
 const HELD_OUT: usize = 10;
 
 /// The phase of the course.
@@ -23,7 +24,7 @@ enum Phase {
     Waiting,
 }
 
-/// Teaches a forecaster.
+/// Teaches a forecaster from samples of the user writes.
 #[derive(Debug)]
 pub struct Course {
     forecaster: Box<dyn Forecaster>,
@@ -31,9 +32,9 @@ pub struct Course {
     ranges: Ranges,
     samples: Samples,
     phase: Phase,
-    /// The time at which the phase ends; none before the first write.
+    /// The time at which the phase ends; `None` before the first write.
     phase_ends: Option<u32>,
-    /// User writes between two batches, and when the next is due.
+    /// User writes between two batches; below, the time at which the next batch is due.
     stride: u32,
     next_batch: Option<u32>,
     /// The time of the next step.
@@ -44,7 +45,7 @@ pub struct Course {
 }
 
 impl Course {
-    /// Of a volume of so many pages.
+    /// A course for a volume of `capacity` pages, before its first write.
     pub fn new(forecaster: Box<dyn Forecaster>, capacity: u32, seed: u64) -> Self {
         let capacity = capacity.max(1);
         let samples = Samples::new(capacity, seed);
@@ -70,7 +71,7 @@ impl Course {
         &self.ranges
     }
 
-    /// The class that is forecast, once something was learned.
+    /// The forecast class; `None` until the forecaster is trained.
     #[inline(always)]
     pub fn forecast(&self, inputs: &ForecastInputs) -> Option<usize> {
         self.forecaster.is_trained().then(|| self.forecaster.forecast(inputs))
@@ -84,23 +85,23 @@ impl Course {
         }
     }
 
-    /// True if the write at `now` is to be taken as a sample.
+    /// True if the write at `now` shall be taken as a sample.
     #[inline(always)]
     pub fn wants(&self, now: u32) -> bool {
         self.samples.wants(now)
     }
 
-    /// Takes it. False if there is no room for it.
+    /// Takes the write as a sample. False if there is no room for it.
     pub fn take(&mut self, lba: u32, now: u32, inputs: ForecastInputs) -> bool {
         self.samples.take(lba, now, inputs)
     }
 
-    /// The version of a page that was taken ends.
+    /// The version of a sampled page ends.
     pub fn ended(&mut self, lba: u32, now: u32) {
         self.samples.ended(lba, now);
     }
 
-    /// The worth of forecasts, once after each course.
+    /// The outcomes of the held-out samples, once after each course.
     pub fn take_outcomes(&mut self) -> Option<Outcomes> {
         self.outcomes.take()
     }

@@ -1,18 +1,19 @@
-//! Division of the ten classes of lifespans into groups: the one of least write amplification by a
-//! Markov chain.
+//! Division of the ten classes of lifespans into groups: the one with the least write amplification
+//! by a Markov chain.
 //!
-//! A group takes classes that follow one another. It keeps its pages until the longest range of them is
-//! over, and what is valid then is relocated; the last group has the rest of the zones, of which the
-//! victim policy chooses. Of the share of each group's pages that outlives it, and of the share of all
-//! writes that goes to it, the chain gives the copies; of what the groups hold, the room that is left to
-//! the last, whose copies are those of greedy cleaning.
+//! A group takes classes that follow one another. Each group but the last keeps its pages until the
+//! longest range among its classes is over, and then relocates the valid ones. The last group has
+//! the rest of the zones; the victim policy chooses among them. The chain predicts copies from two
+//! shares: each group's share of the user writes, and the share of its pages that outlive it. The
+//! pages that the other groups hold give the room that is left to the last group, whose copies are
+//! those of greedy cleaning.
 
 use super::outcomes::Outcomes;
 use super::ranges::Ranges;
 use crate::FORECAST_CLASSES;
 use crate::chain::model::{Hot, desnoyers};
 
-/// The most groups, the hot one not counted.
+/// The most groups, not counting the hot group.
 pub const MOST_GROUPS: usize = 4;
 /// A group is worth its zones only if it takes this share of the writes.
 const LEAST_SHARE: f64 = 0.0005;
@@ -24,11 +25,11 @@ pub struct RangeDivision {
     pub groups: usize,
     /// The first class of each group.
     first: [usize; MOST_GROUPS],
-    /// The group that a page of each class goes to when it outlives its own.
+    /// For each class: the group that a page goes to when it outlives its first group.
     after: [u8; FORECAST_CLASSES],
 }
 
-/// A volume that is to be divided.
+/// A volume that shall be divided.
 #[derive(Clone, Copy, Debug)]
 pub struct DividedVolume {
     /// Zones, open ones included.
@@ -42,7 +43,7 @@ pub struct DividedVolume {
 }
 
 impl RangeDivision {
-    /// One group.
+    /// The division into one group.
     pub const WHOLE: RangeDivision =
         RangeDivision { groups: 1, first: [0; MOST_GROUPS], after: [1; FORECAST_CLASSES] };
 
@@ -53,7 +54,7 @@ impl RangeDivision {
         1 + first.iter().filter(|&&first| class >= first).count()
     }
 
-    /// The group that a page of a class goes to when it is first relocated, out of a group before the
+    /// The group that a page of a class goes to at its first relocation, if its group is not the
     /// last.
     #[inline(always)]
     pub fn after(&self, class: usize) -> usize {
@@ -75,7 +76,7 @@ impl RangeDivision {
         bytes
     }
 
-    /// The division of these bytes, unless they can't be any.
+    /// Reads a division that [`RangeDivision::bytes`] wrote; `None` if the bytes are damaged.
     pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
         let (&groups, rest) = bytes.split_first()?;
         let (first, after) = rest.split_first_chunk::<MOST_GROUPS>()?;
@@ -92,14 +93,15 @@ impl RangeDivision {
     }
 }
 
-/// The division of least predicted write amplification, and that; none if no division has room.
+/// The division with the least predicted write amplification, and that write amplification; `None`
+/// if no division has room.
 pub fn divide(
     outcomes: &Outcomes,
     ranges: &Ranges,
     volume: &DividedVolume,
 ) -> Option<(RangeDivision, f64)> {
     let mut best: Option<(RangeDivision, f64)> = None;
-    // Each bit is for a class that a group begins with.
+    // Bit `class - 1` is set if a group begins with the class.
     let starts = 0u32..1 << (FORECAST_CLASSES - 1);
     for starts in starts.filter(|starts| (starts.count_ones() as usize) < MOST_GROUPS) {
         let mut division = RangeDivision::WHOLE;
@@ -117,7 +119,7 @@ pub fn divide(
     Some((division, waf))
 }
 
-/// The write amplification of a division; none if it has no room.
+/// The predicted write amplification of a division; `None` if it has no room.
 fn predict(
     division: &RangeDivision,
     outcomes: &Outcomes,
@@ -166,8 +168,8 @@ fn predict(
     Some(1.0 + copied)
 }
 
-/// The group for pages of a class that outlive theirs: the first whose range is as long as they are
-/// expected to live on, by the geometric mean.
+/// The group for pages of a class that outlive their first group: the first group whose range is as
+/// long as the geometric mean of the lifespans that are left to them.
 fn after(division: &RangeDivision, class: usize, outcomes: &Outcomes, ranges: &Ranges) -> usize {
     let (group, last) = (division.group(class), division.groups);
     if group == last {
@@ -194,7 +196,8 @@ fn after(division: &RangeDivision, class: usize, outcomes: &Outcomes, ranges: &R
 mod tests {
     use super::*;
 
-    /// Pages of a class die in it, and so it is forecast; `unsure` of a hundred live for ever.
+    /// The forecast is right for all versions of a class, but for `unsure` of a hundred, which live
+    /// for ever.
     fn outcomes(shares: [u32; FORECAST_CLASSES], unsure: u32) -> Outcomes {
         let mut outcomes = Outcomes::default();
         for (class, &share) in shares.iter().enumerate() {

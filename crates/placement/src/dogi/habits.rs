@@ -1,7 +1,7 @@
 //! DOGI's six inputs: all that a block layer knows of a page when it is written.
 //!
-//! Our readings: an interval is estimated in zones; a recency bit is for an eighth of a capacity; the
-//! writes of a chunk of 2 MiB halve with each capacity.
+//! Our readings: an interval is estimated in zones; a recency bit stands for an eighth of a
+//! capacity; the write count of a chunk of 2 MiB is halved after each capacity of user writes.
 
 use crate::{ForecastInputs, PageState, UserWrite};
 
@@ -10,20 +10,22 @@ const PARTS: u32 = 8;
 /// Bytes of a chunk of LBAs.
 const CHUNK_BYTES: u32 = 2 << 20;
 
-/// Bit of [`Habit::marks`]: written since the first capacity was.
+/// Bit of [`Habit::marks`]: the page was written after the first capacity of user writes.
 const WRITTEN: u8 = 1 << 4;
-/// Bit of [`Habit::marks`]: its version is a sample whose end is waited for.
+/// Bit of [`Habit::marks`]: the page's version is a sample whose end is awaited.
 const AWAITED: u8 = 1 << 5;
-/// Bits of [`Habit::marks`]: the class that was forecast, plus one; 0 if none is to be followed.
+/// Bits of [`Habit::marks`]: the forecast class plus one; 0 if there is no forecast to follow.
 const FORECAST: u8 = 15;
 
-/// The state of a page.
+/// The state of a page in DOGI.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct Habit {
-    /// Zones' worth of user writes that its version lived in zones that were cleaned since.
+    /// The time that its version spent in zones that were cleaned since, in zones' worth of user
+    /// writes.
     interval: u8,
-    /// Whether it was written in each of the last parts of a capacity, the present one in the top bit.
+    /// One bit for each of the last parts of a capacity, the present one in the top bit: set if the
+    /// page was written in that part.
     recent: u8,
     /// The part in which the bits were last moved, modulo 256.
     part: u8,
@@ -33,13 +35,14 @@ pub struct Habit {
 impl PageState for Habit {}
 
 impl Habit {
-    /// The page was relocated out of a zone after so many zones' worth of user writes.
+    /// The page was relocated out of a zone in which it lay for `zones` zones' worth of user
+    /// writes.
     #[inline(always)]
     pub fn relocated(&mut self, zones: u32) {
         self.interval = lived(self.interval, zones);
     }
 
-    /// The class that was forecast for it, once: only its first relocation asks.
+    /// The class that was forecast for the version. Given once: only its first relocation uses it.
     #[inline(always)]
     pub fn take_forecast(&mut self) -> Option<usize> {
         let forecast = self.marks & FORECAST;
@@ -47,24 +50,24 @@ impl Habit {
         (forecast > 0).then(|| usize::from(forecast) - 1)
     }
 
-    /// Keeps the class that was forecast for it.
+    /// Keeps the class that was forecast for the version.
     #[inline(always)]
     pub fn keep_forecast(&mut self, class: usize) {
         self.marks = self.marks & !FORECAST | (class as u8 + 1).min(FORECAST);
     }
 
-    /// True unless it was written since the first capacity was.
+    /// True if the page was not written after the first capacity of user writes.
     #[inline(always)]
     pub fn is_frozen(self) -> bool {
         self.marks & WRITTEN == 0
     }
 
-    /// Its version is a sample whose end is waited for.
+    /// Marks the version as a sample whose end is awaited.
     pub fn await_end(&mut self) {
         self.marks |= AWAITED;
     }
 
-    /// True if the version that ends was waited for.
+    /// True if the version that ends is an awaited sample; clears the mark.
     #[inline(always)]
     pub fn was_awaited(&mut self) -> bool {
         let awaited = self.marks & AWAITED != 0;
@@ -83,7 +86,8 @@ fn lived(interval: u8, zones: u32) -> u8 {
 pub struct Facts {
     /// The inputs of a forecast.
     pub inputs: ForecastInputs,
-    /// Estimated interval since the write before, in zones; 255 if it is longer or there was none.
+    /// Estimated interval since the write before, in zones; 255 if it is longer, or if there was
+    /// none.
     pub interval: u8,
 }
 
@@ -92,10 +96,10 @@ pub struct Facts {
 pub struct Habits {
     /// User writes of a part of a capacity.
     part_writes: u32,
-    /// The time at which the next part begins; none before the first write.
+    /// The time at which the next part begins; `None` before the first write.
     part_ends: Option<u32>,
     part: u8,
-    /// Parts that are over, as far as the end of the second capacity.
+    /// Parts that are over; counted up to the end of the second capacity.
     over: u32,
     /// The LBA written last.
     previous: u32,
@@ -104,7 +108,7 @@ pub struct Habits {
 }
 
 impl Habits {
-    /// Of a volume whose LBAs are below `space`, its capacity.
+    /// The knowledge about a volume whose LBAs are below `space`, which is also its capacity.
     pub fn new(space: u32, page_bytes: u32) -> Self {
         let chunk_shift = (CHUNK_BYTES / page_bytes).max(1).ilog2();
         Habits {
@@ -118,8 +122,8 @@ impl Habits {
         }
     }
 
-    /// The facts of a write, the page's copy having lain in its zone for `zones` zones' worth of user
-    /// writes; brings what is known of the page up to date.
+    /// The facts of a write, and brings the page's state up to date. The page's last copy lay in
+    /// its zone for `zones` zones' worth of user writes.
     #[inline(always)]
     pub fn written(&mut self, write: &UserWrite, zones: u32, page: &mut Habit) -> Facts {
         if self.part_ends.is_none_or(|end| write.now.wrapping_sub(end) as i32 >= 0) {
@@ -152,13 +156,14 @@ impl Habits {
         self.over >= PARTS
     }
 
-    /// True once it can be told which pages were not written for a capacity.
+    /// True once two capacities are over: a page without `WRITTEN` was then not written for a
+    /// capacity.
     #[inline(always)]
     pub fn knows_frozen(&self) -> bool {
         self.over == 2 * PARTS
     }
 
-    /// User writes of a capacity.
+    /// User writes in a capacity.
     pub fn capacity(&self) -> u32 {
         self.part_writes.saturating_mul(PARTS)
     }
@@ -173,7 +178,7 @@ impl Habits {
         }
     }
 
-    /// A store was opened again: two capacities were written before.
+    /// Resumes after a restart of a store: two capacities count as written before.
     pub fn resume(&mut self) {
         self.over = 2 * PARTS;
     }

@@ -1,4 +1,4 @@
-//! The parts of DOGI (Kim et al., FAST 2026): what is known of a page when it is written, the samples
+//! The parts of DOGI (Kim et al., FAST 2026): the facts of a page when it is written, the samples
 //! that a forecaster learns from, and the division of classes of lifespans into groups.
 
 pub mod course;

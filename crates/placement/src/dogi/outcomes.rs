@@ -14,7 +14,7 @@ impl Outcomes {
         self.counts[forecast][class] += 1;
     }
 
-    /// Versions of which this class was forecast, by the class of their lifespan.
+    /// Versions with this forecast, counted by the class of their true lifespan.
     pub fn of(&self, forecast: usize) -> &[u32; FORECAST_CLASSES] {
         &self.counts[forecast]
     }
@@ -24,7 +24,7 @@ impl Outcomes {
         self.counts.iter().flatten().sum()
     }
 
-    /// The share of right forecasts, and of those that err by one class at most.
+    /// The share of right forecasts, and the share of those that are wrong by one class at most.
     pub fn accuracy(&self) -> (f64, f64) {
         let within = |most: usize| {
             let near =

@@ -11,7 +11,7 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// Of a capacity of so many pages.
+    /// The ranges for a volume of `capacity` pages.
     pub fn new(capacity: u32) -> Self {
         let bound =
             |class: usize| (u64::from(capacity) << class).div_ceil(100).max(class as u64 + 1);
@@ -25,12 +25,13 @@ impl Ranges {
         self.bounds.partition_point(|&bound| lifespan >= bound)
     }
 
-    /// The lifespan that all of a class are below; none of the last class.
+    /// The bound that all lifespans of a class are below; `None` for the last class.
     pub fn bound(&self, class: usize) -> Option<u32> {
         self.bounds.get(class).copied()
     }
 
-    /// About the lifespan of a version of a class: the last one's are taken to be twice its least.
+    /// A typical lifespan of a class. The last class has no bound: twice its least lifespan is
+    /// taken.
     pub fn typical(&self, class: usize) -> f64 {
         let least = class.checked_sub(1).map_or(0, |before| self.bounds[before]);
         match self.bound(class) {

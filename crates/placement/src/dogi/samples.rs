@@ -1,15 +1,16 @@
-//! A sample of user writes, and how long their versions lived.
+//! Samples of user writes, and the lifespans of their versions.
 
 use frostline_random::SplitMix;
 
 use crate::{ForecastInputs, NEVER};
 
-/// Samples that are taken in a capacity of user writes, if it gives no more and no fewer.
+/// User writes of a capacity for each sample; the number of samples stays within the two bounds
+/// below.
 const SPACING: u32 = 128;
 const LEAST: u32 = 1 << 12;
 const MOST: u32 = 1 << 14;
 
-/// A user write, and the lifespan of its version: [`NEVER`] if its end was not seen.
+/// A user write, and the lifespan of its version: [`NEVER`] if the version has not ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WriteSample {
     /// The facts that were known when it was written.
@@ -19,7 +20,7 @@ pub struct WriteSample {
     pub lifespan: u32,
 }
 
-/// Takes samples while pages are written, evenly by time and by chance.
+/// Takes samples of the user writes, at random but evenly spread over time.
 #[derive(Clone, Debug)]
 pub struct Samples {
     chance: SplitMix,
@@ -27,12 +28,13 @@ pub struct Samples {
     next: u32,
     takes: bool,
     samples: Vec<WriteSample>,
-    /// LBA and sample of versions whose end is waited for, each at the place that its LBA is hashed to.
+    /// LBA and sample of each version whose end is awaited, at the place to which the LBA is
+    /// hashed.
     awaited: Vec<(u32, u32)>,
 }
 
 impl Samples {
-    /// For stretches of `capacity` user writes.
+    /// A sampler that fills up in `capacity` user writes.
     pub fn new(capacity: u32, seed: u64) -> Self {
         let most = (capacity / SPACING).clamp(LEAST, MOST);
         Samples {
@@ -53,18 +55,18 @@ impl Samples {
         self.next = now;
     }
 
-    /// Takes no more.
+    /// Takes no more samples.
     pub fn stop(&mut self) {
         self.takes = false;
     }
 
-    /// True if the write at `now` is to be taken.
+    /// True if the write at `now` shall be taken.
     #[inline(always)]
     pub fn wants(&self, now: u32) -> bool {
         self.takes && now.wrapping_sub(self.next) as i32 >= 0
     }
 
-    /// Takes a write. False if there is no room for it.
+    /// Takes a write as a sample. False if there is no room for it.
     pub fn take(&mut self, lba: u32, now: u32, inputs: ForecastInputs) -> bool {
         self.next = now.wrapping_add(1 + self.chance.below(2 * self.stride - 1));
         let place = self.place(lba);
@@ -77,7 +79,7 @@ impl Samples {
         true
     }
 
-    /// The version of a page that was taken ends.
+    /// The version of a sampled page ends.
     pub fn ended(&mut self, lba: u32, now: u32) {
         let place = self.place(lba);
         let (held, sample) = self.awaited[place];
@@ -87,7 +89,7 @@ impl Samples {
         }
     }
 
-    /// The most samples that it takes.
+    /// The most samples that fit.
     pub fn most(&self) -> usize {
         self.samples.capacity()
     }

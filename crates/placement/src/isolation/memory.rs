@@ -2,8 +2,8 @@
 
 use crate::LARGEST_MEMORY;
 
-/// Opens a memory of two parts; the length of the first follows. A recogniser's memory begins with
-/// its version, which is never this.
+/// Marks a memory of two parts; the length of the first part follows. A recogniser's memory begins
+/// with its version, which never has this value.
 const TWO: u32 = u32::MAX;
 
 /// Joins the memories of a recogniser and of the inner scheme. Without an inner memory the result is

@@ -7,8 +7,8 @@
 //! scheme puts them. A page that is written after it was taken for frozen is placed by the inner
 //! scheme, as if it came from that scheme's coldest class.
 //!
-//! A page is frozen from its last write on. The paper does not say what happens to a recognised
-//! page's state in the inner scheme: here it stays as it is.
+//! A page is frozen from its last write on. The paper does not say what happens to the inner
+//! scheme's state of a recognised page; here it stays as it is.
 //!
 //! Separate classes for frozen pages (`apart=yes`), recognition of user writes (`at=writing`) and
 //! tiers are not in the paper. A page that is wrongly taken for frozen leaves a hole among pages that

@@ -92,7 +92,7 @@ fn the_inner_scheme_gets_its_own_parameters() {
     }
 }
 
-/// Overrides what has a default.
+/// Overrides the methods that have a default.
 #[derive(Debug, Default)]
 struct Loud {
     recalled: Vec<u8>,

@@ -1,10 +1,11 @@
-//! The epochs of MiDAS: groups are divided anew, or given up.
+//! The epochs of MiDAS: at the end of one, groups are divided anew; between, a division may be
+//! given up.
 //!
-//! Update intervals are observed for an epoch. At its end the model looks for the best division; if
-//! that is predicted to cost no more than was measured of late, it is applied, and the next epoch
-//! begins. Once every group has had a victim, what is valid in them is measured. Where much more is
-//! than was predicted, the model does not hold: that group and all behind it are merged. If more was
-//! copied than before any group was sized, all are.
+//! Update intervals are observed for an epoch. At its end the model looks for the best division. If
+//! the division is predicted to cost no more than was measured of late, it is applied. Then the
+//! next epoch begins. Once every group has had a victim, the valid pages in victims are measured.
+//! If a group has many more than was predicted, the model does not hold: that group and all behind
+//! it are merged. If more is copied than before any group was sized, all groups are merged.
 
 use super::event::Event;
 use super::intervals::Intervals;
@@ -16,26 +17,27 @@ use crate::chain::survival::SurvivalCurve;
 
 /// User writes of an epoch, in capacities of the volume.
 const CAPACITIES: u32 = 4;
-/// Of an epoch's length, after which the groups are compared with the prediction.
+/// The groups are compared with the prediction after this share of an epoch.
 const CHECK: f64 = 0.3;
-/// A group is given up if its share of valid pages exceeds the prediction by this.
+/// A group is given up if its share of valid pages exceeds the prediction by this much.
 const TOLERANCE: f64 = 0.1;
-/// The hot group is taken as it was measured if more of its pages than this leave it alive,
+/// The measured hot group is kept if more than this share of its pages leave it alive,
 const LEAKY: f64 = 0.1;
-/// or if it takes a smaller share of the writes than this.
+/// or if it takes less than this share of the user writes. Otherwise its size is searched for.
 const SMALL: f64 = 0.15;
-/// An epoch counts for nothing if the volume has grown by one of so many pages in it.
+/// An epoch has no result if the volume grew by more than one page in this many during it.
 const GROWN: u64 = 4;
 /// A division is given up if write amplification is this much larger than before it.
 const WORSE: f64 = 1.02;
-/// Parts of the last group, if frozen pages are counted: by relocations, for in the last they gather.
+/// Parts of the last group if frozen pages are counted. Further relocations divide it: frozen pages
+/// gather in the last part.
 const PARTS: usize = 3;
-/// The longest epoch.
+/// The longest epoch, in user writes.
 const LONGEST: u32 = 1 << 30;
-/// Events that are kept.
+/// The most events that are kept.
 const EVENTS: usize = 256;
 
-/// The state of a volume when it is to be cleaned.
+/// The state of a volume that is about to be cleaned.
 #[derive(Clone, Copy, Debug)]
 pub struct VolumeState {
     /// Time.
@@ -48,14 +50,14 @@ pub struct VolumeState {
     pub valid: u64,
 }
 
-/// The change that is due to the groups.
+/// The change that the groups need now.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
-    /// They stay.
+    /// The groups stay as they are.
     Keep,
-    /// They get these sizes.
+    /// The groups get these sizes.
     Divide(Division),
-    /// Those from this class on share a pool.
+    /// The groups from this class on share a pool.
     Merge(usize),
 }
 
@@ -71,11 +73,11 @@ pub struct Epochs {
     first: Option<u32>,
     /// The division that is applied.
     applied: Option<Applied>,
-    /// The relocations of the last division that was given up, over those that were predicted.
+    /// Measured relocations of the division that was given up last, divided by the predicted ones.
     error: f64,
     /// Valid pages at the start of the epoch.
     valid: u64,
-    /// From when on the groups are measured: each has had a victim.
+    /// The time from which the groups are measured: each has then had a victim.
     measured_from: Option<u32>,
     trouble: Trouble,
     events: Vec<(u32, Event)>,
@@ -89,7 +91,7 @@ struct Applied {
     before: f64,
 }
 
-/// Epochs in which the groups did not hold.
+/// Records whether divisions were given up in the present and the last epoch.
 #[derive(Clone, Copy, Debug, Default)]
 struct Trouble {
     now: bool,
@@ -98,8 +100,8 @@ struct Trouble {
 }
 
 impl Epochs {
-    /// Observes nothing yet. With `counts_frozen` the model is given the frozen pages; with `hot` there
-    /// is a hot group.
+    /// Nothing is observed yet. With `counts_frozen` the model is told the number of frozen pages;
+    /// with `hot` there is a hot group.
     pub fn new(intervals: Intervals, counts_frozen: bool, hot: bool) -> Self {
         Epochs {
             intervals,
@@ -128,12 +130,12 @@ impl Epochs {
         self.intervals.trimmed(lba, now);
     }
 
-    /// Events, a line each.
+    /// The events, one per line.
     pub fn explain(&self) -> Vec<String> {
         self.events.iter().map(|(at, event)| format!("at {at}: {event}")).collect()
     }
 
-    /// Parts of the last group.
+    /// The number of classes into which the last group is divided.
     pub fn parts(&self) -> usize {
         if self.counts_frozen { PARTS } else { 1 }
     }
@@ -143,7 +145,7 @@ impl Epochs {
         self.intervals.bytes()
     }
 
-    /// To be called before victims are chosen.
+    /// Decides whether the groups change. To be called before victims are chosen.
     pub fn decide(
         &mut self,
         volume: &VolumeState,
@@ -152,7 +154,7 @@ impl Epochs {
     ) -> Decision {
         let now = volume.now;
         let Some(started) = self.started else {
-            // Once it is full, a volume is written once over before its habits are observed.
+            // A full volume is first overwritten once before it is observed.
             let first = *self.first.get_or_insert(now);
             if u64::from(now.wrapping_sub(first)) >= volume.valid {
                 self.start(volume, measured);
@@ -161,7 +163,7 @@ impl Epochs {
         };
         measured.at(now, self.length / CAPACITIES);
         if now.wrapping_sub(started) >= self.length {
-            // Observations of a volume that grows are soon no longer true.
+            // Observations of a growing volume soon no longer hold.
             let sized = !groups.sizes().is_empty();
             let grown = volume.valid > self.valid + self.valid / GROWN;
             let decision = match grown {
@@ -174,7 +176,8 @@ impl Epochs {
         self.check(now, groups, measured)
     }
 
-    /// Cleaning did not end, and the groups from this class on are merged for it.
+    /// Records that cleaning did not end, for which the groups from the class `group` on are
+    /// merged.
     pub fn endless(&mut self, now: u32, group: usize, groups: usize) {
         self.give_up(now, Event::Endless { group }, group, groups);
     }
@@ -196,7 +199,8 @@ impl Epochs {
         measured.start_hot();
     }
 
-    /// An epoch of so many writes ends: finds the best division. The groups may be `sized` already.
+    /// Ends an epoch of `written` user writes: finds the best division. `sized` tells whether
+    /// groups have sizes already.
     fn end(
         &mut self,
         volume: &VolumeState,
@@ -234,7 +238,7 @@ impl Epochs {
         };
         self.note(now, event);
         applied.map_or(Decision::Keep, |division| {
-            // One division after another is compared with the pool that was before them.
+            // A division that follows another is compared with the pool before the first of them.
             let before = self.applied.filter(|_| sized).map_or(measured.waf(), |was| was.before);
             self.applied = Some(Applied { prediction: division.prediction, before });
             self.measured_from = None;
@@ -242,7 +246,7 @@ impl Epochs {
         })
     }
 
-    /// Compares the groups with the prediction, when they have been measured for long enough.
+    /// Compares the groups with the prediction, once they were measured for long enough.
     fn check(&mut self, now: u32, groups: &Groups, measured: &mut Measured) -> Decision {
         let sized = groups.sizes().len();
         let Some(applied) = self.applied.filter(|_| sized > 0) else { return Decision::Keep };
@@ -272,7 +276,7 @@ impl Epochs {
         })
     }
 
-    /// Of `groups` sized ones, those from this class on are merged.
+    /// Records that, of `groups` sized groups, those from the class `group` on are merged.
     fn give_up(&mut self, now: u32, event: Event, group: usize, groups: usize) {
         self.note(now, event);
         self.trouble.now |= group * 2 <= groups;
@@ -285,8 +289,8 @@ impl Epochs {
     }
 }
 
-/// The first group that holds more valid pages than predicted, and the shares that were predicted and
-/// measured. Of a pool of several groups nothing was predicted.
+/// The first group with more valid pages in victims than predicted, the predicted share and the
+/// measured one. There is no prediction for a pool of several groups.
 fn irregular(
     prediction: &Prediction,
     groups: &Groups,

@@ -9,27 +9,28 @@ use super::search::Division;
 pub enum Event {
     /// An epoch ended.
     Epoch {
-        /// Ages that a quarter, a half and three quarters of the versions do not reach; infinite if
+        /// Ages below which a quarter, a half and three quarters of the versions die; infinite if
         /// they live longer than was observed.
         quartiles: [f64; 3],
         /// Share of the versions whose end was not observed.
         endless: f64,
-        /// Share of the valid pages that are taken to be frozen.
+        /// Share of the valid pages that the model takes for frozen.
         frozen: f64,
-        /// Write amplification of late.
+        /// Write amplification that was measured of late.
         measured: f64,
         /// The best division, if any can be kept.
         division: Option<Box<Division>>,
-        /// The relocations of the last division that was given up, over those that were predicted.
+        /// Measured relocations of the division that was given up last, divided by the predicted
+        /// ones.
         error: f64,
         /// True if the division is applied.
         is_applied: bool,
     },
     /// More was copied than before the groups had sizes.
     Worse {
-        /// Write amplification then.
+        /// Write amplification before the groups had sizes.
         before: f64,
-        /// And since.
+        /// Write amplification since.
         after: f64,
     },
     /// A group held more valid pages than was predicted.
@@ -43,7 +44,7 @@ pub enum Event {
     },
     /// Cleaning did not end.
     Endless {
-        /// The class from which on all groups were merged.
+        /// The class from which on the groups were merged.
         group: usize,
     },
 }

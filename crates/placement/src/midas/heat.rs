@@ -1,9 +1,10 @@
 //! Hot pages: those that are overwritten soon, several times over.
 //!
 //! Each page has a counter from 0 to 3, two bits. An overwrite counts up if the page lay in the hot
-//! group, or in the first of the chain and there for no longer than a threshold; if it lay there for
-//! longer, it counts down. A page that leaves either group alive counts down as well, from the hot one
-//! twice. At 3 the page is hot. The threshold follows the age at which zones leave the hot group.
+//! group, or in the first group of the chain for no longer than a threshold; it counts down if the
+//! page lay there for longer. A page that leaves one of these groups alive also counts down: by two
+//! if it leaves the hot group, else by one. At 3 the page is hot. The threshold follows the age at
+//! which zones leave the hot group.
 
 use crate::prefetch::prefetch;
 
@@ -14,16 +15,16 @@ pub struct Heat {
     threshold: Threshold,
 }
 
-/// At which a page is hot.
+/// The counter value at which a page is hot.
 const HOT: u8 = 3;
 
 #[derive(Clone, Debug, Default)]
 struct Threshold {
-    /// User writes; the volume's valid pages as long as it is 0.
+    /// The threshold in user writes. While it is 0, the volume's valid pages are the threshold.
     pages: u32,
-    /// None before the first zone left.
+    /// The time of the last renewal; `None` before the first zone left.
     renewed_at: Option<u32>,
-    /// Ages of the zones that left the hot group since.
+    /// Sum of the ages of the zones that left the hot group since then.
     ages: u64,
     zones: u64,
 }
@@ -35,7 +36,7 @@ impl Heat {
         Heat { counters, threshold: Threshold::default() }
     }
 
-    /// The longest time in the first group that counts as a short one.
+    /// The threshold: the longest time in the first group of the chain that counts as short.
     #[inline(always)]
     pub fn threshold(&self, valid: u64) -> u32 {
         match self.threshold.pages {
@@ -44,7 +45,8 @@ impl Heat {
         }
     }
 
-    /// Counts an overwrite up or down, and tells whether the page is hot.
+    /// Counts an overwrite, up if the page was overwritten `soon`, else down. Returns true if the
+    /// page is hot.
     #[inline(always)]
     pub fn overwritten(&mut self, lba: u32, soon: bool) -> bool {
         self.change(lba, if soon { 1 } else { -1 }) == HOT
@@ -56,7 +58,8 @@ impl Heat {
         self.change_of(lba).0 == HOT
     }
 
-    /// The page was found valid when its zone left the hot group, or the first of the chain.
+    /// The page was valid when its zone left the hot group (`was_hot`), or the first group of the
+    /// chain.
     #[inline(always)]
     pub fn survived(&mut self, lba: u32, was_hot: bool) {
         self.change(lba, if was_hot { -2 } else { -1 });
@@ -67,8 +70,8 @@ impl Heat {
         self.change(lba, -(HOT as i8));
     }
 
-    /// A zone left the hot group at this age. The threshold is renewed once as much time has passed as
-    /// it is long: to the mean of it and of the zones' ages.
+    /// A zone left the hot group at this age. After a time as long as the threshold, the threshold
+    /// is renewed: it becomes the mean of itself and the zones' mean age.
     pub fn left(&mut self, age: u32, now: u32, valid: u64) {
         let pages = self.threshold(valid);
         let Threshold { renewed_at, ages, zones, .. } = &mut self.threshold;
@@ -79,14 +82,15 @@ impl Heat {
             return;
         }
         let mean = *ages / *zones;
-        // Rounded up: else a threshold of 1, which zones leave behind that are cleaned at once, stays so.
+        // Rounded up: otherwise a threshold of 1, which comes from zones that are cleaned at once,
+        // would never grow.
         let grown = (u64::from(pages) * 3).div_ceil(2);
         let next = ((u64::from(pages) + mean) / 2).clamp(1, grown.max(1));
         let pages = u32::try_from(next).unwrap_or(u32::MAX);
         self.threshold = Threshold { pages, renewed_at: Some(now), ages: 0, zones: 0 };
     }
 
-    /// Starts to load a page's counter.
+    /// Prefetches a page's counter.
     #[inline(always)]
     pub fn fetch(&self, lba: u32) {
         prefetch::<_, 1>(&self.counters, lba as usize / 4);

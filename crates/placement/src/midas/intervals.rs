@@ -1,13 +1,13 @@
 //! Update intervals, observed on a sample of the LBAs.
 //!
-//! One LBA of each 2^k consecutive ones is sampled, at a place in them that a hash gives. For its
-//! writes the time since the one before is counted, in units of a quarter of a zone, for an epoch.
-//! Intervals shorter than a unit are mostly of few LBAs, which a sample hits or misses: they are
-//! counted on all LBAs, in a few stretches of two units.
+//! One LBA in each 2^k consecutive ones is sampled; a hash chooses it. For an epoch, the intervals
+//! between its writes are counted in units of a quarter of a zone. Intervals shorter than a unit
+//! mostly come from few LBAs, which a sample hits or misses. So they are counted on all LBAs, in a
+//! few stretches of two units.
 
 use crate::chain::survival::SurvivalCurve;
 
-/// LBAs that are sampled at most.
+/// The most LBAs in the sample.
 const SAMPLES: u32 = 1 << 16;
 /// Stretches of an epoch in which short intervals are counted.
 const STRETCHES: u32 = 10;
@@ -21,7 +21,7 @@ struct Sample {
     at: u32,
     /// True if it has a valid version.
     valid: bool,
-    /// Its writes in this epoch, as far as two.
+    /// Its writes in this epoch; two stands for that many or more.
     writes: u8,
 }
 
@@ -32,17 +32,17 @@ pub struct Intervals {
     seed: u64,
     samples: Vec<Sample>,
     unit: u32,
-    /// Intervals by units, the last for all longer ones.
+    /// Intervals by their length in units; the last entry counts all longer ones.
     counts: Vec<u32>,
-    /// Intervals of versions that were written before the epoch, in the same way.
+    /// The same counts for versions that were written before the epoch.
     inherited: Vec<u32>,
-    /// Versions of the sample that were this old at the start of the epoch, in units.
+    /// Versions of the sample by their age in units at the start of the epoch.
     entered: Vec<u32>,
     recent: Recent,
 }
 
 impl Intervals {
-    /// Observes a volume whose LBAs are below `space`, nothing yet.
+    /// An observer of a volume whose LBAs are below `space`, without intervals.
     pub fn new(space: u32, zone_pages: u32, seed: u64) -> Self {
         let shift = (space / SAMPLES).next_power_of_two().trailing_zeros();
         let unit = (zone_pages / 4).max(1);
@@ -112,10 +112,10 @@ impl Intervals {
         }
     }
 
-    /// Lifespans of versions, by the intervals of the epoch: as MiDAS takes them, with its
-    /// corrections. An LBA that was written once counts as an interval of the whole epoch; and for
-    /// the intervals that the ends of the epoch cut off, each one that was seen counts the more the
-    /// longer it is. A last version, after others, does not count.
+    /// Lifespans of versions from the intervals of the epoch, with MiDAS's own corrections. An LBA
+    /// that was written once counts as one interval of the whole epoch. An interval may be cut off
+    /// by the ends of the epoch; to make up for those, an observed interval weighs more the longer
+    /// it is. The last version of an LBA that was written more than once does not count.
     pub fn survival(&self) -> SurvivalCurve {
         let last = self.counts.len() - 1;
         let epoch = last as f64;
@@ -142,9 +142,10 @@ impl Intervals {
         SurvivalCurve::new(f64::from(self.unit), alive)
     }
 
-    /// Lifespans of versions; those whose end was not seen count for as long as they were:
-    /// Kaplan and Meier's estimate ("Nonparametric Estimation from Incomplete Observations", JASA
-    /// 53(282), 1958). A version that was older when the epoch began counts from that age on.
+    /// Lifespans of versions by Kaplan and Meier's estimate ("Nonparametric Estimation from
+    /// Incomplete Observations", JASA 53(282), 1958): a version whose end was not seen counts for
+    /// as long as it was observed. A version that is older than the epoch counts from its age at
+    /// the start of the epoch on.
     pub fn survival_with_unseen_ends(&self, now: u32) -> SurvivalCurve {
         let mut alive = Vec::with_capacity(self.counts.len());
         let left = self.ages(now);
@@ -155,7 +156,7 @@ impl Intervals {
         for k in 0..self.counts.len() {
             alive.push(rest);
             let died = f64::from(self.counts[k] + self.inherited[k]);
-            // Those that come in or leave at this age were at risk for half a unit.
+            // A version that enters or leaves at this age was at risk for half a unit.
             let (came, left) = (f64::from(self.entered[k]), f64::from(left[k]));
             let exposed = at_risk + (came - left) / 2.0;
             let hazard = match k {
@@ -169,8 +170,8 @@ impl Intervals {
         SurvivalCurve::new(f64::from(self.unit), alive)
     }
 
-    /// Share of the written LBAs that are never written again, by their ages: a version is frozen with
-    /// the probability that one of its age lives to the end of the curve.
+    /// Share of the written LBAs that are never written again. A version is frozen with the
+    /// probability that a version of its age lives to the end of the curve.
     pub fn frozen(&self, survival: &SurvivalCurve, now: u32) -> f64 {
         let written = self.samples.iter().filter(|sample| sample.valid);
         let (mut frozen, mut pages) = (0.0, 0.0);
@@ -182,7 +183,7 @@ impl Intervals {
         if pages > 0.0 { frozen / pages } else { 0.0 }
     }
 
-    /// Versions that are alive, by their age in units.
+    /// Versions that are alive, counted by their age in units.
     fn ages(&self, now: u32) -> Vec<u32> {
         let mut ages = vec![0; self.counts.len()];
         for sample in self.samples.iter().filter(|sample| sample.valid) {
@@ -199,17 +200,17 @@ impl Intervals {
     }
 }
 
-/// Intervals shorter than a unit, counted on all LBAs in stretches of two units: the first only
-/// remembers.
+/// Counts intervals shorter than a unit, on all LBAs, in stretches of two units. During the first
+/// unit of a stretch it only remembers writes.
 #[derive(Clone, Debug)]
 struct Recent {
     unit: u32,
-    /// The present stretch, or the next.
+    /// The start of the present stretch, or of the next.
     from: u32,
-    /// From one stretch to the next.
+    /// User writes from the start of a stretch to the start of the next.
     pause: u32,
     left: u32,
-    /// LBA and time of recent writes, each at the place that its LBA is hashed to.
+    /// LBA and time of recent writes, each at the place to which the LBA is hashed.
     last: Vec<(u32, u32)>,
     short: u64,
     watched: u64,
@@ -266,7 +267,7 @@ mod tests {
     use super::*;
     use frostline_random::SplitMix;
 
-    /// Writes LBA i % `pages` at times from 1 on, for two epochs, of which the second is observed.
+    /// Writes LBA i % `pages` at times from 1 on, for two epochs; the second is observed.
     fn in_turn(pages: u32, epoch: u32) -> (Intervals, u32) {
         let mut intervals = Intervals::new(pages, 40, 1);
         for now in 1..=2 * epoch {
@@ -289,7 +290,7 @@ mod tests {
 
     #[test]
     fn short_intervals_are_counted_on_all_pages() {
-        // Every other write is to page 0, which may well be none of the sample.
+        // Every other write is to page 0, which may not be in the sample.
         let mut intervals = Intervals::new(1 << 20, 400, 1);
         intervals.start(0, 20_000);
         for now in 1..=20_000 {
@@ -311,7 +312,8 @@ mod tests {
 
     #[test]
     fn a_last_version_counts_if_unseen_ends_do() {
-        // A window of 100 pages moves over 20,000; each is written ten times on average, then never.
+        // A window of 100 pages moves over 20,000 pages; each page is written ten times on average,
+        // then never.
         let mut rng = SplitMix::new(7);
         let mut intervals = Intervals::new(1 << 15, 40, 1);
         for now in 1..=160_000u32 {

@@ -1,5 +1,5 @@
-//! The parts of MiDAS (Oh et al., FAST 2024): what is hot, how long versions live, and which division
-//! into groups costs least.
+//! The parts of MiDAS (Oh et al., FAST 2024): which pages are hot, how long versions live, and
+//! which division into groups costs least.
 
 pub mod epochs;
 pub mod event;

@@ -3,11 +3,11 @@
 use crate::chain::model::{Chain, Hot, MOST_GROUPS, Prediction, Space, predict};
 use crate::chain::survival::SurvivalCurve;
 
-/// The hot group has at most one zone of so many, and so has the last group at least.
+/// The hot group has at most one in this many zones, the last group at least one in this many.
 const SMALLEST_PART: u32 = 40;
-/// Rounds in which every size is tried again.
+/// The most rounds in which every size is tried again.
 const ROUNDS: usize = 4;
-/// Each size that is tried is larger than the one before by this.
+/// Ratio of a size to try to the size before it.
 const STEP: f64 = 1.2;
 
 /// A division into groups, and its predicted figures.
@@ -17,16 +17,17 @@ pub struct Division {
     pub hot: Hot,
     /// The groups of the chain.
     pub chain: Chain,
-    /// The prediction for it.
+    /// The prediction for this division.
     pub prediction: Prediction,
 }
 
-/// Finds a division of low write amplification. The hot group's size is searched for as well, unless
-/// it is `fixed`. The chain has two groups or more. None if none can be kept.
+/// Finds a division of low write amplification. The search includes the hot group's size, unless
+/// `fixed` gives the hot group. The chain has two groups or more. `None` if no division can be
+/// kept.
 ///
-/// Each hot group is judged by the best chain that is found behind it: its last group is split, again
-/// and again, each time into the sizes that promise most. Of the best division each size in turn is
-/// then changed for the better, the others fixed.
+/// A hot group is as good as the best chain behind it. To find that chain, the search splits the
+/// last group again and again, each time into the most promising sizes. It then improves each size
+/// of the best division in turn, with the others fixed.
 pub fn search(
     survival: &SurvivalCurve,
     space: &Space,
@@ -55,7 +56,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The best division with a hot group, or with none if that is better.
+    /// The best division with a hot group, or without one if that is better.
     fn with_hot(&self) -> Option<Division> {
         let mut divisions = vec![self.behind(Hot::NONE)];
         best_size(self.largest_hot(), &mut |zones| {
@@ -74,8 +75,8 @@ impl Search<'_> {
         Hot::of_size(zones, self.survival, self.space.zone_pages)
     }
 
-    /// The best division with this hot group, as far as splitting the last group finds it. One group
-    /// alone is not judged: the formula flatters it, as all rates are then mixed in it.
+    /// The best division with this hot group that splitting the last group finds. A chain of one
+    /// group is not considered: the formula flatters it, because it mixes all rates.
     fn behind(&self, hot: Hot) -> Option<Division> {
         let whole = Chain::whole(self.space.zones.checked_sub(hot.zones)?);
         let mut split = self.insert(hot, whole, 0)?;
@@ -94,7 +95,7 @@ impl Search<'_> {
         Some(Division { hot, chain, prediction })
     }
 
-    /// The best division that has one more group at `place`, of zones of the last one.
+    /// The best division with one more group at `place`, which takes its zones from the last group.
     fn insert(&self, hot: Hot, chain: Chain, place: usize) -> Option<Division> {
         if chain.len() == self.most {
             return None;
@@ -102,7 +103,7 @@ impl Search<'_> {
         self.resize(hot, chain.with_group(place), place)
     }
 
-    /// The best division in which the group at `place` gives zones to the last one or takes some.
+    /// The best division in which the group at `place` exchanges zones with the last one.
     fn resize(&self, hot: Hot, mut chain: Chain, place: usize) -> Option<Division> {
         let end = chain.len() - 1;
         let both = chain[place] + chain[end];
@@ -119,7 +120,7 @@ impl Search<'_> {
         self.division(hot, chain)
     }
 
-    /// The best division in which the hot group gives zones to the last one or takes some.
+    /// The best division in which the hot group exchanges zones with the last one.
     fn resize_hot(&self, from: &Division) -> Option<Division> {
         let end = from.chain.len() - 1;
         let both = from.hot.zones + from.chain[end];
@@ -131,7 +132,7 @@ impl Search<'_> {
         with(best_size(self.largest_hot(), &mut |zones| Some(with(zones)?.prediction.waf))?)
     }
 
-    /// Changes the size of each group in turn where that helps.
+    /// Changes the size of each group in turn if that lowers the write amplification.
     fn improve(&self, best: &mut Division, hot_too: bool) {
         let keep = |best: &mut Division, found: Option<Division>| {
             *best = found.filter(|f| f.prediction.waf < best.prediction.waf).unwrap_or(*best);
@@ -146,13 +147,13 @@ impl Search<'_> {
     }
 }
 
-/// 1, 2, 3... and then each size a fifth larger than the one before, up to `largest`.
+/// The sizes to try: 1, 2, 3... and then each a fifth larger than the one before, up to `largest`.
 fn sizes(largest: u32) -> impl Iterator<Item = u32> {
     let next = |size: &u32| Some((f64::from(*size) * STEP) as u32 + 1);
     std::iter::successors(Some(1), next).take_while(move |&size| size <= largest)
 }
 
-/// The size up to `largest` of the least cost, as far as steps that narrow find it.
+/// A size up to `largest` with the least cost, as far as narrowing steps find it.
 fn best_size(largest: u32, cost: &mut impl FnMut(u32) -> Option<f64>) -> Option<u32> {
     let mut consider = |best: &mut Option<(f64, u32)>, size: u32| {
         if let Some(cost) = cost(size)
@@ -177,7 +178,7 @@ fn best_size(largest: u32, cost: &mut impl FnMut(u32) -> Option<f64>) -> Option<
 mod tests {
     use super::*;
 
-    /// Pages of a volume that are written by Zipf's law: one rate for each of a thousand ranks.
+    /// The lifespans of a volume written by Zipf's law: one rate for each of `bins` ranks.
     fn zipf(unit: f64, bins: usize, pages: f64) -> SurvivalCurve {
         let ranks: Vec<f64> = (1..=1000).map(|r| 1.0 / (f64::from(r) - 0.5)).collect();
         let sum: f64 = ranks.iter().sum();

@@ -4,12 +4,12 @@
 //! four with cost-benefit cleaning best, which is `dac-cb` here.
 //!
 //! Class 0 is the coldest. New pages start there. A page's level is the class of the zone it lies
-//! in, so no state is kept. The age condition of the 1999 paper (a page that comes back late is
-//! not promoted) is not in SepBIT's description and not here.
+//! in, so no state is kept. The age condition of the 1999 paper (a page that comes back late is not
+//! promoted) is not in SepBIT's description, and not here either.
 
 use crate::{BuildError, Info, Param, Params, Relocation, Scheme, Setup, UserWrite, ZoneEvent};
 
-/// One class up at a user write, one down at a relocation.
+/// User writes move a page one class up, relocations one class down.
 #[derive(Clone, Copy, Debug)]
 pub struct Dac {
     hottest: usize,

@@ -3,23 +3,26 @@
 //! Lee and Noh, "DOGI: Data Placement with Oracle-Guided Insights for Log-Structured Systems", FAST
 //! 2026.
 //!
-//! Class 0 is the hot group: pages whose estimated interval is below two zones. The estimate has eight
-//! bits, and adds up the ages of the zones in which a page's copies lay. Classes 1 to 4 are groups of
-//! lifespans, by forecasts; of these the last in use and those behind it, by further relocations, are a
-//! pool. Class 5 is for pages that no user has written since the first capacity was: a bit a page says
-//! so, and the relocation asks for it.
+//! Class 0 is the hot group: pages whose estimated interval is below two zones. The estimate has
+//! eight bits: the sum of the ages of the zones in which the page's copies lay. Classes 1 to 4 are
+//! groups of lifespans, by forecasts. The last group in use is the pool, together with the classes
+//! behind it, which take further relocations. Class 5 is for pages that no user has written since
+//! the first capacity of user writes: one bit a page records this, and relocations read it.
 //!
-//! A zone of a group before the pool is cleaned when it is older than the range of lifespans that its
-//! group takes, the oldest of the lowest group first; if there is none, the victim policy chooses in the
-//! pool.
+//! A zone of a group before the pool is cleaned when it is older than the range of lifespans that
+//! its group takes. Among such zones the lowest group comes first, and in it the oldest zone. If
+//! there is none, the victim policy chooses in the pool.
 //!
-//! The paper's text was not at hand: this is a reading of its abstract and of how its prototype behaves.
-//! Ours are:
-//! * The forecast is made at the write. The prototype holds writes back until 128 are there, for one
-//!   inference; here a write is answered at once.
-//! * The capacity is that of the LBA space. Frozen pages are looked for when it was written twice.
+//! The paper's text was not at hand: this is a reading of its abstract and of its prototype's
+//! behaviour. Our own readings are:
+//! * The forecast is made at the write. The prototype collects 128 writes for one inference; here
+//!   each write
+//!   is answered at once.
+//! * The capacity is the size of the LBA space. Frozen pages are looked for after two capacities of
+//!   user
+//!   writes.
 //! * A page that was never written is not hot.
-//! * What is learned when, and from what: `Course`. The six inputs: `Habits`. The classes:
+//! * When and from what the forecaster learns: `Course`. The six inputs: `Habits`. The classes:
 //!   `Ranges`; the chain: `divide`.
 
 use crate::chain::measured::Measured;
@@ -40,23 +43,23 @@ const CLASSES: usize = MOST_GROUPS + 2;
 const FROZEN: usize = CLASSES - 1;
 /// Zones' worth of user writes below which an interval is hot.
 const HOT: u8 = 2;
-/// Divisions that are told of.
+/// The most divisions that are explained.
 const EVENTS: usize = 64;
 
-/// By hot intervals, forecasts of lifespans and a frozen bit.
+/// Classes by hot intervals, forecasts of lifespans and a frozen bit.
 #[derive(Debug)]
 pub struct Dogi {
     habits: Habits,
     course: Course,
     division: RangeDivision,
     measured: Measured,
-    /// The time at which the hot group's measurement began; none before the first write.
+    /// The time at which the measurement of the hot group began; `None` before the first write.
     measured_from: Option<u32>,
     pool: Pool,
     zone_pages: u32,
-    /// One over the pages of a zone, in 2^-32.
+    /// One over the pages of a zone, in units of 2^-32.
     zone_share: u64,
-    /// By zone, the time when it was opened.
+    /// The time at which each zone was opened, by zone.
     opened_at: Vec<u32>,
     /// Open and sealed zones.
     zones: u32,
@@ -83,7 +86,8 @@ impl Dogi {
         }
     }
 
-    /// Divides the groups anew after a course. No page is moved: what was in the pool is in it again.
+    /// Divides the groups anew after a course. No page is moved: zones of the old pool join the new
+    /// one.
     fn divide_anew(&mut self, zones: &ZoneView<'_>, choice: &mut Choice) {
         let Some(outcomes) = self.course.take_outcomes() else { return };
         self.accuracy = outcomes.accuracy();
@@ -131,7 +135,7 @@ impl Dogi {
         ));
     }
 
-    /// The zone whose range is over: the oldest of the lowest group.
+    /// The next zone whose range is over: the oldest in the lowest group that has one.
     fn overdue(&self, zones: &ZoneView<'_>) -> Option<u32> {
         let ranges: [u32; MOST_GROUPS] = std::array::from_fn(|group| match group {
             group if group < self.division.groups => self.range(group),
@@ -245,7 +249,7 @@ impl Scheme for Dogi {
     fn pick(&mut self, zones: &ZoneView<'_>, policy: &mut dyn VictimPolicy, choice: &mut Choice) {
         self.measured.at(self.now, self.habits.capacity());
         self.divide_anew(zones, choice);
-        // Classes of this view are no longer true where zones have changed theirs.
+        // The view still has the old classes of zones that have just changed theirs.
         let overdue = if choice.relabelled.is_empty() { self.overdue(zones) } else { None };
         let victim = overdue
             .or_else(|| self.pool.pick(self.division.groups, zones, policy, choice))
@@ -253,7 +257,7 @@ impl Scheme for Dogi {
         choice.victims.extend(victim);
     }
 
-    /// A group that is no more keeps its open zone until then.
+    /// A group that was given up has an open zone, which hardly fills.
     fn seals_stale(&self) -> bool {
         true
     }

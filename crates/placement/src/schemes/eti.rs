@@ -4,25 +4,25 @@
 //! Temperature Identification", HotStorage'16, as SepBIT (FAST'22, section 4.1) uses it: two
 //! classes for user writes, one for relocations.
 //!
-//! The address space is one extent at first. A request adds 1 to the count of every extent that
-//! it covers; one that it covers in part is split, and the part counts, as long as there are
-//! fewer than 1,024 extents. Counts end at 15. At every 4,096th request all counts are halved,
+//! The address space is one extent at first. A request adds 1 to the count of every extent that it
+//! covers. An extent that it covers in part is split, and the covered part counts, as long as there
+//! are fewer than 1,024 extents. Counts end at 15. At every 4,096th request all counts are halved,
 //! and neighbours that are both cold (below 4), or equally hot, become one. A user write goes to
 //! class 0 if its extent's count is 4 or more, else to class 1; relocations go to class 2.
 //!
 //! A merged extent takes the mean of both counts, weighted by length and rounded; in the authors'
-//! simulator it keeps that of the first. There, a split into three is made even if it leads to
-//! 1,025 extents; and the last extent reaches 1,024 pages beyond the last page.
+//! simulator it keeps the count of the first. There, a split into three is made even if it leads to
+//! 1,025 extents, and the last extent reaches 1,024 pages beyond the last page.
 
 use crate::{
     BuildError, Info, Params, Relocation, Request, Scheme, Semantics, Setup, UserWrite, ZoneEvent,
 };
 
-/// Extents at most.
+/// The most extents.
 const EXTENTS: usize = 1024;
 /// Requests between two decays.
 const PERIOD: u32 = 4096;
-/// Counts end here.
+/// The largest count.
 const MOST: u8 = 15;
 /// The least count of a hot extent.
 const HOT: u8 = 4;
@@ -37,7 +37,7 @@ pub struct Eti {
     end: u32,
     /// Requests since the last decay.
     requests: u32,
-    /// The extent that was asked for last: its first page, its length and its class.
+    /// The extent of the last look-up: its first page, its length and its class.
     current: (u32, u32, usize),
     fast22: bool,
 }
@@ -120,7 +120,7 @@ impl Eti {
         self.current = (start, self.end_of(extent) - start, class);
     }
 
-    /// Counts a request of the pages from `from` to before `to`.
+    /// Counts a request of the pages from `from` up to, not including, `to`.
     #[inline(always)]
     fn touch(&mut self, from: u32, to: u32) {
         let mut extent = self.find(from);
@@ -146,14 +146,14 @@ impl Eti {
         self.look_up(of_first);
     }
 
-    /// Cuts the pages from `first` to before `after` out of an extent, with one count more;
+    /// Splits off the pages from `first` up to, not including, `after`, with one count more;
     /// returns their extent.
     #[cold]
     fn split(&mut self, extent: usize, first: u32, after: u32) -> usize {
         let (end, count) = (self.end_of(extent), self.counts[extent]);
         let part = extent + usize::from(first > self.starts[extent]);
         let added = part - extent + usize::from(after < end);
-        // Room for both new extents at once: the rest of the table moves only once.
+        // Makes room for both new extents at once: the rest of the table moves only once.
         let len = self.starts.len();
         self.starts.resize(len + added, 0);
         self.starts.copy_within(extent + 1..len, extent + 1 + added);
@@ -252,7 +252,7 @@ mod tests {
             let mut scheme = scheme(semantics, 100);
             (scheme.starts, scheme.counts) = rows.into_iter().unzip();
             scheme.decay();
-            // 3 on 10 pages and 0 on 30 have a mean of 0.75.
+            // A count of 3 on 10 pages and one of 0 on 30 have a mean of 0.75.
             assert_eq!(extents(&scheme), [(0, first), (40, 4), (60, 6)]);
         }
         assert_eq!([mean(1, 1, 2, 1), mean(3, 10, 0, 30), mean(3, 1, 0, 9)], [2, 1, 0]);

@@ -1,16 +1,16 @@
-//! FADaC: pages by a count that rises with user writes and falls with relocations, held against a
-//! fading average. Kremer and Brinkmann, "FADaC: A Self-adapting Data Classifier for Flash
-//! Memory", SYSTOR'19, as SepBIT (FAST'22, section 4.1) uses it, with six classes.
+//! FADaC: pages by a count that rises with user writes and falls with relocations, compared with a
+//! fading average. Kremer and Brinkmann, "FADaC: A Self-adapting Data Classifier for Flash Memory",
+//! SYSTOR'19, as SepBIT (FAST'22, section 4.1) uses it, with six classes.
 //!
 //! A user write adds 1 to its page's count, a relocation takes 1 off, down to 0. The average f
 //! starts at 0 and follows the writes: a request of l pages, with V pages valid, adds l/V - f/V.
 //! A page goes to the first class k for which its count is at most f * 10^k, the last if none is;
 //! to class 0 while f is 0. Class 0 is the coldest. User writes and relocations are treated alike.
 //!
-//! SepBIT doesn't say more than that FADaC goes by recency; the constants are the authors'
-//! simulator's. That one adds l/V to f before it takes f/V off. With requests of one page f
-//! should be 1 from the first write on, and pages written once of class 0; but rounded in that
-//! order it sinks a hair below 1, and they come to class 1. Here the difference is taken first,
+//! SepBIT says only that FADaC goes by recency; the constants are those of the authors' simulator.
+//! That simulator adds l/V to f before it subtracts f/V. With requests of one page, f should be 1
+//! from the first write on, and pages written once should be in class 0; but with that order of
+//! rounding f sinks a little below 1, and they go to class 1. Here the difference is taken first,
 //! which is exact where it matters, and worth about 1 % of the write amplification.
 
 use crate::{
@@ -54,7 +54,7 @@ impl Scheme for Fadac {
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let classes: usize = params.whole(Self::INFO.params, "classes")?;
-        // While the average is 0 all pages are of class 0.
+        // While the average is 0 all pages go to class 0.
         let fast22 = setup.semantics == Semantics::SepbitFast22;
         Ok(Fadac { average: 0.0, fast22, limits: vec![f64::INFINITY; classes - 1] })
     }

@@ -1,9 +1,9 @@
 //! FK, future knowledge: pages by the time of their invalidation, as far as the classes reach.
 //! SepBIT (Wang et al., FAST'22, section 4.1).
 //!
-//! A page that will be invalidated within t user writes goes to class ceil(t / s) - 1, s being
-//! the pages in a zone; what lives longer shares the last class. With small zones and six classes
-//! nearly everything does: then this is no bound (see the oracles).
+//! A page that will be invalidated within t user writes goes to class ceil(t / s) - 1, with s the
+//! pages in a zone; all pages that live longer share the last class. With small zones and six
+//! classes nearly all pages do: then FK is no bound (see the oracles).
 
 use crate::future::Death;
 use crate::{

@@ -1,7 +1,6 @@
-//! FK-kmeans: future knowledge by clusters of lifespans, as SepFrozen (Tan et al., section 3)
-//! draws its bound: the trace is run once, the lifespan of every write is calculated (up to the
-//! end of the trace for what is never invalidated), and pages are grouped by k-means over the
-//! lifespans.
+//! FK-kmeans: future knowledge by clusters of lifespans, the bound of SepFrozen (Tan et al.,
+//! section 3): the trace is run once to find the lifespan of every write (up to the end of the
+//! trace if a version is never invalidated), and pages are grouped by k-means over the lifespans.
 //!
 //! A version stays in the cluster of its lifespan when it is copied. The paper does not say
 //! whether lifespans or their logarithms are clustered: `scale` takes either, the lifespans

@@ -1,8 +1,9 @@
-//! frozen: any scheme (`frozen:NAME`, SepBIT if none is named), with pages that are recognised as
-//! frozen in classes of their own. Tan et al., SepFrozen, section 4.2, has the idea; frozen pages lie in
-//! the inner scheme's coldest class there, which is `apart=no` ([`isolation`](crate::isolation)).
+//! frozen: any scheme (`frozen:NAME`, SepBIT if none is named), with recognised frozen pages in
+//! classes of their own. The idea is that of Tan et al., SepFrozen, section 4.2; there, frozen
+//! pages lie in the inner scheme's coldest class, which is `apart=no` here
+//! ([`isolation`](crate::isolation)).
 //!
-//! Keys of this scheme are its own, all others go to the inner scheme:
+//! Keys of this scheme are its own; all others go to the inner scheme:
 //! `frozen:dac:classes=4:apart=no`.
 
 use crate::isolation::{

@@ -1,16 +1,18 @@
-//! frozen-lifespan: `frozen:lifespan`, whose types are known when it is compiled: classes by expected
-//! lifespan ([`lifespan`](super::lifespan)) for pages that are written again, and classes of their own
-//! for those that are recognised as frozen ([`isolation`](crate::isolation)). Not published elsewhere.
+//! frozen-lifespan: the same as `frozen:lifespan`, with types known at compile time: classes by
+//! expected lifespan ([`lifespan`](super::lifespan)) for pages that are written again, and classes
+//! of their own for pages that are recognised as frozen ([`isolation`](crate::isolation)). Not
+//! published elsewhere.
 //!
-//! It was a database's default, by the name `frostline`, before survival curves were. It keeps 20 bytes
-//! of a page, where `frozen:lifespan` keeps 36, so stores that hold these can be opened only with it.
+//! It was a database's default, by the name `frostline`, before the scheme `survival` was. It keeps
+//! 20 bytes of each page, where `frozen:lifespan` keeps 36, so a store that was formatted with it
+//! opens only with it.
 //!
-//! Frozen pages have three classes by default: pages in the most certain one are frozen with a probability above 0.95,
-//! the other two take less certain ones (`sure`, `tiers`). The recogniser learns while the volume is
-//! written, from what became of pages that cleaning came across (`by=online`).
+//! Frozen pages have three classes by default: pages in the most certain one are frozen with a
+//! probability above 0.95, the other two take less certain ones (`sure`, `tiers`). The recogniser
+//! learns while the volume is written, from the fate of the pages that cleaning met (`by=online`).
 //!
-//! The inner scheme keeps its defaults: seven classes, so that ten zones are open at most. Those that
-//! hardly fill are sealed.
+//! The inner scheme keeps its defaults: seven classes, so that at most ten zones are open. Open
+//! zones that hardly fill are sealed.
 
 use super::lifespan::Lifespan;
 use crate::Info;

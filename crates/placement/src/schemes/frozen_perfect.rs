@@ -1,6 +1,6 @@
-//! frozen-perfect: any scheme (`frozen-perfect:NAME`, SepBIT if none is named), with the
-//! versions that the trace never writes again in a class of their own: the bound of any recogniser
-//! under the same isolation ([`isolation`](crate::isolation)). It runs in the simulator only. Not published
+//! frozen-perfect: any scheme (`frozen-perfect:NAME`, SepBIT if none is named), with the versions
+//! that the trace never writes again in a class of their own: the bound for any recogniser with the
+//! same isolation ([`isolation`](crate::isolation)). It runs in the simulator only. Not published
 //! elsewhere.
 
 use crate::isolation::{AT, Isolated, Isolation, Oracle, SEPARATE, build_named_inner};

@@ -1,8 +1,8 @@
 //! GW: SepBIT without its separation of user writes. Wang et al., FAST'22, section 4.2, Exp#5.
 //!
-//! User writes go to class 0; relocations to 1, 2 or 3 by age: below 4 l, below 16 l, the rest, l
-//! being the mean lifespan of the last 16 reclaimed zones of class 0. More classes carry the
-//! ladder of fours on.
+//! User writes go to class 0; relocations go to 1, 2 or 3 by age: below 4 l, below 16 l, the rest,
+//! with l the mean lifespan of the last 16 reclaimed zones of class 0. With more classes the cuts
+//! go on in powers of four.
 
 use crate::zone_lifespan::ZoneLifespan;
 use crate::{

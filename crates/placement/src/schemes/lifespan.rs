@@ -1,16 +1,16 @@
 //! lifespan: pages that are expected to live equally long lie together, on a logarithmic scale. Not
 //! published elsewhere.
 //!
-//! A user write is expected to live as long as the page's last versions did: the mean of their
-//! lifespans' logarithms, of which each counts half as much as the one after it. For a page without
-//! a past it is what pages of its kind had: of its origin, if an engine tells, else of its extent of
-//! LBAs, as files and trees lie together. A page that cleaning finds valid is expected to live as
-//! long again as it has lived, or as was expected when it was written if that is longer.
-//! With `past=kind` no page has a past of its own: origins, or extents, that behave alike share
-//! classes.
+//! A user write is expected to live as long as the page's last versions did: the mean of the
+//! logarithms of their lifespans, where each counts half as much as the one after it. A page
+//! without a past is expected to live as long as pages of its kind: of its origin, if an engine
+//! gives one, else of its extent of LBAs, because files and trees lie together. A page that
+//! cleaning finds valid is expected to live as long again as it has lived, or as long as was
+//! expected at its write if that is longer. With `past=kind` the past of single pages is ignored:
+//! origins, or extents, that behave alike share classes.
 //!
-//! Class k takes what is expected to live less than base^k zones' worth of user writes, the last
-//! one everything longer. With `relocations=apart` pages that cleaning copies have classes of
+//! Class k takes pages that are expected to live for less than base^k zones' worth of user writes,
+//! the last class all others. With `relocations=apart` pages that cleaning copies have classes of
 //! their own.
 
 use crate::{
@@ -18,25 +18,25 @@ use crate::{
     log2_1p,
 };
 
-/// LBAs in an extent whose pages pass for one kind: 2^8.
+/// The pages of an extent of 2^8 LBAs count as one kind.
 const EXTENT_SHIFT: u32 = 8;
-/// Origins that are told apart.
+/// The most origins that are distinguished.
 const ORIGINS: usize = 4096;
 /// Steps of an expectation for each doubling.
 const STEPS: f32 = 8.0;
-/// A kind's mean moves by this share of the difference at each lifespan.
+/// At each lifespan a kind's mean moves by this share of the difference.
 const KIND_GAIN: f32 = 1.0 / 32.0;
 
-/// By the lifespan that is expected of a page.
+/// Classes by the expected lifespan of a page.
 #[derive(Clone, Debug)]
 pub struct Lifespan {
-    /// The logarithms between classes.
+    /// The logarithms of the lifespans between classes.
     cuts: Vec<f32>,
     /// The first class of relocations.
     relocations: usize,
     /// The mean logarithm of each kind's lifespans.
     kinds: Vec<f32>,
-    /// The expected lifespan of a page is that of its kind.
+    /// True if a page's expected lifespan is always that of its kind.
     by_kind: bool,
 }
 
@@ -45,7 +45,7 @@ pub struct Lifespan {
 #[repr(C)]
 pub struct Expectation {
     written: Stamp,
-    /// The logarithm of the lifespan in steps, more by 1; 0 if the page has no past.
+    /// The logarithm of the lifespan in steps, plus 1; 0 if the page has no past.
     steps: u32,
 }
 
@@ -142,7 +142,7 @@ impl Scheme for Lifespan {
         self.relocations + self.class(lived.max(page.steps.saturating_sub(1) as f32 / STEPS))
     }
 
-    /// Few pages live as long as the last classes are for.
+    /// Few pages live long enough for the last classes.
     fn seals_stale(&self) -> bool {
         true
     }
@@ -176,7 +176,7 @@ mod tests {
     fn a_page_is_expected_to_live_as_long_as_its_last_versions() {
         let (mut scheme, mut page) = (lifespan(""), Expectation::zeroed());
         assert_eq!(scheme.place_user(&write(7, 1, true, None), &mut page), 2, "nothing is known");
-        // A lifespan of 7, then of 1023: their logarithms' mean is 6.5 of 3 and 10.
+        // Lifespans of 7, then 1023: their logarithms are 3 and 10, the mean 6.5.
         assert_eq!(scheme.place_user(&write(7, 8, false, None), &mut page), 0);
         assert_eq!(scheme.place_user(&write(7, 1031, false, None), &mut page), 2);
         assert_eq!(scheme.place_user(&write(7, 1038, false, None), &mut page), 1);
@@ -191,7 +191,7 @@ mod tests {
         let mut new = Expectation::zeroed();
         assert_eq!(scheme.place_user(&write(301, 10, true, None), &mut new), 0, "same extent");
         assert_eq!(scheme.place_user(&write(9, 11, true, None), &mut new), 2, "another one");
-        // Of an engine's origins LBAs say nothing.
+        // With an engine's origins, LBAs don't matter.
         let (tree, other) = (Hotness { origin: 6, ..Hotness::default() }, Hotness::default());
         let mut told = Lifespan { kinds: vec![f32::INFINITY; ORIGINS], ..lifespan("") };
         for now in [1, 5, 9] {

@@ -6,14 +6,14 @@
 //! that was relocated i times since it was written lies in class i, as far as the classes reach.
 //! That count is the class of the zone the page lies in, so no state is kept.
 //!
-//! The text of the APSys paper was not at hand. What MiDAS says of it leaves the victim side open:
-//! here it is crossed with every victim policy, as the others are. A page that had to go to
-//! another class for want of a free zone counts on from there. MiDAS itself, which gives each
-//! class a size and sets hot pages apart, is another scheme and not this one.
+//! The text of the APSys paper was not at hand. MiDAS's description of it leaves the victim side
+//! open: here it is crossed with every victim policy, as the others are. A page that had to go to
+//! another class for want of a free zone counts on from there. MiDAS itself, which gives each class
+//! a size and sets hot pages apart, is another scheme.
 
 use crate::{BuildError, Info, Param, Params, Relocation, Scheme, Setup, UserWrite, ZoneEvent};
 
-/// User writes first, then one class on at every relocation.
+/// User writes go to class 0, each relocation one class further.
 #[derive(Clone, Copy, Debug)]
 pub struct Mida {
     last: usize,

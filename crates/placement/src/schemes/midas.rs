@@ -3,15 +3,15 @@
 //! Noh, "MiDAS: Minimizing Write Amplification in Log-Structured Systems through Adaptive Group Number
 //! and Size Configuration", FAST 2024.
 //!
-//! Pages that were overwritten soon several times over go to the hot group, all other user writes to
-//! the first of the chain. A relocation goes one group on, one out of the hot group to the first, and
-//! the last group keeps its pages. When the log is cleaned, the first group that has more zones than
-//! its size gives its oldest; if none has, the victim policy chooses in the last group. Sizes come
-//! from a model of the last epoch's update intervals (`epochs` in `midas`); before it,
-//! and where it erred, several groups share a pool of which the policy chooses.
+//! Pages that were overwritten soon several times over go to the hot group, all other user writes
+//! to the first group of the chain. A relocation goes one group further, out of the hot group to
+//! the first, and the last group keeps its pages. When the log is cleaned, the first group that has
+//! more zones than its size gives its oldest zone; if there is none, the victim policy chooses in
+//! the last group. Sizes come from a model of the last epoch's update intervals (`epochs` in
+//! `midas`). Before the first epoch ends, and where the model erred, several groups share a pool in
+//! which the policy chooses.
 //!
-//! The differences from the simulator that its authors published are listed in
-//! docs/schemes.md.
+//! docs/schemes.md lists the differences from the simulator that the authors published.
 
 use crate::chain::groups::{CLASSES, Groups};
 use crate::chain::measured::Measured;
@@ -23,7 +23,7 @@ use crate::{
     ZoneEvent, ZoneView,
 };
 
-/// Cleanings within one user write after which groups are merged.
+/// More cleanings than this within one user write make groups merge.
 const ENDLESS: u32 = 25;
 
 /// A hot group, and a chain of groups whose sizes a model finds.
@@ -33,7 +33,7 @@ pub struct Midas {
     epochs: Option<Epochs>,
     groups: Groups,
     measured: Measured,
-    /// By zone; none if it is open.
+    /// The time at which each zone was sealed, by zone; `None` while a zone is open.
     sealed_at: Vec<Option<u32>>,
     /// Open and sealed zones.
     zones: u32,
@@ -43,11 +43,11 @@ pub struct Midas {
     cleaned: (u32, u32),
     /// The group that was cleaned last.
     victim: usize,
-    /// True if there may be zones of other classes, which are not its own.
+    /// True if there may be zones of classes beyond the groups, those of frozen pages.
     beside_others: bool,
 }
 
-/// User writes for which a page lay in its zone after that was full.
+/// User writes since a zone was sealed.
 #[inline(always)]
 fn age(sealed_at: &[Option<u32>], zone: u32, now: u32) -> u32 {
     match sealed_at.get(zone as usize) {
@@ -57,7 +57,7 @@ fn age(sealed_at: &[Option<u32>], zone: u32, now: u32) -> u32 {
 }
 
 impl Midas {
-    /// The same beside zones of frozen pages, which its model leaves out.
+    /// The scheme beside zones of frozen pages, which its model leaves out.
     #[must_use]
     pub fn beside_frozen(self) -> Self {
         Midas { beside_others: true, ..self }
@@ -85,7 +85,7 @@ impl Midas {
         }
     }
 
-    /// Merges groups if cleaning does not end.
+    /// Merges groups if too many cleanings follow each other within one user write.
     fn end_the_endless(&mut self) {
         let (at, cleanings) = self.cleaned;
         self.cleaned = if at == self.now { (at, cleanings + 1) } else { (self.now, 1) };
@@ -105,7 +105,7 @@ impl Midas {
     }
 }
 
-/// Valid pages in zones of classes from this one on.
+/// Valid pages in zones of the classes from `class` on.
 fn valid_beyond(zones: &ZoneView<'_>, class: usize) -> u64 {
     let beyond = (1..zones.len() as u32).filter(|&zone| zones.class(zone) >= class);
     beyond.map(|zone| u64::from(zones.valid(zone))).sum()
@@ -256,7 +256,7 @@ impl Scheme for Midas {
         true
     }
 
-    /// A group that has vanished keeps its open zone until then.
+    /// A group that was given up has an open zone, which hardly fills.
     fn seals_stale(&self) -> bool {
         true
     }

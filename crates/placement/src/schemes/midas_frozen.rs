@@ -1,13 +1,13 @@
 //! midas-frozen: [`midas`](super::midas) with frozen pages in classes of their own. Not published
 //! elsewhere.
 //!
-//! MiDAS's model observes update intervals. The last version of a page has none, so that a volume in
+//! MiDAS's model observes update intervals. The last version of a page has none, so a volume in
 //! which pages freeze looks like one whose pages die young, and the last group, in which the frozen
-//! pages lie, gets too little room. Here pages are recognised as frozen when they are relocated
-//! ([`isolation`](crate::isolation)), and lie in zones of their own: these count neither among
-//! the valid pages nor among the zones that the model divides.
+//! pages lie, gets too little room. Here frozen pages are recognised when they are relocated
+//! ([`isolation`](crate::isolation)), and lie in zones of their own. The model counts neither these
+//! pages among the valid ones nor these zones among those that it divides.
 //!
-//! The zones of frozen pages and the last group are one pool, of which the victim policy chooses.
+//! The zones of frozen pages and the last group are one pool, in which the victim policy chooses.
 
 use super::midas::Midas;
 use crate::isolation::{

@@ -1,18 +1,18 @@
-//! MultiLog: logs of rising coldness, a page moving down at relocations and up, by chance, when it
-//! is written sooner than its log expects. Stoica and Ailamaki, "Improving Flash Write
-//! Performance by Using Update Frequency", PVLDB 6(9), 2013, as SepBIT (FAST'22, section 4.1)
-//! uses it, with six classes.
+//! MultiLog: logs of rising coldness. A page moves down at a relocation, and up, by chance, when it
+//! is written sooner than its log expects. Stoica and Ailamaki, "Improving Flash Write Performance
+//! by Using Update Frequency", PVLDB 6(9), 2013, as SepBIT (FAST'22, section 4.1) uses it, with six
+//! classes.
 //!
 //! Log 0 is the hottest, and takes the new pages. A page of log i is expected to be written again
-//! after E = valid(i) * (1 - g(i)) / 2 user writes, g being the garbage proportion of the victims
-//! that the log has had. A page written after d < E moves to log i - 1 with probability (E - d)/E,
-//! else it stays. A relocated page moves to log i + 1; from the last log in use it does so, and
-//! opens one more, only if there are fewer than `classes` and its own holds a zone's worth of
-//! valid pages. A page's log is the class of the zone it lies in.
+//! after E = valid(i) * (1 - g(i)) / 2 user writes, with g the garbage proportion of the log's
+//! victims so far. A page written after d < E moves to log i - 1 with probability (E - d)/E, else
+//! it stays. A relocated page moves to log i + 1. The last log in use opens a further one for it
+//! only if there are fewer than `classes` and the last log holds a zone's worth of valid pages. A
+//! page's log is the class of the zone it lies in.
 //!
-//! The paper has a victim policy to go with it; SepBIT crosses all schemes with its own two, as
-//! it is done here. The authors' simulator does not seed its random numbers, so that its figures
-//! can be met on average only, within about half a percent; here chance comes from the seed.
+//! The paper comes with a victim policy; SepBIT crosses all schemes with its own two, and so do we.
+//! The authors' simulator does not seed its random numbers, so its figures can be met only on
+//! average, within about half a percent; here chance comes from the seed.
 
 use crate::{
     BuildError, Info, Param, Params, Relocation, Scheme, Setup, Stamp, UserWrite, ZoneEvent,
@@ -36,9 +36,9 @@ struct Log {
     valid: u64,
     /// Garbage in the victims of this log so far.
     garbage: u64,
-    /// Pages in them.
+    /// Pages in these victims.
     cleaned: u64,
-    /// 1 - garbage / cleaned; not a number before the first.
+    /// 1 - garbage / cleaned; not a number before the first victim.
     kept: f64,
 }
 
@@ -178,7 +178,7 @@ mod tests {
             };
             (0..1000).map(once).sum::<usize>()
         };
-        // The log expects 1000 * 0.4 / 2 = 200.
+        // The log expects a write after 1000 * 0.4 / 2 = 200 user writes.
         assert_eq!((hotter(200), hotter(999)), (0, 0), "not early");
         assert!((700..800).contains(&hotter(50)), "3 of 4 times");
         assert!(hotter(1) > 980);

@@ -3,19 +3,19 @@
 //! "AutoStream: Automatic Stream Management for Multi-Streamed SSDs", SYSTOR'17, as SepBIT
 //! (FAST'22, section 4.1) uses it, with five classes for user writes and one for relocations.
 //!
-//! Chunks are of 256 pages (1 MiB). Every request adds 1 to the counts of the chunks it touches;
-//! a chunk with count c stands in queue floor(ln(c)), as far as there are queues, and its touch
-//! puts it at the queue's end. A chunk expires when it has not been touched for a lifetime, which
-//! is the interval between the last two touches of the hottest chunk, that with the highest count.
-//! At every touch the head of each queue is looked at, and if it has expired it moves to the end
-//! of the next lower queue, with a new lease. A request's pages go to the class of the queue in
-//! which it *finds* their chunk, before the touch puts it where its count belongs: so an idle
-//! chunk that comes back is taken for what it sank to, once. Relocations go to the last class.
+//! Chunks are of 256 pages (1 MiB). Every request adds 1 to the counts of the chunks it touches; a
+//! chunk with count c belongs to queue floor(ln(c)), or to the last queue, and its touch puts it at
+//! the queue's end. A chunk expires when it was not touched for a lifetime, which is the interval
+//! between the last two touches of the hottest chunk, that with the highest count. At every touch
+//! the head of each queue is looked at; an expired head moves to the end of the next lower queue,
+//! with a new lease. A request's pages go to the class of the queue in which it *finds* their
+//! chunk, before the touch puts it where its count belongs. So an idle chunk that comes back is
+//! classed once by the queue that it sank to. Relocations go to the last class.
 //!
 //! SepBIT's description doesn't say what a touch does to a chunk that has sunk, nor whether the
-//! class is read before or after. If the touch puts it back first, as it does in the authors'
-//! simulator, sinking never shows in the placement. When the hottest chunk itself expires, the
-//! search for the hottest starts over with the next touch. Time is user writes.
+//! class is read before or after the touch. If the touch puts the chunk back first, as it does in
+//! the authors' simulator, sinking never shows in the placement. When the hottest chunk itself
+//! expires, the search for the hottest starts over with the next touch. Time is user writes.
 
 use crate::clock::Clock;
 use crate::log_class::LogClass;
@@ -26,7 +26,7 @@ use crate::{
 
 /// Pages in a chunk, as a power of two.
 const CHUNK_SHIFT: u32 = 8;
-/// No chunk.
+/// Stands for "no chunk".
 const NONE: u32 = u32::MAX;
 
 /// User writes by frequency of their chunk, idle chunks sinking.
@@ -35,11 +35,11 @@ pub struct MultiQueue {
     classes: usize,
     level_of: LogClass,
     chunks: Vec<Chunk>,
-    /// None in the simulator's reading, where they change nothing.
+    /// `None` in the simulator's reading, where queues change nothing.
     queues: Option<Queues>,
 }
 
-/// 32 bytes, so that two share a cache line.
+/// A chunk of LBAs, in 32 bytes, so that two share a cache line.
 #[derive(Clone, Copy, Debug)]
 struct Chunk {
     /// Requests that touched it.
@@ -58,8 +58,8 @@ struct Chunk {
 const UNTOUCHED: Chunk =
     Chunk { count: 0, previous: NONE, next: NONE, level: 0, class: 0, touched: 0, expires: 0 };
 
-/// Chunks of equal level, each list in the order in which they came there. Level 0 needs no list,
-/// for nothing sinks below it.
+/// Lists of the chunks of each level, in the order in which they came there. Level 0 needs no list,
+/// because nothing sinks below it.
 #[derive(Debug)]
 struct Queues {
     clock: Clock,
@@ -271,7 +271,7 @@ mod tests {
         for now in 1..=8 {
             write(&mut scheme, 1, now);
         }
-        // Chunk 2 becomes the hottest, every 10 writes: that is the lifetime.
+        // Chunk 2 becomes the hottest, touched every 10 writes: that is the lifetime.
         for i in 1..=12 {
             write(&mut scheme, 2, 10 * i);
         }

@@ -1,19 +1,22 @@
-//! ORA, the oracle that MiDAS is compared with: groups by k-means over true lifespans, their sizes found
-//! by search. Oh et al., "MiDAS: Minimizing Write Amplification in Log-Structured Systems through Adaptive
-//! Group Number and Size Configuration", FAST 2024, as its talk tells it.
+//! ORA, the oracle that MiDAS compares with: groups by k-means over true lifespans, with sizes
+//! found by search. Oh et al., "MiDAS: Minimizing Write Amplification in Log-Structured Systems
+//! through Adaptive Group Number and Size Configuration", FAST 2024, as described in its talk.
 //!
-//! Each group but the last is a queue of zones with a size: one that has too many zones gives its oldest.
-//! If none has, the victim policy chooses in the last group. A page goes to the cluster of the lifespan
-//! that it has left, at the user write and again when it is relocated.
+//! Each group but the last is a queue of zones with a size: a queue that is too long gives its
+//! oldest zone. If there is none, the victim policy chooses in the last group. A page goes to the
+//! cluster of the lifespan that is left to it, at the user write and again at each relocation.
 //!
-//! The talk says that k-means decides the number of groups, that sizes were found by experiment, and no
-//! more. Our readings:
-//! * Clusters are of the logarithms of the lifespans, and as few as leave a twentieth of their variance,
-//!   `classes` at most. Pages that are never written again have a class beside the last group, whose zones
-//!   the policy chooses among, too.
-//! * Sizes are those that a model predicts the fewest copies for. It knows how long all versions of the
-//!   trace live, so that of each group it knows what has died when zones leave it. Sizes are searched for
-//!   one after the other, when the volume is first cleaned and each time that it was written once over.
+//! The talk says that k-means decides the number of groups and that sizes were found by experiment,
+//! and no more. Our readings:
+//! * Clusters are of the logarithms of the lifespans. There are as few as leave a twentieth of the
+//!   variance,
+//!   and at most `classes`. Frozen pages have a class beside the last group; the policy chooses among its
+//!   zones, too.
+//! * A model predicts the copies of given sizes; the sizes with the fewest are taken. The model
+//!   knows the
+//!   lifespans of all versions of the trace, so it knows for each group what has died when zones leave it.
+//!   Sizes are searched for one after the other, when the volume is first cleaned and again each time it
+//!   was written once over.
 
 use crate::chain::groups::{CLASSES, Groups};
 use crate::chain::sizes::{Clusters, SizedVolume};
@@ -24,11 +27,11 @@ use crate::{
     UserWrite, VictimPolicy, ZoneEvent, ZoneView,
 };
 
-/// The most groups: of the classes that queues are kept for, one is for pages never written again.
+/// The most groups: there are queues for [`CLASSES`] classes, and frozen pages take one.
 const MOST: usize = CLASSES - 1;
-/// The share of the variance that clusters may leave.
+/// The share of the variance that may remain within the clusters.
 const UNEXPLAINED: f64 = 0.05;
-/// Significant bits of the lifespans that are clustered, and of those that the model knows.
+/// Significant bits of the lifespans to cluster; below, of those in the model.
 const BITS: u32 = 11;
 const MODEL_BITS: u32 = 5;
 
@@ -44,7 +47,7 @@ pub struct Ora {
     frozen: u64,
     now: u32,
     planned_at: Option<u32>,
-    /// Write amplification that was predicted last.
+    /// The write amplification of the last prediction.
     predicted: f64,
 }
 
@@ -72,7 +75,7 @@ impl Ora {
         };
         if let Some((sizes, predicted)) = self.clusters.sizes(&volume) {
             self.predicted = predicted;
-            // The last group's class and that of pages never written again are the pool.
+            // The pool has two classes: the last group's and that of frozen pages.
             self.groups.divide(sizes.into_iter(), 2, zones, choice);
         }
     }

@@ -1,9 +1,9 @@
 //! oracle-death: class by the logarithm of the true remaining lifespan, frozen pages last.
 //!
-//! The best that knowing every invalidation does with a limited number of classes: unlike FK its
-//! classes cover all lifespans, so it stays a bound when zones are small. Class k takes what will
-//! be invalidated within base^k zones' worth of user writes; the last class takes frozen pages
-//! only. Not published elsewhere.
+//! The best that knowledge of every invalidation achieves with a limited number of classes: unlike
+//! FK's, its classes cover all lifespans, so it stays a bound when zones are small. Class k takes
+//! pages that will be invalidated within base^k zones' worth of user writes; the last class takes
+//! frozen pages only. Not published elsewhere.
 
 use crate::future::{BASE, Death, log_cuts};
 use crate::{BuildError, Foresight, Info, Param, Params, Relocation, Scheme, Setup, UserWrite};

@@ -1,23 +1,24 @@
-//! oracle-plan: classes and victims planned with every invalidation known. What is left of the copies
-//! when nothing has to be guessed: the bound that schemes are measured against. Not published elsewhere.
+//! oracle-plan: classes and victims planned with every invalidation known. It shows the copies that
+//! remain when nothing has to be guessed: the bound that schemes are measured against. Not
+//! published elsewhere.
 //!
-//! A page's class is the interval that its true remaining lifespan lies in, at the user write and again
-//! at each relocation; frozen pages have a class of their own. Garbage that waits is what forces
-//! copies, and it waits for two reasons. The pages of a zone die one after another over the width of
-//! their class, so a class holds garbage in proportion to its share of the writes times its width. And
-//! every zone takes time to fill while what it holds dies: that is a zone's worth for each class. The
-//! intervals are those with the least sum of both, by dynamic programming over the lifespans of the
-//! trace, so that their number is found too. With a fixed capacity there are no more classes than
-//! spare zones.
+//! A page's class is the interval in which its true remaining lifespan lies, at the user write and
+//! again at each relocation; frozen pages have a class of their own. Waiting garbage forces copies,
+//! and garbage waits for two reasons. First, the pages of a zone die one after another over the
+//! width of their class, so a class holds garbage in proportion to its share of the writes times
+//! its width. Second, every zone takes time to fill while pages in it die: that is one zone's worth
+//! for each class. Dynamic programming over the lifespans of the trace finds the intervals with the
+//! least sum of both, and so also their number. With a fixed capacity there are no more classes
+//! than spare zones.
 //!
-//! A victim is chosen by what becomes of each zone. The rate at which waiting saves copies is the
-//! largest, over all waits, of the pages that die by then over the garbage that is held till
-//! then: g = max over T of D(T) / (sum of the garbage up to T). With E the share of garbage, a freed
-//! page costs (1 - E) / E copies now; cleaned is the zone with the least (1 - E) / E * g. A wait
-//! until the trace ends saves all copies of a zone.
+//! A victim is chosen by the future of each zone. The rate at which waiting saves copies is the
+//! largest, over all waits T, of the pages that die by then over the garbage that is held until
+//! then: g = max over T of D(T) / (sum of the garbage up to T). With E the share of garbage, a
+//! freed page costs (1 - E) / E copies now; the zone with the least (1 - E) / E * g is cleaned. A
+//! wait until the trace ends saves all copies of a zone.
 //!
-//! It is near the optimum and not proven to be one: zones are judged one by one, and the price of
-//! garbage is taken to be the same at all times.
+//! The plan is near the optimum but not proven optimal: it judges zones one by one, and takes the
+//! price of garbage to be the same at all times.
 
 use crate::future::Death;
 use crate::lifespan_clusters::{histogram, intervals};
@@ -28,9 +29,11 @@ use crate::{
 
 /// Significant bits of the lifespans that may bound a class.
 const BITS: u32 = 5;
-/// Waits that are considered for a zone: until each of so many equal parts of its pages is dead.
+/// The number of waits that are considered for a zone: each ends when one more of as many equal
+/// parts of its pages is dead.
 const STEPS: usize = 32;
-/// A zone's rate is worked out again after this part of its age, or when this part of it has died.
+/// A zone's rate is worked out again after this part of its age, or when this part of its pages has
+/// died.
 const LASTING: u32 = 64;
 
 /// Classes by planned intervals of the remaining lifespan; victims by exact deaths.
@@ -50,9 +53,10 @@ pub struct OraclePlan {
 /// The future of a sealed zone.
 #[derive(Clone, Debug, Default)]
 struct Fate {
-    /// The times at which its pages die, in order; of frozen pages [`NEVER`].
+    /// The times at which its pages die, in order; [`NEVER`] for frozen pages.
     deaths: Vec<u32>,
-    /// The rate at which waiting saves copies, when it was worked out, and the garbage then.
+    /// The rate at which waiting saves copies, the time at which it was worked out, and the garbage
+    /// then.
     rate: Option<(f32, u32, u32)>,
 }
 
@@ -64,14 +68,15 @@ impl OraclePlan {
             None => self.cuts.len() + 1,
         };
         let filling = &mut self.filling[class];
-        // A page may go astray for want of a free zone, and the zone of its class fill up without it.
+        // For want of a free zone a page may go to another class, so the zone of its own class can
+        // be full already.
         if filling.len() < self.zone_pages as usize {
             filling.push(death.remaining(now).map_or(NEVER, |remaining| now + remaining));
         }
         class
     }
 
-    /// (1 - E) / E * g of a zone.
+    /// The price of cleaning a zone now: (1 - E) / E * g.
     fn score(&mut self, zones: &ZoneView<'_>, zone: u32) -> f64 {
         let (valid, garbage) = (zones.valid(zone), zones.garbage(zone));
         let (now, end) = (zones.now(), self.end);
@@ -92,7 +97,7 @@ impl OraclePlan {
     }
 }
 
-/// The largest rate, over all waits, of copies saved by garbage held meanwhile.
+/// The largest rate, over all waits, of saved copies over the garbage held meanwhile.
 fn rate_of_waiting(deaths: &[u32], (now, end): (u32, u32), (valid, garbage): (f32, f32)) -> f32 {
     let (mut best, mut held, mut dead) = (0.0f32, 0.0, 0.0);
     let mut from = now;
@@ -191,13 +196,14 @@ impl Scheme for OraclePlan {
     }
 }
 
-/// Largest lifespans of all classes but the last, of at most `most` classes of pages that die: where
-/// the sum of share times width, and a zone for each, is least.
+/// Largest lifespans of all classes of dying pages but the last. There are at most `most` such
+/// classes. The plan has the least sum of each class's share times width, plus one zone for each
+/// class.
 fn plan(lifespans: &[u32], zone_pages: u32, most: usize) -> Vec<u32> {
     let dying = lifespans.iter().copied().filter(|&lifespan| lifespan != NEVER);
     let histogram = histogram(dying, BITS);
     let lowest: Vec<u32> = histogram.keys().copied().collect();
-    // A relocated page may have any lifespan left, so intervals leave nothing out in between.
+    // A relocated page may have any lifespan left, so the intervals leave no gaps.
     let ends = lowest.iter().skip(1).copied().chain(lowest.last().map(|last| last + last / 16 + 1));
     let ends: Vec<u32> = ends.collect();
     let spread = |i: usize, j: usize| ends[j - 1] - if i == 0 { 0 } else { lowest[i] };

@@ -1,8 +1,8 @@
 //! oracle-rate: class by the logarithm of the page's mean lifespan over the whole trace.
 //!
-//! The best that knowing each page's rate does, without knowing when it will be written: class k
-//! takes pages whose mean lifespan is below base^k zones' worth of user writes, pages written only
-//! once go last. Not published elsewhere.
+//! The best that knowledge of each page's rate achieves, without knowing when it will be written:
+//! class k takes pages whose mean lifespan is below base^k zones' worth of user writes; pages
+//! written only once go to the last class. Not published elsewhere.
 
 use crate::future::{BASE, log_cuts, rate_classes};
 use crate::{

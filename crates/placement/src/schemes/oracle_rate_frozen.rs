@@ -1,8 +1,8 @@
-//! oracle-rate-frozen: oracle-rate, and whether this very version of the page is frozen is known
-//! as well. What a perfect recogniser of frozen pages adds to knowing each page's rate.
+//! oracle-rate-frozen: oracle-rate that also knows whether the version being written is frozen. It
+//! shows what a perfect recogniser of frozen pages adds to knowledge of each page's rate.
 //!
 //! Class k takes pages whose mean lifespan is below base^k zones' worth of user writes; the last
-//! class takes frozen versions only, at the user write already. Not published elsewhere.
+//! class takes frozen versions only, already at the user write. Not published elsewhere.
 
 use crate::future::{BASE, log_cuts, rate_classes};
 use crate::{

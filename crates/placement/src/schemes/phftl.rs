@@ -1,16 +1,17 @@
-//! PHFTL: a network tells short-living from long-living pages when they are written. Sun et al.,
-//! "Learning-based Data Separation for Write Amplification Reduction in Solid State Drives", DAC 2023.
+//! PHFTL: a network predicts at the write whether a page will be short-living. Sun et al.,
+//! "Learning-based Data Separation for Write Amplification Reduction in Solid State Drives", DAC
+//! 2023.
 //!
 //! User writes that will be short-living go to class 0, others to class 1; a page that was relocated
 //! k times since it was written goes to class 1 + k, and from the fifth time on to class 6. The
 //! paper's victim policy is [`adjusted-greedy`](crate::victims).
 //!
-//! The 36 bytes that it remembers of a page lie in meta pages at the tail of each zone, and are read
-//! through a cache of 1 % of them ([`MetaCache`]). With `meta=free` they cost nothing. What is copied
-//! has them beside it, so that cleaning reads no meta pages.
+//! The 36 bytes of state of each page lie in meta pages at the tail of each zone, and are read
+//! through a cache of 1 % of them ([`MetaCache`]). With `meta=free` they cost nothing. A relocated
+//! page's state lies beside it, so cleaning reads no meta pages.
 //!
-//! Readings where the paper is silent: the drive's size is that of the LBA space; `history=1` makes
-//! each prediction from the page's newest write alone, as the paper's comparison does.
+//! Readings where the paper is silent: the drive's size is the size of the LBA space; `history=1`
+//! makes each prediction from the page's newest write alone, as the paper's comparison does.
 
 use crate::meta_cache::MetaCache;
 use crate::{
@@ -23,11 +24,11 @@ const CLASSES: usize = 7;
 /// The class of pages that were relocated once.
 const RELOCATED: usize = 2;
 
-/// By predicted lifespan, and by the number of relocations.
+/// Classes by predicted lifespan, and by the number of relocations.
 #[derive(Debug)]
 pub struct Phftl {
     classifier: Box<dyn Classifier>,
-    /// None if metadata costs nothing.
+    /// `None` if metadata costs nothing.
     meta: Option<MetaCache>,
 }
 
@@ -235,7 +236,7 @@ mod tests {
 
     #[test]
     fn metadata_takes_36_bytes_a_page_unless_it_is_free() {
-        // 113 of them in 4 KiB.
+        // 113 states of 36 bytes fit into 4 KiB.
         assert_eq!(phftl("phftl").meta_pages(), 9);
         assert_eq!(phftl("phftl:meta=free").meta_pages(), 0);
     }

@@ -1,14 +1,14 @@
 //! SepBIT: user writes by the lifespan of the copy they invalidate, relocations by age. Wang et
 //! al., "Separating Data via Block Invalidation Time Inference", FAST'22, Algorithm 1.
 //!
-//! With l the mean lifespan of the last 16 reclaimed zones of class 0: a user write goes to class
-//! 0 if it invalidates a copy younger than l, else (new pages too) to class 1; a relocation goes
-//! to class 2 if it comes from class 0, else to 3, 4 or 5 by its age: below 4 l, below 16 l, the
-//! rest. More classes carry the ladder of fours on. l is infinite at first.
+//! With l the mean lifespan of the last 16 reclaimed zones of class 0: a user write goes to class 0
+//! if it invalidates a copy younger than l, else (new pages too) to class 1; a relocation goes to
+//! class 2 if it comes from class 0, else to 3, 4 or 5 by its age: below 4 l, below 16 l, the rest.
+//! With more classes the cuts go on in powers of four. l is infinite at first.
 //!
-//! `memory=fifo` is the paper's implementation, that remembers a queue of recent LBAs instead of
-//! a last write time for each, and reports how many it held. The age of a relocated page comes
-//! from its last write time all the same, which lies beside the page on the device.
+//! `memory=fifo` is the paper's implementation: it remembers a queue of recent LBAs instead of a
+//! last write time for each LBA, and reports how many it held. The age of a relocated page still
+//! comes from its last write time, which lies beside the page on the device.
 
 use crate::short_lived::{MEMORY, ShortLived};
 use crate::zone_lifespan::ZoneLifespan;

@@ -1,10 +1,10 @@
-//! sepfrozen-bit: SepBIT ([`sepbit`](super::sepbit)), with pages that are recognised as frozen in its coldest
+//! sepfrozen-bit: SepBIT ([`sepbit`](super::sepbit)), with recognised frozen pages in its coldest
 //! class, the last of its six. Tan et al., SepFrozen, section 4.2.
 //!
-//! The paper's arrangement ([`isolation`](crate::isolation)) and its parameters: a page is taken for
-//! frozen if that is more likely than not (`sure=0.5`), frozen pages share a class with others
-//! (`apart=no`), and pages are recognised when they are relocated (`at=cleaning`). The paper trains its
-//! recogniser beforehand (`by=model`); by default it learns as it goes here.
+//! This is the paper's arrangement ([`isolation`](crate::isolation)), with its parameters: a page
+//! is taken for frozen if that is more likely than not (`sure=0.5`), frozen pages share a class
+//! with others (`apart=no`), and pages are recognised when they are relocated (`at=cleaning`). The
+//! paper trains its recogniser beforehand (`by=model`); here it learns while it runs by default.
 
 use super::sepbit::SepBit;
 use crate::Info;

@@ -6,11 +6,11 @@
 //!
 //! Chunks are of 512 pages (2 MiB). A request halves the counts of the chunks it touches once for
 //! every 16,384 user writes since their last touch, and adds 1. A page goes to class
-//! floor(ln(count)) of its chunk, as far as there are classes; but if its request starts where the
-//! previous one ended, to the class of the last page that did not. Relocations go to the last
-//! class. That halvings are whole ones, that counts are whole numbers and that time is user writes
-//! is how the authors' simulator fills in what SepBIT's description leaves out; there is no
-//! difference from it here.
+//! floor(ln(count)) of its chunk, or to the last class of user writes. But if its request starts
+//! where the previous one ended, the page goes to the class of the last page that was not
+//! sequential. Relocations go to the last class. SepBIT's description does not say that only whole
+//! halvings count, that counts are whole numbers and that time is user writes; the authors'
+//! simulator does it so, and so do we.
 
 use crate::clock::Clock;
 use crate::log_class::LogClass;
@@ -31,7 +31,7 @@ pub struct Sfr {
     chunks: Vec<Chunk>,
     /// The end of the last request.
     next: u32,
-    /// True if the present request starts there.
+    /// True if the present request starts where the last one ended.
     sequential: bool,
     /// Class of the last page that was not sequential.
     class: u8,

@@ -5,16 +5,17 @@
 //! A page's hotness is w / (now - m), with w the user writes to it and m the time of the last one.
 //! A user write is classed by the values from before it, a relocation by the present ones; a new
 //! page is as hot as can be. The class is the nearest of the centres, hottest first. At every
-//! victim the centres are fitted anew to all sealed zones, of which each has the hotness of its
-//! valid pages together, sum(w) / sum(now - m): three rounds of k-means from the centres of
-//! before. While there are no more zones than classes, each zone is a centre.
+//! victim the centres are fitted anew to all sealed zones, each with the hotness of its valid pages
+//! together, sum(w) / sum(now - m): three rounds of k-means from the previous centres. While there
+//! are no more zones than classes, each zone is a centre.
 //!
 //! The sums are kept up page by page, so that no page is looked at when the centres are fitted.
 //!
-//! SFS writes in segments of its file system and fits when it writes one; SepBIT's description
-//! has no such moment, and the authors' simulator's, the victim, is taken. That simulator reads
-//! the trace's time in microseconds; here time is user writes. A sealed zone without valid pages
-//! has hotness 0/0 there, and spoils a centre until the next victim; here it is left out.
+//! SFS writes in segments of its file system and fits the centres when it writes one. SepBIT's
+//! description names no such moment; here it is the choice of a victim, as in the authors'
+//! simulator. That simulator reads the trace's time in microseconds; here time is user writes. A
+//! sealed zone without valid pages has hotness 0/0 there, and spoils a centre until the next
+//! victim; here it is left out.
 
 use multiversion::multiversion;
 
@@ -38,14 +39,15 @@ pub struct Sfs {
     centres: Vec<f64>,
     /// The open zone of each class; 0 while there is none.
     open: Vec<u32>,
-    /// Sums over the valid pages of each zone. Entry 0 takes in a page whose class has no open
-    /// zone yet, until it has.
+    /// Sums over the valid pages of each zone. Entry 0 takes a page whose class has no open zone
+    /// yet; it moves to the zone that is opened next.
     sums: Vec<Sums>,
-    /// Sealed zones in the order in which they are added up, which matters to the last digit.
+    /// Sealed zones in the order in which they are summed: the order changes the last digit of a
+    /// sum.
     sealed: Vec<u32>,
-    /// Hotness of the sealed zones: scratch.
+    /// Hotness of the sealed zones; scratch memory.
     hotness: Vec<f64>,
-    /// Their groups: scratch.
+    /// Groups of the sealed zones; scratch memory.
     groups: Vec<u64>,
 }
 
@@ -59,7 +61,7 @@ pub struct Heat {
 
 impl PageState for Heat {}
 
-/// Sums over pages, modulo 2^64: differences come out right.
+/// Sums over pages, modulo 2^64; differences of sums are still right.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     pages: u64,
@@ -119,8 +121,8 @@ impl Scheme for Sfs {
     #[inline(always)]
     fn place_user(&mut self, write: &UserWrite, page: &mut Heat) -> usize {
         let now = self.clock.read(write.now);
-        // The largest hotness there is differs from every centre by itself, and that is no
-        // nearer than nothing.
+        // A new page has infinite hotness. It is infinitely far from every centre, so it goes to
+        // class 0.
         let mut class = 0;
         if !write.first {
             class = nearest(&self.centres, hotness(page, now));
@@ -191,7 +193,7 @@ impl Fast22 for Sfs {
 }
 
 impl Sfs {
-    /// Puts the sealed zones in order again if that has changed.
+    /// Sorts the sealed zones if their order has changed.
     fn sort(&mut self, zones: &ZoneView<'_>) {
         if zones.is_ranked() && !self.sealed.is_sorted_by_key(|&z| zones.rank(z)) {
             self.sealed.sort_by_key(|&z| zones.rank(z));
@@ -226,20 +228,20 @@ impl Sfs {
                 }
             }
         }
-        // Hottest first; what is not a number sorts as the hottest of all.
+        // Hottest first; a value that is not a number sorts as the hottest.
         let rank = |x: f64| if x.is_nan() { f64::INFINITY } else { x };
         self.centres
             .sort_by(|&a, &b| b.is_nan().cmp(&a.is_nan()).then(rank(b).total_cmp(&rank(a))));
     }
 }
 
-/// w / (now - m).
+/// The hotness of a page: w / (now - m).
 #[inline(always)]
 fn hotness(page: &Heat, now: u64) -> f64 {
     f64::from(page.writes) / now.wrapping_sub(page.last) as i64 as f64
 }
 
-/// The nearest centre, of equals the last; 0 if none is at a finite distance.
+/// The nearest centre, the last among equals; 0 if none is at a finite distance.
 #[inline(always)]
 fn nearest(centres: &[f64], hotness: f64) -> usize {
     let (mut class, mut least) = (0, f64::MAX);
@@ -252,8 +254,8 @@ fn nearest(centres: &[f64], hotness: f64) -> usize {
     class
 }
 
-/// A round of k-means: every point to the nearest centre (of equals the first), every centre to
-/// the mean of its points, or 0 if it has none. True if no centre moved.
+/// A round of k-means: every point goes to the nearest centre (the first among equals), every
+/// centre to the mean of its points, or to 0 if it has none. Returns true if no centre moved.
 fn k_means(points: &[f64], groups: &mut Vec<u64>, centres: &mut [f64]) -> bool {
     groups.resize(points.len(), 0);
     group(points, groups, centres);
@@ -280,7 +282,7 @@ fn move_centres(centres: &mut [f64], sums: &[f64], counts: &[f64]) -> bool {
     settled
 }
 
-/// The nearest centre of each point, of equals the first; 0 if none is at a finite distance.
+/// The nearest centre of each point, the first among equals; 0 if none is at a finite distance.
 #[multiversion(targets("x86_64+avx2"))]
 fn group(points: &[f64], groups: &mut [u64], centres: &[f64]) {
     let (blocks, points) = points.as_chunks::<BLOCK>();
@@ -293,7 +295,7 @@ fn group(points: &[f64], groups: &mut [u64], centres: &[f64]) {
     groups.copy_from_slice(&group_block(&last, centres)[..points.len()]);
 }
 
-/// Points that are looked at together.
+/// Points in a block.
 const BLOCK: usize = 8;
 
 #[inline(always)]
@@ -310,7 +312,7 @@ fn group_block(points: &[f64; BLOCK], centres: &[f64]) -> [u64; BLOCK] {
     nearest
 }
 
-/// 0, 1, 2... in memory, from where they are quickly in every lane.
+/// 0, 1, 2... in memory, from where they are loaded quickly into all lanes.
 static NUMBERS: [u64; 64] = {
     let mut numbers = [0; 64];
     let mut i = 0;
@@ -331,8 +333,8 @@ fn add_up_64(points: &[f64], groups: &[u64]) -> ([f64; 64], [f64; 64]) {
     add_up(points, groups)
 }
 
-/// Sum and number of the points of each group, added one after the other, for the sums to come
-/// out the same to the last bit: the lanes are the groups.
+/// Sum and number of the points of each group. The points are added one after the other, so that
+/// the sums are the same to the last bit; each lane is a group.
 #[inline(always)]
 fn add_up<const LANES: usize>(points: &[f64], groups: &[u64]) -> ([f64; LANES], [f64; LANES]) {
     let lane: [u64; LANES] = std::array::from_fn(|i| i as u64);
@@ -364,7 +366,7 @@ mod tests {
             let (_, mut params) = Params::parse(params).unwrap();
             let setup = Setup { semantics, ..Setup::new(4, 100) };
             let mut scheme = Sfs::build(&setup, &mut params).unwrap();
-            // Everything to class 0 at first.
+            // All pages go to class 0 at first.
             scheme.centres[1..].fill(1e9);
             Log { scheme, zones: Table::new(4), now: 0 }
         }
@@ -400,7 +402,7 @@ mod tests {
     fn few_zones_are_the_centres_hottest_first_and_pages_go_to_the_nearest() {
         let mut log = Log::new(Semantics::Published, "sfs:classes=3");
         let [mut a, mut b] = [Heat::zeroed(); 2];
-        // Zone 1 gets a at time 1, twice written at time 2; zone 2 gets b at time 3.
+        // Zone 1 gets page a at time 1, written again at time 2; zone 2 gets page b at time 3.
         let one = log.open(0);
         assert_eq!(log.write(0, &mut a), 0, "new pages are the hottest");
         log.write(one, &mut a);
@@ -410,13 +412,13 @@ mod tests {
         log.seal(two);
         log.now = 12;
         log.scheme.on_victim(&log.event(one, 0), &log.zones.view());
-        // 2 writes over 10; 1 over 9; and the first zone once more.
+        // 2 writes over an age of 10; 1 write over 9; and the first zone once more.
         assert_eq!(log.scheme.centres, [0.2, 0.2, 1.0 / 9.0]);
         log.open(0);
-        // Hotness 2/11 is nearer to 0.2: of the equal centres the last.
+        // Hotness 2/11 is nearer to 0.2; two centres are equal, and the last is taken.
         assert_eq!(log.write(one, &mut a), 1);
         assert_eq!((a.writes, { a.last }), (3, 13));
-        // 1/11 from before the write.
+        // Hotness 1/11, from before the write.
         assert_eq!(log.write(two, &mut b), 2);
     }
 

@@ -1,20 +1,22 @@
-//! survival: pages that are expected to die together lie together, whatever their curves look like.
-//! Not published elsewhere; docs/survival.md tells where its parts come from and what each is worth.
+//! survival: pages that are expected to die together lie together, whatever their survival curves
+//! look like. Not published elsewhere; docs/survival.md says where its parts come from and what
+//! each is worth.
 //!
-//! A page's context is what is known when it is written: its last two lifespans, its neighbours, its
-//! extent. With `hints=yes` it is what an engine tells in place of its surroundings: origin, filling,
-//! modifications. Of each context and age deaths and exposure are counted. From these hazards follows a
-//! survival curve for each context and age, and a class is a cluster of such curves. User writes and
-//! relocations are placed by the same look-up. So a page of a write-ahead log, whose lifespans
-//! alternate between very short and a whole cycle, is known as what it is, and so is a frozen
-//! page, of which the hazard falls with age; no recogniser is needed.
+//! A page's context is what is known when it is written: its last two lifespans, its neighbours,
+//! its extent. With `hints=yes` an engine's record replaces neighbours and extent: origin, filling,
+//! modifications. For each context and age, deaths and exposure are counted. These hazards give a
+//! survival curve for each context and age, and a class is a cluster of such curves. User writes
+//! and relocations are placed by the same look-up. So the scheme knows the pages of a write-ahead
+//! log, whose lifespans alternate between very short and a whole cycle. It also knows frozen pages,
+//! whose hazard falls with age, and needs no recogniser.
 //!
-//! Pages of long sequential runs among other writes have zones of their own if their curves say that
-//! they live for a few zones' worth of writes. A database's pages lie in a tree's order, so with hints
-//! there are as many more clusters instead.
+//! Pages of long sequential runs among other writes have zones of their own if their curves say
+//! that they live for a few zones' worth of writes. The pages of a database lie in the order of its
+//! trees, so with hints there are as many more clusters instead.
 //!
-//! Counts fade, and the clusters are fitted anew at the end of each epoch. A class costs garbage that
-//! its open zone holds, the more so the fewer zones a volume has, and is given up if it gains less.
+//! Counts fade, and the clusters are fitted anew at the end of each epoch. A class has a price: the
+//! garbage in its open zone, which matters more the fewer zones a volume has. A class that gains
+//! less is given up.
 
 use crate::survival::ages::{AGES, Ages};
 use crate::survival::clusters::{Clusters, MOST_CLASSES, Point, Weighted, point};
@@ -27,29 +29,33 @@ use crate::{
     BuildError, Info, PageState, Param, Params, Relocation, Room, Scheme, Setup, Stamp, UserWrite,
 };
 
-/// The class of a cell that was not asked for since the clusters were fitted.
+/// The class of a cell that was not used since the clusters were fitted.
 const UNKNOWN: u8 = 0;
 /// Marks the class of a cell whose pages live long enough for a stream's zone.
 const LIVES: u8 = 0x80;
-/// Zones' worth of user writes that these live for with a probability above one half.
+/// Zones' worth of user writes that pages live for, with a probability above one half, if they may
+/// go to a stream's zone.
 const STREAM_ZONES: u32 = 5;
-/// User writes in an epoch: a sixteenth of those so far, but no fewer zones' worth, and no more writes.
+/// User writes in an epoch: a sixteenth of all so far, at most [`EPOCH_WRITES`], and at least this
+/// many zones' worth.
 const EPOCH_ZONES: u64 = 4;
 const EPOCH_WRITES: u64 = 128 << 10;
-/// The price of a class: so much closer must all curves lie to their centres, times the volume's zones.
+/// The price of a class times the volume's zones: the least gain in mean squared distance that
+/// keeps it.
 const PRICE: f32 = 0.1;
-/// Zones that a volume has for each stream that is followed.
+/// A volume must have this many zones for each stream that is followed.
 const ZONES_A_STREAM: f32 = 20.0;
-/// The first horizon in zones' worth of user writes, and how much further each is than the one before.
+/// The first horizon in zones' worth of user writes; below, the ratio of each horizon to the one
+/// before.
 const FIRST_HORIZON: f32 = 2.0;
 const HORIZON_RATIO: f32 = 2.5;
-/// Of a fixed capacity's spare zones, one in this many may be open.
+/// With a fixed capacity, one in this many spare zones may be open.
 const SPARE: usize = 3;
-/// Classes that there are however few zones are spare.
+/// The least number of classes, however few zones are spare.
 const FEWEST: usize = 4;
-/// Pages that what is recalled counts as, among those that are seen.
+/// The number of sampled pages that recalled hazards count as.
 const RECALLED: u64 = 1000;
-/// Cells that were given less than this share of all pages do not move centres.
+/// A cell with less than this share of all placed pages does not move the centres.
 const LEAST: f32 = 1e-5;
 
 /// The state of a page.
@@ -59,7 +65,7 @@ pub struct Page {
     written: Stamp,
     context: u16,
     lifespans: Lifespans,
-    /// The rest of the context.
+    /// The top bits of the context.
     context_top: u8,
 }
 
@@ -81,22 +87,23 @@ impl Page {
     }
 }
 
-/// By clusters of survival curves.
+/// Classes by clusters of survival curves.
 #[derive(Clone, Debug)]
 pub struct Survival {
     zone_pages: u32,
     space: u32,
-    /// Clusters; the classes of streams follow.
+    /// The number of clusters; the classes of streams follow theirs.
     clustered: usize,
     streamed: usize,
-    /// Contexts are what an engine tells.
+    /// True if contexts come from an engine's records.
     hinted: bool,
     ages: Ages,
     extents: Extents,
     streams: Streams,
     hazards: Hazards,
     clusters: Clusters,
-    /// By age and row: the class and 1, and [`LIVES`]. Those of user writes lie together.
+    /// The class plus 1, and [`LIVES`], of each cell, by age and row: entries of user writes lie
+    /// together.
     classes: Vec<[u8; ROWS]>,
     /// Pages that were placed.
     placed: Tally,
@@ -105,7 +112,7 @@ pub struct Survival {
     cells: Vec<(u16, u8)>,
     behind: Option<u32>,
     valid: u64,
-    /// User writes times valid pages, and pages that were seen; both fade.
+    /// User writes times valid pages; below, pages that were sampled. Both fade.
     exposed: u64,
     sampled: u64,
     writes: u64,
@@ -113,7 +120,7 @@ pub struct Survival {
 }
 
 impl Survival {
-    /// The class of a page that is placed, and whether it lives long enough for a stream's zone.
+    /// The class of a page being placed, and whether it lives long enough for a stream's zone.
     #[inline(always)]
     fn class(&mut self, row: usize, age: usize) -> (usize, bool) {
         self.placed.count(row, age);
@@ -136,7 +143,7 @@ impl Survival {
         known
     }
 
-    /// The class before anything was learned: octaves of the lifespan that is expected.
+    /// The class before anything was learned, by the octave of the expected lifespan.
     fn first_class(&self, row: usize, age: usize) -> usize {
         let expected = self.hazards.mean_lifespan(row).max(self.ages.start(age));
         let cut = |class: usize| 2.0 * (self.zone_pages as f32) * (1u64 << class) as f32;
@@ -148,7 +155,7 @@ impl Survival {
         let least = EPOCH_ZONES * u64::from(self.zone_pages);
         self.epoch_ends = self.writes + (self.writes / 16).min(EPOCH_WRITES).max(least);
         let zones = (self.valid as f32 / self.zone_pages as f32).max(1.0);
-        // Each page that was seen stands for as many pages and user writes.
+        // Each page that was sampled stands for as many pages times user writes.
         self.hazards.learn(self.exposed as f32 / self.sampled.max(1) as f32);
         (self.exposed, self.sampled) = (self.exposed / 10 * 9, self.sampled / 10 * 9);
         self.hazards.look_ahead(FIRST_HORIZON * self.zone_pages as f32, self.ratio());
@@ -167,15 +174,15 @@ impl Survival {
         self.placed.fade(rows, FADE);
     }
 
-    /// The ratio of each horizon to the one before: the last is four times what the volume
-    /// holds, if that is further than the usual.
+    /// The ratio of each horizon to the one before. The last horizon is four times the volume's
+    /// valid pages, or further if the usual ratio goes further.
     fn ratio(&self) -> f32 {
         let zones = (self.valid as f32 / self.zone_pages as f32).max(1.0);
         (4.0 * zones / FIRST_HORIZON).powf(1.0 / 7.0).max(HORIZON_RATIO)
     }
 
-    /// A line for each cluster: its share of the user writes and relocations lately, and the survival
-    /// curve of its centre.
+    /// One line for each cluster: its recent share of the user writes and relocations, and the
+    /// survival curve of its centre.
     fn curves(&self) -> Vec<String> {
         let mut placed = [[0.0; 2]; MOST_CLASSES];
         for (point, (_, age)) in self.points.iter().zip(&self.cells) {
@@ -198,7 +205,7 @@ impl Survival {
         self.clusters.centres().iter().enumerate().filter_map(line).collect()
     }
 
-    /// Draws the survival curves of all cells that matter.
+    /// Computes the survival curves of all cells with enough pages.
     fn draw(&mut self) {
         let placed = &self.placed.columns()[..self.hazards.used()];
         let least = LEAST * placed.as_flattened().iter().sum::<f32>();
@@ -324,12 +331,12 @@ impl Scheme for Survival {
     #[inline(always)]
     fn place_relocation(&mut self, relocation: &Relocation, page: &mut Page) -> usize {
         let row = self.hazards.row(page.context());
-        // The first bucket is that of user writes.
+        // The first bucket of ages is that of user writes.
         let age = self.ages.bucket(page.written.age(relocation.now)).max(1);
         self.class(row, age).0
     }
 
-    /// The class whose pages live on most surely at every horizon.
+    /// The class with the largest sum of survival over all horizons.
     fn coldest(&self) -> usize {
         let centres = self.clusters.centres().iter().enumerate();
         let lives =
@@ -338,7 +345,7 @@ impl Scheme for Survival {
         coldest.map_or(self.clustered - 1, |(class, _)| class)
     }
 
-    /// Few pages live as some classes' do.
+    /// Some classes get few pages.
     fn seals_stale(&self) -> bool {
         true
     }
@@ -371,8 +378,8 @@ impl Scheme for Survival {
     }
 }
 
-/// Clusters and classes of long runs that there is room for: in the same proportion, but fewer where few
-/// zones are spare, since what open zones hold free is missing as over-provisioning.
+/// The numbers of clusters and of streams' classes that there is room for. With few spare zones
+/// both shrink in proportion, since free pages in open zones are missing as over-provisioning.
 fn within(room: Room, clustered: usize, streamed: usize) -> (usize, usize) {
     let most = clustered + streamed;
     let spare = room.spare_zones.map(|spare| (spare as usize / SPARE).max(FEWEST));
@@ -398,8 +405,8 @@ mod tests {
         Survival::build(&Setup::new(ZONE, SPACE), &mut params).unwrap()
     }
 
-    /// A hot page is written at every other time, the others in turn. Returns what is known of the pages,
-    /// and the classes of the last writes: of the hot page and of another.
+    /// The hot page is written at every other time, the other pages in turn. Returns the states of
+    /// the pages, and the classes of the last writes: of the hot page and of another.
     fn write(scheme: &mut Survival, writes: u32) -> (Vec<Page>, usize, usize) {
         let mut pages = vec![Page::zeroed(); SPACE as usize];
         let (mut hot, mut cold) = (0, 0);

@@ -2,15 +2,16 @@
 //! chance. Kang, Choi, Oh and Lee, "2R: Efficiently Isolating Cold Pages in Flash Storages",
 //! PVLDB 13(11), 2020, section 4.3.
 //!
-//! User writes go to the normal region (class 0), relocations to the cold one (class 1). All
-//! zones stand in one list in the order of their opening. Cleaning scans on from where it
-//! stopped; it takes zones less than BLK_UTIL valid (selective merge), all of the region of the
-//! first it took, until their garbage fills a zone. At FIFO_SCAN_DEPTH of the list the scan
+//! User writes go to the normal region (class 0), relocations to the cold one (class 1). All zones
+//! stand in one list in the order of their opening. Cleaning scans on from where it stopped. It
+//! takes zones whose valid share is below BLK_UTIL (selective merge), all from the region of the
+//! first zone it took, until their garbage fills a zone. At FIFO_SCAN_DEPTH of the list the scan
 //! starts over from the head (second chance for the zones near the tail).
 //!
-//! The paper does not say what happens when a whole turn finds no zone below BLK_UTIL, as it must
-//! when space is tight. Here the emptiest zone within the depth is taken, and if there is none
-//! with garbage, the emptiest of all; when a turn finds some but too few, those are merged.
+//! The paper does not say what happens when a whole turn finds no zone below BLK_UTIL, which must
+//! happen when space is tight. Here the zone with the fewest valid pages within the depth is taken;
+//! if no zone there has garbage, the zone with the fewest valid pages of all. A turn that finds
+//! some zones but too few merges those.
 
 use std::cmp::Reverse;
 
@@ -19,7 +20,7 @@ use crate::{
     ZoneEvent, ZoneView,
 };
 
-/// Two regions; victims by age if they are empty enough, several of one region at a time.
+/// Two regions; victims in order of age if they are empty enough, several of one region at a time.
 #[derive(Clone, Debug)]
 pub struct TwoRFifo {
     max_valid_share: f64,

@@ -6,9 +6,9 @@
 //! first victim is the zone with the most garbage; zones of the same region with the next most
 //! follow, until the garbage of all fills a zone.
 //!
-//! The paper copies the pages of N victims into N-1 fresh cold zones; here they are appended to
-//! the cold region's open zone, which stays open between merges, as in 2R-FIFO. What is left
-//! over of a merge then is not a hole but the beginning of the next.
+//! The paper copies the pages of N victims into N-1 fresh cold zones; here they are appended to the
+//! cold region's open zone, which stays open between merges, as in 2R-FIFO. So the space that a
+//! merge leaves over is not a hole but is filled by the next merge.
 
 use crate::{
     BuildError, Choice, Info, Params, Relocation, Scheme, Setup, UserWrite, VictimPolicy,

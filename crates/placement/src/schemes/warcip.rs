@@ -3,18 +3,18 @@
 //! SYSTOR'19, as SepBIT (FAST'22, section 4.1) uses it: five clusters of user writes, and one
 //! class for relocations.
 //!
-//! The interval of a user write is the time since the page's last one, 0 for a new page; a
-//! relocation adds the time since the page's last user write to the interval of the next, as a
+//! The interval of a user write is the time since the page's last user write, 0 for a new page; a
+//! relocation adds the time since the page's last user write to the page's next interval, as a
 //! penalty. A write goes to the cluster with the nearest centre, and the centre moves to the mean
 //! of its intervals. After every 256 sealed zones of user writes the first cluster that took more
 //! than half of the writes since the last look is split, if a class is free for it: the new
 //! cluster's centre lies halfway to the next smaller one, or to 0. If none is split, the first
-//! cluster that took less than a zone's worth of writes is marked, and dissolved when its open
-//! zone is full; no second one is marked meanwhile.
+//! cluster that took less than a zone's worth of writes is marked, and dissolved when its open zone
+//! is full; no second one is marked meanwhile.
 //!
-//! Class 0 takes the relocations. What the centre is the mean of, SepBIT's description leaves
-//! open: here the cluster's last zone's worth of writes, about, each new interval having the
-//! weight 1 / (k + 1) with k the writes so far, a zone's pages at most. A new centre made by a
+//! Class 0 takes the relocations. SepBIT's description leaves open over which intervals a centre is
+//! the mean. Here they are about the cluster's last zone's worth of writes: each new interval has
+//! the weight 1 / (k + 1), with k the writes so far, at most a zone's pages. The new centre of a
 //! split counts as one write. The authors' simulator starts each centre over with the first
 //! interval after every seal.
 
@@ -37,7 +37,7 @@ pub struct Warcip {
     zone_pages: u64,
     /// Centre of each cluster, in the clusters' order.
     centres: Vec<f64>,
-    /// The rest of each cluster.
+    /// The other figures of each cluster, in the same order.
     clusters: Vec<Cluster>,
     /// Class of the cluster that is to be dissolved.
     marked: Option<usize>,
@@ -47,9 +47,9 @@ pub struct Warcip {
 
 #[derive(Clone, Copy, Debug)]
 struct Cluster {
-    /// Its class: clusters change places, their open zones don't.
+    /// Its class: clusters change their order, but keep their open zones.
     class: usize,
-    /// Writes that the centre is the mean of.
+    /// The number of writes whose mean the centre is.
     weight: u64,
     /// Writes since the last look.
     writes: u64,
@@ -169,12 +169,12 @@ impl Fast22 for Warcip {
 }
 
 impl Warcip {
-    /// True if it puts pages into this class.
+    /// True if a cluster puts pages into this class, or if it is the class of relocations.
     fn in_use(&self, class: usize) -> bool {
         class == 0 || self.clusters.iter().any(|c| c.class == class)
     }
 
-    /// The cluster with the nearest centre, of equals the last.
+    /// The cluster with the nearest centre, the last among equals.
     #[inline(always)]
     fn nearest(&self, interval: f64) -> usize {
         let (mut nearest, mut least) = (0, f64::INFINITY);
@@ -187,7 +187,7 @@ impl Warcip {
         nearest
     }
 
-    /// Splits the cluster that takes too much, or marks one that takes too little.
+    /// Splits a cluster that takes too many writes, or marks one that takes too few.
     fn look(&mut self) {
         let all: u64 = self.clusters.iter().map(|c| c.writes).sum();
         let busiest = self.clusters.iter().position(|c| c.writes * 2 > all);
@@ -259,7 +259,7 @@ mod tests {
             scheme.clusters.iter_mut().for_each(|c| c.weight = 0);
             at(&mut scheme, 20);
             scheme.place_user(&user_write(20, false), &mut page);
-            // 20 - 5, and 12 - 5.
+            // 20 - 5 since the last user write, and a penalty of 12 - 5.
             assert_eq!(scheme.centres[2], (22 * by) as f64);
             assert_eq!(({ page.last }, { page.penalty }), (20 * by, 0));
         }
@@ -298,7 +298,8 @@ mod tests {
             let writes = |scheme: &mut Warcip, writes: [u64; 3]| {
                 scheme.clusters.iter_mut().zip(writes).for_each(|(c, w)| c.writes = w);
             };
-            // The third took most, but no class is free; the first took less than a zone.
+            // The third took most, but no class is free for a split; the first took less than a
+            // zone's worth.
             writes(&mut scheme, [9, 12, 400]);
             (0..255).for_each(|_| seal(&mut scheme, 3));
             assert_eq!((scheme.marked, scheme.clusters[2].writes), (None, 400));
@@ -312,7 +313,7 @@ mod tests {
             assert_eq!(scheme.clusters.iter().map(|c| c.class).collect::<Vec<_>>(), [2, 3]);
             assert_eq!(scheme.centres, [20.0, 400.0]);
             assert_eq!(write(&mut scheme, 21), 2, "open zones stay with their clusters");
-            // Now there is a class for a split of the last, which is the busiest.
+            // Now a class is free for a split of the last, which is the busiest.
             scheme.centres.copy_from_slice(&[20.0, 400.0]);
             writes(&mut scheme, [40, 41, 0]);
             (0..255).for_each(|_| seal(&mut scheme, 3));

@@ -6,7 +6,7 @@ pub const AGES: usize = 36;
 /// The scales of ages and lifespans.
 #[derive(Clone, Copy, Debug)]
 pub struct Ages {
-    /// Buckets' unit: one over a quarter of a zone's pages.
+    /// One over the unit of the buckets, which is a quarter of a zone's pages.
     scale: f32,
     unit: f32,
 }
@@ -32,7 +32,7 @@ impl Ages {
         (octaves - 125).clamp(1, 15) as u8
     }
 
-    /// The age at which a bucket begins; of [`AGES`], at which the last one ends.
+    /// The age at which a bucket begins; for [`AGES`], the age at which the last bucket ends.
     pub fn start(self, bucket: usize) -> f32 {
         match bucket {
             0 => 0.0,
@@ -40,7 +40,8 @@ impl Ages {
         }
     }
 
-    /// The age that stands for all of a bucket: of the first, in which user writes are placed, 0.
+    /// The age that stands for the whole bucket; 0 for the first bucket, in which user writes are
+    /// placed.
     pub fn middle(self, bucket: usize) -> f32 {
         if bucket == 0 { 0.0 } else { (self.start(bucket) + self.start(bucket + 1)) / 2.0 }
     }
@@ -50,24 +51,25 @@ impl Ages {
         self.start(bucket + 1) - self.start(bucket)
     }
 
-    /// The hazard of a bucket of which nothing is known: a page lives as long again.
+    /// The hazard of a bucket without counts: a page is expected to live as long again.
     pub fn prior(self, bucket: usize) -> f32 {
         2.0 / (self.start(bucket) + self.start(bucket + 1))
     }
 
-    /// A lifespan of an octave that is not 0.
+    /// The lifespan that stands for an octave other than 0.
     pub fn lifespan(self, octave: usize) -> f32 {
         self.unit * 0.75 * (1u32 << (octave.max(1) - 1)) as f32
     }
 }
 
-/// e to the power of -`x`, for `x` of 0 and more, to a part in ten thousand; the same on every machine.
+/// e to the power of -`x`, for `x` of 0 and more, with a relative error below one in ten thousand;
+/// the same on every machine.
 #[inline(always)]
 pub fn decay(x: f32) -> f32 {
     let exponent = (x * std::f32::consts::LOG2_E).min(120.0);
     let whole = exponent.floor();
     let part = exponent - whole;
-    // 2^-part by its series.
+    // 2^-part by its power series.
     let cubic = -0.055_504_1 + part * (0.009_618_1 + part * (-0.001_333_4 + part * 0.000_154));
     let power = 1.0 + part * (-std::f32::consts::LN_2 + part * (0.240_226_5 + part * cubic));
     power * f32::from_bits(((127 - whole as i32) as u32) << 23)

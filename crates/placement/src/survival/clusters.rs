@@ -1,23 +1,24 @@
-//! Classes are clusters of survival curves: k-means whose centres stay from one fit to the next, so
-//! that a class keeps its meaning, and of which each has its price.
+//! Classes are clusters of survival curves, found by k-means. The centres stay from one fit to the
+//! next, so that a class keeps its meaning. Each class has a price that it must be worth.
 
 use super::hazards::HORIZONS;
 
-/// Classes at most. What a fit counts of each has its place on the stack: an epoch allocates nothing.
+/// The most classes. A fit keeps its sums of all classes on the stack: an epoch allocates nothing.
 pub const MOST_CLASSES: usize = 32;
-/// Coordinates of a point: survival to each horizon, and whether it is a relocation's.
+/// Coordinates of a point: survival to each horizon, and one that sets relocations apart.
 pub const COORDINATES: usize = HORIZONS + 1;
 /// Rounds of a fit.
 const ROUNDS: usize = 4;
-/// Squared distance within which two centres are one.
+/// Centres with a squared distance below this are merged.
 const NEAR: f32 = 0.01;
-/// The last coordinate of relocations.
+/// The last coordinate of a relocation's point.
 const RELOCATION: f32 = 0.5;
 
 /// A survival curve as a point.
 pub type Point = [f32; COORDINATES];
 
-/// The point of a survival curve. The power weighs differences among pages that live long.
+/// The point of a survival curve. The exponent gives weight to differences among pages that live
+/// long.
 pub fn point(survival: &[f32; HORIZONS], relocation: bool) -> Point {
     let mut point = [0.0; COORDINATES];
     point.iter_mut().zip(survival).for_each(|(x, s)| *x = s * s.sqrt());
@@ -30,11 +31,11 @@ pub fn point(survival: &[f32; HORIZONS], relocation: bool) -> Point {
 pub struct Weighted {
     /// The point.
     pub point: Point,
-    /// Pages that were placed by it.
+    /// Pages that were placed by this point.
     pub weight: f32,
 }
 
-/// The centres of classes, none of a class that is not used.
+/// The centres of the classes; `None` for a class that is not used.
 #[derive(Clone, Debug, Default)]
 pub struct Clusters {
     centres: Vec<Option<Point>>,
@@ -46,7 +47,7 @@ impl Clusters {
         Clusters { centres }
     }
 
-    /// Clusters whose centres are the means of points, by the class that each point has first.
+    /// Clusters whose centres are the means of the points of each class, as `class` divides them.
     pub fn of(classes: usize, points: &[Weighted], class: impl Fn(usize) -> usize) -> Self {
         let mut sums = [Sum::default(); MOST_CLASSES];
         points.iter().enumerate().for_each(|(i, point)| sums[class(i)].add(point));
@@ -100,7 +101,7 @@ impl Clusters {
         while self.drop_cheapest(points, price) {}
     }
 
-    /// One class that is not used gets the point at which the error is largest.
+    /// Gives a free class the point with the largest error as its centre.
     fn revive(&mut self, points: &[Weighted]) {
         let Some(free) = self.centres.iter().position(Option::is_none) else { return };
         let error = |p: &Weighted| self.two_nearest(&p.point)[0].1 * p.weight;
@@ -115,7 +116,7 @@ impl Clusters {
         self.centres[free] = worst.1;
     }
 
-    /// Makes centres that are near each other one.
+    /// Merges centres that are near each other.
     fn merge(&mut self) {
         for i in 0..self.centres.len() {
             for j in i + 1..self.centres.len() {
@@ -128,7 +129,8 @@ impl Clusters {
         }
     }
 
-    /// Gives up the class that is missed least, if it is not worth its price. False if it is.
+    /// Gives up the class that would be missed least, if it is not worth its price. Returns false
+    /// if it is.
     fn drop_cheapest(&mut self, points: &[Weighted], price: f32) -> bool {
         let mut missed = [0.0; MOST_CLASSES];
         let mut weight = 0.0;

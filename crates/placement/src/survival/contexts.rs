@@ -1,29 +1,31 @@
 //! The context of a page when it is written, a number of 18 bits.
 //!
-//! From the lowest bit on: the octaves of its last lifespan and of the one before (4 bits each). Then,
-//! as a block layer sees it: whether the page in front was written just before (1); whether the page
-//! behind was never written, was just written, is younger than the version that ends, or is older (2);
-//! and the mean lifespan of its extent, in steps of two octaves (3). Or, as an engine tells it: whether
-//! the page was new, as full as before, fuller or emptier (2); how often it was modified since it was
-//! read, in steps of two octaves (2); and its origin (6).
+//! The bits, from the lowest on: the octaves of the page's last lifespan and of the one before (4
+//! bits each). Then, if a block layer writes the page: whether the page in front was written just
+//! before (1); whether the page behind was never written, was just written, is younger than the
+//! version that ends, or is older (2); and the mean lifespan of the page's extent, in steps of two
+//! octaves (3). Or, if an engine writes it with a record: whether the page was new, as full as
+//! before, fuller or emptier (2); the number of its modifications since it was read, in steps of
+//! two octaves (2); and its origin (6).
 
 use super::ages::Ages;
 use crate::hotness::{Activity, Hotness};
 
 /// Number of contexts.
 pub const CONTEXTS: usize = 1 << 18;
-/// Octaves of a context's last lifespan, 0 of a page that had none.
+/// Octaves of lifespans in a context; octave 0 stands for a page without a last lifespan.
 pub const OCTAVES: usize = 16;
 /// LBAs in an extent: 2^8.
 const EXTENT_SHIFT: u32 = 8;
-/// An extent's mean moves by this share of the difference at each lifespan.
+/// At each lifespan an extent's mean moves by this share of the difference.
 const GAIN: f32 = 1.0 / 32.0;
-/// The page in front belongs to the same run of writes if it was written so many writes ago.
+/// The page in front belongs to the same run if it was written at most this many user writes ago.
 const JUST_BEFORE: u32 = 16;
-/// The same of the page behind.
+/// The page behind was just written if it was written at most this many user writes ago.
 const JUST_WRITTEN: u32 = 64;
 
-/// The octaves of a page's last two lifespans, 0 for none: of the versions before the valid one.
+/// The octaves of the last two lifespans of a page, those of the versions before the valid one; 0
+/// for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct Lifespans(u8);
@@ -51,7 +53,7 @@ pub fn mean_lifespan(context: usize, ages: Ages) -> f32 {
     }
 }
 
-/// The surroundings of a page that is written, in user writes.
+/// The neighbourhood of a page that is written; ages and lifespans in user writes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Around {
     /// Lifespan of the version that ends, if there is one.
@@ -62,7 +64,7 @@ pub struct Around {
     pub behind: Option<u32>,
 }
 
-/// The context of a page that an engine writes.
+/// The context of a page that an engine writes with a hotness record.
 #[inline(always)]
 pub fn hinted(lifespans: Lifespans, hotness: &Hotness) -> usize {
     let Hotness { origin, current, last, .. } = hotness;
@@ -78,20 +80,21 @@ pub fn hinted(lifespans: Lifespans, hotness: &Hotness) -> usize {
 /// The mean lifespans of extents.
 #[derive(Clone, Debug)]
 pub struct Extents {
-    /// The mean logarithm of lifespans; 0 if there were none.
+    /// The mean logarithm of each extent's lifespans; 0 if there were none.
     means: Vec<f32>,
-    /// The logarithm below which the first step lies.
+    /// The logarithm of the lifespan below which the first step lies.
     first: f32,
 }
 
 impl Extents {
-    /// Of a volume of `space` LBAs.
+    /// The extents of a volume of `space` LBAs, without lifespans.
     pub fn new(space: u32, zone_pages: u32) -> Self {
         let means = vec![0.0; (space >> EXTENT_SHIFT) as usize + 1];
         Extents { means, first: crate::log2_1p(zone_pages / 4) }
     }
 
-    /// The context of a page that is written; of the version that ends the extent takes note.
+    /// The context of a page that is written. The lifespan of the version that ends goes into its
+    /// extent's mean.
     #[inline(always)]
     pub fn context(&mut self, lba: u32, lifespans: Lifespans, around: &Around) -> usize {
         let mut step = 7;

@@ -5,19 +5,20 @@ use super::ages::{AGES, Ages, decay};
 use super::contexts::{CONTEXTS, OCTAVES, last_octave, mean_lifespan};
 use super::tally::{Column, Tally};
 
-/// Contexts of which books are kept, those that come first; others share the row of their last
-/// lifespan's octave, which come before all others.
+/// Rows of counts. The first [`OCTAVES`] rows are for the octaves of the last lifespan. The
+/// contexts that come first get rows of their own; later ones share the row of their last
+/// lifespan's octave.
 pub const ROWS: usize = 4096;
-/// Pseudo-deaths by which a row leans on its parent.
+/// Pseudo-deaths: the weight of a parent's hazard in a row's.
 const PRIOR: f32 = 2.0;
 /// The share of counts that is kept from one epoch to the next.
 pub const FADE: f32 = 0.9;
 /// Horizons of a survival curve.
 pub const HORIZONS: usize = 8;
-/// Pages whose lives what is recalled stands for, of each octave.
+/// The number of pages in each octave whose lives the recalled hazards stand for.
 const RECALLED: f32 = 1000.0;
 
-/// Hazards added up to the start of each bucket, and to the end of the last.
+/// Sums of the hazards up to the start of each bucket, and up to the end of the last.
 type Sums = [f32; AGES + 1];
 
 /// Counts and hazards by context and age.
@@ -32,14 +33,15 @@ pub struct Hazards {
     deaths: Tally,
     seen: Tally,
     sums: Vec<Sums>,
-    /// Hazards by the octave of the last lifespan.
+    /// Hazards by the octave of the last lifespan, parents of the rows.
     parents: [Column; OCTAVES],
-    /// For each bucket, where the horizons lie that are seen from it: a bucket, and the time in it.
+    /// For each bucket, the places of the horizons seen from it: a bucket, and the time within that
+    /// bucket.
     reach: [[(u8, f32); HORIZONS]; AGES],
 }
 
 impl Hazards {
-    /// Nothing is known.
+    /// Hazards without counts.
     pub fn new(zone_pages: u32) -> Self {
         let ages = Ages::new(zone_pages);
         let mut hazards = Hazards {
@@ -61,7 +63,8 @@ impl Hazards {
         hazards
     }
 
-    /// Sets the horizons: the first, and how much further each is than the one before.
+    /// Sets the horizons: `first` is the first, and each further one is `ratio` times the one
+    /// before.
     pub fn look_ahead(&mut self, first: f32, ratio: f32) {
         let ages = self.ages;
         let mut horizons = [first; HORIZONS];
@@ -133,14 +136,14 @@ impl Hazards {
         decay(self.sum(row, bucket, time as f32 - self.ages.start(bucket)))
     }
 
-    /// Hazards added up to a time in a bucket.
+    /// The sum of the hazards up to a time within a bucket.
     fn sum(&self, row: usize, bucket: usize, time: f32) -> f32 {
         let (start, end) = (self.sums[row][bucket], self.sums[row][bucket + 1]);
         start + (end - start) / self.widths[bucket] * time
     }
 
-    /// Works out hazards from what was counted, and lets counts fade. A page that was seen stands for
-    /// `share` pages and user writes.
+    /// Works out hazards from the counts, and lets the counts fade. Each page that was seen stands
+    /// for `share` pages times user writes.
     pub fn learn(&mut self, share: f32) {
         self.work_out(share);
         let rows = self.used();
@@ -173,12 +176,12 @@ impl Hazards {
         }
     }
 
-    /// Hazards by the octave of the last lifespan, for the memory.
+    /// Hazards by the octave of the last lifespan: the part that is kept across a restart.
     pub fn parents(&self) -> &[Column; OCTAVES] {
         &self.parents
     }
 
-    /// Takes up such hazards, as if they had been counted.
+    /// Restores hazards that [`Hazards::parents`] gave, as if they had been counted.
     pub fn recall(&mut self, parents: &[Column; OCTAVES], share: f32) {
         for (octave, hazards) in parents.iter().enumerate() {
             let mut alive = RECALLED;
@@ -192,14 +195,14 @@ impl Hazards {
         self.work_out(share);
     }
 
-    /// Bytes it holds, of the rows in use.
+    /// Bytes that the rows in use hold.
     pub fn bytes(&self) -> usize {
         2 * CONTEXTS + self.used() * (2 * size_of::<Column>() + size_of::<Sums>() + 4)
     }
 }
 
-/// User writes that pages of a row spent in each bucket: as they were seen, or as later deaths
-/// prove if that is more.
+/// User writes that pages of a row spent in each bucket: as sampled, or as later deaths prove,
+/// whichever is more.
 fn exposure(deaths: &Column, seen: &Column, widths: &Column, share: f32) -> Column {
     let mut exposure = [0.0; AGES];
     let mut later = 0.0;
@@ -211,7 +214,7 @@ fn exposure(deaths: &Column, seen: &Column, widths: &Column, share: f32) -> Colu
     exposure
 }
 
-/// Hazards added up.
+/// The sums of hazards.
 fn summed(hazards: &Column, widths: &Column) -> Sums {
     let mut sums = [0.0; AGES + 1];
     for a in 0..AGES {
@@ -220,7 +223,7 @@ fn summed(hazards: &Column, widths: &Column) -> Sums {
     sums
 }
 
-/// Hazards by deaths and exposure, which lean on `parent`.
+/// Hazards from deaths and exposure, drawn towards those of `parent`.
 fn hazards(deaths: &Column, exposure: &Column, parent: &Column) -> Column {
     std::array::from_fn(|a| (deaths[a] + PRIOR) / (exposure[a] + PRIOR / parent[a]))
 }

@@ -1,5 +1,6 @@
-//! The memory of the scheme across a restart: the centres of classes, so that they keep their meaning,
-//! and hazards by the last lifespan, from which those of contexts are learned anew. All in bytes.
+//! The memory of the scheme across a restart, in bytes: the centres of classes, so that classes
+//! keep their meaning, and hazards by the last lifespan, from which those of contexts are learned
+//! again.
 
 use super::ages::AGES;
 use super::clusters::{COORDINATES, Point};
@@ -7,10 +8,10 @@ use super::contexts::OCTAVES;
 use super::tally::Column;
 
 const VERSION: u8 = 1;
-/// Steps of a hazard's logarithm for each halving.
+/// Steps for each halving of a hazard.
 const STEPS: f32 = 6.0;
 
-/// Writes down centres and hazards.
+/// Writes centres and hazards as bytes.
 pub fn write(centres: &[Option<Point>], hazards: &[Column; OCTAVES]) -> Vec<u8> {
     let mut bytes = vec![VERSION, centres.len() as u8];
     for centre in centres {
@@ -22,7 +23,8 @@ pub fn write(centres: &[Option<Point>], hazards: &[Column; OCTAVES]) -> Vec<u8> 
     bytes
 }
 
-/// Reads them; none if the bytes are not of this version or of so many classes.
+/// Reads centres and hazards; `None` if the bytes are of another version or another number of
+/// classes.
 pub fn read(bytes: &[u8], classes: usize) -> Option<(Vec<Option<Point>>, [Column; OCTAVES])> {
     let (&[version, count], rest) = bytes.split_first_chunk()?;
     let sound = version == VERSION && usize::from(count) == classes;

@@ -1,5 +1,5 @@
-//! Parts of the scheme [`survival`](crate::schemes::survival), of which the victim policy of that
-//! name uses the scales.
+//! Parts of the scheme [`survival`](crate::schemes::survival). The victim policy `survival` uses
+//! their scales of ages.
 
 pub mod ages;
 pub mod clusters;

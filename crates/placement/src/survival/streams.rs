@@ -1,14 +1,15 @@
-//! Pages that are written one after the other, as a file or a table of a log-structured tree is: they
-//! often die together, whatever lay at their LBAs before. A run that is written alone lies together in
-//! its class's zone already; one among other writes is a stream, which has a place of its own.
+//! Streams: pages that are written one after the other, as the pages of a file are, or of a table
+//! in a log-structured tree. They often die together, whatever lay at their LBAs before. A run that
+//! is written alone already lies together in its class's zone. A run among other writes is a
+//! stream, and gets a place of its own.
 
 /// Recent writes that are remembered, by the low bits of their LBAs.
 const RECENT: usize = 1024;
-/// Pages in order after which a run is a stream.
+/// Pages in order from which a run may be a stream.
 const LONG: u32 = 64;
-/// Of the writes since its first page, one in this many are others', if a run is a stream.
+/// A run is a stream if at least one in this many writes since its first page belongs to others.
 const OTHERS: u32 = 5;
-/// User writes after which a stream that was not continued gives up its place.
+/// User writes after which a stream gives up its place if it was not continued.
 const IDLE: u32 = 4096;
 
 /// A recent write.
@@ -16,13 +17,13 @@ const IDLE: u32 = 4096;
 struct Recent {
     lba: u32,
     now: u32,
-    /// Pages in order up to this one; 0 if nothing is remembered.
+    /// Pages in order up to and including this one; 0 if nothing is remembered.
     run: u32,
-    /// The time at which the first of them was written.
+    /// The time at which the first page of the run was written.
     began: u32,
 }
 
-/// A stream: the LBA that would continue it, and when it was last continued.
+/// A stream: the LBA that continues it, and the time at which it was last continued.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     next: u32,
@@ -34,9 +35,10 @@ struct Place {
 pub struct Streams {
     recent: Box<[Recent; RECENT]>,
     places: Vec<Place>,
-    /// A bit for the low bits of each LBA that would continue one of them, and of some that would not.
+    /// One bit for each stream, at the low bits of the LBA that continues it: a filter with false
+    /// positives.
     nexts: u64,
-    /// Places that may be taken, the first ones.
+    /// The number of places that may be taken, counted from the first.
     most: usize,
     /// User writes so far.
     now: u32,
@@ -45,14 +47,14 @@ pub struct Streams {
 /// A write as the streams see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sequel {
-    /// User writes since the page before was written, if it was lately.
+    /// User writes since the page in front was written, if that was lately.
     pub before: Option<u32>,
-    /// True if it ends a long run among other writes.
+    /// True if the page continues a long run among other writes.
     pub long: bool,
 }
 
 impl Streams {
-    /// Up to `places` streams are followed.
+    /// Follows up to `places` streams.
     pub fn new(places: usize) -> Self {
         let place = Place { next: u32::MAX, used: 0 };
         Streams {
@@ -64,7 +66,7 @@ impl Streams {
         }
     }
 
-    /// Follows no more streams than this from now on.
+    /// Follows at most `most` streams from now on.
     pub fn limit(&mut self, most: usize) {
         self.most = most.min(self.places.len());
     }
@@ -84,7 +86,7 @@ impl Streams {
         Sequel { before: continues.then(|| now.wrapping_sub(before.now)), long }
     }
 
-    /// The place of the stream that the page written last continues, or a free one if it wants one.
+    /// The place of the stream that the last written page continues, or a free place if `wanted`.
     #[inline(always)]
     pub fn place(&mut self, lba: u32, wanted: bool) -> Option<usize> {
         if self.nexts & bit(lba) == 0 && !wanted {
@@ -106,7 +108,7 @@ impl Streams {
     }
 }
 
-/// The bit of an LBA in a word.
+/// The bit of an LBA in a 64-bit filter.
 fn bit(lba: u32) -> u64 {
     1 << (lba % u64::BITS)
 }
@@ -115,7 +117,8 @@ fn bit(lba: u32) -> u64 {
 mod tests {
     use super::*;
 
-    /// The places of a run's pages among as many other writes; all want one once the run is long.
+    /// The places of a run's pages among as many other writes. All pages want a place once the run
+    /// is long.
     fn run(streams: &mut Streams, lbas: std::ops::Range<u32>, now: u32) -> Vec<Option<usize>> {
         streams.now = now;
         let place = |lba| {

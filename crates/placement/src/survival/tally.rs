@@ -2,14 +2,14 @@
 
 use super::ages::AGES;
 
-/// A figure for each bucket of ages.
+/// One number for each bucket of ages.
 pub type Column = [f32; AGES];
 
-/// Places of counts that are noted before they are counted.
+/// Increments that are noted before they are applied.
 const NOTED: usize = 64;
 
-/// Counts that fade. Where something is counted is noted first, and counted with others, so that
-/// the processor waits for their places together and not for each.
+/// Counts that fade. Increments are noted first and applied together, so that the processor waits
+/// for their memory once and not for each.
 #[derive(Clone, Debug)]
 pub struct Tally {
     columns: Vec<Column>,
@@ -18,12 +18,12 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Nothing is counted in so many rows.
+    /// Counts of `rows` rows, all zero.
     pub fn new(rows: usize) -> Self {
         Tally { columns: vec![[0.0; AGES]; rows], noted: [0; NOTED], pending: 0 }
     }
 
-    /// Counts one more of a row and age.
+    /// Counts one more for a row and age.
     #[inline(always)]
     pub fn count(&mut self, row: usize, age: usize) {
         if self.pending >= NOTED {
@@ -42,13 +42,13 @@ impl Tally {
         self.pending = 0;
     }
 
-    /// The counts, all that was noted among them.
+    /// The counts, including those that were only noted.
     pub fn columns(&mut self) -> &mut [Column] {
         self.settle();
         &mut self.columns
     }
 
-    /// Keeps a share of the counts of the first rows.
+    /// Keeps `share` of the counts of the first `rows` rows.
     pub fn fade(&mut self, rows: usize, share: f32) {
         let counts = self.columns()[..rows].as_flattened_mut();
         counts.iter_mut().for_each(|count| *count *= share);

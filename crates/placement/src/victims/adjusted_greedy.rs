@@ -1,8 +1,8 @@
-//! Adjusted greedy: the most garbage, but zones of short-living pages are given time (PHFTL, DAC 2023,
-//! section III-D, equation 1).
+//! Adjusted greedy: the most garbage, but zones of short-living pages are given time (PHFTL, DAC
+//! 2023, section III-D, equation 1).
 //!
-//! The scheme says which zones those are, and what short is
-//! ([`Scheme::short_living`](crate::Scheme::short_living)). Under one that does not, it is greedy.
+//! The scheme names the class of these zones and the lifespan that counts as short
+//! ([`Scheme::short_living`](crate::Scheme::short_living)). With other schemes it is greedy.
 
 use super::{PolicyInfo, VictimPolicy, best_by};
 use crate::ZoneView;
@@ -15,7 +15,7 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
     build: |_, _| Ok(Box::new(AdjustedGreedy)),
 };
 
-/// The most garbage, that of zones of short-living pages discounted.
+/// The most garbage, with the garbage of zones of short-living pages discounted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AdjustedGreedy;
 

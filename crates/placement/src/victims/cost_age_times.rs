@@ -2,8 +2,8 @@
 //! Chang, J. Systems and Software 48(3), 1999: the zone with the smallest
 //! u/(1-u) * 1/age * times, u its valid share and times its resets.
 //!
-//! The paper passes the age through a table of steps that it leaves to the implementer; the age
-//! itself (user writes since the zone was sealed) is taken here.
+//! The paper maps the age through a table of steps that it leaves to the implementer; here the age
+//! itself is taken (user writes since the zone was sealed).
 
 use super::{PolicyInfo, VictimPolicy, best_by, cost_benefit};
 use crate::ZoneView;

@@ -36,8 +36,8 @@ impl VictimPolicy for CostBenefit {
         self.scores.resize(zones.len(), 0);
         rough_scores(&mut self.scores, zones);
         let top = self.scores.iter().fold(-1, |a, &x| a.max(x));
-        // Rough scores err by less than one part in a million: a zone that comes that close is
-        // scored again, exactly.
+        // Rough scores err by less than one part in a million: zones within this distance of the
+        // best are scored again, exactly.
         let close = f32::from_bits(top.max(0) as u32) * (1.0 - 4e-6);
         let close = if top < 0 { i32::MAX } else { close.to_bits() as i32 };
         let finalists = (0u32..).zip(&self.scores).filter(|&(_, &s)| s >= close).map(|(z, _)| z);
@@ -81,8 +81,8 @@ impl VictimPolicy for CostBenefitSqrt {
 pub fn sqrt_by_age(zones: &ZoneView<'_>, age: impl Fn(u32) -> u64) -> Option<u32> {
     let pages = f64::from(zones.zone_pages());
     best_by(zones, zones.candidates(), |z| {
-        // In the order in which the authors' simulator evaluates it: equality of scores, and
-        // so of victims, depends on every rounding.
+        // The order of the authors' simulator: equality of scores, and so of victims, depends on
+        // every rounding.
         let u = 1.0 - f64::from(zones.garbage(z)) / pages;
         if u == 0.0 { f64::MAX } else { (1.0 - u) / u * (age(z) as f64).sqrt() }
     })

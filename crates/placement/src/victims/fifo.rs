@@ -1,4 +1,4 @@
-//! FIFO: the zone that was sealed first. Zones without garbage are passed over, for copying them
+//! FIFO: the zone that was sealed first. Zones without garbage are skipped, because copying them
 //! would free nothing.
 
 use super::{PolicyInfo, VictimPolicy};

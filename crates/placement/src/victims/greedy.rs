@@ -27,11 +27,11 @@ impl VictimPolicy for Greedy {
     }
 }
 
-/// Zones looked at together, so that only the winner's block is searched for its place.
+/// Zones in a block; only the block of the winner is searched for the winner's place.
 const BLOCK: usize = 256;
 
-/// Index of the first maximum. A position can't be searched by vector instructions, a maximum
-/// can: so first the maximum of each block, then the place in the block that wins.
+/// Index of the first maximum. Vector instructions find a maximum, but not its place: so first the
+/// maximum of each block, then the place within the winning block.
 #[multiversion(targets("x86_64+avx2"))]
 pub(super) fn first_max(column: &[i32]) -> Option<u32> {
     let mut top = i32::MIN;

@@ -26,7 +26,7 @@ pub use windowed_greedy::WindowedGreedy;
 
 /// Chooses the zone that is cleaned next.
 pub trait VictimPolicy: Send {
-    /// A candidate of `zones`, or none if there is none.
+    /// A candidate of `zones`, or `None` if there is no candidate.
     fn pick(&mut self, zones: &ZoneView<'_>) -> Option<u32>;
 }
 
@@ -100,7 +100,8 @@ mod tests {
     use crate::ShortLiving;
     use crate::zones::table::Table;
 
-    /// Five sealed zones of 100 pages: garbage, seal time, in sealing order; zone 0 is not one.
+    /// Five sealed zones of 100 pages, in sealing order: garbage and seal time. Zone 0 does not
+    /// exist.
     fn zones(rows: &[(i32, u32)]) -> Table {
         let mut zones = Table::new(100);
         zones.now = 1000;
@@ -148,7 +149,7 @@ mod tests {
             let short_living = Some(ShortLiving { class: 0, threshold });
             build("adjusted-greedy", 7).unwrap().pick(&table.view().with_short_living(short_living))
         };
-        // Greedy, if the scheme says nothing; 0.6 / (1 + 0.4 * 100 / 10) loses to
+        // Without a word from the scheme it is greedy. With it, 0.6 / (1 + 0.4 * 100 / 10) loses to
         // 0.5 / (1 + 0.5 * 100 / 999).
         assert_eq!(pick("adjusted-greedy", &table), Some(1));
         assert_eq!(of(100), Some(2));

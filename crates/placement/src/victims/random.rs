@@ -1,4 +1,4 @@
-//! Random: any zone with garbage, each as likely as the other.
+//! Random: any zone with garbage, all with the same probability.
 
 use frostline_random::SplitMix;
 

@@ -1,20 +1,20 @@
-//! survival: the zone whose cleaning saves most, by hazards that are learned from the zones
+//! survival: the zone whose cleaning saves most, by hazards that the policy learns from the zones
 //! themselves. Not published elsewhere.
 //!
-//! Lomet and Luo (PVLDB 2021) clean the zone whose cost declines least if it waits: the cost of a free
-//! page is (1 - E) / E, with E the share of garbage, so what waiting gains is (1 - E) h / E^2, with h
-//! the rate at which the zone's pages die. They estimate that rate from the zone's past. Here it is
-//! looked up in a table of what became of other zones: deaths over exposure by class, by the age of
-//! the zone since its seal, and by its garbage in eighths. A cell with few deaths leans on its class and age, a
-//! class on the age, an age on one over itself.
+//! Lomet and Luo (PVLDB 2021) clean the zone whose cost declines least if it waits. The cost of a
+//! free page is (1 - E) / E, with E the share of garbage, so waiting gains (1 - E) h / E^2, with h
+//! the rate at which the zone's pages die. They estimate that rate from the zone's past. Here it
+//! comes from a table of the fate of other zones: deaths over exposure by class, by the age of the
+//! zone since its seal, and by its garbage in eighths. A cell with few deaths is drawn towards its
+//! class and age, a class towards the age, and an age towards one over itself.
 //!
 //! A zone whose pages will die together later gains nothing by waiting a little and everything by
-//! waiting long enough. So h is the largest rate of gain over all waits:
-//! g = max over T of (1 - S(T)) E / (T - (1 - E) (S summed up to T)), with S(T) the share of valid pages
-//! that live on for T; for a short wait that is h. Cleaned is the zone with the largest E^2 / ((1 - E) g).
+//! waiting long enough. So h is the largest rate of gain over all waits: g = max over T of (1 -
+//! S(T)) E / (T - (1 - E) (S summed up to T)), with S(T) the share of valid pages that live on for
+//! T; for a short wait that is h. The policy cleans the zone with the largest E^2 / ((1 - E) g).
 //!
-//! The table is learned anew after a restart; until then h is one over the age, which is close to
-//! cost-benefit.
+//! After a restart the table is learned anew; until then h is one over the age, which comes close
+//! to cost-benefit.
 
 use super::{PolicyInfo, VictimPolicy, best_by};
 use crate::ZoneView;
@@ -28,19 +28,20 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
     build: |_, _| Ok(Box::new(SurvivalPolicy::new())),
 };
 
-/// User writes between two looks at all zones, at least; more if more zones than this are sealed.
+/// User writes between two looks at all zones: this many, or the number of sealed zones if that is
+/// more.
 const LOOK: u32 = 512;
-/// Looks for which a rate is kept before it is worked out again.
+/// A rate is kept for this many looks before it is worked out again.
 const LASTING: u32 = 4;
-/// Looks after which counts fade.
+/// Looks between two fadings of the counts.
 const FADING: u32 = 256;
-/// The share that fading leaves.
+/// The share of a count that fading leaves.
 const FADE: f32 = 0.9;
 /// Steps of garbage by which deaths are counted.
 const LEVELS: usize = 8;
 /// Steps of garbage by which rates are kept.
 const STEPS: usize = 32;
-/// Pseudo-deaths of the prior.
+/// Pseudo-deaths: the weight of the expected hazard.
 const PRIOR: f32 = 20.0;
 
 /// Pages that died in sealed zones, and user writes that pages spent in them.
@@ -61,7 +62,7 @@ impl Count {
         self.exposure *= FADE;
     }
 
-    /// Deaths a page and user write, where `parent` is what is expected.
+    /// Deaths per page and user write, drawn towards the expected hazard `parent`.
     fn hazard(&self, parent: f32) -> f32 {
         (self.deaths + PRIOR) / (self.exposure + PRIOR / parent)
     }
@@ -72,7 +73,7 @@ impl Count {
 struct Class {
     levels: [[Count; LEVELS]; AGES],
     all: [Count; AGES],
-    /// Rates of gain, and when they were worked out.
+    /// Rates of gain, each with the period of looks in which it was worked out.
     rates: [[(f32, u32); STEPS]; AGES],
 }
 
@@ -92,8 +93,8 @@ pub struct SurvivalPolicy {
     by_age: [Count; AGES],
     looks: u32,
     looked: u32,
-    /// Zones that were sealed at the last look: a device has all its zones in the table from the
-    /// start, a simulated volume those that it has used.
+    /// Sealed zones at the last look. The number of zones would not do: a device has all its zones
+    /// in the table from the start, a simulated volume only those that it has used.
     sealed: u32,
 }
 
@@ -167,7 +168,7 @@ impl SurvivalPolicy {
         }
     }
 
-    /// The most that waiting gains in a zone of this class, age and share of garbage.
+    /// The largest gain of waiting for a zone of this class, age and share of garbage.
     #[inline(always)]
     fn rate(&mut self, ages: Ages, class: usize, age: u32, empty: f32) -> f32 {
         let age = ages.bucket(age);
@@ -194,7 +195,7 @@ impl SurvivalPolicy {
         let mut rate = hazard(age);
         let (mut survival, mut lived, mut wait) = (1.0, 0.0, 0.0);
         for later in age..AGES {
-            // The zone is halfway through the bucket that it is in.
+            // On average the zone is halfway through its present bucket.
             let width = ages.width(later) / if later == age { 2.0 } else { 1.0 };
             let after = survival * decay(hazard(later) * width);
             lived += (survival + after) / 2.0 * width;
@@ -222,8 +223,8 @@ mod tests {
     use super::*;
     use crate::zones::table::Table;
 
-    /// Zones of two classes seen once a quarter of their size is written: the pages of class 1 die
-    /// steadily, those of class 0 not at all.
+    /// Zones of two classes, seen every 512 user writes: the pages of class 1 die steadily, those of
+    /// class 0 not at all.
     fn learned() -> SurvivalPolicy {
         let mut policy = SurvivalPolicy::new();
         for round in 0..60u32 {

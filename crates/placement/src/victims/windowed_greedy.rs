@@ -1,5 +1,5 @@
-//! Windowed greedy: the most garbage among the zones that were sealed first. Hu et al.,
-//! SYSTOR'09. The window is given as a share of the candidates, so that it fits any volume.
+//! Windowed greedy: the most garbage among the zones that were sealed first. Hu et al., SYSTOR'09.
+//! The window is a share of the candidates, so that it fits any volume.
 
 use super::{PolicyInfo, VictimPolicy, best_by};
 use crate::{Param, ZoneView};
@@ -20,7 +20,7 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
     },
 };
 
-/// The zone with the most garbage among the oldest.
+/// The zone with the most garbage among the zones that were sealed first.
 #[derive(Clone, Debug)]
 pub struct WindowedGreedy {
     window: f64,
