@@ -1,11 +1,10 @@
-//! Recognising the frozen pages of a zone of 256 MiB: 65,536 pages, all valid.
+//! Recognising the frozen pages of a zone of 256 MiB (65,536 pages, all valid), and classifying
+//! user writes one by one.
 //!
 //! `cargo bench -p frostline-learn --bench inference`
 //!
-//! And user writes, classified one by one.
-//!
-//! Inference alone, over features that lie in memory; and all of it, gathering features from
-//! records included, as a scheme asks for it. The throughput is in pages.
+//! Recognition is measured twice: inference alone, over features in memory; and as a scheme calls
+//! it, with the gathering of features from records. The throughput is in pages.
 
 use std::hint::black_box;
 
@@ -87,8 +86,8 @@ fn inference(c: &mut Criterion) {
     group.finish();
 }
 
-/// A user write classified by PHFTL's network, a step of it and the rest: one page of 65,536 after the
-/// other.
+/// A user write of one of 65,536 pages, classified by PHFTL's classifier: its network's step and
+/// all around it.
 fn classification(c: &mut Criterion) {
     const WINDOW: u32 = 1 << 17;
     let mut group = c.benchmark_group("a user write");
@@ -109,7 +108,7 @@ fn classification(c: &mut Criterion) {
             let write = UserWrite { first, zone: 1, ..UserWrite::first(lba, now) };
             classifier.is_short_living(&write, &mut pages[lba as usize])
         };
-        // The third window's training is over.
+        // Past the training in the third window.
         for _ in 0..WINDOW * 11 / 4 {
             write();
         }

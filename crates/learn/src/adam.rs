@@ -11,14 +11,14 @@ const EPSILON: f32 = 1e-8;
 #[derive(Debug)]
 pub(crate) struct Adam {
     rate: f32,
-    /// The powers of both betas.
+    /// The powers of both betas after the steps so far.
     powers: [f32; 2],
     mean: Vec<f32>,
     square: Vec<f32>,
 }
 
 impl Adam {
-    /// Of so many values; nothing is known of the gradient yet.
+    /// An optimiser of `values` values, before its first step.
     pub fn new(rate: f32, values: usize) -> Self {
         Adam { rate, powers: [1.0; 2], mean: vec![0.0; values], square: vec![0.0; values] }
     }

@@ -7,10 +7,10 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LearnError {
-    /// More writes of a page than are remembered.
+    /// The history has more writes of a page than are kept.
     #[error("a history of {0} writes: must be from 1 to {max}", max = Past::HISTORY)]
     History(usize),
-    /// A field that these records don't have.
+    /// The records don't have this field.
     #[error("unknown feature {name:?} (known: {known})")]
     UnknownFeature {
         /// The value given.
@@ -18,15 +18,15 @@ pub enum LearnError {
         /// The known values.
         known: String,
     },
-    /// Nothing to tell apart in the part to train on.
+    /// All training samples have the same label, so there is nothing to tell apart.
     #[error("of {samples} samples to train on {frozen} are frozen, so there is nothing to learn")]
     OneClass {
-        /// Samples in it.
+        /// Training samples.
         samples: usize,
-        /// The number of them that are frozen.
+        /// Frozen ones among them.
         frozen: usize,
     },
-    /// The part of the program that trains such models was left out of the build.
+    /// This build cannot train this kind of model.
     #[error("training {model} is left out of this build, which has not the feature {feature:?}")]
     NotBuilt {
         /// The kind of model.
@@ -34,7 +34,7 @@ pub enum LearnError {
         /// The Cargo feature that trains it.
         feature: &'static str,
     },
-    /// A library could not train it.
+    /// The library that trains the model failed.
     #[error("training {model}: {why}")]
     Training {
         /// The kind of model.
@@ -45,10 +45,10 @@ pub enum LearnError {
     /// The file is not a model.
     #[error("not a model: {0}")]
     NotAModel(String),
-    /// The file is of a version that is not known.
+    /// The file has an unknown version.
     #[error("a model file of version {0}, of which nothing is known here")]
     Version(u32),
-    /// The model asks for more of a page's past than a store keeps.
+    /// The model looks at more writes of a page than a store keeps.
     #[error("it looks at {0} hotness records of a page, and with a page there are two")]
     TooFarBack(usize),
     /// No recogniser has this name.
@@ -62,7 +62,7 @@ pub enum LearnError {
     /// The model needs an engine's hotness records, and there are none.
     #[error("the model goes by hotness records, and writes come without them")]
     NotTold,
-    /// A model is asked for, and none was given.
+    /// The recogniser needs a model, and none was given.
     #[error("no model was given")]
     NoModel,
 }

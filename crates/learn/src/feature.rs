@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 pub struct Feature {
     /// Its name, see [`Layout`](crate::Layout).
     pub name: String,
-    /// Mean of the samples that the model was trained on.
+    /// Mean over the training samples.
     pub mean: f32,
-    /// Their standard deviation; 0 if the feature was left out.
+    /// Standard deviation over the training samples; 0 if the feature was left out.
     pub deviation: f32,
-    /// Weight of the standardised feature; a network has none.
+    /// Weight of the standardised feature; `None` for a network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<f32>,
 }

@@ -1,4 +1,4 @@
-//! Features of a page: numbers made of its history.
+//! Features of a page: numbers computed from its history.
 
 use frostline_placement::{Activity, Hotness, Past, Pasts, log2_1p};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::{LANES, LearnError};
 pub enum Records {
     /// The block layer: [`Past`].
     Block,
-    /// The engine that wrote it: [`Hotness`].
+    /// The engine that wrote the page: [`Hotness`].
     Engine,
 }
 
@@ -19,35 +19,38 @@ pub enum Records {
 /// before, and so on.
 ///
 /// The fields of an engine's record (SepFrozen, section 4.1; WT, VD, AI, MI, AC, MC there):
-/// * `write-time`: of the newest write, user writes since; of write k back, from it to write k-1;
-/// * `valid-bytes`: of the newest write; of write k back, by how much they changed to write k-1;
+/// * `write-time`: for the newest write, user writes since it; for write k back, user writes from
+///   it to
+///   write k-1;
+/// * `valid-bytes`: for the newest write, their number; for write k back, their change from it to
+///   write k-1;
 /// * `access-interval`, `modification-interval`, `accesses`, `modifications`.
 ///
 /// So two records have the paper's twelve features, with write times and valid bytes as
-/// differences, for which the paper reports the highest correlations. The fields of a block
-/// layer's record are `write-time` as above, `request-pages` and `sequential`, and before the
-/// first record, once, `writes`: how often the page was written.
+/// differences, for which the paper reports the highest correlations. The fields of a block layer's
+/// record are `write-time` as above, `request-pages` and `sequential`. Before the first record
+/// comes `writes`, once: the number of the page's writes.
 ///
-/// Times, intervals and counts are logarithms, [`log2_1p`], as few of them are large and those very
-/// large. What there was no write for is 0.
+/// Times, intervals and counts are logarithms, [`log2_1p`], because a few of them are very large.
+/// Features of writes that do not exist are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     records: Records,
     history: usize,
 }
 
-/// One write of a page: the version's lifespan or age, and the engine's record.
+/// A write of a page: the version's lifespan or age, and the engine's record.
 pub type EngineRecord = (u32, Activity);
 
 impl Layout {
-    /// The most writes of a page that are looked at.
+    /// The most writes of a page that a layout may have.
     pub const LONGEST: usize = Past::HISTORY;
-    /// The most features that there are.
+    /// The most features of a layout.
     pub const WIDEST: usize = 6 * Self::LONGEST;
-    /// The most fields that there are.
+    /// The most fields of a record.
     pub(crate) const MOST_FIELDS: usize = 6;
 
-    /// Features of the last `history` writes, from 1 to 4.
+    /// The features of the last `history` writes, from 1 to 4.
     ///
     /// # Errors
     /// [`LearnError::History`].
@@ -63,7 +66,7 @@ impl Layout {
         self.records
     }
 
-    /// Writes of a page that are looked at.
+    /// Writes of a page that the features cover.
     pub fn history(self) -> usize {
         self.history
     }
@@ -99,15 +102,15 @@ impl Layout {
         }
     }
 
-    /// The features of a write, `back` writes before the newest: one of each field, in their
-    /// order. What is there but once tells of each write.
+    /// The columns of the write `back` writes before the newest, in the order of the fields. A
+    /// feature that exists only once belongs to every write.
     pub fn columns(self, back: usize) -> impl Iterator<Item = usize> {
         let once = self.width() - self.history * self.of_each_write();
         let first = once + back * self.of_each_write();
         (0..once).chain(first..first + self.of_each_write())
     }
 
-    /// The names of all features: the field's, and `-1`, `-2` or `-3` for earlier writes.
+    /// The names of all features: the field's name, with `-1`, `-2` or `-3` for earlier writes.
     pub fn names(self) -> Vec<String> {
         let of_each_write = self.fields().iter().filter(|&&field| field != "writes");
         let newest = self.fields().iter().map(ToString::to_string);
@@ -116,22 +119,22 @@ impl Layout {
         newest.chain(earlier).collect()
     }
 
-    /// The feature that is the lifespan of the version before the current one; none if the history
-    /// is of one write.
+    /// The feature that is the lifespan of the version before the current one; `None` if the
+    /// history has one write.
     pub fn lifespan(self) -> Option<usize> {
         self.names().iter().position(|name| name == "write-time-1")
     }
 
-    /// Bytes that must be kept with a page for it.
+    /// Bytes of history that must be kept for each page.
     pub fn bytes_per_page(self) -> usize {
         match self.records {
             Records::Block => size_of::<Past>(),
-            // Its time is kept with each write.
+            // The time of each write is kept with it.
             Records::Engine => self.history * (size_of::<u32>() + size_of::<Activity>()),
         }
     }
 
-    /// Puts the features of a page at an age, as the block layer sees it.
+    /// Passes the features of a page at an age to `put`, from the block layer's view.
     #[inline(always)]
     pub fn of_past(self, age: u32, past: &Past, mut put: impl FnMut(f32)) {
         put(log2_1p(past.writes()));
@@ -142,7 +145,7 @@ impl Layout {
         }
     }
 
-    /// The same of a tile's pages at time `now`.
+    /// Writes the same features of a tile's pages at time `now`.
     #[inline(always)]
     pub(crate) fn of_pasts(self, now: u32, pasts: &Pasts<LANES>, tile: &mut [[f32; LANES]]) {
         let Some((first, each)) = tile.split_first_mut() else { return };
@@ -153,15 +156,15 @@ impl Layout {
         }
     }
 
-    /// Puts the features of a page at an age, by what the engine told with its newest write, which
-    /// is of two writes.
+    /// Passes the features of a page at an age to `put`, from the engine's record of its newest
+    /// write, which covers two writes.
     #[inline(always)]
     pub fn of_hotness(self, age: u32, hotness: &Hotness, put: impl FnMut(f32)) {
         self.of_records(&[(age, hotness.current), (hotness.lifespan, hotness.last)], put);
     }
 
-    /// Puts the features of a page by what the engine told with each of its writes, the newest
-    /// first.
+    /// Passes the features of a page to `put`, from the engine's record of each of its writes, the
+    /// newest first.
     #[inline(always)]
     pub fn of_records(self, records: &[EngineRecord], mut put: impl FnMut(f32)) {
         let mut after = None;

@@ -6,7 +6,7 @@ use crate::{Feature, Layout, LearnError, Model, ModelKind, Network, Origin, Reco
 
 /// The version of the file.
 const VERSION: u32 = 1;
-/// The most bytes of a file that are looked at.
+/// The most bytes of a file that is read.
 pub const LARGEST_FILE: usize = 1 << 17;
 
 /// The contents of the file.
@@ -25,14 +25,14 @@ struct File {
     trained_on: Origin,
 }
 
-/// The field that all versions of the file have.
+/// The field that files of all versions have.
 #[derive(Deserialize)]
 struct Versioned {
     frostline_model: u32,
 }
 
 impl Model {
-    /// The file.
+    /// The contents of the model's file.
     pub fn write(&self) -> String {
         let file = File {
             frostline_model: VERSION,
@@ -45,15 +45,15 @@ impl Model {
             network: self.network.clone(),
             trained_on: self.origin.clone(),
         };
-        // Only a map with keys that are no strings, or a writer, can fail.
+        // This can fail only for a map whose keys are not strings, or for a writer.
         serde_json::to_string_pretty(&file).unwrap_or_default() + "\n"
     }
 
-    /// Reads a file.
+    /// Reads a model's file.
     ///
     /// # Errors
-    /// [`LearnError::NotAModel`] if it is longer than [`LARGEST_FILE`], not what
-    /// [`Model::write`] writes, or has numbers with which nothing can be computed;
+    /// [`LearnError::NotAModel`] if it is longer than [`LARGEST_FILE`], is not what
+    /// [`Model::write`] writes, or has numbers that can't be computed with;
     /// [`LearnError::Version`].
     pub fn read(bytes: &[u8]) -> Result<Model, LearnError> {
         let bad = |why: String| LearnError::NotAModel(why);

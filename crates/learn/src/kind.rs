@@ -25,7 +25,7 @@ impl ModelKind {
         false => &[ModelKind::Sgd, ModelKind::Logistic, ModelKind::Svm],
     };
 
-    /// Its name on the command line and in files.
+    /// The name on the command line and in files.
     pub fn name(self) -> &'static str {
         match self {
             ModelKind::Sgd => "sgd",

@@ -1,15 +1,16 @@
-//! Recognising frozen pages: after SepFrozen (Tan et al., "Separating Frozen Pages via
+//! Recognition of frozen pages, after SepFrozen (Tan et al., "Separating Frozen Pages via
 //! Learning-based Recognition with ZNS SSD for Write Amplification Reduction in Database").
 //!
-//! * [`Layout`] makes numbers, the features, of what is known of a page: an engine's hotness
-//!   record, or what a block layer sees.
-//! * A [`Set`] holds samples: features of a page at some time, and whether the page turned out to be
-//!   frozen. A [`Reservoir`] keeps a set small. Samples of traces are made in `frostline-sim`.
-//! * [`train()`] makes a [`Model`] of samples, in one of several [`ModelKind`]s; [`Model::read`] and
-//!   [`Model::write`] know its file.
+//! * [`Layout`] computes features, numbers from the knowledge of a page: an engine's hotness
+//!   record, or the block layer's view.
+//! * A [`Set`] holds samples: features of a page at some time, and whether the page was frozen
+//!   then.
+//!   A [`Reservoir`] keeps a set small. `frostline-sim` takes samples from traces.
+//! * [`train()`] trains a [`Model`] on samples, one of several [`ModelKind`]s; [`Model::read`] and
+//!   [`Model::write`] handle its file.
 //! * [`Online`] learns while a store is cleaned; [`recogniser()`] finds it and others by name.
-//! * Whatever scores features is a [`Scorer`]: trained models, and the rules in [`OneBit`] and
-//!   [`EveryPage`]. [`Quality`] evaluates it, and [`PageRecogniser`] puts it to work in a scheme.
+//! * A [`Scorer`] scores features: trained models do, and the rules [`OneBit`] and [`EveryPage`].
+//!   [`Quality`] evaluates a scorer, and [`PageRecogniser`] uses it in a scheme.
 //!
 //! ```
 //! use frostline_learn::{ModelKind, Layout, Origin, Quality, Records, Sampling, Set, Standard, train};
@@ -86,6 +87,6 @@ pub use train::{PENALTY, train};
 
 /// Gives each page a score: the higher, the more likely it is frozen.
 pub trait Scorer: std::fmt::Debug + Send + Sync {
-    /// Sets the score of each page of `tiles`; there are as many as `scores`. Allocates nothing.
+    /// Sets the score of each page of `tiles`; `scores` has an entry for each. Allocates nothing.
     fn score(&self, tiles: Tiles<'_>, scores: &mut [f32]);
 }

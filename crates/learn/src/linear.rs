@@ -2,11 +2,11 @@
 
 use crate::{LANES, Scorer, Tiles};
 
-/// The sum of weighted features. Above 0 a page is more likely frozen than not; of logistic
-/// regression it is the log-odds.
+/// A weighted sum of the features. Above 0 a page is more likely frozen than not; with logistic
+/// regression the sum is the log-odds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Linear {
-    /// A weight for each feature as it comes, standardisation included.
+    /// A weight for each feature that is not standardised.
     pub weights: Vec<f32>,
     /// The score of a page whose features are all 0.
     pub bias: f32,
@@ -21,7 +21,7 @@ impl Linear {
     }
 }
 
-/// Adds to the sum of each page of a tile its values, weighted.
+/// Adds the weighted values of each page of a tile to its sum.
 #[inline(always)]
 pub(crate) fn weigh(weights: &[f32], columns: &[[f32; LANES]], sums: &mut [f32; LANES]) {
     for (column, weight) in columns.iter().zip(weights) {

@@ -1,12 +1,12 @@
-//! The logistic function and its loss: the same bits on every machine, and without branches, so that
-//! they are worked out for many samples at once.
+//! The logistic function and its loss: the same bits on every machine, and without branches, so
+//! that they are computed for many samples at once.
 
 use std::f64::consts::{LN_2, LOG2_E};
 
-/// `e` to the power of -`x` for `x` of 0 and more, which is taken for 700 beyond that.
+/// `e` to the power of -`x` for `x` of 0 and more; an `x` above 700 counts as 700.
 #[inline(always)]
 fn decay(x: f64) -> f64 {
-    // -x = n ln 2 + rest, the rest at most ln(2) / 2 in size. What is added to 1.5 * 2^52 is rounded to a
+    // -x = n ln 2 + rest, the rest at most ln(2) / 2 in size. Adding a number to 1.5 * 2^52 rounds it to a
     // whole number, which then stands in the lowest bits.
     const ROUND: f64 = 6_755_399_441_055_744.0;
     let x = -x.min(700.0);
@@ -39,14 +39,14 @@ fn ln_1p(x: f64) -> f64 {
 pub(crate) struct Logistic {
     /// The cross entropy.
     pub loss: f64,
-    /// Its slope by the score.
+    /// The derivative of the loss by the score.
     pub slope: f64,
-    /// The slope's slope.
+    /// The second derivative of the loss by the score.
     pub curvature: f64,
 }
 
 impl Logistic {
-    /// Of a sample with this score, whose label is 0 or 1.
+    /// The part of a sample with this score and this label, 0 or 1.
     #[inline(always)]
     pub fn of(score: f64, label: f64) -> Self {
         let e = decay(score.abs());

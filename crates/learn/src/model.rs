@@ -8,17 +8,17 @@ use crate::{Feature, Gru, Layout, Linear, ModelKind, Network, Sampling, Scorer, 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
-    /// The trace, as it was named.
+    /// The name of the trace, as it was given.
     pub trace: String,
-    /// Samples that it was trained on.
+    /// Samples in training.
     pub samples: usize,
-    /// The number of them that are frozen.
+    /// Frozen ones among them.
     pub frozen: usize,
-    /// The way in which they were taken.
+    /// The way in which the samples were taken.
     pub sampling: Sampling,
 }
 
-/// A model of whether a page is frozen.
+/// A model that tells whether a page is frozen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     pub(crate) kind: ModelKind,
@@ -26,12 +26,12 @@ pub struct Model {
     pub(crate) threshold: f32,
     pub(crate) bias: f32,
     pub(crate) features: Vec<Feature>,
-    /// Of [`ModelKind::Gru`] only.
+    /// The network of a [`ModelKind::Gru`]; other kinds have none.
     pub(crate) network: Option<Network>,
     pub(crate) origin: Origin,
 }
 
-/// A model at work: on features as they come.
+/// A model in use: it takes features that are not standardised.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Trained {
     /// A weight for each feature.
@@ -50,7 +50,7 @@ impl Scorer for Trained {
 }
 
 impl Model {
-    /// A linear model, by the weights of standardised features and the bias last.
+    /// A linear model, from the weights of standardised features and the bias as the last value.
     pub(crate) fn of_weights(
         kind: ModelKind,
         layout: Layout,
@@ -66,7 +66,7 @@ impl Model {
         Model { kind, layout, threshold: 0.0, bias, features, network: None, origin }
     }
 
-    /// A network of standardised features, and the bias of its score.
+    /// A network model, for standardised features, with the bias of its score.
     #[cfg(feature = "gru")]
     pub(crate) fn of_network(
         layout: Layout,
@@ -78,13 +78,13 @@ impl Model {
         Model { kind: ModelKind::Gru, layout, threshold: 0.0, bias, features, network, origin }
     }
 
-    /// The same with another threshold: a page passes for frozen if its score is above it. Of
-    /// logistic regression, 0 is a probability of one half.
+    /// The model with another threshold: a page counts as frozen if its score is above the
+    /// threshold. For logistic regression, 0 is a probability of one half.
     pub fn with_threshold(self, threshold: f32) -> Model {
         Model { threshold, ..self }
     }
 
-    /// Its features.
+    /// The features of the model.
     pub fn layout(&self) -> Layout {
         self.layout
     }
@@ -109,12 +109,12 @@ impl Model {
         &self.features
     }
 
-    /// The samples that it was trained on.
+    /// The samples that the model was trained on.
     pub fn origin(&self) -> &Origin {
         &self.origin
     }
 
-    /// The model at work.
+    /// The model in use.
     pub fn scorer(&self) -> Trained {
         match &self.network {
             Some(network) => {
@@ -124,7 +124,7 @@ impl Model {
         }
     }
 
-    /// The weights for features as they come.
+    /// The weights for features that are not standardised.
     fn linear(&self) -> Linear {
         let scaled = |f: &Feature| match f.weight {
             Some(weight) if f.deviation > 0.0 => weight / f.deviation,
@@ -135,7 +135,7 @@ impl Model {
         Linear { bias: self.bias - means.sum::<f32>(), weights }
     }
 
-    /// True if it has the parts that its kind needs, and scores are numbers for any features.
+    /// True if the model has the parts that its kind needs, and all its scores will be numbers.
     pub(crate) fn is_sound(&self) -> bool {
         // No feature exceeds 65,535.
         let bounded = |value: &f32| value.abs() < 1e30;
@@ -153,7 +153,7 @@ impl Model {
     }
 }
 
-/// Features without weights.
+/// The features without weights.
 pub(crate) fn features(layout: Layout, standard: &Standard) -> Vec<Feature> {
     let standard = standard.means.iter().zip(&standard.deviations);
     let feature = |(name, (&mean, &deviation)): (_, (&f64, &f64))| Feature {

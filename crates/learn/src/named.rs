@@ -1,5 +1,4 @@
-//! Recognisers by the names that schemes know them by, and the classifier and the forecaster that schemes ask
-//! for.
+//! Recognisers by name, for schemes; and the classifier and the forecaster that schemes need.
 
 use frostline_placement::{Classifier, ClassifierSetup, Forecaster, Recogniser, Setup};
 
@@ -11,21 +10,21 @@ use crate::{
 /// The values that `by=` of a scheme takes.
 const KNOWN: &str = "online model one-bit every";
 
-/// Makes PHFTL's classifier of pages, with the fastest instructions that there are: see
+/// Makes PHFTL's classifier of pages, with the fastest available instructions: see
 /// [`Setup::classifier`].
 pub fn classifier(setup: &ClassifierSetup) -> Box<dyn Classifier> {
     Box::new(PageClassifier::new(setup, Instructions::fastest()))
 }
 
-/// Makes DOGI's forecaster of lifespans, with this seed: see [`Setup::forecaster`].
+/// Makes DOGI's forecaster of lifespans from a seed: see [`Setup::forecaster`].
 pub fn forecaster(seed: u64) -> Box<dyn Forecaster> {
     Box::new(LifespanForecaster::new(seed))
 }
 
-/// Makes the recogniser called `by`: see [`Setup::recogniser`]. A `model` is what `by=model` means.
+/// Makes the recogniser called `by`: see [`Setup::recogniser`]. `by=model` uses `model`.
 ///
 /// # Errors
-/// An unknown name; a model that is missing, or needs records that the writes do not have.
+/// The name is unknown, or the model is missing, or it needs records that the writes do not have.
 pub fn recogniser(
     by: &str,
     setup: &Setup<'_>,

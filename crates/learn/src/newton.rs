@@ -1,6 +1,6 @@
-//! Logistic regression over all samples at once: Newton's steps, also known as iteratively
-//! reweighted least squares (Hastie, Tibshirani and Friedman, The Elements of Statistical
-//! Learning, 2nd edition, section 4.4.1), on what [`sgd`](crate::sgd) minimises too.
+//! Logistic regression over all samples at once by Newton's method, also known as iteratively
+//! reweighted least squares (Hastie, Tibshirani and Friedman, The Elements of Statistical Learning,
+//! 2nd edition, section 4.4.1). It minimises the same objective as [`sgd`](crate::sgd).
 
 use std::f64::consts::LN_2;
 
@@ -12,21 +12,21 @@ use crate::{Layout, Set, Standard};
 /// The limits of the iteration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Steps {
-    /// Steps at most.
+    /// The most steps.
     pub most: usize,
-    /// A step is the last one when it lowers the objective by less than this share.
+    /// The iteration ends when a step lowers the objective by less than this share.
     pub gain: f64,
 }
 
-/// As far as it goes; six steps or so arrive.
+/// Limits for full convergence, which takes about six steps.
 const ALL_THE_WAY: Steps = Steps { most: 30, gain: 1e-12 };
 
-/// Weights of standardised features, and the bias last.
+/// The weights of standardised features; the bias is the last value.
 pub(crate) fn solve(set: &Set, standard: &Standard, penalty: f64) -> Vec<f64> {
     improve(set, standard, penalty, vec![0.0; set.width() + 1], ALL_THE_WAY)
 }
 
-/// Improves weights of standardised features, and the bias last.
+/// Improves the weights `at` of standardised features, whose last value is the bias.
 pub(crate) fn improve(
     set: &Set,
     standard: &Standard,
@@ -36,7 +36,7 @@ pub(crate) fn improve(
 ) -> Vec<f64> {
     let mut local = Local::at(set, standard, penalty, &at);
     if local.objective > LN_2 {
-        // Worse than knowing nothing; from far away no step of Newton's leads back.
+        // This start is worse than all zeroes; Newton's method does not come back from so far away.
         at.fill(0.0);
         local = Local::at(set, standard, penalty, &at);
     }
@@ -61,13 +61,13 @@ pub(crate) fn improve(
     at
 }
 
-/// Columns that vector instructions take together.
+/// Columns that vector instructions process together.
 const LANES: usize = 8;
-/// Such columns of a sample: its features, a 1, and zeroes.
+/// Groups of such columns in a sample: its features, a 1, and zeroes.
 const GROUPS: usize = (Layout::WIDEST + 1).div_ceil(LANES);
-/// Rows of the Hessian that are added to together.
+/// Rows of the Hessian that are summed together.
 const ROWS: usize = 4;
-/// Samples that are looked at together.
+/// Samples in a block.
 const BLOCK: usize = 64;
 
 type Lanes = [f64; LANES];
@@ -77,7 +77,7 @@ type Row = [Lanes; GROUPS];
 struct Local {
     objective: f64,
     gradient: Vec<f64>,
-    /// Rows one after the other; above the diagonal it is not complete.
+    /// The rows one after the other; entries above the diagonal are incomplete.
     hessian: Vec<f64>,
 }
 
@@ -111,11 +111,11 @@ impl Local {
     }
 }
 
-/// Weights, and how the features are standardised that they are for.
+/// Weights, and the standardisation of the features.
 struct Point {
     weights: Row,
     means: Row,
-    /// One over the deviation; 0 leaves a feature out.
+    /// One over the deviation of each feature; 0 leaves the feature out.
     scales: Row,
     /// Features.
     width: usize,
@@ -137,8 +137,8 @@ impl Point {
         }
     }
 
-    /// Standardises a sample's features, puts a 1 after them, and returns its score. What follows the
-    /// features in `values` does not count.
+    /// Standardises a sample's features, puts a 1 after them, and returns its score. Values after
+    /// the features in `values` are ignored.
     #[inline(always)]
     fn score(&self, values: &[f32], to: &mut Row) -> f64 {
         let groups = self.width / LANES + 1;
@@ -160,16 +160,16 @@ impl Point {
     }
 }
 
-/// Sums over samples, and room for a block of them.
+/// Sums over samples, and buffers for a block of them.
 struct Sums {
     objective: f64,
     gradient: Row,
-    /// The lower triangle is complete.
+    /// The Hessian, of which only the lower triangle is complete.
     hessian: [Row; GROUPS * LANES],
     /// The features of the block's samples.
     values: [f32; BLOCK * Layout::WIDEST + GROUPS * LANES],
     block: [Row; BLOCK],
-    /// The same times the curvature.
+    /// The block's standardised features times the curvature.
     weighted: [Row; BLOCK],
     scores: [f64; BLOCK],
     labels: [f64; BLOCK],
@@ -197,7 +197,7 @@ impl Sums {
     }
 }
 
-/// Adds a block of samples, whose features are there.
+/// Adds a block of samples, whose features are in the buffer.
 #[multiversion(targets("x86_64+avx2"))]
 fn add(sums: &mut Sums, point: &Point, frozen: &[bool]) {
     let samples = frozen.len().min(BLOCK);
@@ -237,7 +237,7 @@ fn add(sums: &mut Sums, point: &Point, frozen: &[bool]) {
     }
 }
 
-/// Newton's step: the gradient through the Hessian, by Cholesky's decomposition.
+/// Newton's step: the Hessian's inverse times the gradient, by Cholesky's decomposition.
 fn direction(local: &Local) -> Vec<f64> {
     let all = local.gradient.len();
     let mut lower = local.hessian.clone();
@@ -248,7 +248,7 @@ fn direction(local: &Local) -> Vec<f64> {
             lower[i * all + j] = (lower[i * all + j] - known) / lower[j * all + j];
         }
         let known = dot(&lower[i * all..][..i], &lower[i * all..][..i]);
-        // Kept above 0 where all probabilities are 0 or 1.
+        // Kept above 0, also where all probabilities are 0 or 1.
         lower[i * all + i] = (lower[i * all + i] - known).max(1e-12).sqrt();
     }
     let mut step = local.gradient.clone();

@@ -5,31 +5,32 @@ use serde::Serialize;
 use crate::{Scorer, Set, Tiles, tiled};
 
 /// The quality of scores that tell frozen pages ("positive") from others (SepFrozen, section 5.1).
-/// A share of nothing is not a number.
+/// A share of an empty set is not a number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Quality {
-    /// Evaluation samples.
+    /// Samples in the evaluation.
     pub samples: u64,
     /// Share of samples that are frozen.
     pub base_rate: f64,
-    /// Share of samples that were classified correctly.
+    /// Share of samples that were classified right.
     pub accuracy: f64,
     /// Share of frozen samples that were taken for frozen.
     pub recall: f64,
-    /// Share of the other samples that were taken for frozen.
+    /// Share of not frozen samples that were taken for frozen.
     pub false_positive_rate: f64,
     /// Share of samples taken for frozen that are frozen.
     pub precision: f64,
     /// Area under the ROC curve: the probability that a frozen page has a higher score than
     /// another one, ties counting half. It is independent of the threshold.
     pub roc_area: f64,
-    /// The accuracy if half of the pages were frozen, with the best threshold for that case: the mean
-    /// of recall and of the share of others that are classified correctly. One half is chance.
+    /// The accuracy if half of the pages were frozen, with the best threshold for that case: the
+    /// mean of recall and of the share of not frozen samples that are classified right. One half is
+    /// chance.
     pub balanced_accuracy: f64,
 }
 
 impl Quality {
-    /// Evaluates on these samples; a score above `threshold` is to say that a page is frozen.
+    /// Evaluates a scorer on these samples; a score above `threshold` means that a page is frozen.
     pub fn of(scorer: &dyn Scorer, threshold: f32, set: &Set) -> Quality {
         let tiles = tiled(set.rows(), set.width());
         let mut scores = vec![0.0; set.len()];
@@ -51,8 +52,8 @@ impl Quality {
         Quality { roc_area: area, balanced_accuracy, ..counted }
     }
 
-    /// Evaluates a rule that knows no degrees: how many of the frozen pages, and how many of the
-    /// others, it took for frozen and how many not.
+    /// Evaluates a rule that gives no scores. `frozen` and `others` have the numbers of frozen
+    /// pages and of other pages: those taken for frozen, then those not.
     pub fn of_counts(frozen: [u64; 2], others: [u64; 2]) -> Quality {
         let ([true_positives, false_negatives], [false_positives, true_negatives]) =
             (frozen.map(|n| n as f64), others.map(|n| n as f64));
@@ -84,7 +85,7 @@ impl Roc {
         pages.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let all_frozen = frozen.iter().filter(|&&frozen| frozen).count() as f64;
         let all_others = frozen.len() as f64 - all_frozen;
-        // Counts of pages with a lower score, which a threshold here takes for not frozen.
+        // Counts of pages with a lower score, which a threshold here classifies as not frozen.
         let (mut others, mut missed, mut pairs, mut best) = (0.0, 0.0, 0.0, 0.5_f64);
         for equal in pages.chunk_by(|a, b| a.0 == b.0) {
             let frozen = equal.iter().filter(|(_, frozen)| *frozen).count() as f64;
@@ -98,8 +99,7 @@ impl Roc {
     }
 }
 
-/// Pearson's correlation of each feature with being frozen; not a number for a feature that does
-/// not vary.
+/// Pearson's correlation of each feature with being frozen; not a number for a constant feature.
 pub fn correlations(set: &Set) -> Vec<f64> {
     let (all, width) = (set.len() as f64, set.width());
     let base_rate = set.frozen_samples() as f64 / all;
@@ -138,7 +138,7 @@ mod tests {
             recall: 2.0 * third,
             false_positive_rate: 2.0 * third,
             precision: 0.5,
-            // Of nine pairs 5 are in order, one is a tie.
+            // Of nine pairs five are in order, and one is a tie.
             roc_area: 5.5 / 9.0,
             balanced_accuracy: found.balanced_accuracy,
         };
@@ -147,7 +147,7 @@ mod tests {
         assert!((counted.roc_area - 0.5).abs() < 1e-12, "{counted:?}");
         let Quality { roc_area, balanced_accuracy, .. } = found;
         assert_eq!(Quality { roc_area, balanced_accuracy, ..counted }, found);
-        // Above 2: all others are classified correctly, and one frozen page.
+        // With a threshold of 2 all not frozen pages are classified right, and one frozen page.
         assert!((balanced_accuracy - 2.0 * third).abs() < 1e-12, "{found:?}");
         let blind = Quality::of_scores(&[1.0; 6], 0.0, &frozen);
         assert_eq!((blind.roc_area, blind.recall, blind.false_positive_rate), (0.5, 1.0, 1.0));

@@ -1,11 +1,12 @@
-//! Puts a scorer to work in a scheme.
+//! Uses a scorer in a scheme.
 
 use frostline_placement::{Candidates, Past, Pasts, Recogniser};
 use multiversion::multiversion;
 
 use crate::{LANES, Layout, LearnError, Model, Records, Scorer, Tiles, Trained};
 
-/// Recognises the frozen pages of a victim: features into tiles, scores, and a threshold.
+/// Recognises the frozen pages of a victim: gathers features in tiles, scores them, applies a
+/// threshold.
 #[derive(Debug)]
 pub struct PageRecogniser<S> {
     layout: Layout,
@@ -14,10 +15,11 @@ pub struct PageRecogniser<S> {
 }
 
 impl<S: Scorer> PageRecogniser<S> {
-    /// Takes a page for frozen if its score, by these features, is above a threshold.
+    /// A recogniser that takes a page for frozen if its score, from these features, is above
+    /// `threshold`.
     ///
     /// # Errors
-    /// [`LearnError::TooFarBack`] if it looks at more hotness records than are kept.
+    /// [`LearnError::TooFarBack`] if the features need more hotness records than are kept.
     pub fn new(layout: Layout, threshold: f32, scorer: S) -> Result<Self, LearnError> {
         match (layout.records(), layout.history()) {
             (Records::Engine, history @ 3..) => Err(LearnError::TooFarBack(history)),
@@ -36,7 +38,7 @@ impl<S: Scorer> PageRecogniser<S> {
         }
     }
 
-    /// Gathers the features of the pages from `from` on, of one tile or as many as there are.
+    /// Gathers the features of the pages from `from` on, up to one tile of them.
     #[inline]
     fn gather(&self, pages: &Candidates<'_>, from: usize, tile: &mut [[f32; LANES]]) {
         let pasts = &pages.pasts[from..pages.pasts.len().min(from + LANES)];
@@ -69,10 +71,10 @@ fn column(tile: &mut [f32], lane: usize) -> impl FnMut(f32) + '_ {
 }
 
 impl Model {
-    /// The model at work.
+    /// The recogniser that uses this model.
     ///
     /// # Errors
-    /// As [`PageRecogniser::new`].
+    /// Those of [`PageRecogniser::new`].
     pub fn recogniser(&self) -> Result<PageRecogniser<Trained>, LearnError> {
         PageRecogniser::new(self.layout(), self.threshold(), self.scorer())
     }

@@ -1,10 +1,10 @@
-//! Samples of a stream that does not end, in bounded room.
+//! Samples of an endless stream, in bounded memory.
 
 use frostline_random::SplitMix;
 
 use crate::Set;
 
-/// A set with bounded room: of more samples each is kept with the same probability (Vitter,
+/// A set of bounded size: if more samples come, each is kept with the same probability (Vitter,
 /// "Random Sampling with a Reservoir", ACM TOMS 11(1), 1985, algorithm R).
 #[derive(Clone, Debug)]
 pub struct Reservoir {
@@ -15,12 +15,12 @@ pub struct Reservoir {
 }
 
 impl Reservoir {
-    /// Room for `most` samples with `width` features.
+    /// A reservoir for `most` samples with `width` features.
     pub fn new(width: usize, most: usize, chance: SplitMix) -> Self {
         Reservoir { set: Set::new(width), most, seen: 0, chance }
     }
 
-    /// A sample is offered; if it is kept, its features come from `fill`.
+    /// Offers a sample; if it is kept, its features come from `fill`.
     pub fn offer(&mut self, frozen: bool, fill: impl FnOnce(&mut dyn FnMut(f32))) {
         self.seen += 1;
         let slot = match self.set.len() < self.most {
@@ -56,7 +56,7 @@ mod tests {
             assert_eq!(reservoir.set().len(), 3);
             reservoir.set().rows().iter().for_each(|&i| kept[i as usize] += 1);
         }
-        // 300 expected, with a deviation of 14.5.
+        // The expected number is 300, with a deviation of 14.5.
         assert!(kept.iter().all(|kept| (240..360).contains(kept)), "{kept:?}");
     }
 

@@ -1,10 +1,10 @@
-//! Rules that need no training, to compare models with. They know no doubt: their scores are
+//! Rules that need no training, to compare models with. They give no degrees: their scores are
 //! infinite.
 
 use crate::{LANES, Layout, LearnError, Scorer, Tiles};
 
 /// The one-bit filter: a page that the user rewrote within one logical capacity of writes is not
-/// frozen, every other one is. A bit a page suffices for it.
+/// frozen; every other page is. It needs one bit a page.
 #[derive(Clone, Copy, Debug)]
 pub struct OneBit {
     lifespan: usize,

@@ -1,4 +1,4 @@
-//! The way in which samples are taken; a model's file says it.
+//! The way in which samples are taken, as a model's file records it.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Split {
-    /// All of them; there are none to train on.
+    /// All samples; none are left for training.
     All,
-    /// One in four by chance, as in the paper. It is kind to models: they have seen what comes
-    /// after the samples that they are evaluated on.
+    /// One in four at random, as in the paper. It favours models: in training they have seen what
+    /// comes after the samples that they are evaluated on.
     Random,
-    /// Those from the last quarter of the trace. A model is trained on the rest, of which
-    /// it sees only what is known when the last quarter begins.
+    /// The samples of the last quarter of the trace. A model is trained on the rest, with only the
+    /// knowledge that exists when the last quarter begins.
     Time,
 }
 
@@ -23,15 +23,15 @@ pub struct Sampling {
     /// The samples that a model is evaluated on.
     pub split: Split,
     /// The share of the trace, from 0 to below 1, that must still follow a sample for it to count:
-    /// a page looked at shortly before the end seems frozen, but its fate is unknown.
+    /// shortly before the end of the trace every page seems frozen, but its fate is unknown.
     pub horizon: f64,
-    /// The age in user writes at which a page is looked at, if it is still valid then, and again
-    /// whenever that has doubled, as by cleaning; 0 to look once, when it is written.
+    /// The age in user writes at which a page is sampled if it is still valid, and again whenever
+    /// its age has doubled, as cleaning would meet it; 0 to sample it once, when it is written.
     pub age: u32,
-    /// The most samples to train on; a third of it is the most to evaluate on. Of more, these are
-    /// chosen by chance.
+    /// The most samples for training; a third of it is the most for evaluation. If there are more,
+    /// these are chosen at random.
     pub most: usize,
-    /// Seed of all chance.
+    /// Seed of all random choices.
     pub seed: u64,
 }
 

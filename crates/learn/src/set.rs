@@ -1,6 +1,6 @@
 //! Samples in memory.
 
-/// Pages at the time of a look at them: their features, and what became of them.
+/// Samples of pages: the features at the time of the sample, and whether the page was frozen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Set {
     width: usize,
@@ -9,12 +9,12 @@ pub struct Set {
 }
 
 impl Set {
-    /// No samples yet, with `width` features.
+    /// An empty set for samples with `width` features.
     pub fn new(width: usize) -> Self {
         Set { width, rows: Vec::new(), frozen: Vec::new() }
     }
 
-    /// Features of a sample.
+    /// Features in a sample.
     pub fn width(&self) -> usize {
         self.width
     }
@@ -59,10 +59,10 @@ impl Set {
         Set { width, rows: rows.copied().collect(), frozen: self.frozen.clone() }
     }
 
-    /// Makes sample `i` this one, or appends it if there is none.
+    /// Replaces sample `i`, or appends it if there is none.
     ///
     /// # Panics
-    /// If its features are not as many as those of others.
+    /// If `row` has another length than the rows of the set.
     pub fn put_row(&mut self, i: usize, frozen: bool, row: &[f32]) {
         assert_eq!(row.len(), self.width);
         match self.rows.chunks_exact_mut(self.width).nth(i) {
@@ -77,7 +77,7 @@ impl Set {
         }
     }
 
-    /// Makes sample `i` this one, or appends it if there is none; its features come from `fill`.
+    /// Replaces sample `i`, or appends it if there is none; its features come from `fill`.
     pub fn put(&mut self, i: usize, frozen: bool, fill: impl FnOnce(&mut dyn FnMut(f32))) {
         if i >= self.len() {
             fill(&mut |value| self.rows.push(value));

@@ -1,16 +1,17 @@
 //! Stochastic gradient descent on a linear model, one sample a step.
 //!
-//! It minimises the mean loss of the samples plus half the penalty times the squared
-//! weights; the bias bears no penalty. The learning rate falls as 1 / (penalty (t0 + t)), t0 such
-//! that the first step is of the size that weights are expected to have, and the result is the
-//! mean of the weights over the last passes (Bottou, "Stochastic Gradient Descent Tricks", in
-//! Neural Networks: Tricks of the Trade, 2012, sections 5.1 and 5.3).
+//! It minimises the mean loss of the samples plus half the penalty times the squared weights; the
+//! bias has no penalty. The learning rate falls as 1 / (penalty (t0 + t)), with t0 such that the
+//! first step has the expected size of a weight. The result is the mean of the weights over the
+//! last passes (Bottou, "Stochastic Gradient Descent Tricks", in Neural Networks: Tricks of the
+//! Trade, 2012, sections 5.1 and
+//! 5.3).
 
 use frostline_random::SplitMix;
 
 use crate::{Layout, Set, Standard};
 
-/// Steps after which one may expect to have arrived.
+/// Steps after which the descent usually has converged.
 const STEPS: usize = 2_000_000;
 
 /// The loss of a score that is wrong or too close.
@@ -23,7 +24,7 @@ pub(crate) enum Loss {
 }
 
 impl Loss {
-    /// The derivative of the loss by the score, of a sample whose label is 1 or -1.
+    /// The derivative of the loss by the score, for a sample whose label is 1 or -1.
     #[inline(always)]
     fn slope(self, score: f64, label: f64) -> f64 {
         match self {
@@ -34,7 +35,7 @@ impl Loss {
     }
 }
 
-/// Weights of standardised features, and the bias last.
+/// The weights of standardised features; the bias is the last value.
 pub(crate) fn descend(
     set: &Set,
     standard: &Standard,
@@ -46,7 +47,7 @@ pub(crate) fn descend(
     let mut order: Vec<u32> = (0..set.len() as u32).collect();
     let mut chance = SplitMix::new(seed);
     let passes = STEPS.div_ceil(set.len().max(1)).max(4);
-    // The second half of them.
+    // The weights of the second half of the passes are averaged.
     let averaged_from = passes / 2;
     let typical = penalty.powf(-0.25);
     let mut step = 1.0 / (typical * penalty);

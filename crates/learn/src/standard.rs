@@ -8,16 +8,16 @@ use crate::{Layout, LearnError, Linear, Set};
 pub struct Standard {
     /// Mean of each feature.
     pub means: Vec<f64>,
-    /// Standard deviation of each feature (that of the samples, not an estimate of the whole's);
-    /// 0 leaves the feature out.
+    /// Standard deviation of each feature over the samples (not an estimate for the population); 0
+    /// leaves the feature out.
     pub deviations: Vec<f64>,
 }
 
-/// Rows between which rounding errors of a sum are not carried on.
+/// Rows in a partial sum; partial sums keep rounding errors small.
 const STRETCH: usize = 4096;
 
 impl Standard {
-    /// Of these samples.
+    /// Means and deviations of these samples.
     pub fn of(set: &Set) -> Self {
         let means = mean_of(set, &vec![0.0; set.width()], |value, _| value);
         let square = |value: f64, mean: f64| (value - mean) * (value - mean);
@@ -26,8 +26,8 @@ impl Standard {
         Standard { means, deviations }
     }
 
-    /// The model with these weights of standardised features, and the bias last, for features as
-    /// they come.
+    /// The model for plain features, from weights of standardised features with the bias as the
+    /// last value.
     pub(crate) fn linear(&self, weights: &[f64]) -> Linear {
         let scale = |(w, d): (&f64, &f64)| if *d > 0.0 { w / d } else { 0.0 };
         let scaled: Vec<f64> = weights.iter().zip(&self.deviations).map(scale).collect();
@@ -36,7 +36,7 @@ impl Standard {
         Linear { weights: scaled.into_iter().map(|w| w as f32).collect(), bias }
     }
 
-    /// The weights of standardised features, and the bias last, with which this is that model.
+    /// The weights of standardised features that give this model; the bias is the last value.
     pub(crate) fn weights_of(&self, model: &Linear) -> Vec<f64> {
         let weights = model.weights.iter().map(|&w| f64::from(w));
         let shift: f64 = weights.clone().zip(&self.means).map(|(w, mean)| w * mean).sum();
@@ -44,7 +44,7 @@ impl Standard {
         scaled.chain([f64::from(model.bias) + shift]).collect()
     }
 
-    /// Leaves out all features but those of these fields.
+    /// Leaves out all features except those of these fields.
     ///
     /// # Errors
     /// [`LearnError::UnknownFeature`].
@@ -72,7 +72,8 @@ impl Standard {
     }
 }
 
-/// The mean of `of` over all samples, for each feature and what `with` has of it.
+/// The mean over all samples of `of`, applied to each feature's value and the feature's entry of
+/// `with`.
 fn mean_of(set: &Set, with: &[f64], of: impl Fn(f64, f64) -> f64) -> Vec<f64> {
     let mut totals = vec![0.0; set.width()];
     let mut sums = totals.clone();

@@ -1,6 +1,7 @@
-//! The features of many pages, as inference wants them.
+//! The features of many pages, in the order that inference needs.
 
-/// Pages in a tile: enough for the widest registers, few enough for their scores to stay in them.
+/// Pages in a tile: enough for the widest registers, few enough for their scores to stay in
+/// registers.
 pub const LANES: usize = 16;
 
 /// Features in tiles of [`LANES`] pages: within a tile, the first feature of all its pages, then the
@@ -29,7 +30,7 @@ impl<'a> Tiles<'a> {
     }
 }
 
-/// Tiles of rows with `width` features; what the last tile lacks is 0.
+/// Makes tiles from rows with `width` features; missing pages of the last tile have zeroes.
 pub fn tiled(rows: &[f32], width: usize) -> Vec<f32> {
     let pages = rows.len() / width;
     let mut values = vec![0.0; pages.next_multiple_of(LANES) * width];

@@ -3,15 +3,16 @@
 use crate::sgd::{Loss, descend};
 use crate::{Layout, LearnError, Model, ModelKind, Origin, Set, Standard, newton};
 
-/// The penalty on squared weights: with standardised features and samples by the ten thousand it
+/// The penalty on squared weights. With standardised features and tens of thousands of samples it
 /// only keeps weights finite that nothing else bounds.
 pub const PENALTY: f64 = 1e-4;
 
-/// Trains a model. The same arguments give the same model, bit for bit; of [`ModelKind::Gru`] on the same
-/// kind of processor, as the library multiplies matrices in the way that suits it best.
+/// Trains a model. The same arguments give the same model, bit for bit; for [`ModelKind::Gru`] only
+/// on the same kind of processor, because candle multiplies matrices in the way that suits the
+/// processor.
 ///
 /// # Errors
-/// [`LearnError::OneClass`]; of [`ModelKind::Gru`] also [`LearnError::NotBuilt`] and
+/// [`LearnError::OneClass`]; for [`ModelKind::Gru`] also [`LearnError::NotBuilt`] and
 /// [`LearnError::Training`].
 pub fn train(
     kind: ModelKind,

@@ -1,11 +1,11 @@
-//! A trained network sees what no weights of single features can.
+//! A trained network finds what no weights of single features can express.
 
 #![cfg(feature = "gru")]
 
 use frostline_learn::*;
 use frostline_random::SplitMix;
 
-/// Pages that freeze if just one of their last two writes was part of a sequence.
+/// Pages that freeze if exactly one of their last two writes was sequential.
 fn pages(samples: usize, seed: u64) -> Set {
     let mut chance = SplitMix::new(seed);
     let mut set = Set::new(7);

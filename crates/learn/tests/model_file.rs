@@ -1,4 +1,4 @@
-//! The model file: what is written is read, and nothing else is believed.
+//! The model file: a written file is read back, and any other bytes are refused.
 
 use std::sync::LazyLock;
 
@@ -107,7 +107,7 @@ fn a_build_that_cannot_train_networks_says_what_it_lacks() {
     assert!(matches!(refused, LearnError::NotBuilt { feature: "gru", .. }));
 }
 
-/// The file with one thing changed is refused for this reason.
+/// Changes one thing in the file, and checks that it is refused for this reason.
 fn refused(from: &str, to: &str, why: &str) {
     let text = &*FILE;
     assert!(text.contains(from), "{from} is not in {text}");

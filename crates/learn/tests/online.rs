@@ -1,4 +1,4 @@
-//! A recogniser that learns as it goes, driven as a scheme would.
+//! A recogniser that learns while it runs, driven like a scheme drives it.
 
 use frostline_learn::{Online, Records};
 use frostline_placement::{Activity, Candidates, Hotness, Past, Recogniser, Requests};
@@ -9,14 +9,14 @@ const PAGES: u32 = 4000;
 /// Pages of a victim.
 const BATCH: u32 = 64;
 
-/// A volume of which one page in eight is written all the time, the others never again.
+/// A volume in which one page in eight is written all the time, and the others never again.
 struct World {
     online: Online,
     chance: SplitMix,
     pasts: Vec<Past>,
     followed: Vec<bool>,
     now: u32,
-    /// The modifications that an engine tells of pages that stay, and of others.
+    /// The modifications in the engine's records: of pages that stay, and of the others.
     told: [u16; 2],
 }
 
@@ -57,7 +57,8 @@ impl World {
         }
     }
 
-    /// Cleans a victim; returns which of its pages are taken for frozen, if that is to be trusted.
+    /// Cleans a victim; returns which of its pages are taken for frozen, if the recogniser is
+    /// trusted.
     fn clean(&mut self) -> Vec<(u32, bool)> {
         let lbas: Vec<u32> = (0..BATCH).map(|_| self.chance.below(PAGES)).collect();
         let pasts: Vec<Past> = lbas.iter().map(|&lba| self.pasts[lba as usize]).collect();
@@ -76,7 +77,7 @@ impl World {
         lbas.into_iter().zip(taken).map(|(lba, taken)| (lba, taken && trusted)).collect()
     }
 
-    /// So many horizons.
+    /// Runs the volume for `horizons` horizons.
     fn live(&mut self, horizons: u32) -> Vec<(u32, bool)> {
         let mut last = Vec::new();
         for i in 0..horizons * PAGES {
@@ -107,7 +108,7 @@ fn while_a_change_makes_the_model_wrong_it_is_not_followed_and_then_it_is_right_
     let mut world = World::new();
     world.live(4);
     assert!(world.online.is_trusted());
-    // The sign of frozen pages is now one of the others.
+    // The sign of frozen pages becomes the sign of the others.
     world.told.reverse();
     let mut distrusted = false;
     for _ in 0..4 {
@@ -162,7 +163,7 @@ proptest! {
         damaged[from..from + bytes.len()].copy_from_slice(&bytes);
         world.online = Online::new(Records::Engine, 5).unwrap();
         world.online.recall(&damaged);
-        // Whatever it believes now, it works and learns better.
+        // Whatever it recalled, it works, and learns better.
         let last = world.live(4);
         prop_assert!(last.iter().all(|&(lba, taken)| taken == stays(lba)));
     }

@@ -1,4 +1,4 @@
-//! A recogniser in a scheme goes by what it has, and asks for no more than there is.
+//! A recogniser in a scheme works with the records there are, and needs no others.
 
 use frostline_learn::*;
 use frostline_placement::{Candidates, Past, Recogniser};

@@ -8,7 +8,7 @@ use serde_json::Value;
 const SAMPLES: usize = 4000;
 const TO_TRAIN: usize = 3000;
 
-/// The data of scikit_learn.py, number for number.
+/// The data of scikit_learn.py, with the same numbers.
 fn data() -> (Set, Set) {
     let mut chance = SplitMix::new(5);
     let (mut train, mut test) = (Set::new(4), Set::new(4));
@@ -22,14 +22,14 @@ fn data() -> (Set, Set) {
     (train, test)
 }
 
-/// Compares weights and bias to within `near`, and shares to within half a percent.
+/// Compares weights and bias within `near`, and shares within half a percent.
 fn agrees(kind: ModelKind, near: f64) {
     let figures: Value = serde_json::from_str(include_str!("scikit_learn.json")).unwrap();
     let (set, test) = data();
     let frozen = set.frozen_samples() + test.frozen_samples();
     assert_eq!(figures["frozen"], frozen, "the data differ");
     let expected = &figures["models"][kind.name()];
-    // A layout of the same width stands in for what the features are called.
+    // Any layout of the same width will do: the features' names don't matter.
     let layout = Layout::new(Records::Block, 1).unwrap();
     let origin = Origin { trace: String::new(), samples: 0, frozen, sampling: Sampling::default() };
     let model = train(kind, layout, &set, &Standard::of(&set), origin).unwrap();

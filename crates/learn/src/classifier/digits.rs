@@ -10,23 +10,24 @@ pub(crate) type Digits = [u8; DIGITS];
 /// The features of a user write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Features {
-    /// User writes since the page was written before; `u32::MAX` if it never was.
+    /// User writes since the page's previous write; `u32::MAX` if there was none.
     pub lifespan: u32,
     /// Pages of the request.
     pub pages: u32,
-    /// True if the request begins at the end of the one before.
+    /// True if the request begins where the previous one ended.
     pub sequential: bool,
-    /// Write requests that lately went to the chunk of LBAs around the page.
+    /// Recent write requests to the page's chunk of LBAs.
     pub chunk_writes: u32,
-    /// Read requests that did.
+    /// Recent read requests to the page's chunk of LBAs.
     pub chunk_reads: u32,
-    /// The share that reads lately had of all requests, in 255 parts.
+    /// The recent share of reads among all requests, in 255 parts.
     pub reads: u32,
 }
 
 impl Features {
-    /// As digits: seven of the lifespan, two of the pages, one of the sequence, four of each of the
-    /// chunk's counts, two of the reads. What needs more digits is all fifteens.
+    /// The features as digits: seven for the lifespan, two for the pages, one for the sequence,
+    /// four for each of the chunk's counts, two for the reads. A number with more digits becomes
+    /// all fifteens.
     #[inline(always)]
     pub fn digits(&self) -> Digits {
         let mut digits = [0; DIGITS];
@@ -40,7 +41,7 @@ impl Features {
     }
 }
 
-/// The lowest digit first.
+/// Writes the digits of a value, the lowest first.
 #[inline(always)]
 fn put<const N: usize>(digits: &mut [u8], value: u32) {
     let value = value.min((1 << (4 * N)) - 1);

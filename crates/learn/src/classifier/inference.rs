@@ -1,8 +1,8 @@
-//! A network in integers of eight bits, one step a prediction.
+//! A network in integers of eight bits; a prediction is one step.
 //!
-//! The state of a page has seven bits a unit, so that no product of instructions that add pairs in
-//! 16 bits overflows: all ways of computing give the same bits. Sums of products are integers, and
-//! what follows are single operations of `f32`, which no compiler may fuse or reorder.
+//! The state of a page has seven bits a unit, so that instructions which add pairs of products in
+//! 16 bits never overflow: all ways of computing give the same bits. Sums of products are integers;
+//! after them come single operations of `f32`, which no compiler may fuse or reorder.
 
 #[cfg(target_arch = "x86_64")]
 #[path = "inference/x86.rs"]
@@ -14,24 +14,26 @@ use super::network::{
 };
 use crate::gru::{sigmoid, tanh};
 
-/// A state of seven bits a unit: 64 is 0, 1 and 127 are -1 and 1. The top bits are not its own.
+/// A state of seven bits a unit: 64 stands for 0, 1 for -1 and 127 for 1. The top bits belong to
+/// others.
 pub(crate) type Hidden = [u8; UNITS];
 
 /// The state of a page that was never written.
 pub(crate) const NEW: Hidden = [ZERO; UNITS];
 
 const ZERO: u8 = 64;
-/// Steps from 0 to 1.
+/// Steps of a state from 0 to 1.
 const STEPS: f32 = 63.0;
-/// Steps of a digit: so its largest value is about that of a state.
+/// Steps of a digit: this makes the largest digit about as large as the largest state.
 const DIGIT: u8 = 4;
 /// Inputs and units of the state.
 const INPUTS: usize = DIGITS + UNITS;
-/// Inputs whose products are added together by one instruction.
+/// The number of inputs whose products one instruction adds together.
 const QUAD: usize = 4;
 const QUADS: usize = INPUTS / QUAD;
 const INPUT_QUADS: usize = DIGITS / QUAD;
-/// Inputs whose products are added together by an instruction that every x86-64 processor has.
+/// The number of inputs whose products are added together by an instruction of every x86-64
+/// processor.
 const PAIR: usize = 2;
 const _: () = assert!(DIGITS.is_multiple_of(QUAD) && QUAD.is_multiple_of(PAIR));
 
@@ -39,14 +41,14 @@ const _: () = assert!(DIGITS.is_multiple_of(QUAD) && QUAD.is_multiple_of(PAIR));
 type Quad = [[i8; QUAD]; ROWS];
 /// Weights of two inputs for each row.
 type Pair = [[i16; PAIR]; ROWS];
-/// The sums of reset gate, update gate, and candidate, the last as the inputs and as the state
-/// make it.
+/// The sums of reset gate, update gate and candidate; the candidate has two, from the inputs and
+/// from the state.
 type Sums = [[i32; UNITS]; 4];
 
-/// Instructions that predictions are made with.
+/// Instructions for predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instructions {
-    /// Those of every processor.
+    /// Instructions of every processor of the architecture.
     Portable,
     /// AVX2.
     #[cfg(target_arch = "x86_64")]
@@ -57,7 +59,7 @@ pub enum Instructions {
 }
 
 impl Instructions {
-    /// All that this processor has, the slowest first.
+    /// All instructions that this processor has, the slowest first.
     pub fn available() -> Vec<Instructions> {
         let mut all = vec![Instructions::Portable];
         #[cfg(target_arch = "x86_64")]
@@ -65,7 +67,7 @@ impl Instructions {
         all
     }
 
-    /// The fastest that this processor has.
+    /// The fastest instructions that this processor has.
     pub fn fastest() -> Instructions {
         Instructions::available().pop().unwrap_or(Instructions::Portable)
     }
@@ -76,21 +78,22 @@ impl Instructions {
 pub(crate) struct Quantised {
     instructions: Instructions,
     weights: Box<[Quad; QUADS]>,
-    /// The same weights in pairs, of which a compiler makes vectors without knowing the processor;
-    /// empty where other instructions are used.
+    /// The same weights in pairs, which a compiler turns into vector code without knowing the
+    /// processor; empty if other instructions are used.
     pairs: Vec<Pair>,
-    /// The start of sums: biases, and the part of a state of [`ZERO`].
+    /// The start values of the sums: biases, and the correction for states that are offset by
+    /// [`ZERO`].
     offsets: Sums,
-    /// The value of one in each sum.
+    /// The value of 1 in each sum.
     scales: [[f32; UNITS]; 4],
     /// For each unit, its weight for a long-living page less that for a short-living one.
     output: [i8; UNITS],
-    /// Above this sum of the outputs' products a page is long-living.
+    /// A page is long-living if the sum of the outputs' products is above this.
     bar: i32,
 }
 
 impl Quantised {
-    /// A network of which nothing is known yet.
+    /// A network before the first training.
     pub fn new(instructions: Instructions) -> Self {
         let pairs = if instructions == Instructions::Portable { INPUTS / PAIR } else { 0 };
         Quantised {
@@ -104,7 +107,7 @@ impl Quantised {
         }
     }
 
-    /// Takes over a network, rounded.
+    /// Takes the weights of a trained network, rounded.
     pub fn round(&mut self, network: &ClassifierNetwork) {
         for row in 0..ROWS {
             self.round_row(network, row);
@@ -112,7 +115,8 @@ impl Quantised {
         self.round_output(network);
     }
 
-    /// Inputs and state of a gate share a scale, those of the candidate have one each.
+    /// Rounds a row of weights. Inputs and state of a gate share a scale; those of the candidate
+    /// have one each.
     fn round_row(&mut self, network: &ClassifierNetwork, row: usize) {
         let (gate, unit) = (row / UNITS, row % UNITS);
         let (inputs, state) = ((0, DIGITS), (DIGITS, INPUTS));
@@ -166,7 +170,7 @@ impl Quantised {
         size_of::<Self>() + size_of_val(&*self.weights) + size_of_val(&self.pairs[..])
     }
 
-    /// Takes the step of a write; true if the page is long-living.
+    /// Makes the step of a write; returns true if the page is predicted to be long-living.
     #[inline]
     pub fn step(&self, digits: &Digits, hidden: &mut Hidden) -> bool {
         let inputs = digits.map(|digit| digit * DIGIT);
@@ -193,12 +197,12 @@ impl Quantised {
         self.finish(&sums, hidden)
     }
 
-    /// From sums to the next state and the answer. It is compiled anew wherever it is inlined, for
-    /// the instructions that are allowed there.
+    /// Computes the next state and the prediction from the sums. It is compiled anew wherever it is
+    /// inlined, with the instructions that are allowed there.
     #[inline(always)]
     fn finish(&self, sums: &Sums, hidden: &mut Hidden) -> bool {
-        // A number as large as this one rounds what is added to it to a whole number, which then
-        // stands in its lowest bits.
+        // Adding a number as large as this one rounds the other number to a whole number, which
+        // then stands in the lowest bits.
         const ROUND: f32 = 12_582_912.0 + ZERO as f32;
         let mut next = [0.0f32; UNITS];
         for unit in 0..UNITS {

@@ -1,8 +1,8 @@
 //! The memory of a classifier across a restart: its network, and the threshold with the state of its
 //! adjustment.
 //!
-//! Not in it are the optimiser's moments and the window that a restart cuts short, with the counts of
-//! its requests: a new window begins, and an epoch of training finds the moments anew.
+//! It leaves out the optimiser's moments, and the window that a restart cuts short with its counts
+//! of requests: a new window begins, and an epoch of training finds the moments anew.
 
 use frostline_placement::LARGEST_CLASSIFIER;
 
@@ -14,7 +14,7 @@ const VERSION: u32 = 1;
 const HEAD: usize = 4;
 const _: () = assert!(4 * (HEAD + VALUES) <= LARGEST_CLASSIFIER);
 
-/// Writes both down.
+/// Writes threshold and network as bytes.
 pub(crate) fn write(threshold: &Adjusted, network: &ClassifierNetwork) -> Vec<u8> {
     let Adjusted { value, step, direction } = *threshold;
     let head = [VERSION, value, step as u32, direction as u32];
@@ -22,7 +22,7 @@ pub(crate) fn write(threshold: &Adjusted, network: &ClassifierNetwork) -> Vec<u8
     head.into_iter().chain(values).flat_map(u32::to_le_bytes).collect()
 }
 
-/// Reads them; none if the bytes are not of this version, or no network.
+/// Reads threshold and network; `None` if the bytes are of another version, or no network.
 pub(crate) fn read(bytes: &[u8]) -> Option<(Adjusted, ClassifierNetwork)> {
     let (words, rest) = bytes.as_chunks();
     let words: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();

@@ -1,21 +1,23 @@
 //! PHFTL's page classifier (Sun et al., "Learning-based Data Separation for Write Amplification
-//! Reduction in Solid State Drives", DAC 2023, section III-B): tells, when a page is written, whether
-//! it will soon be written again.
+//! Reduction in Solid State Drives", DAC 2023, section III-B): it predicts, when a page is written,
+//! whether the page will soon be written again.
 //!
 //! A recurrent network goes through the writes of a page. Its state after them stays with the page,
-//! so a prediction is one step. The network works in integers of eight bits; a copy in floating
-//! point is trained window by window, with pages that were followed through up to
-//! eight writes, and what is short-living is adjusted after each window.
+//! so a prediction is one step. The network works in integers of eight bits. A copy in floating
+//! point is trained in each window, with pages that were followed through up to eight writes. The
+//! threshold between short-living and long-living is adjusted after each window.
 //!
 //! Readings where the paper is silent:
 //! * A page that was never written has the longest lifespan that its digits can say.
 //! * Before the first training every page counts as short-living.
-//! * The data of a window are 512 pages, chosen by chance among those written, and up to eight writes of each:
+//! * A window's data are 512 pages, chosen at random among those written, and up to eight writes of
+//!   each:
 //!   a share of all writes that costs as much in a small volume as in a large one. A write is
-//!   evaluated once the threshold's time has passed since: short-living if its version had ended by
-//!   then, long-living if not. So pages that are not written again within the window are learned from, too.
-//! * A chunk has 256 pages; what is recent halves after each window.
-//! * Training is spread over the first half of the next window, and its network is deployed then.
+//!   evaluated once the threshold's time has passed: it is short-living if its version had ended by
+//!   then, else long-living. So pages that are not written again within the window are learned from, too.
+//! * A chunk has 256 pages; recent counts are halved after each window.
+//! * Training is spread over the first half of the next window; the trained network is then
+//!   deployed.
 
 mod digits;
 mod inference;
@@ -41,8 +43,8 @@ use training::{Labels, Training};
 
 /// LBAs in a chunk: 2^8.
 const CHUNK_SHIFT: u32 = 8;
-/// In the first byte of a page's state: it may be followed. In the second: it was predicted to be
-/// short-living.
+/// In the first byte of a page's state: the page may be followed. In the second byte: the page was
+/// predicted to be short-living.
 const MARK: u8 = 1 << 7;
 
 /// PHFTL's page classifier.
@@ -57,7 +59,7 @@ pub struct PageClassifier {
     /// True if the model has learned anything.
     trained: bool,
     training: Training,
-    /// User writes between two batches of training, and when the next is due.
+    /// User writes between two batches of training; below, the time of the next batch.
     stride: u32,
     next_batch: u32,
     tracks: Tracks,
@@ -68,14 +70,14 @@ pub struct PageClassifier {
     windows: u64,
 }
 
-/// The requests of late.
+/// The recent requests.
 #[derive(Debug)]
 struct Requests {
-    /// The LBA after the last one.
+    /// The LBA behind the last request.
     end: u32,
     pages: u32,
     sequential: bool,
-    /// By chunk: writes, reads.
+    /// For each chunk: writes, reads.
     chunks: Vec<[u16; 2]>,
     writes: u64,
     reads: u64,
@@ -114,7 +116,7 @@ impl Requests {
         }
     }
 
-    /// A window is over: counts halve.
+    /// Halves the counts at the end of a window.
     fn age(&mut self) {
         self.chunks.iter_mut().flatten().for_each(|count| *count /= 2);
         self.writes /= 2;
@@ -123,7 +125,7 @@ impl Requests {
 }
 
 impl PageClassifier {
-    /// A classifier that has learned nothing.
+    /// A classifier before the first training.
     pub fn new(setup: &ClassifierSetup, instructions: Instructions) -> Self {
         let mut chance = SplitMix::new(setup.seed);
         let length = if setup.full_history { LENGTH } else { 1 };
@@ -179,7 +181,8 @@ impl PageClassifier {
         }
     }
 
-    /// Follows the page if it is followed, or is chosen to be from now on.
+    /// Follows the page if it is followed already, or is chosen now. Returns true if it is
+    /// followed.
     #[inline(always)]
     fn follow(
         &mut self,

@@ -1,5 +1,5 @@
-//! The network that is trained: one layer of 32 gated recurrent units over the writes of a page, two
-//! outputs after each of them (PHFTL, section III-B and figure 3). The cell is that of
+//! The network that is trained: one layer of 32 gated recurrent units over the writes of a page,
+//! and two outputs after each write (PHFTL, section III-B and figure 3). The cell is that of
 //! [`Gru`](crate::Gru), which documents its source.
 
 use frostline_random::SplitMix;
@@ -18,8 +18,8 @@ pub(crate) const OUTPUTS: usize = 2;
 pub(crate) type State = [f32; UNITS];
 type Rows = [f32; ROWS];
 
-/// Weights, or the gradient of a loss by each of them. All are in one column, as an optimiser wants
-/// them.
+/// Weights, or the gradient of a loss with respect to them. All are in one column, for the
+/// optimiser.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ClassifierNetwork {
     pub values: Vec<f32>,
@@ -34,7 +34,7 @@ pub(crate) const OUTPUT: usize = STATE_BIASES + ROWS;
 pub(crate) const OUTPUT_BIASES: usize = OUTPUT + OUTPUTS * UNITS;
 pub(crate) const VALUES: usize = OUTPUT_BIASES + OUTPUTS;
 
-/// The results of a step that backpropagation needs.
+/// The values of a step that backpropagation needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub input: [f32; DIGITS],
@@ -42,20 +42,21 @@ pub(crate) struct Step {
     reset: State,
     update: State,
     candidate: State,
-    /// The candidate's part from the state, before the reset gate.
+    /// The candidate's sum from the state, before the reset gate.
     old: State,
     pub after: State,
-    /// The probability of being long-living.
+    /// The probability that the page is long-living.
     pub long: f32,
 }
 
 impl ClassifierNetwork {
-    /// Every value 0.
+    /// A network whose values are all 0.
     pub fn zeroes() -> Self {
         ClassifierNetwork { values: vec![0.0; VALUES] }
     }
 
-    /// A network to begin with: evenly within one over the root of the units.
+    /// A network before training: values spread evenly within one over the root of the number of
+    /// units.
     pub fn random(chance: &mut SplitMix) -> Self {
         let width = 2.0 / (UNITS as f32).sqrt();
         let values = (0..VALUES).map(|_| (chance.unit() as f32 - 0.5) * width);
@@ -80,7 +81,7 @@ impl ClassifierNetwork {
         sums
     }
 
-    /// The step of a write.
+    /// Makes the step of a write.
     #[inline(always)]
     pub fn step(&self, digits: &Digits, before: &State) -> Step {
         let input = digits.map(|digit| f32::from(digit) / 15.0);
@@ -118,8 +119,9 @@ impl ClassifierNetwork {
         })
     }
 
-    /// The way back through a step: adds to `gradient`, and turns the loss's slope by the state after
-    /// it into that by the state before. `slope` is that by the output of a long-living page.
+    /// Backpropagation through a step: adds to `gradient`, and turns `by_state` from the loss's
+    /// derivative by the state after the step into that by the state before. `slope` is the
+    /// derivative by the output for long-living.
     #[inline(always)]
     pub fn back(
         &self,
@@ -136,7 +138,7 @@ impl ClassifierNetwork {
                 by_state[u] += slope * self.values[OUTPUT + o * UNITS + u];
             }
         }
-        // By the sums of each row: those of the inputs, and those of the state.
+        // Derivatives by the sums of each row: of the inputs (`new`), and of the state (`old`).
         let (mut new, mut old) = ([0.0; ROWS], [0.0; ROWS]);
         let mut by_before = [0.0; UNITS];
         for u in 0..UNITS {
@@ -171,7 +173,7 @@ fn add(to: &mut [f32], rows: &Rows, times: f32) {
     to.iter_mut().zip(rows).for_each(|(to, row)| *to += row * times);
 }
 
-/// In a fixed order that vector instructions can follow.
+/// The dot product, summed in a fixed order that vector instructions can follow.
 #[inline(always)]
 fn dot(a: &Rows, b: &Rows) -> f32 {
     let mut sums = [0.0; 16];

@@ -5,11 +5,11 @@
 struct Predictions {
     /// Writes.
     all: u64,
-    /// Of them, those predicted to be short-living.
+    /// Writes predicted to be short-living.
     predicted: u64,
-    /// Of those, those that were.
+    /// Writes rightly predicted to be short-living.
     right: u64,
-    /// Short-living, and not predicted to be.
+    /// Short-living writes that were not predicted to be.
     missed: u64,
 }
 
@@ -36,25 +36,25 @@ impl Predictions {
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
     begin: u32,
-    /// Versions that live less are short-living; 0 if nothing is predicted in the window.
+    /// Versions that live for less than this are short-living; 0 if the window has no predictions.
     threshold: u32,
     predictions: Predictions,
 }
 
-/// Compares predictions with what becomes of the pages. A version that lives no longer than a
-/// threshold ends in its window or in the next, as thresholds are not longer than a window.
+/// Compares predictions with the lifespans of versions. A version that lives for less than a
+/// threshold ends in its window or in the next, because a threshold is never longer than a window.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PredictionQuality {
     current: Window,
     before: Window,
-    /// The last window that is evaluated to the end.
+    /// The last window that is fully evaluated.
     last: Predictions,
     total: Predictions,
 }
 
 impl PredictionQuality {
-    /// A window begins in which versions that live less than `threshold` are short-living, if
-    /// anything is predicted in it.
+    /// Begins a window. Versions that live for less than `threshold` are short-living; `None` if
+    /// the window has no predictions.
     pub fn begin(&mut self, now: u32, threshold: Option<u32>) {
         if self.before.threshold > 0 {
             self.last = self.before.predictions;
@@ -68,14 +68,14 @@ impl PredictionQuality {
         };
     }
 
-    /// A page is written and predicted to be short-living, or not.
+    /// A write was predicted to be short-living or not.
     #[inline(always)]
     pub fn predicted(&mut self, short: bool) {
         self.current.predictions.all += 1;
         self.current.predictions.predicted += u64::from(short);
     }
 
-    /// A version ended at `now` after `lifespan`, and had been predicted to be short-living, or not.
+    /// A version ended at `now` after `lifespan`. `short` is the prediction at its write.
     #[inline(always)]
     pub fn ended(&mut self, now: u32, lifespan: u32, short: bool) {
         let this = now.wrapping_sub(self.current.begin);
@@ -110,12 +110,13 @@ mod tests {
         quality.ended(199, 60, true);
         quality.begin(200, Some(500));
         quality.ended(210, 30, true);
-        // The version was written before the window and does not count there.
+        // This version was written before the window and does not count in it.
         quality.ended(210, 190, true);
         assert_eq!(quality.gauges()[0], ("accuracy", 0.0));
         quality.begin(300, None);
         let figures: Vec<_> = quality.gauges().into_iter().map(|(_, value)| value).collect();
-        // Two of three predicted right, one of three missed.
+        // Two of three positive predictions were right; one of three short-living versions was
+        // missed.
         assert_eq!(figures[..2], [4.0 / 6.0, 2.0 / 3.0]);
         assert_eq!(figures[2..4], [2.0 / 3.0; 2]);
         assert_eq!(figures[4..], figures[..4]);

@@ -1,4 +1,4 @@
-//! The lifespan below which a page passes for short-living, adjusted after each window (PHFTL,
+//! The lifespan below which a page counts as short-living, adjusted after each window (PHFTL,
 //! algorithm 1).
 
 use frostline_placement::NEVER;
@@ -7,34 +7,34 @@ use super::digits::{DIGITS, Digits};
 use super::tracks::Write;
 use crate::gru::sigmoid;
 
-/// Samples of each label that a light model is trained and tried with.
+/// The most samples of each label to train and test a light model.
 const SAMPLES: usize = 256;
-/// With fewer of a label a light model is right by chance.
+/// The least samples of each label: with fewer a light model is right by chance.
 const LEAST: usize = 16;
 /// Passes of a light model through its samples.
 const PASSES: usize = 4;
 const RATE: f32 = 0.2;
 /// The lowest percentile that may become the threshold.
 const LOWEST: i32 = 5;
-/// Percentiles of a step at most.
+/// The largest step in percentiles.
 const LONGEST_STEP: i32 = 10;
 
 /// The threshold and the state of its adjustment.
 #[derive(Debug)]
 pub(crate) struct Threshold {
     value: Option<u32>,
-    /// False if the first value stays.
+    /// True if the threshold is adjusted; false if the first value stays.
     adaptive: bool,
-    /// Percentiles between the candidates.
+    /// Percentiles between two candidates.
     step: i32,
-    /// The last adjustment: down, none, up.
+    /// The direction of the last adjustment: -1 down, 0 none, 1 up.
     direction: i32,
     lifespans: Vec<u32>,
-    /// Places of short-living and of long-living writes among those of the window.
+    /// Indices of short-living and of long-living writes among the window's writes.
     labelled: [Vec<u32>; 2],
 }
 
-/// A threshold, and how the next adjustment goes on from the last.
+/// A threshold and the state of its adjustment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Adjusted {
     pub value: u32,
@@ -43,7 +43,7 @@ pub(crate) struct Adjusted {
 }
 
 impl Threshold {
-    /// No threshold yet; a window gives at most `writes` writes to learn from. If it is not `adaptive`,
+    /// No threshold yet. A window gives at most `writes` writes to learn from. Unless `adaptive`,
     /// the first threshold stays.
     pub fn new(writes: usize, adaptive: bool) -> Self {
         let labelled = [(); 2].map(|()| Vec::with_capacity(writes));
@@ -51,26 +51,27 @@ impl Threshold {
         Threshold { value: None, adaptive, step: 5, direction: 0, lifespans, labelled }
     }
 
-    /// Versions that live less are short-living.
+    /// The threshold: versions that live for less are short-living. `None` before the first window
+    /// ends.
     pub fn value(&self) -> Option<u32> {
         self.value
     }
 
-    /// The threshold and the state of its adjustment, to be taken up after a restart.
+    /// The threshold and the state of its adjustment, to be kept across a restart.
     pub fn memory(&self) -> Option<Adjusted> {
         let Threshold { value, step, direction, .. } = *self;
         value.map(|value| Adjusted { value, step, direction })
     }
 
-    /// Goes on from there.
+    /// Restores what [`Threshold::memory`] gave.
     pub fn recall(&mut self, adjusted: &Adjusted) {
         self.value = Some(adjusted.value);
         self.step = adjusted.step.clamp(0, LONGEST_STEP);
         self.direction = adjusted.direction.clamp(-1, 1);
     }
 
-    /// A window with these writes ends at `end`. If fewer than two of their versions ended in it,
-    /// nothing changes.
+    /// Ends a window with these writes at `end`. Nothing changes if fewer than two of their
+    /// versions have ended.
     pub fn adjust(&mut self, writes: &[Write], end: u32) {
         self.lifespans.clear();
         self.lifespans.extend(writes.iter().map(|w| w.lifespan).filter(|&l| l != NEVER));
@@ -97,14 +98,14 @@ impl Threshold {
             }
         }
         if best.0 == 0.0 {
-            // None could be tried.
+            // No candidate had enough samples.
             best.2 = above(inflection(&self.lifespans));
         }
         self.refine(best.1);
         self.value = Some(best.2);
     }
 
-    /// Twice the same, or never: a longer step; else a shorter one.
+    /// Adjusts the step: longer after the same direction twice, shorter after a turn or a stop.
     fn refine(&mut self, direction: i32) {
         self.step += if direction == self.direction {
             1
@@ -117,9 +118,9 @@ impl Threshold {
         self.direction = direction;
     }
 
-    /// The accuracy of a light model that was trained to tell lifespans below `threshold`:
-    /// logistic regression of the digits, of as many short as long lifespans. 0 if there are hardly
-    /// any of one of them.
+    /// The accuracy of a light model that tells lifespans below `threshold` from others: logistic
+    /// regression of the digits, trained and tested on as many short as long lifespans. 0 if one
+    /// kind has too few samples.
     fn accuracy(&mut self, writes: &[Write], threshold: u32, end: u32) -> f64 {
         self.labelled.iter_mut().for_each(Vec::clear);
         for (i, write) in (0u32..).zip(writes) {
@@ -131,12 +132,12 @@ impl Threshold {
         if samples < LEAST {
             return 0.0;
         }
-        // Evenly over each label; short and long lifespans take turns.
+        // Samples are spread evenly over each label; short and long lifespans take turns.
         let sample = |i: usize| {
             let labelled = &self.labelled[i % 2];
             (&writes[labelled[i / 2 * labelled.len() / samples] as usize].digits, i % 2 == 1)
         };
-        // Of each four, two to train with and two to try it with.
+        // Of each four samples, two are for training and two for the test.
         let is_trial = |i: &usize| i / 2 % 2 == 1;
         let mut weights = [0.0; DIGITS + 1];
         for _ in 0..PASSES {
@@ -157,8 +158,7 @@ impl Threshold {
     }
 }
 
-/// The threshold that has a lifespan below it. Many lifespans may be equal, and are on the same side
-/// then.
+/// The threshold just above a lifespan. Many lifespans may be equal; they are then all below it.
 fn above(lifespan: u32) -> u32 {
     lifespan.saturating_add(1)
 }
@@ -169,7 +169,7 @@ fn inflection(lifespans: &[u32]) -> u32 {
     let lifespan = |i: usize| f64::from(lifespans[i]);
     let last = lifespans.len() - 1;
     let (from, to) = (lifespan(0), lifespan(last));
-    // Up to a factor that is the same for all.
+    // The distance times a constant factor.
     let distance = |i: usize| ((lifespan(i) - from) * last as f64 - (to - from) * i as f64).abs();
     let farthest = (0..=last).max_by(|&a, &b| distance(a).total_cmp(&distance(b)));
     lifespans[farthest.unwrap_or(0)]
@@ -184,8 +184,8 @@ fn score(weights: &[f32; DIGITS + 1], digits: &Digits) -> f32 {
 mod tests {
     use super::*;
 
-    /// Writes whose versions ended after these lifespans; the first digit tells which live less than
-    /// 100.
+    /// Writes whose versions ended after these lifespans; the first digit tells which lifespans are
+    /// below 100.
     fn writes(lifespans: impl Iterator<Item = u32>) -> Vec<Write> {
         let of = |lifespan: u32| {
             let mut digits = [0; DIGITS];
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn the_first_threshold_is_where_the_long_tail_begins() {
         let mut threshold = Threshold::new(1000, true);
-        // 900 lifespans up to 90, 100 evenly up to 10,000.
+        // 900 lifespans up to 90, and 100 lifespans evenly up to 10,000.
         let lifespans = (0..900).map(|i| i / 10).chain((1..=100).map(|i| i * 100));
         threshold.adjust(&writes(lifespans), 20_000);
         let value = threshold.value().unwrap();

@@ -1,4 +1,4 @@
-//! Pages that are followed through some of their writes: what the network is trained with.
+//! Tracks: pages that are followed through some of their writes. The network is trained with them.
 
 use std::collections::HashMap;
 
@@ -8,38 +8,38 @@ use frostline_random::SplitMix;
 use super::digits::Digits;
 use super::inference::Hidden;
 
-/// Writes for which a page is followed: the history through which training looks back.
+/// The most writes for which a page is followed: the history over which training looks back.
 pub(crate) const LENGTH: usize = 8;
-/// Pages that are followed in a window at most, and at least.
+/// The most pages, and the least, that are followed in a window.
 pub(crate) const TRACKS: usize = 512;
 const LEAST_TRACKS: u32 = 64;
-/// User writes for each page that is followed, if that gives no more and no fewer: training then
-/// costs a write about as much as its prediction.
+/// User writes for each page that is followed, within these bounds: training then costs a write
+/// about as much as its prediction.
 const SPACING: u32 = 128;
 
-/// A write of a page that is followed.
+/// A write of a followed page.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Write {
     pub digits: Digits,
     pub now: u32,
-    /// Lifespan of the version; [`NEVER`] if it lives.
+    /// Lifespan of the written version; [`NEVER`] if it has not ended.
     pub lifespan: u32,
 }
 
 impl Write {
-    /// True if it is one of a long-living page: its version lived for `threshold` user writes, as
-    /// known at `end`. None if the threshold's time had not passed by then: those of that time
-    /// whose version ended would all be short-living.
+    /// True if the version is long-living, that is lived for `threshold` user writes or more, as
+    /// known at `end`. `None` if the threshold's time had not passed by `end`: of such young
+    /// versions only short-living ones can have ended, which would bias the labels.
     pub fn is_long(&self, threshold: u32, end: u32) -> Option<bool> {
         (end.wrapping_sub(self.now) >= threshold).then_some(self.lifespan >= threshold)
     }
 }
 
-/// Writes of a page, one after the other.
+/// Consecutive writes of a page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Track {
     lba: u32,
-    /// The page's state before the first of them.
+    /// The page's state before the first of these writes.
     pub before: Hidden,
     writes: [Write; LENGTH],
     len: usize,
@@ -66,8 +66,8 @@ impl Track {
     }
 }
 
-/// The pages that are followed in the present window. Pages are chosen by chance among those that
-/// are written, evenly over the window.
+/// The pages that are followed in the present window. They are chosen at random among the written
+/// pages, evenly over the window.
 #[derive(Debug)]
 pub(crate) struct Tracks {
     chance: SplitMix,
@@ -82,7 +82,7 @@ pub(crate) struct Tracks {
 }
 
 impl Tracks {
-    /// For windows of `window` user writes, and tracks of up to `length` writes.
+    /// Tracks for windows of `window` user writes, each track with up to `length` writes.
     pub fn new(window: u32, length: usize, chance: SplitMix) -> Self {
         let tracks = (window / SPACING).clamp(LEAST_TRACKS, TRACKS as u32);
         Tracks {
@@ -95,7 +95,7 @@ impl Tracks {
         }
     }
 
-    /// A window begins; `tracks`, whose memory is used again, takes what was followed in the last one.
+    /// Begins a window. `tracks`, whose memory is reused, takes the tracks of the last window.
     pub fn begin(&mut self, now: u32, tracks: &mut Vec<Track>) {
         tracks.clear();
         std::mem::swap(tracks, &mut self.tracks);
@@ -103,7 +103,8 @@ impl Tracks {
         self.next = now.wrapping_add(self.chance.below(self.stride));
     }
 
-    /// A page that may be followed is written again, or trimmed, at `now`.
+    /// The version of a page that may be followed ends at `now`: the page is written again, or
+    /// trimmed.
     pub fn end(&mut self, lba: u32, now: u32) {
         if let Some(&track) = self.open.get(&lba) {
             let track = &mut self.tracks[track as usize];
@@ -116,12 +117,12 @@ impl Tracks {
         }
     }
 
-    /// No more is to be learned of a page: it was trimmed.
+    /// Stops following a page, because it was trimmed.
     pub fn forget(&mut self, lba: u32) {
         self.open.remove(&lba);
     }
 
-    /// True if a page is chosen that is written at `now` and not followed yet.
+    /// True if the page that is written at `now`, and is not followed yet, is chosen.
     #[inline(always)]
     pub fn chooses(&mut self, now: u32) -> bool {
         let chosen = now.wrapping_sub(self.next) as i32 >= 0 && self.tracks.len() < TRACKS;
@@ -131,14 +132,15 @@ impl Tracks {
         chosen
     }
 
-    /// Follows a page that was chosen from this write on.
+    /// Follows a chosen page from this write on.
     pub fn follow(&mut self, lba: u32, before: Hidden) {
         let writes = [Write::default(); LENGTH];
         self.open.insert(lba, self.tracks.len() as u32);
         self.tracks.push(Track { lba, before, writes, len: 0 });
     }
 
-    /// A page that may be followed is being written: whether it is, and goes on to be.
+    /// Adds a write to the page's track. Returns true if the page is followed, also after this
+    /// write.
     pub fn put(&mut self, lba: u32, digits: &Digits, now: u32) -> bool {
         let Some(&track) = self.open.get(&lba) else { return false };
         let track = &mut self.tracks[track as usize];

@@ -1,4 +1,4 @@
-//! One epoch of training a window, a few pages at a time (PHFTL, section III-B).
+//! Training: one epoch in each window, a few pages at a time (PHFTL, section III-B).
 
 use frostline_random::SplitMix;
 use multiversion::multiversion;
@@ -12,12 +12,13 @@ use super::tracks::{LENGTH, TRACKS, Track};
 use crate::adam::Adam;
 use crate::sgd::shuffle;
 
-/// Tracks whose gradients are added for a step of the optimiser.
+/// Tracks whose gradients are added up for one step of the optimiser.
 const BATCH: usize = 16;
 /// The learning rate.
 const RATE: f32 = 0.005;
 
-/// Lifespans of versions: they are evaluated once the threshold's time has passed.
+/// The labels of versions. A version has a label once the threshold's time has passed since its
+/// write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Labels {
     pub threshold: u32,
@@ -35,7 +36,7 @@ pub(crate) struct Training {
     /// The tracks of the last window.
     pub tracks: Vec<Track>,
     labels: Labels,
-    /// The order of the tracks, and how many are done.
+    /// The order of the tracks; below, the number of those done.
     order: Vec<u32>,
     done: usize,
 }
@@ -54,7 +55,7 @@ impl Training {
         }
     }
 
-    /// An epoch begins with the tracks that there are now.
+    /// Begins an epoch with the present tracks.
     pub fn begin(&mut self, labels: Labels) {
         self.labels = labels;
         self.order.clear();
@@ -99,8 +100,8 @@ impl Training {
     }
 }
 
-/// Adds the gradient of the cross entropy over a track's writes; returns how many of them have a
-/// label.
+/// Adds the gradient of the cross entropy over a track's writes; returns the number of writes that
+/// have a label.
 #[multiversion(targets("x86_64+avx2"))]
 pub(crate) fn learn(
     network: &ClassifierNetwork,
@@ -138,7 +139,7 @@ mod tests {
     pub(super) fn track(chance: &mut SplitMix) -> Track {
         let mut write = |now: u32| Write {
             digits: std::array::from_fn(|_| chance.below(16) as u8),
-            // The last one is too late to be evaluated.
+            // The last write is too late to be evaluated.
             now: if now + 1 == LENGTH as u32 { 9_950 } else { now },
             lifespan: chance.below(200),
         };
@@ -197,7 +198,7 @@ mod tests {
         let mut chance = SplitMix::new(4);
         let mut training = Training::new(chance.clone());
         let epoch = |chance: &mut SplitMix| -> Vec<Track> {
-            // A version is short-living if the write before it was alike.
+            // A version is short-living if the write before it was of the same kind.
             let of_page = |lba: u32| {
                 let mut before = 0;
                 let writes: Vec<_> = (0..LENGTH)

@@ -1,13 +1,13 @@
-//! DOGI's forecaster of lifespans (Kim et al., "DOGI: Data Placement with Oracle-Guided Insights for
-//! Log-Structured Systems", FAST 2026): a network of two hidden layers tells, by what a block layer
-//! knows of a page that is being written, the class of its lifespan.
+//! DOGI's forecaster of lifespans (Kim et al., "DOGI: Data Placement with Oracle-Guided Insights
+//! for Log-Structured Systems", FAST 2026): a network with two hidden layers forecasts the class of
+//! a page's lifespan when the page is written, from facts that a block layer knows.
 //!
-//! A course of training is fifteen passes over its lessons in batches of 128, by Adam and cross
-//! entropy. Inputs are standardised by the mean and the deviation of the lessons.
+//! A course of training goes through its lessons fifteen times, in batches of 128, with Adam and
+//! cross entropy. Inputs are standardised by the mean and the deviation of the lessons.
 //!
-//! Our readings: a course goes on from the network of the one before, and the first one's means and
-//! deviations stay; the learning rate is five times the published one, for a course has far fewer
-//! lessons here; no unit is dropped out by chance while it learns.
+//! Our readings: a course starts from the network of the course before it, and keeps the first
+//! course's means and deviations; the learning rate is five times the published one, because a
+//! course has far fewer lessons here; there is no dropout.
 
 mod network;
 
@@ -18,19 +18,19 @@ use crate::adam::Adam;
 use crate::sgd::shuffle;
 use network::VALUES;
 
-/// Lessons whose gradients are added for a step of the optimiser.
+/// Lessons whose gradients are added up for one step of the optimiser.
 const BATCH: usize = 128;
 /// Passes over the lessons of a course.
 const PASSES: usize = 15;
 /// The learning rate.
 const RATE: f32 = 0.0015;
-/// Of what [`Forecaster::memory`] gives.
+/// Version of the bytes of [`Forecaster::memory`].
 const VERSION: u32 = 1;
 
 /// DOGI's forecaster of lifespans.
 #[derive(Debug)]
 pub struct LifespanForecaster {
-    /// The network that forecasts; empty before the first course is over.
+    /// The network that forecasts; empty until the first course is over.
     deployed: Vec<f32>,
     /// The network that learns.
     values: Vec<f32>,
@@ -38,10 +38,10 @@ pub struct LifespanForecaster {
     gradient: Vec<f32>,
     standard: Option<InputStandard>,
     chance: SplitMix,
-    /// The lessons of the present course, standardised, and the order of this pass.
+    /// The lessons of the present course, standardised; below, their order in this pass.
     lessons: Vec<Lesson>,
     order: Vec<u32>,
-    /// Lessons of this pass that are done, and passes that are to come.
+    /// Lessons done in this pass; below, passes still to come.
     done: usize,
     passes: usize,
 }
@@ -61,7 +61,7 @@ impl InputStandard {
             std::array::from_fn(|i| mean_of(&|lesson| f64::from(lesson.inputs[i])));
         let scale = std::array::from_fn(|i| {
             let square = mean_of(&|lesson| (f64::from(lesson.inputs[i]) - mean[i]).powi(2));
-            // An input that is the same in all lessons says nothing.
+            // An input that is the same in all lessons is ignored.
             if square > 0.0 { (1.0 / square.sqrt()) as f32 } else { 0.0 }
         });
         InputStandard { mean: mean.map(|mean| mean as f32), scale }
@@ -78,7 +78,7 @@ impl InputStandard {
 }
 
 impl LifespanForecaster {
-    /// A forecaster that has learned nothing.
+    /// A forecaster before its first course.
     pub fn new(seed: u64) -> Self {
         let mut chance = SplitMix::new(seed);
         LifespanForecaster {
@@ -189,7 +189,7 @@ impl Forecaster for LifespanForecaster {
 mod tests {
     use super::*;
 
-    /// Lifespans of a class that the second and the fifth input tell together.
+    /// Lessons whose class follows from the second and the fifth input together.
     fn lessons(count: usize, chance: &mut SplitMix) -> Vec<Lesson> {
         let lesson = |_| {
             let mut inputs = std::array::from_fn(|_| chance.unit() as f32 * 1000.0);

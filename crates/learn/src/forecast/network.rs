@@ -1,7 +1,7 @@
-//! The network of a forecaster: two layers of 32 units that pass on what is above 0, and an output for
-//! each class of lifespans.
+//! The network of a forecaster: two layers of 32 rectified linear units, and one output for each
+//! class of lifespans.
 //!
-//! Every sum is added up in the same order whatever instructions there are: units lie side by side in
+//! Every sum is added up in the same order with all instruction sets: units lie side by side in
 //! vectors, and no multiplication is fused with an addition.
 
 use frostline_placement::{FORECAST_CLASSES, ForecastInputs, Lesson};
@@ -11,7 +11,7 @@ use multiversion::multiversion;
 const INPUTS: usize = size_of::<ForecastInputs>() / size_of::<f32>();
 /// Units of each layer between inputs and outputs.
 const UNITS: usize = 2 * LANES;
-/// Outputs in a row of weights: what is beyond the classes is left over, so that a row fills vectors.
+/// Outputs in a row of weights. A row fills a vector; outputs beyond the classes are unused.
 const OUTPUTS: usize = LANES;
 const _: () = assert!(FORECAST_CLASSES <= OUTPUTS);
 
@@ -23,8 +23,8 @@ const END: usize = THIRD + UNITS + 1;
 /// Values of a network.
 pub(crate) const VALUES: usize = END * LANES;
 
-/// A network to begin with: weights evenly within the root of six over a layer's inputs (He, Zhang, Ren
-/// and Sun, ICCV 2015), biases 0.
+/// A network before training: weights spread evenly within the root of six over a layer's inputs
+/// (He, Zhang, Ren and Sun, ICCV 2015), biases 0.
 pub(crate) fn random(chance: &mut SplitMix) -> Vec<f32> {
     let mut values = vec![0.0; VALUES];
     let layers = [(0, SECOND - 2, INPUTS), (SECOND, THIRD - 2, UNITS), (THIRD, END - 1, UNITS)];
@@ -75,7 +75,7 @@ pub(crate) fn loss(values: &[f32], Lesson { inputs, class }: &Lesson) -> f32 {
     -shares(&outputs)[usize::from(*class)].max(1e-30).ln()
 }
 
-/// The results of each layer.
+/// The values of each layer.
 struct Activations {
     first: [f32; UNITS],
     second: [f32; UNITS],
@@ -92,8 +92,8 @@ impl Activations {
     }
 }
 
-/// The sums of a layer of units. Each is made of two parts, so that no addition waits for the one
-/// before.
+/// The sums of a layer of units. Each has two parts, so that no addition waits for the previous
+/// one.
 #[inline(always)]
 fn sums<const IN: usize>(layer: &[Lanes], inputs: &[f32; IN]) -> [Lanes; 2] {
     let (mut low, mut high) = (layer[2 * IN], layer[2 * IN + 1]);
@@ -109,7 +109,7 @@ fn sums<const IN: usize>(layer: &[Lanes], inputs: &[f32; IN]) -> [Lanes; 2] {
     [add(low, &low2, 1.0), add(high, &high2, 1.0)]
 }
 
-/// The outputs, each of four parts.
+/// The outputs; each is a sum of four parts.
 #[inline(always)]
 fn outputs(layer: &[Lanes], inputs: &[f32; UNITS]) -> Lanes {
     let mut parts = [layer[UNITS], [0.0; LANES], [0.0; LANES], [0.0; LANES]];
@@ -135,8 +135,8 @@ fn above_zero(sums: [Lanes; 2]) -> [f32; UNITS] {
     units
 }
 
-/// The way back through a layer: adds to the gradient, and returns the slopes by the layer's inputs,
-/// which are 0 where an input was.
+/// Backpropagation through a layer: adds to the gradient, and returns the derivatives by the
+/// layer's inputs. They are 0 where the input was 0.
 #[expect(clippy::needless_range_loop, reason = "iterators are not drawn into vector code")]
 #[inline(always)]
 fn back<const IN: usize, const ROW: usize>(
@@ -172,12 +172,12 @@ fn lanes(units: &[f32; UNITS]) -> [Lanes; 2] {
     lanes
 }
 
-/// Values side by side, of which compilers make vectors.
+/// Values side by side, which compilers turn into vectors.
 const LANES: usize = 16;
 type Lanes = [f32; LANES];
 
-// Lanes go in and out by value, and loops over them are by index: otherwise compilers do not see
-// vectors, or call functions that were compiled for every processor.
+// Lanes are passed by value, and loops over them use an index: otherwise compilers do not
+// vectorise, or call functions that were compiled for every processor.
 
 #[inline(always)]
 fn add(mut sums: Lanes, values: &Lanes, times: f32) -> Lanes {
@@ -187,7 +187,7 @@ fn add(mut sums: Lanes, values: &Lanes, times: f32) -> Lanes {
     sums
 }
 
-/// In a fixed order that vector instructions can follow.
+/// The dot product, summed in a fixed order that vector instructions can follow.
 #[inline(always)]
 fn dot(a: &Lanes, b: &Lanes) -> f32 {
     let mut sums = [0.0; LANES / 2];
@@ -198,7 +198,7 @@ fn dot(a: &Lanes, b: &Lanes) -> f32 {
     ((a + e) + (b + f)) + ((c + g) + (d + h))
 }
 
-/// The probabilities of the classes; what is left over has none.
+/// The probabilities of the classes; unused outputs have the probability 0.
 #[inline(always)]
 fn shares(outputs: &[f32; OUTPUTS]) -> [f32; OUTPUTS] {
     let (mut most, mut sum) = (outputs[0], 0.0);
@@ -216,7 +216,8 @@ fn shares(outputs: &[f32; OUTPUTS]) -> [f32; OUTPUTS] {
     shares
 }
 
-/// The exponential function of what is not above 0, to within a millionth: the same everywhere.
+/// The exponential function for `x` of 0 and less, to within a millionth; the same on every
+/// machine.
 #[inline(always)]
 fn exp(x: f32) -> f32 {
     let x = x.max(-80.0) * std::f32::consts::LOG2_E;

@@ -1,9 +1,9 @@
 //! A gated recurrent unit over a page's writes, the oldest first: the rival that SepFrozen (section
-//! 5.2) takes from PHFTL (Sun et al., DAC 2023, section III): one layer of 32 units, whose state
-//! after the newest write is weighed for the score. The cell is that of Cho et al. (EMNLP 2014,
+//! 5.2) takes from PHFTL (Sun et al., DAC 2023, section III). It has one layer of 32 units; the score is a
+//! weighted sum of the state after the newest write. The cell is that of Cho et al. (EMNLP 2014,
 //! section 2.3) with the reset gate behind the weights, as most libraries have it.
 //!
-//! It is trained by candle, with the feature `gru`; what was trained is applied without it.
+//! Training uses candle and needs the feature `gru`; a trained network works without it.
 
 #[cfg(feature = "gru")]
 mod train;
@@ -24,25 +24,25 @@ const GATES: usize = 3;
 /// One value for each of some pages.
 type Lanes = [f32; LANES];
 
-/// The trained weights. Rows are those of the reset gate's units, then the update gate's, then the
+/// The trained weights. The rows are the reset gate's units, then the update gate's, then the
 /// candidate's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
     /// For each row, a weight for each standardised feature of a write.
     pub(super) input_weights: Vec<f32>,
-    /// For each row, what is added to them.
+    /// For each row, the bias of the features' sum.
     pub(super) input_biases: Vec<f32>,
     /// For each row, a weight for each unit of the state.
     pub(super) state_weights: Vec<f32>,
-    /// For each row, what is added to them.
+    /// For each row, the bias of the state's sum.
     pub(super) state_biases: Vec<f32>,
     /// For each unit, the weight of its last state in the score.
     pub(super) output_weights: Vec<f32>,
 }
 
 impl Network {
-    /// True if it is for features of this layout, and scores are numbers for any features.
+    /// True if the network fits this layout, and all its scores will be numbers.
     pub(crate) fn is_sound(&self, layout: Layout, features: &[Feature]) -> bool {
         let bounded = |value: f32| value.abs() < 1e9;
         let standard = |f: &Feature| bounded(f.mean) && (f.deviation == 0.0 || f.deviation > 1e-9);
@@ -60,19 +60,19 @@ impl Network {
         features.iter().all(standard) && parts.iter().all(sound)
     }
 
-    /// Adds what a row makes of the features of a write.
+    /// Adds a row's weighted features of a write.
     #[inline(always)]
     fn add_input(&self, row: usize, input: &[Lanes], sums: &mut Lanes) {
         weigh(&self.input_weights[row * input.len()..], input, sums);
     }
 
-    /// Adds what a row makes of the state.
+    /// Adds a row's weighted state.
     #[inline(always)]
     fn add_state(&self, row: usize, state: &[Lanes; UNITS], sums: &mut Lanes) {
         weigh(&self.state_weights[row * UNITS..], state, sums);
     }
 
-    /// The sums of a gate that is open or closed.
+    /// The values of the reset or the update gate.
     #[inline(always)]
     fn gate(&self, row: usize, input: &[Lanes], state: &[Lanes; UNITS]) -> Lanes {
         let mut sums = [self.input_biases[row] + self.state_biases[row]; LANES];
@@ -100,7 +100,7 @@ impl Network {
     }
 }
 
-/// A feature of a write, and how it is standardised.
+/// A feature of a write, and its standardisation.
 #[derive(Clone, Debug, PartialEq)]
 struct Input {
     column: usize,
@@ -109,7 +109,7 @@ struct Input {
     scale: f32,
 }
 
-/// The network at work: on features as they come.
+/// The network in use: it takes features that are not standardised.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gru {
     network: Network,
@@ -119,7 +119,7 @@ pub struct Gru {
 }
 
 impl Gru {
-    /// Of a sound network for the features of this layout.
+    /// Puts a sound network for this layout to use.
     pub(crate) fn new(network: Network, layout: Layout, features: &[Feature], bias: f32) -> Gru {
         let input = |column: usize| {
             let Feature { mean, deviation, .. } = features[column];
@@ -165,7 +165,7 @@ pub(crate) fn sigmoid(x: f32) -> f32 {
 }
 
 /// The hyperbolic tangent to within 0.00001, by a convergent of Lambert's continued fraction:
-/// without branches, so that it is calculated for many pages at once, and the same everywhere.
+/// without branches, so that it is computed for many pages at once, and the same on every machine.
 #[inline(always)]
 pub(crate) fn tanh(x: f32) -> f32 {
     let x = x.clamp(-6.0, 6.0);

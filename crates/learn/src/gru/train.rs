@@ -1,4 +1,4 @@
-//! Training, by candle.
+//! Training with candle.
 
 use std::collections::HashMap;
 
@@ -11,17 +11,17 @@ use super::{GATES, Network, UNITS};
 use crate::sgd::shuffle;
 use crate::{Layout, Set, Standard};
 
-/// Samples in a step: so few that candle sees no use in a second thread for them.
+/// Samples in a step: so few that candle does not start a second thread for them.
 const BATCH: usize = 128;
-/// Steps after which one may expect to have arrived. Of many samples each is seen once at least, of
-/// few each so often at most:
+/// Steps after which training usually has converged. If there are many samples, each is still seen
+/// at least once; if there are few, each is seen at most [`PASSES`] times.
 const STEPS: usize = 30_000;
-/// Passes through the samples at most.
+/// The most passes through the samples.
 const PASSES: usize = 20;
-/// The learning rate of the first step; it falls evenly to 0.
+/// The learning rate of the first step; it falls linearly to 0.
 const RATE: f64 = 0.005;
 
-/// Trains a network for standardised features, and gives the bias of its score with it.
+/// Trains a network for standardised features, and returns it with the bias of its score.
 ///
 /// The mean loss of logistic regression is minimised by Adam (Kingma and Ba, "Adam: A Method for
 /// Stochastic Optimization", ICLR 2015). The first weights and the order of samples come from the
@@ -54,14 +54,14 @@ pub(crate) fn fit(
 struct Pupil {
     layout: Layout,
     cell: GRU,
-    /// Weights of the input, of the state; their biases; weights of the output, and its bias.
+    /// Weights of the input and of the state; their biases; weights of the output, and its bias.
     variables: [Var; 6],
 }
 
 impl Pupil {
     fn new(layout: Layout, chance: &mut SplitMix) -> Result<Self> {
         let (rows, fields) = (GATES * UNITS, layout.fields().len());
-        // As wide as is usual: one over the root of the units.
+        // The usual width: one over the root of the number of units.
         let width = 2.0 / (UNITS as f32).sqrt();
         let mut variable = |rows: usize, columns: usize| {
             let values = (0..rows * columns).map(|_| (chance.unit() as f32 - 0.5) * width);
@@ -89,12 +89,12 @@ impl Pupil {
     /// The mean loss over some samples.
     fn loss(&self, set: &Set, standard: &Standard, batch: &[u32]) -> Result<Tensor> {
         let margins = (self.scores(set, standard, batch)? * labels(set, batch)?)?;
-        // ln(1 + exp(-margin)), so that nothing overflows.
+        // ln(1 + exp(-margin)), in a form that does not overflow.
         let tail = (margins.abs()?.neg()?.exp()? + 1.0)?.log()?;
         (margins.neg()?.relu()? + tail)?.mean_all()
     }
 
-    /// The scores of some samples, one below the other.
+    /// The scores of some samples, one per row.
     fn scores(&self, set: &Set, standard: &Standard, batch: &[u32]) -> Result<Tensor> {
         let mut state = self.cell.zero_state(batch.len())?;
         for back in (0..self.layout.history()).rev() {
@@ -104,7 +104,7 @@ impl Pupil {
         state.h.matmul(weights)?.broadcast_add(bias)
     }
 
-    /// The features of a write of some samples' pages, a row each.
+    /// The features of one write of each sample's page, one row per sample.
     fn input(&self, set: &Set, standard: &Standard, batch: &[u32], back: usize) -> Result<Tensor> {
         let mut row = [0.0; Layout::WIDEST];
         let row = &mut row[..set.width()];

@@ -1,11 +1,11 @@
 //! The test of a model: its predictions are used only while most of them come true.
 
-/// A page wrongly taken for frozen sits among pages that stay, and is copied out with them: more
-/// than a few of those undo what the others are worth.
+/// A page wrongly taken for frozen lies among pages that stay valid, and is copied out with them:
+/// more than a few of those cancel the gain of the others.
 const LEAST_PRECISION: f64 = 0.7;
-/// The largest share of pages that are not frozen and are taken for it.
+/// The largest share of not frozen pages that may be taken for frozen.
 const MOST_FALSE_POSITIVES: f64 = 0.3;
-/// Fewer samples say nothing about a model.
+/// The least samples for a judgement of a model.
 const FEWEST: f64 = 64.0;
 /// The factor by which each new sample lowers the weight of the earlier ones: 0.8 after 512.
 const FADE: f32 = 0.999_564;
@@ -81,7 +81,7 @@ impl Confusion {
     }
 }
 
-/// The share of `part` in `part` and `other`; 0 of nothing.
+/// The share of `part` in `part + other`; 0 if both are 0.
 fn share(part: f32, other: f32) -> f64 {
     f64::from(part) / f64::from(part + other).max(f64::MIN_POSITIVE)
 }

@@ -24,7 +24,7 @@ use crate::{Layout, LearnError, Linear, PageRecogniser, Records, Set, Standard};
 
 /// Labelled samples that a training uses: the most recent ones.
 const REMEMBERED: usize = 4096;
-/// A training needs at least so many samples.
+/// A training needs at least this many samples.
 const FEWEST: usize = 256;
 /// The limits of a training.
 const EFFORT: Steps = Steps { most: 4, gain: 1e-4 };
@@ -39,7 +39,7 @@ pub struct Online {
     known: Set,
     next: usize,
     trainings: u64,
-    /// Room for a page's features.
+    /// Buffer for a page's features.
     row: Vec<f32>,
 }
 
@@ -47,11 +47,11 @@ pub struct Online {
 const VERSION: u32 = 1;
 
 impl Online {
-    /// Learns from everything that is kept with a page: an engine's two records, or the block layer's
-    /// view of its last four writes.
+    /// A recogniser that learns from all that is kept with a page: an engine's two records, or the
+    /// block layer's view of its last four writes.
     ///
     /// # Errors
-    /// As [`PageRecogniser::new`].
+    /// Those of [`PageRecogniser::new`].
     pub fn new(records: Records, seed: u64) -> Result<Self, LearnError> {
         let history = if records == Records::Engine { 2 } else { Layout::LONGEST };
         let layout = Layout::new(records, history)?;
@@ -68,7 +68,7 @@ impl Online {
         })
     }
 
-    /// Learns the labelled samples of an epoch that is over; false if there is none.
+    /// Learns the labelled samples of an epoch that is over; returns false if there is none.
     fn learn(&mut self, now: u32, valid: u32) -> bool {
         let Online { watch, confusion, known, next, .. } = self;
         let is_over = watch.finish_epoch(now, valid, |sample: &Labelled<'_>| {

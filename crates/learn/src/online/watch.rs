@@ -1,4 +1,4 @@
-//! Samples of pages that are not labelled yet: it is still open whether they are frozen.
+//! Samples of pages without a label yet: whether they are frozen is not known.
 
 use std::collections::VecDeque;
 
@@ -6,12 +6,13 @@ use frostline_random::SplitMix;
 
 /// Epochs in a horizon.
 const EPOCHS: u64 = 8;
-/// Samples of an epoch.
+/// The most samples of an epoch.
 const SAMPLES: usize = 512;
 
-/// Samples that are watched. Time is cut into epochs; each page that cleaning meets in an epoch is as
-/// likely to be one of its samples as any other (Vitter, "Random Sampling with a
-/// Reservoir", ACM TOMS 11(1), 1985, algorithm R). An epoch ends for good a horizon later.
+/// Samples that are watched. Time is divided into epochs; each page that cleaning meets in an epoch
+/// is as likely to become one of its samples as any other (Vitter, "Random Sampling with a
+/// Reservoir", ACM TOMS 11(1), 1985, algorithm R). The samples of an epoch are labelled one horizon
+/// after the epoch.
 #[derive(Debug)]
 pub(crate) struct Watch {
     width: usize,
@@ -20,9 +21,9 @@ pub(crate) struct Watch {
     now: u64,
     current: Epoch,
     waiting: VecDeque<Epoch>,
-    /// Pages whose watched version ended, and when; `true` if it was written again.
+    /// Pages whose watched version ended, with the time; `true` if the page was written again.
     ends: Vec<(u32, u64, bool)>,
-    /// An epoch whose memory can be used again.
+    /// An epoch whose memory will be reused.
     spare: Epoch,
 }
 
@@ -31,7 +32,7 @@ struct Epoch {
     begin: u64,
     /// User writes for which its samples are watched.
     horizon: u64,
-    /// Pages seen.
+    /// Pages that cleaning met.
     seen: u64,
     samples: Vec<Sample>,
     /// The time of the latest sample.
@@ -52,7 +53,7 @@ struct Sample {
 pub(crate) struct Labelled<'a> {
     /// Its features.
     pub row: &'a [f32],
-    /// True if the model took the page for frozen; none if there was no model.
+    /// True if the model took the page for frozen; `None` if there was no model.
     pub taken: Option<bool>,
     /// True if the page counts as frozen.
     pub frozen: bool,
@@ -72,8 +73,9 @@ impl Watch {
         }
     }
 
-    /// Passes the labelled samples of the oldest epoch to `visit` if its horizon is over, and returns
-    /// whether it is. `now` is the time modulo 2^32, `valid` the valid pages of the volume.
+    /// Passes the labelled samples of the oldest epoch to `visit` if its horizon is over, and
+    /// returns true in that case. `now` is the time modulo 2^32, `valid` the valid pages of the
+    /// volume.
     pub fn finish_epoch(&mut self, now: u32, valid: u32, visit: impl FnMut(&Labelled<'_>)) -> bool {
         self.now += u64::from(now.wrapping_sub(self.now as u32));
         if self.now >= self.current.begin + self.current.horizon / EPOCHS {
@@ -96,7 +98,7 @@ impl Watch {
     }
 
     fn label(&mut self, epoch: &Epoch, mut visit: impl FnMut(&Labelled<'_>)) {
-        // All but the newest are in order already, which a stable sort makes use of.
+        // All but the newest entries are in order already, which makes the stable sort fast.
         self.ends.sort();
         for (sample, row) in epoch.samples.iter().zip(epoch.rows.chunks_exact(self.width)) {
             let next = self.ends.partition_point(|end| *end < (sample.lba, sample.time, false));
@@ -104,14 +106,15 @@ impl Watch {
                 *lba == sample.lba && *time <= sample.time + epoch.horizon
             };
             let end = self.ends.get(next).filter(ended);
-            // A trimmed page was neither written again nor does it stay.
+            // A trimmed page gives no sample: it was neither written again nor does it stay.
             if end.is_none_or(|(_, _, written)| *written) {
                 visit(&Labelled { row, taken: sample.taken, frozen: end.is_none() });
             }
         }
     }
 
-    /// Returns the place among the samples of the next page that cleaning meets, if it is to be one.
+    /// Decides whether the next page that cleaning meets becomes a sample; returns its place among
+    /// them.
     pub fn choose(&mut self) -> Option<usize> {
         let epoch = &mut self.current;
         epoch.seen += 1;
@@ -186,7 +189,7 @@ mod tests {
         watch.end(3, false);
         assert_eq!(fates(&mut watch, 601, 8000), [], "it is too early to tell");
         watch.end(4, true);
-        // Of page 3, which was trimmed, there is nothing to learn.
+        // Page 3 was trimmed: it gives no sample.
         assert_eq!(fates(&mut watch, 8001, 9000), [(1.0, true), (2.0, false), (4.0, false)]);
         assert!(watch.ends.is_empty(), "ends that are no longer wanted are kept");
     }

@@ -20,7 +20,7 @@ fn all_instructions_give_the_same_bits() {
     for seed in 0..20 {
         let mut chance = SplitMix::new(seed);
         let mut network = ClassifierNetwork::random(&mut chance);
-        // Gates that are wide open or shut, too.
+        // Small weights, and large ones that open or shut the gates fully.
         let wide = [1.0, 4.0, 30.0][seed as usize % 3];
         network.values.iter_mut().for_each(|value| *value *= wide);
         let models: Vec<_> = Instructions::available()
@@ -60,7 +60,8 @@ fn rounding_a_network_moves_its_states_by_little() {
     assert!(same >= 980, "{same} of 1000 answers");
 }
 
-/// Pages that live short if one of their last two requests was large, learned in floating point.
+/// A page is short-living if one of its last two requests was large. The network learns this in
+/// floating point.
 #[test]
 fn integers_lose_at_most_a_hundredth_of_the_accuracy() {
     let mut chance = SplitMix::new(11);

@@ -8,7 +8,7 @@ use crate::classifier::network::UNITS;
 
 const GATES: usize = 3;
 
-/// Instruction sets that this processor has beyond the portable, the slowest first.
+/// The instruction sets of this processor besides the portable one, the slowest first.
 pub(super) fn available() -> impl Iterator<Item = Instructions> {
     let avx2 = is_x86_feature_detected!("avx2");
     let vnni = avx2
@@ -37,26 +37,26 @@ pub(super) fn step(
     }
 }
 
-/// Inputs in fours.
+/// The inputs in groups of four.
 #[inline(always)]
 fn quads(inputs: &[u8]) -> impl Iterator<Item = i32> {
     inputs.as_chunks::<QUAD>().0.iter().map(|quad| i32::from_le_bytes(*quad))
 }
 
-/// A quad's weights of reset gate, update gate and candidate.
+/// A quad's weights for reset gate, update gate and candidate.
 #[inline(always)]
 fn gates(quad: &Quad) -> &[[[i8; QUAD]; UNITS]; GATES] {
     quad.as_chunks().0.first_chunk().expect("the rows of all gates")
 }
 
-/// A gate's weights in parts of as many units.
+/// A gate's weights in parts of `UNITS_OF_PART` units.
 #[inline(always)]
 fn part<const UNITS_OF_PART: usize>(gate: &[[i8; QUAD]; UNITS]) -> &[[[i8; QUAD]; UNITS_OF_PART]] {
     gate.as_chunks().0
 }
 
-// No closures from here on: the functions that would call them are compiled without the vector
-// instructions, and nothing that uses them can be inlined there.
+// No closures from here on: closures would be compiled without the vector instructions, so that
+// nothing that uses these could be inlined into them.
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn step_vnni(network: &Quantised, inputs: &Digits, hidden: &mut Hidden) -> bool {
@@ -117,7 +117,7 @@ fn step_vnni(network: &Quantised, inputs: &Digits, hidden: &mut Hidden) -> bool 
 #[target_feature(enable = "avx2")]
 fn step_avx2(network: &Quantised, inputs: &Digits, hidden: &mut Hidden) -> bool {
     const LANES: usize = 8;
-    /// Vectors of a gate that are summed together: with four gates they fill half the registers.
+    /// Vectors of a gate that are summed together; for all four sums they fill half the registers.
     const TOGETHER: usize = 2;
     type Sum = [__m256i; TOGETHER];
 

@@ -1,4 +1,4 @@
-//! The gradient of a step of training is the one that candle gives for the same network.
+//! The gradient of a training step equals the one that candle computes for the same network.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use crate::classifier::network::{
 };
 use crate::classifier::tracks::{LENGTH, Track};
 
-/// The parts of a network: where each begins in the column, and its shape there.
+/// The parts of a network: where each begins in the column, and its shape.
 const PARTS: [(usize, [usize; 2]); 6] = [
     (0, [DIGITS, ROWS]),
     (STATE, [UNITS, ROWS]),
@@ -27,7 +27,7 @@ const PARTS: [(usize, [usize; 2]); 6] = [
     (OUTPUT_BIASES, [1, OUTPUTS]),
 ];
 
-/// The gradient of the cross entropy over a track, in the same column as the network's values.
+/// The gradient of the cross entropy over a track, in the order of the network's values.
 fn gradient(network: &ClassifierNetwork, track: &Track) -> Result<Vec<f32>> {
     let device = Device::Cpu;
     let variable = |(from, [rows, columns]): (usize, [usize; 2])| {
