@@ -36,10 +36,10 @@ impl<W: Write> Replies<W> {
         if !self.is_structured {
             return self.send(&[&simple(request, why as u32)]);
         }
-        let text = &text.as_bytes()[..text.len().min(1024)];
+        let text = &text[..text.floor_char_boundary(1024)];
         let mut payload = (why as u32).to_be_bytes().to_vec();
         payload.extend((text.len() as u16).to_be_bytes());
-        payload.extend(text);
+        payload.extend(text.as_bytes());
         self.send(&[&head(request, chunk::DONE, chunk::ERROR, payload.len()), &payload])
     }
 
