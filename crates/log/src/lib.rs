@@ -63,7 +63,7 @@ mod volume;
 mod zones;
 
 pub use capacity::Capacity;
-pub use counts::Counts;
+pub use counts::{ClassCounts, Counts};
 pub use error::LogError;
 pub use image::ZoneImage;
 pub use map::{LOST, Map, MapEntry};

@@ -8,12 +8,13 @@ use std::time::Instant;
 use frostline_log::{Counts, LogError, Writes};
 use frostline_placement::{Foresight, Semantics, Setup, victims};
 use frostline_trace::Trim;
+use serde::{Deserialize, Serialize};
 
 use crate::cpu_time::cpu_seconds;
 use crate::machine::{Machine, MakeMachine};
 use crate::settings::least_op;
-use crate::windows::named;
-use crate::windows::{Window, Windows};
+use crate::stored::StoredCounts;
+use crate::windows::{Window, Windows, named};
 use crate::{Combination, Settings, SimError, Space, TraceVolume, fast22, midas_fast24};
 
 /// Writes between two reports of progress.
@@ -47,11 +48,12 @@ impl Progress {
 }
 
 /// The outcome of a run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Outcome {
     /// Pages in a zone.
     pub zone_pages: u32,
     /// Counts after preload and warm-up.
+    #[serde(with = "StoredCounts")]
     pub counts: Counts,
     /// The same, window by window.
     pub windows: Vec<Window>,

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use frostline_log::Counts;
+use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
 
 /// A stretch of a run.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Window {
     /// Pages written by the user.
     pub user_writes: u64,
