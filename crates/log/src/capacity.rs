@@ -2,13 +2,13 @@
 
 use crate::LogError;
 
-/// Thresholds are kept as parts of this, so that comparing with them is exact.
+/// Thresholds are kept in units of one over this, so that comparisons are exact.
 const PARTS: u64 = 1_000_000_000;
 
 /// The capacity of a volume, and the trigger of cleaning.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Capacity {
-    /// As many zones as are needed; cleaned while the garbage proportion exceeds `gp` (SepBIT,
+    /// As many zones as needed; cleaned while the garbage proportion exceeds `gp` (SepBIT,
     /// SepFrozen).
     Elastic {
         /// Threshold, above 0 and below 1.
@@ -22,7 +22,7 @@ pub enum Capacity {
         reserve: u32,
     },
     /// A fixed number of zones; cleaned while the garbage proportion exceeds `gp` or fewer than
-    /// `reserve` zones are free, whichever comes first (a store on a device).
+    /// `reserve` zones are free (a store on a device).
     Bounded {
         /// Threshold, above 0 and below 1.
         gp: f64,
@@ -34,7 +34,7 @@ pub enum Capacity {
 }
 
 impl Capacity {
-    /// The fewest free zones that are kept: one to clean into, one to write.
+    /// The least reserve: one zone to clean into, one to write.
     pub const RESERVE: u32 = 2;
 
     /// The number of zones, if it is fixed.
@@ -45,22 +45,22 @@ impl Capacity {
         }
     }
 
-    /// The fixed capacity that over-provisions `pages` pages by `op`, which is (physical -
-    /// logical) / logical, rounded up to whole zones.
+    /// The fixed capacity that over-provisions `pages` pages by `op`, which is (physical - logical)
+    /// / logical. It is rounded up to whole zones.
     pub fn over_provisioned(pages: u64, zone_pages: u32, op: f64) -> Self {
         let zones = (pages as f64 * (1.0 + op) / f64::from(zone_pages)).ceil();
         Capacity::Fixed { zones: zones as u32, reserve: Self::RESERVE }
     }
 }
 
-/// The trigger as the inner loop reads it.
+/// The trigger in the form that the inner loop needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Trigger {
     /// Cleaning is due while garbage / written > gp / [`PARTS`].
     Garbage { gp: u64 },
     /// Cleaning is due while fewer zones than this are free.
     Free { reserve: usize },
-    /// Either of the two.
+    /// Cleaning is due if one of the two says so.
     Either { gp: u64, reserve: usize },
 }
 
@@ -85,10 +85,10 @@ impl Trigger {
         }
     }
 
-    /// User writes after which cleaning can be due at the earliest, at least 1, if no zone is
+    /// The least number of user writes, at least 1, before cleaning can be due, if no zone is
     /// opened meanwhile. With I garbage pages of T written, n writes make at most I + n of T + n:
-    /// so the inner loop needs no test. A fixed volume that is short of zones may find a victim at
-    /// any write.
+    /// so the inner loop needs no test. In a fixed volume that is short of zones, any write may
+    /// make a victim.
     #[inline(always)]
     pub fn slack(self, garbage: u64, written: u64, free: usize) -> u64 {
         match self {
@@ -101,12 +101,12 @@ impl Trigger {
     }
 }
 
-/// The free zones that are kept if `reserve` are asked for.
+/// The free zones to keep if `reserve` are asked for.
 fn at_least(reserve: u32) -> usize {
     reserve.max(Capacity::RESERVE) as usize
 }
 
-/// A garbage proportion in [`PARTS`].
+/// A garbage proportion in units of one over [`PARTS`].
 fn parts(gp: f64) -> Result<u64, LogError> {
     match gp > 0.0 && gp < 1.0 {
         true => Ok(((gp * PARTS as f64).round() as u64).clamp(1, PARTS - 1)),

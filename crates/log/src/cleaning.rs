@@ -1,4 +1,4 @@
-//! Cleaning: victims are chosen, their valid pages copied, and they are free again.
+//! Cleaning: choosing victims, copying their valid pages, and freeing them.
 
 use std::hint::select_unpredictable;
 
@@ -9,8 +9,8 @@ use crate::map::Map;
 use crate::volume::Volume;
 use crate::{LogError, MAX_LBA};
 
-/// Slots of a victim that are looked at together: first which of them are valid, then where the
-/// valid ones go. The map entries of one block stay in the first-level cache in between.
+/// Slots of a victim that are processed together: first it is found which are valid, then where the
+/// valid ones go. The map entries of one block stay in the first-level cache between the two.
 const BLOCK: usize = 256;
 
 /// The reason why a stretch of relocations ended.
@@ -29,13 +29,13 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.trigger.is_due(self.garbage, self.written, self.free.len())
     }
 
-    /// Chooses victims into `self.choice`, and gives zones the classes that the scheme gives them.
-    /// Without a free zone only victims whose pages fit into the open zones will do.
+    /// Chooses victims into `self.choice`, and changes the class of zones as the scheme wants. If
+    /// no zone is free, only victims whose pages fit into the open zones are kept.
     pub(crate) fn choose_victims(&mut self) {
         self.counts.cleanings += 1;
         self.choice.clear();
-        // The ends of zones that are too short for a record are less than a page each: a victim with
-        // no more garbage than that could be copied for ever.
+        // The end of a zone may be too short for a record, and is then garbage of less than a page.
+        // A victim with no more garbage than that could be copied for ever.
         let zones = self.zones.view(self.now).with_short_living(self.scheme.short_living());
         let zones = zones.with_least_garbage(self.options.page_units);
         self.scheme.pick(&zones, &mut *self.policy, &mut self.choice);
@@ -63,7 +63,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         }
     }
 
-    /// The victim's pages are copied: it is free again.
+    /// Frees a victim whose valid pages are all copied.
     pub(crate) fn reclaim(&mut self, zone: u32) {
         let victim = self.event(zone);
         self.counts.zones_reclaimed += 1;
@@ -76,7 +76,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 }
 
 impl<S: Scheme> Volume<S> {
-    /// Cleans until the trigger is content, or nothing is left to clean.
+    /// Cleans until the trigger is satisfied, or nothing is left to clean.
     pub(crate) fn clean_while_due(&mut self) -> Result<(), LogError> {
         while self.cleaning_due() {
             self.end_stale();
@@ -88,7 +88,7 @@ impl<S: Scheme> Volume<S> {
         Ok(())
     }
 
-    /// One cleaning: the victims of one choice. False if there are none.
+    /// Makes one cleaning, of the victims of one choice. False if there are none.
     pub(crate) fn clean_once(&mut self) -> Result<bool, LogError> {
         self.choose_victims();
         let victims = std::mem::take(&mut self.choice.victims);
@@ -130,7 +130,7 @@ impl<S: Scheme> Volume<S> {
         let (mut offset, mut relocated) = (0, 0);
         while offset < pages {
             if self.open[to].is_closed() {
-                // A zone is opened for a page, not for garbage.
+                // A zone is opened for a page only, never for garbage.
                 match self.next_valid(victim.zone, offset) {
                     Some(valid) => offset = valid,
                     None => break,
@@ -138,7 +138,7 @@ impl<S: Scheme> Volume<S> {
             }
             let class = self.class_with_room(to, 1)?;
             let room = (self.open[class].end - self.open[class].slot) as usize;
-            // Every page that goes astray finds its own way.
+            // Pages that can't go to their class are placed one by one.
             let stretch = if class == to { room.min(pages - offset) } else { 1 };
             relocated += self.move_stretch(victim.zone, offset, stretch, class);
             offset += stretch;
@@ -158,8 +158,8 @@ impl<S: Scheme> Volume<S> {
         (offset..words.len()).find(valid)
     }
 
-    /// Copies the valid pages among `len` slots of a zone, which fit into the open zone of
-    /// `class`. Whether a page is valid is anyone's guess, so nothing here branches on it.
+    /// Copies the valid pages among `len` slots of a zone, which fit into the open zone of `class`.
+    /// Which pages are valid is unpredictable, so nothing here branches on it.
     fn move_stretch(&mut self, zone: u32, offset: usize, len: usize, class: usize) -> usize {
         let from = self.base(zone) + offset;
         let first = (zone << self.shift) + offset as u32;
@@ -204,7 +204,7 @@ impl<S: Scheme> Volume<S> {
         Ok(relocated)
     }
 
-    /// The same, with a scheme that is asked about all pages at once.
+    /// The same for a scheme that places all pages of a victim at once.
     fn relocate_batch(&mut self, victim: &ZoneEvent) -> Result<usize, LogError> {
         self.ask_batch(victim.zone);
         let words = std::mem::take(&mut self.batch.words);
@@ -218,7 +218,7 @@ impl<S: Scheme> Volume<S> {
         placed.map(|()| relocated)
     }
 
-    /// Places relocations. `given` are the classes that the scheme gave them already, or empty.
+    /// Places relocations. `given` has the classes that the scheme gave them already, or is empty.
     fn place_all(
         &mut self,
         victim: &ZoneEvent,
@@ -246,7 +246,7 @@ impl<S: Scheme> Volume<S> {
         Ok(())
     }
 
-    /// Asks the scheme about all valid pages of a victim at once.
+    /// Lets the scheme place all valid pages of a victim at once.
     fn ask_batch(&mut self, zone: u32) {
         let pages = self.zone_units as usize;
         let mut valid = [0u32; BLOCK];
@@ -284,8 +284,8 @@ impl<S: Scheme> Volume<S> {
         n
     }
 
-    /// Places relocations until all are placed, or a zone must be closed or opened. The page
-    /// that stopped it for want of a zone has its class, but is not yet copied.
+    /// Places relocations until all are placed, or a zone must be closed or opened. If a page finds
+    /// no open zone, it has its class but is not yet copied.
     fn place_stretch(
         &mut self,
         victim: &ZoneEvent,
@@ -302,7 +302,7 @@ impl<S: Scheme> Volume<S> {
         for &word in valid {
             let lba = word & MAX_LBA;
             if S::BATCHED {
-                // A whole victim was looked at in between.
+                // The cache has meanwhile seen the whole victim, so this entry is prefetched again.
                 let ahead = valid.get(done + AHEAD).unwrap_or(&word);
                 prefetch::<_, 1>(map, (ahead & MAX_LBA) as usize);
             }

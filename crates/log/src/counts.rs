@@ -16,29 +16,30 @@ pub struct Counts {
     pub user_writes: u64,
     /// Pages copied by cleaning.
     pub relocations: u64,
-    /// Units of the records that the user wrote; 0 where every page takes one
+    /// Units of the records that the user wrote; 0 if every page takes one unit
     /// ([`Options::page_units`](crate::Options::page_units)).
     pub user_units: u64,
-    /// Units of the records that cleaning copied; 0 where every page takes one.
+    /// Units of the records that cleaning copied; 0 if every page takes one unit.
     pub relocated_units: u64,
-    /// Of the relocations, frozen pages: versions that were marked as the last of their LBA.
+    /// Relocations that copied a frozen page: a version that was marked as the last of its LBA.
     pub frozen_relocations: u64,
-    /// Stretches of user writes in which nothing else happened: how often the inner loop began.
+    /// Runs: stretches of user writes in which nothing else happened. The inner loop began this
+    /// often.
     pub runs: u64,
-    /// Cleanings that were begun, whether or not a victim was found.
+    /// Cleanings, including those that found no victim.
     pub cleanings: u64,
-    /// Victims.
+    /// The number of victims.
     pub zones_reclaimed: u64,
     /// Cleanings that found no victim while the trigger still asked for one.
     pub stalls: u64,
     /// Pages that went to another class than the scheme's, for want of a free zone.
     pub spilled: u64,
-    /// Pages that the scheme filled with what it remembers, see
+    /// Meta pages, which the scheme filled with its state of pages, see
     /// [`Scheme::meta_pages`](frostline_placement::Scheme::meta_pages).
     pub meta_pages: u64,
     /// Units that were left unused because a zone was ended early.
     pub skipped: u64,
-    /// Victims by their garbage units, 0 to the units of a zone.
+    /// The number of victims with each number of garbage units, from 0 to the units of a zone.
     pub victim_garbage: Vec<u64>,
     /// Page writes by class.
     pub classes: Vec<ClassCounts>,
@@ -53,8 +54,8 @@ impl Counts {
         }
     }
 
-    /// Write amplification: all pages written over pages written by the user, or all units where
-    /// records are counted in them; 1 if there are none.
+    /// Write amplification: all pages written, divided by pages written by the user; the same of
+    /// units if records are counted in units; 1 if there are none.
     pub fn waf(&self) -> f64 {
         match self.user_writes {
             0 => 1.0,
@@ -73,7 +74,7 @@ impl Counts {
         }
     }
 
-    /// Garbage proportion that a share `q` of the victims does not exceed; 0 if there are none.
+    /// The garbage proportion that a share `q` of the victims does not exceed; 0 if there are none.
     pub fn victim_gp(&self, q: f64) -> f64 {
         let victims: u64 = self.victim_garbage.iter().sum();
         let rank = ((victims as f64 * q).ceil() as u64).max(1);

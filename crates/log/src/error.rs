@@ -1,10 +1,10 @@
 //! Errors of the log.
 
-/// An error of a volume: it can't be made, or can't take a write.
+/// An error of a volume: it can't be made, or can't accept a write.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
-    /// The scheme wants more classes than zones may be open.
+    /// The scheme has more classes than zones may be open.
     #[error("the scheme has {classes} classes, but only {limit} zones may be open")]
     TooManyClasses {
         /// Classes of the scheme.
@@ -12,24 +12,24 @@ pub enum LogError {
         /// The limit.
         limit: usize,
     },
-    /// Zones have at least 16 pages.
+    /// The number of pages in a zone is out of range.
     #[error("zones of {pages} pages: must be from 16 to {max}", max = 1u32 << 30)]
     ZoneSize {
         /// Pages that were asked for.
         pages: u32,
     },
-    /// A record, or a page, of no unit or of too many.
+    /// The number of units of a record or a page is out of range.
     #[error("{units} units: must be from 1 to {most}")]
     Units {
         /// Units that were asked for.
         units: u32,
-        /// The most there may be.
+        /// The largest number of units.
         most: u32,
     },
-    /// The scheme counts the pages of zones, or fills some.
+    /// The scheme counts the pages of zones, or fills some, so it places whole pages only.
     #[error("the scheme counts the pages of zones: it places whole pages only")]
     WholePages,
-    /// A threshold that can't be kept.
+    /// The garbage proportion is not between 0 and 1.
     #[error("a garbage proportion of {gp}: must be above 0 and below 1")]
     GarbageProportion {
         /// The threshold that was asked for.
@@ -40,14 +40,14 @@ pub enum LogError {
         "{physical} zones are too few for {logical} zones of pages: cleaning needs {spare} spare"
     )]
     TooSmall {
-        /// Zones there are.
+        /// Zones of the volume.
         physical: u64,
         /// Zones that the pages fill.
         logical: u64,
-        /// Zones that must be left over.
+        /// Zones that must be spare.
         spare: u64,
     },
-    /// More slots than 32 bits can number.
+    /// There are more slots than 32 bits can number.
     #[error("{zones} zones of {zone_pages} pages: more slots than 32 bits can number")]
     TooLarge {
         /// Zones.
@@ -55,21 +55,21 @@ pub enum LogError {
         /// Pages in a zone.
         zone_pages: u32,
     },
-    /// Memory is short.
+    /// The system has not enough memory.
     #[error("no memory for {bytes} bytes")]
     NoMemory {
         /// Bytes that were needed.
         bytes: usize,
     },
-    /// An LBA beyond the volume.
+    /// The LBA is beyond the volume.
     #[error("LBA {lba} is beyond the volume's last, {last}")]
     BadLba {
         /// The LBA.
         lba: u32,
-        /// The last there is.
+        /// The last LBA of the volume.
         last: u32,
     },
-    /// The volume holds as many pages as it may, or has no slot left.
+    /// The volume holds all its logical pages, or has no slot left.
     #[error("the volume is full: {valid} valid pages in {slots} slots")]
     Full {
         /// Valid pages.
@@ -80,7 +80,7 @@ pub enum LogError {
     /// The recorded state of a volume contradicts itself.
     #[error("the recorded volume contradicts itself: {why}")]
     Image {
-        /// In what.
+        /// The contradiction.
         why: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Events of a zone of a real device besides being filled and cleaned.
+//! Exceptional events of zones on a real device.
 
 use frostline_placement::Scheme;
 
@@ -6,8 +6,9 @@ use crate::map::Map;
 use crate::volume::{Cursor, Volume};
 
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
-    /// Seals the open zone of `class` before it is full: the device has no room for its last
-    /// slots, or takes no more. What is left of it is garbage from now on; returns its slots.
+    /// Seals the open zone of `class` before it is full, because the device has no room for its
+    /// last slots, or accepts no more. The slots that are left become garbage; returns their
+    /// number.
     pub fn end_early(&mut self, class: usize) -> u32 {
         let Cursor { slot, end, .. } = self.open[class];
         if slot == end {
@@ -16,7 +17,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         let zone = (end - 1) >> self.shift;
         let skipped = end - slot;
         self.settle(class);
-        // No record begins there.
+        // A length of 0 says that no record begins in this slot.
         if let Some(length) = self.lengths.get_mut(self.open[class].place()) {
             *length = 0;
         }
@@ -29,13 +30,14 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         skipped
     }
 
-    /// Takes a sealed zone out of the victims' choice: a page in it can't be read, so it can't be
-    /// moved. To policies it is as an open zone is.
+    /// Excludes a sealed zone from the choice of victims, because a page in it can't be read and so
+    /// can't be moved. Policies see it like an open zone.
     pub fn quarantine(&mut self, zone: u32) {
         self.zones.quarantine(zone);
     }
 
-    /// Takes a free zone out of service, because the device has one less. False if none is free.
+    /// Takes a free zone out of service, because the device has one zone less. False if none is
+    /// free.
     pub fn retire(&mut self) -> bool {
         match self.free.is_empty() {
             true => false,

@@ -1,7 +1,7 @@
-//! Records of variable size in a volume that keeps its whole map: what the simulator does with them.
+//! Records of variable size in a volume that keeps its whole map, as the simulator does.
 //!
-//! Each is placed by the steps that a store takes ([`Volume::place_user`],
-//! [`Volume::place_relocation`]), one by one: runs are for pages of one slot.
+//! Each record is placed by the steps that a store takes ([`Volume::place_user`],
+//! [`Volume::place_relocation`]), one by one: runs are only for pages of one slot.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::volume::Volume;
 use crate::{LogError, MAX_LBA};
 
 impl<S: Scheme> Volume<S> {
-    /// Units of the record in a slot of the map; 0 if there is none.
+    /// Units of the record at a slot number of the map; 0 if there is none.
     pub(crate) fn units_at(&self, slot: u32) -> u32 {
         let at = self.slot(slot);
         let place = self.base(at.zone) + at.offset as usize;
@@ -24,8 +24,8 @@ impl<S: Scheme> Volume<S> {
         }
     }
 
-    /// Writes `range` of `writes`, cleaning as the trigger asks. Not part of the function that has the
-    /// loop of runs, which would have fewer registers.
+    /// Writes `range` of `writes`, cleaning when the trigger asks. It is a function of its own,
+    /// because in the function with the loop of runs it would take registers from that loop.
     #[inline(never)]
     pub(crate) fn write_records(
         &mut self,
@@ -59,7 +59,7 @@ impl<S: Scheme> Volume<S> {
         Ok(())
     }
 
-    /// Cleans until the trigger is content, or nothing is left to clean.
+    /// Cleans until the trigger is satisfied, or nothing is left to clean.
     fn clean_records(&mut self) -> Result<(), LogError> {
         while self.cleaning_due() {
             self.end_stale();
@@ -95,7 +95,7 @@ impl<S: Scheme> Volume<S> {
         copied
     }
 
-    /// Asks the scheme about all valid records of a victim at once.
+    /// Lets the scheme place all valid records of a victim at once.
     fn ask_about(&mut self, zone: u32, records: &[(u32, Extent)]) {
         self.batch.clear();
         for &(lba, _) in records {

@@ -1,25 +1,26 @@
-//! The garbage of a zone and the state of the zone in one number.
+//! The garbage of a zone and the zone's state, in one number.
 
 use bytemuck::{Pod, Zeroable};
 
-/// Garbage pages of a zone, which also says whether the zone is free, takes part in the choice of
-/// victims (it is sealed), or holds pages but takes no part (it is open or quarantined).
+/// The garbage pages of a zone. The number also says whether the zone is free, may be a victim (it
+/// is sealed), or holds pages but can't be a victim (it is open or quarantined).
 ///
-/// The number is that of the garbage pages if the zone is sealed and negative otherwise. So one
-/// unconditional increment serves all zones that hold pages, and a maximum over many zones passes
-/// over those that can't be victims.
+/// For a sealed zone it is the number of garbage pages; otherwise it is negative. So one
+/// unconditional increment serves all zones that hold pages, and a maximum over many zones skips
+/// those that can't be victims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
 pub(crate) struct Garbage(i32);
 
-/// Added to the number while a zone that holds pages can't be a victim.
+/// The offset of the number while a zone holds pages and can't be a victim.
 const BARRED: i32 = -(1 << 30);
 
 impl Garbage {
-    /// Of a free zone. Increments of zone 0, which does not exist, count the first writes of pages.
+    /// The number of a free zone. Increments of zone 0, which does not exist, count the first
+    /// writes of pages.
     pub const FREE: Garbage = Garbage(i32::MIN);
 
-    /// Of a zone that holds nothing yet.
+    /// The number of an open zone without garbage.
     pub const OPENED: Garbage = Garbage(BARRED);
 
     /// True if the zone holds no pages.
@@ -40,7 +41,7 @@ impl Garbage {
         pages as u32
     }
 
-    /// One more.
+    /// Counts one more garbage page.
     #[inline(always)]
     pub fn increment(&mut self) {
         self.0 = self.0.wrapping_add(1);
@@ -52,18 +53,18 @@ impl Garbage {
         self.0.wrapping_sub(earlier.0) as u64
     }
 
-    /// Adds pages.
+    /// Counts more garbage pages.
     pub fn add(&mut self, pages: u32) {
         self.0 += pages as i32;
     }
 
-    /// The zone was open, or quarantined, and may be a victim from now on.
+    /// Lets an open or quarantined zone be a victim from now on.
     pub fn admit(&mut self) {
         debug_assert!(!self.is_free() && !self.is_sealed());
         self.0 -= BARRED;
     }
 
-    /// The zone was sealed and can't be a victim from now on.
+    /// Excludes a sealed zone from being a victim from now on.
     pub fn bar(&mut self) {
         debug_assert!(self.is_sealed());
         self.0 += BARRED;

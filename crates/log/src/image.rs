@@ -1,4 +1,4 @@
-//! The state of a volume, as a store writes it down and reads it back.
+//! The state of a volume that a store writes down and reads back.
 
 use frostline_placement::Scheme;
 
@@ -17,9 +17,9 @@ pub struct ZoneImage {
     pub opened_at: u32,
     /// Time of its last append, if it is sealed.
     pub sealed_at: Option<u32>,
-    /// Slots that were used, or can't be any more.
+    /// Slots that were used, or can't be used any more.
     pub used: u32,
-    /// Of these, garbage.
+    /// Garbage slots among `used`.
     pub garbage: u32,
 }
 
@@ -50,11 +50,12 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         }
     }
 
-    /// Brings an empty volume into an earlier state: `valid` pages in these zones at time `now`. The map is
-    /// the driver's business. The scheme is told of every zone as if it had just happened.
+    /// Restores an earlier state in an empty volume: `valid` pages in these zones at time `now`.
+    /// The driver restores the map. The scheme sees the zones being opened and sealed, as if it
+    /// happened now.
     ///
     /// # Errors
-    /// Images that contradict each other or the volume's options.
+    /// The images contradict each other or the volume's options.
     pub fn restore(&mut self, now: u32, valid: u64, images: &[ZoneImage]) -> Result<(), LogError> {
         self.now = now;
         self.next_sweep = now;

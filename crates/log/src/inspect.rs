@@ -1,4 +1,4 @@
-//! Looking into a volume: for reports, and for tests of its invariants.
+//! Inspection of a volume, for reports and for tests of its invariants.
 
 use frostline_placement::{Hotness, Scheme};
 
@@ -13,7 +13,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         &self.counts
     }
 
-    /// Starts counting anew: after a load phase or a warm-up.
+    /// Sets all counts to 0, for example after a load phase or a warm-up.
     pub fn reset_counts(&mut self) {
         (0..self.open.len()).for_each(|class| self.settle(class));
         self.counts = Counts::new(self.zone_units, self.open.len());
@@ -39,8 +39,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         &mut self.map
     }
 
-    /// The map, for a driver that brings pages' states into it which the scheme has to
-    /// [clamp](Scheme::clamp).
+    /// The scheme and the map, for a driver that loads pages' states into the map, which the scheme
+    /// must then [clamp](Scheme::clamp).
     pub fn scheme_and_map(&mut self) -> (&S, &mut M) {
         (&self.scheme, &mut self.map)
     }
@@ -50,7 +50,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         &self.zones
     }
 
-    /// Zones that are free, of those there are.
+    /// The number of free zones.
     pub fn free_zones(&self) -> usize {
         self.free.len()
     }
@@ -60,7 +60,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.now
     }
 
-    /// Garbage proportion: garbage pages over all pages in zones that hold any; 0 if none do.
+    /// Garbage proportion: garbage pages over all pages in zones that hold any; 0 if there are
+    /// none.
     pub fn garbage_proportion(&self) -> f64 {
         match self.written {
             0 => 0.0,
@@ -68,12 +69,12 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         }
     }
 
-    /// Valid pages.
+    /// The number of valid pages.
     pub fn valid_pages(&self) -> u64 {
         self.valid
     }
 
-    /// The slot of this number, as it stands in the map.
+    /// The slot with this number in the map.
     pub fn slot(&self, slot: u32) -> Slot {
         Slot { zone: slot >> self.shift, offset: slot & ((1 << self.shift) - 1) }
     }
@@ -91,15 +92,15 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 }
 
 impl<S: Scheme> Volume<S> {
-    /// The place of the page, if it was ever written.
+    /// The place of a page; `None` if the page is not valid.
     pub fn slot_of(&self, lba: u32) -> Option<Slot> {
         self.check_lba(lba).ok()?;
         let slot = self.map[lba as usize].slot;
         (slot != 0).then(|| self.slot(slot))
     }
 
-    /// Peak memory of the volume in bytes: map, reverse map, what an engine told, zones and the
-    /// scheme's own.
+    /// Peak memory of the volume in bytes: map, reverse map, hotness records, zones and the
+    /// scheme's memory.
     pub fn peak_bytes(&self) -> usize {
         let slots = (self.most_zones + 1) * self.zone_units as usize;
         self.map.len() * size_of::<MapEntry<S::Page>>()
@@ -110,9 +111,9 @@ impl<S: Scheme> Volume<S> {
             + self.scheme.bytes()
     }
 
-    /// Checks every invariant that can be seen from outside: each written LBA has one valid slot
-    /// whose reverse entry names it, garbage is what the map does not point at, and the totals
-    /// agree. Costs a pass over map and zones.
+    /// Checks every invariant that is visible from outside: each written LBA has one valid slot
+    /// whose reverse entry names the LBA, the rest of each zone is garbage, and the totals agree.
+    /// Costs a pass over map and zones.
     ///
     /// # Errors
     /// A sentence that names the violated invariant.

@@ -1,13 +1,13 @@
 //! The log itself, as a deterministic state machine without I/O.
 //!
-//! A [`Volume`] holds the map from LBAs to slots, the zones and the trigger of cleaning. It asks
-//! a scheme for classes and a victim policy for victims (`frostline-placement`), and never does
+//! A [`Volume`] holds the map from LBAs to slots, the zones and the trigger of cleaning. It gets
+//! classes from a scheme and victims from a victim policy (`frostline-placement`). It never does
 //! I/O: it says what must be written where.
 //!
-//! There are two ways to drive it, and they do the same:
-//! * step by step, for a driver that writes pages down and keeps the map ([`Map`]):
+//! There are two ways to drive it, with the same results:
+//! * step by step, for a driver that writes pages to a device and keeps the map ([`Map`]):
 //!   [`Volume::place_user`], [`Volume::end_stale`], [`Volume::begin_cleaning`],
-//!   [`Volume::place_relocation`], [`Volume::release`]; its zones can be restored as they were
+//!   [`Volume::place_relocation`], [`Volume::release`]; its zones can be restored after a restart
 //!   ([`ZoneImage`]);
 //! * in runs, for a driver that only counts: [`Volume::write`].
 //!

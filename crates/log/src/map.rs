@@ -5,37 +5,39 @@ use frostline_placement::PageState;
 
 use crate::memory::Array;
 
-/// The slot of a page whose content is lost: a driver found it damaged. It lies in zone 0, which
-/// does not exist, so to a volume the page is as if it had never been written.
+/// The slot of a page whose content is lost because a driver found it damaged. It lies in zone 0,
+/// which does not exist, so the volume treats the page as never written.
 pub const LOST: u32 = 1;
 
-/// The slot of a page and the scheme's state of it. All zeroes: never written.
+/// The slot of a page and the scheme's state of it. All zeroes stand for a page that was never
+/// written.
 #[derive(Clone, Copy, Debug, Zeroable)]
 #[repr(C)]
 pub struct MapEntry<P> {
-    /// Zone shifted, plus offset: see [`Volume::slot_of`](crate::Volume::slot_of). 0 if the page
-    /// has none.
+    /// The slot's number: zone, shifted, plus offset; see
+    /// [`Volume::slot_of`](crate::Volume::slot_of). 0 if the page has no slot.
     pub slot: u32,
     /// The scheme's state of the page.
     pub page: P,
 }
 
-/// A map from LBAs to slots, or so much of it as is in memory. The simulator's is one array; a
-/// driver that keeps its own hands the entries of pages to the volume
+/// A map from LBAs to slots, or the part of it that is in memory. The simulator's map is one array.
+/// A driver that keeps the map itself hands the entries of pages to the volume
 /// ([`Volume::place_user`](crate::Volume::place_user)).
 pub trait Map<P: PageState> {
     /// Largest LBA + 1.
     fn space(&self) -> u32;
 
-    /// Largest LBA that may have been written, and 1.
+    /// Largest LBA that may have been written, plus 1.
     fn reach(&self) -> u32 {
         self.space()
     }
 
-    /// The entry of a page within the space, if it is in memory.
+    /// The entry of a page; `None` if it is not in memory.
     fn peek(&self, lba: u32) -> Option<MapEntry<P>>;
 
-    /// Shows the state of every page in memory that has a slot, and maybe of others, to be changed.
+    /// Passes the state of every page in memory that has a slot, and maybe of others, to `visit`,
+    /// which may change it.
     fn each_page(&mut self, visit: &mut dyn FnMut(&mut P));
 }
 

@@ -1,9 +1,9 @@
-//! Large zeroed arrays, straight from the system: taken as they are touched, on huge pages where
-//! the system grants them.
+//! Large zeroed arrays, directly from the system, which provides memory when it is first touched,
+//! in huge pages if possible.
 //!
-//! Random accesses to a map of many megabytes are bound by the page tables, and huge pages are
-//! worth a quarter of the replay's speed. An ordinary allocator does not serve: it may hand out
-//! memory that was touched before it could be advised, or that is not aligned.
+//! Page tables limit the speed of random accesses to a map of many megabytes; huge pages make a
+//! replay faster by a quarter. An ordinary allocator does not serve: it may return memory that was
+//! touched before it could be advised, or that is not aligned.
 
 #![allow(unsafe_code)]
 
@@ -20,11 +20,12 @@ use crate::LogError;
 /// Size and alignment of a huge page.
 const HUGE: usize = 2 << 20;
 
-/// An array that began as zeroes.
+/// An array that begins as zeroes.
 pub struct Array<T> {
     first: NonNull<T>,
     len: usize,
-    /// Holds the memory; longer than the array, so that this can be aligned. None without bytes.
+    /// Holds the memory. It is longer than the array, so that the array can be aligned. `None` for
+    /// an array without bytes.
     _mapping: Option<MmapMut>,
     owned: PhantomData<T>,
 }
@@ -35,7 +36,7 @@ unsafe impl<T: Send> Send for Array<T> {}
 unsafe impl<T: Sync> Sync for Array<T> {}
 
 impl<T: Zeroable> Array<T> {
-    /// An array of `len` zeroes. Memory is taken from the system as it is touched.
+    /// An array of `len` zeroes. The system provides the memory when it is touched.
     ///
     /// # Errors
     /// The system refuses.
@@ -50,7 +51,7 @@ impl<T: Zeroable> Array<T> {
         let options = options.len(bytes.saturating_add(HUGE)).no_reserve_swap();
         let mut mapping = options.map_anon().map_err(|_| refused())?;
         let offset = mapping.as_ptr().addr().next_multiple_of(HUGE) - mapping.as_ptr().addr();
-        // A refusal only leaves small pages.
+        // If the system refuses, pages are small.
         #[cfg(target_os = "linux")]
         let _ = mapping.advise_range(memmap2::Advice::HugePage, offset, bytes);
         let first = mapping.as_mut_ptr().wrapping_add(offset).cast();
@@ -60,7 +61,7 @@ impl<T: Zeroable> Array<T> {
 }
 
 impl<T: Zeroable + Copy> Array<T> {
-    /// A longer array with the same beginning, zeroes behind it.
+    /// A longer array with the same beginning, followed by zeroes.
     ///
     /// # Errors
     /// The system refuses.

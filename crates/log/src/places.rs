@@ -1,11 +1,11 @@
 //! Places of pages and records in zones.
 
-/// A physical page; of records in units, the place of the first one.
+/// A physical page; if records are counted in units, the place of a record's first unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot {
     /// Zone, from 1.
     pub zone: u32,
-    /// Page, or unit, in the zone, from 0.
+    /// Page, or unit, within the zone, from 0.
     pub offset: u32,
 }
 
@@ -25,11 +25,11 @@ impl Extent {
     }
 }
 
-/// The units of a page's record before it is written and after that.
+/// The units of a page's record before and after a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Units {
-    /// Of the record that becomes garbage, if there is one.
+    /// Units of the record that becomes garbage; 0 if there is none.
     pub before: u32,
-    /// Of the record that is placed.
+    /// Units of the record that is placed.
     pub after: u32,
 }

@@ -1,4 +1,5 @@
-//! The room for a record: in the open zone of a class, in one that is opened for it, or elsewhere.
+//! The room for a record: in the open zone of a class, in a zone that is opened for it, or
+//! elsewhere.
 
 use frostline_placement::Scheme;
 
@@ -13,7 +14,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             || self.options.capacity.zones().is_none() && self.zones.len() <= self.max_zones
     }
 
-    /// True if some room is left for another page.
+    /// True if there is room for another page.
     pub(crate) fn has_room(&self) -> bool {
         self.can_open() || self.roomiest(self.options.page_units).is_some()
     }
@@ -30,12 +31,11 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.open[class].end != 0 && self.open[class].is_closed()
     }
 
-    /// A class with room for a record: `class` itself (a zone is opened for it if need be, and the
-    /// one that has too few units left is ended), or, if no zone is free, the one with the most room
-    /// left.
+    /// A class with room for a record. It is `class` itself, if need be after its open zone is
+    /// sealed early and another opened. If no zone is free, it is the class with the most room.
     ///
     /// # Errors
-    /// No open zone has the room.
+    /// No open zone has enough room.
     pub(crate) fn class_with_room(&mut self, class: usize, units: u32) -> Result<usize, LogError> {
         if self.room(class) >= units {
             return Ok(class);
@@ -51,9 +51,9 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         Ok(roomiest)
     }
 
-    /// The same for a page that the user writes. The last free zone is cleaning's, as long as an
-    /// open one has room: else every zone may come to be open, all of the garbage in those, and
-    /// no victim be left.
+    /// A class with room for a page that the user writes. The last free zone is kept for cleaning
+    /// as long as an open zone has room: otherwise every zone may come to be open, with all garbage
+    /// in open zones, and there is no victim.
     pub(crate) fn class_for_user(&mut self, class: usize, units: u32) -> Result<usize, LogError> {
         let is_last = self.options.capacity.zones().is_some() && self.free.len() == 1;
         match self.roomiest(units) {
@@ -65,7 +65,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         }
     }
 
-    /// The class whose open zone has the most room, if that is enough for a record.
+    /// The class whose open zone has the most room; `None` if that is not enough for the record.
     fn roomiest(&self, units: u32) -> Option<usize> {
         let roomiest = (0..self.open.len()).rev().max_by_key(|&class| self.room(class));
         roomiest.filter(|&class| self.room(class) >= units)

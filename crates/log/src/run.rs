@@ -1,8 +1,8 @@
 //! User writes in runs: the inner loop of the simulator.
 //!
 //! A run is a stretch of writes in which nothing but writing can happen. It ends when a zone is
-//! full, when one must be opened, or when cleaning might be due; how soon that can be is known
-//! beforehand, so the loop tests for none of it but the end of a zone.
+//! full, when a zone must be opened, or when cleaning might be due. The earliest time of that is
+//! known beforehand, so the loop tests only for the end of a zone.
 
 use std::ops::Range;
 
@@ -17,19 +17,20 @@ use crate::{LogError, MAX_LBA};
 /// User writes, one entry a page. All columns are as long as `words`.
 #[derive(Clone, Copy, Debug)]
 pub struct Writes<'a> {
-    /// LBA, and [`WORD_LAST`] if this version lives to the end of the trace.
+    /// The LBA, with [`WORD_LAST`] if this version lives to the end of the trace.
     pub words: &'a [u32],
-    /// Bitmap of the writes that begin a request (bit i % 64 of word i / 64); all of them if none.
+    /// Bitmap of the writes that begin a request (bit i % 64 of word i / 64); if `None`, all writes
+    /// do.
     pub starts: Option<&'a [u64]>,
-    /// User writes until the LBA is written again or trimmed, [`NEVER`] if it never is.
+    /// User writes until the LBA is written again or trimmed; [`NEVER`] if that does not happen.
     pub lifespans: Option<&'a [u32]>,
     /// The engine's hotness record of each write.
     pub hotness: Option<&'a [Hotness]>,
-    /// The length of each write's record; all are whole pages if none.
+    /// The length of each write's record; if `None`, all are whole pages.
     pub lengths: Option<Lengths<'a>>,
 }
 
-/// Lengths of records, as a volume is told them.
+/// The lengths of records.
 #[derive(Clone, Copy, Debug)]
 pub struct Lengths<'a> {
     /// Bytes of each record.
@@ -39,7 +40,7 @@ pub struct Lengths<'a> {
 }
 
 impl<'a> Writes<'a> {
-    /// Writes that are each a request of their own, with nothing known but their words.
+    /// Writes that are each a request of their own, with only their words known.
     pub fn new(words: &'a [u32]) -> Self {
         Writes { words, starts: None, lifespans: None, hotness: None, lengths: None }
     }
@@ -62,8 +63,8 @@ impl<'a> Writes<'a> {
         self.hotness.and_then(|h| h.get(i))
     }
 
-    /// Units of the record of write `i`: as many as its bytes need, at least one, and `page_units` if
-    /// they are not known or would be more.
+    /// Units of the record of write `i`: as many as its bytes need, but at least one and at most
+    /// `page_units`; `page_units` if its bytes are not known.
     pub fn units(&self, i: usize, page_units: u32) -> u32 {
         let units = self.lengths.and_then(|Lengths { bytes, unit }| {
             Some(u32::from(*bytes.get(i)?).div_ceil(unit.max(1)).max(1))
@@ -71,7 +72,7 @@ impl<'a> Writes<'a> {
         units.map_or(page_units, |units| units.min(page_units))
     }
 
-    /// The write after the request that write `i` belongs to.
+    /// The first write after the request that write `i` belongs to.
     pub fn request_end(&self, i: usize) -> usize {
         let Some(starts) = self.starts else {
             return i + 1;
@@ -88,21 +89,21 @@ impl<'a> Writes<'a> {
 
 /// The reason why a run ended.
 enum Stop {
-    /// All is written.
+    /// All writes are done.
     Done,
     /// This class's zone is full.
     Full(usize),
-    /// This class has no open zone for the last write of the run, which is still to be appended.
+    /// This class has no open zone for the last write of the run, which is not appended yet.
     NoZone(usize),
-    /// The write after the run's last is to an LBA beyond the volume.
+    /// The next write goes to an LBA beyond the volume.
     BadLba(u32),
 }
 
 impl<S: Scheme> Volume<S> {
-    /// Writes `range` of `writes`, cleaning as the trigger asks; everything completes at once.
+    /// Writes `range` of `writes`, cleaning when the trigger asks; everything completes at once.
     ///
     /// # Errors
-    /// An LBA beyond the volume, or no room. What was written before stays.
+    /// An LBA is beyond the volume, or there is no room. Earlier writes of the range stay.
     pub fn write(&mut self, writes: &Writes<'_>, range: Range<usize>) -> Result<(), LogError> {
         let mut next = range.start;
         if S::BATCHED && writes.hotness.is_some() && self.hotness.is_empty() {
@@ -141,7 +142,7 @@ impl<S: Scheme> Volume<S> {
         Ok(())
     }
 
-    /// Keeps the hotness records of these writes, for when cleaning comes to their pages.
+    /// Keeps the hotness records of these writes until cleaning meets their pages.
     pub(crate) fn hear(&mut self, writes: &Writes<'_>, range: Range<usize>) {
         let records = writes.hotness.and_then(|hotness| hotness.get(range.clone()));
         for (word, hotness) in writes.words[range].iter().zip(records.unwrap_or_default()) {
@@ -149,7 +150,7 @@ impl<S: Scheme> Volume<S> {
         }
     }
 
-    /// Appends a page whose class had no open zone when the run came to it.
+    /// Appends a page that ended its run because its class had no open zone.
     fn finish_write(&mut self, word: u32, class: usize) -> Result<usize, LogError> {
         let class = self.class_for_user(class, 1)?;
         let cursor = &mut self.open[class];
@@ -159,8 +160,8 @@ impl<S: Scheme> Volume<S> {
         Ok(class)
     }
 
-    /// Writes up to `most` pages from `from` on, and keeps the books; returns how many were
-    /// written, and why no more.
+    /// Writes up to `most` pages from `from` on, and updates the totals; returns the number of
+    /// pages written, and the reason why it stopped.
     fn run(&mut self, writes: &Writes<'_>, from: usize, most: usize) -> (usize, Stop) {
         let (written, stop) = self.append(writes, from, from + most);
         let firsts = self.zones.take_firsts();
@@ -173,7 +174,7 @@ impl<S: Scheme> Volume<S> {
         (written, stop)
     }
 
-    /// The inner loop. Returns the pages written.
+    /// The inner loop. Returns the number of pages written.
     fn append(&mut self, writes: &Writes<'_>, from: usize, to: usize) -> (usize, Stop) {
         let (shift, valid_before) = (self.shift, self.valid);
         let scheme = &mut self.scheme;

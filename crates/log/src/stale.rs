@@ -1,9 +1,9 @@
 //! Open zones that hardly fill.
 //!
-//! A class that is given few pages keeps its zone open for long. What dies there meanwhile is
-//! garbage that no cleaning can take, so that all other zones must be cleaned the more: the fewer
-//! zones a volume has, the more this costs. Published simulators let such zones be, for their
-//! schemes have few classes; a scheme with many asks to have them sealed as they are
+//! A class that gets few pages keeps its zone open for long. Pages that die in it meanwhile are
+//! garbage that no cleaning can free, so that all other zones must be cleaned more. The fewer zones
+//! a volume has, the more this costs. Published simulators leave such zones open, because their
+//! schemes have few classes; a scheme with many classes has them sealed early
 //! ([`Scheme::seals_stale`]).
 
 use frostline_placement::Scheme;
@@ -12,8 +12,8 @@ use crate::map::Map;
 use crate::volume::{Cursor, Volume};
 
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
-    /// Ends stale zones [early](Self::end_early), if cleaning is due; to be called before each
-    /// choice of victims. Returns their numbers.
+    /// Seals stale zones [early](Self::end_early), if cleaning is due. To be called before each
+    /// choice of victims. Returns the numbers of the zones.
     pub fn end_stale(&mut self) -> Vec<u32> {
         if !self.scheme.seals_stale() || !self.cleaning_due() {
             return Vec::new();
@@ -29,8 +29,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         stale
     }
 
-    /// True if an open zone has been so for more user writes than the volume has valid pages, and
-    /// has more garbage among its pages than the volume has among all.
+    /// True if an open zone has been open for more user writes than the volume has valid pages, and
+    /// its garbage proportion is higher than the volume's.
     fn is_stale(&self, cursor: &Cursor) -> bool {
         let zone = (cursor.end - 1) >> self.shift;
         let used = u64::from(self.zone_units - (cursor.end - cursor.slot));

@@ -1,9 +1,9 @@
 //! The log step by step, for a driver that keeps the map.
 //!
-//! The driver hands in a page's entry of the map and puts it back: it has the new slot at once, and
-//! the copy in the old slot is garbage. Decisions about classes and victims are so those of the log
-//! in runs, however long the driver takes to write a page down. Until then the old copy may be all
-//! that the medium has: the driver does not erase a released zone before.
+//! The driver passes a page's map entry and puts it back with the new slot; the copy in the old
+//! slot is then garbage at once. So the decisions about classes and victims are those of the log in
+//! runs, however long the driver takes to write a page. Until the page is written, its old copy may
+//! be the only one on the medium: the driver must not erase a released zone before.
 
 use bytemuck::Zeroable;
 use frostline_placement::{Hotness, NEVER, Pages, Request, Scheme, UserWrite};
@@ -16,19 +16,19 @@ use crate::volume::Volume;
 use crate::{LogError, MAX_LBA, WORD_LAST};
 
 impl Units {
-    /// Of pages that take one slot each.
+    /// Units of pages that take one slot each.
     pub const PAGE: Units = Units { before: 1, after: 1 };
 }
 
-/// A page write of the user, as it is placed.
+/// A page write of the user that is being placed.
 pub(crate) struct Write<'a> {
-    /// The LBA, and [`WORD_LAST`] if this version lives to the end of the trace.
+    /// The LBA, with [`WORD_LAST`] if this version lives to the end of the trace.
     pub word: u32,
-    /// User writes until the LBA is written again or trimmed, [`NEVER`] if it is not known.
+    /// User writes until the LBA is written again or trimmed; [`NEVER`] if that is not known.
     pub lifespan: u32,
     /// The units of its record.
     pub units: Units,
-    /// The request that it begins.
+    /// The request that begins with this write, if one does.
     pub request: Option<Request>,
     /// The hotness record, if the engine gave one.
     pub hotness: Option<&'a Hotness>,
@@ -39,7 +39,7 @@ pub(crate) struct Write<'a> {
 pub struct Placed {
     /// Its class.
     pub class: usize,
-    /// Its slot, which its entry names from now on.
+    /// Its slot, which its map entry now has.
     pub slot: Slot,
 }
 
@@ -48,8 +48,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// engine gave one. Does not clean: see [`Volume::begin_cleaning`].
     ///
     /// # Errors
-    /// An LBA beyond the volume, a record longer than a page; a volume that already holds its logical
-    /// pages, or has no room. The entry is then not to be put back.
+    /// The LBA is beyond the volume, the record is longer than a page, or the volume already holds
+    /// its logical pages or has no room. The driver must then not put the entry back.
     pub fn place_user(
         &mut self,
         lba: u32,
@@ -84,7 +84,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         }
         self.now = self.now.wrapping_add(1);
         if self.sweep_if_due() {
-            // The sweep passed the driver's map, not this copy of an entry.
+            // The sweep clamped the driver's map, but not this copy of an entry.
             self.scheme.clamp(&mut entry.page, self.now);
         }
         self.show_others(lba);
@@ -113,12 +113,12 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.move_to(slot, class, entry)
     }
 
-    /// The page, whose record has this many units, is no longer needed: they are garbage, and it is as
-    /// if it had never been written: its next write is a first one. Takes no time, and cleaning waits for
-    /// the next write. False if the page has no slot.
+    /// Trims a page whose record has `units` units: they become garbage, and the page counts as
+    /// never written, so that its next write is a first one. The time does not advance, and
+    /// cleaning waits for the next write. False if the page has no slot.
     ///
     /// # Errors
-    /// An LBA beyond the volume.
+    /// The LBA is beyond the volume.
     pub fn trim_entry(
         &mut self,
         lba: u32,
@@ -136,8 +136,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         Ok(slot != 0)
     }
 
-    /// Chooses victims, if cleaning is due and there are any. Their valid pages are to be placed
-    /// with [`Volume::place_relocation`], and then each is to be released.
+    /// Chooses victims, if cleaning is due and there are any. The driver must place their valid
+    /// pages with [`Volume::place_relocation`], and then release each victim.
     pub fn begin_cleaning(&mut self) -> Vec<u32> {
         if !self.cleaning_due() {
             return Vec::new();
@@ -154,8 +154,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.choice.victims.clone()
     }
 
-    /// The classes that the scheme gives the valid pages of a victim at once: of some, of all, or of
-    /// none if it is not asked about batches ([`Scheme::BATCHED`]).
+    /// The classes that the scheme gives the valid pages of a victim at once: to all, some or none
+    /// of them. A scheme that does not place batches ([`Scheme::BATCHED`]) gives none.
     pub fn place_batch(&mut self, zone: u32, pages: &Pages<'_, S::Page>) -> Vec<Option<u8>> {
         let mut classes = vec![None; pages.lbas.len()];
         let event = self.event(zone);
@@ -166,8 +166,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         classes
     }
 
-    /// Places a valid page of a victim, which has the class that [`Volume::place_batch`] gave it, if it
-    /// gave one; none if the page is no longer in this slot.
+    /// Places a valid page of a victim, in `class` if [`Volume::place_batch`] gave it one. `None`
+    /// if the page is no longer in this slot.
     ///
     /// # Errors
     /// No slot is left.
@@ -199,8 +199,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.move_to(slot, class, entry).map(Some)
     }
 
-    /// The victim's pages are all copied: it is free again. False, and nothing happens, while it
-    /// holds a valid page.
+    /// Frees a victim whose pages are all copied. False, without effect, while it holds a valid
+    /// page.
     pub fn release(&mut self, zone: u32) -> bool {
         let all_garbage = self.zones.garbage(zone) == self.zone_units;
         let emptied = all_garbage && self.zones.is_sealed(zone);
@@ -211,12 +211,12 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         emptied
     }
 
-    /// Units as they are counted: none where every page takes one.
+    /// Units for the counts, which count none if every page takes one unit.
     fn counted_units(&self, units: u32) -> u64 {
         if self.options.page_units > 1 { u64::from(units) } else { 0 }
     }
 
-    /// Takes the next slots of a class that has room, and that has counted the page.
+    /// Takes the next slots of a class that has room, and includes the page in the totals.
     fn take_slot(&mut self, word: u32, class: usize, units: u32) -> u32 {
         self.settle(class);
         let cursor = &mut self.open[class];
@@ -234,7 +234,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         slot
     }
 
-    /// Points a page to the slot that was taken for it, and seals the zone if that was its last.
+    /// Points a page to its new slot, and seals the zone if that was the zone's last slot.
     fn move_to(
         &mut self,
         slot: u32,
@@ -248,12 +248,12 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         Ok(Placed { class, slot: self.slot(slot) })
     }
 
-    /// The number of a slot, as it stands in the map.
+    /// The number of a slot in the map.
     pub fn number(&self, slot: Slot) -> u32 {
         (slot.zone << self.shift) + slot.offset
     }
 
-    /// A copy in this zone became garbage.
+    /// Turns a copy in this zone into garbage.
     fn discard(&mut self, zone: u32, units: u32) {
         self.zones.discard(zone, units);
         self.garbage += u64::from(units);
@@ -261,10 +261,10 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 }
 
 impl<S: Scheme> Volume<S> {
-    /// The page is no longer needed: see [`Volume::trim_entry`].
+    /// Trims a page: see [`Volume::trim_entry`].
     ///
     /// # Errors
-    /// An LBA beyond the volume.
+    /// The LBA is beyond the volume.
     pub fn trim(&mut self, lba: u32) -> Result<bool, LogError> {
         self.check_lba(lba)?;
         let mut entry = self.map[lba as usize];
@@ -275,7 +275,8 @@ impl<S: Scheme> Volume<S> {
     }
 }
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
-    /// Shows a scheme that sees others the pages beside the one that the user writes now.
+    /// Shows a scheme that sees others the neighbour of the page that the user writes now, and one
+    /// page in turn.
     pub(crate) fn show_others(&mut self, lba: u32) {
         if !sees_others(&self.scheme) {
             return;

@@ -1,16 +1,16 @@
-//! The pages that a scheme sees beside the one that it places.
+//! The pages that a scheme sees besides the one that it places.
 
 use frostline_placement::Scheme;
 
 use crate::map::MapEntry;
 
-/// The turn by which the pages of a volume are shown, up to the last LBA that was written: of a
-/// volume that is made for more pages than it holds, those that it holds.
+/// Shows the pages of a volume in turn, up to the last LBA that was written: a volume may be made
+/// for more pages than it holds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Survey {
-    /// The LBA whose turn it is.
+    /// The LBA of the page that is shown next.
     pub turn: u32,
-    /// Largest LBA that was written, and 1.
+    /// Largest LBA that was written, plus 1.
     pub reach: u32,
 }
 
@@ -21,9 +21,9 @@ pub(crate) fn sees_others<S: Scheme>(scheme: &S) -> bool {
 }
 
 impl Survey {
-    /// Shows a scheme that sees others the page behind `lba`, and the one whose
-    /// turn it is, before `lba` is placed at time `now`. `at` finds the entries of a volume, if they
-    /// are in memory; slots' numbers shifted are those of zones.
+    /// Shows a scheme that sees others the page at `lba` + 1, and the page whose turn it is, before
+    /// `lba` is placed at time `now`. `at` finds the entries that are in memory; a slot's number
+    /// shifted by `shift` is the number of its zone.
     #[inline(always)]
     pub fn show<S: Scheme>(
         &mut self,

@@ -11,14 +11,14 @@ use crate::places::Extent;
 use crate::survey::Survey;
 use crate::zones::ZoneTable;
 
-/// The largest LBA: the top bit of a page's word says something else ([`WORD_LAST`]).
+/// The largest LBA: the top bit of a page's word has another meaning ([`WORD_LAST`]).
 pub const MAX_LBA: u32 = WORD_LAST - 1;
 
-/// Marks, in the word of a written page, the last write of an LBA that is not trimmed after it in
-/// the trace: this version is frozen. Counted when it is relocated, otherwise without meaning.
+/// Marks, in the word of a written page, a frozen version: the trace neither writes nor trims its
+/// LBA again. The mark is counted when the version is relocated, and has no other effect.
 pub const WORD_LAST: u32 = 1 << 31;
 
-/// Between two sweeps that clamp old stamps (see [`Scheme::clamp`]).
+/// User writes between two sweeps that clamp old stamps (see [`Scheme::clamp`]).
 const SWEEP: u32 = 1 << 30;
 
 /// The layout of a volume.
@@ -26,9 +26,9 @@ const SWEEP: u32 = 1 << 30;
 pub struct Options {
     /// Pages in a zone, 16 or more.
     pub zone_pages: u32,
-    /// Units that a whole page takes, at most [`Options::MOST_UNITS`]: records of pages are as long as
-    /// their drivers say, and slots, room and garbage are counted in units. 1 if every page takes a
-    /// slot.
+    /// Units in a whole page, at most [`Options::MOST_UNITS`]. If more than 1, records of pages are
+    /// as long as their drivers say, and slots, room and garbage are counted in units. 1 if every
+    /// page takes one slot.
     pub page_units: u32,
     /// Largest LBA + 1, at most [`MAX_LBA`] + 1.
     pub space: u32,
@@ -36,9 +36,9 @@ pub struct Options {
     pub logical_pages: u64,
     /// The capacity of the volume, and the trigger of cleaning.
     pub capacity: Capacity,
-    /// Zones that may be open at once, if that is limited.
+    /// Zones that may be open at once; `None` if there is no limit.
     pub max_open: Option<usize>,
-    /// The time at which the volume starts; 0 but for tests of the clock.
+    /// The time at which the volume starts; other than 0 only in tests of the clock.
     pub start: u32,
 }
 
@@ -46,7 +46,7 @@ impl Options {
     /// The most units that a page may take.
     pub const MOST_UNITS: u32 = 255;
 
-    /// A volume of `space` pages, elastic, cleaned at a garbage proportion of `gp`.
+    /// An elastic volume of `space` pages, cleaned at a garbage proportion of `gp`.
     pub fn elastic(zone_pages: u32, space: u32, gp: f64) -> Self {
         Options {
             zone_pages,
@@ -70,21 +70,22 @@ impl Options {
     }
 }
 
-/// The open zone of a class: the next slot and the one after the last. Equal if none is open.
+/// The open zone of a class: its next slot, and the slot behind its last. Both are equal if no zone
+/// is open.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor {
     pub slot: u32,
     pub end: u32,
     /// The first slot whose page is not yet in the counts.
     pub counted: u32,
-    /// Slot numbers leave a gap behind each zone whose size is no power of two; the reverse map
-    /// does not: index = slot - gap.
+    /// Slot numbers leave a gap behind each zone whose size is not a power of two; the reverse map
+    /// has no gaps: index = slot - gap.
     pub gap: u32,
 }
 
 impl Cursor {
-    /// No zone is open. Its place is beyond any reverse map, so that one comparison finds both a
-    /// bad index and a closed class.
+    /// A class without an open zone. Its place is beyond any reverse map, so that one comparison
+    /// finds both a bad index and a closed class.
     pub const CLOSED: Cursor = Cursor { slot: 0, end: 0, counted: 0, gap: 1 };
 
     /// Index of the next slot in the reverse map.
@@ -100,26 +101,29 @@ impl Cursor {
     }
 }
 
-/// A log-structured volume, placed by `S`, whose map is all in memory or comes from a driver.
+/// A log-structured volume whose pages `S` places. Its map is all in memory, or belongs to a
+/// driver.
 pub struct Volume<S: Scheme, M = Array<MapEntry<<S as Scheme>::Page>>> {
     pub(crate) scheme: S,
     pub(crate) policy: Box<dyn VictimPolicy>,
     pub(crate) zones: ZoneTable,
-    /// By LBA.
+    /// The map, by LBA.
     pub(crate) map: M,
-    /// By slot: the word of the page that was written there; empty if the driver keeps it.
+    /// The reverse map, by slot: the word of the page that was written there. Empty if the driver
+    /// has it.
     pub(crate) words: Array<u32>,
-    /// By slot at which a record begins: its units; 0 if none was written there before the zone was
-    /// sealed. Empty if pages take one unit, or the driver keeps it.
+    /// The units of each record, by the slot where the record begins; 0 if none was written there
+    /// before the zone was sealed. Empty if pages take one unit, or if the driver has them.
     pub(crate) lengths: Array<u8>,
     reverse: bool,
-    /// Pages at the tail of each zone that are the scheme's, beside [`Options::zone_pages`].
+    /// Pages at the tail of each zone for the scheme's state, in addition to
+    /// [`Options::zone_pages`].
     meta_pages: u32,
-    /// Units in a zone, without those of the scheme's pages.
+    /// Units in a zone, without those for the scheme's state.
     pub(crate) zone_units: u32,
     pub(crate) open: Vec<Cursor>,
     pub(crate) free: Vec<u32>,
-    /// Zone numbers are slot numbers shifted by this.
+    /// A slot's number shifted by this is the number of its zone.
     pub(crate) shift: u32,
     pub(crate) options: Options,
     pub(crate) trigger: Trigger,
@@ -131,30 +135,30 @@ pub struct Volume<S: Scheme, M = Array<MapEntry<<S as Scheme>::Page>>> {
     pub(crate) written: u64,
     /// Garbage units in live zones.
     pub(crate) garbage: u64,
-    /// LBAs that were ever written.
+    /// The number of valid pages.
     pub(crate) valid: u64,
     /// True while pages are being relocated.
     pub(crate) cleaning: bool,
     pub(crate) counts: Counts,
     pub(crate) choice: Choice,
-    /// The valid records of a victim, of whichever was cleaned last.
+    /// The valid records of the victim that was cleaned last.
     pub(crate) records: Vec<(u32, Extent)>,
-    /// Of a scheme that is asked about batches.
+    /// The pages of the present victim, for a scheme that places batches.
     pub(crate) batch: Batch<S::Page>,
     pub(crate) survey: Survey,
-    /// By LBA: what the engine told with its last write; empty if it tells nothing, the scheme does
-    /// not want it, or the driver keeps it.
+    /// The hotness record of each LBA's last write, by LBA. Empty if the engine gives none, the
+    /// scheme does not use them, or the driver has them.
     pub(crate) hotness: Array<Hotness>,
     pub(crate) most_zones: usize,
 }
 
-/// The valid pages of a victim and the classes that the scheme gave them at once.
+/// The valid pages of a victim, and the classes that the scheme gave them at once.
 pub(crate) struct Batch<P> {
-    /// LBAs with their marks, as they lie in the zone; none where a driver has the reverse map.
+    /// LBAs with their marks, in slot order; empty if a driver has the reverse map.
     pub words: Vec<u32>,
     pub lbas: Vec<u32>,
     pub states: Vec<P>,
-    /// Of each page, or of none.
+    /// The hotness record of each page; empty if there are none.
     pub hotness: Vec<Hotness>,
     pub classes: Vec<Option<u8>>,
 }
@@ -174,7 +178,7 @@ impl<P> Batch<P> {
         self.hotness.clear();
     }
 
-    /// Asks the scheme about all of them.
+    /// Lets the scheme place all pages of the batch.
     pub fn ask<S: Scheme<Page = P>>(&mut self, scheme: &mut S, victim: &Victim) {
         let Batch { lbas, states, hotness, classes, .. } = self;
         classes.clear();
@@ -188,7 +192,8 @@ impl<S: Scheme> Volume<S> {
     /// An empty volume with its whole map in memory.
     ///
     /// # Errors
-    /// Options that can't be kept, more classes than zones may be open, or no memory.
+    /// The options are not valid, the scheme has more classes than zones may be open, or memory is
+    /// short.
     pub fn new(
         options: Options,
         scheme: S,
@@ -200,11 +205,11 @@ impl<S: Scheme> Volume<S> {
 }
 
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
-    /// An empty volume over the driver's map, which must be empty. It keeps no reverse map: its
-    /// driver knows what lies in a zone.
+    /// An empty volume over the driver's map, which must be empty. The volume has no reverse map:
+    /// the driver knows the pages in each zone.
     ///
     /// # Errors
-    /// As [`Volume::new`].
+    /// Those of [`Volume::new`].
     pub fn over(
         options: Options,
         scheme: S,
@@ -221,7 +226,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         map: M,
         reverse: bool,
     ) -> Result<Self, LogError> {
-        // A driver that keeps the map keeps the state of the scheme as well.
+        // A driver that keeps the map also keeps the scheme's state.
         let meta_pages = if reverse { scheme.meta_pages() } else { 0 };
         if !(16..=1 << 30).contains(&options.zone_pages) || meta_pages >= options.zone_pages {
             return Err(LogError::ZoneSize { pages: options.zone_pages });
@@ -288,7 +293,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     fn grow(&mut self, zones: usize) -> Result<(), LogError> {
         let slots = (zones + 1) * self.zone_units as usize;
         if self.reverse && slots > self.words.len() {
-            // Doubled, so that growing costs a constant per page; untouched memory costs nothing.
+            // The arrays double, so that growing costs a constant per page; untouched memory costs
+            // nothing.
             let most = (self.max_zones + 1) * self.zone_units as usize;
             let len = (slots * 2).min(most).max(slots);
             self.words = self.words.grown(len)?;
@@ -300,12 +306,12 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         while self.zones.len() <= zones {
             self.zones.add();
         }
-        // Taken from the end: low numbers first.
+        // Zones are taken from the end: low numbers first.
         self.free.splice(0..0, (first..self.zones.len() as u32).rev());
         Ok(())
     }
 
-    /// A free zone, if there is one or one more is allowed.
+    /// A free zone; adds one if there is none and one more is allowed.
     fn take_free(&mut self) -> Result<Option<u32>, LogError> {
         if self.free.is_empty() && self.options.capacity.zones().is_none() {
             let zones = self.zones.len() - 1;
@@ -342,8 +348,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         Ok(())
     }
 
-    /// Brings the counts of a class up to its cursor: what was appended since the last time was
-    /// all written by the user, or all by cleaning.
+    /// Updates the counts of a class up to its cursor: all pages appended since the last update
+    /// were written by the user, or all by cleaning.
     pub(crate) fn settle(&mut self, class: usize) {
         let cursor = &mut self.open[class];
         let pages = u64::from(cursor.slot - cursor.counted);
@@ -392,7 +398,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         zone as usize * self.zone_units as usize
     }
 
-    /// Clamps old stamps when it is time to, so that ages of 32 bits never wrap. True if it was.
+    /// Clamps old stamps if it is time for that, so that ages of 32 bits never wrap. Returns true
+    /// if it did.
     pub(crate) fn sweep_if_due(&mut self) -> bool {
         if self.next_sweep.wrapping_sub(self.now) as i32 > 0 {
             return false;
@@ -405,17 +412,17 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     }
 }
 
-/// Zones a volume may have: as given, or as many as an elastic volume can ever need.
+/// The most zones of a volume: as given, or as many as an elastic volume can ever need.
 fn max_zones(options: &Options, shift: u32) -> Result<usize, LogError> {
-    // The number after a zone's last slot has 32 bits as well.
+    // The number after a zone's last slot must also fit into 32 bits.
     let zone_units = options.zone_pages * options.page_units;
     let numbered = u64::from((u32::MAX - zone_units) >> shift);
-    // Records of any length may leave almost a page of a zone unused.
+    // Records of variable length may leave almost a page of each zone unused.
     let zone_pages = u64::from(options.zone_pages - u32::from(options.page_units > 1));
     let too_large = |zones| LogError::TooLarge { zones, zone_pages: zone_units };
     match options.capacity {
-        // Its own bound would be pages / (1 - gp) and the open zones, but a trigger that can't
-        // be met for a while may exceed that; slots can't.
+        // The bound from the options would be pages / (1 - gp) and the open zones. A trigger that
+        // can't be met for a while may exceed it, but not the number of slots.
         Capacity::Elastic { .. } => {
             let least = u64::from(options.space).div_ceil(zone_pages) + 256;
             if least > numbered { Err(too_large(least)) } else { Ok(numbered as usize) }

@@ -4,20 +4,20 @@ use frostline_placement::{Stamp, ZoneColumns, ZoneEvent, ZoneView};
 
 use crate::garbage::Garbage;
 
-/// Class of zones that have none.
+/// The class of a free zone.
 const NO_CLASS: u8 = u8::MAX;
 
-/// Columns over zones. Zone 0 does not exist: it is where pages that were never written seem to
-/// lie, so that the first write of a page needs no branch.
+/// Columns over zones. Zone 0 does not exist: pages that were never written count as lying in it,
+/// so that the first write of a page needs no branch.
 #[derive(Debug, Clone)]
 pub struct ZoneTable {
     zone_pages: u32,
     garbage: Vec<Garbage>,
     class: Vec<u8>,
     opened_at: Vec<u32>,
-    /// Time of the last append, which sealed the zone.
+    /// Time of the last append before the zone was sealed.
     sealed_at: Vec<u32>,
-    /// Zones are numbered in the order of their opening.
+    /// The number of each zone in the order in which zones were opened.
     open_order: Vec<u64>,
     seal_order: Vec<u64>,
     resets: Vec<u32>,
@@ -27,7 +27,7 @@ pub struct ZoneTable {
 }
 
 impl ZoneTable {
-    /// A table of no zones but zone 0.
+    /// A table with zone 0 only.
     pub fn new(zone_pages: u32) -> Self {
         let mut table = ZoneTable {
             zone_pages,
@@ -138,7 +138,7 @@ impl ZoneTable {
         self.class[zone as usize] = class;
     }
 
-    /// Takes a sealed zone out of the choice of victims: they see it as if it were open.
+    /// Excludes a sealed zone from the choice of victims: policies see it like an open zone.
     pub(crate) fn quarantine(&mut self, zone: u32) {
         if self.is_sealed(zone) {
             self.garbage[zone as usize].bar();
@@ -154,7 +154,7 @@ impl ZoneTable {
         );
     }
 
-    /// Garbage pages of a zone: free, open, sealed or quarantined.
+    /// Garbage pages of a zone, whether it is free, open, sealed or quarantined.
     pub fn garbage(&self, zone: u32) -> u32 {
         self.garbage[zone as usize].pages()
     }
@@ -181,7 +181,7 @@ impl ZoneTable {
         self.opened_at[zone as usize]
     }
 
-    /// Time of the last append, which sealed the zone.
+    /// Time of the last append before the zone was sealed.
     pub fn sealed_at(&self, zone: u32) -> u32 {
         self.sealed_at[zone as usize]
     }
@@ -223,7 +223,7 @@ impl ZoneTable {
         Overwrites { garbage: &mut self.garbage, class }
     }
 
-    /// The first writes of pages since this was asked last.
+    /// The number of first writes of pages since the last call.
     pub(crate) fn take_firsts(&mut self) -> u64 {
         std::mem::replace(&mut self.garbage[0], Garbage::FREE).since(Garbage::FREE)
     }
@@ -236,13 +236,14 @@ pub(crate) struct Overwrites<'a> {
 }
 
 impl Overwrites<'_> {
-    /// First writes of pages in this run, which make nothing garbage.
+    /// First writes of pages in this run; they make nothing garbage.
     #[inline(always)]
     pub fn firsts(&self) -> u64 {
         self.garbage[0].since(Garbage::FREE)
     }
 
-    /// A copy in this zone became garbage; zone 0 if the page had none. Returns the zone's class.
+    /// Turns a copy in this zone into garbage; zone 0 if the page had no copy. Returns the zone's
+    /// class.
     #[inline(always)]
     pub fn discard(&mut self, zone: u32) -> usize {
         self.garbage[zone as usize].increment();

@@ -3,10 +3,10 @@
 //! `cargo bench -p frostline-sim --bench replay -- [PAGES [WRITES [SCHEME...]]]`
 //! `cargo bench -p frostline-sim --bench replay -- TRACE [SCHEME...]`
 //!
-//! A Zipf(1.0) trace is in memory, the volume was filled before, zones are 16 MiB, cleaning starts
-//! at a garbage proportion of 15 %. One core; the figure is the better of two repetitions over
-//! the second half of the writes, in which cleaning is in its steady state. A trace from a file has
-//! zones of about 1/128 of its volume.
+//! The trace is Zipf(1.0) in memory, over a volume that was filled before; zones are 16 MiB, and
+//! cleaning starts at a garbage proportion of 15 %. Runs use one core. The figure is the better of
+//! two repetitions, over the second half of the writes, when cleaning is in its steady state. For a
+//! trace from a file, zones are about 1/128 of its volume.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! The worth of single differences between the two readings: the log's, the scheme's and the
-//! victim policy's reading are chosen apart, which the command does not offer.
+//! The effect of single differences between the two readings of SepBIT: the log's, the scheme's and
+//! the victim policy's reading can be chosen separately here, which the command does not offer.
 //!
 //!     cargo run --release -p frostline-sim --example readings -- TRACE PAGES_IN_A_ZONE SCHEME...
 
@@ -21,7 +21,7 @@ struct Reading {
     log: Semantics,
     scheme: Semantics,
     root: bool,
-    /// The least share of garbage of a victim, if it is not the log's.
+    /// The least share of garbage of a victim, if it differs from the log's.
     filter: Option<f64>,
 }
 
@@ -39,7 +39,7 @@ const READINGS: &[Reading] = &[
     Reading { name: "fast22", log: SepbitFast22, scheme: SepbitFast22, root: true, filter: None },
 ];
 
-/// A policy that sees other zones as candidates.
+/// A policy that sees another set of candidates.
 struct Filtered {
     policy: Box<dyn VictimPolicy>,
     least: f64,
@@ -57,7 +57,7 @@ struct Run<'a> {
     make: Make,
 }
 
-/// Whose log, and how victims are chosen in it.
+/// The reading of the log, and the choice of victims in it.
 enum Make {
     Published(Options, Box<dyn VictimPolicy>),
     Fast22(fast22::Options, fast22::Policy),

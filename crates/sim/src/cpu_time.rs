@@ -1,4 +1,4 @@
-//! Time that a thread took, on a machine that runs other programs as well.
+//! CPU time, which programs that run beside the replay hardly change.
 
 /// CPU time of this thread.
 pub(crate) fn cpu_seconds() -> f64 {

@@ -3,7 +3,7 @@
 use frostline_log::LogError;
 use frostline_placement::BuildError;
 
-/// An error of a replay: it can't be made or can't go on.
+/// An error of a replay: it can't start or can't go on.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimError {
@@ -18,13 +18,13 @@ pub enum SimError {
         /// The error of the log.
         error: LogError,
     },
-    /// A page size that is not a power of two from 512 up.
+    /// The page size is not a power of two from 512 up.
     #[error("a page of {bytes} bytes: must be a power of two from 512 up")]
     PageSize {
         /// Bytes in a page.
         bytes: u32,
     },
-    /// A zone must have 16 pages or more, and no more than slots can be numbered.
+    /// A zone has fewer than 16 pages, or more than slots can be numbered.
     #[error("a zone of {zone} bytes: must have from 16 to {max} pages, not {pages}", max = 1 << 30)]
     ZonePages {
         /// Bytes in a zone.
@@ -32,7 +32,7 @@ pub enum SimError {
         /// Pages in a zone.
         pages: u64,
     },
-    /// A fixed capacity that leaves no room to clean.
+    /// The fixed capacity leaves no room to clean.
     #[error(
         "{scheme}: over-provisioning by {op} makes {physical} zones: {logical} for the pages and \
          {spare} to clean are needed"
@@ -40,18 +40,18 @@ pub enum SimError {
     OverProvisioning {
         /// The scheme.
         scheme: String,
-        /// The value that was asked for.
+        /// The over-provisioning that was asked for.
         op: f64,
-        /// Zones there are.
+        /// Zones of the volume.
         physical: u64,
         /// Zones that the pages fill.
         logical: u64,
-        /// Zones that must be left over.
+        /// Zones that must be spare.
         spare: u64,
-        /// The least that suffices.
+        /// The least over-provisioning that suffices.
         least: f64,
     },
-    /// A zone must be a whole number of pages.
+    /// A zone is not a whole number of pages.
     #[error("a zone of {zone} bytes is not a whole number of pages of {page} bytes")]
     ZoneSize {
         /// Bytes in a zone.
@@ -59,7 +59,7 @@ pub enum SimError {
         /// Bytes in a page.
         page: u32,
     },
-    /// A unit must be a part of a page.
+    /// A unit does not divide a page, or is too small a part of it.
     #[error("a unit of {unit} bytes: must divide a page of {page} bytes into 255 units at most")]
     Unit {
         /// Bytes in a unit.
@@ -67,19 +67,19 @@ pub enum SimError {
         /// Bytes in a page.
         page: u32,
     },
-    /// Units, which the semantics don't know.
+    /// Units are asked for under semantics that do not have them.
     #[error("only whole pages are part of the semantics sepbit-fast22")]
     UnitInSemantics,
-    /// It was stopped before its end, see [`Progress::stop`](crate::Progress::stop).
+    /// The run was stopped before its end, see [`Progress::stop`](crate::Progress::stop).
     #[error("the run was stopped")]
     Stopped,
-    /// A fixed capacity, which the semantics don't know.
+    /// A fixed capacity is asked for under semantics that do not have it.
     #[error("only a garbage proportion is part of the semantics sepbit-fast22")]
     SpaceInSemantics,
-    /// The volume's capacity is not fixed.
+    /// A fixed capacity is missing under semantics that need it.
     #[error("only an over-provisioning is part of the semantics midas-fast24")]
     NeedsOp,
-    /// The scheme brings its own cleaning, which the semantics don't know.
+    /// The scheme brings its own cleaning, which the semantics do not have.
     #[error("{scheme} is not part of the semantics sepbit-fast22")]
     NotInSemantics {
         /// The scheme.

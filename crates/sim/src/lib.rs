@@ -1,7 +1,7 @@
 //! Replays write traces against placement schemes.
 //!
-//! [`TraceVolume`] is a trace's volume ready for replay; [`replay()`] runs one scheme over it;
-//! [`sweep()`] runs every scheme with every victim policy over every volume on all cores, and
+//! [`TraceVolume`] is a trace's volume ready for replay. [`replay()`] runs one scheme over it.
+//! [`sweep()`] runs every scheme with every victim policy over every volume on all cores;
 //! [`SimReport`] has the results.
 //!
 //! ```
@@ -24,8 +24,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`sample()`] makes samples of a trace, to train and evaluate models of frozen pages;
-//! [`compare_models`], [`compare_histories`] and [`compare_features`] do that.
+//! [`sample()`] takes samples of a trace, to train and evaluate models of frozen pages;
+//! [`compare_models`], [`compare_histories`] and [`compare_features`] train and evaluate them.
 
 mod cpu_time;
 mod error;

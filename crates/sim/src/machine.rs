@@ -23,8 +23,7 @@ pub trait Machine {
     fn explain(&self) -> Vec<String>;
     /// See [`Scheme::gauges`].
     fn gauges(&self) -> Vec<(&'static str, f64)>;
-    /// Sealed zones by class, and by how many tenths of their pages are valid; empty if the log does
-    /// not tell.
+    /// Sealed zones by class, and by tenths of valid pages; empty if the log has no such census.
     fn census(&self) -> Vec<[u32; 10]> {
         Vec::new()
     }
@@ -81,9 +80,9 @@ impl<S: Scheme> Machine for Volume<S> {
 
 /// Makes a log of the scheme that it visits.
 pub enum MakeMachine<'a> {
-    /// As the papers have it.
+    /// The log in the papers' reading.
     Published(Options, Box<dyn VictimPolicy>),
-    /// As the authors' simulator has it, with the trace's times.
+    /// The log of the simulator published with SepBIT, with the trace's times.
     Fast22(fast22::Options, fast22::Policy, Option<&'a [u64]>),
 }
 

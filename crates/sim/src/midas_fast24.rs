@@ -1,25 +1,25 @@
-//! The trace-replay simulator that the authors of MiDAS published with their FAST'24 paper, as far as
-//! its write amplification shows it:
+//! The trace-replay simulator that the authors of MiDAS published with their FAST'24 paper, in
+//! those points that its write amplification depends on:
 //!
-//! * of a fixed capacity four zones stay free, not two;
+//! * with a fixed capacity four zones stay free, not two;
 //! * cost-benefit takes the square root of the age.
 //!
-//! That simulator opens a zone for the hot group at the start, even if its hot pages are switched off.
-//! To compare with such a run, take one zone off the capacity.
+//! That simulator opens a zone for the hot group at the start, even if its hot pages are switched
+//! off. To compare with such a run, reduce the capacity by one zone.
 //!
-//! The volume is filled in the order of LBAs before the trace, and its figures count that. Of its model
-//! nothing is taken but what `midas` has anyway (docs/schemes.md lists the differences). It is checked
-//! against what that simulator printed (`tests/midas_fast24.rs`).
+//! The volume is filled in the order of LBAs before the trace, and its figures include that. Of its
+//! model only those parts are used that `midas` has anyway (docs/schemes.md lists the differences).
+//! It is checked against the simulator's output (`tests/midas_fast24.rs`).
 
 use crate::{Settings, SimError, Space};
 
 /// Free zones that are kept.
 pub const RESERVE: u32 = 4;
 
-/// The settings with its reserve.
+/// The settings with this simulator's reserve of free zones.
 ///
 /// # Errors
-/// A capacity that is not fixed.
+/// The capacity is not fixed.
 pub fn settings(settings: &Settings) -> Result<Settings, SimError> {
     match settings.space {
         Space::Op(_) => Ok(Settings { reserve: RESERVE, ..settings.clone() }),
@@ -27,7 +27,7 @@ pub fn settings(settings: &Settings) -> Result<Settings, SimError> {
     }
 }
 
-/// The victim policy that it has under this name.
+/// The victim policy that this simulator means by a name.
 pub fn victim(name: &str) -> &str {
     if name == "cost-benefit" { "cost-benefit-sqrt" } else { name }
 }

@@ -16,9 +16,9 @@ pub const BOUND: &str = "oracle-rate-frozen";
 /// The scheme that reaches all of the possible gain.
 pub const PLANNED: &str = "oracle-plan";
 
-/// The victim policy of the runs between which the gain of a scheme with a victim side of its own is
-/// measured. It is the default, and the same whatever other policies are asked for: a figure of a run
-/// must not depend on what runs beside it.
+/// The victim policy of the runs that measure the gain of a scheme with its own victim side. It is
+/// the default, and the same whatever other policies are asked for: the figures of a run must not
+/// depend on the runs beside it.
 pub(crate) const YARDSTICK: &str = "cost-benefit";
 
 /// The runs of a sweep.
@@ -26,15 +26,15 @@ pub(crate) const YARDSTICK: &str = "cost-benefit";
 pub struct Plan {
     /// The runs that were asked for.
     pub wanted: Vec<Combination>,
-    /// Further runs without which some gain would not be known.
+    /// Further runs, which some gains are measured against.
     pub references: Vec<Combination>,
     /// True if gains are wanted.
     pub gains: bool,
 }
 
 impl Plan {
-    /// The runs of these schemes with these victim policies, each once; with `gains` also the
-    /// runs against which their gain is measured.
+    /// The runs of these schemes with these victim policies, each once; with `gains` also the runs
+    /// that their gain is measured against.
     ///
     /// # Errors
     /// Never in practice: the references are in the registry.
@@ -60,11 +60,11 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The runs of schemes and victim policies by their names, of which `all` stands for all there
-    /// are under these settings, and which may come with parameters.
+    /// The runs of schemes and victim policies by name, maybe with parameters. `all` stands for all
+    /// that exist under these settings.
     ///
     /// # Errors
-    /// An unknown name or parameter; a run that can't be made, as [`Plan::check`] finds it.
+    /// A name or parameter is unknown, or [`Plan::check`] finds a run that can't be made.
     pub fn named(
         schemes: &[impl AsRef<str>],
         victims: &[impl AsRef<str>],
@@ -91,7 +91,7 @@ impl Plan {
                 |run: &Combination| schemes.iter().any(|s| s.as_ref().trim() == run.scheme.text);
             plan.leave_out_other_names(named);
         }
-        // Those that no run uses, too: what is named must exist.
+        // Policies that no run uses are checked, too: a given name must exist.
         for policy in &policies {
             victims::build(policy, settings.seed)?;
         }
@@ -99,8 +99,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Leaves out runs that are another under a second name, as `lfs-cb` is `nosep`, unless they are
-    /// asked for by it.
+    /// Leaves out runs that equal another run under a second name, as `lfs-cb` equals `nosep`,
+    /// unless the second name was given.
     fn leave_out_other_names(&mut self, named: impl Fn(&Combination) -> bool) {
         let mut kept: Vec<Combination> = Vec::new();
         for run in self.wanted.drain(..) {
@@ -129,7 +129,7 @@ impl Plan {
     /// Checks the plan before a trace is read.
     ///
     /// # Errors
-    /// The first run that was asked for and can't be made under these settings.
+    /// The first run that was asked for and can't be made under these settings, with its reason.
     pub fn check(&self, settings: &Settings) -> Result<(), SimError> {
         settings.check()?;
         if settings.semantics == Semantics::SepbitFast22 && !matches!(settings.space, Space::Gp(_))
@@ -160,8 +160,8 @@ impl Plan {
     }
 }
 
-/// The victim policy under which the references of a run's gain are run: the run's, or
-/// [`YARDSTICK`] if it has a victim side that no other scheme can have.
+/// The victim policy of the runs that a run's gain is measured against: the run's own policy, or
+/// [`YARDSTICK`] if the run's victim side belongs to its scheme alone.
 pub(crate) fn yardstick(run: &Combination) -> &str {
     match run.scheme.entry.own_victim {
         Some(_) => YARDSTICK,
@@ -169,8 +169,8 @@ pub(crate) fn yardstick(run: &Combination) -> &str {
     }
 }
 
-/// All schemes that the settings know. The semantics of SepBIT's authors have no pairings, and no
-/// scheme that has a part in the choice of victims.
+/// All schemes that exist under these settings. The semantics of SepBIT's authors have no pairings,
+/// and no scheme that takes part in the choice of victims.
 fn all(settings: &Settings) -> Result<Vec<SchemeSpec>, SimError> {
     let known = settings.schemes.names().map(|name| settings.schemes.parse(name));
     let mut known = known.collect::<Result<Vec<_>, _>>()?;

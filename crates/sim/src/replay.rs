@@ -20,7 +20,7 @@ use crate::{Combination, Settings, SimError, Space, TraceVolume, fast22, midas_f
 /// Writes between two reports of progress.
 const STRIDE: usize = 1 << 20;
 
-/// User writes done so far, of all runs together, and whether to stop.
+/// The number of user writes done so far, in all runs together, and a flag that stops the runs.
 #[derive(Debug, Default)]
 pub struct Progress {
     writes: AtomicU64,
@@ -33,7 +33,7 @@ impl Progress {
         self.writes.load(Ordering::Relaxed)
     }
 
-    /// Stops the runs that have not finished; they then fail with [`SimError::Stopped`].
+    /// Stops the runs that have not finished; they fail with [`SimError::Stopped`].
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
@@ -55,16 +55,16 @@ pub struct Outcome {
     /// Counts after preload and warm-up.
     #[serde(with = "StoredCounts")]
     pub counts: Counts,
-    /// The same, window by window.
+    /// The same counts, window by window.
     pub windows: Vec<Window>,
-    /// The decisions of the scheme with their reasons, a line each.
+    /// The decisions of the scheme with their reasons, one per line.
     pub explanation: Vec<String>,
-    /// Figures of the scheme's own.
+    /// The scheme's own figures.
     pub gauges: Vec<(Cow<'static, str>, f64)>,
     /// Peak memory of the volume, in bytes, the trace not included.
     pub peak_bytes: usize,
-    /// User writes per second of this thread's CPU time, after preload and warm-up: what other
-    /// load on the machine disturbs least.
+    /// User writes per second of this thread's CPU time, after preload and warm-up. Of all measures
+    /// of speed, other load on the machine disturbs this one least.
     pub writes_per_cpu_second: f64,
     /// User writes replayed, preload and warm-up included.
     pub replayed: u64,
@@ -75,7 +75,7 @@ pub struct Outcome {
 /// Replays a volume against a scheme with a victim policy.
 ///
 /// # Errors
-/// The scheme or policy can't be built, or the volume can't be made or is full, or the run was
+/// The scheme or policy can't be built, the volume can't be made or is full, or the run was
 /// stopped.
 pub fn replay(
     volume: &TraceVolume,
@@ -122,8 +122,8 @@ pub fn replay(
     })
 }
 
-/// Replays a range of the writes, and the trims before each of them, which are taken off `trims`.
-/// Those at its end wait for what comes next: nothing is cleaned for a trim alone.
+/// Replays a range of the writes, and the trims before each of them, which it removes from `trims`.
+/// Trims after the range stay there: a trim alone starts no cleaning.
 pub(crate) fn advance(
     machine: &mut dyn Machine,
     writes: &Writes<'_>,
@@ -171,7 +171,7 @@ fn build<'a>(
     made.map_err(|error| refused(volume, scheme.text.clone(), settings, zone_pages, error))
 }
 
-/// Makes the log of the reading that is followed.
+/// Makes the log for the reading that the settings ask for.
 fn make<'a>(
     volume: &'a TraceVolume,
     Combination { scheme, victim }: &Combination,
@@ -198,14 +198,14 @@ fn make<'a>(
             make(volume, &combination, &settings, zone_pages)
         }
         (Semantics::Published, _) => {
-            // A scheme with a victim side of its own never asks the policy.
+            // A scheme with its own victim side never uses the policy.
             let policy = victims::build(if own { "greedy" } else { victim }, settings.seed)?;
             Ok(MakeMachine::Published(settings.options(volume, zone_pages), policy))
         }
     }
 }
 
-/// The error of a volume that can't be made.
+/// The error for a volume that can't be made.
 fn refused(
     volume: &TraceVolume,
     scheme: String,

@@ -1,5 +1,5 @@
-//! The results of a sweep, as tables and JSON show them. Field names are a contract: fields are added,
-//! never renamed.
+//! The results of a sweep, for tables and JSON. Field names are a contract: fields are added, never
+//! renamed.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::{
     TraceVolume,
 };
 
-/// The name under which sums over all volumes stand.
+/// The volume name of sums over all volumes.
 pub const ALL_VOLUMES: &str = "all";
 
 /// A whole sweep.
@@ -31,15 +31,15 @@ pub struct SimReport {
     pub command: Vec<String>,
     /// The settings that all runs share.
     pub setup: ReplaySetup,
-    /// The part of the sweep that was done, as `3/16`, if it was not all.
+    /// The part of the sweep that was done, like `3/16`; none if all of it was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<String>,
-    /// The trace; with several, their paths in a row and their sums.
+    /// The trace; if there are several, their paths in a row and their sums.
     pub trace: TraceReport,
     /// Each trace, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<TraceReport>,
-    /// The runs; with several volumes first the sums over all, then volume by volume.
+    /// The runs; if there are several volumes, first the sums over all, then volume by volume.
     pub runs: Vec<RunReport>,
     /// True if the sweep was stopped; `runs` are those that had finished.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -53,17 +53,17 @@ pub struct TraceReport {
     pub path: String,
     /// Name of its format.
     pub format: String,
-    /// Size of the file; of several traces, of all of them.
+    /// Size of the file; for several traces, the sum of their sizes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bytes: u64,
-    /// SHA-256 of the file's bytes, in hexadecimal digits; none of several traces, or of a pipe.
+    /// SHA-256 of the file's bytes, in hexadecimal digits; none for several traces, or for a pipe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
     /// User page writes, the preload not included.
     pub user_writes: u64,
     /// Different pages written, by the preload too.
     pub unique_pages: u64,
-    /// Trims of whole pages, those of the preload not included.
+    /// Trims of whole pages, without those of the preload.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub trims: u64,
 }
@@ -101,12 +101,12 @@ pub struct WindowReport {
     pub user_writes: u64,
     /// Pages copied by cleaning.
     pub relocations: u64,
-    /// Pages that the scheme filled with what it remembers.
+    /// Meta pages, which the scheme filled with its state of pages.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub meta_pages: u64,
     /// Write amplification in the window.
     pub waf: f64,
-    /// Figures of the scheme's own at its end.
+    /// The scheme's own figures at the end of the window.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub gauges: BTreeMap<Cow<'static, str>, f64>,
 }
@@ -114,12 +114,12 @@ pub struct WindowReport {
 /// One run, or the sum of the runs over all volumes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct RunReport {
-    /// The volume, or "all"; left out if there is but one.
+    /// The volume, or "all"; left out if there is only one volume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume: Option<String>,
     /// The scheme as it was asked for.
     pub scheme: String,
-    /// The scheme's name in the registry: of a pairing, of the scheme that it pairs.
+    /// The scheme's name in the registry; for a pairing, the name of its scheme.
     #[serde(default)]
     pub method: String,
     /// Every parameter of the scheme with its value, given or the default.
@@ -135,43 +135,43 @@ pub struct RunReport {
     pub own_victim: bool,
     /// Pages in a zone.
     pub zone_pages: u32,
-    /// The trigger of cleaning: `gp`, with `zones` and `free_zones` if there are no more; or `op` with
-    /// the same as a share of the physical pages.
+    /// The trigger of cleaning: `gp`, with `zones` and `free_zones` if the number of zones is
+    /// fixed; or `op`, together with the same figure as a share of the physical pages.
     pub trigger: BTreeMap<Cow<'static, str>, f64>,
     /// Pages written by the user, after preload and warm-up.
     pub user_writes: u64,
     /// Pages copied by cleaning.
     pub relocations: u64,
-    /// Pages that the scheme filled with what it remembers.
+    /// Meta pages, which the scheme filled with its state of pages.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub meta_pages: u64,
-    /// Write amplification; where pages are not written whole, of bytes.
+    /// Write amplification; if pages are not written whole, that of bytes.
     pub waf: f64,
-    /// Bytes in a unit, where pages are not written whole.
+    /// Bytes in a unit, if pages are not written whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<u32>,
-    /// Bytes written by the user, in whole units; where pages are not written whole.
+    /// Bytes written by the user, in whole units, if pages are not written whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_bytes: Option<u64>,
-    /// Bytes written to the device, by the user and by cleaning; where pages are not written whole.
+    /// Bytes written to the device, by the user and by cleaning, if pages are not written whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_bytes: Option<u64>,
-    /// Share of the relocations that copied a frozen page; none if that was not counted.
+    /// Share of the relocations that copied a frozen page; none if this was not counted.
     pub far: Option<f64>,
-    /// Pages written beyond the user's over the user's: the write amplification of papers in which
-    /// 0 is perfect.
+    /// Pages written beyond the user's, divided by the user's: the write amplification of those
+    /// papers in which 0 is perfect.
     pub extra: f64,
-    /// Share of the gain from `nosep` to `oracle-rate-frozen` under the same victim policy that is
-    /// reached, of a scheme with a victim side of its own from and to those under `cost-benefit`;
-    /// none if those were not run or gain nothing.
+    /// The share that this run reaches of the gain from `nosep` to `oracle-rate-frozen`, both under
+    /// the run's victim policy, or under `cost-benefit` if the scheme has its own victim side. None
+    /// if these two were not run, or if there is no gain between them.
     pub gain: Option<f64>,
-    /// Share of the possible gain that is reached: of the way from `nosep` under `cost-benefit` to
+    /// The share that this run reaches of the possible gain, from `nosep` under `cost-benefit` to
     /// `oracle-plan`, whatever the run's victim policy; none if `oracle-plan` was not asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub possible_gain: Option<f64>,
-    /// Victims.
+    /// The number of victims.
     pub zones_reclaimed: u64,
-    /// Cleanings, also those that found no victim.
+    /// Cleanings, including those that found no victim.
     pub cleanings: u64,
     /// Cleanings that found no victim while the trigger still asked for one.
     pub stalls: u64,
@@ -179,17 +179,18 @@ pub struct RunReport {
     pub spilled: u64,
     /// Garbage proportion of victims.
     pub victim_gp: Quartiles,
-    /// Victims by garbage proportion, in steps of a twentieth; those without a valid page among the last.
+    /// Victims by garbage proportion, in steps of a twentieth; those without a valid page are in
+    /// the last step.
     #[serde(default)]
     pub victim_gp_histogram: Vec<u64>,
     /// Page writes by class.
     pub classes: Vec<ClassReport>,
     /// The run in windows, if that was asked for.
     pub windows: Vec<WindowReport>,
-    /// Figures of the scheme's own.
+    /// The scheme's own figures.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub gauges: BTreeMap<Cow<'static, str>, f64>,
-    /// Peak memory in bytes, the trace not included; of the sum, the largest volume's.
+    /// Peak memory in bytes, without the trace; for a sum over volumes, the largest volume's.
     pub peak_bytes: u64,
     /// Wall time of the replay.
     pub seconds: f64,
@@ -229,7 +230,7 @@ impl SimReport {
         }
     }
 
-    /// Leaves out how long it took, so that equal runs give equal bytes.
+    /// Leaves out all durations, so that equal runs give equal bytes.
     pub fn without_timing(mut self) -> SimReport {
         for run in &mut self.runs {
             run.seconds = 0.0;
@@ -258,7 +259,7 @@ impl TraceReport {
     }
 }
 
-/// The runs that were asked for, of one volume or of all together.
+/// The runs that were asked for, over one volume or over all together.
 fn rows(
     plan: &Plan,
     settings: &Settings,
@@ -274,7 +275,7 @@ fn rows(
     rows.collect()
 }
 
-/// The shares of the gain from the baseline to each bound that a run reaches.
+/// The share that a run reaches of the gain from the baseline to each bound.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gains {
     under_policy: Option<f64>,
@@ -288,7 +289,7 @@ fn gains(plan: &Plan, outcomes: &Outcomes, combination: &Combination, reached: f
     let references = outcomes.references.iter().map(|outcome| outcome.as_ref().ok());
     let outcomes = || outcomes.wanted.iter().map(Option::as_ref).chain(references.clone());
     let waf = |scheme: &str, victim: &str| {
-        // By the whole text: with other parameters it is another scheme.
+        // Schemes are compared by their whole text: with other parameters it is another scheme.
         let mut runs = plan.runs().zip(outcomes());
         let (_, found) = runs.find(|(c, _)| c.scheme.text == scheme && c.victim == victim)?;
         found.map(|outcome| outcome.counts.waf())
@@ -347,7 +348,7 @@ fn parameters(scheme: &SchemeSpec) -> BTreeMap<Cow<'static, str>, String> {
 }
 
 impl RunReport {
-    /// The counts of a volume, without a name and a duration.
+    /// A report of a volume's counts, without a name and durations.
     pub fn of(counts: &Counts) -> RunReport {
         let classes = (1..).zip(&counts.classes).map(|(class, c)| ClassReport {
             class,
@@ -395,7 +396,7 @@ impl RunReport {
     }
 }
 
-/// Victims by garbage proportion, of victims by garbage pages.
+/// Victims in steps of garbage proportion, from victims by garbage pages.
 fn histogram(victims: &[u64]) -> Vec<u64> {
     const STEPS: usize = 20;
     let zone_pages = victims.len().saturating_sub(1).max(1);
@@ -406,8 +407,8 @@ fn histogram(victims: &[u64]) -> Vec<u64> {
     steps
 }
 
-/// The trigger, an over-provisioning in both conventions and as it is after rounding the zones
-/// of each volume.
+/// The trigger. An over-provisioning is given in both conventions, and as it is after the zones of
+/// each volume were rounded.
 fn trigger(
     settings: &Settings,
     zone_pages: u32,
@@ -435,8 +436,8 @@ fn trigger(
     }
 }
 
-/// The sums over all volumes, run by run. Windows and gauges are of single volumes: they have no
-/// sum that means anything.
+/// The sums over all volumes, run by run. Windows and gauges belong to single volumes: their sums
+/// would mean nothing.
 fn sum(outcomes: &[Outcomes]) -> Outcomes {
     let mut volumes = outcomes.iter();
     let mut total = volumes.next().cloned().unwrap_or_default();
@@ -462,7 +463,7 @@ fn add(sum: &mut Outcome, outcome: &Outcome) {
     sum.seconds += outcome.seconds;
 }
 
-/// There is no sum where a volume's run was stopped.
+/// Adds a run to a sum; if the run was stopped, there is no sum.
 fn add_finished(sum: &mut Option<Outcome>, outcome: Option<&Outcome>) {
     match (&mut *sum, outcome) {
         (Some(sum), Some(outcome)) => add(sum, outcome),
@@ -470,7 +471,7 @@ fn add_finished(sum: &mut Option<Outcome>, outcome: Option<&Outcome>) {
     }
 }
 
-/// A sum lacks a volume's run as soon as one is missing.
+/// Adds a run to a sum; if the run failed, the sum is its error.
 fn add_reference(sum: &mut Result<Outcome, SimError>, outcome: &Result<Outcome, SimError>) {
     match (&mut *sum, outcome) {
         (Ok(sum), Ok(outcome)) => add(sum, outcome),

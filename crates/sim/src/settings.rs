@@ -17,12 +17,12 @@ const ZONE_PAGES: RangeInclusive<u32> = 16..=1 << 30;
 /// The capacity of a volume, and the trigger of cleaning.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Space {
-    /// Cleaned while the garbage proportion exceeds this.
+    /// As many zones as needed; cleaned while the garbage proportion exceeds this.
     Gp(f64),
-    /// Over-provisioned by this share of the logical pages, cleaned when free zones run out.
+    /// Over-provisioned by this share of the logical pages; cleaned when free zones run out.
     Op(f64),
-    /// So many zones, cleaned while the garbage proportion exceeds `gp` and when free zones run
-    /// out: as a store on a device.
+    /// A fixed number of zones; cleaned while the garbage proportion exceeds `gp` and when free
+    /// zones run out, like a store on a device.
     Bounded {
         /// The threshold.
         gp: f64,
@@ -37,7 +37,7 @@ pub enum ZoneSize {
     /// About 1/128 of the largest volume, a power of two from 1 MiB to 1 GiB: a small volume then
     /// behaves like a small drive, not like three zones.
     Auto,
-    /// As many as this.
+    /// This number of bytes.
     Bytes(u64),
 }
 
@@ -46,28 +46,28 @@ pub enum ZoneSize {
 pub struct Settings {
     /// Bytes in a page.
     pub page_size: u32,
-    /// Bytes that records of pages are whole multiples of, if pages are not written whole but as many
-    /// bytes as the trace tells.
+    /// The unit in bytes, if pages are not written whole. A record then takes as many whole units
+    /// as its bytes in the trace need.
     pub unit: Option<u32>,
     /// Bytes in a zone.
     pub zone_size: ZoneSize,
     /// The capacity of a volume, and the trigger of cleaning.
     pub space: Space,
-    /// Zones that may be open at once, if that is limited.
+    /// Zones that may be open at once; `None` if there is no limit.
     pub max_open: Option<usize>,
     /// Free zones that are kept with a fixed capacity.
     pub reserve: u32,
-    /// The reading of the papers that is followed.
+    /// The reading of the papers to follow.
     pub semantics: Semantics,
     /// Seed of the random numbers of schemes and victim policies.
     pub seed: u64,
-    /// The schemes that names stand for.
+    /// The registry of schemes by name.
     pub schemes: Registry,
-    /// The model that recognises frozen pages for schemes that ask for one.
+    /// The model that recognises frozen pages, for schemes that need one.
     pub model: Option<Arc<Model>>,
     /// User writes after the preload that are not counted.
     pub warmup: u64,
-    /// User writes in a window of the report; none if 0.
+    /// User writes in a window of the report; no windows if 0.
     pub window: u64,
 }
 
@@ -94,7 +94,7 @@ impl Settings {
     /// Checks the sizes before a trace is read.
     ///
     /// # Errors
-    /// A page size that is none, a unit that is no part of it, or a zone that is not 16 or more whole
+    /// The page size is not valid, a unit does not divide it, or a zone is not 16 or more whole
     /// pages.
     pub fn check(&self) -> Result<(), SimError> {
         let page = self.page_size;
@@ -115,7 +115,7 @@ impl Settings {
         }
     }
 
-    /// Bytes in a unit; in a page if pages are written whole.
+    /// Bytes in a unit; if pages are written whole, bytes in a page.
     pub fn unit(&self) -> u32 {
         self.unit.unwrap_or(self.page_size)
     }
@@ -123,7 +123,7 @@ impl Settings {
     /// Pages in a zone, for a sweep over these volumes.
     ///
     /// # Errors
-    /// As [`Settings::check`].
+    /// Those of [`Settings::check`].
     pub fn zone_pages(&self, volumes: &[TraceVolume]) -> Result<u32, SimError> {
         self.check()?;
         let page = u64::from(self.page_size);
@@ -162,7 +162,7 @@ impl Settings {
     }
 }
 
-/// Zones of a volume whose pages are over-provisioned by `op`.
+/// The number of zones of a volume whose pages are over-provisioned by `op`.
 pub(crate) fn zones(logical_pages: u64, zone_pages: u32, op: f64) -> u32 {
     Capacity::over_provisioned(logical_pages, zone_pages, op).zones().unwrap_or(0)
 }
@@ -197,20 +197,20 @@ impl Combination {
     /// A scheme of these settings with a victim policy, or with its own victim side if it has one.
     ///
     /// # Errors
-    /// As for [`Registry::parse`].
+    /// Those of [`Registry::parse`].
     pub fn new(scheme: &str, victim: &str, settings: &Settings) -> Result<Self, BuildError> {
         let scheme = settings.schemes.parse(scheme)?;
         let victim = scheme.victim.unwrap_or(victim).to_string();
         Ok(Combination { scheme, victim })
     }
 
-    /// True if both place and clean alike, whatever they are called.
+    /// True if both combinations place and clean in the same way, whatever their names.
     pub fn is_same_run(&self, other: &Combination) -> bool {
         let method = |run: &Combination| (run.scheme.entry.info.name, run.scheme.parameters());
         self.victim == other.victim && method(self) == method(other)
     }
 
-    /// Every scheme with every victim policy; a scheme that brings its own victim side once.
+    /// Every scheme with every victim policy; a scheme with its own victim side only once.
     pub fn cross(schemes: &[SchemeSpec], victims: &[String]) -> Vec<Combination> {
         let with = |scheme: &SchemeSpec, victim: &str| Combination {
             scheme: scheme.clone(),

@@ -1,4 +1,4 @@
-//! The settings of a replay as its report has them.
+//! The settings of a replay, for its report.
 
 use frostline_placement::Semantics;
 use serde::{Deserialize, Serialize};
@@ -10,18 +10,18 @@ use crate::Settings;
 pub struct ReplaySetup {
     /// The reading of the papers that was followed: `published`, `sepbit-fast22` or `midas-fast24`.
     pub semantics: String,
-    /// Seed of all chance.
+    /// Seed of all random choices.
     pub seed: u64,
     /// User writes of each volume, after the preload, that were not counted.
     pub warmup: u64,
-    /// User writes in a window; 0 if there are none.
+    /// User writes in a window; 0 if there are no windows.
     pub window: u64,
     /// Bytes in a page.
     pub page_bytes: u32,
-    /// Zones that could be open at once, if that was limited.
+    /// Zones that could be open at once; none if there was no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_open: Option<usize>,
-    /// The trace that was replayed before and not counted.
+    /// The preload: the trace that was replayed first and not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preload: Option<InputFile>,
     /// The model that recognised frozen pages.
@@ -41,7 +41,7 @@ pub struct InputFile {
 }
 
 impl ReplaySetup {
-    /// Of these settings, without files.
+    /// The setup of these settings, without files.
     pub fn of(settings: &Settings) -> ReplaySetup {
         let semantics = match settings.semantics {
             Semantics::Published => "published",

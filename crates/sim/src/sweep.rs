@@ -7,10 +7,10 @@ use crate::{Ledger, Outcome, Plan, Progress, Settings, SimError, TraceVolume, re
 /// The outcomes of a plan's runs over one volume.
 #[derive(Clone, Debug, Default)]
 pub struct Outcomes {
-    /// Of [`Plan::wanted`], in that order; none where the run was stopped.
+    /// Outcomes of [`Plan::wanted`], in that order; `None` where the run was stopped.
     pub wanted: Vec<Option<Outcome>>,
-    /// Of [`Plan::references`], in that order. One that can't be run takes the gains with it, and
-    /// nothing else.
+    /// Outcomes of [`Plan::references`], in that order. If one of them failed, only the gains
+    /// measured against it are missing.
     pub references: Vec<Result<Outcome, SimError>>,
 }
 
@@ -22,12 +22,12 @@ impl Outcomes {
     }
 }
 
-/// Replays every volume with every combination of the plan, on all cores. The outcomes are in
-/// the order of the plan, for each volume in turn, whatever the number of cores. After
-/// [`Progress::stop`] those of the runs that have finished are returned soon.
+/// Replays every volume with every combination of the plan, on all cores. The outcomes are in the
+/// order of the plan, for each volume in turn, whatever the number of cores. After
+/// [`Progress::stop`] it soon returns, with the outcomes of the runs that have finished.
 ///
 /// # Errors
-/// The first run in that order that was asked for and failed.
+/// The error of the first run in that order that was asked for and failed.
 pub fn sweep(
     volumes: &[TraceVolume],
     plan: &Plan,
@@ -37,11 +37,11 @@ pub fn sweep(
     sweep_with(volumes, plan, settings, &(), progress)
 }
 
-/// A sweep, as [`sweep`] does it, of the runs that a ledger wants and does not know already. The others
-/// are as if they had been stopped.
+/// A sweep, like [`sweep`], of those runs that a ledger wants and has no outcome of. All other runs
+/// count as stopped.
 ///
 /// # Errors
-/// As of [`sweep`].
+/// Those of [`sweep`].
 pub fn sweep_with(
     volumes: &[TraceVolume],
     plan: &Plan,
@@ -55,7 +55,7 @@ pub fn sweep_with(
     let outcomes: Vec<Result<Outcome, SimError>> = runs
         .into_par_iter()
         .enumerate()
-        // One at a time: runs are long and of very different lengths.
+        // One run at a time: runs are long, and their lengths differ a lot.
         .with_max_len(1)
         .map(|(cell, (number, run))| {
             let volume = &volumes[number];
@@ -80,7 +80,7 @@ pub fn sweep_with(
         };
         let wanted =
             all.by_ref().take(plan.wanted.len()).map(finished).collect::<Result<Vec<_>, _>>();
-        // An error ends `wanted` early, and the sweep with it.
+        // An error in `wanted` ends the sweep.
         let wanted = wanted?;
         Ok(Outcomes { wanted, references: all.by_ref().take(plan.references.len()).collect() })
     };

@@ -6,7 +6,7 @@ use frostline_log::{Lengths, WORD_LAST, Writes};
 use frostline_placement::Hotness;
 use frostline_trace::{Bits, FINAL, Prepared, Trim, mean_lifespans};
 
-// The words of a trace are handed to the log as they are.
+// The log takes the words of a trace unchanged.
 const _: () = assert!(FINAL == WORD_LAST);
 
 /// A volume of a trace, ready for replay by any number of runs at once. Its clones share the trace.
@@ -30,7 +30,7 @@ impl TraceVolume {
         TraceVolume { name, ..self }
     }
 
-    /// The volume's name; empty if the trace has but one.
+    /// The volume's name; empty if the trace has only one volume.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -65,13 +65,13 @@ impl TraceVolume {
         self.prepared.space
     }
 
-    /// One entry a page write, the preload's first: LBA in the low 31 bits, [`FINAL`] if it lives
-    /// for ever.
+    /// One entry a page write, the preload's first: the LBA in the low 31 bits, and [`FINAL`] if
+    /// this version lives for ever.
     pub fn words(&self) -> &[u32] {
         &self.prepared.words
     }
 
-    /// Mean lifespan of every LBA, calculated when it is first asked for.
+    /// Mean lifespan of every LBA, computed at the first use.
     pub(crate) fn means(&self) -> &[f32] {
         let Prepared { words, trims, space, .. } = &*self.prepared;
         self.means.get_or_init(|| mean_lifespans(words, trims, *space))
@@ -82,7 +82,7 @@ impl TraceVolume {
         self.prepared.lifespans.as_deref()
     }
 
-    /// The hotness record of every write, if the trace has them and was read with them.
+    /// The hotness record of every write; `None` if the trace has none, or was read without them.
     pub(crate) fn hotness(&self) -> Option<&[Hotness]> {
         self.prepared.hotness.as_deref()
     }
@@ -92,17 +92,17 @@ impl TraceVolume {
         &self.prepared.trims
     }
 
-    /// The trace's time of every write in microseconds, if it was read with them.
+    /// The trace's time of every write in microseconds; `None` if the trace was read without times.
     pub fn times(&self) -> Option<&[u64]> {
         self.prepared.times.as_deref()
     }
 
-    /// The bytes that must be written of each page written, if the trace tells.
+    /// The bytes that must be written for each page write, if the trace has them.
     pub fn bytes(&self) -> Option<&[u16]> {
         self.prepared.bytes.as_deref()
     }
 
-    /// The writes as the log takes them, in units of so many bytes.
+    /// The writes for the log, with units of `unit` bytes.
     pub(crate) fn writes(&self, unit: u32) -> Writes<'_> {
         Writes {
             words: self.words(),

@@ -1,4 +1,4 @@
-//! The stretches of a run, each with the counts of its own.
+//! The windows of a run, each with its own counts.
 
 use std::borrow::Cow;
 
@@ -7,45 +7,45 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
 
-/// A stretch of a run.
+/// A window of a run.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Window {
     /// Pages written by the user.
     pub user_writes: u64,
     /// Pages copied by cleaning.
     pub relocations: u64,
-    /// Pages that the scheme filled with what it remembers.
+    /// Meta pages, which the scheme filled with its state of pages.
     pub meta_pages: u64,
     /// Write amplification in the window.
     pub waf: f64,
-    /// Figures of the scheme's own at its end.
+    /// The scheme's own figures at the end of the window.
     pub gauges: Vec<(Cow<'static, str>, f64)>,
-    /// Sealed zones at its end by class, and by how many tenths of their pages are valid, from 0 to 9
-    /// with full ones among the last; empty if the log does not tell.
+    /// Sealed zones at the end of the window, by class and by tenths of valid pages from 0 to 9;
+    /// full zones count in the last. Empty if the log has no such census.
     pub census: Vec<[u32; 10]>,
 }
 
-/// Figures under names that may as well have come from a file.
+/// Gauges with names in the form that names from a file have.
 pub(crate) fn named(gauges: Vec<(&'static str, f64)>) -> Vec<(Cow<'static, str>, f64)> {
     gauges.into_iter().map(|(name, value)| (name.into(), value)).collect()
 }
 
-/// Cuts a run into windows, from the first write that counts.
+/// Cuts a run into windows, beginning with the first write that counts.
 pub(crate) struct Windows {
     /// The windows that have ended.
     pub(crate) done: Vec<Window>,
     counted_from: usize,
-    /// Writes in a window; none are cut if it is 0.
+    /// Writes in a window; no windows are cut if it is 0.
     length: usize,
-    /// Writes of the run.
+    /// All writes of the run.
     all: usize,
-    /// The first write of the window that runs, and the counts before it.
+    /// The first write of the current window; below, the counts before it.
     start: usize,
     before: Counts,
 }
 
 impl Windows {
-    /// Windows of so many writes of a run of `all`, from write `counted_from` on.
+    /// Windows of `length` writes each, of a run of `all` writes, from write `counted_from` on.
     pub(crate) fn new(
         counted_from: usize,
         length: u64,
@@ -57,7 +57,7 @@ impl Windows {
         Windows { done: Vec::new(), counted_from, length, all, start: counted_from, before }
     }
 
-    /// The end of the next part of the run, which crosses no border: `wanted` at most.
+    /// The end of the next part of the run: at most `wanted`, and not beyond the next border.
     pub(crate) fn end_after(&self, next: usize, wanted: usize) -> usize {
         let border = match self.length {
             _ if next < self.counted_from => self.counted_from,
@@ -67,7 +67,7 @@ impl Windows {
         wanted.min(border).min(self.all)
     }
 
-    /// Ends the window that the run has come to the end of, or begins the first.
+    /// Ends the window whose end the run has reached, or begins the first window.
     pub(crate) fn reached(&mut self, next: usize, machine: &mut dyn Machine) {
         if next == self.counted_from {
             self.before = machine.counts().clone();

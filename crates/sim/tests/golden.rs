@@ -1,6 +1,6 @@
-//! The counts of every scheme over a recorded trace, page for page: they are those of
-//! `golden.txt` and, of a trace with hotness records, `golden_hotness.txt`. A change that moves one
-//! of them says so.
+//! The counts of every scheme over a recorded trace, page for page: they equal those in
+//! `golden.txt` and, for a trace with hotness records, in `golden_hotness.txt`. A change that moves
+//! one of them must explain it.
 //!
 //! `FROSTLINE_BLESS=1 cargo test -p frostline-sim --test golden` writes the tables anew.
 
@@ -20,7 +20,7 @@ fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
-/// The only volume of a trace, with all that is recorded of it.
+/// The only volume of a trace, with everything that was recorded.
 fn writes(path: &str) -> Writes {
     let options = LoadOptions { hotness: true, ..LoadOptions::default() };
     load(&repository(path), &options, &mut |_| ()).unwrap().volumes.remove(0)
@@ -64,7 +64,7 @@ fn relocations(table: &str, scheme: &str) -> u64 {
     lines.find(|line| line[..2] == [scheme, "cost-benefit"]).unwrap()[3].parse().unwrap()
 }
 
-/// The table is that of the file.
+/// Checks that the table equals the file.
 fn agrees(table: &str, file: &str) {
     let path = repository("crates/sim/tests").join(file);
     if std::env::var_os("FROSTLINE_BLESS").is_some() {

@@ -1,7 +1,8 @@
-//! The scheme `survival` with its own victims does not lose to SepBIT with cost-benefit where nothing
-//! can be learned, where what was learned no longer holds, and where there are few zones: by no
-//! more than 1 % in all, and in no stretch of four times the volume by more than 3 %, the first two
-//! left out, in which it learns. After a load under which all pages were alike it loses more.
+//! The scheme `survival` with its own victims does not lose to SepBIT with cost-benefit where
+//! nothing can be learned, where the past misleads, and where there are few zones: it loses at most
+//! 1 % over all writes, and at most 3 % in a window of four times the volume. The first two
+//! windows, in which it learns, are left out. After a load under which all pages were alike it
+//! loses more.
 
 use frostline_placement::SchemeSpec;
 use frostline_random::SplitMix;
@@ -16,12 +17,14 @@ const WRITES: usize = 9 * WINDOW;
 /// Pages of a file.
 const FILE: u32 = 256;
 
-/// Losses that are allowed, in all and in a window.
+/// The largest losses: over all writes, and in a window.
 const IN_ALL: f64 = 0.01;
 const IN_A_WINDOW: f64 = 0.03;
-/// The same when Zipf's law follows on writes in turn: what was learned fades within ten epochs.
+/// The same bounds when Zipf's law follows writes in turn: the old knowledge fades within ten
+/// epochs.
 const AFTER_WRITES_IN_TURN: (f64, f64) = (0.02, 0.22);
-/// In a window, if chance chooses files: it has few of them, and by chance either scheme is ahead.
+/// The bound in a window if files are chosen at random: a window has few files, so either scheme
+/// can be ahead by chance.
 const BY_CHANCE: f64 = 0.15;
 
 fn zipf(alpha: f64, writes: usize, seed: u64) -> impl Iterator<Item = u32> {
@@ -30,7 +33,7 @@ fn zipf(alpha: f64, writes: usize, seed: u64) -> impl Iterator<Item = u32> {
     generate(&spec).expect("a valid spec")
 }
 
-/// Pages of any age, each as likely to be written.
+/// Pages of any age, all with the same probability.
 fn uniform(chance: &mut SplitMix) -> impl Iterator<Item = u32> {
     std::iter::repeat_with(|| chance.below(PAGES))
 }
@@ -57,19 +60,19 @@ fn run(lbas: &[u32], zone_pages: u32, scheme: &str, victim: &str) -> Outcome {
     replay(&volume, &combination, &settings, zone_pages, &Progress::default()).expect("room")
 }
 
-/// WAF in all, and in each window but the first two.
+/// WAF over all writes, and in each window but the first two.
 fn wafs(outcome: &Outcome) -> (f64, Vec<f64>) {
     let of = |(user, copied): (u64, u64)| (user + copied) as f64 / user as f64;
     let windows = outcome.windows.iter().skip(2).map(|w| of((w.user_writes, w.relocations)));
     (outcome.counts.waf(), windows.collect())
 }
 
-/// Does not lose on these writes, in zones of two sizes.
+/// Checks that `survival` does not lose on these writes, with zones of two sizes.
 fn is_guarded(lbas: impl Iterator<Item = u32>) {
     loses_no_more_than((IN_ALL, IN_A_WINDOW), lbas);
 }
 
-/// The same, with other bounds in all and in a window.
+/// The same check with other bounds: over all writes and in a window.
 fn loses_no_more_than((in_all, in_a_window): (f64, f64), lbas: impl Iterator<Item = u32>) {
     let lbas: Vec<u32> = lbas.take(WRITES).collect();
     for zone_pages in [64, 128] {

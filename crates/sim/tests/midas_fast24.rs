@@ -1,6 +1,6 @@
-//! The simulator that the authors of MiDAS published with their FAST'24 paper comes to these write
-//! amplifications with Zipf traces; ours under its semantics comes within 3 % where a model sizes the
-//! groups, and within 0.2 % where they share a pool.
+//! The simulator that the authors of MiDAS published with their FAST'24 paper printed these write
+//! amplifications for Zipf traces. Ours, under its semantics, comes within 3 % if a model sizes the
+//! groups, and within 0.2 % if they share a pool.
 
 use frostline_placement::SchemeSpec;
 use frostline_placement::Semantics;
@@ -11,13 +11,13 @@ use frostline_trace::{AccessPattern, Spec, Writes, generate, prepare};
 const PAGES_1_GB: u32 = 244_140;
 /// Pages of a device of 4 * 10^9 bytes.
 const PAGES_4_GB: u32 = 976_562;
-/// The flash of that is this much larger.
+/// The over-provisioning of these devices.
 const OP: f64 = 0.0737;
-/// The same of the smaller device without one of its 512 zones: without hot pages the simulator holds
-/// the hot group's open zone all the same.
+/// The over-provisioning of the smaller device without one of its 512 zones: even without hot pages
+/// the simulator keeps the hot group's zone open.
 const OP_WITHOUT_ONE: f64 = 0.0716;
 
-/// The volume is filled, and then 26 writes a page follow by Zipf 1.0.
+/// A volume that is filled, and then written by Zipf 1.0, 26 writes a page.
 fn volume(pages: u32) -> TraceVolume {
     let kind = AccessPattern::Zipf { alpha: 1.0 };
     let spec = Spec { kind, pages, writes: u64::from(pages) * 26, fill: true, seed: 20_240_227 };
@@ -25,7 +25,7 @@ fn volume(pages: u32) -> TraceVolume {
     TraceVolume::new(prepare(None, Writes { lbas, ..Writes::default() }, true).unwrap())
 }
 
-/// Write amplification in zones of 2 MiB, the filling of the volume included.
+/// Write amplification with zones of 2 MiB, the filling of the volume included.
 fn waf(volume: &TraceVolume, op: f64, scheme: &str, victim: &str) -> f64 {
     let settings = Settings {
         zone_size: ZoneSize::Bytes(2 << 20),

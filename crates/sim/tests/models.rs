@@ -1,4 +1,4 @@
-//! Models are compared on the same samples, by what they are said to be compared by.
+//! Models are compared on the same samples, and differ in what the comparison is about.
 
 use frostline_learn::{Layout, LearnError, ModelKind, Records, Sampling};
 use frostline_placement::{Activity, Hotness};
@@ -9,7 +9,7 @@ use frostline_sim::{
 };
 use frostline_trace::{Writes, prepare};
 
-/// Pages of which the higher half is written seldom and at random, the others all the time.
+/// Writes of pages: the higher half is written seldom and at random, the others all the time.
 fn writes() -> Writes {
     let mut chance = SplitMix::new(2);
     let mut lbas = Vec::new();
@@ -83,7 +83,7 @@ fn features_of_engines_are_added_in_the_papers_order() {
 #[test]
 fn features_of_a_block_layer_are_added_as_they_correlate() {
     let evaluated = compare_features(&samples(Records::Block, 2), ModelKind::Logistic).unwrap();
-    // The time between two writes of a page tells most; requests, which are all alike, tell nothing.
+    // The time between two writes of a page says most; the requests are all alike and say nothing.
     assert_eq!(added(&evaluated), ["write-time", "writes", "request-pages", "sequential"]);
 }
 
@@ -102,8 +102,9 @@ fn rules_are_compared_with_models() {
 
 #[test]
 fn two_rs_rule_takes_for_frozen_what_is_relocated() {
-    // A zone is filled, and pages of it are written again until its garbage exceeds the threshold
-    // at the seventh. Of the nine that are then copied, one is the eighth.
+    // A zone is filled, and pages in it are written again until its garbage exceeds the threshold
+    // at the seventh such write. Nine pages are then copied; one of them is overwritten by the
+    // eighth.
     let lbas = (0..16).chain(0..8).collect();
     let volume =
         TraceVolume::new(prepare(None, Writes { lbas, ..Writes::default() }, false).unwrap());

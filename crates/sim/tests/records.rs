@@ -1,4 +1,4 @@
-//! Pages that are written in as many units as the trace says.
+//! Pages whose records take as many units as the trace says.
 
 use frostline_log::LogError;
 use frostline_placement::registry::SCHEMES;
@@ -11,7 +11,7 @@ use frostline_trace::{AccessPattern, Spec, Writes, generate, prepare};
 const PAGES: u32 = 1 << 11;
 const ZONE_PAGES: u32 = 32;
 
-/// A filled volume that is overwritten; `bytes` of each write are written.
+/// A filled volume that is overwritten; write `i` has `bytes(i)` bytes.
 fn volume(bytes: impl Fn(u32) -> u16) -> TraceVolume {
     let kind = AccessPattern::Zipf { alpha: 0.9 };
     let spec = Spec { kind, pages: PAGES, writes: 20_000, fill: true, seed: 3 };
@@ -27,7 +27,7 @@ fn run(volume: &TraceVolume, scheme: &str, settings: &Settings) -> Result<Outcom
     replay(volume, &combination, settings, ZONE_PAGES, &Progress::default())
 }
 
-/// The outcome in units of so many bytes; none of a scheme that places whole pages only.
+/// The outcome with units of `unit` bytes; `None` for a scheme that places whole pages only.
 fn in_units(volume: &TraceVolume, scheme: &str, unit: u32, space: Space) -> Option<Outcome> {
     let settings = Settings { unit: Some(unit), space, ..Settings::default() };
     match run(volume, scheme, &settings) {

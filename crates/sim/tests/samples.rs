@@ -1,4 +1,4 @@
-//! Samples are what the trace says, and a recogniser in a scheme sees the features that its model
+//! Samples agree with the trace, and a recogniser in a scheme sees the same features that its model
 //! was trained on.
 
 use frostline_learn::*;
@@ -41,8 +41,8 @@ fn pages_are_looked_at_at_doubling_ages_while_they_are_valid() {
     let how = Sampling { age: 2, ..everything() };
     let lbas = [1, 2, 1, 3, 4, 5, 6, 7, 8, 9];
     let data = sample(writes(&lbas), block(1), &how).unwrap();
-    // Page 1 lives 2 writes and is never seen; its second version at ages 2 and 4; page 2 at 2, 4
-    // and 8; later pages while the trace lasts.
+    // Page 1 lives for 2 writes and is never sampled; its second version is sampled at ages 2 and
+    // 4, page 2 at 2, 4 and 8, later pages as long as the trace lasts.
     let ages = |age: f32| data.test.rows().chunks(4).filter(|row| row[1] == age).count();
     let log = |age| frostline_placement::log2_1p(age);
     assert_eq!([2, 4, 8].map(|age| ages(log(age))), [7, 5, 1]);
@@ -59,7 +59,7 @@ fn nothing_shortly_before_the_end_counts() {
 #[test]
 fn split_by_time_training_is_not_told_what_comes_later() {
     let how = Sampling { split: Split::Time, ..everything() };
-    // Three quarters: six writes. Page 2 is written again after that.
+    // Three quarters of the trace are six writes; page 2 is written again after them.
     let data = sample(writes(&[1, 2, 3, 1, 4, 5, 2, 9]), block(1), &how).unwrap();
     assert_eq!(data.train.frozen(), [false, true, true, true, true, true]);
     assert_eq!(data.test.frozen(), [true, true]);
@@ -102,13 +102,13 @@ fn record(i: u32) -> Hotness {
     Hotness { origin: 0, lifespan: i + 7, current: activity(i + 1), last: activity(i + 2) }
 }
 
-/// The score is the sum of the features, which differs where any of them does.
+/// Scores by the sum of the features, which differs if any of them differs.
 fn sum(layout: Layout) -> Linear {
     let weights = (0..layout.width()).map(|i| 1.0 + i as f32 / 64.0).collect();
     Linear { weights, bias: 0.0 }
 }
 
-/// Does as a scheme does: keeps a [`Past`] for each page, and asks at the end.
+/// Does what a scheme does: keeps a [`Past`] for each page, and scores at the end.
 fn asked_by_a_scheme(
     lbas: &[u32],
     starts: &[bool],
@@ -160,7 +160,7 @@ proptest! {
             hotness: Some(hotness.clone()),
             ..Writes::default()
         };
-        // The last write of all, at the moment when it happened.
+        // The last write of all, at the moment it happens.
         let data = sample(trace, layout, &everything()).unwrap();
         let last = data.test.len() - 1;
         let tiles = tiled(data.test.row(last), layout.width());
@@ -183,8 +183,8 @@ fn longer_histories_of_engine_records_follow_the_pages_writes() {
     };
     let (two, four) = (rows(2), rows(4));
     assert_eq!(four[..12], two);
-    // The write before was write 3, and the one before that write 2: their lifespans, and what
-    // they told of the write before them.
+    // The write before was write 3, and the one before that write 2: the features are their
+    // lifespans, and their records of the write before each.
     let log = frostline_placement::log2_1p;
     assert_eq!([four[12], four[18]], [log(3 + 7), log(2 + 7)]);
     assert_eq!([four[16], four[22]], [log(3 + 2), log(2 + 2)]);

@@ -1,5 +1,5 @@
-//! The simulator that the authors of SepBIT published with their FAST'22 paper wrote these block
-//! counts; ours under its semantics writes the same.
+//! The simulator that the authors of SepBIT published with their FAST'22 paper wrote these numbers
+//! of blocks; ours, under its semantics, writes the same.
 
 use std::path::{Path, PathBuf};
 

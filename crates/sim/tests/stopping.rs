@@ -25,7 +25,7 @@ fn finished(outcomes: &[Outcomes]) -> usize {
 
 #[test]
 fn runs_that_have_finished_are_kept() {
-    // So many runs that they last much longer than the first alone.
+    // Enough runs to last much longer than the first one alone.
     let (volumes, plan, settings) = ([volume()], plan(40), Settings::default());
     let progress = Progress::default();
     let one_at_a_time = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();

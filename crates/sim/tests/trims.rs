@@ -57,7 +57,7 @@ fn what_is_trimmed_is_not_copied() {
     let trimmed = copied(trace());
     let kept = copied(Writes { trims: Vec::new(), ..trace() });
     assert!(trimmed.relocations < kept.relocations);
-    // Each page is written, all are trimmed, and so on: there is never a page to copy.
+    // Each page is written, then all are trimmed, and so on: no page is ever copied.
     let lbas: Vec<u32> = (0..PAGES).cycle().take(10 * PAGES as usize).collect();
     let trim = |i| Trim { at: i * PAGES as usize, first: 0, last: PAGES - 1 };
     let writes = Writes { lbas, trims: (0..10).map(trim).collect(), ..Writes::default() };

@@ -1,5 +1,5 @@
-//! The cost of a replay, counted instead of timed: how often the inner loop is entered, and that a
-//! page write allocates nothing. Both are what the speed rests on, and no noise can blur them.
+//! The cost of a replay, counted instead of timed: the inner loop begins rarely, and a page write
+//! allocates nothing. The speed depends on both, and noise can't disturb counts.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -18,10 +18,10 @@ thread_local! {
 }
 
 #[allow(unsafe_code)]
-// SAFETY: every call is handed on to the system's allocator unchanged.
+// SAFETY: every call is passed to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // A thread that is ending may allocate after its locals are gone.
+        // A thread that ends may allocate after its locals are gone.
         let _ = ALLOCATIONS.try_with(|n| n.set(n.get() + 1));
         // SAFETY: the caller keeps the contract of `alloc`.
         unsafe { System.alloc(layout) }
@@ -46,7 +46,7 @@ fn zipf() -> Vec<u32> {
     generate(&spec).unwrap().collect()
 }
 
-/// User writes in a run, and allocations, of the second half of a trace.
+/// Mean length of a run, and allocations, in the second half of a trace.
 struct Work {
     mean_run: f64,
     allocations: u64,
@@ -91,7 +91,7 @@ fn each_scheme(check: impl Fn(&str, Work)) {
 #[test]
 fn a_run_is_long_enough_that_its_beginning_costs_nothing() {
     each_scheme(|name, work| {
-        // A zone of 512 pages is filled or cleaned about that often.
+        // About this often a zone of 512 pages is filled or cleaned.
         assert!(work.mean_run > 50.0, "{name}: runs of {:.1} writes", work.mean_run);
     });
 }
@@ -99,8 +99,8 @@ fn a_run_is_long_enough_that_its_beginning_costs_nothing() {
 #[test]
 fn once_the_volume_has_its_size_no_scheme_allocates() {
     each_scheme(|name, work| {
-        // Zones may still be added now and then, and a scheme that learns does so in vectors; writes are half
-        // a million.
+        // Zones may still be added from time to time, and a scheme that learns may grow vectors;
+        // there are half a million writes.
         let entry = SCHEMES.iter().find(|entry| entry.info.name == name).unwrap();
         let learns = entry.info.params.iter().any(|param| param.key == "by");
         let most = if learns { 2500 } else { 64 };

@@ -1,5 +1,5 @@
-//! The cases that properties are tried on: every scheme and policy of the registry, small volumes of
-//! either capacity, and short traces that are hot in places.
+//! The cases for the properties: every scheme and policy of the registry, small volumes of all
+//! capacities, and short traces with hot places.
 
 use std::fmt;
 use std::ops::Range;
@@ -19,12 +19,12 @@ struct Request {
     is_trim: bool,
 }
 
-/// A trace with all that can be known of it.
+/// A trace with all that can be known about it.
 #[derive(Clone)]
 pub struct Trace {
     requests: Vec<Request>,
     pub words: Vec<u32>,
-    /// Writes before it, and the page.
+    /// The number of writes before each trim, and the trimmed page.
     pub trims: Vec<(usize, u32)>,
     pub starts: Vec<u64>,
     pub lifespans: Vec<u32>,
@@ -32,7 +32,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Of requests, which wrap at the end of the space.
+    /// The trace of these requests, which wrap at the end of the space.
     fn new(space: u32, requests: Vec<Request>) -> Self {
         let mut words = Vec::new();
         let mut trims = Vec::new();
@@ -67,8 +67,8 @@ impl Trace {
         Trace { requests, words, trims, starts, lifespans, means }
     }
 
-    /// Writes a range of the trace's writes, told as `writes`, and trims before each of them what is
-    /// to be trimmed there.
+    /// Replays a range of the trace's writes, in the form `writes`, and makes the trims before each
+    /// of them.
     pub fn replay<S: Scheme>(
         &self,
         volume: &mut Volume<S>,
@@ -125,9 +125,9 @@ pub struct Case {
 /// Bytes in a unit.
 const UNIT: u32 = 3;
 
-/// A check of a case, once the type of its scheme is known.
+/// A check of a case, called with the type of the case's scheme.
 pub trait Check {
-    /// `scheme` makes one more scheme in its first state at each call.
+    /// Each call of `scheme` makes another scheme in its first state.
     fn check<S: Scheme>(self, case: &Case, scheme: &dyn Fn() -> S) -> Result<(), TestCaseError>;
 }
 
@@ -143,7 +143,7 @@ impl Case {
         Writes { lengths, ..self.trace.writes() }
     }
 
-    /// An empty volume; none of a scheme that places whole pages only.
+    /// An empty volume; `None` for a scheme that places whole pages only.
     pub fn volume<S: Scheme>(&self, scheme: S) -> Option<Volume<S>> {
         match Volume::new(self.options, scheme, self.policy()) {
             Err(LogError::WholePages) => None,
@@ -189,7 +189,7 @@ impl<C: Check> Visitor for Twice<'_, C> {
     }
 }
 
-/// Schemes that need to know no more of the future than `most`.
+/// Schemes that need no more knowledge of the future than `most`.
 pub fn schemes(most: Foresight) -> impl Strategy<Value = &'static str> {
     let known = SCHEMES.iter().filter(|e| e.foresight <= most);
     prop::sample::select(known.map(|e| e.info.name).collect::<Vec<_>>())
@@ -207,10 +207,10 @@ fn elastic() -> impl Strategy<Value = Capacity> {
     proportion().prop_map(|gp| Capacity::Elastic { gp })
 }
 
-/// A number of zones, and how many are kept free: from the fewest that a volume may have, in which
-/// it is short of zones all the time.
+/// A number of zones and a reserve. With the fewest zones that a volume may have, it is short of
+/// zones all the time.
 fn zones(pages: u32, zone_pages: u32) -> impl Strategy<Value = (u32, u32)> {
-    // A page of each zone may be the scheme's.
+    // One page of each zone may belong to the scheme.
     let logical = pages.div_ceil(zone_pages - 1);
     (2..5u32, 1..8u32).prop_map(move |(reserve, more)| (logical + reserve + more, reserve))
 }
@@ -237,8 +237,7 @@ fn volume() -> impl Strategy<Value = Options> {
     options.boxed()
 }
 
-/// Requests of which most go to a small hot part, some anywhere, and some are longer; one in ten
-/// is a trim.
+/// Requests: most go to a small hot part, some anywhere, and some are longer; one in ten is a trim.
 fn trace(space: u32) -> impl Strategy<Value = Trace> {
     let hot = (0..space / 8, 1..3u32);
     let any = (0..space, 1..3u32);
@@ -251,7 +250,7 @@ fn trace(space: u32) -> impl Strategy<Value = Trace> {
     requests.prop_map(move |r| Trace::new(space, r)).prop_filter("writes something", some)
 }
 
-/// Any case of schemes that need no more foresight than `most`.
+/// Cases of schemes that need no more foresight than `most`.
 pub fn cases(most: Foresight) -> impl Strategy<Value = Case> {
     let case = (schemes(most), policies(), volume());
     case.prop_flat_map(|(scheme, victim, options)| {
@@ -266,7 +265,7 @@ pub fn cases(most: Foresight) -> impl Strategy<Value = Case> {
     })
 }
 
-/// The same with pages of several units, and records of any length.
+/// The same cases with pages of several units, and records of any length.
 pub fn record_cases(most: Foresight) -> impl Strategy<Value = Case> {
     (cases(most), 2..9u32).prop_flat_map(|(case, page_units)| {
         let longest = (UNIT * (page_units + 1)) as u16;

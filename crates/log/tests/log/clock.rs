@@ -1,4 +1,4 @@
-//! Time is counted modulo 2^32, and nothing is decided otherwise for it.
+//! Time is counted modulo 2^32; wrapping changes no decision.
 
 use frostline_log::{Counts, Options, Slot, Volume, Writes};
 use frostline_placement::{Foresight, Scheme, Stamp, victims};
@@ -40,7 +40,7 @@ proptest! {
     }
 }
 
-/// A volume that starts a hundred writes before the first sweep, which comes when the clock
+/// A volume that starts a hundred writes before the first sweep, which happens when the clock
 /// passes `sweep`.
 fn before_sweep(sweep: u32) -> Volume<Stub> {
     let options = Options { start: sweep.wrapping_sub(100), ..Options::elastic(16, 64, 0.9) };
@@ -65,7 +65,7 @@ fn a_sweep_clamps_the_times_of_zones() {
     let mut volume = before_sweep(1 << 31);
     let words: Vec<u32> = (0..64).cycle().take(100).collect();
     volume.write(&Writes::new(&words), 0..100).unwrap();
-    // Zones that were never sealed are in the table as sealed at 0.
+    // The table has zones that were never sealed as sealed at time 0.
     assert_eq!(volume.now() - volume.zones().sealed_at(0), Stamp::HORIZON);
     assert_eq!(volume.now() - volume.zones().sealed_at(1), 84);
 }

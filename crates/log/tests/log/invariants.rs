@@ -49,8 +49,8 @@ fn each_page_has_one_slot<S: Scheme>(
     Ok(())
 }
 
-/// Each unit that was written or left unused is in a zone, or was in one that is reclaimed. Of pages
-/// of one slot each is valid or garbage; [`Volume::verify`] sums the units of longer records.
+/// Each unit that was written or left unused is in a zone, or was in a zone that is reclaimed. A
+/// page of one slot is valid or garbage; for longer records [`Volume::verify`] sums the units.
 fn units_used_are_counted<S: Scheme>(
     volume: &mut Volume<S>,
     options: &Options,

@@ -1,4 +1,4 @@
-//! Options that can't be kept are refused, and a full volume goes on taking overwrites.
+//! Invalid options are refused, and a full volume still accepts overwrites.
 
 use frostline_log::{Capacity, LogError, MAX_LBA, Options, Volume, Writes};
 use frostline_placement::victims;
@@ -98,7 +98,7 @@ fn a_volume_without_a_slot_left_says_so_and_keeps_what_it_has() {
     assert_eq!(volume.verify(), Ok(()));
 }
 
-/// Every class has a zone open, all garbage is in those, and there is nothing to clean.
+/// Every class has an open zone, all garbage is in open zones, and there is nothing to clean.
 #[test]
 fn more_classes_than_spare_zones_do_not_fill_a_fixed_volume() {
     for classes in 1..=16 {

@@ -1,4 +1,4 @@
-//! The log against a naive reference model and against the invariants it promises.
+//! The log against a naive reference model and against its promised invariants.
 
 mod cases;
 mod clock;

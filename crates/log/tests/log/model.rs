@@ -1,5 +1,5 @@
-//! Written in runs, between trims, the log does what the reference model does: the same counts, and
-//! every page in the same slot.
+//! With writes in runs, between trims, the log does the same as the reference model: the same
+//! counts, and every page in the same slot.
 
 use frostline_log::{Counts, MAX_LBA, Volume};
 use frostline_placement::{Foresight, Scheme};
@@ -9,7 +9,7 @@ use crate::cases::{Case, Check, cases, record_cases};
 use crate::reference::Model;
 use crate::stub::Stub;
 
-/// The trace is written in pieces of this many pages, which must not make a difference.
+/// The trace is written in pieces of this many pages, which must make no difference.
 struct SameAsModel {
     piece: usize,
 }
@@ -49,7 +49,7 @@ fn same<S: Scheme>(
     space: u32,
 ) -> Result<(), TestCaseError> {
     prop_assert_eq!(volume.now(), model.now);
-    // The number of runs of the inner loop is the log's own affair.
+    // The number of runs is the log's own affair.
     let counts = Counts { runs: 0, ..volume.counts().clone() };
     prop_assert_eq!(&counts, &model.counts);
     for lba in 0..space {

@@ -1,6 +1,6 @@
-//! The log again, as plainly as it can be said: zones are lists of words, a page is valid if the
-//! map says so, and everything else is found by searching. Published semantics, user writes in
-//! requests. It asks the same schemes and policies, so what it checks is the log.
+//! The log again, in the plainest form: zones are lists of words, a page is valid if the map says
+//! so, and everything else is found by search. Published semantics, user writes in requests. It
+//! uses the same schemes and policies, so it checks the log alone.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use frostline_placement::{
 /// The word of a slot that was left unused; no page has this LBA.
 const UNUSED: u32 = MAX_LBA;
 
-/// Zone, and place in it.
+/// A zone, and an index in it.
 type Place = (u32, usize);
 
 /// A record: the word of its page, and its units.
@@ -27,12 +27,12 @@ pub struct Model<S: Scheme> {
     zones: Vec<Vec<Record>>,
     /// The open zone of each class.
     open: Vec<Option<u32>>,
-    /// Free zones; the last is taken next.
+    /// Free zones; the last one is taken next.
     free: Vec<u32>,
     map: HashMap<u32, Place>,
     /// Units of the pages in the map.
     units: HashMap<u32, usize>,
-    /// Their sum.
+    /// The sum of these units.
     valid_units: usize,
     states: HashMap<u32, S::Page>,
     /// The zones, as schemes and policies see them.
@@ -90,7 +90,7 @@ impl<S: Scheme> Model<S> {
         self.scheme.on_request(&request);
     }
 
-    /// Writes a page of this many units, and cleans as the trigger asks.
+    /// Writes a page of `units` units, and cleans when the trigger asks.
     pub fn write(&mut self, word: u32, units: u32, lifespan: u32) -> Result<(), LogError> {
         let lba = word & MAX_LBA;
         let old = self.map.get(&lba).map_or(0, |place| place.0);
@@ -152,7 +152,7 @@ impl<S: Scheme> Model<S> {
         }
     }
 
-    /// Seals open zones as they are that hardly fill, if the scheme has it so.
+    /// Seals open zones that hardly fill, if the scheme wants that.
     fn seal_stale(&mut self) {
         for class in 0..self.open.len() {
             let Some(zone) = self.open[class].filter(|&zone| self.is_stale(zone)) else { continue };
@@ -263,8 +263,8 @@ impl<S: Scheme> Model<S> {
         Ok(())
     }
 
-    /// `class`, with a zone opened if need be and allowed; else, of the classes with the most room,
-    /// the first.
+    /// `class`, if need be and allowed with a new zone; else the first of the classes with the most
+    /// room.
     fn class_with_room(&mut self, class: usize, units: usize) -> Result<usize, LogError> {
         if self.room(class) >= units {
             return Ok(class);
@@ -294,7 +294,7 @@ impl<S: Scheme> Model<S> {
         self.scheme.on_opened(&self.event(zone));
     }
 
-    /// Seals a zone as it is.
+    /// Seals a zone before it is full.
     fn end(&mut self, class: usize, zone: u32) {
         let room = self.room(class);
         self.counts.skipped += room as u64;
@@ -303,7 +303,7 @@ impl<S: Scheme> Model<S> {
     }
 
     fn seal(&mut self, class: usize, zone: u32) {
-        // Schemes do not see the pages that a victim has lost so far in the present cleaning.
+        // Schemes do not see the pages that a victim has already lost in the present cleaning.
         if !self.cleaning {
             self.show_garbage();
         }
@@ -337,7 +337,7 @@ impl<S: Scheme> Model<S> {
         valid
     }
 
-    /// Units that are written, and those of them that are garbage.
+    /// Written units, and garbage units among them.
     fn totals(&self) -> (usize, usize) {
         let written: usize = (0..self.zones.len() as u32).map(|zone| self.used(zone)).sum();
         (written, written - self.valid_units)
@@ -363,7 +363,7 @@ impl<S: Scheme> Model<S> {
         !self.free.is_empty() || self.options.capacity.zones().is_none()
     }
 
-    /// True if but one zone is free, which is kept for cleaning.
+    /// True if only one zone is free, which is kept for cleaning.
     fn is_last(&self) -> bool {
         self.free.len() == 1 && self.options.capacity.zones().is_some()
     }

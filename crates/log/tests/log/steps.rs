@@ -1,5 +1,5 @@
-//! Driven step by step the log does what it does in runs; and whatever is written between the steps
-//! of a cleaning, no page is lost.
+//! Driven step by step, the log does the same as in runs; and no page is lost, whatever is written
+//! between the steps of a cleaning.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ fn write<S: Scheme>(volume: &mut Volume<S>, lba: u32) -> Result<(), LogError> {
     }
 }
 
-/// Asks the scheme about all valid pages of a victim.
+/// Lets the scheme place all valid pages of a victim at once.
 fn place_batch<S: Scheme>(
     volume: &mut Volume<S>,
     zone: u32,
@@ -115,7 +115,7 @@ enum Action {
     Clean,
 }
 
-/// A device, and what must be read back from it.
+/// A device, and the content that must be read back from it.
 struct Device<S: Scheme> {
     volume: Volume<S>,
     zone_pages: u32,
@@ -125,7 +125,8 @@ struct Device<S: Scheme> {
     versions: HashMap<u32, usize>,
     placed: usize,
     victims: Vec<u32>,
-    /// Pages of the last victim still to be copied, last first, with the classes that they were given.
+    /// Pages of the last victim still to be copied, the last first, with the classes that they were
+    /// given.
     pages: Vec<((u32, Slot), Option<u8>)>,
 }
 
@@ -145,7 +146,7 @@ impl<S: Scheme> Device<S> {
     fn act(&mut self, action: Action) {
         match action {
             Action::Write(lba) => {
-                // Without room the write has to wait for cleaning.
+                // If there is no room, the write waits for cleaning.
                 if let Ok(placed) = place_user(&mut self.volume, lba) {
                     self.versions.insert(lba, self.placed);
                     self.put(placed.slot, lba, self.placed);
@@ -166,7 +167,7 @@ impl<S: Scheme> Device<S> {
         self.placed += 1;
     }
 
-    /// Begins a cleaning, or takes the next step of the one that was begun.
+    /// Begins a cleaning, or continues the one that has begun.
     fn clean(&mut self) {
         let Some(&victim) = self.victims.last() else {
             self.volume.end_stale();
@@ -176,7 +177,7 @@ impl<S: Scheme> Device<S> {
         if let Some(&((lba, from), class)) = self.pages.last() {
             let version = self.slots[&from].1;
             let current = self.versions.get(&lba) == Some(&version);
-            // Without room the copy has to wait.
+            // If there is no room, the copy waits.
             if let Ok(placed) = place_relocation(&mut self.volume, lba, from, class) {
                 self.pages.pop();
                 assert_eq!(placed.is_some(), current);
@@ -225,7 +226,7 @@ impl Check for NothingIsLost {
     }
 }
 
-/// The trace's trims and writes, these followed by a few steps of cleaning.
+/// The trace's trims and writes; each write is followed by a few steps of cleaning.
 fn actions(case: Case) -> impl Strategy<Value = (Case, Vec<Action>)> {
     let few = prop::collection::vec(Just(Action::Clean), 0..6);
     let each = prop::collection::vec(few, case.trace.words.len());
@@ -273,7 +274,7 @@ fn a_full_volume_takes_overwrites_and_no_first_write() {
     assert!(place_user(&mut volume, 2).is_ok());
 }
 
-/// Notes how many valid pages it is told that the volume has.
+/// Records the number of valid pages that the scheme is given.
 #[derive(Debug)]
 struct Valid(Arc<AtomicU32>);
 

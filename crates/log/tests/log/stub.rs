@@ -1,5 +1,5 @@
-//! A scheme that shows what the log did to it: classes by LBA, those of every fourth relocation given
-//! to the batch, and page states that count.
+//! A scheme that shows the log's calls: classes go by LBA, every fourth relocation gets its class
+//! in the batch, and page states count.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use frostline_placement::{
     BuildError, Info, PageState, Pages, Params, Relocation, Scheme, Setup, UserWrite, Victim,
 };
 
-/// State that the log carries along with a page.
+/// State that the log keeps with a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Tally {

@@ -12,11 +12,11 @@ use super::policy::Policy;
 use super::zones::Zones;
 use crate::machine::Machine;
 
-/// Zones that are opened for every scheme at least: those that it never uses still count in the
-/// numbering of zones, and so in ties.
+/// The least number of zones that are opened for every scheme: unused ones still count in the
+/// numbering of zones, and so decide ties.
 const OPEN_AHEAD: usize = 6;
 
-/// The garbage proportion is compared in parts of this.
+/// Garbage proportions are compared in units of one over this.
 const PARTS: u64 = 1_000_000_000;
 
 /// User writes between two sweeps that clamp old stamps.
@@ -31,9 +31,9 @@ pub struct Options {
     pub space: u32,
     /// The log is cleaned while the garbage proportion exceeds this.
     pub gp: f64,
-    /// Zones that may be open at once, if that is limited.
+    /// Zones that may be open at once; `None` if there is no limit.
     pub max_open: Option<usize>,
-    /// The least garbage proportion of a victim; `gp` in the simulator.
+    /// The least garbage proportion of a victim; equal to `gp` in the authors' simulator.
     pub least_gp: f64,
 }
 
@@ -44,25 +44,26 @@ struct Open {
     used: u32,
 }
 
-/// A volume as that simulator has it.
+/// A volume as the authors' simulator has it.
 pub struct Log<'a, S: Scheme> {
     scheme: S,
     policy: Policy,
     options: Options,
-    /// The trace's time of each write in microseconds; its number, from 1, if none.
+    /// The trace's time of each write in microseconds; without times, the number of the write from
+    /// 1 on.
     times: Option<&'a [u64]>,
     zones: Zones,
     map: Array<MapEntry<S::Page>>,
-    /// By slot, which is zone * pages in a zone + offset: the word that was written there.
+    /// The word that was written in each slot, by slot number: zone * pages in a zone + offset.
     words: Vec<u32>,
     open: Vec<Option<Open>>,
     free: Vec<u32>,
-    /// The hotness record of the last write of each LBA, if there are any.
+    /// The hotness record of each LBA's last write; empty if there are none.
     hotness: Vec<Hotness>,
     now: u32,
     clock: u64,
     gp: u64,
-    /// Pages in live zones, but for those of the request that has not ended.
+    /// Pages in live zones, without those of the request that has not ended.
     written: u64,
     unended: u64,
     /// Garbage pages in sealed zones.
@@ -76,7 +77,8 @@ impl<'a, S: Scheme> Log<'a, S> {
     /// An empty log.
     ///
     /// # Errors
-    /// A garbage proportion that is none, more classes than zones may be open, or no memory.
+    /// The garbage proportion is not valid, the scheme has more classes than zones may be open, or
+    /// memory is short.
     pub fn new(
         options: Options,
         scheme: S,
@@ -126,7 +128,7 @@ impl<'a, S: Scheme> Log<'a, S> {
         zone * self.options.zone_pages + offset
     }
 
-    /// The user writes page `i`, and the log is cleaned if a request ends with it.
+    /// Writes page `i` of the user, and cleans the log if a request ends with it.
     fn write_page(&mut self, writes: &Writes<'_>, i: usize) -> Result<(), LogError> {
         let word = writes.words[i];
         let lba = word & MAX_LBA;
@@ -190,7 +192,7 @@ impl<'a, S: Scheme> Log<'a, S> {
         self.scheme.place_user(&write, &mut entry.page)
     }
 
-    /// Shows the scheme the page behind, and one in turn, if it asks for them.
+    /// Shows the scheme the page behind, and one page in turn, if the scheme sees others.
     fn show_others(&mut self, lba: u32) {
         if !S::SEES_OTHERS || !self.scheme.sees_others() {
             return;
@@ -203,7 +205,7 @@ impl<'a, S: Scheme> Log<'a, S> {
         }
     }
 
-    /// The pages of a request count as written when it ends, and only then is there a cleaning, of
+    /// Ends a request: only now do its pages count as written, and only now is the log cleaned, of
     /// one victim.
     fn end_request(&mut self) -> Result<(), LogError> {
         self.written += std::mem::take(&mut self.unended);
@@ -303,7 +305,7 @@ impl<'a, S: Scheme> Log<'a, S> {
         Ok(open)
     }
 
-    /// Adds an eighth of the zones there are, and a few.
+    /// Adds an eighth of the present zones, and a few more.
     fn grow(&mut self) -> Result<(), LogError> {
         let first = self.zones.table.len();
         let zones = first + (first - 1) / 8 + 16;
@@ -314,7 +316,7 @@ impl<'a, S: Scheme> Log<'a, S> {
             self.zones.add();
         }
         self.words.resize(zones * self.options.zone_pages as usize, 0);
-        // Taken from the end: low numbers first.
+        // Zones are taken from the end: low numbers first.
         self.free.extend((first as u32..zones as u32).rev());
         Ok(())
     }
@@ -355,7 +357,7 @@ impl<'a, S: Scheme> Log<'a, S> {
         LogError::Full { valid: self.valid, slots: self.words.len() as u64 }
     }
 
-    /// The garbage of a sealed zone.
+    /// The garbage of a zone; `None` unless it is sealed.
     fn garbage_of(&self, zone: u32) -> Option<u32> {
         self.zones.table.is_sealed(zone).then(|| self.zones.table.garbage(zone))
     }

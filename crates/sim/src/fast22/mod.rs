@@ -1,18 +1,23 @@
-//! The trace-replay simulator that the authors of SepBIT published with their FAST'22 paper: its log,
-//! accidents included, so that its counts come out to the last page. What it does otherwise than the
-//! papers' reading:
+//! The trace-replay simulator that the authors of SepBIT published with their FAST'22 paper. Its
+//! log is imitated with all accidents, so that the counts agree to the last page. It differs from
+//! the papers' reading as follows:
 //!
-//! * a zone is opened for every class at once when its last one is sealed, for six classes at least, and
-//!   counts as opened then;
-//! * the pages of a request count as written when it ends; only then is the log cleaned, of one victim;
-//! * only garbage in sealed zones counts, and a victim has at least the trigger's share of it;
-//! * among equal victims the first in the order of its hash table is taken;
-//! * cost-benefit takes the square root of the age, and ages, and the times of some schemes, are the
-//!   trace's;
-//! * single schemes have other rules ([`READINGS`]).
+//! * when the last zone of a class is sealed, another is opened at once; this holds for all
+//!   classes, and for
+//!   six at least; a zone counts as opened then;
+//! * the pages of a request count as written when the request ends; only then is the log cleaned,
+//!   of one
+//!   victim;
+//! * only garbage in sealed zones counts, and the garbage proportion of a victim is at least the
+//!   trigger's;
+//! * among equal victims, the first in the order of its hash table is taken;
+//! * cost-benefit takes the square root of the age; ages, and the times of some schemes, are the
+//!   trace's
+//!   times;
+//! * some schemes have other rules ([`READINGS`]).
 //!
-//! It is checked against the authors' results (`tests/sepbit_fast22.rs`), and nothing of it is in the log
-//! of devices.
+//! It is checked against the authors' results (`tests/sepbit_fast22.rs`). The log of devices has
+//! none of these rules.
 
 mod log;
 mod policy;

@@ -5,11 +5,11 @@ use frostline_placement::{BuildError, VictimPolicy, ZoneView};
 
 use super::zones::Zones;
 
-/// A victim policy of the simulator, or one that it does not have.
+/// A victim policy of the authors' simulator, or another.
 pub enum Policy {
-    /// Its cost-benefit: with the square root of the age, in the trace's time.
+    /// The simulator's cost-benefit: with the square root of the age, in the trace's time.
     CostBenefit,
-    /// Any other.
+    /// Any other victim policy.
     Other(Box<dyn VictimPolicy>),
 }
 
@@ -17,7 +17,7 @@ impl Policy {
     /// The policy of a specification, as [`victims::build`] makes it.
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`victims::build`].
     pub fn build(spec: &str, seed: u64) -> Result<Self, BuildError> {
         let other = victims::build(spec, seed)?;
         Ok(match spec {

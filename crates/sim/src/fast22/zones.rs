@@ -1,13 +1,13 @@
-//! The zones as the authors' simulator keeps them.
+//! The zones of the authors' simulator.
 
 use frostline_log::ZoneTable;
 use frostline_placement::ZoneView;
 
-/// Zones in a hash table, whose order of iteration decides among equal victims, with the trace's time
-/// of their seals.
+/// Zones in a hash table, whose order of iteration decides among equal victims; the trace's time of
+/// each zone's seal is kept, too.
 pub struct Zones {
     pub table: ZoneTable,
-    /// A victim has at least this much garbage.
+    /// The least garbage of a victim, in pages.
     least_garbage: u32,
     sealed_at: Vec<u64>,
     /// The place of each zone in the order of iteration.
@@ -30,7 +30,7 @@ impl Zones {
     pub fn open(&mut self, zone: u32, class: usize, now: u32) {
         self.table.open(zone, class, now);
         self.ranks[zone as usize] = self.rank(zone);
-        // The hash table doubles at three quarters.
+        // The hash table doubles when it is three quarters full.
         if self.table.live() * 4 > self.buckets * 3 {
             self.buckets *= 2;
             for zone in 1..self.table.len() as u32 {

@@ -15,12 +15,12 @@ const PAPERS_ORDER: [&str; 6] = [
     "modifications",
 ];
 
-/// A model by one field of each write, then one by two, and so on: an engine's in the paper's order;
-/// a block layer's, of which the paper has none, from the field that is most correlated with being
-/// frozen to the one that is least.
+/// Trains a model with one field of each write, then one with two fields, and so on. An engine's
+/// fields come in the paper's order. For a block layer's fields the paper has no order: the field
+/// with the highest correlation with being frozen comes first.
 ///
 /// # Errors
-/// As [`train`](frostline_learn::train).
+/// Those of [`train`](frostline_learn::train).
 pub fn compare_features(samples: &Samples, kind: ModelKind) -> Result<Vec<Evaluation>, LearnError> {
     let order = match samples.layout.records() {
         Records::Engine => PAPERS_ORDER.map(String::from).to_vec(),
@@ -29,7 +29,7 @@ pub fn compare_features(samples: &Samples, kind: ModelKind) -> Result<Vec<Evalua
     (1..=order.len()).map(|fields| evaluate_kind(samples, kind, &order[..fields])).collect()
 }
 
-/// The fields, by the largest correlation that one has in any write.
+/// The fields in order of the largest correlation that each has in any write.
 fn by_correlation(samples: &Samples) -> Vec<String> {
     let correlations = correlations(&samples.train);
     let strength = |field: usize| {

@@ -1,15 +1,15 @@
-//! The number of writes of a page that are worth looking at (figure 20 of the paper).
+//! The gain of a longer history of each page (figure 20 of the paper).
 
 use frostline_learn::{LearnError, ModelKind};
 
 use super::{Evaluation, evaluate_kind};
 use crate::Samples;
 
-/// A model that looks at a page's newest write only, then one that looks at the two newest, and so
-/// on up to what the samples tell of.
+/// Trains a model that looks at a page's newest write only, then one that looks at the two newest
+/// writes, and so on, up to the history of the samples.
 ///
 /// # Errors
-/// As [`train`](frostline_learn::train).
+/// Those of [`train`](frostline_learn::train).
 pub fn compare_histories(
     samples: &Samples,
     kind: ModelKind,

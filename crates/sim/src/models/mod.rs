@@ -1,6 +1,6 @@
-//! Models of frozen pages compared on the samples of a trace, as SepFrozen compares them (section
-//! 5.2, figures 18 to 21): with each other and with rules that need no training; by how many writes
-//! of a page they look at; by the features they are given.
+//! Comparison of models of frozen pages on the samples of a trace, as in SepFrozen (section
+//! 5.2, figures 18 to 21): with each other and with rules that need no training; by the number of a page's
+//! writes that they look at; and by their features.
 
 mod features;
 mod histories;
@@ -20,13 +20,13 @@ pub use histories::compare_histories;
 pub use rivals::compare_models;
 pub use two_r::evaluate_two_r;
 
-/// Pages of a zone of 256 MiB, for which the paper gives times.
+/// Pages in a zone of 256 MiB, for which the paper gives times.
 pub const ZONE: usize = 65_536;
 
 /// The evaluation of a model or a rule.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evaluation {
-    /// Its name.
+    /// Name of the model or rule.
     pub model: &'static str,
     /// Writes of a page that it looks at.
     pub history: usize,
@@ -34,11 +34,12 @@ pub struct Evaluation {
     pub fields: Vec<String>,
     /// Its quality on the evaluation samples.
     pub quality: Quality,
-    /// CPU time of its training; none of a rule.
+    /// CPU time of its training; `None` for a rule.
     pub train_seconds: Option<f64>,
-    /// CPU time to score [`ZONE`] pages whose features were gathered before: the shortest of several.
+    /// CPU time to score [`ZONE`] pages whose features are already gathered: the shortest of
+    /// several.
     pub inference_seconds: f64,
-    /// The state that must be kept with each page.
+    /// Bytes of state that must be kept with each page.
     pub bytes_per_page: f64,
 }
 
@@ -65,7 +66,7 @@ fn evaluate_kind(
     })
 }
 
-/// A rule that was evaluated; what it looks at is of the write before the newest.
+/// The evaluation of a rule; its fields are those of the write before the newest.
 fn rule(
     model: &'static str,
     fields: &[&str],
@@ -84,7 +85,7 @@ fn rule(
     }
 }
 
-/// The time to score a zone of such pages.
+/// The time to score a zone of pages like those of `test`.
 fn inference_seconds(scorer: &dyn Scorer, test: &Set) -> f64 {
     let values = test.rows().iter().copied().cycle().take(ZONE * test.width());
     let tiles = tiled(&values.collect::<Vec<_>>(), test.width());

@@ -5,13 +5,14 @@ use frostline_learn::{EveryPage, LearnError, ModelKind, OneBit, Quality, Scorer}
 use super::{Evaluation, evaluate_kind, inference_seconds, rule};
 use crate::Samples;
 
-/// All models that can be trained, given all features, then the rules: the one-bit filter, if the
-/// samples tell of the write before the newest; and 2R's, if they are looks at pages that had been
-/// valid for some time, as of those that cleaning meets it takes every one for frozen. What it makes
-/// of pages that are just being written [`evaluate_two_r`](crate::evaluate_two_r) finds out.
+/// Trains all kinds of models with all features, then evaluates the rules: the one-bit filter, if
+/// the samples have the write before the newest; and 2R's rule, if samples were taken of pages that
+/// had been valid for some time, as cleaning meets them: it takes all of those for frozen. For
+/// pages that are just being written, [`evaluate_two_r`](crate::evaluate_two_r) evaluates 2R's
+/// rule.
 ///
 /// # Errors
-/// As [`train`](frostline_learn::train).
+/// Those of [`train`](frostline_learn::train).
 pub fn compare_models(samples: &Samples) -> Result<Vec<Evaluation>, LearnError> {
     let fields = samples.fields();
     let trained = ModelKind::TRAINABLE.iter().map(|&kind| evaluate_kind(samples, kind, &fields));

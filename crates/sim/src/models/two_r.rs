@@ -1,6 +1,6 @@
-//! 2R's rule at work (figure 18 of the paper): what the user writes passes for normal, what cleaning
-//! copies for frozen. How often that is right depends on when which zone is cleaned, so a replay
-//! has to tell.
+//! 2R's rule in use (figure 18 of the paper): a page that the user writes counts as normal, a page
+//! that cleaning copies as frozen. How often that is right depends on when each zone is cleaned, so
+//! it takes a replay to find out.
 
 use frostline_learn::Quality;
 use frostline_log::Volume;
@@ -12,9 +12,9 @@ use super::{Evaluation, rule};
 use crate::replay::advance;
 use crate::{Settings, SimError, TraceVolume};
 
-/// Evaluates the rule by the versions of pages that are written after the warm-up: one that is
-/// relocated before it ends is taken for frozen. User writes and relocations go to zones of their
-/// own, as in the paper, and victims are chosen by cost and benefit.
+/// Evaluates the rule on the versions of pages that are written after the warm-up: a version that
+/// is relocated before it ends is taken for frozen. User writes and relocations go to zones of
+/// their own, as in the paper, and victims are chosen by cost-benefit.
 ///
 /// # Errors
 /// The volume can't be made or is full.
@@ -36,10 +36,10 @@ pub fn evaluate_two_r(
     Ok(rule("2r", &[], 0.0, Quality::of_counts(taken(frozen), taken(normal)), 0.0))
 }
 
-/// Two classes, and what becomes of the versions of pages.
+/// Two classes, and the fate of the versions of pages.
 #[derive(Clone, Debug, Default)]
 struct TwoR {
-    /// Versions that are written until then are not counted.
+    /// The first version that is counted is written after this time.
     from: u32,
     frozen: Versions,
     normal: Versions,
@@ -48,7 +48,7 @@ struct TwoR {
 #[derive(Clone, Copy, Debug, Default)]
 struct Versions {
     written: u64,
-    /// Of these, those that were relocated.
+    /// Versions among these that were relocated.
     relocated: u64,
 }
 
@@ -58,7 +58,7 @@ struct Versions {
 struct Version(u8);
 
 impl Version {
-    /// It was relocated, or does not count.
+    /// The version was relocated already, or does not count.
     const DONE: Version = Version(0);
     const NORMAL: Version = Version(1);
     const FROZEN: Version = Version(2);

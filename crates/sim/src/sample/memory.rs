@@ -1,4 +1,4 @@
-//! The state of each page on the way through a trace.
+//! The state of each page during the walk through a trace.
 
 use std::ops::RangeInclusive;
 
@@ -12,13 +12,13 @@ pub(super) enum Memory {
 }
 
 impl Memory {
-    /// The memory of `space` pages, as the block layer sees them.
+    /// The memory of `space` pages, with the block layer's view of each.
     pub fn block(space: u32) -> Self {
         let pasts = vec![Past::default(); space as usize];
         Memory::Block { requests: Requests::default(), pasts }
     }
 
-    /// Of `space` pages, by the record that the engine gave with each write.
+    /// The memory of `space` pages, with the engine's record of each write.
     pub fn engine(space: u32, hotness: Vec<Hotness>) -> Self {
         let before = vec![0; hotness.len()];
         Memory::Engine { hotness, newest: vec![0; space as usize], before }
@@ -31,18 +31,18 @@ impl Memory {
         }
     }
 
-    /// Write `i`, from 0, is of this page.
+    /// Write `i`, counted from 0, is a write of page `lba`.
     pub fn write(&mut self, i: u32, lba: u32) {
         match self {
             Memory::Block { requests, pasts } => pasts[lba as usize].write(i + 1, requests),
             Memory::Engine { newest, before, .. } => {
-                // A write is known by its number plus one, so that 0 is none.
+                // A write is identified by its number plus one; 0 stands for no write.
                 before[i as usize] = std::mem::replace(&mut newest[lba as usize], i + 1);
             }
         }
     }
 
-    /// Pages are no longer there.
+    /// Trims pages: their state is gone.
     pub fn trim(&mut self, lbas: RangeInclusive<u32>) {
         let pages = *lbas.start() as usize..*lbas.end() as usize + 1;
         match self {
@@ -51,7 +51,7 @@ impl Memory {
         }
     }
 
-    /// The features that the page will have at an age, if it is not written until then.
+    /// The features that the page will have at an age, if it is not written before then.
     pub fn features(&self, layout: Layout, lba: u32, age: u32, put: &mut dyn FnMut(f32)) {
         match self {
             Memory::Block { pasts, .. } => layout.of_past(age, &pasts[lba as usize], put),

@@ -13,13 +13,13 @@ use parts::{Parts, Place};
 /// Samples of a trace.
 #[derive(Clone, Debug)]
 pub struct Samples {
-    /// Their features.
+    /// The features of the samples.
     pub layout: Layout,
-    /// The way they were taken.
+    /// The way in which they were taken.
     pub sampling: Sampling,
-    /// To train on.
+    /// Samples for training.
     pub train: Set,
-    /// To evaluate on.
+    /// Samples for evaluation.
     pub test: Set,
     /// Different pages written: the volume's logical capacity.
     pub pages: u32,
@@ -41,10 +41,10 @@ impl Samples {
         self.layout.fields().iter().map(ToString::to_string).collect()
     }
 
-    /// The same samples, telling of a page's last `history` writes only.
+    /// The same samples with only the last `history` writes of each page.
     ///
     /// # Errors
-    /// [`LearnError::History`] if they don't tell of as many.
+    /// [`LearnError::History`] if the samples have fewer writes.
     pub fn narrowed(&self, history: usize) -> Result<Samples, LearnError> {
         if history > self.layout.history() {
             return Err(LearnError::History(history));
@@ -61,16 +61,17 @@ pub enum SampleError {
     /// The trace can't be annotated.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// The features ask for what engines tell, and the trace has none of it.
+    /// The features need an engine's records, and the trace has none.
     #[error("the trace has no hotness records")]
     NoHotness,
 }
 
-/// Takes samples of a volume's writes. A sample is frozen if its page was neither written again
-/// nor trimmed by the end of the trace; by the end of what is known, for training by time.
+/// Takes samples of a volume's writes. A sample is frozen if its page is neither written again nor
+/// trimmed until the end of the trace; for training with [`Split::Time`](frostline_learn::Split),
+/// until the end of the part that training sees.
 ///
 /// # Errors
-/// [`SampleError::NoHotness`], and what [`prepare`] refuses.
+/// [`SampleError::NoHotness`], and the errors of [`prepare`].
 pub fn sample(mut writes: Writes, layout: Layout, how: &Sampling) -> Result<Samples, SampleError> {
     let hotness = writes.hotness.take();
     let volume = prepare(None, writes, true)?;
@@ -97,13 +98,13 @@ pub fn sample(mut writes: Writes, layout: Layout, how: &Sampling) -> Result<Samp
     Ok(Samples { layout, sampling: *how, train, test, pages: volume.unique })
 }
 
-/// The ages at which a page is looked at.
+/// The ages at which a page is sampled.
 fn ages(first: u32) -> impl Iterator<Item = u32> {
     std::iter::successors(Some(first), |age| age.checked_mul(2).filter(|&age| age > 0))
 }
 
-/// Goes through the writes; after each, `look` is told its number, page and lifespan, and what is
-/// remembered of all pages.
+/// Goes through the writes. After each write it calls `look` with the write's number, page and
+/// lifespan, and the memory of all pages.
 fn walk(volume: &Prepared, mut memory: Memory, mut look: impl FnMut(u64, u32, u32, &Memory)) {
     let begins = |i: usize| volume.starts.as_ref().is_none_or(|starts| starts.get(i));
     let mut trims = volume.trims.iter().peekable();

@@ -1,16 +1,16 @@
-//! The parts that samples go to: one to train on, one to evaluate on.
+//! The parts that samples are divided into: one for training, one for evaluation.
 
 use frostline_learn::{Reservoir, Sampling, Split};
 use frostline_random::SplitMix;
 
-/// The share of samples, or of the trace, to train on (SepFrozen, section 4.1).
+/// The share of samples, or of the trace, for training (SepFrozen, section 4.1).
 const TO_TRAIN: f64 = 0.75;
 
 pub(super) struct Parts {
     split: Split,
-    /// Training sees the events until then.
+    /// The time up to which training knows the trace.
     known: u64,
-    /// User writes that must follow a sample.
+    /// User writes of the trace that must follow a sample.
     after: u64,
     end: u64,
     chance: SplitMix,
@@ -20,16 +20,16 @@ pub(super) struct Parts {
 
 /// The use of a sample.
 pub(super) enum Place<'a> {
-    /// It is too late for it, and for all that come after it.
+    /// Nowhere: this sample, and all that come later, are too close to the end.
     Late,
-    /// It is left out.
+    /// Nowhere: this sample is left out.
     Left,
-    /// It goes there.
+    /// Into this part, with this label.
     In { part: &'a mut Reservoir, frozen: bool },
 }
 
 impl Parts {
-    /// For samples with `width` features of a trace of `end` user writes.
+    /// Parts for samples with `width` features, of a trace of `end` user writes.
     pub fn new(width: usize, end: u64, how: &Sampling) -> Self {
         let share = |share: f64| (end as f64 * share) as u64;
         let known = if how.split == Split::Time { share(TO_TRAIN) } else { end };
@@ -45,7 +45,7 @@ impl Parts {
         }
     }
 
-    /// The part that a look at a page goes to, and whether its page passes for frozen there.
+    /// The part that a sample taken at time `looked` goes to, and its label there.
     pub fn place(&mut self, looked: u64, dies: Option<u64>) -> Place<'_> {
         let known_long_enough = |known: u64| looked + self.after <= known;
         if !known_long_enough(self.end) {
