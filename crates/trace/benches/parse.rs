@@ -1,4 +1,5 @@
-//! The speed at which traces are read, in bytes of the file a second, and generated, in writes a second.
+//! The speed of reading traces, in bytes of the file per second, and of generating them, in writes
+//! per second.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -10,10 +11,10 @@ use frostline_trace::{
     AccessPattern, LoadOptions, Oltp, Reader, Spec, Writes, generate, load, prepare,
 };
 
-/// Lines in a CSV file: some 50 MB.
+/// Lines in a CSV file, which is then about 50 MB.
 const LINES: usize = 1 << 20;
 
-/// A CSV file whose fields vary in length as those of the published traces do.
+/// A CSV file whose fields vary in length like those of the published traces.
 fn csv(dir: &Path, name: &str, line: impl Fn(&mut String, &mut Xoshiro, u64)) -> PathBuf {
     let mut random = Xoshiro::new(1);
     let mut text = String::new();

@@ -19,7 +19,7 @@ impl Cause {
         Cause::Bad(cause)
     }
 
-    /// A field that should be a number.
+    /// The error for a field that should be a number.
     pub(crate) fn not_a_number(what: &str, field: &[u8]) -> Cause {
         if field.is_empty() {
             return Cause::Bad(format!("{what} is missing"));
@@ -30,7 +30,7 @@ impl Cause {
         Cause::Bad(format!("{what} {} is not a number", quoted(field)))
     }
 
-    /// A number that no integer of 64 bits holds in the unit needed.
+    /// The error for a number that does not fit into 64 bits in the unit needed.
     pub(crate) fn too_large(what: &str, field: &[u8]) -> Cause {
         Cause::Bad(format!("{what} {} is too large", quoted(field)))
     }

@@ -1,4 +1,4 @@
-//! The compression of a file that is read, found by its first bytes.
+//! The compression of an input file, recognised by its first bytes.
 
 use std::io::{BufRead, Read};
 use std::path::Path;
@@ -15,14 +15,14 @@ pub(crate) enum Compression {
 }
 
 impl Compression {
-    /// That of a file with these first bytes.
+    /// The compression of a file with these first bytes.
     pub(crate) fn of(bytes: &[u8]) -> Compression {
         match bytes {
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Compression::Zstd,
-            // A skippable frame, as pzstd and seekable zstd put first.
+            // A skippable frame, which pzstd and seekable zstd put first.
             [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Compression::Zstd,
-            // Reserved flags are clear, and the level and system are ones that exist: page
-            // number 559,903 begins like gzip, so the magic alone is not enough.
+            // Reserved flags are clear, and the level and system have valid values: page number
+            // 559,903 begins like gzip, so the magic number alone is not enough.
             [0x1f, 0x8b, 8, flags, _, _, _, _, 0 | 2 | 4, 0..=13 | 255, ..]
                 if flags & 0xe0 == 0 =>
             {

@@ -1,9 +1,9 @@
 //! Finds the format of a trace by its content.
 //!
-//! Text is known by the shape of its first lines; a few are looked at, so that a bad first line is
-//! reported as such and not as an unknown format. What is no text, nor known to be a file of another
-//! kind, is either of two binary formats without a magic number: `oracle-general` if its records make
-//! sense as such, else `u32` if its numbers may be those of a volume's pages.
+//! Text is recognised by the shape of its first lines; several are looked at, so that a bad first
+//! line is reported as such and not as an unknown format. A file that is neither text nor a known
+//! other kind of file has one of two binary formats without a magic number: `oracle-general` if its
+//! records make sense as such, else `u32` if its numbers are plausible as pages of a volume.
 
 use std::path::Path;
 
@@ -15,23 +15,23 @@ use crate::formats::csv;
 use crate::formats::oracle_general::{RECORD, Record};
 use crate::text::{BYTE_ORDER_MARK, LONGEST_LINE};
 
-/// Lines looked at.
+/// The most lines that are looked at.
 const LINES: usize = 10;
 
-/// Records of which all must make sense for a file to be `oracle-general` whatever its name.
+/// The number of records that must all make sense for a file of any name to be `oracle-general`.
 const RECORDS: usize = 8;
 
 /// The first bytes of a Parquet file.
 const PARQUET: &[u8] = b"PAR1";
 
-/// Endings of the names of files that are known by their first bytes.
+/// Endings of the names of files that are recognised by their first bytes.
 const KNOWN: [&str; 3] = ["parquet", "zst", "gz"];
 
 /// Endings of the names of text files.
 const TEXT: [&str; 4] = ["csv", "txt", "log", "json"];
 
-/// The format that the first bytes of content are plausibly of. `compressed` says that they came out
-/// of a compressed file.
+/// The format that the first bytes of content plausibly have. `compressed` is true if they come
+/// from a compressed file.
 pub(crate) fn detect(head: &[u8], compressed: bool, path: &Path) -> Result<Format, TraceError> {
     if head.starts_with(PARQUET) {
         return Ok(Format::Parquet);
@@ -62,14 +62,14 @@ pub(crate) fn detect(head: &[u8], compressed: bool, path: &Path) -> Result<Forma
     plausible(head, path).map(|()| Format::U32)
 }
 
-/// True if numbers may be those of a volume's pages: those of large volumes lie together in places,
-/// or are written again and again; other files look like numbers from everywhere.
+/// Accepts numbers that are plausible as pages of a volume: in large volumes, pages lie close
+/// together in places, or are written again and again; in other files, numbers lie anywhere.
 fn plausible(head: &[u8], path: &Path) -> Result<(), TraceError> {
-    /// 4 TiB in pages of 4 KiB. Few volumes have more, and those are written in few places.
+    /// 4 TiB in pages of 4 KiB. Few volumes are larger, and those are written in few places.
     const LARGE: u32 = 1 << 30;
-    /// Numbers below which there is nothing to be seen.
+    /// With fewer numbers nothing can be judged.
     const FEW: usize = 32;
-    /// Numbers for each stretch of a plausible trace, at least.
+    /// The least numbers per stretch in a plausible trace.
     const PER_STRETCH: u64 = 16;
     let numbers: Vec<u32> = head.as_chunks().0.iter().map(|b| u32::from_le_bytes(*b)).collect();
     let largest = numbers.iter().copied().max().unwrap_or(0);
@@ -92,7 +92,8 @@ fn text_format(head: &[u8]) -> Option<Format> {
     lines.take_while(|line| line.len() <= LONGEST_LINE).find_map(line_format)
 }
 
-/// The format whose lines have this shape; loose, as the reader is strict and names the error.
+/// The format whose lines have this shape. The test is loose, because the reader is strict and
+/// names the error.
 fn line_format(line: &[u8]) -> Option<Format> {
     if line.starts_with(b"fio version ") {
         return Some(Format::Fio);
@@ -114,7 +115,7 @@ fn is_one_of(word: &[u8], words: &[&[u8]]) -> bool {
     words.iter().any(|w| word.eq_ignore_ascii_case(w))
 }
 
-/// True if a line begins like one of blkparse: device, CPU, sequence, time with a dot.
+/// True if a line begins like a line of blkparse: device, CPU, sequence, time with a dot.
 fn is_event(line: &[u8]) -> bool {
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let mut made_of = |also: u8| {
@@ -138,8 +139,9 @@ fn is_text(head: &[u8]) -> bool {
     others <= head.len() / 20 && !head.contains(&0)
 }
 
-/// True if all whole records make sense, and there are enough: time does not run back, sizes are
-/// ones of objects, and a next access is none or later. Page numbers hardly ever look so.
+/// True if all whole records make sense, and there are `enough` of them: time never decreases,
+/// sizes are plausible for objects, and a next access is none or later. Page numbers hardly ever
+/// look like this.
 fn are_records(head: &[u8], enough: usize) -> bool {
     let (records, _) = head.as_chunks::<RECORD>();
     let mut time = 0;

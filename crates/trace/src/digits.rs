@@ -1,4 +1,4 @@
-//! Decimal numbers out of text: eight digits at a time where speed matters, else one by one.
+//! Decimal numbers from text: eight digits at a time where speed matters, else one by one.
 
 use crate::cause::Cause;
 
@@ -19,8 +19,9 @@ pub(crate) fn number(field: &[u8], what: &str) -> Result<u64, Cause> {
 
 /// The number of 1 to 16 digits at `at`, and where it ends; `None` also if it is longer.
 ///
-/// `text` must go on for [`SLACK`] bytes after it, or `None` is the answer. Numbers of all lengths
-/// take the same path: lengths vary from line to line, and mispredicted branches cost most here.
+/// `text` must continue for [`SLACK`] bytes after it, otherwise the result is `None`. Numbers of
+/// all lengths take the same path: lengths vary from line to line, and mispredicted branches would
+/// cost most here.
 #[inline(always)]
 pub(crate) fn number_at(text: &[u8], at: usize) -> Option<(u64, usize)> {
     let (high, n) = eight_at(text, at)?;
@@ -34,7 +35,7 @@ pub(crate) fn number_at(text: &[u8], at: usize) -> Option<(u64, usize)> {
 
 /// The number of 1 to 7 digits at `at`, and where it ends; `None` also if it is longer.
 ///
-/// `text` must go on for [`SLACK`] bytes after it, or `None` is the answer.
+/// `text` must continue for [`SLACK`] bytes after it, otherwise the result is `None`.
 #[inline(always)]
 pub(crate) fn short_number_at(text: &[u8], at: usize) -> Option<(u64, usize)> {
     let (digits, n) = eight_at(text, at)?;
@@ -43,7 +44,7 @@ pub(crate) fn short_number_at(text: &[u8], at: usize) -> Option<(u64, usize)> {
 
 const TEN_TO: [u64; 9] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
-/// The values of eight bytes as digits, and how many of the first are digits.
+/// The values of eight bytes as digits, and the number of digits before the first other byte.
 #[inline(always)]
 fn eight_at(text: &[u8], at: usize) -> Option<(u64, usize)> {
     let bytes: [u8; 8] = text.get(at..at + 8)?.try_into().ok()?;
@@ -56,7 +57,7 @@ fn eight_at(text: &[u8], at: usize) -> Option<(u64, usize)> {
 /// The number that the first `n` of eight digits make.
 #[inline(always)]
 fn leading(digits: u64, n: usize) -> u64 {
-    // In two shifts, as there is none by 64.
+    // Two shifts, because a shift by 64 is not defined.
     eight(digits << (32 - 4 * n) << (32 - 4 * n))
 }
 

@@ -1,9 +1,9 @@
-//! A file that is written through a compressor, or through none.
+//! An output file, with or without a compressor.
 
 use std::fs::File;
 use std::io::{self, Write};
 
-/// A file that is written through a compressor, or through none.
+/// An output file, with or without a compressor.
 pub(crate) trait Encoder: Write {
     /// Writes what the compressor still holds.
     fn finish(self: Box<Self>) -> io::Result<()>;

@@ -30,7 +30,7 @@ impl fmt::Display for Place {
 
 /// An error of reading, writing or preparing a trace.
 ///
-/// Each prints as a single line; [`TraceError::hint`] may add what to do about it.
+/// Each is printed as a single line; [`TraceError::hint`] may add a remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
@@ -68,7 +68,7 @@ pub enum TraceError {
         /// The format that it was read as.
         format: Format,
     },
-    /// The file ends in the middle of something.
+    /// The file ends in the middle of a line, record or structure.
     #[error("{}:{place}: is cut short: {cause}", one_line(.file))]
     Truncated {
         /// The file.
@@ -88,7 +88,7 @@ pub enum TraceError {
         /// The error of the decoder.
         cause: String,
     },
-    /// A line or record that does not say what its format requires.
+    /// A line or record that violates its format.
     #[error("{}:{place}: {cause}", one_line(.file))]
     Bad {
         /// The file.
@@ -108,7 +108,7 @@ pub enum TraceError {
         /// The longest line accepted, in bytes.
         limit: usize,
     },
-    /// A request longer than any device takes.
+    /// A request longer than any device accepts.
     #[error("{}:{place}: request of {length} bytes is too long (at most {limit})",
         one_line(.file))]
     LongRequest {
@@ -130,7 +130,7 @@ pub enum TraceError {
         file: PathBuf,
         /// The line or record.
         place: Place,
-        /// Its first byte.
+        /// The first byte of the request.
         offset: u64,
         /// Its length in bytes.
         length: u64,
@@ -150,10 +150,10 @@ pub enum TraceError {
         file: PathBuf,
         /// The kind of file.
         what: &'static str,
-        /// A hint for its user.
+        /// A hint for the user.
         hint: &'static str,
     },
-    /// The file is of a format or compression that the program was built without.
+    /// The file needs a format or compression that this build does not have.
     #[error("{}: this program was built without {feature}", one_line(.file))]
     NotBuiltIn {
         /// The file.
@@ -161,7 +161,7 @@ pub enum TraceError {
         /// The feature of this crate that is missing.
         feature: &'static str,
     },
-    /// The name promises a kind of file that the content is not.
+    /// The content is not of the kind that the file's name promises.
     #[error("{}: is not what its name says: no {ending} file", one_line(.file))]
     Misnamed {
         /// The file.
@@ -169,7 +169,8 @@ pub enum TraceError {
         /// The ending of its name.
         ending: &'static str,
     },
-    /// A file that could only hold page numbers, but its words don't look like a volume's.
+    /// The file could only hold page numbers, but its numbers are not plausible as pages of a
+    /// volume.
     #[error(
         "{}: is of no known trace format, and not plausible as page numbers: the first {numbers} \
          reach up to {largest} and are of {stretches} different stretches of 65536 pages",
@@ -181,7 +182,7 @@ pub enum TraceError {
         numbers: u64,
         /// The largest of them.
         largest: u32,
-        /// The number of stretches that they are of.
+        /// The number of stretches in which they lie.
         stretches: u64,
     },
     /// A unit was given for a format that has its own.
@@ -303,7 +304,7 @@ pub(crate) fn quoted(field: &[u8]) -> String {
     format!("{:?}{dots}", shown)
 }
 
-/// The first names as a message lists them: separated by blanks, and how many more there are.
+/// The first names, for a message: separated by blanks, and followed by the number of the others.
 pub fn some_of<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     const LISTED: usize = 20;
     let more = names.len().saturating_sub(LISTED);

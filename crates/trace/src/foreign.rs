@@ -1,8 +1,9 @@
-//! Files of other kinds, known by their first bytes, so that they are not taken for page numbers.
+//! Files of other kinds, recognised by their first bytes, so that they are not read as page
+//! numbers.
 //!
-//! Page numbers may begin with any bytes. So a signature has four bytes or more, or structure.
+//! Page numbers may begin with any bytes. So a signature has at least four bytes, or a structure.
 
-/// A kind of file that begins alike.
+/// A kind of file whose files have the same bytes at one place.
 struct Signature {
     /// The offset of the bytes.
     at: usize,
@@ -55,14 +56,14 @@ const LCS: Kind = (
 const VSCSI: Kind = ("a vscsi trace", CONVERT);
 const UTF_16: Kind = ("text in UTF-16", "iconv -f UTF-16 -t UTF-8 makes it text that is read");
 
-/// The kind of a file with this head, if it is known and no trace.
+/// The kind of a file with this head; `None` if it may be a trace.
 pub(crate) fn kind_of(head: &[u8]) -> Option<Kind> {
     let begins = |s: &&Signature| head.get(s.at..).is_some_and(|rest| rest.starts_with(s.bytes));
     let known = SIGNATURES.iter().find(begins).map(|signature| signature.kind);
     known.or_else(|| is_vscsi(head).then_some(VSCSI)).or_else(|| is_utf_16(head).then_some(UTF_16))
 }
 
-/// True if all records looked at have a version and a command of VMware's vscsi traces.
+/// True if all records in the head have a version and a command of VMware's vscsi traces.
 fn is_vscsi(head: &[u8]) -> bool {
     const RECORDS: usize = 64;
     let all = |size: usize, command: usize, version: u8| {

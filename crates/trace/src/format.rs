@@ -1,4 +1,4 @@
-//! The formats by name.
+//! The names of formats.
 
 use std::fmt;
 use std::str::FromStr;
@@ -52,8 +52,8 @@ impl Format {
         }
     }
 
-    /// True if requests say whether they read or write; those of `oracle-general` are all taken for
-    /// writes.
+    /// True if requests say whether they read or write; in `oracle-general` they don't, and all
+    /// count as writes.
     pub fn tells_reads(self) -> bool {
         self != Format::OracleGeneral
     }

@@ -2,7 +2,7 @@
 
 use frostline_placement::{Activity, Hotness};
 
-/// The columns of a hotness record, and the most that each holds.
+/// The columns of a hotness record, with the largest value of each.
 pub(crate) const FIELDS: [(&str, u32); 12] = [
     ("origin", u32::MAX),
     ("lifespan", u32::MAX),
@@ -18,7 +18,7 @@ pub(crate) const FIELDS: [(&str, u32); 12] = [
     ("last_modification_interval", u32::MAX),
 ];
 
-/// The columns that a `parquet` trace has for a hotness record, and the record's values in them.
+/// The columns of a `parquet` trace for a hotness record, with the record's values.
 pub fn hotness_columns(record: &Hotness) -> [(&'static str, u32); FIELDS.len()] {
     let mut values = values(record).into_iter();
     FIELDS.map(|(name, _)| (name, values.next().unwrap_or_default()))

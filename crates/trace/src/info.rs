@@ -1,4 +1,4 @@
-//! A summary of a trace, to look at before it is replayed.
+//! A summary of a trace, to be looked at before a replay.
 
 use frostline_placement::NEVER;
 
@@ -21,19 +21,21 @@ pub struct VolumeInfo {
     /// Trims of whole pages.
     #[serde(skip_serializing_if = "is_zero")]
     pub trims: u64,
-    /// Different pages written.
+    /// The number of different pages written.
     pub unique_pages: u64,
-    /// The largest LBA written.
+    /// The largest LBA that is written.
     pub largest_lba: u32,
-    /// Share of the page writes that go to the 20 % of pages written most.
+    /// Share of the page writes that go to the 20 % most written pages.
     pub top20_share: f64,
-    /// Of the pages valid after 50 % of the writes, the share never written or trimmed after them.
+    /// Share of the pages valid after 50 % of the writes that are neither written nor trimmed
+    /// later.
     pub frozen_at_50: f64,
-    /// Of the pages valid after 80 % of the writes, the share never written or trimmed after them.
+    /// Share of the pages valid after 80 % of the writes that are neither written nor trimmed
+    /// later.
     pub frozen_at_80: f64,
     /// The lifespans of page writes; `None` if no page is written twice.
     pub lifespans: Option<Lifespans>,
-    /// Share of the page writes that live for ever.
+    /// Share of the page writes whose version lives for ever.
     pub never_rewritten: f64,
     /// Microseconds from the first write to the last; `None` if times were not loaded.
     pub span_us: Option<u64>,
@@ -42,23 +44,25 @@ pub struct VolumeInfo {
 /// Percentiles of finite lifespans, in user writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Lifespans {
-    /// 5 % are this or less.
+    /// 5 % of the lifespans are not above this.
     pub p5: u32,
-    /// 25 % are this or less.
+    /// 25 % of the lifespans are not above this.
     pub p25: u32,
     /// The median.
     pub p50: u32,
-    /// 75 % are this or less.
+    /// 75 % of the lifespans are not above this.
     pub p75: u32,
-    /// 95 % are this or less.
+    /// 95 % of the lifespans are not above this.
     pub p95: u32,
 }
 
 impl VolumeInfo {
-    /// Looks through a volume's writes. Takes some twelve bytes of memory a write and a page.
+    /// Summarises a volume's writes. Takes about twelve bytes of memory for each write and each
+    /// page.
     ///
     /// # Errors
-    /// [`TraceError::ManyWrites`] from 2^32 - 1 writes, [`TraceError::ManyPages`] over 2^31 pages.
+    /// [`TraceError::ManyWrites`] for 2^32 - 1 writes or more, [`TraceError::ManyPages`] for more
+    /// than 2^31 pages.
     pub fn of(writes: &Writes) -> Result<VolumeInfo, TraceError> {
         let n = writes.lbas.len();
         if n >= u32::MAX as usize {
@@ -90,7 +94,7 @@ impl VolumeInfo {
     }
 }
 
-/// The number of writes that go to the 20 % of pages written most.
+/// The number of writes that go to the 20 % most written pages.
 fn top_writes(lbas: &[u32], space: u32, unique: u32) -> u64 {
     let mut counts = vec![0u32; space as usize];
     lbas.iter().for_each(|&lba| counts[lba as usize] += 1);
@@ -99,7 +103,7 @@ fn top_writes(lbas: &[u32], space: u32, unique: u32) -> u64 {
     counts.iter().take(top).map(|&count| u64::from(count)).sum()
 }
 
-/// Of the pages valid after `cut` writes, the share neither written nor trimmed after them.
+/// Share of the pages valid after `cut` writes that are neither written nor trimmed later.
 fn frozen(lbas: &[u32], trims: &[Trim], space: u32, cut: usize) -> f64 {
     let (before, after) = trims.split_at(trims.partition_point(|trim| trim.at <= cut));
     let mut pages = Bits::zeros(space as usize);

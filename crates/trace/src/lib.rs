@@ -1,7 +1,7 @@
 //! Write traces: their formats, loading, generators, and annotation with future knowledge.
 //!
-//! [`load()`] reads a trace of any [`Format`] into memory, one entry a page written; [`prepare()`]
-//! annotates it for replay. [`Reader`] streams requests instead, in bounded memory.
+//! [`load()`] reads a trace in any [`Format`] into memory, one entry a page write; [`prepare()`]
+//! annotates it for replay. [`Reader`] instead streams requests in bounded memory.
 //!
 //! ```
 //! use frostline_trace::{AccessPattern, LoadOptions, Spec, generate, load, prepare, write_lbas};
@@ -20,8 +20,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The features `parquet` and `zstd`, both on by default, read and write such files; without them
-//! these files give [`TraceError::NotBuiltIn`].
+//! The features `parquet` and `zstd`, both on by default, read and write files of these kinds;
+//! without them such files give [`TraceError::NotBuiltIn`].
 
 mod bits;
 mod cause;

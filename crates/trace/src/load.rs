@@ -1,4 +1,4 @@
-//! Loads a trace into memory: one entry a page written, volume by volume.
+//! Loads a trace into memory: one entry a page write, volume by volume.
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::reader::{Reader, ReaderOptions};
 use crate::request::{Op, Request};
 use crate::trim::Trim;
 
-/// Requests decoded at once; few enough to stay in a core's cache.
+/// Requests that are decoded in one step; few enough to stay in a core's cache.
 const BATCH: usize = 4096;
 
 /// Options of loading a trace.
@@ -33,14 +33,14 @@ pub struct LoadOptions {
     pub hotness: bool,
     /// Stop after this many page writes, of all volumes loaded together.
     pub limit: Option<u64>,
-    /// Bytes that an object number of `oracle-general` counts, see [`ReaderOptions::unit`].
+    /// Bytes in the unit of `oracle-general`'s object numbers, see [`ReaderOptions::unit`].
     pub unit: Option<NonZeroU32>,
     /// Refuse a trace that would take more bytes of memory than this, before it does.
     pub memory: Option<u64>,
 }
 
 impl LoadOptions {
-    /// The options of its reader.
+    /// The options of the reader for these options.
     pub(crate) fn reader(&self) -> ReaderOptions {
         let LoadOptions { format, page_size, unit, hotness, .. } = *self;
         ReaderOptions { format, page_size, unit, hotness }
@@ -68,35 +68,35 @@ impl Default for LoadOptions {
 pub struct Writes {
     /// The volume's name.
     pub name: String,
-    /// The LBA of each page written, in order; a request gives one for each page it overlaps.
+    /// The LBA of each page write, in order; a request gives one for each page it overlaps.
     pub lbas: Vec<u32>,
     /// The trims that cover whole pages, in order.
     pub trims: Vec<Trim>,
-    /// Bit `i` is set if write `i` is its request's first page; `None` if all are.
+    /// Bit `i` is set if write `i` is the first page of its request; `None` if all are.
     pub starts: Option<Bits>,
     /// Microseconds on the trace's clock, one a page write; `None` unless asked for.
     pub times: Option<Vec<u64>>,
-    /// Hotness records, one a page write; `None` unless asked for and in the file. The pages of one
-    /// request have the same.
+    /// Hotness records, one a page write; `None` unless asked for and in the file. All pages of a
+    /// request have the same record.
     pub hotness: Option<Vec<Hotness>>,
-    /// Bytes that must be written of each page written, if the file tells; whole pages otherwise. The
-    /// pages of one request have the same.
+    /// Bytes that must be written of each page write; `None` if the file does not say, then they
+    /// are whole pages. All pages of a request have the same number.
     pub bytes: Option<Vec<u16>>,
 }
 
 /// A trace in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loaded {
-    /// The format it was read as.
+    /// The format that it was read as.
     pub format: Format,
     /// True if the file has hotness records, kept or not.
     pub has_hotness: bool,
-    /// The volumes that have page writes, in order of their first.
+    /// The volumes that have page writes, in the order of their first page write.
     pub volumes: Vec<Writes>,
 }
 
 impl Loaded {
-    /// Bytes of memory that it takes, but for a bit a write.
+    /// Bytes of memory that the trace takes, without the bit a write for request starts.
     pub fn bytes(&self) -> u64 {
         let of_volume = |volume: &Writes| {
             let (times, hotness) = (volume.times.is_some(), volume.hotness.is_some());
@@ -118,7 +118,7 @@ fn bytes_per_write(times: bool, hotness: bool, bytes: bool) -> u64 {
     (size_of::<u32>() + times + hotness + bytes) as u64
 }
 
-/// The memory that a trace may take, and what of it is left.
+/// The memory that a trace may take, and the rest of it.
 struct Budget {
     file: PathBuf,
     limit: u64,
@@ -153,11 +153,11 @@ impl Budget {
 
 /// Loads the page writes of a trace, reading the file once.
 ///
-/// Reads, writes of no bytes and trims of no whole page are skipped. `on_bytes` is told, now and then, how many
-/// bytes of the file have been consumed in all.
+/// Reads, writes of no bytes and trims that cover no whole page are skipped. From time to time
+/// `on_bytes` is called with the number of bytes of the file that were read so far.
 ///
 /// # Errors
-/// Any of [`TraceError`] about a file; [`TraceError::NoWrites`] if nothing was loaded.
+/// Errors of [`TraceError`] about a file; [`TraceError::NoWrites`] if nothing was loaded.
 pub fn load(
     path: &Path,
     options: &LoadOptions,
@@ -185,7 +185,7 @@ pub fn load(
     Ok(Loaded { format: reader.format(), has_hotness: reader.has_hotness(), volumes })
 }
 
-/// The error of a trace that was read to its end and had nothing that was wanted.
+/// The error for a trace that was read to its end and had no wanted page write.
 pub(crate) fn nothing(reader: &Reader, volume: Option<&str>) -> TraceError {
     let file = reader.file().to_owned();
     let names = reader.volume_names();
@@ -198,7 +198,7 @@ pub(crate) fn nothing(reader: &Reader, volume: Option<&str>) -> TraceError {
     }
 }
 
-/// Loads a file of page numbers, straight.
+/// Loads a file of page numbers directly.
 fn load_pages(
     pages: &mut Pages,
     limit: u64,
@@ -233,10 +233,10 @@ fn load_pages(
     Ok(Writes { lbas, times, ..Writes::default() })
 }
 
-/// The state of a volume of the file while it is loaded.
+/// The state of a volume during loading.
 enum Place {
     Unwanted,
-    /// Its trims may be of pages that a preload writes.
+    /// No page write so far. Its trims are kept, as they may be of pages that a preload writes.
     NoWriteYet(Vec<Trim>),
     Loaded(usize),
 }
@@ -356,7 +356,7 @@ impl Split {
     }
 }
 
-/// Appends what is told of each page of one request; false if memory does not suffice.
+/// Appends the record of a request once for each page; false if memory does not suffice.
 fn push_each<T: Clone>(column: &mut Option<Vec<T>>, pages: usize, record: &T) -> bool {
     let Some(all) = column else { return true };
     let room = all.try_reserve(pages).is_ok();
@@ -373,7 +373,7 @@ fn push_pages(writes: &mut Writes, first: u32, pages: usize, time_us: u64) -> bo
     if writes.lbas.try_reserve(pages).is_err() {
         return false;
     }
-    // One by one, as the end of the range may be 2^32.
+    // One by one, because the end of the range may be 2^32.
     writes.lbas.extend((0..pages).map(|i| first.wrapping_add(i as u32)));
     if let Some(times) = &mut writes.times {
         if times.try_reserve(pages).is_err() {

@@ -1,4 +1,4 @@
-//! Files that appear only when they are complete.
+//! Output files that appear only when they are complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -8,17 +8,17 @@ use tempfile::{Builder, TempPath};
 
 use crate::error::TraceError;
 
-/// A file that is written under a temporary name beside its own, and given its own at the end.
+/// A file that is written under a temporary name beside the target, and renamed at the end.
 ///
-/// Dropped before that, it leaves nothing. What exists and is no regular file (a pipe, a terminal,
-/// `/dev/null`) cannot be replaced, and is written to directly.
+/// If it is dropped before that, it leaves nothing. A target that exists and is not a regular file
+/// (a pipe, a terminal, `/dev/null`) can't be replaced, and is written directly.
 pub struct Output {
     target: PathBuf,
     temporary: Option<TempPath>,
 }
 
 impl Output {
-    /// Begins a file, which is written through what comes beside.
+    /// Begins the output for `target`. The content is written through the returned file.
     ///
     /// # Errors
     /// [`TraceError::Unwritable`].
@@ -32,7 +32,7 @@ impl Output {
             let file = OpenOptions::new().write(true).open(target)?;
             return Ok((Output { target: target.to_owned(), temporary: None }, file));
         }
-        // Through a link, the file that it names is the one to replace.
+        // If the target is a link, the file that it points to is replaced.
         let target = match existing {
             Some(_) => fs::canonicalize(target)?,
             None => target.to_owned(),
@@ -52,7 +52,7 @@ impl Output {
         Ok((Output { target, temporary: Some(temporary) }, file))
     }
 
-    /// Gives the file its name; all has been written.
+    /// Gives the complete file its name.
     ///
     /// # Errors
     /// [`TraceError::Unwritable`].
@@ -66,7 +66,7 @@ impl Output {
     }
 }
 
-/// An error without the temporary name that comes with it, which tells its reader nothing.
+/// An error without the temporary path, which says nothing to a reader.
 fn without_path(error: io::Error) -> io::Error {
     let inner = error.get_ref().and_then(|with_path| with_path.source());
     let code = inner.and_then(|inner| inner.downcast_ref::<io::Error>()?.raw_os_error());

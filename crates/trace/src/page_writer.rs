@@ -1,4 +1,4 @@
-//! Writes page writes and trims as they happen, as a Parquet trace.
+//! Records page writes and trims while they happen, as a Parquet trace.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use crate::formats::parquet::{More, TableWriter};
 use crate::output::Output;
 use crate::request::{Op, Request};
 
-/// A `parquet` trace of one volume that is being written, page by page and in bounded memory. It
-/// appears under its name only when it is finished; dropped before that, it leaves nothing.
+/// A `parquet` trace of one volume that is written page by page, in bounded memory. It appears
+/// under its name only when it is finished; if it is dropped before that, it leaves nothing.
 ///
-/// There is no wall clock in it: the time of a row is the number of page writes so far, the row's
-/// own included.
+/// It has no wall clock: the time of a row is the number of page writes so far, including the row's
+/// own.
 pub struct PageWriter {
     page_bytes: u32,
     table: TableWriter,
@@ -24,8 +24,9 @@ pub struct PageWriter {
 }
 
 impl PageWriter {
-    /// Begins a trace of pages of `page_bytes` bytes, a power of two from 512 up; `with_hotness`
-    /// if each write shall keep its hotness record. Each keeps the bytes of its page.
+    /// Begins a trace with pages of `page_bytes` bytes, a power of two from 512 up. With
+    /// `with_hotness` it keeps the hotness record of each write. It always keeps the bytes of the
+    /// page.
     ///
     /// # Errors
     /// [`TraceError::PageSize`], [`TraceError::Unwritable`].
@@ -41,8 +42,8 @@ impl PageWriter {
         Ok(PageWriter { page_bytes, table, output, volume, writes: 0 })
     }
 
-    /// Adds a page write; `bytes` is the length of what must be written of the page, at most 65,535.
-    /// The record is dropped if the trace was begun without hotness.
+    /// Adds a page write. `bytes` is the number of bytes that must be written of the page, at most
+    /// 65,535. The record is dropped if the trace was begun without hotness.
     ///
     /// # Errors
     /// [`TraceError::Unwritable`].
@@ -51,8 +52,8 @@ impl PageWriter {
         self.push(Op::Write, (lba, 1), hotness, bytes)
     }
 
-    /// Adds a trim of `pages` pages from `lba` on, none if that is 0; what would be beyond the last
-    /// LBA is left out.
+    /// Adds a trim of `pages` pages from `lba` on, unless `pages` is 0. Pages beyond the last LBA
+    /// are left out.
     ///
     /// # Errors
     /// [`TraceError::Unwritable`].

@@ -1,4 +1,5 @@
-//! Annotates writes with what only the whole trace knows: which are final, and how long each lives.
+//! Annotates writes with knowledge of the whole trace: which writes are final, and how long each
+//! lives.
 
 use frostline_placement::{Hotness, NEVER};
 
@@ -15,38 +16,40 @@ use crate::word::FINAL;
 pub struct Prepared {
     /// The volume's name.
     pub name: String,
-    /// One entry a page write: LBA in the low 31 bits, [`FINAL`] if it lives for ever.
+    /// One entry a page write: the LBA in the low 31 bits, and [`FINAL`] if this version lives for
+    /// ever.
     pub words: Vec<u32>,
-    /// Trims of pages under [`Prepared::space`], in order, among all writes.
+    /// Trims of pages below [`Prepared::space`], in order, with their place among all writes.
     pub trims: Vec<Trim>,
-    /// Bit `i` is set if write `i` is its request's first page; `None` if all are.
+    /// Bit `i` is set if write `i` is the first page of its request; `None` if all are.
     pub starts: Option<Bits>,
     /// Microseconds on the trace's clock, one a page write.
     pub times: Option<Vec<u64>>,
-    /// The number of first writes that are preload and not counted.
+    /// The number of writes at the beginning that belong to the preload and are not counted.
     pub measured_from: usize,
     /// Largest LBA plus one.
     pub space: u32,
-    /// Different pages written.
+    /// The number of different pages written.
     pub unique: u32,
-    /// User writes until each write's page is written again or trimmed, or
-    /// [`NEVER`].
+    /// User writes until each write's page is written again or trimmed; [`NEVER`] if that does not
+    /// happen.
     pub lifespans: Option<Vec<u32>>,
-    /// The hotness record of each write, if the trace has them and they were loaded.
+    /// The hotness record of each write; `None` if the trace has none or they were not loaded.
     pub hotness: Option<Vec<Hotness>>,
-    /// Bytes that must be written of each page written; all of them if none.
+    /// Bytes that must be written of each page write; `None` if all pages are written whole.
     pub bytes: Option<Vec<u16>>,
 }
 
-/// Joins a preload and a trace, and marks the writes that live for ever. Of a preload without
-/// hotness records, where the trace has them, the records are zeroes, and the other way round; its
-/// pages are written whole where their bytes are not told.
+/// Joins a preload and a trace, and marks the writes that live for ever. If only one of them has
+/// hotness records, the other's are zeroes. If only one of them has the bytes of pages, the other's
+/// pages are written whole.
 ///
-/// LBAs of 2^31 and more, and very sparse address spaces (over 2^24 pages and 16 times the pages
-/// in use), are squeezed, keeping their order; see [`Prepared::space`].
+/// LBAs of 2^31 and more, and very sparse address spaces (over 2^24 pages and 16 times the used
+/// pages), are renumbered in the same order; see [`Prepared::space`].
 ///
 /// # Errors
-/// [`TraceError::ManyWrites`] from 2^32 - 1 writes, [`TraceError::ManyPages`] over 2^31 pages.
+/// [`TraceError::ManyWrites`] for 2^32 - 1 writes or more, [`TraceError::ManyPages`] for more than
+/// 2^31 pages.
 pub fn prepare(
     preload: Option<Writes>,
     writes: Writes,
@@ -85,7 +88,7 @@ pub fn prepare(
     })
 }
 
-/// One trace out of two, named as the second.
+/// Joins two traces into one with the name of the second.
 fn join(preload: Writes, writes: Writes) -> Writes {
     let starts = match (preload.starts, writes.starts) {
         (None, None) => None,
@@ -101,7 +104,7 @@ fn join(preload: Writes, writes: Writes) -> Writes {
     });
     let both = (preload.lbas.len(), writes.lbas.len());
     let hotness = join_told((preload.hotness, writes.hotness), both, Hotness::default());
-    // The most there can be: the whole page.
+    // The largest number: a whole page.
     let bytes = join_told((preload.bytes, writes.bytes), both, u16::MAX);
     let (mut lbas, mut trims) = (preload.lbas, preload.trims);
     trims.extend(writes.trims.iter().map(|trim| Trim { at: lbas.len() + trim.at, ..*trim }));
@@ -109,8 +112,8 @@ fn join(preload: Writes, writes: Writes) -> Writes {
     Writes { name: writes.name, lbas, trims, starts, times, hotness, bytes }
 }
 
-/// One column out of two, of this many writes each; `unknown` stands for what one of them does not
-/// tell.
+/// Joins two columns with these numbers of writes; `unknown` is the value for a trace without the
+/// column.
 fn join_told<T: Clone>(
     (first, second): (Option<Vec<T>>, Option<Vec<T>>),
     (before, after): (usize, usize),
@@ -126,7 +129,8 @@ fn join_told<T: Clone>(
     Some(all)
 }
 
-/// Moves the first times back so that they precede the second; the second, if there is no room.
+/// Moves the first times back so that they precede the second; if there is no room, moves the
+/// second.
 fn join_times(mut first: Vec<u64>, mut second: Vec<u64>) -> Vec<u64> {
     let ends = first.iter().copied().max().unwrap_or(0);
     let begins = second.iter().copied().min().unwrap_or(u64::MAX);
@@ -149,8 +153,8 @@ fn mark_never(words: &mut [u32], lifespans: &[u32]) {
     }
 }
 
-/// Marks the writes after which nothing happens to their LBA, backwards, with a bit a page: less
-/// memory to wander through than a table of last writes.
+/// Marks each write after which its LBA is neither written nor trimmed. It goes backwards with one
+/// bit a page, which needs less memory than a table of last writes.
 fn mark_final(words: &mut [u32], trims: &[Trim], space: u32) {
     let mut seen = Bits::zeros(space as usize);
     for (stretch, trim) in stretches(words.len(), trims).rev() {

@@ -28,11 +28,11 @@ use crate::volumes::Volumes;
 pub struct ReaderOptions {
     /// The format; `None` to find it by content.
     pub format: Option<Format>,
-    /// Bytes in a page: what page numbers in formats that have them count, and what decides which
-    /// request is beyond the last LBA.
+    /// Bytes in a page: the unit of page numbers, and the limit for requests, which must end before
+    /// the last LBA does.
     pub page_size: u32,
-    /// Bytes that the object numbers of `oracle-general` count in; `None` for a page. No other
-    /// format takes one.
+    /// Bytes in the unit of `oracle-general`'s object numbers; `None` for a page. Other formats
+    /// have no such option.
     pub unit: Option<NonZeroU32>,
     /// True to read the hotness records that the file may have, see [`Reader::hotness`].
     pub hotness: bool,
@@ -44,7 +44,7 @@ impl Default for ReaderOptions {
     }
 }
 
-/// A trace that is being read. Plain, zstd-compressed or gzip-compressed.
+/// An open trace: plain, zstd-compressed or gzip-compressed.
 pub struct Reader {
     file: PathBuf,
     format: Format,
@@ -72,8 +72,8 @@ impl Reader {
     /// Opens a trace.
     ///
     /// # Errors
-    /// As [`Reader::open`], for a page size that is not a power of two from 512 up, or, if hotness
-    /// records are to be read, for a file that has some of their columns and not all.
+    /// Those of [`Reader::open`]; the page size is not a power of two from 512 up; hotness records
+    /// are wanted and the file has only some of their columns.
     pub fn open_with(path: &Path, options: &ReaderOptions) -> Result<Reader, TraceError> {
         let bounds = Bounds::new(options.page_size)?;
         let source = Source::open(path)?;
@@ -108,12 +108,13 @@ impl Reader {
         &self.file
     }
 
-    /// The volumes met so far, in order of first appearance; [`Request::volume`] is an index.
+    /// The volumes so far, in the order of their first request; [`Request::volume`] is an index
+    /// into them.
     pub fn volume_names(&self) -> &[String] {
         self.volumes.names()
     }
 
-    /// Bytes of the file consumed so far; of a compressed file, compressed bytes.
+    /// Bytes of the file read so far; for a compressed file, compressed bytes.
     pub fn bytes_consumed(&self) -> u64 {
         match &self.decoder {
             Decoder::Text(text) => text.source().consumed(),
@@ -123,10 +124,10 @@ impl Reader {
         }
     }
 
-    /// Appends up to `max` requests to `requests`, and returns how many; 0 at the end.
+    /// Appends up to `max` requests to `requests`, and returns their number; 0 at the end.
     ///
     /// # Errors
-    /// For the first bad line or record; those before it are in `requests`.
+    /// The first bad line or record; the requests before it are in `requests`.
     pub fn read(&mut self, requests: &mut Vec<Request>, max: usize) -> Result<usize, TraceError> {
         let before = requests.len();
         let full = before.saturating_add(max);
@@ -145,8 +146,8 @@ impl Reader {
         matches!(&self.decoder, Decoder::Table(table) if table.has_hotness())
     }
 
-    /// The hotness records of the requests that were read last, one each, and zeroes for what is no
-    /// write. None if the file has none or they were not asked for.
+    /// The hotness records of the requests that were read last, one each; all zeroes if the request
+    /// is not a write. `None` if the file has no records or they were not asked for.
     pub fn hotness(&self) -> Option<&[Hotness]> {
         match &self.decoder {
             Decoder::Table(table) => table.hotness(),
@@ -154,8 +155,8 @@ impl Reader {
         }
     }
 
-    /// The bytes of the pages of the requests that were read last, one number each, and 0 for what is
-    /// no write. None if the file has none.
+    /// The bytes of the pages of the requests that were read last, one number each; 0 if the
+    /// request is not a write. `None` if the file has none.
     pub fn bytes(&self) -> Option<&[u16]> {
         match &self.decoder {
             Decoder::Table(table) => table.bytes(),
@@ -163,7 +164,7 @@ impl Reader {
         }
     }
 
-    /// The file's page numbers themselves, if that is all it has.
+    /// The reader of page numbers, if the file has that format.
     pub(crate) fn pages(&mut self) -> Option<&mut Pages> {
         match &mut self.decoder {
             Decoder::U32(pages) => Some(pages),
@@ -196,7 +197,7 @@ fn decoder(
     Ok(Decoder::Text(Text::new(source, lines)))
 }
 
-/// The name of a file's only volume: the file's, without its endings.
+/// The name of a file's only volume: the name of the file without its endings.
 fn volume_of(path: &Path) -> String {
     let name = path.file_name().map_or("trace".into(), |name| name.to_string_lossy());
     let name = name.trim_end_matches(".zst").trim_end_matches(".gz");

@@ -3,15 +3,15 @@
 /// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// Reads; ignored by a replay.
+    /// A read; ignored by a replay.
     Read,
-    /// Writes.
+    /// A write.
     Write,
-    /// Says that the content is no longer needed; of pages that it covers whole.
+    /// A trim: the content is no longer needed. It affects pages that it covers whole.
     Trim,
 }
 
-/// One request of a trace, in bytes and microseconds whatever units its format has.
+/// A request of a trace. It is in bytes and microseconds, whatever the units of its format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
     /// Microseconds on the trace's own clock.
@@ -27,9 +27,10 @@ pub struct Request {
 }
 
 impl Request {
-    /// The first page that the request overlaps, and how many; pages have `2^page_shift` bytes.
+    /// The first page that the request overlaps, and the number of such pages; pages have
+    /// `2^page_shift` bytes.
     ///
-    /// Readers see to it that all these pages have LBAs.
+    /// Readers ensure that all these pages have LBAs.
     #[inline]
     pub(crate) fn extent(&self, page_shift: u32) -> (u32, u64) {
         let first = self.offset >> page_shift;
@@ -40,7 +41,7 @@ impl Request {
         (first as u32, pages)
     }
 
-    /// The first and the last page that the request covers whole, if any.
+    /// The first and the last page that the request covers whole; `None` if there is none.
     pub(crate) fn whole_pages(&self, page_shift: u32) -> Option<(u32, u32)> {
         let first = self.offset.div_ceil(1 << page_shift);
         let end = (self.offset + self.length) >> page_shift;
@@ -48,8 +49,8 @@ impl Request {
     }
 }
 
-/// The longest request accepted, in bytes: 4 GiB.
+/// The longest accepted request, in bytes: 4 GiB.
 ///
-/// No block device takes nearly as much at once, and without a limit a line of forty bytes could
+/// No block device takes requests nearly as long, and without a limit a line of forty bytes could
 /// ask for gigabytes of page writes. Trims are exempt: whole devices are trimmed at once.
 pub const LONGEST_REQUEST: u64 = 1 << 32;

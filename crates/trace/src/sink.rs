@@ -1,4 +1,4 @@
-//! The batch that readers fill with requests.
+//! The batch of requests that readers fill.
 
 use crate::cause::{Bounds, Cause};
 use crate::request::Request;
@@ -7,7 +7,7 @@ use crate::volumes::Volumes;
 /// A batch of requests that is being filled.
 pub(crate) struct Sink<'a> {
     pub(crate) requests: &'a mut Vec<Request>,
-    /// The batch is full at this many requests.
+    /// The number of requests at which the batch is full.
     pub(crate) full: usize,
     pub(crate) volumes: &'a mut Volumes,
     pub(crate) bounds: Bounds,
@@ -19,7 +19,7 @@ impl Sink<'_> {
         self.requests.len() >= self.full
     }
 
-    /// Adds a request that stays within bounds.
+    /// Adds a request if it is within bounds.
     pub(crate) fn push(&mut self, request: Request) -> Result<(), Cause> {
         self.bounds.check(&request)?;
         self.requests.push(request);

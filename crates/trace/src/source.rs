@@ -1,4 +1,4 @@
-//! The bytes of a trace file: plain, zstd or gzip, found by their first bytes.
+//! The bytes of a trace file: plain, zstd or gzip, recognised by the first bytes.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::compression::Compression;
 use crate::error::{Place, TraceError};
 
-/// Bytes of content that are looked at to find the format.
+/// Bytes of content from which the format is found.
 pub(crate) const HEAD: usize = 1 << 20;
 
-/// Bytes asked of the operating system at once.
+/// Bytes per read from the operating system.
 const CHUNK: usize = 256 << 10;
 
 /// The decompressed bytes of a file, read once from start to end.
@@ -70,7 +70,7 @@ impl Source {
         Ok(())
     }
 
-    /// The file's name as it was given.
+    /// The file's path as it was given.
     pub(crate) fn file(&self) -> &Path {
         &self.file
     }
@@ -85,7 +85,7 @@ impl Source {
         self.compressed
     }
 
-    /// Passes over `prefix` if the content, of which nothing has been taken, begins with it.
+    /// Skips `prefix` if the content begins with it. Call it before content is taken.
     pub(crate) fn skip(&mut self, prefix: &[u8]) {
         debug_assert_eq!(self.head_taken, 0);
         if self.head.starts_with(prefix) {
@@ -98,7 +98,7 @@ impl Source {
         self.consumed.load(Ordering::Relaxed)
     }
 
-    /// Bytes of content, where they are known beforehand.
+    /// Bytes of content, if they are known in advance.
     pub(crate) fn content_size(&self) -> Option<u64> {
         (!self.compressed).then_some(self.size)
     }
@@ -142,7 +142,7 @@ impl Source {
     }
 }
 
-/// Opens a file for reading, and tells its size in bytes.
+/// Opens a file for reading, and returns its size in bytes.
 pub(crate) fn open_file(path: &Path) -> Result<(File, u64), TraceError> {
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound => TraceError::Missing { file: path.to_owned() },

@@ -1,4 +1,4 @@
-//! Cuts a trace of many volumes into a trace each, in one pass.
+//! Splits a trace of many volumes into one trace for each, in one pass.
 
 use std::collections::HashSet;
 use std::fs::OpenOptions;
@@ -16,18 +16,19 @@ use crate::reader::Reader;
 use crate::request::Op;
 use crate::zstd_codec;
 
-/// Requests read at once.
+/// Requests that are read in one step.
 const BATCH: usize = 4096;
 
-/// Bytes of page numbers that wait in memory, of all volumes together, and of one at least and at most.
+/// Bytes of page numbers that wait in memory, for all volumes together; below, for one volume at
+/// least and at most.
 const WAITING: usize = 128 << 20;
 const LEAST: usize = 4 << 10;
 const MOST: usize = 1 << 20;
 
-/// Parts that wait for the thread that writes them.
+/// Parts that may wait for the writing thread.
 const QUEUE: usize = 16;
 
-/// A volume that has a trace of its own now.
+/// A volume that now has a trace of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SplitVolume {
     /// The volume.
@@ -38,14 +39,15 @@ pub struct SplitVolume {
     pub pages: u64,
 }
 
-/// Cuts a trace into a file of page numbers for each volume (`u32`), zstd-compressed unless it is to be
-/// `plain`, in a directory that must not exist. It appears only when it is complete.
+/// Splits a trace into a file of page numbers (`u32`) for each volume, zstd-compressed unless
+/// `plain`, in a directory that must not exist. The directory appears only when it is complete.
 ///
 /// Memory is bounded, and no file stays open, however many volumes there are. Files are named after
-/// volumes; what a file's name can't hold becomes `_`. Page numbers have neither times nor trims.
+/// volumes; characters that a file name can't have become `_`. Page numbers have neither times nor
+/// trims.
 ///
 /// # Errors
-/// As [`convert`](crate::convert()); the directory exists.
+/// Those of [`convert`](crate::convert()); the directory exists.
 pub fn split(
     from: &Path,
     options: &LoadOptions,
@@ -89,13 +91,13 @@ struct Part {
     bytes: Vec<u8>,
 }
 
-/// A pass through a trace.
+/// One pass through a trace.
 #[derive(Default)]
 struct Cut {
     page_shift: u32,
     plain: bool,
     directory: PathBuf,
-    /// By the reader's number of the volume; none of a volume without page writes so far.
+    /// The volumes by the reader's numbers; `None` for a volume without page writes so far.
     volumes: Vec<Option<(SplitVolume, Vec<u8>)>>,
     taken: HashSet<String>,
 }
@@ -128,7 +130,7 @@ impl Cut {
                 bytes.extend((0..pages).flat_map(|i| first.wrapping_add(i as u32).to_le_bytes()));
                 if bytes.len() >= enough {
                     let part = Part { file: self.directory.join(&volume.file), bytes: take(bytes) };
-                    // Nothing takes parts any more once one could not be written.
+                    // The writing thread ends when it can't write a part.
                     if parts.send(part).is_err() {
                         return Ok(Vec::new());
                     }
@@ -146,7 +148,7 @@ impl Cut {
         Ok(volumes)
     }
 
-    /// A volume with a file that no other has.
+    /// A volume with a file name that no other volume has.
     fn named(&mut self, name: &str) -> SplitVolume {
         let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         let safe: String = name.chars().map(|c| if allowed(c) { c } else { '_' }).collect();
@@ -156,14 +158,14 @@ impl Cut {
             0 => format!("{safe}.{ending}"),
             _ => format!("{safe}~{number}.{ending}"),
         };
-        // Upper and lower case are the same to some file systems.
+        // Some file systems do not distinguish upper and lower case.
         let file = (0..).map(numbered).find(|file| self.taken.insert(file.to_lowercase()));
         SplitVolume { name: name.to_owned(), file: file.unwrap_or_default(), pages: 0 }
     }
 }
 
-/// Adds parts to their files, each as a frame of its own if they are compressed. Fails with the name of
-/// the file.
+/// Appends parts to their files; if they are compressed, each part is a frame. The error has the
+/// name of the file.
 fn write_parts(parts: Receiver<Part>, plain: bool) -> Result<(), (PathBuf, String)> {
     for Part { file, bytes } in parts {
         let write = || {

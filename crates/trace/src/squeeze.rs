@@ -1,25 +1,26 @@
-//! Makes an address space small enough for a table, keeping the order of pages.
+//! Renumbers pages so that the address space is small enough for a table, in the same order.
 
 use crate::bits::Bits;
 use crate::trim::{Trim, renumber};
 use crate::word::FINAL;
 
-/// Pages in an aligned region that is dropped whole when nothing in it is written.
+/// Pages in an aligned region; a region in which nothing is written is dropped as a whole.
 ///
-/// Regions instead of single pages, so that neighbours in use stay neighbours where possible.
+/// Whole regions are dropped instead of single pages, so that used neighbours stay neighbours where
+/// possible.
 const REGION: u32 = 1024;
 
-/// Up to this many pages a sparse space does no harm.
+/// Up to this many pages a sparse space is small enough.
 const SMALL: u64 = 1 << 24;
 
-/// A space is sparse when it has more than this many pages for each in use.
+/// A space is sparse if it has more than this many pages for each used page.
 const SPARSE: u64 = 16;
 
-/// Renumbers `lbas` where needed so that all are under 2^31, and `trims` with them; trims of pages
-/// that are not in the space are dropped.
+/// Renumbers `lbas` if needed so that all are below 2^31, and `trims` in the same way; trims of
+/// pages that are not in the space are dropped.
 ///
-/// Returns the space (largest LBA plus one) and the number of different pages; if they are more
-/// than 2^31, their number alone, as the error.
+/// Returns the space (largest LBA plus one) and the number of different pages. If there are more
+/// than 2^31 pages, their number is the error.
 pub(crate) fn squeeze(lbas: &mut [u32], trims: &mut Vec<Trim>) -> Result<(u32, u32), u64> {
     let space = lbas.iter().copied().max().map_or(0, |lba| u64::from(lba) + 1);
     let regions = Regions::of(lbas, space);
@@ -41,11 +42,11 @@ pub(crate) fn squeeze(lbas: &mut [u32], trims: &mut Vec<Trim>) -> Result<(u32, u
     Ok((space, unique as u32))
 }
 
-/// The regions in use, in order.
+/// The used regions, in order.
 ///
-/// They also keep the bitmap of pages in use small where a few pages are far apart.
+/// They also keep the bitmap of used pages small if a few pages are far apart.
 struct Regions {
-    /// Of each region, how many in use are before it.
+    /// For each region, the number of used regions before it.
     ranks: Vec<u32>,
     in_use: u32,
 }
@@ -63,7 +64,7 @@ impl Regions {
         Regions { ranks: ranks.collect(), in_use }
     }
 
-    /// A page's number with the regions out of use dropped.
+    /// A page's number after unused regions are dropped.
     #[inline]
     fn renumber(&self, lba: u64) -> u64 {
         let (region, page) = (lba / u64::from(REGION), lba % u64::from(REGION));
@@ -87,7 +88,7 @@ impl Regions {
     }
 }
 
-/// Gives each page its rank among those in use; returns how many there are.
+/// Gives each page its rank among the used ones; returns their number.
 fn by_rank(lbas: &mut [u32], trims: &mut Vec<Trim>) -> u32 {
     let space = lbas.iter().copied().max().map_or(0, |lba| lba as usize + 1);
     let mut pages = Bits::zeros(space);

@@ -1,4 +1,4 @@
-//! Drives the readers of text formats: finds lines, counts them, and places errors.
+//! Drives the readers of text formats: finds lines, counts them, and adds places to errors.
 
 use crate::cause::Cause;
 use crate::digits::SLACK;
@@ -14,14 +14,14 @@ pub(crate) const LONGEST_LINE: usize = 64 << 10;
 /// Text held in memory, in bytes; more than two of the longest lines, and within a core's cache.
 const BUFFER: usize = 256 << 10;
 
-/// The mark that some programs put in front of text in UTF-8.
+/// The mark that some programs put at the start of UTF-8 text.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// The reader of one text format.
 pub(crate) trait Lines: Send {
-    /// Reads a line, which is not blank and comes without its end; `None` if it is no request.
+    /// Reads a line, which is not blank and comes without its end; `None` if it is not a request.
     ///
-    /// `first` tells that it is the file's first line, which may be a header.
+    /// `first` is true for the file's first line, which may be a header.
     fn line(
         &mut self,
         line: &[u8],
@@ -29,27 +29,27 @@ pub(crate) trait Lines: Send {
         volumes: &mut Volumes,
     ) -> Result<Option<Request>, Cause>;
 
-    /// Reads ordinary lines fast, and stops before one that is not.
+    /// Reads ordinary lines fast, and stops before the first other line.
     ///
     /// The first `end` bytes of `text` are whole lines; [`SLACK`] or more bytes follow. Returns the
-    /// bytes and lines taken.
+    /// numbers of bytes and lines read.
     fn ordinary(&mut self, text: &[u8], end: usize, sink: &mut Sink<'_>) -> (usize, u64) {
         let _ = (text, end, sink);
         (0, 0)
     }
 }
 
-/// A text trace that is being read.
+/// An input file of text.
 pub(crate) struct Text {
     source: Source,
     lines: Box<dyn Lines>,
     buffer: Vec<u8>,
-    /// Offsets in the buffer: of the next line, of the end of the last whole line, of the end of
+    /// Offsets in the buffer: the next line; below, the end of the last whole line and the end of
     /// the text.
     next: usize,
     whole: usize,
     filled: usize,
-    /// Lines taken so far.
+    /// Lines read so far.
     taken: u64,
     ended: bool,
 }
@@ -65,7 +65,7 @@ impl Text {
         &self.source
     }
 
-    /// Reads lines until the sink is full or the file at its end.
+    /// Reads lines until the sink is full or the file ends.
     pub(crate) fn read(&mut self, sink: &mut Sink<'_>) -> Result<(), TraceError> {
         while !sink.is_full() {
             if self.next < self.whole {
@@ -109,7 +109,7 @@ impl Text {
         }
     }
 
-    /// Moves the begun line to the front and reads on behind it.
+    /// Moves the incomplete line to the front and reads more text behind it.
     fn refill(&mut self) -> Result<(), TraceError> {
         self.buffer.copy_within(self.whole..self.filled, 0);
         self.filled -= self.whole;

@@ -1,13 +1,13 @@
-//! Trims: pages that are no longer needed, between the writes of a volume.
+//! Trims: pages that are no longer needed, at a place between the writes of a volume.
 //!
-//! They are few beside writes, so they are a list of their own, and the writes stay one word each.
+//! There are few of them, so they have a list of their own, and writes stay one word each.
 
 use std::ops::{Range, RangeInclusive};
 
 /// Neighbouring pages that are trimmed at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Trim {
-    /// The number of page writes of the volume that come before it.
+    /// The number of the volume's page writes before it.
     pub at: usize,
     /// The first page's LBA.
     pub first: u32,
@@ -27,7 +27,7 @@ impl Trim {
     }
 }
 
-/// The writes between trims, each stretch with the trim after it; the last has none.
+/// The stretches of writes between trims, each with the trim that follows it; the last has none.
 pub(crate) fn stretches(
     writes: usize,
     trims: &[Trim],
@@ -39,8 +39,8 @@ pub(crate) fn stretches(
     })
 }
 
-/// Moves trims into another numbering of pages, by where each boundary between pages comes to lie;
-/// those of no page in it are dropped.
+/// Renumbers the pages of trims, given the new position of each boundary between pages. Trims
+/// without a remaining page are dropped.
 pub(crate) fn renumber(trims: &mut Vec<Trim>, boundary: impl Fn(u64) -> u64) {
     trims.retain_mut(|trim| {
         let (from, to) = (boundary(trim.first.into()), boundary(u64::from(trim.last) + 1));

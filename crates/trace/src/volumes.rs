@@ -11,15 +11,15 @@ pub(crate) const MOST_VOLUMES: usize = 1 << 16;
 /// The longest name of a volume, in bytes.
 const LONGEST_NAME: usize = 255;
 
-/// Volumes whose names are numbers under this are found by a table instead of by hashing.
+/// Volumes whose name is a number below this are found by a table instead of by hashing.
 const TABLE: usize = 1 << 20;
 
 /// Volume names, numbered in order of first appearance.
 pub(crate) struct Volumes {
     names: Vec<String>,
     numbers: HashMap<Box<[u8]>, u32>,
-    /// By name: the volume's number plus one, or 0 if there is no such volume. What is never
-    /// touched takes no memory.
+    /// For each such name: the volume's number plus one, or 0 if there is no such volume. Untouched
+    /// memory of the table costs nothing.
     table: Vec<u32>,
 }
 
@@ -32,7 +32,8 @@ impl Volumes {
         &self.names
     }
 
-    /// The number of a name that is a number itself, without leading zeros, if it has one yet.
+    /// The number of a volume whose name is a number without leading zeros; `None` if it is not
+    /// known yet.
     #[inline(always)]
     pub(crate) fn numbered(&self, name: u64) -> Option<u32> {
         match self.table.get(name as usize) {
@@ -41,7 +42,7 @@ impl Volumes {
         }
     }
 
-    /// The number of a name, a new one if it is new.
+    /// The number of the volume with this name; a new number if the name is new.
     pub(crate) fn number(&mut self, name: &[u8]) -> Result<u32, Cause> {
         match self.numbers.get(name) {
             Some(&number) => Ok(number),

@@ -1,4 +1,4 @@
-//! Stands for zstd in a build without the feature `zstd`: such files are neither read nor written.
+//! Replaces zstd in a build without the feature `zstd`: such files are neither read nor written.
 
 use std::fs::File;
 use std::io::{BufRead, Read};

@@ -15,10 +15,10 @@ use crate::reader::{Reader, ReaderOptions};
 use crate::request::{Op, Request};
 use crate::zstd_codec;
 
-/// Requests converted at once.
+/// Requests that are converted in one step.
 const BATCH: usize = 4096;
 
-/// Bytes handed to the operating system at once.
+/// Bytes per write to the operating system.
 const BUFFER: usize = 256 << 10;
 
 /// The result of a conversion.
@@ -26,7 +26,7 @@ const BUFFER: usize = 256 << 10;
 pub struct Converted {
     /// The format that was read.
     pub format: Format,
-    /// Requests; in page numbers, page writes.
+    /// Requests; for page numbers, page writes.
     pub requests: u64,
     /// Page writes.
     pub pages: u64,
@@ -35,13 +35,13 @@ pub struct Converted {
 /// Converts a trace: to Parquet if `to` ends in `.parquet`, else to page numbers (`u32`),
 /// zstd-compressed if it ends in `.zst`.
 ///
-/// Parquet keeps all requests of the volumes asked for, with their hotness records and the bytes of pages if there are any;
-/// page numbers keep the page writes of one volume. Memory is bounded. `to` appears, or is replaced,
-/// only when complete. Of the options, `times`, `trims` and `hotness` are ignored, as Parquet keeps
-/// all of them and page numbers none.
+/// Parquet keeps all requests of the wanted volumes, with their hotness records and the bytes of
+/// pages if there are any; page numbers keep the page writes of one volume. Memory is bounded. `to`
+/// appears, or is replaced, only when it is complete. The options `times`, `trims` and `hotness`
+/// are ignored: Parquet keeps all of them, page numbers none.
 ///
 /// # Errors
-/// As [`load`](crate::load()); [`TraceError::Unwritable`]; [`TraceError::SeveralVolumes`].
+/// Those of [`load`](crate::load()); [`TraceError::Unwritable`]; [`TraceError::SeveralVolumes`].
 pub fn convert(
     from: &Path,
     options: &LoadOptions,
@@ -79,8 +79,8 @@ pub fn convert(
 
 /// Writes page numbers as a trace of one volume, in the format that [`convert`] would choose.
 ///
-/// In Parquet, pages have `page_size` bytes, and write `i`, from 0, happens at `i + 1`
-/// microseconds. Returns how many were written.
+/// In Parquet, pages have `page_size` bytes, and write `i`, counted from 0, happens at `i + 1`
+/// microseconds. Returns the number of page writes.
 ///
 /// # Errors
 /// [`TraceError::Unwritable`].
@@ -102,7 +102,7 @@ pub fn write_lbas(
     Ok(pages)
 }
 
-/// True if a file of this name is written in Parquet.
+/// True if a file with this name is written in Parquet.
 fn is_parquet(to: &Path) -> bool {
     ends_in(to, "parquet")
 }
@@ -111,7 +111,7 @@ fn ends_in(to: &Path, ending: &str) -> bool {
     to.extension().unwrap_or_default().eq_ignore_ascii_case(ending)
 }
 
-/// A trace that is being written.
+/// An output trace.
 struct TraceWriter {
     to: PathBuf,
     page_shift: u32,
@@ -119,9 +119,9 @@ struct TraceWriter {
     output: Output,
     /// The volume whose page numbers are written.
     volume: Option<u32>,
-    /// Requests written; of page numbers, page writes.
+    /// Requests written; for page numbers, page writes.
     requests: u64,
-    /// Page writes written.
+    /// Page writes so far.
     pages: u64,
 }
 
@@ -147,7 +147,7 @@ impl TraceWriter {
         Ok(TraceWriter { to, page_shift, sink, output, volume: None, requests: 0, pages: 0 })
     }
 
-    /// Adds a request; of page numbers, at most `left`.
+    /// Adds a request; for page numbers, at most `left` pages of it.
     fn push(
         &mut self,
         request: Request,

@@ -1,4 +1,4 @@
-//! Zstd, as files are compressed with.
+//! The zstd compressor and decompressor of trace files.
 
 use std::fs::File;
 use std::io::{self, BufRead, Read};
@@ -8,7 +8,7 @@ use crate::encoder::Encoder;
 use crate::error::TraceError;
 use crate::output::unwritable;
 
-/// The largest window accepted, as a power of two: all that zstd itself can make. Its memory is
+/// The largest accepted window, as a power of two: the largest that zstd can make. Its memory is
 /// reserved from a frame's header but touched only as content arrives.
 const WINDOW_LOG_MAX: u32 = 31;
 
@@ -23,7 +23,7 @@ pub(crate) fn decoder(
     Ok(Box::new(decoder))
 }
 
-/// Compresses into a file that is to be called `to`, with a checksum.
+/// Compresses into a file that will get the name `to`, with a checksum.
 pub(crate) fn encoder(to: &Path, file: File) -> Result<Box<dyn Encoder>, TraceError> {
     let level = zstd::DEFAULT_COMPRESSION_LEVEL;
     let encoder = zstd::stream::write::Encoder::new(file, level);

@@ -44,7 +44,8 @@ impl Lines for Alibaba {
     }
 }
 
-/// The line at `at` if nothing about it is unusual, and where the next begins.
+/// The request of the ordinary line at `at`, and where the next line begins; `None` if the line is
+/// unusual.
 #[inline(always)]
 fn ordinary_line(text: &[u8], at: usize, sink: &mut Sink<'_>) -> Option<(Request, usize)> {
     let (volume, at) = csv::known_volume(text, at, sink.volumes)?;

@@ -1,11 +1,11 @@
 //! `blkparse`: the default text output of blkparse.
 //!
 //! `major,minor cpu sequence seconds pid action rwbs sector + sectors [process]`, sectors of 512
-//! bytes. A request passes several actions; of them one is counted: `C` (completed), or, if the
-//! first [`HEAD`](crate::source::HEAD) bytes have no `C` with a sector, `Q` (queued).
-//! `rwbs` with a `D` is a trim, else with `W` a write, else with `R` a read, else (a flush)
-//! nothing. The summary that blkparse prints at the end of a run is skipped; another run may follow,
-//! whose clock goes on where that of the one before ended. `major,minor` is a volume.
+//! bytes. A request goes through several actions, and one kind of them is counted: `C` (completed),
+//! or, if the first [`HEAD`](crate::source::HEAD) bytes have no `C` with a sector, `Q` (queued).
+//! `rwbs` with a `D` is a trim, else with `W` a write, else with `R` a read; otherwise (a flush) it
+//! is ignored. The summary that blkparse prints at the end of a run is skipped. Another run may
+//! follow; its times are added to the end of the run before. `major,minor` is a volume.
 
 use crate::cause::Cause;
 use crate::digits::number;
@@ -32,7 +32,7 @@ pub(crate) struct Blkparse {
 }
 
 impl Blkparse {
-    /// Chooses the action to count by the first part of the text.
+    /// A reader that counts the action that the first part of the text has.
     pub(crate) fn new(head: &[u8]) -> Blkparse {
         let completed = head.split(|&byte| byte == b'\n').any(|line| {
             event(line).is_some_and(|event| event.action == b"C" && event.extent.is_some())
@@ -72,7 +72,7 @@ impl Lines for Blkparse {
 }
 
 impl Blkparse {
-    /// Takes a line that is no event: of the summary, or a note on the input.
+    /// Skips a line that is not an event but part of the summary, or a note on the input.
     fn other(&mut self, line: &[u8]) -> Result<(), Cause> {
         let known = SUMMARY.iter().any(|word| line.starts_with(word));
         if !known && !self.in_summary {
@@ -83,17 +83,17 @@ impl Blkparse {
     }
 }
 
-/// The words of one event that matter.
+/// The words of one event that the reader needs.
 struct Event<'a> {
     device: &'a [u8],
     time: &'a [u8],
     action: &'a [u8],
     rwbs: &'a [u8],
-    /// First sector and number of sectors, where the event has a `+`.
+    /// First sector and number of sectors, if the event has a `+`.
     extent: Option<(&'a [u8], &'a [u8])>,
 }
 
-/// A line as an event; `None` if it does not begin with a device and go on like one.
+/// The event of a line; `None` if the line does not begin like one of blkparse.
 fn event(line: &[u8]) -> Option<Event<'_>> {
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let device = words.next()?;

@@ -1,4 +1,4 @@
-//! The parts that the CSV formats share: fields, headers, and the pieces of their fast paths.
+//! The parts that the CSV formats share: fields, headers, and pieces of their fast paths.
 
 use crate::cause::Cause;
 use crate::digits::{number, short_number_at};
@@ -6,7 +6,7 @@ use crate::request::{Op, Request};
 use crate::sink::Sink;
 use crate::volumes::Volumes;
 
-/// Words that header lines are made of.
+/// Words of header lines.
 const HEADER_WORDS: [&[u8]; 9] =
     [b"time", b"offset", b"size", b"length", b"device", b"volume", b"type", b"op", b"disk"];
 
@@ -32,7 +32,7 @@ pub(crate) fn split(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The first `N` fields of a line, and how many it has.
+/// The first `N` fields of a line, and the number of all its fields.
 pub(crate) fn first<const N: usize>(line: &[u8]) -> ([&[u8]; N], usize) {
     let mut fields = [&line[..0]; N];
     let mut found = 0;
@@ -51,14 +51,14 @@ pub(crate) fn fields<const N: usize>(line: &[u8]) -> Result<[&[u8]; N], Cause> {
     if found == N { Ok(fields) } else { Err(not_so_many(found, N)) }
 }
 
-/// The error of a line with another number of fields.
+/// The error for a line with a wrong number of fields.
 pub(crate) fn not_so_many(found: usize, wanted: usize) -> Cause {
     let s = if found == 1 { "" } else { "s" };
     Cause::bad(format!("line has {found} field{s}, not {wanted}"))
 }
 
-/// True if a line is clearly a header: every field begins with a letter, and two or more have a
-/// word in them that names a column.
+/// True if a line is clearly a header: every field begins with a letter, and two or more contain a
+/// word that names a column.
 pub(crate) fn is_header(line: &[u8]) -> bool {
     let mut named = 0;
     for field in split(line) {
@@ -72,14 +72,14 @@ pub(crate) fn is_header(line: &[u8]) -> bool {
     named >= 2
 }
 
-/// A field that is a number, times `unit`.
+/// The number in a field, times `unit`.
 pub(crate) fn scaled(field: &[u8], what: &str, unit: u64) -> Result<u64, Cause> {
     number(field, what)?.checked_mul(unit).ok_or_else(|| Cause::too_large(what, field))
 }
 
-/// Reads lines as long as `line` takes them, as [`Lines::ordinary`](crate::text::Lines::ordinary)
-/// says. `line` gives the request at a place and where the next line begins, or nothing for a line
-/// that is unusual.
+/// Reads lines while `line` accepts them, see [`Lines::ordinary`](crate::text::Lines::ordinary).
+/// `line` returns the request at a place and where the next line begins, or `None` for an unusual
+/// line.
 #[inline(always)]
 pub(crate) fn ordinary(
     text: &[u8],
@@ -97,7 +97,7 @@ pub(crate) fn ordinary(
     (next, lines)
 }
 
-/// The volume whose number is the field at `at`, if it has been seen, and where the field ends.
+/// The volume whose number is the field at `at`, if it is known already, and where the field ends.
 #[inline(always)]
 pub(crate) fn known_volume(text: &[u8], at: usize, volumes: &Volumes) -> Option<(u32, usize)> {
     let (name, end) = short_number_at(text, at)?;
@@ -108,18 +108,18 @@ pub(crate) fn known_volume(text: &[u8], at: usize, volumes: &Volumes) -> Option<
     Some((volumes.numbered(name)?, end))
 }
 
-/// The read or write that the letter between commas at `at` stands for, and what is behind it.
+/// The read or write that the letter between commas at `at` stands for, and the place behind it.
 #[inline(always)]
 pub(crate) fn one_of(text: &[u8], at: usize, letters: [u8; 2]) -> Option<(Op, usize)> {
     let [before, letter, behind] = *text.get(at..at + 3)?.as_array()?;
     let is_write = letter == letters[1];
-    // Without branches between reads and writes, which come in no order.
+    // Without branches between reads and writes, whose order is unpredictable.
     let known = is_write | (letter == letters[0]);
     let op = if is_write { Op::Write } else { Op::Read };
     (known & (before == b',') & (behind == b',')).then_some((op, at + 3))
 }
 
-/// The place behind `byte`, if that is what stands at `at`.
+/// The place behind `byte`, if `byte` stands at `at`.
 #[inline(always)]
 pub(crate) fn after(text: &[u8], at: usize, byte: u8) -> Option<usize> {
     (*text.get(at)? == byte).then_some(at + 1)

@@ -2,8 +2,8 @@
 //!
 //! The first line is `fio version 2 iolog` or `fio version 3 iolog`. Each other line is `file
 //! action` or `file action offset length`, in bytes; version 3 puts microseconds in front. Actions
-//! that move no data are ignored, but `wait` moves version 2's clock, which otherwise stands, by the
-//! microseconds that it has for an offset. A file is a volume.
+//! that move no data are ignored, except `wait`: it advances version 2's clock, which otherwise
+//! stands still, by the microseconds in place of its offset. A file is a volume.
 
 use crate::cause::Cause;
 use crate::digits::number;

@@ -15,7 +15,7 @@ use crate::volumes::Volumes;
 /// Reads lines of the MSR format.
 #[derive(Default)]
 pub(crate) struct Msr {
-    /// The name of the line's volume; kept to spare an allocation a line.
+    /// The name of the line's volume; kept to save an allocation per line.
     name: Vec<u8>,
 }
 

@@ -1,9 +1,9 @@
 //! `oracle-general`: the binary traces of libCacheSim.
 //!
 //! Packed little-endian records of 24 bytes: `u32` seconds, `u64` object, `u32` bytes, `i64` record
-//! of the object's next access (-1 for none). An object is taken for a number of units, pages unless
-//! another unit is given, and each record for a write of its bytes from that unit's start: records do
-//! not tell reads from writes.
+//! of the object's next access (-1 for none). An object is taken for a number of units: pages, or
+//! the unit that is given. Each record is taken for a write of its bytes from that unit's start,
+//! because records do not distinguish reads from writes.
 
 use std::path::Path;
 
@@ -15,10 +15,10 @@ use crate::source::Source;
 /// Bytes in a record.
 pub(crate) const RECORD: usize = 24;
 
-/// Records read at once.
+/// Records that are read in one step.
 const CHUNK: usize = 8192;
 
-/// One record, as far as it is of use.
+/// The used fields of a record.
 pub(crate) struct Record {
     pub(crate) seconds: u32,
     pub(crate) object: u64,
@@ -41,10 +41,10 @@ impl Record {
     }
 }
 
-/// A file of records that is being read.
+/// An input file of records.
 pub(crate) struct Records {
     source: Source,
-    /// Bytes that object numbers count in.
+    /// Bytes in the unit of object numbers.
     unit: u32,
     buffer: Vec<u8>,
     next: usize,
@@ -82,7 +82,7 @@ impl Records {
             let Record { seconds, object, bytes, .. } = Record::new(record);
             let request = Request {
                 time_us: u64::from(seconds) * 1_000_000,
-                // Saturated, an object too far for 64 bits is still too far for an LBA.
+                // If the product saturates, the object is still beyond the last LBA.
                 offset: object.saturating_mul(u64::from(self.unit)),
                 length: u64::from(bytes),
                 volume: 0,

@@ -1,23 +1,24 @@
 //! `u32`: little-endian 32-bit page numbers, each a write of one page.
 //!
-//! There are no times; write `i`, from 0, is said to happen `i + 1` microseconds in. The page size
-//! is the simulator's.
+//! There are no times: write `i`, counted from 0, counts as happening after `i + 1` microseconds.
+//! The page size is the simulator's.
 
 use crate::error::{Place, TraceError};
 use crate::request::{Op, Request};
 use crate::sink::Sink;
 use crate::source::Source;
 
-/// Page numbers read at once: 256 KiB, which stays in a core's cache until it is copied.
+/// Page numbers that are read in one step: 256 KiB, which stays in a core's cache until it is
+/// copied.
 const CHUNK: usize = 64 << 10;
 
-/// A file of page numbers that is being read.
+/// An input file of page numbers.
 pub(crate) struct Pages {
     source: Source,
     buffer: Vec<u32>,
     next: usize,
     filled: usize,
-    /// Page numbers taken out of the file before the buffer's.
+    /// Page numbers taken from the file before those in the buffer.
     before: u64,
     ended: bool,
 }
@@ -32,7 +33,7 @@ impl Pages {
         &self.source
     }
 
-    /// The number of page numbers, if it is known beforehand.
+    /// The number of page numbers, if it is known in advance.
     pub(crate) fn expected(&self) -> usize {
         self.source.content_size().map_or(0, |bytes| (bytes / 4) as usize)
     }

@@ -1,5 +1,5 @@
-//! Stands for the Parquet reader and writer in a build without the feature `parquet`: both refuse
-//! to begin, so there is never a value of either.
+//! Replaces the Parquet reader and writer in a build without the feature `parquet`. Both refuse to
+//! open files, so values of these types never exist.
 
 use std::fs::File;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::sink::Sink;
 
 const FEATURE: &str = "parquet";
 
-/// A Parquet file that is being read; there is none.
+/// An input file in Parquet; never exists.
 pub(crate) enum Table {}
 
 impl Table {
@@ -45,17 +45,17 @@ impl Table {
     }
 }
 
-/// The columns of a table that not every trace has.
+/// The optional columns of a table.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(dead_code, reason = "no table is written, so no column is left out")]
 pub(crate) struct More {
-    /// Those of hotness records.
+    /// True for the columns of hotness records.
     pub hotness: bool,
-    /// The bytes of pages.
+    /// True for the column of the bytes of pages.
     pub bytes: bool,
 }
 
-/// A Parquet file that is being written; there is none.
+/// An output file in Parquet; never exists.
 pub(crate) enum TableWriter {}
 
 impl TableWriter {

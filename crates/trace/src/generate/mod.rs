@@ -1,7 +1,7 @@
-//! Synthetic traces, exact to the seed for ever.
+//! Synthetic traces: the same seed gives the same trace for ever.
 //!
-//! Nothing here depends on the machine: random numbers and functions are those of `frostline-random`, and
-//! golden tests hold them in place.
+//! Nothing here depends on the machine: random numbers and functions are those of
+//! `frostline-random`, and golden tests check that they never change.
 
 mod oltp;
 
@@ -17,12 +17,12 @@ use self::oltp::Append;
 pub enum AccessPattern {
     /// Page popularity by Zipf's law; ranks are scattered over the pages by a permutation.
     Zipf {
-        /// The exponent, 0 or more; at 0 all pages are alike.
+        /// The exponent, 0 or more; at 0 all pages are equally popular.
         alpha: f64,
     },
-    /// All pages are alike.
+    /// All pages are equally popular.
     Uniform,
-    /// A Zipf table, and an area that is appended to.
+    /// A table that is written by Zipf's law, and an area that is appended to.
     Oltp(Oltp),
 }
 
@@ -31,12 +31,12 @@ pub enum AccessPattern {
 pub struct Spec {
     /// The kind of trace.
     pub kind: AccessPattern,
-    /// Pages of the volume: LBAs are under this.
+    /// Pages of the volume: LBAs are below this.
     pub pages: u32,
-    /// Page writes, those of `fill` not counted.
+    /// Page writes, without those of `fill`.
     pub writes: u64,
-    /// True to write first, once and in order, each page that exists at the start: all, but of
-    /// [`AccessPattern::Oltp`] those of the table only.
+    /// True to write each page that exists at the start first, once and in order: all pages, but in
+    /// [`AccessPattern::Oltp`] only those of the table.
     pub fill: bool,
     /// The seed; equal specifications give equal traces.
     pub seed: u64,
@@ -46,22 +46,22 @@ pub struct Spec {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpecError {
-    /// There are no pages to write to.
+    /// The number of pages is out of range.
     #[error("a trace needs 1 to {} pages, not {pages}", 1u32 << 31)]
     Pages {
         /// The pages asked for.
         pages: u32,
     },
-    /// A parameter is not in its range.
+    /// A parameter is out of range.
     #[error("{name} {value} is not from {from} to {to}")]
     Parameter {
         /// The parameter.
         name: &'static str,
         /// The value given.
         value: f64,
-        /// The smallest value that it takes.
+        /// The smallest valid value.
         from: f64,
-        /// The largest value that it takes.
+        /// The largest valid value.
         to: f64,
     },
 }
@@ -72,7 +72,7 @@ pub struct Generator {
     random: Xoshiro,
     source: Ranks,
     append: Option<Append>,
-    /// The page of each rank; empty where ranks are pages.
+    /// The page of each rank; empty if the rank is the page.
     scattered: Vec<u32>,
     fill: std::ops::Range<u32>,
     left: u64,
@@ -86,8 +86,8 @@ enum Ranks {
 
 /// Begins a synthetic trace.
 ///
-/// Memory is four bytes a page (none for a uniform trace); time, some tens of nanoseconds a write.
-///
+/// It takes four bytes of memory a page (none for a uniform trace), and a few tens of nanoseconds a
+/// write.
 /// # Errors
 /// If a parameter is not in its range.
 pub fn generate(spec: &Spec) -> Result<Generator, SpecError> {
@@ -130,7 +130,7 @@ fn in_range(name: &'static str, value: f64, from: f64, to: f64) -> Result<(), Sp
     Err(SpecError::Parameter { name, value, from, to })
 }
 
-/// The numbers under `n` in random order (Fisher and Yates).
+/// The numbers below `n` in random order (Fisher and Yates).
 fn permutation(n: u32, random: &mut Xoshiro) -> Vec<u32> {
     let mut numbers: Vec<u32> = (0..n).collect();
     for i in (1..n).rev() {

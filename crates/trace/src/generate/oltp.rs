@@ -7,17 +7,18 @@ use frostline_random::Xoshiro;
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Oltp {
-    /// The Zipf exponent of writes to the table; 0.9.
+    /// The Zipf exponent of writes to the table; default 0.9.
     pub alpha: f64,
-    /// Share of the pages that are the table; the append area is the rest, and begins empty; 0.5.
+    /// Share of the pages that belong to the table; default 0.5. The rest is the append area, which
+    /// begins empty.
     pub table: f64,
-    /// Share of the writes that go to the append area while it has room; 0.3.
+    /// Share of the writes that go to the append area while it has room; default 0.3.
     pub append: f64,
-    /// The number of newest appended pages that are rewritten; 64.
+    /// The number of newest appended pages that are rewritten; default 64.
     pub window: u32,
-    /// The mean number of rewrites of a page after its first write; 8.
+    /// The mean number of rewrites of a page after its first write; default 8.
     pub rewrites: f64,
-    /// Share of the append area's writes that go to any appended page, however old; 0.001.
+    /// Share of the append area's writes that go to any appended page, however old; default 0.001.
     pub late: f64,
 }
 
@@ -39,14 +40,14 @@ pub(crate) struct Append {
 }
 
 impl Append {
-    /// Pages from `first` on, `capacity` of them.
+    /// An empty area of `capacity` pages from `first` on.
     pub(crate) fn new(first: u32, capacity: u32, shape: Oltp) -> Append {
         Append { first, capacity, used: 0, shape, grows: 1.0 / (1.0 + shape.rewrites) }
     }
 
     /// The page of a write to the area; `None` if the write goes to the table.
     ///
-    /// Once the area is full nothing goes there: its pages are frozen.
+    /// Once the area is full no write goes there: its pages are frozen.
     pub(crate) fn sample(&mut self, random: &mut Xoshiro) -> Option<u32> {
         if self.used == self.capacity || !random.chance(self.shape.append) {
             return None;

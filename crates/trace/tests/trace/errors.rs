@@ -3,7 +3,7 @@
 use crate::scratch::{Scratch, gzip, record, u32s, zstd};
 use frostline_trace::{Format, LoadOptions, Reader, ReaderOptions, TraceError, load, write_lbas};
 
-/// `content` as file `t` ends in `error`.
+/// Checks that `content`, as file `t`, gives `error`.
 fn ends_in(content: &[u8], error: &str) {
     assert_eq!(Scratch::new().error_of("t", content, None), error);
 }

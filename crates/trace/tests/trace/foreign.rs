@@ -1,9 +1,10 @@
-//! Files that are no traces are refused by name, and none is taken for page numbers.
+//! Files that are not traces are refused by the name of their kind, and none is read as page
+//! numbers.
 
 use crate::scratch::{Scratch, gzip, load_with, record, u32s, zstd};
 use frostline_trace::{Format, LoadOptions, load};
 
-/// `content`, padded to whole words, is refused as `what` whether it is compressed or not.
+/// Checks that `content`, padded to whole words, is refused as `what`, compressed or not.
 fn is_refused(content: &[u8], what: &str) {
     let mut content = content.to_vec();
     content.resize(content.len().next_multiple_of(4), 0);
@@ -54,7 +55,7 @@ fn vscsi1(i: u32) -> Vec<u8> {
     record
 }
 
-/// The same in version 2, in another order and with the time of the response.
+/// The same record in version 2, which has another order and the time of the response.
 fn vscsi2(i: u32) -> Vec<u8> {
     let mut record = vec![if i.is_multiple_of(2) { 0x28 } else { 0x8a }, 0, 7, 2];
     record.extend(u32s(&[i, 4096, 1]));
@@ -87,7 +88,7 @@ fn text_in_other_alphabets_is_no_page_numbers() {
     assert!(error.starts_with("t: is of no known trace format"), "{error}");
 }
 
-/// A generator of words, as compressed or encrypted files consist of.
+/// Random words, like those of compressed or encrypted files.
 fn noise(n: u32) -> Vec<u8> {
     let word = |i: u32| {
         let mut z = u64::from(i).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -1,5 +1,5 @@
-//! A sample of each format is read as what it says, plain or compressed, with its format named or
-//! not.
+//! A sample of each format is read with the right meaning, plain or compressed, with its format
+//! named or found.
 
 use std::num::NonZeroU32;
 
@@ -12,7 +12,8 @@ fn named(expected: &[(u64, Op, u64, u64, &str)]) -> Named {
     expected.iter().map(|&(time, op, at, length, v)| (time, op, at, length, v.into())).collect()
 }
 
-/// Reads `content` plain and compressed, with the format named and found.
+/// Checks that `content` is read as `expected`, plain and compressed, with the format named and
+/// found.
 fn reads_as(format: Format, content: &[u8], expected: &[(u64, Op, u64, u64, &str)]) {
     let scratch = Scratch::new();
     let two_members = [gzip(&content[..5]), gzip(&content[5..])].concat();
@@ -66,7 +67,7 @@ fn alibaba_is_read_alike_on_the_fast_and_the_slow_path() {
         let offset = i * i * 4096 % (1 << 40);
         format!("{blank}{},{},{offset},{},{}\n", i % 3000, ["R", "W"][i as usize % 2], i, i * 99)
     };
-    // A blank in front is something that only the slow path takes.
+    // A blank in front makes a line unusual: only the slow path reads it.
     let fast: String = (0..20_000).map(|i| line(i, "")).collect();
     let slow: String = (0..20_000).map(|i| line(i, " ")).collect();
     let options = ReaderOptions::default();
@@ -139,7 +140,7 @@ fn fio_version_2_has_no_times_but_waits() {
 
 #[test]
 fn fio_version_3_has_microseconds() {
-    // As fio 3.33 wrote it, with `--rate_iops=100 --fsync=1`, and shortened.
+    // Written by fio 3.33 with `--rate_iops=100 --fsync=1`, and shortened.
     let text = b"fio version 3 iolog\n13 f0 add\n125 f0 open\n129 f0 write 0 4096\n\
         10116 f0 write 45056 4096\n10130 f0 sync 45056 0\n20169 f0 close\n";
     let expected = [(129, Write, 0, 4096, "f0"), (10_116, Write, 45_056, 4096, "f0")];

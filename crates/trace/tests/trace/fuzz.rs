@@ -11,14 +11,14 @@ use proptest::prelude::*;
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 const GZIP: &[u8] = b"\x1f\x8b\x08\0\0\0\0\0\0\x03";
 
-/// The most memory that this process has had, in KiB, where the system tells.
+/// The largest memory of this process so far, in KiB, if the system tells it.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().trim_end_matches(" kB").parse().ok()
 }
 
-/// Reads a file as what it is found to be, and as each format; errors must be of one line.
+/// Reads a file as the format that is found, and as each format; errors must have one line.
 fn read_in_every_way(path: &Path) {
     let formats = Format::ALL.map(Some);
     for format in formats.into_iter().chain([None]) {

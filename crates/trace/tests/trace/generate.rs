@@ -1,4 +1,4 @@
-//! Generators give what they promise, and the same for ever.
+//! Generators keep their promises, and give the same traces for ever.
 
 use frostline_trace::{AccessPattern, Oltp, Spec, generate};
 
@@ -80,7 +80,7 @@ fn zipf_is_as_skewed_as_its_law() {
         let all: f64 = (1..=pages).map(weight).sum();
         let expected = (1..=pages / 5).map(weight).sum::<f64>() / all;
         let found = top(&lbas, pages, 0.2);
-        // Chance lifts the top of equal pages by some per cent.
+        // By chance, the most written of equally popular pages get some per cent more.
         assert!(
             found >= expected - 0.005 && found < expected + 0.03,
             "{alpha}: {found} {expected}"

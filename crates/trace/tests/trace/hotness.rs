@@ -24,7 +24,7 @@ const WANTED: LoadOptions = LoadOptions {
     memory: None,
 };
 
-/// Records that differ in every field, up to the ends of their ranges.
+/// A record; records differ in every field, up to the ends of the ranges.
 fn record(i: u32) -> Hotness {
     let activity = |k: u32| Activity {
         valid_bytes: (i + k) as u16,
@@ -132,7 +132,7 @@ fn a_trace_that_is_not_finished_leaves_no_file() {
     assert!(PageWriter::create(&path, 4095, true).is_err());
 }
 
-/// What a column has of the one row: its type in the schema, and the value.
+/// A column's cell in the only row: its type in the schema, and its value.
 #[derive(Clone, Copy)]
 enum Cell {
     Int32(i32),
@@ -143,7 +143,7 @@ enum Cell {
     Absent,
 }
 
-/// A file of one write with these hotness columns, all of them 7 but one.
+/// A file with one write and these hotness columns; all are 7 but the column `odd`.
 fn file(path: &Path, odd: &str, cell: Cell) {
     let cells = hotness_columns(&Hotness::default())
         .map(|(name, _)| (name, if name == odd { cell } else { Cell::Int32(7) }));

@@ -126,7 +126,7 @@ fn zstd_windows_larger_than_usual_are_read() {
 #[test]
 fn info_counts_what_a_small_trace_has() {
     let scratch = Scratch::new();
-    // Pages 0 to 4; page 0 takes half of the writes, page 1 is last written in the first half.
+    // Pages 0 to 4: page 0 has half of the writes; page 1 is last written in the first half.
     let path = scratch.file("t.u32", &u32s(&[0, 1, 0, 2, 0, 3, 0, 2, 0, 4]));
     let options = LoadOptions { times: true, ..LoadOptions::default() };
     let info = VolumeInfo::of(&load_with(&path, &options).volumes[0]).unwrap();

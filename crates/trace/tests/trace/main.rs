@@ -1,4 +1,4 @@
-//! Trace files are read, written, made and prepared as documented, and bad ones are refused.
+//! Trace files are read, written, generated and prepared as documented, and bad ones are refused.
 
 #[cfg(feature = "parquet")]
 mod errors;

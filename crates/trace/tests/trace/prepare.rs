@@ -13,7 +13,7 @@ fn prepared(preload: Option<Writes>, main: Writes) -> Prepared {
     prepare(preload, main, true).unwrap()
 }
 
-/// The lifespan of write `i`, looked up in the most obvious way.
+/// The lifespan of write `i`, found in the simplest way.
 fn lifespan(lbas: &[u32], trims: &[Trim], i: usize) -> u32 {
     let next = lbas[i + 1..].iter().position(|lba| *lba == lbas[i]);
     let trimmed = trims.iter().find(|trim| trim.at > i && trim.lbas().contains(&lbas[i]));
@@ -21,7 +21,7 @@ fn lifespan(lbas: &[u32], trims: &[Trim], i: usize) -> u32 {
     written.min(trimmed.map_or(NEVER, |trim| (trim.at - i - 1) as u32))
 }
 
-/// Trims anywhere in a trace, also of pages that it does not write.
+/// Trims anywhere in a trace, including pages that it does not write.
 fn trims() -> impl Strategy<Value = Vec<(proptest::sample::Index, u32, u32)>> {
     proptest::collection::vec((any::<proptest::sample::Index>(), 0u32..50, 0u32..10), 0..20)
 }
@@ -34,7 +34,7 @@ fn trimmed(writes: Writes, trims: &[(proptest::sample::Index, u32, u32)]) -> Wri
     Writes { trims, ..writes }
 }
 
-/// Of the pages valid after `cut` writes, the share of those that the rest leaves alone.
+/// Share of the pages valid after `cut` writes that the rest of the trace leaves alone.
 fn frozen(lbas: &[u32], trims: &[Trim], cut: usize) -> f64 {
     let is_trimmed = |lba, from, to: usize| {
         trims.iter().any(|trim| (from..to).contains(&trim.at) && trim.lbas().contains(&lba))

@@ -7,7 +7,7 @@ use frostline_trace::{
     Format, LoadOptions, Loaded, Op, Reader, ReaderOptions, Request, TraceError, load,
 };
 
-/// A directory of its own for each test, gone with the test.
+/// A directory for one test, removed at its end.
 pub struct Scratch(tempfile::TempDir);
 
 impl Scratch {
@@ -25,7 +25,7 @@ impl Scratch {
         path
     }
 
-    /// The error of loading a file, without the directory that it is in.
+    /// The error of loading a file, without its directory.
     pub fn error_of(&self, name: &str, content: &[u8], format: Option<Format>) -> String {
         let path = self.file(name, content);
         let options = LoadOptions { format, ..LoadOptions::default() };

@@ -1,4 +1,4 @@
-//! What is written is read back as it was, and a failure leaves nothing.
+//! A written trace is read back unchanged, and a failure leaves no file.
 
 use crate::scratch::{Scratch, load_with, requests};
 use frostline_placement::Hotness;
@@ -95,8 +95,8 @@ fn parquet_volumes_are_picked_by_name() {
     assert_eq!(error, "t.parquet: has no volume \"6\" (it has: 3 5)");
 }
 
-/// Bits of `file` are flipped, one at a time; what is read then is either `right` or an error. With
-/// FROSTLINE_ALL_BITS set all bits are, else every 37th of files that are not short.
+/// Flips bits of `file`, one at a time, and checks that reading it gives `right` or an error. With
+/// FROSTLINE_ALL_BITS set it flips all bits, else every 37th in files that are not short.
 fn no_flipped_bit_is_read_as_data(name: &str, file: &[u8], hotness: bool, right: &Loaded) {
     let scratch = Scratch::new();
     let options = LoadOptions { times: true, hotness, ..LoadOptions::default() };

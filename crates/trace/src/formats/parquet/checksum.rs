@@ -1,4 +1,4 @@
-//! Checksums over what a `parquet` trace says, as the library writes none for its pages.
+//! Checksums over the content of a `parquet` trace, because the library writes none for its pages.
 //!
 //! CRC-32C over all requests, over all hotness records, and over the bytes of pages. They are in the file's key-value
 //! metadata, and compared when the last row has been read.
@@ -8,21 +8,21 @@ use frostline_placement::Hotness;
 use crate::hotness::values;
 use crate::request::{Op, Request};
 
-/// A checksum's name in the metadata of a file: of the requests.
+/// The name of the checksum of requests in a file's metadata.
 pub(crate) const OF_REQUESTS: &str = "frostline.crc32c";
 
-/// The same of the hotness records.
+/// The name of the checksum of hotness records.
 pub(crate) const OF_HOTNESS: &str = "frostline.hotness.crc32c";
 
-/// The same of the bytes of pages.
+/// The name of the checksum of the bytes of pages.
 pub(crate) const OF_BYTES: &str = "frostline.bytes.crc32c";
 
-/// A checksum that grows.
+/// A running checksum.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Checksum(u32);
 
 impl Checksum {
-    /// Adds a request to a volume of this name.
+    /// Adds a request of the volume with this name.
     pub(crate) fn add_request(&mut self, request: &Request, volume: &str) {
         let op = match request.op {
             Op::Read => 0,
@@ -30,7 +30,7 @@ impl Checksum {
             Op::Trim => 2,
         };
         let Request { time_us, offset, length, .. } = *request;
-        // The length of the name, so that no two rows are alike together.
+        // The length of the name is included, so that different rows never give the same bytes.
         let numbers = [time_us, offset, length, op, volume.len() as u64];
         self.add(bytemuck::cast_slice(&numbers.map(u64::to_le)));
         self.add(volume.as_bytes());
@@ -46,7 +46,7 @@ impl Checksum {
         self.add(&bytes.to_le_bytes());
     }
 
-    /// As the metadata have it.
+    /// The checksum as text, for the metadata.
     pub(crate) fn text(self) -> String {
         format!("{:08x}", self.0)
     }

@@ -14,12 +14,12 @@ pub(crate) fn place_of(schema: &SchemaDescriptor, name: &str) -> Option<usize> {
     schema.columns().iter().position(|column| column.path().string() == name)
 }
 
-/// A column that is being read.
+/// A column of the row group that is being read.
 pub(crate) struct Column {
     reader: Typed,
-    /// Integers are stored as signed ones, but meant as unsigned ones.
+    /// True if integers are stored as signed but mean unsigned ones.
     unsigned: bool,
-    /// The definition level of a value that is there; 0 if all are.
+    /// The definition level of a value that is present; 0 if all are.
     defined: i16,
 }
 
@@ -31,9 +31,9 @@ enum Typed {
 
 /// Some values of a column, one a row.
 pub(crate) enum Values {
-    /// Of an integer column.
+    /// Values of an integer column.
     Integers(Vec<Option<i128>>),
-    /// Of a text column.
+    /// Values of a text column.
     Texts(Vec<Option<ByteArray>>),
 }
 
@@ -93,10 +93,10 @@ fn read<T: DataType, V>(
     Ok(levels.iter().map(|&level| if level == defined { values.next() } else { None }).collect())
 }
 
-/// Runs code of the Parquet library, and gives its error as one line.
+/// Runs code of the Parquet library, and returns its error as one line.
 ///
-/// The library means to return errors but has asserts on file content left, so a panic of its is
-/// taken for an error too.
+/// The library intends to return errors but still asserts some properties of the content, so its
+/// panics count as errors too.
 pub(crate) fn guarded<T>(run: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
     let cause = match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(value)) => return Ok(value),

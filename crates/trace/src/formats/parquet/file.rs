@@ -1,7 +1,7 @@
-//! A file that the Parquet library reads, and that refuses ranges which it does not have.
+//! A file for the Parquet library that refuses ranges beyond the file's end.
 //!
-//! The library reserves memory for what the metadata say is there before it reads it; metadata that
-//! lie could ask for any amount.
+//! Before it reads, the library reserves memory for the sizes in the metadata; damaged metadata
+//! could ask for any amount.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};

@@ -19,7 +19,7 @@ impl Places {
         FIELDS.iter().any(|(name, _)| place_of(schema, name).is_some())
     }
 
-    /// Finds the columns; if one is there, all must be.
+    /// Finds the columns: a file has all of them or none.
     pub(crate) fn find(schema: &SchemaDescriptor) -> Result<Option<Places>, Cause> {
         if !Places::any(schema) {
             return Ok(None);
@@ -39,7 +39,7 @@ impl Places {
     }
 }
 
-/// The columns of a row group that is being read.
+/// The columns of hotness records in a row group.
 pub(crate) struct Columns(Vec<Column>);
 
 impl Columns {
@@ -63,7 +63,7 @@ pub(crate) fn record(batch: &[Values], i: usize) -> Result<Hotness, Cause> {
     Ok(of_values(&values))
 }
 
-/// The record of such values; none exceeds its field's most.
+/// The record with these values; each value fits its field.
 fn of_values(values: &[u32; FIELDS.len()]) -> Hotness {
     let activity = |from: usize| Activity {
         valid_bytes: values[from] as u16,

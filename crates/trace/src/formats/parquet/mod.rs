@@ -1,9 +1,10 @@
 //! `parquet`: our own columns in a Parquet file.
 //!
 //! `time` (microseconds), `op` (`R`, `W`, `T` or the words read, write, trim; or 0, 1, 2), `offset`
-//! and `length` (bytes), and, if there is one, `volume` (a name or a number). Integers have 32 or
-//! 64 bits. `bytes`, if there is one, says how many bytes must be written of each page of a write.
-//! Hotness records have columns of their own, which are read if wanted. Other columns are ignored.
+//! and `length` (bytes), and optionally `volume` (a name or a number). Integers have 32 or 64 bits.
+//! The optional column `bytes` has the number of bytes that must be written of each page of a
+//! write. Hotness records have columns of their own, which are read if wanted. Other columns are
+//! ignored.
 
 mod checksum;
 mod column;

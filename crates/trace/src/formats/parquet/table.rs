@@ -18,23 +18,23 @@ use crate::sink::Sink;
 use crate::source::open_file;
 use crate::volumes::Volumes;
 
-/// Records decoded at once.
+/// Records that are decoded in one step.
 const BATCH: usize = 4096;
 
 /// The columns, in the order of [`Group::columns`]; the last two may be absent.
 const COLUMNS: [&str; 6] = ["time", "op", "offset", "length", "volume", "bytes"];
 
-/// The place of the bytes of pages among [`COLUMNS`].
+/// The index of the bytes of pages in [`COLUMNS`].
 const BYTES: usize = 5;
 
-/// A Parquet file that is being read.
+/// An input file in Parquet.
 pub(crate) struct Table {
     file: PathBuf,
     reader: SerializedFileReader<BoundedFile>,
     /// The position of each of [`COLUMNS`] in the file.
     places: [Option<usize>; COLUMNS.len()],
     has_hotness: bool,
-    /// The positions of the columns of hotness records, if they are wanted and there.
+    /// The positions of the columns of hotness records; `None` if they are not wanted or not there.
     hotness: Option<Places>,
     /// The records of the requests read last.
     records: Vec<Hotness>,
@@ -115,12 +115,12 @@ impl Table {
         self.has_hotness
     }
 
-    /// The hotness records of the requests read last, if they are wanted and there.
+    /// The hotness records of the requests read last; `None` if they are not wanted or not there.
     pub(crate) fn hotness(&self) -> Option<&[Hotness]> {
         self.hotness.map(|_| &self.records[..])
     }
 
-    /// The bytes of the pages of the requests read last, if the file has them.
+    /// The bytes of the pages of the requests read last; `None` if the file has none.
     pub(crate) fn bytes(&self) -> Option<&[u16]> {
         self.places[BYTES].map(|_| &self.bytes[..])
     }
@@ -193,7 +193,7 @@ impl Table {
     fn take_row(&mut self, batch: &Batch, i: usize, sink: &mut Sink<'_>) -> Result<(), Cause> {
         let request = request(&batch.columns, i, sink.volumes)?;
         if let Some(columns) = &batch.hotness {
-            // Only writes have a record.
+            // Only writes have a hotness record.
             let is_write = request.op == Op::Write;
             let record = if is_write { record(columns, i)? } else { Hotness::default() };
             self.records.push(record);
@@ -211,7 +211,8 @@ impl Table {
         sink.push(request)
     }
 
-    /// Compares what was read, which is all there is, with the checksums in the file, if it has any.
+    /// Compares the whole content, after it was read, with the checksums in the file, if it has
+    /// any.
     fn verify(&self) -> Result<(), TraceError> {
         let noted = self.reader.metadata().file_metadata().key_value_metadata();
         let agrees = |key: &str, found: Checksum| {
@@ -220,7 +221,7 @@ impl Table {
         };
         let cause = match self.hotness {
             _ if !agrees(OF_REQUESTS, self.of_requests) => "its requests are not those written",
-            // Also if the column has lost its name.
+            // This includes the case that the column has lost its name.
             _ if !agrees(OF_BYTES, self.of_bytes) => "the bytes of its pages are not those written",
             Some(_) if !agrees(OF_HOTNESS, self.of_hotness) => {
                 "its hotness records are not those written"
@@ -278,8 +279,8 @@ fn request(
     Ok(Request { time_us, offset, length, volume, op })
 }
 
-/// The bytes of the pages that row `i` of a batch writes; the most there can be if the column does not
-/// tell, or is another that happens to have this name.
+/// The bytes of the pages that row `i` of a batch writes. If there is no such number, or the column
+/// is another that happens to have this name, it is the largest number.
 fn bytes(column: &Option<Values>, i: usize) -> u16 {
     let value = match column {
         Some(Values::Integers(values)) => values[i],

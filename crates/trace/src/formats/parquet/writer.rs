@@ -21,7 +21,7 @@ use crate::hotness::{FIELDS, values};
 use crate::output::unwritable;
 use crate::request::{Op, Request};
 
-/// Requests in a row group: all that is in memory at once.
+/// Requests in a row group; only one group is in memory.
 const GROUP: usize = 256 << 10;
 
 const SCHEMA: &str = "
@@ -32,31 +32,31 @@ const SCHEMA: &str = "
     REQUIRED BYTE_ARRAY volume (STRING);
 ";
 
-/// A Parquet file that is being written.
+/// An output file in Parquet.
 pub(crate) struct TableWriter {
     to: PathBuf,
     writer: SerializedFileWriter<File>,
     group: Vec<Request>,
-    /// The records of these requests, if the file has columns for them.
+    /// The hotness records of these requests; `None` if the file has no columns for them.
     hotness: Option<Vec<Hotness>>,
-    /// The bytes of their pages, if the file has a column for them.
+    /// The bytes of their pages; `None` if the file has no column for them.
     bytes: Option<Vec<u16>>,
     of_requests: Checksum,
     of_hotness: Checksum,
     of_bytes: Checksum,
 }
 
-/// The columns of a table that not every trace has.
+/// The optional columns of a table.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct More {
-    /// Those of hotness records.
+    /// True for the columns of hotness records.
     pub hotness: bool,
-    /// The bytes of pages.
+    /// True for the column of the bytes of pages.
     pub bytes: bool,
 }
 
 impl TableWriter {
-    /// Begins a table in `file`, which is to be called `to`.
+    /// Begins a table in `file`, which will get the name `to`.
     pub(crate) fn new(to: &Path, file: File, more: More) -> Result<TableWriter, TraceError> {
         let writer = begin(file, more).map_err(|e| unwritable(to, &e))?;
         Ok(TableWriter {
@@ -71,8 +71,8 @@ impl TableWriter {
         })
     }
 
-    /// Adds a request with its hotness record and the bytes of its pages, of which those are dropped
-    /// that the table has no columns for; `names` are those of the volumes.
+    /// Adds a request with its hotness record and the bytes of its pages; they are dropped if the
+    /// table has no columns for them. `names` are the names of the volumes.
     pub(crate) fn push(
         &mut self,
         request: Request,
