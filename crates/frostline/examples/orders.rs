@@ -1,4 +1,4 @@
-//! Orders with an index by customer, kept up to date in the same transaction.
+//! Orders with an index by customer, which the same transactions keep up to date.
 //!
 //! `cargo run -p frostline --example orders [DIRECTORY]`
 

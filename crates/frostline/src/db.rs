@@ -8,14 +8,14 @@ use frostline_db::{self as engine, DbError, Stats, Table};
 
 use crate::{Error, Result, Snapshot, Update};
 
-/// Tries of a transaction that loses against others, before it is given up.
+/// The number of conflicts after which an update is given up.
 const TRIES: u32 = 1000;
 
 /// An ordered, transactional key-value database, shared by threads.
 ///
-/// See the [crate's documentation](crate) for an example. A database that is dropped is as after a
-/// crash: what was committed is there when it is opened again, after a short recovery.
-/// [`Db::close`] leaves nothing to recover.
+/// See the [crate's documentation](crate) for an example. Dropping a database is like a crash:
+/// committed data are there when it is opened again, after a short recovery. After [`Db::close`]
+/// there is nothing to recover.
 pub struct Db {
     inner: engine::Db,
 }
@@ -25,10 +25,11 @@ impl Db {
         Db { inner }
     }
 
-    /// The table of this name, made if it is absent.
+    /// The table with this name; it is made if it does not exist.
     ///
     /// # Errors
-    /// A name that is too long, or 4,096 tables; a full database; an error of the device.
+    /// The name is too long, or there are 4,096 tables already; the database is full; an error of
+    /// the device.
     pub fn table(&self, name: &str) -> Result<Table> {
         loop {
             match self.inner.table(name) {
@@ -36,7 +37,7 @@ impl Db {
                 found => return Ok(found?),
             }
             match self.inner.create_table(name) {
-                // Another thread was quicker.
+                // Another thread made the table first.
                 Err(DbError::TableExists { .. }) => {}
                 made => return Ok(made?),
             }
@@ -48,15 +49,15 @@ impl Db {
         self.inner.tables().into_iter().map(|(name, _)| name).collect()
     }
 
-    /// Runs `body` in a transaction and commits it: all its writes survive any crash when this
-    /// returns. If `body` fails, nothing was written.
+    /// Runs `body` in a transaction and commits it: all its writes survive any crash once this
+    /// returns. If `body` fails, nothing is written.
     ///
-    /// Of two transactions that write the same key the first to commit wins. The other runs again,
-    /// on a newer state, so `body` should do nothing but read and write the database.
+    /// If two transactions write the same key, the first to commit wins. The other runs again on
+    /// the newer state, so `body` should do nothing but read and write the database.
     ///
     /// # Errors
-    /// The error of `body`; [`Error::Conflict`] after 1,000 tries; [`Error::TooOld`]; a full database
-    /// or a transaction that is too large; an error of the device.
+    /// The error of `body`; [`Error::Conflict`] after 1,000 tries; [`Error::TooOld`]; the database
+    /// is full or the transaction too large; an error of the device.
     pub fn update<T, E: From<Error>>(
         &self,
         mut body: impl FnMut(&mut Update<'_>) -> Result<T, E>,
@@ -76,7 +77,7 @@ impl Db {
     /// A snapshot of everything that is committed now; later commits do not change it.
     ///
     /// # Errors
-    /// An error before, after which nothing more can be trusted.
+    /// An earlier error, after which the database can no longer be trusted.
     pub fn read(&self) -> Result<Snapshot<'_>> {
         Ok(Snapshot::new(self.inner.begin_read()?))
     }
@@ -94,10 +95,10 @@ impl Db {
         &self.inner
     }
 
-    /// Writes everything that changed, so that the next opening has nothing to recover.
+    /// Writes all changed pages, so that the next opening has nothing to recover.
     ///
     /// # Errors
-    /// An error of the device: what was committed is safe.
+    /// An error of the device; committed data are safe.
     pub fn close(self) -> Result<()> {
         let store = Arc::clone(self.inner.store());
         self.inner.close()?;
@@ -109,7 +110,7 @@ impl Db {
     }
 }
 
-/// Lets the other transaction finish.
+/// Pauses, so that the other transaction can finish.
 fn give_way(tries: u32) {
     match tries {
         0..8 => thread::yield_now(),

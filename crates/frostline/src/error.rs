@@ -10,34 +10,34 @@ use frostline_zone::DeviceError;
 /// The result of a function of [`crate::Db`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error, by what the caller can do about it. The cause is the error's
+/// An error, sorted by what the caller can do about it. Its cause is the
 /// [source](std::error::Error::source).
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Another transaction, committed meanwhile, wrote the same key: try again.
-    /// [`crate::Db::update`] has tried often.
+    /// [`crate::Db::update`] has already tried often.
     #[error("the transaction lost against others that wrote the same key")]
     Conflict,
-    /// So much was overwritten since the transaction or the snapshot began that the versions it sees are
-    /// not kept any more: begin it again, and end it sooner.
+    /// So much was overwritten since the transaction or the snapshot began that its versions are no
+    /// longer kept: begin it again, and end it sooner.
     #[error("too old: {0}")]
     TooOld(#[source] Arc<DbError>),
-    /// The call can't succeed as it is: a key, a value or a transaction is too large, or options
+    /// The call can never succeed: a key, a value or a transaction is too large, or options
     /// contradict the device or each other. Change the call.
     #[error("refused: {0}")]
     Refused(#[source] Arc<DbError>),
     /// All pages are in use: delete records, or move them to a database with a larger bound.
     #[error("full: {0}")]
     Full(#[source] Arc<DbError>),
-    /// Another process has the database, or this one has it already: close it there.
+    /// Another process, or this one, already has the database open: close it there.
     #[error("in use: {0}")]
     InUse(#[source] Arc<DbError>),
     /// There is no database, or one of a newer version.
     #[error("not usable: {0}")]
     NotUsable(#[source] Arc<DbError>),
-    /// Bytes on the device are not what was written there: restore a backup, or look with
-    /// `frostline db check` at how much is damaged.
+    /// Bytes on the device differ from what was written: restore a backup, or find the extent of
+    /// the damage with `frostline db check`.
     #[error("damaged: {0}")]
     Damaged(#[source] Arc<DbError>),
     /// The device or the system failed. What was committed before is safe; reopen the database.

@@ -1,5 +1,5 @@
-//! The crate to add: an embedded database, a page store and a simulator of write traces, all three
-//! on one engine that decides where a page goes so that cleaning copies little.
+//! The crate to add: an embedded database, a page store and a simulator of write traces. All three
+//! use one engine, which decides where a page goes so that cleaning copies little.
 //!
 //! # The database
 //!
@@ -23,9 +23,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Db`] has tables of keys and values, ordered by key, and transactions that are isolated by
-//! snapshots and survive any crash once [`Db::update`] has returned. [`Options`] sets the memory,
-//! the bound of its growth, the scheme that places pages, and the device.
+//! [`Db`] has tables of keys and values, ordered by key. Its transactions are isolated by snapshots
+//! and survive any crash once [`Db::update`] has returned. [`Options`] sets the memory, the largest
+//! size, the scheme that places pages, and the device.
 //!
 //! # The simulator
 //!

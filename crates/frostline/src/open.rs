@@ -11,40 +11,40 @@ use frostline_zone::{self as zone, Device, DeviceError, OpenOptions, Shape};
 
 use crate::{Db, Options, Result};
 
-/// Zones of a database's device, if its bound allows: enough that one open zone a class is a small
-/// share of the data.
+/// The zones of a database's device, if its size allows: enough that one open zone for each class
+/// is a small share of the data.
 const ZONES: u64 = 2048;
 
-/// Bytes of a zone, at least and at most.
+/// The smallest and the largest zone, in bytes.
 const ZONE_BYTES: std::ops::RangeInclusive<u64> = 1 << 20..=1 << 30;
 
-/// Bytes of the log, at most: what recovery reads.
+/// The largest log, in bytes: recovery reads it.
 const LOG_BYTES: u64 = 64 << 20;
 
-/// Pages written between two checkpoints of the store, at most: 1 GiB, so that an opening after a
+/// The most pages written between two checkpoints of the store: 1 GiB, so that opening after a
 /// crash reads some thousand headers.
 const CHECKPOINT_WRITES: u64 = 1 << 18;
 
 impl Db {
-    /// Opens the database in a directory, and makes it if it is absent, with the default
-    /// [`Options`].
+    /// Opens the database in a directory with the default [`Options`], and makes it if it does not
+    /// exist.
     ///
     /// # Errors
-    /// As for [`Options::open`].
+    /// Those of [`Options::open`].
     pub fn open(path: impl AsRef<Path>) -> Result<Db> {
         Options::new().open(path)
     }
 }
 
 impl Options {
-    /// Opens the database in a directory, and makes it if it is absent.
+    /// Opens the database in a directory, and makes it if it does not exist.
     ///
-    /// A database that is made appears at `path` once it is complete: a crash leaves at most a
-    /// directory beside it whose name begins with `.frostline-`.
+    /// A new database appears at `path` once it is complete: a crash leaves at most a directory
+    /// beside it whose name begins with `.frostline-`.
     ///
     /// # Errors
-    /// Options that no database can have; the directory holds something else; another process has
-    /// the database; damage; an error of the file system.
+    /// The options are not valid; the directory holds something else; another process has the
+    /// database open; damage; an error of the file system.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Db> {
         let path = path.as_ref();
         if self.create && is_absent(path) {
@@ -56,7 +56,7 @@ impl Options {
     /// Opens the database on a device, and makes it if the device is empty.
     ///
     /// # Errors
-    /// As for [`Options::open`].
+    /// Those of [`Options::open`].
     pub fn open_device(&self, device: Arc<dyn Device>) -> Result<Db> {
         if self.create && is_empty(&*device)? {
             engine::Db::create(&device, &self.format(&*device))?;
@@ -70,10 +70,10 @@ impl Options {
         Ok(Db::of(engine::Db::open(&device, &options)?))
     }
 
-    /// Makes a database in memory, which ends with it.
+    /// Makes a database in memory, which is gone when it is dropped.
     ///
     /// # Errors
-    /// Options that no database can have.
+    /// The options are not valid.
     pub fn in_memory(&self) -> Result<Db> {
         self.open_device(zone::in_memory(&self.shape())?)
     }
@@ -89,9 +89,9 @@ impl Options {
         engine::Db::create(&device, &self.format(&*device))?;
         drop(device);
         match fs::rename(beside.path(), path) {
-            // It is no longer where it would be removed.
+            // The directory was renamed, so there is nothing to remove.
             Ok(()) => drop(beside.keep()),
-            // Another process was quicker. Its database is opened.
+            // Another process made the database first; that one is opened.
             Err(error) if is_taken(&error) => {}
             Err(error) => return Err(failed(error).into()),
         }
@@ -121,7 +121,7 @@ fn uri(path: &Path) -> String {
     format!("file:{}", path.display())
 }
 
-/// The directory that a path is in.
+/// The directory above a path.
 fn parent_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
@@ -129,7 +129,7 @@ fn parent_of(path: &Path) -> PathBuf {
     }
 }
 
-/// True if there is nothing at the path, or an empty directory, which a rename replaces.
+/// True if nothing exists at the path, or an empty directory, which a rename replaces.
 fn is_absent(path: &Path) -> bool {
     match fs::read_dir(path) {
         Ok(mut entries) => entries.next().is_none(),

@@ -44,48 +44,49 @@ impl Options {
         Options::default()
     }
 
-    /// Bytes of memory for pages: 64 MiB unless set.
+    /// Sets the memory for pages, in bytes. The default is 64 MiB.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
         self
     }
 
-    /// Bytes that a database that is made may take on its device, garbage and log included: 16 GiB
-    /// unless set. Files are sparse, so that it takes as much as it holds.
+    /// Sets the most bytes that a new database may take on its device, garbage and log included.
+    /// The default is 16 GiB. Files are sparse, so that they take only as much as they hold.
     pub fn bound(mut self, bytes: u64) -> Self {
         self.bound = bytes;
         self
     }
 
-    /// The scheme that places the pages of a database that is made, as `frostline schemes` lists
-    /// them: `frostline` unless set.
+    /// Sets the scheme that places the pages of a new database, as `frostline schemes` lists them.
+    /// The default is `frostline`.
     pub fn scheme(mut self, scheme: impl Into<String>) -> Self {
         self.scheme = scheme.into();
         self
     }
 
-    /// The schemes that names stand for, those of the program among them: the published ones unless
-    /// set. A database that was made with a scheme of the program's is opened with it as well.
+    /// Sets the registry of schemes, which may include the program's own. The default has the
+    /// published ones. A database that was made with one of the program's own schemes must be
+    /// opened with that scheme, too.
     pub fn schemes(mut self, schemes: Registry) -> Self {
         self.schemes = schemes;
         self
     }
 
-    /// The victim policy of a database that is made: `cost-benefit` unless set.
+    /// Sets the victim policy of a new database. The default is `cost-benefit`.
     pub fn victim(mut self, victim: impl Into<String>) -> Self {
         self.victim = victim.into();
         self
     }
 
-    /// Makes a database that is absent: true unless set.
+    /// Sets whether a database is made if it does not exist. The default is true.
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
         self
     }
 
-    /// Opens the database although synced pages are missing, because a part of it can't be read or is
-    /// cut: they are then lost for good. False unless set: such a database is not opened, and nothing
-    /// of it changes.
+    /// Sets whether the database is opened although synced pages are missing, because a part of it
+    /// is cut or can't be read: these pages are then lost for good. The default is false: such a
+    /// database is not opened, and nothing in it changes.
     pub fn accept_loss(mut self, accept: bool) -> Self {
         self.accept_loss = accept;
         self

@@ -10,12 +10,12 @@ use crate::Result;
 /// A key and its value.
 type Record = (Vec<u8>, Vec<u8>);
 
-/// The records of a range of keys, by key: from the front as an iterator, from the back as a
-/// [`DoubleEndedIterator`]. After an error there are no more.
+/// The records of a range of keys in the order of keys: from the front as an iterator, from the
+/// back as a [`DoubleEndedIterator`]. The first error ends it.
 pub struct Range<'t> {
     transaction: &'t Transaction<'t>,
     table: Table,
-    /// The rest of the range: each record that is returned moves a bound.
+    /// The rest of the range: each returned record moves a bound.
     low: Bound<Vec<u8>>,
     high: Bound<Vec<u8>>,
     forward: Option<Scan<'t, 't>>,

@@ -15,11 +15,11 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Reads a trace file of any format that docs/formats.md describes, with the hotness records
-    /// that it may have.
+    /// Reads a trace file in any format that docs/formats.md describes, with its hotness records if
+    /// it has them.
     ///
     /// # Errors
-    /// As for [`Trace::load`].
+    /// Those of [`Trace::load`].
     pub fn open(path: impl AsRef<Path>) -> Result<Trace, TraceError> {
         Trace::load(path, &LoadOptions { hotness: true, ..LoadOptions::default() })
     }
@@ -27,7 +27,7 @@ impl Trace {
     /// Reads one volume of a trace file.
     ///
     /// # Errors
-    /// A file that can't be read or is damaged; several volumes, of which the options name none.
+    /// The file can't be read or is damaged; it has several volumes, and the options name none.
     pub fn load(path: impl AsRef<Path>, options: &LoadOptions) -> Result<Trace, TraceError> {
         let path = path.as_ref();
         let mut volumes = load(path, options, &mut |_| {})?.volumes;
@@ -38,32 +38,33 @@ impl Trace {
         Trace::of_writes(volumes.pop().unwrap_or_default())
     }
 
-    /// A trace of page numbers, one a page write.
+    /// A trace of page numbers; each is a page write.
     ///
     /// # Errors
-    /// More than 2^32 - 2 writes, or more than 2^31 different pages.
+    /// There are more than 2^32 - 2 writes, or more than 2^31 different pages.
     pub fn of_pages(pages: impl IntoIterator<Item = u32>) -> Result<Trace, TraceError> {
         let lbas = pages.into_iter().collect();
         Trace::of_writes(Writes { lbas, ..Writes::default() })
     }
 
     fn of_writes(writes: Writes) -> Result<Trace, TraceError> {
-        // With lifespans, so that oracles can be replayed as well.
+        // Lifespans are included, so that oracles can be replayed as well.
         Ok(Trace { volume: TraceVolume::new(prepare(None, writes, true)?) })
     }
 
-    /// The trace as the simulator has it.
+    /// The trace in the simulator's form.
     pub fn volume(&self) -> &TraceVolume {
         &self.volume
     }
 }
 
-/// Replays a trace against a scheme with a victim policy, both as `frostline schemes` lists them:
-/// `sepbit`, `dac:classes=4`; `cost-benefit`. A scheme that has a victim side of its own makes no
-/// use of the policy.
+/// Replays a trace against a scheme with a victim policy, both named as `frostline schemes` lists
+/// them: `sepbit`, `dac:classes=4`; `cost-benefit`. A scheme with its own victim side ignores the
+/// policy.
 ///
 /// # Errors
-/// An unknown scheme, policy or parameter; sizes that contradict each other; a volume that is full.
+/// The scheme, the policy or a parameter is unknown; sizes contradict each other; the volume is
+/// full.
 pub fn replay(
     trace: &Trace,
     scheme: &str,

@@ -6,8 +6,8 @@ use frostline_db::{Table, Transaction};
 
 use crate::{Range, Result};
 
-/// A state of the database: what was committed when it was taken. Writers neither wait for it nor
-/// change it.
+/// A state of the database: all that was committed when the snapshot was taken. Writers neither
+/// wait for it nor change it.
 pub struct Snapshot<'d> {
     inner: Transaction<'d>,
 }
@@ -25,19 +25,19 @@ impl<'d> Snapshot<'d> {
         Ok(self.inner.get(table, key.as_ref())?)
     }
 
-    /// The records whose keys lie in a range, by key. From both ends, as a
+    /// The records whose keys lie in a range, in the order of keys, from both ends: see
     /// [`DoubleEndedIterator`].
     pub fn range<K: AsRef<[u8]>>(&self, table: Table, keys: impl RangeBounds<K>) -> Range<'_> {
         let owned = |bound: Bound<&K>| bound.map(|key| key.as_ref().to_vec());
         Range::new(&self.inner, table, owned(keys.start_bound()), owned(keys.end_bound()))
     }
 
-    /// All records of a table, by key.
+    /// All records of a table, in the order of keys.
     pub fn all(&self, table: Table) -> Range<'_> {
         self.range::<&[u8]>(table, ..)
     }
 
-    /// The records whose keys begin with a prefix, by key.
+    /// The records whose keys begin with a prefix, in the order of keys.
     pub fn prefix(&self, table: Table, prefix: impl AsRef<[u8]>) -> Range<'_> {
         let first = prefix.as_ref();
         let behind = behind_prefix(first).map_or(Bound::Unbounded, Bound::Excluded);
@@ -45,7 +45,7 @@ impl<'d> Snapshot<'d> {
     }
 }
 
-/// The least key behind all that begin with a prefix; none if there is no such key.
+/// The smallest key behind all keys with this prefix; `None` if there is no such key.
 fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|&byte| byte != u8::MAX)?;
     let mut behind = prefix[..=last].to_vec();
@@ -53,7 +53,7 @@ fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(behind)
 }
 
-/// A transaction that writes: it reads as a [`Snapshot`] does, and its own writes besides.
+/// A transaction that writes: it reads like a [`Snapshot`], and also sees its own writes.
 pub struct Update<'d> {
     snapshot: Snapshot<'d>,
 }
@@ -66,7 +66,7 @@ impl<'d> Update<'d> {
     /// Sets the value of a key.
     ///
     /// # Errors
-    /// A key or a value that is too long; a damaged page; an error of the device.
+    /// The key or the value is too long; a damaged page; an error of the device.
     pub fn put(
         &mut self,
         table: Table,
@@ -76,10 +76,10 @@ impl<'d> Update<'d> {
         Ok(self.snapshot.inner.put(table, key.as_ref(), value.as_ref())?)
     }
 
-    /// Removes a key and its value, if they are there.
+    /// Removes a key and its value, if the key exists.
     ///
     /// # Errors
-    /// As for [`Update::put`].
+    /// Those of [`Update::put`].
     pub fn delete(&mut self, table: Table, key: impl AsRef<[u8]>) -> Result<()> {
         Ok(self.snapshot.inner.delete(table, key.as_ref())?)
     }

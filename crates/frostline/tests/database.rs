@@ -1,4 +1,4 @@
-//! The front door: what its users rely on.
+//! The database behind the front door: promises that its users rely on.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -25,7 +25,7 @@ fn a_database_is_made_once_and_keeps_what_was_committed() {
         let seen = db.read().unwrap().all(items).count();
         assert_eq!(seen, usize::from(opening));
         db.update(|tx| tx.put(items, [opening], "kept")).unwrap();
-        // Dropped, closed: what was committed is there.
+        // Whether dropped or closed, committed data are there.
         if opening == 1 {
             db.close().unwrap();
         }
@@ -143,7 +143,8 @@ fn bound() -> impl Strategy<Value = Bound<Vec<u8>>> {
     ]
 }
 
-/// The same records as a map's, taken from the ends in the order of `turns`.
+/// Checks that a range gives the same records as a map, taken from the ends in the order of
+/// `turns`.
 fn same(
     look: &Snapshot<'_>,
     items: frostline::Table,
@@ -208,7 +209,7 @@ fn a_database_with_missing_pages_is_not_opened_and_nothing_of_it_changes() {
         db.update(|tx| records.clone().try_for_each(|key| tx.put(items, key, [7; 900]))).unwrap();
     }
     db.close().unwrap();
-    // The fullest of the first zones is one of pages; the last zones are the log's.
+    // Of the first zones, the fullest holds pages; the last zones belong to the log.
     let zones = (0..1000).map(|zone| path.join("seq").join(zone.to_string()));
     let fullest = zones.max_by_key(|zone| zone.metadata().unwrap().len()).unwrap();
     let whole = std::fs::read(&fullest).unwrap();

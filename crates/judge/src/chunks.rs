@@ -28,7 +28,7 @@ pub struct Row {
 }
 
 impl Late {
-    /// True if the page is what its header says.
+    /// True if the page's content agrees with its header.
     pub fn holds(&self, device: &dyn Device, row: &Row) -> Result<bool, Undecided> {
         let page = Page::read(device, self.zone, row.page)?;
         Ok(page.is_some_and(|page| page.sum() == row.sum))
@@ -42,8 +42,8 @@ struct Start {
     first: u32,
 }
 
-/// All late chunks: of zones that the table names, behind what it covers; of zones that notes say
-/// were opened later, from the beginning.
+/// All late chunks: in zones of the table, those behind the covered part; in zones that notes say
+/// were opened later, all from the beginning.
 pub fn late_chunks(device: &dyn Device, meta: &Metadata) -> Result<Vec<Late>, Undecided> {
     let mut starts: BTreeMap<(u32, u64), Start> = BTreeMap::new();
     for zone in meta.zones.values() {
@@ -60,7 +60,7 @@ pub fn late_chunks(device: &dyn Device, meta: &Metadata) -> Result<Vec<Late>, Un
     Ok(late)
 }
 
-/// The chunks of one opening, until a page is not the header that is expected.
+/// The chunks of one opening of a zone, up to the first page that is not the expected header.
 fn scan(
     device: &dyn Device,
     meta: &Metadata,

@@ -1,8 +1,8 @@
-//! A second reader of the page store's format: it says which pages a store must have when it is
-//! opened, from docs/recovery.md alone. It shares no code with the store.
+//! A second reader of the page store's format: from docs/recovery.md alone it says which pages a
+//! store must have when it is opened. It shares no code with the store.
 //!
-//! It trusts nothing that the store keeps in memory and repairs nothing. A store that lost a zone is
-//! an error: what can be left of it depends on what the user accepts.
+//! It ignores what the store keeps in memory, and repairs nothing. A store that lost a zone is an
+//! error: how much of it may be left depends on what the user accepts.
 
 mod chunks;
 mod metadata;
@@ -16,10 +16,10 @@ use chunks::{Late, late_chunks};
 use metadata::{Metadata, Zone};
 use page::Page;
 
-/// The pages that a store must have: LBA and CRC-32C of the content.
+/// The pages that a store must have, as LBA and CRC-32C of the content.
 pub type Pages = BTreeMap<u32, u32>;
 
-/// The reason why the pages can't be told.
+/// The reason why the judge can't say which pages a store must have.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Undecided {
@@ -31,8 +31,8 @@ pub enum Undecided {
     Damaged(String),
 }
 
-/// The state of an LBA that was written or trimmed after the checkpoint, and how late it is: time of
-/// the write, a trim after all writes of its time, number of the chunk.
+/// The state of an LBA that was written or trimmed after the checkpoint. Later states are greater:
+/// time of the write, then writes before trims of the same time, then the number of the chunk.
 type Newest = (u64, bool, u64, Option<u32>);
 
 /// The pages that the store on this device must have when it is opened.
@@ -73,7 +73,7 @@ pub fn pages(device: &dyn Device) -> Result<Pages, Undecided> {
     Ok(pages)
 }
 
-/// A page that the map still names lies where it says.
+/// Checks that a page in the map is where the map says.
 fn check(
     device: &dyn Device,
     meta: &Metadata,

@@ -1,4 +1,4 @@
-//! The metadata zones: superblock, last complete table with its leaves, later notes.
+//! The metadata zones: the superblock, the last complete table with its leaves, and later notes.
 
 use std::collections::HashMap;
 
@@ -38,7 +38,7 @@ pub struct Trim {
     pub serial: u64,
 }
 
-/// A leaf of the map, in force at the checkpoint.
+/// A leaf of the map at the checkpoint.
 pub struct Leaf {
     pub number: u32,
     bytes: Vec<u8>,
@@ -54,11 +54,11 @@ impl Leaf {
     }
 }
 
-/// A record of the metadata log: its head, its rows, and the pages behind it.
+/// A record of the metadata log: its head, its rows, and the pages that follow it.
 struct Record {
     head: Head,
     rows: Page,
-    /// Place of its payload in the ring, in pages counted through all metadata zones.
+    /// The place of its payload in the ring, in pages counted through all metadata zones.
     payload_at: u32,
     payload: Vec<u8>,
 }
@@ -142,7 +142,7 @@ const NOTES: u32 = 2;
 const LEAVES: u32 = 3;
 const TABLE: u32 = 4;
 
-/// The first superblock that can be read.
+/// The first readable superblock.
 fn superblock(device: &dyn Device) -> Result<(Page, Head), Undecided> {
     for zone in 0..device.geometry().zones {
         for page in 0..2 {
@@ -155,7 +155,7 @@ fn superblock(device: &dyn Device) -> Result<(Page, Head), Undecided> {
     Err(Undecided::Damaged("there is no superblock".to_string()))
 }
 
-/// All records but superblocks, in the order of their numbers.
+/// All records except superblocks, in the order of their numbers.
 fn records(
     device: &dyn Device,
     block: &Page,
@@ -172,7 +172,8 @@ fn records(
             let ours = |h: &Head| (h.store, h.zone, h.page) == (of.store, zone, at);
             let Some(head) = rows.head().filter(|h| ours(h) && h.seq > last_seq) else { continue };
             last_seq = head.seq;
-            // Behind a record whose payload a crash tore, the next one may lie where the payload should.
+            // If a crash tore a record's payload, the next record may lie where the payload should
+            // be.
             let payload = read(device, zone, page, head.payload)?;
             let whole = |p: &Vec<u8>| head.payload == 0 || crc32c::crc32c(p) == head.sum;
             if let Some(payload) = payload.filter(whole) {
@@ -186,12 +187,12 @@ fn records(
     Ok(records)
 }
 
-/// The bytes of the last table of which all parts are there.
+/// The bytes of the last table that has all its parts.
 fn last_table(records: &[Record]) -> Option<Vec<u8>> {
     (0..records.len()).rev().find_map(|at| table_at(&records[at..]))
 }
 
-/// The bytes of the table that begins with the first of these records, if all its parts are there.
+/// The bytes of the table that begins with the first of these records; `None` if parts are missing.
 fn table_at(records: &[Record]) -> Option<Vec<u8>> {
     let head = records[0].head;
     let parts = records.get(..head.a as usize).filter(|_| head.kind == TABLE && head.first == 0)?;
@@ -205,7 +206,7 @@ fn table_at(records: &[Record]) -> Option<Vec<u8>> {
     })
 }
 
-/// The leaf that lies at a page of the metadata zones.
+/// The leaf at a page of the metadata zones.
 fn leaf(records: &[Record], page: u32, pages: u32, number: u32, sum: u32) -> Option<Vec<u8>> {
     let holds = |r: &&Record| (r.payload_at..r.payload_at + r.head.payload).contains(&page);
     let record = records.iter().filter(|r| r.head.kind == LEAVES).find(holds)?;

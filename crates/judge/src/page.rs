@@ -1,4 +1,4 @@
-//! A page of the device, and the head that pages have which describe others.
+//! A page of the device, and the head of pages that describe other pages.
 
 use frostline_zone::Device;
 
@@ -9,10 +9,10 @@ pub const PAGE: usize = 4096;
 /// Bytes of a head.
 pub const HEAD: usize = 72;
 
-/// A page as it was read.
+/// The bytes of a page.
 pub struct Page(Vec<u8>);
 
-/// The fields of a head, under the names of docs/recovery.md.
+/// The fields of a head, with the names of docs/recovery.md.
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
     pub kind: u32,
@@ -29,12 +29,12 @@ pub struct Head {
 }
 
 impl Page {
-    /// A page of a zone, if it lies before the write pointer.
+    /// Reads a page of a zone; `None` if it is not before the write pointer.
     pub fn read(device: &dyn Device, zone: u32, page: u32) -> Result<Option<Page>, Undecided> {
         Ok(read(device, zone, page, 1)?.map(Page))
     }
 
-    /// CRC-32C of its content.
+    /// CRC-32C of the content.
     pub fn sum(&self) -> u32 {
         crc32c::crc32c(&self.0)
     }
@@ -47,7 +47,7 @@ impl Page {
         u64_at(&self.0, at)
     }
 
-    /// Its head, if the page is whole and describes others.
+    /// The head of the page; `None` if the page is damaged or does not describe other pages.
     pub fn head(&self) -> Option<Head> {
         let whole = self.0[..4] == *b"FRST" && self.u32(4) == crc32c::crc32c(&self.0[8..]);
         whole.then(|| Head {
@@ -66,7 +66,7 @@ impl Page {
     }
 }
 
-/// So many pages of a zone, if all of them lie before the write pointer.
+/// Reads `pages` pages of a zone; `None` unless all of them are before the write pointer.
 pub fn read(
     device: &dyn Device,
     zone: u32,

@@ -1,4 +1,4 @@
-//! The address that a server listens at.
+//! The address on which a server listens.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,13 +8,13 @@ use std::str::FromStr;
 /// A network address, or a socket in the file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// An address and a port; port 0 is any that is free.
+    /// An IP address and a port; port 0 means any free port.
     Tcp(SocketAddr),
     /// The path of a Unix socket.
     Unix(PathBuf),
 }
 
-/// A text that is no address.
+/// The text is not an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "must be an address with a port, as 127.0.0.1:10809, or the path of a socket with a / in it"
@@ -24,7 +24,7 @@ pub struct NotAnAddress;
 impl FromStr for Address {
     type Err = NotAnAddress;
 
-    /// A text with a `/` is a path, any other an IP address with a port.
+    /// A text with a `/` is a path; any other text is an IP address with a port.
     fn from_str(text: &str) -> Result<Self, NotAnAddress> {
         match text.contains('/') {
             true => Ok(Address::Unix(PathBuf::from(text))),
@@ -34,7 +34,7 @@ impl FromStr for Address {
 }
 
 impl fmt::Display for Address {
-    /// As the URI that clients take.
+    /// The URI that clients accept.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Address::Tcp(address) => write!(f, "nbd://{address}"),

@@ -1,26 +1,26 @@
-//! Memory that requests of a connection may take together.
+//! The memory that all requests of a connection may take together.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Bytes that are given out and come back.
+/// Bytes that are given out and returned.
 pub struct Budget {
     free: Mutex<usize>,
     returned: Condvar,
 }
 
-/// Bytes that come back when it is dropped.
+/// A share of the budget, returned when it is dropped.
 pub struct Share<'a> {
     budget: &'a Budget,
     bytes: usize,
 }
 
 impl Budget {
-    /// So many bytes.
+    /// A budget of `bytes` bytes.
     pub fn new(bytes: usize) -> Self {
         Budget { free: Mutex::new(bytes), returned: Condvar::new() }
     }
 
-    /// Waits until so many bytes are free, which are no more than all.
+    /// Waits until `bytes` bytes are free, and takes them. `bytes` must not exceed the budget.
     pub fn take(&self, bytes: usize) -> Share<'_> {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let enough = self.returned.wait_while(free, |free| *free < bytes);

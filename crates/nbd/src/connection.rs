@@ -1,4 +1,4 @@
-//! A connection, by whatever kind of socket.
+//! Connections over both kinds of sockets.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -8,17 +8,17 @@ use std::path::PathBuf;
 
 use crate::address::Address;
 
-/// A socket that connections come to.
+/// A listening socket.
 pub enum Listener {
-    /// Of the network.
+    /// A socket of the network.
     Tcp(TcpListener),
-    /// In the file system, which it leaves when it is dropped.
+    /// A socket in the file system, which is removed when it is dropped.
     Unix(UnixListener, PathBuf),
 }
 
 impl Listener {
-    /// Takes an address. The socket that a server left in the file system when it was killed is
-    /// replaced.
+    /// Listens on an address. If a server that was killed left its socket in the file system, the
+    /// socket is replaced.
     pub fn bind(address: &Address) -> io::Result<Listener> {
         let listener = match address {
             Address::Tcp(address) => Listener::Tcp(TcpListener::bind(address)?),
@@ -45,7 +45,7 @@ impl Listener {
         Ok(listener)
     }
 
-    /// The address, with the port that was free.
+    /// The address, with the port that was chosen.
     pub fn address(&self) -> io::Result<Address> {
         match self {
             Listener::Tcp(socket) => socket.local_addr().map(Address::Tcp),
@@ -62,7 +62,7 @@ impl Listener {
         match &connection {
             Connection::Tcp(socket) => {
                 socket.set_nonblocking(false)?;
-                // Replies are small, and each is waited for.
+                // Replies are small, and clients wait for each.
                 socket.set_nodelay(true)?;
             }
             Connection::Unix(socket) => socket.set_nonblocking(false)?,
@@ -83,7 +83,7 @@ impl AsFd for Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Listener::Unix(_, path) = self {
-            // It may be gone already.
+            // The file may be gone already.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -92,14 +92,14 @@ impl Drop for Listener {
 /// A connection.
 #[derive(Debug)]
 pub enum Connection {
-    /// By the network.
+    /// A connection over the network.
     Tcp(TcpStream),
-    /// By the file system.
+    /// A connection over the file system.
     Unix(UnixStream),
 }
 
 impl Connection {
-    /// Another handle of it.
+    /// Another handle of the connection.
     pub fn try_clone(&self) -> io::Result<Connection> {
         match self {
             Connection::Tcp(socket) => socket.try_clone().map(Connection::Tcp),
@@ -107,9 +107,9 @@ impl Connection {
         }
     }
 
-    /// Ends it in both directions, for all handles.
+    /// Ends the connection in both directions, for all handles.
     pub fn shut_down(&self) {
-        // The client may have done so already.
+        // The client may have ended it already.
         let _ = match self {
             Connection::Tcp(socket) => socket.shutdown(Shutdown::Both),
             Connection::Unix(socket) => socket.shutdown(Shutdown::Both),

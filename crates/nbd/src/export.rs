@@ -1,4 +1,4 @@
-//! The store as a row of bytes.
+//! The store as a sequence of bytes.
 
 use std::ops::Range;
 use std::sync::{PoisonError, RwLock};
@@ -8,29 +8,29 @@ use frostline_store::{PageWrite, Store, StoreError};
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
 
-/// Pages that are written in one call of the store.
+/// Pages in one write call to the store.
 const BATCH: usize = 128;
 
-/// Pages that are looked up in the store's map in one step.
+/// Pages per look-up in the store's map.
 const STEP: u32 = 8192;
 
 /// A page of zeroes.
 static ZEROES: [u8; PAGE] = [0; PAGE];
 
-/// A stretch of bytes that are all in the store, or none.
+/// A range of bytes that the store holds as a whole, or not at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Bytes.
+    /// Length in bytes.
     pub length: u64,
-    /// True if the store holds none of it: it reads as zeroes.
+    /// True if the store holds no byte of it: it reads as zeroes.
     pub is_hole: bool,
 }
 
-/// A store, byte by byte.
+/// A store with byte addresses.
 pub struct Export<'a> {
     store: &'a Store,
-    /// Changes of parts of pages exclude all others: a page that is read, changed and written must not
-    /// undo what was written between.
+    /// Changes of parts of pages exclude all other changes: between reading a page and writing it
+    /// changed, no other write may happen, because it would be undone.
     changes: RwLock<()>,
     /// True if clients can't write.
     pub is_read_only: bool,
@@ -39,9 +39,9 @@ pub struct Export<'a> {
 /// The part of a range of bytes that lies in one page.
 struct Part {
     lba: u32,
-    /// Its bytes in the page.
+    /// Its bytes within the page.
     within: Range<usize>,
-    /// Its bytes in the range.
+    /// Its bytes within the range.
     at: Range<usize>,
 }
 
@@ -51,7 +51,7 @@ impl Part {
     }
 }
 
-/// The parts of a range by pages, in order.
+/// The parts of a range, page by page, in order.
 fn parts(offset: u64, length: usize) -> impl Iterator<Item = Part> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -65,14 +65,14 @@ fn parts(offset: u64, length: usize) -> impl Iterator<Item = Part> {
     })
 }
 
-/// The pages that lie in a range of bytes as a whole.
+/// The pages that lie completely in a range of bytes.
 fn whole_pages(offset: u64, length: u64) -> Range<u32> {
     let first = offset.div_ceil(PAGE as u64);
     let end = (offset + length) / PAGE as u64;
     first as u32..end.max(first) as u32
 }
 
-/// Adds bytes to the last extent if they are of its kind.
+/// Adds bytes to the last extent if both are holes or both are not.
 fn extend(extents: &mut Vec<Extent>, length: u64, is_hole: bool) {
     match extents.last_mut() {
         Some(last) if last.is_hole == is_hole => last.length += length,
@@ -82,17 +82,17 @@ fn extend(extents: &mut Vec<Extent>, length: u64, is_hole: bool) {
 }
 
 impl<'a> Export<'a> {
-    /// All of a store.
+    /// An export of the whole store.
     pub fn new(store: &'a Store, is_read_only: bool) -> Self {
         Export { store, changes: RwLock::new(()), is_read_only }
     }
 
-    /// Its bytes.
+    /// The size in bytes.
     pub fn size(&self) -> u64 {
         self.store.pages() * PAGE as u64
     }
 
-    /// Reads into `into`, which holds zeroes; returns the extents that were read.
+    /// Reads into `into`, which must hold zeroes; returns the extents of the range.
     pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<Vec<Extent>, StoreError> {
         let mut extents = Vec::new();
         for part in parts(offset, into.len()) {
@@ -110,7 +110,7 @@ impl<'a> Export<'a> {
         Ok(extents)
     }
 
-    /// A page, zeroes if it is not there, and whether it is.
+    /// The content of a page, zeroes if the store does not hold it, and whether the store holds it.
     fn page(&self, lba: u32) -> Result<([u8; PAGE], bool), StoreError> {
         let mut page = [0; PAGE];
         let is_there = self.store.read(lba, &mut page)?;
@@ -122,12 +122,12 @@ impl<'a> Export<'a> {
         self.change(offset, bytes.len(), &mut |at| &bytes[at])
     }
 
-    /// Writes zeroes that take room.
+    /// Writes zeroes, which take space in the store.
     pub fn write_zeroes(&self, offset: u64, length: u32) -> Result<(), StoreError> {
         self.change(offset, length as usize, &mut |at| &ZEROES[..at.len()])
     }
 
-    /// Writes what `of` gives for each part of a range.
+    /// Writes the bytes that `of` gives for each part of a range.
     fn change<'b>(
         &self,
         offset: u64,
@@ -154,7 +154,7 @@ impl<'a> Export<'a> {
         self.store.write_batch(batch)
     }
 
-    /// Sets a part of a page.
+    /// Changes a part of a page.
     fn patch(&self, part: &Part, bytes: &[u8]) -> Result<(), StoreError> {
         let _alone = self.changes.write().unwrap_or_else(PoisonError::into_inner);
         let (mut page, _) = self.page(part.lba)?;
@@ -162,11 +162,11 @@ impl<'a> Export<'a> {
         self.store.write(part.lba, &page)
     }
 
-    /// Sets a range to zeroes that take no room, but for parts of pages at its ends.
+    /// Sets a range to zeroes that take no space, except in parts of pages at its ends.
     pub fn zero(&self, offset: u64, length: u32) -> Result<(), StoreError> {
         let is_part = |part: &Part| !part.is_whole();
         for part in parts(offset, length as usize).filter(is_part) {
-            // A page that is not there is zero already.
+            // A page that the store does not hold is zero already.
             if self.is_there(part.lba)? {
                 self.patch(&part, &ZEROES[..part.at.len()])?;
             }
@@ -180,7 +180,7 @@ impl<'a> Export<'a> {
         Ok(is_there)
     }
 
-    /// Forgets the pages that lie in a range as a whole.
+    /// Trims the pages that lie completely in a range.
     pub fn trim(&self, offset: u64, length: u32) -> Result<(), StoreError> {
         let _others_may = self.changes.read().unwrap_or_else(PoisonError::into_inner);
         let pages = whole_pages(offset, u64::from(length));
@@ -195,7 +195,8 @@ impl<'a> Export<'a> {
         Ok(())
     }
 
-    /// The extents of a range from its beginning on, `most` of them at most; they may end before it.
+    /// The extents of a range from its beginning on, at most `most`; they may end before the range
+    /// does.
     pub fn extents(
         &self,
         offset: u64,
@@ -229,7 +230,7 @@ impl<'a> Export<'a> {
         Ok(extents)
     }
 
-    /// Makes everything durable that was changed before.
+    /// Makes all earlier changes durable.
     pub fn flush(&self) -> Result<(), StoreError> {
         self.store.sync()
     }

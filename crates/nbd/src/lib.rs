@@ -1,17 +1,18 @@
 //! A page store as a network block device (NBD).
 //!
 //! The protocol is the fixed newstyle one, with structured replies, block status
-//! (`base:allocation`), flush, FUA, trim, write zeroes and several connections
-//! (the NBD project's `doc/proto.md`). A store has one volume, so a server has one export; its name is
-//! the empty one.
+//! (`base:allocation`), flush, FUA, trim, write zeroes and several connections (the NBD project's
+//! `doc/proto.md`). A store has one volume, so a server has one export, with the empty name.
 //!
 //! # Promises
-//! * A reply to a flush is sent after [`Store::sync`](frostline_store::Store::sync) returned: every
-//!   write, trim and zeroing whose reply was sent before the flush came in, on any connection,
-//!   survives a crash. A reply to a request with FUA is sent after a sync that follows it.
+//! * The reply to a flush is sent after [`Store::sync`](frostline_store::Store::sync) returned:
+//!   every
+//!   write, trim and zeroing whose reply was sent before the flush arrived, on any connection,
+//!   survives a crash. The reply to a request with FUA is sent after a sync that follows the request.
 //! * A page of 4,096 bytes is written whole or not at all. A request of several pages is not atomic.
-//! * Parts of a page are written by reading it, changing it, and writing it whole. No other write
-//!   of the page gets lost between.
+//! * A part of a page is written by reading the page, changing it, and writing it whole. No other
+//!   write
+//!   of the page is lost in between.
 //!
 //! ```no_run
 //! use frostline_nbd::{Address, Server};

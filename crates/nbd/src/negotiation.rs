@@ -1,4 +1,4 @@
-//! The handshake: what client and server agree on before requests.
+//! The handshake, in which client and server agree on options before requests.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -9,31 +9,31 @@ use crate::wire::{
     read_u32, read_u64,
 };
 
-/// The only metadata context, and the namespace that it is in.
+/// The only metadata context; below, its namespace.
 const CONTEXT: &str = "base:allocation";
 const NAMESPACE: &str = "base:";
 
 /// The description of the export.
 const DESCRIPTION: &str = "a Frostline store";
 
-/// The longest name, by the protocol.
+/// The longest name that the protocol allows.
 const LONGEST_NAME: u32 = 4096;
 
-/// The agreement of client and server.
+/// The result of the negotiation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Agreed {
-    /// Replies are structured.
+    /// True if replies are structured.
     pub is_structured: bool,
-    /// Block status may be asked for.
+    /// True if the client may ask for block status.
     pub has_allocation: bool,
 }
 
-/// The export as the handshake shows it.
+/// The export in the handshake.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown {
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// True if it can't be written.
+    /// True if clients can't write.
     pub is_read_only: bool,
 }
 
@@ -41,7 +41,7 @@ pub struct Shown {
 pub trait Stream: Read + Write {}
 impl<T: Read + Write> Stream for T {}
 
-/// Negotiates. None if the client ends it.
+/// Negotiates. `None` if the client ends the connection.
 pub fn negotiate(stream: &mut dyn Stream, shown: Shown) -> io::Result<Option<Agreed>> {
     stream.write_all(&wire::HELLO.to_be_bytes())?;
     stream.write_all(&wire::OPTION.to_be_bytes())?;
@@ -63,14 +63,14 @@ struct Negotiation<'a> {
     agreed: Agreed,
 }
 
-/// The way on after an option.
+/// The next step after an option.
 enum Next {
     Option,
     Requests,
     End,
 }
 
-/// An option whose data contradict the protocol: the client is told, and may go on.
+/// The data of an option violate the protocol: the client gets an error, and may continue.
 struct Malformed(&'static str);
 
 impl Negotiation<'_> {
@@ -141,7 +141,7 @@ impl Negotiation<'_> {
         Ok(Ok(Next::Option))
     }
 
-    /// The old way to begin: there is no reply that says what is wrong.
+    /// Serves the old option to choose an export, which has no error reply.
     fn export_name(&mut self, name: &[u8]) -> io::Result<Next> {
         if !name.is_empty() {
             return Err(invalid("a client asks for an export that is not there"));
@@ -238,7 +238,7 @@ impl Negotiation<'_> {
     }
 }
 
-/// A text with its length before it.
+/// A text that follows its length.
 fn text<'a>(data: &mut &'a [u8]) -> Result<&'a str, Malformed> {
     let short = |_| Malformed("the option ends early");
     let length = read_u32(data).map_err(short)?;
@@ -249,14 +249,14 @@ fn text<'a>(data: &mut &'a [u8]) -> Result<&'a str, Malformed> {
     std::str::from_utf8(bytes).map_err(|_| Malformed("a text is not UTF-8"))
 }
 
-/// Texts with their number before them; they end the option.
+/// Texts that follow their number; nothing may follow them.
 fn texts<'a>(data: &mut &'a [u8]) -> Result<Vec<&'a str>, Malformed> {
     let count = read_u32(data).map_err(|_| Malformed("the option ends early"))?;
     let texts = (0..count).map(|_| text(data)).collect::<Result<_, _>>()?;
     if data.is_empty() { Ok(texts) } else { Err(Malformed("the option goes on behind its end")) }
 }
 
-/// Numbers of two bytes with their number before them; they end the option.
+/// Numbers of two bytes that follow their number; nothing may follow them.
 fn u16s(data: &mut &[u8]) -> Result<Vec<u16>, Malformed> {
     let short = |_| Malformed("the option ends early");
     let count = read_u16(data).map_err(short)?;

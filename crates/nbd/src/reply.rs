@@ -10,28 +10,28 @@ use crate::wire::{CHUNK, SIMPLE_REPLY, chunk};
 /// The number of the only metadata context, `base:allocation`.
 pub const ALLOCATION: u32 = 1;
 
-/// Flags of an extent that is a hole: no room is taken, and it reads as zeroes.
+/// The flags of a hole: it takes no space, and reads as zeroes.
 const HOLE: u32 = 1 | 2;
 
-/// The way back to a client, for several threads.
+/// The sender of replies to a client, shared by several threads.
 pub struct Replies<W> {
     to: Mutex<W>,
-    /// Reads are answered by chunks.
+    /// True if reads are answered with structured replies.
     is_structured: bool,
 }
 
 impl<W: Write> Replies<W> {
-    /// Replies by this way.
+    /// A sender of replies over `to`.
     pub fn new(to: W, is_structured: bool) -> Self {
         Replies { to: Mutex::new(to), is_structured }
     }
 
-    /// The request is done.
+    /// Replies that the request is done.
     pub fn done(&self, request: &Request) -> io::Result<()> {
         self.send(&[&simple(request, 0)])
     }
 
-    /// The request failed.
+    /// Replies that the request failed.
     pub fn refuse(&self, request: &Request, why: Refusal, text: &str) -> io::Result<()> {
         if !self.is_structured {
             return self.send(&[&simple(request, why as u32)]);
@@ -43,7 +43,7 @@ impl<W: Write> Replies<W> {
         self.send(&[&head(request, chunk::DONE, chunk::ERROR, payload.len()), &payload])
     }
 
-    /// The bytes that a read is answered with. Holes are left out if the reply may have several
+    /// Replies to a read with its bytes. Holes are sent as holes if the reply may have several
     /// chunks.
     pub fn bytes(
         &self,
@@ -77,7 +77,7 @@ impl<W: Write> Replies<W> {
         to.flush()
     }
 
-    /// The extents that block status is answered with.
+    /// Replies to a request for block status with its extents.
     pub fn extents(&self, request: &Request, extents: &[Extent]) -> io::Result<()> {
         let mut payload = ALLOCATION.to_be_bytes().to_vec();
         for extent in extents {

@@ -1,44 +1,44 @@
-//! A request, as a client sends it.
+//! A request of a client.
 
 use std::io::{self, ErrorKind, Read};
 
 use crate::wire::{self, LONGEST_REQUEST, command, flag, read_u16, read_u32, read_u64};
 
-/// A request without the bytes that are to be written.
+/// A request, without the bytes to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// [Flags](flag).
     pub flags: u16,
     /// [Type](command).
     pub command: u16,
-    /// The client's number of it, which the reply has.
+    /// The client's identifier of the request, repeated in the reply.
     pub cookie: u64,
     /// The first byte.
     pub offset: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub length: u32,
 }
 
-/// The reason why a request fails, as the protocol's number.
+/// The reason why a request fails, with the protocol's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Refusal {
-    /// The export can't be written.
+    /// The export is read-only.
     NotPermitted = 1,
     /// The store or its device failed.
     Io = 5,
-    /// The request is longer than what is served.
+    /// The request is longer than the server accepts.
     NoMemory = 12,
-    /// The request contradicts the protocol.
+    /// The request violates the protocol.
     Invalid = 22,
-    /// Beyond the end of the export, or the store is full.
+    /// The request goes beyond the end of the export, or the store is full.
     NoSpace = 28,
-    /// Zeroes would take writing.
+    /// Fast zeroing is not possible here.
     NotSupported = 95,
 }
 
 impl Request {
-    /// Reads one.
+    /// Reads a request.
     pub fn read(from: &mut dyn Read) -> io::Result<Request> {
         if read_u32(from)? != wire::REQUEST {
             return Err(io::Error::new(ErrorKind::InvalidData, "no request where one must begin"));
@@ -52,17 +52,17 @@ impl Request {
         })
     }
 
-    /// True if this flag is set.
+    /// True if the flag is set.
     pub fn has(&self, flag: u16) -> bool {
         self.flags & flag != 0
     }
 
-    /// Bytes that follow it.
+    /// Bytes of payload that follow the request.
     pub fn payload(&self) -> u32 {
         if self.command == command::WRITE { self.length } else { 0 }
     }
 
-    /// Bytes of memory that it takes until its reply is sent.
+    /// Bytes of memory that the request takes until its reply is sent.
     pub fn memory(&self) -> usize {
         match self.command {
             command::READ | command::WRITE => self.length.min(LONGEST_REQUEST) as usize,
@@ -70,7 +70,7 @@ impl Request {
         }
     }
 
-    /// Refuses a request that an export of so many bytes can't serve.
+    /// Refuses a request that an export of `size` bytes can't serve.
     pub fn check(&self, size: u64, is_read_only: bool) -> Result<(), Refusal> {
         let (known, changes) = match self.command {
             command::READ => (flag::ONE_PIECE, false),

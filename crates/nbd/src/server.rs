@@ -1,4 +1,4 @@
-//! The server: takes connections and serves each by threads of its own.
+//! The server: accepts connections and serves each with threads of its own.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -13,17 +13,17 @@ use crate::connection::{Connection, Listener};
 use crate::export::Export;
 use crate::session;
 
-/// Connections that are served at once; more of them wait.
+/// The most connections that are served at once; further ones wait.
 pub const MOST_CONNECTIONS: usize = 16;
 
-/// The interval at which the server looks whether it is to stop.
+/// The interval at which the server checks whether it shall stop.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// An error of the server itself.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// The address can't be listened at.
+    /// The server can't listen on the address.
     #[error("{address}: {source}")]
     Listen {
         /// The address.
@@ -33,20 +33,20 @@ pub enum ServeError {
     },
 }
 
-/// A server that has an address.
+/// A server that listens on an address.
 pub struct Server {
     listener: Listener,
     address: Address,
 }
 
-/// The connections that are open, by number.
+/// The open connections, by number.
 type Open = Mutex<BTreeMap<u64, Connection>>;
 
 impl Server {
-    /// Takes an address.
+    /// Listens on an address.
     ///
     /// # Errors
-    /// It is taken, or not this machine's.
+    /// The address is in use, or does not belong to this machine.
     pub fn bind(address: &Address) -> Result<Server, ServeError> {
         let failed = |source| ServeError::Listen { address: address.clone(), source };
         let listener = Listener::bind(address).map_err(failed)?;
@@ -54,16 +54,16 @@ impl Server {
         Ok(Server { listener, address })
     }
 
-    /// Its address, with the port that was free.
+    /// The address, with the port that was chosen.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Serves a store until `is_stopped`; then connections are ended, and what they asked for last
-    /// is done. The store is not synced at the end.
+    /// Serves a store until `is_stopped` returns true. Then it ends the connections, after the
+    /// requests that were under way are done. It does not sync the store at the end.
     ///
     /// # Errors
-    /// No connections can be waited for.
+    /// The server can't wait for connections.
     pub fn run(
         &self,
         store: &Store,
@@ -82,7 +82,8 @@ impl Server {
                 match next.and_then(|next| next.map(|c| Ok((c.try_clone()?, c))).transpose()) {
                     Ok(Some((handle, connection))) => {
                         number += 1;
-                        // Before the thread runs, so that an end at once ends this one, too.
+                        // Inserted before the thread runs, so that stopping right now also ends
+                        // this connection.
                         lock(&open).insert(number, handle);
                         let (export, open) = (&export, &open);
                         scope.spawn(move || serve(number, &connection, export, open));
@@ -98,7 +99,7 @@ impl Server {
         })
     }
 
-    /// Waits a while for a connection, if another may be served.
+    /// Waits a while for a connection, if one more may be served.
     fn next(&self, open: &Open) -> io::Result<Option<Connection>> {
         let is_full = open.lock().unwrap_or_else(PoisonError::into_inner).len() >= MOST_CONNECTIONS;
         let mut wait = [PollFd::new(&self.listener, PollFlags::IN)];
@@ -110,7 +111,7 @@ impl Server {
         }
         match self.listener.accept() {
             Ok(connection) => Ok(Some(connection)),
-            // A client that went away, or no descriptor is left for it now.
+            // The client is gone, or no descriptor is free at the moment.
             Err(error) => {
                 if error.kind() != ErrorKind::WouldBlock {
                     tracing::info!(%error, "a connection was not taken");

@@ -15,13 +15,13 @@ use crate::reply::Replies;
 use crate::request::{Refusal, Request};
 use crate::wire::{LONGEST_REQUEST, command, flag};
 
-/// Bytes of reads and writes of a connection that are under way at once, at most.
+/// The most bytes of reads and writes of a connection that are under way at once.
 pub const IN_FLIGHT_BYTES: usize = 2 * LONGEST_REQUEST as usize;
 
 /// Threads that serve the requests of a connection.
 const WORKERS: usize = 4;
 
-/// Extents of the longest reply to a request for block status.
+/// The most extents in a reply to a request for block status.
 const MOST_EXTENTS: usize = 4096;
 
 /// A request on its way to a worker.
@@ -73,7 +73,7 @@ impl Session<'_> {
             let request = match Request::read(from) {
                 Ok(request) if request.command == command::DISCONNECT => return Ok(()),
                 Ok(request) => request,
-                // A client that goes without a word.
+                // The client has gone without a disconnect request.
                 Err(e) if e.kind() == ErrorKind::UnexpectedEof => return Ok(()),
                 Err(e) => return Err(e),
             };
@@ -98,7 +98,7 @@ impl Session<'_> {
         let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         while let Ok(job) = next() {
             if self.serve(&job).is_err() {
-                // No reply reaches the client any more: the reader ends, too.
+                // Replies no longer reach the client, so the reader must end, too.
                 connection.shut_down();
             }
         }

@@ -1,4 +1,4 @@
-//! Numbers of the protocol, and how they are read and written: all big-endian.
+//! Numbers of the protocol, and functions to read them: all are big-endian.
 
 use std::io::{self, Read};
 
@@ -15,48 +15,48 @@ pub const SIMPLE_REPLY: u32 = 0x6744_6698;
 /// The word before each chunk of a structured reply.
 pub const CHUNK: u32 = 0x668e_33ef;
 
-/// Bytes of the longest read or write that is served: what clients take for the most when they are
-/// told nothing.
+/// The longest read or write that is served, in bytes: the limit that clients assume when no limit
+/// is advertised.
 pub const LONGEST_REQUEST: u32 = 32 << 20;
 
-/// Bytes of the longest option that is read.
+/// The longest option that is read, in bytes.
 pub const LONGEST_OPTION: u32 = 64 << 10;
 
-/// Flags of the handshake, of both sides.
+/// Flags of the handshake, from both sides.
 pub mod handshake {
-    /// The options of the fixed newstyle protocol.
+    /// The side knows the options of the fixed newstyle protocol.
     pub const FIXED_NEWSTYLE: u16 = 1;
-    /// No zeroes behind the reply to an export's name.
+    /// No zeroes follow the reply to an export's name.
     pub const NO_ZEROES: u16 = 2;
 }
 
 /// Options of a client.
 pub mod option {
-    /// Begins with an export, without replies on what goes wrong.
+    /// Chooses an export, without error replies.
     pub const EXPORT_NAME: u32 = 1;
     /// Ends the connection.
     pub const ABORT: u32 = 2;
-    /// Asks for the exports.
+    /// Asks for a list of exports.
     pub const LIST: u32 = 3;
     /// Asks for an export's size and abilities.
     pub const INFO: u32 = 6;
-    /// The same, and begins.
+    /// The same as `INFO`, and then begins transmission.
     pub const GO: u32 = 7;
     /// Asks for structured replies.
     pub const STRUCTURED_REPLY: u32 = 8;
-    /// Asks for the metadata that block status can be asked for.
+    /// Asks for the metadata contexts that block status can use.
     pub const LIST_META_CONTEXT: u32 = 9;
-    /// Chooses of them.
+    /// Chooses metadata contexts.
     pub const SET_META_CONTEXT: u32 = 10;
 }
 
 /// Types of replies to options.
 pub mod answer {
-    /// Done.
+    /// The option is done.
     pub const ACK: u32 = 1;
     /// An export.
     pub const SERVER: u32 = 2;
-    /// Something of an export.
+    /// A piece of information about an export.
     pub const INFO: u32 = 3;
     /// A metadata context.
     pub const META_CONTEXT: u32 = 4;
@@ -64,13 +64,13 @@ pub mod answer {
     pub const UNSUPPORTED: u32 = 0x8000_0001;
     /// The option contradicts the protocol.
     pub const INVALID: u32 = 0x8000_0003;
-    /// There is no such export.
+    /// The export does not exist.
     pub const UNKNOWN: u32 = 0x8000_0006;
     /// The option is too long.
     pub const TOO_BIG: u32 = 0x8000_0009;
 }
 
-/// Kinds of what is told of an export.
+/// Types of information about an export.
 pub mod info {
     /// Size and transmission flags.
     pub const EXPORT: u16 = 0;
@@ -78,15 +78,15 @@ pub mod info {
     pub const NAME: u16 = 1;
     /// A description for people.
     pub const DESCRIPTION: u16 = 2;
-    /// Least, preferred and most bytes of a request.
+    /// Minimum, preferred and maximum length of a request.
     pub const BLOCK_SIZE: u16 = 3;
 }
 
 /// Flags of an export.
 pub mod export {
-    /// There are flags.
+    /// The flags are valid.
     pub const HAS_FLAGS: u16 = 1;
-    /// It can't be written.
+    /// The export is read-only.
     pub const READ_ONLY: u16 = 1 << 1;
     /// Flush is served.
     pub const FLUSH: u16 = 1 << 2;
@@ -96,11 +96,11 @@ pub mod export {
     pub const TRIM: u16 = 1 << 5;
     /// Write zeroes is served.
     pub const WRITE_ZEROES: u16 = 1 << 6;
-    /// A read can be asked for in one piece.
+    /// A read may ask for a reply in one piece.
     pub const ONE_PIECE: u16 = 1 << 7;
-    /// A flush on one connection counts for all.
+    /// A flush on one connection holds for all connections.
     pub const SEVERAL_CONNECTIONS: u16 = 1 << 8;
-    /// Zeroes can be asked for that take no writing.
+    /// A client may ask for fast zeroing.
     pub const FAST_ZERO: u16 = 1 << 11;
 }
 
@@ -110,29 +110,29 @@ pub mod command {
     pub const READ: u16 = 0;
     /// Write.
     pub const WRITE: u16 = 1;
-    /// End the connection.
+    /// Ends the connection.
     pub const DISCONNECT: u16 = 2;
-    /// Make durable.
+    /// Makes all earlier writes durable.
     pub const FLUSH: u16 = 3;
-    /// Forget.
+    /// Trims.
     pub const TRIM: u16 = 4;
-    /// Set to zeroes.
+    /// Sets bytes to zero.
     pub const WRITE_ZEROES: u16 = 6;
-    /// Tell which parts are holes.
+    /// Asks which parts are holes.
     pub const BLOCK_STATUS: u16 = 7;
 }
 
 /// Flags of requests.
 pub mod flag {
-    /// Durable before the reply.
+    /// The change must be durable before the reply.
     pub const FUA: u16 = 1;
-    /// Zeroes that take room.
+    /// Zeroes must take space.
     pub const NO_HOLE: u16 = 1 << 1;
-    /// A read's reply in one piece.
+    /// The reply to a read must be in one piece.
     pub const ONE_PIECE: u16 = 1 << 2;
-    /// One extent of block status.
+    /// The reply must have only one extent.
     pub const ONE_EXTENT: u16 = 1 << 3;
-    /// Zeroes only if they take no writing.
+    /// Zeroes must be fast, or fail.
     pub const FAST_ZERO: u16 = 1 << 4;
 }
 

@@ -1,4 +1,4 @@
-//! The export is a row of bytes, and keeps what its replies promise.
+//! The export is a sequence of bytes, and keeps the promises of its replies.
 
 mod client;
 
@@ -8,7 +8,7 @@ use client::*;
 use frostline_zone::{Device, Faulty};
 use proptest::prelude::*;
 
-/// The bytes that random requests lie in: a few pages, not at the beginning.
+/// The bytes on which random requests work: a few pages, not at the beginning.
 const BEGIN: u64 = 3 * PAGE;
 const LENGTH: u64 = 6 * PAGE;
 
@@ -36,7 +36,7 @@ fn ops() -> impl Strategy<Value = Vec<(Op, u64, u32, bool)>> {
     prop::collection::vec(one, 1..40)
 }
 
-/// The whole pages of a range.
+/// The pages that lie completely in a range.
 fn trimmed(at: u64, length: u64) -> std::ops::Range<usize> {
     let first = at.next_multiple_of(PAGE);
     let end = (at + length) / PAGE * PAGE;

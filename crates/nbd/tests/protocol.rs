@@ -1,4 +1,4 @@
-//! Wrong options and requests are refused, and harm nothing.
+//! Wrong options and requests are refused, and do no harm.
 
 mod client;
 
@@ -17,7 +17,7 @@ fn store() -> Store {
     open(&device)
 }
 
-/// A server that is still well serves a new client.
+/// Checks that the server still serves a new client.
 fn assert_serves(socket: &std::path::Path) {
     let mut client = Client::new(socket, true);
     client.ask(WRITE, 0, 0, 3, b"new").unwrap();
@@ -162,7 +162,7 @@ proptest! {
         let store = store();
         serving(&store, false, &socket, || {
             let mut stream = Client::raw(&socket);
-            // The server may end the connection before all is sent.
+            // The server may end the connection before everything is sent.
             let _ = match stage {
                 0 => stream.write_all(&bytes),
                 1 => stream.write_all(&[b"\0\0\0\x03IHAVEOPT", &bytes[..]].concat()),

@@ -1,8 +1,8 @@
 //! Logarithm and exponential that give the same bits on every machine.
 //!
-//! Those of the standard library are the system's, and systems differ in the last bit. Here are
-//! only additions, multiplications and divisions of `f64`, which IEEE 754 defines exactly. The
-//! results are good to about 1e-15, far more than sampling needs.
+//! The standard library uses the system's functions, and systems differ in the last bit. This file
+//! uses only additions, multiplications and divisions of `f64`, which IEEE 754 defines exactly. The
+//! results are accurate to about 1e-15, far more than sampling needs.
 
 use std::f64::consts::LN_2;
 
@@ -33,7 +33,7 @@ fn ln_near_one(x: f64) -> f64 {
     2.0 * s * sum
 }
 
-/// `ln(1 + x) / x`, which is 1 at 0; `x` is over -1.
+/// `ln(1 + x) / x`, which is 1 at 0; `x` must be above -1.
 #[inline]
 pub(crate) fn ln_ratio(x: f64) -> f64 {
     match x {
@@ -43,7 +43,7 @@ pub(crate) fn ln_ratio(x: f64) -> f64 {
     }
 }
 
-/// `e` to the power of `x`, which is taken for -700 or 700 beyond these.
+/// `e` to the power of `x`; an `x` beyond -700 or 700 counts as that bound.
 #[inline]
 pub(crate) fn exp(x: f64) -> f64 {
     // x = n ln 2 + rest, the rest at most ln(2) / 2 in size. Adding and subtracting 1.5 * 2^52

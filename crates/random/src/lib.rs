@@ -1,6 +1,6 @@
 //! Random numbers from a seed, and Zipf's law: the same on every machine for ever.
 //!
-//! Traces, golden results and failing seeds depend on these streams, so that nothing in them may
+//! Traces, golden results and failing seeds depend on these streams, so nothing in them may ever
 //! change: the generators are published ones, and the logarithm and the exponential are this
 //! crate's own.
 //!

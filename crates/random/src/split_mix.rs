@@ -16,7 +16,7 @@ impl SplitMix {
         SplitMix(SplitMix64::seed_from_u64(seed))
     }
 
-    /// Stream number `index` of a seed: streams of one seed have nothing in common.
+    /// Stream number `index` of a seed; the streams of one seed are independent.
     pub fn stream(seed: u64, index: u64) -> SplitMix {
         SplitMix::new(mix(mix(seed.wrapping_add(STEP)) ^ index.wrapping_mul(STEP)))
     }
@@ -27,16 +27,16 @@ impl SplitMix {
         self.0.next_u64()
     }
 
-    /// A number from 0 to `n - 1`, made of 32 random bits; 0 if `n` is.
+    /// A number from 0 to `n - 1`, made of 32 random bits; 0 if `n` is 0.
     #[inline]
     pub fn below(&mut self, n: u32) -> u32 {
         (((self.bits() >> 32) * u64::from(n)) >> 32) as u32
     }
 
-    /// A number from 0 to `n - 1`, made of 64 random bits; 0 if `n` is.
+    /// A number from 0 to `n - 1`, made of 64 random bits; 0 if `n` is 0.
     #[inline]
     pub fn below_u64(&mut self, n: u64) -> u64 {
-        // The high half of a product: favours none by more than one part in 2^64 / n.
+        // The high half of a product; the bias is at most one part in 2^64 / n.
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
 
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn split_mix_is_the_published_one() {
-        // The first values for seed 1234567 as the authors' program prints them.
+        // The first values for seed 1234567, as the authors' program prints them.
         let mut random = SplitMix::new(1_234_567);
         let first: [u64; 3] = std::array::from_fn(|_| random.bits());
         assert_eq!(

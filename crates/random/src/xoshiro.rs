@@ -1,4 +1,4 @@
-//! xoshiro256**: a stream of four words of state, for numbers in masses.
+//! xoshiro256**: a stream with a state of four words, for many numbers.
 
 use rand_xoshiro::Xoshiro256StarStar;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -20,10 +20,11 @@ impl Xoshiro {
         self.0.next_u64()
     }
 
-    /// A number from 0 to `n - 1`, each as likely; 0 if `n` is.
+    /// A number from 0 to `n - 1`, all with the same probability; 0 if `n` is 0.
     #[inline]
     pub fn below(&mut self, n: u32) -> u32 {
-        // Lemire's method (2019): the high half of a product, rejecting what would favour some.
+        // Lemire's method (2019): the high half of a product; products that would cause a bias are
+        // rejected.
         let n = u64::from(n);
         let mut product = (self.bits() >> 32) * n;
         if (product as u32 as u64) < n {
@@ -54,7 +55,7 @@ mod tests {
 
     #[test]
     fn xoshiro_is_the_published_one() {
-        // The first values for state 1, 2, 3, 4 as the authors' program prints them.
+        // The first values for state 1, 2, 3, 4, as the authors' program prints them.
         let state = [1u64, 2, 3, 4].map(u64::to_le_bytes);
         let seed = state.as_flattened().try_into().expect("32 bytes");
         let mut random = Xoshiro(Xoshiro256StarStar::from_seed(seed));

@@ -1,8 +1,8 @@
 //! Zipf-distributed ranks: rank `k` of `n` has a probability in proportion to `k^-alpha`.
 //!
-//! Sampled by rejection-inversion (Hormann and Derflinger, "Rejection-inversion to generate
-//! variates from monotone discrete distributions", 1996): no table, and fewer than 1.2 tries a
-//! sample whatever `n` and `alpha` are.
+//! Ranks are sampled by rejection-inversion (Hormann and Derflinger, "Rejection-inversion to
+//! generate variates from monotone discrete distributions", 1996): no table, and fewer than 1.2
+//! tries a sample for any `n` and `alpha`.
 
 use crate::exact::{exp, exp_ratio, ln, ln_ratio};
 
@@ -11,16 +11,16 @@ use crate::exact::{exp, exp_ratio, ln, ln_ratio};
 pub struct Zipf {
     alpha: f64,
     n: f64,
-    /// The integral of the density up to `1.5`, less the probability of rank 1; and up to `n +
-    /// 0.5`.
+    /// The integral of the density up to 1.5, minus the probability of rank 1; below, the integral
+    /// up to `n + 0.5`.
     low: f64,
     high: f64,
-    /// A sample this near to its rank from below needs no test.
+    /// A sample at most this far below its rank needs no test.
     sure: f64,
 }
 
 impl Zipf {
-    /// Over ranks 1 to `n`, which is from 1 to 2^53; `alpha` is 0 or more.
+    /// A distribution over ranks 1 to `n`, with `n` from 1 to 2^53, and `alpha` 0 or more.
     pub fn new(n: u64, alpha: f64) -> Zipf {
         let n = n as f64;
         let mut zipf = Zipf { alpha, n, low: 0.0, high: 0.0, sure: 0.0 };
@@ -30,14 +30,15 @@ impl Zipf {
         zipf
     }
 
-    /// A rank, from 0 (the most likely) to `n - 1`. `unit` gives random numbers from 0 up to but not
-    /// including 1.
+    /// A random rank, from 0 (the most likely) to `n - 1`. `unit` returns random numbers from 0 up
+    /// to but not including 1.
     #[inline]
     pub fn sample(&self, mut unit: impl FnMut() -> f64) -> u64 {
         loop {
             let u = self.high + unit() * (self.low - self.high);
             let x = self.inverse(u);
-            // To the nearest; a cast cuts off and saturates. Processors cast to signed numbers faster.
+            // Rounds to the nearest; a cast truncates and saturates. Processors cast to signed
+            // numbers faster.
             let rank = ((x + 0.5) as i64 as f64).clamp(1.0, self.n);
             if rank - x <= self.sure || u >= self.integral(rank + 0.5) - self.density(rank) {
                 return (rank as i64 - 1) as u64;
@@ -51,8 +52,8 @@ impl Zipf {
         exp(-self.alpha * ln(x))
     }
 
-    /// An antiderivative of the density: `(x^(1 - alpha) - 1) / (1 - alpha)`, or `ln x` at `alpha =
-    /// 1`, written so that nothing is lost near there.
+    /// An antiderivative of the density: `(x^(1 - alpha) - 1) / (1 - alpha)`, or `ln x` for `alpha
+    /// = 1`, in a form that is also precise close to 1.
     #[inline]
     fn integral(&self, x: f64) -> f64 {
         let log = ln(x);
@@ -62,7 +63,7 @@ impl Zipf {
     /// The inverse of the integral.
     #[inline]
     fn inverse(&self, y: f64) -> f64 {
-        // Rounding may push the argument to the logarithm's pole, where the result is cut off.
+        // Rounding may push the argument to the logarithm's pole, so it is limited.
         let t = (y * (1.0 - self.alpha)).max(-1.0 + 1e-15);
         exp(ln_ratio(t) * y)
     }
@@ -89,7 +90,7 @@ mod tests {
                 .filter(|(expected, _)| *expected > 5.0)
                 .map(|(expected, count)| (count - expected).powi(2) / expected)
                 .sum();
-            // 49 degrees of freedom: over 100 happens once in 40,000.
+            // 49 degrees of freedom: a value over 100 happens once in 40,000.
             assert!(chi < 100.0, "alpha {alpha}: chi square {chi}");
         }
     }

@@ -1,7 +1,7 @@
-//! Checks that a device does what this crate promises: `device-suite URI`. It prints one line a
-//! check, and its exit status is 0 if all passed. **What the device holds is lost.**
+//! Checks that a device keeps the promises of this crate: `device-suite URI`. It prints one line
+//! for each check, and its exit status is 0 if all passed. **The content of the device is lost.**
 //!
-//! A device in memory, or in a directory that does not exist, is made small for the purpose.
+//! For `mem:`, and for a directory that does not exist, it makes a small device.
 
 #[path = "../tests/suite/mod.rs"]
 mod suite;

@@ -1,11 +1,11 @@
-//! Memory that a device can write from and read into without a copy.
+//! Memory that a device can write from and read into without copying.
 
 use std::ops::{Deref, DerefMut};
 
-/// The alignment that memory needs, in bytes, to bypass the page cache on any device.
+/// The alignment of memory, in bytes, that lets I/O bypass the page cache on any device.
 pub const ALIGNMENT: usize = 4096;
 
-/// Zeroed bytes whose first lies on a multiple of [`ALIGNMENT`].
+/// Zeroed bytes that begin at a multiple of [`ALIGNMENT`].
 #[derive(Debug, Default)]
 pub struct AlignedBuf {
     bytes: Vec<u8>,
@@ -19,7 +19,8 @@ impl AlignedBuf {
         if len == 0 {
             return AlignedBuf::default();
         }
-        // A longer vector, used from its first aligned byte: it never grows, so it stays there.
+        // A longer vector, used from its first aligned byte; it never grows, so its bytes stay in
+        // place.
         let bytes = vec![0; len + ALIGNMENT - 1];
         let first = bytes.as_ptr().addr().next_multiple_of(ALIGNMENT) - bytes.as_ptr().addr();
         AlignedBuf { bytes, first, len }

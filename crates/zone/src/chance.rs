@@ -1,8 +1,8 @@
-//! Seeded chance: the same faults for the same seed.
+//! Random choices from a seed: the same faults for the same seed.
 
 use frostline_random::SplitMix;
 
-/// A stream of faults.
+/// A stream of random numbers for faults.
 #[derive(Clone, Debug)]
 pub(crate) struct Chance(SplitMix);
 
@@ -15,13 +15,13 @@ impl Chance {
         self.0.bits()
     }
 
-    /// A number from 0 to `most`, both included.
+    /// A number from 0 to `most`, inclusive.
     pub fn up_to(&mut self, most: u64) -> u64 {
         let number = self.next_u64();
         most.checked_add(1).map_or(number, |n| number % n)
     }
 
-    /// True once in `n` times.
+    /// True with the probability 1 / `n`.
     pub fn one_in(&mut self, n: u64) -> bool {
         self.up_to(n - 1) == 0
     }

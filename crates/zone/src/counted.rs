@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{Device, DeviceError, Geometry, ZoneInfo};
 
-/// Counts of the operations on a device. Errors are those that it refused or failed at; all else
-/// succeeded.
+/// Counts of the operations on a device. Operations that the device refused, or that failed, count
+/// only as errors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeviceCounts {
     /// Appends.
@@ -28,7 +28,7 @@ pub struct DeviceCounts {
     pub errors: u64,
 }
 
-/// A device that counts, and passes everything on.
+/// A device that counts its operations and passes them on.
 pub struct Counted {
     inner: Arc<dyn Device>,
     appends: AtomicU64,
@@ -42,7 +42,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Wraps a device; nothing is counted yet.
+    /// Wraps a device; all counts are 0.
     pub fn new(inner: Arc<dyn Device>) -> Self {
         Counted {
             inner,
@@ -57,7 +57,7 @@ impl Counted {
         }
     }
 
-    /// The counts since the device was wrapped. Exact when no operation is under way.
+    /// The counts since the device was wrapped. They are exact when no operation is under way.
     pub fn counts(&self) -> DeviceCounts {
         let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
         DeviceCounts {

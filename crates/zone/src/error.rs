@@ -48,7 +48,7 @@ pub enum DeviceError {
     NoSuchZone {
         /// The zone asked for.
         zone: u32,
-        /// Zones there are.
+        /// Zones of the device.
         zones: u32,
     },
     /// An offset or length that is not a multiple of the block size.
@@ -93,7 +93,7 @@ pub enum DeviceError {
         /// The capacity of the zone.
         capacity: u64,
     },
-    /// A zone that can be read, but no longer written or reset.
+    /// The zone can be read, but no longer written or reset.
     #[error("{operation} of zone {zone}: it is read-only")]
     ReadOnlyZone {
         /// The operation.
@@ -101,14 +101,14 @@ pub enum DeviceError {
         /// Zone.
         zone: u32,
     },
-    /// A change of a device that was opened for reading only
-    /// ([`crate::OpenOptions::read_only`]).
+    /// The device was opened for reading only ([`crate::OpenOptions::read_only`]), so the change is
+    /// refused.
     #[error("{operation}: the device is open for reading only")]
     ReadOnlyDevice {
         /// The change.
         operation: Operation,
     },
-    /// A zone that is lost.
+    /// The zone is lost.
     #[error("{operation} of zone {zone}: it is offline")]
     OfflineZone {
         /// The operation.
@@ -116,7 +116,7 @@ pub enum DeviceError {
         /// Zone.
         zone: u32,
     },
-    /// A zone without a write pointer, which this crate does not use.
+    /// The zone has no write pointer; this crate does not use such zones.
     #[error("{operation} of zone {zone}: it is conventional")]
     ConventionalZone {
         /// The operation.
@@ -132,7 +132,7 @@ pub enum DeviceError {
         /// The limit.
         limit: u32,
     },
-    /// The device can't begin another zone before one is finished or reset.
+    /// The device can't begin another zone before an active one is finished or reset.
     #[error("append to zone {zone}: no more than {limit} zones may be begun and not full")]
     TooManyActive {
         /// Zone.
@@ -140,7 +140,7 @@ pub enum DeviceError {
         /// The limit.
         limit: u32,
     },
-    /// A read of bytes that were not written.
+    /// The bytes to read were not written.
     #[error("read of {bytes} bytes at {offset} in zone {zone}, written up to {pointer}")]
     ReadBeyondPointer {
         /// Zone.
@@ -149,11 +149,10 @@ pub enum DeviceError {
         offset: u64,
         /// Length asked for.
         bytes: u64,
-        /// The end of the zone.
+        /// The write pointer of the zone.
         pointer: u64,
     },
-    /// The process, or the system, has as many files open as it may. Nothing is wrong with the
-    /// zone.
+    /// The process, or the system, has too many open files. Nothing is wrong with the zone.
     #[error("{operation} in zone {zone}: too many files are open")]
     TooManyFiles {
         /// The operation.
@@ -179,10 +178,10 @@ pub enum DeviceError {
         /// The system's error.
         source: io::Error,
     },
-    /// A flush failed earlier; what it could not write may be lost.
+    /// An earlier flush failed; data that it could not write may be lost.
     #[error("flush: an earlier flush failed, reopen the device to see what is left")]
     FlushFailedBefore,
-    /// A shape that no device can have.
+    /// No device can have this shape.
     #[error("{what} of {value}: {rule}")]
     Shape {
         /// The name of the number.
@@ -192,7 +191,7 @@ pub enum DeviceError {
         /// The rule that it breaks.
         rule: &'static str,
     },
-    /// A name that is no device's.
+    /// The URI names no device.
     #[error("{uri}: {why}")]
     Uri {
         /// The name.
@@ -200,7 +199,7 @@ pub enum DeviceError {
         /// The fault.
         why: &'static str,
     },
-    /// The system refused to open or make something.
+    /// The system could not open or make something.
     #[error("{}: {source}", path.display())]
     Open {
         /// The path or URI that was to be opened.
@@ -208,19 +207,19 @@ pub enum DeviceError {
         /// The system's error.
         source: io::Error,
     },
-    /// A file or directory that is a link, or something else than it should be: it is not followed.
+    /// The file or directory is a link, or of another kind than it should be: it is not followed.
     #[error("{}: is not a plain file or directory", path.display())]
     NotPlain {
         /// The path or URI that was to be opened.
         path: PathBuf,
     },
-    /// Another process has the device, or this one has it already.
+    /// Another user has the device open, in this process or another.
     #[error("{}: is in use", path.display())]
     InUse {
         /// The device.
         path: PathBuf,
     },
-    /// A device is to be made where something is.
+    /// The place for a new device is not empty.
     #[error("{}: is not empty", path.display())]
     Exists {
         /// The directory.
@@ -240,9 +239,9 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
-    /// True if the error tells of one zone, which may be given up while the others serve on; false
-    /// if it is the process's, the system's or the whole device's: too many open files, no memory,
-    /// a full disk, a file system that became read-only, a drive that is gone, a limit of zones.
+    /// True if the error belongs to one zone, which may be given up while other zones stay in use.
+    /// False if it belongs to the process, the system or the whole device: too many open files, no
+    /// memory, a full disk, a file system that became read-only, a lost drive, a limit of zones.
     /// Then the operation may succeed later, and giving up the zone would lose it for nothing.
     pub fn is_of_zone(&self) -> bool {
         match self {
@@ -265,7 +264,7 @@ impl DeviceError {
         }
     }
 
-    /// The error of a file that could not be opened, looked at or made.
+    /// The error of a file that could not be opened, inspected or made.
     pub(crate) fn open(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match Errno::from_io_error(&source) {
@@ -275,13 +274,13 @@ impl DeviceError {
     }
 }
 
-/// True if it is not the medium that failed.
+/// True if the system failed, and not the medium.
 fn is_of_system(error: &io::Error) -> bool {
     use io::ErrorKind::{
         FileTooLarge, Interrupted, OutOfMemory, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
         WouldBlock,
     };
-    // Those that have no kind of their own.
+    // Errors without a kind of their own in the standard library.
     const NUMBERS: [Errno; 5] =
         [Errno::MFILE, Errno::NFILE, Errno::NODEV, Errno::NXIO, Errno::BADF];
     let number = Errno::from_io_error(error);

@@ -1,8 +1,8 @@
 //! `file:DIR`: zones emulated in ordinary files, without privileges.
 //!
-//! The directory has the zones in `seq/0`, `seq/1` and so on, as zonefs has, and their shape in
-//! `geometry`. While a device is made, that file is called `geometry.new`. So a process that is
-//! killed meanwhile leaves a directory that is no device yet, and in which one can be made.
+//! The directory has the zones in `seq/0`, `seq/1` and so on, like zonefs, and their shape in
+//! `geometry`. While a device is being made, that file is called `geometry.new`. So a process that
+//! is killed meanwhile leaves a directory that is not a device yet, and in which one can be made.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -21,10 +21,11 @@ const ZONES: &str = "seq";
 const GEOMETRY: &str = "geometry";
 const UNFINISHED: &str = "geometry.new";
 
-/// Makes an empty device in a directory that is [free](is_free). It is durable then.
+/// Makes an empty device in a directory that is [free](is_free). The device is durable when this
+/// returns.
 ///
 /// # Errors
-/// As for [`Shape::geometry`]; the directory has something in it, or can't be written.
+/// Those of [`Shape::geometry`]; the directory is not empty, or can't be written.
 pub(crate) fn create(
     directory: &Path,
     shape: &Shape,
@@ -41,10 +42,10 @@ pub(crate) fn create(
     start(directory, geometry, locked, options)
 }
 
-/// Opens a device that was made before.
+/// Opens an existing device.
 ///
 /// # Errors
-/// It is in use; it is not a device, or a damaged one; it can't be read.
+/// It is in use; it is not a device, or is damaged; it can't be read.
 pub(crate) fn open(
     directory: &Path,
     options: &OpenOptions,
@@ -64,8 +65,8 @@ pub(crate) fn open(
     }
 }
 
-/// True if a device can be made in the directory: it does not exist, is empty, or holds what was
-/// left by a process that was killed while it made one.
+/// True if a device can be made in the directory: it does not exist, is empty, or holds the remains
+/// of a process that was killed while it made a device.
 pub(crate) fn is_free(directory: &Path) -> io::Result<bool> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
@@ -100,8 +101,9 @@ fn start(
     Ok(Arc::new(Zoned::new(files, geometry, zones).read_only(options.read_only)))
 }
 
-/// Makes a directory and those above it that are missing, from above, each durable before the
-/// next. The last one that is there may be of a process that was killed before it was durable.
+/// Makes a directory and the missing ones above it, from the top; each is durable before the next
+/// is made. The last existing one is synced too: its maker may have been killed before it was
+/// durable.
 fn make_directory(directory: &Path) -> io::Result<()> {
     let directory = std::path::absolute(directory)?;
     let is_missing = |path: &&Path| !path.exists();
@@ -122,7 +124,8 @@ fn zone_path(directory: &Path, zone: u32) -> PathBuf {
     directory.join(ZONES).join(zone.to_string())
 }
 
-/// Each step is durable before the next: whatever is left of it is [free](is_free), or a device.
+/// Makes the files of a device. Each step is durable before the next, so a crash leaves a
+/// [free](is_free) directory or a device.
 fn lay_out(directory: &Path, locked: &File, geometry: &Geometry) -> io::Result<()> {
     let unfinished = directory.join(UNFINISHED);
     geometry_file::write(&unfinished, geometry)?;

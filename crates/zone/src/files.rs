@@ -1,6 +1,6 @@
-//! Zones that are files: the length of a file is its write pointer, truncating it to nothing
-//! resets the zone, and extending it to the capacity finishes it. So zonefs shows the zones of a
-//! drive, and so a directory of ordinary files emulates one.
+//! Zones that are files: the length of a file is its write pointer, truncating it to 0 resets the
+//! zone, and extending it to the capacity finishes the zone. zonefs shows the zones of a drive in
+//! this way, and a directory of ordinary files emulates a device in the same way.
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, IoSlice};
@@ -17,7 +17,7 @@ use crate::positional;
 use crate::zoned::Medium;
 use crate::{DeviceError, ZoneInfo, ZoneState};
 
-/// Threads that sync many files.
+/// The number of threads that sync files when there are many.
 const SYNCING_THREADS: usize = 16;
 
 /// The files of a device's zones.
@@ -25,23 +25,23 @@ pub(crate) struct ZoneFiles {
     pub zones: Box<[ZoneFile]>,
     pub open: OpenFiles,
     pub block_bytes: u32,
-    /// Reads and writes bypass the page cache.
+    /// True if reads and writes bypass the page cache.
     pub direct: bool,
-    /// Files are opened for reading only.
+    /// True if files are opened for reading only.
     pub read_only: bool,
-    /// The flush of one file is the whole device's.
+    /// True if a flush of one file flushes the whole device.
     pub one_flush: bool,
     /// The directory, locked.
     pub directory: File,
-    /// True once the directory's entries are durable. Held during a flush: one that finds nothing
-    /// to do must not return before the one that does it.
+    /// True once the directory's entries are durable. It is locked during a flush: a flush that
+    /// finds nothing to do must not return before the flush that does the work.
     pub flushed: Mutex<bool>,
 }
 
 /// A zone's file.
 pub(crate) struct ZoneFile {
     pub path: PathBuf,
-    /// Its length at most, in bytes.
+    /// Its largest length, in bytes.
     pub capacity: u64,
 }
 
@@ -59,7 +59,7 @@ impl ZoneFile {
     }
 }
 
-/// Opens plain files, and refuses anything that is in the place of one.
+/// Options that open a plain file, and refuse anything else in its place.
 pub(crate) fn plain(write: bool) -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(write).custom_flags(OFlags::NOFOLLOW.bits() as i32);
@@ -72,14 +72,14 @@ pub(crate) fn metadata(path: &Path) -> io::Result<Metadata> {
     if metadata.is_file() { Ok(metadata) } else { Err(Errno::LOOP.into()) }
 }
 
-/// True if a file may be opened for reading at most.
+/// True if the error says that the file can be opened only for reading.
 fn is_refusal_to_write(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     matches!(errno, Some(Errno::ACCESS | Errno::PERM | Errno::ROFS))
 }
 
-/// Opens a directory that no other process uses, and keeps it so while it is open. To read only,
-/// it is shared with others that read only.
+/// Opens a directory and locks it against other processes while it is open. For reading only, the
+/// lock is shared with others that read only.
 ///
 /// # Errors
 /// It can't be opened; it is in use.
@@ -96,7 +96,7 @@ pub(crate) fn lock(directory: &Path, read_only: bool) -> Result<File, DeviceErro
 }
 
 impl ZoneFiles {
-    /// The zones as they are. Those that are offline can't be opened, and need no flush.
+    /// The state of all zones. Offline zones can't be opened, and need no flush.
     pub fn scan(&self) -> Result<Vec<ZoneInfo>, DeviceError> {
         let probe = |(number, zone): (u32, &ZoneFile)| {
             let open = |source| DeviceError::open(&zone.path, source);
@@ -112,8 +112,8 @@ impl ZoneFiles {
         self.open.get(zone, || file.open(self.direct, self.read_only))
     }
 
-    /// Makes files durable. Where they are many, as in the first flush, threads share them: the
-    /// system then joins what each sync asks of the drive.
+    /// Makes files durable. If they are many, as in the first flush, several threads share them:
+    /// the system then merges the syncs' requests to the drive.
     fn sync_all(&self, zones: &[u32]) -> io::Result<()> {
         let sync = |zones: &[u32]| zones.iter().try_for_each(|&zone| self.file(zone)?.sync_all());
         if zones.len() < 2 * SYNCING_THREADS {
@@ -131,9 +131,9 @@ impl ZoneFiles {
         self.direct.then_some(self.block_bytes)
     }
 
-    /// Changes a zone, which the next flush makes durable.
+    /// Changes a zone; the next flush makes the change durable.
     fn change(&self, zone: u32, change: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
-        // In use until it counts as changed.
+        // The file stays in use, and so open, until it is marked as changed.
         let file = self.file(zone)?;
         let result = change(&file);
         self.open.set_changed(zone, true);
@@ -173,9 +173,9 @@ impl Medium for ZoneFiles {
         self.open.check()
     }
 
-    /// Permissions show what is read-only or offline. Of a write that was cut inside a block, as
-    /// when a file system was full or the machine stopped, that block does not count: the next
-    /// append, which is of whole blocks, writes over it.
+    /// Permissions show that a zone is read-only or offline. A write may have been cut inside a
+    /// block, for example by a full file system or a crash; that block does not count: the next
+    /// append, which has whole blocks, overwrites it.
     fn probe(&self, zone: u32) -> io::Result<ZoneInfo> {
         let &ZoneFile { ref path, capacity, .. } = &self.zones[zone as usize];
         let metadata = metadata(path)?;

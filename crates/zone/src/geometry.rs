@@ -5,18 +5,18 @@ use crate::DeviceError;
 /// Shape and limits of a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Geometry {
-    /// Zones, conventional ones included.
+    /// The number of zones, conventional ones included.
     pub zones: u32,
     /// Unit of appends and reads, in bytes.
     pub block_bytes: u32,
     /// Distance from the start of a zone to that of the next, in bytes.
     pub zone_bytes: u64,
-    /// The capacity of a zone, in bytes: at most `zone_bytes`. A zone may differ
-    /// ([`ZoneInfo::capacity`]), but none holds more.
+    /// The capacity of a zone, in bytes: at most `zone_bytes`. Single zones may have less
+    /// ([`ZoneInfo::capacity`]), but none has more.
     pub zone_capacity: u64,
-    /// Zones that may be open at a time, if that is limited.
+    /// Zones that may be open at a time; `None` if there is no limit.
     pub max_open: Option<u32>,
-    /// Zones that may be begun and not full at a time, if that is limited.
+    /// Zones that may be active (begun and not full) at a time; `None` if there is no limit.
     pub max_active: Option<u32>,
     /// The zones without a write pointer, ascending. They are not used.
     pub conventional: Vec<u32>,
@@ -27,19 +27,19 @@ pub struct Geometry {
 pub enum ZoneState {
     /// Nothing is written.
     Empty,
-    /// Begun, and opened by a write.
+    /// Begun, and open because of a write.
     ImplicitOpen,
-    /// Opened by a command (of another program: this crate gives none).
+    /// Open because of a command (of another program: this crate sends none).
     ExplicitOpen,
-    /// Begun, and not open. A write opens it again.
+    /// Begun, and not open. The next write opens it.
     Closed,
     /// Written up to its capacity, or finished.
     Full,
-    /// Can be read, but no longer written or reset.
+    /// Readable, but no longer writable or resettable.
     ReadOnly,
     /// Lost.
     Offline,
-    /// Without a write pointer.
+    /// A zone without a write pointer.
     Conventional,
 }
 
@@ -67,33 +67,33 @@ pub struct ZoneInfo {
     pub capacity: u64,
 }
 
-/// The shape of a device to be made.
+/// The shape of a device that is to be made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// All that the zones can hold, in bytes; rounded down to whole zones.
+    /// The capacity of all zones together, in bytes; rounded down to whole zones.
     pub bytes: u64,
-    /// Size of a zone in bytes, [`default_zone_bytes`] unless given.
+    /// Size of a zone in bytes; [`default_zone_bytes`] if `None`.
     pub zone_bytes: Option<u64>,
-    /// The capacity of a zone, in bytes: all of it unless given.
+    /// The capacity of a zone, in bytes; the whole zone if `None`.
     pub zone_capacity: Option<u64>,
     /// Zones that may be open at a time.
     pub max_open: Option<u32>,
-    /// Zones that may be begun and not full at a time.
+    /// Zones that may be active (begun and not full) at a time.
     pub max_active: Option<u32>,
 }
 
 /// The unit of appends and reads of devices made by this crate, in bytes.
 pub(crate) const BLOCK_BYTES: u32 = 4096;
 
-/// Zones of a device made by this crate, at most: more than the largest drives have.
+/// The most zones of a device made by this crate: more than the largest drives have.
 const MOST_ZONES: u32 = 1 << 17;
 
-/// Size of a zone of a device made by this crate, in bytes, at most.
+/// The largest size of a zone of a device made by this crate, in bytes.
 const MOST_ZONE_BYTES: u64 = 1 << 40;
 
-/// Size of zones unless another is asked for: about 1/128 of the device, a power of two from
-/// 1 MiB to 1 GiB. With fewer zones, one that is written for each class takes too great a share;
-/// smaller ones cost more requests and more headers.
+/// The default size of zones: about 1/128 of the device, a power of two from 1 MiB to 1 GiB. With
+/// fewer zones, the open zones of all classes would be too large a share of the device; smaller
+/// zones cost more requests and more headers.
 pub fn default_zone_bytes(device_bytes: u64) -> u64 {
     const LEAST: u64 = 1 << 20;
     const MOST: u64 = 1 << 30;
@@ -105,8 +105,8 @@ impl Shape {
     /// The geometry of a device of this shape.
     ///
     /// # Errors
-    /// Numbers that are not in blocks, or that contradict each other; no zone, more than 131,072 of
-    /// them, or zones above 1 TiB; limits of 0.
+    /// Numbers are not multiples of blocks, or contradict each other; there is no zone, or more
+    /// than 131,072 zones; a zone is larger than 1 TiB; a limit is 0.
     pub fn geometry(&self) -> Result<Geometry, DeviceError> {
         let zone_bytes = self.zone_bytes.unwrap_or_else(|| default_zone_bytes(self.bytes));
         let zone_capacity = self.zone_capacity.unwrap_or(zone_bytes);

@@ -1,4 +1,4 @@
-//! The file that tells the shape of a directory's zones: lines of a name and a number.
+//! The file with the shape of a directory's zones: each line has a name and a number.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -10,20 +10,20 @@ use crate::{DeviceError, Geometry, Shape};
 
 const FIRST_LINE: &str = "frostline zones 1";
 
-/// More than a geometry takes, in bytes.
+/// An upper bound for the file's size, in bytes.
 const MOST_BYTES: u64 = 4096;
 
-/// Writes a geometry to a file, which is durable then, though its entry in the directory is not.
+/// Writes a geometry to a file, and makes the file durable, but not its entry in the directory.
 pub(crate) fn write(path: &Path, geometry: &Geometry) -> io::Result<()> {
     let mut file = plain(true).create(true).truncate(true).open(path)?;
     file.write_all(describe(geometry).as_bytes())?;
     file.sync_all()
 }
 
-/// Reads the geometry that a file tells.
+/// Reads the geometry in a file.
 ///
 /// # Errors
-/// The file can't be read, is not a plain one, or tells no geometry that a device can have.
+/// The file can't be read, is not a plain file, or has no valid geometry.
 pub(crate) fn read(path: &Path) -> Result<Geometry, DeviceError> {
     let failed = |source| DeviceError::open(path, source);
     metadata(path).map_err(failed)?;

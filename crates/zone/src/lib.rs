@@ -10,12 +10,13 @@
 //! | `zonefs:MOUNT` | a zoned drive under a mounted zonefs |
 //! | `zbd:/dev/...` | a zoned block device, as NVMe ZNS drives and host-managed disks are |
 //!
-//! The writes of a process that was killed count as unflushed when the device is opened again: the first
-//! flush makes it durable. A device can be opened [for reading only](OpenOptions::read_only).
+//! Writes of a process that was killed count as unflushed when the device is opened again: the
+//! first flush makes them durable. A device can be opened [for reading
+//! only](OpenOptions::read_only).
 //!
-//! Wrappers compose: [`Faulty`] loses what a crash may lose, from a seed; [`Timed`] takes the time
-//! of a named drive; [`Counted`] counts; [`Span`] is some of a device's zones; [`Overlay`] keeps in
-//! memory what is written, and leaves the device below as it is.
+//! Wrappers compose: [`Faulty`] loses what a crash may lose, from a seed; [`Timed`] takes as long
+//! as a named drive; [`Counted`] counts operations; [`Span`] is a range of a device's zones;
+//! [`Overlay`] keeps changes in memory, and leaves the device below unchanged.
 //!
 //! ```
 //! use frostline_zone::{Shape, in_memory};
@@ -40,10 +41,10 @@
 //! sudo target/debug/examples/device-suite zonefs:/mnt
 //! ```
 //!
-//! It prints one line a check, and its exit status is 0 if all passed. Zones must hold 160 KiB or
-//! more, and four of them must be usable. A virtual machine with an emulated ZNS namespace (QEMU:
-//! `-device nvme-ns,zoned=on,...`) serves as well as a drive, with Linux 6.12: on 6.1 the first
-//! append to its zonefs fails.
+//! It prints one line for each check, and its exit status is 0 if all passed. Zones must hold 160
+//! KiB or more, and four of them must be usable. A virtual machine with an emulated ZNS namespace
+//! (QEMU: `-device nvme-ns,zoned=on,...`) serves as well as a drive, with Linux 6.12: on 6.1 the
+//! first append to its zonefs fails.
 
 mod buffer;
 mod chance;

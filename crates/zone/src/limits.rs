@@ -1,11 +1,11 @@
-//! The limits of open and active zones, as a drive counts them.
+//! The limits of open and active zones, counted like a drive counts them.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{DeviceError, Geometry, ZoneInfo, ZoneState};
 
-/// The zones that count against the limits.
+/// The zones that count against the limits, and the limits.
 pub(crate) struct Limits {
     max_open: Option<u32>,
     max_active: Option<u32>,
@@ -14,13 +14,13 @@ pub(crate) struct Limits {
 
 #[derive(Default)]
 struct Held {
-    /// Open zones, the first opened first. Not kept if their number is not limited.
+    /// Open zones in the order of their opening. Empty if their number is not limited.
     open: VecDeque<u32>,
     active: u32,
 }
 
 impl Limits {
-    /// As a device starts with `zones`.
+    /// The state of a device that starts with `zones`.
     pub fn new(geometry: &Geometry, zones: &[ZoneInfo]) -> Self {
         let is_open =
             |z: &ZoneInfo| matches!(z.state, ZoneState::ImplicitOpen | ZoneState::ExplicitOpen);
@@ -37,8 +37,8 @@ impl Limits {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens the zone for a write. If that is one too many, the zone opened first is closed, as
-    /// drives do.
+    /// Opens the zone for a write. If too many zones would be open, the one that was opened first
+    /// is closed, as drives do.
     pub fn enter(&self, zone: u32, state: ZoneState) -> Result<(), DeviceError> {
         let mut held = self.held();
         if !state.is_active() {
@@ -60,19 +60,19 @@ impl Limits {
         Ok(())
     }
 
-    /// The zone, which was active, is full or empty now.
+    /// Records that the zone, which was active, is now full or empty.
     pub fn leave(&self, zone: u32) {
         let mut held = self.held();
         held.active = held.active.saturating_sub(1);
         held.open.retain(|&open| open != zone);
     }
 
-    /// Zones that are active now.
+    /// The number of active zones.
     pub fn active(&self) -> u32 {
         self.held().active
     }
 
-    /// The state of a zone as it is reported, given the zones that were closed.
+    /// The state of a zone for a report: a zone that was closed is shown as closed.
     pub fn seen(&self, zone: u32, state: ZoneState) -> ZoneState {
         let may_be_closed = state == ZoneState::ImplicitOpen && self.max_open.is_some();
         if may_be_closed && !self.held().open.contains(&zone) { ZoneState::Closed } else { state }

@@ -6,11 +6,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use crate::zoned::{Medium, Zoned};
 use crate::{Device, DeviceError, Shape, ZoneInfo, ZoneState};
 
-/// An empty device in memory: it keeps every rule of zones, and nothing after it is dropped.
-/// Memory is taken as zones are written, and kept when they are reset.
+/// An empty device in memory. It keeps every rule of zones; its content is gone when it is dropped.
+/// Memory is taken when zones are written, and kept when they are reset.
 ///
 /// # Errors
-/// As for [`Shape::geometry`].
+/// Those of [`Shape::geometry`].
 pub fn in_memory(shape: &Shape) -> Result<Arc<dyn Device>, DeviceError> {
     let geometry = shape.geometry()?;
     let zones = geometry.zones as usize;
@@ -31,7 +31,8 @@ struct Memory {
 impl Medium for Memory {
     fn write(&self, zone: u32, _at: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
         let mut bytes = self.zones[zone as usize].write().unwrap_or_else(PoisonError::into_inner);
-        // A refusal of memory is an error; growing would abort, and copy the contents.
+        // Memory is reserved, so that a refusal is an error; growing could abort, and would copy
+        // the content.
         if bytes.capacity() == 0 {
             bytes.try_reserve_exact(self.capacity)?;
         }
@@ -62,7 +63,7 @@ impl Medium for Memory {
         Ok(())
     }
 
-    /// Only a write can fail, and then it has done nothing: no memory was left to begin a zone.
+    /// Only a write can fail, because there is no memory to begin a zone; then it has done nothing.
     fn probe(&self, _zone: u32) -> io::Result<ZoneInfo> {
         let capacity = self.capacity as u64;
         Ok(ZoneInfo { state: ZoneState::Empty, write_pointer: 0, capacity })

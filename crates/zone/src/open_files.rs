@@ -1,5 +1,5 @@
-//! The files of a device that are open: a part of those that its process may have open, whatever
-//! number of zones there is.
+//! The open files of a device: at most a share of those that the process may open, whatever the
+//! number of zones.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -10,14 +10,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-/// A file that is opened when it is needed, and may be closed when it is not.
+/// A file that is opened when it is needed, and may be closed when it is not in use.
 struct Openable {
     file: Mutex<Option<Arc<File>>>,
-    /// It was used since a file to close was last looked for.
+    /// True if the file was used since the last search for a file to close.
     used: AtomicBool,
-    /// The next flush must make the file durable. That is so from the start: a process that was
-    /// killed before its flush may have left what was found in the page cache alone. It holds of
-    /// empty files too, for such a process may have reset them.
+    /// True if the next flush must make the file durable. It is true from the start: a process that
+    /// was killed before its flush may have left content in the page cache only. This includes
+    /// empty files, because such a process may have reset them.
     changed: AtomicBool,
 }
 
@@ -39,8 +39,8 @@ impl Openable {
         self.slot().clone()
     }
 
-    /// Closes the file, unless it is in use, or spared. A changed one is synced before: the system
-    /// tells of what it could not write as long as the file is open.
+    /// Closes the file, unless it is in use or spared. A changed file is synced first: the system
+    /// reports a failed write only while the file is open.
     fn close(&self, spared: Spared) -> Result<(), NotClosed> {
         let was_used = self.used.swap(false, Ordering::Relaxed);
         let mut slot = self.slot();
@@ -60,7 +60,7 @@ impl Openable {
     }
 }
 
-/// Files that are kept open while others can be closed.
+/// The files that stay open while others can be closed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spared {
     UsedAndChanged,
@@ -73,21 +73,21 @@ enum NotClosed {
     Failed(io::Error),
 }
 
-/// Files by number, of which some are open.
+/// Numbered files, some of which are open.
 pub(crate) struct OpenFiles {
     files: Box<[Openable]>,
-    /// So many are open at a time, unless more are in use.
+    /// The most files that are open at a time, unless more are in use.
     most: usize,
-    /// Those that are open, in the order in which they are looked at.
+    /// The open files, in the order in which they are looked at for closing.
     open: Mutex<VecDeque<u32>>,
-    /// The error of a file that could not be made durable when it was to be closed.
+    /// The error of a changed file that could not be made durable before it was closed.
     failed: Mutex<Option<io::Error>>,
 }
 
 impl OpenFiles {
-    /// So many files, all closed.
+    /// `files` files, all closed.
     pub fn new(files: usize) -> Self {
-        // The process has other files.
+        // The process needs other files, too.
         let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 4;
         let most = most.clamp(4, 1024) as usize;
         let files = (0..files).map(|_| Openable::new()).collect();
@@ -98,17 +98,17 @@ impl OpenFiles {
         &self.files[number as usize]
     }
 
-    /// Says whether the next flush must make a file durable.
+    /// Sets whether the next flush must make a file durable.
     pub fn set_changed(&self, number: u32, changed: bool) {
         self.file(number).changed.store(changed, Ordering::Release);
     }
 
-    /// True if a file must be made durable, which the caller does.
+    /// True if a file must be made durable, which is then the caller's task.
     pub fn take_changed(&self, number: u32) -> bool {
         self.file(number).changed.swap(false, Ordering::AcqRel)
     }
 
-    /// A file, which `open` opens if it is closed.
+    /// Returns a file; if it is closed, `open` opens it.
     pub fn get(&self, number: u32, open: impl Fn() -> io::Result<File>) -> io::Result<Arc<File>> {
         let wanted = self.file(number);
         if let Some(file) = wanted.get() {
@@ -150,7 +150,7 @@ impl OpenFiles {
         *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
     }
 
-    /// Fails if anything that was changed could not be made durable when a file was to be closed.
+    /// Fails if a changed file could not be made durable before it was closed.
     pub fn check(&self) -> io::Result<()> {
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
         failed.map_or(Ok(()), Err)

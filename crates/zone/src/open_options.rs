@@ -1,13 +1,13 @@
 //! Options of opening a device.
 
-/// Options of opening a device.
+/// Options for opening a device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// Files of `file:` are read and written past the page cache, as those of zonefs and block
-    /// devices always are.
+    /// True if I/O to the files of `file:` bypasses the page cache. For zonefs and block devices it
+    /// always does.
     pub direct: bool,
-    /// Only reads and reports are possible, and nothing on the medium changes: the device may lie
-    /// in a directory that can't be written, or on a full disk. Any number of users may have a
-    /// device open so at a time, while none has it open for writing.
+    /// True if only reads and reports are possible, and nothing on the medium changes: the device
+    /// may lie in a directory that can't be written, or on a full disk. Any number of users may
+    /// have a device open in this way at a time, while nobody has it open for writing.
     pub read_only: bool,
 }

@@ -1,4 +1,4 @@
-//! An overlay: keeps writes in memory, and leaves the device below as it is.
+//! An overlay: keeps changes in memory, and leaves the device below unchanged.
 
 use std::io::{self, IoSlice};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,14 +7,14 @@ use std::sync::{Arc, PoisonError, RwLock};
 use crate::zoned::{Medium, Zoned};
 use crate::{Device, DeviceError, Geometry, ZoneInfo, ZoneState};
 
-/// A copy-on-write view of another device: reads come from it, and everything that is appended,
-/// reset or finished happens in memory only and is gone when the view is dropped. So what repairs
-/// a device when it is opened, as recovery does, can run on one that must not change: to look at
-/// it, or to try what would happen.
+/// A copy-on-write view of another device: reads come from the device, while appends, resets and
+/// finishes happen only in memory and are gone when the view is dropped. So code that repairs a
+/// device when it opens it, like recovery, can run on a device that must not change: to look at it,
+/// or to try what would happen.
 ///
-/// Zones that are read-only below can be written here, and those that are offline stay so. Memory
-/// is what was appended to zones since their last reset, at most `most_bytes`; an append beyond
-/// that fails. Nothing else may change the device below meanwhile.
+/// Zones that are read-only below can be written here; offline zones stay offline. The view takes
+/// memory for the bytes appended to zones since their last reset, at most `most_bytes`; an append
+/// beyond that fails. The device below must not be changed meanwhile.
 ///
 /// ```
 /// use frostline_zone::{Device, Overlay, Shape, in_memory};
@@ -30,19 +30,19 @@ use crate::{Device, DeviceError, Geometry, ZoneInfo, ZoneState};
 pub struct Overlay {
     below: Arc<dyn Device>,
     zones: Box<[RwLock<Zone>]>,
-    /// Bytes in memory, and how many there may be.
+    /// Bytes in memory; below, the largest number of them.
     bytes: AtomicU64,
     most_bytes: u64,
 }
 
-/// A zone: the first bytes of the one below, and the bytes appended here.
+/// A zone: the length of the part that is below, and the bytes appended here.
 struct Zone {
     below: u64,
     here: Vec<u8>,
 }
 
 impl Overlay {
-    /// A view of a device, of which nothing has changed yet.
+    /// A view of a device, without changes.
     ///
     /// # Errors
     /// The device below can't report its zones.
@@ -71,7 +71,7 @@ impl Overlay {
     }
 }
 
-/// A zone as it can be written in memory.
+/// The state of a zone in the view: a read-only zone can be written in memory.
 fn writable(info: ZoneInfo) -> ZoneInfo {
     let state = match info.state {
         ZoneState::ReadOnly if info.write_pointer == 0 => ZoneState::Empty,
@@ -87,7 +87,7 @@ impl Medium for Overlay {
         let bytes: usize = parts.iter().map(|part| part.len()).sum();
         let mut zone = self.zones[zone as usize].write().unwrap_or_else(PoisonError::into_inner);
         self.take(bytes as u64)?;
-        // A refusal of memory is an error; growing without asking would abort.
+        // Memory is reserved, so that a refusal is an error; growing without asking would abort.
         zone.here.try_reserve(bytes).inspect_err(|_| {
             self.bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
         })?;
@@ -102,7 +102,7 @@ impl Medium for Overlay {
         if !old.is_empty() {
             self.below.read(number, offset, old).map_err(cause)?;
         }
-        // The zone was finished behind the last append.
+        // If the zone was finished behind the last append, `offset` may be behind that append.
         let from = (offset + below as u64 - zone.below.min(offset + below as u64)) as usize;
         let there = zone.here.get(from..).unwrap_or_default();
         let (written, rest) = new.split_at_mut(there.len().min(new.len()));
@@ -137,7 +137,7 @@ impl Medium for Overlay {
     }
 }
 
-/// The system's error of the device below.
+/// The error of the device below, as an error of the system.
 fn cause(error: DeviceError) -> io::Error {
     match error {
         DeviceError::Io { source, .. } => source,

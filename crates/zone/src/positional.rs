@@ -1,5 +1,5 @@
-//! Reads and writes at a place in a file, complete, and fit for files that bypass the page cache.
-//! The reason against io_uring: `docs/decisions/0007-io-uring.md`.
+//! Complete reads and writes at a place in a file, also for files that bypass the page cache.
+//! `docs/decisions/0007-io-uring.md` says why not io_uring.
 
 use std::fs::File;
 use std::io::{self, IoSlice};
@@ -9,11 +9,11 @@ use rustix::io::{Errno, pwritev};
 
 use crate::buffer::{AlignedBuf, is_aligned};
 
-/// Parts that the system takes in one call.
+/// The most parts that the system accepts in one call.
 const MOST_PARTS: usize = 1024;
 
 /// Writes all parts at `at`, one behind the other. With `aligned`, parts that are not aligned, or
-/// not a number of `block` bytes, are copied.
+/// not a multiple of `block` bytes long, are copied.
 pub(crate) fn write_all(
     file: &File,
     at: u64,
@@ -54,7 +54,8 @@ fn write_parts(file: &File, mut at: u64, parts: &mut [IoSlice<'_>]) -> io::Resul
     Ok(())
 }
 
-/// Fills the buffer from `offset`. With `aligned`, a buffer that is not is filled by a copy.
+/// Fills the buffer from `offset`. With `aligned`, a buffer that is not aligned is filled through a
+/// copy.
 pub(crate) fn read_exact(
     file: &File,
     offset: u64,

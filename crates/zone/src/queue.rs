@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{major, minor};
 
-/// Size and limits of zones, where the kernel tells them and there are any.
+/// Size and limits of zones, as far as the kernel tells them.
 #[derive(Debug, Default)]
 pub(crate) struct QueueLimits {
     /// Size of a zone in bytes.
@@ -32,14 +32,14 @@ pub(crate) fn queue_limits(device: u64) -> QueueLimits {
     }
 }
 
-/// A number of a disk's queue, unless it is 0, which stands for none.
+/// A number in a disk's queue directory; `None` if it is 0, which means no limit.
 fn number(disk: &Path, name: &str) -> Option<u32> {
     let text = fs::read_to_string(disk.join("queue").join(name)).ok()?;
     text.trim().parse().ok().filter(|&number| number > 0)
 }
 
-/// The paths to an NVMe drive that may have several: `nvme0c0n1`, `nvme0c1n1` to `nvme0n1`. The
-/// kernel (6.12) tells the limits of zones for the paths, but not for the drive itself.
+/// The paths to an NVMe drive that may have several: `nvme0c0n1`, `nvme0c1n1` for `nvme0n1`. The
+/// kernel (6.12) gives the limits of zones for the paths, but not for the drive itself.
 fn nvme_paths(disk: &Path) -> Vec<PathBuf> {
     let find = || {
         let disk = fs::canonicalize(disk).ok()?;

@@ -1,4 +1,4 @@
-//! Some zones of a device, as a device.
+//! A range of a device's zones, as a device.
 
 use std::io::IoSlice;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::limits::Limits;
 use crate::{Device, DeviceError, Geometry, ZoneInfo};
 
-/// The zones of another device from one on, as a device of their own: so that a device can be
-/// shared by users that know nothing of each other.
+/// A range of another device's zones, as a device of its own: so one device can be shared by users
+/// that know nothing of each other.
 ///
-/// Zones are numbered from 0. Errors name zones of the device below, where a person finds them;
-/// only [`DeviceError::NoSuchZone`] tells the number that was asked for. A flush is one of the
+/// Zones are numbered from 0. Errors name the zones of the device below, so that they can be found
+/// there; only [`DeviceError::NoSuchZone`] has the number that was asked for. A flush flushes the
 /// whole device.
 ///
-/// Each user keeps limits of its own, which together must not exceed those of the device below.
+/// Each user keeps limits of its own; together they must not exceed those of the device below.
 ///
 /// ```
 /// use frostline_zone::{Device, Shape, Span, in_memory};
@@ -30,17 +30,19 @@ pub struct Span {
     first: u32,
     geometry: Geometry,
     limits: Limits,
-    /// One a zone, held while it is changed: so that its state is known before and after.
+    /// One lock for each zone, held while the zone is changed, so that its state before and after
+    /// is known.
     changes: Box<[Mutex<()>]>,
 }
 
 impl Span {
-    /// The zones of `inner` from `first`, `count` of them, of which so many may be open and
-    /// active at a time: none if the device below does not limit it.
+    /// The `count` zones of `inner` from `first` on. The limits say how many of them may be open
+    /// and active at a time; `None` is only possible if the device below has no limit.
     ///
     /// # Errors
-    /// The device has too few zones; a limit of 0, of more than the device's, or none where the
-    /// device has one; no zone at all; errors of its report.
+    /// The device has too few zones; a limit is 0, larger than the device's, or missing although
+    /// the device has one; `count` is 0; errors of the device's report. device has one; no zone at
+    /// all; errors of its report.
     pub fn new(
         inner: Arc<dyn Device>,
         first: u32,
@@ -66,7 +68,7 @@ impl Span {
         Ok(Span { inner, first, geometry, limits, changes })
     }
 
-    /// The zone's number below.
+    /// The zone's number on the device below.
     fn below(&self, zone: u32) -> Result<u32, DeviceError> {
         let zones = self.geometry.zones;
         if zone < zones {
@@ -76,7 +78,7 @@ impl Span {
         }
     }
 
-    /// Makes a change of a zone, which may end its being active.
+    /// Makes a change of a zone, after which the zone may no longer be active.
     fn change(
         &self,
         zone: u32,
@@ -92,7 +94,7 @@ impl Span {
             self.limits.enter(below, before)?;
         }
         let result = change(below);
-        // Of a device that can't even tell, the zone counts on: it may be active.
+        // If the device can't report the zone, it still counts: it may be active.
         let is_active = self.inner.zone(below).map_or(true, |info| info.state.is_active());
         if (enters || before.is_active()) && !is_active {
             self.limits.leave(below);
@@ -121,7 +123,7 @@ impl Device for Span {
         at: u64,
         parts: &[IoSlice<'_>],
     ) -> Result<(), DeviceError> {
-        // An append of nothing begins no zone.
+        // An empty append begins no zone.
         let begins = parts.iter().any(|part| !part.is_empty());
         self.change(zone, begins, |below| self.inner.append_vectored(below, at, parts))
     }

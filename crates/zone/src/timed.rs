@@ -1,4 +1,4 @@
-//! A device that takes as long as a named drive would.
+//! A device that is as slow as a named drive.
 
 use std::hint;
 use std::io::IoSlice;
@@ -12,16 +12,16 @@ use crate::{Device, DeviceError, Geometry, ZoneInfo};
 /// The speed of a drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drive {
-    /// Time of an append beside that of its bytes.
+    /// Time of an append in addition to the time of its bytes.
     pub append_latency: Duration,
-    /// The rate at which all appends together write, and a finish fills the rest of its zone, in
-    /// bytes a second.
+    /// The rate of all appends together, in bytes a second; a finish fills the rest of its zone at
+    /// this rate, too.
     pub append_bytes_per_second: u64,
-    /// Time of a read beside that of its bytes.
+    /// Time of a read in addition to the time of its bytes.
     pub read_latency: Duration,
-    /// The rate at which all reads together read, in bytes a second.
+    /// The rate of all reads together, in bytes a second.
     pub read_bytes_per_second: u64,
-    /// Reads that are done in a second, however small.
+    /// The most reads in a second, however small.
     pub reads_per_second: u64,
     /// The rate at which a reset erases the bytes written, in bytes a second.
     pub reset_bytes_per_second: u64,
@@ -33,9 +33,9 @@ impl Drive {
     /// Western Digital's Ultrastar DC ZN540 (ZNS, TLC flash), in round figures: bandwidths and
     /// reads a second of its class; latencies, resets and finishes after Doekemeijer and others,
     /// Performance Characterization of NVMe Flash Devices with Zoned Namespaces, CLUSTER'23
-    /// (arXiv 2310.19094). Writes of 4 KiB are acknowledged in about 11 us, from the drive's
-    /// buffer, and a flush is taken to cost no more than a command; to reset a full zone of 1,077
-    /// MiB takes about 16 ms; a finish takes as long as to fill the zone.
+    /// (arXiv 2310.19094). The drive's buffer acknowledges writes of 4 KiB in about 11 us; a flush
+    /// is assumed to cost no more than a command; a reset of a full zone of 1,077 MiB takes about
+    /// 16 ms; a finish takes as long as filling the zone.
     pub const ZN540: Drive = Drive {
         append_latency: Duration::from_micros(10),
         append_bytes_per_second: 2_000_000_000,
@@ -52,15 +52,16 @@ impl Drive {
     }
 }
 
-/// The clock that the time of a drive passes on.
+/// The clock on which a drive's time passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
-    /// Operations sleep: no finer than the system does, some 50 us, but with the right bandwidth.
+    /// Operations sleep: with the precision of the system, about 50 us, but with the right
+    /// bandwidth.
     Real,
-    /// Operations keep a processor busy until they are done: to a microsecond or so.
+    /// Operations keep a processor busy until they are done: precise to about a microsecond.
     Exact,
-    /// Nothing sleeps, and the times of all operations are added up, as if they were done one
-    /// after another: the same sum on any number of threads.
+    /// Operations do not wait; their times are added up, as if they were done one after another:
+    /// the sum is the same on any number of threads.
     Virtual,
 }
 
@@ -72,13 +73,13 @@ pub struct Timed {
     started: Instant,
     /// Nanoseconds of virtual time.
     passed: AtomicU64,
-    /// Until when writes, and reads, are busy, from the start.
+    /// The time until which writes are busy, since the start; below, the same for reads.
     writing: Mutex<Duration>,
     reading: Mutex<Duration>,
 }
 
 impl Timed {
-    /// Wraps a device, which should be faster.
+    /// Wraps a device, which should be faster than the drive.
     pub fn new(inner: Arc<dyn Device>, drive: Drive, clock: Clock) -> Self {
         Timed {
             inner,
@@ -99,7 +100,7 @@ impl Timed {
         }
     }
 
-    /// Lets an operation take its time: for `busy` no other can use the lane.
+    /// Lets an operation take its time: for `busy` no other operation can use the lane.
     fn take(&self, lane: &Mutex<Duration>, busy: Duration, latency: Duration) {
         if self.clock == Clock::Virtual {
             let nanos = (busy + latency).as_nanos() as u64;

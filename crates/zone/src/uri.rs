@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{Device, DeviceError, OpenOptions, Shape, file_dir, in_memory};
 
-/// Opens a device that exists: `file:DIR`, `zonefs:MOUNT` or `zbd:/dev/...`.
+/// Opens an existing device: `file:DIR`, `zonefs:MOUNT` or `zbd:/dev/...`.
 ///
 /// # Errors
 /// The URI names no device; the device is in use, damaged, or can't be opened.
@@ -22,12 +22,13 @@ pub fn open(uri: &str, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceE
     }
 }
 
-/// Makes a device of a shape: `mem:`, or `file:DIR` in a directory that is empty or does not
-/// exist, or holds a device that was not finished when it was made. Drives have the shape they have: they are [opened](open).
+/// Makes a device with a given shape: `mem:`, or `file:DIR` in a directory that does not exist, is
+/// empty, or holds a device whose making was not finished. Real drives can't be made, only
+/// [opened](open).
 ///
 /// # Errors
-/// The URI names no device that can be made; the shape is impossible; the directory is not empty
-/// or can't be written; a device that is made can't be read-only.
+/// The URI names no device that can be made; the shape is impossible; the directory is not empty or
+/// can't be written; a new device can't be read-only.
 pub fn create(
     uri: &str,
     shape: &Shape,
@@ -43,8 +44,8 @@ pub fn create(
     }
 }
 
-/// True if [`create`] finds room for a device: in memory, or in a directory that does not exist, is
-/// empty, or holds a device that was not finished when it was made.
+/// True if [`create`] can make a device: in memory, or in a directory that does not exist, is
+/// empty, or holds a device whose making was not finished.
 pub fn can_create(uri: &str) -> bool {
     match parse(uri) {
         Ok(Name::Memory) => true,

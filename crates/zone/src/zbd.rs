@@ -1,5 +1,5 @@
-//! `zbd:/dev/...`: a zoned block device, through the kernel's zone commands and past the page
-//! cache. It is opened for itself alone, so it must not be mounted.
+//! `zbd:/dev/...`: a zoned block device, with the kernel's zone commands and without the page
+//! cache. It is opened exclusively, so it must not be mounted.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice};
@@ -19,8 +19,8 @@ const SECTOR: u64 = 512;
 /// Opens a zoned block device.
 ///
 /// # Errors
-/// It is in use; it has no zones; it can't be opened for reading, or for writing if that is
-/// wanted.
+/// It is in use; it has no zones; it can't be opened for reading, or for writing unless
+/// `read_only`.
 pub(crate) fn open(path: &Path, read_only: bool) -> Result<Arc<dyn Device>, DeviceError> {
     let failed = |source: io::Error| match source.raw_os_error() {
         Some(busy) if busy == rustix::io::Errno::BUSY.raw_os_error() => {
@@ -118,7 +118,8 @@ fn scan(file: &File, zone_bytes: u64) -> io::Result<Vec<ZoneInfo>> {
     Ok(all)
 }
 
-/// A zone as this crate tells it. A zone is sequential also if the drive only prefers that.
+/// A zone in this crate's terms. A zone also counts as sequential if the drive only prefers
+/// sequential writes.
 fn info(zone: &Zone, has_capacity: bool) -> ZoneInfo {
     let capacity = SECTOR * if has_capacity { zone.capacity } else { zone.len };
     let state = match zone.condition {
@@ -129,7 +130,7 @@ fn info(zone: &Zone, has_capacity: bool) -> ZoneInfo {
         13 => ZoneState::ReadOnly,
         14 => ZoneState::Full,
         15 => ZoneState::Offline,
-        // 2, and 255 of kernels that know no more than that the zone is active.
+        // 2, and 255 from kernels that only know that the zone is active.
         _ => ZoneState::ImplicitOpen,
     };
     let write_pointer = match state {

@@ -1,4 +1,4 @@
-//! The kernel's commands for zoned block devices (`linux/blkzoned.h`). Places and lengths are in
+//! The kernel's commands for zoned block devices (`linux/blkzoned.h`). Positions and lengths are in
 //! sectors of 512 bytes.
 
 #![allow(unsafe_code)]
@@ -14,7 +14,7 @@ const ZONE_SECTORS: Opcode = opcode::read::<u32>(0x12, 132);
 const ZONES: Opcode = opcode::read::<u32>(0x12, 133);
 const FINISH: Opcode = opcode::write::<Range>(0x12, 136);
 
-/// Zones that are asked for in one command.
+/// Zones per report command.
 const MOST: usize = 256;
 
 #[repr(C)]
@@ -53,8 +53,8 @@ pub(crate) struct Range {
     pub sectors: u64,
 }
 
-/// Up to 256 zones from the one that begins at `sector`; none at the end. The flag tells whether
-/// they have capacities.
+/// Reports up to 256 zones from the one that begins at `sector`; none at the end of the device. The
+/// flag says whether their capacities are valid.
 pub(crate) fn report(file: &File, sector: u64) -> Result<(Vec<Zone>, bool)> {
     let header = Header { sector, zones: MOST as u32, flags: 0 };
     let mut report = Box::new(Report { header, zones: [Zone::default(); MOST] });

@@ -1,4 +1,4 @@
-//! The rules of zones, kept once for all media.
+//! The rules of zones, implemented once for all media.
 
 use std::io::{self, IoSlice};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use crate::limits::Limits;
 use crate::{Device, DeviceError, Geometry, Operation, ZoneInfo, ZoneState};
 
-/// The place of the bytes. It is asked only for operations that the rules allow, and never for two
+/// The medium that holds the bytes. It gets only operations that the rules allow, and never two
 /// changes of one zone at a time.
 pub(crate) trait Medium: Send + Sync {
     /// Writes the parts at the write pointer `at`.
@@ -17,7 +17,7 @@ pub(crate) trait Medium: Send + Sync {
     fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
     fn reset(&self, zone: u32) -> io::Result<()>;
     fn finish(&self, zone: u32) -> io::Result<()>;
-    /// Makes durable what returned before. Calls may overlap.
+    /// Makes all operations durable that returned before. Calls may overlap.
     fn flush(&self) -> io::Result<()>;
     /// The state of a zone after a change of it failed.
     fn probe(&self, zone: u32) -> io::Result<ZoneInfo>;
@@ -34,9 +34,9 @@ pub(crate) struct Zoned<M> {
 }
 
 struct Zone {
-    /// Held while the zone is changed, so that changes of it follow each other.
+    /// Held while the zone is changed, so that changes of one zone follow each other.
     change: Mutex<()>,
-    /// As it was after the last change. Reads look at it while a change is under way.
+    /// The state after the last change. Reads use it while a change is under way.
     info: RwLock<ZoneInfo>,
 }
 
@@ -51,7 +51,7 @@ impl Zone {
 }
 
 impl<M: Medium> Zoned<M> {
-    /// A device over a medium whose zones are as given, one for each of the geometry.
+    /// A device over a medium whose zones have these states, one for each zone of the geometry.
     pub fn new(medium: M, geometry: Geometry, zones: Vec<ZoneInfo>) -> Self {
         let limits = Limits::new(&geometry, &zones);
         let zone = |info| Zone { change: Mutex::new(()), info: RwLock::new(info) };
@@ -60,7 +60,7 @@ impl<M: Medium> Zoned<M> {
         Zoned { medium, geometry, zones, limits, read_only: false, flush_failed }
     }
 
-    /// Refuses changes from now on, if `read_only`.
+    /// Refuses changes from now on if `read_only` is true.
     pub fn read_only(self, read_only: bool) -> Self {
         Zoned { read_only, ..self }
     }
@@ -77,8 +77,8 @@ impl<M: Medium> Zoned<M> {
         self.zones.get(zone as usize).ok_or(DeviceError::NoSuchZone { zone, zones })
     }
 
-    /// The error of an append that failed. The kernel has numbers for a drive at its limits, which
-    /// it reaches unforeseen if it did not tell them, or if zones were opened by a command.
+    /// The error of an append that failed. The kernel has error numbers for a drive at its limits.
+    /// This happens if the drive did not tell its limits, or if other commands have opened zones.
     fn refused(&self, zone: u32, offset: u64, source: io::Error) -> DeviceError {
         let limit = |known: Option<u32>| known.unwrap_or_else(|| self.limits.active());
         match Errno::from_io_error(&source) {
@@ -106,7 +106,7 @@ impl<M: Medium> Zoned<M> {
         Err(DeviceError::Unaligned { operation, zone, offset, bytes, block })
     }
 
-    /// Makes a change of a zone, which is expected to leave it as `after`.
+    /// Makes a change of a zone, whose state is then expected to be `after`.
     fn change(
         &self,
         zone: u32,
@@ -117,14 +117,15 @@ impl<M: Medium> Zoned<M> {
         let result = change(&self.medium);
         let after = match &result {
             Ok(()) => after,
-            // The medium may have done part of it. If it can't even tell, nothing is assumed.
+            // The medium may have done part of the change. If it can't report the zone, the old
+            // state is kept.
             Err(_) => self.medium.probe(zone).unwrap_or(before),
         };
         self.zones[zone as usize].set(after);
         result
     }
 
-    /// Makes a zone empty or full.
+    /// Resets or finishes a zone.
     fn settle(
         &self,
         operation: Operation,
@@ -217,7 +218,7 @@ impl<M: Medium> Device for Zoned<M> {
 
     fn flush(&self) -> Result<(), DeviceError> {
         self.check_writable(Operation::Flush)?;
-        // The system reports pages that it could not write once, and then forgets them.
+        // The system reports a page that it could not write only once, and then forgets it.
         if self.flush_failed.load(Ordering::Acquire) {
             return Err(DeviceError::FlushFailedBefore);
         }
@@ -228,7 +229,7 @@ impl<M: Medium> Device for Zoned<M> {
     }
 }
 
-/// Refuses what a zone's state does not allow.
+/// Refuses operations that a zone's state does not allow.
 pub(crate) fn check_state(
     operation: Operation,
     zone: u32,

@@ -1,8 +1,8 @@
 //! `zonefs:MOUNT`: the zones of a drive as the files of a mounted zonefs, in `seq` and `cnv`.
 //!
 //! Conventional zones come first in this crate's numbering. Mount without `explicit-open`: files
-//! stay open for writing as long as the device is. The limits of the drive are kept before zonefs
-//! sees an append too many: it answers a failed write by making the whole mount read-only.
+//! stay open for writing as long as the device is open. The limits of the drive are checked before
+//! zonefs sees an append too many, because it makes the whole mount read-only after a failed write.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -15,7 +15,7 @@ use crate::queue::queue_limits;
 use crate::zoned::Zoned;
 use crate::{Device, DeviceError, Geometry, ZoneInfo, ZoneState};
 
-/// The unit that the blocks of a file are counted in, in bytes.
+/// The unit of a file's block count, in bytes.
 const SECTOR: u64 = 512;
 
 /// Opens a mounted zonefs.
@@ -66,8 +66,8 @@ pub(crate) fn open(mount: &Path, read_only: bool) -> Result<Arc<dyn Device>, Dev
     Ok(Arc::new(Zoned::new(files, geometry, zones).read_only(read_only)))
 }
 
-/// The files `0`, `1` and so on of a directory, with their capacities; none if there is no such
-/// directory.
+/// The files `0`, `1` and so on of a directory, with their capacities; none if the directory does
+/// not exist.
 fn find(directory: &Path) -> Result<Vec<(PathBuf, u64)>, DeviceError> {
     let mut files = Vec::new();
     loop {

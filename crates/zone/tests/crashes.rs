@@ -1,6 +1,6 @@
-//! What power cuts and kills leave, against a naive model: what was flushed survives power cuts, and
-//! of each zone a beginning of what was done to it since; what was done survives kills, though what
-//! was not flushed may be lost later.
+//! The state after power cuts and kills, against a naive model: after a power cut, flushed changes
+//! are there, and of each zone's later changes a beginning; after a kill, all changes are there,
+//! though unflushed ones may be lost later.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ fn device(max_active: Option<u32>) -> Arc<dyn Device> {
     in_memory(&Shape { bytes, zone_bytes, zone_capacity, max_open: None, max_active }).unwrap()
 }
 
-/// A zone as the model knows it: what is written, and whether it is full whatever is written.
+/// A zone of the model: its written bytes, and whether it was finished.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct State {
     bytes: Vec<u8>,
@@ -60,7 +60,7 @@ impl State {
     }
 }
 
-/// A zone's states since the last flush, one for each block that was appended.
+/// Each zone's states since the last flush, one for each appended block.
 struct Model(Vec<Vec<State>>);
 
 impl Model {
@@ -87,7 +87,8 @@ impl Model {
     }
 }
 
-/// The bytes of a zone of the device. Bytes of a full zone that were never written read as zeroes.
+/// The bytes that a device returns for a zone. Bytes of a full zone that were never written read as
+/// zeroes.
 fn seen(device: &dyn Device, zone: u32) -> (ZoneInfo, Vec<u8>) {
     let info = device.zone(zone).unwrap();
     let mut bytes = vec![0; info.write_pointer as usize];
@@ -95,8 +96,8 @@ fn seen(device: &dyn Device, zone: u32) -> (ZoneInfo, Vec<u8>) {
     (info, bytes)
 }
 
-/// True if the zone can be what is seen: in a state of the model, or, if its last block may be
-/// torn, between two.
+/// True if what was read can be the zone: one of the model's states, or, if the last block may be
+/// torn, a state between two of them.
 fn explains(states: &[State], (info, bytes): &(ZoneInfo, Vec<u8>), tail: Tail) -> bool {
     let is_full = info.state == ZoneState::Full;
     let same = |state: &State| {
@@ -112,7 +113,7 @@ fn explains(states: &[State], (info, bytes): &(ZoneInfo, Vec<u8>), tail: Tail) -
     states.iter().any(same) || tail == Tail::Torn && states[1..].iter().any(torn)
 }
 
-/// Does a step to the device and the model; false if the power is cut meanwhile.
+/// Makes a step on the device and on the model; false if the power is cut meanwhile.
 fn run(device: &Faulty, model: &mut Model, step: &Step, fill: u8) -> bool {
     let result = match *step {
         Step::Append { zone, blocks } => {

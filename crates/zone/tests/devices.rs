@@ -1,4 +1,4 @@
-//! The suite over devices that need no privileges and no hardware.
+//! The suite of checks over devices that need no privileges and no hardware.
 
 mod suite;
 
@@ -19,7 +19,7 @@ const CACHED: OpenOptions = OpenOptions { direct: false, read_only: false };
 const DIRECT: OpenOptions = OpenOptions { direct: true, ..CACHED };
 const LOOK: OpenOptions = OpenOptions { read_only: true, ..CACHED };
 
-/// A device of 16 zones that are a quarter smaller than their distance.
+/// 16 zones whose capacity is a quarter smaller than their size.
 fn shape() -> Shape {
     Shape {
         bytes: 16 * (96 << 10),
@@ -105,7 +105,7 @@ fn spans_beyond_a_device_or_its_limits_are_refused() {
     }
 }
 
-/// A device of whose zones some have no write pointer.
+/// A device that has some zones without a write pointer.
 struct Conventional(Arc<dyn Device>, Geometry);
 
 impl Device for Conventional {
@@ -282,8 +282,8 @@ fn files_in(directory: &Path) -> Vec<(PathBuf, u64, SystemTime)> {
     files
 }
 
-/// The URI of a device in a fresh directory, whose first zone ends inside a block, as a write that
-/// was cut leaves it; its second zone is finished.
+/// The URI of a device in a fresh directory. Its first zone ends inside a block, as after a write
+/// that was cut; its second zone is finished.
 fn device_with_a_torn_end(directory: &Path) -> String {
     let uri = format!("file:{}", directory.display());
     let device = create(&uri, &shape(), &CACHED).unwrap();

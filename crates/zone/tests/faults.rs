@@ -1,4 +1,4 @@
-//! Faults that are set by hand, and chance that is repeated.
+//! Faults that are set by hand, and random faults that a seed repeats.
 
 use std::time::Instant;
 
@@ -84,8 +84,9 @@ fn scheduled_errors_leave_the_zone_as_it_was() {
     assert!(matches!(device.flush(), Err(DeviceError::Flush { .. })));
 }
 
-/// Appends of a process that was killed: how many of its blocks are there, and how many are after a
-/// power cut, with a flush before or without.
+/// Appends from a process that is then killed. Returns the number of blocks that are there
+/// afterwards, and the number that is left after a power cut, with a flush before the cut or
+/// without.
 fn killed(seed: u64, flush: bool) -> (u64, u64) {
     let device = in_memory(&Shape { bytes: 1 << 20, ..Shape::default() }).unwrap();
     let device = Faulty::new(device, seed);

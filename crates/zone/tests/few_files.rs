@@ -1,4 +1,5 @@
-//! A process that may open few files. One test: the limit is the process's.
+//! A process that may open few files. It is the only test in this file, because the limit is the
+//! process's.
 
 use std::fs::File;
 use std::thread;
@@ -47,13 +48,13 @@ fn a_device_has_more_zones_than_a_process_may_have_files() {
         assert_eq!(pages, [zone as u8; 2 * 4096]);
     }
 
-    // Where others have them all, files of the device make room for each other.
+    // If other users have all files, the device's files make room for each other.
     let others = files_left();
     (0..ZONES).for_each(|zone| append(&*device, zone).unwrap());
     device.flush().unwrap();
     drop((others, device));
 
-    // Where not even one is left, the error says so.
+    // If not even one file is left, the error says so.
     let device = frostline_zone::open(&uri, &OpenOptions::default()).unwrap();
     let others = files_left();
     for refused in [append(&*device, 7), device.read(7, 0, &mut [0; 4096])] {

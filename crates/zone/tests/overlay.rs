@@ -1,4 +1,4 @@
-//! A view of a device that keeps its changes in memory.
+//! A view that keeps changes of a device in memory.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ fn shape() -> Shape {
     Shape { bytes: 8 * ZONE, zone_bytes: Some(ZONE), ..Shape::default() }
 }
 
-/// All that a device says and holds.
+/// The states and the content of all zones.
 fn content(device: &dyn Device) -> Vec<(ZoneState, Vec<u8>)> {
     let zones = device.report(0, device.geometry().zones).unwrap();
     let read = |(zone, info): (u32, &frostline_zone::ZoneInfo)| {
@@ -24,7 +24,7 @@ fn content(device: &dyn Device) -> Vec<(ZoneState, Vec<u8>)> {
     (0..).zip(&zones).map(read).collect()
 }
 
-/// A begun zone, a full one, one that was finished early.
+/// A device with a begun zone, a full zone, and a zone that was finished early.
 fn used() -> Arc<dyn Device> {
     let device = in_memory(&shape()).unwrap();
     device.append(0, 0, &[1; 8192]).unwrap();
@@ -43,7 +43,7 @@ fn a_view_begins_as_the_device_below_and_changes_alone() {
         content(&*view).iter().map(|z| &z.1).collect::<Vec<_>>(),
         before.iter().map(|z| &z.1).collect::<Vec<_>>()
     );
-    // Behind what is below, over it, and where nothing was.
+    // Appends behind content from below, over such content after a reset, and to an empty zone.
     view.append(0, 8192, &[4; 4096]).unwrap();
     view.finish(0).unwrap();
     view.reset(1).unwrap();

@@ -1,8 +1,8 @@
-//! `file:` through kills and power cuts, against a naive model: what was flushed survives, and of
-//! each zone a beginning of what was done to it since.
+//! `file:` through kills and power cuts, against a naive model: flushed changes survive, and of
+//! each zone's later changes a beginning.
 //!
-//! Runs are drawn from a seed, though the moment of a kill is not. `FROSTLINE_POWER_CUTS=n` asks for
-//! as many devices.
+//! Runs are drawn from a seed, though the moment of a kill is not. `FROSTLINE_POWER_CUTS=n` runs n
+//! devices.
 
 #![cfg(target_os = "linux")]
 
@@ -37,7 +37,7 @@ fn open_or_create(uri: &str, options: &OpenOptions) -> Arc<dyn Device> {
     device
 }
 
-/// Opens the device, or makes it, and changes it until it is killed.
+/// The killed process: opens the device, or makes it, and changes it until it is killed.
 #[test]
 fn as_a_process() {
     let Some(task) = task() else { return };
@@ -107,7 +107,7 @@ fn a_device_can_be_made_where_the_making_of_one_was_cut_short() {
     assert!(cut > 15, "{cut}");
 }
 
-/// The bytes written to a zone, and whether it is full whatever was written.
+/// The bytes written to a zone, and whether it was finished.
 #[derive(Clone, Debug, Default)]
 struct Content {
     bytes: Vec<u8>,
@@ -115,16 +115,16 @@ struct Content {
 }
 
 impl Content {
-    /// True if this is what was found. Where a finished zone was never written, it reads as
-    /// anything.
+    /// True if this explains what was found. A finished zone reads as anything where it was never
+    /// written.
     fn explains(&self, found: &Content) -> bool {
         let len = if self.is_full { CAPACITY } else { self.bytes.len() };
         found.bytes.len() == len && found.bytes.starts_with(&self.bytes)
     }
 }
 
-/// The states that a zone may have after a power cut: one for each block that was written, the
-/// last as it is now.
+/// The states that a zone may have after a power cut: one for each written block, the last of them
+/// the present state.
 struct Model {
     zones: Vec<Vec<Content>>,
     is_made: bool,
@@ -160,7 +160,8 @@ impl Model {
         self.zones[zone].push(now);
     }
 
-    /// The device, if there must be one, is as it may be, and is so now.
+    /// Checks that the device is in a state that the model allows, and sets the model to it. The
+    /// device must exist if `is_durable`.
     fn compare(&mut self, uri: &str, is_durable: bool) {
         let look = OpenOptions { read_only: true, ..OpenOptions::default() };
         let device: Option<Arc<dyn Device>> = open(uri, &look).ok();
@@ -185,7 +186,8 @@ impl Model {
     }
 }
 
-/// A device through several kills and power cuts; how many times it was cut, and flushed.
+/// Runs a device through several kills and power cuts; returns the number of power cuts and of
+/// flushes.
 fn live(seed: u64) -> (u32, u32) {
     let mut rng = SmallRng::seed_from_u64(seed);
     let mut machine = Machine::new();

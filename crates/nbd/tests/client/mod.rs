@@ -1,4 +1,4 @@
-//! A client of the protocol, as small as its tests need it, and a server for it.
+//! A minimal client of the protocol for the tests, and a server for it.
 
 #![allow(dead_code, reason = "each test file uses some of it")]
 
@@ -37,13 +37,13 @@ pub fn format(device: &Arc<dyn Device>) {
     Store::format(device.clone(), &Format::default()).unwrap();
 }
 
-/// A store that does all in the order of its calls.
+/// A store without background work: everything happens in the order of its calls.
 pub fn open(device: &Arc<dyn Device>) -> Store {
     let open = Open { cleaning: Cleaning::Inline, ..Open::default() };
     Store::open(device.clone(), open).unwrap()
 }
 
-/// Serves a store at a socket while `during` runs.
+/// Serves a store on a socket while `during` runs.
 pub fn serving<T>(
     store: &Store,
     is_read_only: bool,
@@ -78,11 +78,12 @@ pub struct Client {
     pub flags: u16,
 }
 
-/// A reply: an error's number, or bytes; for block status, pairs of length and flags.
+/// A reply: bytes, or the number of an error; for block status, the bytes are pairs of length and
+/// flags.
 pub type Reply = Result<Vec<u8>, u32>;
 
 impl Client {
-    /// A connection before the handshake. A server that does not answer is an error after a while.
+    /// A connection before the handshake. It has a time limit for answers.
     pub fn raw(socket: &Path) -> UnixStream {
         let stream = UnixStream::connect(socket).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -123,7 +124,7 @@ impl Client {
         client
     }
 
-    /// Sends an option; returns the replies, up to an acknowledgement or an error's number.
+    /// Sends an option; returns the replies up to an acknowledgement, or the number of an error.
     pub fn option(&mut self, option: u32, data: &[u8]) -> Result<Vec<(u32, Vec<u8>)>, u32> {
         let length = data.len() as u32;
         let head = [&b"IHAVEOPT"[..], &option.to_be_bytes(), &length.to_be_bytes(), data];
@@ -232,7 +233,7 @@ impl Client {
     }
 }
 
-/// A text with its length before it.
+/// A text that follows its length.
 pub fn text(text: &[u8]) -> Vec<u8> {
     [&(text.len() as u32).to_be_bytes()[..], text].concat()
 }

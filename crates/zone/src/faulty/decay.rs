@@ -6,7 +6,7 @@ use std::io;
 use crate::zoned::check_state;
 use crate::{DeviceError, Operation, ZoneInfo, ZoneState};
 
-/// Everything that is wrong with a device for good. Bytes are named by zone and offset.
+/// All permanent damage of a device. A byte is named by zone and offset.
 #[derive(Clone, Default)]
 pub(super) struct Decay {
     flips: BTreeMap<(u32, u64), u8>,
@@ -27,7 +27,7 @@ impl Decay {
         self.worn.insert(zone, state);
     }
 
-    /// Refuses what a worn zone does not allow.
+    /// Refuses operations that the state of a worn zone does not allow.
     pub fn check(
         &self,
         operation: Operation,
@@ -40,7 +40,7 @@ impl Decay {
         check_state(operation, zone, state, is_change)
     }
 
-    /// Shows a worn zone as it is.
+    /// Shows the state of a worn zone in its report.
     pub fn show(&self, zone: u32, info: &mut ZoneInfo) {
         if let Some(&state) = self.worn.get(&zone) {
             info.state = state;
@@ -63,7 +63,7 @@ impl Decay {
         Ok(())
     }
 
-    /// A reset zone is written anew.
+    /// Removes the damage of a zone that is reset, because it is written anew.
     pub fn heal(&mut self, zone: u32) {
         self.flips.retain(|&(flipped, _), _| flipped != zone);
         self.unreadable.retain(|&(failing, _)| failing != zone);

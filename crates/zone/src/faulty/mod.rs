@@ -1,4 +1,4 @@
-//! A device that fails as drives do, from a seed: power cuts, errors, decay.
+//! A device that fails like drives do, from a seed: power cuts, errors, decay.
 
 mod decay;
 mod nth;
@@ -23,11 +23,12 @@ pub enum Tail {
     /// Its last block may be torn: new sectors of 512 bytes, then garbage.
     #[default]
     Torn,
-    /// As torn, and the write pointer may have stayed, or the zone may be finished, while some of the
-    /// last blocks before are garbage, as in a file whose length was written before its content.
+    /// As torn. In addition, some of the last blocks may be garbage while the write pointer is
+    /// behind them, or the zone is finished, as in a file whose length was written before its
+    /// content.
     Garbage,
-    /// As garbage, and one of the unflushed blocks may be lost of which the next ones are there, as in
-    /// a file whose blocks are written in any order. No device promises less.
+    /// As garbage. In addition, one unflushed block may be lost while blocks behind it are there,
+    /// as in a file whose blocks are written in any order. No device promises less.
     Holes,
 }
 
@@ -35,22 +36,23 @@ pub enum Tail {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The power is cut in the middle of it. Part of it may have been done.
+    /// The power is cut in the middle of the operation. Part of it may have been done.
     PowerCut,
-    /// The process is killed in the middle of it. Part of it may have been done.
+    /// The process is killed in the middle of the operation. Part of it may have been done.
     Kill,
-    /// It fails with an I/O error, and nothing is done.
+    /// The operation fails with an I/O error, and nothing is done.
     Error,
-    /// It fails with an I/O error. Of an append, the first blocks may have been written.
+    /// The operation fails with an I/O error. The first blocks of an append may have been written.
     Partial,
-    /// The system refuses it for want of memory, and nothing is done.
+    /// The system refuses the operation because memory is short, and nothing is done.
     Refused,
-    /// A read gives what lies in the same place of another zone. Other operations do not meet it.
+    /// A read returns the bytes at the same place of another zone. Other operations are not
+    /// affected.
     Misdirected,
-    /// A read gives what lay there before the zone was last reset, if that happened since this fault
-    /// was set. Other operations do not meet it.
+    /// A read returns the bytes that were there before the zone's last reset, if the reset came
+    /// after this fault was set. Other operations are not affected.
     Stale,
-    /// A zone changes to this state (read-only or offline) just before it.
+    /// A zone changes to this state (read-only or offline) just before the operation.
     Wear {
         /// The zone.
         zone: u32,
@@ -59,20 +61,21 @@ pub enum Fault {
     },
 }
 
-/// A device whose faults are drawn from a seed, or set by hand: for tests of recovery.
+/// A device with faults that are drawn from a seed, or set by hand: for tests of recovery.
 ///
-/// Everything goes straight to the device below. When the power is cut or the process is killed, by
-/// [`Faulty::crash`] or as [scheduled](Faulty::schedule), every call fails with
-/// [`DeviceError::Crashed`], and the device is gone on with in one of two ways:
+/// Every operation goes directly to the device below. When the power is cut or the process is
+/// killed, by [`Faulty::crash`] or as [scheduled](Faulty::schedule), every call fails with
+/// [`DeviceError::Crashed`]. The device can then be continued in one of two ways:
 ///
-/// * [`Faulty::restart`], after a power cut, takes back from the device below what was lost: of
-///   each zone, independently, a beginning of what was done since the last flush survives. An
+/// * [`Faulty::restart`], after a power cut, takes back the lost operations from the device below:
+///   of
+///   each zone, independently, a beginning of the operations since the last flush survives. An
 ///   unflushed append may be cut; an unflushed reset or finish may not have happened.
 /// * [`Faulty::reopen`], after a process was killed, gives the device as the next process finds it:
-///   everything is there, but what was not flushed may still be lost in a later power cut.
+///   everything is there, but unflushed operations may still be lost in a later power cut.
 ///
-/// After a flush that failed, every flush fails until then, and what it should have made durable may
-/// be lost to the next process, too.
+/// After a flush that failed, every flush fails until then, and data that it should have made
+/// durable may also be lost to the next process.
 ///
 /// ```
 /// use frostline_zone::{DeviceError, Fault, Faulty, Shape, in_memory};
@@ -109,7 +112,7 @@ struct State {
 }
 
 impl Faulty {
-    /// Wraps a device, all of whose content counts as durable.
+    /// Wraps a device; all its content counts as durable.
     pub fn new(inner: Arc<dyn Device>, seed: u64) -> Self {
         let state = State {
             chance: Chance::new(seed),
@@ -125,7 +128,7 @@ impl Faulty {
         Faulty { inner, state: Mutex::new(state) }
     }
 
-    /// Sets how bad the ends of zones may be after a crash.
+    /// Sets how much damage a crash may do to the ends of zones.
     pub fn with_tail(self, tail: Tail) -> Self {
         self.state().tail = tail;
         self
@@ -136,22 +139,23 @@ impl Faulty {
         self.state().operations
     }
 
-    /// Makes the `operation`-th append, reset, finish or flush, counted from 1, go wrong.
+    /// Makes a fault happen at the `operation`-th append, reset, finish or flush, counted from 1.
     pub fn schedule(&self, operation: u64, fault: Fault) {
         self.state().schedule.entry(operation).or_default().push(fault);
     }
 
-    /// Operations of a kind so far, reads and reports as well, failed ones included.
+    /// The number of operations of a kind so far; reads, reports and failed operations count too.
     pub fn count(&self, operation: Operation) -> u64 {
         self.state().nth.count(operation)
     }
 
-    /// Makes the operations of a kind go wrong whose numbers, counted from 1, are in `which`.
+    /// Makes a fault happen at those operations of a kind whose numbers, counted from 1, are in
+    /// `which`.
     pub fn fail(&self, operation: Operation, which: Range<u64>, fault: Fault) {
         self.state().nth.fail(operation, which, fault);
     }
 
-    /// Nothing that was scheduled happens any more. Decay stays, and so does a flush that failed.
+    /// Cancels all scheduled faults. Decay stays, and so does the state after a failed flush.
     pub fn stop_failing(&self) {
         let mut state = self.state();
         state.nth.stop();
@@ -168,7 +172,8 @@ impl Faulty {
         self.state().decay.fail_reads(zone, offset);
     }
 
-    /// Ends the device's user now: cuts the power, or kills the process.
+    /// Crashes now: cuts the power, or kills the process, which is the same until the device is
+    /// continued.
     pub fn crash(&self) {
         self.state().crashed = true;
     }
@@ -178,8 +183,8 @@ impl Faulty {
         self.state().crashed
     }
 
-    /// The device as it is after a power cut (which happens now, if it has not), without a
-    /// schedule. Decay stays. The old device fails for ever.
+    /// The device after a power cut (which happens now, if it has not yet), without a schedule.
+    /// Decay stays. The old device fails for ever.
     ///
     /// # Errors
     /// Those of the device below.
@@ -188,8 +193,8 @@ impl Faulty {
     }
 
     /// The device as the next process finds it after one was killed (which happens now, if it has
-    /// not), without a schedule. What was not flushed is there, and may still be lost when the
-    /// power is cut; only where a flush had failed, some of it is lost already. Decay stays. The old
+    /// not yet), without a schedule. Unflushed operations are there, and may still be lost in a
+    /// power cut; only if a flush had failed, some of them are lost already. Decay stays. The old
     /// device fails for ever.
     ///
     /// # Errors
@@ -223,7 +228,7 @@ impl Faulty {
         Ok(Faulty { inner: Arc::clone(&self.inner), state: Mutex::new(next) })
     }
 
-    /// Reads the same place of the next zone that has it.
+    /// Reads the same place of the next zone that was written so far.
     fn misread(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> Result<(), DeviceError> {
         let zones = self.inner.report(0, self.geometry().zones)?;
         let end = offset + buffer.len() as u64;
@@ -245,8 +250,8 @@ impl State {
         if self.crashed { Err(DeviceError::Crashed) } else { Ok(()) }
     }
 
-    /// Counts an operation and lets the faults scheduled for it happen; the last one that meets the
-    /// operation itself, if there is one.
+    /// Counts an operation and applies the faults scheduled for it. Returns the last fault that
+    /// affects the operation itself, if there is one.
     fn begin(&mut self, operation: Operation) -> Result<Option<Fault>, DeviceError> {
         self.check_power()?;
         self.operations += 1;
@@ -283,7 +288,8 @@ impl State {
         }
     }
 
-    /// Begins an operation that changes nothing. Returns the fault of a read that answers wrongly.
+    /// Begins an operation that changes nothing. Returns the fault if it makes a read return wrong
+    /// bytes.
     fn look(
         &mut self,
         operation: Operation,
@@ -310,12 +316,12 @@ impl State {
 }
 
 impl Fault {
-    /// True if the operation fails, and its user goes on.
+    /// True if the operation fails while its user continues.
     fn is_error(self) -> bool {
         matches!(self, Fault::Error | Fault::Partial | Fault::Refused)
     }
 
-    /// The system's error.
+    /// The fault as an error of the system.
     fn source(self) -> io::Error {
         match self {
             Fault::Refused => io::ErrorKind::OutOfMemory.into(),
@@ -324,7 +330,7 @@ impl Fault {
     }
 }
 
-/// The bytes of the first blocks, of which there may be none.
+/// The bytes of a random number of first blocks, possibly none.
 fn beginning(parts: &[IoSlice<'_>], block: u32, chance: &mut Chance) -> Vec<u8> {
     let mut bytes: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
     let blocks = chance.up_to(bytes.len() as u64 / u64::from(block));
@@ -363,7 +369,7 @@ impl Device for Faulty {
                 let first = beginning(parts, block, &mut state.chance);
                 (first.len() as u64, self.inner.append(zone, at, &first))
             }
-            // Of an append that the power cut meets, the restart decides how much survives.
+            // If the power is cut during an append, the restart decides how much of it survives.
             _ => (whole, self.inner.append_vectored(zone, at, parts)),
         };
         if result.is_ok() && bytes > 0 {

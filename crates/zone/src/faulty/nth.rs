@@ -6,12 +6,12 @@ use std::ops::Range;
 use super::Fault;
 use crate::Operation;
 
-/// The number of calls of each operation so far, and the calls that are to fail.
+/// The number of calls of each operation so far, and the calls that shall fail.
 #[derive(Default)]
 pub(super) struct Nth {
     counts: BTreeMap<u8, u64>,
     due: Vec<(Operation, Range<u64>, Fault)>,
-    /// Bytes of zones before their last reset, for reads that are to be stale.
+    /// Bytes of zones before their last reset, for stale reads.
     past: BTreeMap<u32, Vec<u8>>,
 }
 
@@ -21,7 +21,7 @@ impl Nth {
         self.due.push((operation, which, fault));
     }
 
-    /// Nothing fails from now on.
+    /// Cancels all failures.
     pub fn stop(&mut self) {
         self.due.clear();
     }
@@ -31,7 +31,7 @@ impl Nth {
         self.counts.get(&(operation as u8)).copied().unwrap_or(0)
     }
 
-    /// Counts an operation, and returns the fault that it meets.
+    /// Counts an operation, and returns its fault, if it has one.
     pub fn meet(&mut self, operation: Operation) -> Option<Fault> {
         let count = self.counts.entry(operation as u8).or_default();
         *count += 1;
@@ -40,17 +40,17 @@ impl Nth {
         due.map(|&(_, _, fault)| fault)
     }
 
-    /// True if what zones held before a reset will be asked for.
+    /// True if a stale read is scheduled, which needs the bytes of zones before a reset.
     pub fn wants_past(&self) -> bool {
         self.due.iter().any(|(_, _, fault)| *fault == Fault::Stale)
     }
 
-    /// A zone held this before it was reset.
+    /// Keeps the bytes that a zone held before it was reset.
     pub fn remember(&mut self, zone: u32, bytes: Vec<u8>) {
         self.past.insert(zone, bytes);
     }
 
-    /// Reads from a zone what it held before.
+    /// Reads the bytes that a zone held before its last reset.
     pub fn stale(&self, zone: u32, offset: u64, buffer: &mut [u8]) {
         let past = self.past.get(&zone).map_or(&[][..], Vec::as_slice);
         if let Some(bytes) = past.get(offset as usize..offset as usize + buffer.len()) {

@@ -6,13 +6,13 @@ use super::Tail;
 use crate::chance::Chance;
 use crate::{Device, DeviceError, ZoneState};
 
-/// The unit that drives write at once, in bytes: a block is torn between sectors.
+/// The unit that drives write atomically, in bytes: a block is torn between sectors.
 const SECTOR: u64 = 512;
 
-/// A change of a zone since the last flush.
+/// The changes of a zone since the last flush.
 pub(super) struct Unflushed {
-    /// A state before a reset that may not have happened, with its bytes. Of several resets one
-    /// is remembered.
+    /// The state, with its bytes, before a reset that may turn out not to have happened. If there
+    /// were several resets, one of them is kept.
     earlier: Option<(Since, Vec<u8>)>,
     since: Since,
 }
@@ -24,7 +24,7 @@ struct Since {
     durable: u64,
     /// Bytes that are written.
     written: u64,
-    /// Finished, which is not durable.
+    /// True if the zone was finished, but not durably.
     finished: bool,
 }
 
@@ -35,13 +35,13 @@ struct Survivor {
     finished: bool,
 }
 
-/// The zone's record, begun if there is none: all `written` bytes are durable.
+/// The record of a zone; a new record says that all `written` bytes are durable.
 fn record(all: &mut BTreeMap<u32, Unflushed>, zone: u32, written: u64) -> &mut Unflushed {
     let since = Since { durable: written, written, finished: false };
     all.entry(zone).or_insert(Unflushed { earlier: None, since })
 }
 
-/// The zone was appended to.
+/// Records an append to the zone.
 pub(super) fn appended(all: &mut BTreeMap<u32, Unflushed>, zone: u32, at: u64, bytes: u64) {
     record(all, zone, at).since.written = at + bytes;
 }
@@ -85,7 +85,7 @@ pub(super) fn finish(
     Ok(())
 }
 
-/// Makes the device what a crash leaves of it.
+/// Changes the device into its state after a crash.
 pub(super) fn lose(
     device: &dyn Device,
     all: BTreeMap<u32, Unflushed>,
@@ -121,7 +121,8 @@ fn content(device: &dyn Device, zone: u32, since: Since) -> Result<Vec<u8>, Devi
     Ok(bytes)
 }
 
-/// Cuts the bytes that are not durable. Nothing and everything is lost as often as some of it.
+/// Cuts the bytes of a zone that did not survive. That nothing is lost, everything or a part has
+/// fixed probabilities, so that each case is common.
 fn survive(
     zone: u32,
     since: Since,
@@ -159,14 +160,14 @@ fn survive(
     Survivor { zone, bytes, finished }
 }
 
-/// Bytes that were never written: zeroes, or anything.
+/// Fills bytes that were never written: with zeroes, or with anything.
 fn garble(bytes: &mut [u8], chance: &mut Chance) {
     if chance.one_in(2) { bytes.fill(0) } else { chance.fill(bytes) }
 }
 
-/// A zone whose reset or finish was lost is active again, at least while it is written. Where that
-/// would be one too many, it was not lost, and the zone stays as it is: no drive starts with more
-/// active zones than it allows.
+/// Lets resets and finishes happen after all where losing them would exceed the limit: a zone whose
+/// reset or finish is lost is active again, and no drive starts with more active zones than it
+/// allows.
 fn keep_to_the_limit(
     device: &dyn Device,
     survivors: &mut Vec<Survivor>,

@@ -1,10 +1,10 @@
 //! A machine whose processes are killed and whose power is cut.
 //!
-//! Processes are real: the test's own program, started again and killed with SIGKILL. What they
-//! wrote stays in the page cache, as it does. A power cut is an imitation: a library that stands
-//! before libc (`shim.c`) keeps a copy of each file at each of its syncs, and of each directory's
-//! entries, and the cut puts these in place of the files. It judges any code that runs, and
-//! knows nothing of it.
+//! Processes are real: the test's own program, started again and killed with SIGKILL. Their
+//! unsynced writes stay in the page cache, as in reality. A power cut is imitated: a library in
+//! front of libc (`shim.c`) keeps a copy of each file at each sync of the file, and of each
+//! directory's entries at each sync of the directory. The cut puts these copies in place of the
+//! files. It works with any code, and needs no knowledge of it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,20 +22,20 @@ use tempfile::TempDir;
 const TASK: &str = "FROSTLINE_TASK";
 const SHADOW: &str = "FROSTLINE_SHADOW";
 const LAST_SYNC: &str = "FROSTLINE_LAST_SYNC";
-/// Begins a line of a process that is meant for its parent.
+/// The beginning of lines that a process prints for its parent.
 const TOLD: &str = "> ";
 
-/// When a process is killed.
+/// The moment at which a process is killed.
 #[derive(Clone, Copy, Debug)]
 pub enum End {
-    /// When it has told so many lines.
+    /// After it has printed this many lines.
     Told(usize),
     /// When it syncs a file or directory for the n-th time, before anything is synced.
     Sync(u32),
 }
 
 impl End {
-    /// At one of the first moments.
+    /// A random moment among the first syncs or lines.
     pub fn draw(rng: &mut SmallRng, syncs: u32, lines: usize) -> End {
         match rng.random_bool(0.3) {
             true => End::Sync(rng.random_range(1..=syncs)),
@@ -46,10 +46,10 @@ impl End {
 
 pub struct Machine {
     home: TempDir,
-    /// In memory, if the system has such a place: file systems write a file out that another one is
-    /// renamed over.
+    /// Copies of synced files. In memory if possible, because file systems write a file out when
+    /// another is renamed over it.
     shadows: TempDir,
-    /// Number of power cuts so far, of which each makes another directory.
+    /// Number of power cuts so far; each makes another directory.
     cuts: u32,
 }
 
@@ -64,7 +64,7 @@ impl Machine {
         machine
     }
 
-    /// The zones that processes may write.
+    /// The directory of zones that processes may write.
     pub fn disk(&self) -> PathBuf {
         self.home.path().join(format!("disk{}", self.cuts))
     }
@@ -74,7 +74,7 @@ impl Machine {
     }
 
     /// Runs a test of this program as a process of its own, until it is killed or ends. Returns all
-    /// that it told.
+    /// lines that it printed for its parent.
     pub fn run(&self, test: &str, task: &str, end: End) -> Vec<String> {
         let (lines, last_sync) = match end {
             End::Told(lines) => (lines, 0),
@@ -95,14 +95,14 @@ impl Machine {
         if all.len() == lines {
             child.kill().unwrap();
         }
-        // It went on until the signal reached it.
+        // The process went on until the signal reached it.
         all.extend(told);
         let status = child.wait().unwrap();
         assert!(status.success() || status.signal() == Some(9), "{status}: {task}");
         all
     }
 
-    /// Cuts the power: of each file at least what was last synced is left, and perhaps more.
+    /// Cuts the power: of each file, at least the content of its last sync is left, and maybe more.
     pub fn cut_power(&mut self, rng: &mut SmallRng) {
         let (disk, shadow) = (self.disk(), self.shadow());
         self.cuts += 1;
@@ -113,16 +113,16 @@ impl Machine {
         fs::remove_dir_all(shadow).unwrap();
     }
 
-    /// Everything on the disk is durable.
+    /// Makes everything on the disk durable.
     fn keep_all(&self) {
         fs::create_dir(self.shadow()).unwrap();
         keep(&self.disk(), &self.shadow());
     }
 }
 
-/// Lets machines live, each by a seed, as many as `FROSTLINE_POWER_CUTS` says or else `machines`; a
-/// life tells how many power cuts it had, and how often something was promised in it.
-/// `FROSTLINE_CRASH_SEED` is the seed of the first.
+/// Runs `live` for `machines` seeds, or as many as `FROSTLINE_POWER_CUTS` says. `live` returns the
+/// number of power cuts, and how often something was promised. `FROSTLINE_CRASH_SEED` is the first
+/// seed.
 pub fn rounds(machines: u64, live: fn(u64) -> (u32, u32)) {
     let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
     let machines = number("FROSTLINE_POWER_CUTS").unwrap_or(machines);
@@ -140,7 +140,7 @@ pub fn rounds(machines: u64, live: fn(u64) -> (u32, u32)) {
     assert!(promised > 0);
 }
 
-/// The library that stands before libc.
+/// The library in front of libc.
 fn shim() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
@@ -154,15 +154,15 @@ fn shim() -> &'static Path {
     })
 }
 
-/// The task of a process that [`Machine::run`] started; none in the test's own process.
+/// The task of a process that [`Machine::run`] started; `None` in the test's own process.
 pub fn task() -> Option<String> {
     let task = std::env::var(TASK).ok()?;
-    // The harness may have begun a line.
+    // The test harness may have begun a line.
     println!();
     Some(task)
 }
 
-/// Tells the parent a line.
+/// Prints a line for the parent.
 pub fn tell(line: impl std::fmt::Display) {
     println!("{TOLD}{line}");
 }
@@ -188,7 +188,7 @@ fn inode(path: &Path) -> Option<String> {
     Some(fs::symlink_metadata(path).ok()?.ino().to_string())
 }
 
-/// Makes of a directory what is left of it.
+/// Turns a directory into what a power cut leaves of it.
 fn leave_directory(was: &Path, left: &Path, shadow: &Path, is_strict: bool, rng: &mut SmallRng) {
     fs::create_dir(left).unwrap();
     let listed = inode(was).map(|inode| fs::read_to_string(shadow.join(inode)));
@@ -215,14 +215,14 @@ fn leave_directory(was: &Path, left: &Path, shadow: &Path, is_strict: bool, rng:
     }
 }
 
-/// The bytes that are left of a file, by those that were last synced and those there are now.
+/// The bytes that a power cut leaves of a file, from its last synced bytes and its present ones.
 fn survive(synced: Vec<u8>, now: Option<Vec<u8>>, rng: &mut SmallRng) -> Vec<u8> {
     let Some(mut now) = now else { return synced };
     match rng.random_range(0..3) {
         0 => synced,
         1 => now,
         _ if now.starts_with(&synced) => {
-            // Zeroes at the end may come from a length that was set, which happens at once.
+            // Zeroes at the end may come from a length that was set, which takes effect at once.
             let end = now.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
             now.truncate(rng.random_range(synced.len()..=end.max(synced.len())));
             now

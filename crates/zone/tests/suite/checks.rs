@@ -30,7 +30,7 @@ fn block(device: &dyn Device) -> usize {
     device.geometry().block_bytes as usize
 }
 
-/// Blocks of bytes that tell zone and place.
+/// Blocks filled with bytes that depend on zone and place.
 fn pattern(device: &dyn Device, zone: u32, first: usize, blocks: usize) -> AlignedBuf {
     let block = block(device);
     let mut data = AlignedBuf::zeroed(blocks * block);

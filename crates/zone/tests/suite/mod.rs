@@ -1,4 +1,4 @@
-//! The contract of every zoned device, written once and run over each.
+//! The contract of every zoned device as checks, written once and run over each device.
 
 mod checks;
 
@@ -6,11 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use frostline_zone::{Device, DeviceError, ZoneState};
 
-/// A check: what it proves, and the proof, which panics where the device is wrong.
+/// A check: the property it proves, and the proof, which panics if the device is wrong.
 type Check = (&'static str, fn(&dyn Device, &[u32]));
 
-/// Runs all checks over a device, whose content is lost; tells each one's name and whether it
-/// passed. A check needs four zones that are neither worn nor conventional.
+/// Runs all checks over a device, whose content is lost. Calls `tell` with each check's name and
+/// whether it passed. The checks need four zones that are neither worn nor conventional.
 pub fn run(device: &dyn Device, mut tell: impl FnMut(&str, bool)) -> bool {
     let zones = usable(device);
     assert!(zones.len() >= 4, "{} usable zones are too few", zones.len());
@@ -26,7 +26,8 @@ pub fn run(device: &dyn Device, mut tell: impl FnMut(&str, bool)) -> bool {
     passed
 }
 
-/// Leaves pages and a finished zone behind, for [`check_left`] after the device is opened again.
+/// Leaves written pages and a finished zone for [`check_left`], which runs after the device is
+/// opened again.
 pub fn leave(device: &dyn Device) {
     let zones = usable(device);
     empty(device, &zones).unwrap();
@@ -39,7 +40,7 @@ pub fn leave(device: &dyn Device) {
     device.flush().unwrap();
 }
 
-/// Checks what [`leave`] left.
+/// Checks the content that [`leave`] left.
 pub fn check_left(device: &dyn Device) {
     let zones = usable(device);
     let block = device.geometry().block_bytes as usize;

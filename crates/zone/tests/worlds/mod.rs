@@ -1,7 +1,8 @@
-//! A device that remembers what was done since its last flush, and gives every state that a crash
-//! may leave: of each zone a beginning, its last page torn or not, independently of the others.
+//! A device that records the changes since its last flush, and can give every state that a crash
+//! may leave: of each zone's changes a beginning, the last page torn or not, independently of other
+//! zones.
 //!
-//! States share their pages and are known by hashes, so that many can be kept and compared.
+//! States share their pages and are identified by hashes, so that many can be kept and compared.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Debug;
@@ -14,7 +15,7 @@ use frostline_zone::{Device, DeviceError, Geometry, Operation, Shape, ZoneInfo, 
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
 
-/// Bytes that a drive writes at once: a page is torn between them.
+/// Bytes that a drive writes atomically: a page may be torn between two of these units.
 const SECTOR: usize = 512;
 
 fn hash_of(what: impl Hash) -> u64 {
@@ -32,7 +33,7 @@ impl Page {
         Page(bytes.into(), hash_of(bytes))
     }
 
-    /// Its first sector alone arrived.
+    /// The page of which only the first sector was written.
     fn torn(&self) -> Page {
         let mut bytes = self.0.to_vec();
         bytes[SECTOR..].fill(0);
@@ -62,7 +63,7 @@ impl Zone {
     }
 }
 
-/// A change of a zone. An append is one for each page.
+/// A change of a zone. An append is one change for each page.
 #[derive(Clone)]
 enum Change {
     Append(Page),
@@ -73,18 +74,18 @@ enum Change {
 /// A zone, and its hash.
 type Known = (Arc<Zone>, u64);
 
-/// All zones.
+/// All zones of a device.
 #[derive(Clone)]
 pub struct Medium(Vec<Known>);
 
 impl Medium {
-    /// Equal of equal states.
+    /// The hash of the state; equal states have equal hashes.
     pub fn hash(&self) -> u64 {
         hash_of(self.0.iter().map(|(_, hash)| *hash).collect::<Vec<_>>())
     }
 }
 
-/// The changes that no flush has made durable.
+/// The changes that no flush has made durable yet.
 pub struct Unflushed {
     durable: Medium,
     changes: BTreeMap<usize, Vec<Change>>,
@@ -92,7 +93,7 @@ pub struct Unflushed {
 
 impl Unflushed {
     /// Calls `visit` with every state that a crash may leave. With `holes`, a page may also be lost
-    /// of which the next ones are there, as in a file whose pages are written in any order.
+    /// while pages behind it are there, as in a file whose pages are written in any order.
     pub fn each_crash(&self, holes: bool, visit: &mut dyn FnMut(Medium)) {
         let outcomes: Vec<(usize, Vec<Known>)> = self
             .changes
@@ -151,7 +152,7 @@ pub struct World {
 struct State {
     now: Vec<Zone>,
     unflushed: Unflushed,
-    /// Those that a flush ended, in order.
+    /// The unflushed changes before each flush, in order.
     ended: Vec<Unflushed>,
     resets: u64,
 }
@@ -173,23 +174,23 @@ impl World {
         Arc::new(World { geometry, state: Mutex::new(state) })
     }
 
-    /// A device of the same shape that holds this, all of it durable.
+    /// A device of the same shape with the content `medium`, all of it durable.
     pub fn with(&self, medium: Medium) -> Arc<World> {
         World::of(self.geometry.clone(), medium)
     }
 
-    /// All that it holds.
+    /// The present content of the device.
     pub fn medium(&self) -> Medium {
         let state = self.state();
         Medium(state.now.iter().map(|zone| (Arc::new(zone.clone()), zone.hash())).collect())
     }
 
-    /// What was unflushed before each flush since the last call.
+    /// The unflushed changes before each flush since the last call of this function.
     pub fn take_ended(&self) -> Vec<Unflushed> {
         std::mem::take(&mut self.state().ended)
     }
 
-    /// What is unflushed now.
+    /// The present unflushed changes.
     pub fn unflushed(&self) -> Unflushed {
         let state = self.state();
         Unflushed {
@@ -303,9 +304,10 @@ impl Device for World {
     }
 }
 
-/// What is found on devices after power cuts. Each state of a device is recovered once.
+/// Recoveries of devices after power cuts. Each state of a device is recovered only once.
 pub struct Recoveries<F> {
-    /// By state of the device: what is found there, and through how many more power cuts.
+    /// For each state of the device: what recovery finds, and the number of further power cuts it
+    /// was checked with.
     known: HashMap<u64, (F, u32)>,
     /// See [`Unflushed::each_crash`].
     holes: bool,
@@ -316,13 +318,13 @@ pub struct Recoveries<F> {
 }
 
 impl<F: Clone + PartialEq + Debug> Recoveries<F> {
-    /// Nothing is known yet.
+    /// No state is recovered yet.
     pub fn new(holes: bool) -> Self {
         Recoveries { known: HashMap::new(), holes, crashes: 0, recovered: 0 }
     }
 
-    /// Calls `judge` with what `open` finds after every power cut that can come now, and checks that
-    /// it finds the same if the power is cut again while it recovers, up to `cuts` times.
+    /// Calls `judge` with what `open` finds after every power cut that is possible now. Also checks
+    /// that it finds the same if the power is cut again during recovery, up to `cuts` times.
     pub fn each(
         &mut self,
         world: &World,
