@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use frostline_store::{Buffer, PageWrite};
 use parking_lot::{Condvar, Mutex};
 
 use crate::DbError;
@@ -78,6 +79,15 @@ impl Alarm {
             self.rang.wait_for(&mut closing, time);
         }
         *closing
+    }
+}
+
+impl Buffer for Core {
+    fn write_newer(&self, lbas: &[u32], write: &mut dyn FnMut(PageWrite<'_>) -> bool) {
+        // After an error memory may hold half of a transaction.
+        if self.check().is_ok() {
+            self.trees.pool.write_newer(lbas, write);
+        }
     }
 }
 

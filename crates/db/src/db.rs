@@ -1,10 +1,10 @@
 //! The public interface of the database.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
-use frostline_store::{Open, Store};
+use frostline_store::{Buffer, Open, Store};
 use frostline_zone::Device;
 use parking_lot::Mutex;
 
@@ -142,6 +142,9 @@ impl Db {
         let core = Arc::new(Core::new(trees, options.background));
         let recovered = recover(&core, options.progress.as_ref())?;
         let db = Db { core, threads: Mutex::default(), recovered };
+        if options.rewriting {
+            store.add_buffer(db.buffer())?;
+        }
         if options.background {
             db.start("frostline-evictor", Core::evict_always)?;
             db.start("frostline-checkpoint", Core::checkpoint_always)?;
@@ -262,6 +265,8 @@ impl Db {
     /// # Errors
     /// An error of the device.
     pub fn close(self) -> Result<(), DbError> {
+        // So that the checkpoint finds no page on its way to the store.
+        self.store().remove_buffer(&self.buffer())?;
         self.checkpoint()?;
         self.end();
         self.core.trees.wal().close()?;
@@ -288,7 +293,15 @@ impl Db {
         Ok(())
     }
 
+    /// The pages in memory, as the store's cleaning asks for them.
+    fn buffer(&self) -> Weak<dyn Buffer> {
+        let core: Arc<dyn Buffer> = self.core.clone();
+        Arc::downgrade(&core)
+    }
+
     fn end(&self) {
+        // If a thread of the store panicked, it cleans no more.
+        let _ = self.store().remove_buffer(&self.buffer());
         self.core.alarm.close();
         let threads = std::mem::take(&mut *self.threads.lock());
         for thread in threads {

@@ -54,6 +54,9 @@ pub struct Options {
     pub background: bool,
     /// The thread that cleans the store.
     pub cleaning: Cleaning,
+    /// True if changed pages in memory are written when cleaning would copy them as they are on the
+    /// device.
+    pub rewriting: bool,
     /// Go on without synced pages of the store that are missing
     /// ([`frostline_store::Open::accept_loss`]).
     pub accept_loss: bool,
@@ -84,6 +87,7 @@ impl Default for Options {
             hotness: true,
             background: true,
             cleaning: Cleaning::Background,
+            rewriting: true,
             accept_loss: false,
             schemes: Registry::published(),
             commit_delay: Duration::from_millis(5),

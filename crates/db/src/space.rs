@@ -56,12 +56,15 @@ impl PageSpace {
             hotness: Some(out.hotness),
         });
         self.store.write_batch(&writes.collect::<Vec<_>>())?;
-        if let Some(observer) = &self.observer {
-            for out in pages {
-                observer.written(self.first + out.page, &out.hotness, used_bytes(out.bytes));
-            }
-        }
+        pages.iter().for_each(|out| self.observe(out));
         Ok(())
+    }
+
+    /// Tells the observer of a page that reached the store.
+    pub fn observe(&self, out: &Outgoing<'_>) {
+        if let Some(observer) = &self.observer {
+            observer.written(self.first + out.page, &out.hotness, used_bytes(out.bytes));
+        }
     }
 
     /// Forgets a page.

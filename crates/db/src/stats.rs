@@ -38,6 +38,8 @@ pub struct Stats {
     pub pages_dropped: u64,
     /// Pages that were written so that the log could be cut.
     pub pages_checkpointed: u64,
+    /// Pages that were written because cleaning would have copied them.
+    pub pages_rewritten: u64,
     /// Time for which threads waited for memory.
     pub stalled: Duration,
     /// The log.
@@ -69,6 +71,7 @@ impl Stats {
             pages_evicted: counters.evicted_dirty.load(Relaxed),
             pages_dropped: counters.evicted_clean.load(Relaxed),
             pages_checkpointed: counters.checkpointed.load(Relaxed),
+            pages_rewritten: counters.rewritten.load(Relaxed),
             stalled: Duration::from_nanos(counters.stalled_ns.load(Relaxed)),
             log: core.trees.wal().stats(),
             log_used: (core.trees.wal().used_bytes(), core.trees.wal().capacity_bytes()),

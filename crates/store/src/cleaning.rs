@@ -14,8 +14,9 @@ use crate::map_cache::StoredState;
 use crate::zone_pool::DataZone;
 
 /// A page of a victim that was valid when it was looked at.
-struct Valid {
-    row: Row,
+pub struct Valid {
+    /// Its row in the header of its chunk.
+    pub row: Row,
     hotness: Hotness,
     slot: Slot,
     /// The state that the scheme keeps of it.
@@ -74,6 +75,7 @@ impl Inner {
         for chunk in 0..victim.firsts.len() {
             chunks.push(self.valid_pages(zone, &victim, chunk, &mut bytes[..PAGE])?);
         }
+        self.rewrite(zone, &mut chunks)?;
         if batched {
             self.place_batch(zone, &mut chunks)?;
         }

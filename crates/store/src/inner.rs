@@ -1,6 +1,6 @@
 //! The part of a store that its threads share: its locks, and the way of errors to all of them.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use frostline_zone::Device;
@@ -10,6 +10,7 @@ use crate::format::PAGE;
 use crate::layout::Layout;
 use crate::map_cache::LEAF;
 use crate::meta::{MetaLog, MetaUsage};
+use crate::rewriting::Buffer;
 use crate::state::State;
 use crate::sync::{Condvar, Mutex, MutexGuard, sleep};
 use crate::written::Written;
@@ -44,6 +45,8 @@ pub struct Inner {
     /// Locked before `state`, never while it is held.
     meta: Mutex<MetaLog>,
     cleaner: Mutex<()>,
+    /// Buffers that may hold newer pages than the device. Locked after `cleaner`, before `state`.
+    buffers: Mutex<Vec<Weak<dyn Buffer>>>,
     /// Held by the thread that writes leaves of the map.
     pub checkpointer: Mutex<()>,
 }
@@ -66,6 +69,7 @@ impl Inner {
             wake: Condvar::new(),
             meta: Mutex::new(meta),
             cleaner: Mutex::new(()),
+            buffers: Mutex::new(Vec::new()),
             checkpointer: Mutex::new(()),
             layout,
         }
@@ -84,6 +88,11 @@ impl Inner {
     /// Locks cleaning: one thread cleans.
     pub fn lock_cleaner(&self) -> Result<MutexGuard<'_, ()>, StoreError> {
         self.cleaner.lock().map_err(|_| poisoned())
+    }
+
+    /// Locks the buffers that may hold newer pages than the device.
+    pub fn buffers(&self) -> Result<MutexGuard<'_, Vec<Weak<dyn Buffer>>>, StoreError> {
+        self.buffers.lock().map_err(|_| poisoned())
     }
 
     /// Locks checkpoints: one thread writes leaves of the map.

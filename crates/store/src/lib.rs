@@ -25,7 +25,7 @@
 //!
 //! The way of a page: admitted (`admission.rs`), written ([`Store::write`], `writing.rs`), placed and
 //! put into a chunk (`mapped_page.rs`, `state.rs`), made durable (`durability.rs`), cleaned
-//! (`cleaning.rs`), read back (`reading.rs`), recovered (`recovery/`). The state in memory
+//! (`cleaning.rs`, `rewriting.rs`), read back (`reading.rs`), recovered (`recovery/`). The state in memory
 //! (`state.rs`) is composed of the volume with the map (`volume.rs`, `map_cache.rs`), the zones
 //! (`zone_pool.rs`), the chunks (`chunk_table.rs`) and the notes (`notes.rs`). docs/recovery.md draws
 //! the format on the device and argues why no crash loses what was promised.
@@ -64,6 +64,7 @@ mod reading;
 mod recorded;
 mod recovery;
 mod residency;
+mod rewriting;
 mod scrub;
 mod state;
 mod stats;
@@ -83,6 +84,7 @@ pub use finding::Finding;
 pub use loss::Loss;
 pub use options::{Cleaning, Format, Open};
 pub use recovery::Rebuilt;
+pub use rewriting::Buffer;
 pub use scrub::ScrubReport;
 pub use stats::Stats;
 pub use store::Store;

@@ -60,6 +60,10 @@ pub struct DatabaseArgs {
     /// Do not count accesses to pages, which the store then knows nothing of
     #[arg(long)]
     pub no_hotness: bool,
+    /// Let cleaning copy pages that changed in memory as they are on the device, as it always does
+    /// with --record: a trace must not depend on cleaning
+    #[arg(long)]
+    pub no_rewriting: bool,
     /// Databases that share the store, each with its data, its buffer, its log and its threads
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = value_parser!(u32).range(1..=256), allow_negative_numbers = true)]
@@ -138,6 +142,7 @@ impl DatabaseArgs {
             log_bytes: bytes(self.log),
             replacement: self.replacement.into(),
             hotness: !self.no_hotness,
+            rewriting: !self.no_rewriting,
             tenants: self.tenants,
             seconds: self.seconds,
             transactions: self.transactions,

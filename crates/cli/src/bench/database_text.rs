@@ -31,8 +31,8 @@ pub fn text(report: &DatabaseReport, trace: Option<&str>) -> String {
 
 fn head(report: &DatabaseReport) -> String {
     let DatabaseReport { device, shape, workload, cleaning, .. } = report;
-    let DatabaseSetup { replacement, hotness, tenants, threads, in_flight, buffer_bytes } =
-        report.setup;
+    let DatabaseSetup { replacement, hotness, rewriting, tenants, threads, .. } = report.setup;
+    let DatabaseSetup { in_flight, buffer_bytes, .. } = report.setup;
     let speed = speed(report.drive, report.bandwidth);
     let pages = report.runs.first().map_or(0, |run| run.logical_pages);
     let victim = report.runs.first().map_or("", |run| &run.run.victim);
@@ -45,10 +45,11 @@ fn head(report: &DatabaseReport) -> String {
         tenants => format!("{tenants} tenants, each "),
     };
     let hotness = if hotness { "" } else { ", without hotness records" };
+    let rewriting = if rewriting { "" } else { ", without rewriting" };
     format!(
         "{device}: {shape}{speed}, {pages} pages, {victim}\n\
          {workload}: {tenants}{}, {} in flight, a buffer of {} ({replacement}), cleaning \
-         {cleaning}{hotness}\n",
+         {cleaning}{hotness}{rewriting}\n",
         several(threads.into(), "thread"),
         several(in_flight.into(), "commit"),
         binary(buffer_bytes),
@@ -102,6 +103,7 @@ const FIGURES: &[Figure] = &[
     ("pages evicted", |run| run.pages_evicted.to_string()),
     ("  unchanged", |run| run.pages_dropped.to_string()),
     ("pages checkpointed", |run| run.pages_checkpointed.to_string()),
+    ("pages rewritten for cleaning", |run| run.pages_rewritten.to_string()),
     ("zones reclaimed", |run| run.run.zones_reclaimed.to_string()),
     ("median victim GP", |run| format!("{:.3}", run.run.victim_gp.p50)),
     ("GP at the end", |run| format!("{:.3}", run.garbage_proportion)),

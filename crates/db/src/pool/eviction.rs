@@ -172,7 +172,7 @@ impl Pool {
 
     /// Copies a changed page for a write, with its hotness record. None if it is latched, or not
     /// changed any more.
-    fn copy_out<'c>(
+    pub(super) fn copy_out<'c>(
         &self,
         frame: u32,
         copy: &'c mut [u8; PAGE_BYTES],
@@ -202,7 +202,7 @@ impl Pool {
     }
 
     /// Ends the write of a page, and frees its frame if the page did not change meanwhile.
-    fn end_write(&self, frame: u32, page: u32, arrived: bool, give_up: bool) {
+    pub(super) fn end_write(&self, frame: u32, page: u32, arrived: bool, give_up: bool) {
         let held = self.hold_free(frame);
         let header = held.header();
         if header.page() != page {

@@ -10,6 +10,7 @@ mod frame;
 mod guard;
 mod latch;
 mod memory;
+mod rewriting;
 mod usage;
 
 use std::cell::RefCell;
@@ -65,6 +66,8 @@ pub struct PoolCounters {
     pub evicted_clean: AtomicU64,
     /// Pages written so that the log can be cut.
     pub checkpointed: AtomicU64,
+    /// Pages written to the store because cleaning would have copied them.
+    pub rewritten: AtomicU64,
     /// Nanoseconds for which threads waited for a free frame.
     pub stalled_ns: AtomicU64,
 }

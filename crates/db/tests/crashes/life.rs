@@ -20,6 +20,7 @@ pub struct Tally {
     pub commits: AtomicU64,
     pub pages_evicted: AtomicU64,
     pub pages_checkpointed: AtomicU64,
+    pub pages_rewritten: AtomicU64,
 }
 
 fn is_crash(error: &DbError) -> bool {
@@ -163,6 +164,7 @@ impl<'t> Life<'t> {
             self.tally.commits.fetch_add(stats.commits, Relaxed);
             self.tally.pages_evicted.fetch_add(stats.pages_evicted, Relaxed);
             self.tally.pages_checkpointed.fetch_add(stats.pages_checkpointed, Relaxed);
+            self.tally.pages_rewritten.fetch_add(stats.pages_rewritten, Relaxed);
         }
     }
 

@@ -47,7 +47,7 @@ fn commits_survive_power_cuts_whole_and_in_their_order() {
     });
     let of = |n: &AtomicU64| n.load(Relaxed);
     println!(
-        "{} crashes and {} kills of {} databases, {} in recovery; {} commits, {} pages evicted, {} written by checkpoints",
+        "{} crashes and {} kills of {} databases, {} in recovery; {} commits, {} pages evicted, {} written by checkpoints, {} in place of copies",
         of(&tally.crashes),
         of(&tally.kills),
         of(&seeds) - 1,
@@ -55,6 +55,8 @@ fn commits_survive_power_cuts_whole_and_in_their_order() {
         of(&tally.commits),
         of(&tally.pages_evicted),
         of(&tally.pages_checkpointed),
+        of(&tally.pages_rewritten),
     );
     assert!(of(&tally.crashes) >= wanted);
+    assert!(of(&tally.pages_rewritten) > 0, "cleaning met no page that had changed in memory");
 }

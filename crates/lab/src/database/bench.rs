@@ -37,6 +37,9 @@ pub struct DatabaseBench {
     pub replacement: Replacement,
     /// Give the store hotness records.
     pub hotness: bool,
+    /// Write changed pages from memory where cleaning would copy them; never while a trace is
+    /// recorded, whose writes must not depend on cleaning.
+    pub rewriting: bool,
     /// Databases that share the store, each with its data, its buffer, its log and its threads.
     pub tenants: u32,
     /// Stop after so many seconds, those of loading not counted; 30 if no number of transactions is
@@ -84,6 +87,7 @@ impl Default for DatabaseBench {
             log_bytes: None,
             replacement: Replacement::Watt,
             hotness: true,
+            rewriting: true,
             tenants: 1,
             seconds: None,
             transactions: None,

@@ -83,6 +83,7 @@ impl DatabaseBench {
             setup: DatabaseSetup {
                 replacement: replacement_name(self.replacement),
                 hotness: self.hotness,
+                rewriting: self.rewrites(),
                 tenants: runs.first().map_or(0, |run| run.tenants.len().max(1)),
                 threads: self.threads,
                 in_flight: self.in_flight,

@@ -35,6 +35,8 @@ pub(super) struct Sum {
     pub(super) dropped: u64,
     /// Pages that were written so that the log could be cut.
     pub(super) checkpointed: u64,
+    /// Pages that were written because cleaning would have copied them.
+    pub(super) rewritten: u64,
     /// Transactions that lost against another.
     pub(super) conflicts: u64,
     /// Pages of the logs.
@@ -68,6 +70,7 @@ impl Moment {
             sum.evicted += stats.pages_evicted;
             sum.dropped += stats.pages_dropped;
             sum.checkpointed += stats.pages_checkpointed;
+            sum.rewritten += stats.pages_rewritten;
             sum.conflicts += stats.conflicts;
             sum.log_pages += stats.log.pages;
             sum.log_bytes += stats.log.bytes;
@@ -98,6 +101,7 @@ impl Sum {
             evicted: self.evicted - earlier.evicted,
             dropped: self.dropped - earlier.dropped,
             checkpointed: self.checkpointed - earlier.checkpointed,
+            rewritten: self.rewritten - earlier.rewritten,
             conflicts: self.conflicts - earlier.conflicts,
             log_pages: self.log_pages - earlier.log_pages,
             log_bytes: self.log_bytes - earlier.log_bytes,

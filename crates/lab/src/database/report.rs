@@ -46,6 +46,8 @@ pub struct DatabaseSetup {
     pub replacement: &'static str,
     /// True if the store got hotness records.
     pub hotness: bool,
+    /// True if changed pages were written from memory where cleaning would have copied them.
+    pub rewriting: bool,
     /// Databases that shared the store.
     pub tenants: usize,
     /// Threads of each.
@@ -117,6 +119,8 @@ pub struct DatabaseRun {
     pub pages_dropped: u64,
     /// Pages written so that the log could be cut.
     pub pages_checkpointed: u64,
+    /// Pages written from memory because cleaning would have copied them.
+    pub pages_rewritten: u64,
     /// CPU time of the workers.
     pub worker_cpu_seconds: f64,
     /// CPU time of all threads.
@@ -241,6 +245,7 @@ impl DatabaseRun {
             pages_evicted: sum.evicted,
             pages_dropped: sum.dropped,
             pages_checkpointed: sum.checkpointed,
+            pages_rewritten: sum.rewritten,
             worker_cpu_seconds: all.cpu.as_secs_f64(),
             process_cpu_seconds: (after.cpu - before.cpu).as_secs_f64(),
             stall_seconds: stalled.as_secs_f64(),

@@ -21,6 +21,11 @@ impl DatabaseBench {
         self.seconds.or(self.transactions.is_none().then_some(SECONDS))
     }
 
+    /// True if changed pages are written from memory where cleaning would copy them.
+    pub(super) fn rewrites(&self) -> bool {
+        self.rewriting && self.record.is_none()
+    }
+
     /// The device, with fresh databases on it unless those that are there are to be kept. `is_ours`
     /// if an earlier run of the same bench made what it holds.
     pub(super) fn prepare<B: Benchmark>(
@@ -133,6 +138,7 @@ impl DatabaseBench {
             buffer_bytes: self.buffer_bytes as usize,
             replacement: self.replacement,
             hotness: self.hotness,
+            rewriting: self.rewrites(),
             background: !self.in_order,
             cleaning: self.cleaning,
             accept_loss: self.accept_loss,

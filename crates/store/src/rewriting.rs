@@ -1,0 +1,94 @@
+//! Pages of a victim of which an engine holds newer versions: those are written in place of copies,
+//! and need not be written again when they leave the engine's memory.
+
+use std::sync::Weak;
+
+use frostline_log::LogError;
+
+use crate::cleaning::Valid;
+use crate::inner::Inner;
+use crate::{PageWrite, Store, StoreError};
+
+/// An engine's pages in memory, of which some are newer than on the device.
+pub trait Buffer: Send + Sync {
+    /// Cleaning is about to copy these pages: `write` takes newer versions of them, and tells whether
+    /// the store has them now. It has not if the page was written or trimmed meanwhile, or could not
+    /// be written; it is copied then.
+    ///
+    /// Called by the thread that cleans, which may be in the midst of a write. So it must not use
+    /// the store but through `write`, nor wait for a thread that does.
+    fn write_newer(&self, lbas: &[u32], write: &mut dyn FnMut(PageWrite<'_>) -> bool);
+}
+
+impl Store {
+    /// Cleaning asks this buffer for newer versions of the pages that it is about to copy, until it is
+    /// [removed](Store::remove_buffer).
+    ///
+    /// # Errors
+    /// A thread of the store panicked.
+    pub fn add_buffer(&self, buffer: Weak<dyn Buffer>) -> Result<(), StoreError> {
+        self.inner.buffers()?.push(buffer);
+        Ok(())
+    }
+
+    /// Cleaning asks this buffer no more, and does not use it any more when this returns.
+    ///
+    /// # Errors
+    /// A thread of the store panicked.
+    pub fn remove_buffer(&self, buffer: &Weak<dyn Buffer>) -> Result<(), StoreError> {
+        self.inner.buffers()?.retain(|other| !other.ptr_eq(buffer));
+        Ok(())
+    }
+}
+
+impl Inner {
+    /// Writes newer versions of a victim's pages, where a buffer has them; the others remain to be
+    /// copied.
+    pub fn rewrite(&self, zone: u32, chunks: &mut [Option<Vec<Valid>>]) -> Result<(), StoreError> {
+        // Held while a buffer is in use, so that its owner can wait for that by removing it.
+        let buffers = self.buffers()?;
+        if buffers.is_empty() {
+            return Ok(());
+        }
+        let lbas: Vec<u32> = chunks.iter().flatten().flatten().map(|v| v.row.lba).collect();
+        let (mut rewritten, mut failed) = (Vec::new(), None);
+        for buffer in buffers.iter().filter_map(Weak::upgrade) {
+            buffer.write_newer(&lbas, &mut |write| {
+                let lba = write.lba;
+                let written = failed.is_none()
+                    && self.replace(zone, &write).unwrap_or_else(|error| {
+                        failed = Some(error);
+                        false
+                    });
+                rewritten.extend(written.then_some(lba));
+                written
+            });
+        }
+        failed.map_or(Ok(()), Err)?;
+        rewritten.sort_unstable();
+        for valid in chunks.iter_mut().flatten() {
+            valid.retain(|v| rewritten.binary_search(&v.row.lba).is_err());
+        }
+        self.shrink_map()
+    }
+
+    /// Writes a page that lies in a victim. False if it lies elsewhere by now, or if there is no room
+    /// for a user's write.
+    fn replace(&self, zone: u32, write: &PageWrite<'_>) -> Result<bool, StoreError> {
+        self.check_page(write.lba, write.page)?;
+        let sum = crc32c::crc32c(write.page);
+        let mut page = self.mapped(self.state()?, write.lba)?;
+        if page.place().is_none_or(|(slot, _)| slot.zone != zone) {
+            return Ok(false);
+        }
+        let written = page.write(sum, write.hotness.unwrap_or_default(), write.page);
+        let mut state = page.into_state();
+        let outgoing = state.chunks.take_outgoing();
+        drop(state);
+        self.write_out(outgoing)?;
+        match written {
+            Err(StoreError::Log(LogError::Full { .. })) => Ok(false),
+            written => written.map(|()| true),
+        }
+    }
+}
