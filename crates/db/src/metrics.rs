@@ -21,6 +21,11 @@ impl Db {
         count("pages_read", "Pages read as they were not in memory", stats.pages_read);
         count("pages_evicted", "Pages written as their memory was needed", stats.pages_evicted);
         count(
+            "pages_rewritten",
+            "Pages written as cleaning would have copied them",
+            stats.pages_rewritten,
+        );
+        count(
             "pages_checkpointed",
             "Pages written so that the log could be cut",
             stats.pages_checkpointed,
