@@ -17,7 +17,7 @@ use crate::pool::{FEWEST_FRAMES, Pool};
 use crate::recovery::{Recovered, recover};
 use crate::space::PageSpace;
 use crate::stats::Stats;
-use crate::transaction::{Commit, Transaction};
+use crate::transaction::{Commit, Isolation, Transaction};
 use crate::tree::Trees;
 use crate::wal::{Flusher, Wal, WalOptions};
 use crate::{Create, DbError, Options};
@@ -130,7 +130,7 @@ impl Db {
         let frames = (options.buffer_bytes / crate::node::PAGE_BYTES).max(FEWEST_FRAMES);
         let clock = store.stats()?.written.user;
         let end = wal.end();
-        let window = Arc::new(CommitWindow::new(end));
+        let window = Arc::new(CommitWindow::new(end, options.most_version_bytes()));
         let (replacement, hotness) = (options.replacement, options.hotness);
         let pool = Pool::new(space, wal, window.clone(), frames, replacement, hotness, clock)?;
         let trees = Trees {
@@ -164,7 +164,7 @@ impl Db {
     /// [`Transaction::commit`].
     pub fn create_table(&self, name: &str) -> Result<Table, DbError> {
         let core = &*self.core;
-        let mut transaction = Transaction::begin(core, false)?;
+        let mut transaction = Transaction::begin(core, Isolation::Snapshot)?;
         let _one_at_a_time = core.catalog.lock();
         if core.catalog.find(name).is_some() {
             return Err(DbError::TableExists { name: name.to_string() });
@@ -208,7 +208,40 @@ impl Db {
     /// # Errors
     /// An earlier error after which nothing can be written.
     pub fn begin(&self) -> Result<Transaction<'_>, DbError> {
-        Transaction::begin(&self.core, false)
+        Transaction::begin(&self.core, Isolation::Snapshot)
+    }
+
+    /// Begins a transaction that reads and writes, and is committed only if no other changed
+    /// meanwhile what it read.
+    ///
+    /// ```
+    /// # use frostline_db::{Create, Db, DbError, Options};
+    /// # use frostline_zone::{Shape, in_memory};
+    /// # let device = in_memory(&Shape { bytes: 64 << 20, ..Shape::default() })?;
+    /// # Db::create(&device, &Create::default())?;
+    /// # let db = Db::open(&device, &Options::default())?;
+    /// let on_call = db.create_table("on call")?;
+    /// let mut all = db.begin()?;
+    /// ["alice", "bob"].iter().try_for_each(|name| all.put(on_call, name.as_bytes(), b"yes"))?;
+    /// all.commit()?;
+    ///
+    /// // Each may go if the other stays.
+    /// let (mut alice, mut bob) = (db.begin_serializable()?, db.begin_serializable()?);
+    /// if alice.get(on_call, b"bob")?.as_deref() == Some(b"yes") {
+    ///     alice.put(on_call, b"alice", b"no")?;
+    /// }
+    /// if bob.get(on_call, b"alice")?.as_deref() == Some(b"yes") {
+    ///     bob.put(on_call, b"bob", b"no")?;
+    /// }
+    /// alice.commit()?;
+    /// assert!(matches!(bob.commit(), Err(DbError::Conflict)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Db::begin`].
+    pub fn begin_serializable(&self) -> Result<Transaction<'_>, DbError> {
+        Transaction::begin(&self.core, Isolation::Serializable)
     }
 
     /// Begins a transaction that only reads.
@@ -216,7 +249,7 @@ impl Db {
     /// # Errors
     /// As for [`Db::begin`].
     pub fn begin_read(&self) -> Result<Transaction<'_>, DbError> {
-        Transaction::begin(&self.core, true)
+        Transaction::begin(&self.core, Isolation::ReadOnly)
     }
 
     /// Commits up to here survive a crash.

@@ -11,9 +11,11 @@ use crate::wal::WalError;
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DbError {
-    /// Another transaction, committed since this one began, wrote the same key. Trying again is
-    /// all that is needed.
-    #[error("the transaction lost against another that wrote the same key")]
+    /// Another transaction, committed since this one began, wrote the same key, or a key that this
+    /// one read if it is serializable. Trying again is all that is needed.
+    #[error(
+        "the transaction lost against another that wrote the same key, or one that it relied on"
+    )]
     Conflict,
     /// So much was overwritten since the transaction began that the versions it sees are kept no
     /// more; see [`crate::Options::version_bytes`]. It can be tried again.

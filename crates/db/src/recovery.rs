@@ -142,7 +142,7 @@ fn read_catalog(core: &Core) -> Result<(), DbError> {
     let pool = &core.trees.pool;
     pool.name_tree(CATALOG, 0);
     pool.name_tree(OVERFLOW_TREE, 1);
-    let view = View::begin(&core.trees, None);
+    let view = View::begin(&core.trees, None, false);
     let mut tables = Scan::new(&view, CATALOG, None, Direction::Forward);
     while let Some((name, entry)) = tables.next()? {
         let table = core.catalog.add(name, entry)?;

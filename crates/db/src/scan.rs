@@ -23,6 +23,8 @@ pub struct Scan<'t, 'd> {
     view: &'t View<'d>,
     tree: u32,
     direction: Direction,
+    /// Its number among those of a serializable transaction.
+    number: Option<usize>,
     leaf: Leaf,
     /// Slots of the leaf that are still to come.
     slots: std::ops::Range<usize>,
@@ -100,11 +102,14 @@ impl<'t, 'd> Scan<'t, 'd> {
                 0..own.partition_point(|index| key(index) <= bound)
             }
         };
+        let forward = direction == Direction::Forward;
+        let number = view.reads.as_ref().map(|reads| reads.scan(tree, bound, forward));
         let infinite = bound.is_none() && direction == Direction::Backward;
         Scan {
             view,
             tree,
             direction,
+            number,
             leaf: Leaf::take(),
             slots: 0..0,
             fence: bound.unwrap_or_default().to_vec(),
@@ -128,22 +133,26 @@ impl<'t, 'd> Scan<'t, 'd> {
     #[expect(clippy::should_implement_trait, reason = "what it gives is borrowed from it")]
     #[expect(clippy::type_complexity, reason = "a name would hide that it is a key and a value")]
     pub fn next(&mut self) -> Result<Option<(&[u8], &[u8])>, DbError> {
+        let found = self.advance()?;
+        if let (Some(reads), Some(number)) = (&self.view.reads, self.number) {
+            reads.reach(number, found.is_some().then_some(&self.key));
+        }
+        found.map(|found| self.give(found)).transpose()
+    }
+
+    /// Puts the next record into `key` and `value`.
+    fn advance(&mut self) -> Result<Option<Lookup>, DbError> {
         loop {
             if self.next.is_none() {
                 self.next = self.next_of_tree()?;
             }
-            let Some(own) = self.next_own() else {
-                let Some(found) = self.next.take() else { return Ok(None) };
+            let own = self.next_own();
+            if own.is_none_or(|own| self.next.is_some() && self.order(own).is_lt()) {
                 self.take_next();
-                return self.give(found).map(Some);
-            };
-            if self.next.is_some() && self.order(own).is_lt() {
-                let Some(found) = self.next.take() else { continue };
-                self.take_next();
-                return self.give(found).map(Some);
+                return Ok(self.next.take());
             }
-            if let Some(found) = self.merge_own(own) {
-                return self.give(found).map(Some);
+            if let Some(found) = own.and_then(|own| self.merge_own(own)) {
+                return Ok(Some(found));
             }
         }
     }

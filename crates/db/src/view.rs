@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::DbError;
 use crate::layout::OVERFLOW_TREE;
-use crate::mvcc::{Lookup, Snapshot, WriteKind, WriteSet, hash_of};
+use crate::mvcc::{Lookup, Reads, Snapshot, WriteKind, WriteSet, hash_of};
 use crate::overflow::{PIECE, parse_overflow, piece_key};
 use crate::tree::{Trees, leaf_cache};
 
@@ -15,12 +15,17 @@ pub struct View<'d> {
     snapshot: Snapshot<'d>,
     /// None if it may not write.
     pub writes: Option<Arc<WriteSet>>,
+    /// What it reads, if it is serializable.
+    pub reads: Option<Box<Reads<'d>>>,
 }
 
 impl<'d> View<'d> {
     /// A view of the commits that are complete now.
-    pub fn begin(trees: &'d Trees, writes: Option<Arc<WriteSet>>) -> Self {
-        View { trees, snapshot: trees.versions.snapshot(&trees.window), writes }
+    pub fn begin(trees: &'d Trees, writes: Option<Arc<WriteSet>>, serializable: bool) -> Self {
+        let reads = serializable.then(|| Box::new(trees.window.reads()));
+        // After that: the commits behind the snapshot are kept.
+        let snapshot = trees.versions.snapshot(&trees.window);
+        View { trees, snapshot, writes, reads }
     }
 
     /// Log position up to which commits are seen.

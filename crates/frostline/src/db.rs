@@ -18,11 +18,13 @@ const TRIES: u32 = 1000;
 /// there is nothing to recover.
 pub struct Db {
     inner: engine::Db,
+    /// Updates are serializable.
+    serializable: bool,
 }
 
 impl Db {
-    pub(crate) fn of(inner: engine::Db) -> Db {
-        Db { inner }
+    pub(crate) fn of(inner: engine::Db, serializable: bool) -> Db {
+        Db { inner, serializable }
     }
 
     /// The table with this name; it is made if it does not exist.
@@ -53,7 +55,9 @@ impl Db {
     /// returns. If `body` fails, nothing is written.
     ///
     /// If two transactions write the same key, the first to commit wins. The other runs again on
-    /// the newer state, so `body` should do nothing but read and write the database.
+    /// the newer state, so `body` should do nothing but read and write the database. With
+    /// [`Options::serializable`](crate::Options::serializable) it also runs again if another wrote
+    /// what this one read.
     ///
     /// # Errors
     /// The error of `body`; [`Error::Conflict`] after 1,000 tries; [`Error::TooOld`]; the database
@@ -63,7 +67,11 @@ impl Db {
         mut body: impl FnMut(&mut Update<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         for tries in 0..TRIES {
-            let mut update = Update::new(self.inner.begin().map_err(Error::from)?);
+            let begun = match self.serializable {
+                true => self.inner.begin_serializable(),
+                false => self.inner.begin(),
+            };
+            let mut update = Update::new(begun.map_err(Error::from)?);
             let value = body(&mut update)?;
             match update.commit() {
                 Ok(()) => return Ok(value),

@@ -15,9 +15,11 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Another transaction, committed meanwhile, wrote the same key: try again.
-    /// [`crate::Db::update`] has already tried often.
-    #[error("the transaction lost against others that wrote the same key")]
+    /// Another transaction, committed meanwhile, wrote the same key, or one that was read if updates
+    /// are serializable: try again. [`crate::Db::update`] has already tried often.
+    #[error(
+        "the transaction lost against others that wrote the same key, or one that it relied on"
+    )]
     Conflict,
     /// So much was overwritten since the transaction or the snapshot began that its versions are no
     /// longer kept: begin it again, and end it sooner.

@@ -67,7 +67,7 @@ impl Options {
             schemes: self.schemes,
             ..engine::Options::default()
         };
-        Ok(Db::of(engine::Db::open(&device, &options)?))
+        Ok(Db::of(engine::Db::open(&device, &options)?, self.serializable))
     }
 
     /// Makes a database in memory, which is gone when it is dropped.

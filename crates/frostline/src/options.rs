@@ -21,6 +21,7 @@ pub struct Options {
     pub(crate) schemes: Registry,
     pub(crate) create: bool,
     pub(crate) accept_loss: bool,
+    pub(crate) serializable: bool,
 }
 
 impl Default for Options {
@@ -34,6 +35,7 @@ impl Default for Options {
             schemes: Registry::published(),
             create: true,
             accept_loss: false,
+            serializable: false,
         }
     }
 }
@@ -89,6 +91,15 @@ impl Options {
     /// database is not opened, and nothing in it changes.
     pub fn accept_loss(mut self, accept: bool) -> Self {
         self.accept_loss = accept;
+        self
+    }
+
+    /// Runs the body of [`Db::update`](crate::Db::update) again also if another transaction changed
+    /// meanwhile what it read: then all updates are as if they had run one after the other. False
+    /// unless set: two that each read what the other writes, and write different keys, may both be
+    /// committed (write skew).
+    pub fn serializable(mut self, serializable: bool) -> Self {
+        self.serializable = serializable;
         self
     }
 }

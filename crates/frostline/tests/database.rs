@@ -91,6 +91,40 @@ fn updates_that_conflict_run_again_until_all_are_in() {
     assert_eq!(number(db.read().unwrap().get(counters, "n").unwrap()), 200);
 }
 
+/// Two threads that each add a record if the two ranges hold less than two records together: the
+/// number of records at the end.
+fn records_of_two_that_look_before_they_add(db: &Db) -> usize {
+    let items = db.table("items").unwrap();
+    let both_have_read = std::sync::Barrier::new(2);
+    std::thread::scope(|scope| {
+        for key in ["a", "b"] {
+            let (db, both_have_read) = (&db, &both_have_read);
+            scope.spawn(move || {
+                let mut tries = 0;
+                db.update(|tx| {
+                    let there = tx.prefix(items, "a").count() + tx.prefix(items, "b").count();
+                    tries += 1;
+                    if tries == 1 {
+                        both_have_read.wait();
+                    }
+                    if there == 0 { tx.put(items, key, "mine") } else { Ok(()) }
+                })
+                .unwrap();
+            });
+        }
+    });
+    db.read().unwrap().all(items).count()
+}
+
+#[test]
+fn serializable_updates_are_as_if_one_came_after_the_other() {
+    for (serializable, records) in [(false, 2), (true, 1)] {
+        let options = Options::new().bound(256 << 20).serializable(serializable);
+        let db = options.in_memory().unwrap();
+        assert_eq!(records_of_two_that_look_before_they_add(&db), records);
+    }
+}
+
 #[test]
 fn an_update_whose_body_fails_writes_nothing() {
     #[derive(Debug)]

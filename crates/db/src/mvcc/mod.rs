@@ -2,15 +2,19 @@
 //!
 //! A transaction reads as of its snapshot, a position of the log: it sees what commits up to there
 //! wrote. The newest version of a record is in its tree; those before it are in [`Versions`], as
-//! long as a snapshot in use sees them. [`CommitWindow`] knows which commits are complete.
+//! long as a snapshot in use sees them. [`CommitWindow`] knows which commits are complete,
+//! and compares what a serializable transaction read with what they wrote.
 
 mod buffers;
+mod reads;
+mod recent;
 mod snapshots;
 mod versions;
 mod window;
 mod writes;
 
+pub use reads::ReadSet;
 pub use snapshots::Kept;
 pub use versions::{Lookup, Snapshot, VersionStats, Versions};
-pub use window::{CommitWindow, InLog};
+pub use window::{CommitWindow, InLog, Reads, Validated};
 pub use writes::{Change, Write, WriteKind, WriteSet, hash_of};

@@ -446,7 +446,7 @@ mod tests {
 
     #[test]
     fn the_first_committer_wins_and_the_other_leaves_nothing() {
-        let (versions, window) = (Versions::new(1 << 20), CommitWindow::new(10));
+        let (versions, window) = (Versions::new(1 << 20), CommitWindow::new(10, 0));
         let (a, b) = (writes(&["x", "y"], WriteKind::Put), writes(&["z", "y"], WriteKind::Put));
         let snapshot = versions.snapshot(&window);
         assert!(versions.claim(&a, 10));
@@ -464,7 +464,7 @@ mod tests {
 
     #[test]
     fn each_snapshot_sees_the_version_of_its_time_and_those_between_are_not_kept() {
-        let (versions, window) = (Versions::new(1 << 20), CommitWindow::new(0));
+        let (versions, window) = (Versions::new(1 << 20), CommitWindow::new(0, 0));
         let x = writes(&["x"], WriteKind::Put);
         let mut snapshots = Vec::new();
         for at in 1..=30 {
@@ -484,7 +484,7 @@ mod tests {
 
     #[test]
     fn what_is_left_of_a_deleted_record_goes_with_its_last_version() {
-        let (versions, window) = (Versions::new(1 << 20), CommitWindow::new(0));
+        let (versions, window) = (Versions::new(1 << 20), CommitWindow::new(0, 0));
         let old = versions.snapshot(&window);
         commit(&versions, &window, &writes(&["x"], WriteKind::Put), 10, b"first");
         commit(&versions, &window, &writes(&["x", "y"], WriteKind::Delete), 20, b"second");
@@ -499,7 +499,7 @@ mod tests {
 
     #[test]
     fn the_oldest_snapshots_end_when_too_much_is_kept_for_them() {
-        let (versions, window) = (Versions::new(2000), CommitWindow::new(0));
+        let (versions, window) = (Versions::new(2000), CommitWindow::new(0, 0));
         let old = versions.snapshot(&window);
         commit(&versions, &window, &writes(&["x"], WriteKind::Put), 10, &[1; 1000]);
         let new = versions.snapshot(&window);

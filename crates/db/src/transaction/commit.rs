@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::Transaction;
 use crate::DbError;
-use crate::mvcc::{InLog, Kept, WriteKind, WriteSet};
+use crate::mvcc::{InLog, Kept, Validated, WriteKind, WriteSet};
 use crate::record::{CREATE, TRANSACTION, put_writes};
 use crate::tree::leaf_cache;
 
@@ -75,7 +75,7 @@ impl<'d> Transaction<'d> {
             trees.versions.give_up(writes);
             return Err(error);
         }
-        let (position, replaced) = match self.log(writes) {
+        let (position, replaced) = match self.validate().and_then(|reads| self.log(writes, reads)) {
             Ok(in_log) => {
                 // From here on there is no way back: the log has it.
                 let position = in_log.position();
@@ -99,16 +99,29 @@ impl<'d> Transaction<'d> {
         Ok((position, replaced))
     }
 
-    fn log(&self, writes: &WriteSet) -> Result<InLog<'d>, DbError> {
+    /// Compares what a serializable transaction read with the commits since its snapshot.
+    fn validate(&self) -> Result<Option<Validated<'_>>, DbError> {
+        let reads = self.view.reads.as_ref();
+        reads.map(|reads| reads.validate(self.view.position())).transpose()
+    }
+
+    fn log(
+        &self,
+        writes: &Arc<WriteSet>,
+        reads: Option<Validated<'_>>,
+    ) -> Result<InLog<'d>, DbError> {
         thread_local! {
             static RECORD: std::cell::RefCell<Vec<u8>> = const { std::cell::RefCell::new(Vec::new()) };
         }
+        let trees = &self.core.trees;
         RECORD.with_borrow_mut(|record| {
             record.clear();
             put_writes(writes, record);
             let logged = match self.creates {
-                Some(root) => self.core.trees.log(CREATE, &[&root.to_le_bytes(), record]),
-                None => self.core.trees.log(TRANSACTION, &[record]),
+                Some(root) => {
+                    trees.log_commit(CREATE, &[&root.to_le_bytes(), record], writes, reads)
+                }
+                None => trees.log_commit(TRANSACTION, &[record], writes, reads),
             };
             if record.capacity() > 1 << 20 {
                 *record = Vec::new();

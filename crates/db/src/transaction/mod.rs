@@ -26,6 +26,11 @@ use crate::view::View;
 /// phantoms. It allows write skew: two transactions that each read a key that the other writes, and
 /// write different keys.
 ///
+/// A serializable transaction ([`crate::Db::begin_serializable`]) gets [`DbError::Conflict`] also if
+/// another wrote, and committed since it began, what it read: a key, whether or not it had a value,
+/// or a key within the part that a scan went through. So it is as if it had happened all at once,
+/// when it was committed. What reads only needs no more than a snapshot for that.
+///
 /// Records that others overwrite meanwhile are kept for it in memory. A transaction that stays open
 /// for long may fail with [`DbError::SnapshotTooOld`]: see [`crate::Options::version_bytes`].
 pub struct Transaction<'d> {
@@ -35,11 +40,23 @@ pub struct Transaction<'d> {
     creates: Option<u32>,
 }
 
+/// What a transaction may do, and is promised.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Isolation {
+    /// Reads of a snapshot.
+    ReadOnly,
+    /// Reads of a snapshot, and writes.
+    Snapshot,
+    /// The same, if nobody changes meanwhile what was read.
+    Serializable,
+}
+
 impl<'d> Transaction<'d> {
-    pub(crate) fn begin(core: &'d Core, read_only: bool) -> Result<Self, DbError> {
+    pub(crate) fn begin(core: &'d Core, isolation: Isolation) -> Result<Self, DbError> {
         core.check()?;
-        let writes = (!read_only).then(|| core.write_set());
-        Ok(Transaction { core, view: View::begin(&core.trees, writes), creates: None })
+        let writes = (isolation != Isolation::ReadOnly).then(|| core.write_set());
+        let view = View::begin(&core.trees, writes, isolation == Isolation::Serializable);
+        Ok(Transaction { core, view, creates: None })
     }
 
     #[cfg(test)]
@@ -62,6 +79,9 @@ impl<'d> Transaction<'d> {
     /// As for [`Transaction::get`].
     #[inline]
     pub fn get_into(&self, table: Table, key: &[u8], value: &mut Vec<u8>) -> Result<bool, DbError> {
+        if let Some(reads) = &self.view.reads {
+            reads.read(table.root, key);
+        }
         match self.view.find(table.root, key, value)? {
             Lookup::Nothing => Ok(false),
             Lookup::Value => Ok(true),

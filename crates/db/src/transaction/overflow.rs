@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::Transaction;
+use super::{Isolation, Transaction};
 use crate::DbError;
 use crate::catalog::{Catalog, Table};
 use crate::layout::{CATALOG, OVERFLOW_TREE};
@@ -53,7 +53,7 @@ impl Transaction<'_> {
         let (false, Some(name)) = (catalog.has_overflow(table), catalog.name(table)) else {
             return Ok(());
         };
-        let mut announcement = Transaction::begin(self.core, false)?;
+        let mut announcement = Transaction::begin(self.core, Isolation::Snapshot)?;
         let entry = Catalog::entry(table, true);
         announcement.set(CATALOG, name.as_bytes(), WriteKind::Put, &entry)?;
         announcement.commit_soon()?;

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use frostline_store::Store;
 
 use crate::DbError;
-use crate::mvcc::{CommitWindow, InLog, Versions};
+use crate::mvcc::{CommitWindow, InLog, Validated, Versions, WriteSet};
 use crate::node::{Fences, NodeMut};
 use crate::pages::Pages;
 use crate::pool::{FreeFrame, Pool};
@@ -65,6 +65,20 @@ impl Trees {
     /// Appends a record to the log. It is complete when the returned value is dropped.
     pub fn log(&self, kind: u8, parts: &[&[u8]]) -> Result<InLog<'_>, DbError> {
         let (_, in_log) = self.wal().append(kind, parts, |lsn| self.window.enter(lsn))?;
+        Ok(in_log)
+    }
+
+    /// Appends the record of a commit to the log, unless a commit since the transaction's snapshot
+    /// changed what it read. It is complete when the returned value is dropped.
+    pub fn log_commit(
+        &self,
+        kind: u8,
+        parts: &[&[u8]],
+        writes: &Arc<WriteSet>,
+        reads: Option<Validated<'_>>,
+    ) -> Result<InLog<'_>, DbError> {
+        let enter = |lsn| self.window.enter_commit(lsn, writes, reads);
+        let (_, in_log) = self.wal().append_if(kind, parts, enter)?;
         Ok(in_log)
     }
 

@@ -113,14 +113,18 @@ impl Buffer {
             && !self.is_closing
     }
 
-    /// Appends a record that was admitted, and returns where it ends.
-    pub fn push(&mut self, kind: u8, bytes: usize, parts: &[&[u8]]) -> Lsn {
+    /// The end of a record with a payload of `bytes`, if it is the next.
+    pub fn end_with(&self, bytes: usize) -> Lsn {
+        self.end + (RECORD + bytes) as u64
+    }
+
+    /// Appends a record that was admitted, and ends at `end`.
+    pub fn push(&mut self, kind: u8, end: Lsn, bytes: usize, parts: &[&[u8]]) {
         self.pending.extend_from_slice(&(bytes as u32).to_le_bytes());
         self.pending.push(kind);
         parts.iter().for_each(|part| self.pending.extend_from_slice(part));
-        self.end += (RECORD + bytes) as u64;
+        self.end = end;
         self.records += 1;
-        self.end
     }
 
     /// Gives a buffer back that a flush has taken, without what a large record made it grow by.

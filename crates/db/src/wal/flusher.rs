@@ -68,7 +68,7 @@ impl Shared {
         }
     }
 
-    /// The buffer. A panic of a caller's closure leaves it whole: its record is in it.
+    /// The buffer. A panic of a caller's closure leaves it whole: its record is not in it.
     pub fn lock(&self) -> Guard<'_> {
         self.buffer.lock()
     }
@@ -78,20 +78,22 @@ impl Shared {
         self.durable.load(Ordering::Acquire)
     }
 
-    /// Locks the buffer when it has room for a record, and copies the record into it.
-    pub fn append<R>(
+    /// Locks the buffer when it has room for a record, and copies the record into it unless
+    /// `numbered` fails.
+    pub fn append<R, E: From<WalError>>(
         &self,
         kind: u8,
         parts: &[&[u8]],
-        numbered: impl FnOnce(Lsn) -> R,
-    ) -> Result<(Lsn, R), WalError> {
+        numbered: impl FnOnce(Lsn) -> Result<R, E>,
+    ) -> Result<(Lsn, R), E> {
         let bytes = parts.iter().map(|part| part.len()).sum::<usize>();
         let mut guard = self.lock();
         if !guard.buffer.admits(bytes) {
             guard = self.wait_for_room(guard, bytes)?;
         }
-        let lsn = guard.buffer.push(kind, bytes, parts);
-        let result = numbered(lsn);
+        let lsn = guard.buffer.end_with(bytes);
+        let result = numbered(lsn)?;
+        guard.buffer.push(kind, lsn, bytes, parts);
         let is_much = guard.buffer.pending.len() >= guard.buffer.most_pending / EARLY;
         if guard.thread == Sleep::Long || guard.thread == Sleep::Short && is_much {
             self.wake(&mut guard);

@@ -230,6 +230,20 @@ impl Wal {
         parts: &[&[u8]],
         numbered: impl FnOnce(Lsn) -> R,
     ) -> Result<(Lsn, R), WalError> {
+        self.append_if(kind, parts, |lsn| Ok(numbered(lsn)))
+    }
+
+    /// As [`Wal::append`], unless `numbered` fails: then there is no such record, and the next one
+    /// may get its number.
+    ///
+    /// # Errors
+    /// As for [`Wal::append`]; the error of `numbered`.
+    pub fn append_if<R, E: From<WalError>>(
+        &self,
+        kind: u8,
+        parts: &[&[u8]],
+        numbered: impl FnOnce(Lsn) -> Result<R, E>,
+    ) -> Result<(Lsn, R), E> {
         self.shared.append(kind, parts, numbered)
     }
 

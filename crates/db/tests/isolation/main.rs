@@ -1,7 +1,10 @@
 //! Snapshot isolation, case by case, and as a whole.
 
+mod appends;
 mod cases;
 mod history;
+mod judge;
+mod serial;
 mod snapshots;
 
 use std::sync::Arc;
