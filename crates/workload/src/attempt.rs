@@ -1,4 +1,4 @@
-//! One transaction, tried until it does not conflict.
+//! One transaction, tried again until it does not conflict.
 
 use std::thread;
 use std::time::Duration;
@@ -6,21 +6,21 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::{Access, Engine, Outcome, Transaction};
 
-/// The end that the body of a transaction asks for.
+/// The end that a transaction's body asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Its writes are to stay.
+    /// Commit the writes.
     Commit,
-    /// The user changed their mind.
+    /// Roll back: the user changed their mind.
     RollBack,
 }
 
-/// The number of times that a transaction is tried again before it is given up: with short
-/// transactions only an engine that makes no progress comes near it.
+/// The most retries of a transaction before it is given up. With short transactions only an engine
+/// that makes no progress comes near this number.
 pub(crate) const RETRIES: u32 = 1000;
 
-/// Runs `body` in a transaction, again for as long as that conflicts with another. The number of
-/// retries comes with the outcome.
+/// Runs `body` in a transaction, again and again while it conflicts with another. Returns the
+/// outcome and the number of retries.
 pub(crate) fn attempt<'e, E: Engine>(
     engine: &'e E,
     access: Access,
@@ -47,8 +47,8 @@ fn once<'e, E: Engine>(
     }
 }
 
-/// Lets the other transaction finish, which may need this very core: to try again at once would
-/// only meet it again.
+/// Lets the other transaction finish, which may need this very core: an immediate retry would only
+/// meet it again.
 fn give_way(retries: u32) {
     match retries {
         0..8 => thread::yield_now(),

@@ -1,15 +1,15 @@
 //! The result of a check.
 
-/// Something that must be so of the data, and whether it is.
+/// A condition that the data must meet, and whether they do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// The condition.
     pub name: &'static str,
-    /// The clause of the benchmark's standard that wants it; empty for a condition of our own.
+    /// The clause of the benchmark's standard that requires it; empty for a condition of our own.
     pub clause: &'static str,
     /// True if it holds.
     pub ok: bool,
-    /// The number of checks, the number that failed, and the place of the first that failed.
+    /// The number of checks, the number of failures, and the place of the first failure.
     pub detail: String,
 }
 
@@ -22,7 +22,7 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    /// Counts one case; `why` tells where the condition does not hold.
+    /// Counts one check; `why` says where the condition does not hold.
     pub(crate) fn test(&mut self, holds: bool, why: impl FnOnce() -> String) {
         self.checked += 1;
         if !holds {

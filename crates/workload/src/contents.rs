@@ -1,5 +1,6 @@
-//! The contents of a database, and the note that it was loaded to the end: a record in a table of
-//! its own, so that a later run does not take other data, or half of it, for its own.
+//! The contents of a database, and the note that they were loaded completely. The note is a record
+//! in a table of its own, so that a later run never uses other data, or incomplete data, by
+//! mistake.
 
 use std::fmt;
 
@@ -8,16 +9,16 @@ use crate::error::{Error, Result};
 use crate::loading::Loading;
 use crate::{Access, Engine, Outcome, Transaction};
 
-/// The table's name, and the key of its one record.
+/// The table's name; below, the key of its one record.
 const TABLE: &str = "workload.contents";
 const KEY: &[u8] = b"loaded";
 
-/// The beginning of the record's value; the seed and the contents follow.
+/// The state at the beginning of the record's value; the seed and the contents follow.
 const BEGUN: &str = "begun";
 const COMPLETE: &str = "complete";
 
 /// The data that a workload loads: its name, the version of its rows, and the amount of everything.
-/// A run can go on with a database of equal contents.
+/// A run can use a database that has equal contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents(String);
 
@@ -25,14 +26,14 @@ impl Contents {
     pub(crate) fn new(workload: &str, version: u32, numbers: &[(&str, u64)]) -> Contents {
         let mut text = workload.to_string();
         numbers.iter().for_each(|(what, number)| text += &format!(", {number} {what}"));
-        // The version is worth a word only if there are several.
+        // The first version is not mentioned.
         Contents(if version == 1 { text } else { format!("{text}, version {version}") })
     }
 
-    /// Checks that a database holds this, and was loaded to the end. Nothing is written.
+    /// Checks that a database has these contents, loaded completely. Writes nothing.
     ///
     /// # Errors
-    /// [`Error::Unfinished`], [`Error::OtherContents`]; what the engine failed with.
+    /// [`Error::Unfinished`], [`Error::OtherContents`]; errors of the engine.
     pub fn verify<E: Engine>(&self, engine: &E) -> Result<(), E> {
         let found = record(engine)?;
         let told = found.as_deref().map(parse);
@@ -46,7 +47,7 @@ impl Contents {
         }
     }
 
-    /// Notes that a database is being loaded, which must not have been begun before.
+    /// Notes that these contents are being loaded. No load of the database may have begun before.
     pub(crate) fn begin<E: Engine>(&self, engine: &E, loading: Loading) -> Result<(), E> {
         match record(engine)? {
             None => self.note(engine, BEGUN, loading),
@@ -57,7 +58,7 @@ impl Contents {
         }
     }
 
-    /// Notes that all of it is loaded, and durable.
+    /// Notes that these contents are loaded completely, and durable.
     pub(crate) fn complete<E: Engine>(&self, engine: &E, loading: Loading) -> Result<(), E> {
         self.note(engine, COMPLETE, loading)
     }
@@ -93,7 +94,7 @@ fn record<E: Engine>(engine: &E) -> Result<Option<String>, E> {
     Ok(found.then(|| String::from_utf8_lossy(&value).into_owned()))
 }
 
-/// The state and the contents that a record tells of.
+/// The state and the contents in a record.
 fn parse(record: &str) -> (&str, &str) {
     let mut lines = record.splitn(3, '\n');
     let (state, _seed) = (lines.next().unwrap_or_default(), lines.next());

@@ -1,18 +1,18 @@
-//! Threads at work, and one that watches them.
+//! Worker threads, and one that watches them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The interval at which the watching thread looks.
+/// The interval at which the watching thread calls `look`.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Runs `work` on so many threads, each with its index, and returns what they made, in that order.
+/// Runs `work` on `threads` threads, each with its index, and returns their results in that order.
 ///
-/// The calling thread sleeps, and calls `look` about once a second. When that returns false, when
-/// the time is over or when a thread fails, `stop` is set; the threads end by themselves, or once
-/// they see it.
+/// The calling thread sleeps, and calls `look` about once a second. `stop` is set when `look`
+/// returns false, when the time is over, or when a thread fails. The threads end by themselves, or
+/// when they see `stop`. they see it.
 pub(crate) fn run<T: Send, F: Send>(
     threads: usize,
     time: Option<Duration>,
@@ -62,7 +62,7 @@ pub(crate) fn run<T: Send, F: Send>(
     })
 }
 
-/// A thread of the crew, for as long as it runs. If it panics the others stop.
+/// A running thread of the crew. If it panics, the others stop.
 struct Present<'s> {
     stop: &'s AtomicBool,
     _alive: mpsc::Sender<()>,

@@ -1,8 +1,8 @@
-//! Runs a workload on several threads, and reports what came of it.
+//! Runs a workload on several threads, and reports the results.
 //!
-//! A transaction counts, and its latency ends, when it is durable; but its worker does not wait
-//! for that: it goes on, with up to so many commits in flight. So an engine that makes many
-//! commits durable at once is not measured as if each waited for the disk alone.
+//! A transaction counts, and its latency ends, when it is durable. But its worker does not wait for
+//! that: it continues, with a limited number of commits in flight. So an engine that makes many
+//! commits durable at once is not measured as if each commit waited alone for the disk.
 
 mod flight;
 mod report;
@@ -20,10 +20,10 @@ use report::Tally;
 /// The condition that ends a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// After so long. What is in flight then is still waited for.
+    /// After this time; commits in flight are still waited for.
     Time(Duration),
-    /// After so many transactions in all, each thread the same part of them, but for a remainder:
-    /// those that were rolled back or given up included.
+    /// After this number of transactions in all, divided evenly among the threads. Those that were
+    /// rolled back or given up count too.
     Transactions(u64),
 }
 
@@ -34,8 +34,8 @@ pub struct Options {
     pub threads: usize,
     /// The condition that ends it.
     pub until: Until,
-    /// Commits that a worker leaves behind before it waits for the oldest to be durable. With 0 it
-    /// waits after each.
+    /// The most commits that a worker has in flight before it waits for the oldest to be durable.
+    /// With 0 it waits after each commit.
     pub in_flight: usize,
     /// The seed of the sequence of operations. With one thread, a fixed number of transactions
     /// and no conflicts the result is the same each time.
@@ -51,18 +51,18 @@ impl Default for Options {
 /// The progress of a run.
 #[derive(Clone, Debug)]
 pub struct Progress<'p> {
-    /// Since the run began.
+    /// Time since the run began.
     pub elapsed: Duration,
-    /// Transactions done so far, of each of [`Workload::kinds`]: those that are durable, and those
-    /// that their user rolled back.
+    /// The number of transactions done so far, for each of [`Workload::kinds`]: those that are
+    /// durable, and those that their user rolled back.
     pub done: &'p [u64],
 }
 
-/// Runs a workload whose tables are loaded. `observer` hears about once a second how far it has
-/// come, on the calling thread, and ends it early by returning false.
+/// Runs a workload whose tables are loaded. About once a second it calls `observer` on the calling
+/// thread with the progress; if `observer` returns false, the run ends early.
 ///
 /// # Errors
-/// The engine's first error, conflicts apart. The other threads stop as well.
+/// The engine's first error, conflicts apart. The other threads stop, too.
 pub fn run<E: Engine, W: Workload<E>>(
     engine: &E,
     workload: &W,
@@ -110,7 +110,7 @@ impl Until {
 struct Counters(Box<[AtomicU64]>);
 
 impl Counters {
-    /// Counters left unused at both ends, so that no other thread writes to the same cache lines.
+    /// Unused counters at both ends, so that no other thread writes to the same cache lines.
     const MARGIN: usize = 16;
 
     fn new(kinds: usize) -> Counters {
@@ -118,7 +118,7 @@ impl Counters {
     }
 
     fn count(&self, kind: usize) {
-        // Only one thread writes, so there is nothing to be lost between load and store.
+        // Only one thread writes, so nothing can be lost between load and store.
         let counter = &self.0[Counters::MARGIN + kind];
         counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
@@ -152,7 +152,7 @@ impl<'r, E: Engine, W: Worker<E>> Loop<'r, E, W> {
     }
 
     fn run(mut self, transactions: u64, stop: &AtomicBool) -> Result<Tally, E> {
-        // The end of a transaction is the beginning of the next: one look at the clock for both.
+        // One look at the clock is both the end of a transaction and the beginning of the next.
         let mut now = Instant::now();
         let mut left = transactions;
         while left > 0 && !stop.load(Ordering::Relaxed) {
@@ -189,12 +189,13 @@ impl<'r, E: Engine, W: Worker<E>> Loop<'r, E, W> {
     fn wait(&mut self, ticket: Ticket) -> Result<Instant, E> {
         self.engine.wait(ticket)?;
         let now = Instant::now();
-        // An engine may tell late that it has come further; that it has come here is certain.
+        // The engine may report its progress late, but after the wait this ticket is certainly
+        // durable.
         self.land(self.engine.durable().max(ticket), now);
         Ok(now)
     }
 
-    /// Counts durable commits.
+    /// Counts the commits that are durable now.
     fn land(&mut self, durable: Ticket, now: Instant) {
         while let Some(landed) = self.flight.pop(durable) {
             self.counters.count(landed.kind);

@@ -1,4 +1,4 @@
-//! The engine as a workload sees it: a small table trait.
+//! The engine in the view of a workload: a small table trait.
 
 use std::ops::ControlFlow;
 
@@ -14,9 +14,9 @@ pub enum Direction {
 /// The kind of access of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// It only reads.
+    /// The transaction only reads.
     ReadOnly,
-    /// It reads and writes.
+    /// The transaction reads and writes.
     ReadWrite,
 }
 
@@ -26,22 +26,22 @@ pub trait Engine: Sync {
     type Error: std::error::Error + Send + Sync + 'static;
     /// A table, once it is open.
     type Table: Copy + Send + Sync;
-    /// A transaction of one thread.
+    /// A transaction, used by one thread.
     type Transaction<'e>: Transaction<Table = Self::Table, Error = Self::Error>
     where
         Self: 'e;
 
-    /// Opens the table of this name, and creates it if there is none.
+    /// Opens the table with this name, and creates it if it does not exist.
     ///
     /// # Errors
-    /// As the engine has them.
+    /// Errors of the engine.
     fn table(&self, name: &str) -> Result<Self::Table, Self::Error>;
 
-    /// The table of this name, if there is one. Unless an engine says otherwise the table is made:
-    /// that will do where databases are always loaded anew.
+    /// The table with this name, if it exists. By default it is created, which is sufficient where
+    /// databases are always loaded anew.
     ///
     /// # Errors
-    /// As the engine has them.
+    /// Errors of the engine.
     fn existing(&self, name: &str) -> Result<Option<Self::Table>, Self::Error> {
         self.table(name).map(Some)
     }
@@ -49,43 +49,43 @@ pub trait Engine: Sync {
     /// Begins a transaction.
     ///
     /// # Errors
-    /// As the engine has them.
+    /// Errors of the engine.
     fn begin(&self, access: Access) -> Result<Self::Transaction<'_>, Self::Error>;
 
     /// True if the transaction lost against another and may be tried again.
     fn is_conflict(error: &Self::Error) -> bool;
 
-    /// Everything up to this ticket survives a crash.
+    /// The last ticket such that everything up to it survives a crash.
     fn durable(&self) -> Ticket;
 
     /// Waits until everything up to `ticket` survives a crash.
     ///
     /// # Errors
-    /// As the engine has them.
+    /// Errors of the engine.
     fn wait(&self, ticket: Ticket) -> Result<(), Self::Error>;
 }
 
-/// The function that a scan calls for each record with its key and value. It breaks when it has
-/// seen enough.
+/// The function that a scan calls with the key and value of each record. It returns `Break` to end
+/// the scan.
 pub type Visit<'v> = &'v mut (dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'v);
 
 /// The number of a commit: it is durable once [`Engine::durable`] has reached it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
-/// One transaction. Dropped without a commit it is rolled back.
+/// A transaction. If it is dropped without a commit, it is rolled back.
 ///
-/// An error other than of [`Transaction::commit`] leaves the transaction fit to be dropped only.
+/// After an error of any method but [`Transaction::commit`], the transaction can only be dropped.
 pub trait Transaction {
-    /// As [`Engine::Table`].
+    /// See [`Engine::Table`].
     type Table: Copy;
-    /// As [`Engine::Error`].
+    /// See [`Engine::Error`].
     type Error;
 
-    /// Puts the value of `key` into `value`, whose content is lost; false if there is none.
+    /// Replaces the content of `value` by the value of `key`; false if the key does not exist.
     ///
     /// # Errors
-    /// As the engine has them.
+    /// Errors of the engine.
     fn get(
         &mut self,
         table: Self::Table,
@@ -96,14 +96,14 @@ pub trait Transaction {
     /// Sets the value of `key`.
     ///
     /// # Errors
-    /// As the engine has them; a conflict.
+    /// Errors of the engine; a conflict.
     fn put(&mut self, table: Self::Table, key: &[u8], value: &[u8]) -> Result<(), Self::Error>;
 
-    /// Overwrites the bytes of the value of `key` from `at`, which it must have. `scratch` may be
-    /// used for whatever the engine likes.
+    /// Overwrites the bytes of the value of `key` from `at` on; the value must have these bytes.
+    /// The engine may use `scratch` as it likes.
     ///
     /// # Errors
-    /// As the engine has them; a conflict.
+    /// Errors of the engine; a conflict.
     fn patch(
         &mut self,
         table: Self::Table,
@@ -119,17 +119,17 @@ pub trait Transaction {
         Ok(())
     }
 
-    /// Removes `key`, if it is there.
+    /// Removes `key`, if it exists.
     ///
     /// # Errors
-    /// As the engine has them; a conflict.
+    /// Errors of the engine; a conflict.
     fn delete(&mut self, table: Self::Table, key: &[u8]) -> Result<(), Self::Error>;
 
-    /// Shows the records from `bound` (itself included) in the direction's order, until there are
-    /// no more or `visit` breaks.
+    /// Passes the records from `bound` on (inclusive) to `visit`, in the order of the direction,
+    /// until there are no more or `visit` breaks.
     ///
     /// # Errors
-    /// As the engine has them.
+    /// Errors of the engine.
     fn scan(
         &mut self,
         table: Self::Table,
@@ -138,10 +138,10 @@ pub trait Transaction {
         visit: Visit<'_>,
     ) -> Result<(), Self::Error>;
 
-    /// Makes what was written visible to transactions that begin from now on, and durable soon:
-    /// see [`Ticket`].
+    /// Makes the writes visible to transactions that begin from now on, and soon durable: see
+    /// [`Ticket`].
     ///
     /// # Errors
-    /// As the engine has them; a conflict. Then nothing was written.
+    /// Errors of the engine; a conflict. Then nothing was written.
     fn commit(self) -> Result<Ticket, Self::Error>;
 }

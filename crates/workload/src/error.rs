@@ -7,7 +7,8 @@ pub enum Error<E: std::error::Error + 'static> {
     /// The engine failed.
     #[error(transparent)]
     Engine(#[from] E),
-    /// The tables do not hold what the workload needs: nothing or something else was loaded.
+    /// The tables do not have the data that the workload needs: they were not loaded, or with other
+    /// data.
     #[error("table {table}: {what}")]
     Data {
         /// The table's name.
@@ -15,21 +16,21 @@ pub enum Error<E: std::error::Error + 'static> {
         /// The fault.
         what: &'static str,
     },
-    /// Loading was broken off: what is there is of no use.
+    /// Loading was interrupted, so the data can't be used.
     #[error("the load of {contents} was not finished")]
     Unfinished {
-        /// The data that were being loaded.
+        /// The contents that were being loaded.
         contents: String,
     },
-    /// The database holds something else.
+    /// The database has other contents.
     #[error("{wanted} is wanted, and there is {}", found.as_deref().unwrap_or("no workload's data"))]
     OtherContents {
         /// The contents that the workload needs.
         wanted: String,
-        /// The contents that were loaded; none if no workload loaded anything.
+        /// The contents of the database; `None` if no workload loaded it.
         found: Option<String>,
     },
-    /// Options that the workload cannot be run with.
+    /// The workload can't be run with these options.
     #[error("{what}: {why}")]
     Options {
         /// The option.

@@ -1,17 +1,17 @@
 //! Fixed-width fields at constant places of a row, little-endian, so that an update can overwrite
-//! them where they are.
+//! them in place.
 
 use std::marker::PhantomData;
 
 /// A number of fixed width.
 pub(crate) trait Fixed: Copy {
-    /// Its bytes.
+    /// Width in bytes.
     const WIDTH: usize;
     /// Reads it from the start of `bytes`.
     fn read(bytes: &[u8]) -> Self;
     /// Writes it to the start of `bytes`.
     fn write(self, bytes: &mut [u8]);
-    /// The sum; beyond the greatest number it begins again at the least.
+    /// The sum, which wraps around.
     fn plus(self, other: Self) -> Self;
 }
 
@@ -42,7 +42,7 @@ macro_rules! fixed {
 
 fixed!(u8 u16 u32 i32 u64 i64);
 
-/// The place of a number in a row. The row must reach that far.
+/// The place of a number in a row. The row must be long enough.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Field<T> {
     at: usize,
@@ -50,34 +50,34 @@ pub(crate) struct Field<T> {
 }
 
 impl<T: Fixed> Field<T> {
-    /// A field from byte `at`.
+    /// A field that begins at byte `at`.
     pub(crate) const fn at(at: usize) -> Field<T> {
         Field { at, kind: PhantomData }
     }
 
-    /// Its first byte.
+    /// The offset of its first byte.
     pub(crate) const fn start(self) -> usize {
         self.at
     }
 
-    /// The byte after it.
+    /// The offset behind its last byte.
     pub(crate) const fn end(self) -> usize {
         self.at + T::WIDTH
     }
 
-    /// The number there.
+    /// The number in this field of a row.
     #[inline]
     pub(crate) fn of(self, row: &[u8]) -> T {
         T::read(&row[self.at..])
     }
 
-    /// Puts a number there.
+    /// Sets the number in this field of a row.
     #[inline]
     pub(crate) fn set(self, row: &mut [u8], number: T) {
         number.write(&mut row[self.at..]);
     }
 
-    /// Adds to the number there.
+    /// Adds to the number in this field of a row.
     #[inline]
     pub(crate) fn add(self, row: &mut [u8], number: T) {
         let sum = self.of(row).plus(number);

@@ -10,9 +10,9 @@ use crate::{
 };
 
 /// Calls `fill` for each part from 0 to `parts`, on several threads, and waits until everything is
-/// durable. `observer` is called before the first part and then about once a second, on the calling
-/// thread, with the progress so far; it breaks off by returning false. The database notes the load
-/// before the first part, and after the last that it is complete.
+/// durable. Calls `observer` on the calling thread with the progress, before the first part and
+/// then about once a second; if it returns false, loading ends. The database notes the load before
+/// the first part, and after the last part that the load is complete.
 pub(crate) fn in_parts<E: Engine>(
     engine: &E,
     contents: &Contents,
@@ -55,7 +55,7 @@ pub(crate) fn in_parts<E: Engine>(
 /// The transactions that load one part.
 pub(crate) struct Batches<'e, E: Engine> {
     engine: &'e E,
-    /// Chance for what belongs to the part as a whole.
+    /// Random numbers for the part as a whole.
     pub(crate) random: Random,
     records: &'e AtomicU64,
     last: Ticket,
@@ -66,8 +66,8 @@ impl<'e, E: Engine> Batches<'e, E> {
         Batches { engine, random, records, last: Ticket(0) }
     }
 
-    /// Calls `put` for each number, with so many numbers to a transaction. It must put the same
-    /// records when it is called again for the same numbers with the same chance.
+    /// Calls `put` for each number, with `to_a_batch` numbers in a transaction. If `put` is called
+    /// again with the same number and the same random numbers, it must put the same records.
     pub(crate) fn each(
         &mut self,
         numbers: Range<u64>,
@@ -106,10 +106,10 @@ impl<'e, E: Engine> Batches<'e, E> {
     }
 }
 
-/// One loading transaction.
+/// A loading transaction.
 pub(crate) struct Batch<'b, 'e, E: Engine + 'e> {
     transaction: &'b mut E::Transaction<'e>,
-    /// Chance for the records.
+    /// Random numbers for the records.
     pub(crate) random: &'b mut Random,
     records: u64,
 }

@@ -1,9 +1,9 @@
-//! Numbers of records that workers add while others choose among those that are there.
+//! Numbers of records: workers add records while others choose among the existing ones.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Hands out numbers, and knows below which all records were written.
+/// Gives out numbers, and knows the number below which all records are written.
 #[derive(Debug)]
 pub(crate) struct Ids {
     taken: Mutex<Taken>,
@@ -13,12 +13,12 @@ pub(crate) struct Ids {
 #[derive(Debug)]
 struct Taken {
     next: u64,
-    /// Those that are not settled yet: few, one for each record that is being written.
+    /// Numbers that are not settled yet: few, one for each record that is being written.
     pending: Vec<u64>,
 }
 
 impl Ids {
-    /// All numbers before `first` are of records that are there.
+    /// Records with numbers below `first` exist already.
     pub(crate) fn from(first: u64) -> Ids {
         let taken = Taken { next: first, pending: Vec::with_capacity(64) };
         Ids { taken: Mutex::new(taken), settled: AtomicU64::new(first) }
@@ -33,7 +33,7 @@ impl Ids {
         id
     }
 
-    /// The record of this number was written, or never will be.
+    /// Settles a number: its record was written, or never will be.
     pub(crate) fn settle(&self, id: u64) {
         let mut taken = self.lock();
         taken.pending.retain(|pending| *pending != id);
@@ -41,14 +41,15 @@ impl Ids {
         self.settled.store(settled, Ordering::Release);
     }
 
-    /// The records of all numbers below this were written, but for those given up.
+    /// The number below which all records are written, except those given up.
     #[inline]
     pub(crate) fn settled(&self) -> u64 {
         self.settled.load(Ordering::Acquire)
     }
 
     fn lock(&self) -> MutexGuard<'_, Taken> {
-        // Nothing in here panics between two changes that belong together.
+        // The data are consistent even after a panic: no code here panics between two related
+        // changes.
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,10 +1,10 @@
 //! Workloads, written once over a small table trait.
 //!
-//! An engine implements [`Engine`] and [`Transaction`]; then every workload here can be loaded
-//! into it and run by [`driver::run`]. The feature `frostline` does so for Frostline's database.
-//! The contents that are loaded are noted in the database ([`Contents`]). Everything is generic over the engine and
-//! compiled for it, and once a worker runs it allocates nothing of its own: what is measured is the
-//! engine.
+//! An engine implements [`Engine`] and [`Transaction`]; then every workload here can be loaded into
+//! it and run by [`driver::run`]. The feature `frostline` implements them for Frostline's database.
+//! The database keeps a note of its loaded contents ([`Contents`]). Everything is generic over the
+//! engine and compiled for it, and a running worker allocates nothing itself: so the engine alone
+//! is measured.
 //!
 //! ```
 //! use frostline_workload::driver::{self, Until};

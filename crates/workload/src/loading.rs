@@ -3,9 +3,9 @@
 /// Options of loading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loading {
-    /// Threads that load side by side.
+    /// Threads that load in parallel.
     pub threads: usize,
-    /// The seed of the content, which depends on nothing else: not on the threads.
+    /// The seed of the content, which depends on nothing else, not even on the number of threads.
     pub seed: u64,
 }
 
@@ -20,14 +20,14 @@ impl Default for Loading {
 pub struct Loaded {
     /// Records put into tables, index entries included.
     pub records: u64,
-    /// Parts of the work that are done, of about the same size each.
+    /// Parts of the work that are done; parts have about the same size.
     pub parts: u64,
-    /// Parts that there are.
+    /// The number of all parts.
     pub parts_in_all: u64,
 }
 
 impl Loaded {
-    /// True unless loading was broken off.
+    /// True unless loading was interrupted.
     pub fn is_complete(self) -> bool {
         self.parts == self.parts_in_all
     }

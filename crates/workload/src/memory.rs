@@ -1,8 +1,8 @@
 //! The naive reference engine: ordered maps under one lock.
 //!
-//! It is what the workloads are tested on, and what another engine can be compared with: slow,
-//! obviously right, and it counts what is asked of it. A transaction holds the lock from begin to
-//! end, so a thread that begins a second one beside it waits for ever.
+//! Workloads are tested on it, and other engines can be compared with it: it is slow, obviously
+//! right, and counts the operations. A transaction holds the lock from begin to end, so a thread
+//! that begins a second transaction beside it waits for ever.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -18,18 +18,18 @@ pub type Contents = BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MemoryError {
-    /// A conflict, made up on request: see [`MemoryEngine::conflict_every`].
+    /// An artificial conflict: see [`MemoryEngine::conflict_every`].
     #[error("conflict")]
     Conflict,
-    /// A write in a transaction that only reads.
+    /// A write in a read-only transaction.
     #[error("write in a read-only transaction")]
     ReadOnly,
-    /// A patch of a record that is not there, or beyond its end.
+    /// A patch of a record that does not exist, or beyond the record's end.
     #[error("patch beyond a record")]
     Patch,
 }
 
-/// The numbers of record operations.
+/// The number of record operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operations {
     /// Records looked up.
@@ -38,11 +38,11 @@ pub struct Operations {
     pub puts: u64,
     /// Records overwritten in part.
     pub patches: u64,
-    /// Records deleted, or tried to.
+    /// Deletions of records, whether the records existed or not.
     pub deletes: u64,
     /// Scans begun.
     pub scans: u64,
-    /// Records shown to scans, the one at which each broke off included.
+    /// Records that scans visited, including the last one of each scan.
     pub scan_rows: u64,
 }
 
@@ -51,7 +51,7 @@ struct State {
     names: Vec<String>,
     trees: Vec<BTreeMap<Vec<u8>, Vec<u8>>>,
     operations: Operations,
-    /// Writes and commits so far, of which every so many is to conflict.
+    /// Writes and commits so far; every n-th shall conflict.
     risks: u64,
 }
 
@@ -61,9 +61,9 @@ pub struct MemoryEngine {
     state: Mutex<State>,
     committed: AtomicU64,
     waited: AtomicU64,
-    /// 0 for never.
+    /// The n of the every n-th write or commit that conflicts; 0 for none.
     conflict_every: AtomicU64,
-    /// So many of the newest commits count as not durable until waited for.
+    /// The number of newest commits that count as not durable until waited for.
     lag: u64,
 }
 
@@ -73,13 +73,13 @@ impl MemoryEngine {
         MemoryEngine::default()
     }
 
-    /// From now on every `every`th write or commit conflicts, to try how a workload takes it; with
-    /// 0 none does.
+    /// Makes every `every`th write or commit conflict from now on, to test how a workload handles
+    /// it; with 0, none does.
     pub fn conflict_every(&self, every: u64) {
         self.conflict_every.store(every, Ordering::Relaxed);
     }
 
-    /// The newest `lag` commits are durable only when waited for.
+    /// Makes the newest `lag` commits durable only when they are waited for.
     pub fn with_lag(mut self, lag: u64) -> MemoryEngine {
         self.lag = lag;
         self
@@ -90,14 +90,14 @@ impl MemoryEngine {
         self.lock().operations
     }
 
-    /// A copy of everything.
+    /// A copy of all tables.
     pub fn contents(&self) -> Contents {
         let state = self.lock();
         state.names.iter().cloned().zip(state.trees.iter().cloned()).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A transaction that panicked was rolled back as it was dropped.
+        // A transaction that panicked was rolled back when it was dropped.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -140,13 +140,13 @@ impl Engine for MemoryEngine {
     }
 }
 
-/// A transaction of the memory engine, which runs alone.
+/// A transaction of the memory engine; it runs alone.
 #[derive(Debug)]
 pub struct MemoryTransaction<'e> {
     engine: &'e MemoryEngine,
     state: MutexGuard<'e, State>,
     access: Access,
-    /// The record before each write, oldest first.
+    /// The old record of each write, oldest first.
     undo: Vec<(usize, Vec<u8>, Option<Vec<u8>>)>,
 }
 
@@ -230,7 +230,7 @@ impl Transaction for MemoryTransaction<'_> {
             operations.scan_rows += 1;
             visit(key, value)
         };
-        // A scan that breaks off is as good as one that comes to the end.
+        // It makes no difference whether a scan breaks or comes to its end.
         let _ = match direction {
             Direction::Forward => trees[table]
                 .range::<[u8], _>((Bound::Included(bound), Bound::Unbounded))
@@ -328,7 +328,7 @@ mod tests {
         let engine = MemoryEngine::new();
         engine.conflict_every(3);
         let results: Vec<bool> = (0..6).map(|_| set(&engine, b"k", b"v").is_ok()).collect();
-        // A write and its commit pass; the third, the next write, does not.
+        // A write and its commit succeed; the third operation, the next write, conflicts.
         assert_eq!(results, [true, false, true, false, true, false]);
     }
 }

@@ -1,14 +1,14 @@
-//! The workloads' source of chance.
+//! The workloads' random numbers.
 
 use frostline_random::{SplitMix, Zipf};
 
-/// A stream of random numbers that depends on its seed only. Its state is one word, so that a
-/// batch that has to be tried again can start from a copy.
+/// A stream of random numbers that depends on its seed only. Its state is one word, so a batch that
+/// must be tried again can start from a copy.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(SplitMix);
 
 impl Random {
-    /// Stream number `index` of a seed: streams of one seed have nothing in common.
+    /// Stream number `index` of a seed; the streams of one seed are independent.
     pub(crate) fn stream(seed: u64, index: u64) -> Random {
         Random(SplitMix::stream(seed, index))
     }
@@ -19,13 +19,13 @@ impl Random {
         self.0.bits()
     }
 
-    /// A number from 0 to `n - 1`, which is not empty.
+    /// A number from 0 to `n - 1`; `n` must not be 0.
     #[inline]
     pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.0.below_u64(n)
     }
 
-    /// A number from `low` to `high`, both included.
+    /// A number from `low` to `high`, inclusive.
     #[inline]
     pub(crate) fn between(&mut self, low: u32, high: u32) -> u32 {
         low + self.below(u64::from(high - low) + 1) as u32
@@ -37,26 +37,26 @@ impl Random {
         self.0.unit()
     }
 
-    /// A rank, from 0, as likely as `zipf` says.
+    /// A rank, from 0, with the probability that `zipf` gives it.
     #[inline]
     pub(crate) fn rank(&mut self, zipf: &Zipf) -> u64 {
         zipf.sample(|| self.unit())
     }
 
-    /// True in `share` of a hundred cases.
+    /// True with a probability of `share` percent.
     #[inline]
     pub(crate) fn percent(&mut self, share: u32) -> bool {
         self.below(100) < u64::from(share)
     }
 
-    /// Fills `bytes`, which then do not compress.
+    /// Fills `bytes` with random bytes, which do not compress.
     pub(crate) fn fill(&mut self, bytes: &mut [u8]) {
         let (words, rest) = bytes.as_chunks_mut::<8>();
         words.iter_mut().for_each(|word| *word = self.bits().to_le_bytes());
         rest.copy_from_slice(&self.bits().to_le_bytes()[..rest.len()]);
     }
 
-    /// Puts `items` into an order of which each is as likely.
+    /// Puts `items` into a random order; all orders are equally likely.
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u64 + 1) as usize);

@@ -1,9 +1,9 @@
-//! A workload as the driver sees it.
+//! A workload in the view of the driver.
 
 use crate::error::Result;
 use crate::{Engine, Ticket};
 
-/// A mix of transactions over tables that are loaded.
+/// A mix of transactions over loaded tables.
 pub trait Workload<E: Engine>: Sync {
     /// The part of the workload that one thread runs.
     type Worker: Worker<E>;
@@ -11,37 +11,38 @@ pub trait Workload<E: Engine>: Sync {
     /// The names of the kinds of transaction; [`Done::kind`] counts them from 0.
     fn kinds(&self) -> &'static [&'static str];
 
-    /// Worker `index` of a run: the same seed and index begin the same sequence of operations.
+    /// Worker `index` of a run: the same seed and index give the same sequence of operations.
     fn worker(&self, seed: u64, index: usize) -> Self::Worker;
 }
 
 /// One thread's part of a workload.
 pub trait Worker<E: Engine> {
-    /// Runs one transaction to its end, which is not yet to wait until it is durable.
+    /// Runs one transaction to its end, without waiting until it is durable.
     ///
     /// # Errors
-    /// An error of the engine other than a conflict, which is tried again.
+    /// An error of the engine other than a conflict; after a conflict the transaction is tried
+    /// again.
     fn step(&mut self, engine: &E) -> Result<Done, E>;
 }
 
-/// A transaction that came to an end.
+/// A transaction that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
     /// Its index in [`Workload::kinds`].
     pub kind: usize,
     /// Its outcome.
     pub outcome: Outcome,
-    /// The number of times that it was tried again after a conflict.
+    /// The number of retries after conflicts.
     pub retries: u32,
 }
 
 /// The outcome of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Committed, and durable once the engine has reached the ticket.
+    /// Committed; durable once the engine has reached the ticket.
     Committed(Ticket),
-    /// Rolled back as its user wanted: it counts as done.
+    /// Rolled back as its user wanted; it counts as done.
     RolledBack,
-    /// It conflicted too often to be tried again, and nothing of it was done.
+    /// Given up after too many conflicts, without any effect.
     Abandoned,
 }

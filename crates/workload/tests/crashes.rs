@@ -1,6 +1,6 @@
-//! Power cuts in the middle of TPC-C: whatever survives of it is consistent.
+//! Power cuts in the middle of TPC-C: the surviving data are consistent.
 //!
-//! `FROSTLINE_CRASHES=n` goes on for as many crashes, `FROSTLINE_CRASH_SEED=n` runs one database.
+//! `FROSTLINE_CRASHES=n` runs n crashes, `FROSTLINE_CRASH_SEED=n` runs one database.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -42,7 +42,7 @@ fn loaded(seed: u64, options: tpcc::Options) -> Arc<Faulty> {
     device
 }
 
-/// Runs transactions, a few at a time for each flush, until the power is cut.
+/// Runs transactions, a few for each flush, until the power is cut.
 fn run(db: &Db, tpcc: &Tpcc<frostline_db::Table>, seed: u64) -> (u64, DbError) {
     let mut worker = Workload::<Db>::worker(tpcc, seed, 0);
     for n in 1.. {
@@ -71,7 +71,7 @@ fn assert_consistent(db: &Db, tpcc: &Tpcc<frostline_db::Table>) {
     assert!(check.findings.is_empty(), "{:#?}", check.findings);
 }
 
-/// One database through its crashes; the transactions that it did.
+/// Takes one database through its crashes; returns the number of its transactions.
 fn live(seed: u64) -> u64 {
     let scale = tpcc::Scale { warehouses: 1, items: 60, customers: 10 };
     let options = tpcc::Options { scale, steady: seed.is_multiple_of(2) };

@@ -5,7 +5,7 @@ use frostline_workload::driver::{self, Report, Until};
 use frostline_workload::{Condition, Loading, Workload, linkbench, tpcc, ycsb};
 use frostline_zone::{Shape, in_memory};
 
-/// With a buffer that is smaller than the data.
+/// Runs `test` on a database whose buffer is smaller than the data.
 fn with_database(test: impl FnOnce(&Db)) {
     let device = in_memory(&Shape { bytes: 256 << 20, ..Shape::default() }).unwrap();
     Db::create(&device, &Create::default()).unwrap();

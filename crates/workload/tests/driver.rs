@@ -45,7 +45,7 @@ impl<E: Engine> Worker<E> for Counter {
     }
 }
 
-/// Notes how far commits were ahead of what was waited for.
+/// Records how far commits got ahead of the waits for them.
 struct Watched {
     memory: MemoryEngine,
     committed: AtomicU64,
@@ -136,12 +136,12 @@ fn no_more_commits_are_in_flight_than_allowed() {
         let options = Options { in_flight, ..transactions(1, 90) };
         let report = driver::run(&engine, &Count, options, |_| true).unwrap();
         assert_eq!(report.done(), 90);
-        // Nothing is durable here until waited for, and every tenth commits nothing: those were
-        // begun, but are not in flight.
+        // Nothing is durable here until it is waited for. Every tenth transaction commits nothing:
+        // it was begun, but is not in flight.
         let furthest = engine.furthest.load(Ordering::Relaxed);
         assert!(furthest <= in_flight as u64 + 1 + 9, "{furthest}");
         assert!(furthest > in_flight as u64);
-        // It waits once for each commit beyond those, and at the end for the rest.
+        // The worker waits once for each commit beyond the limit, and at the end for the rest.
         let rest = u64::from(in_flight > 0);
         assert_eq!(engine.waits.load(Ordering::Relaxed), 81 - in_flight as u64 + rest);
     }
@@ -181,7 +181,7 @@ fn the_observer_sees_progress_and_may_end_a_run() {
 fn an_error_ends_a_run() {
     let engine = MemoryEngine::new();
     engine.conflict_every(100);
-    // This workload does not try again: to the driver it is an error as any other.
+    // This workload does not retry: for the driver a conflict is then an error like any other.
     let error = driver::run(&engine, &Count, transactions(2, 10_000), |_| true).unwrap_err();
     assert!(matches!(error, Error::Engine(MemoryError::Conflict)));
 }

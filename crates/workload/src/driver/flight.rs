@@ -1,11 +1,11 @@
-//! A worker's commits that are not known to be durable yet.
+//! A worker's commits in flight: those that are not known to be durable yet.
 
 use std::collections::VecDeque;
 use std::time::Instant;
 
 use crate::Ticket;
 
-/// A commit on its way.
+/// A commit in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InFlight {
     pub(super) ticket: Ticket,
@@ -13,7 +13,7 @@ pub(super) struct InFlight {
     pub(super) started: Instant,
 }
 
-/// Commits on their way, oldest first, in memory that does not grow.
+/// Commits in flight, the oldest first, in memory that does not grow.
 #[derive(Debug)]
 pub(super) struct Flight {
     ring: VecDeque<InFlight>,
@@ -26,12 +26,12 @@ impl Flight {
         Flight { ring: VecDeque::with_capacity(limit + 1), limit }
     }
 
-    /// Adds the newest.
+    /// Adds the newest commit.
     pub(super) fn push(&mut self, commit: InFlight) {
         self.ring.push_back(commit);
     }
 
-    /// Takes the oldest, if it is durable.
+    /// Takes the oldest commit, if it is durable.
     pub(super) fn pop(&mut self, durable: Ticket) -> Option<InFlight> {
         match self.ring.front() {
             Some(oldest) if oldest.ticket <= durable => self.ring.pop_front(),
@@ -39,13 +39,13 @@ impl Flight {
         }
     }
 
-    /// The ticket to wait for, if there are more than the limit.
+    /// The ticket to wait for, if there are more commits than the limit.
     pub(super) fn overdue(&self) -> Option<Ticket> {
         let is_full = self.ring.len() > self.limit;
         self.ring.front().filter(|_| is_full).map(|oldest| oldest.ticket)
     }
 
-    /// The ticket that is reached last.
+    /// The ticket that becomes durable last.
     pub(super) fn newest(&self) -> Option<Ticket> {
         self.ring.iter().map(|commit| commit.ticket).max()
     }

@@ -9,12 +9,11 @@ use hdrhistogram::Histogram;
 pub struct Report {
     /// Threads that ran.
     pub threads: usize,
-    /// From before the first transaction until the last was durable.
+    /// Time from before the first transaction until the last one was durable.
     pub elapsed: Duration,
-    /// Processor time of the workers' threads, in sum. Threads of the engine's own are
-    /// not in it.
+    /// Processor time of all workers' threads together. The engine's own threads are not included.
     pub cpu: Duration,
-    /// Each kind of transaction, in the order of [`crate::Workload::kinds`].
+    /// The results of each kind of transaction, in the order of [`crate::Workload::kinds`].
     pub kinds: Vec<KindReport>,
 }
 
@@ -23,15 +22,15 @@ pub struct Report {
 pub struct KindReport {
     /// Its name.
     pub name: &'static str,
-    /// Committed and durable.
+    /// Transactions that were committed and are durable.
     pub committed: u64,
-    /// Rolled back as their user wanted.
+    /// Transactions that were rolled back as their user wanted.
     pub rolled_back: u64,
-    /// Given up after too many conflicts.
+    /// Transactions that were given up after too many conflicts.
     pub abandoned: u64,
-    /// Times that one was tried again after a conflict.
+    /// Retries after conflicts.
     pub retries: u64,
-    /// Nanoseconds until a transaction was durable, its retries included; or rolled back.
+    /// Nanoseconds until a transaction was durable or rolled back, its retries included.
     pub latency: Histogram<u64>,
 }
 
@@ -48,10 +47,10 @@ impl Report {
         self.kinds.iter().map(KindReport::done).sum()
     }
 
-    /// The latencies of all kinds together, nanoseconds.
+    /// The latencies of all kinds together, in nanoseconds.
     pub fn latency(&self) -> Histogram<u64> {
         let mut all = histogram();
-        // They have the same bounds, so adding cannot fail.
+        // All histograms have the same bounds, so adding can't fail.
         self.kinds.iter().for_each(|kind| all += &kind.latency);
         all
     }
@@ -142,7 +141,7 @@ impl Counted {
     }
 }
 
-/// From 1 ns to 10 minutes, to three digits.
+/// A histogram from 1 ns to 10 minutes, precise to three digits.
 fn histogram() -> Histogram<u64> {
     const LONGEST: u64 = 600_000_000_000;
     Histogram::new_with_max(LONGEST, 3).expect("bounds that a histogram can have")

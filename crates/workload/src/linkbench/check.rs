@@ -1,4 +1,4 @@
-//! The condition that holds for the tables while no transaction runs: every list is counted.
+//! The condition that the tables meet while no transaction runs: every list has the right count.
 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
@@ -10,18 +10,18 @@ use crate::condition::{Condition, Verdict};
 use crate::error::Result;
 use crate::{Access, Direction, Engine, Transaction};
 
-/// Nodes whose lists are compared at a time.
+/// Nodes whose lists are compared in one step.
 const SPAN: u64 = 100_000;
 
 #[derive(Default)]
 struct Found {
-    /// Links of each list: those counted, and those that can be seen.
+    /// For each list: its count, and the number of its visible links.
     lists: BTreeMap<ListId, (u64, u64)>,
     counts: Verdict,
     rows: Verdict,
 }
 
-/// Reads all tables; nodes before number `settled` may have links.
+/// Reads all tables; nodes with numbers below `settled` may have links.
 pub(super) fn check<E: Engine>(
     engine: &E,
     tables: &Tables<E::Table>,
@@ -55,7 +55,7 @@ impl Found {
         Ok(())
     }
 
-    /// Compares the lists of some nodes.
+    /// Compares the lists of a range of nodes.
     fn compare<'e, E: Engine + 'e>(
         &mut self,
         transaction: &mut E::Transaction<'e>,

@@ -1,4 +1,4 @@
-//! The choice of nodes and links that an operation is about.
+//! The choice of nodes and links for an operation.
 
 use frostline_random::Zipf;
 
@@ -7,11 +7,11 @@ use super::loading::{link_at, links_in};
 use super::rows::{LINK_TYPES, LinkId, ListId, NodeId};
 use crate::random::Random;
 
-/// Chooses among the nodes that were loaded.
+/// Chooses among the loaded nodes.
 ///
-/// The paper found power laws for all accesses, those of nodes flatter than those of links, and
-/// gives them as curves. Ours are Zipf distributions, with exponents as its benchmark's own
-/// configuration has them for nodes, and one of our choosing for links.
+/// The paper found power laws for all accesses, with flatter ones for nodes than for links, and
+/// shows them as curves. Ours are Zipf distributions; the exponents for nodes are those of its
+/// benchmark's configuration, the exponent for links is our choice.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
     nodes: u64,
@@ -25,7 +25,7 @@ const NODE_UPDATES: f64 = 0.606;
 const LISTS: f64 = 0.8;
 
 impl Choice {
-    /// Among nodes 1 to `nodes`.
+    /// Choices among nodes 1 to `nodes`.
     pub(super) fn new(nodes: u64) -> Choice {
         let zipf = |theta| Zipf::new(nodes, theta);
         let (node_reads, node_updates) = (zipf(NODE_READS), zipf(NODE_UPDATES));
@@ -40,7 +40,7 @@ impl Choice {
         self.scattered(random.rank(&self.node_updates), 0)
     }
 
-    /// Each as likely.
+    /// A random node, all with the same probability.
     pub(super) fn any_node(&self, random: &mut Random) -> NodeId {
         random.below(self.nodes) + 1
     }
@@ -53,7 +53,7 @@ impl Choice {
         self.list(random, 2)
     }
 
-    /// A link that was loaded into a list, or if there is none, one that was not.
+    /// A link that was loaded into a list; if the list has none, a link that was not loaded.
     pub(super) fn loaded_link(&self, random: &mut Random, list: ListId) -> LinkId {
         let links = links_in(links_of(list.from), list.kind);
         link_at(list, random.below(links.max(1)), self.nodes)
@@ -64,8 +64,9 @@ impl Choice {
         ListId { from, kind: random.below(u64::from(LINK_TYPES)) as u32 }
     }
 
-    /// The node of a rank: each rank has another one, and those of neighbouring ranks are far from
-    /// each other. What is read most is not what is written most: each curve has its own start.
+    /// The node of a rank: different ranks have different nodes, and neighbouring ranks have
+    /// distant nodes. Each curve starts at another node, so the most read nodes are not the most
+    /// written ones.
     fn scattered(&self, rank: u64, curve: u64) -> NodeId {
         // A prime, so that no two ranks meet unless it divides the number of nodes.
         const STRIDE: u128 = 2_654_435_761;

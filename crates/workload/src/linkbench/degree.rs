@@ -4,25 +4,26 @@ use frostline_random::mix;
 
 use crate::random::Random;
 
-/// Links of a node at most.
+/// The most links of a node.
 const LONGEST: f64 = 10_000.0;
 /// The exponent of the distribution of links.
 const EXPONENT: f64 = 1.18;
 
 /// The number of links that node `id` is loaded with: `d` or more with probability `(d + 1)^-1.18`,
-/// up to
-/// 10,000. It depends on the node alone, so that a worker knows where links are without a look.
+/// up to 10,000. It depends on the node alone, so that a worker knows which links exist without
+/// reading.
 ///
 /// The paper (section 3.2) measured a power law in which half of the nodes have no links and the
-/// average is about 4: this one has 56 % without, and an average of 4.1.
+/// average is about 4; here 56 % have none, and the average is 4.1.
 pub(super) fn links_of(id: u64) -> u64 {
-    // 53 bits, from 2^-53 to 1: the logarithm is finite.
+    // 53 bits as a number from 2^-53 to 1, whose logarithm is finite.
     let unit = ((mix(id) >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64);
     (unit.powf(-1.0 / EXPONENT).min(LONGEST) - 1.0) as u64
 }
 
-/// The length of a payload with this average: exponentially distributed, up to 20 times as long.
-/// The paper's figure shows long tails; of its averages see the constants in the module `rows`.
+/// A random length of a payload with this average: exponentially distributed, up to 20 times the
+/// average. The paper's figure shows long tails; for its averages see the constants in the module
+/// `rows`.
 pub(super) fn payload(random: &mut Random, average: f64) -> usize {
     let length = -average * (1.0 - random.unit()).ln();
     length.min(20.0 * average).round() as usize

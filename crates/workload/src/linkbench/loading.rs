@@ -11,11 +11,11 @@ use crate::filling::{self, Batch, Batches};
 use crate::loading::{Loaded, Loading};
 use crate::{Contents, Engine};
 
-/// Nodes of a part.
+/// Nodes in a part.
 const PART: u64 = 2000;
-/// Nodes or links of a transaction.
+/// Nodes or links in a transaction.
 const BATCH: u64 = 1000;
-/// The time of everything that was loaded.
+/// The time of all loaded nodes, links and counts.
 pub(super) const LOADED: u64 = 1;
 
 /// Loads nodes 1 to `nodes`, and the links that go out from them.
@@ -50,7 +50,8 @@ fn put_node<'e, E: Engine + 'e>(
     batch.put(tables.nodes, &node_key(id), row)
 }
 
-/// All links of the nodes, in the order of nodes, and the count of each list after its last link.
+/// Puts all links of the nodes, in the order of nodes, and the count of each list after its last
+/// link.
 fn put_links<E: Engine>(
     batches: &mut Batches<'_, E>,
     tables: &Tables<E::Table>,
@@ -58,7 +59,7 @@ fn put_links<E: Engine>(
     ids: std::ops::Range<NodeId>,
     row: &mut Vec<u8>,
 ) -> Result<(), E> {
-    // Lists with one link or more; numbers of links say in which of them a link is.
+    // Lists with at least one link; a link's number says in which of them it is.
     let lists: Vec<(ListId, u64)> =
         ids.flat_map(lists_of).filter(|(_, links)| *links > 0).collect();
     let mut ends = Vec::with_capacity(lists.len());
@@ -67,7 +68,7 @@ fn put_links<E: Engine>(
         all += links;
         ends.push(all);
     }
-    // A list brings up to two records with its last link.
+    // The last link of a list adds a second record: its count.
     batches.each(0..all, BATCH / 2, |batch, number| {
         let at = ends.partition_point(|end| *end <= number);
         let (list, links) = lists[at];
@@ -77,20 +78,21 @@ fn put_links<E: Engine>(
     })
 }
 
-/// The lists that a node is loaded with, and how many links each has: they take turns.
+/// The lists that a node is loaded with, and the number of links of each: links go to the lists in
+/// turn.
 pub(super) fn lists_of(from: NodeId) -> impl Iterator<Item = (ListId, u64)> {
     let links = links_of(from);
     (0..LINK_TYPES).map(move |kind| (ListId { from, kind }, links_in(links, kind)))
 }
 
-/// The number of a node's first `links` links that are in its list of this kind.
+/// The number of links, among a node's first `links`, that are in its list of this kind.
 pub(super) fn links_in(links: u64, kind: LinkType) -> u64 {
     (links + u64::from(LINK_TYPES - 1 - kind)) / u64::from(LINK_TYPES)
 }
 
-/// The link at a position of a list: it goes to the nodes after its own, in turn, so that where
-/// the links of a node go to is known without a look. A list that is longer than there are nodes
-/// would come round again; it ends in numbers that are of no node.
+/// The link at a position of a list. It goes to the next nodes after its own, in turn, so that the
+/// targets of a node's links are known without reading. In a list that is longer than the number of
+/// nodes, the rest goes to numbers that are not nodes.
 pub(super) fn link_at(list: ListId, position: u64, nodes: u64) -> LinkId {
     let turn = position * u64::from(LINK_TYPES) + u64::from(list.kind);
     let to = if turn < nodes { (list.from + turn) % nodes + 1 } else { turn + 1 };

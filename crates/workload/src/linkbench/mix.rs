@@ -31,7 +31,7 @@ pub(super) const KINDS: [&str; 10] = [
     "update-link",
 ];
 
-/// The paper's shares, of a thousand.
+/// The paper's shares, in thousandths.
 const SHARES: [(Kind, u64); 10] = [
     (Kind::GetNode, 129),
     (Kind::AddNode, 26),
@@ -46,7 +46,7 @@ const SHARES: [(Kind, u64); 10] = [
 ];
 
 impl Kind {
-    /// Draws one.
+    /// Draws a kind of operation.
     pub(super) fn draw(random: &mut Random) -> Kind {
         let mut left = random.below(1000);
         for (kind, share) in SHARES {

@@ -3,10 +3,11 @@
 //! them, read in lists, with a count of each list.
 //!
 //! The operations and their shares are the paper's. Approximated are the sizes of payloads, the
-//! number of links of a node (see the module `degree`) and which nodes are likely (see `choice`).
-//! Otherwise: there are two kinds of link, as in its configuration; links of a list stand side by
-//! side, and are sorted by time when they are read, where the paper's schema has an index for it;
-//! payloads do not compress; a time is the number of a transaction among those of its worker.
+//! number of links of a node (see the module `degree`) and the popularity of nodes (see `choice`).
+//! Other differences: there are two kinds of link, as in its configuration; the links of a list
+//! stand side by side and are sorted by time when they are read, where the paper's schema has an
+//! index; payloads do not compress; a time is the number of a transaction among those of its
+//! worker.
 
 mod check;
 mod choice;
@@ -40,8 +41,8 @@ use tables::Tables;
 /// Options of the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Nodes that are loaded, 1 or more; there are about four times as many links. It must be what
-    /// was loaded.
+    /// Nodes to load, 1 or more; there are about four times as many links. A database that is
+    /// loaded already must have the same number.
     pub nodes: u64,
 }
 
@@ -61,11 +62,11 @@ pub struct LinkBench<T> {
 }
 
 impl<T: Copy + Send + Sync> LinkBench<T> {
-    /// Opens the tables, which may still be empty. New nodes are numbered on from the last that is
-    /// there.
+    /// Opens the tables, which may still be empty. New nodes get numbers after the last existing
+    /// one.
     ///
     /// # Errors
-    /// Options that are impossible; what the engine failed with.
+    /// The options are invalid; errors of the engine.
     pub fn open<E: Engine<Table = T>>(engine: &E, options: Options) -> Result<LinkBench<T>, E> {
         if options.nodes == 0 {
             return Err(Error::Options { what: "nodes", why: "there must be at least one" });
@@ -75,9 +76,9 @@ impl<T: Copy + Send + Sync> LinkBench<T> {
         Ok(LinkBench { tables, nodes: options.nodes, ids: Arc::new(Ids::from(last + 1)) })
     }
 
-    /// Fills the tables, which must be empty, and waits until they are durable. No transaction
-    /// puts more than 1,000 records. `observer` hears about once a second how far it has come, on
-    /// the calling thread, and breaks off by returning false.
+    /// Fills the tables, which must be empty, and waits until they are durable. No transaction puts
+    /// more than 1,000 records. About once a second it calls `observer` on the calling thread with
+    /// the progress; if `observer` returns false, loading ends.
     ///
     /// # Errors
     /// An error of the engine.
@@ -91,8 +92,8 @@ impl<T: Copy + Send + Sync> LinkBench<T> {
         loading::load(engine, &self.tables, self.nodes, &contents, loading, observer)
     }
 
-    /// Checks that every list of links has as many as are counted, and that rows have their
-    /// fields. No transaction may run.
+    /// Checks that every list has as many visible links as its count says, and that rows have their
+    /// fields. No transaction may run meanwhile.
     ///
     /// # Errors
     /// An error of the engine.
@@ -109,13 +110,13 @@ impl<E: Engine> Workload<E> for LinkBench<E::Table> {
     }
 
     fn worker(&self, seed: u64, index: usize) -> LinkBenchWorker<E::Table> {
-        // Other streams of chance than those of loading.
+        // These random streams differ from those of loading.
         let random = Random::stream(!seed, index as u64);
         LinkBenchWorker::new(self.tables, Arc::clone(&self.ids), Choice::new(self.nodes), random)
     }
 }
 
-/// The greatest number of a node; 0 if there is none.
+/// The largest number of a node; 0 if there are no nodes.
 fn last_node<E: Engine>(engine: &E, tables: &Tables<E::Table>) -> Result<NodeId, E> {
     let mut last = 0;
     attempt(engine, Access::ReadOnly, |transaction| {

@@ -1,4 +1,4 @@
-//! A transaction on the three tables, and the operations it is made of.
+//! A transaction on the three tables, and the operations that it consists of.
 
 use std::ops::ControlFlow;
 
@@ -7,10 +7,10 @@ use super::tables::Tables;
 use crate::error::{Error, Result};
 use crate::{Direction, Engine, Transaction};
 
-/// Links that a list shows at most, the paper's limit.
+/// The most links that a list returns: the paper's limit.
 const LIMIT: usize = 10_000;
 
-/// Memory that is used again and again.
+/// Memory that is reused.
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
     row: Vec<u8>,
@@ -28,7 +28,7 @@ struct Shown {
     payload: usize,
 }
 
-/// A payload to be written, and its time.
+/// A payload to write, and its time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Content<'c> {
     pub(super) payload: &'c [u8],
@@ -43,14 +43,14 @@ pub(super) struct Session<'s, 'e, E: Engine + 'e> {
 }
 
 impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
-    /// Reads a node; false if there is none.
+    /// Reads a node; false if it does not exist.
     pub(super) fn get_node(&mut self, id: NodeId) -> Result<bool, E> {
         let Session { transaction, tables, buffers } = self;
         let found = transaction.get(tables.nodes, &node_key(id), &mut buffers.row)?;
         long_enough::<E>(found, &buffers.row, node::FIXED, Tables::<()>::NODES)
     }
 
-    /// Writes a node, whether it is there or not.
+    /// Writes a node, whether it exists or not.
     pub(super) fn put_node(
         &mut self,
         id: NodeId,
@@ -68,7 +68,7 @@ impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
         Ok(transaction.put(tables.nodes, &node_key(id), row)?)
     }
 
-    /// Writes a node's next version, if it is there.
+    /// Writes a node's next version, if the node exists.
     pub(super) fn update_node(&mut self, id: NodeId, content: Content<'_>) -> Result<(), E> {
         if self.get_node(id)? {
             let version = node::VERSION.of(&self.buffers.row).wrapping_add(1);
@@ -82,7 +82,7 @@ impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
         Ok(self.transaction.delete(self.tables.nodes, &node_key(id))?)
     }
 
-    /// Reads a link, and tells whether it can be seen; none if it is not there.
+    /// Reads a link and returns whether it is visible; `None` if it does not exist.
     pub(super) fn get_link(&mut self, id: LinkId) -> Result<Option<bool>, E> {
         let Session { transaction, tables, buffers } = self;
         let found = transaction.get(tables.links, &link_key(id), &mut buffers.row)?;
@@ -90,7 +90,7 @@ impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
         Ok(found.then(|| link::VISIBLE.of(&buffers.row) == 1))
     }
 
-    /// Reads the links of a list that can be seen, newest first; returns how many.
+    /// Reads the visible links of a list, newest first; returns their number.
     pub(super) fn get_list(&mut self, id: ListId) -> Result<usize, E> {
         let Session { transaction, tables, buffers } = self;
         let Buffers { list, payloads, .. } = &mut **buffers;
@@ -112,7 +112,7 @@ impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
         Ok(list.len())
     }
 
-    /// Adds a link that is not there or is hidden, and counts it; one that is there gets the new
+    /// Adds a link that does not exist or is hidden, and counts it; a visible link gets the new
     /// content.
     pub(super) fn put_link(&mut self, id: LinkId, content: Content<'_>) -> Result<(), E> {
         let (version, was_visible) = match self.get_link(id)? {
@@ -131,7 +131,7 @@ impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
         if was_visible { Ok(()) } else { self.count(id.list, 1, content.time) }
     }
 
-    /// Hides a link, if it can be seen, and counts it no more.
+    /// Hides a link and subtracts it from the count, if it is visible.
     pub(super) fn hide_link(&mut self, id: LinkId, time: u64) -> Result<(), E> {
         if self.get_link(id)? != Some(true) {
             return Ok(());
@@ -181,7 +181,7 @@ impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
     }
 }
 
-/// `found`, unless what was found is shorter than its fixed-width fields.
+/// `found`, or an error if the row that was found is shorter than its fixed-width fields.
 fn long_enough<E: Engine>(
     found: bool,
     row: &[u8],

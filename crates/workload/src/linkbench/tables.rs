@@ -2,7 +2,7 @@
 
 use crate::Engine;
 
-/// The tables of an engine, once they are open.
+/// The open tables of an engine.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tables<T> {
     pub(super) nodes: T,
@@ -13,12 +13,12 @@ pub(super) struct Tables<T> {
 impl<T> Tables<T> {
     /// The name of the table of nodes.
     pub(super) const NODES: &'static str = "linkbench.node";
-    /// Of links.
+    /// The name of the table of links.
     pub(super) const LINKS: &'static str = "linkbench.link";
-    /// Of the number of links of each list.
+    /// The name of the table of links' counts.
     pub(super) const COUNTS: &'static str = "linkbench.count";
 
-    /// Opens them.
+    /// Opens the tables.
     pub(super) fn open<E: Engine<Table = T>>(engine: &E) -> Result<Tables<T>, E::Error> {
         Ok(Tables {
             nodes: engine.table(Self::NODES)?,

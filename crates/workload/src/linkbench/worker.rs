@@ -1,4 +1,4 @@
-//! One worker: draws operations and runs them, each a transaction of its own.
+//! A worker: draws operations and runs each in a transaction of its own.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::ids::Ids;
 use crate::random::Random;
 use crate::{Access, Done, Engine, Worker};
 
-/// Links that one operation reads at most.
+/// The most links that one operation reads.
 const MULTIGET: u32 = 10;
 
 /// A worker of the LinkBench-like workload.
@@ -33,7 +33,7 @@ pub struct LinkBenchWorker<T> {
     buffers: Buffers,
 }
 
-/// An operation, and what it is about.
+/// An operation with its arguments.
 #[derive(Clone, Copy, Debug)]
 enum Operation {
     GetNode(NodeId),
@@ -42,9 +42,10 @@ enum Operation {
     DeleteNode(NodeId),
     GetLinkList(ListId),
     CountLink(ListId),
-    /// Of the links that the worker keeps aside.
+    /// Reads the links that the worker has collected.
     MultigetLink,
-    /// Add it, or update it: the paper's two operations do the same, but choose otherwise.
+    /// Adds or updates a link: the paper's two operations do the same, but choose links in
+    /// different ways.
     PutLink(LinkId),
     DeleteLink(LinkId),
 }

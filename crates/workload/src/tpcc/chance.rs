@@ -5,30 +5,31 @@ use crate::random::Random;
 
 /// The constant C of clause 2.1.6 for last names while loading.
 pub(super) const C_LAST_LOAD: u32 = 86;
-/// The same while running: clause 2.1.6.1 wants it 65 to 119 away, but neither 96 nor 112.
+/// The same constant for runs: clause 2.1.6.1 requires a distance of 65 to 119, but neither 96 nor
+/// 112.
 pub(super) const C_LAST_RUN: u32 = 173;
 /// The constant for customers' numbers.
 const C_CUSTOMER: u32 = 610;
 /// The constant for items.
 const C_ITEM: u32 = 5167;
 
-/// NURand (clause 2.1.6): not uniform, in that some numbers from `low` to `high` are likelier.
+/// NURand (clause 2.1.6): a non-uniform number from `low` to `high`, some being likelier.
 pub(super) fn nurand(random: &mut Random, a: u32, c: u32, low: u32, high: u32) -> u32 {
     let both = random.between(0, a) | random.between(low, high);
     (both + c) % (high - low + 1) + low
 }
 
-/// A customer of a district.
+/// A random customer of a district.
 pub(super) fn customer(random: &mut Random, scale: &Scale) -> CustomerId {
     nurand(random, 1023, C_CUSTOMER, 1, u32::from(scale.customers)) as CustomerId
 }
 
-/// An item.
+/// A random item.
 pub(super) fn item(random: &mut Random, scale: &Scale) -> ItemId {
     nurand(random, 8191, C_ITEM, 1, scale.items)
 }
 
-/// Any warehouse but this one, if there is another.
+/// Another warehouse, if there is one.
 pub(super) fn other_warehouse(
     random: &mut Random,
     scale: &Scale,
@@ -41,7 +42,7 @@ pub(super) fn other_warehouse(
     if other < home { other } else { other + 1 }
 }
 
-/// A last name, by its number; `c` is one of the two constants above.
+/// The number of a random last name; `c` is one of the two constants above.
 pub(super) fn last_name(random: &mut Random, scale: &Scale, c: u32) -> u32 {
     nurand(random, 255, c, 0, scale.last_names() - 1)
 }
@@ -49,7 +50,7 @@ pub(super) fn last_name(random: &mut Random, scale: &Scale, c: u32) -> u32 {
 const SYLLABLES: [&str; 10] =
     ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"];
 
-/// The last name of a number below 1,000: a syllable for each of its three digits.
+/// Spells the last name with a number below 1,000: a syllable for each of the three digits.
 pub(super) fn spell_last_name(number: u32, name: &mut Vec<u8>) {
     name.clear();
     for digit in [number / 100 % 10, number / 10 % 10, number % 10] {
@@ -57,20 +58,20 @@ pub(super) fn spell_last_name(number: u32, name: &mut Vec<u8>) {
     }
 }
 
-/// Adds an a-string: letters and digits, in a number from `low` to `high`.
+/// Appends an a-string: from `low` to `high` letters and digits.
 pub(super) fn letters(random: &mut Random, low: u32, high: u32, text: &mut Vec<u8>) {
     const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     let length = random.between(low, high) as usize;
     draw(random, length, LETTERS, text);
 }
 
-/// Adds an n-string: digits, in a number from `low` to `high`.
+/// Appends an n-string: from `low` to `high` digits.
 pub(super) fn digits(random: &mut Random, low: u32, high: u32, text: &mut Vec<u8>) {
     let length = random.between(low, high) as usize;
     draw(random, length, b"0123456789", text);
 }
 
-/// Adds a zip code: four digits and "11111" (clause 4.3.2.7).
+/// Appends a zip code: four digits and "11111" (clause 4.3.2.7).
 pub(super) fn zip(random: &mut Random, text: &mut Vec<u8>) {
     digits(random, 4, 4, text);
     text.extend_from_slice(b"11111");
@@ -79,7 +80,7 @@ pub(super) fn zip(random: &mut Random, text: &mut Vec<u8>) {
 /// The mark of some items and stocks.
 pub(super) const ORIGINAL: &[u8; 8] = b"ORIGINAL";
 
-/// Adds 26 to 50 letters and digits, somewhere among which one in ten has [`ORIGINAL`].
+/// Appends 26 to 50 letters and digits; one text in ten contains [`ORIGINAL`] at a random place.
 pub(super) fn data(random: &mut Random, text: &mut Vec<u8>) {
     let start = text.len();
     letters(random, 26, 50, text);
@@ -90,13 +91,13 @@ pub(super) fn data(random: &mut Random, text: &mut Vec<u8>) {
     }
 }
 
-/// True if [`ORIGINAL`] is in a text.
+/// True if a text contains [`ORIGINAL`].
 pub(super) fn is_original(text: &[u8]) -> bool {
     text.windows(ORIGINAL.len()).any(|part| part == ORIGINAL)
 }
 
-/// Adds `length` characters, ten to each random number: the high half of a product with their
-/// number is a character, and the low half is what is left of chance for the next.
+/// Appends `length` characters, ten from each random number. The high half of its product with the
+/// number of characters chooses a character; the low half is the random number for the next.
 fn draw(random: &mut Random, length: usize, characters: &[u8], text: &mut Vec<u8>) {
     let mut left = 0;
     for at in 0..length {
@@ -137,7 +138,7 @@ mod tests {
         (0..300_000).for_each(|_| seen[usize::from(customer(&mut random, &scale))] += 1);
         seen.sort_unstable();
         let top: u32 = seen.iter().rev().take(300).sum();
-        // A tenth of the customers would have 10 % of it if all were alike.
+        // If all customers were equally likely, a tenth of them would have 10 %.
         assert!(top > 100_000, "{top}");
     }
 

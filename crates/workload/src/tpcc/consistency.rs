@@ -1,8 +1,8 @@
-//! The consistency conditions (clause 3.3.2), checked on what the tables hold.
+//! The consistency conditions (clause 3.3.2), checked on the content of the tables.
 //!
-//! Rows that `steady` deleted are counted as if it were still there, as far as it was tallied. For two
-//! conditions about each customer that is by district only: where something was deleted, they are
-//! checked for the sum of a district's customers.
+//! Rows that `steady` deleted are counted as if they were still there, by the tallies of deletions.
+//! For two conditions about each customer there is only a tally by district: where something was
+//! deleted, these are checked for the sum of a district's customers.
 
 mod found;
 mod rules;
@@ -17,7 +17,7 @@ use crate::{Access, Engine};
 use found::{Customers, Orders, Places};
 use verdict::Verdicts;
 
-/// Checks all conditions in one transaction. District by district, so that no more than one
+/// Checks all conditions in one transaction. It goes district by district, so that only one
 /// district's orders are in memory at a time.
 pub(super) fn check<E: Engine>(engine: &E, tables: &Tables<E::Table>) -> Result<Vec<Condition>, E> {
     let mut verdicts = Verdicts::default();

@@ -1,9 +1,9 @@
-//! The choice of the next transaction (clause 5.2.4.2): a deck of cards, dealt out and shuffled
-//! again.
+//! The choice of the next transaction (clause 5.2.4.2): from a deck of cards that is dealt out and
+//! shuffled again.
 
 use crate::random::Random;
 
-/// A kind of transaction; numbers are those of [`KINDS`].
+/// A kind of transaction; the numbers are indices into [`KINDS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     NewOrder,
@@ -11,7 +11,7 @@ pub(super) enum Kind {
     OrderStatus,
     Delivery,
     StockLevel,
-    /// Not of the standard, nor in the deck: see the module `trim`.
+    /// Deletes old rows. It is not in the standard, nor in the deck: see the module `trim`.
     Trim,
 }
 
@@ -19,8 +19,9 @@ pub(super) enum Kind {
 pub(super) const KINDS: [&str; 6] =
     ["new-order", "payment", "order-status", "delivery", "stock-level", "trim"];
 
-/// The number of cards of each kind, of a hundred: the least that clause 5.2.3 asks for of all
-/// but the first.
+/// The number of cards of each kind, of a hundred. For all kinds but the first it is the least that
+/// clause
+/// 5.2.3 requires.
 const CARDS: [(Kind, usize); 5] = [
     (Kind::NewOrder, 45),
     (Kind::Payment, 43),

@@ -1,5 +1,5 @@
-//! The Delivery transaction (clause 2.7): the oldest order that waits in each district of a
-//! warehouse is delivered. All of it is one transaction, which the clause allows.
+//! The Delivery transaction (clause 2.7): delivers the oldest waiting order in each district of a
+//! warehouse. All of it is one transaction, which the clause allows.
 
 use std::ops::ControlFlow;
 
@@ -19,16 +19,16 @@ pub(super) struct Delivery {
     warehouse: WarehouseId,
     carrier: u8,
     date: u64,
-    /// Waiting orders of a district above which a second one is delivered.
+    /// If more orders than this wait in a district, two of them are delivered.
     backlog: Option<u32>,
 }
 
 impl Delivery {
-    /// Draws one (clause 2.7.1).
+    /// Draws the input (clause 2.7.1).
     ///
-    /// The standard's mix orders more than it delivers: 44.5 orders to 40 deliveries. With a
-    /// `backlog`, a district where more than so many orders wait has two delivered, so that the
-    /// number of those that wait stays the same.
+    /// The standard's mix has more orders than deliveries: 44.5 to 40. With a `backlog`, two orders
+    /// are delivered in a district where more than `backlog` orders wait, so that the number of
+    /// waiting orders stays the same.
     pub(super) fn draw(
         random: &mut Random,
         warehouse: WarehouseId,
@@ -38,8 +38,8 @@ impl Delivery {
         Delivery { warehouse, carrier: random.between(1, 10) as u8, date, backlog }
     }
 
-    /// Runs it; returns how many orders were delivered. A district where none waits is passed
-    /// over.
+    /// Runs the transaction; returns the number of delivered orders. A district without waiting
+    /// orders is skipped.
     pub(super) fn run<'e, E: Engine + 'e>(
         &self,
         session: &mut Session<'_, 'e, E>,
@@ -56,7 +56,7 @@ impl Delivery {
         Ok(delivered)
     }
 
-    /// True if more orders than the backlog allows came after the one just delivered.
+    /// True if more orders than the backlog came after the one that was just delivered.
     fn is_late<'e, E: Engine + 'e>(
         &self,
         session: &mut Session<'_, 'e, E>,
@@ -87,7 +87,7 @@ impl Delivery {
         Ok(Some(number))
     }
 
-    /// Dates the order's lines; returns their sum.
+    /// Sets the delivery date of the order's lines; returns the sum of their amounts.
     fn deliver_lines<'e, E: Engine + 'e>(
         &self,
         session: &mut Session<'_, 'e, E>,

@@ -1,12 +1,12 @@
-//! Keys: the columns of each primary key (clause 1.3), big-endian, so that bytes sort as the
-//! columns do.
+//! Keys: the columns of each primary key (clause 1.3), big-endian, so that bytes sort like the
+//! columns.
 
 use super::scale::{Customer, District, ItemId, OrderId, WarehouseId};
 
-/// Bytes of a name in the index by name: the longest first name, and any last name.
+/// Bytes of a name in the index by name: enough for the longest first name, and for any last name.
 pub(super) const NAME: usize = 16;
 
-/// Puts parts side by side; they must be `N` bytes.
+/// Joins parts; together they must have `N` bytes.
 fn join<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
     let mut key = [0; N];
     let mut at = 0;
@@ -30,13 +30,13 @@ pub(super) fn customer(of: Customer) -> [u8; 7] {
     join(&[&district(of.district), &of.number.to_be_bytes()])
 }
 
-/// A payment is known by its customer and by how many payments they then had made: unlike a
-/// counter of the program's own that is unique from one run to the next.
+/// A payment's key has its customer and the number of that customer's payments so far. Unlike a
+/// counter of the program's own, this is unique across runs.
 pub(super) fn history(of: Customer, payment: u32) -> [u8; 11] {
     join(&[&customer(of), &payment.to_be_bytes()])
 }
 
-/// Of the tables of orders and of new orders.
+/// The key in the tables of orders and of new orders.
 pub(super) fn order(of: District, order: OrderId) -> [u8; 9] {
     join(&[&district(of), &order.to_be_bytes()])
 }
@@ -53,7 +53,7 @@ pub(super) fn stock(warehouse: WarehouseId, item: ItemId) -> [u8; 8] {
     join(&[&warehouse.to_be_bytes(), &item.to_be_bytes()])
 }
 
-/// With what the index entries of all customers of a last name begin.
+/// The prefix of the index entries of all customers with a last name.
 pub(super) fn last_name(of: District, last: &[u8]) -> [u8; 5 + NAME] {
     join(&[&district(of), &padded(last)])
 }
@@ -66,7 +66,7 @@ pub(super) fn order_by_customer(of: Customer, order: OrderId) -> [u8; 11] {
     join(&[&customer(of), &order.to_be_bytes()])
 }
 
-/// A name, cut or filled up with zeros, which sort before any letter.
+/// A name, cut, or extended by zeroes, which sort before any letter.
 fn padded(name: &[u8]) -> [u8; NAME] {
     let mut padded = [0; NAME];
     let length = name.len().min(NAME);
@@ -74,23 +74,23 @@ fn padded(name: &[u8]) -> [u8; NAME] {
     padded
 }
 
-/// Reads the number at the start of a key's tail; none if the tail is too short.
+/// Reads the number at the start of a key's tail; `None` if the tail is too short.
 pub(super) fn leading_u32(tail: &[u8]) -> Option<u32> {
     tail.first_chunk().map(|bytes| u32::from_be_bytes(*bytes))
 }
 
-/// As [`leading_u32`], of the number that ends a key.
+/// Reads the number at the end of a key; `None` if the key is too short.
 pub(super) fn trailing_u16(key: &[u8]) -> Option<u16> {
     key.last_chunk().map(|bytes| u16::from_be_bytes(*bytes))
 }
 
-/// The district with which a key begins; none if it begins with no district.
+/// The district at the start of a key; `None` if the key has none.
 pub(super) fn leading_district(key: &[u8]) -> Option<District> {
     let number = *key.get(4)?;
     Some(District { warehouse: leading_u32(key)?, number })
 }
 
-/// The customer with which a key begins; none if it begins with no customer.
+/// The customer at the start of a key; `None` if the key has none.
 pub(super) fn leading_customer(key: &[u8]) -> Option<Customer> {
     let number = u16::from_be_bytes(*key.get(5..)?.first_chunk()?);
     Some(Customer { district: leading_district(key)?, number })

@@ -1,9 +1,9 @@
 //! TPC-C (revision 5.11) over a table trait: order entry of a wholesale supplier.
 //!
 //! All nine tables, all five transactions with their mix, and the population are the standard's.
-//! Left out: there are no terminals, so no keying and think times; a worker draws warehouse and
-//! district anew for each transaction; dates are numbers (see the module `rows`); and what is
-//! displayed is computed, but not shown.
+//! Differences: there are no terminals, so no keying and think times; a worker draws warehouse and
+//! district anew for each transaction; dates are numbers (see the module `rows`); output is
+//! computed, but not displayed.
 
 mod buffers;
 mod chance;
@@ -37,25 +37,25 @@ use crate::random::Random;
 use crate::{Contents, Engine, Workload};
 use tables::Tables;
 
-/// The index of New-Order among the kinds; its number per minute is the benchmark's result (tpmC):
-/// those that were rolled back count.
+/// The index of New-Order among the kinds. The benchmark's result (tpmC) is their number per
+/// minute, including those that were rolled back.
 pub const NEW_ORDER: usize = deck::Kind::NewOrder as usize;
 
 /// Options of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The amount of data. It must be that which was loaded.
+    /// The amount of data. A database that is loaded already must have the same.
     pub scale: Scale,
-    /// Delete old orders and old rows of history at the rate at which new ones come, so that the
-    /// data stay the same size however long it runs; deliver as fast as is ordered. The
-    /// transactions that delete are of their own kind, `trim`. This is then not TPC-C by the
-    /// letter, whose data grow.
+    /// True to delete old orders and old rows of history at the rate at which new ones come, so
+    /// that the data keep their size however long the benchmark runs, and to deliver as fast as
+    /// orders come. The deleting transactions are a kind of their own, `trim`. This differs from
+    /// the letter of TPC-C, whose data grow.
     pub steady: bool,
 }
 
 impl Options {
-    /// The options that say what is loaded: all but `steady`, with or without which a run can go
-    /// on.
+    /// The contents that these options load. `steady` is not part of them: a run may use loaded
+    /// data with or without it.
     pub fn contents(&self) -> Contents {
         let Scale { warehouses, items, customers } = self.scale;
         let numbers = [
@@ -78,7 +78,7 @@ impl<T: Copy + Send + Sync> Tpcc<T> {
     /// Opens the tables, which may still be empty.
     ///
     /// # Errors
-    /// A scale that is impossible; what the engine failed with.
+    /// The scale is invalid; errors of the engine.
     pub fn open<E: Engine<Table = T>>(engine: &E, options: Options) -> Result<Tpcc<T>, E> {
         match options.scale.flaw() {
             Some((what, why)) => Err(Error::Options { what, why }),
@@ -88,9 +88,9 @@ impl<T: Copy + Send + Sync> Tpcc<T> {
 
     /// Fills the tables (clause 4.3.3), which must be empty, and waits until they are durable.
     ///
-    /// No transaction puts more than 1,000 records. `observer` hears about once a second how far
-    /// it has come, on the calling thread; it breaks off by returning false, and what was loaded
-    /// until then is of no use.
+    /// No transaction puts more than 1,000 records. About once a second it calls `observer` on the
+    /// calling thread with the progress; if `observer` returns false, loading ends, and the data
+    /// loaded so far can't be used.
     ///
     /// # Errors
     /// An error of the engine.
@@ -103,12 +103,12 @@ impl<T: Copy + Send + Sync> Tpcc<T> {
         population::load(engine, &self.tables, &self.options, loading, observer)
     }
 
-    /// Checks the consistency conditions of clause 3.3.2, and some that the indexes must hold, on
-    /// what is in the tables: not only after loading, but whenever no transaction runs.
+    /// Checks the consistency conditions of clause 3.3.2, and some conditions of the indexes, on
+    /// the content of the tables. It can be used not only after loading, but whenever no
+    /// transaction runs.
     ///
     /// # Errors
-    /// The error of the engine; keys or rows of which nothing can be made. A condition that
-    /// does not hold is no error.
+    /// Errors of the engine; damaged keys or rows. A condition that does not hold is not an error.
     pub fn check<E: Engine<Table = T>>(&self, engine: &E) -> Result<Vec<Condition>, E> {
         consistency::check(engine, &self.tables)
     }
@@ -126,7 +126,7 @@ impl<E: Engine> Workload<E> for Tpcc<E::Table> {
     }
 }
 
-/// Streams of workers' chance are others than those of loading.
+/// The random numbers of a worker; the stream differs from those of loading.
 fn random_of_worker(seed: u64, index: usize) -> Random {
     Random::stream(!seed, index as u64)
 }

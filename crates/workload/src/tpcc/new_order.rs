@@ -11,7 +11,7 @@ use crate::Engine;
 use crate::error::Result;
 use crate::random::Random;
 
-/// Lines of an order at most.
+/// The most lines of an order.
 pub(super) const LINES: usize = 15;
 
 /// One line of an order.
@@ -36,15 +36,15 @@ pub(super) struct NewOrder {
 pub(super) struct Receipt {
     /// The order's number.
     pub(super) order: OrderId,
-    /// The sum to be paid, cents.
+    /// The total amount, in cents.
     pub(super) total: i64,
     /// The number of lines of brand "B" (clause 2.4.2.2).
     pub(super) branded: u32,
 }
 
 impl NewOrder {
-    /// Draws one (clause 2.4.1). One in a hundred asks for an item that is not there, in its last
-    /// line.
+    /// Draws the input (clause 2.4.1). One in a hundred orders has an item that does not exist, in
+    /// its last line.
     pub(super) fn draw(random: &mut Random, scale: &Scale, home: District, date: u64) -> NewOrder {
         let customer = Customer { district: home, number: chance::customer(random, scale) };
         let count = random.between(5, LINES as u32) as u8;
@@ -67,12 +67,13 @@ impl NewOrder {
         &self.lines[..usize::from(self.count)]
     }
 
-    /// The district where it is entered.
+    /// The district where the order is entered.
     pub(super) fn district(&self) -> District {
         self.customer.district
     }
 
-    /// Runs it; none if an item is not there, and the transaction is to be rolled back.
+    /// Runs the transaction; `None` if an item does not exist, so that the transaction must be
+    /// rolled back.
     pub(super) fn run<'e, E: Engine + 'e>(
         &self,
         session: &mut Session<'_, 'e, E>,
@@ -99,7 +100,7 @@ impl NewOrder {
         Ok(Some(Receipt { order: number, total, branded }))
     }
 
-    /// The order itself, that it waits for delivery, and that it is its customer's newest.
+    /// Puts the order, its entry among the waiting orders, and its entry in its customer's index.
     fn put_order<'e, E: Engine + 'e>(
         &self,
         session: &mut Session<'_, 'e, E>,
@@ -119,7 +120,7 @@ impl NewOrder {
     }
 }
 
-/// A line that was sold.
+/// The result of selling a line.
 struct Sold {
     row: [u8; order_line::FIXED],
     amount: i64,
@@ -127,7 +128,7 @@ struct Sold {
 }
 
 impl Line {
-    /// Takes the line's item from stock; none if there is no such item.
+    /// Takes the line's item from stock; `None` if there is no such item.
     fn sell<'e, E: Engine + 'e>(
         &self,
         session: &mut Session<'_, 'e, E>,
@@ -153,7 +154,7 @@ impl Line {
         }))
     }
 
-    /// Counts the line in a row of stock, which is filled up when it runs low (clause 2.4.2.2).
+    /// Counts the line in a row of stock, which is refilled when it runs low (clause 2.4.2.2).
     fn take(&self, row: &mut [u8], is_remote: bool) {
         let quantity = i32::from(self.quantity);
         let left = stock::QUANTITY.of(row) - quantity;
@@ -176,7 +177,7 @@ impl Line {
     }
 }
 
-/// Takes the district's next number for an order, and its tax.
+/// Takes the district's next order number; returns it with the district's tax.
 fn take_number<'e, E: Engine + 'e>(
     session: &mut Session<'_, 'e, E>,
     home: District,
@@ -190,12 +191,12 @@ fn take_number<'e, E: Engine + 'e>(
     Ok((number, district::TAX.of(row)))
 }
 
-/// The home warehouse, or for one line in a hundred another (clause 2.4.1.5).
+/// The supplying warehouse: home, or for one line in a hundred another (clause 2.4.1.5).
 fn supplier(random: &mut Random, scale: &Scale, home: WarehouseId) -> WarehouseId {
     if random.percent(1) { chance::other_warehouse(random, scale, home) } else { home }
 }
 
-/// `sum` less the discount, plus the taxes; rates in hundredths of a percent.
+/// `sum` minus the discount, plus the taxes; rates are in hundredths of a percent.
 fn total(sum: i64, discount: u16, taxes: u16) -> i64 {
     const WHOLE: i64 = 10_000;
     sum * (WHOLE - i64::from(discount)) * (WHOLE + i64::from(taxes)) / (WHOLE * WHOLE)

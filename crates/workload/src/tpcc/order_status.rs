@@ -1,4 +1,4 @@
-//! The Order-Status transaction (clause 2.6): what became of a customer's newest order.
+//! The Order-Status transaction (clause 2.6): the state of a customer's newest order.
 
 use std::ops::ControlFlow;
 
@@ -22,23 +22,24 @@ pub(super) struct OrderStatus {
 /// The output at the terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Status {
-    /// The customer's balance, cents.
+    /// The customer's balance, in cents.
     pub(super) balance: i64,
     /// The lines of the newest order.
     pub(super) lines: u32,
-    /// Those that were delivered.
+    /// The delivered lines among them.
     pub(super) delivered: u32,
-    /// The sum of all, cents.
+    /// The sum of all lines, in cents.
     pub(super) amount: i64,
 }
 
 impl OrderStatus {
-    /// Draws one (clause 2.6.1).
+    /// Draws the input (clause 2.6.1).
     pub(super) fn draw(random: &mut Random, scale: &Scale, home: District) -> OrderStatus {
         OrderStatus { selection: Selection::draw(random, scale, home) }
     }
 
-    /// Runs it. A customer all of whose orders were deleted, as `steady` does, has no lines.
+    /// Runs the transaction. If all orders of a customer were deleted, as `steady` does, there are
+    /// no lines.
     pub(super) fn run<'e, E: Engine + 'e>(
         &self,
         session: &mut Session<'_, 'e, E>,

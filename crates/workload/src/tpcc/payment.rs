@@ -21,13 +21,13 @@ use crate::random::Random;
 pub(super) struct Payment {
     home: District,
     selection: Selection,
-    /// Cents.
+    /// The amount, in cents.
     amount: i64,
     date: u64,
 }
 
 impl Payment {
-    /// Draws one (clause 2.5.1): 15 % are of customers of another warehouse.
+    /// Draws the input (clause 2.5.1): 15 % of the customers are of another warehouse.
     pub(super) fn draw(random: &mut Random, scale: &Scale, home: District, date: u64) -> Payment {
         let district = if random.percent(15) {
             District {
@@ -42,13 +42,13 @@ impl Payment {
         Payment { home, selection, amount, date }
     }
 
-    /// Runs it.
+    /// Runs the transaction.
     pub(super) fn run<'e, E: Engine + 'e>(
         &self,
         session: &mut Session<'_, 'e, E>,
         buffers: &mut Buffers,
     ) -> Result<Paid, E> {
-        // The row of history grows as its texts are found.
+        // The row of history is composed as its texts are read.
         let mut entry = std::mem::take(&mut buffers.other);
         let result = self.run_with(session, buffers, &mut entry);
         buffers.other = entry;
@@ -106,7 +106,7 @@ impl Payment {
         session.patch(Table::District, &key, district::YTD.start(), &sum)
     }
 
-    /// Returns how many payments the customer has made with this one.
+    /// Returns the number of the customer's payments, including this one.
     fn count_at_customer<'e, E: Engine + 'e>(
         &self,
         session: &mut Session<'_, 'e, E>,
@@ -129,13 +129,13 @@ impl Payment {
         Ok(payments)
     }
 
-    /// Puts the payment before the data of a customer with bad credit, which loses its end
-    /// (clause 2.5.2.2).
+    /// Puts a note of the payment before the data of a customer with bad credit; the end of the
+    /// data is cut (clause 2.5.2.2).
     fn note(&self, by: Customer, row: &mut Vec<u8>, data: &mut Vec<u8>) {
         let at = rows::after_texts(row, customer::FIXED, customer::TEXTS);
         data.clear();
         let (from, to) = (by.district, self.home);
-        // Writing to a vector cannot fail.
+        // Writing to a vector can't fail.
         let _ = write!(
             data,
             "{} {} {} {} {} {};",

@@ -1,17 +1,17 @@
-//! Rows of the history, each a payment, as the worker remembers them.
+//! Payments, each a row of the history, in a worker's memory.
 
 use super::rows::history;
 use super::scale::{Customer, District};
 
-/// A payment that was made: the key of its history row.
+/// A payment that was made; it identifies its history row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Paid {
     pub(super) customer: Customer,
-    /// The customer's payments so far, with this one.
+    /// The number of the customer's payments so far, including this one.
     pub(super) payments: u32,
 }
 
-/// A history row that is to be deleted.
+/// A history row to delete.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OldPayment {
     /// The number of the payment among its customer's.

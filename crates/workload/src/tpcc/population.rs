@@ -1,8 +1,8 @@
 //! Filling the tables (clause 4.3.3.1).
 //!
-//! The work is cut into parts that can be done in any order, by any thread: the items, and for
-//! each warehouse its stock, the customers of each district, and the orders of each. What is in a
-//! part depends on the seed and the part only.
+//! The work is divided into parts, which any thread can do in any order: the items, and for each
+//! warehouse its stock, and each district's customers and orders. The content of a part depends
+//! only on the seed and the part.
 
 mod customers;
 mod orders;
@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::filling::{self, Batches};
 use crate::loading::{Loaded, Loading};
 
-/// Parts in which items, and the stock of a warehouse, are loaded.
+/// The number of parts in which items, and the stock of a warehouse, are loaded.
 const SLICES: u64 = 10;
 
 /// The rows that one part loads.
@@ -35,16 +35,16 @@ enum Part {
     Orders(District),
 }
 
-/// Parts of one warehouse.
+/// The number of parts of one warehouse.
 const OF_WAREHOUSE: u64 = 1 + SLICES + 2 * DISTRICTS as u64;
 
 impl Part {
-    /// The number of them.
+    /// The number of all parts.
     fn count(scale: &Scale) -> u64 {
         SLICES + OF_WAREHOUSE * u64::from(scale.warehouses)
     }
 
-    /// Part `number`, from 0.
+    /// Part `number`, counted from 0.
     fn numbered(number: u64) -> Part {
         if number < SLICES {
             return Part::Items(number);

@@ -1,77 +1,77 @@
 //! Rows: fixed-width fields first, at constant places; then the strings, at their real length.
 //!
-//! The fields that are updated often stand together at the front, so that an update is one small
-//! patch. Money is in cents, rates (taxes, discounts) in hundredths of a percent. A date is the
-//! number of the transaction among those of its worker, or [`LOADED`]; 0 stands for none. The
-//! benchmark only ever asks whether there is one, and a clock would make no two runs alike.
+//! Fields that are updated often stand together at the front, so that an update is one small patch.
+//! Money is in cents, rates (taxes, discounts) in hundredths of a percent. A date is the number of
+//! the transaction among those of its worker, or [`LOADED`]; 0 stands for none. The benchmark only
+//! ever asks whether there is a date, and with a clock no two runs would be equal.
 
 use crate::field::Field;
 
-/// The date of everything that was loaded.
+/// The date of all loaded rows.
 pub(super) const LOADED: u64 = 1;
 
 pub(super) mod warehouse {
     use super::Field;
 
-    /// Of all payments made here, cents.
+    /// The sum of all payments made in the warehouse, in cents.
     pub(in crate::tpcc) const YTD: Field<i64> = Field::at(0);
     pub(in crate::tpcc) const TAX: Field<u16> = Field::at(8);
-    /// Then: name, and the address.
+    /// Bytes of fixed fields; name and address follow.
     pub(in crate::tpcc) const FIXED: usize = TAX.end();
 }
 
 pub(super) mod district {
     use super::Field;
 
-    /// Of all payments made here, cents.
+    /// The sum of all payments made in the district, in cents.
     pub(in crate::tpcc) const YTD: Field<i64> = Field::at(0);
     pub(in crate::tpcc) const NEXT_ORDER: Field<u32> = Field::at(8);
     pub(in crate::tpcc) const TAX: Field<u16> = Field::at(12);
-    /// Then: name, and the address.
+    /// Bytes of fixed fields; name and address follow.
     pub(in crate::tpcc) const FIXED: usize = TAX.end();
 }
 
 pub(super) mod customer {
     use super::Field;
 
-    /// Cents; negative is a credit.
+    /// Balance in cents; a negative one is a credit.
     pub(in crate::tpcc) const BALANCE: Field<i64> = Field::at(0);
     pub(in crate::tpcc) const DELIVERIES: Field<u32> = Field::at(8);
-    /// Cents.
+    /// Sum of payments, in cents.
     pub(in crate::tpcc) const YTD_PAYMENT: Field<i64> = Field::at(12);
     pub(in crate::tpcc) const PAYMENTS: Field<u32> = Field::at(20);
     /// A delivery changes only bytes before this one.
     pub(in crate::tpcc) const END_OF_DELIVERY: usize = DELIVERIES.end();
     /// A payment changes only bytes before this one.
     pub(in crate::tpcc) const END_OF_PAYMENT: usize = PAYMENTS.end();
-    /// Cents.
+    /// Credit limit in cents.
     pub(in crate::tpcc) const CREDIT_LIMIT: Field<i64> = Field::at(24);
     pub(in crate::tpcc) const SINCE: Field<u64> = Field::at(32);
     pub(in crate::tpcc) const DISCOUNT: Field<u16> = Field::at(40);
     /// 1 if the customer's credit is bad ("BC"), 0 if it is good ("GC").
     pub(in crate::tpcc) const BAD_CREDIT: Field<u8> = Field::at(42);
-    /// Then: first, last, middle name, phone, the address; the rest is data.
+    /// Bytes of fixed fields; first, last and middle name, phone, address and data follow.
     pub(in crate::tpcc) const FIXED: usize = BAD_CREDIT.end();
-    /// The index of the text that is the first name.
+    /// The index of the first name among the texts.
     pub(in crate::tpcc) const FIRST: usize = 0;
-    /// The index of the text that is the last name.
+    /// The index of the last name among the texts.
     pub(in crate::tpcc) const LAST: usize = 1;
-    /// Texts before the data.
+    /// The number of texts before the data.
     pub(in crate::tpcc) const TEXTS: usize = 9;
-    /// Bytes of the data at most.
+    /// The most bytes of data.
     pub(in crate::tpcc) const DATA: usize = 500;
 }
 
 pub(super) mod history {
     use super::Field;
 
-    /// Cents.
+    /// Amount in cents.
     pub(in crate::tpcc) const AMOUNT: Field<i64> = Field::at(0);
     pub(in crate::tpcc) const DATE: Field<u64> = Field::at(8);
-    /// The district where it was paid.
+    /// The district where the payment was made.
     pub(in crate::tpcc) const WAREHOUSE: Field<u32> = Field::at(16);
     pub(in crate::tpcc) const DISTRICT: Field<u8> = Field::at(20);
-    /// The rest is data.
+    /// Bytes of fixed fields; data follow.
     pub(in crate::tpcc) const FIXED: usize = DISTRICT.end();
 }
 
@@ -90,14 +90,14 @@ pub(super) mod order {
 pub(super) mod order_line {
     use super::Field;
 
-    /// 0 if it was not delivered yet.
+    /// 0 if the line was not delivered yet.
     pub(in crate::tpcc) const DELIVERY_DATE: Field<u64> = Field::at(0);
-    /// Cents.
+    /// Amount in cents.
     pub(in crate::tpcc) const AMOUNT: Field<i64> = Field::at(8);
     pub(in crate::tpcc) const ITEM: Field<u32> = Field::at(16);
     pub(in crate::tpcc) const SUPPLY_WAREHOUSE: Field<u32> = Field::at(20);
     pub(in crate::tpcc) const QUANTITY: Field<u8> = Field::at(24);
-    /// The stock's text for the district.
+    /// The offset of the stock's text for the district.
     pub(in crate::tpcc) const DIST_INFO: usize = QUANTITY.end();
     pub(in crate::tpcc) const FIXED: usize = DIST_INFO + super::stock::DIST;
 }
@@ -105,10 +105,10 @@ pub(super) mod order_line {
 pub(super) mod item {
     use super::Field;
 
-    /// Cents.
+    /// Price in cents.
     pub(in crate::tpcc) const PRICE: Field<i64> = Field::at(0);
     pub(in crate::tpcc) const IMAGE: Field<u32> = Field::at(8);
-    /// Then: name; the rest is data.
+    /// Bytes of fixed fields; name and data follow.
     pub(in crate::tpcc) const FIXED: usize = IMAGE.end();
 }
 
@@ -117,47 +117,47 @@ pub(super) mod stock {
     use crate::tpcc::scale::DISTRICTS;
 
     pub(in crate::tpcc) const QUANTITY: Field<i32> = Field::at(0);
-    /// Sold so far.
+    /// The quantity sold so far.
     pub(in crate::tpcc) const YTD: Field<u32> = Field::at(4);
     pub(in crate::tpcc) const ORDERS: Field<u32> = Field::at(8);
     pub(in crate::tpcc) const REMOTE_ORDERS: Field<u32> = Field::at(12);
     /// An order line changes only bytes before this one.
     pub(in crate::tpcc) const END_OF_ORDER: usize = REMOTE_ORDERS.end();
-    /// Bytes of the text for one district; those of all stand side by side from
-    /// [`END_OF_ORDER`].
+    /// Bytes of the text for one district; the texts for all districts stand side by side from
+    /// [`END_OF_ORDER`] on.
     pub(in crate::tpcc) const DIST: usize = 24;
-    /// The rest is data.
+    /// Bytes of fixed fields; data follow.
     pub(in crate::tpcc) const FIXED: usize = END_OF_ORDER + DIST * DISTRICTS as usize;
 }
 
 pub(super) mod trimmed {
     use super::Field;
 
-    /// The oldest order that is still there; all before it were deleted.
+    /// The oldest order that is not deleted.
     pub(in crate::tpcc) const OLDEST_ORDER: Field<u32> = Field::at(0);
-    /// Sum of the lines of deleted orders, cents.
+    /// Sum of the lines of deleted orders, in cents.
     pub(in crate::tpcc) const DELIVERED: Field<i64> = Field::at(4);
-    /// Sum of deleted payments made in the district, cents.
+    /// Sum of deleted payments that were made in the district, in cents.
     pub(in crate::tpcc) const PAID_HERE: Field<i64> = Field::at(12);
-    /// Sum of deleted payments of the district's customers, cents.
+    /// Sum of deleted payments by the district's customers, in cents.
     pub(in crate::tpcc) const PAID_BY_CUSTOMERS: Field<i64> = Field::at(20);
     pub(in crate::tpcc) const FIXED: usize = PAID_BY_CUSTOMERS.end();
 }
 
-/// Adds a string, which is at most 255 bytes, and its length before it.
+/// Appends a string of at most 255 bytes, after its length.
 pub(super) fn push_text(row: &mut Vec<u8>, text: &[u8]) {
     row.push(text.len() as u8);
     row.extend_from_slice(text);
 }
 
-/// String `number` (from 0) of those that begin at byte `at`; empty if there are not so many.
+/// String `number` (from 0) of those that begin at byte `at`; empty if there are fewer.
 pub(super) fn text(row: &[u8], at: usize, number: usize) -> &[u8] {
     let start = after_texts(row, at, number);
     let length = row.get(start).copied().map_or(0, usize::from);
     row.get(start + 1..start + 1 + length).unwrap_or_default()
 }
 
-/// The byte after the first `count` strings of those that begin at byte `at`: at most the row's
+/// The offset behind the first `count` strings of those that begin at byte `at`: at most the row's
 /// length.
 pub(super) fn after_texts(row: &[u8], at: usize, count: usize) -> usize {
     (0..count).fold(at, |at, _| {

@@ -1,6 +1,6 @@
 //! The sizes of the tables (clause 1.2).
 
-/// Districts of a warehouse.
+/// Districts in a warehouse.
 pub(super) const DISTRICTS: u8 = 10;
 
 /// A warehouse, by its number from 1.
@@ -12,70 +12,70 @@ pub(super) type OrderId = u32;
 /// An item, by its number from 1.
 pub(super) type ItemId = u32;
 
-/// The number of warehouses, and the contents of each.
+/// The number of warehouses, and the amount of data in each.
 ///
-/// The standard scales by warehouses only; the other numbers are its constants, smaller ones are
-/// for tests.
+/// The standard scales by warehouses only; the other numbers are constants there, and smaller ones
+/// are for tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
-    /// Warehouses, 1 or more.
+    /// The number of warehouses, 1 or more.
     pub warehouses: u32,
-    /// Items, and stocks of a warehouse: 100,000.
+    /// Items, and stocks in a warehouse: 100,000 in the standard.
     pub items: u32,
-    /// Customers of a district, and orders of it after loading: 3,000; never more.
+    /// Customers in a district, and its orders after loading: 3,000 in the standard, and at most.
     pub customers: u16,
 }
 
 impl Scale {
-    /// So many warehouses of the standard's size.
+    /// `warehouses` warehouses of the standard's size.
     pub const fn standard(warehouses: u32) -> Scale {
         Scale { warehouses, items: 100_000, customers: 3000 }
     }
 
-    /// The number that is impossible, if one is, and the reason.
+    /// The first invalid number, if there is one, and the reason.
     pub(super) fn flaw(&self) -> Option<(&'static str, &'static str)> {
         if self.warehouses == 0 {
             return Some(("warehouses", "there must be at least one"));
         }
-        // An item may not occur twice among the stocks that a stock-level transaction looks at.
+        // The stocks that a stock-level transaction looks at must have different items.
         if !(20..=100_000).contains(&self.items) {
             return Some(("items", "must be 20 to 100,000"));
         }
-        // Below ten, three tenths of them are not a whole number of orders to deliver.
+        // Below ten customers, three tenths of them are not a whole number of waiting orders.
         if !(10..=3000).contains(&self.customers) {
             return Some(("customers", "must be 10 to 3,000"));
         }
         None
     }
 
-    /// The number of a district's orders that are not delivered after loading: 900.
+    /// The number of a district's waiting orders after loading: 900 in the standard.
     pub(super) const fn waiting(&self) -> u32 {
         self.orders() - delivered_at_first(self.orders())
     }
 
-    /// The number of orders of a district after loading: 3,000.
+    /// The number of a district's orders after loading: 3,000 in the standard.
     pub(super) const fn orders(&self) -> u32 {
         self.customers as u32
     }
 
-    /// The number of last names in use: the standard's 1,000, each of which the first 1,000
-    /// customers of a district have once.
+    /// The number of last names in use: 1,000 in the standard; the first 1,000 customers of a
+    /// district have one each.
     pub(super) const fn last_names(&self) -> u32 {
         if self.customers < 1000 { self.customers as u32 } else { 1000 }
     }
 
-    /// The number of an item that is not there: what the 1 % of orders that roll back ask for.
+    /// The number of an item that does not exist: the 1 % of orders that roll back ask for it.
     pub(super) const fn unused_item(&self) -> ItemId {
         self.items + 1
     }
 }
 
-/// The number of so many first orders of a district that are loaded as delivered: 2,100 of 3,000.
+/// How many of a district's first `orders` orders are loaded as delivered: 2,100 of 3,000.
 pub(super) const fn delivered_at_first(orders: u32) -> u32 {
     orders * 7 / 10
 }
 
-/// A district: warehouse and number.
+/// A district: its warehouse and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct District {
     pub(super) warehouse: WarehouseId,
@@ -89,7 +89,7 @@ impl District {
     }
 }
 
-/// A customer: district and number.
+/// A customer: the district and the customer's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Customer {
     pub(super) district: District,

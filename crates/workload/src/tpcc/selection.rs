@@ -1,4 +1,4 @@
-//! Choosing a customer, by number or by last name (clauses 2.5.1.2 and 2.6.1.2).
+//! The choice of a customer, by number or by last name (clauses 2.5.1.2 and 2.6.1.2).
 
 use std::ops::ControlFlow;
 
@@ -15,13 +15,13 @@ use crate::{Direction, Engine};
 /// The way in which a customer is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
-    /// By the number.
+    /// By the customer's number.
     Number(CustomerId),
-    /// By the last name, which is given by its number.
+    /// By the last name, which is given as a number.
     LastName(u32),
 }
 
-/// A choice that is yet to be looked up.
+/// A choice that must still be looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Selection {
     pub(super) district: District,
@@ -29,7 +29,7 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// Draws one: 60 % by last name.
+    /// Draws a choice: 60 % by last name.
     pub(super) fn draw(random: &mut Random, scale: &Scale, district: District) -> Selection {
         let by = if random.percent(60) {
             By::LastName(chance::last_name(random, scale, C_LAST_RUN))
@@ -39,7 +39,7 @@ impl Selection {
         Selection { district, by }
     }
 
-    /// The customer. Of several customers of a name it is the one in the middle by first name.
+    /// Finds the customer. Of several customers with the name it is the middle one by first name.
     pub(super) fn find<'e, E: Engine + 'e>(
         self,
         session: &mut Session<'_, 'e, E>,

@@ -1,4 +1,4 @@
-//! A transaction that knows the tables.
+//! A transaction with access to the tables.
 
 use std::ops::ControlFlow;
 
@@ -6,16 +6,16 @@ use super::tables::{Table, Tables};
 use crate::error::{Error, Result};
 use crate::{Direction, Engine, Transaction};
 
-/// A transaction and the tables it may use. What it reads has all fixed-width fields of the table.
+/// A transaction and its tables. Every row that it reads has all fixed-width fields of its table.
 pub(super) struct Session<'s, 'e, E: Engine + 'e> {
     pub(super) transaction: &'s mut E::Transaction<'e>,
     pub(super) tables: &'s Tables<E::Table>,
-    /// For the engine's patches.
+    /// Scratch memory for the engine's patches.
     pub(super) scratch: &'s mut Vec<u8>,
 }
 
 impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
-    /// Reads a row that may not be there.
+    /// Reads a row, if it exists.
     pub(super) fn find(&mut self, table: Table, key: &[u8], row: &mut Vec<u8>) -> Result<bool, E> {
         let found = self.transaction.get(self.tables.of(table), key, row)?;
         if found && row.len() < table.fixed() {
@@ -24,7 +24,7 @@ impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
         Ok(found)
     }
 
-    /// Reads a row that must be there.
+    /// Reads a row that must exist.
     pub(super) fn get(&mut self, table: Table, key: &[u8], row: &mut Vec<u8>) -> Result<(), E> {
         if self.find(table, key, row)? { Ok(()) } else { Err(missing(table)) }
     }
@@ -34,7 +34,7 @@ impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
         Ok(self.transaction.put(self.tables.of(table), key, row)?)
     }
 
-    /// Overwrites part of a row that is there.
+    /// Overwrites part of an existing row.
     pub(super) fn patch(
         &mut self,
         table: Table,
@@ -50,8 +50,8 @@ impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
         Ok(self.transaction.delete(self.tables.of(table), key)?)
     }
 
-    /// Shows the rows from `bound` whose keys begin with `prefix`, until `visit` breaks: the rest
-    /// of each key, and the row.
+    /// Passes the rows from `bound` on whose keys begin with `prefix` to `visit`, until it breaks:
+    /// the rest of each key, and the row.
     pub(super) fn scan(
         &mut self,
         table: Table,
@@ -70,7 +70,7 @@ impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
     }
 }
 
-/// A row that must be there is not.
+/// The error for a row that must exist but does not.
 pub(super) fn missing<E: std::error::Error>(table: Table) -> Error<E> {
     Error::Data { table: table.name(), what: "a row is missing that must be there" }
 }
@@ -79,7 +79,7 @@ fn short<E: std::error::Error>(table: Table) -> Error<E> {
     Error::Data { table: table.name(), what: "a row is too short" }
 }
 
-/// A key that was found has not the length of the table's keys.
+/// The error for a key whose length is wrong for its table.
 pub(super) fn odd_key<E: std::error::Error>(table: Table) -> Error<E> {
     Error::Data { table: table.name(), what: "a key has an unexpected length" }
 }

@@ -1,5 +1,5 @@
-//! The Stock-Level transaction (clause 2.8): how many of the items in a district's last 20 orders
-//! run low in stock.
+//! The Stock-Level transaction (clause 2.8): the number of items in a district's last 20 orders
+//! that are low in stock.
 
 use std::ops::ControlFlow;
 
@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::random::Random;
 use crate::{Direction, Engine};
 
-/// The number of orders that are looked at.
+/// The number of orders to look at.
 const ORDERS: OrderId = 20;
 
 /// The input at the terminal.
@@ -24,12 +24,12 @@ pub(super) struct StockLevel {
 }
 
 impl StockLevel {
-    /// Draws one (clause 2.8.1).
+    /// Draws the input (clause 2.8.1).
     pub(super) fn draw(random: &mut Random, district: District) -> StockLevel {
         StockLevel { district, threshold: random.between(10, 20) as i32 }
     }
 
-    /// Runs it; returns how many items are below the threshold.
+    /// Runs the transaction; returns the number of items below the threshold.
     pub(super) fn run<'e, E: Engine + 'e>(
         &self,
         session: &mut Session<'_, 'e, E>,
@@ -47,7 +47,7 @@ impl StockLevel {
         Ok(low)
     }
 
-    /// Each item once.
+    /// Collects the items of the last orders, each once.
     fn items_of_last_orders<'e, E: Engine + 'e>(
         &self,
         session: &mut Session<'_, 'e, E>,

@@ -1,4 +1,4 @@
-//! The tables: the nine of clause 1.3, two indexes, and the tally of rows that `steady` deleted.
+//! The tables: the nine of clause 1.3, two indexes, and the tally of rows deleted by `steady`.
 
 use super::rows;
 use crate::Engine;
@@ -17,16 +17,16 @@ pub(super) enum Table {
     Stock,
     /// Customers of a district by last name, then first name.
     CustomerByName,
-    /// Orders of a customer by number: the greatest is the newest.
+    /// Orders of a customer by number: the largest is the newest.
     OrderByCustomer,
-    /// Sums of the deleted rows of a district, so that the sums of the consistency conditions still can
+    /// Sums of a district's deleted rows, so that the sums of the consistency conditions can still
     /// be checked: see the module `trim`.
     Trimmed,
 }
 
 use Table::*;
 
-/// All of them, in the order of their numbers.
+/// All tables, in the order of their numbers.
 pub(super) const ALL: [Table; 12] = [
     Warehouse,
     District,
@@ -61,7 +61,7 @@ impl Table {
         }
     }
 
-    /// The bytes of its fixed-width fields, with which each of its rows begins.
+    /// Bytes of the fixed-width fields, which each row of the table begins with.
     pub(super) const fn fixed(self) -> usize {
         match self {
             Warehouse => rows::warehouse::FIXED,
@@ -78,12 +78,12 @@ impl Table {
     }
 }
 
-/// The tables of an engine, once they are open.
+/// The open tables of an engine.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tables<T>([T; ALL.len()]);
 
 impl<T: Copy> Tables<T> {
-    /// Opens them all.
+    /// Opens all tables.
     pub(super) fn open<E: Engine<Table = T>>(engine: &E) -> Result<Tables<T>, E::Error> {
         let mut opened = [engine.table(ALL[0].name())?; ALL.len()];
         for (own, table) in opened.iter_mut().zip(ALL) {
@@ -92,7 +92,7 @@ impl<T: Copy> Tables<T> {
         Ok(Tables(opened))
     }
 
-    /// The engine's table.
+    /// The engine's handle of a table.
     #[inline]
     pub(super) fn of(&self, table: Table) -> T {
         self.0[table as usize]

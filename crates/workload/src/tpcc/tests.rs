@@ -10,7 +10,7 @@ use crate::driver::{self, Report, Until};
 use crate::loading::Loading;
 use crate::memory::MemoryEngine;
 
-/// Large enough for every transaction to find something to do, small enough to be quick.
+/// Large enough that every transaction finds something to do, small enough to be quick.
 const SMALL: Scale = Scale { warehouses: 2, items: 500, customers: 60 };
 
 fn loaded(engine: &MemoryEngine, scale: Scale, steady: bool) -> Tpcc<usize> {

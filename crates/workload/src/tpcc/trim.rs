@@ -1,16 +1,19 @@
-//! The addition of `steady`, so that the data stay the same size: old rows are deleted at the rate at
-//! which new ones come. It is not of the standard.
+//! The extension `steady`, which keeps the size of the data: old rows are deleted at the rate at
+//! which new ones come. It is not part of the standard.
 //!
-//! Ten orders or ten payments after the last time, a worker runs one small transaction more:
+//! After every ten orders or ten payments, a worker runs one small additional transaction:
 //!
-//! * of the district of its last order, the oldest orders go, with their lines and index entries,
-//!   until as many are left as were loaded. At most 20 go at once, and none that waits for
+//! * in the district of its last order, it deletes the oldest orders with their lines and index
+//!   entries,
+//!   until as many are left as were loaded. It deletes at most 20 at once, and none that waits for
 //!   delivery;
-//! * of each customer who paid, the payments before go, so that one row of history is left of
+//! * for each customer who paid, it deletes the earlier payments, so that one row of history is
+//!   left of
+//!   the customer, as after loading.
 //!   them, as after loading.
 //!
-//! A row for each district tells how much money was deleted, which the consistency conditions
-//! count as if it were still there.
+//! A row for each district has the sums of the deleted money; the consistency conditions count it
+//! as if it were still there.
 
 use std::ops::ControlFlow;
 
@@ -24,56 +27,56 @@ use super::tables::Table;
 use crate::error::Result;
 use crate::{Direction, Engine};
 
-/// So many orders or payments make it worth a transaction.
+/// The number of orders or payments after which the transaction is due.
 const DUE: usize = 10;
-/// Orders deleted at once: more than come between two visits to a district on average.
+/// The most orders deleted at once: more than come between two visits to a district on average.
 const ORDERS_AT_ONCE: u32 = 20;
 
-/// The rows that one worker has to delete.
+/// The rows that one worker must delete.
 #[derive(Clone, Debug)]
 pub(super) struct Trim {
-    /// Orders a district keeps.
+    /// Orders that a district keeps.
     keep: u32,
     orders: usize,
     district: Option<District>,
-    /// The payments before these are to go. A payment that comes when there are twice as many as
-    /// make it due is forgotten: its customer's next one takes care of it.
+    /// Payments whose predecessors shall be deleted. When there are twice as many as make the
+    /// transaction due, new ones are dropped: the customer's next payment takes care of them.
     payments: Vec<Paid>,
 }
 
 impl Trim {
-    /// Nothing to delete yet.
+    /// A worker's state without rows to delete.
     pub(super) fn new(scale: &Scale) -> Trim {
         let payments = Vec::with_capacity(2 * DUE);
         Trim { keep: scale.orders(), orders: 0, district: None, payments }
     }
 
-    /// An order came.
+    /// Records a new order in a district.
     pub(super) fn ordered(&mut self, district: District) {
         self.orders += 1;
         self.district = Some(district);
     }
 
-    /// A payment came.
+    /// Records a new payment.
     pub(super) fn paid(&mut self, paid: Paid) {
         if self.payments.len() < 2 * DUE {
             self.payments.push(paid);
         }
     }
 
-    /// True if it is time to delete.
+    /// True if the deleting transaction is due.
     pub(super) fn is_due(&self) -> bool {
         self.orders >= DUE || self.payments.len() >= DUE
     }
 
-    /// Everything was deleted.
+    /// Records that everything was deleted.
     pub(super) fn done(&mut self) {
         self.orders = 0;
         self.district = None;
         self.payments.clear();
     }
 
-    /// Deletes what there is to delete.
+    /// Deletes the old rows.
     pub(super) fn run<'e, E: Engine + 'e>(
         &self,
         session: &mut Session<'_, 'e, E>,
@@ -111,7 +114,7 @@ impl Trim {
     }
 }
 
-/// Deletes an order; returns the sum of its lines, or none if it still waits for delivery.
+/// Deletes an order; returns the sum of its lines, or `None` if it still waits for delivery.
 fn delete_order<'e, E: Engine + 'e>(
     session: &mut Session<'_, 'e, E>,
     district: District,
@@ -149,7 +152,7 @@ fn delete_lines<'e, E: Engine + 'e>(
     Ok(amount)
 }
 
-/// Deletes the customer's payments before this one.
+/// Deletes the customer's earlier payments.
 fn trim_history<'e, E: Engine + 'e>(
     session: &mut Session<'_, 'e, E>,
     paid: Paid,
@@ -175,7 +178,8 @@ fn trim_history<'e, E: Engine + 'e>(
 }
 
 impl OldPayment {
-    /// Counts it for where it was paid, and for where the customer belongs.
+    /// Adds the payment to the tallies of the district where it was made and of the customer's
+    /// district.
     fn count<'e, E: Engine + 'e>(
         &self,
         session: &mut Session<'_, 'e, E>,
@@ -193,7 +197,7 @@ impl OldPayment {
     }
 }
 
-/// The sums of the rows that were deleted of a district.
+/// The sums of a district's deleted rows.
 struct Tally {
     district: District,
     row: [u8; trimmed::FIXED],

@@ -1,5 +1,4 @@
-//! One worker: draws transactions and runs them, one after the other, with no keying or thinking
-//! in between.
+//! A worker: draws transactions and runs them one after the other, without keying or think times.
 
 use std::hint::black_box;
 
@@ -22,8 +21,8 @@ use crate::error::Result;
 use crate::random::Random;
 use crate::{Access, Done, Engine, Outcome, Worker};
 
-/// A worker of TPC-C. It is at home in all warehouses: each transaction draws one, and a district
-/// of it.
+/// A worker of TPC-C. It works for all warehouses: each transaction draws a warehouse and one of
+/// its districts.
 #[derive(Debug)]
 pub struct TpccWorker<T> {
     scale: Scale,
@@ -121,7 +120,8 @@ impl<T: Copy> TpccWorker<T> {
             trim.run(session, buffers)?;
             Ok(End::Commit)
         })?;
-        // Given up, it is due later again: the next payments and orders meet the same rows.
+        // If it was given up, it becomes due again later: the next payments and orders lead to the
+        // same rows.
         trim.done();
         Ok(end)
     }
@@ -143,12 +143,12 @@ impl<E: Engine> Worker<E> for TpccWorker<E::Table> {
     }
 }
 
-/// The parts that every transaction of a worker uses.
+/// The things that every transaction of a worker uses.
 #[derive(Debug)]
 struct Desk<T> {
     tables: Tables<T>,
     buffers: Buffers,
-    /// For the engine's patches, which happen while the buffers are in use.
+    /// Scratch memory for the engine's patches, which happen while the buffers are in use.
     scratch: Vec<u8>,
 }
 

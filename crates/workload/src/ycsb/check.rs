@@ -1,4 +1,4 @@
-//! The condition that holds for the table while no transaction runs.
+//! The condition that the table meets while no transaction runs.
 
 use std::ops::ControlFlow;
 
@@ -10,7 +10,7 @@ use crate::condition::{Condition, Verdict};
 use crate::error::Result;
 use crate::{Access, Direction, Engine, Transaction};
 
-/// Reads the whole table; records before number `settled` may be there.
+/// Reads the whole table; records with numbers below `settled` may exist.
 pub(super) fn check<E: Engine>(
     engine: &E,
     table: E::Table,

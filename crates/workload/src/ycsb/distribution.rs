@@ -1,4 +1,4 @@
-//! The choice of the record that an operation is about.
+//! The choice of the record for an operation.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,29 +7,29 @@ use frostline_random::Zipf;
 
 use crate::random::Random;
 
-/// Exponent of Zipf's law unless another is given.
+/// The default exponent of Zipf's law.
 pub(super) const THETA: f64 = 0.99;
 
 /// The probability of each record: `uniform`, `zipf:THETA` or `latest:THETA`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distribution {
-    /// All alike, those added while it runs as well.
+    /// All records are equally likely, including those added during the run.
     Uniform,
-    /// The record loaded as number `k` (from 1) in proportion to `k^-theta`. Numbers say nothing
-    /// about the place of the keys, which are scattered.
+    /// Loaded record number `k` (from 1) has a probability in proportion to `k^-theta`. Numbers say
+    /// nothing about the place of the keys, which are scattered.
     Zipf(f64),
-    /// As [`Distribution::Zipf`], but `k` is counted back from the newest record.
+    /// Like [`Distribution::Zipf`], with `k` counted back from the newest record.
     Latest(f64),
 }
 
-/// A text that is no distribution.
+/// The text is not a distribution.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseDistributionError {
-    /// The name of no distribution.
+    /// No distribution has this name.
     #[error("\"{0}\" is not a distribution (known: zipf:THETA uniform latest:THETA)")]
     Unknown(String),
-    /// An exponent that is no number, or out of range.
+    /// The exponent is not a number, or out of range.
     #[error("the exponent is a number from 0 to 100")]
     Exponent,
 }
@@ -72,7 +72,7 @@ pub(super) enum Chooser {
 }
 
 impl Chooser {
-    /// A distribution over the loaded records.
+    /// The chooser of a distribution over the loaded records.
     pub(super) fn new(distribution: Distribution, records: u64) -> Chooser {
         match distribution {
             Distribution::Uniform => Chooser::Uniform,
@@ -81,7 +81,7 @@ impl Chooser {
         }
     }
 
-    /// The number of a record, from 0; `there` is how many there are now.
+    /// The number of a record, from 0; `there` is the present number of records.
     #[inline]
     pub(super) fn choose(&self, random: &mut Random, there: u64) -> u64 {
         match self {

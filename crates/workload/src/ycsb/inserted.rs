@@ -1,15 +1,15 @@
-//! Records that earlier runs inserted into a table that is kept.
+//! The records that earlier runs inserted into a table that is kept.
 
 use super::key;
 use crate::attempt::{End, attempt};
 use crate::error::Result;
 use crate::{Access, Engine, Transaction};
 
-/// Numbers that are looked at together. Insertions follow each other but for those that were given
-/// up, or were under way when the power failed: never so many in a row.
+/// Numbers in a block. Inserted records have consecutive numbers, except for those that were given
+/// up, or were under way when the power failed: there are never as many of these in a row.
 const TOGETHER: u64 = 1024;
 
-/// The number behind the last record that is there, `loaded` at least.
+/// The number behind the last existing record, but at least `loaded`.
 pub(super) fn next<E: Engine>(engine: &E, table: E::Table, loaded: u64) -> Result<u64, E> {
     let mut next = loaded;
     attempt(engine, Access::ReadOnly, |transaction| {
@@ -22,7 +22,7 @@ pub(super) fn next<E: Engine>(engine: &E, table: E::Table, loaded: u64) -> Resul
                 .find(|found| !matches!(found, Ok(false)))
                 .unwrap_or(Ok(false))
         };
-        // `some` blocks have records, and block `none` has none.
+        // Block `some` has records, and block `none` has none.
         let (mut some, mut none) = (0, 0);
         while has_any(none)? {
             (some, none) = (none + 1, none * 2 + 1);

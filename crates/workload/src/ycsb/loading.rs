@@ -6,21 +6,21 @@ use crate::error::Result;
 use crate::filling::{self, Batches};
 use crate::loading::{Loaded, Loading};
 
-/// In which order records are loaded.
+/// The order in which records are loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LoadOrder {
-    /// In the order of their numbers, whose keys are scattered: every record goes to another
-    /// place of the table. The default, as it is YCSB's ("hashed").
+    /// In the order of their numbers, whose keys are scattered: each record goes to another place
+    /// of the table. This is the default, as in YCSB ("hashed").
     #[default]
     Hashed,
-    /// In the order of their keys: quicker, and pages of a tree become full.
+    /// In the order of their keys: faster, and pages of a tree become full.
     Keys,
 }
 
-/// Records of a part when their order is that of numbers.
+/// Records in a part, if they are loaded in the order of numbers.
 const PART: u64 = 20_000;
-/// Parts at least, and records of a part at most, when their order is that of keys. For each part
-/// all numbers are looked through, for those whose keys belong to it.
+/// The least number of parts, if records are loaded in the order of keys; below, the most records
+/// in a part. For each part all numbers are searched for those whose keys belong to the part.
 const KEY_PARTS: u64 = 16;
 const KEY_PART: u64 = 4_000_000;
 
@@ -51,7 +51,7 @@ pub(super) fn load<E: Engine>(
     })
 }
 
-/// Puts `count` records, whose keys `key` tells.
+/// Puts `count` records with the keys that `key` gives.
 fn put<E: Engine>(
     batches: &mut Batches<'_, E>,
     table: E::Table,
@@ -59,7 +59,7 @@ fn put<E: Engine>(
     count: u64,
     key: impl Fn(u64) -> [u8; 8],
 ) -> Result<(), E> {
-    // Up to 256 KiB, and 1,000 records.
+    // At most 256 KiB, and 1,000 records.
     let to_a_batch = ((256 << 10) / options.value_bytes.max(1) as u64).clamp(1, 1000);
     let mut value = vec![0; options.value_bytes];
     batches.each(0..count, to_a_batch, |batch, at| {
@@ -68,7 +68,7 @@ fn put<E: Engine>(
     })
 }
 
-/// The keys of one part, in order: those in one of `parts` equal ranges.
+/// The keys of one part in order: those in one of `parts` equal ranges.
 fn keys_of_part(part: u64, parts: u64, records: u64) -> Vec<[u8; 8]> {
     let range_of =
         |key: &[u8; 8]| ((u128::from(u64::from_be_bytes(*key)) * u128::from(parts)) >> 64) as u64;

@@ -25,22 +25,22 @@ pub(super) const KINDS: [&str; 6] =
 /// Shares of the operations in percent, 100 in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mix {
-    /// Read a record.
+    /// Reads a record.
     pub read: u32,
-    /// Write a new value of a record, as a whole and without reading it.
+    /// Writes a new value of a record, as a whole and without reading it.
     pub update: u32,
-    /// Add a record.
+    /// Adds a record.
     pub insert: u32,
-    /// Read 1 to 100 records in the order of their keys, each number as likely.
+    /// Reads 1 to 100 records in the order of their keys; all numbers are equally likely.
     pub scan: u32,
-    /// Read a record, then write a new value of it.
+    /// Reads a record, then writes a new value of it.
     pub read_modify_write: u32,
 }
 
 const NONE: Mix = Mix { read: 0, update: 0, insert: 0, scan: 0, read_modify_write: 0 };
 
 impl Mix {
-    /// The mixes that have a name: the core workloads of the paper's table 2, and two of updates.
+    /// The mixes with a name: the core workloads of the paper's table 2, and two mixes of updates.
     pub const NAMED: [(&'static str, Mix); 8] = [
         ("a", Mix { read: 50, update: 50, ..NONE }),
         ("b", Mix { read: 95, update: 5, ..NONE }),
@@ -82,15 +82,15 @@ impl Mix {
     }
 }
 
-/// A mix that has a name, and the distribution that goes with it: the newest records for D, and a Zipf
-/// distribution for the others.
+/// A mix with a name, and its distribution: the newest records for D, and a Zipf distribution for
+/// the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NamedMix {
     /// The name, as in [`Mix::NAMED`].
     pub name: &'static str,
     /// The shares of the operations.
     pub mix: Mix,
-    /// The choice of records that they are about, unless another distribution is wanted.
+    /// The choice of records, unless another distribution is given.
     pub distribution: Distribution,
 }
 
@@ -110,7 +110,7 @@ impl NamedMix {
     };
 }
 
-/// The name of no mix.
+/// No mix has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is not a workload (known: {known})", known = Mix::NAMED.map(|(name, _)| name).join(" "))]
 pub struct UnknownMix(pub String);
@@ -118,7 +118,7 @@ pub struct UnknownMix(pub String);
 impl FromStr for NamedMix {
     type Err = UnknownMix;
 
-    /// By the name, in either case.
+    /// Finds a mix by its name, in upper or lower case.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let known = Mix::NAMED.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
         let (name, mix) = known.ok_or_else(|| UnknownMix(text.to_string()))?;

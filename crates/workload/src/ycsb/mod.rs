@@ -1,10 +1,10 @@
 //! YCSB (Cooper et al., "Benchmarking cloud serving systems with YCSB", SoCC'10) over a table
 //! trait: operations on single records of one table.
 //!
-//! The core workloads A to F, and two of updates only or to a half. A record has one value of
-//! random bytes, which do not compress; an update writes it as a whole. Keys are 8 bytes: the
-//! record's number, put through a permutation of all 64-bit numbers, so that likely records are
-//! scattered all over the table, and no two share a key (the paper's hash may make two alike).
+//! There are the core workloads A to F, and two with only or half updates. A record has one value
+//! of random bytes, which do not compress; an update writes it as a whole. Keys are 8 bytes: a
+//! permutation of all 64-bit numbers, applied to the record's number. So likely records are
+//! scattered all over the table, and no two share a key (the paper's hash may map two to one key).
 
 mod check;
 mod distribution;
@@ -38,20 +38,20 @@ const NAME: &str = "ycsb.usertable";
 pub struct Options {
     /// The shares of the operations.
     pub mix: Mix,
-    /// The choice of records that they are about.
+    /// The choice of records for the operations.
     pub distribution: Distribution,
-    /// Records that are loaded, 1 or more.
+    /// Records to load, 1 or more.
     pub records: u64,
     /// Bytes of a value.
     pub value_bytes: usize,
-    /// Operations of a transaction, 1 or more.
+    /// Operations in a transaction, 1 or more.
     pub operations_per_transaction: u32,
-    /// In which order records are loaded.
+    /// The order in which records are loaded.
     pub load_order: LoadOrder,
 }
 
 impl Default for Options {
-    /// Workload A on a million records of 1,000 bytes, the size of the paper's.
+    /// Workload A on a million records of 1,000 bytes, the paper's size.
     fn default() -> Options {
         Options {
             mix: Mix::NAMED[0].1,
@@ -65,13 +65,13 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The loaded data: records and their size. The operations that are run make no difference.
+    /// The loaded contents: records and their size. The operations of a run make no difference.
     pub fn contents(&self) -> Contents {
         let numbers = [("records", self.records), ("bytes a value", self.value_bytes as u64)];
         Contents::new("ycsb", 1, &numbers)
     }
 
-    /// The option that is impossible, if one is, and the reason.
+    /// The first invalid option, if there is one, and the reason.
     fn flaw(&self) -> Option<(&'static str, &'static str)> {
         let (Distribution::Zipf(theta) | Distribution::Latest(theta)) = self.distribution else {
             return self.flaw_of_numbers();
@@ -107,10 +107,10 @@ pub struct Ycsb<T> {
 impl<T: Copy + Send + Sync> Ycsb<T> {
     /// Opens the table, which may still be empty.
     ///
-    /// Records that a run inserts are numbered on from the last that is there.
+    /// Records that a run inserts get numbers after the last existing one.
     ///
     /// # Errors
-    /// Options that are impossible; what the engine failed with.
+    /// The options are invalid; errors of the engine.
     pub fn open<E: Engine<Table = T>>(engine: &E, options: Options) -> Result<Ycsb<T>, E> {
         match options.flaw() {
             Some((what, why)) => Err(Error::Options { what, why }),
@@ -122,9 +122,9 @@ impl<T: Copy + Send + Sync> Ycsb<T> {
         }
     }
 
-    /// Fills the table, and waits until it is durable. No transaction puts more than 1,000
-    /// records, nor more than 256 KiB, unless one record has more. `observer` hears about once a
-    /// second how far it has come, on the calling thread, and breaks off by returning false.
+    /// Fills the table, and waits until it is durable. No transaction puts more than 1,000 records,
+    /// nor more than 256 KiB, unless one record is larger. About once a second it calls `observer`
+    /// on the calling thread with the progress; if `observer` returns false, loading ends.
     ///
     /// # Errors
     /// An error of the engine.
@@ -137,8 +137,8 @@ impl<T: Copy + Send + Sync> Ycsb<T> {
         loading::load(engine, self.table, &self.options, loading, observer)
     }
 
-    /// Checks that all records are there, and no others, and that their values are as long as they
-    /// should be. No transaction may run.
+    /// Checks that exactly the expected records exist, and that their values have the right length.
+    /// No transaction may run meanwhile.
     ///
     /// # Errors
     /// An error of the engine.
@@ -155,7 +155,7 @@ impl<E: Engine> Workload<E> for Ycsb<E::Table> {
     }
 
     fn worker(&self, seed: u64, index: usize) -> YcsbWorker<E::Table> {
-        // Other streams of chance than those of loading.
+        // These random streams differ from those of loading.
         let random = Random::stream(!seed, index as u64);
         YcsbWorker::new(self.table, self.options, Arc::clone(&self.ids), random)
     }

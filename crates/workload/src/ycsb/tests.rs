@@ -168,7 +168,7 @@ fn records_that_an_earlier_run_inserted_are_found_and_numbered_on_from() {
         loaded(&engine, SMALL);
         let table = engine.table(NAME).unwrap();
         let mut transaction = engine.begin(Access::ReadWrite).unwrap();
-        // Some were given up.
+        // Some insertions were given up.
         for n in (1..=last).filter(|n| n % 7 != 3 || *n == last) {
             transaction.put(table, &key(SMALL.records - 1 + n), &[0; 100]).unwrap();
         }

@@ -1,4 +1,4 @@
-//! One worker: draws operations, and runs so many of them in a transaction.
+//! A worker: draws operations, and runs a number of them in each transaction.
 
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ use crate::ids::Ids;
 use crate::random::Random;
 use crate::{Access, Direction, Done, Engine, Transaction, Worker};
 
-/// Records of a scan at most.
+/// The most records of a scan.
 const SCAN: u32 = 100;
 
 /// A worker of YCSB.
@@ -27,12 +27,12 @@ pub struct YcsbWorker<T> {
     desk: Desk<T>,
 }
 
-/// An operation, and the number of the record it is about.
+/// An operation, and the number of its record.
 #[derive(Clone, Copy, Debug)]
 struct Operation {
     kind: Kind,
     id: u64,
-    /// Records to scan.
+    /// The number of records to scan.
     rows: u32,
 }
 
@@ -97,11 +97,11 @@ impl<E: Engine> Worker<E> for YcsbWorker<E::Table> {
     }
 }
 
-/// The table, and memory that is used again and again.
+/// The table, and memory that is reused.
 #[derive(Debug)]
 struct Desk<T> {
     table: T,
-    /// Records before this number must be there.
+    /// Records below this number must exist.
     loaded: u64,
     /// A value to write.
     value: Vec<u8>,
@@ -134,7 +134,7 @@ impl<T: Copy> Desk<T> {
         id: u64,
     ) -> Result<(), E> {
         let found = transaction.get(self.table, &key(id), &mut self.found)?;
-        // One that was to be inserted may have been given up.
+        // A record that was to be inserted may have been given up.
         if !found && id < self.loaded {
             return Err(Error::Data { table: NAME, what: "a loaded record is missing" });
         }

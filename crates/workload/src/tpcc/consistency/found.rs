@@ -1,4 +1,4 @@
-//! The contents of the tables, gathered for the conditions.
+//! The content of the tables, collected for the conditions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -11,12 +11,12 @@ use crate::tpcc::session::{Session, odd_key};
 use crate::tpcc::tables::Table;
 use crate::{Direction, Engine};
 
-/// The warehouses and districts there are. Money is in cents, here and below.
+/// The existing warehouses and districts. Money is in cents, here and below.
 pub(super) struct Places {
-    /// Each warehouse, and what it took.
+    /// Each warehouse, with the sum of its payments.
     pub(super) warehouses: Vec<(WarehouseId, i64)>,
     pub(super) districts: Vec<District>,
-    /// The sum paid in each district, by the rest of the history.
+    /// The sum paid in each district, by the remaining rows of history.
     pub(super) paid_in: BTreeMap<(WarehouseId, u8), i64>,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct District {
     pub(super) trimmed: Trimmed,
 }
 
-/// The sums of the rows that were deleted of a district.
+/// The sums of a district's deleted rows.
 pub(super) struct Trimmed {
     pub(super) is_any: bool,
     pub(super) oldest_order: OrderId,
@@ -38,7 +38,7 @@ pub(super) struct Trimmed {
 }
 
 impl Places {
-    /// Reads them.
+    /// Reads warehouses and districts.
     pub(super) fn read<'e, E: Engine + 'e>(session: &mut Session<'_, 'e, E>) -> Result<Places, E> {
         let mut warehouses = Vec::new();
         each(session, Table::Warehouse, &[], |key, row| {
@@ -82,7 +82,7 @@ impl Trimmed {
     }
 }
 
-/// A customer's own figures, and the rest of the history.
+/// A customer's own figures, and those from the remaining rows of history.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Customer {
     pub(super) balance: i64,
@@ -94,13 +94,13 @@ pub(super) struct Customer {
 /// The customers of a district.
 pub(super) struct Customers {
     pub(super) of: BTreeMap<CustomerId, Customer>,
-    /// The entries that the index by name should have, and those that it has.
+    /// The entries that the index by name should have; below, those that it has.
     pub(super) names: BTreeSet<Vec<u8>>,
     pub(super) indexed: BTreeSet<Vec<u8>>,
 }
 
 impl Customers {
-    /// Reads them and their history; what that says about where was paid is added to `paid_in`.
+    /// Reads the customers and their history; adds the sums by district of payment to `paid_in`.
     pub(super) fn read<'e, E: Engine + 'e>(
         session: &mut Session<'_, 'e, E>,
         district: scale::District,
@@ -143,7 +143,7 @@ impl Customer {
     }
 }
 
-/// An order, and the lines that were found of it.
+/// An order, and the figures of its lines.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Order {
     pub(super) has_carrier: bool,
@@ -151,7 +151,7 @@ pub(super) struct Order {
     pub(super) customer: CustomerId,
     pub(super) lines_found: u32,
     pub(super) lines_delivered: u32,
-    /// Of the lines that were delivered.
+    /// The sum of the delivered lines.
     pub(super) delivered: i64,
 }
 
@@ -159,14 +159,14 @@ pub(super) struct Order {
 pub(super) struct Orders {
     pub(super) of: BTreeMap<OrderId, Order>,
     pub(super) waiting: BTreeSet<OrderId>,
-    /// All lines, those of no order as well.
+    /// The number of all lines, including those without an order.
     pub(super) lines: u64,
     /// The entries of the index by customer.
     pub(super) indexed: BTreeSet<(CustomerId, OrderId)>,
 }
 
 impl Orders {
-    /// Reads them.
+    /// Reads the orders.
     pub(super) fn read<'e, E: Engine + 'e>(
         session: &mut Session<'_, 'e, E>,
         district: scale::District,
@@ -199,7 +199,7 @@ impl Orders {
         Ok(Orders { of, waiting, lines, indexed })
     }
 
-    /// The sum delivered to each customer, of the orders that are still there.
+    /// The sum delivered to each customer, from the remaining orders.
     pub(super) fn delivered_to(&self) -> BTreeMap<CustomerId, i64> {
         let mut delivered = BTreeMap::new();
         for order in self.of.values() {
@@ -228,8 +228,8 @@ impl Order {
     }
 }
 
-/// Shows each row whose key begins with `prefix`, with the whole key; `visit` returns none if it
-/// can make nothing of the key.
+/// Passes each row whose key begins with `prefix` to `visit`, with the whole key. `visit` returns
+/// `None` if the key is damaged.
 fn each<'e, E: Engine + 'e>(
     session: &mut Session<'_, 'e, E>,
     table: Table,

@@ -1,4 +1,4 @@
-//! The conditions themselves.
+//! The rules of the conditions.
 
 use super::found::{Customers, District, Order, Orders, Places};
 use super::verdict::{Rule, Verdicts};
@@ -26,7 +26,7 @@ pub(super) fn of_district(
     indexes(district, customers, orders, verdicts);
 }
 
-/// The sums taken are those of districts and history.
+/// Checks that the sums of payments agree with those of districts and history.
 pub(super) fn of_payments(places: &Places, verdicts: &mut Verdicts) {
     let history = |district: &District| {
         let id = (district.id.warehouse, district.id.number);
@@ -89,8 +89,8 @@ fn of_order(
     });
 }
 
-/// The standard's condition, that 2,100 orders do not wait, is of the time before the first
-/// delivery; later ones are counted by the customers. What was deleted had been delivered.
+/// The standard's condition, that 2,100 orders are delivered, holds before the first new delivery;
+/// later deliveries are counted by the customers. Deleted orders had been delivered.
 fn deliveries(
     district: &District,
     customers: &Customers,

@@ -22,7 +22,7 @@ pub(super) enum Rule {
     OrdersIndexed,
 }
 
-/// Name and clause of each.
+/// Name and clause of each condition.
 const RULES: [(&str, &str); 15] = [
     ("a warehouse took what its districts took", "3.3.2.1"),
     ("a district's next order follows its newest one", "3.3.2.2"),
@@ -46,12 +46,12 @@ const RULES: [(&str, &str); 15] = [
 pub(super) struct Verdicts([Verdict; RULES.len()]);
 
 impl Verdicts {
-    /// Counts one case of a condition; `why` tells where it does not hold.
+    /// Counts one check of a condition; `why` says where the condition does not hold.
     pub(super) fn test(&mut self, rule: Rule, holds: bool, why: impl FnOnce() -> String) {
         self.0[rule as usize].test(holds, why);
     }
 
-    /// The report.
+    /// The results for a report.
     pub(super) fn into_conditions(self) -> Vec<Condition> {
         let each = self.0.into_iter().zip(RULES);
         each.map(|(verdict, (name, clause))| verdict.into_condition(name, clause)).collect()

@@ -10,10 +10,10 @@ use crate::tpcc::rows::{self, LOADED, customer, history};
 use crate::tpcc::scale::{Customer, CustomerId, District, Scale};
 use crate::tpcc::tables::{Table, Tables};
 
-/// Customers of a transaction; there are three records of each.
+/// Customers in a transaction; each has three records.
 const BATCH: u64 = 300;
 
-/// Memory used for one customer after the other.
+/// Memory that is reused for each customer.
 #[derive(Default)]
 struct Form {
     row: Vec<u8>,

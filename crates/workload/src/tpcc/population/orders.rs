@@ -1,4 +1,4 @@
-//! Orders, their lines, the index of orders by customer, and the orders that wait for delivery.
+//! Orders, their lines, the index of orders by customer, and the waiting orders.
 
 use crate::Engine;
 use crate::error::Result;
@@ -9,10 +9,10 @@ use crate::tpcc::rows::{LOADED, order, order_line, stock};
 use crate::tpcc::scale::{Customer, CustomerId, District, OrderId, Scale, delivered_at_first};
 use crate::tpcc::tables::{Table, Tables};
 
-/// Orders of a transaction; there are 18 records of each at most.
+/// Orders in a transaction; each has at most 18 records.
 const BATCH: u64 = 55;
 
-/// Loads the orders of a district: one of each customer, in an order left to chance.
+/// Loads the orders of a district: one for each customer, in random order.
 pub(super) fn load<E: Engine>(
     batches: &mut Batches<'_, E>,
     tables: &Tables<E::Table>,
@@ -35,7 +35,7 @@ pub(super) fn load<E: Engine>(
     })
 }
 
-/// An order that is there before the benchmark begins.
+/// An order that exists before the benchmark begins.
 struct FirstOrder {
     customer: Customer,
     number: OrderId,

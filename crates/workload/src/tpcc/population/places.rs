@@ -10,7 +10,7 @@ use crate::tpcc::rows::{self, district, warehouse};
 use crate::tpcc::scale::{DISTRICTS, District, Scale, WarehouseId};
 use crate::tpcc::tables::{Table, Tables};
 
-/// The sum that each customer paid before the benchmark begins, cents.
+/// The sum that each customer paid before the benchmark begins, in cents.
 pub(super) const FIRST_PAYMENT: i64 = 1000;
 
 /// Loads a warehouse and its districts.
@@ -60,7 +60,7 @@ fn put_district<'e, E: Engine + 'e>(
     batch.put(tables.of(Table::District), &keys::district(number), row)
 }
 
-/// 0 to 20 %.
+/// A tax from 0 to 20 %.
 fn tax(random: &mut Random) -> u16 {
     random.between(0, 2000) as u16
 }
@@ -72,7 +72,7 @@ fn put_name_and_address(random: &mut Random, row: &mut Vec<u8>) {
     put_address(random, &mut name, row);
 }
 
-/// Two streets, the city, the state, the zip code; `text` is used for each in turn.
+/// Puts two streets, the city, the state and the zip code; `text` is reused for each.
 pub(super) fn put_address(random: &mut Random, text: &mut Vec<u8>, row: &mut Vec<u8>) {
     for (low, high) in [(10, 20), (10, 20), (10, 20), (2, 2)] {
         text.clear();

@@ -11,7 +11,7 @@ use crate::tpcc::rows::{self, item, stock};
 use crate::tpcc::scale::{DISTRICTS, ItemId, WarehouseId};
 use crate::tpcc::tables::{Table, Tables};
 
-/// Records of a transaction.
+/// Records in a transaction.
 const BATCH: u64 = 1000;
 
 /// Loads items.

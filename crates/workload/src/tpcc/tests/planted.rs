@@ -1,4 +1,4 @@
-//! Every condition finds what violates it.
+//! Every condition finds its violation.
 
 use super::*;
 use crate::field::{Field, Fixed};
@@ -42,7 +42,8 @@ impl Plant<'_> {
     }
 }
 
-/// The clauses, or else the names, of the conditions that a plant violates.
+/// The clauses of the conditions that a planted error violates, or their names if they have no
+/// clause.
 fn found(steady: bool, plant: impl FnOnce(&Plant)) -> Vec<&'static str> {
     let engine = MemoryEngine::new();
     let tpcc = loaded(&engine, SMALL, steady);
@@ -88,7 +89,7 @@ fn orders_and_those_that_wait() {
         found(&|plant| plant.set(Table::District, &keys::district(DISTRICT), next, 60)),
         ["3.3.2.2", "the orders of a district are without gaps"]
     );
-    // Orders 43 to 60 wait.
+    // Orders 43 to 60 wait for delivery.
     assert_eq!(
         found(&|plant| plant.delete(Table::NewOrder, &keys::order(DISTRICT, 50))),
         ["3.3.2.3", "3.3.2.5", "3.3.2.11"]

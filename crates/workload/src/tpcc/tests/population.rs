@@ -1,4 +1,4 @@
-//! The loaded data are those that clause 4.3.3 wants.
+//! The loaded data are those of clause 4.3.3.
 
 use super::*;
 use crate::tpcc::chance;
@@ -47,7 +47,8 @@ fn a_warehouse_has_the_standards_cardinalities_and_is_consistent() {
         println!("{:25} {:7} rows {keys:9} {values:9} bytes", table.name(), rows.len());
         bytes += if table == Table::Item { 0 } else { keys + values };
     }
-    // The size of a warehouse follows from the standard's lengths, and sizes of devices from it.
+    // The size of a warehouse follows from the standard's lengths; sizes of devices are derived
+    // from it.
     println!("a warehouse: {bytes} bytes");
     assert!((66_000_000..72_000_000).contains(&bytes), "{bytes}");
 }

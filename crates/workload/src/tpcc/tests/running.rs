@@ -1,4 +1,4 @@
-//! The conditions that hold while and after the benchmark runs.
+//! Conditions that hold during and after a run of the benchmark.
 
 use super::*;
 use crate::random::Random;
@@ -140,7 +140,7 @@ fn a_delivery_takes_two_orders_only_where_more_wait_than_should() {
         transaction.commit().unwrap();
         delivered
     };
-    // 18 wait in each of ten districts.
+    // 18 orders wait in each of ten districts.
     assert_eq!(deliver(None), 10);
     assert_eq!(deliver(Some(18)), 10);
     assert_eq!(deliver(Some(14)), 20);
