@@ -2,11 +2,11 @@
 //!
 //! `cargo bench -p frostline-lab --bench prediction -- [REQUESTS]`
 //!
-//! A request's bytes go to a drive as slow as a ZN540, of pages of 16 KiB and within 16 MiB, as in the
-//! paper. A write is done once its bytes are there. It is predicted before that (in sequence), or
-//! meanwhile by a thread that has a core of its own; its answers are only wanted when pages go to flash.
-//! Both give the same answers, which is checked. The network has been trained, and does not learn while it
-//! is measured. Two cores must be free.
+//! A request's bytes go to a drive as slow as a ZN540, with pages of 16 KiB and within 16 MiB, as
+//! in the paper. A write is done once its bytes are on the drive. It is predicted before that (in
+//! sequence), or meanwhile by a thread that has a core of its own; its predictions are only needed
+//! when pages go to flash. Both ways give the same predictions, which is checked. The network has
+//! been trained, and does not learn during the measurement. Two cores must be free.
 
 use std::hint::spin_loop;
 use std::sync::Arc;
@@ -20,15 +20,15 @@ use frostline_random::SplitMix;
 use frostline_zone::{Clock, Device, Drive, Shape, Timed, in_memory};
 
 const PAGE_BYTES: usize = 16 << 10;
-/// 16 MiB.
+/// Pages of the space: 16 MiB.
 const SPACE: u32 = 1024;
-/// Long enough that all requests fall into the half of a window in which nothing is trained.
+/// Long enough that all requests fall into the half of a window without training.
 const WINDOW: u32 = 1 << 18;
-/// Requests that may wait for their predictions.
+/// The most requests that wait for their predictions.
 const WAITING: usize = 64;
 const ZONE: u64 = 64 << 20;
 
-/// A classifier and the pages that it knows.
+/// A classifier, and the states of its pages.
 struct Predictions {
     classifier: PageClassifier,
     pages: Vec<Classified>,
@@ -37,7 +37,7 @@ struct Predictions {
 }
 
 impl Predictions {
-    /// Two windows have passed, and half of the third.
+    /// A classifier after two and a half windows.
     fn trained(chance: &mut SplitMix) -> Self {
         let setup = ClassifierSetup {
             space: SPACE,
@@ -58,7 +58,7 @@ impl Predictions {
         predictions
     }
 
-    /// Pages of a request that are predicted to be short-living.
+    /// The number of pages of a request that are predicted to be short-living.
     fn of(&mut self, request: &Request) -> u32 {
         self.classifier.on_request(request);
         let mut short = 0;
@@ -79,7 +79,8 @@ fn request(chance: &mut SplitMix, pages: u32) -> Request {
     Request { lba: chance.below(places - pages + 1), pages, now: 0, valid: u64::from(SPACE) }
 }
 
-/// Writes requests of a size one after the other; `predict` is given each before its bytes are written.
+/// Writes requests of a size one after the other; calls `predict` with each before its bytes are
+/// written.
 fn write(
     pages: u32,
     requests: usize,
@@ -107,7 +108,7 @@ fn write(
     latencies
 }
 
-/// Predicts what comes until nothing more does; the short-living pages.
+/// Predicts requests until the sender is gone; returns the number of short-living pages.
 fn predict_all(requests: &Receiver<Request>, predictions: &mut Predictions) -> u32 {
     let mut short = 0;
     loop {
@@ -119,8 +120,8 @@ fn predict_all(requests: &Receiver<Request>, predictions: &mut Predictions) -> u
     }
 }
 
-/// Median and 95th percentile, in microseconds: means are the operating system's where others share a
-/// machine.
+/// Median and 95th percentile, in microseconds. Means would measure the operating system where
+/// others share the machine.
 fn quantiles(mut latencies: Vec<Duration>) -> String {
     latencies.sort_unstable();
     let [half, most] = [50, 95].map(|percent| latencies[(latencies.len() - 1) * percent / 100]);

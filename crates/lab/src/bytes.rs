@@ -1,4 +1,4 @@
-//! Sizes in words.
+//! Sizes as text.
 
 /// Bytes in the largest binary unit that leaves a whole number: `16 MiB`, `1536 B`.
 pub fn binary(bytes: u64) -> String {

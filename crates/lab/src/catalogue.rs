@@ -22,17 +22,17 @@ pub struct SchemeRow {
     pub name: &'static str,
     /// Its rule, in a sentence.
     pub summary: &'static str,
-    /// Classes, with the default parameters.
+    /// Number of classes with the default parameters.
     pub classes: usize,
-    /// Bytes of state a page.
+    /// Bytes of state per page.
     pub bytes_per_page: usize,
-    /// Its own victim side, or the victim policy of a pairing.
+    /// Its own victim side, or the victim policy of a pairing; `None` otherwise.
     pub victim: Option<&'static str>,
     /// The paper that published it.
     pub source: &'static str,
     /// Its parameters.
     pub params: Vec<ParamRow>,
-    /// Its difference under the semantics `sepbit-fast22`; empty if there is none.
+    /// Its differences under the semantics `sepbit-fast22`; empty if there are none.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub sepbit_fast22: &'static str,
 }
@@ -75,7 +75,7 @@ impl Catalogue {
     /// The schemes of a registry, and all victim policies.
     ///
     /// # Errors
-    /// A scheme of the program's own that can't be built with its defaults, or whose name is taken.
+    /// One of the program's own schemes can't be built with its defaults, or its name is taken.
     pub fn of(registry: Registry) -> Result<Catalogue, BuildError> {
         let schemes = registry.names().map(|name| scheme(registry, name));
         let victims = POLICIES.iter().map(|policy| PolicyRow {
@@ -127,7 +127,7 @@ fn params(params: &'static [Param]) -> Vec<ParamRow> {
     params.iter().map(row).collect()
 }
 
-/// The scheme's difference under the semantics `sepbit-fast22`; empty if there is none.
+/// The scheme's differences under the semantics `sepbit-fast22`; empty if there are none.
 fn reading(scheme: &str) -> &'static str {
     let known = READINGS.iter().find(|(name, _)| *name == scheme);
     known.map_or("", |(_, reading)| reading)

@@ -1,4 +1,4 @@
-//! Devices by URI: opened, or made of the shape that is asked for, and formatted.
+//! Devices by URI: opened, or made with a given shape, and formatted.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,35 +10,35 @@ use frostline_zone::{
 use crate::bytes::binary;
 use crate::{Error, Result};
 
-/// A device, and the shape that it is made with, or must have if it is there.
+/// A device, and the shape that a new one gets, or an existing one must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceSpec {
     /// `mem:`, `file:DIR`, `zonefs:MOUNT` or `zbd:/dev/...`
     pub uri: String,
-    /// Bytes of all zones. A device that is to be made needs it.
+    /// Bytes of all zones; needed to make a device.
     pub bytes: Option<u64>,
-    /// Bytes in a zone, [`frostline_zone::default_zone_bytes`] unless given.
+    /// Bytes in a zone; [`frostline_zone::default_zone_bytes`] if `None`.
     pub zone_bytes: Option<u64>,
-    /// Bytes that a zone can hold: all of it unless given.
+    /// Capacity of a zone in bytes; the whole zone if `None`.
     pub zone_capacity: Option<u64>,
 }
 
 impl Default for DeviceSpec {
-    /// In memory, of no size.
+    /// A device in memory, without a size.
     fn default() -> Self {
         DeviceSpec { uri: "mem:".to_string(), bytes: None, zone_bytes: None, zone_capacity: None }
     }
 }
 
 impl DeviceSpec {
-    /// Opens the device, or makes it if it is not there, and formats it by `format`.
+    /// Opens the device, or makes it if it does not exist, and formats it by `format`.
     ///
-    /// A device that is to be made is formatted in memory first: so a format that is refused, for its
-    /// options or for the size of the device, leaves nothing behind.
+    /// A new device is formatted in memory first. So if `format` refuses the options or the size of
+    /// the device, nothing is left behind.
     ///
     /// # Errors
-    /// The error of `format`; no size of a device that is to be made; another shape than that of the
-    /// device that is there; an error of the device.
+    /// The error of `format`; the size of a new device is missing; an existing device has another
+    /// shape; an error of the device.
     pub fn formatted(
         &self,
         format: impl Fn(&Arc<dyn Device>) -> Result<()>,
@@ -55,20 +55,20 @@ impl DeviceSpec {
         Ok(device)
     }
 
-    /// Makes the device and formats it, in place of the one that may be there.
+    /// Makes the device and formats it, replacing an existing one.
     pub(crate) fn made_anew(
         &self,
         format: impl Fn(&Arc<dyn Device>) -> Result<()>,
     ) -> Result<Arc<dyn Device>> {
         if !can_create(&self.uri) {
-            // A format that is refused leaves the old device as it is.
+            // If `format` refuses, the old device stays unchanged.
             format(&self.make(|_, shape| in_memory(shape))?)?;
             self.remove()?;
         }
         self.formatted(format)
     }
 
-    /// Opens the device that is there, which must have the shape that is asked for.
+    /// Opens the existing device, which must have the given shape.
     fn open(&self) -> Result<Arc<dyn Device>> {
         let device = open(&self.uri, &OpenOptions::default());
         let device = device.map_err(Error::device(&self.uri))?;
@@ -96,10 +96,10 @@ impl DeviceSpec {
         make(uri, &shape).map_err(Error::device(uri))
     }
 
-    /// Removes a device of `file:` that nothing else uses, with its directory. A directory that
+    /// Removes a device of `file:` that nobody else uses, with its directory. A directory that
     /// holds anything else is left alone.
     fn remove(&self) -> Result<()> {
-        // Opening shows that it is a device, and locks it; what it holds does not matter.
+        // Opening proves that it is a device, and locks it; its content does not matter.
         let device = open(&self.uri, &OpenOptions::default()).map_err(Error::device(&self.uri))?;
         let Some(directory) = self.uri.strip_prefix("file:") else { return Ok(()) };
         if let Some(name) = foreign_file(Path::new(directory)).map_err(|e| self.failed(e))? {
@@ -116,7 +116,8 @@ impl DeviceSpec {
     }
 }
 
-/// The name of a file that is no part of the device in a directory.
+/// The name of a file in the directory that does not belong to the device; `None` if there is no
+/// such file.
 fn foreign_file(directory: &Path) -> std::io::Result<Option<String>> {
     for entry in std::fs::read_dir(directory)? {
         let name = entry?.file_name();
@@ -137,10 +138,11 @@ pub fn describe(device: &dyn Device) -> String {
     }
 }
 
-/// The first zones of a device. Behind those of a store there may be the logs of databases.
+/// The first `count` zones of a device. The zones behind those of a store may hold the logs of
+/// databases.
 ///
 /// # Errors
-/// More zones than the device has.
+/// The device has fewer zones.
 pub fn first_zones(
     device: Arc<dyn Device>,
     zones: u32,

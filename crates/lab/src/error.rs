@@ -13,7 +13,7 @@ use frostline_zone::DeviceError;
 
 use crate::database::WorkloadError;
 
-/// The error of an experiment, told in one line.
+/// The error of an experiment, printed in one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -53,13 +53,13 @@ pub enum Error {
         #[source]
         error: WorkloadError,
     },
-    /// A device is to be made, and its size is not given.
+    /// A new device needs a size, and none is given.
     #[error("{uri} does not exist yet, and no size is given to make it")]
     NoSize {
         /// The device.
         uri: String,
     },
-    /// A device is there, and has another shape than the one that is asked for.
+    /// An existing device has another shape than the given one.
     #[error("{uri} is there already, with {has}")]
     OtherShape {
         /// The device.
@@ -67,13 +67,13 @@ pub enum Error {
         /// Its zones, in words.
         has: String,
     },
-    /// A size of zones is asked for, of a device that is there.
+    /// A size of zones is given for an existing device.
     #[error("{uri} is there already, with zones of its own")]
     OwnZones {
         /// The device.
         uri: String,
     },
-    /// A device is there, and is smaller than the one that would be made.
+    /// An existing device is smaller than the one that would be made.
     #[error("{uri} is there already, with {has}: {wanted} MiB are wanted")]
     SmallDevice {
         /// The device.
@@ -83,7 +83,7 @@ pub enum Error {
         /// MiB that the experiment needs.
         wanted: u64,
     },
-    /// A device is to be made anew, and its directory holds other files as well.
+    /// A device shall be made anew, and its directory also holds other files.
     #[error("{uri}: it also holds {name:?}, which is no part of a device")]
     ForeignFile {
         /// The device.
@@ -91,28 +91,28 @@ pub enum Error {
         /// The name of such a file.
         name: String,
     },
-    /// The content of a device is to be kept, and there is no device.
+    /// The content of a device shall be kept, and there is no device.
     #[error("there is nothing in {uri}")]
     NothingToKeep {
         /// The device.
         uri: String,
     },
-    /// A garbage proportion that no store can keep.
+    /// No store can keep this garbage proportion.
     #[error("a garbage proportion of {gp}: must be from 0.0001 to 0.9")]
     GarbageProportion {
         /// The garbage proportion.
         gp: f64,
     },
-    /// A bandwidth of 0.
+    /// The bandwidth is 0.
     #[error("a bandwidth of 0: nothing would be written")]
     NoBandwidth,
-    /// A trace of several volumes, where one is needed.
+    /// The trace has several volumes, where one is needed.
     #[error("{} has several volumes", path.display())]
     SeveralVolumes {
         /// The trace.
         path: PathBuf,
     },
-    /// A trace that writes more pages than a store can hold.
+    /// The trace writes more pages than the store can hold.
     #[error("the trace writes {needed} pages, the store can hold {pages}")]
     TooFewPages {
         /// Pages of the trace.
@@ -120,10 +120,10 @@ pub enum Error {
         /// Pages of the store.
         pages: u64,
     },
-    /// A synthetic workload that can't be generated.
+    /// The synthetic workload can't be generated.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// A paper's evaluation has no such experiment.
+    /// A paper's evaluation has no experiment with this name.
     #[error("{paper} has no experiment {name:?} (known: {known})")]
     NoExperiment {
         /// The paper.
@@ -133,13 +133,13 @@ pub enum Error {
         /// Its experiments.
         known: String,
     },
-    /// A database's page writes are to be recorded in a trace that has no room for hotness records.
+    /// A database's page writes shall be recorded in a trace format without hotness records.
     #[error("{}: only a .parquet has hotness records", path.display())]
     NoHotness {
         /// The trace.
         path: PathBuf,
     },
-    /// One trace is to record several runs.
+    /// One trace shall record several runs.
     #[error("one run is recorded, with one scheme")]
     SeveralRuns,
     /// The store counted page writes that no database reported.
@@ -154,13 +154,13 @@ pub enum Error {
     /// Training or evaluating a model failed.
     #[error(transparent)]
     Learn(#[from] LearnError),
-    /// A trace without hotness records, where a model needs them.
+    /// The trace has no hotness records, and a model needs them.
     #[error("{trace}: the trace has no hotness records")]
     Unrecorded {
         /// The trace.
         trace: String,
     },
-    /// The address for metrics can't be bound.
+    /// The server of metrics can't listen on the address.
     #[error("metrics at {address}: {source}")]
     Metrics {
         /// The address.
@@ -184,13 +184,13 @@ pub enum Error {
         /// The reason.
         why: String,
     },
-    /// A file that finished runs are to be added to holds something else.
+    /// A file to which finished runs shall be added holds something else.
     #[error("{}: is no manifest, and is left as it is", path.display())]
     NotAManifest {
         /// The file.
         path: PathBuf,
     },
-    /// Results can't be put into a form.
+    /// Results can't be converted into a form.
     #[error("{form}: {why}")]
     Writing {
         /// The form.
@@ -201,33 +201,33 @@ pub enum Error {
     /// The monitor stopped the experiment before it had a result.
     #[error("stopped: {}", what.unwrap_or("there is no result yet"))]
     Stopped {
-        /// The part that was not finished, if that is worth a word.
+        /// The unfinished part, if it is worth mentioning.
         what: Option<&'static str>,
     },
 }
 
 impl Error {
-    /// Of an error of putting results into a form.
+    /// Makes an [`Error`] of an error of converting results into a form.
     pub(crate) fn writing<E: std::fmt::Display>(form: &'static str) -> impl Fn(E) -> Error {
         move |error| Error::Writing { form, why: error.to_string() }
     }
 
-    /// Of a device's error.
+    /// Makes an [`Error`] of a device's error.
     pub(crate) fn device(uri: &str) -> impl Fn(DeviceError) -> Error {
         move |error| Error::Device { uri: uri.to_string(), error }
     }
 
-    /// Of a store's error.
+    /// Makes an [`Error`] of a store's error.
     pub(crate) fn store(uri: &str) -> impl Fn(StoreError) -> Error {
         move |error| Error::Store { uri: uri.to_string(), error }
     }
 
-    /// Of a database's error.
+    /// Makes an [`Error`] of a database's error.
     pub(crate) fn database(uri: &str) -> impl Fn(DbError) -> Error {
         move |error| Error::Database { uri: uri.to_string(), error }
     }
 
-    /// Of a workload's error.
+    /// Makes an [`Error`] of a workload's error.
     pub(crate) fn workload(uri: &str) -> impl Fn(WorkloadError) -> Error {
         move |error| match error {
             WorkloadError::Engine(error) => Error::Database { uri: uri.to_string(), error },
@@ -235,7 +235,7 @@ impl Error {
         }
     }
 
-    /// Of an error of sampling a trace.
+    /// Makes an [`Error`] of an error of sampling a trace.
     pub(crate) fn sampling(trace: &str) -> impl Fn(SampleError) -> Error {
         move |error| match error {
             SampleError::Trace(error) => Error::Trace(error),

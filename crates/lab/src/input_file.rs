@@ -1,4 +1,4 @@
-//! Files that a run depends on, by their content.
+//! Files that a run depends on, identified by their content.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,10 +10,11 @@ use sha2::{Digest, Sha256};
 use crate::results::hexadecimal;
 use crate::{Error, Result};
 
-/// Bytes read at once.
+/// Bytes per read.
 const BLOCK: usize = 1 << 18;
 
-/// Reads a file for its size and digest; none of what can be read but once, as a pipe.
+/// Finds the size and the digest of a file; `None` for a file that can be read only once, such as a
+/// pipe.
 ///
 /// # Errors
 /// The file can't be read.

@@ -1,4 +1,4 @@
-//! Latencies, as reports have them.
+//! Latencies for reports.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -6,20 +6,20 @@ use serde::Serialize;
 /// Quantiles of latencies, in microseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct LatencyReport {
-    /// Half of them are not above this.
+    /// Half of the latencies are not above this.
     pub p50: f64,
-    /// 95 % are not above this.
+    /// 95 % of the latencies are not above this.
     pub p95: f64,
-    /// 99 % are not above this.
+    /// 99 % of the latencies are not above this.
     pub p99: f64,
-    /// 99.9 % are not above this.
+    /// 99.9 % of the latencies are not above this.
     pub p999: f64,
-    /// None is above this.
+    /// The largest latency.
     pub max: f64,
 }
 
 impl LatencyReport {
-    /// Of times in nanoseconds.
+    /// The quantiles of times in nanoseconds.
     pub(crate) fn of(times: &Histogram<u64>) -> Self {
         let us = |ns: u64| ns as f64 / 1e3;
         LatencyReport {

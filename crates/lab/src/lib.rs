@@ -1,10 +1,10 @@
 //! Experiments with Frostline, as a library.
 //!
-//! A [`StoreBench`] writes pages to a page store, a [`DatabaseBench`] runs TPC-C, YCSB or a workload
-//! like LinkBench on databases that share one. Both measure what the device takes, and can record
-//! every page write in a trace. A [`Study`] trains models of frozen pages on a trace and evaluates them;
-//! the evaluations of [`PAPERS`] are done again. The `frostline` command
-//! is a shell around them: what it prints comes from the reports here.
+//! A [`StoreBench`] writes pages to a page store. A [`DatabaseBench`] runs TPC-C, YCSB or a
+//! LinkBench-like workload on databases that share a store. Both measure the device's writes, and
+//! can record every page write in a trace. A [`Study`] trains models of frozen pages on a trace and
+//! evaluates them. [`PAPERS`] repeats the evaluations of papers. The `frostline` command is a shell
+//! around these: it prints their reports.
 //!
 //! A [`Monitor`] follows an experiment, and can stop it.
 //!

@@ -1,17 +1,19 @@
-//! Runs as a matrix: schemes by their write amplification, victim policies as columns.
+//! Runs as a matrix: rows are schemes in the order of write amplification, columns are victim
+//! policies.
 
 use std::cmp::Ordering;
 
 use frostline_sim::RunReport;
 
-/// The runs of one volume, or of all together, by scheme and victim policy.
+/// The runs over one volume, or over all together, by scheme and victim policy.
 #[derive(Clone, Debug)]
 pub struct Matrix<'a> {
     /// The victim policies that schemes are crossed with.
     pub victims: Vec<&'a str>,
-    /// True if there is a last column, of the victim policies that come with schemes.
+    /// True if there is a last column, for victim policies that come with schemes.
     pub own: bool,
-    /// The schemes: first those that could run on a device, then the oracles; the best of either first.
+    /// The schemes: first those that could run on a device, then the oracles; each in order of the
+    /// best WAF.
     pub rows: Vec<MatrixRow<'a>>,
 }
 
@@ -20,7 +22,7 @@ pub struct Matrix<'a> {
 pub struct MatrixRow<'a> {
     /// The scheme as it was asked for.
     pub scheme: &'a str,
-    /// Its runs by column; none where there is none.
+    /// Its runs by column; `None` if there is no such run.
     pub cells: Vec<Option<MatrixCell<'a>>>,
 }
 
@@ -34,7 +36,7 @@ pub struct MatrixCell<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    /// Puts runs in order. One that is another under a second name is left out.
+    /// Arranges runs in a matrix. A run that equals another under a second name is left out.
     pub fn of(runs: impl IntoIterator<Item = &'a RunReport>) -> Matrix<'a> {
         let mut kept: Vec<&RunReport> = Vec::new();
         for run in runs {
@@ -95,8 +97,8 @@ impl<'a> MatrixRow<'a> {
     }
 }
 
-/// True if both are the same run under two names. Of a bench, which has no parameters, only the name
-/// of the scheme tells.
+/// True if both are the same run under two names. In a bench, which has no parameters, only the
+/// scheme's name can show it.
 fn is_same(a: &RunReport, b: &RunReport) -> bool {
     let same_method = match a.method.is_empty() {
         true => a.scheme == b.scheme,

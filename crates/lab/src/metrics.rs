@@ -10,16 +10,16 @@ use frostline_store::Store;
 
 use crate::{Error, Result};
 
-/// The interval at which new connections are looked for.
+/// The interval between two checks for new connections.
 const TICK: Duration = Duration::from_millis(20);
 
-/// The longest that a client may take.
+/// The longest time that a client may take.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The longest request that is read.
+/// The longest request that is read, in bytes.
 const LONGEST: usize = 8192;
 
-/// A server of metrics that has an address.
+/// A server of metrics that listens on an address.
 pub(crate) struct Metrics {
     listener: TcpListener,
     /// Its address.
@@ -27,7 +27,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Takes an address; port 0 is any that is free.
+    /// Listens on an address; port 0 means any free port.
     pub(crate) fn listen(address: SocketAddr) -> Result<Metrics> {
         let listen = || {
             let listener = TcpListener::bind(address)?;
@@ -38,11 +38,11 @@ impl Metrics {
         listen().map_err(|source| Error::Metrics { address, source })
     }
 
-    /// Answers `GET /metrics` until `over`, one client after the other.
+    /// Answers `GET /metrics` until `over` is set, one client after the other.
     pub(crate) fn serve(&self, store: &Store, over: &AtomicBool) {
         while !over.load(Relaxed) {
             match self.listener.accept() {
-                // The bench goes on without a client that went away or is too slow.
+                // The bench does not fail because a client is gone or too slow.
                 Ok((client, _)) => drop(answer(client, store)),
                 Err(_) => thread::sleep(TICK),
             }
@@ -72,7 +72,7 @@ fn answer(mut client: TcpStream, store: &Store) -> io::Result<()> {
     client.write_all((head + &body).as_bytes())
 }
 
-/// The head of a request; its body, if it has one, does not matter.
+/// Reads the head of a request; a body is ignored.
 fn read_request(client: &mut TcpStream) -> io::Result<String> {
     let (mut request, mut some) = (Vec::new(), [0; 1024]);
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {

@@ -1,4 +1,4 @@
-//! Experiments are followed, and stopped, through a monitor.
+//! Monitors, which follow experiments and can stop them.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use frostline_sim::WindowReport;
 
-/// Follows an experiment. `()` follows nothing, and lets it run to its end.
+/// Follows an experiment. `()` ignores all events, and never stops it.
 pub trait Monitor: Sync {
     /// Something happened.
     fn on(&self, event: Event<'_>) {
@@ -27,13 +27,13 @@ impl Monitor for () {}
 pub enum Event<'a> {
     /// A part of the experiment begins.
     Step(&'a str),
-    /// A part that takes long is so far.
+    /// The progress of a part that takes long.
     Progress {
         /// The part: `filling`, `loading`, `replaying`.
         what: &'static str,
-        /// The work that is done.
+        /// The work done.
         done: u64,
-        /// All the work. If `done` is as much, the part is over.
+        /// All the work; if `done` equals it, the part is over.
         of: u64,
     },
     /// About a second of a bench is over.
@@ -47,38 +47,39 @@ pub enum Event<'a> {
         /// Page writes in it.
         writes: u64,
     },
-    /// Metrics are served under this address, at `/metrics`.
+    /// Metrics are served on this address, at `/metrics`.
     Metrics(SocketAddr),
 }
 
-/// The work of a bench in about a second.
+/// About a second of a bench.
 #[derive(Clone, Debug)]
 pub struct Second {
     /// Time since the bench began to count.
     pub passed: Duration,
     /// The length of the second, in seconds.
     pub seconds: f64,
-    /// Pages that the store wrote in it.
+    /// Pages that the store wrote in this second.
     pub window: WindowReport,
     /// WAF since the bench began to count.
     pub waf: f64,
-    /// Zones of the store that are free.
+    /// Free zones of the store.
     pub free_zones: usize,
     /// Garbage proportion of the store.
     pub garbage_proportion: f64,
-    /// The work of databases in it, if there are some.
+    /// Work of the databases in this second; `None` if there are no databases.
     pub transactions: Option<Transactions>,
 }
 
-/// The work of databases in about a second.
+/// Work of databases in about a second.
 #[derive(Clone, Copy, Debug)]
 pub struct Transactions {
-    /// Transactions a second.
+    /// Transactions per second.
     pub per_second: f64,
-    /// Transactions a minute of the kind whose number is the workload's result, if it has one.
+    /// Transactions per minute of the kind whose number is the workload's result; `None` if there
+    /// is no such kind.
     pub tpmc: Option<f64>,
-    /// Share of the pages looked for that were in memory, if any was looked for.
+    /// Share of the page accesses that found the page in memory; `None` if there were no accesses.
     pub hits: Option<f64>,
-    /// Bytes a second that the logs took of the device.
+    /// Bytes per second that the logs wrote to the device.
     pub log_bytes_per_second: f64,
 }

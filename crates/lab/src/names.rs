@@ -3,7 +3,7 @@
 use frostline_db::Replacement;
 use frostline_store::Cleaning;
 
-/// The name of a thread that cleans.
+/// The name of the thread that cleans.
 pub fn cleaning_name(cleaning: Cleaning) -> &'static str {
     match cleaning {
         Cleaning::Background => "background",
@@ -11,7 +11,7 @@ pub fn cleaning_name(cleaning: Cleaning) -> &'static str {
     }
 }
 
-/// The name of a rule by which pages leave memory.
+/// The name of the rule by which pages leave memory.
 pub fn replacement_name(replacement: Replacement) -> &'static str {
     match replacement {
         Replacement::Watt => "watt",

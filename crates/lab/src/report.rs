@@ -6,7 +6,7 @@ use frostline_sim::RunReport;
 use frostline_store::{Stats, StoreInfo};
 use serde::Serialize;
 
-/// The report of a bench: `S` is its own part of the setup, `R` a run.
+/// The report of a bench. `S` is the part of its setup that is specific to the bench, `R` is a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct BenchReport<S, R> {
     /// Version of the program.
@@ -15,9 +15,9 @@ pub struct BenchReport<S, R> {
     pub device: String,
     /// The device's zones, in words.
     pub shape: String,
-    /// Name of the drive whose speed the device had, if it was made slower.
+    /// Name of the drive whose speed was imitated, if there is one.
     pub drive: Option<&'static str>,
-    /// Bytes a second that the device was held to.
+    /// Limit of the device's bandwidth in bytes per second, if there is one.
     pub bandwidth: Option<u64>,
     /// The workload, in words.
     pub workload: String,
@@ -26,17 +26,17 @@ pub struct BenchReport<S, R> {
     /// The rest of the setup.
     #[serde(flatten)]
     pub setup: S,
-    /// Seed of all chance.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// True if the bench was stopped early; it counted up to then.
+    /// True if the bench was stopped early; it counted until then.
     pub interrupted: bool,
-    /// A run for each scheme. After an early stop there are fewer.
+    /// One run for each scheme; fewer after an early stop.
     pub runs: Vec<R>,
 }
 
-/// The work of a store from one moment to another; the caller adds the time that it took. The
-/// WAF counts headers and checkpoints too. A page counts as frozen if it was not written again up to
-/// the later moment.
+/// The report of a store's work between two moments; the caller adds the time. The WAF includes
+/// headers and checkpoints. A page counts as frozen if it was not written again until the later
+/// moment.
 pub(crate) fn of_store(info: &StoreInfo, before: &Stats, after: &Stats) -> RunReport {
     let written = after.written.since(&before.written);
     RunReport {

@@ -1,4 +1,4 @@
-//! A bench, second by second.
+//! The seconds of a bench.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use frostline_store::{Stats, Written};
 
 use crate::monitor::{Event, Monitor, Second, Transactions};
 
-/// Reports what a store writes to a monitor, and keeps it.
+/// Reports a store's writes to a monitor, second by second, and keeps them.
 pub(crate) struct Seconds<'a> {
     monitor: &'a dyn Monitor,
     begun: Written,
@@ -18,18 +18,19 @@ pub(crate) struct Seconds<'a> {
 }
 
 impl<'a> Seconds<'a> {
-    /// Counts from a moment on.
+    /// Counts from the moment `begun` on.
     pub(crate) fn new(monitor: &'a dyn Monitor, begun: &Stats) -> Self {
         let (begun, before) = (begun.written, begun.written);
         Seconds { monitor, begun, before, passed: Duration::ZERO, windows: Vec::new() }
     }
 
-    /// True if a second is over, at this time since the beginning.
+    /// True if a second is over at this time since the beginning.
     pub(crate) fn is_over(&self, passed: Duration) -> bool {
         passed.saturating_sub(self.passed) >= Duration::from_secs(1)
     }
 
-    /// Ends a second. `transactions` tells what databases did in it, given its length in seconds.
+    /// Ends a second. `transactions` returns the databases' work in it, given its length in
+    /// seconds.
     pub(crate) fn end(
         &mut self,
         passed: Duration,

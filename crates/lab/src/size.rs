@@ -1,20 +1,20 @@
-//! Sizes as `4096`, `16MiB`, `1GB`.
+//! Sizes such as `4096`, `16MiB`, `1GB`.
 
 use std::num::IntErrorKind;
 use std::str::FromStr;
 
-/// Bytes, as people write them: `4096`, `16MiB`, `1GB`.
+/// A size in bytes, parsed from text such as `4096`, `16MiB`, `1GB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size(pub u64);
 
-/// A text that is not a [`Size`].
+/// The text is not a [`Size`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseSizeError {
-    /// Not a number with a unit.
+    /// The text is not a number with a unit.
     #[error("\"{0}\" is not a size such as 4096, 16MiB or 1GB")]
     Wrong(String),
-    /// More than 64 bits of bytes.
+    /// The size does not fit into 64 bits.
     #[error("\"{0}\" is too large")]
     TooLarge(String),
 }

@@ -10,13 +10,13 @@ use crate::{Error, Result};
 /// The speed that a device is held to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Speed {
-    /// As slow as this drive.
+    /// The drive whose speed is imitated.
     pub drive: Option<NamedDrive>,
-    /// At most this many bytes a second are written, and as many read.
+    /// The most bytes per second that are written, and that are read.
     pub bandwidth: Option<u64>,
 }
 
-/// A drive whose speed is known.
+/// A drive with a known speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NamedDrive {
@@ -55,7 +55,7 @@ impl Speed {
         self.drive.map(NamedDrive::name)
     }
 
-    /// A device that is held to this.
+    /// Limits a device to this speed.
     pub(crate) fn of(&self, device: Arc<dyn Device>) -> Result<Arc<dyn Device>> {
         let drive = self.drive.map(NamedDrive::drive);
         let drive = match (drive, self.bandwidth) {

@@ -1,4 +1,4 @@
-//! Sweeps that a monitor follows.
+//! Sweeps with a monitor.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -13,11 +13,11 @@ use crate::monitor::{Event, Monitor};
 /// The interval at which the monitor is called.
 const TICK: Duration = Duration::from_millis(100);
 
-/// A sweep, as [`frostline_sim::sweep()`] does it, that the monitor follows and can stop: then the
-/// outcomes of the runs that have finished are returned.
+/// A sweep, like [`frostline_sim::sweep()`], that the monitor follows and can stop. Then it returns
+/// the outcomes of the runs that have finished.
 ///
 /// # Errors
-/// As of [`frostline_sim::sweep()`].
+/// Those of [`frostline_sim::sweep()`].
 pub fn watched_sweep(
     volumes: &[TraceVolume],
     plan: &Plan,
@@ -27,10 +27,10 @@ pub fn watched_sweep(
     ledgered_sweep(volumes, plan, settings, &(), monitor)
 }
 
-/// A watched sweep of the runs that a ledger wants and does not know already.
+/// A watched sweep of those runs that a ledger wants and has no outcome of.
 ///
 /// # Errors
-/// As of [`frostline_sim::sweep_with()`].
+/// Those of [`frostline_sim::sweep_with()`].
 pub fn ledgered_sweep(
     volumes: &[TraceVolume],
     plan: &Plan,
@@ -53,7 +53,7 @@ pub fn ledgered_sweep(
     outcomes
 }
 
-/// Does `work`, and calls `tick` again and again meanwhile.
+/// Does `work`, and meanwhile calls `tick` repeatedly.
 fn beside<T>(tick: impl Fn() + Send, work: impl FnOnce() -> T) -> T {
     let (working, over) = mpsc::channel::<()>();
     thread::scope(|scope| {
@@ -62,7 +62,7 @@ fn beside<T>(tick: impl Fn() + Send, work: impl FnOnce() -> T) -> T {
                 tick();
             }
         });
-        // Dropped when the work is over, also by a panic, or the other thread would never end.
+        // Dropped when the work is over, even after a panic, because that ends the other thread.
         let _working = working;
         work()
     })

@@ -5,7 +5,7 @@ use std::path::Path;
 use frostline_trace::{Format, Loaded, TraceError, VolumeInfo};
 use serde::Serialize;
 
-/// A trace file, to look at before it is replayed.
+/// A summary of a trace file, to be looked at before a replay.
 #[derive(Clone, Debug, Serialize)]
 pub struct TraceInfo {
     /// Path of the file.
@@ -22,13 +22,13 @@ pub struct TraceInfo {
 }
 
 impl TraceInfo {
-    /// Looks through a trace that was loaded. Takes some twelve bytes of memory a write and a page.
+    /// Summarises a loaded trace. Takes about twelve bytes of memory for each write and each page.
     ///
     /// # Errors
-    /// As for [`VolumeInfo::of`].
+    /// Those of [`VolumeInfo::of`].
     pub fn of(path: &Path, page_size: u32, mut loaded: Loaded) -> Result<TraceInfo, TraceError> {
         if loaded.format == Format::U32 {
-            // It has no clock; what stands for times are the numbers of the writes.
+            // The format has no clock: its times are only numbers of writes.
             loaded.volumes.iter_mut().for_each(|volume| volume.times = None);
         }
         let volumes = loaded.volumes.iter().map(VolumeInfo::of).collect::<Result<Vec<_>, _>>()?;

@@ -1,5 +1,4 @@
-//! Experiments without the command: what they measure, how they are followed and stopped, and their
-//! typed errors.
+//! Experiments without the command: their results, their monitors, and their typed errors.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -26,7 +25,7 @@ fn small() -> StoreBench {
     }
 }
 
-/// Keeps the names of what happens, and stops the experiment when one of them comes.
+/// Records the names of events, and stops the experiment at one of them.
 #[derive(Default)]
 struct Followed {
     seen: Mutex<Vec<String>>,
@@ -134,8 +133,8 @@ fn a_recorded_run_trains_models() {
     assert_eq!(compared.models.len(), frostline_learn::Layout::LONGEST);
 }
 
-/// The evaluation of a paper at the smallest scale, but for what needs no runs, on traces of its own
-/// and this one.
+/// Runs the evaluation of a paper at the smallest scale, except for parts without runs, on its own
+/// traces and the given ones.
 fn smallest(paper: &str, traces: Vec<PathBuf>) {
     let paper = PAPERS.iter().find(|known| known.name == paper).unwrap();
     let made_without_runs = ["probabilities", "top-shares"];

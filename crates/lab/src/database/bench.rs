@@ -8,71 +8,70 @@ use frostline_store::Cleaning;
 use crate::device::DeviceSpec;
 use crate::speed::Speed;
 
-/// Runs a workload on databases that share a store, once with each scheme. They are made and loaded
-/// before, unless they are to be [kept](DatabaseBench::keep).
+/// Runs a workload on databases that share a store, once with each scheme. The databases are made
+/// and loaded first, unless they are to be [kept](DatabaseBench::keep).
 #[derive(Clone, Debug, PartialEq)]
 pub struct DatabaseBench {
-    /// The device. One that is to be made has room for the data and their growth, unless its size is
-    /// given.
+    /// The device. A new device gets room for the data and their growth, unless its size is given.
     pub device: DeviceSpec,
-    /// Make the device anew, in place of the one that may be there.
+    /// Make the device anew, replacing an existing one.
     pub anew: bool,
     /// The speed that the device is held to.
     pub speed: Speed,
-    /// Schemes, with parameters if need be (`dac:classes=4`). Each has a run on fresh databases.
+    /// Schemes, optionally with parameters (`dac:classes=4`). Each has a run on fresh databases.
     pub schemes: Vec<String>,
-    /// Victim policy, with parameters if need be (`d-choices:d=4`).
+    /// Victim policy, optionally with parameters (`d-choices:d=4`).
     pub victim: String,
     /// Clean while the garbage proportion exceeds this.
     pub gp: f64,
-    /// Zones kept back for those that were cleaned and wait to be reset.
+    /// Zones reserved for cleaned zones that wait to be reset.
     pub spare: u32,
-    /// Seed of all chance.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// Bytes of memory for pages, of each tenant.
+    /// Bytes of memory for pages, for each tenant.
     pub buffer_bytes: u64,
-    /// Bytes of the log of each tenant; a share of the device unless given.
+    /// Bytes of each tenant's log; a share of the device if `None`.
     pub log_bytes: Option<u64>,
     /// The rule by which pages leave memory.
     pub replacement: Replacement,
-    /// Give the store hotness records.
+    /// True to give the store hotness records.
     pub hotness: bool,
     /// Write changed pages from memory where cleaning would copy them; never while a trace is
     /// recorded, whose writes must not depend on cleaning.
     pub rewriting: bool,
-    /// Databases that share the store, each with its data, its buffer, its log and its threads.
+    /// Number of databases that share the store, each with its data, buffer, log and threads.
     pub tenants: u32,
-    /// Stop after so many seconds, those of loading not counted; 30 if no number of transactions is
-    /// given either.
+    /// Stop after this number of seconds, without loading; 30 if no number of transactions is given
+    /// either.
     pub seconds: Option<u64>,
-    /// Stop after so many transactions of each tenant.
+    /// Stop after this number of transactions of each tenant.
     pub transactions: Option<u64>,
-    /// Threads of each tenant.
+    /// Number of threads of each tenant.
     pub threads: u16,
-    /// Commits that a thread leaves behind before it waits for the oldest to be durable.
+    /// The most commits that a thread has in flight before it waits for the oldest to be durable.
     pub in_flight: u16,
     /// The thread that cleans.
     pub cleaning: Cleaning,
-    /// No threads of the databases: the transaction that needs it writes pages, log and checkpoints.
-    /// With one thread, a number of transactions and [`Cleaning::Inline`], equal runs write equal
-    /// pages.
+    /// Use no threads of the databases: the transaction that needs it writes pages, log and
+    /// checkpoints. With one thread, a number of transactions and [`Cleaning::Inline`], equal runs
+    /// write equal pages.
     pub in_order: bool,
     /// Check the data after each run.
     pub check: bool,
-    /// Write every page write that reaches the store, with its hotness record, and every trim to this
-    /// trace (`.parquet`), those of loading included.
+    /// Record every page write that reaches the store, with its hotness record, and every trim in
+    /// this trace (`.parquet`), including those of loading.
     pub record: Option<PathBuf>,
-    /// Go on with the databases that are there, which must have been loaded with the same workload
-    /// and scale: nothing is formatted or loaded.
+    /// Use the existing databases, which must have been loaded with the same workload and scale:
+    /// nothing is formatted or loaded.
     pub keep: bool,
-    /// Go on although synced pages are missing, which are then lost for good.
+    /// Open the databases although synced pages are missing; they are then lost for good.
     pub accept_loss: bool,
-    /// Format a device that is not empty: what it holds is lost.
+    /// Format the device even if it is not empty: its content is lost.
     pub force: bool,
 }
 
 impl Default for DatabaseBench {
-    /// `frostline` on one database in memory, by one thread, for 30 seconds.
+    /// The scheme `frostline` on one database in memory, with one thread, for 30 seconds.
     fn default() -> Self {
         DatabaseBench {
             device: DeviceSpec::default(),

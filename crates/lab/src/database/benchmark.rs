@@ -6,38 +6,38 @@ use frostline_workload::{Condition, Contents, Error, Loaded, Loading, Workload};
 /// The error of a workload on a database.
 pub type WorkloadError = Error<DbError>;
 
-/// A workload with all its options, that can be loaded into databases, run, and checked.
+/// A workload with all its options. It can be loaded into databases, run, and checked.
 pub trait Benchmark: Sync {
     /// The workload over the tables of one database.
     type Opened: Workload<Db> + Sync;
 
-    /// Transactions of a thread in a second, more than there are: a new device has room for their
-    /// growth.
+    /// An upper bound for the transactions of a thread in a second: a new device gets room for
+    /// their growth.
     const RATE: u64;
 
-    /// The workload in words: the loaded data, and the operations on it.
+    /// The workload in words: its data and its operations.
     fn describe(&self) -> String;
 
-    /// Bytes of pages after loading, rather more than less.
+    /// Bytes of pages after loading, estimated high.
     fn loaded_bytes(&self) -> u64;
 
-    /// Bytes of pages by which a transaction makes them grow, rather more than less.
+    /// Bytes by which a transaction makes the pages grow, estimated high.
     fn grown_bytes(&self) -> u64;
 
-    /// The kind of transaction whose number a minute is the result, if there is one.
+    /// The kind of transaction whose number per minute is the result, if there is one.
     fn counted_kind(&self) -> Option<usize>;
 
-    /// The contents that are loaded, as the database notes them.
+    /// The loaded contents, as the database notes them.
     fn contents(&self) -> Contents;
 
     /// Opens the tables of a database, which may still be empty.
     ///
     /// # Errors
-    /// Options that are impossible; an error of the database.
+    /// The options are invalid; an error of the database.
     fn open(&self, db: &Db) -> Result<Self::Opened, WorkloadError>;
 
-    /// Fills the tables. `observer` is called with how much is loaded, and stops it by returning
-    /// false.
+    /// Fills the tables. Calls `observer` with the progress; if `observer` returns false, loading
+    /// ends.
     ///
     /// # Errors
     /// An error of the database.
@@ -49,7 +49,7 @@ pub trait Benchmark: Sync {
         observer: &mut dyn FnMut(Loaded) -> bool,
     ) -> Result<Loaded, WorkloadError>;
 
-    /// Checks the conditions that hold of the data while no transaction runs.
+    /// Checks the conditions that the data meet while no transaction runs.
     ///
     /// # Errors
     /// An error of the database.

@@ -1,4 +1,4 @@
-//! The workload like LinkBench as a bench.
+//! The LinkBench-like workload as a bench.
 
 use frostline_db::{Db, Table};
 use frostline_workload::linkbench::{LinkBench, Options};
@@ -6,7 +6,7 @@ use frostline_workload::{Condition, Contents, Loaded, Loading};
 
 use super::benchmark::{Benchmark, WorkloadError};
 
-/// Bytes of pages that go with a node and its links: 402 were measured.
+/// Bytes of pages for a node and its links: 402 were measured.
 const OF_NODE: u64 = 480;
 
 /// Bytes that a transaction adds to the pages: 23 were measured.

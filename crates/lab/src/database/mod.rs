@@ -1,4 +1,4 @@
-//! A workload on fresh databases, scheme by scheme, measured.
+//! Runs a workload on fresh databases, scheme by scheme, and measures it.
 
 mod bench;
 mod benchmark;
@@ -30,12 +30,12 @@ pub use report::{ConditionRow, DatabaseReport, DatabaseRun, DatabaseSetup, KindR
 pub use ycsb::YcsbBench;
 
 impl DatabaseBench {
-    /// Runs the bench to its end, or until the monitor stops it: then the report has the runs that
-    /// were begun and loaded.
+    /// Runs the bench to its end, or until the monitor stops it: then the report has the runs whose
+    /// databases had been loaded.
     ///
     /// # Errors
-    /// A scheme, device, database or trace that can't be used as is asked; an error of these during
-    /// the run.
+    /// A scheme, device, database or trace that can't be used in the given way; an error of these
+    /// during the run.
     pub fn run<B: Benchmark>(&self, workload: &B, monitor: &dyn Monitor) -> Result<DatabaseReport> {
         self.check_options()?;
         let one = Run { bench: self, workload, monitor };
@@ -55,7 +55,7 @@ impl DatabaseBench {
         Ok(self.report(workload.describe(), shape, runs))
     }
 
-    /// Refuses impossible options before anything is made.
+    /// Refuses invalid options before anything is made.
     fn check_options(&self) -> Result<()> {
         check_gp(self.gp)?;
         for scheme in &self.schemes {

@@ -10,22 +10,22 @@ use crate::monitor::Transactions;
 
 /// All counters at one moment.
 pub(super) struct Moment {
-    /// The store.
+    /// Counters of the store.
     pub(super) store: Stats,
-    /// All databases together.
+    /// Counters of all databases together.
     pub(super) sum: Sum,
     /// CPU time of the process.
     pub(super) cpu: Duration,
 }
 
-/// The counters of all databases, in sum.
+/// The sums of all databases' counters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sum {
-    /// Pages in use.
+    /// Used pages.
     pub(super) pages: u64,
-    /// Pages that there can be.
+    /// The most pages that the databases can have.
     pub(super) most_pages: u64,
-    /// Pages that were looked for.
+    /// Accesses to pages.
     pub(super) accesses: u64,
     /// Pages that were read from the store.
     pub(super) read: u64,
@@ -33,7 +33,7 @@ pub(super) struct Sum {
     pub(super) evicted: u64,
     /// Pages that left memory unchanged.
     pub(super) dropped: u64,
-    /// Pages that were written so that the log could be cut.
+    /// Pages that were written so that the log could be truncated.
     pub(super) checkpointed: u64,
     /// Pages that were written because cleaning would have copied them.
     pub(super) rewritten: u64,
@@ -41,7 +41,7 @@ pub(super) struct Sum {
     pub(super) conflicts: u64,
     /// Pages of the logs.
     pub(super) log_pages: u64,
-    /// Bytes of the records in them.
+    /// Bytes of records in the logs.
     pub(super) log_bytes: u64,
     /// Bytes that transactions updated.
     pub(super) updated_bytes: u64,
@@ -51,14 +51,14 @@ pub(super) struct Sum {
     pub(super) log_capacity: u64,
     /// Time for which threads waited for memory.
     pub(super) stalled: Duration,
-    /// Bytes of the versions that are kept for snapshots.
+    /// Bytes of versions kept for snapshots.
     pub(super) version_bytes: u64,
-    /// Snapshots that were ended, as too many bytes of versions were kept for them.
+    /// Snapshots that were ended because too many bytes of versions were kept for them.
     pub(super) snapshots_ended: u64,
 }
 
 impl Moment {
-    /// Now.
+    /// Reads all counters.
     pub(super) fn now(instances: &Instances) -> Result<Moment, DbError> {
         let mut sum = Sum::default();
         for db in &instances.all {
@@ -86,14 +86,14 @@ impl Moment {
 }
 
 impl Sum {
-    /// Share of the pages looked for that were in memory; none if no page was looked for.
+    /// Share of the page accesses that found the page in memory; `None` if there were no accesses.
     pub(super) fn hits(&self) -> Option<f64> {
-        // Few accesses are not counted exactly.
+        // With few accesses the count is not exact.
         let missed = || (self.read as f64 / self.accesses as f64).min(1.0);
         (self.accesses > 0).then(|| 1.0 - missed())
     }
 
-    /// The events since an earlier moment; numbers of things that are there stay as they are.
+    /// The events since an earlier moment. Numbers of existing things stay as they are.
     pub(super) fn since(&self, earlier: &Sum) -> Sum {
         Sum {
             accesses: self.accesses - earlier.accesses,
@@ -119,7 +119,7 @@ fn cpu_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
-/// The rates of transactions, from second to second.
+/// Transaction rates, second by second.
 pub(super) struct Rates {
     counted_kind: Option<usize>,
     transactions: u64,
@@ -128,13 +128,13 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    /// From a moment on.
+    /// Rates from a moment on.
     pub(super) fn new(counted_kind: Option<usize>, begun: &Moment) -> Self {
         Rates { counted_kind, transactions: 0, counted: 0, sum: begun.sum }
     }
 
-    /// Ends a second of this length: `done` transactions by kind since the beginning, and the
-    /// counters now.
+    /// Ends a second of length `seconds`, given the transactions `done` since the beginning, by
+    /// kind, and the present counters.
     pub(super) fn next(&mut self, seconds: f64, done: &[u64], sum: Sum) -> Transactions {
         let transactions = done.iter().sum();
         let counted = self.counted_kind.and_then(|kind| done.get(kind)).copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Every page write that reaches the store, and every trim, in a trace.
+//! Records every page write that reaches the store, and every trim, in a trace.
 
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -12,10 +12,10 @@ use frostline_trace::{PageWriter, TraceError};
 
 use crate::{Error, Result};
 
-/// Events that are handed over together.
+/// Events in a batch.
 const TOGETHER: usize = 4096;
 
-/// Batches of them that wait to be written.
+/// The most batches that wait to be written.
 const WAITING: usize = 16;
 
 /// The longest wait for a moment at which every page write is recorded.
@@ -26,24 +26,24 @@ enum Event {
     Trimmed(u32),
 }
 
-/// Observes what the databases write to the store; a thread writes it to a file meanwhile.
+/// Observes the databases' page writes and trims at the store; a thread writes them to a file.
 pub(super) struct Recorder(Mutex<State>);
 
 struct State {
     batch: Vec<Event>,
-    /// None once nothing more is to be recorded.
+    /// `None` after the end of the recording.
     sender: Option<SyncSender<Message>>,
     is_recording: bool,
     writes: u64,
 }
 
-/// A message to the thread. If there are no more without an end, the trace is given up.
+/// A message to the writing thread. If messages stop without an `End`, the trace is discarded.
 enum Message {
     Events(Vec<Event>),
     End,
 }
 
-/// Page writes in the file, if it was completed.
+/// The number of page writes in the file; `None` if the trace was discarded.
 type Written = std::result::Result<Option<u64>, TraceError>;
 
 /// The thread that writes the file.
@@ -64,13 +64,14 @@ impl Recorder {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `look` until the number of page writes that it returns is that of the recorded ones, and
-    /// returns what comes with it: a store counts a page before its observer is called.
+    /// Calls `look` until the number of page writes that it returns equals the number of recorded
+    /// ones, and returns its other result. They can differ because a store counts a page before it
+    /// calls its observer.
     pub(super) fn in_step<T>(&self, mut look: impl FnMut() -> Result<(u64, T)>) -> Result<T> {
         let begun = Instant::now();
         loop {
             let state = self.state();
-            // While it is locked no thread that writes gets any further.
+            // While the state is locked, no writing thread gets past its observer.
             let (count, seen) = look()?;
             if count == state.writes {
                 return Ok(seen);
@@ -83,18 +84,18 @@ impl Recorder {
         }
     }
 
-    /// Records nothing from now on.
+    /// Stops the recording.
     pub(super) fn stop(&self) {
         self.state().is_recording = false;
     }
 
-    /// Completes the trace, or gives it up.
+    /// Completes the trace if `is_whole`, else discards it.
     pub(super) fn end(&self, is_whole: bool) {
         let mut state = self.state();
         state.hand_over();
         state.is_recording = false;
         if let Some(sender) = state.sender.take().filter(|_| is_whole) {
-            // A writer that failed returns its error at the end.
+            // If the writing thread failed, it returns its error at the end.
             let _ = sender.send(Message::End);
         }
     }
@@ -115,7 +116,7 @@ impl State {
     fn hand_over(&mut self) {
         let batch = std::mem::take(&mut self.batch);
         if let Some(sender) = &self.sender {
-            // As above.
+            // If the writing thread failed, it returns its error at the end.
             let _ = sender.send(Message::Events(batch));
         }
     }
@@ -147,7 +148,8 @@ fn write(mut writer: PageWriter, messages: &Receiver<Message>) -> Written {
 }
 
 impl Writing {
-    /// Waits until all is in the file; returns the number of page writes. None if it was given up.
+    /// Waits until everything is in the file; returns the number of page writes, or `None` if the
+    /// trace was discarded.
     pub(super) fn end(self) -> Result<Option<u64>> {
         match self.0.join() {
             Ok(written) => Ok(written?),

@@ -1,9 +1,9 @@
-//! The settings with which the simulator decides as a run's store did.
+//! The settings with which the simulator makes the same decisions as a run's store.
 
 use frostline_store::{Stats, StoreInfo};
 use serde::Serialize;
 
-/// Settings of a replay of the run's page writes.
+/// Settings for a replay of the run's page writes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Replay {
     zone_bytes: u64,
@@ -12,9 +12,9 @@ pub struct Replay {
     free_zones: u32,
     warmup: u64,
     seed: u64,
-    /// Slots of zones that were ended before they were full, by a sync too many.
+    /// Slots that stayed empty because a sync sealed their zone early.
     skipped_slots: u64,
-    /// True if the replay relocates exactly the pages that the run did.
+    /// True if the replay relocates exactly the same pages as the run.
     exact: bool,
     #[serde(skip)]
     scheme: String,
@@ -23,8 +23,8 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Of a run that counted between two moments. `in_order` if pages reached the store, and were
-    /// cleaned, one after the other.
+    /// Settings for a run that counted between two moments. `in_order` is true if pages reached the
+    /// store, and were cleaned, one after the other.
     pub(super) fn of(info: &StoreInfo, before: &Stats, after: &Stats, in_order: bool) -> Replay {
         let skipped_slots = after.counts.skipped;
         Replay {
@@ -41,12 +41,12 @@ impl Replay {
         }
     }
 
-    /// Page writes before those that count.
+    /// Page writes before counting began.
     pub fn warmup(&self) -> u64 {
         self.warmup
     }
 
-    /// The command that replays a trace with them.
+    /// The command that replays a trace with these settings.
     pub fn command(&self, trace: &str) -> String {
         let Replay { zone_bytes, gp, zones, free_zones, warmup, seed, scheme, victim, .. } = self;
         format!(
@@ -55,7 +55,7 @@ impl Replay {
         )
     }
 
-    /// The closeness of the replay, in words.
+    /// How close the replay comes, in words.
     pub fn closeness(&self) -> String {
         match (self.exact, self.skipped_slots) {
             (true, _) => "relocates the same pages".to_string(),

@@ -18,17 +18,17 @@ use crate::report::{BenchReport, of_store};
 pub(super) struct Measured {
     /// The store's shape and options.
     pub(super) info: StoreInfo,
-    /// Before the first transaction that counts.
+    /// Counters before the first transaction that counts.
     pub(super) before: Moment,
-    /// After the last one.
+    /// Counters after the last transaction.
     pub(super) after: Moment,
-    /// The workload's counts, by tenant.
+    /// The workload's results, by tenant.
     pub(super) reports: Vec<Report>,
     /// The writes, second by second.
     pub(super) windows: Vec<WindowReport>,
-    /// The kind whose number a minute is the result, if there is one.
+    /// The kind of transaction whose number per minute is the result, if there is one.
     pub(super) counted_kind: Option<usize>,
-    /// The conditions of the data afterwards, by tenant.
+    /// The conditions of the data after the run, by tenant.
     pub(super) conditions: Vec<Vec<Condition>>,
     /// True if pages reached the store, and were cleaned, one after the other.
     pub(super) in_order: bool,
@@ -39,7 +39,7 @@ pub(super) struct Measured {
 /// The report of a [`DatabaseBench`](crate::DatabaseBench).
 pub type DatabaseReport = BenchReport<DatabaseSetup, DatabaseRun>;
 
-/// The part of the setup that only benches of databases have.
+/// The part of the setup that is specific to benches of databases.
 #[derive(Clone, Debug, Serialize)]
 pub struct DatabaseSetup {
     /// The rule by which pages left memory: `watt` or `clock`.
@@ -50,22 +50,22 @@ pub struct DatabaseSetup {
     pub rewriting: bool,
     /// Databases that shared the store.
     pub tenants: usize,
-    /// Threads of each.
+    /// Threads of each database.
     pub threads: u16,
-    /// Commits that each thread left behind.
+    /// The most commits that each thread had in flight.
     pub in_flight: u16,
-    /// Bytes of memory for pages, of each.
+    /// Bytes of memory for pages, for each database.
     pub buffer_bytes: u64,
 }
 
-/// A run: as of the simulator, and what only databases have.
+/// A run: the simulator's fields, and fields specific to databases.
 #[derive(Clone, Debug, Serialize)]
 pub struct DatabaseRun {
-    /// The WAF counts headers and checkpoints too. A page counts as frozen if it was not written
-    /// again up to the end of the run.
+    /// The WAF includes headers and checkpoints. A page counts as frozen if it was not written
+    /// again until the end of the run.
     #[serde(flatten)]
     pub run: RunReport,
-    /// True if the run was stopped early; it counted up to then.
+    /// True if the run was stopped early; it counted until then.
     pub interrupted: bool,
     /// Headers of chunks.
     pub header_pages: u64,
@@ -73,73 +73,74 @@ pub struct DatabaseRun {
     pub checkpoint_pages: u64,
     /// Pages of the logs.
     pub wal_pages: u64,
-    /// Transactions that did what their user wanted, and are durable.
+    /// Durable transactions that did what their user wanted.
     pub transactions: u64,
-    /// Of these, in a second.
+    /// These transactions per second.
     pub ops_per_second: f64,
-    /// Transactions of the kind that counts, in a minute.
+    /// Transactions per minute of the kind that counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tpmc: Option<f64>,
-    /// Until a transaction was durable.
+    /// Latencies until a transaction was durable.
     pub latency_us: LatencyReport,
-    /// Transactions that lost against another; those are tried again.
+    /// Transactions that lost against another; they were tried again.
     pub conflicts: u64,
-    /// Transactions that were ended, as too many bytes of versions were kept for them.
+    /// Transactions that were ended because too many bytes of versions were kept for them.
     pub snapshots_ended: u64,
-    /// Bytes of the versions that were kept for transactions at the end.
+    /// Bytes of versions kept for transactions at the end.
     pub version_bytes: u64,
-    /// By kind.
+    /// Results by kind of transaction.
     pub kinds: Vec<KindRow>,
-    /// By database, if there are several.
+    /// Results by database, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tenants: Vec<TenantRow>,
-    /// All pages that the device took, those of the log included, over pages written by the user;
+    /// All pages written to the device, including those of the log, over pages written by the user;
     /// none if the user wrote no page.
     pub waf_with_log: Option<f64>,
-    /// Bytes of the records that went to the log.
+    /// Bytes of the records written to the log.
     pub wal_bytes: u64,
     /// Flushes of the logs.
     pub wal_flushes: u64,
-    /// All bytes that the device took, over those of these records, if there are any.
+    /// All bytes written to the device, over the bytes of these records; none if there are no
+    /// records.
     pub device_bytes_per_wal_byte: Option<f64>,
-    /// Bytes of the keys that transactions wrote, and of their new values; of values that were patched,
-    /// the bytes patched.
+    /// Bytes of the keys that transactions wrote, and of their new values; for patched values, only
+    /// the patched bytes.
     pub updated_bytes: u64,
-    /// All bytes that the device took, over these, if there are any.
+    /// All bytes written to the device, over these updated bytes; none if there are none.
     pub device_bytes_per_updated_byte: Option<f64>,
-    /// Pages looked for, a sample scaled up.
+    /// Accesses to pages, estimated from a sample.
     pub page_accesses: u64,
-    /// Share of these that were in memory; none if no page was looked for.
+    /// Share of these accesses that found the page in memory; none if there were no accesses.
     pub cache_hits: Option<f64>,
-    /// Pages read from the store: the others.
+    /// Pages read from the store.
     pub pages_read: u64,
     /// Pages written because their memory was needed.
     pub pages_evicted: u64,
     /// Pages that left memory unchanged.
     pub pages_dropped: u64,
-    /// Pages written so that the log could be cut.
+    /// Pages written so that the log could be truncated.
     pub pages_checkpointed: u64,
     /// Pages written from memory because cleaning would have copied them.
     pub pages_rewritten: u64,
-    /// CPU time of the workers.
+    /// CPU time of the workers' threads.
     pub worker_cpu_seconds: f64,
-    /// CPU time of all threads.
+    /// CPU time of all threads of the process.
     pub process_cpu_seconds: f64,
     /// Time for which writers of pages waited for cleaning.
     pub stall_seconds: f64,
     /// Time for which threads waited for memory.
     pub buffer_stall_seconds: f64,
-    /// Pages that the databases had before.
+    /// Pages that the databases had before the run.
     pub pages_before: u64,
-    /// And after.
+    /// Pages that the databases had after the run.
     pub pages_after: u64,
     /// Pages that the store can hold.
     pub logical_pages: u64,
-    /// At the end.
+    /// Garbage proportion at the end.
     pub garbage_proportion: f64,
     /// Bytes of the logs' zones.
     pub log_capacity_bytes: u64,
-    /// Settings of a replay that decides alike.
+    /// Settings of a replay that makes the same decisions.
     pub replay: Replay,
     /// The conditions that the data must meet, if they were checked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -151,15 +152,15 @@ pub struct DatabaseRun {
 pub struct KindRow {
     /// Its name.
     pub kind: &'static str,
-    /// Committed and durable.
+    /// Transactions that were committed and are durable.
     pub committed: u64,
-    /// Rolled back as their user wanted.
+    /// Transactions that were rolled back as their user wanted.
     pub rolled_back: u64,
-    /// Given up after too many conflicts.
+    /// Transactions that were given up after too many conflicts.
     pub abandoned: u64,
-    /// Times that one was tried again.
+    /// Retries after conflicts.
     pub retries: u64,
-    /// Until durable.
+    /// Latencies until transactions were durable.
     pub latency_us: LatencyReport,
 }
 
@@ -168,14 +169,14 @@ pub struct KindRow {
 pub struct TenantRow {
     /// Its number, from 1.
     pub tenant: usize,
-    /// Transactions that did what their user wanted, and are durable.
+    /// Durable transactions that did what their user wanted.
     pub transactions: u64,
-    /// Of these, in a second.
+    /// These transactions per second.
     pub ops_per_second: f64,
-    /// Transactions of the kind that counts, in a minute.
+    /// Transactions per minute of the kind that counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tpmc: Option<f64>,
-    /// Until a transaction was durable.
+    /// Latencies until a transaction was durable.
     pub latency_us: LatencyReport,
 }
 
@@ -191,7 +192,7 @@ pub struct ConditionRow {
     pub clause: &'static str,
     /// True if it holds.
     pub ok: bool,
-    /// The number of checks, and the place where it did not hold.
+    /// The number of checks, and the place of the first failure.
     pub detail: String,
 }
 
@@ -266,7 +267,7 @@ impl DatabaseRun {
     }
 }
 
-/// The basis of results.
+/// The basis of the results.
 struct Outcome {
     took: Duration,
     counted_kind: Option<usize>,
@@ -283,7 +284,7 @@ fn per_second(count: u64, took: Duration) -> f64 {
     count as f64 / took.as_secs_f64().max(1e-9)
 }
 
-/// All tenants as if they were one.
+/// The results of all tenants as one report.
 fn together(reports: &[Report]) -> Report {
     let (mut sum, others) = match reports.split_first() {
         Some((first, others)) => (first.clone(), others),
@@ -315,7 +316,7 @@ fn kind_row(kind: &KindReport) -> KindRow {
     }
 }
 
-/// Each of several tenants.
+/// The rows of the tenants, if there are several.
 fn tenants(reports: &[Report], counted_kind: Option<usize>) -> Vec<TenantRow> {
     if reports.len() < 2 {
         return Vec::new();

@@ -1,48 +1,48 @@
-//! The size of a device that is made, unless it is given.
+//! The default size of a new device.
 
 use frostline_zone::default_zone_bytes;
 
-/// Zones beside those that the garbage proportion asks for: open ones, free ones, metadata.
+/// Zones in addition to those that the garbage proportion requires: open ones, free ones, metadata.
 const SPARE_ZONES: u64 = 48;
 
-/// The most zones of a device, about: each is a file in a directory.
+/// The approximate limit of a device's zones: each is a file in a directory.
 const MOST_ZONES: u64 = 2048;
 
 /// The fewest zones of a log.
 const LOG_ZONES: u64 = 4;
 
-/// The smallest log: a transaction that loads writes up to 256 KiB of new records, and with the
-/// splits that these may cause it must not log more than seven sixteenths of a log.
+/// The smallest log. A transaction that loads writes up to 256 KiB of new records. Together with
+/// the splits that these may cause, it must not log more than seven sixteenths of a log.
 const LEAST_LOG: u64 = 8 << 20;
 
 /// The data that need room.
 pub(super) struct Room {
-    /// Databases.
+    /// Number of databases.
     pub(super) tenants: u64,
-    /// Bytes of pages after loading, of each.
+    /// Bytes of pages after loading, for each database.
     pub(super) loaded: u64,
-    /// Bytes by which a transaction makes them grow.
+    /// Bytes by which a transaction makes the pages grow.
     pub(super) grown: u64,
     /// Transactions of a thread in a second.
     pub(super) rate: u64,
-    /// Transactions of each, if that is fixed.
+    /// Transactions of each database, if their number is fixed.
     pub(super) transactions: Option<u64>,
-    /// Seconds, if that is fixed.
+    /// Length of the run in seconds, if it is fixed.
     pub(super) seconds: Option<u64>,
-    /// Threads of each.
+    /// Threads of each database.
     pub(super) threads: u64,
-    /// Garbage proportion above which is cleaned.
+    /// Garbage proportion above which the store cleans.
     pub(super) gp: f64,
-    /// Bytes of a zone, if that is fixed.
+    /// Bytes of a zone, if they are fixed.
     pub(super) zone: Option<u64>,
-    /// Bytes of each log, if that is fixed.
+    /// Bytes of each log, if they are fixed.
     pub(super) log: Option<u64>,
 }
 
 /// Sizes of a device, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
-    /// All of it.
+    /// The whole device.
     pub(super) device: u64,
     /// A zone.
     pub(super) zone: u64,
@@ -51,10 +51,10 @@ pub(super) struct Sizes {
 }
 
 impl Room {
-    /// Sizes with room for it.
+    /// Sizes of a device with room for the data.
     pub(super) fn device(&self) -> Sizes {
         let data = self.loaded.saturating_add(self.growth()).saturating_mul(self.tenants);
-        // A twentieth more for headers of chunks and metadata.
+        // 5 % more, for headers of chunks and metadata.
         let written = data as f64 * 1.05 / (1.0 - self.gp);
         let zone = self.zone.unwrap_or_else(|| {
             let of_loaded = default_zone_bytes(self.loaded.saturating_mul(self.tenants));
@@ -75,7 +75,7 @@ impl Room {
         self.grown.saturating_mul(most.unwrap_or(0))
     }
 
-    /// Bytes of each log, on a device with a store of `store` bytes.
+    /// Bytes of each log, if the store takes `store` bytes of the device.
     fn log(&self, store: u64, zone: u64) -> u64 {
         let share = (store / 15).min(1 << 30) / self.tenants;
         let each = self.log.unwrap_or(share.max(LEAST_LOG));

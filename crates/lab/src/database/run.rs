@@ -1,4 +1,4 @@
-//! One run: databases are loaded, the workload runs, and its data are checked.
+//! One run: databases are loaded, the workload runs, and the data are checked.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(super) struct Run<'a, B> {
 }
 
 impl<B: Benchmark> Run<'_, B> {
-    /// Runs the workload on the databases of a device. None if it was stopped before they were
+    /// Runs the workload on the databases of a device. `None` if it was stopped before they were
     /// loaded.
     pub(super) fn on(&self, device: &Arc<dyn Device>) -> Result<Option<Measured>> {
         let Some(path) = &self.bench.record else { return self.recorded(device, None) };
@@ -57,7 +57,7 @@ impl<B: Benchmark> Run<'_, B> {
         Ok(measured)
     }
 
-    /// Loads the databases, lets the workload run, and counts meanwhile.
+    /// Loads the databases, runs the workload, and counts meanwhile.
     fn measure(
         &self,
         instances: &Instances,
@@ -67,7 +67,7 @@ impl<B: Benchmark> Run<'_, B> {
             self.record_what_is_there(instances, recorder)?;
         }
         if self.bench.keep {
-            // Before tables are opened, which makes those that are missing.
+            // Verified before the tables are opened, because opening creates missing tables.
             let contents = self.workload.contents();
             let verified = instances.all.iter().try_for_each(|db| contents.verify(db));
             verified.map_err(Error::workload(self.uri()))?;
@@ -85,7 +85,7 @@ impl<B: Benchmark> Run<'_, B> {
         let mut rates = Rates::new(counted_kind, &before);
         let limit = self.bench.run_seconds().map(Duration::from_secs);
         let reports = run_all(&tenants, self.options(), |passed, done| {
-            // An error of a database ends its workers, too.
+            // If a database fails, its workers end anyway.
             if let Ok(now) = Moment::now(instances) {
                 seconds.end(passed, &now.store, |length| Some(rates.next(length, done, now.sum)));
             }
@@ -120,8 +120,8 @@ impl<B: Benchmark> Run<'_, B> {
         &self.bench.device.uri
     }
 
-    /// Records the pages that every database has from the beginning: they reached the store before
-    /// it was opened with the recorder.
+    /// Records the pages that every new database has: they reached the store before the store was
+    /// opened with the recorder.
     fn record_what_is_there(&self, instances: &Instances, recorder: &Recorder) -> Result<()> {
         let store = &instances.store;
         let recorded = store.mapped(0..store.pages() as u32, &mut |lba| {
@@ -138,7 +138,7 @@ impl<B: Benchmark> Run<'_, B> {
         (0..).zip(&instances.all).map(tenant).collect()
     }
 
-    /// Fills the tables; false if that was stopped.
+    /// Fills the tables; returns false if loading was stopped.
     fn load(&self, tenants: &[Tenant<'_, B>]) -> Result<bool> {
         for (n, tenant) in (0..).zip(tenants) {
             let loading = Loading { threads: self.bench.threads.into(), seed: tenant.seed };
@@ -172,8 +172,8 @@ impl<B: Benchmark> Run<'_, B> {
         }
     }
 
-    /// The moment that `now` returns. If pages are recorded, one at which every page write that the
-    /// store has counted is recorded.
+    /// Calls `now` and returns the moment. If pages are recorded, it is a moment at which every
+    /// page write that the store has counted is recorded.
     fn moment(
         &self,
         recorder: Option<&Recorder>,

@@ -1,4 +1,4 @@
-//! Fresh databases on a device, which is made if it is not there.
+//! Fresh databases on a device; a missing device is made.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::room::{Room, Sizes};
 use crate::device::{DeviceSpec, describe};
 use crate::{Error, Result};
 
-/// Seconds that a run takes unless told otherwise.
+/// The default length of a run, in seconds.
 const SECONDS: u64 = 30;
 
 impl DatabaseBench {
@@ -26,8 +26,8 @@ impl DatabaseBench {
         self.rewriting && self.record.is_none()
     }
 
-    /// The device, with fresh databases on it unless those that are there are to be kept. `is_ours`
-    /// if an earlier run of the same bench made what it holds.
+    /// The device, with fresh databases on it unless the existing ones are to be kept. `is_ours` is
+    /// true if an earlier run of the same bench made its content.
     pub(super) fn prepare<B: Benchmark>(
         &self,
         workload: &B,
@@ -70,13 +70,13 @@ impl DatabaseBench {
             force: self.force || is_ours,
             ..Format::default()
         };
-        // On a device whose size was given, or on a drive, the log has its usual share.
+        // If the size of the device was given, or it is a drive, the log has its default share.
         let is_sized_here = self.device.bytes.is_none() && (is_ours || is_made);
         let log_bytes = self.log_bytes.or(is_sized_here.then_some(sizes.log));
         Create { store, log_bytes, instances: self.tenants }
     }
 
-    /// The device, if it is to be made.
+    /// The specification of the device, if it must be made.
     fn made(&self, sizes: Sizes) -> Result<DeviceSpec> {
         let DeviceSpec { uri, bytes, zone_bytes, .. } = &self.device;
         if self.keep {
@@ -89,7 +89,7 @@ impl DatabaseBench {
         })
     }
 
-    /// The device, if it is there.
+    /// The specification of the device, if it exists.
     fn found(&self) -> Result<DeviceSpec> {
         match &self.device {
             DeviceSpec { uri, bytes: None, zone_bytes: Some(_), .. } => {
@@ -99,12 +99,12 @@ impl DatabaseBench {
         }
     }
 
-    /// Refuses a device that may be left from a smaller bench.
+    /// Refuses a small device, which may be left from a smaller bench.
     fn check_room(&self, sizes: Sizes, device: &dyn Device) -> Result<()> {
         let DeviceSpec { uri, bytes, .. } = &self.device;
         let geometry = device.geometry();
         let has = u64::from(geometry.zones) * geometry.zone_capacity;
-        // A size that is given is meant, and a drive is as large as it is.
+        // A given size is intended, and a drive has the size it has.
         let is_doubtful = self.force && bytes.is_none() && uri.starts_with("file:");
         if !is_doubtful || has >= sizes.device {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The workload on each of the databases that share a store, side by side.
+//! Runs the workload at the same time on each of the databases that share a store.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -16,12 +16,12 @@ pub(super) struct Tenant<'d, B: Benchmark> {
     pub(super) db: &'d Db,
     /// The workload.
     pub(super) opened: B::Opened,
-    /// The seed of its sequence of operations.
+    /// The seed of this tenant's sequence of operations.
     pub(super) seed: u64,
 }
 
-/// Runs all of them at once. About once a second `tick` is called with the time since the beginning and
-/// the transactions done so far, by kind; it ends all by returning false.
+/// Runs all tenants at once. About once a second it calls `tick` with the time since the beginning
+/// and the transactions done so far, by kind; if `tick` returns false, all end.
 pub(super) fn run_all<B: Benchmark>(
     tenants: &[Tenant<'_, B>],
     options: Options,
@@ -54,7 +54,7 @@ pub(super) fn run_all<B: Benchmark>(
     })
 }
 
-/// Transactions done, by tenant and kind, as each reported last.
+/// The last reported number of transactions, by tenant and kind.
 struct Done(Mutex<Vec<Vec<u64>>>);
 
 impl Done {

@@ -6,8 +6,8 @@ use frostline_workload::{Condition, Contents, Loaded, Loading};
 
 use super::benchmark::{Benchmark, WorkloadError};
 
-/// Bytes of a warehouse's pages that go with the items, and with the customers of a district: 41 MiB
-/// and 44 MiB were measured.
+/// Bytes of a warehouse's pages for the items; below, those for the customers of all its districts.
+/// 41 MiB and 44 MiB were measured.
 const OF_ITEMS: u64 = 42 << 20;
 const OF_CUSTOMERS: u64 = 46 << 20;
 
@@ -33,7 +33,7 @@ impl Benchmark for Options {
         let Scale { warehouses, items, customers } = self.scale;
         let items = OF_ITEMS * u64::from(items) / 100_000;
         let customers = OF_CUSTOMERS * u64::from(customers) / 3_000;
-        // The tables of a small scale are half empty pages.
+        // In the tables of a small scale, pages are half empty.
         u64::from(warehouses) * (items + customers) + (1 << 20)
     }
 

@@ -6,18 +6,18 @@ use frostline_workload::{Condition, Contents, Loaded, Loading};
 
 use super::benchmark::{Benchmark, WorkloadError};
 
-/// Bytes of a record beside its value, and of a page beside its records.
+/// Bytes of a record in addition to its value; below, bytes of a page in addition to its records.
 const BESIDE: u64 = 24;
 const OF_PAGE: u64 = 200;
 
-/// Longer values are kept in pieces of up to so many bytes.
+/// The longest value that is kept whole, in bytes; below, the size of a longer value's pieces.
 const LONGEST: u64 = 892;
 const PIECE: u64 = 1240;
 
-/// Bytes of a page that a piece may have alone, and of its part of inner pages.
+/// Bytes of a page that holds only one piece, with its part of the inner pages.
 const OF_PIECE: u64 = 4300;
 
-/// Pages are full to this share, in percent, when keys come in no order.
+/// How full pages are, in percent, if keys come in random order.
 const FULL: u64 = 62;
 
 /// YCSB with a mix of operations that has a name.
@@ -30,13 +30,13 @@ pub struct YcsbBench {
 }
 
 impl YcsbBench {
-    /// The mix, with the distribution that goes with it and the other options as they are by default.
+    /// The mix with its distribution; other options have their defaults.
     pub fn new(mix: NamedMix) -> YcsbBench {
         let NamedMix { name, mix, distribution } = mix;
         YcsbBench { name, options: Options { mix, distribution, ..Options::default() } }
     }
 
-    /// Bytes of pages that go with a record.
+    /// Bytes of pages for a record.
     fn record_bytes(&self) -> u64 {
         let of = |bytes: u64| 4096 * 100 / ((4096 - OF_PAGE) / (bytes + BESIDE) * FULL);
         match self.options.value_bytes as u64 {

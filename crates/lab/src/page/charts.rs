@@ -1,19 +1,19 @@
-//! The kinds of figures: rows of dots, of bars or of stacked bars, and lines.
+//! The kinds of figures: rows of dots, bars or stacked bars, and lines.
 
 use super::drawing::{At, COLOURS, Drawings, Mark, at, draw, short, steps, text};
 
-/// Pixels of a row.
+/// The height of a row, in pixels.
 const ROW: f64 = 19.0;
 
-/// Pixels of the labels of rows at most, and of a character of them.
+/// The largest width of labels, in pixels; below, the width of a character.
 const LABELS: f64 = 190.0;
 const CHARACTER: f64 = 6.6;
 
-/// A row: its label, and values by series; none where a series has none.
+/// A row: its label, and a value for each series; `None` if the series has none.
 pub(super) struct Row {
     pub(super) label: String,
     pub(super) values: Vec<Option<f64>>,
-    /// True if a line stands above it.
+    /// True if a line is drawn above the row.
     pub(super) apart: bool,
 }
 
@@ -32,13 +32,13 @@ impl Scale {
     }
 }
 
-/// Pixels that the labels of rows take.
+/// The width of the rows' labels, in pixels.
 fn label_width(rows: &[Row], width: f64) -> f64 {
     let longest = rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
     (longest as f64 * CHARACTER + 8.0).min(LABELS).min(width * 0.45)
 }
 
-/// A label that fits.
+/// A label, cut to the width.
 fn cut(label: &str, width: f64) -> String {
     let fits = ((width - 8.0) / CHARACTER) as usize;
     match label.chars().count() > fits.max(4) {
@@ -47,7 +47,7 @@ fn cut(label: &str, width: f64) -> String {
     }
 }
 
-/// Labels, rules and the axis of rows.
+/// Labels, rules and the axis of a figure with rows.
 fn frame(rows: &[Row], scale: &Scale, most: usize) -> (Vec<Mark>, f64) {
     let (mut marks, bottom) = (Vec::new(), rows.len() as f64 * ROW + 4.0);
     for step in steps(scale.from, scale.to, most) {
@@ -66,12 +66,12 @@ fn frame(rows: &[Row], scale: &Scale, most: usize) -> (Vec<Mark>, f64) {
     (marks, bottom + 20.0)
 }
 
-/// The place of a row's middle.
+/// The vertical position of a row's middle.
 fn middle(number: usize) -> f64 {
     number as f64 * ROW + ROW / 2.0 + 1.0
 }
 
-/// Rows of dots, a colour a series. The axis begins at `from`, and no dot is beyond its end.
+/// Rows of dots, each series in one colour. The axis begins at `from` and includes all dots.
 pub(super) fn dots(
     label: &str,
     series: &[String],
@@ -99,7 +99,7 @@ pub(super) fn dots(
     })
 }
 
-/// Rows of bars from 0, each of its values after the other, with the sum as text at the end.
+/// Rows of bars from 0; the values of a row are stacked, with their sum as text at the end.
 pub(super) fn bars(
     label: &str,
     series: &[String],
@@ -139,7 +139,7 @@ pub(super) fn bars(
     })
 }
 
-/// Lines, a colour each. `axis` says what goes from left to right.
+/// Lines, each in one colour. `axis` names the horizontal axis.
 pub(super) fn lines(
     label: &str,
     names: &[String],
@@ -154,7 +154,7 @@ pub(super) fn lines(
     let floor = if least >= 1.0 { 1.0 } else { 0.0 };
     draw(label, |width| {
         let across = Scale { from: 0.0, to: right, left: 40.0, right: width - 14.0 };
-        // Upside down: what is large is near the top.
+        // The vertical axis goes upwards.
         let up = Scale { from: floor, to: top, left: HEIGHT, right: 8.0 };
         let mut marks = Vec::new();
         for step in steps(floor, top, 5) {

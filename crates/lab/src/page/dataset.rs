@@ -1,4 +1,4 @@
-//! Runs that can be compared with each other.
+//! Groups of runs that can be compared with each other.
 
 use frostline_sim::{ALL_VOLUMES, RunReport};
 
@@ -14,7 +14,7 @@ pub(super) struct Dataset<'a> {
 }
 
 impl<'a> Dataset<'a> {
-    /// All runs but those over one of several volumes, in the order in which their traces come.
+    /// All datasets, in the order of their traces. Runs over one of several volumes are left out.
     pub(super) fn all(records: &'a [Record]) -> Vec<Dataset<'a>> {
         let is_whole = |volume: &str| volume == ALL_VOLUMES;
         let mut groups: Vec<Vec<&Record>> = Vec::new();
@@ -36,7 +36,7 @@ impl<'a> Dataset<'a> {
         self.matrix.rows.iter().filter_map(|row| row.best_run()).collect()
     }
 
-    /// The trace or the workload.
+    /// The name of the trace or the workload.
     pub(super) fn title(&self) -> String {
         let first = self.records[0];
         match (&first.trace, &first.workload) {
@@ -46,7 +46,7 @@ impl<'a> Dataset<'a> {
         }
     }
 
-    /// All that made the runs, a line each.
+    /// The trace, settings and versions behind the runs, one per line.
     pub(super) fn notes(&self) -> Vec<String> {
         let first = self.records[0];
         let mut notes = Vec::new();

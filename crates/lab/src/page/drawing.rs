@@ -1,14 +1,14 @@
-//! Drawings of a few kinds of marks, as SVG.
+//! SVG drawings with a few kinds of marks.
 
 use askama::Template;
 
-/// The classes of colours.
+/// The number of colour classes.
 pub(super) const COLOURS: usize = 8;
 
-/// A place in a drawing, in pixels from the left and from the top.
+/// A place in a drawing, in pixels from the left and the top.
 pub(super) type At = (Pixels, Pixels);
 
-/// Pixels, with one digit after the point in the file.
+/// Pixels, written with one decimal digit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pixels(pub(super) f64);
 
@@ -18,7 +18,7 @@ impl std::fmt::Display for Pixels {
     }
 }
 
-/// A place.
+/// The place at these pixels.
 pub(super) fn at(x: f64, y: f64) -> At {
     (Pixels(x), Pixels(y))
 }
@@ -40,21 +40,22 @@ pub(super) struct Drawing {
     class: &'static str,
     width: Pixels,
     height: Pixels,
-    /// The drawing in words.
+    /// A description of the drawing in words.
     label: String,
     marks: Vec<Mark>,
 }
 
-/// The drawings of a figure: for wide screens, and for narrow ones.
+/// The drawings of a figure, for wide and for narrow screens.
 pub(super) struct Drawings {
     pub(super) wide: String,
     pub(super) narrow: String,
 }
 
-/// Draws a figure in both widths. `marks` gives the marks for a width, and the height that they take.
+/// Draws a figure in both widths. `marks` returns the marks for a width, and the height that they
+/// need.
 ///
 /// # Errors
-/// Never in practice: memory takes what is written.
+/// Never in practice: writing to memory can't fail.
 pub(super) fn draw(
     label: &str,
     marks: impl Fn(f64) -> (Vec<Mark>, f64),
@@ -67,12 +68,12 @@ pub(super) fn draw(
     Ok(Drawings { wide: svg("wide", 728.0)?, narrow: svg("narrow", 328.0)? })
 }
 
-/// A text.
+/// A text mark.
 pub(super) fn text(place: At, anchor: &'static str, class: &'static str, text: &str) -> Mark {
     Mark::Text { at: place, anchor, class, text: text.to_string() }
 }
 
-/// Steps of an axis from 0 or above: round numbers, few enough to be read.
+/// Steps of an axis from 0 or above: round numbers, at most `most` of them.
 pub(super) fn steps(from: f64, to: f64, most: usize) -> Vec<f64> {
     let rough = ((to - from) / most as f64).max(1e-9);
     let power = 10f64.powf(rough.log10().floor());
@@ -84,7 +85,7 @@ pub(super) fn steps(from: f64, to: f64, most: usize) -> Vec<f64> {
     (first..=last).map(|n| n as f64 * step).collect()
 }
 
-/// A number as axes and tables show it.
+/// A number in the form for axes and tables.
 pub(super) fn short(value: f64) -> String {
     let digits = match value.abs() {
         large if large >= 1000.0 => 0,

@@ -1,4 +1,4 @@
-//! Results as a page to look at: one HTML file with its figures and their data, that needs no network.
+//! A page of results: one HTML file with figures and their data, which needs no network.
 
 mod charts;
 mod dataset;
@@ -11,7 +11,7 @@ use crate::results::Record;
 use crate::{Error, Result};
 use dataset::Dataset;
 
-/// A page.
+/// The page.
 #[derive(Template)]
 #[template(path = "page.html")]
 struct Page<'a> {
@@ -19,29 +19,29 @@ struct Page<'a> {
     datasets: Vec<PageDataset>,
 }
 
-/// Runs that can be compared, as the page shows them.
+/// A dataset on the page.
 struct PageDataset {
     title: String,
     notes: Vec<String>,
     sections: Vec<Section>,
 }
 
-/// A figure, and its data.
+/// A figure with its data.
 struct Section {
     title: &'static str,
     note: String,
     wide: String,
     narrow: String,
-    /// Names of the colours.
+    /// The meaning of each colour.
     key: Vec<String>,
     headings: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
-/// Makes a page of records: runs of the same trace, zones and trigger are shown together.
+/// Makes a page from records. Runs of the same trace, zones and trigger are shown together.
 ///
 /// # Errors
-/// Never in practice: memory takes what is written.
+/// Never in practice: writing to memory can't fail.
 pub fn page(title: &str, records: &[Record]) -> Result<String> {
     let shown = |dataset: Dataset<'_>| {
         let sections = sections::all(&dataset)?;

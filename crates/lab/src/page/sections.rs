@@ -1,4 +1,4 @@
-//! The figures of a dataset, as far as its runs have them.
+//! The figures of a dataset.
 
 use frostline_sim::RunReport;
 
@@ -32,7 +32,7 @@ fn row(run: &RunReport, apart: bool, values: Vec<Option<f64>>) -> Row {
     Row { label: run.scheme.clone(), values, apart }
 }
 
-/// True at the first oracle below other schemes.
+/// True for the first oracle after other schemes.
 fn is_apart(runs: &[&RunReport], number: usize) -> bool {
     number > 0 && runs[number].oracle && !runs[number - 1].oracle
 }
@@ -78,7 +78,7 @@ fn waf(dataset: &Dataset<'_>) -> askama::Result<Option<Section>> {
     Ok(Some(section("WAF by scheme and victim policy", note, drawings, victims, headings, data)))
 }
 
-/// A figure of one value for the best run of each scheme that has it.
+/// A figure with one value for the best run of each scheme that has the value.
 fn one_value(
     dataset: &Dataset<'_>,
     (title, note, heading): (&'static str, &str, &str),

@@ -1,18 +1,18 @@
-//! Traces that are made of others.
+//! Traces that are derived from others.
 
 use frostline_trace::{Trim, Writes};
 
-/// Pages that are one in a trace of larger pages.
+/// The number of pages that become one page in a trace of larger pages.
 const AS_ONE: u32 = 4;
 
-/// A trace `count` times over, each time at LBAs of its own, one page of each in turn.
+/// `count` copies of a trace, each with LBAs of its own; their page writes take turns.
 pub(super) fn in_turn(one: &Writes, count: u32) -> Writes {
     let space = one.lbas.iter().max().map_or(0, |&last| last + 1);
     let each = |&lba: &u32| (0..count).map(move |tenant| tenant * space + lba);
     Writes { lbas: one.lbas.iter().flat_map(each).collect(), ..Writes::default() }
 }
 
-/// A trace without its first page writes, and what was trimmed meanwhile.
+/// A trace without its first `skipped` page writes, and without the trims among them.
 pub(super) fn without_first(one: &Writes, skipped: usize) -> Writes {
     let trims = one.trims.iter().filter(|trim| trim.at >= skipped);
     Writes {
@@ -23,7 +23,8 @@ pub(super) fn without_first(one: &Writes, skipped: usize) -> Writes {
     }
 }
 
-/// A trace on a device whose pages hold four. What was told of the four is not true of the one.
+/// A trace for a device whose pages are as large as four of its own. Hotness records, trims and
+/// other facts are dropped, because they do not hold for the large pages.
 pub(super) fn four_as_one(one: &Writes) -> Writes {
     Writes { lbas: one.lbas.iter().map(|lba| lba / AS_ONE).collect(), ..Writes::default() }
 }

@@ -1,4 +1,4 @@
-//! Runs experiments, and puts what comes of them into tables.
+//! Runs experiments, and puts their results into tables.
 
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ use crate::Result;
 use crate::sweep::watched_sweep;
 
 impl Evaluation {
-    /// Does all of its experiments, or those that were asked for.
+    /// Runs all experiments of the evaluation, or those that were asked for.
     pub(super) fn tables(&self, session: &Session<'_>) -> Result<Vec<Table>> {
         let is_wanted = |name: &str| {
             let only = &session.how.only;
@@ -71,7 +71,7 @@ impl Experiment {
             let wanted = specs.iter().map(|spec| with_victim(spec, layout)).collect();
             let plan = Plan { wanted, references: Vec::new(), gains: false };
             let outcomes = match watched_sweep(volume, &plan, &settings, session.monitor) {
-                // A scheme that wants more spare zones than there are has no figure.
+                // A scheme that needs more spare zones than the device has gets no figure.
                 Err(SimError::OverProvisioning { scheme, .. }) => {
                     specs.retain(|spec| spec.text != scheme);
                     continue;
@@ -103,7 +103,7 @@ impl Experiment {
         Table { name: self.name, title, note: self.note.to_string(), columns, rows }
     }
 
-    /// A row for each scheme and each change, a column for each trace and setting.
+    /// A row for each scheme and each change, and a column for each trace and setting.
     fn grid(
         &self,
         figure: Figure,
@@ -165,7 +165,8 @@ impl Experiment {
         (columns, runs.iter().map(row).collect())
     }
 
-    /// The paper's figure of a scheme on a trace; on any if its name is empty.
+    /// The paper's figure for a scheme on a trace; an entry with an empty trace name is for any
+    /// trace.
     fn told_of(&self, trace: &str, scheme: &str) -> Option<&'static str> {
         let is_of = |on: &str| on.is_empty() || trace.is_empty() || on == trace;
         let told = self.told.iter().find(|(on, of, _)| is_of(on) && *of == scheme);
@@ -173,7 +174,7 @@ impl Experiment {
     }
 }
 
-/// The traces that experiments run on.
+/// The table of the traces that the experiments use.
 fn described(traces: &[Rc<Trace>]) -> Table {
     let row = |trace: &Rc<Trace>| {
         let command = match &trace.command[..] {
@@ -217,14 +218,14 @@ fn decisions(runs: &[Run]) -> (Vec<String>, Vec<Vec<Cell>>) {
     (headings(["trace", "scheme", "decision"]), rows.collect())
 }
 
-/// A scheme with the victim policy that it has on such a device.
+/// A scheme with its victim policy on such a device.
 fn with_victim(spec: &SchemeSpec, layout: Layout) -> Combination {
     let named = layout.named.iter().find(|(scheme, _)| *scheme == spec.entry.info.name);
     let victim = spec.victim.or(named.map(|(_, victim)| *victim)).unwrap_or(layout.victim);
     Combination { scheme: spec.clone(), victim: victim.to_string() }
 }
 
-/// Settings of a replay on such a device.
+/// Settings for a replay on such a device.
 fn settings(layout: Layout, trace: &Trace, seed: u64) -> Settings {
     let Layout { page_bytes, zones, least_zone, space, max_open, semantics, .. } = layout;
     let zone = (trace.volume.unique_pages() / zones.max(1)).max(least_zone);

@@ -1,4 +1,4 @@
-//! An experiment of a paper, as data.
+//! A paper's experiment, as data.
 
 use frostline_placement::Semantics;
 use frostline_sim::Space;
@@ -11,36 +11,36 @@ use crate::Result;
 /// The evaluation of a paper.
 #[derive(Debug)]
 pub(super) struct Evaluation {
-    /// The device that its experiments have, unless they say otherwise.
+    /// The device of its experiments, unless an experiment has another.
     pub(super) layout: Layout,
     /// Its experiments.
     pub(super) experiments: &'static [Experiment],
 }
 
-/// A device, and how it is cleaned.
+/// A device, and its cleaning.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
-    /// Bytes in a page: a page of a trace is taken for one of so many.
+    /// Bytes in a page; a page of a trace is taken for one page of the device.
     pub(super) page_bytes: u32,
-    /// Zones of the logical pages, about.
+    /// The approximate number of zones that the logical pages fill.
     pub(super) zones: u32,
-    /// The fewest pages of a zone: of a small volume there are fewer zones.
+    /// The fewest pages in a zone; a small volume has fewer zones instead.
     pub(super) least_zone: u32,
     /// The capacity, and the trigger of cleaning.
     pub(super) space: Space,
-    /// The victim policy of schemes that have none of their own.
+    /// The victim policy of schemes that have no own one.
     pub(super) victim: &'static str,
-    /// Schemes whose paper names a victim policy, which they have whatever the others have.
+    /// Schemes whose papers name a victim policy, with that policy, which overrides `victim`.
     pub(super) named: &'static [(&'static str, &'static str)],
-    /// Zones that may be open at once, if that is limited.
+    /// Zones that may be open at once; `None` if there is no limit.
     pub(super) max_open: Option<usize>,
-    /// The reading of the papers that is followed.
+    /// The reading of the papers to follow.
     pub(super) semantics: Semantics,
-    /// True if the page writes of loading count.
+    /// True if the page writes of loading are counted.
     pub(super) counts_loading: bool,
 }
 
-/// An experiment: what runs on what, and what is shown.
+/// An experiment: its runs, and the table of their results.
 #[derive(Debug)]
 pub(super) struct Experiment {
     /// Its name in JSON and on the command line.
@@ -53,18 +53,18 @@ pub(super) struct Experiment {
     pub(super) sources: &'static [Source],
     /// The schemes.
     pub(super) schemes: &'static [&'static str],
-    /// The settings, each with all schemes on all traces.
+    /// The settings; each is run with all schemes on all traces.
     pub(super) points: &'static [Point],
     /// The table.
     pub(super) view: View,
-    /// The paper's figures: of which trace, or of any if that is empty, of which scheme.
+    /// The paper's figures: trace (any trace if empty), scheme, figure.
     pub(super) told: &'static [(&'static str, &'static str, &'static str)],
-    /// Changes from a scheme to another, with the paper's figure: first the one that is changed to.
+    /// Changes from one scheme to another, with the paper's figure; the new scheme comes first.
     pub(super) changes: &'static [(&'static str, &'static str, &'static str)],
 }
 
 impl Experiment {
-    /// True if the paper has figures to be shown.
+    /// True if there are figures of the paper to show.
     pub(super) fn is_told(&self) -> bool {
         let told = self.told.iter().chain(self.changes);
         told.into_iter().any(|(_, _, told)| !told.is_empty())
@@ -72,7 +72,7 @@ impl Experiment {
 }
 
 impl Experiment {
-    /// The part that experiments without runs have in common.
+    /// Defaults for experiments.
     pub(super) const NONE: Experiment = Experiment {
         name: "",
         title: "",
@@ -91,7 +91,7 @@ impl Experiment {
 pub(super) struct Point {
     /// Its name in tables.
     pub(super) name: &'static str,
-    /// The difference to the paper's own setting.
+    /// The difference from the paper's own setting.
     pub(super) change: Change,
 }
 
@@ -100,27 +100,27 @@ impl Point {
     pub(super) const USUAL: Point = Point { name: "", change: Change::Nothing };
 }
 
-/// A difference to the paper's own setting.
+/// A difference from the paper's own setting.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Change {
-    /// None.
+    /// No difference.
     Nothing,
     /// Another victim policy.
     Victim(&'static str),
-    /// Zones of so many times the size.
+    /// Zones of this many times the size.
     Zones(f64),
     /// Another capacity, or trigger.
     Space(Space),
-    /// So many open zones at most.
+    /// At most this many open zones.
     Open(usize),
     /// Another reading of the papers.
     Semantics(Semantics),
-    /// The page writes of loading count.
+    /// The page writes of loading are counted.
     Loading,
 }
 
 impl Layout {
-    /// The part that most devices have in common.
+    /// Defaults for devices.
     pub(super) const USUAL: Layout = Layout {
         page_bytes: 4096,
         zones: 128,
@@ -133,7 +133,7 @@ impl Layout {
         counts_loading: false,
     };
 
-    /// With a difference.
+    /// The layout with this difference.
     pub(super) fn with(self, change: Change) -> Layout {
         match change {
             Change::Nothing => self,
@@ -156,12 +156,12 @@ pub(super) enum View {
     Grid(Figure),
     /// A row for each run, with these figures.
     List(&'static [Figure]),
-    /// A row for each scheme and each change, with the mean of this figure over the traces and how far
-    /// it scatters.
+    /// A row for each scheme and each change, with the mean of this figure over the traces and its
+    /// scatter.
     Scatter(Figure),
     /// A row for each decision of a scheme.
     Decisions,
-    /// Tables that need no runs.
+    /// Tables that are made without runs.
     Made(fn(&Session<'_>) -> Result<Vec<Table>>),
 }
 
@@ -170,13 +170,13 @@ pub(super) enum View {
 pub(super) struct Figure {
     /// The heading of its column.
     pub(super) heading: &'static str,
-    /// The figure.
+    /// The function that gives the figure of a run.
     pub(super) of: fn(&Run) -> Cell,
 }
 
 /// Pages written over pages written by the user.
 pub(super) const WAF: Figure = Figure { heading: "WAF", of: |run| Cell::waf(run.report.waf) };
-/// Pages written beyond the user's over the user's.
+/// Pages written beyond the user's, over the user's.
 pub(super) const EXTRA: Figure =
     Figure { heading: "(F-U)/U", of: |run| Cell::waf(run.report.extra) };
 /// The share of relocations that copied a frozen page.

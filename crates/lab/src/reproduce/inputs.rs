@@ -1,4 +1,4 @@
-//! The workloads, run on the engine, and what they write.
+//! The workloads: they are run on the database, and their page writes are recorded.
 
 use std::path::Path;
 
@@ -13,8 +13,8 @@ use crate::monitor::Monitor;
 use crate::speed::Speed;
 use crate::{Error, Result};
 
-/// Operations a record that make 100W write its pages about fifty times, and 50W, where half of them
-/// are updates, 36 times (section 5.1).
+/// Operations per record: with this number 100W writes its pages about fifty times, and 50W, where
+/// half of the operations are updates, 36 times (section 5.1).
 const OPERATIONS_100W: f64 = 1.45;
 const OPERATIONS_50W: f64 = 1.95;
 
@@ -27,12 +27,12 @@ pub(super) enum Workload {
     Ycsb100w,
     /// YCSB with as many reads as updates.
     Ycsb50w,
-    /// A graph of nodes and links that grows.
+    /// The LinkBench-like workload: a graph of nodes and links that grows.
     LinkBench,
 }
 
 impl Workload {
-    /// All of them.
+    /// All workloads.
     pub(super) const ALL: [Workload; 4] =
         [Workload::Tpcc, Workload::Ycsb100w, Workload::Ycsb50w, Workload::LinkBench];
 
@@ -47,7 +47,7 @@ impl Workload {
     }
 }
 
-/// A workload and the bench that runs it, at a scale.
+/// A workload at a scale, and the bench that runs it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input {
     /// The workload.
@@ -64,12 +64,12 @@ pub enum InputWorkload {
     Tpcc(tpcc::Options),
     /// YCSB.
     Ycsb(YcsbBench),
-    /// The workload like LinkBench.
+    /// The LinkBench-like workload.
     LinkBench(linkbench::Options),
 }
 
 impl Input {
-    /// A workload at a scale, in memory.
+    /// A workload at a scale, with databases in memory.
     fn new(workload: Workload, scale: Scale, seed: u64) -> Input {
         let (workload, transactions, buffer_bytes) = match workload {
             Workload::Tpcc => {
@@ -96,16 +96,16 @@ impl Input {
         Input { workload, bench }
     }
 
-    /// The input that writes the same pages each time, whose page writes are replayed.
+    /// The input whose page writes are recorded and replayed; it writes the same pages each time.
     pub(super) fn recorded(workload: Workload, scale: Scale, seed: u64) -> Input {
         let mut input = Input::new(workload, scale, seed);
-        // The scheme makes no difference to which pages are written.
+        // The scheme does not change which pages are written.
         input.bench.schemes = vec!["nosep".to_string()];
         (input.bench.cleaning, input.bench.in_order) = (Cleaning::Inline, true);
         input
     }
 
-    /// The input that runs on a device of a bandwidth, with each of these schemes.
+    /// The input that runs with each of these schemes, on a device with limited bandwidth.
     pub(super) fn timed(
         workload: Workload,
         scale: Scale,
@@ -114,14 +114,15 @@ impl Input {
         schemes: &[&str],
     ) -> Input {
         let mut input = Input::new(workload, scale, seed);
-        // One thread would wait for its reads most of the time. Cleaning keeps up.
+        // A single thread would wait for its reads most of the time. Inline cleaning keeps up with
+        // the writes.
         (input.bench.threads, input.bench.cleaning) = (4, Cleaning::Inline);
         input.bench.speed = Speed { drive: None, bandwidth: Some(bandwidth) };
         input.bench.schemes = schemes.iter().map(ToString::to_string).collect();
         input
     }
 
-    /// Runs it.
+    /// Runs the bench.
     pub(super) fn run(&self, monitor: &dyn Monitor) -> Result<DatabaseReport> {
         match &self.workload {
             InputWorkload::Tpcc(options) => self.bench.run(options, monitor),
@@ -130,7 +131,7 @@ impl Input {
         }
     }
 
-    /// The arguments of the `frostline` command that runs the same.
+    /// The arguments of the `frostline` command for the same run.
     pub fn command(&self) -> String {
         let DatabaseBench { device, transactions, buffer_bytes, seed, speed, .. } = &self.bench;
         let workload = match &self.workload {
@@ -162,7 +163,7 @@ impl Input {
     }
 }
 
-/// A bandwidth as on the command line.
+/// A bandwidth in the form of the command line.
 pub(super) fn megabytes(bytes: u64) -> String {
     format!("{}MB", bytes / 1_000_000)
 }
@@ -174,21 +175,21 @@ fn ycsb(mix: NamedMix, size: YcsbSize) -> (InputWorkload, u64, u64) {
     (InputWorkload::Ycsb(YcsbBench { options, ..bench }), operations, buffer)
 }
 
-/// The page writes of a workload.
+/// The recorded page writes of a workload.
 pub(super) struct Recorded {
     /// The workload.
     pub(super) workload: Workload,
-    /// The command that records the same.
+    /// The command that makes the same recording.
     pub(super) command: String,
     /// The page writes, with hotness records.
     pub(super) writes: Writes,
-    /// Page writes of loading: the rest counts.
+    /// Page writes of loading; only the later ones are counted.
     pub(super) loading: u64,
-    /// Pages after loading, and in the end.
+    /// Pages after loading, and at the end.
     pub(super) pages: (u64, u64),
 }
 
-/// Runs a workload, and returns the pages that it writes: the same each time.
+/// Runs a workload, and returns its page writes, which are the same each time.
 pub(super) fn record(
     workload: Workload,
     scale: Scale,

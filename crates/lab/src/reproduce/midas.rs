@@ -1,4 +1,4 @@
-//! The evaluation of MiDAS: Oh et al., FAST 2024, as far as the slides tell it.
+//! The evaluation of MiDAS: Oh et al., FAST 2024, as far as the slides describe it.
 
 use frostline_sim::Space;
 
@@ -7,7 +7,7 @@ use super::inputs::Workload;
 use super::paper::Paper;
 use super::session::Source;
 
-/// Its entry among the papers.
+/// The entry of MiDAS among the papers.
 pub(super) const PAPER: Paper = Paper {
     name: "midas",
     title: "Oh et al., MiDAS",

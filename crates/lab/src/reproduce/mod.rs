@@ -1,4 +1,4 @@
-//! Papers' evaluations, at a scale that fits a laptop.
+//! Evaluations of papers, repeated at a scale that fits a laptop.
 
 mod derived;
 mod engine;

@@ -1,4 +1,4 @@
-//! A paper whose evaluation can be done again.
+//! A paper whose evaluation can be repeated.
 
 use super::experiment::Experiment;
 use super::report::PaperReport;
@@ -6,37 +6,37 @@ use super::session::Session;
 use super::tables::Table;
 use crate::{Error, Result};
 
-/// A paper whose evaluation can be done again.
+/// A paper whose evaluation can be repeated.
 #[derive(Debug)]
 pub struct Paper {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Its authors and its name, as in the report.
+    /// Its authors and its name, for the report.
     pub title: &'static str,
-    /// The idea of the paper, in a line.
+    /// The idea of the paper, in one line.
     pub about: &'static str,
-    /// Does the evaluation: a table for each of its figures.
+    /// Runs the evaluation, and returns a table for each figure of the paper.
     pub(super) tables: fn(&Session<'_>) -> Result<Vec<Table>>,
-    /// Its experiments, if they can be done alone.
+    /// Its experiments, if they can be run separately.
     pub(super) experiments: &'static [Experiment],
 }
 
 impl Paper {
-    /// The names of its experiments, if they can be done alone.
+    /// The names of its experiments, if they can be run separately.
     pub fn experiments(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.experiments.iter().map(|experiment| experiment.name)
     }
 
-    /// True if it runs on traces that are given as well as on its own.
+    /// True if it runs not only on its own traces but also on given ones.
     pub fn takes_traces(&self) -> bool {
         !self.experiments.is_empty()
     }
 
-    /// Does the evaluation again, or those of its experiments that are asked for.
+    /// Repeats the evaluation, or the experiments that are asked for.
     ///
     /// # Errors
-    /// [`Error::Stopped`]; what a bench, a replay or a model failed with; an experiment that the paper
-    /// does not have.
+    /// [`Error::Stopped`]; the error of a bench, a replay or a model; the paper has no experiment
+    /// with a given name.
     pub fn run(&self, session: &Session<'_>) -> Result<PaperReport> {
         let how = session.how;
         if let Some(name) =

@@ -9,7 +9,7 @@ use super::run::Run;
 use super::session::Source;
 use super::tables::Cell;
 
-/// Its entry among the papers.
+/// The entry of PHFTL among the papers.
 pub(super) const PAPER: Paper = Paper {
     name: "phftl",
     title: "Sun et al., PHFTL",
@@ -29,7 +29,7 @@ fn share(run: &Run, gauge: &str) -> Cell {
     Cell::share(run.gauge(gauge))
 }
 
-/// The quality of the classifier, and the threshold that it ended with.
+/// The quality of the classifier, and its last threshold.
 const QUALITY: &[Figure] = &[
     Figure { heading: "accuracy", of: |run| share(run, "accuracy") },
     Figure { heading: "precision", of: |run| share(run, "precision") },
@@ -45,7 +45,7 @@ const QUALITY: &[Figure] = &[
     EXTRA,
 ];
 
-/// The cost of its metadata.
+/// The cost of the scheme's metadata.
 const META: &[Figure] = &[
     Figure { heading: "hit rate", of: |run| share(run, "meta_hit_rate") },
     Figure {

@@ -1,4 +1,4 @@
-//! The report of an evaluation: tables.
+//! The report of an evaluation, in tables.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ pub struct PaperReport {
     pub paper: &'static str,
     /// The scale.
     pub scale: f64,
-    /// Seed of all chance.
+    /// Seed of all random choices.
     pub seed: u64,
     /// The tables.
     pub tables: Vec<Table>,

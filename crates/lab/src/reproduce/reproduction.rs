@@ -1,23 +1,23 @@
-//! The size at which evaluations are done, and what of them is wanted.
+//! The size of evaluations, and the selection of their experiments.
 
 use std::path::PathBuf;
 
 use super::inputs::{Input, Workload};
 use super::scale::Scale;
 
-/// The size at which evaluations are done, and their seed.
+/// The size of evaluations, their seed, and the wanted experiments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reproduction {
-    /// Size of the databases and length of the runs, more than 0. At 1 there are four warehouses of
-    /// TPC-C and 400 MiB of YCSB.
+    /// The scale of databases and runs, more than 0. At 1 there are four warehouses of TPC-C and
+    /// 400 MiB of YCSB.
     pub scale: f64,
-    /// Seed of all chance.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// Measure times, too. Without them, equal runs give equal tables.
+    /// True to measure times, too. Without times, equal runs give equal tables.
     pub timing: bool,
-    /// Traces on which experiments run beside their own.
+    /// Traces for experiments in addition to their own.
     pub traces: Vec<PathBuf>,
-    /// The experiments that are wanted; all if empty.
+    /// The names of the wanted experiments; all if empty.
     pub only: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! A run of an experiment, and the figures that can be read from it.
+//! A run of an experiment, and its figures.
 
 use std::rc::Rc;
 
@@ -7,28 +7,28 @@ use frostline_sim::{Outcome, RunReport};
 use super::session::Trace;
 use super::tables::Cell;
 
-/// Windows of a run, so that both quarters and tenths can be put together of them.
+/// The number of a run's windows; both quarters and tenths are whole numbers of windows.
 pub(super) const WINDOWS: u64 = 20;
 
 /// A run of an experiment.
 pub(super) struct Run {
     /// The trace.
     pub(super) trace: Rc<Trace>,
-    /// The setting.
+    /// The name of the setting.
     pub(super) point: &'static str,
     /// The counts.
     pub(super) report: RunReport,
-    /// The outcome of the replay, for figures that the counts do not give.
+    /// The outcome of the replay, for figures beyond the counts.
     pub(super) outcome: Outcome,
 }
 
 impl Run {
-    /// A figure of the scheme's own.
+    /// The scheme's own figure with this name.
     pub(super) fn gauge(&self, name: &str) -> Option<f64> {
         self.report.gauges.get(name).copied()
     }
 
-    /// WAF in a stretch, in windows.
+    /// WAF in a range of windows.
     pub(super) fn waf_in(&self, stretch: std::ops::Range<usize>) -> Cell {
         let windows = self.report.windows.get(stretch).unwrap_or_default();
         let user: u64 = windows.iter().map(|window| window.user_writes).sum();

@@ -1,40 +1,40 @@
-//! Sizes of the paper's workloads: the shares of its setup (section 5.1), on less data.
+//! Sizes of the paper's workloads: the proportions of its setup (section 5.1), with less data.
 
 /// Warehouses at scale 1; the paper has 100.
 const WAREHOUSES: f64 = 4.0;
 
-/// Transactions of a warehouse: a compromise. They make its pages twice as many as were loaded, and
-/// write each about 17 times. By the paper's mapping tables of 28 MiB (section 4.3) and the 406 GiB
-/// written it is almost three times as many, and 14 times.
+/// Transactions per warehouse: a compromise. They double a warehouse's pages after loading, and
+/// write each page about 17 times. By the paper's mapping tables of 28 MiB (section 4.3) and the
+/// 406 GiB written, pages become almost three times as many, and are written 14 times.
 const TRANSACTIONS: f64 = 200_000.0;
 
 /// Bytes of a warehouse's pages after loading.
 const WAREHOUSE_BYTES: f64 = 85e6;
 
-/// Records at scale 1; the paper has 336 million of 32 bytes on 10 GiB, that is a key of 8 and a
-/// value of 24.
+/// Records at scale 1. The paper has 336 million of 32 bytes on 10 GiB, that is a key of 8 and a
+/// value of 24 bytes.
 const RECORDS: f64 = 6_800_000.0;
 /// Bytes of a record's value.
 pub(super) const VALUE_BYTES: usize = 24;
-/// Bytes of pages that go with a record.
+/// Bytes of pages per record.
 const RECORD_BYTES: f64 = 62.0;
 
-/// Nodes of LinkBench at scale 1, and bytes of pages that go with each.
+/// Nodes of LinkBench at scale 1; below, bytes of pages per node.
 const NODES: f64 = 200_000.0;
 const NODE_BYTES: f64 = 402.0;
-/// Transactions of a node: they make the data about twice as large.
+/// Transactions per node: they make the data about twice as large.
 const OF_NODE: f64 = 20.0;
 
-/// The share of the data that is held in memory: 1 GiB of about 10.
+/// The share of the data that memory holds: 1 GiB of about 10.
 pub(super) const BUFFERED: f64 = 0.1;
 
-/// Less memory is too little for a database to work in.
+/// The least memory with which a database can work.
 const LEAST_BUFFER: u64 = 1 << 20;
 
-/// Zones of the data: 28 GiB in zones of 256 MiB.
+/// Zones that the data fill: 28 GiB in zones of 256 MiB.
 const ZONES: u32 = 112;
 
-/// The fewest pages of a zone, so that a quarter of them is a zone as well.
+/// The fewest pages in a zone, so that a zone of a quarter of them is valid, too.
 const LEAST_ZONE: u32 = 64;
 
 /// The size of everything; 1 by default.
@@ -65,7 +65,7 @@ pub(super) struct LinkBenchSize {
 }
 
 impl Scale {
-    /// Of less than one warehouse, one with fewer items and customers.
+    /// The size of TPC-C. Below one warehouse, the warehouse has fewer items and customers.
     pub(super) fn tpcc(self, buffered: f64) -> TpccSize {
         let all = WAREHOUSES * self.0;
         let of_one = all.min(1.0);
@@ -78,7 +78,7 @@ impl Scale {
         }
     }
 
-    /// A graph that grows.
+    /// The size of LinkBench, whose graph grows.
     pub(super) fn linkbench(self) -> LinkBenchSize {
         let nodes = NODES * self.0;
         LinkBenchSize {
@@ -88,7 +88,7 @@ impl Scale {
         }
     }
 
-    /// `operations` a record.
+    /// The size of YCSB, with `operations` operations per record.
     pub(super) fn ycsb(self, operations: f64) -> YcsbSize {
         let records = RECORDS * self.0;
         YcsbSize {
@@ -103,7 +103,7 @@ fn buffer(bytes: f64) -> u64 {
     (bytes as u64).max(LEAST_BUFFER).next_multiple_of(4096)
 }
 
-/// Pages of a zone, a power of two, of a volume with `pages` pages.
+/// Pages in a zone, a power of two, for a volume with `pages` pages.
 pub(super) fn zone_pages(pages: u32) -> u32 {
     let share = (pages / ZONES).max(LEAST_ZONE);
     1 << share.ilog2()
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn zones_are_about_a_hundredth_of_the_volume() {
-        // The paper's: 28 GiB in pages of 4 KiB.
+        // The paper's volume: 28 GiB in pages of 4 KiB.
         assert_eq!(zone_pages(28 << 18), (256 << 20) / 4096);
         assert_eq!(zone_pages(300), 64);
     }

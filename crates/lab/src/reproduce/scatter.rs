@@ -1,14 +1,14 @@
-//! The mean of a figure over traces that differ by chance alone, and differences that are more than
+//! The mean of a figure over traces that differ only by chance, and the differences that exceed
 //! chance.
 
 use super::experiment::{Experiment, Figure};
 use super::run::Run;
 use super::tables::{Cell, headings};
 
-/// Standard deviations of a single difference within which it is called none.
+/// A difference within this many standard deviations of a single difference counts as none.
 const NOISE: f64 = 2.0;
 
-/// A row for each scheme, and for each change one with the differences on the same trace.
+/// A row for each scheme, and for each change a row with the differences on the same trace.
 pub(super) fn table(
     experiment: &Experiment,
     figure: Figure,
@@ -38,7 +38,7 @@ pub(super) fn table(
     (headings(["scheme", mean.as_str(), "deviation", "difference"]), rows)
 }
 
-/// A difference in words: none if chance makes as much.
+/// A difference in words: none if it is within chance.
 fn verdict(mean: f64, deviation: f64) -> String {
     let is_chance = mean.abs() <= NOISE * deviation || !mean.is_finite();
     let word = if mean < 0.0 { "less" } else { "more" };

@@ -1,4 +1,4 @@
-//! The traces that evaluations share, each made when it is first asked for.
+//! The traces that evaluations share; each is made when it is first needed.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -14,11 +14,11 @@ use super::scale::Scale;
 use crate::monitor::{Event, Monitor};
 use crate::{Error, Result};
 
-/// Pages of a generated volume at scale 1, and its writes for each.
+/// Pages of a generated volume at scale 1; below, writes per page.
 const PAGES: f64 = 200_000.0;
 const TIMES: u64 = 20;
 
-/// Page writes by which the starts of a recording differ.
+/// Page writes between the starts of two copies of a recording.
 const STEP: usize = 997;
 
 /// The fewest pages of a generated volume.
@@ -27,27 +27,27 @@ const LEAST_PAGES: f64 = 2048.0;
 /// The origin of traces.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Source {
-    /// Those that were given on the command line.
+    /// The traces that were given on the command line.
     Given,
     /// A workload, run on the database and recorded.
     Recorded(Workload),
     /// Page popularity by Zipf's law with this exponent, on a full volume.
     Zipf(f64),
-    /// So many recordings of TPC-C, each with LBAs of its own, in turn.
+    /// This many recordings of TPC-C, each with LBAs of its own, which take turns.
     Tenants(u32),
-    /// A recording, that begins so many times 997 page writes later.
+    /// A recording without its first page writes: 997 times this number are skipped.
     Later(Workload, u32),
     /// A recording in pages four times as large.
     Large(Workload),
-    /// As [`Source::Zipf`], by a seed that is so much larger.
+    /// Like [`Source::Zipf`], with this number added to the seed.
     Seeded(f64, u64),
 }
 
-/// Evaluations that are done one after the other on the same traces.
+/// A session: evaluations that run one after the other on the same traces.
 pub struct Session<'a> {
-    /// The size, and the seed.
+    /// The size, the seed, and the wanted experiments.
     pub(super) how: &'a Reproduction,
-    /// Follows it.
+    /// The monitor that follows the evaluations.
     pub(super) monitor: &'a dyn Monitor,
     recorded: RefCell<Vec<(Workload, Rc<Recorded>)>>,
     traces: RefCell<Vec<(Source, Vec<Rc<Trace>>)>>,
@@ -59,19 +59,19 @@ pub(super) struct Trace {
     pub(super) name: String,
     /// The volume.
     pub(super) volume: TraceVolume,
-    /// Its first writes, those of loading, which do not count.
+    /// The number of its first writes that belong to loading and are not counted.
     pub(super) loading: u64,
     /// The command that makes the same trace, if there is one.
     pub(super) command: String,
 }
 
 impl<'a> Session<'a> {
-    /// Begins.
+    /// A session without traces yet.
     pub fn new(how: &'a Reproduction, monitor: &'a dyn Monitor) -> Self {
         Session { how, monitor, recorded: RefCell::default(), traces: RefCell::default() }
     }
 
-    /// Tells that a part begins.
+    /// Tells the monitor that a part begins.
     pub(super) fn begin(&self, part: &str) {
         self.monitor.on(Event::Step(part));
     }
@@ -176,7 +176,7 @@ impl Trace {
         Ok(Trace { name, volume, loading, command })
     }
 
-    /// The share of the writes that count to the fifth of the pages that is written most.
+    /// The share of the counted writes that go to the most written fifth of the pages.
     pub(super) fn top_share(&self) -> f64 {
         let prepared = self.volume.prepared();
         let mut counts = vec![0u32; prepared.space as usize];
@@ -192,7 +192,7 @@ impl Trace {
     }
 }
 
-/// The share of the writes to the fifth of the pages that is written most.
+/// The share of the writes that go to the most written fifth of the pages.
 fn top_share(mut counts: Vec<u32>, pages: u32) -> f64 {
     counts.sort_unstable_by(|a, b| b.cmp(a));
     let sum = |counts: &[u32]| counts.iter().map(|&count| u64::from(count)).sum::<u64>() as f64;

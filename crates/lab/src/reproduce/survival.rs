@@ -1,5 +1,5 @@
-//! The evaluation of the schemes `survival` and `frostline`, which are this project's own: on many
-//! settings, with parts left out, and with the scatter of figures.
+//! The evaluation of the schemes `survival` and `frostline`, which are this project's own: with
+//! many settings, with parts left out, and with the scatter of the figures.
 
 use frostline_placement::Semantics;
 use frostline_sim::Space;
@@ -11,7 +11,7 @@ use super::run::{Run, WINDOWS};
 use super::session::Source;
 use super::tables::Cell;
 
-/// Its entry among the papers.
+/// The entry of these schemes among the papers.
 pub(super) const PAPER: Paper = Paper {
     name: "survival",
     title: "Frostline, survival",
@@ -31,7 +31,7 @@ const SOURCES: &[Source] = &[
     Source::Given,
 ];
 
-/// The traces on which settings are swept.
+/// The traces for sweeps of settings.
 const SWEPT: &[Source] = &[TPCC, Source::Zipf(1.0), Source::Given];
 
 /// The schemes of sweeps.
@@ -72,7 +72,7 @@ fn quarter(run: &Run, quarter: usize) -> Cell {
     run.waf_in(quarter * windows..(quarter + 1) * windows)
 }
 
-/// The part that sweeps have in common.
+/// Defaults for sweeps.
 const SWEEP: Experiment =
     Experiment { sources: SWEPT, schemes: FEW, changes: CHANGES, ..Experiment::NONE };
 
@@ -232,7 +232,7 @@ pub(super) static EVALUATION: Evaluation = Evaluation {
     ],
 };
 
-/// The part that experiments on scatter have in common.
+/// Defaults for experiments on scatter.
 const SCATTER: Experiment = Experiment {
     schemes: &[
         "sepbit",

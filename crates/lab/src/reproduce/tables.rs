@@ -12,9 +12,9 @@ pub enum Cell {
     Count(u64),
     /// A number, with this many digits after the point in Markdown.
     Number(f64, usize),
-    /// A share of 1; in percent in Markdown.
+    /// A share of 1, shown in percent in Markdown.
     Share(f64),
-    /// Nothing is known.
+    /// No value.
     None,
 }
 
@@ -29,20 +29,20 @@ impl Cell {
         Cell::Number(waf, 3)
     }
 
-    /// A share, if it is known.
+    /// A share, or no value.
     pub(super) fn share(share: Option<f64>) -> Cell {
         share.map_or(Cell::UNKNOWN, Cell::Share)
     }
 
-    /// A number that no run gave.
+    /// A number that no run produced.
     pub(super) const UNKNOWN: Cell = Cell::Number(f64::NAN, 0);
 
-    /// A change, as a share of what was before.
+    /// A relative change.
     pub(super) fn change(change: f64) -> Cell {
         Cell::Text(format!("{:+.1} %", change * 100.0))
     }
 
-    /// The number that it holds.
+    /// The number in the cell; `None` if it has none.
     pub(super) fn value(&self) -> Option<f64> {
         match *self {
             Cell::Number(value, _) | Cell::Share(value) => Some(value).filter(|v| v.is_finite()),
@@ -89,7 +89,7 @@ pub struct Table {
     pub name: &'static str,
     /// Its title.
     pub title: String,
-    /// An explanation for its reader.
+    /// An explanation for the reader.
     pub note: String,
     /// Headings.
     pub columns: Vec<String>,
@@ -98,7 +98,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// As Markdown, under a heading.
+    /// The table as Markdown, under a heading.
     pub fn markdown(&self) -> String {
         let Table { title, note, columns, rows, .. } = self;
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
@@ -128,7 +128,7 @@ impl Serialize for Table {
     }
 }
 
-/// A row as an object.
+/// A row as a JSON object.
 struct Row<'a> {
     columns: &'a [String],
     cells: &'a [Cell],

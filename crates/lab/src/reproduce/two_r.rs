@@ -9,7 +9,7 @@ use super::run::{Run, WINDOWS};
 use super::session::Source;
 use super::tables::Cell;
 
-/// Its entry among the papers.
+/// The entry of 2R among the papers.
 pub(super) const PAPER: Paper = Paper {
     name: "2r",
     title: "Kang et al., 2R",
@@ -36,7 +36,7 @@ fn tenth(run: &Run, n: usize) -> Cell {
     run.waf_in(n * EACH..(n + 1) * EACH)
 }
 
-/// WAF by tenths, and over all.
+/// WAF by tenths of the run, and over all of it.
 const TENTHS: &[Figure] = &[
     Figure { heading: "0.1", of: |run| tenth(run, 0) },
     Figure { heading: "0.2", of: |run| tenth(run, 1) },
@@ -51,7 +51,8 @@ const TENTHS: &[Figure] = &[
     Figure { heading: "all", of: |run| Cell::waf(run.report.waf) },
 ];
 
-/// The share of the sealed zones at three quarters of the run of which so many tenths are valid.
+/// The share of zones with this many tenths of valid pages, among the sealed zones at three
+/// quarters of the run.
 fn valid(run: &Run, tenth: usize) -> Cell {
     let census = run.outcome.windows.get(WINDOWS as usize * 3 / 4 - 1).map(|window| &window.census);
     let of = |zones: &[[u32; 10]]| {
@@ -75,7 +76,7 @@ const UTILISATION: &[Figure] = &[
     Figure { heading: "100 %", of: |run| valid(run, 9) },
 ];
 
-/// The share of the zones in use that are cold after so many tenths of the run.
+/// The share of cold zones among the zones in use, after this many tenths of the run.
 fn cold(run: &Run, tenths: usize) -> Cell {
     let census = run.outcome.windows.get(WINDOWS as usize / 10 * tenths - 1).map(|w| &w.census);
     let of = |zones: &[[u32; 10]]| {
@@ -95,7 +96,7 @@ const COLD: &[Figure] = &[
     Figure { heading: "1.0", of: |run| cold(run, 10) },
 ];
 
-/// The victims that lie in the middle by what of them is valid.
+/// The median share of valid pages in victims.
 const VICTIMS: Figure =
     Figure { heading: "valid in victims", of: |run| Cell::Share(1.0 - run.report.victim_gp.p50) };
 

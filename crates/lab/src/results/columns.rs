@@ -1,11 +1,11 @@
-//! Records as a table of columns: what is nested becomes columns, and what repeats becomes JSON.
+//! Records as a table of columns: nested fields become columns, and lists become JSON.
 
 use serde_json::{Map, Value};
 
 use super::record::Record;
 use crate::{Error, Result};
 
-/// Columns that come first, in this order; the others follow by name.
+/// The columns that come first, in this order; the others follow by name.
 const FIRST: [&str; 14] = [
     "volume",
     "scheme",
@@ -26,7 +26,8 @@ const FIRST: [&str; 14] = [
 /// Fields whose own fields become columns.
 const NESTED: [&str; 6] = ["trace", "setup", "trigger", "victim_gp", "preload", "model"];
 
-/// Records as columns: the names, and a row a record, without a value where a record has none.
+/// Records as columns: the names, and one row per record; a value is missing if the record does not
+/// have it.
 pub(super) struct Columns {
     pub(super) names: Vec<String>,
     pub(super) rows: Vec<Map<String, Value>>,
@@ -50,7 +51,7 @@ impl Columns {
     }
 }
 
-/// Puts the fields of an object into a row, `trace.path` as `trace_path`.
+/// Puts the fields of an object into a row; `trace.path` becomes `trace_path`.
 fn flatten(prefix: &str, value: Value, row: &mut Map<String, Value>) {
     let Value::Object(fields) = value else { return };
     for (key, value) in fields {
@@ -70,10 +71,10 @@ fn flatten(prefix: &str, value: Value, row: &mut Map<String, Value>) {
     }
 }
 
-/// Records as comma-separated values, with their names in the first line.
+/// Records as comma-separated values, with the columns' names in the first line.
 ///
 /// # Errors
-/// Never in practice: records can be written.
+/// Never in practice: records can always be written.
 pub fn csv(records: &[Record]) -> Result<String> {
     let columns = Columns::of(records)?;
     let mut writer = csv::Writer::from_writer(Vec::new());

@@ -1,5 +1,5 @@
-//! Sweeps that are interrupted and resumed, or done in parts: finished runs are kept in a file, a line
-//! each, and known again by all that their outcome depends on.
+//! Sweeps that are interrupted and resumed, or done in parts. A file keeps each finished run in a
+//! line, with a digest of everything that its outcome depends on.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -15,10 +15,10 @@ use sha2::{Digest, Sha256};
 use super::shard::Shard;
 use crate::{Error, Result};
 
-/// The runs of a sweep that are done before, and the file that those of this one are added to.
+/// The runs of a sweep that were done before, and the file to which new ones are added.
 pub struct Cells {
     shard: Option<Shard>,
-    /// All that outcomes depend on but scheme, victim policy and volume.
+    /// Everything that outcomes depend on, except scheme, victim policy and volume.
     settings: Value,
     sources: Vec<CellSource>,
     known: HashMap<String, Outcome>,
@@ -26,14 +26,14 @@ pub struct Cells {
     failed: Mutex<Option<io::Error>>,
 }
 
-/// A volume, by its content.
+/// A volume, identified by its content.
 #[derive(Clone, Debug, Serialize)]
 pub struct CellSource {
     /// Path of the trace.
     pub trace: String,
     /// SHA-256 of the trace's bytes, in hexadecimal digits.
     pub sha256: String,
-    /// The volume; empty if the trace has but one.
+    /// The volume; empty if the trace has only one.
     pub volume: String,
 }
 
@@ -51,17 +51,18 @@ struct Line {
 }
 
 impl Cells {
-    /// The runs of a sweep over these volumes, of which the shard has a part if there is one.
+    /// The runs of a sweep over these volumes, or of one shard of it.
     pub fn new(shard: Option<Shard>, sources: Vec<CellSource>, settings: Value) -> Cells {
         let (known, manifest, failed) = (HashMap::new(), None, Mutex::default());
         Cells { shard, settings, sources, known, manifest, failed }
     }
 
-    /// Takes the finished runs of a file, which is made if it is absent, and adds others to it. Returns
-    /// the number of its lines that are no finished runs, as the last line after a power cut.
+    /// Reads the finished runs of a file, which is made if it does not exist, and adds new ones to
+    /// it. Returns the number of its damaged lines, such as the last line after a power cut.
     ///
     /// # Errors
-    /// The file can't be read or written, or holds no lines of JSON: nothing is added to it then.
+    /// The file can't be read or written, or does not hold lines of JSON: nothing is added to it
+    /// then.
     pub fn keep_in(&mut self, path: &Path) -> Result<usize> {
         let failed = |source| Error::Io { what: path.display().to_string(), source };
         let (known, others) = read(path).map_err(|source| match source.kind() {
@@ -73,15 +74,15 @@ impl Cells {
         Ok(others)
     }
 
-    /// Runs that were finished before.
+    /// The number of runs that were finished before.
     pub fn finished_before(&self) -> usize {
         self.known.len()
     }
 
-    /// The first error of adding a finished run to the file.
+    /// Checks that all finished runs were added to the file.
     ///
     /// # Errors
-    /// That error.
+    /// The first error of adding one.
     pub fn check(&self, path: &Path) -> Result<()> {
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
         match failed {
@@ -90,7 +91,7 @@ impl Cells {
         }
     }
 
-    /// A digest of all that the outcome of a run depends on.
+    /// A digest of everything that the outcome of a run depends on.
     fn key(&self, volume: usize, run: &Combination) -> String {
         let CellSource { sha256, volume, .. } = &self.sources[volume];
         let scheme = (run.scheme.entry.info.name, run.scheme.parameters());
@@ -134,7 +135,7 @@ impl Ledger for Cells {
     }
 }
 
-/// The finished runs of a file, and how many of its lines are none.
+/// The finished runs in a file, and the number of its damaged lines.
 fn read(path: &Path) -> io::Result<(HashMap<String, Outcome>, usize)> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -143,7 +144,8 @@ fn read(path: &Path) -> io::Result<(HashMap<String, Outcome>, usize)> {
     };
     let (mut known, mut others) = (HashMap::new(), 0);
     let mut file = BufReader::new(file);
-    // A line that was cut begins like a whole one; any other file is not to be added to.
+    // A cut line begins like a whole one; if the file begins differently, nothing may be added to
+    // it.
     if file.fill_buf()?.first().is_some_and(|&first| first != b'{') {
         return Err(io::ErrorKind::InvalidData.into());
     }
@@ -157,7 +159,7 @@ fn read(path: &Path) -> io::Result<(HashMap<String, Outcome>, usize)> {
     Ok((known, others))
 }
 
-/// Opens the file to add lines. A line that was cut must not swallow the next one.
+/// Opens the file to add lines. If its last line was cut, the next one must not be joined to it.
 fn begin(path: &Path) -> io::Result<File> {
     let mut file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
     if file.metadata()?.len() > 0 {

@@ -1,4 +1,4 @@
-//! Results of replays as files: a record a run with all that made it.
+//! Results of replays in files: one record per run, with everything that led to it.
 
 mod columns;
 mod manifest;

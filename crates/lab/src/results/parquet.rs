@@ -17,7 +17,7 @@ use super::columns::Columns;
 use super::record::Record;
 use crate::{Error, Result};
 
-/// Writes records as a Parquet file, all of it or nothing.
+/// Writes records to a Parquet file, completely or not at all.
 ///
 /// # Errors
 /// The file can't be written.
@@ -28,7 +28,7 @@ pub fn write_parquet(path: &Path, records: &[Record]) -> Result<()> {
     Ok(output.complete()?)
 }
 
-/// The type of a column, by its values.
+/// The type of a column, found from its values.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Whole,
@@ -106,7 +106,7 @@ fn write(file: File, columns: &Columns) -> std::result::Result<(), ParquetError>
     writer.close().map(drop)
 }
 
-/// The values of a column, where there are some.
+/// The existing values of a column.
 fn values<'a>(columns: &'a Columns, name: &'a str) -> impl Iterator<Item = &'a Value> + Clone {
     columns.rows.iter().filter_map(move |row| row.get(name))
 }

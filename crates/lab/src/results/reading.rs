@@ -1,4 +1,4 @@
-//! Results are read: what `--json` printed, or a record a line.
+//! Reads results: output of `--json`, or one record per line.
 
 use std::path::Path;
 
@@ -7,10 +7,11 @@ use serde_json::Value;
 use super::record::Record;
 use crate::{Error, Result};
 
-/// Fields of a report that belong to each of its runs.
+/// Fields of a report that are copied to each of its runs.
 const OF_EACH: [&str; 6] = ["frostline", "commit", "command", "trace", "setup", "workload"];
 
-/// Reads a file of results: a report of `frostline sim` or of a bench as JSON, or records, a line each.
+/// Reads a file of results: the JSON report of `frostline sim` or of a bench, or one record per
+/// line.
 ///
 /// # Errors
 /// The file can't be read, or has no results.

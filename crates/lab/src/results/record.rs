@@ -1,9 +1,9 @@
-//! A run with all that made it.
+//! A run with everything that led to it.
 
 use frostline_sim::{ReplaySetup, RunReport, SimReport, TraceReport};
 use serde::{Deserialize, Serialize};
 
-/// A run with all that made it. docs/results.md has its fields and their units.
+/// A run with everything that led to it. docs/results.md describes its fields and their units.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Record {
     /// Version of the program.
@@ -15,10 +15,10 @@ pub struct Record {
     /// The command line.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// The trace; of a bench none.
+    /// The trace; none for a bench.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceReport>,
-    /// Settings of the replay; of a bench none.
+    /// Settings of the replay; none for a bench.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup: Option<ReplaySetup>,
     /// The workload of a bench, in words.
@@ -29,7 +29,7 @@ pub struct Record {
     pub run: RunReport,
 }
 
-/// The runs of a report, each with all that made it.
+/// The runs of a report as records.
 pub fn records(report: &SimReport) -> Vec<Record> {
     let record = |run: &RunReport| Record {
         frostline: report.frostline.to_string(),
@@ -43,7 +43,8 @@ pub fn records(report: &SimReport) -> Vec<Record> {
     report.runs.iter().map(record).collect()
 }
 
-/// The trace of a run: of several the one that its volume is of, and of a sum all together.
+/// The trace of a run: if there are several, the one with its volume; for a sum, all of them
+/// together.
 fn trace_of<'a>(report: &'a SimReport, run: &RunReport) -> &'a TraceReport {
     let volume = run.volume.as_deref().unwrap_or_default();
     let is_of = |trace: &&TraceReport| {

@@ -1,25 +1,25 @@
-//! A part of a sweep, as `3/16`.
+//! A part of a sweep, written like `3/16`.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// One of so many parts of a sweep: every so-many-th of its runs.
+/// Part `part` of `of` parts of a sweep: every `of`-th of its runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// The part, from 1.
+    /// The number of the part, from 1.
     part: usize,
-    /// All parts.
+    /// The number of all parts.
     of: usize,
 }
 
 impl Shard {
-    /// True of the runs that are in the part.
+    /// True if the run with this number belongs to the part.
     pub fn has(self, cell: usize) -> bool {
         cell % self.of == self.part - 1
     }
 }
 
-/// The text is no shard.
+/// The text is not a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be PART/PARTS, as 1/16 to 16/16")]
 pub struct ParseShardError;

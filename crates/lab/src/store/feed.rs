@@ -1,14 +1,14 @@
-//! A workload's page writes, handed out to threads.
+//! A workload's page writes, distributed to threads.
 
 use std::sync::mpsc::SyncSender;
 use std::sync::{Mutex, PoisonError};
 
 use super::workload::Lbas;
 
-/// Writes that are handed out together.
+/// Writes that a thread takes at once.
 const TOGETHER: usize = 64;
 
-/// Hands out a workload's writes to threads: together they write one sequence.
+/// Distributes a workload's writes to threads, which together write one sequence.
 pub(super) struct Feed(Mutex<State>);
 
 struct State {
@@ -18,12 +18,12 @@ struct State {
 }
 
 impl Feed {
-    /// At most `writes` of these, sent to `record` as well.
+    /// At most `writes` of these LBAs; they are also sent to `record`.
     pub(super) fn new(lbas: Lbas, writes: u64, record: Option<SyncSender<Vec<u32>>>) -> Self {
         Feed(Mutex::new(State { lbas, left: writes, record }))
     }
 
-    /// The next writes; none at the end.
+    /// Takes the next writes; none at the end.
     pub(super) fn take(&self, into: &mut Vec<u32>) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         into.clear();
@@ -31,7 +31,7 @@ impl Feed {
         into.extend(state.lbas.by_ref().take(most));
         state.left -= into.len() as u64;
         if let Some(record) = &state.record {
-            // A recorder that failed returns its error at the end.
+            // If the recorder failed, it returns its error at the end.
             let _ = record.send(into.clone());
         }
     }

@@ -1,4 +1,4 @@
-//! A page workload on a fresh store, measured.
+//! Runs a page workload on a fresh store, and measures it.
 
 mod feed;
 mod recorder;
@@ -34,49 +34,49 @@ use crate::seconds::Seconds;
 use crate::speed::Speed;
 use crate::{Error, Result, check_gp};
 
-/// Seconds that a bench takes unless told otherwise.
+/// The default length of a bench, in seconds.
 const SECONDS: u64 = 30;
 
 /// The report of a [`StoreBench`].
 pub type StoreReport = BenchReport<StoreSetup, StoreRun>;
 
-/// Writes pages to a store, by a workload. The store is formatted and filled before, unless it is to
-/// be [kept](StoreBench::keep).
+/// Writes the pages of a workload to a store. The store is formatted and filled first, unless it is
+/// to be [kept](StoreBench::keep).
 #[derive(Clone, Debug)]
 pub struct StoreBench {
     /// The device.
     pub device: DeviceSpec,
     /// The speed that the device is held to.
     pub speed: Speed,
-    /// The options of the store. Their seed is that of the workload as well.
+    /// The options of the store. Their seed is also that of the workload.
     pub format: Format,
     /// The page writes.
     pub workload: PageWorkload,
-    /// Bytes of memory that the trace of a workload may take; any number unless given.
+    /// The most bytes of memory for a workload's trace; `None` for no limit.
     pub memory: Option<u64>,
-    /// Stop after so many seconds, those of the fill not counted; 30 if no number of writes is given
+    /// Stop after this number of seconds, without the fill; 30 if no number of writes is given
     /// either.
     pub seconds: Option<u64>,
-    /// Stop after so many page writes, those of the fill not counted.
+    /// Stop after this number of page writes, without the fill.
     pub writes: Option<u64>,
     /// Threads that write.
     pub threads: u16,
-    /// Each thread syncs after so many writes; once, at the end, unless given.
+    /// Writes between two syncs of a thread; if `None`, it syncs once, at the end.
     pub sync_every: Option<u64>,
     /// The thread that cleans.
     pub cleaning: Cleaning,
-    /// Serve metrics for Prometheus at this address.
+    /// Serve metrics for Prometheus on this address.
     pub metrics: Option<SocketAddr>,
-    /// Write the LBAs to this trace as well, those of the fill included.
+    /// Also record the LBAs in this trace, including those of the fill.
     pub record: Option<PathBuf>,
-    /// Go on with the store that is there: nothing is formatted or filled.
+    /// Use the existing store: nothing is formatted or filled.
     pub keep: bool,
-    /// Go on although synced pages are missing, which are then lost for good.
+    /// Open the store although synced pages are missing; they are then lost for good.
     pub accept_loss: bool,
 }
 
 impl Default for StoreBench {
-    /// Zipf's law with an exponent of 1 on a device in memory, whose size is still to be given.
+    /// Zipf's law with an exponent of 1 on a device in memory; the device's size must still be set.
     fn default() -> Self {
         StoreBench {
             device: DeviceSpec::default(),
@@ -98,11 +98,12 @@ impl Default for StoreBench {
 }
 
 impl StoreBench {
-    /// Runs the bench. A monitor that stops it while it counts gets what was counted up to then.
+    /// Runs the bench. If the monitor stops it while it counts, the report has the counts until
+    /// then.
     ///
     /// # Errors
-    /// A device, store, trace or address that can't be used as is asked; [`Error::Stopped`] before
-    /// the store is filled.
+    /// A device, store, trace or address that can't be used in the given way; [`Error::Stopped`]
+    /// before the store is filled.
     pub fn run(&self, monitor: &dyn Monitor) -> Result<StoreReport> {
         check_gp(self.format.gp)?;
         let workload = Loaded::new(&self.workload, self.memory)?;
@@ -118,7 +119,7 @@ impl StoreBench {
         let store = Store::open(device, open).map_err(&failed)?;
         let over = AtomicBool::new(false);
         let measured = thread::scope(|scope| {
-            // Ends the server also when this function fails.
+            // Ends the server even if this function fails.
             let _over = SetOnDrop(&over);
             if let Some(metrics) = &metrics {
                 scope.spawn(|| metrics.serve(&store, &over));
@@ -129,7 +130,7 @@ impl StoreBench {
         Ok(self.report(shape, measured))
     }
 
-    /// The device, with a fresh store on it unless the one that is there is to be kept.
+    /// The device, with a fresh store on it unless the existing one is to be kept.
     fn device(&self) -> Result<Arc<dyn Device>> {
         if self.keep && can_create(&self.device.uri) {
             return Err(Error::NothingToKeep { uri: self.device.uri.clone() });
@@ -144,7 +145,7 @@ impl StoreBench {
         self.speed.of(device)
     }
 
-    /// Fills the store, lets the workload run, and counts meanwhile.
+    /// Fills the store, runs the workload, and counts meanwhile.
     fn measure(&self, store: &Store, workload: Loaded, monitor: &dyn Monitor) -> Result<Measured> {
         let failed = Error::store(&self.device.uri);
         let pages = workload.fill(store.pages())?;
@@ -162,7 +163,7 @@ impl StoreBench {
         let lbas = workload.lbas(pages, self.format.seed)?;
         let feed = Feed::new(lbas, self.writes.unwrap_or(u64::MAX), record);
         let written = self.writers(store, &feed).run(|passed| {
-            // An error of the store ends the writers, too.
+            // If the store fails, the writers end anyway.
             if let (true, Ok(stats)) = (seconds.is_over(passed), store.stats()) {
                 seconds.end(passed, &stats, |_| None);
             }
@@ -177,7 +178,7 @@ impl StoreBench {
         Ok(Measured { info, before, after, times, took, windows: seconds.windows, interrupted })
     }
 
-    /// Writes the first pages once.
+    /// Writes the first pages once each.
     fn fill(
         &self,
         store: &Store,
@@ -188,7 +189,7 @@ impl StoreBench {
         let mut recorded = 0;
         let written = |done| {
             if let Some(record) = record {
-                // A recorder that failed returns its error at the end.
+                // If the recorder failed, it returns its error at the end.
                 let _ = record.send((recorded..done).collect());
                 recorded = done;
             }

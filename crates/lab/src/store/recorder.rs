@@ -1,4 +1,4 @@
-//! The page writes of a bench, in a trace.
+//! Records the page writes of a bench in a trace.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, SyncSender};
@@ -9,7 +9,7 @@ use frostline_trace::{TraceError, write_lbas};
 use crate::Result;
 use crate::monitor::{Event, Monitor};
 
-/// Batches of LBAs that may wait to be written.
+/// The most batches of LBAs that wait to be written.
 const WAITING: usize = 64;
 
 /// A thread that writes LBAs to a trace.

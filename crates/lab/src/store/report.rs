@@ -14,43 +14,43 @@ use crate::report::of_store;
 pub(super) struct Measured {
     /// The store's shape and options.
     pub(super) info: StoreInfo,
-    /// Before the first write that counts.
+    /// Counters before the first write that counts.
     pub(super) before: Stats,
-    /// After the last one.
+    /// Counters after the last write.
     pub(super) after: Stats,
     /// Times of writes, in nanoseconds.
     pub(super) times: Histogram<u64>,
-    /// The time that it took, the last sync included.
+    /// Time that the run took, the last sync included.
     pub(super) took: Duration,
     /// The writes, second by second.
     pub(super) windows: Vec<WindowReport>,
-    /// True if the monitor stopped it.
+    /// True if the monitor stopped the run.
     pub(super) interrupted: bool,
 }
 
-/// The part of the setup that only a bench of a store has.
+/// The part of the setup that is specific to a bench of a store.
 #[derive(Clone, Debug, Serialize)]
 pub struct StoreSetup {
     /// Threads that wrote.
     pub threads: u16,
 }
 
-/// A run of a store: as of the simulator, and what only a device has.
+/// A run on a store: the simulator's fields, and fields specific to a device.
 #[derive(Clone, Debug, Serialize)]
 pub struct StoreRun {
-    /// The WAF counts headers and checkpoints too. A page counts as frozen if it was not written
-    /// again up to the end of the run.
+    /// The WAF includes headers and checkpoints. A page counts as frozen if it was not written
+    /// again until the end of the run.
     #[serde(flatten)]
     pub run: RunReport,
     /// Headers of chunks.
     pub header_pages: u64,
     /// Checkpoints, notes and superblocks.
     pub checkpoint_pages: u64,
-    /// Page writes a second.
+    /// Page writes per second.
     pub ops_per_second: f64,
-    /// Megabytes (10^6) written a second.
+    /// Megabytes (10^6 bytes) written per second.
     pub mb_per_second: f64,
-    /// Until a write returned.
+    /// Latencies until a write returned.
     pub latency_us: LatencyReport,
     /// Time for which writers waited for cleaning.
     pub stall_seconds: f64,

@@ -1,4 +1,4 @@
-//! Page workloads: LBAs in the order in which they are written.
+//! Page workloads: LBAs in the order of their writes.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::{Error, Result};
 pub enum PageWorkload {
     /// Zipf's law with this exponent, scattered over the pages.
     Zipf(f64),
-    /// All pages alike.
+    /// All pages with the same probability.
     Uniform,
     /// One page after the other, again and again.
     Sequential,
@@ -22,7 +22,7 @@ pub enum PageWorkload {
 }
 
 impl PageWorkload {
-    /// The trace that it is read from, if it is.
+    /// The trace that it is read from, if there is one.
     pub fn file(&self) -> Option<&Path> {
         match self {
             PageWorkload::Trace(path) => Some(path),
@@ -31,14 +31,14 @@ impl PageWorkload {
     }
 }
 
-/// A text that is no page workload.
+/// The text is not a page workload.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParsePageWorkloadError {
-    /// The name of no workload.
+    /// No workload has this name.
     #[error("\"{0}\" is not a workload (known: zipf:ALPHA uniform sequential trace:FILE)")]
     Unknown(String),
-    /// An exponent that is no number, or out of range.
+    /// The exponent is not a number, or out of range.
     #[error("Zipf's exponent is a number from 0 to 100")]
     Exponent,
 }
@@ -73,11 +73,11 @@ impl fmt::Display for PageWorkload {
     }
 }
 
-/// A workload whose trace, if it has one, is in memory.
+/// A workload in memory, with its trace if it has one.
 pub(super) enum Loaded {
-    /// Made for any number of pages.
+    /// A workload for any number of pages.
     Synthetic(PageWorkload),
-    /// The page writes of a trace, and the pages that hold them all.
+    /// The page writes of a trace, and the number of pages that it needs.
     Trace(Vec<u32>, u32),
 }
 
@@ -97,7 +97,7 @@ impl Loaded {
         Ok(Loaded::Trace(lbas, largest.saturating_add(1)))
     }
 
-    /// Pages that are written before the workload begins, of a store of so many.
+    /// The number of pages to write before the workload begins, on a store of `pages` pages.
     pub(super) fn fill(&self, pages: u64) -> Result<u32> {
         match *self {
             Loaded::Trace(_, needed) if u64::from(needed) > pages => {
@@ -108,7 +108,7 @@ impl Loaded {
         }
     }
 
-    /// The LBAs, without end.
+    /// The LBAs, as an endless sequence.
     pub(super) fn lbas(self, pages: u32, seed: u64) -> Result<Lbas> {
         let kind = match self {
             Loaded::Trace(lbas, _) => return Ok(Box::new(lbas.into_iter().cycle())),

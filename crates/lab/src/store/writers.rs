@@ -1,4 +1,4 @@
-//! Threads that write, and the clock that ends them.
+//! Writing threads, and the clock that ends them.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -10,20 +10,20 @@ use hdrhistogram::Histogram;
 
 use super::feed::Feed;
 
-/// The interval at which the clock and the monitor are looked at.
+/// The interval between two looks at the clock and the monitor.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Pages that the fill writes at once.
+/// Pages that the fill writes in one call.
 const TOGETHER: u32 = 64;
 
-/// Contents of pages, each different from all others that a bench writes.
+/// Contents of pages; a bench never writes the same content twice.
 pub(super) struct Content {
     page: [u8; 4096],
     number: u64,
 }
 
 impl Content {
-    /// Contents of a thread of its own.
+    /// Contents that are different from those of other threads.
     pub(super) fn new(thread: u64) -> Self {
         let bytes = |i: usize| (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes()[7];
         Content { page: std::array::from_fn(bytes), number: thread << 48 }
@@ -38,8 +38,8 @@ impl Content {
     }
 }
 
-/// Writes the first pages of a store once, in order. `written` is called with the number of pages written
-/// so far, and returns whether to go on.
+/// Writes the first pages of a store once, in order. Calls `written` with the number of pages
+/// written so far; if it returns false, the fill ends.
 pub(super) fn fill(
     store: &Store,
     pages: u32,
@@ -65,23 +65,24 @@ pub(super) fn fill(
     Ok(())
 }
 
-/// Threads that write.
+/// Writing threads.
 pub(super) struct Writers<'a> {
-    /// The store they write to.
+    /// The store to write to.
     pub(super) store: &'a Store,
-    /// The pages they write.
+    /// The page writes.
     pub(super) feed: &'a Feed,
     /// Number of threads.
     pub(super) threads: u16,
     /// Writes between two syncs of a thread.
     pub(super) sync_every: Option<u64>,
-    /// Time after which they stop, if not at the end of the feed.
+    /// Time after which they stop; `None` to stop at the end of the feed.
     pub(super) time: Option<Duration>,
 }
 
 impl Writers<'_> {
-    /// Lets them write, and syncs. Meanwhile `tick` is called again and again, until it returns false.
-    /// Returns the times of all writes, in nanoseconds, and how long it took.
+    /// Runs the threads until they end, and syncs. Meanwhile it calls `tick` repeatedly, until
+    /// `tick` returns false. Returns the times of all writes, in nanoseconds, and the time that it
+    /// took.
     pub(super) fn run(
         &self,
         mut tick: impl FnMut(Duration) -> bool,
@@ -89,7 +90,7 @@ impl Writers<'_> {
         let (stop, begun) = (AtomicBool::new(false), Instant::now());
         let mut times = histogram();
         thread::scope(|scope| {
-            // Ends the threads also when this function fails.
+            // Ends the threads even if this function fails.
             let _stop = SetOnDrop(&stop);
             let (working, over) = mpsc::channel::<()>();
             let threads: Vec<_> = (0..self.threads)
@@ -110,7 +111,7 @@ impl Writers<'_> {
             }
             for thread in threads {
                 match thread.join() {
-                    // Of one range, so they fit.
+                    // All histograms have the same range, so adding can't fail.
                     Ok(of_thread) => times.add(of_thread?).unwrap_or_default(),
                     Err(panic) => std::panic::resume_unwind(panic),
                 }
@@ -134,7 +135,7 @@ impl Writers<'_> {
                 let begun = Instant::now();
                 let written = self.store.write(lba, page);
                 times.saturating_record(begun.elapsed().as_nanos() as u64);
-                // One that failed ends all.
+                // If a write fails, all threads stop.
                 written.inspect_err(|_| stop.store(true, Relaxed))?;
                 since_sync += 1;
                 if Some(since_sync) == self.sync_every {
@@ -147,7 +148,7 @@ impl Writers<'_> {
     }
 }
 
-/// From 1 ns to 1,000 s, to three digits.
+/// A histogram from 1 ns to 1,000 s, precise to three digits.
 fn histogram() -> Histogram<u64> {
     match Histogram::new_with_bounds(1, 1_000_000_000_000, 3) {
         Ok(histogram) => histogram,

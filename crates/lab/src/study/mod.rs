@@ -16,53 +16,55 @@ use crate::{Error, Result};
 
 pub use report::{Flaw, ModelFeature, ModelReport};
 
-/// A trace's writes, for models to be trained on and evaluated on.
+/// A trace's writes, to train models on and to evaluate them.
 #[derive(Clone, Debug)]
 pub struct Study {
-    /// The trace, as reports name it.
+    /// The name of the trace in reports.
     pub trace: String,
-    /// Its writes; with hotness records, if models are to use them.
+    /// Its writes, with hotness records if models are to use them.
     pub writes: Writes,
-    /// The records that models use; those of the engine unless given, if the writes have them.
+    /// The records that models use; if `None`, those of the engine if the writes have them.
     pub records: Option<Records>,
-    /// The way samples are taken.
+    /// The way in which samples are taken.
     pub sampling: Sampling,
 }
 
-/// The training of a model.
+/// Options for training a model.
 #[derive(Clone, Debug)]
 pub struct Training {
     /// The kind of model.
     pub kind: ModelKind,
-    /// Writes of a page that it looks at.
+    /// Writes of a page that the model looks at.
     pub history: usize,
-    /// Features that it may use; all if there are none here.
+    /// Features that the model may use; all if empty.
     pub only: Vec<String>,
-    /// The score above which it takes a page for frozen.
+    /// The score above which the model takes a page for frozen.
     pub threshold: f32,
 }
 
 /// The difference between the models of a [`Comparison`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compared {
-    /// All kinds of models that look at so many writes of a page, and the rules that need no training.
+    /// All kinds of models that look at this many writes of a page, and the rules that need no
+    /// training.
     Models(usize),
-    /// Models of a kind by how many writes of a page they look at.
+    /// Models of this kind that look at different numbers of a page's writes.
     Histories(ModelKind),
-    /// Models of a kind that look at so many writes of a page, by their features, one more at a time.
+    /// Models of this kind that look at this many writes of a page, with one more feature at a
+    /// time.
     Features(ModelKind, usize),
 }
 
-/// Models that were trained on the same samples.
+/// The evaluations of models that were trained on the same samples.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     /// The trace.
     pub trace: String,
-    /// The samples that they were evaluated on.
+    /// The split into training and evaluation samples.
     pub split: Split,
-    /// The records that they use.
+    /// The records that the models use.
     pub records: Records,
-    /// Samples that they were trained on.
+    /// Number of training samples.
     pub train_samples: usize,
     /// The models and rules.
     pub models: Vec<Evaluation>,
@@ -72,8 +74,8 @@ impl Study {
     /// Trains a model, and evaluates it.
     ///
     /// # Errors
-    /// Writes without hotness records, or too few of them; an unknown feature; a kind of model that is
-    /// not part of this build.
+    /// The writes have no hotness records but need them, or are too few; a feature is unknown; this
+    /// build can't train this kind of model.
     pub fn train(self, how: &Training) -> Result<(Model, ModelReport)> {
         let (trace, split) = (self.trace.clone(), self.sampling.split);
         let samples = self.samples(how.history)?;
@@ -91,18 +93,19 @@ impl Study {
     /// Evaluates a model that was trained before.
     ///
     /// # Errors
-    /// Writes without hotness records, where the model uses them; too few writes.
+    /// The model uses hotness records and the writes have none; the writes are too few.
     pub fn evaluate(self, model: &Model) -> Result<ModelReport> {
         let (trace, split) = (self.trace.clone(), self.sampling.split);
         let samples = self.samples_of(model.layout())?;
         Ok(evaluate(model, trace, split, &samples.test))
     }
 
-    /// Trains models that differ in one thing, and evaluates them on the same samples. To models it adds
-    /// 2R's rule in a replay, unless samples are of pages of some age.
+    /// Trains models that differ in one thing, and evaluates them on the same samples. For
+    /// [`Compared::Models`] it adds 2R's rule in a replay, unless the samples are of pages at some
+    /// age.
     ///
     /// # Errors
-    /// As of [`Study::train`]; an error of the replay.
+    /// Those of [`Study::train`]; an error of the replay.
     pub fn compare(self, compared: Compared) -> Result<Comparison> {
         let (trace, split) = (self.trace.clone(), self.sampling.split);
         let history = match compared {

@@ -8,21 +8,21 @@ use serde::Serialize;
 pub struct ModelReport {
     /// Kind of the model.
     pub model: &'static str,
-    /// The trace that it was evaluated on.
+    /// The trace of the evaluation.
     pub trace: String,
-    /// The samples of the trace that it was evaluated on.
+    /// The split into training and evaluation samples.
     pub split: Split,
-    /// The records that it uses.
+    /// The records that the model uses.
     pub records: Records,
-    /// Writes of a page that it looks at.
+    /// Writes of a page that the model looks at.
     pub history: usize,
-    /// The score above which it takes a page for frozen.
+    /// The score above which the model takes a page for frozen.
     pub threshold: f32,
     /// Its quality.
     pub quality: Quality,
     /// Its features.
     pub features: Vec<ModelFeature>,
-    /// The samples that it was trained on.
+    /// The samples that the model was trained on.
     pub trained_on: Origin,
 }
 
@@ -31,25 +31,25 @@ pub struct ModelReport {
 pub struct ModelFeature {
     /// Its name.
     pub name: String,
-    /// Pearson's correlation with being frozen, over the samples that the model was evaluated on.
+    /// Pearson's correlation with being frozen, over the evaluation samples.
     pub correlation: f64,
-    /// Its weight; none in a network.
+    /// Its weight; none for a network.
     pub weight: Option<f32>,
 }
 
-/// A flaw that makes a model useless as it is.
+/// A flaw that makes a model useless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// It takes no page for frozen.
+    /// The model takes no page for frozen.
     NoPage,
-    /// It takes no page for frozen that is.
+    /// The pages that the model takes for frozen are all not frozen.
     OnlyOthers,
-    /// It takes every page for frozen.
+    /// The model takes every page for frozen.
     EveryPage,
 }
 
 impl ModelReport {
-    /// Of a model that was evaluated on samples of a trace.
+    /// The report of a model that was evaluated on samples of a trace.
     pub(super) fn new(
         model: &Model,
         trace: String,
@@ -76,7 +76,7 @@ impl ModelReport {
         }
     }
 
-    /// The flaw of a useless model; none if the model is of use.
+    /// The flaw of a useless model; `None` for a useful model.
     pub fn flaw(&self) -> Option<Flaw> {
         let Quality { recall, false_positive_rate, .. } = self.quality;
         match (recall, false_positive_rate) {

@@ -1,4 +1,4 @@
-//! The same probabilities in traces: figures 9 and 11.
+//! The probabilities of figures 9 and 11, measured in traces.
 
 use frostline_trace::{FINAL, NEVER, Prepared};
 
@@ -6,8 +6,8 @@ use crate::Result;
 use crate::reproduce::session::{Session, Source};
 use crate::reproduce::tables::{Cell, Table};
 
-/// Lifespans, as shares of the pages written: the first and the last, in figure 9, of the version
-/// before, and of this one.
+/// The settings of figure 9, as shares of the written pages: the previous version's lifespan, and
+/// this version's.
 const USER: [(&str, f64, f64); 4] = [
     ("v0 10 %, u0 10 %", 0.1, 0.1),
     ("v0 40 %, u0 10 %", 0.4, 0.1),
@@ -15,7 +15,8 @@ const USER: [(&str, f64, f64); 4] = [
     ("v0 40 %, u0 40 %", 0.4, 0.4),
 ];
 
-/// Ages by which figure 11 compares what dies within 1.6 times as many writes as there are pages.
+/// Ages of figure 11. It compares the pages that die within 1.6 times as many writes as there are
+/// pages.
 const AGES: [(&str, f64); 4] =
     [("g0 x0.8", 0.8), ("g0 x1.6", 1.6), ("g0 x3.2", 3.2), ("g0 x6.4", 6.4)];
 const RESIDUAL: f64 = 1.6;
@@ -43,14 +44,14 @@ pub(super) fn tables(session: &Session<'_>, sources: &[Source]) -> Result<Vec<Ta
     }])
 }
 
-/// Lifespans of the versions of pages, as shares of the pages written; infinite of the last ones.
+/// Lifespans of the versions of pages, as shares of the written pages; infinite for last versions.
 struct Versions {
-    /// Of a version, and of the one before it if there was one.
+    /// The lifespan of a version, and that of the previous version if there was one.
     pairs: Vec<(f64, Option<f64>)>,
 }
 
 impl Versions {
-    /// Of the writes from one on.
+    /// The versions of the writes from `from` on.
     fn of(volume: &Prepared, from: usize) -> Versions {
         let pages = f64::from(volume.unique);
         let mut before = vec![None; volume.space as usize];
@@ -76,7 +77,7 @@ impl Versions {
     }
 }
 
-/// The share that is true, if there are any.
+/// The share of true values; `None` if there are no values.
 fn share(each: impl Iterator<Item = bool>) -> Option<f64> {
     let (all, true_ones) =
         each.fold((0u64, 0u64), |(all, true_ones), one| (all + 1, true_ones + u64::from(one)));

@@ -11,7 +11,7 @@ use super::paper::Paper;
 use super::session::Source;
 use super::tables::Cell;
 
-/// Its entry among the papers.
+/// The entry of SepBIT among the papers.
 pub(super) const PAPER: Paper = Paper {
     name: "sepbit",
     title: "Wang et al., SepBIT",
@@ -36,10 +36,10 @@ const SCHEMES: &[&str] = &[
     "fk",
 ];
 
-/// Those of figures 13 and 14.
+/// The schemes of figures 13 and 14.
 const FEW: &[&str] = &["nosep", "sepgc", "warcip", "sepbit", "fk"];
 
-/// The traces in place of the volumes of Alibaba's cloud.
+/// The traces that replace the volumes of Alibaba's cloud.
 const SOURCES: &[Source] = &[
     Source::Recorded(Workload::Tpcc),
     Source::Recorded(Workload::LinkBench),
@@ -47,7 +47,7 @@ const SOURCES: &[Source] = &[
     Source::Given,
 ];
 
-/// The traces on which settings are swept.
+/// The traces for sweeps of settings.
 const SWEPT: &[Source] = &[Source::Recorded(Workload::Tpcc), Source::Zipf(1.0)];
 
 /// Volumes of Zipf's law.

@@ -24,17 +24,17 @@ pub(super) struct Zipf {
 }
 
 impl Zipf {
-    /// Of so many pages with this exponent.
+    /// Writes to `pages` pages with this exponent.
     pub(super) fn new(pages: u32, alpha: f64) -> Zipf {
         let mut shares: Vec<f64> = (1..=pages).map(|rank| f64::from(rank).powf(-alpha)).collect();
-        // From the smallest on, so that little is lost.
+        // Summed from the smallest on, so that rounding errors are small.
         let all: f64 = shares.iter().rev().sum();
         shares.iter_mut().for_each(|share| *share /= all);
         Zipf { shares }
     }
 
-    /// The mean over writes of a function of the chance that the page is not written `times` in a
-    /// row, one chance for each of `times`.
+    /// The mean over all writes of a function of probabilities: for each of `times`, the
+    /// probability that the page is not written by that many writes in a row.
     fn mean<const N: usize>(&self, times: [f64; N], of: impl Fn([f64; N]) -> f64) -> f64 {
         let each = self.shares.iter().rev().map(|&share| {
             let spared = (-share).ln_1p();
@@ -43,8 +43,8 @@ impl Zipf {
         each.sum()
     }
 
-    /// The probability that a page written now dies within `lifespan`, if the version that it
-    /// replaces had died within `previous`.
+    /// The probability that a page written now dies within `lifespan`, if the previous version died
+    /// within `previous`.
     pub(super) fn dies_soon_again(&self, lifespan: f64, previous: f64) -> f64 {
         let both = self.mean([lifespan, previous], |[u, v]| (1.0 - u) * (1.0 - v));
         both / self.mean([previous], |[v]| 1.0 - v)
@@ -56,13 +56,13 @@ impl Zipf {
         within / self.mean([age], |[aged]| aged)
     }
 
-    /// The share of the writes to the fifth of the pages that is written most.
+    /// The share of the writes that go to the most written fifth of the pages.
     pub(super) fn top_share(&self) -> f64 {
         self.shares[..self.shares.len() / 5].iter().rev().sum()
     }
 }
 
-/// The numbers of figures 8 and 10.
+/// The tables of figures 8 and 10.
 pub(super) fn tables(_: &Session<'_>) -> Result<Vec<Table>> {
     let laws = ALPHAS.map(|alpha| Zipf::new(PAGES, alpha));
     let skewed = &laws[ALPHAS.len() - 1];
@@ -118,7 +118,7 @@ pub(super) fn tables(_: &Session<'_>) -> Result<Vec<Table>> {
     ])
 }
 
-/// The share of writes to the most written fifth of the pages: the paper's table 1.
+/// The share of writes that go to the most written fifth of the pages: the paper's table 1.
 pub(super) fn top_shares(_: &Session<'_>) -> Result<Vec<Table>> {
     const TOLD: [&str; 6] = ["20 %", "27.6 %", "38.1 %", "52.4 %", "71.1 %", "89.5 %"];
     let row = |(alpha, told): (f64, &str)| {
@@ -149,7 +149,7 @@ fn rows<const N: usize>(values: [f64; N], of: impl Fn(f64) -> Vec<f64>) -> Vec<V
     values.into_iter().map(row).collect()
 }
 
-/// To the digits in which all machines' exponentials agree.
+/// A share, rounded to the digits in which all machines agree.
 fn shown(share: f64) -> Cell {
     Cell::Share((share * 1e9).round() / 1e9)
 }
@@ -160,14 +160,14 @@ mod tests {
 
     use super::*;
 
-    /// To the digit that the paper prints.
+    /// A share in percent, rounded like the paper's.
     fn percent(share: f64) -> f64 {
         (share * 1000.0).round() / 10.0
     }
 
     #[test]
     fn the_numbers_in_the_paper_s_text_come_out_for_its_working_set() {
-        // The paper has 41.2 where 41.26 comes out, and 26.4 for its distance to 14.9.
+        // The paper has 41.2 where the result is 41.26, and 26.4 for its difference to 14.9.
         let skewed = Zipf::new(PAGES, 1.0);
         assert_eq!(percent(skewed.dies_soon_again(0.25 * GIB, 4.0 * GIB)), 77.1);
         assert_eq!(percent(skewed.dies_soon_again(GIB, 4.0 * GIB)), 87.1);
@@ -198,7 +198,7 @@ mod tests {
         for (at, &page) in draws.iter().enumerate().rev() {
             lifespans[at] = next[page].replace(at).map(|later: usize| later - at);
         }
-        // A version and the one after it, both of which ended.
+        // A version and the next version of the same page, both of which have ended.
         let pairs: Vec<(usize, usize)> = (0..draws.len())
             .filter_map(|at| lifespans[at].and_then(|v| Some((v, lifespans[at + v]?))))
             .collect();

@@ -1,4 +1,4 @@
-//! Replays of one workload: schemes, victim policies, sizes of zones, thresholds.
+//! Replays of one workload with different schemes, victim policies, zone sizes and thresholds.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::monitor::Monitor;
 use crate::reproduce::going_on;
 use crate::sweep::watched_sweep;
 
-/// The paper's victim policy, and its threshold.
+/// The paper's victim policy.
 pub(super) const VICTIM: &str = "cost-benefit";
-/// The garbage proportion above which is cleaned.
+/// The paper's threshold: the garbage proportion above which the log is cleaned.
 pub(super) const GP: f64 = 0.15;
 
-/// The schemes of the paper's figures 11 and 12, its description of 2R (`sepgc`: two zones, user
-/// writes and relocations), SepBIT's kind of future knowledge, and ours.
+/// The schemes of the paper's figures 11 and 12, 2R in the paper's description (`sepgc`: two zones,
+/// for user writes and relocations), SepBIT's version of future knowledge, and ours.
 pub(super) const SCHEMES: [&str; 15] = [
     "nosep",
     "sepgc",
@@ -39,7 +39,7 @@ pub(super) const SCHEMES: [&str; 15] = [
     "frozen-perfect:sepbit",
 ];
 
-/// Those of figures 15 to 17, and ours.
+/// The schemes of figures 15 to 17, and ours.
 pub(super) const SEVEN: [&str; 10] = [
     "nosep",
     "sepgc",
@@ -53,7 +53,7 @@ pub(super) const SEVEN: [&str; 10] = [
     "frozen-perfect:sepbit",
 ];
 
-/// From SepBIT to the bound, step by step.
+/// The steps from SepBIT to the bound.
 pub(super) const STEPS: [(&str, &str); 9] = [
     ("sepbit", "nothing is recognised"),
     ("sepfrozen-bit", "learned on the way, above 0.5, in SepBIT's coldest class"),
@@ -66,10 +66,10 @@ pub(super) const STEPS: [(&str, &str); 9] = [
     ("frozen-perfect:sepbit", "the future for a recogniser, in a class of its own"),
 ];
 
-/// The scheme with a model that was trained before.
+/// The scheme with a model that was trained beforehand.
 pub(super) const OFF_LINE: &str = "sepfrozen-bit:by=model";
 
-/// Replays one workload again and again.
+/// Replays one workload several times.
 pub(super) struct Matrix<'a> {
     volumes: [TraceVolume; 1],
     settings: Settings,
@@ -78,7 +78,8 @@ pub(super) struct Matrix<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    /// Of this volume, of whose writes the first are those of loading, in zones of so many pages.
+    /// Replays of this volume, whose first `loading` writes are those of loading, in zones of
+    /// `zone_pages` pages.
     pub(super) fn new(
         volume: TraceVolume,
         loading: u64,
@@ -97,35 +98,35 @@ impl<'a> Matrix<'a> {
         Matrix { volumes: [volume], settings, zone_pages, monitor }
     }
 
-    /// All of these schemes as the paper sets everything, each in quarters as well.
+    /// Runs these schemes with the paper's settings, each also in quarters.
     pub(super) fn schemes(&self, schemes: &[&str]) -> Result<Vec<RunReport>> {
         self.sweep(schemes, VICTIM, &self.settings)
     }
 
-    /// With another victim policy.
+    /// Runs these schemes with another victim policy.
     pub(super) fn with_victim(&self, schemes: &[&str], victim: &str) -> Result<Vec<RunReport>> {
         self.sweep(schemes, victim, &self.settings)
     }
 
-    /// With zones of another size.
+    /// Runs these schemes with zones of `times` the size.
     pub(super) fn with_zones(&self, schemes: &[&str], times: f64) -> Result<Vec<RunReport>> {
         let bytes = (f64::from(self.zone_pages) * times) as u64 * 4096;
         let settings = Settings { zone_size: ZoneSize::Bytes(bytes), ..self.settings.clone() };
         self.sweep(schemes, VICTIM, &settings)
     }
 
-    /// With another threshold.
+    /// Runs these schemes with another threshold.
     pub(super) fn with_gp(&self, schemes: &[&str], gp: f64) -> Result<Vec<RunReport>> {
         self.sweep(schemes, VICTIM, &Settings { space: Space::Gp(gp), ..self.settings.clone() })
     }
 
-    /// With a model that was trained before.
+    /// Runs these schemes with a model that was trained beforehand.
     pub(super) fn with_model(&self, schemes: &[&str], model: Model) -> Result<Vec<RunReport>> {
         let settings = Settings { model: Some(Arc::new(model)), ..self.settings.clone() };
         self.sweep(schemes, VICTIM, &settings)
     }
 
-    /// 2R's rule where it is at work.
+    /// Evaluates 2R's rule in a replay.
     pub(super) fn two_r(&self) -> Result<Evaluation> {
         Ok(evaluate_two_r(&self.volumes[0], &self.settings, self.zone_pages)?)
     }
@@ -141,7 +142,7 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// Windows of a run.
+/// The number of a run's windows.
 pub(super) const QUARTERS: u64 = 4;
 
 /// The run of a scheme.

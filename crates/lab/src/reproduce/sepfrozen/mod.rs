@@ -23,7 +23,7 @@ use crate::reproduce::scale::{Scale, zone_pages};
 use crate::reproduce::session::Session;
 use crate::reproduce::{Paper, Reproduction, Table, going_on};
 
-/// Its entry among the papers.
+/// The entry of SepFrozen among the papers.
 pub(super) const PAPER: Paper = Paper {
     name: "sepfrozen",
     title: "Tan et al., SepFrozen",
@@ -35,7 +35,7 @@ pub(super) const PAPER: Paper = Paper {
     experiments: &[],
 };
 
-/// The parts that all of the evaluation shares.
+/// The data that all parts of the evaluation share.
 struct Evaluation<'a> {
     setup: &'a Reproduction,
     scale: Scale,
@@ -81,7 +81,7 @@ impl Evaluation<'_> {
         Matrix::new(volume, loading, zone, self.setup.seed, self.monitor)
     }
 
-    /// Adds the tables of TPC-C alone; returns the table of the paper's claims.
+    /// Adds the tables that are only for TPC-C; returns the table of the paper's claims.
     fn on_tpcc(
         &self,
         of: &OfWorkload,

@@ -14,16 +14,17 @@ use crate::reproduce::scale::Scale;
 use crate::reproduce::tables::{Cell, Table, headings};
 use crate::{Error, Result};
 
-/// It finds, sooner, the weights that sgd comes close to.
+/// The kind of model: it finds the weights that sgd approaches, and finds them faster.
 const KIND: ModelKind = ModelKind::Logistic;
 
-/// Samples that a model is trained on, at scale 1.
+/// Training samples of a model, at scale 1.
 const SAMPLES: f64 = 600_000.0;
 
-/// The writes of a page that the paper looks at.
+/// The number of a page's writes that the paper's model looks at.
 const HISTORY: usize = 2;
 
-/// The age at which cleaning first meets a page, as a share of the volume: about the garbage that it waits for.
+/// The age at which cleaning first meets a page, as a share of the volume: about the share of
+/// garbage at which cleaning begins.
 const CLEANED: f64 = 0.15;
 
 /// Trains models on a workload.
@@ -32,11 +33,11 @@ pub(super) struct Models<'a> {
     seed: u64,
     /// The age at which cleaning first meets a page.
     age: u32,
-    /// Samples that a model is trained on.
+    /// The most training samples of a model.
     most: usize,
 }
 
-/// The samples, and those of them that a model is evaluated on.
+/// The ages of the samples, and the split into training and evaluation.
 #[derive(Clone, Copy)]
 struct How {
     split: Split,
@@ -65,14 +66,14 @@ fn split_name(split: Split) -> &'static str {
 }
 
 impl<'a> Models<'a> {
-    /// The workload has `pages` pages.
+    /// Models for a workload with `pages` pages.
     pub(super) fn new(recorded: &'a Recorded, pages: u32, scale: Scale, seed: u64) -> Self {
         let age = (f64::from(pages) * CLEANED) as u32;
         Models { recorded, seed, age, most: (SAMPLES * scale.0) as usize }
     }
 
-    /// A model trained as in the paper, on pages as they are written; or, if `cleaned`, on pages as
-    /// cleaning meets them.
+    /// A model trained as in the paper, on pages when they are written; or, if `cleaned`, on pages
+    /// when cleaning meets them.
     pub(super) fn trained(&self, cleaned: bool) -> Result<Model> {
         let samples = self.samples(HISTORY, How { split: Split::Random, cleaned })?;
         let standard = Standard::of(&samples.train);
@@ -80,8 +81,8 @@ impl<'a> Models<'a> {
         Ok(train(ModelKind::Sgd, samples.layout, &samples.train, &standard, origin)?)
     }
 
-    /// All models, and the rules that need none (figures 18 and 19); `two_r` is 2R's rule where it
-    /// is at work.
+    /// All models, and the rules that need no training (figures 18 and 19); `two_r` is the
+    /// evaluation of 2R's rule in a replay.
     pub(super) fn comparison(&self, two_r: &Evaluation, timing: bool) -> Result<Table> {
         let mut rows = Vec::new();
         for how in How::ALL {
@@ -122,7 +123,7 @@ impl<'a> Models<'a> {
         })
     }
 
-    /// Models by the writes of a page that they look at (figure 20).
+    /// Models by the number of a page's writes that they look at (figure 20).
     pub(super) fn history(&self) -> Result<Table> {
         let (random, by_time) =
             self.both_ways(Layout::LONGEST, |samples| compare_histories(samples, KIND))?;
@@ -147,8 +148,8 @@ impl<'a> Models<'a> {
         })
     }
 
-    /// Models by their features, one more at a time (figure 21), and each feature's correlation with
-    /// being frozen.
+    /// Models by their features, with one more feature at a time (figure 21), and each feature's
+    /// correlation with being frozen.
     pub(super) fn features(&self) -> Result<Table> {
         let how = How { split: Split::Random, cleaned: false };
         let test = self.samples(HISTORY, how)?;
@@ -157,7 +158,7 @@ impl<'a> Models<'a> {
             self.both_ways(HISTORY, |samples| compare_features(samples, KIND))?;
         let each = random.iter().zip(&by_time).zip(paper::FEATURES);
         let row = |((random, by_time), (told_name, field, accuracy, correlation))| {
-            // Of these the paper takes the difference of two writes.
+            // For these fields the paper takes the difference of two writes.
             let is_difference = matches!(field, "valid-bytes" | "write-time");
             let feature = if is_difference { format!("{field}-1") } else { field.to_string() };
             let place = names.iter().position(|name| *name == feature);
@@ -187,7 +188,7 @@ impl<'a> Models<'a> {
         })
     }
 
-    /// Evaluates with a split at random, and with one by time, pages as they are written.
+    /// Evaluates with a random split and with a split by time, on pages when they are written.
     fn both_ways(
         &self,
         history: usize,
@@ -218,7 +219,7 @@ fn how_good(evaluated: &Evaluation) -> [Cell; 3] {
     [accuracy, balanced, Cell::Number(quality.roc_area, 3)]
 }
 
-/// The row of a model that takes every page for what most pages are.
+/// The row of a model that puts every page into the larger class.
 fn without_features(set: &Set) -> Vec<Cell> {
     let frozen = set.frozen_samples() as f64 / set.len().max(1) as f64;
     let mut row = vec![Cell::text("none"), Cell::Share(frozen.max(1.0 - frozen))];

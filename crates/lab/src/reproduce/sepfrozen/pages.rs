@@ -7,10 +7,10 @@ use crate::reproduce::tables::{Cell, Table, headings};
 
 /// Stretches of LBAs.
 const STRETCHES: usize = 16;
-/// Points of time.
+/// Points in time.
 const POINTS: u64 = 10;
 
-/// The mixing of lifespans over LBAs, of the writes after loading.
+/// How lifespans mix over LBAs, for the writes after loading.
 pub(super) fn mixing(volume: &Prepared, loading: u64) -> Table {
     let each = (volume.space as usize).div_ceil(STRETCHES).max(1);
     let mut stretches = vec![Stretch::default(); STRETCHES];
@@ -63,7 +63,7 @@ impl Stretch {
     }
 }
 
-/// The share of frozen pages as time passes.
+/// The share of frozen pages over time.
 pub(super) fn frozen_share(volume: &Prepared, loading: u64) -> Table {
     let counted = volume.words.len() as u64 - loading;
     let mut valid = Valid { pages: vec![false; volume.space as usize], count: 0 };
@@ -74,7 +74,7 @@ pub(super) fn frozen_share(volume: &Prepared, loading: u64) -> Table {
         }
         valid.set(word & !FINAL, true);
         frozen += u64::from(word & FINAL != 0);
-        // Of few writes one is at several points.
+        // With few writes, one write may be at several points.
         for point in rows.len() as u64 + 1..=POINTS {
             if (i as u64 + 1) < loading + counted * point / POINTS {
                 break;
@@ -120,7 +120,7 @@ mod tests {
 
     use super::*;
 
-    /// Page 0 twice and frozen, page 1 trimmed, page 2 frozen.
+    /// Page 0 is written twice and then frozen, page 1 is trimmed, page 2 is frozen.
     fn volume() -> Prepared {
         let trims = vec![Trim { at: 3, first: 1, last: 1 }];
         let writes = Writes { lbas: vec![0, 1, 0, 2], trims, ..Writes::default() };

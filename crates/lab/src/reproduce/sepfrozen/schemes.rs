@@ -20,7 +20,7 @@ const GPS: [(&str, f64); 4] = [("10 %", 0.10), ("15 %", 0.15), ("20 %", 0.20), (
 pub(super) struct OfWorkload {
     /// Its name.
     pub(super) workload: &'static str,
-    /// [`SCHEMES`].
+    /// The runs of [`SCHEMES`].
     pub(super) runs: Vec<RunReport>,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn overall(all: &[OfWorkload]) -> Table {
     }
 }
 
-/// WAF in quarters of the run: how far from a steady state it is.
+/// WAF in quarters of the run: it shows how far from a steady state the run is.
 pub(super) fn quarters(of_workload: &OfWorkload) -> Table {
     let row = |run: &RunReport| {
         let each = run.windows.iter().map(|window| Cell::waf(window.waf));
@@ -70,7 +70,7 @@ pub(super) fn quarters(of_workload: &OfWorkload) -> Table {
     }
 }
 
-/// Runs on TPC-C as one setting changes.
+/// Runs on TPC-C with different values of one setting.
 pub(super) struct Sweep {
     name: &'static str,
     title: &'static str,
@@ -96,7 +96,7 @@ impl Sweep {
         }
     }
 
-    /// By how much SepFrozen changes the WAF, from the least to the most, of both schemes.
+    /// The range of changes of the WAF by SepFrozen, over all values and both schemes.
     fn changes(&self) -> String {
         let pairs = [("dac", "sepfrozen-dac"), ("sepbit", "sepfrozen-bit")];
         let all = self.values.iter().flat_map(|(_, runs)| {
@@ -119,7 +119,7 @@ pub(super) struct Sweeps {
     pub(super) thresholds: Sweep,
 }
 
-/// Replays with other settings; `usual` are the runs with the usual ones.
+/// Replays with other settings; `usual` are the runs with the paper's settings.
 pub(super) fn sweeps(matrix: &Matrix<'_>, usual: &[RunReport]) -> Result<Sweeps> {
     let unless = |is_usual: bool, run: &dyn Fn() -> Result<Vec<RunReport>>| {
         if is_usual { Ok(usual.to_vec()) } else { run() }
@@ -166,12 +166,12 @@ fn far(run: &RunReport) -> f64 {
     run.far.unwrap_or(f64::NAN)
 }
 
-/// By how much a figure changes from one scheme to another.
+/// The relative change of a figure from one scheme to another.
 fn change(runs: &[RunReport], from: &str, to: &str, figure: fn(&RunReport) -> f64) -> Option<f64> {
     Some(figure(of(runs, to)?) / figure(of(runs, from)?) - 1.0)
 }
 
-/// The paper's claims, beside the results here.
+/// The paper's claims, beside our results.
 pub(super) fn claims(tpcc: &[RunReport], sweeps: &Sweeps) -> Table {
     let one = |name: &str, told: Option<Told>, from: &str, to: &str, figure| {
         let found = change(tpcc, from, to, figure).map_or(Cell::None, Cell::change);
@@ -228,7 +228,7 @@ fn claim(name: &str, found: Cell, told: Option<Told>) -> Vec<Cell> {
     vec![Cell::text(name), found, Cell::text(text), Cell::text(place)]
 }
 
-/// The worth of each step from SepBIT on.
+/// The gain of each step from SepBIT on.
 pub(super) fn steps(matrix: &Matrix<'_>, models: &Models<'_>) -> Result<Table> {
     let mut runs = Vec::new();
     for (cleaned, how) in [
@@ -240,7 +240,7 @@ pub(super) fn steps(matrix: &Matrix<'_>, models: &Models<'_>) -> Result<Table> {
     }
     let on_line = matrix.schemes(&STEPS.map(|(scheme, _)| scheme))?;
     let on_line = on_line.into_iter().zip(STEPS.map(|(_, how)| how));
-    // SepBIT first, then the trained recognisers.
+    // SepBIT comes first, then the recognisers trained beforehand.
     runs.extend(on_line);
     runs.swap(0, 2);
     runs.swap(1, 2);

@@ -1,4 +1,4 @@
-//! Throughput on a device of a bandwidth: the paper's figure 13.
+//! Throughput on a device with limited bandwidth: the paper's figure 13.
 
 use super::paper;
 use crate::Result;
@@ -9,14 +9,14 @@ use crate::reproduce::inputs::{Input, Workload, megabytes};
 use crate::reproduce::scale::Scale;
 use crate::reproduce::tables::{Cell, Table, headings};
 
-/// Little enough that the device, not this program, is what everything waits for.
+/// Low enough that everything waits for the device, not for this program.
 const BANDWIDTH: u64 = 128_000_000;
 
-/// The part of the scale that this is done at, and the least: slow devices take their time.
+/// The share of the scale for this experiment, and the least: slow devices take long.
 const PART: f64 = 0.25;
 const LEAST: f64 = 0.05;
 
-/// The schemes, the first of which the others are compared with.
+/// The schemes; the others are compared with the first.
 const SCHEMES: [&str; 3] = ["sepbit", "sepfrozen-bit", "frozen:lifespan"];
 
 /// Runs TPC-C on a slow device.

@@ -1,14 +1,14 @@
-//! The workloads of the paper, and what they write.
+//! The workloads of the paper, and their page writes.
 
 use super::paper;
 use crate::reproduce::inputs::{Recorded, Workload};
 use crate::reproduce::scale::zone_pages;
 use crate::reproduce::tables::{Cell, Table, headings};
 
-/// All three.
+/// All three workloads.
 pub(super) const WORKLOADS: [Workload; 3] = [Workload::Tpcc, Workload::Ycsb100w, Workload::Ycsb50w];
 
-/// Page writes over pages, as the paper reports them.
+/// The paper's number of page writes per page.
 fn told(workload: Workload) -> &'static str {
     match workload {
         Workload::Tpcc => paper::TPCC_SETUP.text,
