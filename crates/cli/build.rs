@@ -1,5 +1,5 @@
-//! Tells the program which commit it is built from, where git says so: a checkout without git builds
-//! without it.
+//! Passes the commit of this checkout to the program. Outside a git checkout the program is built
+//! without a commit.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,16 +15,16 @@ fn main() {
     println!("cargo::rustc-env=FROSTLINE_COMMIT={commit}");
 }
 
-/// The commit that is checked out here.
+/// The commit that is checked out here; `None` if it is not known.
 fn of_checkout() -> Option<String> {
-    // A checkout of something else around this one says nothing.
+    // If this workspace only lies inside the checkout of another project, its commit says nothing.
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().ok()?;
     let top = Path::new(&git(&["rev-parse", "--show-toplevel"])?).canonicalize().ok()?;
     if top != workspace {
         return None;
     }
     let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
-    // It is written whenever another commit is checked out or made.
+    // Git writes this file whenever another commit is checked out or made.
     let log = workspace.join(git(&["rev-parse", "--git-path", "logs/HEAD"])?);
     println!("cargo::rerun-if-changed={}", log.display());
     Some(commit)

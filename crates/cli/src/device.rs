@@ -1,4 +1,4 @@
-//! Devices by URI, opened to look at them, and the stores on them.
+//! Opens devices by URI, and the stores on them, for inspection.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use frostline_zone::{Device, OpenOptions, open};
 use crate::cause::{device_failure, store_failure};
 use crate::failure::Failure;
 
-/// Opens a device to look at it. Others may look meanwhile, and it may be one that can't be
-/// written.
+/// Opens a device for inspection. Others may inspect it at the same time, and it may be a device
+/// that can't be written.
 pub fn open_to_look(uri: &str) -> Result<Arc<dyn Device>, Failure> {
     let options = OpenOptions { read_only: true, ..OpenOptions::default() };
     open(uri, &options).map_err(|error| device_failure(uri, &error))
 }
 
-/// Opens a store to look into it: nothing on the device changes.
+/// Opens a store for inspection: nothing on the device changes.
 pub fn open_store(uri: &str) -> Result<Store, Failure> {
     let device = open_to_look(uri)?;
     let failed = |error| store_failure(uri, error);

@@ -1,4 +1,4 @@
-//! Failures of a command: one line with what and why, a hint if one helps, an exit status.
+//! Failures of a command: one line with subject and reason, a hint if one helps, an exit status.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ pub struct Failure {
     line: String,
     hint: Option<String>,
     status: u8,
-    /// Results of the job that are to be printed nevertheless.
+    /// Results that are printed although the job failed.
     data: String,
 }
 
@@ -18,7 +18,7 @@ impl Failure {
         Failure::job_line(format!("{what}: {why}"))
     }
 
-    /// The job failed, as this line says: what, and why.
+    /// The job failed. The line has subject and reason.
     pub fn job_line(line: String) -> Self {
         Failure { line, hint: None, status: 1, data: String::new() }
     }
@@ -28,7 +28,7 @@ impl Failure {
         Failure::usage_line(format!("{what}: {why}"))
     }
 
-    /// Wrong usage, or input that can't be read, as this line says: what, and why.
+    /// Wrong usage, or input that can't be read. The line has subject and reason.
     pub fn usage_line(line: String) -> Self {
         Failure { status: 2, ..Failure::job_line(line) }
     }
@@ -44,22 +44,22 @@ impl Failure {
         self
     }
 
-    /// Adds data that belong on standard output, although the job failed.
+    /// Adds results that are printed on standard output although the job failed.
     pub fn with_data(mut self, data: String) -> Self {
         self.data = data;
         self
     }
 
-    /// Prints the failure, and gives its exit status.
+    /// Prints the failure, and returns its exit status.
     pub fn report(self) -> ExitCode {
-        // If standard output is closed as well, the failure is still what matters.
+        // If standard output is closed, too, the failure is still more important.
         let _ = crate::print(&self.data);
         say(&self.line, self.hint.as_deref());
         ExitCode::from(self.status)
     }
 }
 
-/// Prints `text`, and fails if things are damaged.
+/// Returns `text` to be printed; if things are damaged, it comes with a failure.
 pub fn verdict(what: &str, text: String, damaged: usize) -> Result<String, Failure> {
     match damaged {
         0 => Ok(text),

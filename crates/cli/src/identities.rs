@@ -1,4 +1,4 @@
-//! The files of a sweep by their content, and the program that reads them.
+//! The identities of a sweep's files, by their content, and of the program that reads them.
 
 use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
@@ -10,31 +10,31 @@ use crate::args::SimArgs;
 use crate::cause::lab_failure;
 use crate::failure::Failure;
 
-/// The commit that this program was built from; empty if it is not known.
+/// The commit of this program; empty if it is not known.
 pub const COMMIT: &str = env!("FROSTLINE_COMMIT");
 
-/// A file whose digest is being made. It is none for a pipe.
+/// The digest of a file, in the making. A pipe has none.
 type Looked = JoinHandle<frostline_lab::Result<Option<InputFile>>>;
 
-/// Digests that are made while the traces are read.
+/// Digests that are computed while the traces are read.
 pub struct Looking {
     traces: Vec<Looked>,
     preload: Option<Looked>,
     model: Option<Looked>,
 }
 
-/// The files of a sweep by their content.
+/// The identities of a sweep's files, by their content.
 pub struct Identities {
-    /// The trace that is replayed before.
+    /// The preload.
     pub preload: Option<InputFile>,
     /// The model of frozen pages.
     pub model: Option<InputFile>,
-    /// The digest of each trace; none of a pipe.
+    /// The digest of each trace; `None` for a pipe.
     pub traces: Vec<Option<String>>,
 }
 
 impl Identities {
-    /// Begins to make the digests.
+    /// Starts to compute the digests.
     pub fn look(args: &SimArgs) -> Looking {
         let look = |path: &PathBuf| {
             let path = path.clone();
@@ -47,7 +47,7 @@ impl Identities {
         }
     }
 
-    /// Puts what made the runs into their report.
+    /// Adds program and files to the report of their runs.
     pub fn sign(&self, report: &mut SimReport) {
         report.commit = Some(COMMIT.to_string()).filter(|commit| !commit.is_empty());
         let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
@@ -58,7 +58,7 @@ impl Identities {
 }
 
 impl Looking {
-    /// The digests; those of the traces also in their reports.
+    /// Waits for the digests; also puts those of the traces into their reports.
     pub fn wait(self, traces: &mut [TraceReport]) -> Result<Identities, Failure> {
         let mut digests = Vec::new();
         for (looked, trace) in self.traces.into_iter().zip(traces) {

@@ -1,4 +1,4 @@
-//! Inputs of commands: traces, read behind a progress bar and joined with their preload.
+//! Inputs of commands: traces, read with a progress bar and joined with their preload.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::args::{Loading, Reading, SimArgs};
 use crate::failure::{Failure, say};
 use crate::progress::bar;
 
-/// Options to read a trace in bounded memory.
+/// Options for reading a trace in bounded memory.
 pub fn read_options(reading: &Reading) -> LoadOptions {
     LoadOptions {
         format: reading.format,
@@ -21,14 +21,14 @@ pub fn read_options(reading: &Reading) -> LoadOptions {
     }
 }
 
-/// Options to load a trace.
+/// Options for loading a trace.
 pub fn load_options(loading: &Loading) -> LoadOptions {
     let memory = loading.max_memory.map(|size| size.0).or_else(most_memory);
     LoadOptions { memory, ..read_options(&loading.reading) }
 }
 
-/// The memory that a trace may take: three quarters of what the system could give without swapping,
-/// where it says so. The rest is for what is made of the trace.
+/// The memory that a trace may take: three quarters of what the system could provide without
+/// swapping, if the system tells that. The rest is for data derived from the trace.
 pub fn most_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -36,7 +36,7 @@ pub fn most_memory() -> Option<u64> {
     kibibytes.checked_mul(1024 / 4 * 3)
 }
 
-/// Warns of a trace whose format does not tell reads from writes.
+/// Warns of a trace whose format does not distinguish reads from writes.
 pub fn warn_of_reads(path: &Path, format: Format, quiet: bool) {
     if !format.tells_reads() && !quiet {
         let path = path.display();
@@ -49,7 +49,7 @@ pub fn warn_of_reads(path: &Path, format: Format, quiet: bool) {
     }
 }
 
-/// Loads a trace behind a bar.
+/// Loads a trace, with a progress bar.
 pub fn load_with_bar(
     path: &Path,
     options: &LoadOptions,
@@ -71,13 +71,14 @@ pub struct Inputs {
     pub traces: Vec<TraceReport>,
     /// Their volumes, in this order.
     pub volumes: Vec<TraceVolume>,
-    /// The number of each volume's trace, and the volume's name in it; no name if it is alone there.
+    /// For each volume: the index of its trace, and its name there; the name is empty for an only
+    /// volume.
     pub sources: Vec<(usize, String)>,
 }
 
-/// Reads all traces, each with the preload before it if there is one.
+/// Reads all traces, each joined with its volume of the preload if there is one.
 pub fn read(args: &SimArgs, settings: &Settings, plan: &Plan) -> Result<Inputs, Failure> {
-    // That simulator wants times, and knows no trims.
+    // That simulator needs times, and ignores trims.
     let fast22 = settings.semantics == Semantics::SepbitFast22;
     let mut options = LoadOptions {
         times: fast22,
@@ -123,7 +124,7 @@ pub fn read(args: &SimArgs, settings: &Settings, plan: &Plan) -> Result<Inputs, 
     }
 }
 
-/// Loads one of several traces, which share the memory that they may take.
+/// Loads one of several traces, which share the allowed memory.
 fn load_within(path: &Path, options: &mut LoadOptions, quiet: bool) -> Result<Loaded, TraceError> {
     let loaded = load_with_bar(path, options, quiet)?;
     options.memory = options.memory.map(|memory| memory.saturating_sub(loaded.bytes()));
@@ -141,7 +142,7 @@ impl Preload {
     fn load(path: &Path, options: &mut LoadOptions, quiet: bool) -> Result<Self, Failure> {
         let volumes = match load_within(path, options, quiet) {
             Ok(loaded) => loaded.volumes,
-            // A file of one volume need not call it by the same name.
+            // If a file has one volume, its name need not match.
             Err(error @ TraceError::UnknownVolume { .. }) => {
                 let volume = options.volume.take();
                 let loaded = load_within(path, options, quiet)?;
@@ -156,7 +157,8 @@ impl Preload {
         Ok(Preload { volumes, used: false })
     }
 
-    /// The writes before a volume: the volume of the same name, or the only one before the only one.
+    /// The preload of a volume: the preload's volume with the same name; if both have only one
+    /// volume, that one.
     fn take(&mut self, name: &str, alone: bool) -> Option<Writes> {
         let alone = alone && self.volumes.len() == 1;
         let found = self.volumes.iter().find(|p| alone || p.name == name).cloned();

@@ -1,5 +1,5 @@
-//! Signals that end the program: what is half written is removed first, and what is finished may be
-//! printed.
+//! Signals that end the program: incomplete files are removed first, and finished results may still
+//! be printed.
 
 use std::any::Any;
 use std::io;
@@ -12,17 +12,17 @@ use signal_hook::{flag, low_level};
 
 use crate::failure::Failure;
 
-/// Notices signals while a file is written.
+/// Watches for signals while a file is written.
 ///
-/// The file removes itself when it is dropped, so the stack is unwound to where the command
-/// began, and only then the program ends as the signal would have ended it.
+/// The file removes itself when it is dropped. So the stack is unwound to the beginning of the
+/// command, and then the program ends in the way the signal would have ended it.
 pub struct Interrupt(Arc<AtomicUsize>);
 
-/// The signal, thrown.
+/// The signal, as the payload of the unwinding.
 struct Interrupted(i32);
 
 impl Interrupt {
-    /// Watches from now on.
+    /// Starts to watch for signals.
     pub fn watch() -> io::Result<Self> {
         let caught = Arc::new(AtomicUsize::new(0));
         for signal in [SIGHUP, SIGINT, SIGTERM] {
@@ -40,8 +40,8 @@ impl Interrupt {
         Some(self.0.load(Ordering::Relaxed) as i32).filter(|&signal| signal != 0)
     }
 
-    /// If a signal has come: the failure of a command that prints what it has finished before it
-    /// ends. The exit status is the one by which shells report the signal: 130 for Ctrl-C.
+    /// If a signal has come, the failure of a command that first prints its finished results. Its
+    /// exit status is the one that shells use for the signal: 130 for Ctrl-C.
     pub fn failure(&self, what: &str, why: &str) -> Option<Failure> {
         self.signal().map(|signal| Failure::interrupted(what, why, signal))
     }
@@ -55,10 +55,10 @@ impl Interrupt {
     }
 }
 
-/// Ends the program if the panic's payload is a signal.
+/// Ends the program if the payload of the panic is a signal.
 pub fn end_if_interrupted(thrown: &(dyn Any + Send)) {
     if let Some(Interrupted(signal)) = thrown.downcast_ref() {
-        // It fails for signals that can't end a program; those that are watched can.
+        // This can fail only for signals that can't end a program, which are not watched.
         let _ = low_level::emulate_default_handler(*signal);
     }
 }

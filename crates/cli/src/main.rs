@@ -67,13 +67,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints what a command returned.
+/// Prints the output of a command.
 fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     printed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
-/// The result of printing. A reader that has closed its end is no failure.
+/// The result of printing. It is not a failure if the reader has closed its end.
 fn printed(done: io::Result<()>) -> Result<(), Failure> {
     match done {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {

@@ -1,9 +1,9 @@
-//! The known word that an unknown one was probably meant to be.
+//! Guesses the known word that an unknown word was meant to be.
 
-/// Least likeness of words that are told, from 0 to 1.
+/// The least likeness of a guess, from 0 to 1.
 const ALIKE: f64 = 0.8;
 
-/// The known word that is most like this one, if any is alike.
+/// The most similar known word, if it is similar enough.
 pub fn near<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     let rated = known.into_iter().map(|other| (strsim::jaro_winkler(&word, other), other));
@@ -11,7 +11,8 @@ pub fn near<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<
     likest.filter(|(likeness, _)| *likeness >= ALIKE).map(|(_, other)| other)
 }
 
-/// "did you mean sepbit?" before what else is hinted at; only that if no known word is alike.
+/// "did you mean sepbit?", followed by the other hint; only the other hint if no known word is
+/// similar.
 pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, else_: &str) -> String {
     match near(word, known) {
         Some(meant) => format!("did you mean {meant}? {else_}"),

@@ -1,5 +1,5 @@
-//! Results of commands: on standard output, or in files that appear, or are replaced, only when they
-//! are complete.
+//! Results of commands: on standard output, or in files that appear, or are replaced, only when
+//! they are complete.
 
 use std::fs::{self, Metadata};
 use std::io::Write;
@@ -16,8 +16,8 @@ pub fn json<T: Serialize>(what: &str, value: &T) -> Result<String, Failure> {
     text.map(|t| t + "\n").map_err(|e| Failure::job(what, &e.to_string()))
 }
 
-/// JSON or text on standard output, as was asked, and the JSON in a file if that was; `what` is the
-/// command.
+/// Prints JSON or text on standard output, as the arguments ask, and writes the JSON to a file if
+/// they ask for that; `what` is the command.
 pub fn emit(
     what: &str,
     json: Option<&Path>,
@@ -31,8 +31,8 @@ pub fn emit(
     }
 }
 
-/// Checks that files can be written, before the work whose results they will hold, and that none of
-/// them is an input of the command or another of its outputs.
+/// Checks that the output files can be written, before the work whose results they will hold. Also
+/// checks that none of them is an input of the command or another of its outputs.
 pub fn check<'a, P: AsRef<Path> + ?Sized + 'a>(
     what: &str,
     outputs: impl IntoIterator<Item = &'a Path>,
@@ -46,7 +46,7 @@ pub fn check<'a, P: AsRef<Path> + ?Sized + 'a>(
             return Err(Failure::usage(what, &why).hint("name another file"));
         }
         taken.push(output);
-        // A pipe's reader would take the end of the check for the end of the result.
+        // The reader of a pipe would take the end of this check for the end of the result.
         if fs::metadata(output).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
             continue;
         }
@@ -55,7 +55,7 @@ pub fn check<'a, P: AsRef<Path> + ?Sized + 'a>(
     Ok(())
 }
 
-/// Writes a file: all of it, or nothing.
+/// Writes a file, completely or not at all.
 pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let (output, mut file) = Output::create(path)?;
     file.write_all(text.as_bytes()).map_err(|error| TraceError::Unwritable {
@@ -70,7 +70,7 @@ fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// True if two paths are of the same regular file, through any links, or will be.
+/// True if two paths name the same regular file, through any links, or will name it once it exists.
 fn is_same(a: &Path, b: &Path) -> bool {
     match (fs::metadata(a), fs::metadata(b)) {
         (Ok(a), Ok(b)) => a.is_file() && identity(&a) == identity(&b),
@@ -86,13 +86,13 @@ fn is_same(a: &Path, b: &Path) -> bool {
     }
 }
 
-/// A file's device, and its number there, which no other file has.
+/// A file's device and inode numbers, which together identify it.
 fn identity(meta: &Metadata) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt;
     (meta.dev(), meta.ino())
 }
 
-/// Refuses the name of a trace that promises what can't be written.
+/// Refuses an output name whose ending stands for a format that can't be written.
 pub fn check_name(command: &str, path: &Path) -> Result<(), Failure> {
     if path.as_os_str() == "-" {
         return Err(Failure::usage(command, "-: a trace is written to a file")

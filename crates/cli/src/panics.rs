@@ -1,5 +1,5 @@
-//! Panics. A library that reads a damaged file may panic and be caught, and nothing is printed; a panic
-//! that nothing catches is a mistake in this program, and is reported as one.
+//! Panics. A library may panic on a damaged file; if the panic is caught, nothing is printed. A
+//! panic that nothing catches is a mistake in this program, and is reported as one.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
@@ -16,7 +16,7 @@ struct Said {
     backtrace: Backtrace,
 }
 
-/// Runs the command; a panic that it does not catch becomes a failure.
+/// Runs the command; an uncaught panic becomes a failure.
 pub fn caught(run: impl FnOnce() -> Result<String, Failure>) -> Result<String, Failure> {
     std::panic::set_hook(Box::new(remember));
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|thrown| {

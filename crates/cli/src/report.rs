@@ -1,4 +1,4 @@
-//! `frostline report`: results as a page to look at.
+//! `frostline report`: results as an HTML page.
 
 use frostline_lab::{page, read_results};
 

@@ -1,4 +1,4 @@
-//! `frostline reproduce`: a paper's evaluation, at a scale that fits a laptop.
+//! `frostline reproduce`: repeats a paper's evaluation, at a scale that fits a laptop.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,8 @@ use crate::screen::Screen;
 
 const COMMAND: &str = "reproduce";
 
-/// Does papers' evaluations again. The JSON of one is an object, that of all an array of them.
+/// Repeats papers' evaluations. The JSON of one paper is an object, that of all papers an array of
+/// objects.
 pub fn run(args: &ReproduceArgs) -> Result<String, Failure> {
     let papers = args.papers();
     if !args.traces.is_empty() && !papers.iter().any(|paper| paper.takes_traces()) {

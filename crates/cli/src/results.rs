@@ -1,4 +1,4 @@
-//! Results of a sweep in files, and runs that are done before or elsewhere.
+//! Results of a sweep in files; and runs that were done before or are done elsewhere.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::failure::{Failure, say};
 use crate::identities::{COMMIT, Identities};
 use crate::output;
 
-/// A form of results.
+/// A file format of results.
 #[derive(Clone, Copy)]
 enum Form {
     Json,
@@ -20,10 +20,10 @@ enum Form {
     Parquet,
 }
 
-/// Files of results, and their forms.
+/// Files of results, with their formats.
 pub struct Forms<'a>(Vec<(&'a Path, Form)>);
 
-/// The forms of these files, by their endings.
+/// The formats of these files, from their endings.
 pub fn forms(files: &[PathBuf]) -> Result<Forms<'_>, Failure> {
     let form = |file: &PathBuf| {
         let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
@@ -62,7 +62,7 @@ fn lines(records: &[Record]) -> Result<String, Failure> {
     lines.map_err(|error| Failure::job("sim", &error.to_string()))
 }
 
-/// The runs that are to be done, and those that were done before.
+/// The runs to do, and those that were done before.
 pub fn cells(
     args: &SimArgs,
     settings: &Settings,
@@ -95,7 +95,7 @@ pub fn cells(
     Ok(cells)
 }
 
-/// All that outcomes depend on but the volume, the scheme and the victim policy.
+/// Everything that outcomes depend on, except the volume, the scheme and the victim policy.
 fn parts(
     settings: &Settings,
     zone_pages: u32,

@@ -1,5 +1,5 @@
-//! Experiments on standard error: notes, a progress bar on a terminal, and a line a second, which
-//! rewrites itself on a terminal.
+//! Experiments on standard error: notes, a progress bar on a terminal, and a line per second, which
+//! is rewritten in place on a terminal.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use crate::failure::say;
 use crate::interrupt::Interrupt;
 use crate::progress::bar;
 
-/// Shows an experiment, and stops it when a signal has come.
+/// Shows an experiment, and stops it when a signal comes.
 pub struct Screen<'a> {
     command: &'static str,
     quiet: bool,
@@ -21,7 +21,7 @@ pub struct Screen<'a> {
 }
 
 impl<'a> Screen<'a> {
-    /// Shows nothing if it is to be quiet.
+    /// A screen, which shows nothing if `quiet`.
     pub fn new(command: &'static str, quiet: bool, interrupt: &'a Interrupt) -> Self {
         let terminal = stderr().is_terminal();
         Screen { command, quiet, terminal, interrupt, bar: Mutex::new(None) }
@@ -31,7 +31,7 @@ impl<'a> Screen<'a> {
         self.bar.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Shows that a part is so far; its bar goes when it is over.
+    /// Shows the progress of a part; removes its bar when the part is over.
     fn progress(&self, part: &'static str, done: u64, of: u64) {
         let mut shown = self.bar();
         if shown.as_ref().is_none_or(|(other, _)| *other != part) {
@@ -48,14 +48,14 @@ impl<'a> Screen<'a> {
     /// Rewrites the line.
     fn show(&self, line: &str) {
         let mut err = stderr().lock();
-        // If standard error is closed, there is no other place for it.
+        // If standard error is closed, the line is dropped.
         let _ = match self.terminal {
             true => write!(err, "\r\x1b[K{line}").and_then(|()| err.flush()),
             false => writeln!(err, "{line}"),
         };
     }
 
-    /// Takes the bar and the line away.
+    /// Removes the bar and the line.
     fn end(&self) {
         clear(&mut self.bar());
         if self.terminal {

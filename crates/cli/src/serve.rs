@@ -1,4 +1,4 @@
-//! `frostline serve`: a page store for programs that know a disk.
+//! `frostline serve`: serves a page store as a disk to other programs.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub fn run(command: &ServeCommand) -> Result<String, Failure> {
     }
 }
 
-/// Serves until a signal comes; then the store is closed, and its counts are shown.
+/// Serves until a signal comes; then closes the store and shows its counts.
 fn nbd(args: &ServeNbdArgs) -> Result<String, Failure> {
     let failed = |error| store_failure(&args.uri, error);
     let interrupt =
@@ -56,7 +56,7 @@ fn nbd(args: &ServeNbdArgs) -> Result<String, Failure> {
     Ok(String::new())
 }
 
-/// The device of the store, which is made if that is asked for and there is none.
+/// The device of the store; with `--create` it is made if it does not exist.
 fn device(args: &ServeNbdArgs) -> Result<Arc<dyn Device>, Failure> {
     let uri = &args.uri;
     let failed = |error| store_failure(uri, error);

@@ -1,4 +1,4 @@
-//! `frostline completions` and `frostline man`: help in a shell, made of the arguments as they are.
+//! `frostline completions` and `frostline man`: help for a shell, generated from the arguments.
 
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
@@ -7,16 +7,16 @@ use crate::args::{Arguments, CompletionsArgs, ManArgs};
 use crate::failure::Failure;
 use crate::output;
 
-/// The completions of a shell.
+/// The completions for a shell.
 pub fn completions(args: &CompletionsArgs) -> Result<String, Failure> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Arguments::command(), "frostline", &mut text);
     utf8("completions", text)
 }
 
-/// The manual page, or those of all commands in files.
+/// Prints the manual page, or writes those of all commands to files.
 pub fn man(args: &ManArgs) -> Result<String, Failure> {
-    // Names of subcommands with those above them are made when it is built.
+    // Building the command makes the full names of subcommands.
     let mut command = Arguments::command().disable_help_subcommand(true);
     command.build();
     let Some(directory) = &args.out else { return page(&command) };

@@ -1,4 +1,4 @@
-//! `frostline sim`: replay traces against schemes.
+//! `frostline sim`: replays traces against schemes.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -17,7 +17,8 @@ use crate::interrupt::Interrupt;
 use crate::screen::Screen;
 use crate::{output, results, sim_table};
 
-/// Replays, and returns the table, with every run by itself if details are wanted, or the JSON.
+/// Replays the traces; returns the table or the JSON. With `details` the table shows every run
+/// separately.
 pub fn run(args: &SimArgs, details: bool) -> Result<String, Failure> {
     each_once(&args.traces)?;
     let forms = results::forms(&args.output)?;
@@ -43,7 +44,7 @@ pub fn run(args: &SimArgs, details: bool) -> Result<String, Failure> {
     let mut report = SimReport::new(traces, &volumes, &plan, &settings, &outcomes);
     identities.sign(&mut report);
     if let Some(shard) = args.shard {
-        // The runs of other parts are not there either.
+        // Runs of other shards are missing, too, without an interruption.
         report.interrupted &= interrupt.has_come();
         report.shard = Some(shard.to_string());
     }
@@ -79,7 +80,8 @@ fn explanations(plan: &Plan, outcomes: &[Outcomes]) -> String {
     text
 }
 
-/// Refuses a trace that is named twice: its rows would look alike, and the sum count it twice.
+/// Refuses a trace that is named twice: its rows would look alike, and the sum would count it
+/// twice.
 fn each_once(traces: &[PathBuf]) -> Result<(), Failure> {
     let mut named = HashSet::new();
     match traces.iter().find(|trace| !named.insert(*trace)) {
@@ -88,7 +90,7 @@ fn each_once(traces: &[PathBuf]) -> Result<(), Failure> {
     }
 }
 
-/// Checks that something is left to count after the warm-up.
+/// Checks that writes are left to count after the warm-up.
 fn warmed_up(args: &SimArgs, volumes: &[TraceVolume]) -> Result<(), Failure> {
     let longest = volumes.iter().map(TraceVolume::user_writes).max().unwrap_or(0);
     if args.warmup < longest {
@@ -99,7 +101,7 @@ fn warmed_up(args: &SimArgs, volumes: &[TraceVolume]) -> Result<(), Failure> {
     Err(Failure::usage("sim", &why))
 }
 
-/// Warns of figures that mean less than they seem to.
+/// Warns of figures that mean less than they seem to mean.
 fn warn(args: &SimArgs, report: &SimReport, outcomes: &[Outcomes]) {
     if !report.runs.is_empty() && report.runs.iter().all(|run| run.zones_reclaimed == 0) {
         let why = "sim: warning: no zone was cleaned, so nothing can be told of the schemes";
@@ -148,7 +150,8 @@ fn settings(args: &SimArgs) -> Result<Settings, Failure> {
     })
 }
 
-/// Checks a share of pages: beyond these bounds the log and the table round it to none or all.
+/// Checks a share of pages: beyond these bounds the log and the table would round it to none or
+/// all.
 fn share(option: &str, value: f64, most: f64) -> Result<f64, Failure> {
     const LEAST: f64 = 0.0001;
     if (LEAST..=most).contains(&value) {

@@ -6,12 +6,12 @@ use frostline_sim::{ALL_VOLUMES, RunReport, Settings, SimReport, Space};
 use crate::args::SimArgs;
 use crate::table;
 
-/// The report as people read it, with every run by itself if details are wanted.
+/// The report as text. With `details` it shows every run separately.
 pub fn text(args: &SimArgs, settings: &Settings, report: &SimReport, details: bool) -> String {
     header(settings, report) + &schemes_and_volumes(args, report, details)
 }
 
-/// The trace, the zones and the trigger.
+/// The lines about the trace, the zones and the trigger.
 fn header(settings: &Settings, report: &SimReport) -> String {
     let trace = &report.trace;
     let trims = match trace.trims {
@@ -51,12 +51,12 @@ fn schemes_and_volumes(args: &SimArgs, report: &SimReport, details: bool) -> Str
     if details { text + &runs(args, report) + &gauges(report) } else { text }
 }
 
-/// True of runs over all that was replayed, not over one of several volumes.
+/// True for runs over everything that was replayed, not over one of several volumes.
 fn is_shown(run: &RunReport) -> bool {
     run.volume.as_deref().is_none_or(|volume| volume == ALL_VOLUMES)
 }
 
-/// The matrix: WAF by scheme and victim policy, and what else is told of the scheme's best run.
+/// The matrix: WAF by scheme and victim policy, with further figures of the scheme's best run.
 fn schemes(args: &SimArgs, matrix: &Matrix<'_>) -> String {
     let crossed = matrix.victims.len() + usize::from(matrix.own) > 1;
     let possible = matrix.rows.iter().flat_map(|row| row.best_run());
@@ -93,7 +93,7 @@ fn schemes(args: &SimArgs, matrix: &Matrix<'_>) -> String {
     format!("WAF by victim policy, * the best of each{rest}\n{}\n", lines.join("\n"))
 }
 
-/// WAF over single volumes, if there are several: of each scheme with its best victim policy.
+/// WAF over single volumes, if there are several: each scheme with its best victim policy.
 fn volumes(report: &SimReport, matrix: &Matrix<'_>) -> String {
     let row = |row: &MatrixRow<'_>| {
         let best = row.best_run()?;
@@ -119,7 +119,7 @@ fn volumes(report: &SimReport, matrix: &Matrix<'_>) -> String {
     format!("\nWAF over {} volumes\n{}", names.len(), table::columns(&headings, 2, rows))
 }
 
-/// Figures of a run beside its WAF.
+/// Figures of a run in addition to its WAF.
 struct Figures<'a> {
     args: &'a SimArgs,
     possible: bool,
@@ -160,7 +160,7 @@ impl Figures<'_> {
     }
 }
 
-/// Every run in the order in which it was asked for.
+/// Every run, in the order of the arguments.
 fn runs(args: &SimArgs, report: &SimReport) -> String {
     let several = report.runs.iter().any(|run| run.volume.is_some());
     let possible = report.runs.iter().any(|run| run.possible_gain.is_some());
@@ -182,7 +182,7 @@ fn runs(args: &SimArgs, report: &SimReport) -> String {
     format!("\n{}", table::columns(&headings, if several { 3 } else { 2 }, rows))
 }
 
-/// Figures of single schemes, a line each.
+/// The schemes' own figures, one line per scheme.
 fn gauges(report: &SimReport) -> String {
     let with = report.runs.iter().filter(|run| !run.gauges.is_empty());
     let lines = with.map(|run| {
@@ -195,7 +195,7 @@ fn gauges(report: &SimReport) -> String {
     if lines.is_empty() { lines } else { lines + "\n" }
 }
 
-/// A number with no more than four digits after the point.
+/// A number with at most four digits after the point.
 fn short(value: f64) -> String {
     let text = format!("{value:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()

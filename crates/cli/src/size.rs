@@ -20,7 +20,7 @@ impl FromStr for PageSize {
     }
 }
 
-/// Bytes that numbers in a trace count.
+/// Bytes in the unit of a trace's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitSize(pub NonZeroU32);
 

@@ -1,4 +1,4 @@
-//! Tables on standard output: plain columns, numbers to the right.
+//! Tables for standard output: plain columns, numbers aligned right.
 
 use comfy_table::{CellAlignment, Table, presets};
 

@@ -30,7 +30,7 @@ pub fn run(command: &TraceCommand) -> Result<String, Failure> {
 
 fn info(args: &InfoArgs) -> Result<String, Failure> {
     let options = load_options(&args.loading);
-    // Looking through writes takes as much again as the writes and their times.
+    // The summary takes as much memory again as the writes and their times.
     let memory = options.memory.map(|memory| memory / 2);
     let options = LoadOptions { times: true, memory, ..options };
     let loaded = load_with_bar(&args.file, &options, args.quiet)?;
@@ -124,7 +124,7 @@ struct RequestRow<'a> {
     hotness: Option<BTreeMap<&'static str, u32>>,
 }
 
-/// A request, and its hotness record if it is a write of a trace that has them.
+/// A request, with its hotness record if it is a write of a trace that has them.
 type Shown = (Request, Option<Hotness>);
 
 impl<'a> RequestRow<'a> {
@@ -140,7 +140,7 @@ impl<'a> RequestRow<'a> {
         RequestRow { time_us, op, offset, length, volume, hotness }
     }
 
-    /// Its cells in a table; with the columns of hotness records, if any request has one.
+    /// Its cells in a table, with the columns of hotness records if any request has one.
     fn cells(&self, with_hotness: bool) -> Vec<String> {
         let mut cells = vec![self.volume.to_string(), self.op.to_string()];
         cells.extend([self.time_us, self.offset, self.length].map(|n| n.to_string()));
@@ -173,7 +173,7 @@ fn head(args: &HeadArgs) -> Result<String, Failure> {
     Ok(table::columns(&headings, 2, cells.collect()))
 }
 
-/// The first requests, of the volume that is asked for if one is.
+/// The first requests; only those of the wanted volume if one is given.
 fn first_requests(reader: &mut Reader, args: &HeadArgs) -> Result<Vec<Shown>, Failure> {
     let wanted = args.reading.volume.as_deref();
     let (mut requests, mut shown) = (Vec::new(), Vec::new());

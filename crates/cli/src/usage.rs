@@ -12,7 +12,8 @@ use crate::args::Arguments;
 use crate::failure::Failure;
 use crate::near::hint;
 
-/// The arguments, or the exit status after help, a version or an error was printed.
+/// Parses the arguments. The error is the exit status after help, a version or an error was
+/// printed.
 pub fn parse() -> Result<Arguments, ExitCode> {
     Arguments::try_parse().map_err(|error| match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -26,7 +27,7 @@ fn failure(error: &clap::Error) -> Failure {
     let meant = Meant::from_arguments();
     let wrong = |why: String| Failure::usage(&meant.name, &why).hint(meant.help());
     let argument = text(error, ContextKind::InvalidArg);
-    // "--zone <SIZE>" is known to its user as --zone.
+    // Users know "--zone <SIZE>" as --zone.
     let option = argument.split([' ', '=']).next().unwrap_or_default();
     let value = text(error, ContextKind::InvalidValue);
     match error.kind() {
@@ -74,7 +75,7 @@ fn text(error: &clap::Error, kind: ContextKind) -> String {
     }
 }
 
-/// The reason to refuse a value.
+/// The reason why a value is refused.
 fn cause(error: &clap::Error) -> String {
     let Some(cause) = error.source() else { return "is not a value it takes".to_string() };
     if cause.is::<ParseFloatError>() {
@@ -87,7 +88,7 @@ fn cause(error: &clap::Error) -> String {
     }
 }
 
-/// "0 is not in 1..=1024" as people say it.
+/// "0 is not in 1..=1024" in plain words.
 fn in_range(said: &str) -> String {
     match said.split_once(" is not in ") {
         Some((_, range)) => {
@@ -98,7 +99,7 @@ fn in_range(said: &str) -> String {
     }
 }
 
-/// `<--op <SHARE>|--zones <N>>` as people say it.
+/// `<--op <SHARE>|--zones <N>>` in plain words.
 fn missing(argument: &str) -> String {
     let either = argument.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
     match either.filter(|either| either.starts_with("--")) {
@@ -112,7 +113,7 @@ fn first_paragraph(text: &str) -> String {
     said.lines().take_while(|l| !l.trim().is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// The command that was meant, as far as it can be told.
+/// The command that the user meant, as far as the arguments show it.
 struct Meant {
     command: clap::Command,
     name: String,
@@ -122,7 +123,7 @@ impl Meant {
     fn from_arguments() -> Self {
         let mut command = Arguments::command();
         let mut names = Vec::new();
-        // An option before the command is one of all commands, and takes no value.
+        // An option before the command belongs to all commands, and takes no value.
         let is_command = |word: &OsString| !word.as_encoded_bytes().starts_with(b"-");
         for word in std::env::args_os().skip(1).filter(is_command) {
             let Some(inner) = word.to_str().and_then(|word| command.find_subcommand(word)) else {
@@ -147,7 +148,7 @@ impl Meant {
 
     fn options(&self) -> String {
         let own = self.command.get_arguments().filter_map(clap::Arg::get_long);
-        // Those of all commands come last.
+        // Options of all commands come last.
         let all = own.filter(|name| *name != "verbose").chain(["verbose", "help"]);
         all.map(|name| format!("--{name}")).collect::<Vec<_>>().join(" ")
     }

@@ -9,11 +9,11 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::failure::Failure;
 
-/// The variable that picks events by their module and level: `frostline_store=debug,warn`.
+/// The variable that selects events by their module and level: `frostline_store=debug,warn`.
 const VARIABLE: &str = "RUST_LOG";
 
-/// Prints events from now on: those that [`VARIABLE`] asks for, and by `-v` those of level info and
-/// above, by `-vv` of debug and above, by `-vvv` all.
+/// Prints events from now on: those that [`VARIABLE`] selects; with `-v` also those of level info
+/// and above, with `-vv` debug and above, with `-vvv` all.
 pub fn begin(verbose: u8) -> Result<(), Failure> {
     let level = match verbose {
         0 => LevelFilter::OFF,
@@ -35,7 +35,7 @@ pub fn begin(verbose: u8) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The events that the variable asks for, if it is set.
+/// The events that the variable selects, if it is set.
 fn asked() -> Result<Option<Targets>, Failure> {
     let text = match env::var(VARIABLE) {
         Ok(text) if text.is_empty() => return Ok(None),

@@ -1,4 +1,4 @@
-//! `frostline bench store`: what it measures, and that it can be repeated.
+//! `frostline bench store`: its measurements, and that they can be repeated.
 
 mod run;
 
@@ -115,7 +115,7 @@ fn metrics_are_served_on_loopback_while_it_runs_and_a_signal_ends_it_with_its_ta
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     assert!(answer.contains("\nfrostline_pages_written_total{by=\"user\"} "), "{answer}");
     assert!(get("/").starts_with("HTTP/1.1 404 "));
-    // It has written something once a line is there.
+    // Once a line is printed, the bench has written something.
     err.read_line(&mut said).unwrap();
     let id = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());

@@ -1,4 +1,4 @@
-//! The device that is a bench's own is made anew by each bench; what else is there is left alone.
+//! Each bench makes its default device anew; anything else in its place is left alone.
 
 mod run;
 

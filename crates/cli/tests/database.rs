@@ -1,4 +1,4 @@
-//! The benches of databases: what they measure, what they record, and how they end.
+//! The benches of databases: their measurements, their recordings, and their ends.
 
 mod run;
 
@@ -9,10 +9,10 @@ use std::process::{Command, Stdio};
 use run::Scratch;
 use serde_json::Value;
 
-/// TPC-C of a few pages, with a buffer that does not hold them.
+/// TPC-C on a few pages, with a buffer that is too small for them.
 const TPCC: &str = "bench tpcc --warehouses 1 --items 200 --customers 20 --buffer 256KiB -q";
 
-/// On a device in memory.
+/// A device in memory.
 const MEM: &str = "--device mem: --zone 256KiB";
 
 fn number(value: &Value) -> u64 {
@@ -55,7 +55,7 @@ fn the_json_has_the_fields_of_a_run_and_those_of_a_database() {
 fn a_recorded_run_is_replayed_with_the_relocations_that_it_had() {
     let scratch = Scratch::new();
     for scheme in ["nosep", "sepbit"] {
-        // So large a log, and so many zones to spare, that no sync ends a chunk early.
+        // The log is so large, and so many zones are spare, that no sync ends a chunk early.
         let table = scratch.quiet(&format!(
             "{TPCC} --device mem: --zone 256KiB --size 512MiB --log 32MiB --spare 400 --scheme \
              {scheme} --cleaning inline --transactions 3000 --record run.parquet --json run.json"
@@ -187,7 +187,7 @@ fn ycsb_and_linkbench_run_in_the_same_way() {
     assert!(table.contains("\nholds: ") && !table.contains("tpmC"), "{table}");
 }
 
-/// Runs until it has said `until` on standard error, and sends it a signal.
+/// Runs until `until` appears on standard error, then sends a signal.
 fn interrupted(
     scratch: &Scratch,
     line: &str,

@@ -1,4 +1,4 @@
-//! Databases as their users look into them.
+//! Inspection of databases by their users.
 
 mod run;
 
@@ -8,7 +8,7 @@ use std::process::Stdio;
 use run::Scratch;
 use serde_json::Value;
 
-/// Two small databases on one store: `file:d`.
+/// Two small databases on the store `file:d`.
 fn two() -> Scratch {
     let scratch = Scratch::new();
     scratch.quiet(
@@ -41,7 +41,7 @@ fn stats_tell_tables_log_and_store() {
 fn dump_writes_every_record_on_a_line() {
     let scratch = two();
     let text = scratch.quiet("db dump file:d");
-    // The workload's records, and what the database holds of which workload.
+    // The workload's records, and the note of the loaded contents.
     assert_eq!(text.lines().count(), 2 * (100 + 1));
     assert!(text.lines().all(|line| line.is_ascii() && line.split('\t').count() == 4));
     assert!(text.starts_with("1\tworkload.contents\t"), "{text}");
@@ -80,7 +80,7 @@ fn looking_into_a_database_that_was_killed_changes_nothing() {
                 --seconds 60";
     let mut command = scratch.command(line.split_whitespace());
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // Behind the store the log has begun: the database is loaded.
+    // The log lies behind the store. Once it has begun, the database is loaded.
     let bytes = || {
         let zones = (200..256).map(|zone| scratch.path("d/seq").join(zone.to_string()));
         zones.map(|path| std::fs::metadata(path).map_or(0, |m| m.len())).sum::<u64>()
@@ -135,7 +135,7 @@ fn a_sound_database_is_called_sound_and_its_store_as_well() {
     assert!(scratch.quiet("store check file:d").starts_with("file:d: sound: "));
 }
 
-/// Changes a byte at each of these places of a file.
+/// Changes the bytes at these offsets of a file.
 fn flip(scratch: &Scratch, name: &str, at: impl IntoIterator<Item = u64>) {
     let file = std::fs::File::options().read(true).write(true).open(scratch.path(name)).unwrap();
     for at in at {
@@ -151,7 +151,7 @@ fn a_damaged_page_is_named() {
     scratch.quiet(
         "bench ycsb --workload c --records 9000 --device file:d --zone 256KiB --transactions 1 -q",
     );
-    // A zone whose pages are all valid; behind its first header comes a leaf of the table.
+    // In a zone whose pages are all valid, a leaf of the table follows the first header.
     let zones = scratch.json("store zones file:d --json");
     let share = |zone: &&Value| zone["valid_share"].as_f64().unwrap_or(0.0) > 0.9;
     let zone = zones.as_array().unwrap().iter().rfind(share).unwrap()["zone"].clone();
@@ -171,8 +171,8 @@ fn a_damaged_log_is_told_with_its_place() {
                 --log 32MiB --seconds 60";
     let mut command = scratch.command(line.split_whitespace());
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // The log lies behind the store. How far it comes in a time is the machine's matter: it is
-    // killed once many zones of the log are full, and all of them are damaged.
+    // The log lies behind the store. Its length after a given time depends on the machine: so the
+    // bench is killed once many zones of the log are full, and all of them are damaged.
     let full = || {
         let zones = (0..256).map(|zone| format!("d/seq/{zone}"));
         let pages =

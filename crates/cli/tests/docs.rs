@@ -1,5 +1,5 @@
-//! What the documentation copies from the program is what the program prints, and its links lead
-//! somewhere.
+//! Copies of the program's output in the documentation equal that output, and the documentation's
+//! links lead somewhere.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -40,7 +40,8 @@ fn markdown_under(dir: &Path) -> Vec<PathBuf> {
     each.collect()
 }
 
-/// The targets of the links of a file, `[text](target)`; code blocks are full of other brackets.
+/// The targets of a file's links, `[text](target)`, outside code blocks, which are full of other
+/// brackets.
 fn links(text: &str) -> Vec<&str> {
     let mut in_code = false;
     let prose = text.lines().filter(|line| {
@@ -99,7 +100,7 @@ fn docs_adding_a_scheme_shows_the_code_as_it_is() {
     ];
     let source = source.map(|file| read(&format!("crates/{file}")));
     let page = read("docs/adding-a-scheme.md");
-    // Blocks that begin with ```rust,ignore are no excerpts.
+    // Blocks that begin with ```rust,ignore are not excerpts.
     let excerpts = page.split("```rust\n").skip(1).filter_map(|rest| rest.split_once("```"));
     for (excerpt, _) in excerpts {
         assert!(source.iter().any(|text| text.contains(excerpt)), "changed since:\n{excerpt}");

@@ -1,8 +1,8 @@
-//! Every command line of the documentation runs, in the order in which it stands there, or is one that
-//! the command would take.
+//! Every command line of the documentation runs, in the order of the documentation; a few are only
+//! parsed.
 //!
-//! README.md and the files of docs/ share one directory, as they would on a reader's machine. Sizes are
-//! smaller; what is replaced is in the tables below, and nothing else is.
+//! README.md and the files of docs/ share one directory, as they would on a reader's machine. Sizes
+//! are reduced; the tables below have all replacements.
 
 mod run;
 
@@ -10,19 +10,18 @@ use std::path::{Path, PathBuf};
 
 use run::Scratch;
 
-/// Names that stand for files of the reader, and what is run in their place. The traces are those
-/// that [`TRACES`] makes.
+/// Placeholders for the reader's files, with their replacements: traces of [`TRACES`].
 const NAMES: [(&str, &str); 6] = [
     ("TRACE", "trace.u32.zst"),
     ("LOAD", "load.u32.zst"),
     ("MODEL", "model.json"),
     ("DIR", "out"),
     ("127.0.0.1:9464", "127.0.0.1:0"),
-    // Schemes that the reader fills in.
+    // The reader fills in schemes here.
     ("...", "sepbit,frostline"),
 ];
 
-/// Values of options that would take long. Zones shrink with traces and devices.
+/// Options that would make a run long, with smaller values. Zones shrink with traces and devices.
 const SMALLER: [(&str, &str); 17] = [
     ("--seconds", "1"),
     ("--transactions", "3000"),
@@ -43,17 +42,17 @@ const SMALLER: [(&str, &str); 17] = [
     ("--operations", "300"),
 ];
 
-/// Options that are added to commands that begin so, unless one of them is there.
+/// Options that are added to commands with this beginning, unless one of them is already there.
 const ADDED: [(&str, &[&str]); 3] = [
     ("bench tpcc", &["--items 200 --customers 20"]),
     ("bench", &["--seconds 1", "--transactions 300"]),
     ("reproduce", &["--scale 0.01"]),
 ];
 
-/// Options that are taken away: another of the same meaning is in [`ADDED`].
+/// Options that are removed, because [`ADDED`] has another with the same meaning.
 const DROPPED: [&str; 1] = ["--quick"];
 
-/// Commands that are only parsed, and why.
+/// Commands that are only parsed, with the reason.
 const ONLY_PARSED: [(&str, &str); 6] = [
     ("zbd:", "there is no such drive here"),
     ("zonefs:", "there is no such drive here"),
@@ -63,8 +62,8 @@ const ONLY_PARSED: [(&str, &str); 6] = [
     ("s3:", "there is no such store here"),
 ];
 
-/// Traces that the documentation names without a command beside them that makes them. Those of the
-/// repository are replaced by one that is shorter.
+/// Traces that the documentation uses without a command that makes them. A shorter trace replaces
+/// those of the repository.
 const TRACES: [(&str, &str); 7] = [
     ("trace.u32.zst", "gen zipf --pages 12000 --writes 6000 --fill"),
     ("load.u32.zst", "gen uniform --pages 4000 --writes 0 --fill"),
@@ -75,7 +74,7 @@ const TRACES: [(&str, &str); 7] = [
     ("oltp.u32.zst", "gen oltp --pages 4000 --writes 8000 --fill"),
 ];
 
-/// The same, recorded from databases.
+/// Traces like these, recorded from databases.
 const RECORDINGS: [&str; 2] = ["ycsb-50w.parquet", "ycsb-100w.parquet"];
 
 /// A command line of a document.
@@ -85,7 +84,7 @@ struct Line {
     command: String,
 }
 
-/// The command lines of a document, continued lines joined and comments left out.
+/// The command lines of a document; continued lines are joined, comments are removed.
 fn command_lines(text: &str) -> Vec<Line> {
     let (mut lines, mut fenced, mut begun) = (Vec::new(), false, None);
     for (number, line) in (1..).zip(text.lines()) {
@@ -106,7 +105,7 @@ fn command_lines(text: &str) -> Vec<Line> {
     lines
 }
 
-/// The words after `frostline` in a command line, or what cargo passes to it.
+/// The words after `frostline` in a command line, or those that cargo passes to it.
 fn arguments(line: &str) -> Option<String> {
     let of_cargo = line.strip_prefix("cargo run ").filter(|rest| !rest.contains("--manifest-path"));
     let of_cargo = of_cargo.filter(|rest| !rest.contains("--example"));
@@ -144,7 +143,7 @@ fn documents(root: &Path) -> Vec<String> {
     files
 }
 
-/// A directory with all files that the documentation takes for granted.
+/// A directory with all files that the documentation assumes.
 fn prepared() -> Scratch {
     let scratch = Scratch::new();
     for directory in ["tests/data", "traces"] {
@@ -173,7 +172,7 @@ fn every_command_of_the_documentation_runs_in_the_order_in_which_it_stands() {
             let line = smaller(&command);
             let reason = ONLY_PARSED.iter().find(|(part, _)| line.contains(part));
             let done = match reason {
-                // Arguments before it are parsed, and refused if they are wrong.
+                // The arguments before it are parsed, and refused if they are wrong.
                 Some(_) => scratch.run(&format!("{line} --help")),
                 None => scratch.run(&line),
             };

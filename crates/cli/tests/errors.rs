@@ -1,5 +1,5 @@
-//! Whatever is wrong, the command says it in one line, with a hint if one helps, and its exit
-//! status tells wrong usage and unreadable input (2) from a job that failed (1).
+//! The command reports any fault in one line, with a hint if one helps. Its exit status
+//! distinguishes wrong usage and unreadable input (2) from a failed job (1).
 
 mod run;
 
@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use insta::assert_snapshot;
 use run::Scratch;
 
-/// The trace `t` with this content is refused with `message` by every command that reads it.
+/// Checks that every reading command refuses the trace `t` with this content, and prints `message`.
 fn unreadable(content: &[u8], message: &str) {
     let scratch = Scratch::new();
     scratch.file("t", content);
@@ -20,7 +20,7 @@ fn unreadable(content: &[u8], message: &str) {
     }
 }
 
-/// The lines are refused: each as wrong usage, before the trace `absent` is looked for.
+/// Checks that these lines are refused as wrong usage, before the trace `absent` is opened.
 fn refused<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) -> String {
     let scratch = Scratch::new();
     let transcript = scratch.transcript(lines);
@@ -28,7 +28,7 @@ fn refused<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) -> String {
     without_schemes(&transcript)
 }
 
-/// A transcript in which lists of all schemes are cut short: each new scheme would change them.
+/// A transcript with lists of all schemes shortened, because each new scheme would change them.
 fn without_schemes(transcript: &str) -> String {
     let cut = |line: &str| match line.split_once(" (known: nosep ") {
         Some((begin, _)) => format!("{begin} (known: nosep ...)\n"),
@@ -37,7 +37,7 @@ fn without_schemes(transcript: &str) -> String {
     transcript.split_inclusive('\n').map(cut).collect()
 }
 
-/// Lines that begin alike.
+/// Lines with the same beginning and these ends.
 fn each(begin: &str, ends: &[&str]) -> Vec<String> {
     ends.iter().map(|end| format!("{begin} {end}")).collect()
 }
@@ -85,7 +85,7 @@ fn parameters_of_schemes_and_victim_policies_are_checked() {
                 "--scheme dac:classes",
                 "--scheme nosep:classes=4",
                 "--victim d-choices:d=0",
-                // Also of a policy that no run would use.
+                // This holds also for a policy that no run would use.
                 "--scheme 2r-fifo --victim fifo:d=1",
                 "--scheme 2r-fifo --semantics sepbit-fast22",
             ]

@@ -1,4 +1,5 @@
-//! `frostline gen`: options reach the generator. That its traces never change is tested with it.
+//! `frostline gen`: options reach the generator. The generator's own tests check that its traces
+//! never change.
 
 mod run;
 
@@ -13,7 +14,7 @@ fn pages(options: &str) -> Vec<u32> {
     bytes.chunks(4).map(|lba| u32::from_le_bytes(lba.try_into().unwrap())).collect()
 }
 
-/// The generator's trace of 1000 pages and 5000 writes.
+/// The generator's trace with 1000 pages and 5000 writes.
 fn generated(kind: AccessPattern, fill: bool, seed: u64) -> Vec<u32> {
     generate(&Spec { kind, pages: 1000, writes: 5000, fill, seed }).unwrap().collect()
 }

@@ -1,4 +1,4 @@
-//! The help of every command, as its users read it: `tests/snapshots`.
+//! The help of every command, compared with `tests/snapshots`.
 
 mod run;
 

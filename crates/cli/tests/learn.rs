@@ -1,4 +1,5 @@
-//! `frostline train` and `frostline model`: a model is made, evaluated, and refused if it is none.
+//! `frostline train` and `frostline model`: models are made and evaluated, and other files are
+//! refused.
 
 mod run;
 

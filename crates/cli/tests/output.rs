@@ -1,4 +1,5 @@
-//! Data goes to standard output, all else to standard error, and files appear whole or not at all.
+//! Results go to standard output, all else to standard error, and files appear completely or not at
+//! all.
 
 mod run;
 
@@ -8,7 +9,7 @@ use std::process::Stdio;
 use run::{Scratch, without_command};
 use serde_json::Value;
 
-/// A trace of which every scheme must clean, and what is run over it.
+/// A trace with which every scheme must clean.
 fn zipf() -> Scratch {
     let scratch = Scratch::new();
     scratch.quiet("gen zipf --pages 4096 --writes 40000 --fill --seed 3 -q -o z.u32");
@@ -54,7 +55,7 @@ fn timing_adds_a_column() {
     assert!(table.contains("victim GP  M writes/s\n"), "{table}");
 }
 
-/// A report without the commit of the program, which is known in a checkout only.
+/// A report without the program's commit, which is known only in a checkout.
 fn without_commit(mut report: Value) -> Value {
     report.as_object_mut().unwrap().remove("commit");
     report
@@ -311,7 +312,7 @@ fn ctrl_c_ends_a_sweep_with_what_is_finished() {
     let line = format!("sim {trace} --zone 4MiB --victim all --no-gain --json r.json");
     let mut command = scratch.command(line.split(' '));
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // Replaying begins as soon as the signal is waited for.
+    // The replay begins as soon as the program waits for signals.
     let waits = || {
         let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();

@@ -1,4 +1,4 @@
-//! `frostline report`: a page that needs nothing else.
+//! `frostline report`: a page without further files.
 
 mod run;
 

@@ -6,10 +6,10 @@ mod run;
 use run::Scratch;
 use serde_json::Value;
 
-/// Everything that is not measured by the clock.
+/// All tables without measured times.
 const SMALLEST: &str = "reproduce sepfrozen --scale 0.01 --no-timing -q";
 
-/// The tables and their rows.
+/// The tables, with their number of rows.
 const TABLES: [(&str, usize); 13] = [
     ("workloads", 3),
     ("overall", 15),

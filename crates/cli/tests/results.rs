@@ -1,5 +1,5 @@
-//! Results in files: every form, the schema of records, sweeps that are resumed or done in parts, and
-//! what helps in a shell.
+//! Results in files: every format, the schema of records, resumed and divided sweeps; and the
+//! commands for shells.
 
 mod run;
 
@@ -9,7 +9,7 @@ use parquet::record::{Field, Row};
 use run::{Scratch, without_command};
 use serde_json::Value;
 
-/// A trace of two volumes of which every scheme must clean.
+/// A trace of two volumes with which every scheme must clean.
 fn volumes() -> Scratch {
     let scratch = Scratch::new();
     let line = |i: u64, volume: u64| {
@@ -88,7 +88,7 @@ fn every_form_has_the_same_runs() {
     }
 }
 
-/// A value of a row, null where there is none.
+/// A value of a row; null if the row does not have it.
 fn column(row: &Row, name: &str) -> Value {
     match row.get_column_iter().find(|(column, _)| *column == name) {
         Some((_, Field::Double(value))) => (*value).into(),
@@ -147,7 +147,7 @@ fn a_sweep_that_was_cut_goes_on_where_it_was_and_gives_the_same_bytes() {
     let whole = scratch.quiet(&format!("{SIM} --no-timing --json -"));
     let done = scratch.quiet(&format!("{SIM} --no-timing --json - --manifest m.ndjson"));
     assert_eq!(without_command(&done), without_command(&whole));
-    // Of the finished runs some are lost, and one is cut.
+    // Some of the finished runs are removed, and one is cut.
     let kept = read(&scratch, "m.ndjson");
     let lines: Vec<_> = kept.lines().collect();
     let cut = format!("{}\n{}", lines[..5].join("\n"), &lines[5][..100]);

@@ -10,7 +10,7 @@ use run::Scratch;
 
 const SERVE: &str = "serve nbd file:disk --listen ./socket --create --size 16MiB --zone 256KiB";
 
-/// Serves, greets as a client, and ends the server; returns all that it said.
+/// Serves, does a client's handshake, and ends the server; returns all its messages.
 fn served(scratch: &Scratch, line: &str) -> String {
     let mut server =
         scratch.command(line.split_whitespace()).stderr(Stdio::piped()).spawn().unwrap();

@@ -1,4 +1,4 @@
-//! `frostline sim`: what is replayed, what is counted, and what comes of it.
+//! `frostline sim`: its replays, its counts, and its results.
 
 mod run;
 
@@ -7,7 +7,7 @@ use std::path::Path;
 use run::{Scratch, without_command};
 use serde_json::Value;
 
-/// A trace of three volumes with so many writes each.
+/// A trace of three volumes with these numbers of writes.
 fn volumes(writes: [u64; 3]) -> Scratch {
     let scratch = Scratch::new();
     let line = |i: u64, volume: usize| {
@@ -178,7 +178,7 @@ fn all_schemes_are_those_that_the_registry_lists() {
         registry["schemes"].as_array().unwrap().iter().map(|s| s["name"].clone()).collect();
     let report = scratch.json("sim z.u32 --zone 128KiB --json -");
     let run: Vec<_> = runs(&report).iter().map(|r| r["scheme"].clone()).collect();
-    // `lfs-cb` is `nosep` with cost-benefit, which is among them.
+    // `lfs-cb` equals `nosep` with cost-benefit, which is in the list.
     let once: Vec<_> = listed.into_iter().filter(|name| name != "lfs-cb").collect();
     assert_eq!(run, once);
 }
@@ -295,7 +295,7 @@ fn the_options_of_cleaning_and_layout_reach_the_log() {
 fn trims_are_replayed_and_counted_except_under_the_simulators_reading() {
     let scratch = Scratch::new();
     let write = |page: u32| format!("f write {} 4096\n", page * 4096);
-    // Pages of every second kind are trimmed before anything is overwritten.
+    // Half of the pages are trimmed before anything is overwritten.
     let fill: String = (0..2048).map(write).collect();
     let trims: String =
         (0..2048).step_by(2).map(|p| format!("f trim {} 4096\n", p * 4096)).collect();

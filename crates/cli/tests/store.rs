@@ -1,4 +1,4 @@
-//! A store as its users make it, look into it and check it.
+//! Stores are made, inspected and checked by their users.
 
 mod run;
 
@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use run::Scratch;
 use serde_json::Value;
 
-/// A device of 24 zones, filled and overwritten: `file:d`.
+/// A filled and overwritten store on the device `file:d`, which has 24 zones.
 fn used() -> Scratch {
     let scratch = Scratch::new();
     scratch.quiet(
@@ -108,7 +108,7 @@ fn a_sound_store_is_called_sound() {
     assert!(scratch.quiet("store scrub file:d").ends_with(" pages are what was written\n"));
 }
 
-/// The commands that only look.
+/// The commands that only inspect.
 const LOOKING: [&str; 4] = ["info", "zones", "check", "scrub"];
 
 /// The bytes of every zone, and its permissions.
@@ -116,7 +116,7 @@ fn all(scratch: &Scratch) -> Vec<(Vec<u8>, u32)> {
     let paths = (0..24).map(|zone| scratch.path("d/seq").join(zone.to_string()));
     let zone = |path: std::path::PathBuf| {
         let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
-        // Only root reads a file without permissions.
+        // Only root can read a file without permissions.
         (std::fs::read(path).unwrap_or_default(), mode)
     };
     paths.map(zone).collect()
@@ -148,7 +148,7 @@ fn looking_into_a_store_needs_no_right_to_write_and_no_room() {
     ["d", "d/seq"].iter().for_each(|name| set_mode(&scratch, name, 0o755));
     names.iter().for_each(|name| set_mode(&scratch, name, 0o644));
     for command in LOOKING {
-        // A file that grows ends the process.
+        // With this limit, a file that grows ends the process.
         let line = format!("ulimit -f 0; exec \"$0\" store {command} file:d");
         let mut shell = std::process::Command::new("sh");
         shell.args(["-c", &line, env!("CARGO_BIN_EXE_frostline")]).current_dir(scratch.path("."));
@@ -157,7 +157,7 @@ fn looking_into_a_store_needs_no_right_to_write_and_no_room() {
     }
 }
 
-/// Makes a zone of valid pages unreadable or shorter, and puts it back.
+/// Makes a zone of valid pages unreadable or shorter, and later restores it.
 fn missing_for_a_while(spoil: impl Fn(&Scratch, &str), mend: impl Fn(&Scratch, &str, &[u8])) {
     let scratch = used();
     let zone = full_zone(&scratch);
@@ -223,7 +223,7 @@ fn a_zone_without_valid_pages_is_not_missed() {
     scratch.quiet("bench store --device file:d --keep --writes 50 --cleaning inline -q");
 }
 
-/// The metadata zones that are begun.
+/// The metadata zones that have content.
 fn begun_meta(scratch: &Scratch) -> Vec<u64> {
     let zones = scratch.json("store zones file:d --json");
     let begun = |zone: &&Value| zone["role"] == "meta" && zone["written"] != 0;
@@ -251,7 +251,7 @@ fn a_superblock_that_cannot_be_read_is_not_taken_for_an_empty_device() {
         let name = format!("d/seq/{zone}");
         match meta.contains(&zone) {
             true => set_mode(&scratch, &name, 0),
-            // It looks like an empty device.
+            // An empty file looks like an empty device.
             false => std::fs::write(scratch.path(&name), "").unwrap(),
         }
     }
@@ -349,7 +349,7 @@ fn a_device_in_use_is_refused_even_if_forced() {
     }
 }
 
-/// Makes all pages that describe the store in its metadata zones unreadable.
+/// Makes all pages that describe the store unreadable in its metadata zones.
 fn smash_metadata(scratch: &Scratch, pages: usize) {
     let zones = scratch.json("store zones file:d --json");
     for zone in zones.as_array().unwrap().iter().filter(|zone| zone["role"] == "meta") {

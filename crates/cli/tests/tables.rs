@@ -1,14 +1,14 @@
-//! Tables as people read them: `tests/snapshots`.
+//! Tables as text, compared with `tests/snapshots`.
 
 mod run;
 
 use insta::assert_snapshot;
 use run::Scratch;
 
-/// Numbers, and the columns that they make wider or narrower.
+/// Patterns for numbers, and for the blanks that depend on their width.
 const NUMBERS: [(&str, &str); 2] = [(r"[+-]?\b\d+(\.\d+)?\b", "N"), (" {2,}", "  ")];
 
-/// Checks a table without its numbers, which follow from layouts, placement and the clock.
+/// Checks a table without its numbers, which depend on layouts, placement and the clock.
 fn unnumbered(table: &str, check: impl FnOnce(&str)) {
     insta::with_settings!({ filters => NUMBERS }, { check(table) });
 }

@@ -1,4 +1,4 @@
-//! `frostline trace`: what is in a trace, and what becomes of it when it is converted.
+//! `frostline trace`: the content of traces, and their conversion.
 
 mod run;
 
@@ -181,7 +181,7 @@ fn hotness_records_are_told_shown_and_kept() {
     assert_eq!(cells[2][4..7], ["12288", "-", "-"]);
 }
 
-/// Twenty records of libCacheSim, of objects 0 to 19.
+/// Twenty records of libCacheSim, for objects 0 to 19.
 fn records() -> Vec<u8> {
     let record = |i: u32| {
         let (object, next) = (u64::from(i).to_le_bytes(), (-1i64).to_le_bytes());
@@ -227,7 +227,7 @@ fn objects_of_libcachesim_may_be_sectors() {
 #[test]
 fn a_trace_that_takes_too_much_memory_is_refused() {
     let scratch = Scratch::new();
-    // 64 KiB of text, and 4 TiB of writes.
+    // The file has 64 KiB of text, which stands for 4 TiB of writes.
     scratch.file("t", "1,W,0,4294967296,5\n".repeat(1000));
     scratch.pages("p.u32", 0..10_000);
     for command in ["sim t", "trace info t", "train t -o m", "sim p.u32 t", "sim p.u32 --preload t"]
@@ -242,7 +242,7 @@ fn a_trace_that_takes_too_much_memory_is_refused() {
     scratch.quiet("trace convert t --limit 1000 -o t.u32 -q");
 }
 
-/// Three volumes whose writes take turns, with reads between.
+/// Three volumes whose writes alternate, with reads between them.
 fn three_volumes(scratch: &Scratch) {
     let line = |i: u64| {
         let op = if i.is_multiple_of(5) { "R" } else { "W" };
@@ -279,7 +279,7 @@ fn a_split_trace_has_of_each_volume_what_its_conversion_has() {
 #[test]
 fn a_volume_of_more_than_a_part_is_written_in_order() {
     let scratch = Scratch::new();
-    // Two parts of a MiB, and a bit.
+    // Two parts of 1 MiB, and a little more.
     let line = |i: u32| format!("1,W,{},4096,{i}\n", u64::from(i) * 4096);
     scratch.file("v.csv", (0..600_000).map(line).collect::<String>());
     scratch.quiet("trace split v.csv -o parts -q");

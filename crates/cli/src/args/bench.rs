@@ -37,11 +37,11 @@ pub struct BenchStoreArgs {
     pub workload: PageWorkload,
     #[command(flatten)]
     pub placement: PlacementArgs,
-    /// Stop after so many seconds, those of the fill not counted [default: 30 without --writes]
+    /// Stop after S seconds, without the fill [default: 30 without --writes]
     #[arg(long, value_name = "S", value_parser = value_parser!(u64).range(1..=1 << 32),
         allow_negative_numbers = true)]
     pub seconds: Option<u64>,
-    /// Stop after so many page writes, those of the fill not counted
+    /// Stop after N page writes, without the fill
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..),
         allow_negative_numbers = true)]
     pub writes: Option<u64>,
@@ -49,7 +49,7 @@ pub struct BenchStoreArgs {
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = value_parser!(u16).range(1..=1024), allow_negative_numbers = true)]
     pub threads: u16,
-    /// Each thread syncs after so many writes [default: once, at the end]
+    /// Writes between two syncs of a thread [default: one sync, at the end]
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..),
         allow_negative_numbers = true)]
     pub sync_every: Option<u64>,
@@ -61,19 +61,19 @@ pub struct BenchStoreArgs {
     /// Print JSON instead of the table (-), or write it to a file as well
     #[arg(long, value_name = "-|FILE")]
     pub json: Option<PathBuf>,
-    /// Serve metrics for Prometheus at this loopback address, as 127.0.0.1:9464
+    /// Serve metrics for Prometheus on this loopback address, like 127.0.0.1:9464
     #[arg(long, value_name = "ADDR", value_parser = loopback)]
     pub metrics: Option<SocketAddr>,
-    /// Write the LBAs to a trace as well, those of the fill included
+    /// Also record the LBAs in a trace, including those of the fill
     #[arg(long, value_name = "TRACE")]
     pub record: Option<PathBuf>,
-    /// Go on with the store that is there: nothing is formatted or filled
+    /// Use the existing store: nothing is formatted or filled
     #[arg(long, conflicts_with_all = ["size", "scheme", "victim", "gp", "force"])]
     pub keep: bool,
-    /// Go on although synced pages are missing, which are then lost for good
+    /// Open the store although synced pages are missing; they are then lost for good
     #[arg(long, requires = "keep")]
     pub accept_loss: bool,
-    /// Format a device that is not empty: what it holds is lost
+    /// Format the device even if it is not empty: its content is lost
     #[arg(long)]
     pub force: bool,
     /// No live line, no messages

@@ -12,7 +12,7 @@ use super::running::{CleaningArg, SpeedArgs};
 use super::store::gp;
 use crate::size::Size;
 
-/// The device that each bench makes anew, unless its databases are to be kept.
+/// The default device, which each bench makes anew unless its databases are to be kept.
 const OWN_DEVICE: &str = "file:frostline-bench";
 
 /// Arguments of all benches of databases.
@@ -22,58 +22,58 @@ pub struct DatabaseArgs {
     /// bench without --keep, others are formatted if they are empty, or with --force
     #[arg(long, value_name = "URI", default_value = OWN_DEVICE)]
     pub device: String,
-    /// Bytes of all zones of a device that is to be made [default: room for the data, and for
-    /// their growth at 50,000 (tpcc) or 1,000,000 transactions a second and thread]
+    /// Bytes of all zones of a new device [default: room for the data, and for their growth at
+    /// 50,000 (tpcc) or 1,000,000 transactions per second and thread]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub size: Option<Size>,
-    /// Bytes in a zone of a device that is to be made [default: about 1/128 of the data that are
-    /// loaded, a power of two from 1MiB to 1GiB; more if the device would have over 2,048]
+    /// Bytes in a zone of a new device [default: about 1/128 of the loaded data, a power of two
+    /// from 1MiB to 1GiB; more if the device would have over 2,048 zones]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub zone: Option<Size>,
-    /// Schemes, with parameters if need be (dac:classes=4); with several, each has a run on a fresh
+    /// Schemes, optionally with parameters (dac:classes=4); with several, each has a run on a fresh
     /// database
     #[arg(long, value_name = "A,B", default_value = "frostline", value_delimiter = ',')]
     pub scheme: Vec<String>,
-    /// Victim policy, with parameters if need be (d-choices:d=4)
+    /// Victim policy, optionally with parameters (d-choices:d=4)
     #[arg(long, value_name = "V", default_value = "cost-benefit")]
     pub victim: String,
     /// Clean while the garbage proportion exceeds this
     #[arg(long, value_name = "SHARE", default_value_t = 0.15, value_parser = gp,
         allow_negative_numbers = true)]
     pub gp: f64,
-    /// Zones kept back for those that were cleaned and wait to be reset
+    /// Zones reserved for cleaned zones that wait to be reset
     #[arg(long, value_name = "N", default_value_t = 2,
         value_parser = value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub spare: u32,
-    /// Seed of all chance
+    /// Seed of all random choices
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,
-    /// Memory for pages, of each tenant
+    /// Memory for the pages of each tenant
     #[arg(long, value_name = "SIZE", default_value = "64MiB", allow_negative_numbers = true)]
     pub buffer: Size,
-    /// Bytes of the log of each tenant [default: a sixteenth of the device, at most 1GiB, in all]
+    /// Bytes of each tenant's log [default: a sixteenth of the device, at most 1GiB, for all logs
+    /// together]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub log: Option<Size>,
     /// The pages that leave memory first
     #[arg(long, value_name = "R", default_value = "watt")]
     pub replacement: ReplacementArg,
-    /// Do not count accesses to pages, which the store then knows nothing of
+    /// Do not count accesses to pages, so that the store gets no hotness records
     #[arg(long)]
     pub no_hotness: bool,
     /// Let cleaning copy pages that changed in memory as they are on the device, as it always does
     /// with --record: a trace must not depend on cleaning
     #[arg(long)]
     pub no_rewriting: bool,
-    /// Databases that share the store, each with its data, its buffer, its log and its threads
+    /// Databases that share the store, each with its data, buffer, log and threads
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = value_parser!(u32).range(1..=256), allow_negative_numbers = true)]
     pub tenants: u32,
-    /// Stop after so many seconds, those of loading not counted [default: 30 without
-    /// --transactions]
+    /// Stop after S seconds, without loading [default: 30 without --transactions]
     #[arg(long, value_name = "S", value_parser = value_parser!(u64).range(1..=1 << 32),
         allow_negative_numbers = true)]
     pub seconds: Option<u64>,
-    /// Stop after so many transactions of each tenant
+    /// Stop after N transactions of each tenant
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..),
         allow_negative_numbers = true)]
     pub transactions: Option<u64>,
@@ -81,7 +81,7 @@ pub struct DatabaseArgs {
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = value_parser!(u16).range(1..=1024), allow_negative_numbers = true)]
     pub threads: u16,
-    /// Commits that a thread leaves behind before it waits for the oldest to be durable
+    /// Commits that a thread may have in flight before it waits for the oldest to be durable
     #[arg(long, value_name = "N", default_value_t = 64,
         value_parser = value_parser!(u16), allow_negative_numbers = true)]
     pub in_flight: u16,
@@ -90,29 +90,30 @@ pub struct DatabaseArgs {
     /// The thread that cleans
     #[arg(long, value_name = "C", default_value = "background")]
     pub cleaning: CleaningArg,
-    /// No threads of the databases: the transaction that needs it writes pages, log and checkpoints.
-    /// With one thread, --transactions and --cleaning inline, equal runs write equal pages
+    /// Use no threads of the databases: the transaction that needs it writes pages, log and
+    /// checkpoints. With one thread, --transactions and --cleaning inline, equal runs write equal
+    /// pages
     #[arg(long)]
     pub in_order: bool,
     /// Do not check the data after the run
     #[arg(long)]
     pub no_check: bool,
-    /// Write every page write that reaches the store, with its hotness record, and every trim to a
-    /// trace (.parquet), those of loading included
+    /// Record every page write that reaches the store, with its hotness record, and every trim in a
+    /// trace (.parquet), including those of loading
     #[arg(long, value_name = "TRACE", conflicts_with = "keep")]
     pub record: Option<PathBuf>,
     /// Print JSON instead of the table (-), or write it to a file as well
     #[arg(long, value_name = "-|FILE")]
     pub json: Option<PathBuf>,
-    /// Go on with the databases that are there, which must have been loaded with the same workload
-    /// and scale: nothing is formatted or loaded
+    /// Use the existing databases, which must have been loaded with the same workload and scale:
+    /// nothing is formatted or loaded
     #[arg(long, conflicts_with_all = ["size", "zone", "scheme", "victim", "gp", "spare", "log",
         "tenants", "force"])]
     pub keep: bool,
-    /// Go on although synced pages are missing, which are then lost for good
+    /// Open the databases although synced pages are missing; they are then lost for good
     #[arg(long, requires = "keep")]
     pub accept_loss: bool,
-    /// Format a device that is not empty: what it holds is lost
+    /// Format the device even if it is not empty: its content is lost
     #[arg(long)]
     pub force: bool,
     /// No live line, no messages
@@ -162,9 +163,9 @@ impl DatabaseArgs {
 /// A rule by which pages leave memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ReplacementArg {
-    /// Those that were read and changed least often of late
+    /// Pages that were read and changed least often of late
     Watt,
-    /// Those that were not used for a round
+    /// Pages that were not used for a round
     Clock,
 }
 
@@ -184,14 +185,14 @@ pub struct BenchTpccArgs {
     #[arg(long, value_name = "W", default_value_t = 4,
         value_parser = value_parser!(u32).range(1..=1 << 16), allow_negative_numbers = true)]
     pub warehouses: u32,
-    /// Delete old orders at the rate at which new ones come, so that the data stay the same size
+    /// Delete old orders at the rate at which new ones come, so that the data keep their size
     #[arg(long)]
     pub steady: bool,
-    /// Items, and stocks of a warehouse: fewer are no TPC-C, but quickly loaded
+    /// Items, and stocks in a warehouse: with fewer it is not TPC-C, but quickly loaded
     #[arg(long, value_name = "N", default_value_t = 100_000,
         value_parser = value_parser!(u32).range(20..=100_000), allow_negative_numbers = true)]
     pub items: u32,
-    /// Customers of a district, and orders of it after loading: fewer are no TPC-C
+    /// Customers in a district, and its orders after loading: with fewer it is not TPC-C
     #[arg(long, value_name = "N", default_value_t = 3_000,
         value_parser = value_parser!(u16).range(10..=3_000), allow_negative_numbers = true)]
     pub customers: u16,
@@ -213,7 +214,7 @@ pub struct BenchYcsbArgs {
     /// The mix of operations: a, b, c, d, e, f, 50w or 100w
     #[arg(long, value_name = "W", default_value = "a")]
     pub workload: NamedMix,
-    /// Records that are loaded
+    /// Records to load
     #[arg(long, value_name = "N", default_value_t = 1_000_000,
         value_parser = value_parser!(u64).range(1..=1 << 40), allow_negative_numbers = true)]
     pub records: u64,
@@ -221,11 +222,11 @@ pub struct BenchYcsbArgs {
     #[arg(long, value_name = "N", default_value_t = 120,
         value_parser = value_parser!(u32).range(0..=1 << 20), allow_negative_numbers = true)]
     pub value_bytes: u32,
-    /// Records that are chosen: zipf:THETA, uniform or latest:THETA [default: latest:0.99 for d, zipf:0.99
-    /// for the others]
+    /// The choice of records: zipf:THETA, uniform or latest:THETA [default: latest:0.99 for d,
+    /// zipf:0.99 for the others]
     #[arg(long, value_name = "D")]
     pub distribution: Option<Distribution>,
-    /// Operations of a transaction
+    /// Operations in a transaction
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = value_parser!(u32).range(1..=10_000), allow_negative_numbers = true)]
     pub operations: u32,
@@ -251,7 +252,7 @@ impl BenchYcsbArgs {
 /// `frostline bench linkbench`
 #[derive(Debug, Args)]
 pub struct BenchLinkbenchArgs {
-    /// Nodes that are loaded; there are about four times as many links
+    /// Nodes to load; there are about four times as many links
     #[arg(long, value_name = "N", default_value_t = 500_000,
         value_parser = value_parser!(u64).range(1..=1 << 40), allow_negative_numbers = true)]
     pub nodes: u64,

@@ -9,7 +9,7 @@ pub enum DbCommand {
     Check(LookDbArgs),
     /// Describe the databases of a store
     Stats(LookDbArgs),
-    /// Write all records, a line each
+    /// Write all records, one per line
     Dump(DumpArgs),
 }
 
@@ -35,7 +35,7 @@ pub struct DumpArgs {
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..),
         allow_negative_numbers = true)]
     pub tenant: Option<u32>,
-    /// Print JSON: an object a line, with key and value in hexadecimal digits
+    /// Print JSON: one object per line, with key and value in hexadecimal digits
     #[arg(long)]
     pub json: bool,
 }

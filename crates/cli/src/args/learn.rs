@@ -21,10 +21,10 @@ pub struct TrainArgs {
     pub model: ModelArg,
     #[command(flatten)]
     pub history: HistoryArg,
-    /// Use these features only, of all writes looked at [default: all]
+    /// Use only these features, of all writes of the history [default: all]
     #[arg(long = "features", value_name = "A,B", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Take a page for frozen if its score is above this; of logistic regression, 0 is a
+    /// Take a page for frozen if its score is above this; with logistic regression, 0 is a
     /// probability of one half, 2.2 of 0.9
     #[arg(long, value_name = "SCORE", default_value_t = 0.0, value_parser = score,
         allow_negative_numbers = true)]
@@ -50,9 +50,9 @@ pub enum ModelCommand {
     Eval(EvalArgs),
     /// Train all kinds of models on a trace, and compare them and the rules that need no training
     Compare(CompareArgs),
-    /// Compare models by how many writes of a page they look at
+    /// Compare models by the number of a page's writes that they look at
     Histories(HistoriesArgs),
-    /// Compare models by the features they are given, one more at a time
+    /// Compare models by their features, with one more at a time
     Features(AddedArgs),
 }
 
@@ -116,7 +116,7 @@ pub struct StudyArgs {
     pub trace: PathBuf,
     #[command(flatten)]
     pub loading: Loading,
-    /// The records of pages that are used [default: the engine's, if the trace has hotness records]
+    /// The records of pages to use [default: the engine's, if the trace has hotness records]
     #[arg(long, value_name = "R")]
     pub records: Option<RecordsArg>,
     /// The samples for evaluation; the others are for training
@@ -132,37 +132,37 @@ pub struct StudyArgs {
     pub quiet: bool,
 }
 
-/// The writes that models look at.
+/// The number of writes that models look at.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct HistoryArg {
-    /// Writes of a page that are looked at
+    /// Writes of a page to look at
     #[arg(long, value_name = "N", default_value_t = 2,
         value_parser = value_parser!(u8).range(1..=4), allow_negative_numbers = true)]
     pub history: u8,
 }
 
-/// The way samples are taken.
+/// The way in which samples are taken.
 #[derive(Debug, Args)]
 pub struct SamplingArgs {
-    /// The share of the trace that must follow a sample: a later one might be frozen or not
+    /// The share of the trace that must follow a sample: later samples might be frozen or not
     #[arg(long, value_name = "SHARE", default_value_t = 0.1, value_parser = horizon,
         allow_negative_numbers = true)]
     pub horizon: f64,
-    /// Look at pages that are still valid N user writes after they were written, and again
-    /// whenever their age has doubled, as cleaning does; 0: once, when they are written
+    /// Sample pages that are still valid N user writes after they were written, and again whenever
+    /// their age has doubled, as cleaning would; 0: once, when they are written
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub age: u32,
     /// The most samples to train on; a third of it is the most to evaluate on
     #[arg(long, value_name = "N", default_value_t = 3_000_000,
         value_parser = value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub samples: u32,
-    /// Seed of all chance
+    /// Seed of all random choices
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,
 }
 
 impl SamplingArgs {
-    /// As it is asked for.
+    /// The sampling that the arguments ask for.
     pub fn sampling(&self, split: Split) -> Sampling {
         let SamplingArgs { horizon, age, samples, seed } = *self;
         Sampling { split, horizon, age, most: samples as usize, seed }
@@ -187,18 +187,18 @@ pub enum ModelArg {
 pub enum SplitArg {
     /// All
     All,
-    /// One in four, by chance
+    /// One in four, at random
     Random,
-    /// Those from the last quarter of the trace
+    /// The samples of the last quarter of the trace
     Time,
 }
 
 /// The samples that a model is evaluated on, if it is trained on the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TrainSplitArg {
-    /// One in four, by chance: the others tell of the time after it
+    /// One in four, at random: training then knows what comes after them
     Random,
-    /// Those from the last quarter of the trace, of which nothing is known in training
+    /// The samples of the last quarter of the trace, which training does not know
     Time,
 }
 

@@ -1,4 +1,4 @@
-//! Arguments of the command, and what they mean to the libraries.
+//! Arguments of the command, and their translation for the libraries.
 
 mod bench;
 mod database;
@@ -31,7 +31,7 @@ pub use self::shell::{CompletionsArgs, ManArgs};
 pub use self::store::{FormatArgs, LookArgs, RebuildArgs, ScrubArgs, StoreCommand};
 use crate::size::Size;
 
-/// The most over-provisioning that can be asked for.
+/// The largest accepted over-provisioning.
 pub const MOST_OP: f64 = 100.0;
 
 /// Page placement for log-structured storage: simulator and tools.
@@ -41,7 +41,7 @@ pub struct Arguments {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
-    /// Print what happens inside on standard error; -vv more of it
+    /// Print events of the libraries on standard error; -vv for more
     #[arg(long, short, global = true, action = ArgAction::Count, display_order = 900)]
     pub verbose: u8,
 }
@@ -61,10 +61,10 @@ pub enum Command {
     /// Make a page store, look into it, check it
     #[command(subcommand, arg_required_else_help = false)]
     Store(StoreCommand),
-    /// Serve a page store to programs that know a disk
+    /// Serve a page store as a disk to other programs
     #[command(subcommand, arg_required_else_help = false)]
     Serve(ServeCommand),
-    /// Measure a store, or databases on it, at work
+    /// Measure a store, or databases on it, under load
     #[command(subcommand, arg_required_else_help = false)]
     Bench(BenchCommand),
     /// Look into databases, and check them
@@ -75,9 +75,9 @@ pub enum Command {
     /// Evaluate and compare models that recognise frozen pages
     #[command(subcommand, arg_required_else_help = false)]
     Model(ModelCommand),
-    /// Do a paper's evaluation again, at a scale that fits a laptop
+    /// Repeat a paper's evaluation, at a scale that fits a laptop
     Reproduce(ReproduceArgs),
-    /// Make a page of results to look at, in one HTML file
+    /// Make a page of results, in one HTML file
     Report(ReportArgs),
     /// Print the completions of a shell
     Completions(CompletionsArgs),
@@ -95,16 +95,16 @@ pub struct SimArgs {
     pub traces: Vec<PathBuf>,
     #[command(flatten)]
     pub loading: Loading,
-    /// Schemes, with parameters if need be (dac:classes=4), or all
+    /// Schemes, optionally with parameters (dac:classes=4), or all
     #[arg(long, value_name = "A,B", default_value = "all", value_delimiter = ',')]
     pub scheme: Vec<String>,
-    /// Victim policies, with parameters if need be (d-choices:d=4), or all
+    /// Victim policies, optionally with parameters (d-choices:d=4), or all
     #[arg(long, value_name = "A,B", default_value = "cost-benefit", value_delimiter = ',')]
     pub victim: Vec<String>,
     /// Bytes in a zone [default: about 1/128 of the volume, a power of two from 1MiB to 1GiB]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub zone: Option<Size>,
-    /// Write no whole pages, but of each as many units of SIZE bytes as the trace's column bytes says
+    /// Write each page not whole, but as many units of SIZE bytes as its bytes in the trace need
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub in_units: Option<Size>,
     /// Clean while the garbage proportion exceeds this [default: 0.15]
@@ -113,7 +113,7 @@ pub struct SimArgs {
     /// A fixed capacity instead: over-provisioning, (physical - logical) / logical
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     pub op: Option<f64>,
-    /// With --gp: no more zones than so many, as a store on a device has
+    /// With --gp: at most N zones, like a store on a device
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..),
         allow_negative_numbers = true)]
     pub zones: Option<u32>,
@@ -140,37 +140,38 @@ pub struct SimArgs {
         allow_negative_numbers = true
     )]
     pub window: u64,
-    /// The reading of the papers that is followed
+    /// The reading of the papers to follow
     #[arg(long, value_name = "S", default_value = "published")]
     pub semantics: SemanticsArg,
-    /// The model that recognises frozen pages for schemes with by=model, as `frostline train` made it
+    /// The model that recognises frozen pages for schemes with by=model, made by `frostline train`
     #[arg(long, value_name = "FILE")]
     pub model: Option<PathBuf>,
-    /// Seed of the chance that schemes and victim policies use
+    /// Seed of the random choices of schemes and victim policies
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,
     /// Print JSON instead of the table (-), or write it to a file as well
     #[arg(long, value_name = "-|FILE")]
     pub json: Option<PathBuf>,
-    /// Write a record a run to a file as well, with all that made it: .json, .ndjson, .csv or .parquet
+    /// Also write one record per run, with everything that led to it, to a file: .json, .ndjson,
+    /// .csv or .parquet
     #[arg(long, short, value_name = "FILE")]
     pub output: Vec<PathBuf>,
-    /// Keep finished runs in this file, and take those that it has instead of running them again
+    /// Keep finished runs in this file, and do not repeat runs that it has
     #[arg(long, value_name = "FILE")]
     pub manifest: Option<PathBuf>,
-    /// Do only this part of the runs, as 3/16
+    /// Do only this part of the runs, like 3/16
     #[arg(long, value_name = "I/N")]
     pub shard: Option<Shard>,
-    /// Print below the table what schemes decided and why, if they tell
+    /// Print the decisions of the schemes and their reasons below the table
     #[arg(long, conflicts_with = "json")]
     pub explain: bool,
     /// Leave out the gain, which needs the runs of nosep and oracle-rate-frozen
     #[arg(long)]
     pub no_gain: bool,
-    /// Leave out how long it took, so that equal runs give equal bytes
+    /// Leave out all durations, so that equal runs give equal bytes
     #[arg(long)]
     pub no_timing: bool,
-    /// Runs at the same time [default: one a core]
+    /// Runs at the same time [default: one per core]
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024),
         allow_negative_numbers = true)]
     pub threads: Option<u16>,
@@ -179,15 +180,15 @@ pub struct SimArgs {
     pub quiet: bool,
 }
 
-/// The reading of the papers that is followed.
+/// The reading of the papers to follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SemanticsArg {
     /// The papers' text
     Published,
-    /// The simulator published with SepBIT, to the last page
+    /// The simulator published with SepBIT, with the same counts to the last page
     #[value(name = "sepbit-fast22")]
     SepbitFast22,
-    /// The simulator published with MiDAS, to 4 %; needs --op
+    /// The simulator published with MiDAS, with the same WAF within 4 %; needs --op
     #[value(name = "midas-fast24")]
     MidasFast24,
 }
@@ -198,7 +199,7 @@ pub struct SchemesArgs {
     /// Print JSON
     #[arg(long, conflicts_with = "markdown")]
     pub json: bool,
-    /// Print Markdown, as in docs/schemes.md
+    /// Print Markdown, in the form of docs/schemes.md
     #[arg(long)]
     pub markdown: bool,
 }
@@ -212,19 +213,19 @@ pub struct GenArgs {
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1 << 31),
         allow_negative_numbers = true)]
     pub pages: u32,
-    /// Page writes, those of --fill not counted
+    /// Page writes, without those of --fill
     #[arg(long, value_name = "M", allow_negative_numbers = true)]
     pub writes: u64,
     /// Exponent of Zipf's law [default: 1 for zipf, 0.9 for oltp's table]
     #[arg(long, value_name = "A", allow_negative_numbers = true)]
     pub alpha: Option<f64>,
-    /// Write every page that exists at the start once, in order, before
+    /// First write every page that exists at the start once, in order
     #[arg(long)]
     pub fill: bool,
     /// Seed: equal arguments give equal traces, for ever
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,
-    /// The file: page numbers, compressed if it ends in .zst, or Parquet if in .parquet
+    /// The file: page numbers, compressed if the name ends in .zst; Parquet if it ends in .parquet
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,
     /// No progress bar, no message when it is done
@@ -237,7 +238,7 @@ pub struct GenArgs {
 pub enum KindArg {
     /// Page popularity by Zipf's law, scattered over the volume
     Zipf,
-    /// All pages alike
+    /// All pages equally popular
     Uniform,
     /// A Zipf table, and an area that is appended to and freezes
     Oltp,
@@ -250,7 +251,7 @@ pub enum TraceCommand {
     Info(InfoArgs),
     /// Convert to page numbers (u32, .zst) or Parquet (.parquet), by the ending of the output
     Convert(ConvertArgs),
-    /// Cut a trace of many volumes into one each, in one pass
+    /// Split a trace of many volumes into one for each, in one pass
     Split(SplitArgs),
     /// Show the first requests
     Head(HeadArgs),
@@ -297,7 +298,7 @@ pub struct SplitArgs {
     pub file: PathBuf,
     #[command(flatten)]
     pub reading: Reading,
-    /// The directory to write, which must not exist: VOLUME.u32.zst of each volume
+    /// The directory to write, which must not exist: it gets VOLUME.u32.zst for each volume
     #[arg(long, short, value_name = "DIR")]
     pub output: PathBuf,
     /// Do not compress: VOLUME.u32

@@ -1,11 +1,11 @@
-//! Arguments that say how a trace is read.
+//! Arguments for reading a trace.
 
 use clap::Args;
 use frostline_trace::Format;
 
 use crate::size::{PageSize, Size, UnitSize};
 
-/// Options to read a trace.
+/// Options for reading a trace.
 #[derive(Debug, Args)]
 pub struct Reading {
     /// Format of the trace: u32, alibaba, tencent, msr, fio, blkparse, oracle-general or parquet
@@ -18,18 +18,19 @@ pub struct Reading {
     /// Bytes in a page, a power of two from 512 up
     #[arg(long, value_name = "SIZE", default_value = "4KiB", allow_negative_numbers = true)]
     pub page: PageSize,
-    /// Of oracle-general: bytes that its object numbers count, as 512 if they are of sectors
+    /// For oracle-general: bytes in the unit of its object numbers, such as 512 for sectors
     /// [default: a page]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub unit: Option<UnitSize>,
 }
 
-/// Options to read a trace into memory.
+/// Options for reading a trace into memory.
 #[derive(Debug, Args)]
 pub struct Loading {
     #[command(flatten)]
     pub reading: Reading,
-    /// Refuse a trace that takes more memory than this [default: three quarters of what is available]
+    /// Refuse a trace that takes more memory than this [default: three quarters of the available
+    /// memory]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub max_memory: Option<Size>,
 }

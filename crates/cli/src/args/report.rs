@@ -7,7 +7,7 @@ use clap::Args;
 /// `frostline report`
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Results, as --json or --output wrote them (.json, .ndjson)
+    /// Results that --json or --output wrote (.json, .ndjson)
     #[arg(value_name = "RESULTS", required = true)]
     pub results: Vec<PathBuf>,
     /// The page to write, one HTML file that needs no network

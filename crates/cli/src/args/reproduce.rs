@@ -12,27 +12,27 @@ pub struct ReproduceArgs {
     /// The paper, or all
     #[arg(value_parser = papers())]
     pub paper: String,
-    /// Traces on which its experiments run as well; sepfrozen has its own alone
+    /// Traces for its experiments in addition to its own; sepfrozen uses only its own
     #[arg(value_name = "TRACE")]
     pub traces: Vec<PathBuf>,
-    /// Only these experiments, named as in the JSON
+    /// Only these experiments, with their names in the JSON
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
     /// A tenth of the scale: all within ten minutes on two cores
     #[arg(long, conflicts_with = "scale")]
     pub quick: bool,
-    /// Size of the databases and length of the runs; at 1, four warehouses of TPC-C and 400 MiB of
-    /// YCSB, for sepfrozen about 20 minutes
+    /// Scale of databases and runs; at 1, four warehouses of TPC-C and 400 MiB of YCSB, which takes
+    /// about 20 minutes for sepfrozen
     #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = scale,
         allow_negative_numbers = true)]
     pub scale: f64,
-    /// Write the tables to PAPER.md and PAPER.json in this directory as well
+    /// Also write the tables to PAPER.md and PAPER.json in this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Seed of all chance
+    /// Seed of all random choices
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,
-    /// Leave out what is measured by the clock, so that equal runs give equal bytes
+    /// Leave out everything measured by the clock, so that equal runs give equal bytes
     #[arg(long)]
     pub no_timing: bool,
     /// Print JSON instead of the tables (-), or write it to a file as well
@@ -50,12 +50,12 @@ const ALL: &str = "all";
 const QUICK: f64 = 0.1;
 
 impl ReproduceArgs {
-    /// The papers that were asked for.
+    /// The wanted papers.
     pub fn papers(&self) -> Vec<&'static Paper> {
         PAPERS.iter().filter(|paper| self.paper == ALL || self.paper == paper.name).collect()
     }
 
-    /// The way in which their evaluations are done.
+    /// The size and the selection of their evaluations.
     pub fn reproduction(&self) -> Reproduction {
         let scale = if self.quick { QUICK } else { self.scale };
         Reproduction {

@@ -6,26 +6,26 @@ use frostline_store::Cleaning;
 
 use crate::size::Size;
 
-/// The speed that a device is held to.
+/// Limits of a device's speed.
 #[derive(Debug, Args)]
 pub struct SpeedArgs {
     /// Make the device as slow as a drive
     #[arg(long, value_name = "D")]
     pub drive: Option<DriveArg>,
-    /// Let the device write, and read, no more than this in a second
+    /// Let the device write at most this many bytes per second, and read as many
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub bandwidth: Option<Size>,
 }
 
 impl SpeedArgs {
-    /// As it is asked for.
+    /// The speed that the arguments ask for.
     pub fn speed(&self) -> Speed {
         let drive = self.drive.map(|DriveArg::Zn540| NamedDrive::Zn540);
         Speed { drive, bandwidth: self.bandwidth.map(|size| size.0) }
     }
 }
 
-/// A drive whose speed is known.
+/// A drive with a known speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DriveArg {
     /// Western Digital's Ultrastar DC ZN540
@@ -35,7 +35,7 @@ pub enum DriveArg {
 /// The thread that cleans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CleaningArg {
-    /// A thread of the store's own
+    /// A thread of the store
     Background,
     /// The writer that made cleaning due
     Inline,

@@ -17,16 +17,17 @@ pub enum ServeCommand {
 pub struct ServeNbdArgs {
     /// The device: file:DIR, zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
-    /// Listen at this address with a port, as 127.0.0.1:10809, or at a socket at this path, with a / in it
+    /// Listen on this address with a port, like 127.0.0.1:10809, or on a socket at this path, which
+    /// has a / in it
     #[arg(long, value_name = "ADDR|SOCKET", default_value = "127.0.0.1:10809")]
     pub listen: Address,
-    /// Clients can't write
+    /// Do not let clients write
     #[arg(long)]
     pub read_only: bool,
-    /// Go on although synced pages are missing, which are then lost for good
+    /// Open the store although synced pages are missing; they are then lost for good
     #[arg(long)]
     pub accept_loss: bool,
-    /// Make the device and the store if they are not there
+    /// Make the device and the store if they do not exist
     #[arg(long, requires = "size")]
     pub create: bool,
     /// No messages
@@ -36,7 +37,7 @@ pub struct ServeNbdArgs {
     pub made: MadeArgs,
 }
 
-/// The store that is to be made.
+/// The shape and the options of a new store.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "With --create")]
 pub struct MadeArgs {

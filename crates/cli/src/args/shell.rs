@@ -1,4 +1,4 @@
-//! Arguments of what helps in a shell.
+//! Arguments of the commands for shells.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ pub struct CompletionsArgs {
 /// `frostline man`
 #[derive(Debug, Args)]
 pub struct ManArgs {
-    /// Write the pages of all commands to this directory, which is made if it is absent
+    /// Write the pages of all commands to this directory, which is made if it does not exist
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }

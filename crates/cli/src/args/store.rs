@@ -9,7 +9,7 @@ use crate::size::Size;
 /// `frostline store`
 #[derive(Debug, Subcommand)]
 pub enum StoreCommand {
-    /// Make an empty store of a device
+    /// Make an empty store on a device
     Format(FormatArgs),
     /// Describe a store: options, sizes, memory
     Info(LookArgs),
@@ -19,20 +19,20 @@ pub enum StoreCommand {
     Check(LookArgs),
     /// Read every page, and compare it with its checksum
     Scrub(ScrubArgs),
-    /// Make the metadata anew from the headers of the pages
+    /// Rebuild the metadata from the headers of the pages
     Rebuild(RebuildArgs),
 }
 
-/// The shape of a device that is to be made.
+/// The shape of a new device.
 #[derive(Debug, Default, Args)]
 pub struct ShapeArgs {
-    /// Bytes of all zones of a device that is to be made
+    /// Bytes of all zones of a new device
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub size: Option<Size>,
     /// Bytes in a zone [default: about 1/128 of the device, a power of two from 1MiB to 1GiB]
     #[arg(long, value_name = "SIZE", requires = "size", allow_negative_numbers = true)]
     pub zone: Option<Size>,
-    /// Bytes that a zone can hold, if that is less than its size
+    /// Capacity of a zone in bytes, if it is less than the size
     #[arg(long, value_name = "SIZE", requires = "size", allow_negative_numbers = true)]
     pub capacity: Option<Size>,
 }
@@ -53,23 +53,23 @@ impl ShapeArgs {
 /// The rules by which a store places and cleans.
 #[derive(Debug, Args)]
 pub struct PlacementArgs {
-    /// Scheme, with parameters if need be (dac:classes=4)
+    /// Scheme, optionally with parameters (dac:classes=4)
     #[arg(long, value_name = "S", default_value = "sepbit")]
     pub scheme: String,
-    /// Victim policy, with parameters if need be (d-choices:d=4)
+    /// Victim policy, optionally with parameters (d-choices:d=4)
     #[arg(long, value_name = "V", default_value = "cost-benefit")]
     pub victim: String,
     /// Clean while the garbage proportion exceeds this
     #[arg(long, value_name = "SHARE", default_value_t = 0.15, value_parser = gp,
         allow_negative_numbers = true)]
     pub gp: f64,
-    /// Seed of all chance
+    /// Seed of all random choices
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,
 }
 
 impl PlacementArgs {
-    /// As it is asked for; all else as by default.
+    /// The options that the arguments ask for; other options have their defaults.
     pub fn format(&self) -> Format {
         Format {
             scheme: self.scheme.clone(),
@@ -81,7 +81,7 @@ impl PlacementArgs {
     }
 }
 
-/// A garbage proportion that a store can keep.
+/// Parses a garbage proportion that a store can keep.
 pub fn gp(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(gp) if (0.0001..=0.9).contains(&gp) => Ok(gp),
@@ -109,7 +109,7 @@ pub struct OptionsArgs {
 }
 
 impl OptionsArgs {
-    /// As they are asked for.
+    /// The options that the arguments ask for.
     pub fn format(&self) -> Format {
         Format {
             logical_pages: self.pages,
@@ -129,7 +129,7 @@ pub struct FormatArgs {
     pub shape: ShapeArgs,
     #[command(flatten)]
     pub options: OptionsArgs,
-    /// Format a device that is not empty: what it holds is lost
+    /// Format the device even if it is not empty: its content is lost
     #[arg(long)]
     pub force: bool,
     /// No message when it is done
@@ -142,20 +142,20 @@ pub struct FormatArgs {
 pub struct RebuildArgs {
     /// The device: file:DIR, zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
-    /// Zones of the device that the store has, from the first on [default: those in a superblock,
-    /// or all]
+    /// Zones of the device that belong to the store, from the first on [default: those in a
+    /// superblock, or all]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..),
         allow_negative_numbers = true)]
     pub zones: Option<u32>,
     #[command(flatten)]
     pub fallback: FallbackArgs,
-    /// Go on although pages are missing: older copies of them may be back
+    /// Rebuild although pages are missing: older copies of them may come back
     #[arg(long)]
     pub accept_loss: bool,
-    /// Rebuild a store that is sound: what was trimmed may be back
+    /// Rebuild a store that is sound: trimmed pages may come back
     #[arg(long)]
     pub force: bool,
-    /// Only report what would come of it
+    /// Only report what the rebuilt store would have
     #[arg(long)]
     pub dry_run: bool,
     /// Print JSON
@@ -163,7 +163,7 @@ pub struct RebuildArgs {
     pub json: bool,
 }
 
-/// The options that a store was formatted with, which a superblock has if one is left.
+/// The options of the store for the case that no superblock is left.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of the store, if no superblock is left")]
 pub struct FallbackArgs {
@@ -186,7 +186,7 @@ pub struct LookArgs {
 pub struct ScrubArgs {
     /// The device: file:DIR, zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
-    /// Read no more than this in a second
+    /// Read at most this many bytes per second
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub rate: Option<Size>,
     /// Print JSON

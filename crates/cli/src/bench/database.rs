@@ -29,8 +29,8 @@ pub fn run(
     outcome(command, args, &report.map_err(|e| lab_failure(command, e))?, &interrupt)
 }
 
-/// The table or the JSON; a failure with it if a condition of the data does not hold, or if a signal
-/// ended the bench early.
+/// The table or the JSON. It comes with a failure if a condition of the data does not hold, or if a
+/// signal ended the bench early.
 fn outcome(
     command: &str,
     args: &DatabaseArgs,
@@ -54,7 +54,7 @@ fn outcome(
     }
 }
 
-/// The part of an interrupted bench that is missing, in words.
+/// The missing part of an interrupted bench, in words.
 fn left_out(report: &DatabaseReport, schemes: &[String]) -> String {
     let cut_short = report.runs.iter().filter(|run| run.interrupted);
     let cut_short = cut_short.map(|run| format!("{} was cut short", run.run.scheme));

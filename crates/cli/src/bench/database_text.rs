@@ -7,8 +7,8 @@ use frostline_lab::{
 use super::speed;
 use crate::table::columns;
 
-/// The report: a column for each scheme, and below what each did in detail. `trace` is where the
-/// page writes were recorded.
+/// The report: a column for each scheme, and below it the details of each run. `trace` is the file
+/// with the recorded page writes.
 pub fn text(report: &DatabaseReport, trace: Option<&str>) -> String {
     if report.runs.is_empty() {
         return String::new();
@@ -59,12 +59,12 @@ fn head(report: &DatabaseReport) -> String {
 /// A figure's name, and its text for a run.
 type Figure = (&'static str, fn(&DatabaseRun) -> String);
 
-/// Per transaction.
+/// A number of pages per transaction.
 fn each(run: &DatabaseRun, pages: u64) -> String {
     format!("{:.3}", pages as f64 / run.transactions.max(1) as f64)
 }
 
-/// A number with `digits` digits after the point, if there is one.
+/// A number with `digits` digits after the point; `-` for none.
 fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or("-".to_string(), |value| format!("{value:.digits$}"))
 }
@@ -130,7 +130,7 @@ fn figures(runs: &[DatabaseRun]) -> String {
 /// A figure's name, and its value for a run.
 type Measure = (&'static str, fn(&DatabaseRun) -> f64);
 
-/// The figures that schemes are chosen by.
+/// The figures by which people choose a scheme.
 const CHOSEN_BY: [Measure; 4] = [
     ("tpmC", |run| run.tpmc.unwrap_or(f64::NAN)),
     ("transactions/s", |run| run.ops_per_second),

@@ -1,4 +1,4 @@
-//! `frostline bench`: a store, or databases on it, at work, measured.
+//! `frostline bench`: measures a store, or databases on it, under load.
 
 mod database;
 mod database_text;
@@ -20,7 +20,7 @@ pub fn run(command: &BenchCommand) -> Result<String, Failure> {
     }
 }
 
-/// The speed that the device was held to, in words that follow its shape.
+/// The device's speed in words, to follow its shape.
 fn speed(drive: Option<&str>, bandwidth: Option<u64>) -> String {
     let drive = drive.map(|name| format!(", as slow as a {name}"));
     let bandwidth = bandwidth.map(|bytes| format!(", {} MB/s at most", bytes as f64 / 1e6));

@@ -4,7 +4,7 @@ use frostline_lab::{StoreReport, StoreRun};
 
 use super::speed;
 
-/// The report as people read it.
+/// The report as text.
 pub fn text(report: &StoreReport) -> String {
     report.runs.iter().map(|run| head(report, run) + "\n" + &rows(run)).collect()
 }

@@ -9,13 +9,13 @@ use frostline_zone::DeviceError;
 use super::sim::scheme_hint;
 use crate::failure::Failure;
 
-/// A device refused.
+/// The failure for a device's error.
 pub fn device_failure(uri: &str, error: &DeviceError) -> Failure {
     use DeviceError::{Exists, InUse, NotADevice, NotPlain, Open, Shape, TooManyFiles, Uri};
     let why = error.to_string();
     match error {
         Shape { .. } => Failure::usage(uri, &why),
-        // These begin with the name of the file or device that they are about.
+        // These errors begin with the name of the file or device.
         Open { .. }
         | InUse { .. }
         | NotADevice { .. }
@@ -27,10 +27,10 @@ pub fn device_failure(uri: &str, error: &DeviceError) -> Failure {
     }
 }
 
-/// Helps a process that has too many files open.
+/// The hint for too many open files.
 const MORE_FILES: &str = "ulimit -n 65536, or another number, permits more of them";
 
-/// A store refused.
+/// The failure for a store's error.
 pub fn store_failure(uri: &str, error: StoreError) -> Failure {
     let why = error.to_string();
     match error {
@@ -58,7 +58,7 @@ pub fn store_failure(uri: &str, error: StoreError) -> Failure {
     }
 }
 
-/// A database refused.
+/// The failure for a database's error.
 pub fn db_failure(uri: &str, error: DbError) -> Failure {
     let why = error.to_string();
     match error {
@@ -86,5 +86,5 @@ pub fn db_failure(uri: &str, error: DbError) -> Failure {
     }
 }
 
-/// Helps against a full database.
+/// The hint for a full database.
 const LARGER: &str = "a larger --size";

@@ -5,7 +5,7 @@ use frostline_lab::{Error, WorkloadError};
 use super::{db_failure, device_failure, store_failure};
 use crate::failure::Failure;
 
-/// An experiment of a command failed.
+/// The failure for an error of a command's experiment.
 pub fn lab_failure(command: &str, error: Error) -> Failure {
     let usage = |why: &str| Failure::usage(command, why);
     let why = error.to_string();
@@ -53,7 +53,7 @@ pub fn lab_failure(command: &str, error: Error) -> Failure {
     }
 }
 
-/// A workload can't be run on the database that is there.
+/// The failure for a workload that can't be run on the existing database.
 fn workload_failure(command: &str, uri: &str, error: &WorkloadError) -> Failure {
     let not_kept = || Failure::usage(command, &format!("--keep: {uri}: {error}"));
     match error {

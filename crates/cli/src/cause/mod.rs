@@ -1,5 +1,5 @@
-//! Errors of the libraries as failures of the command: with the status that they deserve, and a hint
-//! in terms of the command's options.
+//! Errors of the libraries as failures of the command, with their exit status and a hint in terms
+//! of the command's options.
 
 mod device;
 mod lab;

@@ -1,4 +1,4 @@
-//! `frostline db check`: trees, the store's pages and the log against each other.
+//! `frostline db check`: checks trees, the store's pages and the log against each other.
 
 use frostline_db::Check;
 use frostline_store::Loss;
@@ -18,7 +18,7 @@ struct Report<'a> {
     databases: Vec<Check>,
 }
 
-/// Checks the structure of every database of a store. The log is read as they are opened.
+/// Checks the structure of every database of a store. Opening the databases reads the log.
 pub fn run(args: &LookDbArgs) -> Result<String, Failure> {
     let instances = open(&args.uri)?;
     let checks = instances.all.iter().map(frostline_db::Db::check);
@@ -34,7 +34,7 @@ pub fn run(args: &LookDbArgs) -> Result<String, Failure> {
     verdict(&args.uri, text, damaged)
 }
 
-/// Findings, a line each; if there are none, the counts of a sound database.
+/// The findings, one per line; if there are none, the counts of a sound database.
 fn text(uri: &str, missing: &[Loss], databases: &[Check]) -> String {
     let mut text: String = missing.iter().map(|loss| format!("{loss}\n")).collect();
     for (number, check) in (1..).zip(databases) {

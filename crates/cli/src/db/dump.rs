@@ -1,4 +1,4 @@
-//! `frostline db dump`: all records, a line each.
+//! `frostline db dump`: writes all records, one per line.
 
 use std::io::{self, BufWriter, StdoutLock, Write};
 
@@ -9,7 +9,7 @@ use crate::args::DumpArgs;
 use crate::cause::db_failure;
 use crate::failure::Failure;
 
-/// Writes the records as they are read: there may be more than memory holds.
+/// Writes the records while they are read: there may be more than memory can hold.
 pub fn run(args: &DumpArgs) -> Result<String, Failure> {
     let instances = super::open(&args.uri)?;
     let failed = |error| db_failure(&args.uri, error);
@@ -37,7 +37,7 @@ pub fn run(args: &DumpArgs) -> Result<String, Failure> {
     crate::printed(dump.out.flush()).map(|()| String::new())
 }
 
-/// The tables that are asked for.
+/// The wanted tables.
 fn tables(args: &DumpArgs, db: &Db) -> Result<Vec<(String, Table)>, DbError> {
     match &args.table {
         Some(name) => Ok(vec![(name.clone(), db.table(name)?)]),
@@ -57,7 +57,7 @@ struct Row<'a> {
 struct Dump<'a> {
     out: BufWriter<StdoutLock<'static>>,
     args: &'a DumpArgs,
-    /// The database, if there are several.
+    /// The number of the database, if there are several.
     tenant: Option<usize>,
 }
 

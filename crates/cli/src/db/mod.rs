@@ -22,11 +22,11 @@ pub fn run(command: &DbCommand) -> Result<String, Failure> {
     }
 }
 
-/// Bytes that the repair of databases may change in memory. It is no more than the pages that the
-/// log changed since they were last written, and their headers.
+/// The most bytes that a repair of databases may change in memory. A repair changes only pages that
+/// the log has changed since they were last written, and their headers.
 const MOST_CHANGES: u64 = 8 << 30;
 
-/// Opens the databases of a device to look into them: what a crash left is repaired in memory, and
+/// Opens the databases of a device for inspection: damage from a crash is repaired in memory, and
 /// nothing on the device changes.
 fn open(uri: &str) -> Result<Instances, Failure> {
     let view = Overlay::over(open_to_look(uri)?, MOST_CHANGES);
@@ -41,7 +41,7 @@ fn open(uri: &str) -> Result<Instances, Failure> {
     Instances::open(&device, &options).map_err(|error| db_failure(uri, error))
 }
 
-/// The prefix of lines about one of several databases.
+/// The prefix of a line about one database, if there are several.
 fn of_tenant(number: usize, of: usize) -> String {
     match of {
         1 => String::new(),

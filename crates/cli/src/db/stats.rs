@@ -1,4 +1,4 @@
-//! `frostline db stats`: the databases of a store, described.
+//! `frostline db stats`: describes the databases of a store.
 
 use frostline_db::{Check, Db, DbError, TreeCheck};
 use frostline_store::{Stats, StoreInfo};

@@ -1,4 +1,4 @@
-//! `frostline train` and `frostline model`: recognising frozen pages.
+//! `frostline train` and `frostline model`: recognition of frozen pages.
 
 mod text;
 mod trace;
@@ -16,7 +16,7 @@ use crate::cause::lab_failure;
 use crate::failure::Failure;
 use crate::output;
 
-/// Trains a model, writes its file and prints how good it is.
+/// Trains a model, writes its file and prints its quality.
 pub fn train_model(args: &TrainArgs) -> Result<String, Failure> {
     const COMMAND: &str = "train";
     let StudyArgs { trace, json, quiet, .. } = &args.study;
@@ -67,7 +67,7 @@ fn emit(
     output::emit(command, json, report, || model_report(report))
 }
 
-/// All models and rules.
+/// Compares all models and rules.
 fn models(args: &CompareArgs) -> Result<String, Failure> {
     let rows = Rows {
         command: "model compare",
@@ -77,7 +77,7 @@ fn models(args: &CompareArgs) -> Result<String, Failure> {
     compare(&args.study, Compared::Models(args.history.history.into()), &rows)
 }
 
-/// A model by how far it looks back.
+/// Compares models by the length of their history.
 fn histories(args: &HistoriesArgs) -> Result<String, Failure> {
     let kind = ModelKind::from(args.model);
     kind.check()?;
@@ -89,7 +89,7 @@ fn histories(args: &HistoriesArgs) -> Result<String, Failure> {
     compare(&args.study, Compared::Histories(kind), &rows)
 }
 
-/// A model by its features.
+/// Compares models by their features.
 fn features(args: &AddedArgs) -> Result<String, Failure> {
     let kind = ModelKind::from(args.model);
     kind.check()?;
@@ -111,7 +111,7 @@ fn compare(args: &StudyArgs, compared: Compared, rows: &Rows) -> Result<String, 
     output::emit(rows.command, args.json.as_deref(), &found, || comparison(&found, rows))
 }
 
-/// The trace of a command, read.
+/// Reads the trace of a command.
 fn study(command: &str, args: &StudyArgs) -> Result<Study, Failure> {
     let StudyArgs { trace, loading, quiet, .. } = args;
     let records = args.records.map(Records::from);
@@ -123,7 +123,7 @@ fn study(command: &str, args: &StudyArgs) -> Result<Study, Failure> {
     })
 }
 
-/// Reads a model, and of a longer file no more than shows that it is none.
+/// Reads a model. A file that is too long is not read completely, only refused.
 pub fn read(path: &Path) -> Result<Model, Failure> {
     use std::io::Read;
     let unreadable =

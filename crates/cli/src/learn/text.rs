@@ -1,4 +1,4 @@
-//! Reports of models as people read them.
+//! Reports of models as text.
 
 use frostline_lab::{Comparison, Flaw, ModelFeature, ModelReport};
 use frostline_learn::{Origin, Quality, Split};
@@ -7,17 +7,17 @@ use frostline_sim::{Evaluation, ZONE};
 use crate::failure::say;
 use crate::table;
 
-/// Helps a model that takes too few pages for frozen.
+/// The hint for a model that takes too few pages for frozen.
 const LOWER: &str =
     "train it with a lower --threshold, or on pages as cleaning meets them, with --age";
 
-/// Helps one that takes too many.
+/// The hint for a model that takes too many pages for frozen.
 const HIGHER: &str = "train it with a higher --threshold, or a longer --history";
 
-/// Helps one that learned rules that do not hold.
+/// The hint for a model whose rules do not hold on other samples.
 const OTHER: &str = "train it on a longer trace, or with --split time to see what holds later";
 
-/// Warns, for a command, of a model that is of no use as it is.
+/// Prints a warning for a useless model.
 pub fn warn(command: &str, report: &ModelReport) {
     let (pages, hint) = match report.flaw() {
         None => return,
@@ -30,7 +30,7 @@ pub fn warn(command: &str, report: &ModelReport) {
     say(&format!("{command}: warning: {why}"), Some(hint));
 }
 
-/// A model.
+/// The report of a model.
 pub fn model_report(report: &ModelReport) -> String {
     let Origin { trace, samples, frozen, sampling } = &report.trained_on;
     let on = match sampling.split {
@@ -55,7 +55,7 @@ pub fn model_report(report: &ModelReport) -> String {
     text + "\n" + &table::columns(&["feature", "correlation", "weight"], 1, rows)
 }
 
-/// The samples that models are evaluated on, in words.
+/// The evaluation samples, in words.
 fn samples_in_words(split: Split) -> &'static str {
     match split {
         Split::All => "all",
@@ -68,13 +68,13 @@ fn samples_in_words(split: Split) -> &'static str {
 pub struct Rows {
     /// The command.
     pub command: &'static str,
-    /// Heading of their names.
+    /// Heading of the column of names.
     pub heading: &'static str,
-    /// Names a row, given its number.
+    /// The name of a row, given its number.
     pub name: fn(usize, &Evaluation) -> String,
 }
 
-/// Models that were trained on the same samples.
+/// The comparison of models that were trained on the same samples.
 pub fn comparison(comparison: &Comparison, rows: &Rows) -> String {
     let mut headings = vec![rows.heading];
     headings.extend(QUALITY);
@@ -102,7 +102,7 @@ pub fn comparison(comparison: &Comparison, rows: &Rows) -> String {
 const QUALITY: [&str; 7] =
     ["accuracy", "recall", "false positives", "precision", "ROC area", "balanced", "frozen"];
 
-/// The quality of a recogniser, in a table.
+/// The quality of a recogniser, as cells of a table.
 fn quality_cells(quality: &Quality) -> Vec<String> {
     let percent = |share: f64| match share.is_nan() {
         true => "-".to_string(),

@@ -8,7 +8,7 @@ use crate::args::Loading;
 use crate::failure::Failure;
 use crate::inputs::{load_options, load_with_bar};
 
-/// Loads the only volume, with hotness records if they are wanted.
+/// Loads the only volume of a trace, with hotness records if they are wanted.
 pub fn load(
     command: &str,
     path: &Path,

@@ -1,4 +1,4 @@
-//! `frostline store check`: map, zones and headers against each other.
+//! `frostline store check`: checks map, zones and headers against each other.
 
 use super::lines;
 use crate::args::LookArgs;

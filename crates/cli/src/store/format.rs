@@ -1,4 +1,4 @@
-//! `frostline store format`: an empty store.
+//! `frostline store format`: makes an empty store.
 
 use frostline_lab::{Error, describe};
 use frostline_store::{Format, Store};
@@ -10,7 +10,7 @@ use crate::failure::{Failure, say};
 
 const COMMAND: &str = "store format";
 
-/// Makes an empty store of a device, and the device if it is to be made.
+/// Makes an empty store on a device, and the device if a size for it is given.
 pub fn run(args: &FormatArgs) -> Result<String, Failure> {
     if args.uri == "mem:" {
         return Err(Failure::usage(COMMAND, "mem: ends with the command, and the store with it")

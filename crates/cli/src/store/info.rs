@@ -1,4 +1,4 @@
-//! `frostline store info`: a store, described.
+//! `frostline store info`: describes a store.
 
 use frostline_store::{Store, StoreInfo, Written};
 use serde::Serialize;

@@ -24,7 +24,7 @@ pub fn run(command: &StoreCommand) -> Result<String, Failure> {
     }
 }
 
-/// Findings, a line each.
+/// The findings, one per line.
 fn lines(findings: &[Finding]) -> String {
     findings.iter().map(|finding| format!("{finding}\n")).collect()
 }

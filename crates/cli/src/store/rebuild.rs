@@ -1,4 +1,4 @@
-//! `frostline store rebuild`: the metadata anew, from the headers of the pages.
+//! `frostline store rebuild`: rebuilds the metadata from the headers of the pages.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ struct Report<'a> {
     rebuilt: &'a Rebuilt,
 }
 
-/// Rebuilds the store of a device, or reports what would come of it.
+/// Rebuilds the store of a device, or reports what the rebuilt store would have.
 pub fn run(args: &RebuildArgs) -> Result<String, Failure> {
     let format = args.fallback.options.format();
     let device = device(args)?;
@@ -41,7 +41,7 @@ pub fn run(args: &RebuildArgs) -> Result<String, Failure> {
     }
 }
 
-/// The zones of the store; those of a dry run can be written in memory only.
+/// The zones of the store. In a dry run, changes stay in memory.
 fn device(args: &RebuildArgs) -> Result<Arc<dyn Device>, Failure> {
     let failed = |error| device_failure(&args.uri, &error);
     let device = match args.dry_run {
@@ -57,7 +57,7 @@ fn device(args: &RebuildArgs) -> Result<Arc<dyn Device>, Failure> {
     first_zones(device, zones).map_err(failed)
 }
 
-/// True if the store can be opened and lacks nothing.
+/// True if the store can be opened and no pages are missing.
 fn is_sound(device: &Arc<dyn Device>) -> bool {
     let checked = Store::inspect(device.clone()).and_then(|mut store| store.check());
     checked.is_ok_and(|report| report.findings.is_empty())

@@ -1,4 +1,4 @@
-//! `frostline store scrub`: every content against its checksum.
+//! `frostline store scrub`: compares every content with its checksum.
 
 use super::lines;
 use crate::args::ScrubArgs;

@@ -1,4 +1,4 @@
-//! `frostline store zones`: the zones, drawn.
+//! `frostline store zones`: draws the zones.
 
 use frostline_store::{Role, ZoneStatus};
 use frostline_zone::ZoneState;
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::output::json;
 use crate::table;
 
-/// Cells of a bar.
+/// Characters in a bar.
 const CELLS: usize = 24;
 
 #[derive(Serialize)]
@@ -28,7 +28,7 @@ struct Row {
     sealed: Option<bool>,
 }
 
-/// Draws the zones, a line each.
+/// Draws the zones, one per line.
 pub fn run(args: &LookArgs) -> Result<String, Failure> {
     let views = open_store(&args.uri)?.zones();
     let views = views.map_err(|error| store_failure(&args.uri, error))?;
@@ -71,7 +71,7 @@ fn line(view: &ZoneStatus) -> Vec<String> {
     ]
 }
 
-/// Valid pages as full cells, garbage as light ones, what is not written as dots.
+/// A bar: valid pages as full characters, garbage as light ones, unwritten pages as dots.
 fn bar(view: &ZoneStatus) -> String {
     let cells = |pages: f64| (pages * CELLS as f64).round() as usize;
     let written = cells(f64::from(view.written) / f64::from(view.capacity.max(1))).min(CELLS);

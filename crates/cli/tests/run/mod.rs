@@ -8,18 +8,18 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// A report of `frostline sim` without the command line, in which equal runs may differ.
+/// A report of `frostline sim` without the command line, which differs between equal runs.
 pub fn without_command(report: &str) -> Value {
     let mut report: Value = serde_json::from_str(report).unwrap();
     report.as_object_mut().unwrap().remove("command").expect("reports have the command line");
     report
 }
 
-/// A directory of its own for each test, gone with the test, in which the command runs: so that
-/// messages name files as the test does.
+/// A directory for each test, removed at its end. The command runs in it, so that messages name
+/// files like the test does.
 pub struct Scratch(tempfile::TempDir);
 
-/// The results of a run of the command.
+/// The output of a run of the command.
 #[derive(Debug)]
 pub struct Ran {
     pub status: i32,
@@ -61,7 +61,7 @@ impl Scratch {
         command
     }
 
-    /// Runs with the words of a line as arguments.
+    /// Runs the command with the words of a line as arguments.
     pub fn run(&self, line: &str) -> Ran {
         let output = self.command(line.split_whitespace()).output().unwrap();
         Ran {
@@ -71,26 +71,27 @@ impl Scratch {
         }
     }
 
-    /// The standard output of a run that must succeed and say nothing else.
+    /// Runs a line that must succeed without messages; returns its standard output.
     pub fn quiet(&self, line: &str) -> String {
         let ran = self.run(line);
         assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{line}");
         ran.out
     }
 
-    /// The JSON on standard output of a run that must succeed and say nothing else.
+    /// Runs a line that must succeed without messages; returns the JSON on its standard output.
     pub fn json(&self, line: &str) -> Value {
         serde_json::from_str(&self.quiet(line)).unwrap()
     }
 
-    /// The message of a run that must fail with this status and print nothing on standard output.
+    /// Runs a line that must fail with this status and an empty standard output; returns its
+    /// message.
     pub fn fails(&self, status: i32, line: &str) -> String {
         let ran = self.run(line);
         assert_eq!((ran.status, ran.out.as_str()), (status, ""), "{line}: {}", ran.err);
         ran.err
     }
 
-    /// Command lines with what each prints, and its exit status if that is not 0.
+    /// Runs command lines; returns each with its output, and its exit status if that is not 0.
     pub fn transcript<L: AsRef<str>>(&self, lines: impl IntoIterator<Item = L>) -> String {
         let mut text = String::new();
         for line in lines {
