@@ -90,6 +90,7 @@ pub fn read(args: &SimArgs, settings: &Settings, plan: &Plan) -> Result<Inputs, 
         Some(path) => Preload::load(path, &mut options, args.quiet)?,
         None => Preload::default(),
     };
+    let with_lifespans = plan.needs_lifespans() || settings.lifespans;
     let (mut traces, mut volumes, mut sources) = (Vec::new(), Vec::new(), Vec::new());
     for (number, path) in args.traces.iter().enumerate() {
         let loaded = load_within(path, &mut options, args.quiet)?;
@@ -105,7 +106,7 @@ pub fn read(args: &SimArgs, settings: &Settings, plan: &Plan) -> Result<Inputs, 
                     false => format!("{}:{}", path.display(), writes.name),
                 };
             }
-            volumes.push(TraceVolume::new(prepare(before, writes, plan.needs_lifespans())?));
+            volumes.push(TraceVolume::new(prepare(before, writes, with_lifespans)?));
         }
         let own = &volumes[first..];
         traces.push(TraceReport {

@@ -27,6 +27,7 @@ mod sim_table;
 mod size;
 mod store;
 mod table;
+mod top;
 mod trace;
 mod usage;
 mod verbose;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Command::Trace(command) => trace::run(&command),
         Command::Store(command) => store::run(&command),
         Command::Serve(command) => serve::run(&command),
+        Command::Top(options) => top::run(&options),
         Command::Bench(command) => bench::run(&command),
         Command::Db(command) => db::run(&command),
         Command::Train(options) => learn::train_model(&options),

@@ -2,6 +2,7 @@
 //! is rewritten in place on a terminal.
 
 use std::io::{IsTerminal, Write, stderr};
+use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use frostline_lab::{Event, Monitor, Second, Transactions};
@@ -85,7 +86,7 @@ impl Monitor for Screen<'_> {
                 self.note(&format!("{}: {writes} page writes", path.display()));
             }
             Event::Metrics(address) => {
-                self.note(&format!("{command}: metrics at http://{address}/metrics"));
+                self.note(&format!("{command}: {}", watched_at(address)));
             }
             _ => {}
         }
@@ -96,6 +97,11 @@ impl Monitor for Screen<'_> {
     }
 }
 
+/// The places where a store at work can be seen, in words.
+pub fn watched_at(address: SocketAddr) -> String {
+    format!("zones at http://{address}/, metrics at http://{address}/metrics")
+}
+
 fn clear(shown: &mut Option<(&'static str, ProgressBar)>) {
     if let Some((_, bar)) = shown.take() {
         bar.finish_and_clear();
@@ -103,7 +109,7 @@ fn clear(shown: &mut Option<(&'static str, ProgressBar)>) {
 }
 
 /// A second in one line.
-fn line(second: &Second) -> String {
+pub fn line(second: &Second) -> String {
     let Second { passed, seconds, window, waf, free_zones, garbage_proportion, .. } = second;
     let passed = passed.as_secs();
     let Some(transactions) = &second.transactions else {

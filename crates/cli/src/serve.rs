@@ -1,6 +1,7 @@
 //! `frostline serve`: serves a page store as a disk to other programs.
 
 use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use frostline_lab::{Error, binary, first_zones};
@@ -12,6 +13,7 @@ use crate::args::{ServeCommand, ServeNbdArgs};
 use crate::cause::{device_failure, lab_failure, store_failure};
 use crate::failure::{Failure, say};
 use crate::interrupt::Interrupt;
+use crate::screen::watched_at;
 
 const COMMAND: &str = "serve nbd";
 
@@ -31,6 +33,7 @@ fn nbd(args: &ServeNbdArgs) -> Result<String, Failure> {
     let interrupt =
         Interrupt::watch().map_err(|e| Failure::job(COMMAND, &format!("signals: {e}")))?;
     let server = Server::bind(&args.listen).map_err(|e| Failure::job(COMMAND, &e.to_string()))?;
+    let watching = args.metrics.metrics.map(watch_at).transpose()?;
     let device = device(args)?;
     let options = Open { accept_loss: args.accept_loss, ..Open::default() };
     let store = Store::open(device, options).map_err(failed)?;
@@ -38,7 +41,14 @@ fn nbd(args: &ServeNbdArgs) -> Result<String, Failure> {
         let size = binary(store.pages() * PAGE);
         say(&format!("{}: {size} at {}", args.uri, server.address()), None);
     }
-    let served = server.run(&store, args.read_only, &|| interrupt.has_come());
+    if let Some(watching) = watching.as_ref().filter(|_| !args.quiet) {
+        say(&format!("{COMMAND}: {}", watched_at(watching.address())), None);
+    }
+    let serve = || server.run(&store, args.read_only, &|| interrupt.has_come());
+    let served = match &watching {
+        Some(watching) => watching.during(&store, serve),
+        None => serve(),
+    };
     let stats = store.stats().map_err(failed)?;
     let written = stats.written.since(&stats.opened);
     store.close().map_err(failed)?;
@@ -54,6 +64,12 @@ fn nbd(args: &ServeNbdArgs) -> Result<String, Failure> {
         say(&line, None);
     }
     Ok(String::new())
+}
+
+/// A server of metrics at an address.
+fn watch_at(address: SocketAddr) -> Result<frostline_watch::Server, Failure> {
+    let server = frostline_watch::Server::bind(address);
+    server.map_err(|source| lab_failure(COMMAND, Error::Metrics { address, source }))
 }
 
 /// The device of the store; with `--create` it is made if it does not exist.

@@ -146,6 +146,7 @@ fn settings(args: &SimArgs) -> Result<Settings, Failure> {
         model: args.model.as_deref().map(crate::learn::read).transpose()?.map(Arc::new),
         warmup: args.warmup,
         window: args.window,
+        lifespans: args.lifespans,
         ..Settings::default()
     })
 }

@@ -102,8 +102,8 @@ fn metrics_are_served_on_loopback_while_it_runs_and_a_signal_ends_it_with_its_ta
     let mut err = BufReader::new(child.stderr.take().unwrap());
     let mut said = String::new();
     err.read_line(&mut said).unwrap();
-    let address = said.trim().strip_prefix("frostline: bench store: metrics at http://").unwrap();
-    let address = address.strip_suffix("/metrics").unwrap();
+    let address = said.strip_prefix("frostline: bench store: zones at http://").unwrap();
+    let (address, _) = address.split_once('/').unwrap();
     let get = |path: &str| {
         let mut client = TcpStream::connect(address).unwrap();
         write!(client, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
@@ -114,7 +114,11 @@ fn metrics_are_served_on_loopback_while_it_runs_and_a_signal_ends_it_with_its_ta
     let answer = get("/metrics");
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     assert!(answer.contains("\nfrostline_pages_written_total{by=\"user\"} "), "{answer}");
-    assert!(get("/").starts_with("HTTP/1.1 404 "));
+    assert!(get("/").contains("<canvas "));
+    let top = scratch.quiet(&format!("top {address}"));
+    assert!(top.contains("sepbit, cost-benefit") && top.contains(" zones "), "{top}");
+    let view = scratch.json(&format!("top http://{address}/ --json"));
+    assert_eq!(view["scheme"], "sepbit");
     // Once a line is printed, the bench has written something.
     err.read_line(&mut said).unwrap();
     let id = child.id().to_string();

@@ -53,12 +53,13 @@ const ADDED: [(&str, &[&str]); 3] = [
 const DROPPED: [&str; 1] = ["--quick"];
 
 /// Commands that are only parsed, with the reason.
-const ONLY_PARSED: [(&str, &str); 6] = [
+const ONLY_PARSED: [(&str, &str); 7] = [
     ("zbd:", "there is no such drive here"),
     ("zonefs:", "there is no such drive here"),
     ("reproduce ", "evaluations have tests of their own"),
     ("serve ", "it serves until it is ended"),
     ("top ", "it shows until it is ended"),
+    ("--live", "there is no terminal here"),
     ("s3:", "there is no such store here"),
 ];
 

@@ -127,6 +127,8 @@ fn options_that_would_have_no_effect_are_refused() {
             "gen uniform --alpha 1 --pages 9 --writes 9 -o x",
             "schemes --json --markdown",
             "bench store --device mem: --keep --force",
+            "bench store --device mem: --live --quiet",
+            "bench store --device mem: --size 64MiB --live",
             "bench tpcc --keep --size 1GiB",
             "bench tpcc --record a.u32",
             "bench tpcc --scheme dac,sepbit --record a.parquet",
@@ -179,11 +181,14 @@ fn numbers_out_of_range_tell_the_range() {
             "tpcc --gp 0.95",
             "store --device mem: --gp NaN",
             "store --device mem: --metrics 0.0.0.0:80",
+            "tpcc --metrics here",
             "linkbench --nodes 0",
         ],
     );
     let lines = sim.into_iter().chain(synthetic).chain(devices);
-    assert_snapshot!("ranges", refused(lines.chain(["store format file:s --gp 2".to_string()])));
+    let others = ["store format file:s --gp 2", "top here", "top here:9464:1", "top file:absent"];
+    let others = others.iter().chain(&["top a:1 --interval 0"]).map(ToString::to_string);
+    assert_snapshot!("ranges", refused(lines.chain(others)));
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod run;
 
 use run::Scratch;
 
-const COMMANDS: [&str; 37] = [
+const COMMANDS: [&str; 38] = [
     "",
     "sim",
     "schemes",
@@ -23,6 +23,7 @@ const COMMANDS: [&str; 37] = [
     "store rebuild",
     "serve",
     "serve nbd",
+    "top",
     "bench",
     "bench store",
     "bench tpcc",

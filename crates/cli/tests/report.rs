@@ -15,7 +15,7 @@ fn zipf() -> Scratch {
 }
 
 const SIM: &str = "sim z.u32 --zone 256KiB --scheme nosep,sepbit,2r-fifo,oracle-plan \
-                   --victim greedy,cost-benefit --window 5000 --no-timing -q";
+                   --victim greedy,cost-benefit --window 5000 --lifespans --no-timing -q";
 
 #[test]
 fn the_page_is_as_it_was() {
@@ -45,7 +45,7 @@ fn every_figure_has_its_data_beside_it() {
     scratch.quiet("report r.json -o page.html");
     let page = read(&scratch, "page.html");
     let count = |what: &str| page.matches(what).count();
-    assert_eq!(count("<figure>"), 7, "all but speed, which was not measured");
+    assert_eq!(count("<figure>"), 8, "all but speed, which was not measured");
     assert_eq!(count("<table>"), count("<figure>"));
     assert_eq!(count("<svg "), 2 * count("<figure>"), "for wide screens and for narrow ones");
     let waf = scratch.json(&format!("{SIM} --json -"))["runs"][3]["waf"].as_f64().unwrap();

@@ -43,6 +43,29 @@ fn a_disk_is_made_served_closed_and_served_again() {
 }
 
 #[test]
+fn a_disk_is_watched_while_it_is_served() {
+    let scratch = Scratch::new();
+    let line = format!("{SERVE} --scheme frozen:sepgc --metrics 127.0.0.1:0");
+    let mut server =
+        scratch.command(line.split_whitespace()).stderr(Stdio::piped()).spawn().unwrap();
+    let said = BufReader::new(server.stderr.take().unwrap());
+    let said: Vec<_> = said.lines().map(Result::unwrap).take(2).collect();
+    let address = said[1].strip_prefix("frostline: serve nbd: zones at http://").unwrap();
+    let (address, _) = address.split_once('/').unwrap();
+    let view = scratch.json(&format!("top {address} --json"));
+    assert_eq!(view["scheme"], "frozen:sepgc");
+    assert_eq!(view["zones"].as_array().unwrap().len(), 64);
+    let held = scratch.fails(2, "top file:disk");
+    assert!(held.contains("hint: ") && held.contains("frostline top ADDR"), "{held}");
+    let killed = std::process::Command::new("kill").arg(server.id().to_string()).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+    let still = scratch.quiet("top file:disk");
+    assert!(still.contains("64 zones"), "{still}");
+    scratch.fails(1, &format!("top {address}"));
+}
+
+#[test]
 fn databases_are_no_disk_and_a_disk_must_be_there_or_be_made() {
     let scratch = Scratch::new();
     scratch.quiet("bench ycsb --workload a --records 500 --transactions 50 -q");

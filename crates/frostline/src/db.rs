@@ -118,6 +118,17 @@ impl Db {
     }
 }
 
+#[cfg(feature = "watch")]
+impl frostline_watch::Watched for Db {
+    fn metrics(&self) -> std::result::Result<String, DbError> {
+        self.inner.metrics()
+    }
+
+    fn view(&self) -> std::result::Result<frostline_watch::StoreView, DbError> {
+        Ok(self.inner.store().view()?)
+    }
+}
+
 /// Pauses, so that the other transaction can finish.
 fn give_way(tries: u32) {
     match tries {

@@ -39,6 +39,24 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Watching it
+//!
+//! With the feature `watch`, which is on by default, a program serves metrics and a page that draws the
+//! zones of its database live:
+//!
+//! ```
+//! # #[cfg(feature = "watch")] {
+//! use std::sync::Arc;
+//! use frostline::{Options, watch};
+//!
+//! let db = Arc::new(Options::new().bound(64 << 20).in_memory()?);
+//! let watching = watch::Server::bind("127.0.0.1:0".parse()?)?.spawn(db.clone())?;
+//! println!("http://{}/", watching.address());
+//! # assert_eq!(watch::fetch(watching.address())?.scheme, "frostline");
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # The parts
 //!
 //! [`engine`] is the database without this crate's conveniences, [`store`] the page store below it,
@@ -64,4 +82,6 @@ pub use frostline_db as engine;
 pub use frostline_placement as placement;
 pub use frostline_store as store;
 pub use frostline_trace as trace;
+#[cfg(feature = "watch")]
+pub use frostline_watch as watch;
 pub use frostline_zone as zone;

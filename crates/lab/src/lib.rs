@@ -39,7 +39,6 @@ mod error;
 mod input_file;
 mod latency;
 mod matrix;
-mod metrics;
 mod monitor;
 mod names;
 mod page;
@@ -53,6 +52,7 @@ mod store;
 mod study;
 mod sweep;
 mod trace_info;
+mod watching;
 
 pub use bytes::binary;
 pub use catalogue::{Catalogue, ParamRow, PolicyRow, SchemeRow};

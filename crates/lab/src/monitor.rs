@@ -5,12 +5,19 @@ use std::path::Path;
 use std::time::Duration;
 
 use frostline_sim::WindowReport;
+use frostline_store::StoreView;
 
 /// Follows an experiment. `()` ignores all events, and never stops it.
 pub trait Monitor: Sync {
     /// Something happened.
     fn on(&self, event: Event<'_>) {
         let _ = event;
+    }
+
+    /// The interval at which a bench shows its store as [`Event::View`], from a thread of its own; none
+    /// if it is not to be shown.
+    fn views_every(&self) -> Option<Duration> {
+        None
     }
 
     /// Returns true to stop the experiment. Several threads call it, often.
@@ -47,8 +54,10 @@ pub enum Event<'a> {
         /// Page writes in it.
         writes: u64,
     },
-    /// Metrics are served on this address, at `/metrics`.
+    /// A bench can be watched under this address: metrics at `/metrics`, the zones at `/`.
     Metrics(SocketAddr),
+    /// The store of a bench at this moment.
+    View(&'a StoreView),
 }
 
 /// About a second of a bench.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 use frostline_lab::{
     Cell, Compared, DatabaseBench, DeviceSpec, Error, Event, Monitor, PAPERS, Reproduction,
@@ -197,4 +198,33 @@ fn an_evaluation_that_is_stopped_has_no_report() {
         let session = Session::new(&how, &followed);
         assert!(matches!(paper.run(&session), Err(Error::Stopped { .. })), "{}", paper.name);
     }
+}
+
+/// Keeps the numbers of pages that each view had.
+struct Viewer(Mutex<Vec<u64>>);
+
+impl Monitor for Viewer {
+    fn on(&self, event: Event<'_>) {
+        if let Event::View(view) = event {
+            self.0.lock().unwrap().push(view.written.user);
+        }
+    }
+
+    fn views_every(&self) -> Option<Duration> {
+        Some(Duration::from_millis(1))
+    }
+}
+
+#[test]
+fn a_monitor_that_wants_to_sees_the_store_while_it_is_filled_and_written() {
+    let viewer = Viewer(Mutex::new(Vec::new()));
+    StoreBench { seconds: Some(1), writes: None, ..small() }.run(&viewer).unwrap();
+    let seen = viewer.0.into_inner().unwrap();
+    assert!(seen.len() > 3 && seen.is_sorted(), "{seen:?}");
+    assert!(seen[0] < seen[seen.len() - 1], "{seen:?}");
+
+    let viewer = Viewer(Mutex::new(Vec::new()));
+    let bench = DatabaseBench { transactions: Some(200), ..DatabaseBench::default() };
+    bench.run(&linkbench::Options { nodes: 2000 }, &viewer).unwrap();
+    assert!(!viewer.0.into_inner().unwrap().is_empty());
 }

@@ -15,6 +15,11 @@ macro_rules! methods {
                     self.classes() - 1
                 }
 
+                /// True if a class is for pages that the scheme takes for frozen.
+                fn holds_frozen(&self, _class: usize) -> bool {
+                    false
+                }
+
                 /// The one class that all valid pages of this victim go to, if it is known
                 /// beforehand and no relocation changes a page's state. The log then skips
                 /// [`place_relocation`](Scheme::place_relocation) for the whole victim.

@@ -31,6 +31,7 @@ mod cpu_time;
 mod error;
 pub mod fast22;
 mod ledger;
+mod lifespans;
 mod machine;
 pub mod midas_fast24;
 mod models;
@@ -47,6 +48,7 @@ mod windows;
 
 pub use error::SimError;
 pub use ledger::Ledger;
+pub use lifespans::{INTERVALS, LifespansByClass};
 pub use machine::Machine;
 pub use models::{
     Evaluation, ZONE, compare_features, compare_histories, compare_models, evaluate_two_r,

@@ -27,6 +27,11 @@ pub trait Machine {
     fn census(&self) -> Vec<[u32; 10]> {
         Vec::new()
     }
+    /// The class that a valid page lies in, from 0, if the log tells.
+    fn class_of(&self, lba: u32) -> Option<usize> {
+        let _ = lba;
+        None
+    }
     /// See [`Volume::verify`].
     fn verify(&self) -> Result<(), String>;
 }
@@ -71,6 +76,10 @@ impl<S: Scheme> Machine for Volume<S> {
             }
         }
         census
+    }
+
+    fn class_of(&self, lba: u32) -> Option<usize> {
+        self.slot_of(lba).map(|slot| self.zones().class(slot.zone))
     }
 
     fn verify(&self) -> Result<(), String> {

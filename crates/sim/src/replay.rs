@@ -11,6 +11,7 @@ use frostline_trace::Trim;
 use serde::{Deserialize, Serialize};
 
 use crate::cpu_time::cpu_seconds;
+use crate::lifespans::{LifespansByClass, Sample};
 use crate::machine::{Machine, MakeMachine};
 use crate::settings::least_op;
 use crate::stored::StoredCounts;
@@ -57,6 +58,9 @@ pub struct Outcome {
     pub counts: Counts,
     /// The same counts, window by window.
     pub windows: Vec<Window>,
+    /// A sample of the user writes after preload and warm-up, if that was asked for.
+    #[serde(default)]
+    pub lifespans: LifespansByClass,
     /// The decisions of the scheme with their reasons, one per line.
     pub explanation: Vec<String>,
     /// The scheme's own figures.
@@ -91,13 +95,17 @@ pub fn replay(
     let all = writes.words.len();
     let counted_from = (volume.preload_writes() as u64 + settings.warmup).min(all as u64) as usize;
     let mut windows = Windows::new(counted_from, settings.window, all, &mut *machine);
+    let mut sample = Sample::new(volume, settings.lifespans, zone_pages);
     let mut next = 0;
     let started = Instant::now();
     let mut cpu_from = cpu_seconds();
     while next < all {
         progress.check()?;
-        let end = windows.end_after(next, next + STRIDE);
+        let end = sample.end_after(next, windows.end_after(next, next + STRIDE));
         advance(&mut *machine, &writes, &mut trims, next..end).map_err(log)?;
+        if next >= counted_from {
+            sample.look(next..end, &*machine);
+        }
         progress.add(end - next);
         next = end;
         if next == counted_from {
@@ -113,6 +121,7 @@ pub fn replay(
         zone_pages,
         counts: machine.counts().clone(),
         windows: windows.done,
+        lifespans: sample.counted,
         explanation: machine.explain(),
         gauges: named(machine.gauges()),
         peak_bytes: machine.peak_bytes(),

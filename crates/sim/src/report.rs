@@ -8,6 +8,7 @@ use frostline_log::Counts;
 use frostline_placement::{Foresight, SchemeSpec};
 use serde::{Deserialize, Serialize};
 
+use crate::lifespans::{INTERVALS, LifespansByClass};
 use crate::plan::{PLANNED, YARDSTICK, yardstick};
 use crate::settings::zones;
 use crate::{
@@ -84,7 +85,7 @@ pub struct Quartiles {
 }
 
 /// Page writes of a class.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct ClassReport {
     /// The class, from 1.
     pub class: usize,
@@ -92,6 +93,10 @@ pub struct ClassReport {
     pub user_writes: u64,
     /// Pages copied by cleaning.
     pub relocations: u64,
+    /// A sample of the user writes by lifespan, in eight intervals: shorter than 1, 4, 16, 64, 256 and 1,024
+    /// zones' worth of user writes, longer, and frozen pages. Left out if that was not asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lifespans: Vec<u64>,
 }
 
 /// A stretch of a run.
@@ -338,8 +343,21 @@ fn row(
         device_bytes: unit.map(|unit| (counts.user_units + counts.relocated_units) * unit),
         seconds: outcome.seconds,
         writes_per_second: outcome.replayed as f64 / outcome.seconds.max(1e-9),
-        ..RunReport::of(&outcome.counts)
+        classes: classes(outcome),
+        ..RunReport::of(counts)
     }
+}
+
+/// The classes, with the lifespans that were counted.
+fn classes(outcome: &Outcome) -> Vec<ClassReport> {
+    let mut classes = RunReport::of(&outcome.counts).classes;
+    if !outcome.lifespans.is_empty() {
+        let none = [0; INTERVALS];
+        for (number, class) in classes.iter_mut().enumerate() {
+            class.lifespans = outcome.lifespans.get(number).unwrap_or(&none).to_vec();
+        }
+    }
+    classes
 }
 
 /// Every parameter of a scheme with its value.
@@ -354,6 +372,7 @@ impl RunReport {
             class,
             user_writes: c.user_writes,
             relocations: c.relocations,
+            lifespans: Vec::new(),
         });
         RunReport {
             volume: None,
@@ -458,9 +477,17 @@ fn sum(outcomes: &[Outcomes]) -> Outcomes {
 
 fn add(sum: &mut Outcome, outcome: &Outcome) {
     sum.counts.add(&outcome.counts);
+    add_lifespans(&mut sum.lifespans, &outcome.lifespans);
     sum.peak_bytes = sum.peak_bytes.max(outcome.peak_bytes);
     sum.replayed += outcome.replayed;
     sum.seconds += outcome.seconds;
+}
+
+fn add_lifespans(sum: &mut LifespansByClass, other: &LifespansByClass) {
+    sum.resize(sum.len().max(other.len()), [0; INTERVALS]);
+    for (sum, other) in sum.as_flattened_mut().iter_mut().zip(other.as_flattened()) {
+        *sum += other;
+    }
 }
 
 /// Adds a run to a sum; if the run was stopped, there is no sum.

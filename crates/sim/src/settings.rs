@@ -69,6 +69,8 @@ pub struct Settings {
     pub warmup: u64,
     /// User writes in a window of the report; no windows if 0.
     pub window: u64,
+    /// Count a sample of the user writes by class and lifespan, of a trace that was read with lifespans.
+    pub lifespans: bool,
 }
 
 impl Default for Settings {
@@ -86,6 +88,7 @@ impl Default for Settings {
             model: None,
             warmup: 0,
             window: 0,
+            lifespans: false,
         }
     }
 }

@@ -16,6 +16,9 @@ pub struct ReplaySetup {
     pub warmup: u64,
     /// User writes in a window; 0 if there are no windows.
     pub window: u64,
+    /// True if user writes were counted by class and lifespan.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lifespans: bool,
     /// Bytes in a page.
     pub page_bytes: u32,
     /// Zones that could be open at once; none if there was no limit.
@@ -53,6 +56,7 @@ impl ReplaySetup {
             seed: settings.seed,
             warmup: settings.warmup,
             window: settings.window,
+            lifespans: settings.lifespans,
             page_bytes: settings.page_size,
             max_open: settings.max_open,
             preload: None,

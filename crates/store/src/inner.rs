@@ -12,7 +12,7 @@ use crate::map_cache::LEAF;
 use crate::meta::{MetaLog, MetaUsage};
 use crate::rewriting::Buffer;
 use crate::state::State;
-use crate::sync::{Condvar, Mutex, MutexGuard, sleep};
+use crate::sync::{Condvar, Instant, Mutex, MutexGuard, sleep};
 use crate::written::Written;
 use crate::{Cleaning, Open, StoreError};
 
@@ -37,6 +37,8 @@ pub struct Inner {
     pub meta_usage: Arc<MetaUsage>,
     /// Pages written before the store was opened, once it is.
     pub opened: OnceLock<Written>,
+    /// The moment at which it was opened.
+    pub begun: Instant,
     state: Mutex<State>,
     /// Notified when something happened that threads may wait for.
     pub changed: Condvar,
@@ -64,6 +66,7 @@ impl Inner {
             counters: Counters::default(),
             meta_usage: meta.usage(),
             opened: OnceLock::new(),
+            begun: Instant::now(),
             state: Mutex::new(state),
             changed: Condvar::new(),
             wake: Condvar::new(),

@@ -8,7 +8,7 @@ use crate::map_cache::LEAF;
 use crate::{Loss, Store, StoreError};
 
 /// The use of a zone of the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Notes, leaves of the map and checkpoints.
@@ -24,13 +24,14 @@ pub enum Role {
 }
 
 /// A zone of the device.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ZoneStatus {
     /// Its number.
     pub zone: u32,
     /// Its use.
     pub role: Role,
     /// Its state, as the device reports it.
+    #[serde(with = "StateName")]
     pub state: ZoneState,
     /// Pages that it can hold, headers included.
     pub capacity: u32,
@@ -46,6 +47,22 @@ pub struct ZoneStatus {
     pub opening: Option<u64>,
     /// Data: it takes no more pages.
     pub sealed: Option<bool>,
+}
+
+/// The names of the states of zones, for serde.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(remote = "ZoneState", rename_all = "kebab-case")]
+enum StateName {
+    Empty,
+    #[serde(rename = "open")]
+    ImplicitOpen,
+    #[serde(rename(serialize = "open", deserialize = "open-explicitly"))]
+    ExplicitOpen,
+    Closed,
+    Full,
+    ReadOnly,
+    Offline,
+    Conventional,
 }
 
 /// A description of a store.

@@ -1,7 +1,7 @@
 //! Pages written, by cause.
 
 /// Pages written since the store was formatted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Written {
     /// By the user.
     pub user: u64,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use frostline_store::{Cleaning, Format, Open, Store};
+use frostline_store::{Cleaning, Format, Open, Store, StoreView};
 use frostline_zone::{Shape, in_memory};
 
 /// Samples by name and labels. Every line must be a sample or a comment of its family.
@@ -67,4 +67,29 @@ fn metrics_parse_line_by_line_and_agree_with_the_statistics() {
     let samples = parse(&store.metrics().unwrap());
     assert_eq!(samples["frostline_pages_written_total{by=\"user\"}"], f64::from(2 * pages));
     assert_eq!(samples["frostline_waf{since=\"open\"}"], 1.0);
+}
+
+#[test]
+fn a_view_agrees_with_statistics_and_zones_and_comes_back_from_json() {
+    let device = in_memory(&Shape { bytes: 32 << 20, ..Shape::default() }).unwrap();
+    let format = Format { scheme: "frozen:sepbit:tiers=2".to_string(), ..Format::default() };
+    Store::format(device.clone(), &format).unwrap();
+    let open = Open { cleaning: Cleaning::Inline, ..Open::default() };
+    let store = Store::open(device, open).unwrap();
+    let (pages, page) = (store.pages() as u32, vec![1; 4096]);
+    (0..3 * pages).for_each(|i| store.write(i * i % pages, &page).unwrap());
+    let (view, stats) = (store.view().unwrap(), store.stats().unwrap());
+    assert_eq!(view.written, stats.written);
+    assert_eq!(view.since_opened().user, u64::from(3 * pages));
+    assert_eq!(view.zones, store.zones().unwrap());
+    assert_eq!(view.garbage_proportion, stats.garbage_proportion);
+    let writes: u64 = view.classes.iter().map(|class| class.user_writes).sum();
+    assert_eq!(writes, u64::from(3 * pages));
+    let frozen = view.classes.iter().filter(|class| class.frozen).map(|class| class.class);
+    assert_eq!(frozen.collect::<Vec<_>>(), [7, 8]);
+    let writes = view.calls.iter().find(|calls| calls.call == "write").unwrap();
+    assert_eq!(writes.count(), u64::from(3 * pages));
+    assert!(view.gauges.contains_key("precision"), "{:?}", view.gauges);
+    let text = serde_json::to_string(&view).unwrap();
+    assert_eq!(serde_json::from_str::<StoreView>(&text).unwrap(), view);
 }

@@ -1,6 +1,5 @@
 //! Arguments of `frostline bench`.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, value_parser};
@@ -8,7 +7,7 @@ use frostline_lab::{PageWorkload, StoreBench};
 use frostline_store::Format;
 
 use super::database::{BenchLinkbenchArgs, BenchTpccArgs, BenchYcsbArgs};
-use super::running::{CleaningArg, SpeedArgs};
+use super::running::{CleaningArg, MetricsArgs, SpeedArgs};
 use super::store::{PlacementArgs, ShapeArgs};
 
 /// `frostline bench`
@@ -61,9 +60,11 @@ pub struct BenchStoreArgs {
     /// Print JSON instead of the table (-), or write it to a file as well
     #[arg(long, value_name = "-|FILE")]
     pub json: Option<PathBuf>,
-    /// Serve metrics for Prometheus on this loopback address, like 127.0.0.1:9464
-    #[arg(long, value_name = "ADDR", value_parser = loopback)]
-    pub metrics: Option<SocketAddr>,
+    #[command(flatten)]
+    pub metrics: MetricsArgs,
+    /// Draw the zones live on the terminal
+    #[arg(long, conflicts_with_all = ["quiet", "verbose"])]
+    pub live: bool,
     /// Also record the LBAs in a trace, including those of the fill
     #[arg(long, value_name = "TRACE")]
     pub record: Option<PathBuf>,
@@ -95,20 +96,10 @@ impl BenchStoreArgs {
             threads: self.threads,
             sync_every: self.sync_every,
             cleaning: self.cleaning.into(),
-            metrics: self.metrics,
+            metrics: self.metrics.metrics,
             record: self.record.clone(),
             keep: self.keep,
             accept_loss: self.accept_loss,
         }
-    }
-}
-
-/// An address that only this machine can reach.
-fn loopback(text: &str) -> Result<SocketAddr, String> {
-    let address: SocketAddr =
-        text.parse().map_err(|_| "is not an address such as 127.0.0.1:9464".to_string())?;
-    match address.ip().is_loopback() {
-        true => Ok(address),
-        false => Err("is not a loopback address, and there is no password".to_string()),
     }
 }

@@ -8,7 +8,7 @@ use frostline_lab::{DatabaseBench, DeviceSpec, YcsbBench};
 use frostline_workload::ycsb::{Distribution, NamedMix};
 use frostline_workload::{linkbench, tpcc, ycsb};
 
-use super::running::{CleaningArg, SpeedArgs};
+use super::running::{CleaningArg, MetricsArgs, SpeedArgs};
 use super::store::gp;
 use crate::size::Size;
 
@@ -98,6 +98,11 @@ pub struct DatabaseArgs {
     /// Do not check the data after the run
     #[arg(long)]
     pub no_check: bool,
+    #[command(flatten)]
+    pub metrics: MetricsArgs,
+    /// Draw the zones live on the terminal
+    #[arg(long, conflicts_with_all = ["quiet", "verbose"])]
+    pub live: bool,
     /// Record every page write that reaches the store, with its hotness record, and every trim in a
     /// trace (.parquet), including those of loading
     #[arg(long, value_name = "TRACE", conflicts_with = "keep")]
@@ -152,6 +157,7 @@ impl DatabaseArgs {
             cleaning: self.cleaning.into(),
             in_order: self.in_order,
             check: !self.no_check,
+            metrics: self.metrics.metrics,
             record: self.record.clone(),
             keep: self.keep,
             accept_loss: self.accept_loss,

@@ -11,6 +11,7 @@ mod running;
 mod serve;
 mod shell;
 mod store;
+mod top;
 
 use std::path::PathBuf;
 
@@ -29,6 +30,7 @@ pub use self::reproduce::ReproduceArgs;
 pub use self::serve::{ServeCommand, ServeNbdArgs};
 pub use self::shell::{CompletionsArgs, ManArgs};
 pub use self::store::{FormatArgs, LookArgs, RebuildArgs, ScrubArgs, StoreCommand};
+pub use self::top::TopArgs;
 use crate::size::Size;
 
 /// The largest accepted over-provisioning.
@@ -64,6 +66,8 @@ pub enum Command {
     /// Serve a page store as a disk to other programs
     #[command(subcommand, arg_required_else_help = false)]
     Serve(ServeCommand),
+    /// Draw the zones of a store as they change, and what is written
+    Top(TopArgs),
     /// Measure a store, or databases on it, under load
     #[command(subcommand, arg_required_else_help = false)]
     Bench(BenchCommand),
@@ -140,6 +144,9 @@ pub struct SimArgs {
         allow_negative_numbers = true
     )]
     pub window: u64,
+    /// Count a sample of the user writes by class and lifespan as well, in the files
+    #[arg(long, requires = "files")]
+    pub lifespans: bool,
     /// The reading of the papers to follow
     #[arg(long, value_name = "S", default_value = "published")]
     pub semantics: SemanticsArg,

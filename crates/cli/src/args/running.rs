@@ -1,4 +1,6 @@
-//! Arguments of every bench: the speed of its device, and the thread that cleans.
+//! Arguments of every bench: the speed of its device, the thread that cleans, and what is seen of it.
+
+use std::net::SocketAddr;
 
 use clap::{Args, ValueEnum};
 use frostline_lab::{NamedDrive, Speed};
@@ -30,6 +32,25 @@ impl SpeedArgs {
 pub enum DriveArg {
     /// Western Digital's Ultrastar DC ZN540
     Zn540,
+}
+
+/// The ways in which a bench, or a server, can be watched while it works.
+#[derive(Debug, Args)]
+pub struct MetricsArgs {
+    /// Serve metrics for Prometheus, and at / a page that draws the zones live, at this loopback address, as
+    /// 127.0.0.1:9464
+    #[arg(long, value_name = "ADDR", value_parser = loopback)]
+    pub metrics: Option<SocketAddr>,
+}
+
+/// An address that only this machine can reach.
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let address: SocketAddr =
+        text.parse().map_err(|_| "is not an address such as 127.0.0.1:9464".to_string())?;
+    match address.ip().is_loopback() {
+        true => Ok(address),
+        false => Err("is not a loopback address, and there is no password".to_string()),
+    }
 }
 
 /// The thread that cleans.

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use frostline_nbd::Address;
 
+use super::running::MetricsArgs;
 use super::store::{OptionsArgs, ShapeArgs};
 
 /// `frostline serve`
@@ -30,6 +31,8 @@ pub struct ServeNbdArgs {
     /// Make the device and the store if they do not exist
     #[arg(long, requires = "size")]
     pub create: bool,
+    #[command(flatten)]
+    pub metrics: MetricsArgs,
     /// No messages
     #[arg(long, short)]
     pub quiet: bool,

@@ -5,12 +5,12 @@ use std::path::Path;
 use frostline_lab::{Benchmark, DatabaseReport, DatabaseRun};
 
 use super::database_text::text;
+use super::monitor;
 use crate::args::DatabaseArgs;
 use crate::cause::lab_failure;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
-use crate::screen::Screen;
 
 /// Runs the bench, and returns the table or the JSON.
 pub fn run(
@@ -24,8 +24,10 @@ pub fn run(
         output::check_name(command, path)?;
     }
     let interrupt = Interrupt::watch().map_err(|e| Failure::job(command, &e.to_string()))?;
-    let screen = Screen::new(command, args.quiet, &interrupt);
-    let report = args.bench().run(workload, &screen);
+    let monitor = monitor(command, args.live, args.quiet, &interrupt)?;
+    let report = args.bench().run(workload, &*monitor);
+    // The picture goes before anything is printed.
+    drop(monitor);
     outcome(command, args, &report.map_err(|e| lab_failure(command, e))?, &interrupt)
 }
 

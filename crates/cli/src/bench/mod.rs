@@ -5,8 +5,13 @@ mod database_text;
 mod store;
 mod store_text;
 
+use frostline_lab::Monitor;
+
 use crate::args::BenchCommand;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::screen::Screen;
+use crate::top::Live;
 
 /// Runs the bench that the arguments name.
 pub fn run(command: &BenchCommand) -> Result<String, Failure> {
@@ -25,4 +30,17 @@ fn speed(drive: Option<&str>, bandwidth: Option<u64>) -> String {
     let drive = drive.map(|name| format!(", as slow as a {name}"));
     let bandwidth = bandwidth.map(|bytes| format!(", {} MB/s at most", bytes as f64 / 1e6));
     drive.unwrap_or_default() + &bandwidth.unwrap_or_default()
+}
+
+/// What a bench shows while it works: a line, or with `--live` a picture of its store.
+fn monitor<'a>(
+    command: &'static str,
+    live: bool,
+    quiet: bool,
+    interrupt: &'a Interrupt,
+) -> Result<Box<dyn Monitor + 'a>, Failure> {
+    Ok(match live {
+        true => Box::new(Live::new(command, interrupt)?),
+        false => Box::new(Screen::new(command, quiet, interrupt)),
+    })
 }

@@ -2,6 +2,7 @@
 
 use frostline_lab::{Error, StoreBench};
 
+use super::monitor;
 use super::store_text::text;
 use crate::args::BenchStoreArgs;
 use crate::cause::lab_failure;
@@ -9,7 +10,6 @@ use crate::failure::Failure;
 use crate::inputs::most_memory;
 use crate::interrupt::Interrupt;
 use crate::output;
-use crate::screen::Screen;
 
 const COMMAND: &str = "bench store";
 
@@ -22,7 +22,10 @@ pub fn run(args: &BenchStoreArgs) -> Result<String, Failure> {
     output::check(COMMAND, outputs, args.workload.file())?;
     let interrupt = Interrupt::watch().map_err(|e| Failure::job(COMMAND, &e.to_string()))?;
     let bench = StoreBench { memory: most_memory(), ..args.bench() };
-    let report = bench.run(&Screen::new(COMMAND, args.quiet, &interrupt));
+    let monitor = monitor(COMMAND, args.live, args.quiet, &interrupt)?;
+    let report = bench.run(&*monitor);
+    // The picture goes before anything is printed.
+    drop(monitor);
     let report = report.map_err(|error| match error {
         Error::Stopped { what: Some(what) } => {
             interrupt.failure(COMMAND, what).unwrap_or_else(|| lab_failure(COMMAND, error))

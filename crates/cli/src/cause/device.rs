@@ -16,12 +16,11 @@ pub fn device_failure(uri: &str, error: &DeviceError) -> Failure {
     match error {
         Shape { .. } => Failure::usage(uri, &why),
         // These errors begin with the name of the file or device.
-        Open { .. }
-        | InUse { .. }
-        | NotADevice { .. }
-        | NotPlain { .. }
-        | Exists { .. }
-        | Uri { .. } => Failure::usage_line(why),
+        Open { .. } | NotADevice { .. } | NotPlain { .. } | Exists { .. } | Uri { .. } => {
+            Failure::usage_line(why)
+        }
+        InUse { .. } => Failure::usage_line(why)
+            .hint("begun with --metrics ADDR, it can be looked at by frostline top ADDR"),
         TooManyFiles { .. } => Failure::job(uri, &why).hint(MORE_FILES),
         _ => Failure::job(uri, &why),
     }

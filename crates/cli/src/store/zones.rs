@@ -2,7 +2,6 @@
 
 use frostline_store::{Role, ZoneStatus};
 use frostline_zone::ZoneState;
-use serde::Serialize;
 
 use crate::args::LookArgs;
 use crate::cause::store_failure;
@@ -14,26 +13,12 @@ use crate::table;
 /// Characters in a bar.
 const CELLS: usize = 24;
 
-#[derive(Serialize)]
-struct Row {
-    zone: u32,
-    role: Role,
-    state: &'static str,
-    capacity: u32,
-    written: u32,
-    class: Option<u32>,
-    valid: Option<u32>,
-    valid_share: Option<f64>,
-    opening: Option<u64>,
-    sealed: Option<bool>,
-}
-
 /// Draws the zones, one per line.
 pub fn run(args: &LookArgs) -> Result<String, Failure> {
     let views = open_store(&args.uri)?.zones();
     let views = views.map_err(|error| store_failure(&args.uri, error))?;
     if args.json {
-        return json("store zones", &views.iter().map(row).collect::<Vec<_>>());
+        return json("store zones", &views);
     }
     let lines = views.iter().map(line).collect();
     let headings = ["use", "state", "valid", "zone", "class", "pages", "share", "opening"];
@@ -48,13 +33,6 @@ pub fn run(args: &LookArgs) -> Result<String, Failure> {
         views.len(),
         table::columns(&headings, 3, lines)
     ))
-}
-
-fn row(view: &ZoneStatus) -> Row {
-    let ZoneStatus { zone, role, capacity, written, class, .. } = *view;
-    let ZoneStatus { valid, valid_share, opening, sealed, .. } = *view;
-    let state = state(view.state);
-    Row { zone, role, state, capacity, written, class, valid, valid_share, opening, sealed }
 }
 
 fn line(view: &ZoneStatus) -> Vec<String> {

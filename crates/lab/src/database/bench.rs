@@ -1,5 +1,6 @@
 //! The options of a bench of databases.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use frostline_db::Replacement;
@@ -58,6 +59,8 @@ pub struct DatabaseBench {
     pub in_order: bool,
     /// Check the data after each run.
     pub check: bool,
+    /// Serve metrics for Prometheus, and a page that draws the zones, at this address.
+    pub metrics: Option<SocketAddr>,
     /// Record every page write that reaches the store, with its hotness record, and every trim in
     /// this trace (`.parquet`), including those of loading.
     pub record: Option<PathBuf>,
@@ -95,6 +98,7 @@ impl Default for DatabaseBench {
             cleaning: Cleaning::Background,
             in_order: false,
             check: true,
+            metrics: None,
             record: None,
             keep: false,
             accept_loss: false,

@@ -21,6 +21,7 @@ use crate::device::describe;
 use crate::monitor::{Event, Monitor};
 use crate::names::{cleaning_name, replacement_name};
 use crate::report::BenchReport;
+use crate::watching::listen;
 use crate::{Error, Result, check_gp};
 
 pub use bench::DatabaseBench;
@@ -38,7 +39,8 @@ impl DatabaseBench {
     /// during the run.
     pub fn run<B: Benchmark>(&self, workload: &B, monitor: &dyn Monitor) -> Result<DatabaseReport> {
         self.check_options()?;
-        let one = Run { bench: self, workload, monitor };
+        let server = listen(self.metrics, monitor)?;
+        let one = Run { bench: self, workload, monitor, server: server.as_ref() };
         let (mut runs, mut shape) = (Vec::new(), String::new());
         for scheme in &self.schemes {
             if self.schemes.len() > 1 {

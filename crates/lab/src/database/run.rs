@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use frostline_db::{DbError, Instances, Observer};
 use frostline_store::Cleaning;
+use frostline_watch::Server;
 use frostline_workload::driver::{self, Until};
 use frostline_workload::{Condition, Loaded, Loading};
 use frostline_zone::Device;
@@ -17,6 +18,7 @@ use super::report::Measured;
 use super::tenants::{Tenant, run_all};
 use crate::monitor::{Event, Monitor};
 use crate::seconds::Seconds;
+use crate::watching::watched;
 use crate::{Error, Result};
 
 /// One run on one device.
@@ -27,6 +29,8 @@ pub(super) struct Run<'a, B> {
     pub(super) workload: &'a B,
     /// Follows the run, and may stop it.
     pub(super) monitor: &'a dyn Monitor,
+    /// Answers those who watch it, if there is a server.
+    pub(super) server: Option<&'a Server>,
 }
 
 impl<B: Benchmark> Run<'_, B> {
@@ -50,7 +54,9 @@ impl<B: Benchmark> Run<'_, B> {
     ) -> Result<Option<Measured>> {
         let observer = recorder.cloned().map(|recorder| recorder as Arc<dyn Observer>);
         let instances = self.bench.open(device, observer)?;
-        let measured = self.measure(&instances, recorder.map(|recorder| &**recorder))?;
+        let measured = watched(&instances, self.server, self.monitor, || {
+            self.measure(&instances, recorder.map(|recorder| &**recorder))
+        })?;
         if measured.is_some() {
             instances.close().map_err(Error::database(self.uri()))?;
         }

@@ -14,6 +14,7 @@ pub(super) fn all(dataset: &Dataset<'_>) -> askama::Result<Vec<Section>> {
         gain(dataset)?,
         over_time(dataset)?,
         by_class(dataset)?,
+        by_lifespan(dataset)?,
         victims(dataset)?,
         frozen(dataset)?,
         memory(dataset)?,
@@ -212,6 +213,55 @@ fn by_class(dataset: &Dataset<'_>) -> askama::Result<Option<Section>> {
                 Colours repeat after eight classes.";
     let key = series.iter().take(COLOURS).cloned().collect();
     Ok(Some(section("Relocations by class", note, drawings, key, headings, data.collect())))
+}
+
+/// Schemes that are shown by lifespan: each has a row a class.
+const BY_LIFESPAN: usize = 4;
+
+/// Intervals of lifespans, in zones' worth of user writes.
+const INTERVALS: [&str; 8] = [
+    "below 1 zone",
+    "below 4",
+    "below 16",
+    "below 64",
+    "below 256",
+    "below 1,024",
+    "longer",
+    "frozen",
+];
+
+fn by_lifespan(dataset: &Dataset<'_>) -> askama::Result<Option<Section>> {
+    let has = |run: &&RunReport| run.classes.iter().any(|class| !class.lifespans.is_empty());
+    let with: Vec<_> = dataset.best().into_iter().filter(has).collect();
+    let shown: Vec<_> = few(&with).into_iter().take(BY_LIFESPAN).collect();
+    if shown.is_empty() {
+        return Ok(None);
+    }
+    let rows = shown.iter().enumerate().flat_map(|(place, run)| {
+        let all: u64 = run.classes.iter().flat_map(|class| &class.lifespans).sum();
+        let written = run.classes.iter().filter(|class| class.lifespans.iter().any(|n| *n > 0));
+        written.enumerate().map(move |(number, class)| Row {
+            label: format!("{} {}", run.scheme, class.class),
+            values: class.lifespans.iter().map(|&n| Some(n as f64 / all as f64)).collect(),
+            apart: place > 0 && number == 0,
+        })
+    });
+    let rows: Vec<_> = rows.collect();
+    let title = "Pages by lifespan and class";
+    let series = texts(&INTERVALS);
+    let drawings = bars(title, &series, &rows, percent)?;
+    let data = with.iter().flat_map(|run| {
+        run.classes.iter().map(|class| {
+            let head = [run.scheme.clone(), run.victim.clone(), class.class.to_string()];
+            head.into_iter().chain(class.lifespans.iter().map(u64::to_string)).collect()
+        })
+    });
+    let headings = texts(&["scheme", "victim policy", "class"]);
+    let headings = headings.into_iter().chain(series.iter().cloned()).collect();
+    let note = "A sample of the user writes by the class that they were given and by how long the page then \
+                lived, in zones' worth of user writes: a class does well if its pages live alike. The \
+                figure has the best schemes, the data all.";
+    Ok(Some(section(title, note, drawings, series, headings, data.collect())))
 }
 
 fn victims(dataset: &Dataset<'_>) -> askama::Result<Option<Section>> {

@@ -12,9 +12,7 @@ pub use workload::{PageWorkload, ParsePageWorkloadError};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::SyncSender;
-use std::thread;
 use std::time::Duration;
 
 use frostline_store::{Cleaning, Format, Open, Store};
@@ -24,14 +22,14 @@ use self::feed::Feed;
 use self::recorder::Recorder;
 use self::report::Measured;
 use self::workload::Loaded;
-use self::writers::{SetOnDrop, Writers, fill};
+use self::writers::{Writers, fill};
 use crate::device::{DeviceSpec, describe};
-use crate::metrics::Metrics;
 use crate::monitor::{Event, Monitor};
 use crate::names::cleaning_name;
 use crate::report::BenchReport;
 use crate::seconds::Seconds;
 use crate::speed::Speed;
+use crate::watching::{listen, watched};
 use crate::{Error, Result, check_gp};
 
 /// The default length of a bench, in seconds.
@@ -65,7 +63,7 @@ pub struct StoreBench {
     pub sync_every: Option<u64>,
     /// The thread that cleans.
     pub cleaning: Cleaning,
-    /// Serve metrics for Prometheus on this address.
+    /// Serve metrics for Prometheus, and a page that draws the zones, at this address.
     pub metrics: Option<SocketAddr>,
     /// Also record the LBAs in this trace, including those of the fill.
     pub record: Option<PathBuf>,
@@ -107,25 +105,15 @@ impl StoreBench {
     pub fn run(&self, monitor: &dyn Monitor) -> Result<StoreReport> {
         check_gp(self.format.gp)?;
         let workload = Loaded::new(&self.workload, self.memory)?;
-        let metrics = self.metrics.map(Metrics::listen).transpose()?;
-        if let Some(metrics) = &metrics {
-            monitor.on(Event::Metrics(metrics.address));
-        }
+        let server = listen(self.metrics, monitor)?;
         let device = self.device()?;
         let shape = describe(&*device);
         let failed = Error::store(&self.device.uri);
         let (cleaning, accept_loss) = (self.cleaning, self.accept_loss);
         let open = Open { cleaning, accept_loss, ..Open::default() };
         let store = Store::open(device, open).map_err(&failed)?;
-        let over = AtomicBool::new(false);
-        let measured = thread::scope(|scope| {
-            // Ends the server even if this function fails.
-            let _over = SetOnDrop(&over);
-            if let Some(metrics) = &metrics {
-                scope.spawn(|| metrics.serve(&store, &over));
-            }
-            self.measure(&store, workload, monitor)
-        })?;
+        let measured =
+            watched(&store, server.as_ref(), monitor, || self.measure(&store, workload, monitor))?;
         store.close().map_err(failed)?;
         Ok(self.report(shape, measured))
     }

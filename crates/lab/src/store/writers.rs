@@ -9,6 +9,7 @@ use frostline_store::{PageWrite, Store, StoreError};
 use hdrhistogram::Histogram;
 
 use super::feed::Feed;
+use crate::watching::SetOnDrop;
 
 /// The interval between two looks at the clock and the monitor.
 const TICK: Duration = Duration::from_millis(50);
@@ -153,14 +154,5 @@ fn histogram() -> Histogram<u64> {
     match Histogram::new_with_bounds(1, 1_000_000_000_000, 3) {
         Ok(histogram) => histogram,
         Err(_) => unreachable!("the bounds are in order"),
-    }
-}
-
-/// Sets a flag when it is dropped.
-pub(super) struct SetOnDrop<'a>(pub(super) &'a AtomicBool);
-
-impl Drop for SetOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Relaxed);
     }
 }

@@ -218,6 +218,10 @@ impl<I: Isolation> Scheme for Isolated<I> {
         self.class
     }
 
+    fn holds_frozen(&self, class: usize) -> bool {
+        if self.separate { class >= self.class } else { class == self.class }
+    }
+
     fn on_request(&mut self, request: &Request) {
         self.predictor.on_request(request);
         self.inner.on_request(request);

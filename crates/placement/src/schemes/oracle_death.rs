@@ -45,6 +45,10 @@ impl Scheme for OracleDeath {
         self.cuts.len() + 2
     }
 
+    fn holds_frozen(&self, class: usize) -> bool {
+        class == self.cuts.len() + 1
+    }
+
     #[inline(always)]
     fn place_user(&mut self, write: &UserWrite, page: &mut Death) -> usize {
         *page = Death::of(write);

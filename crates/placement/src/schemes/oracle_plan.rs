@@ -153,6 +153,10 @@ impl Scheme for OraclePlan {
         self.cuts.len() + 1
     }
 
+    fn holds_frozen(&self, class: usize) -> bool {
+        class == self.coldest()
+    }
+
     #[inline(always)]
     fn place_user(&mut self, write: &UserWrite, page: &mut Death) -> usize {
         *page = Death::of(write);

@@ -49,6 +49,10 @@ impl Scheme for OracleRateFrozen {
         usize::from(self.frozen) + 1
     }
 
+    fn holds_frozen(&self, class: usize) -> bool {
+        class == usize::from(self.frozen)
+    }
+
     #[inline(always)]
     fn place_user(&mut self, write: &UserWrite, page: &mut RateClass) -> usize {
         if write.first {

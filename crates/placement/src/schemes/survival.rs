@@ -19,7 +19,7 @@
 //! less is given up.
 
 use crate::survival::ages::{AGES, Ages};
-use crate::survival::clusters::{Clusters, MOST_CLASSES, Point, Weighted, point};
+use crate::survival::clusters::{Clusters, MOST_CLASSES, Point, Weighted, point, probability};
 use crate::survival::contexts::{self, Around, Extents, Lifespans};
 use crate::survival::hazards::{FADE, HORIZONS, Hazards, ROWS};
 use crate::survival::memory;
@@ -193,9 +193,8 @@ impl Survival {
         let line = |(class, centre): (usize, &Option<Point>)| {
             let centre = centre.as_ref()?;
             let [user, copied] = placed[class].map(|weight| 100.0 * weight / all);
-            let lives = (0..HORIZONS).map(|k| {
-                format!("{:.0} % {:.0}", 100.0 * centre[k].max(0.0).powf(2.0 / 3.0), horizon(k))
-            });
+            let lives = (0..HORIZONS)
+                .map(|k| format!("{:.0} % {:.0}", 100.0 * probability(centre[k]), horizon(k)));
             let lives = lives.collect::<Vec<_>>().join(", ");
             Some(format!(
                 "class {}: {user:.1} % user writes, {copied:.1} % relocations; live on for zones: {lives}",
@@ -343,6 +342,12 @@ impl Scheme for Survival {
             centres.filter_map(|(class, centre)| Some((class, centre.as_ref()?.iter().sum())));
         let coldest = lives.max_by(|a: &(usize, f32), b| a.1.total_cmp(&b.1));
         coldest.map_or(self.clustered - 1, |(class, _)| class)
+    }
+
+    /// A class most of whose pages live on beyond the last horizon.
+    fn holds_frozen(&self, class: usize) -> bool {
+        let centre = self.clusters.centres().get(class).and_then(Option::as_ref);
+        centre.is_some_and(|centre| probability(centre[HORIZONS - 1]) > 0.5)
     }
 
     /// Some classes get few pages.

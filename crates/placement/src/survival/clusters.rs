@@ -26,6 +26,11 @@ pub fn point(survival: &[f32; HORIZONS], relocation: bool) -> Point {
     point
 }
 
+/// The probability to live on that a coordinate stands for.
+pub fn probability(coordinate: f32) -> f32 {
+    coordinate.max(0.0).powf(2.0 / 3.0)
+}
+
 /// A point and how much it counts.
 #[derive(Clone, Copy, Debug)]
 pub struct Weighted {

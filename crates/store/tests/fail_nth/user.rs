@@ -171,7 +171,7 @@ impl User {
             Step::Look => {
                 store.stats()?;
                 store.info()?;
-                store.zones()?;
+                store.view()?;
                 store.metrics().map(drop)
             }
             Step::Check => store.check().map(drop),

@@ -1,0 +1,83 @@
+//! `frostline top`: the zones of a store as a map that moves, and the figures of its work.
+
+mod figures;
+mod history;
+mod live;
+mod map;
+mod picture;
+mod source;
+mod terminal;
+#[cfg(test)]
+mod tests;
+
+use std::io::{IsTerminal, stdout};
+use std::time::{Duration, Instant};
+
+use self::history::History;
+use self::source::Source;
+use self::terminal::{Screen, Wish, wish};
+use crate::args::TopArgs;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::output::json;
+
+pub use self::live::Live;
+
+const COMMAND: &str = "top";
+
+/// Columns of a picture that is printed.
+const WIDTH: u16 = 100;
+
+/// Draws a store until the user ends it; once if it is not on a terminal.
+pub fn run(args: &TopArgs) -> Result<String, Failure> {
+    let source = Source::of(&args.target)?;
+    let first = source.view()?;
+    if args.json {
+        return json(COMMAND, &first);
+    }
+    let mut history = History::default();
+    history.push(first);
+    if args.once || !stdout().is_terminal() {
+        // A second look tells what is done now.
+        std::thread::sleep(interval(args));
+        if let Some(Ok(view)) = source.next() {
+            history.push(view);
+        }
+        return Ok(picture::text(&history, &args.target, WIDTH));
+    }
+    let watched = Interrupt::watch().and_then(|interrupt| show(args, &source, history, &interrupt));
+    watched.map(|()| String::new()).map_err(|e| Failure::job(COMMAND, &e.to_string()))
+}
+
+fn interval(args: &TopArgs) -> Duration {
+    Duration::from_secs_f64(args.interval)
+}
+
+/// Draws views as they come. A store that does not answer any more stays as it was seen last.
+fn show(
+    args: &TopArgs,
+    source: &Source,
+    mut history: History,
+    interrupt: &Interrupt,
+) -> std::io::Result<()> {
+    let interval = interval(args);
+    let title = format!("frostline top {}", args.target);
+    let mut screen = Screen::of_output()?;
+    let mut note = source.note().to_string();
+    while !interrupt.has_come() {
+        let drawn = Instant::now();
+        screen.draw(&history, &title, &format!("{note}q: end"))?;
+        if wish(interval.saturating_sub(drawn.elapsed()))? == Wish::End {
+            break;
+        }
+        match source.next() {
+            None => {}
+            Some(Ok(view)) => {
+                history.push(view);
+                note.clear();
+            }
+            Some(Err(why)) => note = format!("no answer: {why}  "),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! The terminal, while something is drawn on all of it.
+
+use std::io::{self, Stderr, Stdout, Write, stderr, stdout};
+use std::time::Duration;
+
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+
+use super::history::History;
+use super::picture;
+
+/// The whole terminal. It is as it was when this is dropped.
+pub struct Screen<W: Write> {
+    terminal: Terminal<CrosstermBackend<W>>,
+}
+
+impl Screen<Stdout> {
+    /// Takes the terminal of standard output.
+    pub fn of_output() -> io::Result<Self> {
+        Screen::begin(stdout())
+    }
+}
+
+impl Screen<Stderr> {
+    /// Takes the terminal of standard error.
+    pub fn of_errors() -> io::Result<Self> {
+        Screen::begin(stderr())
+    }
+}
+
+impl<W: Write> Screen<W> {
+    fn begin(mut out: W) -> io::Result<Self> {
+        enable_raw_mode()?;
+        let begun = execute!(out, EnterAlternateScreen);
+        match begun.and_then(|()| Terminal::new(CrosstermBackend::new(out))) {
+            Ok(terminal) => Ok(Screen { terminal }),
+            Err(error) => {
+                disable_raw_mode()?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Draws a picture.
+    pub fn draw(&mut self, history: &History, title: &str, note: &str) -> io::Result<()> {
+        let drawn = self.terminal.draw(|frame| {
+            picture::draw(history, title, note, frame.area(), frame.buffer_mut());
+        });
+        drawn.map(drop)
+    }
+}
+
+impl<W: Write> Drop for Screen<W> {
+    fn drop(&mut self) {
+        // There is no other place for an error of the terminal.
+        let _ = disable_raw_mode();
+        let _ = self.terminal.show_cursor();
+        let _ = execute!(self.terminal.backend_mut(), LeaveAlternateScreen);
+    }
+}
+
+/// A wish of the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// None, up to now.
+    GoOn,
+    /// To end: q, Esc or Ctrl-C.
+    End,
+}
+
+/// Waits for a key, for no longer than this.
+pub fn wish(patience: Duration) -> io::Result<Wish> {
+    if !event::poll(patience)? {
+        return Ok(Wish::GoOn);
+    }
+    let Event::Key(key) = event::read()? else { return Ok(Wish::GoOn) };
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    let ends = match key.code {
+        KeyCode::Char('q') | KeyCode::Esc => true,
+        KeyCode::Char('c') => control,
+        _ => false,
+    };
+    Ok(if ends && key.kind == KeyEventKind::Press { Wish::End } else { Wish::GoOn })
+}

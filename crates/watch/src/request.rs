@@ -1,0 +1,43 @@
+//! The head of a request, from a client that may be slow or send anything.
+
+use std::io::{self, ErrorKind, Read};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// The longest head that is read.
+const LONGEST: usize = 8192;
+
+/// The first line of a request; its other lines, and its body if it has one, do not matter.
+pub struct Request {
+    /// Its method, as `GET`.
+    pub method: String,
+    /// Its path, without what is asked for behind a question mark.
+    pub path: String,
+}
+
+/// Reads the head of a request, for no longer than `patience`.
+pub fn read(client: &mut TcpStream, patience: Duration) -> io::Result<Request> {
+    let end = Instant::now() + patience;
+    let (mut head, mut some) = (Vec::new(), [0; 1024]);
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        client.set_read_timeout(Some(left))?;
+        match client.read(&mut some)? {
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            _ if head.len() > LONGEST => return Err(ErrorKind::InvalidData.into()),
+            n => head.extend_from_slice(&some[..n]),
+        }
+    }
+    Ok(parsed(&String::from_utf8_lossy(&head)))
+}
+
+fn parsed(head: &str) -> Request {
+    let mut words = head.lines().next().unwrap_or_default().split(' ');
+    let method = words.next().unwrap_or_default().to_string();
+    let target = words.next().unwrap_or_default();
+    let path = target.split('?').next().unwrap_or_default().to_string();
+    Request { method, path }
+}
