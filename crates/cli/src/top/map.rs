@@ -51,8 +51,7 @@ pub fn style(class: u32, classes: &[ClassView]) -> Style {
 }
 
 /// The symbols of the map, in words.
-pub const KEY: &str =
-    "░▒▓█ valid: 50, 75, 90 %  + open  · empty  w to reset  m metadata  x dead";
+pub const KEY: &str = "░▒▓█ valid: 50, 75, 90 %  + open  · empty  w to reset  m metadata  x dead";
 
 /// Zones of a cell, so that all have room.
 pub fn zones_a_cell(zones: usize, room: Rect) -> usize {
@@ -62,6 +61,9 @@ pub fn zones_a_cell(zones: usize, room: Rect) -> usize {
 
 /// Draws the zones of a device.
 pub fn draw(zones: &[ZoneStatus], classes: &[ClassView], room: Rect, buffer: &mut Buffer) {
+    if room.is_empty() {
+        return;
+    }
     let together = zones_a_cell(zones.len(), room);
     for (cell, zones) in zones.chunks(together).enumerate() {
         let (x, y) = (cell % usize::from(room.width), cell / usize::from(room.width));

@@ -1,5 +1,6 @@
 //! The picture of a store: the map above, figures below.
 
+use frostline_store::StoreView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
@@ -33,24 +34,34 @@ pub fn draw(history: &History, title: &str, note: &str, area: Rect, buffer: &mut
     Line::styled(told, bold).render(head, buffer);
     let groups = columns_of(groups, columns);
     let longest = groups.iter().map(|group| lines(group).len()).max().unwrap_or(0) as u16;
-    let zones = now.zones.len() as u16;
-    let wanted = (now.zones.len().div_ceil(usize::from(body.width.max(3) - 2)) as u16).max(1) + 2;
     let left = body.height.saturating_sub(longest.min(FIGURES)).max(4).min(body.height);
+    let above = map_height(now.zones.len(), body.width).min(left);
     let [above, below] =
-        Layout::vertical([Constraint::Length(wanted.min(left)), Constraint::Min(0)]).areas(body);
-    let block = Block::new().borders(Borders::TOP | Borders::BOTTOM).border_style(dim);
-    let room = block.inner(above);
-    let block = match map::zones_a_cell(now.zones.len(), room) {
-        1 => block.title_top(format!(" {zones} zones ")),
-        many => block.title_top(format!(" {zones} zones, {many} a cell ")),
-    };
-    block.title_bottom(format!(" {} ", map::KEY)).render(above, buffer);
-    map::draw(&now.zones, &now.classes, room, buffer);
+        Layout::vertical([Constraint::Length(above), Constraint::Min(0)]).areas(body);
+    draw_map(now, above, buffer);
     let places =
         Layout::horizontal(vec![Constraint::Fill(1); groups.len()]).spacing(2).split(below);
     for (group, place) in groups.iter().zip(places.iter()) {
         Paragraph::new(lines(group)).render(*place, buffer);
     }
+}
+
+/// Lines of a map that has a cell a zone, and of its frame.
+fn map_height(zones: usize, width: u16) -> u16 {
+    zones.div_ceil(usize::from(width.max(1))).clamp(1, 1000) as u16 + 2
+}
+
+/// Draws the map, with a line above and one below that has the key.
+fn draw_map(now: &StoreView, area: Rect, buffer: &mut Buffer) {
+    let dim = Style::new().add_modifier(Modifier::DIM);
+    let block = Block::new().borders(Borders::TOP | Borders::BOTTOM).border_style(dim);
+    let (room, zones) = (block.inner(area), now.zones.len());
+    let block = match map::zones_a_cell(zones, room) {
+        1 => block.title_top(format!(" {zones} zones ")),
+        many => block.title_top(format!(" {zones} zones, {many} a cell ")),
+    };
+    block.title_bottom(format!(" {} ", map::KEY)).render(area, buffer);
+    map::draw(&now.zones, &now.classes, room, buffer);
 }
 
 /// The groups in so many columns.

@@ -111,7 +111,9 @@ fn the_picture_on_a_narrow_terminal() {
 
 #[test]
 fn no_terminal_is_too_small_to_be_drawn_on() {
-    for (width, height) in [(1, 1), (3, 2), (10, 3), (20, 5), (200, 2), (2, 100)] {
+    for (width, height) in
+        [(0, 0), (0, 30), (90, 0), (1, 1), (3, 2), (10, 3), (20, 5), (200, 2), (2, 100)]
+    {
         drawn(width, height);
     }
 }
