@@ -74,6 +74,7 @@ mod semantics;
 mod short_lived;
 mod spec;
 pub mod survival;
+mod verdicts;
 pub mod victims;
 mod visitor;
 mod zone_lifespan;

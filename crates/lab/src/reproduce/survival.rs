@@ -72,6 +72,20 @@ fn quarter(run: &Run, quarter: usize) -> Cell {
     run.waf_in(quarter * windows..(quarter + 1) * windows)
 }
 
+/// The two ways to tell frozen pages: by curves, and by a classifier of page features.
+const TOLD: &[Figure] = &[
+    Figure { heading: "curves' precision", of: |run| gauge(run, "curves' precision") },
+    Figure { heading: "curves' recall", of: |run| gauge(run, "curves' recall") },
+    Figure { heading: "recogniser's precision", of: |run| gauge(run, "recogniser's precision") },
+    Figure { heading: "recogniser's recall", of: |run| gauge(run, "recogniser's recall") },
+    FAR,
+    WAF,
+];
+
+fn gauge(run: &Run, name: &str) -> Cell {
+    Cell::share(run.gauge(name))
+}
+
 /// Defaults for sweeps.
 const SWEEP: Experiment =
     Experiment { sources: SWEPT, schemes: FEW, changes: CHANGES, ..Experiment::NONE };
@@ -110,6 +124,21 @@ pub(super) static EVALUATION: Evaluation = Evaluation {
             sources: &[TPCC, Source::Recorded(Workload::LinkBench)],
             schemes: &["sepbit", "sepfrozen-bit", "frozen:lifespan", "survival", "frostline"],
             view: View::List(&[FAR, WAF]),
+            ..Experiment::NONE
+        },
+        Experiment {
+            name: "cells",
+            title: "Frozen pages by curves and by a recogniser, for the same copies",
+            note: "Copies of one run, that of the inner scheme: a recogniser judges each, and nothing is \
+                   done about it (`apart=watch`). Curves take a page for frozen if it is more likely \
+                   than not to outlive the last horizon, at least four times the volume's valid pages \
+                   in user writes. Frozen is a page that the trace writes no more.",
+            sources: &[TPCC, Source::Recorded(Workload::LinkBench), Source::Given],
+            schemes: &[
+                "frozen:survival:apart=watch:sure=0.5",
+                "frozen:frostline:apart=watch:sure=0.5",
+            ],
+            view: View::List(TOLD),
             ..Experiment::NONE
         },
         Experiment {

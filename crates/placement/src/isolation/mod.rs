@@ -16,7 +16,8 @@
 //! fill them. So only pages that are frozen with a probability of 0.95 lie in the most certain class,
 //! where the paper asks for 0.5, and the classes below take less certain ones: `tiers` classes divide
 //! the log-odds from 0 to those of `sure` evenly, the lowest bound left out. With `apart=no` there is
-//! one class, and the lowest tier's bound counts.
+//! one class, and the lowest tier's bound counts. With `apart=watch` pages are recognised and nothing
+//! is done about it: the figures of recognition are then those of the inner scheme's own copies.
 
 mod memory;
 mod oracle;
@@ -88,7 +89,8 @@ pub const RECOGNISER: Param = Param {
 };
 
 const fn separate(default: &'static str) -> Param {
-    Param::word("apart", default, &["no", "yes"], "frozen pages have classes of their own")
+    let help = "frozen pages have classes of their own; watch: they stay where they are";
+    Param::word("apart", default, &["no", "yes", "watch"], help)
 }
 
 const fn confidence(default: f64) -> Param {
@@ -125,6 +127,8 @@ pub struct Isolated<I: Isolation> {
     class: usize,
     /// False if frozen pages share a class of the inner scheme.
     separate: bool,
+    /// True if frozen pages are recognised, and placed by the inner scheme for all that.
+    watches: bool,
     /// The log-odds above which each class takes frozen pages.
     bounds: Vec<f32>,
     at_writing: bool,
@@ -159,7 +163,7 @@ impl<I: Isolation> Isolated<I> {
     #[inline(always)]
     fn frozen_class(&self, score: f32) -> Option<usize> {
         let passed = self.bounds.iter().filter(|&&bound| score > bound).count();
-        let tier = passed.checked_sub(1)?;
+        let tier = passed.checked_sub(1).filter(|_| !self.watches)?;
         Some(if self.separate { self.class + tier } else { self.class })
     }
 }
@@ -187,7 +191,8 @@ impl<I: Isolation> Scheme for Isolated<I> {
     const ORDERS_CLEANING: bool = <I::Inner as Scheme>::ORDERS_CLEANING;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
-        let separate = params.word(Self::INFO.params, "apart")? == "yes";
+        let apart = params.word(Self::INFO.params, "apart")?;
+        let (separate, watches) = (apart == "yes", apart == "watch");
         let at_writing = params.word(Self::INFO.params, "at")? == "writing";
         let (mut recogniser, mut confidence, mut tiers) = (String::new(), 0.5, 1);
         if Self::FORESIGHT == Foresight::None {
@@ -203,6 +208,7 @@ impl<I: Isolation> Scheme for Isolated<I> {
             inner,
             predictor,
             separate,
+            watches,
             bounds: (1..=tiers).map(|tier| confidence * tier as f32 / tiers as f32).collect(),
             at_writing,
             states: Vec::new(),

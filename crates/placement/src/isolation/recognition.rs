@@ -6,6 +6,7 @@ use crate::events::{Pages, Request, UserWrite, Victim};
 use crate::params::BuildError;
 use crate::past::{Past, Requests};
 use crate::recogniser::{Candidates, Recogniser};
+use crate::verdicts::Verdicts;
 
 /// A recogniser at work, and the pages whose fate it follows.
 pub struct Recognition {
@@ -19,6 +20,7 @@ pub struct Recognition {
     follow: Vec<bool>,
     scored: u64,
     recognised: u64,
+    verdicts: Verdicts,
 }
 
 impl Recognition {
@@ -67,6 +69,7 @@ impl Predictor for Recognition {
             follow: Vec::new(),
             scored: 0,
             recognised: 0,
+            verdicts: Verdicts::default(),
         })
     }
 
@@ -77,6 +80,7 @@ impl Predictor for Recognition {
     #[inline(always)]
     fn on_write(&mut self, write: &UserWrite, page: &mut Past) {
         self.end(write.lba, true);
+        self.verdicts.written(write);
         page.write(write.now, &self.requests);
     }
 
@@ -116,7 +120,11 @@ impl Predictor for Recognition {
             self.followed[word] |= bit;
         }
         self.scored += lbas.len() as u64;
-        match self.recogniser.is_trusted() {
+        let is_trusted = self.recogniser.is_trusted();
+        for (&lba, &frozen) in lbas.iter().zip(&*frozen) {
+            self.verdicts.copied(lba, is_trusted && frozen);
+        }
+        match is_trusted {
             true => self.recognised += frozen.iter().filter(|&&frozen| frozen).count() as u64,
             false => scores.fill(f32::NEG_INFINITY),
         }
@@ -131,13 +139,14 @@ impl Predictor for Recognition {
     }
 
     fn bytes(&self) -> usize {
-        size_of_val(&self.followed[..]) + self.recogniser.bytes()
+        size_of_val(&self.followed[..]) + self.recogniser.bytes() + self.verdicts.bytes()
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
         let share = self.recognised as f64 / self.scored.max(1) as f64;
         let mut gauges = vec![("recognised share of valid pages in victims", share)];
         gauges.extend(self.recogniser.gauges());
+        gauges.extend(self.verdicts.gauges(["recogniser's precision", "recogniser's recall"]));
         gauges
     }
 }

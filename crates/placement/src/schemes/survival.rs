@@ -25,6 +25,7 @@ use crate::survival::hazards::{FADE, HORIZONS, Hazards, ROWS};
 use crate::survival::memory;
 use crate::survival::streams::Streams;
 use crate::survival::tally::Tally;
+use crate::verdicts::Verdicts;
 use crate::{
     BuildError, Info, PageState, Param, Params, Relocation, Room, Scheme, Setup, Stamp, UserWrite,
 };
@@ -36,6 +37,9 @@ const LIVES: u8 = 0x80;
 /// Zones' worth of user writes that pages live for, with a probability above one half, if they may
 /// go to a stream's zone.
 const STREAM_ZONES: u32 = 5;
+/// Marks the class of a cell whose pages are more likely than not to outlive the last horizon: frozen
+/// ones, as far as curves can tell.
+const FROZEN: u8 = 0x40;
 /// User writes in an epoch: a sixteenth of all so far, at most [`EPOCH_WRITES`], and at least this
 /// many zones' worth.
 const EPOCH_ZONES: u64 = 4;
@@ -117,28 +121,31 @@ pub struct Survival {
     sampled: u64,
     writes: u64,
     epoch_ends: u64,
+    verdicts: Verdicts,
 }
 
 impl Survival {
-    /// The class of a page being placed, and whether it lives long enough for a stream's zone.
+    /// The class of a page that is placed and 1, with [`LIVES`] and [`FROZEN`].
     #[inline(always)]
-    fn class(&mut self, row: usize, age: usize) -> (usize, bool) {
+    fn cell(&mut self, row: usize, age: usize) -> u8 {
         self.placed.count(row, age);
-        let known = match self.classes[age][row] {
+        match self.classes[age][row] {
             UNKNOWN => self.classify(row, age),
             known => known,
-        };
-        (usize::from(known & !LIVES) - 1, known & LIVES != 0)
+        }
     }
 
     #[cold]
     fn classify(&mut self, row: usize, age: usize) -> u8 {
+        let curve = self.hazards.survival(row, age);
         let class = match self.clusters.is_empty() {
             true => self.first_class(row, age),
-            false => self.clusters.nearest(&point(&self.hazards.survival(row, age), age > 0)),
+            false => self.clusters.nearest(&point(&curve, age > 0)),
         };
         let lives = age == 0 && self.hazards.survives(row, STREAM_ZONES * self.zone_pages) > 0.5;
-        let known = (class as u8 + 1) | if lives { LIVES } else { 0 };
+        let mark = |is: bool, mark: u8| if is { mark } else { 0 };
+        let frozen = mark(curve[HORIZONS - 1] > 0.5, FROZEN);
+        let known = (class as u8 + 1) | mark(lives, LIVES) | frozen;
         self.classes[age][row] = known;
         known
     }
@@ -271,6 +278,7 @@ impl Scheme for Survival {
             sampled: 0,
             writes: 0,
             epoch_ends: EPOCH_ZONES * u64::from(setup.zone_pages),
+            verdicts: Verdicts::default(),
         })
     }
 
@@ -295,6 +303,7 @@ impl Scheme for Survival {
         self.valid = write.valid;
         self.exposed += write.valid;
         self.writes += 1;
+        self.verdicts.written(write);
         if self.writes >= self.epoch_ends {
             self.end_epoch();
         }
@@ -320,10 +329,11 @@ impl Scheme for Survival {
         page.set_context(context);
         page.written = Stamp::at(write.now);
         let row = self.hazards.row(context);
-        let (class, lives) = self.class(row, 0);
+        let cell = self.cell(row, 0);
+        let lives = cell & LIVES != 0;
         match self.streams.place(write.lba, lives && sequel.long) {
             Some(stream) if lives => self.clustered + stream,
-            _ => class,
+            _ => class_of(cell),
         }
     }
 
@@ -332,7 +342,9 @@ impl Scheme for Survival {
         let row = self.hazards.row(page.context());
         // The first bucket of ages is that of user writes.
         let age = self.ages.bucket(page.written.age(relocation.now)).max(1);
-        self.class(row, age).0
+        let cell = self.cell(row, age);
+        self.verdicts.copied(relocation.lba, cell & FROZEN != 0);
+        class_of(cell)
     }
 
     /// The class with the largest sum of survival over all horizons.
@@ -370,7 +382,8 @@ impl Scheme for Survival {
     fn bytes(&self) -> usize {
         let cells = self.hazards.used() * AGES * (1 + size_of::<f32>());
         let points = size_of_val(&self.points[..]) + size_of_val(&self.cells[..]);
-        self.extents.bytes() + self.hazards.bytes() + cells + points
+        let kept = self.extents.bytes() + self.hazards.bytes() + self.verdicts.bytes();
+        kept + cells + points
     }
 
     fn explain(&self) -> Vec<String> {
@@ -379,8 +392,16 @@ impl Scheme for Survival {
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
         let used = self.clusters.centres().iter().flatten().count();
-        vec![("contexts", self.hazards.used() as f64), ("clusters", used as f64)]
+        let mut gauges = vec![("contexts", self.hazards.used() as f64), ("clusters", used as f64)];
+        gauges.extend(self.verdicts.gauges(["curves' precision", "curves' recall"]));
+        gauges
     }
+}
+
+/// The class in a cell of [`Survival::classes`] that is known.
+#[inline(always)]
+fn class_of(cell: u8) -> usize {
+    usize::from(cell & !(LIVES | FROZEN)) - 1
 }
 
 /// The numbers of clusters and of streams' classes that there is room for. With few spare zones
