@@ -87,6 +87,11 @@ impl<'a> Node<'a> {
         self.page
     }
 
+    /// User page writes of the database when the page was written last, and one; 0 if it never was.
+    pub fn written(&self) -> u64 {
+        self.page.u64_at(WRITTEN)
+    }
+
     /// Log position of the page's last change.
     #[inline]
     pub fn position(self) -> u64 {

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use parking_lot::MutexGuard;
 
-use super::frame::{CLEAN, NO_PAGE};
+use super::frame::{CHANGE, CLEAN, NO_PAGE};
 use super::{ABSENT, ExclusiveGuard, FRAME, Pool};
 use crate::DbError;
-use crate::node::PAGE_BYTES;
+use crate::node::{Node, PAGE_BYTES};
 use crate::space::Outgoing;
 
 /// Replacement policies.
@@ -21,7 +21,7 @@ pub enum Replacement {
     /// Second chance: pages that were not used since the hand passed them last leave first.
     Clock,
     /// Write-aware timestamps: of a sample, pages that were read and changed least often of late
-    /// leave first.
+    /// leave first; those that would have to be written soon again leave later.
     #[default]
     Watt,
 }
@@ -124,7 +124,7 @@ impl Evictor {
         let candidates = sample.filter(|&frame| {
             pool.frames[frame as usize].page() != NO_PAGE && !self.batch.contains(&frame)
         });
-        let worth = |frame: &u32| pool.frames[*frame as usize].worth(now);
+        let worth = |&frame: &u32| pool.frames[frame as usize].worth(now) * pool.dies_soon(frame);
         candidates.min_by(|a, b| worth(a).total_cmp(&worth(b)))
     }
 
@@ -159,6 +159,19 @@ impl Evictor {
 }
 
 impl Pool {
+    /// Factor by which a page is worth more in memory for the write that it would need to leave. What
+    /// is written dies at the page's next eviction, probably after as many writes as lie behind its
+    /// last one: if they are few, it is better to wait. If they are many more than memory has pages,
+    /// what is written lives on, and the factor is 1.
+    fn dies_soon(&self, frame: u32) -> f32 {
+        if !self.frames[frame as usize].is_dirty() {
+            return 1.0;
+        }
+        let written = Node::of(&self.memory[frame as usize]).written();
+        let (age, pages) = (self.clock().saturating_sub(written) as f32, self.frames.len() as f32);
+        1.0 + CHANGE * pages / (pages + age)
+    }
+
     /// Writes copies of pages, once the log is durable up to their last change. The pages are not
     /// latched for that wait: a page that changes all the time is written as well.
     fn write_behind_log(&self, pages: &[Outgoing<'_>]) -> Result<(), DbError> {

@@ -20,6 +20,9 @@ pub const AS_ROOT: u32 = 1;
 /// The number of the first stay; as numbers do not end, they begin here again.
 pub const FIRST_STAY: u32 = 2;
 
+/// The worth of avoiding a write of a page, where avoiding a read is worth 1: a write wears the device.
+pub const CHANGE: f32 = 2.0;
+
 /// A frame's header; its page lies apart. An access to the page touches only the first cache line.
 #[repr(C, align(64))]
 pub struct Frame {
@@ -115,7 +118,6 @@ impl Frame {
     /// The worth of keeping the page: how often it was read and changed of late. Reading it
     /// again costs a read. A change costs a write as well, which wears the device.
     pub fn worth(&self, now: u32) -> f32 {
-        const CHANGE: f32 = 2.0;
         self.last_read.frequency(&self.earlier_reads, now)
             + CHANGE * self.last_change.frequency(&self.earlier_changes, now)
     }
