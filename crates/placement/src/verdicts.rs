@@ -70,7 +70,7 @@ mod tests {
         }
         verdicts.written(&UserWrite::first(64, 2));
         let copies = [(3, true), (200, false), (200, true), (64, true), (4, true), (9999, false)];
-        copies.map(|(lba, taken)| verdicts.copied(lba, taken));
+        copies.into_iter().for_each(|(lba, taken)| verdicts.copied(lba, taken));
         assert_eq!(verdicts.gauges(names), [("precision", 0.5), ("recall", 2.0 / 3.0)]);
     }
 }
