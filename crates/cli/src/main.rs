@@ -1,6 +1,7 @@
 //! The `frostline` command.
 
 mod args;
+mod backup;
 mod bench;
 mod cause;
 mod db;

@@ -38,6 +38,20 @@ fn stats_tell_tables_log_and_store() {
 }
 
 #[test]
+fn a_backup_is_restored_as_it_was_and_the_next_copies_little() {
+    let scratch = two();
+    let first = scratch.json("db backup file:d copies --json");
+    assert_eq!(first["copied_bytes"], first["bytes"]);
+    assert!(scratch.quiet("db backup file:d copies").contains(", 0.00 MiB of it copied"));
+    scratch.quiet("db restore copies file:again");
+    assert_eq!(scratch.quiet("db dump file:again"), scratch.quiet("db dump file:d"));
+    assert!(scratch.quiet("db check file:again").contains("sound"));
+    scratch.fails(2, "db restore copies file:d");
+    let none = scratch.fails(2, "db restore nothing file:new");
+    assert!(none.contains("no backup") && none.contains("hint: frostline db backup"), "{none}");
+}
+
+#[test]
 fn dump_writes_every_record_on_a_line() {
     let scratch = two();
     let text = scratch.quiet("db dump file:d");

@@ -4,7 +4,7 @@ mod run;
 
 use run::Scratch;
 
-const COMMANDS: [&str; 38] = [
+const COMMANDS: [&str; 42] = [
     "",
     "sim",
     "schemes",
@@ -21,6 +21,8 @@ const COMMANDS: [&str; 38] = [
     "store check",
     "store scrub",
     "store rebuild",
+    "store backup",
+    "store restore",
     "serve",
     "serve nbd",
     "top",
@@ -33,6 +35,8 @@ const COMMANDS: [&str; 38] = [
     "db check",
     "db stats",
     "db dump",
+    "db backup",
+    "db restore",
     "train",
     "model",
     "model eval",

@@ -1,9 +1,11 @@
 //! The database.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use frostline_backup::{Backup, Source};
 use frostline_db::{self as engine, DbError, Stats, Table};
 
 use crate::{Error, Result, Snapshot, Update};
@@ -18,13 +20,14 @@ const TRIES: u32 = 1000;
 /// there is nothing to recover.
 pub struct Db {
     inner: engine::Db,
+    source: Arc<Source>,
     /// Updates are serializable.
     serializable: bool,
 }
 
 impl Db {
-    pub(crate) fn of(inner: engine::Db, serializable: bool) -> Db {
-        Db { inner, serializable }
+    pub(crate) fn of(inner: engine::Db, source: Arc<Source>, serializable: bool) -> Db {
+        Db { inner, source, serializable }
     }
 
     /// The table with this name; it is made if it does not exist.
@@ -96,6 +99,27 @@ impl Db {
     /// A thread of the database panicked.
     pub fn stats(&self) -> Result<Stats> {
         Ok(self.inner.stats()?)
+    }
+
+    /// Copies the database, as it is now, to a directory, while it is in use. All that is committed
+    /// is in it. A later backup to the same directory copies only what was written since, and
+    /// replaces this one when it is whole. [`Db::restore`] makes a database of it.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # std::env::set_current_dir(&directory)?;
+    /// let db = frostline::Options::new().bound(256 << 20).open("my.frost")?;
+    /// db.back_up("my.backup")?;
+    /// frostline::Db::restore("my.backup", "yours.frost")?;
+    /// # assert!(frostline::Db::open("yours.frost").is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A file can't be written, or a part of the database can't be read: then the backup before is
+    /// as it was.
+    pub fn back_up(&self, directory: impl AsRef<Path>) -> Result<Backup> {
+        Ok(self.source.back_up(directory.as_ref())?)
     }
 
     /// The database without the conveniences of this crate.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use frostline_backup::BackupError;
 use frostline_db::DbError;
 use frostline_db::wal::WalError;
 use frostline_store::StoreError;
@@ -45,6 +46,15 @@ pub enum Error {
     /// The device or the system failed. What was committed before is safe; reopen the database.
     #[error("device: {0}")]
     Device(#[source] Arc<DbError>),
+    /// A backup could not be made or restored. The database is as it was, and so is the backup before.
+    #[error("backup: {0}")]
+    Backup(#[source] Arc<BackupError>),
+}
+
+impl From<BackupError> for Error {
+    fn from(error: BackupError) -> Self {
+        Error::Backup(Arc::new(error))
+    }
 }
 
 impl From<DbError> for Error {

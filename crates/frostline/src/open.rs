@@ -5,9 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use frostline_backup::Source;
 use frostline_db as engine;
 use frostline_store::Format;
 use frostline_zone::{self as zone, Device, DeviceError, OpenOptions, Shape};
+use tempfile::TempDir;
 
 use crate::{Db, Options, Result};
 
@@ -33,6 +35,22 @@ impl Db {
     /// Those of [`Options::open`].
     pub fn open(path: impl AsRef<Path>) -> Result<Db> {
         Options::new().open(path)
+    }
+
+    /// Makes the database at `path` from a [backup](Db::back_up). It appears there once it is whole.
+    ///
+    /// # Errors
+    /// There is no backup, or it is damaged; there is something at `path`; an error of the file
+    /// system.
+    pub fn restore(backup: impl AsRef<Path>, path: impl AsRef<Path>) -> Result<()> {
+        let (backup, path) = (backup.as_ref(), path.as_ref());
+        let failed = |source| DeviceError::Open { path: path.to_owned(), source };
+        let shape = frostline_backup::shape(backup)?;
+        let beside = beside(path).map_err(failed)?;
+        let device = zone::create(&uri(beside.path()), &shape, &OpenOptions::default())?;
+        frostline_backup::restore(backup, &*device)?;
+        drop(device);
+        Ok(move_to(beside, path).map_err(failed)?)
     }
 }
 
@@ -61,13 +79,16 @@ impl Options {
         if self.create && is_empty(&*device)? {
             engine::Db::create(&device, &self.format(&*device))?;
         }
+        let source = Source::new(device);
+        let device: Arc<dyn Device> = source.clone();
         let options = engine::Options {
             buffer_bytes: self.memory,
             accept_loss: self.accept_loss,
             schemes: self.schemes,
             ..engine::Options::default()
         };
-        Ok(Db::of(engine::Db::open(&device, &options)?, self.serializable))
+        let inner = engine::Db::open(&device, &options)?;
+        Ok(Db::of(inner, source, self.serializable))
     }
 
     /// Makes a database in memory, which is gone when it is dropped.
@@ -81,22 +102,15 @@ impl Options {
     /// Makes a database beside `path`, and moves it there.
     fn make(&self, path: &Path) -> Result<()> {
         let failed = |source| DeviceError::Open { path: path.to_owned(), source };
-        let parent = parent_of(path);
-        fs::create_dir_all(&parent).map_err(failed)?;
-        let beside = tempfile::Builder::new().prefix(".frostline-").tempdir_in(&parent);
-        let beside = beside.map_err(failed)?;
+        let beside = beside(path).map_err(failed)?;
         let device = zone::create(&uri(beside.path()), &self.shape(), &OpenOptions::default())?;
         engine::Db::create(&device, &self.format(&*device))?;
         drop(device);
-        match fs::rename(beside.path(), path) {
-            // The directory was renamed, so there is nothing to remove.
-            Ok(()) => drop(beside.keep()),
+        match move_to(beside, path) {
             // Another process made the database first; that one is opened.
-            Err(error) if is_taken(&error) => {}
-            Err(error) => return Err(failed(error).into()),
+            Err(error) if is_taken(&error) => Ok(()),
+            moved => Ok(moved.map_err(failed)?),
         }
-        File::open(&parent).and_then(|parent| parent.sync_all()).map_err(failed)?;
-        Ok(())
     }
 
     fn shape(&self) -> Shape {
@@ -115,6 +129,21 @@ impl Options {
             ..engine::Create::default()
         }
     }
+}
+
+/// A directory in the same one as `path`, which is made if it is absent.
+fn beside(path: &Path) -> io::Result<TempDir> {
+    let parent = parent_of(path);
+    fs::create_dir_all(&parent)?;
+    tempfile::Builder::new().prefix(".frostline-").tempdir_in(&parent)
+}
+
+/// Moves a directory that is whole to the place where it is to be.
+fn move_to(beside: TempDir, path: &Path) -> io::Result<()> {
+    fs::rename(beside.path(), path)?;
+    // The directory was renamed, so there is nothing to remove.
+    drop(beside.keep());
+    File::open(parent_of(path))?.sync_all()
 }
 
 fn uri(path: &Path) -> String {

@@ -126,6 +126,29 @@ fn serializable_updates_are_as_if_one_came_after_the_other() {
 }
 
 #[test]
+fn a_restored_backup_is_the_database_at_its_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let db = Options::new().bound(256 << 20).open(path("a.frost")).unwrap();
+    let items = db.table("items").unwrap();
+    db.update(|tx| tx.put(items, "a", "before")).unwrap();
+    let first = db.back_up(path("backup")).unwrap();
+    Db::restore(path("backup"), path("deep/b.frost")).unwrap();
+    db.update(|tx| tx.put(items, "a", "after")).unwrap();
+    let second = db.back_up(path("backup")).unwrap();
+    assert!(second.copied_bytes < first.copied_bytes / 2, "{first:?} {second:?}");
+    Db::restore(path("backup"), path("c.frost")).unwrap();
+    for (name, expected) in [("deep/b.frost", "before"), ("c.frost", "after")] {
+        let db = Db::open(path(name)).unwrap();
+        let items = db.table("items").unwrap();
+        let value = db.read().unwrap().get(items, "a").unwrap();
+        assert_eq!(value.as_deref(), Some(expected.as_bytes()));
+    }
+    assert!(matches!(Db::restore(path("nothing"), path("d.frost")), Err(Error::Backup(_))));
+    assert!(Db::restore(path("backup"), path("c.frost")).is_err(), "there is a database");
+}
+
+#[test]
 fn an_update_whose_body_fails_writes_nothing() {
     #[derive(Debug)]
     enum Mine {

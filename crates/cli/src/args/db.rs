@@ -2,6 +2,8 @@
 
 use clap::{Args, Subcommand, value_parser};
 
+use super::{BackupArgs, RestoreArgs};
+
 /// `frostline db`
 #[derive(Debug, Subcommand)]
 pub enum DbCommand {
@@ -11,6 +13,10 @@ pub enum DbCommand {
     Stats(LookDbArgs),
     /// Write all records, one per line
     Dump(DumpArgs),
+    /// Copy store and databases to a directory; what a backup before has is not copied again
+    Backup(BackupArgs),
+    /// Make store and databases from a backup
+    Restore(RestoreArgs),
 }
 
 /// `frostline db check` and `stats`

@@ -1,5 +1,6 @@
 //! Arguments of the command, and their translation for the libraries.
 
+mod backup;
 mod bench;
 mod database;
 mod db;
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum, value_parser};
 use frostline_lab::Shard;
 
+pub use self::backup::{BackupArgs, RestoreArgs};
 pub use self::bench::{BenchCommand, BenchStoreArgs};
 pub use self::database::DatabaseArgs;
 pub use self::db::{DbCommand, DumpArgs, LookDbArgs};

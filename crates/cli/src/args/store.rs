@@ -4,6 +4,7 @@ use clap::{Args, Subcommand, value_parser};
 use frostline_lab::DeviceSpec;
 use frostline_store::Format;
 
+use super::{BackupArgs, RestoreArgs};
 use crate::size::Size;
 
 /// `frostline store`
@@ -21,6 +22,10 @@ pub enum StoreCommand {
     Scrub(ScrubArgs),
     /// Rebuild the metadata from the headers of the pages
     Rebuild(RebuildArgs),
+    /// Copy a store to a directory; what a backup before has is not copied again
+    Backup(BackupArgs),
+    /// Make a store from a backup
+    Restore(RestoreArgs),
 }
 
 /// The shape of a new device.

@@ -9,6 +9,7 @@ use frostline_store::Cleaning;
 use frostline_zone::Overlay;
 
 use crate::args::DbCommand;
+use crate::backup;
 use crate::cause::{db_failure, device_failure};
 use crate::device::open_to_look;
 use crate::failure::Failure;
@@ -19,6 +20,8 @@ pub fn run(command: &DbCommand) -> Result<String, Failure> {
         DbCommand::Check(args) => check::run(args),
         DbCommand::Stats(args) => stats::run(args),
         DbCommand::Dump(args) => dump::run(args),
+        DbCommand::Backup(args) => backup::back_up(args),
+        DbCommand::Restore(args) => backup::run_restore(args),
     }
 }
 

@@ -10,6 +10,7 @@ mod zones;
 use frostline_store::Finding;
 
 use crate::args::StoreCommand;
+use crate::backup;
 use crate::failure::Failure;
 
 /// Runs a `frostline store` subcommand.
@@ -21,6 +22,8 @@ pub fn run(command: &StoreCommand) -> Result<String, Failure> {
         StoreCommand::Check(args) => check::run(args),
         StoreCommand::Scrub(args) => scrub::run(args),
         StoreCommand::Rebuild(args) => rebuild::run(args),
+        StoreCommand::Backup(args) => backup::back_up(args),
+        StoreCommand::Restore(args) => backup::run_restore(args),
     }
 }
 

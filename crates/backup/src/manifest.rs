@@ -1,0 +1,77 @@
+//! What a backup consists of.
+
+use frostline_zone::{Geometry, Shape};
+use serde::{Deserialize, Serialize};
+
+/// The version of the format of a backup.
+pub const VERSION: u32 = 1;
+
+/// A backup: the device's shape, and the zones that are not empty.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    pub frostline_backup: u32,
+    pub zones: u32,
+    pub zone_bytes: u64,
+    pub zone_capacity: u64,
+    pub max_open: Option<u32>,
+    pub max_active: Option<u32>,
+    pub copies: Vec<ZoneCopy>,
+}
+
+/// The content of a zone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ZoneCopy {
+    pub zone: u32,
+    /// What tells this opening of the zone from all others.
+    pub opening: String,
+    /// Nothing more can be appended.
+    pub full: bool,
+    /// One behind the other, from the first byte.
+    pub parts: Vec<Part>,
+}
+
+/// Bytes of a zone, in a file of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    pub from: u64,
+    pub to: u64,
+    /// CRC-32C.
+    pub sum: u32,
+}
+
+impl Manifest {
+    pub fn new(geometry: &Geometry, copies: Vec<ZoneCopy>) -> Self {
+        Manifest {
+            frostline_backup: VERSION,
+            zones: geometry.zones,
+            zone_bytes: geometry.zone_bytes,
+            zone_capacity: geometry.zone_capacity,
+            max_open: geometry.max_open,
+            max_active: geometry.max_active,
+            copies,
+        }
+    }
+
+    /// The shape of a device like the one that was copied.
+    pub fn shape(&self) -> Shape {
+        Shape {
+            bytes: u64::from(self.zones).saturating_mul(self.zone_capacity),
+            zone_bytes: Some(self.zone_bytes),
+            zone_capacity: Some(self.zone_capacity),
+            max_open: self.max_open,
+            max_active: self.max_active,
+        }
+    }
+}
+
+impl ZoneCopy {
+    /// Bytes that are copied.
+    pub fn bytes(&self) -> u64 {
+        self.parts.last().map_or(0, |part| part.to)
+    }
+
+    /// The name of a part's file.
+    pub fn name(&self, part: &Part) -> String {
+        format!("{:06}-{}-{}-{}", self.zone, self.opening, part.from, part.to)
+    }
+}

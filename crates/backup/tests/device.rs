@@ -1,0 +1,239 @@
+//! Backups of a device: wherever they are cut short the last one is whole, and what happens to the
+//! device meanwhile does not show in them.
+
+use std::io::IoSlice;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use frostline_backup::{BackupError, Source, restore, shape};
+use frostline_zone::{Device, DeviceError, Geometry, Shape, ZoneInfo, ZoneState, in_memory};
+
+const ZONE: u64 = 1 << 18;
+const ZONES: u64 = 8;
+
+fn small() -> Shape {
+    Shape { bytes: ZONES * ZONE, zone_bytes: Some(ZONE), ..Shape::default() }
+}
+
+type Hook = Box<dyn Fn(u32) -> Result<(), DeviceError> + Send + Sync>;
+
+/// A device that calls a function before each read.
+struct Hooked {
+    below: Arc<dyn Device>,
+    before_read: Mutex<Option<Hook>>,
+}
+
+impl Device for Hooked {
+    fn geometry(&self) -> &Geometry {
+        self.below.geometry()
+    }
+    fn report(&self, first: u32, count: u32) -> Result<Vec<ZoneInfo>, DeviceError> {
+        self.below.report(first, count)
+    }
+    fn append_vectored(&self, zone: u32, at: u64, p: &[IoSlice<'_>]) -> Result<(), DeviceError> {
+        self.below.append_vectored(zone, at, p)
+    }
+    fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> Result<(), DeviceError> {
+        // Taken out while it runs, as it may read itself.
+        let hook = self.before_read.lock().unwrap().take();
+        if let Some(hook) = hook {
+            let result = hook(zone);
+            self.before_read.lock().unwrap().get_or_insert(hook);
+            result?;
+        }
+        self.below.read(zone, offset, buffer)
+    }
+    fn reset(&self, zone: u32) -> Result<(), DeviceError> {
+        self.below.reset(zone)
+    }
+    fn finish(&self, zone: u32) -> Result<(), DeviceError> {
+        self.below.finish(zone)
+    }
+    fn flush(&self) -> Result<(), DeviceError> {
+        self.below.flush()
+    }
+}
+
+fn hooked() -> (Arc<Hooked>, Arc<Source>) {
+    let below = in_memory(&small()).unwrap();
+    let device = Arc::new(Hooked { below, before_read: Mutex::new(None) });
+    (device.clone(), Source::new(device))
+}
+
+/// The zones: what they hold, and whether they are full.
+type Content = Vec<(Vec<u8>, bool)>;
+
+fn content(device: &dyn Device) -> Content {
+    let zone = |zone| {
+        let info = device.zone(zone).unwrap();
+        let mut bytes = vec![0; info.write_pointer as usize];
+        device.read(zone, 0, &mut bytes).unwrap();
+        (bytes, info.state == ZoneState::Full)
+    };
+    (0..device.geometry().zones).map(zone).collect()
+}
+
+fn restored(directory: &Path) -> Content {
+    let device = in_memory(&shape(directory).unwrap()).unwrap();
+    restore(directory, &*device).unwrap();
+    content(&*device)
+}
+
+/// Appends blocks of a number to a zone.
+fn append(device: &dyn Device, zone: u32, blocks: usize, number: u8) {
+    let at = device.zone(zone).unwrap().write_pointer;
+    device.append(zone, at, &vec![number; blocks * 4096]).unwrap();
+}
+
+fn fill(device: &dyn Device) {
+    (0..6).for_each(|zone| append(device, zone, 3, zone as u8 + 1));
+    device.finish(2).unwrap();
+    append(device, 3, 61, 99);
+}
+
+fn parts(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory.join("parts")).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_backup_is_the_device_and_the_next_copies_only_what_is_new() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_, source) = hooked();
+    fill(&*source);
+    let first = source.back_up(directory.path()).unwrap();
+    assert_eq!((first.zones, first.copied_bytes), (6, first.bytes));
+    assert!(restored(directory.path()) == content(&*source));
+    let again = source.back_up(directory.path()).unwrap();
+    assert_eq!((again.bytes, again.copied_bytes), (first.bytes, 0));
+
+    append(&*source, 0, 5, 7);
+    source.reset(1).unwrap();
+    append(&*source, 1, 2, 77);
+    source.reset(5).unwrap();
+    let next = source.back_up(directory.path()).unwrap();
+    assert_eq!((next.zones, next.copied_bytes), (5, 7 * 4096));
+    assert!(restored(directory.path()) == content(&*source));
+    // One part a zone, and one that was appended; nothing is left of the zones that were reset.
+    assert_eq!(parts(directory.path()).len(), 6);
+}
+
+#[test]
+fn what_happens_after_the_moment_of_a_backup_does_not_show_in_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let (device, source) = hooked();
+    fill(&*source);
+    let before = content(&*source);
+    let (user, once) = (source.clone(), OnceLock::new());
+    let change: Hook = Box::new(move |_| {
+        once.get_or_init(|| {
+            // Zones that are copied later: one is written anew, one goes on, one ends, one begins.
+            user.reset(4).unwrap();
+            append(&*user, 4, 20, 44);
+            append(&*user, 5, 20, 55);
+            user.finish(1).unwrap();
+            append(&*user, 7, 1, 70);
+        });
+        Ok(())
+    });
+    *device.before_read.lock().unwrap() = Some(change);
+    source.back_up(directory.path()).unwrap();
+    *device.before_read.lock().unwrap() = None;
+    assert!(restored(directory.path()) == before);
+    source.back_up(directory.path()).unwrap();
+    assert!(restored(directory.path()) == content(&*source));
+}
+
+#[test]
+fn wherever_a_backup_is_cut_short_the_one_before_is_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let (device, source) = hooked();
+    fill(&*source);
+    source.back_up(directory.path()).unwrap();
+    let before = content(&*source);
+    (0..6).filter(|zone| ![2, 3].contains(zone)).for_each(|zone| append(&*source, zone, 4, 200));
+    source.reset(2).unwrap();
+    append(&*source, 2, 60, 201);
+    let mut failures = 0;
+    loop {
+        let left = Mutex::new(failures);
+        let fail: Hook = Box::new(move |zone| {
+            let mut left = left.lock().unwrap();
+            *left -= 1;
+            let operation = frostline_zone::Operation::Read;
+            if *left < 0 { Err(DeviceError::OfflineZone { operation, zone }) } else { Ok(()) }
+        });
+        *device.before_read.lock().unwrap() = Some(fail);
+        let result = source.back_up(directory.path());
+        *device.before_read.lock().unwrap() = None;
+        if result.is_ok() {
+            break;
+        }
+        assert!(restored(directory.path()) == before, "after {failures} reads");
+        failures += 1;
+    }
+    assert_eq!(failures, 6 + 5, "a read of each first block, and one of each new part");
+    assert!(restored(directory.path()) == content(&*source));
+}
+
+#[test]
+fn files_of_a_backup_that_was_killed_are_in_nobodys_way() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_, source) = hooked();
+    fill(&*source);
+    source.back_up(directory.path()).unwrap();
+    let whole = parts(directory.path());
+    let before = restored(directory.path());
+    std::fs::write(directory.path().join("backup.json.new"), "{ \"frost").unwrap();
+    std::fs::write(directory.path().join("parts/000001-ab-0-4096"), "of no backup").unwrap();
+    std::fs::write(directory.path().join("parts/000001-ab-4096-8192.new"), "half").unwrap();
+    assert!(restored(directory.path()) == before);
+    source.back_up(directory.path()).unwrap();
+    assert_eq!(parts(directory.path()), whole);
+}
+
+#[test]
+fn a_damaged_backup_is_named_and_never_restored_as_if_it_were_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_, source) = hooked();
+    fill(&*source);
+    source.back_up(directory.path()).unwrap();
+    let empty = || in_memory(&small()).unwrap();
+    for name in parts(directory.path()) {
+        let path = directory.path().join("parts").join(&name);
+        let whole = std::fs::read(&path).unwrap();
+        let mut flipped = whole.clone();
+        flipped[whole.len() / 2] ^= 4;
+        for bytes in [&flipped[..], &whole[..whole.len() - 1]] {
+            std::fs::write(&path, bytes).unwrap();
+            let error = restore(directory.path(), &*empty()).unwrap_err().to_string();
+            assert!(error.contains(&name), "{error}");
+        }
+        std::fs::write(&path, whole).unwrap();
+    }
+    restore(directory.path(), &*empty()).unwrap();
+    let path = directory.path().join("backup.json");
+    for text in ["", "{}", "[", "{\"frostline_backup\":2}"] {
+        std::fs::write(&path, text).unwrap();
+        let refused = restore(directory.path(), &*empty());
+        assert!(matches!(refused, Err(BackupError::Damaged { .. })), "{text}");
+        assert!(matches!(source.back_up(directory.path()), Err(BackupError::Damaged { .. })));
+    }
+}
+
+#[test]
+fn a_backup_goes_only_to_an_empty_device_of_its_shape() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_, source) = hooked();
+    fill(&*source);
+    assert!(matches!(shape(directory.path()), Err(BackupError::NoBackup { .. })));
+    source.back_up(directory.path()).unwrap();
+    let other = in_memory(&Shape { bytes: 2 * ZONES * ZONE, ..small() }).unwrap();
+    for device in [&*other, &*source as &dyn Device] {
+        let refused = restore(directory.path(), device);
+        assert!(matches!(refused, Err(BackupError::Unsuitable { .. })));
+    }
+}

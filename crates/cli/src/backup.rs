@@ -1,0 +1,62 @@
+//! `frostline store backup` and `restore`, and the same of `frostline db`: the device as it is, for
+//! a store and its databases are no more than that.
+
+use std::sync::Arc;
+
+use frostline_backup::{Backup, BackupError, Source, restore, shape};
+use frostline_store::Store;
+use frostline_zone::{Device, OpenOptions, can_create, create, open};
+use serde::Serialize;
+
+use crate::args::{BackupArgs, RestoreArgs};
+use crate::cause::{device_failure, store_failure};
+use crate::failure::Failure;
+use crate::output::json;
+
+#[derive(Serialize)]
+struct Report<'a> {
+    device: &'a str,
+    zones: u32,
+    bytes: u64,
+    copied_bytes: u64,
+}
+
+/// Backs up a store that no other process uses.
+pub fn back_up(args: &BackupArgs) -> Result<String, Failure> {
+    // Not for reading only: what a killed process left must be made durable.
+    let opened = open(&args.uri, &OpenOptions::default());
+    let device = opened.map_err(|error| device_failure(&args.uri, &error))?;
+    Store::zones_on(&*device).map_err(|error| store_failure(&args.uri, error))?;
+    let made = Source::new(device).back_up(&args.directory);
+    let Backup { zones, bytes, copied_bytes } = made.map_err(|error| failure(&args.uri, &error))?;
+    if args.json {
+        return json("backup", &Report { device: &args.uri, zones, bytes, copied_bytes });
+    }
+    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    let (all, copied) = (mib(bytes), mib(copied_bytes));
+    Ok(format!("{}: {zones} zones of {all:.2} MiB, {copied:.2} MiB of it copied\n", args.uri))
+}
+
+/// Makes a store of a backup.
+pub fn run_restore(args: &RestoreArgs) -> Result<String, Failure> {
+    let failed = |error: BackupError| failure(&args.uri, &error);
+    let shape = shape(&args.directory).map_err(failed)?;
+    let device: Result<Arc<dyn Device>, _> = match can_create(&args.uri) {
+        true => create(&args.uri, &shape, &OpenOptions::default()),
+        false => open(&args.uri, &OpenOptions::default()),
+    };
+    let device = device.map_err(|error| device_failure(&args.uri, &error))?;
+    restore(&args.directory, &*device).map_err(failed)?;
+    Ok(format!("{}: restored from {}\n", args.uri, args.directory.display()))
+}
+
+fn failure(uri: &str, error: &BackupError) -> Failure {
+    match error {
+        BackupError::Device(error) => device_failure(uri, error),
+        BackupError::Unsuitable { .. } => Failure::usage(uri, &error.to_string()),
+        BackupError::NoBackup { .. } => {
+            Failure::usage_line(error.to_string()).hint("frostline db backup URI DIR makes one")
+        }
+        _ => Failure::job_line(error.to_string()),
+    }
+}
