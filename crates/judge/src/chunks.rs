@@ -15,7 +15,30 @@ pub struct Late {
     pub seq: u64,
     /// All chunks up to this number were durable.
     pub durable: u64,
+    pub group: Option<Group>,
     pub rows: Vec<Row>,
+}
+
+/// A group that was not known to be durable when a chunk was sealed.
+#[derive(Clone, Copy)]
+pub struct Group {
+    /// Number of the first chunk that may hold pages of it.
+    pub from: u64,
+    /// User writes before its first page.
+    pub time: u64,
+    pub pages: u32,
+}
+
+impl Group {
+    pub fn has(&self, row: &Row) -> bool {
+        row.time > self.time && row.time - self.time <= u64::from(self.pages)
+    }
+
+    fn of(header: &Page) -> Option<Group> {
+        let group =
+            Group { from: header.u64(4072), time: header.u64(4080), pages: header.u32(4088) };
+        (group.pages > 0).then_some(group)
+    }
 }
 
 /// A page of a chunk.
@@ -28,10 +51,17 @@ pub struct Row {
 }
 
 impl Late {
-    /// True if the page's content agrees with its header.
-    pub fn holds(&self, device: &dyn Device, row: &Row) -> Result<bool, Undecided> {
-        let page = Page::read(device, self.zone, row.page)?;
-        Ok(page.is_some_and(|page| page.sum() == row.sum))
+    /// Drops the pages that are not what the header says.
+    pub fn leave_whole_pages(&mut self, device: &dyn Device) -> Result<(), Undecided> {
+        let mut whole = Vec::new();
+        for row in self.rows.drain(..) {
+            let page = Page::read(device, self.zone, row.page)?;
+            if page.is_some_and(|page| page.sum() == row.sum) {
+                whole.push(row);
+            }
+        }
+        self.rows = whole;
+        Ok(())
     }
 }
 
@@ -81,6 +111,7 @@ fn scan(
                 opening,
                 seq: head.seq,
                 durable: head.b,
+                group: Group::of(&header),
                 rows: (0..head.count).map(|i| row(&header, page, i)).collect(),
             });
         }

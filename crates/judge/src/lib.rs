@@ -8,11 +8,11 @@ mod chunks;
 mod metadata;
 mod page;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use frostline_zone::{Device, DeviceError};
 
-use chunks::{Late, late_chunks};
+use chunks::{Group, Late, late_chunks};
 use metadata::{Metadata, Zone};
 use page::Page;
 
@@ -41,8 +41,12 @@ type Newest = (u64, bool, u64, Option<u32>);
 /// The device can't be read; there is no store; a structure that its guarantees rest on is damaged.
 pub fn pages(device: &dyn Device) -> Result<Pages, Undecided> {
     let meta = Metadata::read(device)?;
-    let late = late_chunks(device, &meta)?;
-    let durable = late.iter().map(|chunk| chunk.durable).max().unwrap_or(0);
+    let mut late = late_chunks(device, &meta)?;
+    let durable = late.iter().map(|chunk| chunk.durable).max().unwrap_or(0).max(meta.durable);
+    for chunk in late.iter_mut().filter(|chunk| chunk.seq > durable) {
+        chunk.leave_whole_pages(device)?;
+    }
+    leave_whole_groups(&mut late, durable);
     let mut newest: HashMap<u32, Newest> = HashMap::new();
     let mut offer = |lba: u32, state: Newest| {
         let known = newest.entry(lba).or_insert(state);
@@ -50,9 +54,7 @@ pub fn pages(device: &dyn Device) -> Result<Pages, Undecided> {
     };
     for chunk in &late {
         for row in &chunk.rows {
-            if chunk.seq <= durable || chunk.holds(device, row)? {
-                offer(row.lba, (row.time, false, chunk.seq, Some(row.sum)));
-            }
+            offer(row.lba, (row.time, false, chunk.seq, Some(row.sum)));
         }
     }
     for trim in &meta.trims {
@@ -71,6 +73,19 @@ pub fn pages(device: &dyn Device) -> Result<Pages, Undecided> {
     }
     pages.extend(newest.into_iter().filter_map(|(lba, state)| Some((lba, state.3?))));
     Ok(pages)
+}
+
+/// Drops the pages of each group that was not durable and of which a page is missing.
+fn leave_whole_groups(late: &mut [Late], durable: u64) {
+    let groups = late.iter().filter_map(|chunk| chunk.group);
+    let unsure: Vec<Group> = groups.filter(|group| group.from > durable).collect();
+    for group in unsure {
+        let rows = late.iter().flat_map(|chunk| &chunk.rows).filter(|row| group.has(row));
+        let times: BTreeSet<u64> = rows.map(|row| row.time).collect();
+        if times.len() < group.pages as usize {
+            late.iter_mut().for_each(|chunk| chunk.rows.retain(|row| !group.has(row)));
+        }
+    }
 }
 
 /// Checks that a page in the map is where the map says.

@@ -19,6 +19,8 @@ pub struct Metadata {
     /// Zones that were opened after the table: zone of the device and number of the opening.
     pub opened: Vec<(u32, u64)>,
     pub trims: Vec<Trim>,
+    /// All chunks up to this number were durable, as later notes tell.
+    pub durable: u64,
 }
 
 /// A zone that held pages at the checkpoint.
@@ -78,6 +80,7 @@ impl Metadata {
             leaves: Vec::new(),
             opened: Vec::new(),
             trims: Vec::new(),
+            durable: 0,
         };
         meta.read_table(&records, &table)?;
         meta.read_notes(&records, &table);
@@ -120,6 +123,7 @@ impl Metadata {
     fn read_notes(&mut self, records: &[Record], table: &[u8]) {
         let (next_note, notes_from) = (u64_at(table, 32), u64_at(table, 40));
         for record in records.iter().filter(|r| r.head.kind == NOTES && r.head.seq >= notes_from) {
+            self.durable = self.durable.max(record.head.a);
             for i in 0..record.head.count as usize {
                 let row = HEAD + 40 * i;
                 let (tag, target) = (record.rows.u32(row), record.rows.u32(row + 4));

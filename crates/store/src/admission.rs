@@ -13,8 +13,7 @@ impl Inner {
     /// Locks the state for `pages` user writes. As free zones run out, writers are slowed to the
     /// pace at which cleaning frees pages.
     pub fn admit(&self, pages: usize) -> Result<Guard<'_>, StoreError> {
-        let mut state = self.state()?;
-        state.check_writable()?;
+        let mut state = self.ungrouped()?;
         if self.cleaning == Cleaning::Inline {
             return Ok(state);
         }
@@ -30,12 +29,13 @@ impl Inner {
             if debt > Duration::ZERO {
                 drop(state);
                 self.counters.pay(debt);
-                state = self.state()?;
+                state = self.ungrouped()?;
             }
             // The last zones are the cleaner's.
             while state.volume.free_zones() < 2 && !state.nothing_to_clean() {
                 self.wake();
-                state = self.wait(state)?;
+                drop(self.wait(state)?);
+                state = self.ungrouped()?;
             }
             self.counters.stalled(begun.elapsed());
         }

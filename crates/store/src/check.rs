@@ -241,8 +241,13 @@ impl<'a> Check<'a> {
             return Err(damaged("is not what was written there"));
         }
         let found = ChunkHead::at(&page, self.inner.store, zone.device_zone, start);
-        let ours = (zone.opening, first, next - start - 1);
-        let found = found.filter(|(head, _)| (head.opening, head.first, head.pages) == ours);
+        // A crash may have cut the last chunk of a zone that was rebuilt.
+        let is_last = next == zone.pages;
+        let fits = |pages| pages == next - start - 1 || is_last && pages > next - start - 1;
+        let ours = |head: &ChunkHead| {
+            (head.opening, head.first) == (zone.opening, first) && fits(head.pages)
+        };
+        let found = found.filter(|(head, _)| ours(head));
         match found {
             Some((head, body)) => Ok(head.rows(body, false).0),
             None => Err(damaged("is another's, or an older one")),

@@ -3,7 +3,7 @@
 use frostline_placement::Hotness;
 use frostline_zone::AlignedBuf;
 
-use crate::format::{PAGE, Row, rows};
+use crate::format::{Group, PAGE, Row, rows};
 use crate::head::{ChunkHead, Head, HeadKind};
 
 /// A chunk that is being filled, or is on its way to the device.
@@ -60,16 +60,21 @@ impl Chunk {
         (index < self.rows.len()).then(|| &self.bytes[(1 + index) * PAGE..(2 + index) * PAGE])
     }
 
-    /// Writes the header. All chunks up to `durable`, and all notes before `noted`, are durable.
+    /// Writes the header. All chunks up to `durable`, and all notes before `noted`, are durable, and a
+    /// group may not be.
     pub fn seal(
         &mut self,
         store: u64,
         (device_zone, opening): (u32, u64),
         (durable, noted): (u64, u64),
+        group: Option<Group>,
     ) {
         let mut body = bytemuck::cast_slice::<_, u8>(&self.rows).to_vec();
         if let Some(hotness) = &self.hotness {
             body.extend_from_slice(bytemuck::cast_slice(hotness));
+        }
+        if let Some(group) = group {
+            group.put(&mut body);
         }
         let head = HeadKind::Chunk(ChunkHead {
             seq: self.seq,

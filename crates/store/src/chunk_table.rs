@@ -9,7 +9,7 @@ use frostline_placement::Hotness;
 use frostline_zone::AlignedBuf;
 
 use crate::chunk::Chunk;
-use crate::format::{PAGE, Row};
+use crate::format::{Group, PAGE, Row};
 use crate::layout::Layout;
 use crate::zone_pool::DataZone;
 
@@ -23,6 +23,8 @@ pub struct ChunkTable {
     next_seq: u64,
     /// All chunks up to this number are durable.
     durable: u64,
+    /// The group that is not known to be durable.
+    group: Option<Group>,
     /// Sealed chunks that are not yet written, by number.
     unwritten: BTreeMap<u64, Arc<Chunk>>,
     /// Of these, those that no thread has taken to write.
@@ -40,6 +42,7 @@ impl ChunkTable {
             open: (0..classes).map(|_| None).collect(),
             next_seq: 1,
             durable: 0,
+            group: None,
             unwritten: BTreeMap::new(),
             outgoing: Vec::new(),
             buffers: Vec::new(),
@@ -56,6 +59,23 @@ impl ChunkTable {
     /// Number of the next chunk that is sealed.
     pub fn next_seq(&self) -> u64 {
         self.next_seq
+    }
+
+    /// The next `pages` pages that the user writes, after `time` others, are a group. The lock is not
+    /// let go before all are placed and all chunks are sealed.
+    pub fn begin_group(&mut self, time: u64, pages: u32) {
+        debug_assert!(self.group.is_none(), "a group before the last one is durable");
+        self.group = Some(Group { from: self.next_seq, time, pages, unused: 0 });
+    }
+
+    /// True if a group was begun and is not durable yet.
+    pub fn has_group(&self) -> bool {
+        self.group.is_some()
+    }
+
+    /// All chunks up to this number are durable.
+    pub fn durable(&self) -> u64 {
+        self.durable
     }
 
     /// The content of a page, if it is in memory.
@@ -107,7 +127,8 @@ impl ChunkTable {
         let mut chunk = self.open[class].take()?;
         chunk.seq = self.next_seq;
         self.next_seq += 1;
-        chunk.seal(self.store, (zone.device_zone, zone.opening), (self.durable, noted));
+        let place = (zone.device_zone, zone.opening);
+        chunk.seal(self.store, place, (self.durable, noted), self.group);
         let chunk = Arc::new(chunk);
         self.unwritten.insert(chunk.seq, chunk.clone());
         self.outgoing.push(chunk.clone());
@@ -150,5 +171,7 @@ impl ChunkTable {
     pub fn made_durable(&mut self, seq: u64) {
         debug_assert!(self.is_written(seq));
         self.durable = self.durable.max(seq);
+        // All its chunks were sealed under one hold of the lock, `seq` before them or behind.
+        self.group = self.group.filter(|group| group.from > seq);
     }
 }

@@ -1,7 +1,7 @@
 //! Syncs: pages and notes are made durable.
 
 use crate::StoreError;
-use crate::head::MetaKind;
+use crate::head::{MetaKind, NotesHead};
 use crate::inner::Inner;
 use crate::layout::NOTES;
 
@@ -29,6 +29,7 @@ impl Inner {
             drop(state);
             self.device.flush()?;
             self.state()?.made_durable(last, noted);
+            self.changed.notify_all();
             Ok(())
         };
         done().map_err(|error| self.fail(error))
@@ -38,7 +39,8 @@ impl Inner {
     pub fn write_notes(&self) -> Result<(), StoreError> {
         let mut meta = self.meta()?;
         let mut state = self.state()?;
-        let (notes, durable) = (state.notes.take(), state.notes.durable());
+        let durable = NotesHead { notes: state.notes.durable(), chunks: state.chunks.durable() };
+        let notes = state.notes.take();
         drop(state);
         for some in notes.chunks(NOTES) {
             meta.append(MetaKind::Notes(durable), some, &[])?;

@@ -30,6 +30,14 @@ pub enum StoreError {
     /// The volume refused: an LBA beyond it, no room.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// A group has more pages than fit into the room at hand.
+    #[error("{pages} pages can't be written at once: there is room for {most}")]
+    GroupTooLarge {
+        /// Pages of the group.
+        pages: u64,
+        /// The most that there is room for.
+        most: u64,
+    },
     /// The device holds no store.
     #[error("no store: none of the device's zones begins with a superblock")]
     NotAStore,

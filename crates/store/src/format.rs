@@ -30,6 +30,22 @@ pub struct Row {
     pub time: u64,
 }
 
+/// A group of pages that counts as a whole or not at all, in the last bytes of the headers of all chunks
+/// that were sealed before it was known to be durable. Its pages are those of the `pages` user writes
+/// behind `time`; no other writes came between them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(C)]
+pub struct Group {
+    /// Number of the first chunk that may hold pages of it. Once this chunk is durable, all are that do.
+    pub from: u64,
+    /// User writes of the store before its first page.
+    pub time: u64,
+    /// Pages; 0 if there is no group.
+    pub pages: u32,
+    /// Zero.
+    pub unused: u32,
+}
+
 /// Something that recovery must know and that stands in no chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]

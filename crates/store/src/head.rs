@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::format::{MAGIC, PAGE, VERSION};
+use crate::format::{Group, MAGIC, PAGE, VERSION};
 
 /// Bytes of a page behind its head.
 pub const BODY: usize = PAGE - size_of::<Raw>();
@@ -68,14 +68,23 @@ pub struct MetaHead {
 pub enum MetaKind {
     /// First pages of a metadata zone: the store's options.
     Super,
-    /// Zones opened and pages trimmed. All notes before this number were durable.
-    Notes(u64),
+    /// Zones opened and pages trimmed.
+    Notes(NotesHead),
     /// Leaves of the map.
     Leaves,
     /// Part of a checkpoint's table.
     Table(TablePart),
     /// Something that this program does not know.
     Unknown(u32),
+}
+
+/// The head of notes: what was durable when they were written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NotesHead {
+    /// All notes before this number.
+    pub notes: u64,
+    /// All chunks up to this number.
+    pub chunks: u64,
 }
 
 /// A part of a checkpoint's table.
@@ -162,6 +171,24 @@ impl ChunkHead {
     }
 }
 
+impl Group {
+    /// Where it lies behind the head of a chunk's header: at the end of the page.
+    const AT: usize = BODY - size_of::<Group>();
+
+    /// Puts the group behind the rows of a chunk's header.
+    pub fn put(&self, body: &mut Vec<u8>) {
+        debug_assert!(body.len() <= Group::AT, "the rows leave no room for a group");
+        body.resize(Group::AT, 0);
+        body.extend_from_slice(bytemuck::bytes_of(self));
+    }
+
+    /// The group that a chunk's header names, if it names one.
+    pub fn of(body: &[u8]) -> Option<Group> {
+        let group: Group = bytemuck::pod_read_unaligned(body.get(Group::AT..BODY)?);
+        (group.pages > 0).then_some(group)
+    }
+}
+
 impl Raw {
     fn of(head: &Head) -> Raw {
         let Head { version, store, zone, page, kind } = *head;
@@ -182,7 +209,9 @@ impl Raw {
                 let raw = Raw { seq, count: rows, payload, sum, ..raw };
                 match record {
                     MetaKind::Super => Raw { kind: SUPER, ..raw },
-                    MetaKind::Notes(noted) => Raw { kind: NOTES, b: noted, ..raw },
+                    MetaKind::Notes(NotesHead { notes, chunks }) => {
+                        Raw { kind: NOTES, a: chunks, b: notes, ..raw }
+                    }
                     MetaKind::Leaves => Raw { kind: LEAVES, ..raw },
                     MetaKind::Table(TablePart { part, parts, bytes }) => {
                         Raw { kind: TABLE, first: part, a: parts, b: bytes, ..raw }
@@ -198,7 +227,7 @@ impl Raw {
         let meta = |record| HeadKind::Meta(MetaHead { seq, rows: count, payload, sum, record });
         let kind = match self.kind {
             SUPER => meta(MetaKind::Super),
-            NOTES => meta(MetaKind::Notes(b)),
+            NOTES => meta(MetaKind::Notes(NotesHead { notes: b, chunks: a })),
             LEAVES => meta(MetaKind::Leaves),
             TABLE => meta(MetaKind::Table(TablePart { part: first, parts: a, bytes: b })),
             CHUNK => {

@@ -6,7 +6,7 @@ use frostline_placement::registry::Registry;
 use frostline_placement::{BuildError, Foresight, Hotness, LARGEST_MEMORY, Room, Semantics};
 use frostline_zone::{Device, Geometry, ZoneState};
 
-use crate::format::{LeafAt, Note, PAGE, Row, SUPERBLOCKS, Super, TableHead, ZoneRow};
+use crate::format::{Group, LeafAt, Note, PAGE, Row, SUPERBLOCKS, Super, TableHead, ZoneRow};
 use crate::head::BODY;
 use crate::map_cache::{LEAF, leaf_pages};
 use crate::{Format, StoreError, recorded};
@@ -253,7 +253,7 @@ fn check_room(fixed: &Super, zones: u32, volume: u32, classes: usize) -> Result<
 /// Pages in a chunk whose header has, or has not, room for hotness records.
 pub fn chunk_pages(hotness: bool) -> u32 {
     let row = size_of::<Row>() + if hotness { size_of::<Hotness>() } else { 0 };
-    CHUNK.min((BODY / row) as u32)
+    CHUNK.min(((BODY - size_of::<Group>()) / row) as u32)
 }
 
 /// Pages of a payload in the metadata log, at most: what a record leaves of a zone because it does

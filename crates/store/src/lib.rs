@@ -24,8 +24,8 @@
 //! ```
 //!
 //! The way of a page: admitted (`admission.rs`), written ([`Store::write`], `writing.rs`), placed and
-//! put into a chunk (`mapped_page.rs`, `state.rs`), made durable (`durability.rs`), cleaned
-//! (`cleaning.rs`, `rewriting.rs`), read back (`reading.rs`), recovered (`recovery/`). The state in memory
+//! put into a chunk (`mapped_page.rs`, `state.rs`), made durable (`durability.rs`), alone or as a group
+//! (`group.rs`), cleaned (`cleaning.rs`, `rewriting.rs`), read back (`reading.rs`), recovered (`recovery/`). The state in memory
 //! (`state.rs`) is composed of the volume with the map (`volume.rs`, `map_cache.rs`), the zones
 //! (`zone_pool.rs`), the chunks (`chunk_table.rs`) and the notes (`notes.rs`). docs/recovery.md draws
 //! the format on the device and argues why no crash loses what was promised.
@@ -49,6 +49,7 @@ mod failed_zone;
 mod failures;
 mod finding;
 mod format;
+mod group;
 mod head;
 mod inner;
 mod layout;

@@ -57,6 +57,11 @@ impl<G: Deref<Target = State>> MappedPage<G> {
         (slot != 0).then(|| (self.state.volume.slot(slot), map.sum(self.at)))
     }
 
+    /// True if a group is on its way to the device.
+    pub fn has_group(&self) -> bool {
+        self.state.chunks.has_group()
+    }
+
     /// True if the page lies in this slot.
     pub fn is_at(&self, slot: Slot) -> bool {
         self.place().is_some_and(|(at, _)| at == slot)

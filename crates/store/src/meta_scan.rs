@@ -138,6 +138,7 @@ mod tests {
 
     use super::*;
     use crate::Format;
+    use crate::head::NotesHead;
 
     /// A power cut may leave the head of a record, and of its payload nothing. What recovery
     /// appended behind it was once taken for that payload, and lost at the next opening.
@@ -151,7 +152,7 @@ mod tests {
             MetaLog::new(device.clone(), layout.clone(), 7, seq, current, VecDeque::new(), empty)
         };
         let mut before = log(1, None, empty());
-        before.append::<u32>(MetaKind::Notes(0), &[], &[]).unwrap();
+        before.append::<u32>(MetaKind::Notes(NotesHead::default()), &[], &[]).unwrap();
         let record = MetaKind::Leaves;
         let torn = HeadKind::Meta(MetaHead { seq: 4, rows: 0, payload: 3, sum: 1, record });
         let mut page = AlignedBuf::zeroed(PAGE);

@@ -28,7 +28,7 @@ impl Inner {
 
     /// Reads a leaf that is not in memory. It may still not be there afterwards: another thread may
     /// have written it elsewhere meanwhile.
-    fn load<'a>(&'a self, mut state: Guard<'a>, leaf: u32) -> Result<Guard<'a>, StoreError> {
+    pub fn load<'a>(&'a self, mut state: Guard<'a>, leaf: u32) -> Result<Guard<'a>, StoreError> {
         let at = state.volume.map().at(leaf);
         let bytes = match at.page {
             0 => None,

@@ -72,13 +72,13 @@ impl Inner {
         self.shrink_map()
     }
 
-    /// Writes a page that lies in a victim. False if it lies elsewhere by now, or if there is no room
-    /// for a user's write.
+    /// Writes a page that lies in a victim. False if it lies elsewhere by now, if there is no room for
+    /// a user's write, or while a group is on its way, during which users write nothing.
     fn replace(&self, zone: u32, write: &PageWrite<'_>) -> Result<bool, StoreError> {
         self.check_page(write.lba, write.page)?;
         let sum = crc32c::crc32c(write.page);
         let mut page = self.mapped(self.state()?, write.lba)?;
-        if page.place().is_none_or(|(slot, _)| slot.zone != zone) {
+        if page.has_group() || page.place().is_none_or(|(slot, _)| slot.zone != zone) {
             return Ok(false);
         }
         let written = page.write(sum, write.hotness.unwrap_or_default(), write.page);

@@ -7,6 +7,7 @@ use std::time::Instant;
 use frostline_zone::{Device, Overlay};
 
 use crate::inner::Inner;
+use crate::recovery::Opened;
 use crate::stats::Stats;
 use crate::sync::{Builder, JoinHandle, Mutex};
 use crate::{Cleaning, Format, Loss, Open, PageWrite, Rebuilt, StoreError, recovery};
@@ -53,7 +54,7 @@ impl Store {
     /// ([`StoreError::Missing`]) and [`Open::accept_loss`] is not set; no thread can be started; an
     /// error of the device.
     pub fn open(device: Arc<dyn Device>, open: Open) -> Result<Store, StoreError> {
-        let (inner, missing) = recovery::open(device, &open)?;
+        let Opened { inner, missing, dropped } = recovery::open(device, &open)?;
         let inner = Arc::new(inner);
         let before = Stats::of(&inner)?.written;
         inner.opened.get_or_init(|| before);
@@ -62,6 +63,7 @@ impl Store {
             store.start("frostline-cleaner", Inner::run_cleaner)?;
             store.start("frostline-checkpointer", Inner::run_checkpointer)?;
         }
+        store.inner.write_anew(&dropped)?;
         Ok(store)
     }
 
@@ -144,6 +146,31 @@ impl Store {
         let written = self.inner.write_pages(pages);
         self.inner.counters.wrote(begun.elapsed());
         written
+    }
+
+    /// Writes pages as a group, and makes it durable with everything that was written or trimmed before.
+    /// After a crash the store has all pages of the group or none; readers may see it before it is
+    /// durable. Of a page that is there more than once the last content counts. Memory is that of the
+    /// pages; other threads' writes and trims wait until the group is durable.
+    ///
+    /// # Errors
+    /// As for [`Store::write`] and [`Store::sync`]. A group that is larger than [`Store::group_room`] is
+    /// refused ([`StoreError::GroupTooLarge`]), and so is one with more new pages than the store can hold;
+    /// nothing is written then.
+    pub fn write_group(&self, pages: &[PageWrite<'_>]) -> Result<(), StoreError> {
+        let begun = Instant::now();
+        let written = self.inner.write_group(pages);
+        self.inner.counters.synced(begun.elapsed());
+        written
+    }
+
+    /// Pages that a group may have now: those that fit into the free zones but one. A store that is full
+    /// has about as many free zones as its reserve ([`Format::reserve`]).
+    ///
+    /// # Errors
+    /// A thread of the store panicked.
+    pub fn group_room(&self) -> Result<u64, StoreError> {
+        self.inner.group_room()
     }
 
     /// Reads a page into `page`, 4,096 bytes. False, and `page` is as it was, if the page was

@@ -66,8 +66,7 @@ impl Inner {
     /// Forgets a page.
     pub fn trim_page(&self, lba: u32) -> Result<bool, StoreError> {
         self.layout.check_lba(lba)?;
-        let state = self.state()?;
-        state.check_writable()?;
+        let state = self.ungrouped()?;
         let mut page = self.mapped(state, lba)?;
         let had = page.trim()?;
         let waiting = page.into_state().notes.waiting();

@@ -26,6 +26,8 @@ struct Tally {
     cleaning: AtomicU64,
     checkpoints: AtomicU64,
     recoveries: AtomicU64,
+    whole_groups: AtomicU64,
+    absent_groups: AtomicU64,
 }
 
 struct World {
@@ -35,6 +37,10 @@ struct World {
     model: BTreeMap<u32, History>,
     /// The contents of the store when it is opened are durable: its power was cut, or it was closed.
     is_durable: bool,
+    /// Pages and versions of a group that may not be durable yet, but for those written since.
+    group: BTreeMap<u32, u64>,
+    /// Groups that a crash interrupted and that were whole, or absent.
+    groups: (u64, u64),
 }
 
 /// A content that says which page and version it is, all over.
@@ -63,7 +69,8 @@ fn is_crash(error: &StoreError) -> bool {
 impl World {
     fn new(seed: u64) -> Self {
         let rng = SmallRng::seed_from_u64(seed);
-        World { rng, pages: 0, next: 1, model: BTreeMap::new(), is_durable: true }
+        let (model, group, groups) = (BTreeMap::new(), BTreeMap::new(), (0, 0));
+        World { rng, pages: 0, next: 1, model, is_durable: true, group, groups }
     }
 
     /// The end of the store's process.
@@ -78,11 +85,13 @@ impl World {
     }
 
     fn note(&mut self, lba: u32, version: Option<u64>) {
+        self.group.remove(&lba);
         self.model.entry(lba).or_insert_with(|| vec![None]).push(version);
     }
 
     /// The present versions are durable.
     fn settle(&mut self) {
+        self.group.clear();
         for history in self.model.values_mut() {
             history.drain(..history.len() - 1);
         }
@@ -123,12 +132,53 @@ impl World {
                 let lba = self.page();
                 self.check(store, lba, false)
             }
-            92..98 => {
+            92..95 => self.write_group(store),
+            95..98 => {
                 store.sync()?;
                 self.settle();
                 Ok(())
             }
             _ => store.checkpoint(),
+        }
+    }
+
+    /// Writes a group, some pages of it perhaps twice.
+    fn write_group(&mut self, store: &Store) -> Result<(), StoreError> {
+        let most = store.group_room()?.min(60) as usize;
+        if most == 0 {
+            return Ok(());
+        }
+        let mut writes = Vec::new();
+        for _ in 0..self.rng.random_range(1..=most) {
+            let (lba, version) = (self.page(), self.next);
+            self.next += 1;
+            writes.push((lba, version, content(lba, version)));
+        }
+        let last: BTreeMap<u32, u64> =
+            writes.iter().map(|&(lba, version, _)| (lba, version)).collect();
+        last.iter().for_each(|(&lba, &version)| self.note(lba, Some(version)));
+        self.group = last;
+        let group: Vec<_> = writes
+            .iter()
+            .map(|(lba, _, page)| PageWrite { lba: *lba, page, hotness: None })
+            .collect();
+        store.write_group(&group)?;
+        self.settle();
+        Ok(())
+    }
+
+    /// A group that a crash interrupted is whole or absent.
+    fn check_group(&mut self) {
+        let is_new = |(lba, version): (&u32, &u64)| self.model[lba].last() == Some(&Some(*version));
+        let new = self.group.iter().filter(|&page| is_new(page)).count();
+        assert!(
+            new == 0 || new == self.group.len(),
+            "{new} pages of a group of {:?} are there",
+            self.group
+        );
+        match new {
+            0 => self.groups.1 += u64::from(!self.group.is_empty()),
+            _ => self.groups.0 += 1,
         }
     }
 
@@ -159,6 +209,7 @@ impl World {
             let sum = found.map(|version| crc32c::crc32c(&content(lba, version)));
             assert_eq!(judged.get(&lba).copied(), sum, "LBA {lba}, judged and read");
         }
+        self.check_group();
         if self.is_durable {
             self.settle();
         }
@@ -231,6 +282,8 @@ fn live(seed: u64, most: u64, tally: &Tally) {
         go_on(&mut device, end, &mut world, tally);
     }
     reopen(device, &mut world, open, tally);
+    tally.whole_groups.fetch_add(world.groups.0, Ordering::Relaxed);
+    tally.absent_groups.fetch_add(world.groups.1, Ordering::Relaxed);
 }
 
 /// The device after a power cut, or as the next process finds it.
@@ -298,13 +351,16 @@ fn what_was_synced_survives_power_cuts_and_the_rest_is_old_or_new() {
     });
     let of = |n: &AtomicU64| n.load(Ordering::Relaxed);
     println!(
-        "{} crashes and {} kills of {} stores: {} in calls that cleaned, {} that wrote checkpoints or notes, {} in recovery",
+        "{} crashes and {} kills of {} stores: {} in calls that cleaned, {} that wrote checkpoints or notes, {} in recovery; \
+         of groups that were interrupted {} were whole and {} absent",
         of(&tally.crashes),
         of(&tally.kills),
         of(&seeds) - 1,
         of(&tally.cleaning),
         of(&tally.checkpoints),
-        of(&tally.recoveries)
+        of(&tally.recoveries),
+        of(&tally.whole_groups),
+        of(&tally.absent_groups)
     );
     assert!(of(&tally.crashes) >= wanted);
 }

@@ -8,7 +8,7 @@ use std::io::IoSlice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use frostline_store::{Format, Open, Store, StoreError};
+use frostline_store::{Format, Open, PageWrite, Store, StoreError};
 use frostline_zone::{Device, DeviceError, Faulty, Geometry, Shape, ZoneInfo, in_memory};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::thread::{JoinHandle, spawn};
@@ -322,6 +322,62 @@ fn what_was_written_before_a_sync_by_another_thread_survives_a_crash() {
             let last = (1..=synced).rev().find(|&write| lba_of(write) == lba);
             let found = read(&store, lba);
             assert!(found >= last && found <= Some(newest), "LBA {lba}: {found:?}, not {last:?}");
+        }
+    });
+    assert!(tally.share(&tally.cleaned) > 0.5);
+}
+
+/// The pages of a group may be cleaned before it is durable, and others sync and write meanwhile.
+#[test]
+fn a_group_is_whole_or_absent_after_a_crash_whatever_others_do() {
+    const GROUP: u32 = 6;
+    let tally = explore("groups and a crash", 2000, |tally| {
+        let faulty = Arc::new(Faulty::new(memory(), 1));
+        let device = format(Arc::new(Scheduled(faulty.clone())), 20);
+        let store = open(&device);
+        let rest = GROUP..PAGES;
+        (0..PAGES).for_each(|lba| store.write(lba, &content(lba, 1)).unwrap());
+        store.sync().unwrap();
+        let durable = Arc::new(AtomicU64::new(1));
+        let noted = durable.clone();
+        let grouper = start(&store, move |store| {
+            for version in 2..6 {
+                let pages: Vec<_> = (0..GROUP).map(|lba| content(lba, version)).collect();
+                let write = |(lba, page)| PageWrite { lba, page, hotness: None };
+                let group: Vec<_> =
+                    (0..).zip(pages.iter().map(|page| &page[..])).map(write).collect();
+                match store.write_group(&group) {
+                    Ok(()) => noted.store(version.into(), Relaxed),
+                    Err(error) => return assert!(is_crash(&error), "{error}"),
+                }
+            }
+        });
+        let others = rest.clone();
+        let writer = start(&store, move |store| {
+            for version in 2..4 {
+                for lba in others.clone() {
+                    if let Err(error) = store.write(lba, &content(lba, version)) {
+                        return assert!(is_crash(&error), "{error}");
+                    }
+                }
+            }
+        });
+        let cut = faulty.clone();
+        let syncer = start(&store, move |store| {
+            (0..3).for_each(|_| store.sync().unwrap());
+            cut.crash();
+        });
+        syncer.join().unwrap();
+        grouper.join().unwrap();
+        writer.join().unwrap();
+        tally.note(&store);
+        drop(store);
+        let device: Arc<dyn Device> = Arc::new(Scheduled(Arc::new(faulty.restart().unwrap())));
+        let store = open(&device);
+        let first = read(&store, 0).map(u64::from);
+        assert!(first >= Some(durable.load(Relaxed)), "{first:?}, not {durable:?}");
+        for lba in 1..GROUP {
+            assert_eq!(read(&store, lba).map(u64::from), first, "LBA {lba} of the group");
         }
     });
     assert!(tally.share(&tally.cleaned) > 0.5);

@@ -2,11 +2,12 @@
 
 use frostline_zone::{AlignedBuf, ZoneState};
 
+use super::groups::drop_cut_groups;
 use super::log::first_missing;
 use super::run::Recovery;
 use super::zone_epoch::{LateChunk, ZoneEpoch};
 use crate::error::of_zone;
-use crate::format::PAGE;
+use crate::format::{Group, PAGE};
 use crate::head::ChunkHead;
 use crate::{Loss, StoreError};
 
@@ -20,7 +21,8 @@ impl Recovery<'_> {
             }
         }
         // A chunk that is not known to have been durable may be torn: a page counts if it is whole.
-        let known = chunks.iter().map(|c| c.head.durable).max().unwrap_or(0).max(self.last_seq);
+        let known = chunks.iter().map(|c| c.head.durable).max().unwrap_or(0);
+        let known = known.max(self.last_seq).max(self.durable);
         if self.salvage.is_none() {
             self.check_missing(&chunks, known)?;
         }
@@ -29,6 +31,7 @@ impl Recovery<'_> {
         for chunk in chunks.iter_mut().filter(unsure) {
             self.verify(chunk)?;
         }
+        self.dropped.extend(drop_cut_groups(&mut chunks, known));
         let last = chunks.iter().map(|c| c.head.seq).max().unwrap_or(0);
         self.last_seq = self.last_seq.max(last);
         Ok(chunks)
@@ -101,6 +104,10 @@ impl Recovery<'_> {
         let room = fixed.device_pages.saturating_sub(epoch.pages) >= 2;
         let more = info.state.is_writable() && even && room && epoch.used < fixed.zone_pages;
         epoch.ended = !more;
+        if self.salvage.is_some() {
+            // A zone that is rebuilt is not finished: it must not seem to have lost its end.
+            epoch.pages = epoch.pages.min(written);
+        }
         Ok(())
     }
 
@@ -130,8 +137,11 @@ impl Recovery<'_> {
             let found = || ChunkHead::at(&page, self.inner.store, zone, epoch.pages);
             let Some((head, body)) = read.ok().and_then(|()| found()).filter(ours) else { break };
             let (mut rows, _) = head.rows(body, self.inner.layout.has_hotness());
-            rows.truncate((written - epoch.pages - 1) as usize);
-            chunks.push(LateChunk { epoch: index, start: epoch.pages, head, rows });
+            let beyond = rows.split_off(rows.len().min((written - epoch.pages - 1) as usize));
+            self.time = beyond.iter().map(|row| row.time).fold(self.time, u64::max);
+            self.dropped.extend(beyond.iter().map(|row| row.lba));
+            let (start, group) = (epoch.pages, Group::of(body));
+            chunks.push(LateChunk { epoch: index, start, head, group, rows });
             epoch.firsts.push(head.first);
             epoch.pages += 1 + head.pages;
             epoch.used += head.pages;
@@ -174,7 +184,7 @@ impl Recovery<'_> {
             Ok(()) => {
                 for (row, page) in chunk.rows.iter_mut().zip(bytes.chunks_exact(PAGE)) {
                     if crc32c::crc32c(page) != row.sum {
-                        row.lba = u32::MAX;
+                        self.dropped.push(std::mem::replace(&mut row.lba, u32::MAX));
                     }
                 }
             }

@@ -80,6 +80,8 @@ pub(super) struct Log {
     pub(super) table: Table,
     /// Notes that the table does not cover, by number.
     pub(super) notes: Vec<Note>,
+    /// All chunks up to this number were durable, as notes tell.
+    pub(super) durable: u64,
     pub(super) current: Option<(usize, u32)>,
     pub(super) used: VecDeque<usize>,
     /// Zones that hold nothing that is needed: begun and never finished, or not reset in time.
@@ -132,11 +134,13 @@ pub(super) fn read_log(
     let clean = parts.last() == records.last().map(|r| &r.payload);
     let needed = needed(layout, &table, &parts, &records);
     let notes = notes(&records, &table)?;
+    let durable = later_notes(&records, &table).filter_map(|record| durable_chunks(record)).max();
     let (found, idle): (Vec<_>, Vec<_>) = found.into_iter().partition(|f| needed[f.place]);
     let idle = idle.into_iter().map(|f| f.place).collect();
     let used = found.iter().map(|f| f.place).collect();
     let current = found.last().and_then(|f| Some((f.place, f.next?)));
-    Ok(Log { table, notes, current, used, idle, hidden, empty, seq, clean })
+    let durable = durable.unwrap_or(0);
+    Ok(Log { table, notes, durable, current, used, idle, hidden, empty, seq, clean })
 }
 
 /// The metadata zones that hold the table, leaves it names, or notes that it does not cover.
@@ -254,6 +258,14 @@ fn later_notes<'a>(
     records.iter().copied().filter(later)
 }
 
+/// All chunks up to this number were durable, if the record tells.
+pub(super) fn durable_chunks(record: &Record) -> Option<u64> {
+    match record.head.record {
+        MetaKind::Notes(head) => Some(head.chunks),
+        _ => None,
+    }
+}
+
 /// The notes that a table does not cover, by number. A crash may have taken any that were not durable:
 /// if one is missing that later ones say was, it is damaged.
 fn notes(records: &[&Record], table: &Table) -> Result<Vec<Note>, StoreError> {
@@ -262,7 +274,8 @@ fn notes(records: &[&Record], table: &Table) -> Result<Vec<Note>, StoreError> {
     notes.sort_by_key(|note| note.serial);
     notes.dedup_by_key(|note| note.serial);
     let missing = first_missing(&notes, table.head.next_serial);
-    let tells = |r: &&Record| matches!(r.head.record, MetaKind::Notes(noted) if noted > missing);
+    let tells =
+        |r: &&Record| matches!(r.head.record, MetaKind::Notes(head) if head.notes > missing);
     match later_notes(records, table).find(tells) {
         None => Ok(notes),
         Some(&Record { zone, page, .. }) => {

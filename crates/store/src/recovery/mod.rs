@@ -4,6 +4,8 @@
 //! later are found in the zones that were open then, and in those that notes say were opened
 //! since. Of each page the newest copy counts. docs/recovery.md argues why that is enough.
 
+mod anew;
+mod groups;
 mod late;
 mod log;
 mod opening;
@@ -13,5 +15,5 @@ mod restore;
 mod run;
 mod zone_epoch;
 
-pub use opening::{format, open, zones_on};
+pub use opening::{Opened, format, open, zones_on};
 pub use rebuild::{Rebuilt, rebuild};

@@ -46,8 +46,18 @@ pub fn zones_on(device: &dyn Device) -> Result<u32, StoreError> {
     find_superblock(device).map(|(_, fixed, _)| fixed.device_zones)
 }
 
-/// Opens a store, unless synced pages are missing and that is not accepted. Returns what is.
-pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<(Inner, Vec<Loss>), StoreError> {
+/// A store that was opened.
+pub struct Opened {
+    /// The store.
+    pub inner: Inner,
+    /// Synced pages that are missing.
+    pub missing: Vec<Loss>,
+    /// Pages of which a later copy was found that does not count, see [`Inner::write_anew`].
+    pub dropped: Vec<u32>,
+}
+
+/// Opens a store, unless synced pages are missing and that is not accepted.
+pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<Opened, StoreError> {
     let (store, fixed, meta) = find_superblock(&*device)?;
     let layout = Arc::new(Layout::recorded(&*device, fixed, meta, open.schemes)?);
     let log = read_log(&*device, &layout, store)?;
@@ -61,13 +71,14 @@ pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<(Inner, Vec<Loss>), 
     state.volume.map_mut().set_root(&log.table.root);
     state.volume.scheme_mut().recall(&log.table.learned);
     let inner = Inner::new(device, state, meta, open);
-    let mut recovery = Recovery::new(&inner, log.table, log.notes)?;
+    let mut recovery = Recovery::new(&inner, log.table, log.notes, log.durable)?;
     if let Some(zone) = log.hidden {
         let what = "is offline, and the last records of metadata may be there";
         recovery.missing.push(Loss::new(zone, what));
     }
     let changed = recovery.find_out()?;
     let missing = std::mem::take(&mut recovery.missing);
+    let dropped = std::mem::take(&mut recovery.dropped);
     if !missing.is_empty() && !open.accept_loss {
         return Err(StoreError::Missing(missing));
     }
@@ -77,5 +88,5 @@ pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<(Inner, Vec<Loss>), 
     if changed || ended || !log.clean || !missing.is_empty() {
         inner.checkpoint()?;
     }
-    Ok((inner, missing))
+    Ok(Opened { inner, missing, dropped })
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use frostline_zone::{AlignedBuf, Device, ZoneInfo, ZoneState};
 
-use super::log::{Table, find_superblock};
+use super::log::{Table, durable_chunks, find_superblock};
 use super::run::{Recovery, Salvage};
 use super::zone_epoch::ZoneEpoch;
 use crate::error::of_zone;
@@ -69,6 +69,8 @@ struct FirstHeader {
 /// The metadata that is left.
 struct OldLog {
     trims: Vec<Note>,
+    /// All chunks up to this number were durable, as notes tell.
+    durable: u64,
     /// The largest number of a record.
     last_seq: u64,
     /// Places in the ring whose zones are empty, and those of the others.
@@ -95,7 +97,7 @@ pub fn rebuild(
     let inner = Inner::new(device, state, meta, &Open::default());
 
     let trims = old.trims.len() as u64;
-    let mut recovery = Recovery::new(&inner, no_table(&layout), old.trims)?;
+    let mut recovery = Recovery::new(&inner, no_table(&layout), old.trims, old.durable)?;
     recovery.salvage = Some(Salvage::default());
     recovery.epochs = epochs(&layout, &contents, store, &mut recovery.missing);
     let openings = recovery.epochs.iter().map(|epoch| epoch.opening);
@@ -288,7 +290,7 @@ impl OldLog {
     /// Reads the intact records of the metadata log.
     fn read(device: &dyn Device, layout: &Layout, store: u64) -> Result<OldLog, StoreError> {
         let (trims, empty) = (Vec::new(), VecDeque::new());
-        let mut log = OldLog { trims, last_seq: 0, empty, others: Vec::new() };
+        let mut log = OldLog { trims, durable: 0, last_seq: 0, empty, others: Vec::new() };
         for (place, &zone) in layout.meta.iter().enumerate() {
             match device.zone(zone)?.state {
                 ZoneState::Empty => log.empty.push_back(place),
@@ -313,6 +315,8 @@ impl OldLog {
             found => found?,
         };
         self.last_seq = self.last_seq.max(found.last_seq);
+        let durable = found.records.iter().filter_map(durable_chunks).max();
+        self.durable = self.durable.max(durable.unwrap_or(0));
         let notes = found.records.iter().flat_map(|record| record.notes());
         self.trims.extend(notes.filter(|note| note.tag == TRIMMED));
         Ok(())

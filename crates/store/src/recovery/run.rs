@@ -28,6 +28,10 @@ pub(super) struct Recovery<'a> {
     pub(super) head: TableHead,
     pub(super) info: Vec<ZoneInfo>,
     pub(super) notes: Vec<Note>,
+    /// All chunks up to this number were durable, as notes tell.
+    pub(super) durable: u64,
+    /// Pages of which a copy was found that a crash tore, or of a group that it cut short.
+    pub(super) dropped: Vec<u32>,
     pub(super) epochs: Vec<ZoneEpoch>,
     pub(super) latest: BTreeMap<u32, Latest>,
     pub(super) time: u64,
@@ -53,6 +57,7 @@ impl<'a> Recovery<'a> {
         inner: &'a Inner,
         table: Table,
         notes: Vec<Note>,
+        durable: u64,
     ) -> Result<Self, StoreError> {
         let info = inner.device.report(0, inner.device.geometry().zones)?;
         let mut epochs = Vec::new();
@@ -84,6 +89,8 @@ impl<'a> Recovery<'a> {
             head,
             info,
             notes,
+            durable,
+            dropped: Vec::new(),
             epochs,
             latest,
             time,

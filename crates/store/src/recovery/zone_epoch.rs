@@ -1,6 +1,6 @@
 //! Epochs of zones, each from an opening to the next reset, as recovery finds them.
 
-use crate::format::{Row, ZoneRow};
+use crate::format::{Group, Row, ZoneRow};
 use crate::head::ChunkHead;
 use crate::zone_pool::DataZone;
 
@@ -68,5 +68,8 @@ pub(super) struct LateChunk {
     pub(super) epoch: usize,
     pub(super) start: u32,
     pub(super) head: ChunkHead,
+    /// The group that was not known to be durable when the chunk was sealed.
+    pub(super) group: Option<Group>,
+    /// Of a page that does not count the LBA is `u32::MAX`.
     pub(super) rows: Vec<Row>,
 }

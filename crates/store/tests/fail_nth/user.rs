@@ -1,6 +1,6 @@
 //! A user of a store, whose steps may fail, and what the pages may be by then.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use frostline_store::{Cleaning, Open, PageWrite, Store, StoreError};
@@ -16,6 +16,7 @@ pub enum Step {
     Open,
     Write(u32),
     Batch(Vec<u32>),
+    Group(Vec<u32>),
     Trim(u32),
     Read(u32),
     Sync,
@@ -68,9 +69,13 @@ pub fn steps(seed: u64, pages: u32, count: usize) -> Vec<Step> {
     (0..count)
         .map(|_| match rng.random_range(0..100) {
             0..66 => Step::Write(draw(&mut rng)),
-            66..72 => {
+            66..70 => {
                 let count = rng.random_range(2..20);
                 Step::Batch((0..count).map(|_| draw(&mut rng)).collect())
+            }
+            70..72 => {
+                let count = rng.random_range(2..12);
+                Step::Group((0..count).map(|_| draw(&mut rng)).collect())
             }
             72..80 => Step::Trim(draw(&mut rng)),
             80..86 => Step::Read(draw(&mut rng)),
@@ -149,7 +154,14 @@ impl User {
                 self.changed(*lba, Some(version), written.is_ok());
                 written
             }
-            Step::Batch(lbas) => self.write_batch(store, lbas),
+            Step::Batch(lbas) => self.write_pages(lbas, |pages| store.write_batch(pages)),
+            Step::Group(lbas) => {
+                let lbas: BTreeSet<u32> = lbas.iter().copied().collect();
+                let lbas: Vec<u32> = lbas.into_iter().collect();
+                // If it fails, nothing of it may have been placed, and a sync may succeed.
+                self.write_pages(&lbas, |pages| store.write_group(pages))?;
+                self.synced(Ok(()))
+            }
             Step::Trim(lba) => {
                 self.versions(*lba).later.push(None);
                 let trimmed = store.trim(*lba);
@@ -180,7 +192,11 @@ impl User {
         }
     }
 
-    fn write_batch(&mut self, store: &Store, lbas: &[u32]) -> Result<(), StoreError> {
+    fn write_pages(
+        &mut self,
+        lbas: &[u32],
+        write: impl FnOnce(&[PageWrite<'_>]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let writes: Vec<_> = lbas.iter().map(|&lba| (lba, self.begin_write(lba))).collect();
         let pages: Vec<_> = writes.iter().map(|&(lba, version)| content(lba, version)).collect();
         let batch: Vec<_> = lbas
@@ -188,7 +204,7 @@ impl User {
             .zip(&pages)
             .map(|(&lba, page)| PageWrite { lba, page, hotness: None })
             .collect();
-        let written = store.write_batch(&batch);
+        let written = write(&batch);
         for (lba, version) in writes {
             self.changed(lba, Some(version), written.is_ok());
         }
