@@ -67,6 +67,7 @@ mod queue;
 mod span;
 mod timed;
 mod uri;
+mod whole;
 #[cfg(target_os = "linux")]
 mod zbd;
 #[cfg(target_os = "linux")]
@@ -87,3 +88,4 @@ pub use overlay::Overlay;
 pub use span::Span;
 pub use timed::{Clock, Drive, Timed};
 pub use uri::{can_create, create, open};
+pub use whole::create_whole;
