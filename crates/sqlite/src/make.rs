@@ -1,0 +1,81 @@
+//! Opening the store of a directory, and making it.
+
+use std::path::Path;
+
+use frostline_store::{Format, Open, Store};
+use frostline_zone::{OpenOptions, create, create_whole, open};
+
+use crate::Error;
+
+/// Zones of a store that is made, if it is large enough.
+const ZONES: u64 = 2048;
+
+/// Bytes of a zone, at least and at most.
+const ZONE_BYTES: std::ops::RangeInclusive<u64> = 1 << 20..=1 << 30;
+
+/// Pages written between two checkpoints, at most: 1 GiB.
+const CHECKPOINT_WRITES: u64 = 1 << 18;
+
+/// One of so many zones is kept free, so that a group of that size always fits.
+const GROUP_SHARE: u32 = 32;
+
+/// What a store that is made is like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shape {
+    /// Bytes of its device.
+    pub bytes: u64,
+    /// Bytes of a zone.
+    pub zone_bytes: Option<u64>,
+    /// Scheme.
+    pub scheme: String,
+    /// Garbage proportion above which it is cleaned.
+    pub gp: f64,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        let Format { scheme, gp, .. } = Format::default();
+        Shape { bytes: 16 << 30, zone_bytes: None, scheme, gp }
+    }
+}
+
+/// Opens the store in a directory. If it is absent it is made, if a shape for it is given.
+pub fn open_store(path: &Path, make: Option<&Shape>) -> Result<Store, Error> {
+    let uri = format!("file:{}", path.display());
+    let is_absent = || match std::fs::read_dir(path) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    };
+    match make {
+        Some(shape) if is_absent() => self::make(path, shape)?,
+        None if is_absent() => return Err(Error::Absent(path.display().to_string())),
+        _ => {}
+    }
+    let device = open(&uri, &OpenOptions::default())?;
+    Ok(Store::open(device, Open::default())?)
+}
+
+fn make(path: &Path, shape: &Shape) -> Result<(), Error> {
+    let share = (shape.bytes / ZONES).clamp(*ZONE_BYTES.start(), *ZONE_BYTES.end());
+    let zone_bytes = Some(shape.zone_bytes.unwrap_or(1 << share.ilog2()));
+    let of_device = frostline_zone::Shape {
+        bytes: shape.bytes,
+        zone_bytes,
+        ..frostline_zone::Shape::default()
+    };
+    create_whole(path, |beside| {
+        let uri = format!("file:{}", beside.display());
+        let device = create(&uri, &of_device, &OpenOptions::default())?;
+        let geometry = device.geometry();
+        let pages = u64::from(geometry.zones) * geometry.zone_capacity / 4096;
+        let format = Format {
+            scheme: shape.scheme.clone(),
+            gp: shape.gp,
+            reserve: Format::default().reserve.max(geometry.zones / GROUP_SHARE),
+            checkpoint_writes: Some((pages / 4).clamp(1, CHECKPOINT_WRITES)),
+            ..Format::default()
+        };
+        Store::format(device, &format)?;
+        Ok(())
+    })
+}

@@ -1,0 +1,92 @@
+//! Names of files: a store is a directory, and its files have names in it.
+
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+use crate::make::Shape;
+
+/// The full name that SQLite has of a file: the store's directory, and the file's name in it. A name
+/// without a store is a path whose last part is the file's.
+pub fn full(name: &str, store: Option<&str>) -> Result<String, Error> {
+    let wrong = || Error::Name(name.to_string());
+    let file = Path::new(name).file_name().and_then(|file| file.to_str()).ok_or_else(wrong)?;
+    let directory = match store {
+        Some(store) => PathBuf::from(store),
+        None => Path::new(name).parent().map(Path::to_owned).unwrap_or_default(),
+    };
+    let directory = if directory.as_os_str().is_empty() { PathBuf::from(".") } else { directory };
+    let absolute = std::path::absolute(&directory).map_err(|_| wrong())?;
+    // The same store by another way is the same.
+    let absolute = absolute.canonicalize().unwrap_or(absolute);
+    Ok(absolute.join(file).to_str().ok_or_else(wrong)?.to_string())
+}
+
+/// The store's directory and the file's name of a full name.
+pub fn split(full: &str) -> Result<(&Path, &str), Error> {
+    let wrong = || Error::Name(full.to_string());
+    let (directory, file) = full.rsplit_once('/').ok_or_else(wrong)?;
+    Ok((Path::new(if directory.is_empty() { "/" } else { directory }), file))
+}
+
+/// The shape of a store that is made, from the parameters of a URI.
+pub fn shape<'a>(parameter: impl Fn(&'static str) -> Option<&'a str>) -> Result<Shape, Error> {
+    let mut shape = Shape::default();
+    if let Some(size) = parameter("size") {
+        shape.bytes = bytes("size", size)?;
+    }
+    if let Some(zone) = parameter("zone") {
+        shape.zone_bytes = Some(bytes("zone", zone)?);
+    }
+    if let Some(scheme) = parameter("scheme") {
+        shape.scheme = scheme.to_string();
+    }
+    if let Some(gp) = parameter("gp") {
+        let why = || "not a share of garbage, as 0.15".to_string();
+        let wrong = |_| Error::Parameter { name: "gp", value: gp.to_string(), why: why() };
+        shape.gp = gp.parse().map_err(wrong)?;
+    }
+    Ok(shape)
+}
+
+/// A size: a number of bytes, or of KiB, MiB, GiB or TiB.
+fn bytes(name: &'static str, value: &str) -> Result<u64, Error> {
+    let digits = value.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let shift = match &value[digits.len()..] {
+        "" => Some(0),
+        "KiB" => Some(10),
+        "MiB" => Some(20),
+        "GiB" => Some(30),
+        "TiB" => Some(40),
+        _ => None,
+    };
+    let bytes = digits.parse::<u64>().ok().zip(shift);
+    let bytes = bytes.and_then(|(number, shift)| number.checked_mul(1 << shift));
+    let why = || "not a size, as 4096, 512MiB or 16GiB".to_string();
+    bytes.ok_or_else(|| Error::Parameter { name, value: value.to_string(), why: why() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_in_the_store_that_is_named_or_in_the_directory_of_its_path() {
+        assert_eq!(full("my.db", Some("/no/such")).unwrap(), "/no/such/my.db");
+        assert_eq!(full("some/my.db", Some("/no/such")).unwrap(), "/no/such/my.db");
+        assert_eq!(full("/no/such/my.db", None).unwrap(), "/no/such/my.db");
+        let relative = full("my.db", Some("no-such")).unwrap();
+        let (directory, file) = split(&relative).unwrap();
+        assert!(directory.is_absolute() && directory.ends_with("no-such"));
+        assert_eq!(file, "my.db");
+        assert!(full("..", None).is_err());
+    }
+
+    #[test]
+    fn sizes_have_units_and_anything_else_is_refused() {
+        assert_eq!(bytes("size", "4096").unwrap(), 4096);
+        assert_eq!(bytes("size", "16GiB").unwrap(), 16 << 30);
+        for wrong in ["", "GiB", "1gb", "1.5GiB", "99999999999TiB"] {
+            assert!(bytes("size", wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! A store and the files in it. What is written to a file waits in memory until the file is synced,
+//! and is then one group: durable at once, or not at all.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use frostline_store::{PageWrite, Store};
+
+use crate::Error;
+use crate::content::{Content, Page, Part, parts};
+use crate::directory::{Directory, EXTENT, PAGE};
+use crate::lock::Locks;
+use crate::make::{Shape, open_store};
+use crate::shared_memory::SharedMemory;
+
+/// Pages that wait without a sync, as `synchronous=OFF` has it, before they are written all the same.
+const UNSYNCED: usize = 1024;
+
+/// The use of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// A database.
+    Database,
+    /// A write-ahead log. It needs no groups, and its size is known by its content.
+    Log,
+}
+
+/// A file of a store, shared by its connections.
+pub struct StoredFile {
+    number: usize,
+    of: Use,
+    /// Held for moments only, never while a device is waited for.
+    content: Mutex<Content>,
+    /// The locks of a database.
+    pub locks: Mutex<Locks>,
+    /// The memory of a database with a write-ahead log.
+    pub shared_memory: Mutex<SharedMemory>,
+}
+
+/// A rollback journal: in memory only, since a store needs none after a crash.
+pub type Journal = Arc<Mutex<Vec<u8>>>;
+
+/// A store and its files.
+pub struct Volume {
+    store: Store,
+    directory: Mutex<Directory>,
+    open: Mutex<BTreeMap<String, Arc<StoredFile>>>,
+    journals: Mutex<BTreeMap<String, Journal>>,
+    /// One group at a time: a page of the directory has the changes of all groups before.
+    committing: Mutex<()>,
+}
+
+/// Locks; a thread that panicked is an error.
+pub fn hold<T: ?Sized>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>, Error> {
+    mutex.lock().map_err(|_| Error::Panicked)
+}
+
+impl Volume {
+    /// Opens the store in a directory; makes it in the given shape if it is absent and that is asked for.
+    pub fn open(path: &Path, make: Option<&Shape>) -> Result<Volume, Error> {
+        let store = open_store(path, make)?;
+        let read = |lba, page: &mut [u8]| Ok(store.read(lba, page)?);
+        let directory = match Directory::read(store.pages(), read)? {
+            Some(directory) => directory,
+            None => {
+                let mut any = false;
+                store.mapped(0..u32::MAX, &mut |_| any = true)?;
+                if any {
+                    return Err(Error::Foreign);
+                }
+                Directory::new(store.pages())?
+            }
+        };
+        let volume = Volume {
+            store,
+            directory: Mutex::new(directory),
+            open: Mutex::default(),
+            journals: Mutex::default(),
+            committing: Mutex::default(),
+        };
+        volume.sweep()?;
+        Ok(volume)
+    }
+
+    /// Trims what files gave up when a crash came before it was trimmed.
+    fn sweep(&self) -> Result<(), Error> {
+        let mut directory = hold(&self.directory)?;
+        if directory.is_swept() {
+            return Ok(());
+        }
+        let mut unused = Vec::new();
+        self.store.mapped(0..u32::MAX, &mut |lba| {
+            if !directory.is_used(lba) {
+                unused.push(lba);
+            }
+        })?;
+        unused.into_iter().try_for_each(|lba| self.store.trim(lba).map(drop))?;
+        directory.swept();
+        Ok(())
+    }
+
+    /// A file, which is made if it is absent and that is asked for.
+    pub fn file(&self, name: &str, of: Use, create: bool) -> Result<Arc<StoredFile>, Error> {
+        let mut open = hold(&self.open)?;
+        if let Some(file) = open.get(name) {
+            return Ok(file.clone());
+        }
+        let mut directory = hold(&self.directory)?;
+        let number = match directory.find(name) {
+            Some(number) => number,
+            None if create => directory.add(name)?,
+            None => return Err(Error::Absent(name.to_string())),
+        };
+        let file = Arc::new(StoredFile {
+            number,
+            of,
+            content: Mutex::new(Content::of(directory.size(number))),
+            locks: Mutex::default(),
+            shared_memory: Mutex::default(),
+        });
+        open.insert(name.to_string(), file.clone());
+        Ok(file)
+    }
+
+    /// A connection has done with a file. After the last one, what was not synced is written.
+    pub fn close_file(&self, name: &str, file: Arc<StoredFile>) -> Result<(), Error> {
+        let mut open = hold(&self.open)?;
+        // One is the list's, one is this.
+        if Arc::strong_count(&file) == 2 {
+            open.remove(name);
+            return self.sync(&file);
+        }
+        Ok(())
+    }
+
+    /// A rollback journal, which is made if it is absent.
+    pub fn journal(&self, name: &str) -> Result<Journal, Error> {
+        Ok(hold(&self.journals)?.entry(name.to_string()).or_default().clone())
+    }
+
+    /// True if there is such a file or journal.
+    pub fn exists(&self, name: &str) -> Result<bool, Error> {
+        Ok(hold(&self.journals)?.contains_key(name) || hold(&self.directory)?.find(name).is_some())
+    }
+
+    /// Removes a file or journal; false if there is none.
+    pub fn delete(&self, name: &str) -> Result<bool, Error> {
+        if hold(&self.journals)?.remove(name).is_some() {
+            return Ok(true);
+        }
+        let _one = hold(&self.committing)?;
+        let mut directory = hold(&self.directory)?;
+        let Some(number) = directory.find(name) else { return Ok(false) };
+        let given_up = directory.remove(number);
+        self.write(directory, &[], given_up)?;
+        Ok(true)
+    }
+
+    /// Reads; returns the bytes that there are.
+    pub fn read(&self, file: &StoredFile, offset: u64, into: &mut [u8]) -> Result<usize, Error> {
+        let size = hold(&file.content)?.size;
+        let bytes = size.saturating_sub(offset).min(into.len() as u64) as usize;
+        let mut rest = &mut into[..bytes];
+        for part in parts(offset, bytes) {
+            let (now, behind) = rest.split_at_mut(part.bytes);
+            self.read_part(file, &part, now)?;
+            rest = behind;
+        }
+        Ok(bytes)
+    }
+
+    fn read_part(&self, file: &StoredFile, part: &Part, into: &mut [u8]) -> Result<(), Error> {
+        let content = hold(&file.content)?;
+        if let Some(page) = content.waiting(part.page) {
+            into.copy_from_slice(&page[part.at..part.at + part.bytes]);
+            return Ok(());
+        }
+        drop(content);
+        if part.bytes == PAGE {
+            return self.read_stored(file, part.page, into);
+        }
+        let mut page = [0; PAGE];
+        self.read_stored(file, part.page, &mut page)?;
+        into.copy_from_slice(&page[part.at..part.at + part.bytes]);
+        Ok(())
+    }
+
+    /// Reads the durable version of a page: zeroes if there is none.
+    fn read_stored(&self, file: &StoredFile, page: u32, into: &mut [u8]) -> Result<(), Error> {
+        let lba = hold(&self.directory)?.lba(file.number, page);
+        let found = lba.map_or(Ok(false), |lba| self.store.read(lba, into))?;
+        if !found {
+            into.fill(0);
+        }
+        Ok(())
+    }
+
+    /// Writes; nothing of it is durable before the next sync.
+    pub fn write_at(&self, file: &StoredFile, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+        let mut rest = bytes;
+        for part in parts(offset, bytes.len()) {
+            let (now, behind) = rest.split_at(part.bytes);
+            self.write_part(file, &part, now)?;
+            rest = behind;
+        }
+        let mut content = hold(&file.content)?;
+        content.size = content.size.max(offset + bytes.len() as u64);
+        Ok(())
+    }
+
+    fn write_part(&self, file: &StoredFile, part: &Part, bytes: &[u8]) -> Result<(), Error> {
+        if hold(&file.content)?.change(part, bytes) {
+            return Ok(());
+        }
+        let mut page = [0; PAGE];
+        if part.bytes < PAGE {
+            self.read_stored(file, part.page, &mut page)?;
+        }
+        page[part.at..part.at + part.bytes].copy_from_slice(bytes);
+        let waiting = hold(&file.content)?.count();
+        if waiting >= UNSYNCED && file.may_be_written_in_parts()? {
+            self.sync(file)?;
+        } else if waiting >= UNSYNCED && waiting as u64 >= self.room()? {
+            let mut stored = [0; PAGE];
+            self.read_stored(file, part.page, &mut stored)?;
+            // So a transaction that was too large can be rolled back.
+            return match stored == page {
+                true => Ok(()),
+                false => {
+                    Err(Error::Full("the transaction has more pages than the store has room for"))
+                }
+            };
+        }
+        hold(&self.directory)?.place(file.number, part.page)?;
+        hold(&file.content)?.put(part.page, page);
+        Ok(())
+    }
+
+    /// Pages that a file may write at once: the rest of a group is the directory's.
+    fn room(&self) -> Result<u64, Error> {
+        let own = self.store.pages() / u64::from(EXTENT) / 1024 + 2;
+        Ok(self.store.group_room()?.saturating_sub(own))
+    }
+
+    /// The file ends here from now on.
+    pub fn truncate(&self, file: &StoredFile, size: u64) -> Result<(), Error> {
+        hold(&file.content)?.truncate(size);
+        Ok(())
+    }
+
+    /// A transaction ended: nothing that waits is of an unfinished one. Without syncs it is written
+    /// once it is much.
+    pub fn transaction_ended(&self, file: &StoredFile) -> Result<(), Error> {
+        let much = hold(&file.content)?.count() >= UNSYNCED;
+        if much { self.sync(file) } else { Ok(()) }
+    }
+
+    /// Makes everything that was written to a file durable, at once.
+    pub fn sync(&self, file: &StoredFile) -> Result<(), Error> {
+        let _one = hold(&self.committing)?;
+        let content = hold(&file.content)?;
+        let (pages, size) = (content.snapshot(), file.recorded(content.size));
+        drop(content);
+        let mut directory = hold(&self.directory)?;
+        let given_up = directory.set_size(file.number, size);
+        let at = |(number, page): &(u32, Arc<Page>)| {
+            directory.lba(file.number, *number).map(|lba| (lba, page.clone()))
+        };
+        let placed: Vec<_> = pages.iter().filter_map(at).collect();
+        let group: Vec<_> = placed
+            .iter()
+            .map(|(lba, page)| PageWrite { lba: *lba, page: &page[..], hotness: None })
+            .collect();
+        self.write(directory, &group, given_up)?;
+        hold(&file.content)?.synced(&pages);
+        Ok(())
+    }
+
+    /// Writes pages and what changed of the directory as a group, and trims what files gave up.
+    fn write(
+        &self,
+        mut directory: MutexGuard<'_, Directory>,
+        pages: &[PageWrite<'_>],
+        given_up: Vec<u32>,
+    ) -> Result<(), Error> {
+        // A new place alone need not be durable before there is something in it.
+        let own = directory.take_changed();
+        drop(directory);
+        if own.is_empty() && pages.is_empty() {
+            return Ok(());
+        }
+        let mut group = pages.to_vec();
+        let of_own = |(lba, page)| PageWrite { lba, page, hotness: None };
+        group.extend(own.iter().map(|(lba, page)| (*lba, &page[..])).map(of_own));
+        if let Err(error) = self.store.write_group(&group) {
+            hold(&self.directory)?.not_written(own.iter().map(|(lba, _)| *lba));
+            return Err(error.into());
+        }
+        if given_up.is_empty() {
+            return Ok(());
+        }
+        given_up.into_iter().try_for_each(|lba| self.store.trim(lba).map(drop))?;
+        hold(&self.directory)?.swept();
+        Ok(())
+    }
+
+    /// Bytes of the size of a file.
+    pub fn size(&self, file: &StoredFile) -> Result<u64, Error> {
+        Ok(hold(&file.content)?.size)
+    }
+
+    /// The store, once its last file was closed.
+    pub fn close(self) -> Result<(), Error> {
+        Ok(self.store.close()?)
+    }
+}
+
+impl StoredFile {
+    /// True if it need not be durable at once: it is a write-ahead log, whose records have sums, or is
+    /// brought up to date from one, which is durable by then.
+    fn may_be_written_in_parts(&self) -> Result<bool, Error> {
+        Ok(self.of == Use::Log || hold(&self.shared_memory)?.is_used())
+    }
+
+    /// The size that the directory has. A log's is that of whole extents, so that it need not be written
+    /// with each transaction; zeroes behind its end are no records.
+    fn recorded(&self, size: u64) -> u64 {
+        match self.of {
+            Use::Database => size,
+            Use::Log => size.next_multiple_of(u64::from(EXTENT) * PAGE as u64),
+        }
+    }
+}
