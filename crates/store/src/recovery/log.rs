@@ -134,7 +134,7 @@ pub(super) fn read_log(
     let clean = parts.last() == records.last().map(|r| &r.payload);
     let needed = needed(layout, &table, &parts, &records);
     let notes = notes(&records, &table)?;
-    let durable = later_notes(&records, &table).filter_map(|record| durable_chunks(record)).max();
+    let durable = later_notes(&records, &table).filter_map(durable_chunks).max();
     let (found, idle): (Vec<_>, Vec<_>) = found.into_iter().partition(|f| needed[f.place]);
     let idle = idle.into_iter().map(|f| f.place).collect();
     let used = found.iter().map(|f| f.place).collect();
