@@ -345,7 +345,9 @@ fn a_device_in_use_is_refused_even_if_forced() {
     for command in
         ["store info file:d", "store format file:d --force", "bench store --device file:d"]
     {
-        assert_eq!(scratch.fails(2, command), "frostline: d: is in use\n", "{command}");
+        let said = scratch.fails(2, command);
+        let hint = "hint: begun with --metrics ADDR, it can be looked at by frostline top ADDR\n";
+        assert_eq!(said, format!("frostline: d: is in use\n{hint}"), "{command}");
     }
 }
 

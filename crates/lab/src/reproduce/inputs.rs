@@ -91,6 +91,8 @@ impl Input {
             buffer_bytes,
             seed,
             check: false,
+            // The papers' systems copy all valid pages.
+            rewriting: false,
             ..DatabaseBench::default()
         };
         Input { workload, bench }
@@ -157,7 +159,7 @@ impl Input {
             text +=
                 &format!(" --bandwidth {} --threads {}", megabytes(bandwidth), self.bench.threads);
         }
-        text += " --cleaning inline";
+        text += " --cleaning inline --no-rewriting";
         text += if self.bench.in_order { " --in-order" } else { "" };
         text + " --scheme " + &self.bench.schemes.join(",")
     }
