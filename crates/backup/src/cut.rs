@@ -27,7 +27,7 @@ pub struct Cut {
     device: Arc<dyn Device>,
     zones: Vec<ZoneInfo>,
     directory: Directory,
-    /// What the last backup has, by zone and opening.
+    /// The zones of the last backup, by number and opening.
     before: HashMap<(u32, String), ZoneCopy>,
     copies: Vec<Mutex<Outcome>>,
     copied_bytes: AtomicU64,

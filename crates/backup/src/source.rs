@@ -44,8 +44,8 @@ impl Source {
         })
     }
 
-    /// Copies the device as it is now to a directory, which is made if it is absent. What an earlier
-    /// backup of the same device has there is not copied again, and that backup is replaced when this
+    /// Copies the device as it is now to a directory, which is made if it is absent. Only content
+    /// that an earlier backup of the same device lacks is copied. That backup is replaced once this
     /// one is whole.
     ///
     /// Changes of the device wait while the moment is taken, which takes a flush; and a reset of a

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::output::json;
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct BackupReport<'a> {
     device: &'a str,
     zones: u32,
     bytes: u64,
@@ -30,7 +30,7 @@ pub fn back_up(args: &BackupArgs) -> Result<String, Failure> {
     let made = Source::new(device).back_up(&args.directory);
     let Backup { zones, bytes, copied_bytes } = made.map_err(|error| failure(&args.uri, &error))?;
     if args.json {
-        return json("backup", &Report { device: &args.uri, zones, bytes, copied_bytes });
+        return json("backup", &BackupReport { device: &args.uri, zones, bytes, copied_bytes });
     }
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let (all, copied) = (mib(bytes), mib(copied_bytes));

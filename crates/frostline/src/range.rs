@@ -8,7 +8,7 @@ use frostline_db::{Direction, Scan, Table, Transaction};
 use crate::Result;
 
 /// A key and its value.
-type Record = (Vec<u8>, Vec<u8>);
+type KeyValue = (Vec<u8>, Vec<u8>);
 
 /// The records of a range of keys in the order of keys: from the front as an iterator, from the
 /// back as a [`DoubleEndedIterator`]. The first error ends it.
@@ -34,7 +34,7 @@ impl<'t> Range<'t> {
         Range { transaction, table, low, high, forward, backward, has_ended: false }
     }
 
-    fn next_record(&mut self) -> Result<Option<Record>> {
+    fn next_record(&mut self) -> Result<Option<KeyValue>> {
         let (transaction, table, low) = (self.transaction, self.table, &self.low);
         let scan =
             self.forward.get_or_insert_with(|| scan(transaction, table, low, Direction::Forward));
@@ -52,7 +52,7 @@ impl<'t> Range<'t> {
         Ok(None)
     }
 
-    fn next_record_back(&mut self) -> Result<Option<Record>> {
+    fn next_record_back(&mut self) -> Result<Option<KeyValue>> {
         let (transaction, table, high) = (self.transaction, self.table, &self.high);
         let scan = self
             .backward
@@ -71,7 +71,7 @@ impl<'t> Range<'t> {
     }
 
     /// Ends the range after its last record and after an error.
-    fn end_after(&mut self, record: Result<Option<Record>>) -> Option<Result<Record>> {
+    fn end_after(&mut self, record: Result<Option<KeyValue>>) -> Option<Result<KeyValue>> {
         self.has_ended = !matches!(record, Ok(Some(_)));
         record.transpose()
     }
@@ -106,7 +106,7 @@ fn is_below(key: &[u8], high: &Bound<Vec<u8>>) -> bool {
 }
 
 impl Iterator for Range<'_> {
-    type Item = Result<Record>;
+    type Item = Result<KeyValue>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.has_ended {

@@ -70,7 +70,7 @@ pub use names::{cleaning_name, replacement_name};
 pub use page::page;
 pub use report::BenchReport;
 pub use reproduce::{
-    Cell, Input, InputWorkload, PAPERS, Paper, PaperReport, Reproduction, Session, Table,
+    Cell, Input, InputWorkload, PAPERS, Paper, PaperReport, ReportTable, Reproduction, Session,
 };
 pub use results::{
     CellSource, Cells, ParseShardError, Record, Shard, csv, read_results, records, write_parquet,

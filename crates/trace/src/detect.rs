@@ -12,7 +12,7 @@ use crate::error::TraceError;
 use crate::foreign::kind_of;
 use crate::format::Format;
 use crate::formats::csv;
-use crate::formats::oracle_general::{RECORD, Record};
+use crate::formats::oracle_general::{OracleRequest, RECORD};
 use crate::text::{BYTE_ORDER_MARK, LONGEST_LINE};
 
 /// The most lines that are looked at.
@@ -147,7 +147,7 @@ fn are_records(head: &[u8], enough: usize) -> bool {
     let mut time = 0;
     let mut some_bytes = false;
     for (i, record) in records.iter().enumerate() {
-        let Record { seconds, bytes, next, .. } = Record::new(record);
+        let OracleRequest { seconds, bytes, next, .. } = OracleRequest::new(record);
         let later = next > i as i64 && next <= i64::from(u32::MAX);
         if seconds < time || bytes > 1 << 30 || !(later || next == -1 || next == i64::MAX) {
             return false;

@@ -8,17 +8,17 @@ struct Signature {
     /// The offset of the bytes.
     at: usize,
     bytes: &'static [u8],
-    kind: Kind,
+    kind: ForeignKind,
 }
 
 /// A kind of file, and a hint for its user.
-pub(crate) type Kind = (&'static str, &'static str);
+pub(crate) type ForeignKind = (&'static str, &'static str);
 
 const UNPACK: &str = "unpack it first; plain, zstd and gzip files are read";
 const CONVERT: &str = "convert it to a format of docs/formats.md first";
 const NO_TRACE: &str = "is this the right file? if it holds page numbers, --format u32 reads them";
 
-const fn signature(at: usize, bytes: &'static [u8], kind: Kind) -> Signature {
+const fn signature(at: usize, bytes: &'static [u8], kind: ForeignKind) -> Signature {
     Signature { at, bytes, kind }
 }
 
@@ -47,17 +47,18 @@ const SIGNATURES: [Signature; 22] = [
     signature(0, b"%PDF-", ("a PDF document", NO_TRACE)),
 ];
 
-const BLKTRACE: Kind =
+const BLKTRACE: ForeignKind =
     ("a binary recording of blktrace", "blkparse -i makes it text, which is read");
-const LCS: Kind = (
+const LCS: ForeignKind = (
     "an lcs trace of libCacheSim",
     "libCacheSim's traceConv makes it oracleGeneral, which is read",
 );
-const VSCSI: Kind = ("a vscsi trace", CONVERT);
-const UTF_16: Kind = ("text in UTF-16", "iconv -f UTF-16 -t UTF-8 makes it text that is read");
+const VSCSI: ForeignKind = ("a vscsi trace", CONVERT);
+const UTF_16: ForeignKind =
+    ("text in UTF-16", "iconv -f UTF-16 -t UTF-8 makes it text that is read");
 
 /// The kind of a file with this head; `None` if it may be a trace.
-pub(crate) fn kind_of(head: &[u8]) -> Option<Kind> {
+pub(crate) fn kind_of(head: &[u8]) -> Option<ForeignKind> {
     let begins = |s: &&Signature| head.get(s.at..).is_some_and(|rest| rest.starts_with(s.bytes));
     let known = SIGNATURES.iter().find(begins).map(|signature| signature.kind);
     known.or_else(|| is_vscsi(head).then_some(VSCSI)).or_else(|| is_utf_16(head).then_some(UTF_16))

@@ -14,7 +14,7 @@ use crate::formats::blkparse::Blkparse;
 use crate::formats::fio::Fio;
 use crate::formats::msr::Msr;
 use crate::formats::oracle_general::Records;
-use crate::formats::parquet::Table;
+use crate::formats::parquet::ParquetTable;
 use crate::formats::tencent::Tencent;
 use crate::formats::u32::Pages;
 use crate::request::Request;
@@ -57,7 +57,7 @@ enum Decoder {
     Text(Text),
     U32(Pages),
     Records(Records),
-    Table(Box<Table>),
+    ParquetTable(Box<ParquetTable>),
 }
 
 impl Reader {
@@ -88,7 +88,7 @@ impl Reader {
         let mut volumes = Volumes::new();
         let names_volumes = match &decoder {
             Decoder::Text(_) => true,
-            Decoder::Table(table) => table.has_volumes(),
+            Decoder::ParquetTable(table) => table.has_volumes(),
             Decoder::U32(_) | Decoder::Records(_) => false,
         };
         if !names_volumes {
@@ -120,7 +120,7 @@ impl Reader {
             Decoder::Text(text) => text.source().consumed(),
             Decoder::U32(pages) => pages.source().consumed(),
             Decoder::Records(records) => records.source().consumed(),
-            Decoder::Table(table) => table.consumed(),
+            Decoder::ParquetTable(table) => table.consumed(),
         }
     }
 
@@ -136,21 +136,21 @@ impl Reader {
             Decoder::Text(text) => text.read(&mut sink)?,
             Decoder::U32(pages) => pages.read(&mut sink)?,
             Decoder::Records(records) => records.read(&mut sink)?,
-            Decoder::Table(table) => table.read(&mut sink)?,
+            Decoder::ParquetTable(table) => table.read(&mut sink)?,
         }
         Ok(requests.len() - before)
     }
 
     /// True if the file has hotness records, read or not.
     pub fn has_hotness(&self) -> bool {
-        matches!(&self.decoder, Decoder::Table(table) if table.has_hotness())
+        matches!(&self.decoder, Decoder::ParquetTable(table) if table.has_hotness())
     }
 
     /// The hotness records of the requests that were read last, one each; all zeroes if the request
     /// is not a write. `None` if the file has no records or they were not asked for.
     pub fn hotness(&self) -> Option<&[Hotness]> {
         match &self.decoder {
-            Decoder::Table(table) => table.hotness(),
+            Decoder::ParquetTable(table) => table.hotness(),
             _ => None,
         }
     }
@@ -159,7 +159,7 @@ impl Reader {
     /// request is not a write. `None` if the file has none.
     pub fn bytes(&self) -> Option<&[u16]> {
         match &self.decoder {
-            Decoder::Table(table) => table.bytes(),
+            Decoder::ParquetTable(table) => table.bytes(),
             _ => None,
         }
     }
@@ -186,7 +186,7 @@ fn decoder(
             return Ok(Decoder::Records(Records::new(source, unit)));
         }
         Format::Parquet => {
-            return Ok(Decoder::Table(Box::new(Table::open(path, options.hotness)?)));
+            return Ok(Decoder::ParquetTable(Box::new(ParquetTable::open(path, options.hotness)?)));
         }
         Format::Alibaba => Box::new(Alibaba),
         Format::Tencent => Box::new(Tencent),

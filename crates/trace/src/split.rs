@@ -86,7 +86,7 @@ pub fn split(
 }
 
 /// Page numbers of a volume on their way to its file.
-struct Part {
+struct SplitPart {
     file: PathBuf,
     bytes: Vec<u8>,
 }
@@ -107,7 +107,7 @@ impl Cut {
         mut self,
         reader: &mut Reader,
         options: &LoadOptions,
-        parts: &SyncSender<Part>,
+        parts: &SyncSender<SplitPart>,
         on_bytes: &mut dyn FnMut(u64),
     ) -> Result<Vec<SplitVolume>, TraceError> {
         let mut batch = Vec::with_capacity(BATCH);
@@ -129,7 +129,8 @@ impl Cut {
                 volume.pages += pages;
                 bytes.extend((0..pages).flat_map(|i| first.wrapping_add(i as u32).to_le_bytes()));
                 if bytes.len() >= enough {
-                    let part = Part { file: self.directory.join(&volume.file), bytes: take(bytes) };
+                    let part =
+                        SplitPart { file: self.directory.join(&volume.file), bytes: take(bytes) };
                     // The writing thread ends when it can't write a part.
                     if parts.send(part).is_err() {
                         return Ok(Vec::new());
@@ -141,7 +142,7 @@ impl Cut {
         let mut volumes = Vec::new();
         for (volume, bytes) in self.volumes.into_iter().flatten() {
             if !bytes.is_empty() {
-                let _ = parts.send(Part { file: self.directory.join(&volume.file), bytes });
+                let _ = parts.send(SplitPart { file: self.directory.join(&volume.file), bytes });
             }
             volumes.push(volume);
         }
@@ -166,8 +167,8 @@ impl Cut {
 
 /// Appends parts to their files; if they are compressed, each part is a frame. The error has the
 /// name of the file.
-fn write_parts(parts: Receiver<Part>, plain: bool) -> Result<(), (PathBuf, String)> {
-    for Part { file, bytes } in parts {
+fn write_parts(parts: Receiver<SplitPart>, plain: bool) -> Result<(), (PathBuf, String)> {
+    for SplitPart { file, bytes } in parts {
         let write = || {
             let opened = OpenOptions::new().create(true).append(true).open(&file);
             let opened = opened.map_err(|error| error.to_string())?;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use crate::error::Result;
 use crate::{Done, Engine, Outcome, Ticket, Worker, Workload, crew};
 use flight::{Flight, InFlight};
-use report::Tally;
+use report::DriverTally;
 
 /// The condition that ends a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,7 +136,7 @@ struct Loop<'r, E: Engine, W> {
     worker: W,
     counters: &'r Counters,
     flight: Flight,
-    tally: Tally,
+    tally: DriverTally,
 }
 
 impl<'r, E: Engine, W: Worker<E>> Loop<'r, E, W> {
@@ -147,11 +147,11 @@ impl<'r, E: Engine, W: Worker<E>> Loop<'r, E, W> {
         kinds: usize,
         in_flight: usize,
     ) -> Loop<'r, E, W> {
-        let (flight, tally) = (Flight::new(in_flight), Tally::new(kinds));
+        let (flight, tally) = (Flight::new(in_flight), DriverTally::new(kinds));
         Loop { engine, worker, counters, flight, tally }
     }
 
-    fn run(mut self, transactions: u64, stop: &AtomicBool) -> Result<Tally, E> {
+    fn run(mut self, transactions: u64, stop: &AtomicBool) -> Result<DriverTally, E> {
         // One look at the clock is both the end of a transaction and the beginning of the next.
         let mut now = Instant::now();
         let mut left = transactions;

@@ -11,7 +11,7 @@ use crate::failure::{Failure, verdict};
 use crate::output::json;
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct CheckReport<'a> {
     device: &'a str,
     /// Synced pages of the store that are missing.
     missing: &'a [Loss],
@@ -28,7 +28,7 @@ pub fn run(args: &LookDbArgs) -> Result<String, Failure> {
     let damaged: usize = databases.iter().map(|check| check.findings.len()).sum();
     let damaged = damaged + missing.len();
     let text = match args.json {
-        true => json("db check", &Report { device: &args.uri, missing, databases })?,
+        true => json("db check", &CheckReport { device: &args.uri, missing, databases })?,
         false => text(&args.uri, missing, &databases),
     };
     verdict(&args.uri, text, damaged)

@@ -46,7 +46,7 @@ fn tables(args: &DumpArgs, db: &Db) -> Result<Vec<(String, Table)>, DbError> {
 }
 
 #[derive(Serialize)]
-struct Row<'a> {
+struct DumpedRow<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tenant: Option<usize>,
     table: &'a str,
@@ -87,7 +87,7 @@ impl Dump<'_> {
     }
 
     fn json(&mut self, name: &str, key: &[u8], value: &[u8]) -> io::Result<()> {
-        let row = Row { tenant: self.tenant, table: name, key: hex(key), value: hex(value) };
+        let row = DumpedRow { tenant: self.tenant, table: name, key: hex(key), value: hex(value) };
         serde_json::to_writer(&mut self.out, &row)?;
         writeln!(self.out)
     }

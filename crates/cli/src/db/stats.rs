@@ -13,7 +13,7 @@ use crate::table::columns;
 use frostline_lab::binary;
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct StatsReport<'a> {
     device: &'a str,
     store: StoreReport,
     databases: Vec<DatabaseReport>,
@@ -54,7 +54,7 @@ pub fn run(args: &LookDbArgs) -> Result<String, Failure> {
     let store = &instances.store;
     let of_store = || Ok((store.info()?, store.stats()?));
     let (info, stats) = of_store().map_err(|error| store_failure(&args.uri, error))?;
-    let report = Report { device: &args.uri, store: StoreReport::of(info, &stats), databases };
+    let report = StatsReport { device: &args.uri, store: StoreReport::of(info, &stats), databases };
     let text = if args.json { json("db stats", &report)? } else { text(&report) };
     verdict(&args.uri, text, report.databases.iter().map(|database| database.damaged).sum())
 }
@@ -91,7 +91,7 @@ fn database(db: &Db) -> Result<DatabaseReport, DbError> {
     })
 }
 
-fn text(report: &Report) -> String {
+fn text(report: &StatsReport) -> String {
     let store = &report.store;
     let rows = [
         ("scheme", store.scheme.clone()),

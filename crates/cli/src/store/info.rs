@@ -11,7 +11,7 @@ use crate::output::json;
 use frostline_lab::binary;
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct InfoReport<'a> {
     device: &'a str,
     #[serde(flatten)]
     info: StoreInfo,
@@ -29,7 +29,7 @@ pub fn run(args: &LookArgs) -> Result<String, Failure> {
         let (info, stats) = (store.info()?, store.stats()?);
         let Written { user, relocations, headers, checkpoints } = stats.written;
         let waf = stats.written.waf();
-        Ok(Report {
+        Ok(InfoReport {
             device: &args.uri,
             info,
             user_writes: user,
@@ -43,7 +43,7 @@ pub fn run(args: &LookArgs) -> Result<String, Failure> {
     if args.json { json("store info", &report) } else { Ok(text(&report)) }
 }
 
-fn text(report: &Report) -> String {
+fn text(report: &InfoReport) -> String {
     let info = &report.info;
     let bytes = |pages: u64| binary(pages * u64::from(info.page_bytes));
     let mib = |bytes: u64| format!("{:.2} MiB", bytes as f64 / f64::from(1 << 20));

@@ -16,7 +16,7 @@ use crate::output::json;
 const COMMAND: &str = "store rebuild";
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct RebuildReport<'a> {
     device: &'a str,
     dry_run: bool,
     #[serde(flatten)]
@@ -34,9 +34,10 @@ pub fn run(args: &RebuildArgs) -> Result<String, Failure> {
     let rebuilt = Store::rebuild(device, &format, args.accept_loss);
     let rebuilt = rebuilt.map_err(|error| failure(&args.uri, error))?;
     match args.json {
-        true => {
-            json(COMMAND, &Report { device: &args.uri, dry_run: args.dry_run, rebuilt: &rebuilt })
-        }
+        true => json(
+            COMMAND,
+            &RebuildReport { device: &args.uri, dry_run: args.dry_run, rebuilt: &rebuilt },
+        ),
         false => Ok(text(args, &rebuilt)),
     }
 }

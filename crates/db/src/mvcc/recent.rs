@@ -20,7 +20,7 @@ pub struct Recent {
 }
 
 /// The keys of a commit, one behind the other: tree (u32), length (u16), key. Pieces of long values
-/// are left out: nobody reads them but by the record that they belong to.
+/// are left out, as they are read only through the record that they belong to.
 pub struct Keys(Box<[u8]>);
 
 impl Keys {

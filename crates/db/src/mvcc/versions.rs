@@ -369,7 +369,7 @@ impl Versions {
         self.shard(hash).of(tree, key, hash).next().is_some()
     }
 
-    /// Fails if the snapshot at a position was ended. To be asked after [`Versions::find`]: a
+    /// Fails if the snapshot at a position was ended. Call it after [`Versions::find`]: a
     /// version is forgotten only after its snapshots count as ended.
     #[inline]
     pub fn check(&self, snapshot: u64) -> Result<(), DbError> {

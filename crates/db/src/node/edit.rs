@@ -167,8 +167,7 @@ impl<'a> NodeMut<'a> {
         if index == self.u16(ASCENDING) + 1 { self.u16(ASCENDING + 2) } else { 0 }
     }
 
-    /// As if the last insertion had been that of slot `last`, after so many that followed each
-    /// other.
+    /// Records slot `last` as the last insertion, the end of a run of `steps` ascending ones.
     pub fn set_ascending(&mut self, last: usize, steps: usize) {
         self.set_u16(ASCENDING, last as u16);
         self.set_u16(ASCENDING + 2, steps as u16);

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::layout::*;
 use super::page::{PAGE_BYTES, PageBytes, low_bytes, up_to_eight};
 
-/// A B+-tree's node in a page. What it says of a page that may change meanwhile counts only once
+/// A B+-tree's node in a page. If the page can change during a read, the result is valid only after
 /// the latch's version was checked.
 #[derive(Clone, Copy)]
 pub struct Node<'a> {

@@ -28,8 +28,8 @@ use crate::view::View;
 ///
 /// A serializable transaction ([`crate::Db::begin_serializable`]) gets [`DbError::Conflict`] also if
 /// another wrote, and committed since it began, what it read: a key, whether or not it had a value,
-/// or a key within the part that a scan went through. So it is as if it had happened all at once,
-/// when it was committed. What reads only needs no more than a snapshot for that.
+/// or a key within the range of a scan. Its effect is that of a transaction that ran alone at the
+/// moment of its commit. A transaction that only reads has that from its snapshot already.
 ///
 /// Records that others overwrite meanwhile are kept for it in memory. A transaction that stays open
 /// for long may fail with [`DbError::SnapshotTooOld`]: see [`crate::Options::version_bytes`].
@@ -47,7 +47,7 @@ pub(crate) enum Isolation {
     ReadOnly,
     /// Reads of a snapshot, and writes.
     Snapshot,
-    /// The same, if nobody changes meanwhile what was read.
+    /// The same; a conflict if another transaction changed what it read.
     Serializable,
 }
 

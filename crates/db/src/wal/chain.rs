@@ -1,10 +1,9 @@
 //! Finding the log among the batches on a device, and its end.
 //!
 //! Batches are numbered. Each opening of the log (an *epoch*) goes on with the number behind the
-//! last batch that it found, and says in each of its batches which number that was. So of a batch
-//! with that number or a higher one, written in an earlier epoch, it is known that it was cut off:
-//! it lay behind a torn batch, and must not be taken for the log even if the batches of the new
-//! epoch are torn in their turn.
+//! last batch that it found, and each of its batches has that number (`epoch_first`). A batch of
+//! an earlier epoch with that number or a higher one was cut off: it lay behind a torn batch,
+//! and is not part of the log, even if the batches of the new epoch are torn as well.
 //!
 //! A batch also says up to which number all batches were durable when it was written. What is
 //! missing up to there is damage, and an error. Behind that, the first batch that is missing or
@@ -159,8 +158,8 @@ impl Search<'_> {
         Ok(heads)
     }
 
-    /// The batch with this number is not there, or not what it should be. What is missing may begin
-    /// earlier, but is needed only from `keep_from` on.
+    /// The error for a batch that is missing or wrong. The gap may begin earlier, but records are
+    /// needed only from `keep_from` on.
     fn damaged(&self, number: u64, keep_from: Lsn, why: &'static str) -> WalError {
         let before = self.live.range(..number).next_back().map(|(_, head)| head);
         let before = before.filter(|head| head.end() >= keep_from);

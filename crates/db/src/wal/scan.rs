@@ -17,7 +17,7 @@ pub struct ScannedBatch {
 /// All batches of the log `id` that the zones hold, zone by zone.
 ///
 /// Behind a batch lies the next one, or what a crash tore; behind that, a batch of a later opening
-/// may begin at any block. So where no batch is, every block is tried. A record may hold a copy of
+/// may begin at any block. So a search that finds no batch tries the next block. A record may hold a copy of
 /// a batch, but no payload lies where its head says that it does.
 pub fn scan(
     device: &dyn Device,

@@ -6,9 +6,9 @@
 //!
 //! After an opening the log goes on at the write pointer of its last zone, behind the blocks that a
 //! crash tore there: those blocks can't be written again, and a fresh zone for each opening would
-//! leave none to a log that crashes a few times before its owner can release records. What makes
-//! this safe stands in chain.rs: a torn batch has the number of the one that is written behind it,
-//! and an older epoch.
+//! leave none to a log that crashes a few times before its owner can release records. This is
+//! safe (chain.rs): a torn batch has the same number as the batch that is written behind it, and an
+//! older epoch.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

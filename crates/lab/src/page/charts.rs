@@ -10,7 +10,7 @@ const LABELS: f64 = 190.0;
 const CHARACTER: f64 = 6.6;
 
 /// A row: its label, and a value for each series; `None` if the series has none.
-pub(super) struct Row {
+pub(super) struct ChartRow {
     pub(super) label: String,
     pub(super) values: Vec<Option<f64>>,
     /// True if a line is drawn above the row.
@@ -18,14 +18,14 @@ pub(super) struct Row {
 }
 
 /// A scale from values to pixels.
-struct Scale {
+struct Axis {
     from: f64,
     to: f64,
     left: f64,
     right: f64,
 }
 
-impl Scale {
+impl Axis {
     fn x(&self, value: f64) -> f64 {
         let share = (value - self.from) / (self.to - self.from).max(1e-12);
         self.left + share.clamp(0.0, 1.0) * (self.right - self.left)
@@ -33,7 +33,7 @@ impl Scale {
 }
 
 /// The width of the rows' labels, in pixels.
-fn label_width(rows: &[Row], width: f64) -> f64 {
+fn label_width(rows: &[ChartRow], width: f64) -> f64 {
     let longest = rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
     (longest as f64 * CHARACTER + 8.0).min(LABELS).min(width * 0.45)
 }
@@ -48,7 +48,7 @@ fn cut(label: &str, width: f64) -> String {
 }
 
 /// Labels, rules and the axis of a figure with rows.
-fn frame(rows: &[Row], scale: &Scale, most: usize) -> (Vec<Mark>, f64) {
+fn frame(rows: &[ChartRow], scale: &Axis, most: usize) -> (Vec<Mark>, f64) {
     let (mut marks, bottom) = (Vec::new(), rows.len() as f64 * ROW + 4.0);
     for step in steps(scale.from, scale.to, most) {
         let x = scale.x(step);
@@ -75,7 +75,7 @@ fn middle(number: usize) -> f64 {
 pub(super) fn dots(
     label: &str,
     series: &[String],
-    rows: &[Row],
+    rows: &[ChartRow],
     from: f64,
 ) -> Result<Drawings, askama::Error> {
     let largest =
@@ -83,7 +83,7 @@ pub(super) fn dots(
     draw(label, |width| {
         let left = label_width(rows, width);
         let to = from + (largest - from).max(1e-3) * 1.02;
-        let scale = Scale { from, to, left, right: width - 14.0 };
+        let scale = Axis { from, to, left, right: width - 14.0 };
         let (mut marks, height) = frame(rows, &scale, if width < 400.0 { 4 } else { 8 });
         for (number, row) in rows.iter().enumerate() {
             for (place, value) in row.values.iter().enumerate() {
@@ -103,15 +103,15 @@ pub(super) fn dots(
 pub(super) fn bars(
     label: &str,
     series: &[String],
-    rows: &[Row],
+    rows: &[ChartRow],
     shown: impl Fn(f64) -> String,
 ) -> Result<Drawings, askama::Error> {
-    let sum = |row: &Row| row.values.iter().flatten().sum::<f64>();
+    let sum = |row: &ChartRow| row.values.iter().flatten().sum::<f64>();
     let ends = || rows.iter().map(sum);
     let (least, most) = (ends().fold(0.0, f64::min), ends().fold(1e-9, f64::max));
     draw(label, |width| {
         let left = label_width(rows, width);
-        let scale = Scale { from: least, to: most, left, right: width - 66.0 };
+        let scale = Axis { from: least, to: most, left, right: width - 66.0 };
         let (mut marks, height) = frame(rows, &scale, 0);
         for (number, row) in rows.iter().enumerate() {
             let mut begun = 0.0;
@@ -153,9 +153,9 @@ pub(super) fn lines(
     let least = points().map(|point| point.1).fold(f64::INFINITY, f64::min);
     let floor = if least >= 1.0 { 1.0 } else { 0.0 };
     draw(label, |width| {
-        let across = Scale { from: 0.0, to: right, left: 40.0, right: width - 14.0 };
+        let across = Axis { from: 0.0, to: right, left: 40.0, right: width - 14.0 };
         // The vertical axis goes upwards.
-        let up = Scale { from: floor, to: top, left: HEIGHT, right: 8.0 };
+        let up = Axis { from: floor, to: top, left: HEIGHT, right: 8.0 };
         let mut marks = Vec::new();
         for step in steps(floor, top, 5) {
             let y = up.x(step);

@@ -3,7 +3,7 @@
 use frostline_sim::RunReport;
 
 use super::Section;
-use super::charts::{Row, bars, dots, lines};
+use super::charts::{ChartRow, bars, dots, lines};
 use super::dataset::Dataset;
 use super::drawing::{COLOURS, Drawings, short};
 
@@ -29,8 +29,8 @@ fn name(run: &RunReport) -> String {
 }
 
 /// A row of a figure for the best run of each scheme.
-fn row(run: &RunReport, apart: bool, values: Vec<Option<f64>>) -> Row {
-    Row { label: run.scheme.clone(), values, apart }
+fn row(run: &RunReport, apart: bool, values: Vec<Option<f64>>) -> ChartRow {
+    ChartRow { label: run.scheme.clone(), values, apart }
 }
 
 /// True for the first oracle after other schemes.
@@ -61,14 +61,14 @@ fn waf(dataset: &Dataset<'_>) -> askama::Result<Option<Section>> {
         victims.push("its own".to_string());
     }
     let best = dataset.best();
-    let rows = matrix.rows.iter().enumerate().map(|(number, row)| Row {
+    let rows = matrix.rows.iter().enumerate().map(|(number, row)| ChartRow {
         label: row.scheme.to_string(),
         values: row.cells.iter().map(|cell| cell.map(|cell| cell.run.waf)).collect(),
         apart: is_apart(&best, number),
     });
     let rows: Vec<_> = rows.collect();
     let drawings = dots("WAF by scheme and victim policy", &victims, &rows, 1.0)?;
-    let cells = |row: &Row| {
+    let cells = |row: &ChartRow| {
         let value = |value: &Option<f64>| value.map_or(String::new(), |waf| format!("{waf:.4}"));
         [row.label.clone()].into_iter().chain(row.values.iter().map(value)).collect()
     };
@@ -240,7 +240,7 @@ fn by_lifespan(dataset: &Dataset<'_>) -> askama::Result<Option<Section>> {
     let rows = shown.iter().enumerate().flat_map(|(place, run)| {
         let all: u64 = run.classes.iter().flat_map(|class| &class.lifespans).sum();
         let written = run.classes.iter().filter(|class| class.lifespans.iter().any(|n| *n > 0));
-        written.enumerate().map(move |(number, class)| Row {
+        written.enumerate().map(move |(number, class)| ChartRow {
             label: format!("{} {}", run.scheme, class.class),
             values: class.lifespans.iter().map(|&n| Some(n as f64 / all as f64)).collect(),
             apart: place > 0 && number == 0,

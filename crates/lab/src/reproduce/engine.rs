@@ -9,20 +9,20 @@ use super::experiment::{Evaluation, Experiment, Figure, Layout, Point, View};
 use super::going_on;
 use super::run::{Run, WINDOWS};
 use super::scatter;
-use super::session::{Session, Source, Trace};
-use super::tables::{Cell, Table, headings};
+use super::session::{Session, Trace, TraceSource};
+use super::tables::{Cell, ReportTable, headings};
 use crate::Result;
 use crate::sweep::watched_sweep;
 
 impl Evaluation {
     /// Runs all experiments of the evaluation, or those that were asked for.
-    pub(super) fn tables(&self, session: &Session<'_>) -> Result<Vec<Table>> {
+    pub(super) fn tables(&self, session: &Session<'_>) -> Result<Vec<ReportTable>> {
         let is_wanted = |name: &str| {
             let only = &session.how.only;
             only.is_empty() || only.iter().any(|wanted| wanted == name)
         };
         let wanted = || self.experiments.iter().filter(|experiment| is_wanted(experiment.name));
-        let mut sources: Vec<Source> = Vec::new();
+        let mut sources: Vec<TraceSource> = Vec::new();
         for &source in wanted().flat_map(|experiment| experiment.sources) {
             if !sources.contains(&source) {
                 sources.push(source);
@@ -39,7 +39,7 @@ impl Evaluation {
 }
 
 impl Experiment {
-    fn tables(&self, session: &Session<'_>, layout: Layout) -> Result<Vec<Table>> {
+    fn tables(&self, session: &Session<'_>, layout: Layout) -> Result<Vec<ReportTable>> {
         if let View::Made(make) = self.view {
             session.begin(self.title);
             return make(session);
@@ -91,7 +91,7 @@ impl Experiment {
         }
     }
 
-    fn table(&self, runs: &[Run], traces: &[Rc<Trace>]) -> Table {
+    fn table(&self, runs: &[Run], traces: &[Rc<Trace>]) -> ReportTable {
         let (columns, rows) = match self.view {
             View::Grid(figure) => self.grid(figure, runs, traces),
             View::List(figures) => self.list(figures, runs),
@@ -100,7 +100,7 @@ impl Experiment {
             View::Made(_) => (Vec::new(), Vec::new()),
         };
         let title = self.title.to_string();
-        Table { name: self.name, title, note: self.note.to_string(), columns, rows }
+        ReportTable { name: self.name, title, note: self.note.to_string(), columns, rows }
     }
 
     /// A row for each scheme and each change, and a column for each trace and setting.
@@ -175,7 +175,7 @@ impl Experiment {
 }
 
 /// The table of the traces that the experiments use.
-fn described(traces: &[Rc<Trace>]) -> Table {
+fn described(traces: &[Rc<Trace>]) -> ReportTable {
     let row = |trace: &Rc<Trace>| {
         let command = match &trace.command[..] {
             "" => String::new(),
@@ -190,7 +190,7 @@ fn described(traces: &[Rc<Trace>]) -> Table {
             Cell::text(command),
         ]
     };
-    Table {
+    ReportTable {
         name: "traces",
         title: "Traces".to_string(),
         note: "Page writes of loading do not count. Top fifth: the share of the page writes that go to \
@@ -253,7 +253,7 @@ mod tests {
     use crate::reproduce::Reproduction;
     use crate::reproduce::experiment::{Change, EXTRA, WAF};
 
-    const ZIPF: &[Source] = &[Source::Zipf(1.0), Source::Zipf(0.0)];
+    const ZIPF: &[TraceSource] = &[TraceSource::Zipf(1.0), TraceSource::Zipf(0.0)];
     const POINTS: &[Point] = &[
         Point { name: "tight", change: Change::Space(Space::Op(0.2)) },
         Point { name: "none", change: Change::Space(Space::Op(0.001)) },
@@ -277,7 +277,7 @@ mod tests {
         ..Experiment::NONE
     };
 
-    fn made(experiments: &'static [Experiment], only: &[&str]) -> Vec<Table> {
+    fn made(experiments: &'static [Experiment], only: &[&str]) -> Vec<ReportTable> {
         let how = Reproduction {
             scale: 0.01,
             seed: 1,
@@ -319,7 +319,7 @@ mod tests {
     fn a_list_has_a_row_for_each_run_and_only_what_is_asked_for_runs() {
         const LIST: Experiment = Experiment {
             name: "list",
-            sources: &[Source::Zipf(0.0)],
+            sources: &[TraceSource::Zipf(0.0)],
             view: View::List(&[WAF, EXTRA]),
             points: &[Point::USUAL],
             ..GRID

@@ -4,8 +4,8 @@ use frostline_placement::Semantics;
 use frostline_sim::Space;
 
 use super::run::Run;
-use super::session::{Session, Source};
-use super::tables::{Cell, Table};
+use super::session::{Session, TraceSource};
+use super::tables::{Cell, ReportTable};
 use crate::Result;
 
 /// The evaluation of a paper.
@@ -50,7 +50,7 @@ pub(super) struct Experiment {
     /// A note for readers of its table.
     pub(super) note: &'static str,
     /// The traces.
-    pub(super) sources: &'static [Source],
+    pub(super) sources: &'static [TraceSource],
     /// The schemes.
     pub(super) schemes: &'static [&'static str],
     /// The settings; each is run with all schemes on all traces.
@@ -162,7 +162,7 @@ pub(super) enum View {
     /// A row for each decision of a scheme.
     Decisions,
     /// Tables that are made without runs.
-    Made(fn(&Session<'_>) -> Result<Vec<Table>>),
+    Made(fn(&Session<'_>) -> Result<Vec<ReportTable>>),
 }
 
 /// A figure of a run.

@@ -5,7 +5,7 @@ use frostline_sim::Space;
 use super::experiment::{Evaluation, Experiment, FAR, Layout, View, WAF};
 use super::inputs::Workload;
 use super::paper::Paper;
-use super::session::Source;
+use super::session::TraceSource;
 
 /// The entry of MiDAS among the papers.
 pub(super) const PAPER: Paper = Paper {
@@ -16,12 +16,12 @@ pub(super) const PAPER: Paper = Paper {
     experiments: EVALUATION.experiments,
 };
 
-const SOURCES: &[Source] = &[
-    Source::Recorded(Workload::Tpcc),
-    Source::Recorded(Workload::Ycsb50w),
-    Source::Zipf(0.8),
-    Source::Zipf(1.0),
-    Source::Given,
+const SOURCES: &[TraceSource] = &[
+    TraceSource::Recorded(Workload::Tpcc),
+    TraceSource::Recorded(Workload::Ycsb50w),
+    TraceSource::Zipf(0.8),
+    TraceSource::Zipf(1.0),
+    TraceSource::Given,
 ];
 
 pub(super) static EVALUATION: Evaluation = Evaluation {

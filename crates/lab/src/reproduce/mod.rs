@@ -29,7 +29,7 @@ pub use papers::PAPERS;
 pub use report::PaperReport;
 pub use reproduction::Reproduction;
 pub use session::Session;
-pub use tables::{Cell, Table};
+pub use tables::{Cell, ReportTable};
 
 /// Fails if the monitor has stopped the evaluation.
 fn going_on(monitor: &dyn Monitor) -> Result<()> {

@@ -3,7 +3,7 @@
 use super::experiment::Experiment;
 use super::report::PaperReport;
 use super::session::Session;
-use super::tables::Table;
+use super::tables::ReportTable;
 use crate::{Error, Result};
 
 /// A paper whose evaluation can be repeated.
@@ -16,7 +16,7 @@ pub struct Paper {
     /// The idea of the paper, in one line.
     pub about: &'static str,
     /// Runs the evaluation, and returns a table for each figure of the paper.
-    pub(super) tables: fn(&Session<'_>) -> Result<Vec<Table>>,
+    pub(super) tables: fn(&Session<'_>) -> Result<Vec<ReportTable>>,
     /// Its experiments, if they can be run separately.
     pub(super) experiments: &'static [Experiment],
 }

@@ -6,7 +6,7 @@ use super::experiment::{EXTRA, Evaluation, Experiment, Figure, Layout, View, WAF
 use super::inputs::Workload;
 use super::paper::Paper;
 use super::run::Run;
-use super::session::Source;
+use super::session::TraceSource;
 use super::tables::Cell;
 
 /// The entry of PHFTL among the papers.
@@ -18,11 +18,11 @@ pub(super) const PAPER: Paper = Paper {
     experiments: EVALUATION.experiments,
 };
 
-const SOURCES: &[Source] = &[
-    Source::Recorded(Workload::Tpcc),
-    Source::Recorded(Workload::Ycsb50w),
-    Source::Zipf(1.0),
-    Source::Given,
+const SOURCES: &[TraceSource] = &[
+    TraceSource::Recorded(Workload::Tpcc),
+    TraceSource::Recorded(Workload::Ycsb50w),
+    TraceSource::Zipf(1.0),
+    TraceSource::Given,
 ];
 
 fn share(run: &Run, gauge: &str) -> Cell {

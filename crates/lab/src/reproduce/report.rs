@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::tables::Table;
+use super::tables::ReportTable;
 
 /// A paper's evaluation: a table for each of its figures.
 #[derive(Clone, Debug, Serialize)]
@@ -16,7 +16,7 @@ pub struct PaperReport {
     /// Seed of all random choices.
     pub seed: u64,
     /// The tables.
-    pub tables: Vec<Table>,
+    pub tables: Vec<ReportTable>,
 }
 
 impl PaperReport {

@@ -26,7 +26,7 @@ const LEAST_PAGES: f64 = 2048.0;
 
 /// The origin of traces.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Source {
+pub(super) enum TraceSource {
     /// The traces that were given on the command line.
     Given,
     /// A workload, run on the database and recorded.
@@ -39,7 +39,7 @@ pub(super) enum Source {
     Later(Workload, u32),
     /// A recording in pages four times as large.
     Large(Workload),
-    /// Like [`Source::Zipf`], with this number added to the seed.
+    /// Like [`TraceSource::Zipf`], with this number added to the seed.
     Seeded(f64, u64),
 }
 
@@ -50,7 +50,7 @@ pub struct Session<'a> {
     /// The monitor that follows the evaluations.
     pub(super) monitor: &'a dyn Monitor,
     recorded: RefCell<Vec<(Workload, Rc<Recorded>)>>,
-    traces: RefCell<Vec<(Source, Vec<Rc<Trace>>)>>,
+    traces: RefCell<Vec<(TraceSource, Vec<Rc<Trace>>)>>,
 }
 
 /// A trace, ready for replay.
@@ -92,23 +92,23 @@ impl<'a> Session<'a> {
     }
 
     /// The traces of these sources, in their order.
-    pub(super) fn traces(&self, sources: &[Source]) -> Result<Vec<Rc<Trace>>> {
+    pub(super) fn traces(&self, sources: &[TraceSource]) -> Result<Vec<Rc<Trace>>> {
         let each = sources.iter().map(|&source| self.of(source)).collect::<Result<Vec<_>>>()?;
         Ok(each.concat())
     }
 
-    fn of(&self, source: Source) -> Result<Vec<Rc<Trace>>> {
+    fn of(&self, source: TraceSource) -> Result<Vec<Rc<Trace>>> {
         if let Some((_, found)) = self.traces.borrow().iter().find(|(s, _)| *s == source) {
             return Ok(found.clone());
         }
         let made = match source {
-            Source::Given => self.given()?,
-            Source::Recorded(workload) => vec![Trace::of(&*self.recorded(workload)?)?],
-            Source::Zipf(alpha) => vec![self.zipf(alpha, 0)?],
-            Source::Seeded(alpha, more) => vec![self.zipf(alpha, more)?],
-            Source::Later(workload, times) => vec![self.later(workload, times)?],
-            Source::Large(workload) => vec![self.large(workload)?],
-            Source::Tenants(count) => vec![self.tenants(count)?],
+            TraceSource::Given => self.given()?,
+            TraceSource::Recorded(workload) => vec![Trace::of(&*self.recorded(workload)?)?],
+            TraceSource::Zipf(alpha) => vec![self.zipf(alpha, 0)?],
+            TraceSource::Seeded(alpha, more) => vec![self.zipf(alpha, more)?],
+            TraceSource::Later(workload, times) => vec![self.later(workload, times)?],
+            TraceSource::Large(workload) => vec![self.large(workload)?],
+            TraceSource::Tenants(count) => vec![self.tenants(count)?],
         };
         let made: Vec<_> = made.into_iter().map(Rc::new).collect();
         self.traces.borrow_mut().push((source, made.clone()));

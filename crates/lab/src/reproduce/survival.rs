@@ -8,7 +8,7 @@ use super::experiment::{Change, Evaluation, Experiment, FAR, Figure, Layout, Poi
 use super::inputs::Workload;
 use super::paper::Paper;
 use super::run::{Run, WINDOWS};
-use super::session::Source;
+use super::session::TraceSource;
 use super::tables::Cell;
 
 /// The entry of these schemes among the papers.
@@ -20,19 +20,19 @@ pub(super) const PAPER: Paper = Paper {
     experiments: EVALUATION.experiments,
 };
 
-const TPCC: Source = Source::Recorded(Workload::Tpcc);
+const TPCC: TraceSource = TraceSource::Recorded(Workload::Tpcc);
 
-const SOURCES: &[Source] = &[
+const SOURCES: &[TraceSource] = &[
     TPCC,
-    Source::Recorded(Workload::LinkBench),
-    Source::Recorded(Workload::Ycsb50w),
-    Source::Zipf(1.0),
-    Source::Zipf(0.0),
-    Source::Given,
+    TraceSource::Recorded(Workload::LinkBench),
+    TraceSource::Recorded(Workload::Ycsb50w),
+    TraceSource::Zipf(1.0),
+    TraceSource::Zipf(0.0),
+    TraceSource::Given,
 ];
 
 /// The traces for sweeps of settings.
-const SWEPT: &[Source] = &[TPCC, Source::Zipf(1.0), Source::Given];
+const SWEPT: &[TraceSource] = &[TPCC, TraceSource::Zipf(1.0), TraceSource::Given];
 
 /// The schemes of sweeps.
 const FEW: &[&str] = &["sepbit", "frozen:lifespan", "survival", "frostline"];
@@ -121,7 +121,7 @@ pub(super) static EVALUATION: Evaluation = Evaluation {
             note: "FAR is the share of relocations that copied a page that is not written again. \
                    `sepfrozen-bit` and `frozen:lifespan` recognise frozen pages by a classifier of page \
                    features and keep them apart; `survival` and `frostline` have curves alone.",
-            sources: &[TPCC, Source::Recorded(Workload::LinkBench)],
+            sources: &[TPCC, TraceSource::Recorded(Workload::LinkBench)],
             schemes: &["sepbit", "sepfrozen-bit", "frozen:lifespan", "survival", "frostline"],
             view: View::List(&[FAR, WAF]),
             ..Experiment::NONE
@@ -133,7 +133,7 @@ pub(super) static EVALUATION: Evaluation = Evaluation {
                    done about it (`apart=watch`). Curves take a page for frozen if it is more likely \
                    than not to outlive the last horizon, at least four times the volume's valid pages \
                    in user writes. Frozen is a page that the trace writes no more.",
-            sources: &[TPCC, Source::Recorded(Workload::LinkBench), Source::Given],
+            sources: &[TPCC, TraceSource::Recorded(Workload::LinkBench), TraceSource::Given],
             schemes: &[
                 "frozen:survival:apart=watch:sure=0.5",
                 "frozen:frostline:apart=watch:sure=0.5",
@@ -207,7 +207,7 @@ pub(super) static EVALUATION: Evaluation = Evaluation {
             title: "Pages of 16 KiB",
             note: "Each page write of a recording is one of the 16 KiB that it lies in. Of those nothing \
                    is told, so that `frostline` would be `survival`.",
-            sources: &[Source::Large(Workload::Tpcc), Source::Large(Workload::LinkBench)],
+            sources: &[TraceSource::Large(Workload::Tpcc), TraceSource::Large(Workload::LinkBench)],
             schemes: &["sepbit", "lifespan", "survival"],
             changes: &[("survival", "sepbit", "")],
             ..Experiment::NONE
@@ -237,11 +237,11 @@ pub(super) static EVALUATION: Evaluation = Evaluation {
             note: "TPC-C five times, each time begun 997 page writes later: nothing but where zones begin \
                    and end differs. A difference within two standard deviations is none.",
             sources: &[
-                Source::Later(Workload::Tpcc, 0),
-                Source::Later(Workload::Tpcc, 1),
-                Source::Later(Workload::Tpcc, 2),
-                Source::Later(Workload::Tpcc, 3),
-                Source::Later(Workload::Tpcc, 4),
+                TraceSource::Later(Workload::Tpcc, 0),
+                TraceSource::Later(Workload::Tpcc, 1),
+                TraceSource::Later(Workload::Tpcc, 2),
+                TraceSource::Later(Workload::Tpcc, 3),
+                TraceSource::Later(Workload::Tpcc, 4),
             ],
             ..SCATTER
         },
@@ -250,11 +250,11 @@ pub(super) static EVALUATION: Evaluation = Evaluation {
             title: "Scatter by seed",
             note: "Zipf's law by five seeds. Nothing is told of pages.",
             sources: &[
-                Source::Zipf(1.0),
-                Source::Seeded(1.0, 1),
-                Source::Seeded(1.0, 2),
-                Source::Seeded(1.0, 3),
-                Source::Seeded(1.0, 4),
+                TraceSource::Zipf(1.0),
+                TraceSource::Seeded(1.0, 1),
+                TraceSource::Seeded(1.0, 2),
+                TraceSource::Seeded(1.0, 3),
+                TraceSource::Seeded(1.0, 4),
             ],
             ..SCATTER
         },

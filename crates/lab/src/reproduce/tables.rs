@@ -84,7 +84,7 @@ pub(super) fn headings<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Stri
 
 /// A table.
 #[derive(Clone, Debug)]
-pub struct Table {
+pub struct ReportTable {
     /// Its name in JSON.
     pub name: &'static str,
     /// Its title.
@@ -97,10 +97,10 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
 }
 
-impl Table {
+impl ReportTable {
     /// The table as Markdown, under a heading.
     pub fn markdown(&self) -> String {
-        let Table { title, note, columns, rows, .. } = self;
+        let ReportTable { title, note, columns, rows, .. } = self;
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let is_text = |column: usize| column == 0 || rows.iter().all(|row| row[column].is_text());
         let rules = (0..columns.len()).map(|column| if is_text(column) { "---" } else { "--:" });
@@ -115,7 +115,7 @@ impl Table {
     }
 }
 
-impl Serialize for Table {
+impl Serialize for ReportTable {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(5))?;
         map.serialize_entry("name", self.name)?;
@@ -144,8 +144,8 @@ impl Serialize for Row<'_> {
 mod tests {
     use super::*;
 
-    fn table() -> Table {
-        Table {
+    fn table() -> ReportTable {
+        ReportTable {
             name: "t",
             title: "T".to_string(),
             note: "N.".to_string(),

@@ -6,7 +6,7 @@ use super::experiment::{Change, Evaluation, Experiment, FAR, Figure, Layout, Poi
 use super::inputs::Workload;
 use super::paper::Paper;
 use super::run::{Run, WINDOWS};
-use super::session::Source;
+use super::session::TraceSource;
 use super::tables::Cell;
 
 /// The entry of 2R among the papers.
@@ -20,11 +20,11 @@ pub(super) const PAPER: Paper = Paper {
 
 const SCHEMES: &[&str] = &["1r-greedy", "2r-greedy", "2r-fifo"];
 
-const TPCC: Source = Source::Recorded(Workload::Tpcc);
-const SOURCES: &[Source] =
-    &[Source::Zipf(1.0), TPCC, Source::Recorded(Workload::LinkBench), Source::Given];
+const TPCC: TraceSource = TraceSource::Recorded(Workload::Tpcc);
+const SOURCES: &[TraceSource] =
+    &[TraceSource::Zipf(1.0), TPCC, TraceSource::Recorded(Workload::LinkBench), TraceSource::Given];
 /// The traces of its figures 9 to 11.
-const ON_TPCC: &[Source] = &[TPCC, Source::Given];
+const ON_TPCC: &[TraceSource] = &[TPCC, TraceSource::Given];
 
 const fn op(name: &'static str, op: f64) -> Point {
     Point { name, change: Change::Space(Space::Op(op)) }
@@ -152,12 +152,12 @@ pub(super) static EVALUATION: Evaluation = Evaluation {
             note: "Zipf's law on a full volume. The paper: the same WAF up to 0.4, 2R below 1R-Greedy \
                    from 0.6 on, and never above it.",
             sources: &[
-                Source::Zipf(0.0),
-                Source::Zipf(0.2),
-                Source::Zipf(0.4),
-                Source::Zipf(0.6),
-                Source::Zipf(0.8),
-                Source::Zipf(1.0),
+                TraceSource::Zipf(0.0),
+                TraceSource::Zipf(0.2),
+                TraceSource::Zipf(0.4),
+                TraceSource::Zipf(0.6),
+                TraceSource::Zipf(0.8),
+                TraceSource::Zipf(1.0),
             ],
             schemes: SCHEMES,
             changes: &[
@@ -236,7 +236,7 @@ pub(super) static EVALUATION: Evaluation = Evaluation {
             note: "TPC-C four times at LBAs of their own, a page of each in turn, beside a single one. \
                    The paper: the gap is very close to that of a single tenant; there the last \
                    hundredth has 1.7 under 2R-FIFO and 5 under 1R-Greedy.",
-            sources: &[TPCC, Source::Tenants(4)],
+            sources: &[TPCC, TraceSource::Tenants(4)],
             schemes: SCHEMES,
             changes: &[("2r-fifo", "1r-greedy", "very close to each other")],
             ..Experiment::NONE

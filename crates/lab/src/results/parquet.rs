@@ -30,39 +30,40 @@ pub fn write_parquet(path: &Path, records: &[Record]) -> Result<()> {
 
 /// The type of a column, found from its values.
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum ColumnKind {
     Whole,
     Real,
     Bool,
     Text,
 }
 
-impl Kind {
-    fn of<'a>(mut values: impl Iterator<Item = &'a Value> + Clone) -> Kind {
+impl ColumnKind {
+    fn of<'a>(mut values: impl Iterator<Item = &'a Value> + Clone) -> ColumnKind {
         if values
             .clone()
             .all(|value| value.is_i64() || value.as_u64().is_some_and(|n| i64::try_from(n).is_ok()))
         {
-            return Kind::Whole;
+            return ColumnKind::Whole;
         }
         if values.clone().all(Value::is_number) {
-            return Kind::Real;
+            return ColumnKind::Real;
         }
-        if values.all(Value::is_boolean) { Kind::Bool } else { Kind::Text }
+        if values.all(Value::is_boolean) { ColumnKind::Bool } else { ColumnKind::Text }
     }
 
     fn declared(self, name: &str) -> String {
         match self {
-            Kind::Whole => format!("OPTIONAL INT64 {name};"),
-            Kind::Real => format!("OPTIONAL DOUBLE {name};"),
-            Kind::Bool => format!("OPTIONAL BOOLEAN {name};"),
-            Kind::Text => format!("OPTIONAL BYTE_ARRAY {name} (STRING);"),
+            ColumnKind::Whole => format!("OPTIONAL INT64 {name};"),
+            ColumnKind::Real => format!("OPTIONAL DOUBLE {name};"),
+            ColumnKind::Bool => format!("OPTIONAL BOOLEAN {name};"),
+            ColumnKind::Text => format!("OPTIONAL BYTE_ARRAY {name} (STRING);"),
         }
     }
 }
 
 fn write(file: File, columns: &Columns) -> std::result::Result<(), ParquetError> {
-    let kinds: Vec<_> = columns.names.iter().map(|name| Kind::of(values(columns, name))).collect();
+    let kinds: Vec<_> =
+        columns.names.iter().map(|name| ColumnKind::of(values(columns, name))).collect();
     let fields = columns.names.iter().zip(&kinds).map(|(name, kind)| kind.declared(name));
     let schema = format!("message runs {{ {} }}", fields.collect::<String>());
     let properties = Arc::new(WriterProperties::builder().build());

@@ -19,20 +19,20 @@ pub(crate) const RECORD: usize = 24;
 const CHUNK: usize = 8192;
 
 /// The used fields of a record.
-pub(crate) struct Record {
+pub(crate) struct OracleRequest {
     pub(crate) seconds: u32,
     pub(crate) object: u64,
     pub(crate) bytes: u32,
     pub(crate) next: i64,
 }
 
-impl Record {
+impl OracleRequest {
     /// Decodes a record.
     #[inline]
-    pub(crate) fn new(bytes: &[u8; RECORD]) -> Record {
+    pub(crate) fn new(bytes: &[u8; RECORD]) -> OracleRequest {
         let u32_at = |at| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
         let u64_at = |at| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
-        Record {
+        OracleRequest {
             seconds: u32_at(0),
             object: u64_at(4),
             bytes: u32_at(12),
@@ -79,7 +79,7 @@ impl Records {
                 return Err(cut_short(self.source.file(), self.taken));
             };
             self.next += RECORD;
-            let Record { seconds, object, bytes, .. } = Record::new(record);
+            let OracleRequest { seconds, object, bytes, .. } = OracleRequest::new(record);
             let request = Request {
                 time_us: u64::from(seconds) * 1_000_000,
                 // If the product saturates, the object is still beyond the last LBA.

@@ -13,10 +13,10 @@ use crate::sink::Sink;
 const FEATURE: &str = "parquet";
 
 /// An input file in Parquet; never exists.
-pub(crate) enum Table {}
+pub(crate) enum ParquetTable {}
 
-impl Table {
-    pub(crate) fn open(path: &Path, _want_hotness: bool) -> Result<Table, TraceError> {
+impl ParquetTable {
+    pub(crate) fn open(path: &Path, _want_hotness: bool) -> Result<ParquetTable, TraceError> {
         Err(TraceError::NotBuiltIn { file: path.to_owned(), feature: FEATURE })
     }
 

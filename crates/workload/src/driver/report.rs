@@ -59,7 +59,7 @@ impl Report {
         names: &[&'static str],
         threads: usize,
         elapsed: Duration,
-        tallies: &[Tally],
+        tallies: &[DriverTally],
     ) -> Report {
         let kinds = names
             .iter()
@@ -77,15 +77,15 @@ impl Report {
 
 /// The counts of one thread.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(super) struct DriverTally {
     kinds: Vec<Counted>,
     /// Processor time of the thread.
     pub(super) cpu: Duration,
 }
 
-impl Tally {
-    pub(super) fn new(kinds: usize) -> Tally {
-        Tally { kinds: (0..kinds).map(|_| Counted::new()).collect(), cpu: Duration::ZERO }
+impl DriverTally {
+    pub(super) fn new(kinds: usize) -> DriverTally {
+        DriverTally { kinds: (0..kinds).map(|_| Counted::new()).collect(), cpu: Duration::ZERO }
     }
 
     pub(super) fn committed(&mut self, kind: usize, latency: Duration) {

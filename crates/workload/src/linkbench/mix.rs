@@ -4,7 +4,7 @@ use crate::random::Random;
 
 /// A kind of operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RequestKind {
     GetNode,
     AddNode,
     UpdateNode,
@@ -32,22 +32,22 @@ pub(super) const KINDS: [&str; 10] = [
 ];
 
 /// The paper's shares, in thousandths.
-const SHARES: [(Kind, u64); 10] = [
-    (Kind::GetNode, 129),
-    (Kind::AddNode, 26),
-    (Kind::UpdateNode, 74),
-    (Kind::DeleteNode, 10),
-    (Kind::GetLinkList, 507),
-    (Kind::CountLink, 49),
-    (Kind::MultigetLink, 5),
-    (Kind::AddLink, 90),
-    (Kind::DeleteLink, 30),
-    (Kind::UpdateLink, 80),
+const SHARES: [(RequestKind, u64); 10] = [
+    (RequestKind::GetNode, 129),
+    (RequestKind::AddNode, 26),
+    (RequestKind::UpdateNode, 74),
+    (RequestKind::DeleteNode, 10),
+    (RequestKind::GetLinkList, 507),
+    (RequestKind::CountLink, 49),
+    (RequestKind::MultigetLink, 5),
+    (RequestKind::AddLink, 90),
+    (RequestKind::DeleteLink, 30),
+    (RequestKind::UpdateLink, 80),
 ];
 
-impl Kind {
+impl RequestKind {
     /// Draws a kind of operation.
-    pub(super) fn draw(random: &mut Random) -> Kind {
+    pub(super) fn draw(random: &mut Random) -> RequestKind {
         let mut left = random.below(1000);
         for (kind, share) in SHARES {
             if left < share {
@@ -55,7 +55,7 @@ impl Kind {
             }
             left -= share;
         }
-        Kind::GetLinkList
+        RequestKind::GetLinkList
     }
 }
 
@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(SHARES.iter().map(|(_, share)| share).sum::<u64>(), 1000);
         let mut random = Random::stream(1, 0);
         let mut counts = [0u64; KINDS.len()];
-        (0..1_000_000).for_each(|_| counts[Kind::draw(&mut random) as usize] += 1);
+        (0..1_000_000).for_each(|_| counts[RequestKind::draw(&mut random) as usize] += 1);
         for (kind, share) in SHARES {
             let found = counts[kind as usize];
             assert!(found.abs_diff(share * 1000) < 2500, "{kind:?}: {found}");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::choice::Choice;
 use super::degree::payload;
 use super::loading::LOADED;
-use super::mix::Kind;
+use super::mix::RequestKind;
 use super::rows::{LINK_PAYLOAD, LinkId, ListId, NODE_PAYLOAD, NodeId};
 use super::session::{Buffers, Content, Session};
 use super::tables::Tables;
@@ -61,31 +61,31 @@ impl<T: Copy> LinkBenchWorker<T> {
         LinkBenchWorker { tables, ids, choice, random, time: LOADED, links, payload, buffers }
     }
 
-    fn draw(&mut self, kind: Kind) -> Operation {
+    fn draw(&mut self, kind: RequestKind) -> Operation {
         let LinkBenchWorker { ids, choice, random, links, .. } = self;
         match kind {
-            Kind::GetNode => Operation::GetNode(choice.node_to_read(random)),
-            Kind::AddNode => Operation::AddNode(ids.take()),
-            Kind::UpdateNode => Operation::UpdateNode(choice.node_to_update(random)),
-            Kind::DeleteNode => Operation::DeleteNode(choice.any_node(random)),
-            Kind::GetLinkList => Operation::GetLinkList(choice.list_to_read(random)),
-            Kind::CountLink => Operation::CountLink(choice.list_to_read(random)),
-            Kind::MultigetLink => {
+            RequestKind::GetNode => Operation::GetNode(choice.node_to_read(random)),
+            RequestKind::AddNode => Operation::AddNode(ids.take()),
+            RequestKind::UpdateNode => Operation::UpdateNode(choice.node_to_update(random)),
+            RequestKind::DeleteNode => Operation::DeleteNode(choice.any_node(random)),
+            RequestKind::GetLinkList => Operation::GetLinkList(choice.list_to_read(random)),
+            RequestKind::CountLink => Operation::CountLink(choice.list_to_read(random)),
+            RequestKind::MultigetLink => {
                 let list = choice.list_to_read(random);
                 let count = random.between(1, MULTIGET);
                 links.clear();
                 links.extend((0..count).map(|_| choice.loaded_link(random, list)));
                 Operation::MultigetLink
             }
-            Kind::AddLink => {
+            RequestKind::AddLink => {
                 let list = choice.list_to_write(random);
                 Operation::PutLink(LinkId { list, to: choice.any_node(random) })
             }
-            Kind::DeleteLink => {
+            RequestKind::DeleteLink => {
                 let list = choice.list_to_write(random);
                 Operation::DeleteLink(choice.loaded_link(random, list))
             }
-            Kind::UpdateLink => {
+            RequestKind::UpdateLink => {
                 let list = choice.list_to_write(random);
                 Operation::PutLink(choice.loaded_link(random, list))
             }
@@ -108,7 +108,7 @@ impl<T: Copy> LinkBenchWorker<T> {
 impl<E: Engine> Worker<E> for LinkBenchWorker<E::Table> {
     fn step(&mut self, engine: &E) -> Result<Done, E> {
         self.time += 1;
-        let kind = Kind::draw(&mut self.random);
+        let kind = RequestKind::draw(&mut self.random);
         let operation = self.draw(kind);
         self.draw_payload(&operation);
         let LinkBenchWorker { tables, time, links, payload, buffers, .. } = self;

@@ -5,7 +5,7 @@ use crate::random::Random;
 
 /// A kind of transaction; the numbers are indices into [`KINDS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TransactionKind {
     NewOrder,
     Payment,
     OrderStatus,
@@ -22,18 +22,18 @@ pub(super) const KINDS: [&str; 6] =
 /// The number of cards of each kind, of a hundred. For all kinds but the first it is the least that
 /// clause
 /// 5.2.3 requires.
-const CARDS: [(Kind, usize); 5] = [
-    (Kind::NewOrder, 45),
-    (Kind::Payment, 43),
-    (Kind::OrderStatus, 4),
-    (Kind::Delivery, 4),
-    (Kind::StockLevel, 4),
+const CARDS: [(TransactionKind, usize); 5] = [
+    (TransactionKind::NewOrder, 45),
+    (TransactionKind::Payment, 43),
+    (TransactionKind::OrderStatus, 4),
+    (TransactionKind::Delivery, 4),
+    (TransactionKind::StockLevel, 4),
 ];
 
 /// A worker's deck.
 #[derive(Clone, Debug)]
 pub(super) struct Deck {
-    cards: [Kind; 100],
+    cards: [TransactionKind; 100],
     dealt: usize,
 }
 
@@ -41,12 +41,12 @@ impl Deck {
     /// A deck that is shuffled before its first card.
     pub(super) fn new() -> Deck {
         let mut all = CARDS.iter().flat_map(|(kind, count)| std::iter::repeat_n(*kind, *count));
-        let cards = std::array::from_fn(|_| all.next().unwrap_or(Kind::NewOrder));
+        let cards = std::array::from_fn(|_| all.next().unwrap_or(TransactionKind::NewOrder));
         Deck { cards, dealt: cards.len() }
     }
 
     /// The next card.
-    pub(super) fn deal(&mut self, random: &mut Random) -> Kind {
+    pub(super) fn deal(&mut self, random: &mut Random) -> TransactionKind {
         if self.dealt == self.cards.len() {
             random.shuffle(&mut self.cards);
             self.dealt = 0;
@@ -66,7 +66,7 @@ mod tests {
         let (mut deck, mut random) = (Deck::new(), Random::stream(1, 0));
         let mut orders = Vec::new();
         for _ in 0..3 {
-            let hand: Vec<Kind> = (0..100).map(|_| deck.deal(&mut random)).collect();
+            let hand: Vec<TransactionKind> = (0..100).map(|_| deck.deal(&mut random)).collect();
             for (kind, count) in CARDS {
                 assert_eq!(hand.iter().filter(|card| **card == kind).count(), count);
             }

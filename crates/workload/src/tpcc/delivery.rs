@@ -8,7 +8,7 @@ use super::keys;
 use super::rows::{customer, district, order, order_line};
 use super::scale::{Customer, District, OrderId, WarehouseId};
 use super::session::Session;
-use super::tables::Table;
+use super::tables::TpccTable;
 use crate::error::Result;
 use crate::random::Random;
 use crate::{Direction, Engine};
@@ -65,7 +65,7 @@ impl Delivery {
         buffers: &mut Buffers,
     ) -> Result<bool, E> {
         let Some(backlog) = self.backlog else { return Ok(false) };
-        session.get(Table::District, &keys::district(district), &mut buffers.row)?;
+        session.get(TpccTable::District, &keys::district(district), &mut buffers.row)?;
         let next = district::NEXT_ORDER.of(&buffers.row);
         Ok(next.saturating_sub(delivered.saturating_add(1)) > backlog)
     }
@@ -78,10 +78,10 @@ impl Delivery {
     ) -> Result<Option<OrderId>, E> {
         let Some(number) = oldest(session, district)? else { return Ok(None) };
         let key = keys::order(district, number);
-        session.delete(Table::NewOrder, &key)?;
-        session.get(Table::Order, &key, &mut buffers.row)?;
+        session.delete(TpccTable::NewOrder, &key)?;
+        session.get(TpccTable::Order, &key, &mut buffers.row)?;
         let customer = Customer { district, number: order::CUSTOMER.of(&buffers.row) };
-        session.patch(Table::Order, &key, order::CARRIER.start(), &[self.carrier])?;
+        session.patch(TpccTable::Order, &key, order::CARRIER.start(), &[self.carrier])?;
         let amount = self.deliver_lines(session, district, number, &mut buffers.found)?;
         charge(session, customer, amount, &mut buffers.row)?;
         Ok(Some(number))
@@ -98,7 +98,7 @@ impl Delivery {
         lines.clear();
         let mut amount = 0;
         let prefix = keys::order(district, number);
-        session.scan(Table::OrderLine, &prefix, &prefix, Direction::Forward, |rest, row| {
+        session.scan(TpccTable::OrderLine, &prefix, &prefix, Direction::Forward, |rest, row| {
             lines.extend(rest.first().copied().map(u32::from));
             amount += order_line::AMOUNT.of(row);
             ControlFlow::Continue(())
@@ -106,7 +106,7 @@ impl Delivery {
         for line in lines.iter() {
             let key = keys::order_line(district, number, *line as u8);
             let date = self.date.to_le_bytes();
-            session.patch(Table::OrderLine, &key, order_line::DELIVERY_DATE.start(), &date)?;
+            session.patch(TpccTable::OrderLine, &key, order_line::DELIVERY_DATE.start(), &date)?;
         }
         Ok(amount)
     }
@@ -118,7 +118,7 @@ fn oldest<'e, E: Engine + 'e>(
 ) -> Result<Option<OrderId>, E> {
     let mut oldest = None;
     let prefix = keys::district(district);
-    session.scan(Table::NewOrder, &prefix, &prefix, Direction::Forward, |rest, _| {
+    session.scan(TpccTable::NewOrder, &prefix, &prefix, Direction::Forward, |rest, _| {
         oldest = keys::leading_u32(rest);
         ControlFlow::Break(())
     })?;
@@ -132,8 +132,8 @@ fn charge<'e, E: Engine + 'e>(
     row: &mut Vec<u8>,
 ) -> Result<(), E> {
     let key = keys::customer(by);
-    session.get(Table::Customer, &key, row)?;
+    session.get(TpccTable::Customer, &key, row)?;
     customer::BALANCE.add(row, amount);
     customer::DELIVERIES.add(row, 1);
-    session.patch(Table::Customer, &key, 0, &row[..customer::END_OF_DELIVERY])
+    session.patch(TpccTable::Customer, &key, 0, &row[..customer::END_OF_DELIVERY])
 }

@@ -39,7 +39,7 @@ use tables::Tables;
 
 /// The index of New-Order among the kinds. The benchmark's result (tpmC) is their number per
 /// minute, including those that were rolled back.
-pub const NEW_ORDER: usize = deck::Kind::NewOrder as usize;
+pub const NEW_ORDER: usize = deck::TransactionKind::NewOrder as usize;
 
 /// Options of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use super::keys;
 use super::rows::{customer, district, item, order, order_line, stock, warehouse};
 use super::scale::{Customer, District, ItemId, OrderId, Scale, WarehouseId};
 use super::session::Session;
-use super::tables::Table;
+use super::tables::TpccTable;
 use crate::Engine;
 use crate::error::Result;
 use crate::random::Random;
@@ -80,10 +80,10 @@ impl NewOrder {
         buffers: &mut Buffers,
     ) -> Result<Option<Receipt>, E> {
         let home = self.customer.district;
-        session.get(Table::Warehouse, &keys::warehouse(home.warehouse), &mut buffers.row)?;
+        session.get(TpccTable::Warehouse, &keys::warehouse(home.warehouse), &mut buffers.row)?;
         let warehouse_tax = warehouse::TAX.of(&buffers.row);
         let (number, district_tax) = take_number(session, home, &mut buffers.row)?;
-        session.get(Table::Customer, &keys::customer(self.customer), &mut buffers.row)?;
+        session.get(TpccTable::Customer, &keys::customer(self.customer), &mut buffers.row)?;
         let discount = customer::DISCOUNT.of(&buffers.row);
 
         self.put_order(session, number)?;
@@ -92,7 +92,7 @@ impl NewOrder {
             let sold = line.sell(session, home, buffers)?;
             let Some(sold) = sold else { return Ok(None) };
             let key = keys::order_line(home, number, at as u8 + 1);
-            session.put(Table::OrderLine, &key, &sold.row)?;
+            session.put(TpccTable::OrderLine, &key, &sold.row)?;
             sum += sold.amount;
             branded += u32::from(sold.is_branded);
         }
@@ -114,9 +114,13 @@ impl NewOrder {
         order::CUSTOMER.set(&mut row, self.customer.number);
         order::ENTRY_DATE.set(&mut row, self.date);
         let key = keys::order(home, number);
-        session.put(Table::Order, &key, &row)?;
-        session.put(Table::NewOrder, &key, &[])?;
-        session.put(Table::OrderByCustomer, &keys::order_by_customer(self.customer, number), &[])
+        session.put(TpccTable::Order, &key, &row)?;
+        session.put(TpccTable::NewOrder, &key, &[])?;
+        session.put(
+            TpccTable::OrderByCustomer,
+            &keys::order_by_customer(self.customer, number),
+            &[],
+        )
     }
 }
 
@@ -135,14 +139,14 @@ impl Line {
         home: District,
         buffers: &mut Buffers,
     ) -> Result<Option<Sold>, E> {
-        if !session.find(Table::Item, &keys::item(self.item), &mut buffers.other)? {
+        if !session.find(TpccTable::Item, &keys::item(self.item), &mut buffers.other)? {
             return Ok(None);
         }
         let stock_key = keys::stock(self.supplier, self.item);
-        session.get(Table::Stock, &stock_key, &mut buffers.row)?;
+        session.get(TpccTable::Stock, &stock_key, &mut buffers.row)?;
         let row = &mut buffers.row[..];
         self.take(row, self.supplier != home.warehouse);
-        session.patch(Table::Stock, &stock_key, 0, &row[..stock::END_OF_ORDER])?;
+        session.patch(TpccTable::Stock, &stock_key, 0, &row[..stock::END_OF_ORDER])?;
 
         let amount = item::PRICE.of(&buffers.other) * i64::from(self.quantity);
         let dist = stock::END_OF_ORDER + stock::DIST * (usize::from(home.number) - 1);
@@ -184,10 +188,10 @@ fn take_number<'e, E: Engine + 'e>(
     row: &mut Vec<u8>,
 ) -> Result<(OrderId, u16), E> {
     let key = keys::district(home);
-    session.get(Table::District, &key, row)?;
+    session.get(TpccTable::District, &key, row)?;
     let number = district::NEXT_ORDER.of(row);
     let next = number.wrapping_add(1).to_le_bytes();
-    session.patch(Table::District, &key, district::NEXT_ORDER.start(), &next)?;
+    session.patch(TpccTable::District, &key, district::NEXT_ORDER.start(), &next)?;
     Ok((number, district::TAX.of(row)))
 }
 

@@ -8,7 +8,7 @@ use super::rows::{customer, order_line};
 use super::scale::{Customer, District, OrderId, Scale};
 use super::selection::Selection;
 use super::session::Session;
-use super::tables::Table;
+use super::tables::TpccTable;
 use crate::error::Result;
 use crate::random::Random;
 use crate::{Direction, Engine};
@@ -46,13 +46,13 @@ impl OrderStatus {
         buffers: &mut Buffers,
     ) -> Result<Status, E> {
         let customer = self.selection.find(session, buffers)?;
-        session.get(Table::Customer, &keys::customer(customer), &mut buffers.row)?;
+        session.get(TpccTable::Customer, &keys::customer(customer), &mut buffers.row)?;
         let mut status =
             Status { balance: customer::BALANCE.of(&buffers.row), ..Status::default() };
         if let Some(number) = newest(session, customer)? {
             let key = keys::order(customer.district, number);
-            session.get(Table::Order, &key, &mut buffers.row)?;
-            session.scan(Table::OrderLine, &key, &key, Direction::Forward, |_, row| {
+            session.get(TpccTable::Order, &key, &mut buffers.row)?;
+            session.scan(TpccTable::OrderLine, &key, &key, Direction::Forward, |_, row| {
                 status.lines += 1;
                 status.delivered += u32::from(order_line::DELIVERY_DATE.of(row) != 0);
                 status.amount += order_line::AMOUNT.of(row);
@@ -70,7 +70,7 @@ fn newest<'e, E: Engine + 'e>(
     let mut newest = None;
     let bound = keys::order_by_customer(customer, OrderId::MAX);
     let prefix = keys::customer(customer);
-    session.scan(Table::OrderByCustomer, &prefix, &bound, Direction::Backward, |rest, _| {
+    session.scan(TpccTable::OrderByCustomer, &prefix, &bound, Direction::Backward, |rest, _| {
         newest = keys::leading_u32(rest);
         ControlFlow::Break(())
     })?;

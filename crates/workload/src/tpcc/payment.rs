@@ -11,7 +11,7 @@ use super::rows::{self, customer, district, history, warehouse};
 use super::scale::{Customer, DISTRICTS, District, Scale};
 use super::selection::Selection;
 use super::session::Session;
-use super::tables::Table;
+use super::tables::TpccTable;
 use crate::Engine;
 use crate::error::Result;
 use crate::random::Random;
@@ -67,7 +67,7 @@ impl Payment {
         self.count_at_district(session, &mut buffers.row, entry)?;
         let customer = self.selection.find(session, buffers)?;
         let payments = self.count_at_customer(session, customer, buffers)?;
-        session.put(Table::History, &keys::history(customer, payments), entry)?;
+        session.put(TpccTable::History, &keys::history(customer, payments), entry)?;
         Ok(Paid { customer, payments })
     }
 
@@ -87,10 +87,10 @@ impl Payment {
         entry: &mut Vec<u8>,
     ) -> Result<(), E> {
         let key = keys::warehouse(self.home.warehouse);
-        session.get(Table::Warehouse, &key, row)?;
+        session.get(TpccTable::Warehouse, &key, row)?;
         entry.extend_from_slice(rows::text(row, warehouse::FIXED, 0));
         let sum = warehouse::YTD.of(row).wrapping_add(self.amount).to_le_bytes();
-        session.patch(Table::Warehouse, &key, warehouse::YTD.start(), &sum)
+        session.patch(TpccTable::Warehouse, &key, warehouse::YTD.start(), &sum)
     }
 
     fn count_at_district<'e, E: Engine + 'e>(
@@ -100,10 +100,10 @@ impl Payment {
         entry: &mut Vec<u8>,
     ) -> Result<(), E> {
         let key = keys::district(self.home);
-        session.get(Table::District, &key, row)?;
+        session.get(TpccTable::District, &key, row)?;
         entry.extend_from_slice(rows::text(row, district::FIXED, 0));
         let sum = district::YTD.of(row).wrapping_add(self.amount).to_le_bytes();
-        session.patch(Table::District, &key, district::YTD.start(), &sum)
+        session.patch(TpccTable::District, &key, district::YTD.start(), &sum)
     }
 
     /// Returns the number of the customer's payments, including this one.
@@ -115,16 +115,16 @@ impl Payment {
     ) -> Result<u32, E> {
         let key = keys::customer(customer);
         let row = &mut buffers.row;
-        session.get(Table::Customer, &key, row)?;
+        session.get(TpccTable::Customer, &key, row)?;
         customer::BALANCE.add(row, -self.amount);
         customer::YTD_PAYMENT.add(row, self.amount);
         customer::PAYMENTS.add(row, 1);
         let payments = customer::PAYMENTS.of(row);
         if customer::BAD_CREDIT.of(row) == 0 {
-            session.patch(Table::Customer, &key, 0, &row[..customer::END_OF_PAYMENT])?;
+            session.patch(TpccTable::Customer, &key, 0, &row[..customer::END_OF_PAYMENT])?;
         } else {
             self.note(customer, row, &mut buffers.part);
-            session.put(Table::Customer, &key, row)?;
+            session.put(TpccTable::Customer, &key, row)?;
         }
         Ok(payments)
     }

@@ -22,7 +22,7 @@ const SLICES: u64 = 10;
 
 /// The rows that one part loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum PopulationPart {
     /// A slice of the items.
     Items(u64),
     /// A warehouse and its districts.
@@ -38,25 +38,27 @@ enum Part {
 /// The number of parts of one warehouse.
 const OF_WAREHOUSE: u64 = 1 + SLICES + 2 * DISTRICTS as u64;
 
-impl Part {
+impl PopulationPart {
     /// The number of all parts.
     fn count(scale: &Scale) -> u64 {
         SLICES + OF_WAREHOUSE * u64::from(scale.warehouses)
     }
 
-    /// Part `number`, counted from 0.
-    fn numbered(number: u64) -> Part {
+    /// PopulationPart `number`, counted from 0.
+    fn numbered(number: u64) -> PopulationPart {
         if number < SLICES {
-            return Part::Items(number);
+            return PopulationPart::Items(number);
         }
         let warehouse = ((number - SLICES) / OF_WAREHOUSE) as WarehouseId + 1;
         let district = |number: u64| District { warehouse, number: number as u8 + 1 };
         const DISTRICTS: u64 = super::scale::DISTRICTS as u64;
         match (number - SLICES) % OF_WAREHOUSE {
-            0 => Part::Places(warehouse),
-            part if part <= SLICES => Part::Stocks(warehouse, part - 1),
-            part if part <= SLICES + DISTRICTS => Part::Customers(district(part - SLICES - 1)),
-            part => Part::Orders(district(part - SLICES - DISTRICTS - 1)),
+            0 => PopulationPart::Places(warehouse),
+            part if part <= SLICES => PopulationPart::Stocks(warehouse, part - 1),
+            part if part <= SLICES + DISTRICTS => {
+                PopulationPart::Customers(district(part - SLICES - 1))
+            }
+            part => PopulationPart::Orders(district(part - SLICES - DISTRICTS - 1)),
         }
     }
 }
@@ -70,13 +72,13 @@ pub(super) fn load<E: Engine>(
     observer: &mut dyn FnMut(Loaded) -> bool,
 ) -> Result<Loaded, E> {
     let (contents, scale) = (options.contents(), &options.scale);
-    let parts = Part::count(scale);
+    let parts = PopulationPart::count(scale);
     filling::in_parts(engine, &contents, loading, parts, observer, |number, batches| {
-        Part::numbered(number).load(batches, tables, scale)
+        PopulationPart::numbered(number).load(batches, tables, scale)
     })
 }
 
-impl Part {
+impl PopulationPart {
     fn load<E: Engine>(
         self,
         batches: &mut Batches<'_, E>,
@@ -84,13 +86,17 @@ impl Part {
         scale: &Scale,
     ) -> Result<(), E> {
         match self {
-            Part::Items(slice) => stocks::load_items(batches, tables, slice_of(scale, slice)),
-            Part::Places(warehouse) => places::load(batches, tables, scale, warehouse),
-            Part::Stocks(warehouse, slice) => {
+            PopulationPart::Items(slice) => {
+                stocks::load_items(batches, tables, slice_of(scale, slice))
+            }
+            PopulationPart::Places(warehouse) => places::load(batches, tables, scale, warehouse),
+            PopulationPart::Stocks(warehouse, slice) => {
                 stocks::load_stocks(batches, tables, warehouse, slice_of(scale, slice))
             }
-            Part::Customers(district) => customers::load(batches, tables, scale, district),
-            Part::Orders(district) => orders::load(batches, tables, scale, district),
+            PopulationPart::Customers(district) => {
+                customers::load(batches, tables, scale, district)
+            }
+            PopulationPart::Orders(district) => orders::load(batches, tables, scale, district),
         }
     }
 }
@@ -108,10 +114,14 @@ mod tests {
     #[test]
     fn every_part_is_there_once() {
         let scale = Scale::standard(2);
-        let parts: Vec<Part> = (0..Part::count(&scale)).map(Part::numbered).collect();
+        let parts: Vec<PopulationPart> =
+            (0..PopulationPart::count(&scale)).map(PopulationPart::numbered).collect();
         assert!((1..parts.len()).all(|at| !parts[..at].contains(&parts[at])));
-        assert_eq!(parts[0], Part::Items(0));
-        assert_eq!(parts.last(), Some(&Part::Orders(District { warehouse: 2, number: 10 })));
+        assert_eq!(parts[0], PopulationPart::Items(0));
+        assert_eq!(
+            parts.last(),
+            Some(&PopulationPart::Orders(District { warehouse: 2, number: 10 }))
+        );
         let covered: u64 = (0..SLICES).map(|slice| slice_of(&scale, slice).count() as u64).sum();
         assert_eq!(covered, 100_000);
         assert_eq!(slice_of(&scale, 9).end, 100_001);

@@ -7,7 +7,7 @@ use super::chance::{self, C_LAST_RUN};
 use super::keys;
 use super::scale::{Customer, CustomerId, District, Scale};
 use super::session::{Session, missing};
-use super::tables::Table;
+use super::tables::TpccTable;
 use crate::error::Result;
 use crate::random::Random;
 use crate::{Direction, Engine};
@@ -63,12 +63,18 @@ impl Selection {
     ) -> Result<CustomerId, E> {
         customers.clear();
         let prefix = keys::last_name(self.district, name);
-        session.scan(Table::CustomerByName, &prefix, &prefix, Direction::Forward, |rest, _| {
-            customers.extend(keys::trailing_u16(rest));
-            ControlFlow::Continue(())
-        })?;
+        session.scan(
+            TpccTable::CustomerByName,
+            &prefix,
+            &prefix,
+            Direction::Forward,
+            |rest, _| {
+                customers.extend(keys::trailing_u16(rest));
+                ControlFlow::Continue(())
+            },
+        )?;
         // Position n/2, rounded up, counted from 1.
         let middle = customers.len().saturating_sub(1) / 2;
-        customers.get(middle).copied().ok_or_else(|| missing(Table::CustomerByName))
+        customers.get(middle).copied().ok_or_else(|| missing(TpccTable::CustomerByName))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::tables::{Table, Tables};
+use super::tables::{Tables, TpccTable};
 use crate::error::{Error, Result};
 use crate::{Direction, Engine, Transaction};
 
@@ -16,7 +16,12 @@ pub(super) struct Session<'s, 'e, E: Engine + 'e> {
 
 impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
     /// Reads a row, if it exists.
-    pub(super) fn find(&mut self, table: Table, key: &[u8], row: &mut Vec<u8>) -> Result<bool, E> {
+    pub(super) fn find(
+        &mut self,
+        table: TpccTable,
+        key: &[u8],
+        row: &mut Vec<u8>,
+    ) -> Result<bool, E> {
         let found = self.transaction.get(self.tables.of(table), key, row)?;
         if found && row.len() < table.fixed() {
             return Err(short(table));
@@ -25,19 +30,19 @@ impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
     }
 
     /// Reads a row that must exist.
-    pub(super) fn get(&mut self, table: Table, key: &[u8], row: &mut Vec<u8>) -> Result<(), E> {
+    pub(super) fn get(&mut self, table: TpccTable, key: &[u8], row: &mut Vec<u8>) -> Result<(), E> {
         if self.find(table, key, row)? { Ok(()) } else { Err(missing(table)) }
     }
 
     /// Writes a row as a whole.
-    pub(super) fn put(&mut self, table: Table, key: &[u8], row: &[u8]) -> Result<(), E> {
+    pub(super) fn put(&mut self, table: TpccTable, key: &[u8], row: &[u8]) -> Result<(), E> {
         Ok(self.transaction.put(self.tables.of(table), key, row)?)
     }
 
     /// Overwrites part of an existing row.
     pub(super) fn patch(
         &mut self,
-        table: Table,
+        table: TpccTable,
         key: &[u8],
         at: usize,
         bytes: &[u8],
@@ -46,7 +51,7 @@ impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
     }
 
     /// Deletes a row.
-    pub(super) fn delete(&mut self, table: Table, key: &[u8]) -> Result<(), E> {
+    pub(super) fn delete(&mut self, table: TpccTable, key: &[u8]) -> Result<(), E> {
         Ok(self.transaction.delete(self.tables.of(table), key)?)
     }
 
@@ -54,7 +59,7 @@ impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
     /// the rest of each key, and the row.
     pub(super) fn scan(
         &mut self,
-        table: Table,
+        table: TpccTable,
         prefix: &[u8],
         bound: &[u8],
         direction: Direction,
@@ -71,15 +76,15 @@ impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
 }
 
 /// The error for a row that must exist but does not.
-pub(super) fn missing<E: std::error::Error>(table: Table) -> Error<E> {
+pub(super) fn missing<E: std::error::Error>(table: TpccTable) -> Error<E> {
     Error::Data { table: table.name(), what: "a row is missing that must be there" }
 }
 
-fn short<E: std::error::Error>(table: Table) -> Error<E> {
+fn short<E: std::error::Error>(table: TpccTable) -> Error<E> {
     Error::Data { table: table.name(), what: "a row is too short" }
 }
 
 /// The error for a key whose length is wrong for its table.
-pub(super) fn odd_key<E: std::error::Error>(table: Table) -> Error<E> {
+pub(super) fn odd_key<E: std::error::Error>(table: TpccTable) -> Error<E> {
     Error::Data { table: table.name(), what: "a key has an unexpected length" }
 }

@@ -8,7 +8,7 @@ use super::keys;
 use super::rows::{district, order_line, stock};
 use super::scale::{District, OrderId};
 use super::session::Session;
-use super::tables::Table;
+use super::tables::TpccTable;
 use crate::error::Result;
 use crate::random::Random;
 use crate::{Direction, Engine};
@@ -35,13 +35,13 @@ impl StockLevel {
         session: &mut Session<'_, 'e, E>,
         buffers: &mut Buffers,
     ) -> Result<u32, E> {
-        session.get(Table::District, &keys::district(self.district), &mut buffers.row)?;
+        session.get(TpccTable::District, &keys::district(self.district), &mut buffers.row)?;
         let next = district::NEXT_ORDER.of(&buffers.row);
         self.items_of_last_orders(session, next, &mut buffers.found)?;
         let mut low = 0;
         for item in &buffers.found {
             let key = keys::stock(self.district.warehouse, *item);
-            session.get(Table::Stock, &key, &mut buffers.row)?;
+            session.get(TpccTable::Stock, &key, &mut buffers.row)?;
             low += u32::from(stock::QUANTITY.of(&buffers.row) < self.threshold);
         }
         Ok(low)
@@ -57,7 +57,7 @@ impl StockLevel {
         items.clear();
         let prefix = keys::district(self.district);
         let bound = keys::order(self.district, next.saturating_sub(ORDERS));
-        session.scan(Table::OrderLine, &prefix, &bound, Direction::Forward, |_, row| {
+        session.scan(TpccTable::OrderLine, &prefix, &bound, Direction::Forward, |_, row| {
             items.push(order_line::ITEM.of(row));
             ControlFlow::Continue(())
         })?;

@@ -5,7 +5,7 @@ use crate::Engine;
 
 /// A table of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Table {
+pub(super) enum TpccTable {
     Warehouse,
     District,
     Customer,
@@ -24,10 +24,10 @@ pub(super) enum Table {
     Trimmed,
 }
 
-use Table::*;
+use TpccTable::*;
 
 /// All tables, in the order of their numbers.
-pub(super) const ALL: [Table; 12] = [
+pub(super) const ALL: [TpccTable; 12] = [
     Warehouse,
     District,
     Customer,
@@ -42,7 +42,7 @@ pub(super) const ALL: [Table; 12] = [
     Trimmed,
 ];
 
-impl Table {
+impl TpccTable {
     /// The table's name in the engine.
     pub(super) const fn name(self) -> &'static str {
         match self {
@@ -94,7 +94,7 @@ impl<T: Copy> Tables<T> {
 
     /// The engine's handle of a table.
     #[inline]
-    pub(super) fn of(&self, table: Table) -> T {
+    pub(super) fn of(&self, table: TpccTable) -> T {
         self.0[table as usize]
     }
 }

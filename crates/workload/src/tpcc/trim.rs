@@ -23,7 +23,7 @@ use super::payments::{OldPayment, Paid};
 use super::rows::{district, order, order_line, trimmed};
 use super::scale::{Customer, District, OrderId, Scale};
 use super::session::Session;
-use super::tables::Table;
+use super::tables::TpccTable;
 use crate::error::Result;
 use crate::{Direction, Engine};
 
@@ -94,7 +94,7 @@ impl Trim {
         district: District,
         buffers: &mut Buffers,
     ) -> Result<(), E> {
-        session.get(Table::District, &keys::district(district), &mut buffers.row)?;
+        session.get(TpccTable::District, &keys::district(district), &mut buffers.row)?;
         let next = district::NEXT_ORDER.of(&buffers.row);
         let mut tally = Tally::read(session, district, &mut buffers.row)?;
         let first = trimmed::OLDEST_ORDER.of(&tally.row);
@@ -122,13 +122,13 @@ fn delete_order<'e, E: Engine + 'e>(
     buffers: &mut Buffers,
 ) -> Result<Option<i64>, E> {
     let key = keys::order(district, number);
-    session.get(Table::Order, &key, &mut buffers.row)?;
+    session.get(TpccTable::Order, &key, &mut buffers.row)?;
     if order::CARRIER.of(&buffers.row) == 0 {
         return Ok(None);
     }
     let customer = Customer { district, number: order::CUSTOMER.of(&buffers.row) };
-    session.delete(Table::Order, &key)?;
-    session.delete(Table::OrderByCustomer, &keys::order_by_customer(customer, number))?;
+    session.delete(TpccTable::Order, &key)?;
+    session.delete(TpccTable::OrderByCustomer, &keys::order_by_customer(customer, number))?;
     delete_lines(session, district, number, &mut buffers.found).map(Some)
 }
 
@@ -141,13 +141,13 @@ fn delete_lines<'e, E: Engine + 'e>(
     lines.clear();
     let mut amount = 0;
     let prefix = keys::order(district, number);
-    session.scan(Table::OrderLine, &prefix, &prefix, Direction::Forward, |rest, row| {
+    session.scan(TpccTable::OrderLine, &prefix, &prefix, Direction::Forward, |rest, row| {
         lines.extend(rest.first().copied().map(u32::from));
         amount += order_line::AMOUNT.of(row);
         ControlFlow::Continue(())
     })?;
     for line in lines.iter() {
-        session.delete(Table::OrderLine, &keys::order_line(district, number, *line as u8))?;
+        session.delete(TpccTable::OrderLine, &keys::order_line(district, number, *line as u8))?;
     }
     Ok(amount)
 }
@@ -161,7 +161,7 @@ fn trim_history<'e, E: Engine + 'e>(
     let Buffers { row, payments, .. } = buffers;
     payments.clear();
     let prefix = keys::customer(paid.customer);
-    session.scan(Table::History, &prefix, &prefix, Direction::Forward, |rest, row| {
+    session.scan(TpccTable::History, &prefix, &prefix, Direction::Forward, |rest, row| {
         match keys::leading_u32(rest) {
             Some(payment) if payment < paid.payments => {
                 payments.push(OldPayment::of(payment, row));
@@ -171,7 +171,7 @@ fn trim_history<'e, E: Engine + 'e>(
         }
     })?;
     for old in payments.iter() {
-        session.delete(Table::History, &keys::history(paid.customer, old.payment))?;
+        session.delete(TpccTable::History, &keys::history(paid.customer, old.payment))?;
         old.count(session, paid.customer.district, row)?;
     }
     Ok(())
@@ -210,7 +210,7 @@ impl Tally {
         found: &mut Vec<u8>,
     ) -> Result<Tally, E> {
         let mut row = [0; trimmed::FIXED];
-        if session.find(Table::Trimmed, &keys::district(district), found)? {
+        if session.find(TpccTable::Trimmed, &keys::district(district), found)? {
             row.copy_from_slice(&found[..trimmed::FIXED]);
         } else {
             trimmed::OLDEST_ORDER.set(&mut row, 1);
@@ -219,6 +219,6 @@ impl Tally {
     }
 
     fn write<'e, E: Engine + 'e>(&self, session: &mut Session<'_, 'e, E>) -> Result<(), E> {
-        session.put(Table::Trimmed, &keys::district(self.district), &self.row)
+        session.put(TpccTable::Trimmed, &keys::district(self.district), &self.row)
     }
 }

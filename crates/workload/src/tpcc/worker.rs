@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use super::Options;
 use super::buffers::Buffers;
-use super::deck::{Deck, Kind};
+use super::deck::{Deck, TransactionKind};
 use super::delivery::Delivery;
 use super::new_order::NewOrder;
 use super::order_status::OrderStatus;
@@ -52,9 +52,9 @@ impl<T: Copy> TpccWorker<T> {
         }
     }
 
-    fn next_kind(&mut self) -> Kind {
+    fn next_kind(&mut self) -> TransactionKind {
         match &self.trim {
-            Some(trim) if trim.is_due() => Kind::Trim,
+            Some(trim) if trim.is_due() => TransactionKind::Trim,
             _ => self.deck.deal(&mut self.random),
         }
     }
@@ -132,12 +132,12 @@ impl<E: Engine> Worker<E> for TpccWorker<E::Table> {
         self.date += 1;
         let kind = self.next_kind();
         let (outcome, retries) = match kind {
-            Kind::NewOrder => self.new_order(engine),
-            Kind::Payment => self.payment(engine),
-            Kind::OrderStatus => self.order_status(engine),
-            Kind::Delivery => self.delivery(engine),
-            Kind::StockLevel => self.stock_level(engine),
-            Kind::Trim => self.trim(engine),
+            TransactionKind::NewOrder => self.new_order(engine),
+            TransactionKind::Payment => self.payment(engine),
+            TransactionKind::OrderStatus => self.order_status(engine),
+            TransactionKind::Delivery => self.delivery(engine),
+            TransactionKind::StockLevel => self.stock_level(engine),
+            TransactionKind::Trim => self.trim(engine),
         }?;
         Ok(Done { kind: kind as usize, outcome, retries })
     }

@@ -8,7 +8,7 @@ use crate::random::Random;
 
 /// A kind of operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum OperationKind {
     Read,
     Update,
     Insert,
@@ -60,7 +60,7 @@ impl Mix {
     }
 
     /// Draws an operation.
-    pub(super) fn draw(&self, random: &mut Random) -> Kind {
+    pub(super) fn draw(&self, random: &mut Random) -> OperationKind {
         let mut left = random.below(100) as u32;
         for (kind, share) in self.shares() {
             if left < share {
@@ -68,16 +68,16 @@ impl Mix {
             }
             left -= share;
         }
-        Kind::Read
+        OperationKind::Read
     }
 
-    fn shares(&self) -> [(Kind, u32); 5] {
+    fn shares(&self) -> [(OperationKind, u32); 5] {
         [
-            (Kind::Read, self.read),
-            (Kind::Update, self.update),
-            (Kind::Insert, self.insert),
-            (Kind::Scan, self.scan),
-            (Kind::ReadModifyWrite, self.read_modify_write),
+            (OperationKind::Read, self.read),
+            (OperationKind::Update, self.update),
+            (OperationKind::Insert, self.insert),
+            (OperationKind::Scan, self.scan),
+            (OperationKind::ReadModifyWrite, self.read_modify_write),
         ]
     }
 }

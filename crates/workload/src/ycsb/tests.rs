@@ -44,7 +44,7 @@ fn every_mix_keeps_the_records_and_adds_what_it_inserts() {
         let report = run(&engine, &ycsb, 3);
         assert_eq!(report.done(), 4000);
         assert!(violated(&engine, &ycsb).is_empty(), "{name}");
-        let inserted = report.kinds[mix::Kind::Insert as usize].committed;
+        let inserted = report.kinds[mix::OperationKind::Insert as usize].committed;
         assert_eq!(engine.contents()[NAME].len() as u64, 3000 + inserted, "{name}");
     }
 }
@@ -87,8 +87,8 @@ fn several_operations_make_a_transaction() {
         loaded(&engine, Options { operations_per_transaction: 10, mix, distribution, ..SMALL });
     engine.conflict_every(37);
     let report = run(&engine, &ycsb, 2);
-    assert_eq!(report.kinds[mix::Kind::Batch as usize].committed, 4000);
-    assert!(report.kinds[mix::Kind::Batch as usize].retries > 10);
+    assert_eq!(report.kinds[mix::OperationKind::Batch as usize].committed, 4000);
+    assert!(report.kinds[mix::OperationKind::Batch as usize].retries > 10);
     assert!(engine.operations().gets > 36_000);
     assert!(violated(&engine, &ycsb).is_empty());
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::distribution::Chooser;
-use super::mix::Kind;
+use super::mix::OperationKind;
 use super::{NAME, Options, key};
 use crate::attempt::{End, attempt};
 use crate::error::{Error, Result};
@@ -30,7 +30,7 @@ pub struct YcsbWorker<T> {
 /// An operation, and the number of its record.
 #[derive(Clone, Copy, Debug)]
 struct Operation {
-    kind: Kind,
+    kind: OperationKind,
     id: u64,
     /// The number of records to scan.
     rows: u32,
@@ -58,23 +58,25 @@ impl<T: Copy> YcsbWorker<T> {
         for _ in 0..self.options.operations_per_transaction {
             let kind = self.options.mix.draw(&mut self.random);
             let id = match kind {
-                Kind::Insert => self.ids.take(),
+                OperationKind::Insert => self.ids.take(),
                 _ => self.chooser.choose(&mut self.random, self.ids.settled()),
             };
-            let rows = if kind == Kind::Scan { self.random.between(1, SCAN) } else { 0 };
+            let rows = if kind == OperationKind::Scan { self.random.between(1, SCAN) } else { 0 };
             self.operations.push(Operation { kind, id, rows });
         }
     }
 
     fn access(&self) -> Access {
-        let reads = |operation: &Operation| matches!(operation.kind, Kind::Read | Kind::Scan);
+        let reads = |operation: &Operation| {
+            matches!(operation.kind, OperationKind::Read | OperationKind::Scan)
+        };
         if self.operations.iter().all(reads) { Access::ReadOnly } else { Access::ReadWrite }
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> OperationKind {
         match &self.operations[..] {
             [operation] => operation.kind,
-            _ => Kind::Batch,
+            _ => OperationKind::Batch,
         }
     }
 }
@@ -90,7 +92,8 @@ impl<E: Engine> Worker<E> for YcsbWorker<E::Table> {
             }
             Ok(End::Commit)
         });
-        let inserts = self.operations.iter().filter(|operation| operation.kind == Kind::Insert);
+        let inserts =
+            self.operations.iter().filter(|operation| operation.kind == OperationKind::Insert);
         inserts.for_each(|insert| self.ids.settle(insert.id));
         let (outcome, retries) = result?;
         Ok(Done { kind: self.kind() as usize, outcome, retries })
@@ -118,13 +121,15 @@ impl<T: Copy> Desk<T> {
     ) -> Result<(), E> {
         let key = key(operation.id);
         match operation.kind {
-            Kind::Read => self.read::<E>(transaction, operation.id),
-            Kind::Scan => self.scan::<E>(transaction, &key, operation.rows),
-            Kind::ReadModifyWrite => {
+            OperationKind::Read => self.read::<E>(transaction, operation.id),
+            OperationKind::Scan => self.scan::<E>(transaction, &key, operation.rows),
+            OperationKind::ReadModifyWrite => {
                 self.read::<E>(transaction, operation.id)?;
                 self.write::<E>(transaction, &key, random)
             }
-            Kind::Update | Kind::Insert | Kind::Batch => self.write::<E>(transaction, &key, random),
+            OperationKind::Update | OperationKind::Insert | OperationKind::Batch => {
+                self.write::<E>(transaction, &key, random)
+            }
         }
     }
 

@@ -3,8 +3,8 @@
 use frostline_trace::{FINAL, NEVER, Prepared};
 
 use crate::Result;
-use crate::reproduce::session::{Session, Source};
-use crate::reproduce::tables::{Cell, Table};
+use crate::reproduce::session::{Session, TraceSource};
+use crate::reproduce::tables::{Cell, ReportTable};
 
 /// The settings of figure 9, as shares of the written pages: the previous version's lifespan, and
 /// this version's.
@@ -22,7 +22,7 @@ const AGES: [(&str, f64); 4] =
 const RESIDUAL: f64 = 1.6;
 
 /// A row for each trace.
-pub(super) fn tables(session: &Session<'_>, sources: &[Source]) -> Result<Vec<Table>> {
+pub(super) fn tables(session: &Session<'_>, sources: &[TraceSource]) -> Result<Vec<ReportTable>> {
     let mut rows = Vec::new();
     for trace in session.traces(sources)? {
         let versions = Versions::of(trace.volume.prepared(), trace.loading as usize);
@@ -31,7 +31,7 @@ pub(super) fn tables(session: &Session<'_>, sources: &[Source]) -> Result<Vec<Ta
         rows.push([Cell::text(&trace.name)].into_iter().chain(user).chain(aged).collect());
     }
     let names = USER.iter().map(|user| user.0).chain(AGES.iter().map(|age| age.0));
-    Ok(vec![Table {
+    Ok(vec![ReportTable {
         name: "inference",
         title: "The same probabilities, measured (figures 9 and 11)".to_string(),
         note: "Pr(u <= u0 | v <= v0), and Pr(u <= g0 + r0 | u >= g0) for r0 = 1.6; in pages written. \

@@ -8,7 +8,7 @@ use frostline_sim::Space;
 use super::experiment::{Change, Evaluation, Experiment, FAR, Figure, Layout, Point, View, WAF};
 use super::inputs::Workload;
 use super::paper::Paper;
-use super::session::Source;
+use super::session::TraceSource;
 use super::tables::Cell;
 
 /// The entry of SepBIT among the papers.
@@ -40,24 +40,24 @@ const SCHEMES: &[&str] = &[
 const FEW: &[&str] = &["nosep", "sepgc", "warcip", "sepbit", "fk"];
 
 /// The traces that replace the volumes of Alibaba's cloud.
-const SOURCES: &[Source] = &[
-    Source::Recorded(Workload::Tpcc),
-    Source::Recorded(Workload::LinkBench),
-    Source::Zipf(1.0),
-    Source::Given,
+const SOURCES: &[TraceSource] = &[
+    TraceSource::Recorded(Workload::Tpcc),
+    TraceSource::Recorded(Workload::LinkBench),
+    TraceSource::Zipf(1.0),
+    TraceSource::Given,
 ];
 
 /// The traces for sweeps of settings.
-const SWEPT: &[Source] = &[Source::Recorded(Workload::Tpcc), Source::Zipf(1.0)];
+const SWEPT: &[TraceSource] = &[TraceSource::Recorded(Workload::Tpcc), TraceSource::Zipf(1.0)];
 
 /// Volumes of Zipf's law.
-const SKEWS: &[Source] = &[
-    Source::Zipf(0.0),
-    Source::Zipf(0.2),
-    Source::Zipf(0.4),
-    Source::Zipf(0.6),
-    Source::Zipf(0.8),
-    Source::Zipf(1.0),
+const SKEWS: &[TraceSource] = &[
+    TraceSource::Zipf(0.0),
+    TraceSource::Zipf(0.2),
+    TraceSource::Zipf(0.4),
+    TraceSource::Zipf(0.6),
+    TraceSource::Zipf(0.8),
+    TraceSource::Zipf(1.0),
 ];
 
 const fn gp(name: &'static str, gp: f64) -> Point {

@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::reproduce::session::Session;
-use crate::reproduce::tables::{Cell, Table};
+use crate::reproduce::tables::{Cell, ReportTable};
 
 /// Pages of the paper's working set of 10 GiB.
 const PAGES: u32 = 10 << 18;
@@ -63,11 +63,11 @@ impl Zipf {
 }
 
 /// The tables of figures 8 and 10.
-pub(super) fn tables(_: &Session<'_>) -> Result<Vec<Table>> {
+pub(super) fn tables(_: &Session<'_>) -> Result<Vec<ReportTable>> {
     let laws = ALPHAS.map(|alpha| Zipf::new(PAGES, alpha));
     let skewed = &laws[ALPHAS.len() - 1];
     Ok(vec![
-        Table {
+        ReportTable {
             name: "probabilities-user-lifespans",
             title: "Pr(u <= u0 | v <= v0) by u0 and v0 (figure 8(a))".to_string(),
             note: format!(
@@ -79,7 +79,7 @@ pub(super) fn tables(_: &Session<'_>) -> Result<Vec<Table>> {
                 LIFESPANS.map(|u| skewed.dies_soon_again(u * GIB, v * GIB)).to_vec()
             }),
         },
-        Table {
+        ReportTable {
             name: "probabilities-user-skew",
             title: "Pr(u <= 1 GiB | v <= v0) by v0 and skew (figure 8(b))".to_string(),
             note: format!(
@@ -90,7 +90,7 @@ pub(super) fn tables(_: &Session<'_>) -> Result<Vec<Table>> {
                 laws.iter().map(|law| law.dies_soon_again(GIB, v * GIB)).collect()
             }),
         },
-        Table {
+        ReportTable {
             name: "probabilities-ages",
             title: "Pr(u <= g0 + r0 | u >= g0) by g0 and r0 (figure 10(a))".to_string(),
             note: format!(
@@ -103,7 +103,7 @@ pub(super) fn tables(_: &Session<'_>) -> Result<Vec<Table>> {
                 RESIDUAL.map(|r| skewed.dies_after_age(g * GIB, r * GIB)).to_vec()
             }),
         },
-        Table {
+        ReportTable {
             name: "probabilities-ages-skew",
             title: "Pr(u <= g0 + 8 GiB | u >= g0) by g0 and skew (figure 10(b))".to_string(),
             note: format!(
@@ -119,13 +119,13 @@ pub(super) fn tables(_: &Session<'_>) -> Result<Vec<Table>> {
 }
 
 /// The share of writes that go to the most written fifth of the pages: the paper's table 1.
-pub(super) fn top_shares(_: &Session<'_>) -> Result<Vec<Table>> {
+pub(super) fn top_shares(_: &Session<'_>) -> Result<Vec<ReportTable>> {
     const TOLD: [&str; 6] = ["20 %", "27.6 %", "38.1 %", "52.4 %", "71.1 %", "89.5 %"];
     let row = |(alpha, told): (f64, &str)| {
         let share = Zipf::new(PAGES, alpha).top_share();
         vec![Cell::text(format!("{alpha:.1}")), shown(share), Cell::text(told)]
     };
-    Ok(vec![Table {
+    Ok(vec![ReportTable {
         name: "top-shares",
         title: "Writes to the most written fifth of the pages (table 1)".to_string(),
         note: format!("{NOTE}."),

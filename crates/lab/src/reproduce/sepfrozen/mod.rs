@@ -21,7 +21,7 @@ use crate::monitor::{Event, Monitor};
 use crate::reproduce::inputs::Workload;
 use crate::reproduce::scale::{Scale, zone_pages};
 use crate::reproduce::session::Session;
-use crate::reproduce::{Paper, Reproduction, Table, going_on};
+use crate::reproduce::{Paper, ReportTable, Reproduction, going_on};
 
 /// The entry of SepFrozen among the papers.
 pub(super) const PAPER: Paper = Paper {
@@ -44,7 +44,7 @@ struct Evaluation<'a> {
 }
 
 impl Evaluation<'_> {
-    fn tables(&self) -> Result<Vec<Table>> {
+    fn tables(&self) -> Result<Vec<ReportTable>> {
         let (mut made, mut runs, mut on_tpcc) = (Vec::new(), Vec::new(), Vec::new());
         let mut claimed = None;
         for workload in WORKLOADS {
@@ -87,8 +87,8 @@ impl Evaluation<'_> {
         of: &OfWorkload,
         matrix: &Matrix<'_>,
         models: &Models<'_>,
-        tables: &mut Vec<Table>,
-    ) -> Result<Table> {
+        tables: &mut Vec<ReportTable>,
+    ) -> Result<ReportTable> {
         tables.push(quarters(of));
         self.begin("TPC-C: step by step");
         tables.push(steps(matrix, models)?);

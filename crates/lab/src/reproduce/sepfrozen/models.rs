@@ -11,7 +11,7 @@ use frostline_sim::{
 use super::paper;
 use crate::reproduce::inputs::Recorded;
 use crate::reproduce::scale::Scale;
-use crate::reproduce::tables::{Cell, Table, headings};
+use crate::reproduce::tables::{Cell, ReportTable, headings};
 use crate::{Error, Result};
 
 /// The kind of model: it finds the weights that sgd approaches, and finds them faster.
@@ -83,7 +83,7 @@ impl<'a> Models<'a> {
 
     /// All models, and the rules that need no training (figures 18 and 19); `two_r` is the
     /// evaluation of 2R's rule in a replay.
-    pub(super) fn comparison(&self, two_r: &Evaluation, timing: bool) -> Result<Table> {
+    pub(super) fn comparison(&self, two_r: &Evaluation, timing: bool) -> Result<ReportTable> {
         let mut rows = Vec::new();
         for how in How::ALL {
             for evaluated in compare_models(&self.samples(HISTORY, how)?)? {
@@ -108,7 +108,7 @@ impl<'a> Models<'a> {
             true => " Inference is of 65,536 pages; the paper's bound is 50 ms.",
             false => "",
         };
-        Ok(Table {
+        Ok(ReportTable {
             name: "models",
             title: "Models (figures 18 and 19)".to_string(),
             note: format!(
@@ -124,7 +124,7 @@ impl<'a> Models<'a> {
     }
 
     /// Models by the number of a page's writes that they look at (figure 20).
-    pub(super) fn history(&self) -> Result<Table> {
+    pub(super) fn history(&self) -> Result<ReportTable> {
         let (random, by_time) =
             self.both_ways(Layout::LONGEST, |samples| compare_histories(samples, KIND))?;
         let each = random.iter().zip(&by_time).zip(paper::HISTORY);
@@ -137,7 +137,7 @@ impl<'a> Models<'a> {
         };
         let columns = vec!["writes", "accuracy", "balanced", "ROC area", "paper"];
         let more = ["accuracy by time", "balanced by time", "ROC area by time"];
-        Ok(Table {
+        Ok(ReportTable {
             name: "history",
             title: "Length of the history (figure 20)".to_string(),
             note: "TPC-C, logistic regression, samples of pages as they are written. The paper: \
@@ -150,7 +150,7 @@ impl<'a> Models<'a> {
 
     /// Models by their features, with one more feature at a time (figure 21), and each feature's
     /// correlation with being frozen.
-    pub(super) fn features(&self) -> Result<Table> {
+    pub(super) fn features(&self) -> Result<ReportTable> {
         let how = How { split: Split::Random, cleaned: false };
         let test = self.samples(HISTORY, how)?;
         let (names, correlated) = (test.layout.names(), correlations(&test.test));
@@ -174,7 +174,7 @@ impl<'a> Models<'a> {
         rows.insert(0, without_features(&test.test));
         let columns = vec!["feature", "accuracy", "balanced", "paper"];
         let more = ["accuracy by time", "balanced by time", "correlation", "paper's"];
-        Ok(Table {
+        Ok(ReportTable {
             name: "features",
             title: "Features, one after the other (figure 21)".to_string(),
             note: "TPC-C, logistic regression, two writes of a page, samples of pages as they are \

@@ -3,7 +3,7 @@
 use frostline_trace::{FINAL, NEVER, Prepared};
 
 use super::paper;
-use crate::reproduce::tables::{Cell, Table, headings};
+use crate::reproduce::tables::{Cell, ReportTable, headings};
 
 /// Stretches of LBAs.
 const STRETCHES: usize = 16;
@@ -11,7 +11,7 @@ const STRETCHES: usize = 16;
 const POINTS: u64 = 10;
 
 /// How lifespans mix over LBAs, for the writes after loading.
-pub(super) fn mixing(volume: &Prepared, loading: u64) -> Table {
+pub(super) fn mixing(volume: &Prepared, loading: u64) -> ReportTable {
     let each = (volume.space as usize).div_ceil(STRETCHES).max(1);
     let mut stretches = vec![Stretch::default(); STRETCHES];
     let lifespans = volume.lifespans.iter().flatten();
@@ -29,7 +29,7 @@ pub(super) fn mixing(volume: &Prepared, loading: u64) -> Table {
         row.extend(stretch.cells(pages));
         row
     };
-    Table {
+    ReportTable {
         name: "mixing",
         title: "Mixing of lifespans over LBAs (figure 1)".to_string(),
         note: "TPC-C, writes after loading, by sixteenths of the address space. Quartiles of the \
@@ -64,7 +64,7 @@ impl Stretch {
 }
 
 /// The share of frozen pages over time.
-pub(super) fn frozen_share(volume: &Prepared, loading: u64) -> Table {
+pub(super) fn frozen_share(volume: &Prepared, loading: u64) -> ReportTable {
     let counted = volume.words.len() as u64 - loading;
     let mut valid = Valid { pages: vec![false; volume.space as usize], count: 0 };
     let (mut frozen, mut rows, mut trims) = (0u64, Vec::new(), volume.trims.iter().peekable());
@@ -89,7 +89,7 @@ pub(super) fn frozen_share(volume: &Prepared, loading: u64) -> Table {
             ]);
         }
     }
-    Table {
+    ReportTable {
         name: "frozen-share",
         title: "Frozen pages over time (figure 2)".to_string(),
         note: "TPC-C: the share of the valid pages that are never written again, up to the end of \

@@ -6,7 +6,7 @@ use super::matrix::{GP, Matrix, OFF_LINE, SCHEMES, SEVEN, STEPS, VICTIM, of};
 use super::models::Models;
 use super::paper::{self, Told};
 use crate::Result;
-use crate::reproduce::tables::{Cell, Table, headings};
+use crate::reproduce::tables::{Cell, ReportTable, headings};
 
 /// Victim policies (figure 15).
 const VICTIMS: [&str; 2] = ["greedy", VICTIM];
@@ -25,7 +25,7 @@ pub(super) struct OfWorkload {
 }
 
 /// WAF and FAR of all schemes on all workloads (figures 11 and 12).
-pub(super) fn overall(all: &[OfWorkload]) -> Table {
+pub(super) fn overall(all: &[OfWorkload]) -> ReportTable {
     let mut columns = vec!["scheme", "WAF TPC-C", "paper"];
     columns.extend(["WAF YCSB-100W", "WAF YCSB-50W", "FAR TPC-C", "paper's"]);
     columns.extend(["FAR YCSB-100W", "FAR YCSB-50W"]);
@@ -38,7 +38,7 @@ pub(super) fn overall(all: &[OfWorkload]) -> Table {
         row.insert(6, Cell::text(paper::of(paper::FAR, scheme)));
         row
     };
-    Table {
+    ReportTable {
         name: "overall",
         title: "WAF and FAR (figures 11 and 12)".to_string(),
         note: "`sepgc` is what the paper describes as 2R, `fk-kmeans` what it describes as FK. \
@@ -52,13 +52,13 @@ pub(super) fn overall(all: &[OfWorkload]) -> Table {
 }
 
 /// WAF in quarters of the run: it shows how far from a steady state the run is.
-pub(super) fn quarters(of_workload: &OfWorkload) -> Table {
+pub(super) fn quarters(of_workload: &OfWorkload) -> ReportTable {
     let row = |run: &RunReport| {
         let each = run.windows.iter().map(|window| Cell::waf(window.waf));
         [Cell::text(&run.scheme)].into_iter().chain(each).collect()
     };
     let shown = of_workload.runs.iter().filter(|run| run.windows.len() == 4);
-    Table {
+    ReportTable {
         name: "quarters",
         title: "WAF by quarters of the run".to_string(),
         note: format!(
@@ -82,12 +82,12 @@ pub(super) struct Sweep {
 
 impl Sweep {
     /// A column of WAFs for each value.
-    pub(super) fn table(&self) -> Table {
+    pub(super) fn table(&self) -> ReportTable {
         let row = |scheme: &&str| {
             let each = self.values.iter().filter_map(|(_, runs)| of(runs, scheme));
             [Cell::text(*scheme)].into_iter().chain(each.map(|run| Cell::waf(run.waf))).collect()
         };
-        Table {
+        ReportTable {
             name: self.name,
             title: self.title.to_string(),
             note: format!("WAF on TPC-C. The paper, section 5.2: {}.", self.told),
@@ -172,7 +172,7 @@ fn change(runs: &[RunReport], from: &str, to: &str, figure: fn(&RunReport) -> f6
 }
 
 /// The paper's claims, beside our results.
-pub(super) fn claims(tpcc: &[RunReport], sweeps: &Sweeps) -> Table {
+pub(super) fn claims(tpcc: &[RunReport], sweeps: &Sweeps) -> ReportTable {
     let one = |name: &str, told: Option<Told>, from: &str, to: &str, figure| {
         let found = change(tpcc, from, to, figure).map_or(Cell::None, Cell::change);
         claim(name, found, told)
@@ -214,7 +214,7 @@ pub(super) fn claims(tpcc: &[RunReport], sweeps: &Sweeps) -> Table {
             Some(paper::WAF_BY_GP),
         ),
     ];
-    Table {
+    ReportTable {
         name: "claims",
         title: "What the paper claims, on TPC-C".to_string(),
         note: "Changes from the one to the other. Derived: from 1.60 and 1.49.".to_string(),
@@ -229,7 +229,7 @@ fn claim(name: &str, found: Cell, told: Option<Told>) -> Vec<Cell> {
 }
 
 /// The gain of each step from SepBIT on.
-pub(super) fn steps(matrix: &Matrix<'_>, models: &Models<'_>) -> Result<Table> {
+pub(super) fn steps(matrix: &Matrix<'_>, models: &Models<'_>) -> Result<ReportTable> {
     let mut runs = Vec::new();
     for (cleaned, how) in [
         (false, "trained before, on this very run, as in the paper: on pages as they are written"),
@@ -250,7 +250,7 @@ pub(super) fn steps(matrix: &Matrix<'_>, models: &Models<'_>) -> Result<Table> {
         let far = Cell::share(run.far);
         vec![Cell::text(&run.scheme), Cell::text(*how), Cell::waf(run.waf), against, far]
     };
-    Ok(Table {
+    Ok(ReportTable {
         name: "steps",
         title: "From SepBIT to the bound".to_string(),
         note: "TPC-C. Who recognises frozen pages, above which probability, and where they go."

@@ -7,7 +7,7 @@ use crate::monitor::Monitor;
 use crate::reproduce::going_on;
 use crate::reproduce::inputs::{Input, Workload, megabytes};
 use crate::reproduce::scale::Scale;
-use crate::reproduce::tables::{Cell, Table, headings};
+use crate::reproduce::tables::{Cell, ReportTable, headings};
 
 /// Low enough that everything waits for the device, not for this program.
 const BANDWIDTH: u64 = 128_000_000;
@@ -20,7 +20,7 @@ const LEAST: f64 = 0.05;
 const SCHEMES: [&str; 3] = ["sepbit", "sepfrozen-bit", "frozen:lifespan"];
 
 /// Runs TPC-C on a slow device.
-pub(super) fn throughput(scale: Scale, seed: u64, monitor: &dyn Monitor) -> Result<Table> {
+pub(super) fn throughput(scale: Scale, seed: u64, monitor: &dyn Monitor) -> Result<ReportTable> {
     let part = Scale((scale.0 * PART).max(scale.0.min(LEAST)));
     let input = Input::timed(Workload::Tpcc, part, seed, BANDWIDTH, &SCHEMES);
     let report = input.run(monitor)?;
@@ -43,7 +43,7 @@ pub(super) fn throughput(scale: Scale, seed: u64, monitor: &dyn Monitor) -> Resu
             Cell::share(run.run.far),
         ]
     };
-    Ok(Table {
+    Ok(ReportTable {
         name: "throughput",
         title: "Throughput on a slow device (figure 13)".to_string(),
         note: format!(

@@ -3,7 +3,7 @@
 use super::paper;
 use crate::reproduce::inputs::{Recorded, Workload};
 use crate::reproduce::scale::zone_pages;
-use crate::reproduce::tables::{Cell, Table, headings};
+use crate::reproduce::tables::{Cell, ReportTable, headings};
 
 /// All three workloads.
 pub(super) const WORKLOADS: [Workload; 3] = [Workload::Tpcc, Workload::Ycsb100w, Workload::Ycsb50w];
@@ -35,8 +35,8 @@ pub(super) fn cells(recorded: &Recorded, unique: u32) -> Vec<Cell> {
 }
 
 /// The table of the workloads, with [`cells`] for rows.
-pub(super) fn table(rows: Vec<Vec<Cell>>) -> Table {
-    Table {
+pub(super) fn table(rows: Vec<Vec<Cell>>) -> ReportTable {
+    ReportTable {
         name: "workloads",
         title: "Workloads".to_string(),
         note: "Each is run on the engine, and its page writes are recorded and replayed; those of \

@@ -13,5 +13,5 @@ mod hotness;
 mod table;
 mod writer;
 
-pub(crate) use table::Table;
+pub(crate) use table::ParquetTable;
 pub(crate) use writer::{More, TableWriter};

@@ -28,7 +28,7 @@ const COLUMNS: [&str; 6] = ["time", "op", "offset", "length", "volume", "bytes"]
 const BYTES: usize = 5;
 
 /// An input file in Parquet.
-pub(crate) struct Table {
+pub(crate) struct ParquetTable {
     file: PathBuf,
     reader: SerializedFileReader<BoundedFile>,
     /// The position of each of [`COLUMNS`] in the file.
@@ -63,9 +63,9 @@ struct Group {
     bytes: u64,
 }
 
-impl Table {
+impl ParquetTable {
     /// Opens a file and finds the columns, those of hotness records if `want_hotness`.
-    pub(crate) fn open(path: &Path, want_hotness: bool) -> Result<Table, TraceError> {
+    pub(crate) fn open(path: &Path, want_hotness: bool) -> Result<ParquetTable, TraceError> {
         let (file, size) = open_file(path)?;
         let bounded = BoundedFile::new(file, size);
         let whole = bounded.ends_as_parquet();
@@ -92,7 +92,7 @@ impl Table {
             true => Places::find(&schema).map_err(|cause| cause.at(path, Place::Record(0)))?,
             false => None,
         };
-        Ok(Table {
+        Ok(ParquetTable {
             file: path.to_owned(),
             reader,
             places,

@@ -8,7 +8,7 @@ use crate::tpcc::keys;
 use crate::tpcc::rows::{self, customer, district, history, order, order_line, trimmed, warehouse};
 use crate::tpcc::scale::{self, CustomerId, OrderId, WarehouseId};
 use crate::tpcc::session::{Session, odd_key};
-use crate::tpcc::tables::Table;
+use crate::tpcc::tables::TpccTable;
 use crate::{Direction, Engine};
 
 /// The existing warehouses and districts. Money is in cents, here and below.
@@ -41,12 +41,12 @@ impl Places {
     /// Reads warehouses and districts.
     pub(super) fn read<'e, E: Engine + 'e>(session: &mut Session<'_, 'e, E>) -> Result<Places, E> {
         let mut warehouses = Vec::new();
-        each(session, Table::Warehouse, &[], |key, row| {
+        each(session, TpccTable::Warehouse, &[], |key, row| {
             warehouses.push((keys::leading_u32(key)?, warehouse::YTD.of(row)));
             Some(())
         })?;
         let mut districts = Vec::new();
-        each(session, Table::District, &[], |key, row| {
+        each(session, TpccTable::District, &[], |key, row| {
             districts.push(District {
                 id: keys::leading_district(key)?,
                 ytd: district::YTD.of(row),
@@ -57,7 +57,7 @@ impl Places {
         })?;
         let mut row = Vec::new();
         for district in &mut districts {
-            if session.find(Table::Trimmed, &keys::district(district.id), &mut row)? {
+            if session.find(TpccTable::Trimmed, &keys::district(district.id), &mut row)? {
                 district.trimmed = Trimmed::of(&row);
             }
         }
@@ -109,7 +109,7 @@ impl Customers {
         let prefix = keys::district(district);
         let mut found =
             Customers { of: BTreeMap::new(), names: BTreeSet::new(), indexed: BTreeSet::new() };
-        each(session, Table::Customer, &prefix, |key, row| {
+        each(session, TpccTable::Customer, &prefix, |key, row| {
             let id = keys::leading_customer(key)?;
             let first = rows::text(row, customer::FIXED, customer::FIRST);
             let last = rows::text(row, customer::FIXED, customer::LAST);
@@ -117,11 +117,11 @@ impl Customers {
             found.of.insert(id.number, Customer::of(row));
             Some(())
         })?;
-        each(session, Table::CustomerByName, &prefix, |key, _| {
+        each(session, TpccTable::CustomerByName, &prefix, |key, _| {
             found.indexed.insert(key.to_vec());
             Some(())
         })?;
-        each(session, Table::History, &prefix, |key, row| {
+        each(session, TpccTable::History, &prefix, |key, row| {
             let amount = history::AMOUNT.of(row);
             let place = (history::WAREHOUSE.of(row), history::DISTRICT.of(row));
             *paid_in.entry(place).or_default() += amount;
@@ -174,16 +174,16 @@ impl Orders {
         let prefix = keys::district(district);
         let number_in = |key: &[u8]| keys::leading_u32(key.get(prefix.len()..)?);
         let (mut of, mut waiting) = (BTreeMap::new(), BTreeSet::new());
-        each(session, Table::Order, &prefix, |key, row| {
+        each(session, TpccTable::Order, &prefix, |key, row| {
             of.insert(number_in(key)?, Order::of(row));
             Some(())
         })?;
-        each(session, Table::NewOrder, &prefix, |key, _| {
+        each(session, TpccTable::NewOrder, &prefix, |key, _| {
             waiting.insert(number_in(key)?);
             Some(())
         })?;
         let mut lines = 0;
-        each(session, Table::OrderLine, &prefix, |key, row| {
+        each(session, TpccTable::OrderLine, &prefix, |key, row| {
             lines += 1;
             if let Some(order) = of.get_mut(&number_in(key)?) {
                 order.add_line(row);
@@ -191,7 +191,7 @@ impl Orders {
             Some(())
         })?;
         let mut indexed = BTreeSet::new();
-        each(session, Table::OrderByCustomer, &prefix, |key, _| {
+        each(session, TpccTable::OrderByCustomer, &prefix, |key, _| {
             let customer = keys::leading_customer(key)?;
             indexed.insert((customer.number, keys::leading_u32(key.get(7..)?)?));
             Some(())
@@ -232,7 +232,7 @@ impl Order {
 /// `None` if the key is damaged.
 fn each<'e, E: Engine + 'e>(
     session: &mut Session<'_, 'e, E>,
-    table: Table,
+    table: TpccTable,
     prefix: &[u8],
     mut visit: impl FnMut(&[u8], &[u8]) -> Option<()>,
 ) -> Result<(), E> {

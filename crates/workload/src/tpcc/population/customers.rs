@@ -8,7 +8,7 @@ use crate::tpcc::chance::{self, C_LAST_LOAD};
 use crate::tpcc::keys;
 use crate::tpcc::rows::{self, LOADED, customer, history};
 use crate::tpcc::scale::{Customer, CustomerId, District, Scale};
-use crate::tpcc::tables::{Table, Tables};
+use crate::tpcc::tables::{Tables, TpccTable};
 
 /// Customers in a transaction; each has three records.
 const BATCH: u64 = 300;
@@ -50,7 +50,7 @@ impl Form {
     ) -> Result<(), E> {
         self.put_customer(batch, tables, who)?;
         let by_name = keys::customer_by_name(who, &self.last, &self.first);
-        batch.put(tables.of(Table::CustomerByName), &by_name, &[])?;
+        batch.put(tables.of(TpccTable::CustomerByName), &by_name, &[])?;
         self.put_history(batch, tables, who)
     }
 
@@ -81,7 +81,7 @@ impl Form {
         rows::push_text(row, text);
         put_address(random, text, row);
         chance::letters(random, 300, customer::DATA as u32, row);
-        batch.put(tables.of(Table::Customer), &keys::customer(who), row)
+        batch.put(tables.of(TpccTable::Customer), &keys::customer(who), row)
     }
 
     fn put_history<'e, E: Engine + 'e>(
@@ -98,6 +98,6 @@ impl Form {
         history::WAREHOUSE.set(row, who.district.warehouse);
         history::DISTRICT.set(row, who.district.number);
         chance::letters(batch.random, 12, 24, row);
-        batch.put(tables.of(Table::History), &keys::history(who, 1), row)
+        batch.put(tables.of(TpccTable::History), &keys::history(who, 1), row)
     }
 }

@@ -7,7 +7,7 @@ use crate::tpcc::chance;
 use crate::tpcc::keys;
 use crate::tpcc::rows::{LOADED, order, order_line, stock};
 use crate::tpcc::scale::{Customer, CustomerId, District, OrderId, Scale, delivered_at_first};
-use crate::tpcc::tables::{Table, Tables};
+use crate::tpcc::tables::{Tables, TpccTable};
 
 /// Orders in a transaction; each has at most 18 records.
 const BATCH: u64 = 55;
@@ -57,12 +57,12 @@ impl FirstOrder {
         order::CUSTOMER.set(&mut row, self.customer.number);
         order::ENTRY_DATE.set(&mut row, LOADED);
         let key = keys::order(self.customer.district, self.number);
-        batch.put(tables.of(Table::Order), &key, &row)?;
+        batch.put(tables.of(TpccTable::Order), &key, &row)?;
         if !self.is_delivered {
-            batch.put(tables.of(Table::NewOrder), &key, &[])?;
+            batch.put(tables.of(TpccTable::NewOrder), &key, &[])?;
         }
         let by_customer = keys::order_by_customer(self.customer, self.number);
-        batch.put(tables.of(Table::OrderByCustomer), &by_customer, &[])
+        batch.put(tables.of(TpccTable::OrderByCustomer), &by_customer, &[])
     }
 
     fn put_line<'e, E: Engine + 'e>(
@@ -85,6 +85,6 @@ impl FirstOrder {
         order_line::AMOUNT.set(row, amount);
         chance::letters(batch.random, stock::DIST as u32, stock::DIST as u32, row);
         let key = keys::order_line(district, self.number, line);
-        batch.put(tables.of(Table::OrderLine), &key, row)
+        batch.put(tables.of(TpccTable::OrderLine), &key, row)
     }
 }

@@ -8,7 +8,7 @@ use crate::tpcc::chance;
 use crate::tpcc::keys;
 use crate::tpcc::rows::{self, district, warehouse};
 use crate::tpcc::scale::{DISTRICTS, District, Scale, WarehouseId};
-use crate::tpcc::tables::{Table, Tables};
+use crate::tpcc::tables::{Tables, TpccTable};
 
 /// The sum that each customer paid before the benchmark begins, in cents.
 pub(super) const FIRST_PAYMENT: i64 = 1000;
@@ -41,7 +41,7 @@ fn put_warehouse<'e, E: Engine + 'e>(
     warehouse::YTD.set(row, paid);
     warehouse::TAX.set(row, tax(batch.random));
     put_name_and_address(batch.random, row);
-    batch.put(tables.of(Table::Warehouse), &keys::warehouse(number), row)
+    batch.put(tables.of(TpccTable::Warehouse), &keys::warehouse(number), row)
 }
 
 fn put_district<'e, E: Engine + 'e>(
@@ -57,7 +57,7 @@ fn put_district<'e, E: Engine + 'e>(
     district::NEXT_ORDER.set(row, scale.orders() + 1);
     district::TAX.set(row, tax(batch.random));
     put_name_and_address(batch.random, row);
-    batch.put(tables.of(Table::District), &keys::district(number), row)
+    batch.put(tables.of(TpccTable::District), &keys::district(number), row)
 }
 
 /// A tax from 0 to 20 %.

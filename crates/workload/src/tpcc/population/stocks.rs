@@ -9,7 +9,7 @@ use crate::tpcc::chance;
 use crate::tpcc::keys;
 use crate::tpcc::rows::{self, item, stock};
 use crate::tpcc::scale::{DISTRICTS, ItemId, WarehouseId};
-use crate::tpcc::tables::{Table, Tables};
+use crate::tpcc::tables::{Tables, TpccTable};
 
 /// Records in a transaction.
 const BATCH: u64 = 1000;
@@ -30,7 +30,7 @@ pub(super) fn load_items<E: Engine>(
         chance::letters(batch.random, 14, 24, &mut name);
         rows::push_text(&mut row, &name);
         chance::data(batch.random, &mut row);
-        batch.put(tables.of(Table::Item), &keys::item(number as ItemId), &row)
+        batch.put(tables.of(TpccTable::Item), &keys::item(number as ItemId), &row)
     })
 }
 
@@ -50,6 +50,6 @@ pub(super) fn load_stocks<E: Engine>(
             chance::letters(batch.random, stock::DIST as u32, stock::DIST as u32, &mut row);
         }
         chance::data(batch.random, &mut row);
-        batch.put(tables.of(Table::Stock), &keys::stock(warehouse, number as ItemId), &row)
+        batch.put(tables.of(TpccTable::Stock), &keys::stock(warehouse, number as ItemId), &row)
     })
 }

@@ -5,7 +5,7 @@ use crate::field::{Field, Fixed};
 use crate::tpcc::keys;
 use crate::tpcc::rows::{customer, district, history, order, order_line, trimmed, warehouse};
 use crate::tpcc::scale::{Customer, District};
-use crate::tpcc::tables::{Table, Tables};
+use crate::tpcc::tables::{Tables, TpccTable};
 use crate::{Access, Engine, Transaction};
 
 const DISTRICT: District = District { warehouse: 2, number: 3 };
@@ -24,7 +24,7 @@ impl Plant<'_> {
         transaction.commit().unwrap();
     }
 
-    fn set<T: Fixed>(&self, table: Table, key: &[u8], field: Field<T>, number: T) {
+    fn set<T: Fixed>(&self, table: TpccTable, key: &[u8], field: Field<T>, number: T) {
         self.edit(|transaction| {
             let mut row = Vec::new();
             assert!(transaction.get(self.tables.of(table), key, &mut row).unwrap());
@@ -33,11 +33,11 @@ impl Plant<'_> {
         });
     }
 
-    fn put(&self, table: Table, key: &[u8], row: &[u8]) {
+    fn put(&self, table: TpccTable, key: &[u8], row: &[u8]) {
         self.edit(|transaction| transaction.put(self.tables.of(table), key, row).unwrap());
     }
 
-    fn delete(&self, table: Table, key: &[u8]) {
+    fn delete(&self, table: TpccTable, key: &[u8]) {
         self.edit(|transaction| transaction.delete(self.tables.of(table), key).unwrap());
     }
 }
@@ -63,20 +63,20 @@ fn found(steady: bool, plant: impl FnOnce(&Plant)) -> Vec<&'static str> {
 fn what_was_taken() {
     let found = |plant: &dyn Fn(&Plant)| found(false, plant);
     assert_eq!(
-        found(&|plant| plant.set(Table::Warehouse, &keys::warehouse(2), warehouse::YTD, 1)),
+        found(&|plant| plant.set(TpccTable::Warehouse, &keys::warehouse(2), warehouse::YTD, 1)),
         ["3.3.2.1", "3.3.2.8"]
     );
     assert_eq!(
-        found(&|plant| plant.set(Table::District, &keys::district(DISTRICT), district::YTD, 1)),
+        found(&|plant| plant.set(TpccTable::District, &keys::district(DISTRICT), district::YTD, 1)),
         ["3.3.2.1", "3.3.2.9"]
     );
     let first = keys::history(CUSTOMER, 1);
     assert_eq!(
-        found(&|plant| plant.set(Table::History, &first, history::AMOUNT, 1)),
+        found(&|plant| plant.set(TpccTable::History, &first, history::AMOUNT, 1)),
         ["3.3.2.8", "3.3.2.9", "3.3.2.10"]
     );
     assert_eq!(
-        found(&|plant| plant.set(Table::History, &first, history::DISTRICT, 4)),
+        found(&|plant| plant.set(TpccTable::History, &first, history::DISTRICT, 4)),
         ["3.3.2.9"]
     );
 }
@@ -86,29 +86,29 @@ fn orders_and_those_that_wait() {
     let found = |plant: &dyn Fn(&Plant)| found(false, plant);
     let next = district::NEXT_ORDER;
     assert_eq!(
-        found(&|plant| plant.set(Table::District, &keys::district(DISTRICT), next, 60)),
+        found(&|plant| plant.set(TpccTable::District, &keys::district(DISTRICT), next, 60)),
         ["3.3.2.2", "the orders of a district are without gaps"]
     );
     // Orders 43 to 60 wait for delivery.
     assert_eq!(
-        found(&|plant| plant.delete(Table::NewOrder, &keys::order(DISTRICT, 50))),
+        found(&|plant| plant.delete(TpccTable::NewOrder, &keys::order(DISTRICT, 50))),
         ["3.3.2.3", "3.3.2.5", "3.3.2.11"]
     );
     assert_eq!(
-        found(&|plant| plant.delete(Table::NewOrder, &keys::order(DISTRICT, 43))),
+        found(&|plant| plant.delete(TpccTable::NewOrder, &keys::order(DISTRICT, 43))),
         ["3.3.2.5", "3.3.2.11"]
     );
     assert_eq!(
-        found(&|plant| plant.put(Table::NewOrder, &keys::order(DISTRICT, 61), b"")),
+        found(&|plant| plant.put(TpccTable::NewOrder, &keys::order(DISTRICT, 61), b"")),
         ["3.3.2.2", "3.3.2.5", "3.3.2.11"]
     );
     assert_eq!(
-        found(&|plant| plant.set(Table::Order, &keys::order(DISTRICT, 50), order::CARRIER, 1)),
+        found(&|plant| plant.set(TpccTable::Order, &keys::order(DISTRICT, 50), order::CARRIER, 1)),
         ["3.3.2.5", "3.3.2.7"]
     );
     let deliveries = customer::DELIVERIES;
     assert_eq!(
-        found(&|plant| plant.set(Table::Customer, &keys::customer(CUSTOMER), deliveries, 1)),
+        found(&|plant| plant.set(TpccTable::Customer, &keys::customer(CUSTOMER), deliveries, 1)),
         ["3.3.2.11"]
     );
 }
@@ -118,24 +118,28 @@ fn lines() {
     let found = |plant: &dyn Fn(&Plant)| found(false, plant);
     let order = keys::order(DISTRICT, 7);
     assert_eq!(
-        found(&|plant| plant.set(Table::Order, &order, order::LINES, 16)),
+        found(&|plant| plant.set(TpccTable::Order, &order, order::LINES, 16)),
         ["3.3.2.4", "3.3.2.6"]
     );
     assert_eq!(
-        found(&|plant| plant.delete(Table::OrderLine, &keys::order_line(DISTRICT, 7, 1))),
+        found(&|plant| plant.delete(TpccTable::OrderLine, &keys::order_line(DISTRICT, 7, 1))),
         ["3.3.2.4", "3.3.2.6"]
     );
     let orphan = [0; order_line::FIXED];
     assert_eq!(
-        found(&|plant| plant.put(Table::OrderLine, &keys::order_line(DISTRICT, 99, 1), &orphan)),
+        found(&|plant| plant.put(
+            TpccTable::OrderLine,
+            &keys::order_line(DISTRICT, 99, 1),
+            &orphan
+        )),
         ["3.3.2.4"]
     );
     let date = order_line::DELIVERY_DATE;
     let line = keys::order_line(DISTRICT, 7, 1);
-    assert_eq!(found(&|plant| plant.set(Table::OrderLine, &line, date, 0)), ["3.3.2.7"]);
+    assert_eq!(found(&|plant| plant.set(TpccTable::OrderLine, &line, date, 0)), ["3.3.2.7"]);
     let amount = order_line::AMOUNT;
     assert_eq!(
-        found(&|plant| plant.set(Table::OrderLine, &line, amount, 1)),
+        found(&|plant| plant.set(TpccTable::OrderLine, &line, amount, 1)),
         ["3.3.2.10", "3.3.2.12"]
     );
 }
@@ -145,11 +149,11 @@ fn balances() {
     let key = keys::customer(CUSTOMER);
     for steady in [false, true] {
         assert_eq!(
-            found(steady, |plant| plant.set(Table::Customer, &key, customer::BALANCE, 7)),
+            found(steady, |plant| plant.set(TpccTable::Customer, &key, customer::BALANCE, 7)),
             ["3.3.2.10", "3.3.2.12"]
         );
         assert_eq!(
-            found(steady, |plant| plant.set(Table::Customer, &key, customer::YTD_PAYMENT, 7)),
+            found(steady, |plant| plant.set(TpccTable::Customer, &key, customer::YTD_PAYMENT, 7)),
             ["3.3.2.12"]
         );
     }
@@ -160,12 +164,12 @@ fn indexes() {
     let found = |plant: &dyn Fn(&Plant)| found(false, plant);
     let name = keys::customer_by_name(CUSTOMER, b"BAR", b"none");
     assert_eq!(
-        found(&|plant| plant.put(Table::CustomerByName, &name, b"")),
+        found(&|plant| plant.put(TpccTable::CustomerByName, &name, b"")),
         ["the index by name has each customer once"]
     );
     let order = keys::order_by_customer(CUSTOMER, 61);
     assert_eq!(
-        found(&|plant| plant.put(Table::OrderByCustomer, &order, b"")),
+        found(&|plant| plant.put(TpccTable::OrderByCustomer, &order, b"")),
         ["the index by customer has each order once"]
     );
 }
@@ -173,7 +177,7 @@ fn indexes() {
 #[test]
 fn what_was_deleted() {
     let key = keys::district(DISTRICT);
-    let found = |field| found(true, |plant| plant.set(Table::Trimmed, &key, field, 1));
+    let found = |field| found(true, |plant| plant.set(TpccTable::Trimmed, &key, field, 1));
     assert_eq!(found(trimmed::PAID_HERE), ["3.3.2.8", "3.3.2.9"]);
     assert_eq!(found(trimmed::PAID_BY_CUSTOMERS), ["3.3.2.10"]);
     assert_eq!(found(trimmed::DELIVERED), ["3.3.2.10", "3.3.2.12"]);
@@ -184,12 +188,12 @@ fn an_order_that_went_without_a_tally() {
     let found = found(true, |plant| {
         let mut row = Vec::new();
         plant.edit(|transaction| {
-            let trimmed = plant.tables.of(Table::Trimmed);
+            let trimmed = plant.tables.of(TpccTable::Trimmed);
             assert!(transaction.get(trimmed, &keys::district(DISTRICT), &mut row).unwrap());
         });
         let oldest = trimmed::OLDEST_ORDER.of(&row);
         assert!(oldest > 1);
-        plant.delete(Table::Order, &keys::order(DISTRICT, oldest));
+        plant.delete(TpccTable::Order, &keys::order(DISTRICT, oldest));
     });
     assert!(found.contains(&"the orders of a district are without gaps"), "{found:?}");
 }

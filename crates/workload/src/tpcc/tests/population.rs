@@ -3,7 +3,7 @@
 use super::*;
 use crate::tpcc::chance;
 use crate::tpcc::rows::{customer, item, order, order_line, stock};
-use crate::tpcc::tables::{ALL, Table};
+use crate::tpcc::tables::{ALL, TpccTable};
 
 #[test]
 fn a_warehouse_has_the_standards_cardinalities_and_is_consistent() {
@@ -11,33 +11,33 @@ fn a_warehouse_has_the_standards_cardinalities_and_is_consistent() {
     let tpcc = loaded(&engine, Scale::standard(1), false);
     assert_consistent(&engine, &tpcc);
     let contents = engine.contents();
-    let count = |table: Table| contents[table.name()].len();
+    let count = |table: TpccTable| contents[table.name()].len();
     let expected = [
-        (Table::Warehouse, 1),
-        (Table::District, 10),
-        (Table::Customer, 30_000),
-        (Table::History, 30_000),
-        (Table::NewOrder, 9000),
-        (Table::Order, 30_000),
-        (Table::Item, 100_000),
-        (Table::Stock, 100_000),
-        (Table::CustomerByName, 30_000),
-        (Table::OrderByCustomer, 30_000),
-        (Table::Trimmed, 0),
+        (TpccTable::Warehouse, 1),
+        (TpccTable::District, 10),
+        (TpccTable::Customer, 30_000),
+        (TpccTable::History, 30_000),
+        (TpccTable::NewOrder, 9000),
+        (TpccTable::Order, 30_000),
+        (TpccTable::Item, 100_000),
+        (TpccTable::Stock, 100_000),
+        (TpccTable::CustomerByName, 30_000),
+        (TpccTable::OrderByCustomer, 30_000),
+        (TpccTable::Trimmed, 0),
     ];
     expected.iter().for_each(|(table, rows)| assert_eq!(count(*table), *rows, "{table:?}"));
-    assert!((295_000..305_000).contains(&count(Table::OrderLine)));
+    assert!((295_000..305_000).contains(&count(TpccTable::OrderLine)));
 
-    let share = |table: Table, holds: &dyn Fn(&[u8]) -> bool| {
+    let share = |table: TpccTable, holds: &dyn Fn(&[u8]) -> bool| {
         let rows = &contents[table.name()];
         rows.values().filter(|row| holds(row)).count() as f64 / rows.len() as f64
     };
     let near = |share: f64, expected: f64| assert!((share - expected).abs() < 0.01, "{share}");
-    near(share(Table::Item, &|row| chance::is_original(&row[item::FIXED..])), 0.1);
-    near(share(Table::Stock, &|row| chance::is_original(&row[stock::FIXED..])), 0.1);
-    near(share(Table::Customer, &|row| customer::BAD_CREDIT.of(row) == 1), 0.1);
-    near(share(Table::Order, &|row| order::CARRIER.of(row) == 0), 0.3);
-    near(share(Table::OrderLine, &|row| order_line::DELIVERY_DATE.of(row) == 0), 0.3);
+    near(share(TpccTable::Item, &|row| chance::is_original(&row[item::FIXED..])), 0.1);
+    near(share(TpccTable::Stock, &|row| chance::is_original(&row[stock::FIXED..])), 0.1);
+    near(share(TpccTable::Customer, &|row| customer::BAD_CREDIT.of(row) == 1), 0.1);
+    near(share(TpccTable::Order, &|row| order::CARRIER.of(row) == 0), 0.3);
+    near(share(TpccTable::OrderLine, &|row| order_line::DELIVERY_DATE.of(row) == 0), 0.3);
 
     let mut bytes = 0;
     for table in ALL {
@@ -45,7 +45,7 @@ fn a_warehouse_has_the_standards_cardinalities_and_is_consistent() {
         let keys: usize = rows.keys().map(Vec::len).sum();
         let values: usize = rows.values().map(Vec::len).sum();
         println!("{:25} {:7} rows {keys:9} {values:9} bytes", table.name(), rows.len());
-        bytes += if table == Table::Item { 0 } else { keys + values };
+        bytes += if table == TpccTable::Item { 0 } else { keys + values };
     }
     // The size of a warehouse follows from the standard's lengths; sizes of devices are derived
     // from it.

@@ -3,12 +3,12 @@
 use super::*;
 use crate::random::Random;
 use crate::tpcc::buffers::Buffers;
-use crate::tpcc::deck::{KINDS, Kind};
+use crate::tpcc::deck::{KINDS, TransactionKind};
 use crate::tpcc::delivery::Delivery;
 use crate::tpcc::new_order::NewOrder;
 use crate::tpcc::scale::District;
 use crate::tpcc::session::Session;
-use crate::tpcc::tables::{Table, Tables};
+use crate::tpcc::tables::{Tables, TpccTable};
 use crate::{Access, Engine, Transaction, Worker, Workload};
 
 #[test]
@@ -53,12 +53,14 @@ fn steady_keeps_every_table_as_large_as_it_was_loaded() {
     let before = engine.contents();
     run(&engine, &tpcc, 1, 30_000);
     let after = engine.contents();
-    for table in [Table::Order, Table::OrderByCustomer, Table::OrderLine, Table::History] {
+    for table in
+        [TpccTable::Order, TpccTable::OrderByCustomer, TpccTable::OrderLine, TpccTable::History]
+    {
         let (old, new) = (before[table.name()].len(), after[table.name()].len());
         // Between two visits to a district, at most a few dozen orders come.
         assert!(new < old * 3 / 2, "{table:?}: {old} rows became {new}");
     }
-    let waiting = after[Table::NewOrder.name()].len();
+    let waiting = after[TpccTable::NewOrder.name()].len();
     assert!((180..720).contains(&waiting), "{waiting} of 360 wait");
 }
 
@@ -67,7 +69,7 @@ fn without_steady_the_orders_grow() {
     let engine = MemoryEngine::new();
     let tpcc = loaded(&engine, SMALL, false);
     let report = run(&engine, &tpcc, 1, 4000);
-    let orders = engine.contents()[Table::Order.name()].len() as u64;
+    let orders = engine.contents()[TpccTable::Order.name()].len() as u64;
     assert_eq!(orders, 1200 + report.kinds[super::super::NEW_ORDER].committed);
 }
 
@@ -176,18 +178,20 @@ fn operations_of_a_transaction_are_as_many_as_they_should_be() {
         sum[4] += after.scans - before.scans;
         sum[5] += after.scan_rows - before.scan_rows;
     }
-    let average = |kind: Kind, operation: usize| {
+    let average = |kind: TransactionKind, operation: usize| {
         sums[kind as usize].1[operation] as f64 / f64::from(sums[kind as usize].0)
     };
     for (kind, (count, sum)) in KINDS.iter().zip(&sums) {
         let each = sum.map(|sum| sum as f64 / f64::from(*count));
         println!("{kind:13} {count:5} get, put, patch, delete, scan, scanned rows: {each:.1?}");
     }
-    assert!((22.5..23.5).contains(&average(Kind::NewOrder, 0)));
-    assert!((12.5..13.5).contains(&average(Kind::NewOrder, 1)));
-    assert!((10.5..11.5).contains(&average(Kind::NewOrder, 2)));
-    assert!((average(Kind::Payment, 0) - 3.0).abs() < 0.01);
-    assert!((1.05..1.15).contains(&average(Kind::Payment, 1)));
-    assert!(average(Kind::Delivery, 2) > 100.0);
-    assert!(average(Kind::OrderStatus, 1) + average(Kind::StockLevel, 1) == 0.0);
+    assert!((22.5..23.5).contains(&average(TransactionKind::NewOrder, 0)));
+    assert!((12.5..13.5).contains(&average(TransactionKind::NewOrder, 1)));
+    assert!((10.5..11.5).contains(&average(TransactionKind::NewOrder, 2)));
+    assert!((average(TransactionKind::Payment, 0) - 3.0).abs() < 0.01);
+    assert!((1.05..1.15).contains(&average(TransactionKind::Payment, 1)));
+    assert!(average(TransactionKind::Delivery, 2) > 100.0);
+    assert!(
+        average(TransactionKind::OrderStatus, 1) + average(TransactionKind::StockLevel, 1) == 0.0
+    );
 }
