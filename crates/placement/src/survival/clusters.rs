@@ -17,18 +17,18 @@ const RELOCATION: f32 = 0.5;
 /// A survival curve as a point.
 pub type Point = [f32; COORDINATES];
 
-/// The point of a survival curve. The exponent gives weight to differences among pages that live
-/// long.
+/// The point of a survival curve. The square gives weight to differences among pages that live
+/// long, as these are the ones that are copied.
 pub fn point(survival: &[f32; HORIZONS], relocation: bool) -> Point {
     let mut point = [0.0; COORDINATES];
-    point.iter_mut().zip(survival).for_each(|(x, s)| *x = s * s.sqrt());
+    point.iter_mut().zip(survival).for_each(|(x, s)| *x = s * s);
     point[HORIZONS] = if relocation { RELOCATION } else { 0.0 };
     point
 }
 
 /// The probability to live on that a coordinate stands for.
 pub fn probability(coordinate: f32) -> f32 {
-    coordinate.max(0.0).powf(2.0 / 3.0)
+    coordinate.max(0.0).sqrt()
 }
 
 /// A point and how much it counts.
@@ -179,7 +179,7 @@ mod tests {
 
     fn points() -> Vec<Weighted> {
         let curve = |s: f32| point(&[s; HORIZONS], false);
-        [(0.1, 5.0), (0.12, 5.0), (0.9, 4.0), (0.88, 6.0)]
+        [(0.1, 5.0), (0.12, 5.0), (0.9, 4.0), (0.89, 6.0)]
             .map(|(s, weight)| Weighted { point: curve(s), weight })
             .to_vec()
     }

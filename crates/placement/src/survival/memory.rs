@@ -7,7 +7,7 @@ use super::clusters::{COORDINATES, Point};
 use super::contexts::OCTAVES;
 use super::tally::Column;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Steps for each halving of a hazard.
 const STEPS: f32 = 6.0;
 
