@@ -1,23 +1,23 @@
 //! `frostline completions` and `frostline man`: help for a shell, generated from the arguments.
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_mangen::Man;
 
-use crate::args::{Arguments, CompletionsArgs, ManArgs};
+use crate::args::{CompletionsArgs, ManArgs, command};
 use crate::failure::Failure;
 use crate::output;
 
 /// The completions for a shell.
 pub fn completions(args: &CompletionsArgs) -> Result<String, Failure> {
     let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut Arguments::command(), "frostline", &mut text);
+    clap_complete::generate(args.shell, &mut command(), "frostline", &mut text);
     utf8("completions", text)
 }
 
 /// Prints the manual page, or writes those of all commands to files.
 pub fn man(args: &ManArgs) -> Result<String, Failure> {
     // Building the command makes the full names of subcommands.
-    let mut command = Arguments::command().disable_help_subcommand(true);
+    let mut command = command().disable_help_subcommand(true);
     command.build();
     let Some(directory) = &args.out else { return page(&command) };
     let failed =

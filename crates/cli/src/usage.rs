@@ -6,16 +6,18 @@ use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Parser};
+use clap::FromArgMatches;
 
-use crate::args::Arguments;
+use crate::args::{Arguments, command};
 use crate::failure::Failure;
 use crate::near::hint;
 
 /// Parses the arguments. The error is the exit status after help, a version or an error was
 /// printed.
 pub fn parse() -> Result<Arguments, ExitCode> {
-    Arguments::try_parse().map_err(|error| match error.kind() {
+    let matches = command().try_get_matches();
+    let parsed = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
+    parsed.map_err(|error| match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             crate::printed(error.print()).map_or_else(Failure::report, |()| ExitCode::SUCCESS)
         }
@@ -121,7 +123,7 @@ struct Meant {
 
 impl Meant {
     fn from_arguments() -> Self {
-        let mut command = Arguments::command();
+        let mut command = command();
         let mut names = Vec::new();
         // An option before the command belongs to all commands, and takes no value.
         let is_command = |word: &OsString| !word.as_encoded_bytes().starts_with(b"-");

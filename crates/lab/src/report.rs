@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use frostline_sim::RunReport;
-use frostline_store::{Stats, StoreInfo};
+use frostline_store::{Stats, Store, StoreError, StoreInfo};
 use serde::Serialize;
 
 /// The report of a bench. `S` is the part of its setup that is specific to the bench, `R` is a run.
@@ -32,6 +32,13 @@ pub struct BenchReport<S, R> {
     pub interrupted: bool,
     /// One run for each scheme; fewer after an early stop.
     pub runs: Vec<R>,
+}
+
+/// The statistics of a store, with its victims by garbage.
+pub(crate) fn with_victims(store: &Store) -> Result<Stats, StoreError> {
+    let mut stats = store.stats()?;
+    stats.counts.victim_garbage = store.victim_garbage()?;
+    Ok(stats)
 }
 
 /// The report of a store's work between two moments; the caller adds the time. The WAF includes

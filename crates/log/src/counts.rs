@@ -54,6 +54,11 @@ impl Counts {
         }
     }
 
+    /// The same without `victim_garbage`, whose length is that of a zone.
+    pub fn without_victims(&self) -> Counts {
+        Counts { victim_garbage: Vec::new(), classes: self.classes.clone(), ..*self }
+    }
+
     /// Write amplification: all pages written, divided by pages written by the user; the same of
     /// units if records are counted in units; 1 if there are none.
     pub fn waf(&self) -> f64 {

@@ -17,7 +17,8 @@ pub struct Stats {
     pub written: Written,
     /// Of these, written before the store was opened.
     pub opened: Written,
-    /// Counts of the volume since the store was opened: as in the simulator.
+    /// Counts of the volume since the store was opened, as in the simulator, but without
+    /// `victim_garbage`: [`Store::victim_garbage`](crate::Store::victim_garbage) has it.
     pub counts: frostline_log::Counts,
     /// Pages copied since [`Store::count_copies`](crate::Store::count_copies), if it was called.
     pub copied: Option<Copied>,
@@ -50,7 +51,7 @@ impl Stats {
         Ok(Stats {
             written,
             opened: *inner.opened.get().unwrap_or(&written),
-            counts: state.volume.counts().clone(),
+            counts: state.volume.counts().without_victims(),
             copied: state.copied(),
             valid_pages: state.volume.valid_pages(),
             garbage_proportion: state.volume.garbage_proportion(),

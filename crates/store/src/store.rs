@@ -233,6 +233,15 @@ impl Store {
         Stats::of(&self.inner)
     }
 
+    /// The number of victims since the store was opened with each number of garbage units, from 0 to the
+    /// units of a zone. It is long if zones are large, so it is not among the statistics.
+    ///
+    /// # Errors
+    /// A thread of the store panicked.
+    pub fn victim_garbage(&self) -> Result<Vec<u64>, StoreError> {
+        Ok(self.inner.state()?.volume.counts().victim_garbage.clone())
+    }
+
     /// Counts from now on which copies were of frozen pages ([`Stats::copied`]), for as long as the
     /// store is open. Takes 4 bytes for each page that the store can hold.
     ///

@@ -4,6 +4,7 @@ mod backup;
 mod bench;
 mod database;
 mod db;
+mod guide;
 mod learn;
 mod reading;
 mod report;
@@ -23,6 +24,7 @@ pub use self::backup::{BackupArgs, RestoreArgs};
 pub use self::bench::{BenchCommand, BenchStoreArgs};
 pub use self::database::DatabaseArgs;
 pub use self::db::{DbCommand, DumpArgs, LookDbArgs};
+pub use self::guide::command;
 pub use self::learn::{
     AddedArgs, CompareArgs, EvalArgs, HistoriesArgs, ModelCommand, StudyArgs, TrainArgs,
 };

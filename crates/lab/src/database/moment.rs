@@ -7,6 +7,7 @@ use frostline_store::Stats;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::monitor::Transactions;
+use crate::report::with_victims;
 
 /// All counters at one moment.
 pub(super) struct Moment {
@@ -82,6 +83,11 @@ impl Moment {
             sum.snapshots_ended += stats.versions.snapshots_ended;
         }
         Ok(Moment { store: instances.store.stats()?, sum, cpu: cpu_time() })
+    }
+
+    /// The same with the victims by garbage.
+    pub(super) fn with_victims(instances: &Instances) -> Result<Moment, DbError> {
+        Ok(Moment { store: with_victims(&instances.store)?, ..Moment::now(instances)? })
     }
 }
 

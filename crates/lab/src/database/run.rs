@@ -84,7 +84,7 @@ impl<B: Benchmark> Run<'_, B> {
         }
         let before = self.moment(recorder, || {
             instances.store.count_copies()?;
-            Moment::now(instances)
+            Moment::with_victims(instances)
         })?;
         let counted_kind = self.workload.counted_kind();
         let mut seconds = Seconds::new(self.monitor, &before.store);
@@ -101,7 +101,7 @@ impl<B: Benchmark> Run<'_, B> {
         let interrupted = self.monitor.is_stopped();
         let windows = seconds.windows;
         let reports = reports.map_err(Error::workload(self.uri()))?;
-        let after = self.moment(recorder, || Moment::now(instances))?;
+        let after = self.moment(recorder, || Moment::with_victims(instances))?;
         if let Some(recorder) = recorder {
             recorder.stop();
         }

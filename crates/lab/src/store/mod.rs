@@ -26,7 +26,7 @@ use self::writers::{Writers, fill};
 use crate::device::{DeviceSpec, describe};
 use crate::monitor::{Event, Monitor};
 use crate::names::cleaning_name;
-use crate::report::BenchReport;
+use crate::report::{BenchReport, with_victims};
 use crate::seconds::Seconds;
 use crate::speed::Speed;
 use crate::watching::{listen, watched};
@@ -146,7 +146,7 @@ impl StoreBench {
         }
         store.sync().map_err(&failed)?;
         store.count_copies().map_err(&failed)?;
-        let before = store.stats().map_err(&failed)?;
+        let before = with_victims(store).map_err(&failed)?;
         let mut seconds = Seconds::new(monitor, &before);
         let lbas = workload.lbas(pages, self.format.seed)?;
         let feed = Feed::new(lbas, self.writes.unwrap_or(u64::MAX), record);
@@ -162,7 +162,7 @@ impl StoreBench {
         let (times, took) = written.map_err(&failed)?;
         drop(feed);
         recorder.map_or(Ok(()), |recorder| recorder.end(monitor))?;
-        let (info, after) = (store.info().map_err(&failed)?, store.stats().map_err(&failed)?);
+        let (info, after) = (store.info().map_err(&failed)?, with_victims(store).map_err(&failed)?);
         Ok(Measured { info, before, after, times, took, windows: seconds.windows, interrupted })
     }
 
