@@ -155,7 +155,7 @@ unsafe extern "C" fn x_open(
         unsafe { (*file).methods = std::ptr::null() };
         // SAFETY: SQLite gave the name.
         let full = unsafe { text(raw_name) }.ok_or_else(|| Error::Name("?".to_string()))?;
-        let (directory, name) = name::split(full)?;
+        let (directory, name) = name::split(full);
         let create = flags & open::CREATE != 0;
         // SAFETY: the name is that given to xOpen.
         let shape = create.then(|| crate::name::shape(|name| unsafe { parameter(raw_name, name) }));
@@ -199,7 +199,7 @@ unsafe extern "C" fn x_delete(_vfs: *mut Vfs, full: *const c_char, _sync: c_int)
     answer(code::IOERR, || {
         // SAFETY: SQLite gave the name.
         let full = unsafe { text(full) }.unwrap_or_default();
-        let (directory, name) = name::split(full)?;
+        let (directory, name) = name::split(full);
         let Some(volume) = volumes::find(directory)? else { return Ok(code::IOERR_DELETE_NOENT) };
         let deleted = volume.delete(name);
         volumes::close(directory, volume)?;
@@ -216,7 +216,7 @@ unsafe extern "C" fn x_access(
     answer(code::IOERR, || {
         // SAFETY: SQLite gave the name.
         let full = unsafe { text(full) }.unwrap_or_default();
-        let (directory, name) = name::split(full)?;
+        let (directory, name) = name::split(full);
         let exists = match volumes::find(directory)? {
             Some(volume) => {
                 let exists = volume.exists(name);
@@ -392,9 +392,14 @@ unsafe extern "C" fn x_check_reserved_lock(file: *mut ffi::File, out: *mut c_int
 unsafe extern "C" fn x_file_control(
     file: *mut ffi::File,
     control: c_int,
-    _argument: *mut c_void,
+    argument: *mut c_void,
 ) -> c_int {
     match control {
+        ffi::FCNTL_LOCKSTATE => {
+            // SAFETY: SQLite has it open, and a place for the answer.
+            unsafe { *argument.cast::<c_int>() = opened(file).level() as c_int };
+            code::OK
+        }
         ffi::FCNTL_COMMIT_PHASETWO => answer(code::IOERR, || {
             // SAFETY: SQLite has it open.
             unsafe { opened(file) }.transaction_ended().map(|()| code::OK)
@@ -412,7 +417,6 @@ unsafe extern "C" fn x_device_characteristics(_file: *mut ffi::File) -> c_int {
     device::ATOMIC
         | device::SAFE_APPEND
         | device::SEQUENTIAL
-        | device::UNDELETABLE_WHEN_OPEN
         | device::POWERSAFE_OVERWRITE
 }
 

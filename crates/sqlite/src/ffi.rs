@@ -42,7 +42,6 @@ pub mod device {
     pub const ATOMIC: c_int = 0x1;
     pub const SAFE_APPEND: c_int = 0x200;
     pub const SEQUENTIAL: c_int = 0x400;
-    pub const UNDELETABLE_WHEN_OPEN: c_int = 0x800;
     pub const POWERSAFE_OVERWRITE: c_int = 0x1000;
 }
 
@@ -56,6 +55,9 @@ pub mod shm {
 
 /// A file control: a transaction was committed, and its locks are still held.
 pub const FCNTL_COMMIT_PHASETWO: c_int = 22;
+
+/// A file control: the level of the connection's lock is asked for.
+pub const FCNTL_LOCKSTATE: c_int = 1;
 
 /// `sqlite3_file`.
 #[repr(C)]

@@ -134,6 +134,11 @@ impl OpenFile {
         Ok(())
     }
 
+    /// The level of the connection's lock.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
     /// True if a connection is to write.
     pub fn is_reserved(&self) -> Result<bool, Error> {
         match &self.kind {

@@ -19,6 +19,10 @@ const CHECKPOINT_WRITES: u64 = 1 << 18;
 /// One of so many zones is kept free, so that a group of that size always fits.
 const GROUP_SHARE: u32 = 32;
 
+/// Garbage above which a store is cleaned. A database is small beside the device that it may grow to, so a file takes
+/// up to twice its pages, and cleaning copies a quarter of what it does at 15 %.
+const GP: f64 = 0.5;
+
 /// What a store that is made is like.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
@@ -34,8 +38,8 @@ pub struct Shape {
 
 impl Default for Shape {
     fn default() -> Self {
-        let Format { scheme, gp, .. } = Format::default();
-        Shape { bytes: 16 << 30, zone_bytes: None, scheme, gp }
+        let scheme = Format::default().scheme;
+        Shape { bytes: 16 << 30, zone_bytes: None, scheme, gp: GP }
     }
 }
 

@@ -21,11 +21,11 @@ pub fn full(name: &str, store: Option<&str>) -> Result<String, Error> {
     Ok(absolute.join(file).to_str().ok_or_else(wrong)?.to_string())
 }
 
-/// The store's directory and the file's name of a full name.
-pub fn split(full: &str) -> Result<(&Path, &str), Error> {
-    let wrong = || Error::Name(full.to_string());
-    let (directory, file) = full.rsplit_once('/').ok_or_else(wrong)?;
-    Ok((Path::new(if directory.is_empty() { "/" } else { directory }), file))
+/// The store's directory and the file's name of a full name. A journal may give SQLite a name that is
+/// not full: it is one of the directory that the process is in.
+pub fn split(full: &str) -> (&Path, &str) {
+    let (directory, file) = full.rsplit_once('/').unwrap_or((".", full));
+    (Path::new(if directory.is_empty() { "/" } else { directory }), file)
 }
 
 /// The shape of a store that is made, from the parameters of a URI.
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(full("some/my.db", Some("/no/such")).unwrap(), "/no/such/my.db");
         assert_eq!(full("/no/such/my.db", None).unwrap(), "/no/such/my.db");
         let relative = full("my.db", Some("no-such")).unwrap();
-        let (directory, file) = split(&relative).unwrap();
+        let (directory, file) = split(&relative);
         assert!(directory.is_absolute() && directory.ends_with("no-such"));
         assert_eq!(file, "my.db");
         assert!(full("..", None).is_err());

@@ -142,7 +142,8 @@ fn databases_share_a_store_and_are_attached_to_each_other() {
 fn a_transaction_that_is_too_large_is_refused_and_rolled_back() {
     skip_without_sqlite3!();
     let directory = tempfile::tempdir().unwrap();
-    let db = format!("{}&zone=1MiB", sqlite3::uri_of_size(&directory, "my.db", "64MiB"));
+    let db = sqlite3::uri_of_size(&directory, "my.db", "64MiB");
+    let db = format!("{db}&zone=1MiB&gp=0.15");
     let mut shell = Shell::start(&db);
     let rows = "(with recursive c(n) as (select 1 union all select n + 1 from c where n < 7500) select n from c)";
     shell.ask("create table t(a integer primary key, b);");
