@@ -414,10 +414,7 @@ unsafe extern "C" fn x_sector_size(_file: *mut ffi::File) -> c_int {
 
 unsafe extern "C" fn x_device_characteristics(_file: *mut ffi::File) -> c_int {
     // All between two syncs is atomic, so no order within it can be seen after a crash.
-    device::ATOMIC
-        | device::SAFE_APPEND
-        | device::SEQUENTIAL
-        | device::POWERSAFE_OVERWRITE
+    device::ATOMIC | device::SAFE_APPEND | device::SEQUENTIAL | device::POWERSAFE_OVERWRITE
 }
 
 unsafe extern "C" fn x_shm_map(

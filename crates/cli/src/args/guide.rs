@@ -74,12 +74,15 @@ fn template(command: &Command) -> String {
         format!("{head}{title}:{head:#}\n{}\n", names.iter().map(line).collect::<String>())
     };
     let groups: String = GROUPS.iter().map(group).collect();
-    format!("{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}{head}Options:{head:#}\n{{options}}{{after-help}}")
+    format!(
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}{head}Options:{head:#}\n{{options}}{{after-help}}"
+    )
 }
 
 /// Puts the examples of a command, or of those below it, under its help.
 fn with_examples(command: Command, path: &str) -> Command {
-    let names: Vec<_> = command.get_subcommands().map(|inner| inner.get_name().to_string()).collect();
+    let names: Vec<_> =
+        command.get_subcommands().map(|inner| inner.get_name().to_string()).collect();
     let below = |name: &str| format!("{path} {name}").trim().to_string();
     let command = names.iter().fold(command, |command, name| {
         command.mut_subcommand(name, |inner| with_examples(inner, &below(name)))
@@ -115,7 +118,8 @@ mod tests {
     fn every_command_is_in_one_group() {
         let command = Arguments::command();
         let mut all: Vec<_> = command.get_subcommands().map(Command::get_name).collect();
-        let mut grouped: Vec<_> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let mut grouped: Vec<_> =
+            GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
         all.push("help");
         all.sort_unstable();
         grouped.sort_unstable();
