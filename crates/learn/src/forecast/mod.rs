@@ -136,10 +136,7 @@ impl Forecaster for LifespanForecaster {
         }
         let batch = &self.order[self.done..(self.done + BATCH).min(self.order.len())];
         self.done += batch.len();
-        self.gradient.fill(0.0);
-        for &lesson in batch {
-            network::learn(&self.values, &self.lessons[lesson as usize], &mut self.gradient);
-        }
+        network::learn(&self.values, &self.lessons, batch, &mut self.gradient);
         let share = 1.0 / batch.len() as f32;
         self.gradient.iter_mut().for_each(|slope| *slope *= share);
         self.adam.step(&mut self.values, &self.gradient);

@@ -41,50 +41,97 @@ pub(crate) fn forecast(values: &[f32], inputs: &ForecastInputs) -> usize {
     likeliest(values, inputs)
 }
 
-/// Adds the gradient of the cross entropy of a lesson to `gradient`.
+/// The gradient of the cross entropy of the lessons of a batch, which are those at these places,
+/// added up in their order. `values` and `gradient` have [`VALUES`] places.
 #[multiversion(targets("x86_64+avx2"))]
-pub(crate) fn learn(values: &[f32], lesson: &Lesson, gradient: &mut [f32]) {
-    descend(values, lesson, gradient);
+pub(crate) fn learn(values: &[f32], lessons: &[Lesson], batch: &[u32], gradient: &mut [f32]) {
+    descend(values, lessons, batch, gradient);
 }
 
 #[inline(always)]
 fn likeliest(values: &[f32], inputs: &ForecastInputs) -> usize {
-    let outputs = Activations::of(values.as_chunks().0, inputs).outputs;
-    let mut best = 0;
-    for class in 1..FORECAST_CLASSES {
-        best = if outputs[class] > outputs[best] { class } else { best };
+    let outputs = used(Activations::of(layers(values), inputs).outputs);
+    let most = largest(outputs);
+    let mut likeliest = 0;
+    for class in (0..FORECAST_CLASSES).rev() {
+        likeliest = if outputs[class] == most { class } else { likeliest };
     }
-    best
+    likeliest
+}
+
+/// The outputs, those beyond the classes less than any other.
+#[inline(always)]
+fn used(mut outputs: Lanes) -> Lanes {
+    for unused in &mut outputs[FORECAST_CLASSES..] {
+        *unused = f32::NEG_INFINITY;
+    }
+    outputs
+}
+
+/// The largest output. Halves are compared with each other: if one output came after the other,
+/// each comparison would wait for the one before.
+#[inline(always)]
+fn largest(mut outputs: Lanes) -> f32 {
+    for half in [LANES / 2, LANES / 4, LANES / 8, LANES / 16] {
+        for lane in 0..half {
+            let other = outputs[half + lane];
+            outputs[lane] = if other > outputs[lane] { other } else { outputs[lane] };
+        }
+    }
+    outputs[0]
 }
 
 #[inline(always)]
-fn descend(values: &[f32], Lesson { inputs, class }: &Lesson, gradient: &mut [f32]) {
-    let (values, gradient) = (values.as_chunks().0, gradient.as_chunks_mut().0);
+fn descend(values: &[f32], lessons: &[Lesson], batch: &[u32], gradient: &mut [f32]) {
+    let values = layers(values);
+    let gradient = gradient.as_chunks_mut().0.first_chunk_mut().expect("as many as values");
+    gradient.fill([0.0; LANES]);
+    let (second, third) = (turned(&values[SECOND..THIRD]), turned(&values[THIRD..END]));
+    for &place in batch {
+        follow(values, (&second, &third), &lessons[place as usize], gradient);
+    }
+}
+
+/// Adds the gradient of a lesson to `gradient`.
+#[inline(always)]
+fn follow(
+    values: &[Lanes; END],
+    (of_second, of_third): (&[Units; UNITS], &[Units; OUTPUTS]),
+    Lesson { inputs, class }: &Lesson,
+    gradient: &mut [Lanes; END],
+) {
     let Activations { first, second, outputs } = Activations::of(values, inputs);
     let mut slopes = shares(&outputs);
     slopes[usize::from(*class)] -= 1.0;
-    let slopes = back(&values[THIRD..], &mut gradient[THIRD..], &second, &[slopes]);
-    let slopes = back(&values[SECOND..], &mut gradient[SECOND..], &first, &lanes(&slopes));
-    back(values, gradient, inputs, &lanes(&slopes));
+    add_slopes(&mut gradient[THIRD..], &second, &[slopes]);
+    let slopes = back(of_third, &slopes, &second);
+    add_slopes(&mut gradient[SECOND..THIRD], &first, &lanes(&slopes));
+    let slopes = back(of_second, &slopes, &first);
+    add_slopes(&mut gradient[..SECOND], inputs, &lanes(&slopes));
 }
 
 /// The cross entropy of a lesson.
 #[cfg(test)]
 pub(crate) fn loss(values: &[f32], Lesson { inputs, class }: &Lesson) -> f32 {
-    let outputs = Activations::of(values.as_chunks().0, inputs).outputs;
+    let outputs = Activations::of(layers(values), inputs).outputs;
     -shares(&outputs)[usize::from(*class)].max(1e-30).ln()
+}
+
+#[inline(always)]
+fn layers(values: &[f32]) -> &[Lanes; END] {
+    values.as_chunks().0.first_chunk().expect("as many values as a network has")
 }
 
 /// The values of each layer.
 struct Activations {
-    first: [f32; UNITS],
-    second: [f32; UNITS],
+    first: Units,
+    second: Units,
     outputs: Lanes,
 }
 
 impl Activations {
     #[inline(always)]
-    fn of(values: &[Lanes], inputs: &ForecastInputs) -> Self {
+    fn of(values: &[Lanes; END], inputs: &ForecastInputs) -> Self {
         let first = above_zero(sums(&values[..SECOND], inputs));
         let second = above_zero(sums(&values[SECOND..THIRD], &first));
         let outputs = outputs(&values[THIRD..END], &second);
@@ -111,7 +158,7 @@ fn sums<const IN: usize>(layer: &[Lanes], inputs: &[f32; IN]) -> [Lanes; 2] {
 
 /// The outputs; each is a sum of four parts.
 #[inline(always)]
-fn outputs(layer: &[Lanes], inputs: &[f32; UNITS]) -> Lanes {
+fn outputs(layer: &[Lanes], inputs: &Units) -> Lanes {
     let mut parts = [layer[UNITS], [0.0; LANES], [0.0; LANES], [0.0; LANES]];
     let mut k = 0;
     while k < UNITS {
@@ -125,7 +172,7 @@ fn outputs(layer: &[Lanes], inputs: &[f32; UNITS]) -> Lanes {
 }
 
 #[inline(always)]
-fn above_zero(sums: [Lanes; 2]) -> [f32; UNITS] {
+fn above_zero(sums: [Lanes; 2]) -> Units {
     let mut units = [0.0; UNITS];
     for lane in 0..LANES {
         let [low, high] = [sums[0][lane], sums[1][lane]];
@@ -135,36 +182,68 @@ fn above_zero(sums: [Lanes; 2]) -> [f32; UNITS] {
     units
 }
 
-/// Backpropagation through a layer: adds to the gradient, and returns the derivatives by the
-/// layer's inputs. They are 0 where the input was 0.
+/// Adds to the gradient of a layer. No input is left out because it is 0: that would be a branch
+/// which nobody can foresee.
 #[expect(clippy::needless_range_loop, reason = "iterators are not drawn into vector code")]
 #[inline(always)]
-fn back<const IN: usize, const ROW: usize>(
-    layer: &[Lanes],
+fn add_slopes<const IN: usize, const ROW: usize>(
     gradient: &mut [Lanes],
     inputs: &[f32; IN],
     slopes: &[Lanes; ROW],
-) -> [f32; IN] {
-    let mut by_inputs = [0.0; IN];
+) {
     for k in 0..IN {
-        if inputs[k] == 0.0 {
-            continue;
-        }
         for place in 0..ROW {
             let at = k * ROW + place;
             gradient[at] = add(gradient[at], &slopes[place], inputs[k]);
-            by_inputs[k] += dot(&layer[at], &slopes[place]);
         }
     }
     for place in 0..ROW {
         let at = IN * ROW + place;
         gradient[at] = add(gradient[at], &slopes[place], 1.0);
     }
-    by_inputs
+}
+
+/// The derivatives by a layer's inputs; they are 0 where the input was 0. The terms of each are
+/// added up in a fixed order, sixteen at a time.
+#[inline(always)]
+fn back<const OUT: usize>(turned: &[Units; OUT], slopes: &[f32; OUT], inputs: &Units) -> Units {
+    let mut sums = [0.0; UNITS];
+    let mut from = 0;
+    while from < OUT {
+        let a = sum(terms(turned, slopes, from), &terms(turned, slopes, from + 4));
+        let b = sum(terms(turned, slopes, from + 1), &terms(turned, slopes, from + 5));
+        let c = sum(terms(turned, slopes, from + 2), &terms(turned, slopes, from + 6));
+        let d = sum(terms(turned, slopes, from + 3), &terms(turned, slopes, from + 7));
+        sums = sum(sums, &sum(sum(a, &b), &sum(c, &d)));
+        from += LANES;
+    }
+    for k in 0..UNITS {
+        sums[k] = if inputs[k] == 0.0 { 0.0 } else { sums[k] };
+    }
+    sums
+}
+
+/// The terms of an output and of the one eight further.
+#[inline(always)]
+fn terms<const OUT: usize>(turned: &[Units; OUT], slopes: &[f32; OUT], output: usize) -> Units {
+    let further = output + LANES / 2;
+    sum(product(turned[output], slopes[output]), &product(turned[further], slopes[further]))
+}
+
+/// A layer's weights, a row for each of its outputs.
+#[inline(always)]
+fn turned<const OUT: usize>(layer: &[Lanes]) -> [Units; OUT] {
+    let mut turned = [[0.0; UNITS]; OUT];
+    for output in 0..OUT {
+        for k in 0..UNITS {
+            turned[output][k] = layer[k * (OUT / LANES) + output / LANES][output % LANES];
+        }
+    }
+    turned
 }
 
 #[inline(always)]
-fn lanes(units: &[f32; UNITS]) -> [Lanes; 2] {
+fn lanes(units: &Units) -> [Lanes; 2] {
     let (low, high) = units.split_at(LANES);
     let mut lanes = [[0.0; LANES]; 2];
     lanes[0].copy_from_slice(low);
@@ -175,6 +254,8 @@ fn lanes(units: &[f32; UNITS]) -> [Lanes; 2] {
 /// Values side by side, which compilers turn into vectors.
 const LANES: usize = 16;
 type Lanes = [f32; LANES];
+/// One value for each unit of a layer.
+type Units = [f32; UNITS];
 
 // Lanes are passed by value, and loops over them use an index: otherwise compilers do not
 // vectorise, or call functions that were compiled for every processor.
@@ -187,31 +268,35 @@ fn add(mut sums: Lanes, values: &Lanes, times: f32) -> Lanes {
     sums
 }
 
-/// The dot product, summed in a fixed order that vector instructions can follow.
 #[inline(always)]
-fn dot(a: &Lanes, b: &Lanes) -> f32 {
-    let mut sums = [0.0; LANES / 2];
-    for lane in 0..LANES / 2 {
-        sums[lane] = a[lane] * b[lane] + a[LANES / 2 + lane] * b[LANES / 2 + lane];
+fn sum(mut a: Units, b: &Units) -> Units {
+    for k in 0..UNITS {
+        a[k] += b[k];
     }
-    let [a, b, c, d, e, f, g, h] = sums;
-    ((a + e) + (b + f)) + ((c + g) + (d + h))
+    a
+}
+
+#[inline(always)]
+fn product(mut values: Units, times: f32) -> Units {
+    for value in &mut values {
+        *value *= times;
+    }
+    values
 }
 
 /// The probabilities of the classes; unused outputs have the probability 0.
 #[inline(always)]
-fn shares(outputs: &[f32; OUTPUTS]) -> [f32; OUTPUTS] {
-    let (mut most, mut sum) = (outputs[0], 0.0);
-    for &output in &outputs[..FORECAST_CLASSES] {
-        most = if output > most { output } else { most };
+fn shares(outputs: &Lanes) -> Lanes {
+    let mut shares = used(*outputs);
+    let (most, mut sum) = (largest(shares), 0.0);
+    for share in &mut shares {
+        *share = exp(*share - most);
     }
-    let mut shares = [0.0; OUTPUTS];
     for class in 0..FORECAST_CLASSES {
-        shares[class] = exp(outputs[class] - most);
         sum += shares[class];
     }
-    for share in &mut shares {
-        *share /= sum;
+    for class in 0..OUTPUTS {
+        shares[class] = if class < FORECAST_CLASSES { shares[class] / sum } else { 0.0 };
     }
     shares
 }
@@ -245,7 +330,7 @@ mod tests {
         let mut values = random(&mut chance);
         let lesson = lesson(&mut chance);
         let mut gradient = vec![0.0; VALUES];
-        learn(&values, &lesson, &mut gradient);
+        learn(&values, &[lesson], &[0], &mut gradient);
         let mut checked = 0;
         for value in (0..VALUES).step_by(7) {
             const STEP: f32 = 1e-3;
@@ -269,13 +354,15 @@ mod tests {
     fn all_instructions_forecast_and_learn_the_same_to_the_last_bit() {
         let mut chance = SplitMix::new(6);
         let values = random(&mut chance);
-        for _ in 0..100 {
-            let lesson = lesson(&mut chance);
-            let [mut fast, mut plain] = [vec![0.0; VALUES], vec![0.0; VALUES]];
-            learn(&values, &lesson, &mut fast);
-            descend(&values, &lesson, &mut plain);
+        let lessons: Vec<_> = (0..100).map(|_| lesson(&mut chance)).collect();
+        let [mut fast, mut plain] = [vec![0.0; VALUES], vec![0.0; VALUES]];
+        for batch in [&[7][..], &[3, 99, 0], &[]] {
+            learn(&values, &lessons, batch, &mut fast);
+            descend(&values, &lessons, batch, &mut plain);
             assert_eq!(fast, plain);
-            assert_eq!(forecast(&values, &lesson.inputs), likeliest(&values, &lesson.inputs));
+        }
+        for Lesson { inputs, .. } in &lessons {
+            assert_eq!(forecast(&values, inputs), likeliest(&values, inputs));
         }
     }
 
