@@ -83,6 +83,7 @@ pub fn read(args: &SimArgs, settings: &Settings, plan: &Plan) -> Result<Inputs, 
     let mut options = LoadOptions {
         times: fast22,
         trims: !fast22,
+        reads: plan.wants_reads(),
         hotness: plan.wants_hotness(),
         ..load_options(&args.loading)
     };

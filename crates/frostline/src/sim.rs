@@ -15,13 +15,13 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Reads a trace file in any format that docs/formats.md describes, with its hotness records if
-    /// it has them.
+    /// Reads a trace file in any format that docs/formats.md describes, with its reads and, if
+    /// it has them, its hotness records.
     ///
     /// # Errors
     /// Those of [`Trace::load`].
     pub fn open(path: impl AsRef<Path>) -> Result<Trace, TraceError> {
-        Trace::load(path, &LoadOptions { hotness: true, ..LoadOptions::default() })
+        Trace::load(path, &LoadOptions { reads: true, hotness: true, ..LoadOptions::default() })
     }
 
     /// Reads one volume of a trace file.

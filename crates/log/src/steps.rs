@@ -136,6 +136,11 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         Ok(slot != 0)
     }
 
+    /// Shows the scheme that the user reads pages.
+    pub fn read(&mut self, lba: u32, pages: u32) {
+        self.scheme.on_read(&Request { lba, pages, now: self.now, valid: self.valid });
+    }
+
     /// Chooses victims, if cleaning is due and there are any. The driver must place their valid
     /// pages with [`Volume::place_relocation`], and then release each victim.
     pub fn begin_cleaning(&mut self) -> Vec<u32> {

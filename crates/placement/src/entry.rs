@@ -14,6 +14,8 @@ pub struct Entry {
     pub foresight: Foresight,
     /// True if it makes use of an engine's hotness records.
     pub wants_hotness: bool,
+    /// True if it makes use of a trace's reads.
+    pub wants_reads: bool,
     /// The name of its own victim side, if it has one.
     pub own_victim: Option<&'static str>,
     /// True if it decides which zones the victim policy chooses among.
@@ -36,6 +38,7 @@ pub(crate) const fn entry<S: Scheme>() -> Entry {
         page_bytes: size_of::<S::Page>(),
         foresight: S::FORESIGHT,
         wants_hotness: S::WANTS_HOTNESS,
+        wants_reads: S::WANTS_READS,
         own_victim: S::OWN_VICTIM,
         orders_cleaning: S::ORDERS_CLEANING,
         most_memory: S::MOST_MEMORY,

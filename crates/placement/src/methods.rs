@@ -97,6 +97,10 @@ macro_rules! methods {
                 #[inline(always)]
                 fn on_request(&mut self, _request: &Request) {}
 
+                /// The user reads pages. Only a replay of a trace calls it, for a scheme that
+                /// [wants reads](Scheme::WANTS_READS).
+                fn on_read(&mut self, _request: &Request) {}
+
                 /// A page was trimmed.
                 #[inline(always)]
                 fn on_trim(&mut self, _lba: u32) {}

@@ -35,13 +35,14 @@ impl Outside {
     }
 
     /// A scheme that is known only when the program runs, for example one in another language. It
-    /// has neither foresight nor hotness records, and no part in the choice of victims.
+    /// has neither foresight nor hotness records nor reads, and no part in the choice of victims.
     pub const fn made(info: Info, build: &'static MakeScheme) -> Self {
         let entry = Entry {
             info,
             page_bytes: Self::MOST_PAGE_BYTES,
             foresight: Foresight::None,
             wants_hotness: false,
+            wants_reads: false,
             own_victim: None,
             orders_cleaning: false,
             most_memory: crate::LARGEST_MEMORY,

@@ -53,6 +53,8 @@ macro_rules! declare {
             const FETCHES: bool = false;
             /// True if the scheme makes use of an engine's [`Hotness`](crate::Hotness) records.
             const WANTS_HOTNESS: bool = false;
+            /// True if a replay shall call [`on_read`](Self::on_read) for the reads of a trace.
+            const WANTS_READS: bool = false;
             /// The scheme's own victim side, if [`pick`](Self::pick) replaces the victim policies:
             /// its name in tables.
             const OWN_VICTIM: Option<&'static str> = None;

@@ -27,6 +27,7 @@
 //! [`sample()`] takes samples of a trace, to train and evaluate models of frozen pages;
 //! [`compare_models`], [`compare_histories`] and [`compare_features`] train and evaluate them.
 
+mod between;
 mod cpu_time;
 mod error;
 pub mod fast22;

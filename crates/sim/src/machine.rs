@@ -13,6 +13,8 @@ pub trait Machine {
     fn write(&mut self, writes: &Writes<'_>, range: Range<usize>) -> Result<(), LogError>;
     /// Trims pages, see [`Volume::trim`].
     fn trim(&mut self, lbas: RangeInclusive<u32>) -> Result<(), LogError>;
+    /// Shows the scheme a read, see [`Volume::read`].
+    fn read(&mut self, lba: u32, pages: u32);
     /// See [`Volume::counts`].
     fn counts(&mut self) -> &Counts;
     /// See [`Volume::reset_counts`].
@@ -43,6 +45,10 @@ impl<S: Scheme> Machine for Volume<S> {
 
     fn trim(&mut self, mut lbas: RangeInclusive<u32>) -> Result<(), LogError> {
         lbas.try_for_each(|lba| Volume::trim(self, lba).map(drop))
+    }
+
+    fn read(&mut self, lba: u32, pages: u32) {
+        Volume::read(self, lba, pages);
     }
 
     fn counts(&mut self) -> &Counts {

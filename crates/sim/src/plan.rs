@@ -126,6 +126,11 @@ impl Plan {
         self.runs().any(|c| c.scheme.entry.wants_hotness)
     }
 
+    /// True if a run uses a trace's reads.
+    pub fn wants_reads(&self) -> bool {
+        self.runs().any(|c| c.scheme.entry.wants_reads)
+    }
+
     /// Checks the plan before a trace is read.
     ///
     /// # Errors

@@ -1,15 +1,14 @@
 //! One run: a scheme with a victim policy over one volume.
 
 use std::borrow::Cow;
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use frostline_log::{Counts, LogError, Writes};
+use frostline_log::{Counts, LogError};
 use frostline_placement::{Foresight, Semantics, Setup, victims};
-use frostline_trace::Trim;
 use serde::{Deserialize, Serialize};
 
+use crate::between::{Between, advance};
 use crate::cpu_time::cpu_seconds;
 use crate::lifespans::{LifespansByClass, Sample};
 use crate::machine::{Machine, MakeMachine};
@@ -91,7 +90,10 @@ pub fn replay(
     progress.check()?;
     let mut machine = build(volume, combination, settings, zone_pages)?;
     let log = |error| SimError::Log { scheme: combination.scheme.text.clone(), error };
-    let (writes, mut trims) = (volume.writes(settings.unit()), volume.trims());
+    let wants_reads = combination.scheme.entry.wants_reads;
+    let reads = if wants_reads { volume.reads() } else { &[] };
+    let mut between = Between { trims: volume.trims(), reads };
+    let writes = volume.writes(settings.unit());
     let all = writes.words.len();
     let counted_from = (volume.preload_writes() as u64 + settings.warmup).min(all as u64) as usize;
     let mut windows = Windows::new(counted_from, settings.window, all, &mut *machine);
@@ -102,7 +104,7 @@ pub fn replay(
     while next < all {
         progress.check()?;
         let end = sample.end_after(next, windows.end_after(next, next + STRIDE));
-        advance(&mut *machine, &writes, &mut trims, next..end).map_err(log)?;
+        advance(&mut *machine, &writes, &mut between, next..end).map_err(log)?;
         if next >= counted_from {
             sample.look(next..end, &*machine);
         }
@@ -129,24 +131,6 @@ pub fn replay(
         replayed: all as u64,
         seconds,
     })
-}
-
-/// Replays a range of the writes, and the trims before each of them, which it removes from `trims`.
-/// Trims after the range stay there: a trim alone starts no cleaning.
-pub(crate) fn advance(
-    machine: &mut dyn Machine,
-    writes: &Writes<'_>,
-    trims: &mut &[Trim],
-    range: Range<usize>,
-) -> Result<(), LogError> {
-    let mut next = range.start;
-    while let Some((trim, rest)) = trims.split_first().filter(|(trim, _)| trim.at < range.end) {
-        machine.write(writes, next..trim.at)?;
-        machine.trim(trim.lbas())?;
-        next = trim.at;
-        *trims = rest;
-    }
-    machine.write(writes, next..range.end)
 }
 
 fn build<'a>(

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use frostline_log::{Lengths, WORD_LAST, Writes};
 use frostline_placement::Hotness;
-use frostline_trace::{Bits, FINAL, Prepared, Trim, mean_lifespans};
+use frostline_trace::{Bits, FINAL, Prepared, Read, Trim, mean_lifespans};
 
 // The log takes the words of a trace unchanged.
 const _: () = assert!(FINAL == WORD_LAST);
@@ -90,6 +90,11 @@ impl TraceVolume {
     /// The trims, in order, among all writes.
     pub fn trims(&self) -> &[Trim] {
         &self.prepared.trims
+    }
+
+    /// The reads, in order, among all writes; empty if the trace was loaded without them.
+    pub fn reads(&self) -> &[Read] {
+        &self.prepared.reads
     }
 
     /// The trace's time of every write in microseconds; `None` if the trace was read without times.

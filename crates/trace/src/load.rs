@@ -10,6 +10,7 @@ use crate::error::{TraceError, some_of};
 use crate::format::Format;
 use crate::formats::u32::Pages;
 use crate::reader::{Reader, ReaderOptions};
+use crate::reads::Read;
 use crate::request::{Op, Request};
 use crate::trim::Trim;
 
@@ -29,6 +30,8 @@ pub struct LoadOptions {
     pub times: bool,
     /// True to keep trims.
     pub trims: bool,
+    /// True to keep reads.
+    pub reads: bool,
     /// True to keep the hotness records that the file may have.
     pub hotness: bool,
     /// Stop after this many page writes, of all volumes loaded together.
@@ -55,6 +58,7 @@ impl Default for LoadOptions {
             volume: None,
             times: false,
             trims: true,
+            reads: false,
             hotness: false,
             limit: None,
             unit: None,
@@ -72,6 +76,8 @@ pub struct Writes {
     pub lbas: Vec<u32>,
     /// The trims that cover whole pages, in order.
     pub trims: Vec<Trim>,
+    /// The reads, in order; empty unless asked for.
+    pub reads: Vec<Read>,
     /// Bit `i` is set if write `i` is the first page of its request; `None` if all are.
     pub starts: Option<Bits>,
     /// Microseconds on the trace's clock, one a page write; `None` unless asked for.
@@ -102,6 +108,7 @@ impl Loaded {
             let (times, hotness) = (volume.times.is_some(), volume.hotness.is_some());
             volume.lbas.len() as u64 * bytes_per_write(times, hotness, volume.bytes.is_some())
                 + volume.trims.len() as u64 * TRIM_BYTES
+                + volume.reads.len() as u64 * READ_BYTES
         };
         self.volumes.iter().map(of_volume).sum()
     }
@@ -109,6 +116,9 @@ impl Loaded {
 
 /// Bytes that a trim takes.
 const TRIM_BYTES: u64 = size_of::<Trim>() as u64;
+
+/// Bytes that a read takes.
+const READ_BYTES: u64 = size_of::<Read>() as u64;
 
 /// Bytes that a page write takes.
 fn bytes_per_write(times: bool, hotness: bool, bytes: bool) -> u64 {
@@ -153,7 +163,8 @@ impl Budget {
 
 /// Loads the page writes of a trace, reading the file once.
 ///
-/// Reads, writes of no bytes and trims that cover no whole page are skipped. From time to time
+/// Requests of no bytes and trims that cover no whole page are skipped, and reads unless they are
+/// asked for. From time to time
 /// `on_bytes` is called with the number of bytes of the file that were read so far.
 ///
 /// # Errors
@@ -236,8 +247,9 @@ fn load_pages(
 /// The state of a volume during loading.
 enum Place {
     Unwanted,
-    /// No page write so far. Its trims are kept, as they may be of pages that a preload writes.
-    NoWriteYet(Vec<Trim>),
+    /// No page write so far. Its trims are kept, as they may be of pages that a preload writes, and so
+    /// are its reads.
+    NoWriteYet(Writes),
     Loaded(usize),
 }
 
@@ -247,6 +259,7 @@ struct Split {
     room: u64,
     times: bool,
     trims: bool,
+    reads: bool,
     hotness: bool,
     bytes: bool,
     budget: Budget,
@@ -256,12 +269,12 @@ struct Split {
 
 impl Split {
     fn new(file: &Path, options: &LoadOptions, room: u64, told: (bool, bool)) -> Split {
-        let LoadOptions { times, trims, .. } = *options;
+        let LoadOptions { times, trims, reads, .. } = *options;
         let page_shift = options.page_size.trailing_zeros();
         let budget = Budget::new(file, options, told);
         let (hotness, bytes) = told;
         let (places, volumes) = (Vec::new(), Vec::new());
-        Split { page_shift, room, times, trims, hotness, bytes, budget, places, volumes }
+        Split { page_shift, room, times, trims, reads, hotness, bytes, budget, places, volumes }
     }
 
     fn read_all(
@@ -279,7 +292,7 @@ impl Split {
             let names = reader.volume_names();
             for name in &names[self.places.len()..] {
                 let place = if wanted(name) { Place::NoWriteYet } else { |_| Place::Unwanted };
-                self.places.push(place(Vec::new()));
+                self.places.push(place(Writes::default()));
             }
             let (hotness, bytes) = (reader.hotness(), reader.bytes());
             for (i, request) in batch.iter().enumerate() {
@@ -298,18 +311,18 @@ impl Split {
         names: &[String],
         (hotness, bytes): (Option<&Hotness>, Option<u16>),
     ) -> Result<(), TraceError> {
-        if request.op == Op::Trim && self.trims {
-            return self.add_trim(request);
+        if request.op != Op::Write {
+            return self.add_between(request);
         }
-        if request.op != Op::Write || request.length == 0 || self.room == 0 {
+        if request.length == 0 || self.room == 0 {
             return Ok(());
         }
         let index = match &mut self.places[request.volume as usize] {
             Place::Unwanted => return Ok(()),
             Place::Loaded(index) => *index,
-            Place::NoWriteYet(trims) => {
-                let trims = std::mem::take(trims);
-                self.begin(request.volume as usize, names, trims)
+            Place::NoWriteYet(before) => {
+                let before = std::mem::take(before);
+                self.begin(request.volume as usize, names, before)
             }
         };
         let writes = &mut self.volumes[index];
@@ -330,27 +343,33 @@ impl Split {
         })
     }
 
-    fn add_trim(&mut self, request: &Request) -> Result<(), TraceError> {
-        let Some((first, last)) = request.whole_pages(self.page_shift) else { return Ok(()) };
-        let (trims, at) = match &mut self.places[request.volume as usize] {
+    /// Adds a trim or a read, if these are wanted.
+    fn add_between(&mut self, request: &Request) -> Result<(), TraceError> {
+        let writes = match &mut self.places[request.volume as usize] {
             Place::Unwanted => return Ok(()),
-            Place::NoWriteYet(trims) => (trims, 0),
-            Place::Loaded(index) => {
-                let Writes { trims, lbas, .. } = &mut self.volumes[*index];
-                (trims, lbas.len())
-            }
+            Place::NoWriteYet(writes) => writes,
+            Place::Loaded(index) => &mut self.volumes[*index],
         };
-        self.budget.take_bytes(TRIM_BYTES)?;
-        trims.push(Trim { at, first, last });
+        let at = writes.lbas.len();
+        if request.op == Op::Trim && self.trims {
+            let Some((first, last)) = request.whole_pages(self.page_shift) else { return Ok(()) };
+            self.budget.take_bytes(TRIM_BYTES)?;
+            writes.trims.push(Trim { at, first, last });
+        }
+        if request.op == Op::Read && self.reads && request.length > 0 {
+            let (first, pages) = request.extent(self.page_shift);
+            self.budget.take_bytes(READ_BYTES)?;
+            writes.reads.push(Read { at, first, pages: pages as u32 });
+        }
         Ok(())
     }
 
-    fn begin(&mut self, volume: usize, names: &[String], trims: Vec<Trim>) -> usize {
+    fn begin(&mut self, volume: usize, names: &[String], before: Writes) -> usize {
         let index = self.volumes.len();
         let times = self.times.then(Vec::new);
         let name = names[volume].clone();
         let (hotness, bytes) = (self.hotness.then(Vec::new), self.bytes.then(Vec::new));
-        self.volumes.push(Writes { name, times, trims, hotness, bytes, ..Writes::default() });
+        self.volumes.push(Writes { name, times, hotness, bytes, ..before });
         self.places[volume] = Place::Loaded(index);
         index
     }

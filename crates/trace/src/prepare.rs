@@ -7,6 +7,7 @@ use crate::bits::Bits;
 use crate::error::TraceError;
 use crate::lifespan;
 use crate::load::Writes;
+use crate::reads::Read;
 use crate::squeeze::squeeze;
 use crate::trim::{Trim, stretches};
 use crate::word::FINAL;
@@ -21,6 +22,9 @@ pub struct Prepared {
     pub words: Vec<u32>,
     /// Trims of pages below [`Prepared::space`], in order, with their place among all writes.
     pub trims: Vec<Trim>,
+    /// Reads, in order, with their place among all writes; empty if they were not loaded. They may be
+    /// of pages beyond [`Prepared::space`].
+    pub reads: Vec<Read>,
     /// Bit `i` is set if write `i` is the first page of its request; `None` if all are.
     pub starts: Option<Bits>,
     /// Microseconds on the trace's clock, one a page write.
@@ -56,14 +60,15 @@ pub fn prepare(
     want_lifespans: bool,
 ) -> Result<Prepared, TraceError> {
     let measured_from = preload.as_ref().map_or(0, |p| p.lbas.len());
-    let Writes { name, mut lbas, mut trims, starts, times, hotness, bytes } = match preload {
+    let joined = match preload {
         Some(preload) => join(preload, writes),
         None => writes,
     };
+    let Writes { name, mut lbas, mut trims, mut reads, starts, times, hotness, bytes } = joined;
     if lbas.len() >= u32::MAX as usize {
         return Err(TraceError::ManyWrites { name, writes: lbas.len() as u64 });
     }
-    let (space, unique) = match squeeze(&mut lbas, &mut trims) {
+    let (space, unique) = match squeeze(&mut lbas, &mut trims, &mut reads) {
         Ok(found) => found,
         Err(pages) => return Err(TraceError::ManyPages { name, pages }),
     };
@@ -77,6 +82,7 @@ pub fn prepare(
         name,
         words,
         trims,
+        reads,
         starts,
         times,
         measured_from,
@@ -106,10 +112,11 @@ fn join(preload: Writes, writes: Writes) -> Writes {
     let hotness = join_told((preload.hotness, writes.hotness), both, Hotness::default());
     // The largest number: a whole page.
     let bytes = join_told((preload.bytes, writes.bytes), both, u16::MAX);
-    let (mut lbas, mut trims) = (preload.lbas, preload.trims);
+    let (mut lbas, mut trims, mut reads) = (preload.lbas, preload.trims, preload.reads);
     trims.extend(writes.trims.iter().map(|trim| Trim { at: lbas.len() + trim.at, ..*trim }));
+    reads.extend(writes.reads.iter().map(|read| Read { at: lbas.len() + read.at, ..*read }));
     lbas.extend_from_slice(&writes.lbas);
-    Writes { name: writes.name, lbas, trims, starts, times, hotness, bytes }
+    Writes { name: writes.name, lbas, trims, reads, starts, times, hotness, bytes }
 }
 
 /// Joins two columns with these numbers of writes; `unknown` is the value for a trace without the

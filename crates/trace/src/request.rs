@@ -3,7 +3,7 @@
 /// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// A read; ignored by a replay.
+    /// A read; a replay shows it only to schemes that want reads.
     Read,
     /// A write.
     Write,

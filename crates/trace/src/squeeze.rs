@@ -1,6 +1,7 @@
 //! Renumbers pages so that the address space is small enough for a table, in the same order.
 
 use crate::bits::Bits;
+use crate::reads::{self, Read};
 use crate::trim::{Trim, renumber};
 use crate::word::FINAL;
 
@@ -16,12 +17,16 @@ const SMALL: u64 = 1 << 24;
 /// A space is sparse if it has more than this many pages for each used page.
 const SPARSE: u64 = 16;
 
-/// Renumbers `lbas` if needed so that all are below 2^31, and `trims` in the same way; trims of
-/// pages that are not in the space are dropped.
+/// Renumbers `lbas` if needed so that all are below 2^31, and `trims` and `reads` in the same way;
+/// trims of pages that are not in the space are dropped.
 ///
 /// Returns the space (largest LBA plus one) and the number of different pages. If there are more
 /// than 2^31 pages, their number is the error.
-pub(crate) fn squeeze(lbas: &mut [u32], trims: &mut Vec<Trim>) -> Result<(u32, u32), u64> {
+pub(crate) fn squeeze(
+    lbas: &mut [u32],
+    trims: &mut Vec<Trim>,
+    reads: &mut [Read],
+) -> Result<(u32, u32), u64> {
     let space = lbas.iter().copied().max().map_or(0, |lba| u64::from(lba) + 1);
     let regions = Regions::of(lbas, space);
     let unique = regions.count_pages(lbas);
@@ -37,8 +42,11 @@ pub(crate) fn squeeze(lbas: &mut [u32], trims: &mut Vec<Trim>) -> Result<(u32, u
     for lba in lbas.iter_mut() {
         *lba = regions.renumber(u64::from(*lba)) as u32;
     }
-    renumber(trims, |boundary| regions.boundary(boundary).min(squeezed));
-    let space = if squeezed <= u64::from(FINAL) { squeezed as u32 } else { by_rank(lbas, trims) };
+    let place = |boundary| regions.boundary(boundary).min(squeezed);
+    renumber(trims, place);
+    reads::renumber(reads, place);
+    let is_small = squeezed <= u64::from(FINAL);
+    let space = if is_small { squeezed as u32 } else { by_rank(lbas, trims, reads) };
     Ok((space, unique as u32))
 }
 
@@ -89,7 +97,7 @@ impl Regions {
 }
 
 /// Gives each page its rank among the used ones; returns their number.
-fn by_rank(lbas: &mut [u32], trims: &mut Vec<Trim>) -> u32 {
+fn by_rank(lbas: &mut [u32], trims: &mut Vec<Trim>, reads: &mut [Read]) -> u32 {
     let space = lbas.iter().copied().max().map_or(0, |lba| lba as usize + 1);
     let mut pages = Bits::zeros(space);
     lbas.iter().for_each(|&lba| pages.set(lba as usize, true));
@@ -111,7 +119,9 @@ fn by_rank(lbas: &mut [u32], trims: &mut Vec<Trim>) -> u32 {
         None => in_use,
     };
     lbas.iter_mut().for_each(|lba| *lba = rank(*lba as usize));
-    renumber(trims, |boundary| u64::from(rank(boundary as usize)));
+    let place = |boundary: u64| u64::from(rank(boundary as usize));
+    renumber(trims, place);
+    reads::renumber(reads, place);
     in_use
 }
 
@@ -127,11 +137,21 @@ mod tests {
         trims.iter().map(|trim| (trim.first, trim.last)).collect()
     }
 
+    fn reads(all: &[(u32, u32)]) -> Vec<Read> {
+        all.iter().map(|&(first, pages)| Read { at: 0, first, pages }).collect()
+    }
+
+    fn read_pages(reads: &[Read]) -> Vec<(u32, u32)> {
+        reads.iter().map(|read| (read.first, read.pages)).collect()
+    }
+
     #[test]
     fn small_spaces_stay_as_they_are() {
         let mut lbas = vec![5, 1 << 20, 0];
         let mut trims = trims(&[(4, 5), (1 << 20, u32::MAX), (2 << 20, 3 << 20)]);
-        assert_eq!(squeeze(&mut lbas, &mut trims), Ok(((1 << 20) + 1, 3)));
+        let mut reads = reads(&[(4, 2), (2 << 20, 7)]);
+        assert_eq!(squeeze(&mut lbas, &mut trims, &mut reads), Ok(((1 << 20) + 1, 3)));
+        assert_eq!(read_pages(&reads), [(4, 2), (2 << 20, 7)]);
         assert_eq!(pages(&trims), [(4, 5), (1 << 20, 1 << 20)]);
         assert_eq!(lbas, [5, 1 << 20, 0]);
     }
@@ -140,7 +160,9 @@ mod tests {
     fn sparse_spaces_lose_their_untouched_regions() {
         let mut lbas = vec![u32::MAX, 7, 5000, 1 << 30, 7];
         let mut trims = trims(&[(6, 4500), (2000, 3000), (5000, u32::MAX), (1 << 29, 1 << 30)]);
-        assert_eq!(squeeze(&mut lbas, &mut trims), Ok((4096, 4)));
+        let mut reads = reads(&[(6, 4495), (2000, 1001), (5000, 1), (u32::MAX, 1)]);
+        assert_eq!(squeeze(&mut lbas, &mut trims, &mut reads), Ok((4096, 4)));
+        assert_eq!(read_pages(&reads), [(6, 1423), (1024, 0), (1928, 1), (4095, 1)]);
         assert_eq!(pages(&trims), [(6, 1024 + 404), (1928, 4095), (2048, 2048)]);
         assert_eq!(lbas, [4095, 7, 1024 + 5000 - 4096, 2048, 7]);
     }
@@ -149,7 +171,9 @@ mod tests {
     fn ranks_are_in_order_and_dense() {
         let mut lbas = vec![40_000_000, 64, 63, 128, 64];
         let mut trims = trims(&[(0, 63), (65, 127), (65, 128), (129, 50_000_000)]);
-        assert_eq!(by_rank(&mut lbas, &mut trims), 4);
+        let mut reads = reads(&[(64, 65), (65, 63), (41_000_000, 9)]);
+        assert_eq!(by_rank(&mut lbas, &mut trims, &mut reads), 4);
+        assert_eq!(read_pages(&reads), [(1, 2), (2, 0), (4, 0)]);
         assert_eq!(pages(&trims), [(0, 0), (2, 2), (3, 3)]);
         assert_eq!(lbas, [3, 1, 0, 2, 1]);
     }

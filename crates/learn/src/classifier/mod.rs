@@ -94,12 +94,20 @@ impl Requests {
         self.pages = request.pages;
         self.end = request.lba.wrapping_add(request.pages);
         self.writes += 1;
-        let last = self.end.wrapping_sub(1).max(request.lba) >> CHUNK_SHIFT;
-        for chunk in request.lba >> CHUNK_SHIFT..=last {
-            if let Some([writes, _]) = self.chunks.get_mut(chunk as usize) {
-                *writes = writes.saturating_add(1);
-            }
-        }
+        self.counts(request).for_each(|[writes, _]| *writes = writes.saturating_add(1));
+    }
+
+    fn read(&mut self, request: &Request) {
+        self.reads += 1;
+        self.counts(request).for_each(|[_, reads]| *reads = reads.saturating_add(1));
+    }
+
+    /// The counts of the chunks that a request covers.
+    fn counts(&mut self, request: &Request) -> impl Iterator<Item = &mut [u16; 2]> {
+        let end = (u64::from(request.lba) + u64::from(request.pages)).div_ceil(1 << CHUNK_SHIFT);
+        let first = (request.lba >> CHUNK_SHIFT) as usize;
+        let covered = (end as usize).saturating_sub(first);
+        self.chunks.iter_mut().skip(first).take(covered)
     }
 
     #[inline(always)]
@@ -207,6 +215,10 @@ impl Classifier for PageClassifier {
         self.requests.write(request);
     }
 
+    fn on_read(&mut self, request: &Request) {
+        self.requests.read(request);
+    }
+
     fn is_short_living(&mut self, write: &UserWrite, page: &mut Classified) -> bool {
         let now = write.now;
         self.now = now;
@@ -272,5 +284,73 @@ impl Classifier for PageClassifier {
         gauges.push(("threshold", self.threshold.value().map_or(0.0, f64::from)));
         gauges.push(("learning_windows", self.windows as f64));
         gauges
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The chunk's write and read requests and the share of reads, counted from all requests of the
+    /// windows so far.
+    fn counted(windows: &[Vec<(bool, Request)>], lba: u32) -> (u32, u32, u32) {
+        let (mut chunk, mut all) = ([0, 0], [0, 0]);
+        for (i, window) in windows.iter().enumerate() {
+            if i > 0 {
+                chunk = chunk.map(|count| count / 2);
+                all = all.map(|count| count / 2);
+            }
+            for (is_read, Request { lba: first, pages, .. }) in window {
+                let of_chunk = (*first..first + pages).any(|page| page / 256 == lba / 256);
+                all[usize::from(*is_read)] += 1;
+                chunk[usize::from(*is_read)] += u32::from(of_chunk);
+            }
+        }
+        (chunk[0], chunk[1], all[1] * 255 / (all[0] + all[1]).max(1))
+    }
+
+    #[test]
+    fn reads_and_writes_of_chunks_are_counted_as_a_naive_count_does() {
+        const SPACE: u32 = 5000;
+        let mut chance = SplitMix::new(3);
+        let (mut requests, mut windows) = (Requests::new(SPACE), vec![Vec::new()]);
+        for i in 0..3000 {
+            let (lba, pages) = (chance.below(SPACE), chance.below(600));
+            // Pages that are read may lie beyond all that is written.
+            let is_read = chance.below(3) > 0;
+            let request = match is_read {
+                true => Request { lba: lba + 500, pages, now: i, valid: 0 },
+                false => Request { lba, pages: pages.min(SPACE - lba), now: i, valid: 0 },
+            };
+            if is_read {
+                requests.read(&request)
+            } else {
+                requests.write(&request)
+            }
+            windows.last_mut().unwrap().push((is_read, request));
+            let lba = chance.below(SPACE);
+            let found = requests.features(lba, 0);
+            let found = (found.chunk_writes, found.chunk_reads, found.reads);
+            assert_eq!(found, counted(&windows, lba), "request {i}, page {lba}");
+            if i % 700 == 699 {
+                requests.age();
+                windows.push(Vec::new());
+            }
+        }
+    }
+
+    #[test]
+    fn reads_change_the_digits_of_the_writes_after_them() {
+        let digits = |reads: u32| {
+            let mut requests = Requests::new(1000);
+            let request = |lba| Request { lba, pages: 1, now: 1, valid: 0 };
+            (0..reads).for_each(|_| requests.read(&request(300)));
+            requests.write(&request(300));
+            requests.features(300, 7).digits()
+        };
+        assert_eq!(digits(0)[14..], [0; 6]);
+        assert_eq!(digits(0x53)[14..18], [3, 5, 0, 0]);
+        // 83 of 84 requests are reads: 251 of 255.
+        assert_eq!(digits(0x53)[18..], [11, 15]);
     }
 }

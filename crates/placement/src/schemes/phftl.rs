@@ -73,6 +73,7 @@ impl Scheme for Phftl {
         ],
     };
     const PER_REQUEST: bool = true;
+    const WANTS_READS: bool = true;
     const MOST_MEMORY: usize = LARGEST_CLASSIFIER;
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
@@ -101,6 +102,10 @@ impl Scheme for Phftl {
     #[inline(always)]
     fn on_request(&mut self, request: &Request) {
         self.classifier.on_request(request);
+    }
+
+    fn on_read(&mut self, request: &Request) {
+        self.classifier.on_read(request);
     }
 
     #[inline(always)]

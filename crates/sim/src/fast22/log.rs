@@ -385,6 +385,10 @@ impl<S: Scheme> Machine for Log<'_, S> {
         })
     }
 
+    fn read(&mut self, lba: u32, pages: u32) {
+        self.scheme.on_read(&Request { lba, pages, now: self.now, valid: self.valid });
+    }
+
     fn counts(&mut self) -> &Counts {
         &self.counts
     }

@@ -9,7 +9,7 @@ use frostline_placement::{
 };
 
 use super::{Evaluation, rule};
-use crate::replay::advance;
+use crate::between::{Between, advance};
 use crate::{Settings, SimError, TraceVolume};
 
 /// Evaluates the rule on the versions of pages that are written after the warm-up: a version that
@@ -30,7 +30,8 @@ pub fn evaluate_two_r(
     let options = settings.options(volume, zone_pages);
     let mut log = Volume::new(options, scheme, policy).map_err(failed)?;
     let writes = volume.writes(settings.unit());
-    advance(&mut log, &writes, &mut volume.trims(), 0..writes.words.len()).map_err(failed)?;
+    let mut between = Between { trims: volume.trims(), reads: &[] };
+    advance(&mut log, &writes, &mut between, 0..writes.words.len()).map_err(failed)?;
     let TwoR { frozen, normal, .. } = log.scheme();
     let taken = |of: &Versions| [of.relocated, of.written - of.relocated];
     Ok(rule("2r", &[], 0.0, Quality::of_counts(taken(frozen), taken(normal)), 0.0))

@@ -18,6 +18,7 @@ const WANTED: LoadOptions = LoadOptions {
     volume: None,
     times: true,
     trims: true,
+    reads: false,
     hotness: true,
     limit: None,
     unit: None,

@@ -15,6 +15,8 @@ mod hotness;
 mod load;
 mod prepare;
 #[cfg(feature = "parquet")]
+mod reads;
+#[cfg(feature = "parquet")]
 mod scratch;
 #[cfg(feature = "parquet")]
 mod write;
