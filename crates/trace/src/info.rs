@@ -71,7 +71,7 @@ impl VolumeInfo {
         }
         let largest_lba = writes.lbas.iter().copied().max().unwrap_or(0);
         let (mut lbas, mut trims) = (writes.lbas.clone(), writes.trims.clone());
-        let (space, unique) = squeeze(&mut lbas, &mut trims)
+        let (space, unique) = squeeze(&mut lbas, &mut trims, &mut [])
             .map_err(|pages| TraceError::ManyPages { name: writes.name.clone(), pages })?;
         let mut finite = lifespans(&lbas, &trims, space);
         finite.retain(|&lifespan| lifespan != NEVER);

@@ -12,7 +12,7 @@ use super::scatter;
 use super::session::{Session, Trace, TraceSource};
 use super::tables::{Cell, ReportTable, headings};
 use crate::Result;
-use crate::sweep::watched_sweep;
+use crate::sweep::ledgered_sweep;
 
 impl Evaluation {
     /// Runs all experiments of the evaluation, or those that were asked for.
@@ -70,7 +70,9 @@ impl Experiment {
         loop {
             let wanted = specs.iter().map(|spec| with_victim(spec, layout)).collect();
             let plan = Plan { wanted, references: Vec::new(), gains: false };
-            let outcomes = match watched_sweep(volume, &plan, &settings, session.monitor) {
+            let ledger = trace.finished.ledger(&settings);
+            let done = ledgered_sweep(volume, &plan, &settings, &ledger, session.monitor);
+            let outcomes = match done {
                 // A scheme that needs more spare zones than the device has gets no figure.
                 Err(SimError::OverProvisioning { scheme, .. }) => {
                     specs.retain(|spec| spec.text != scheme);

@@ -3,6 +3,7 @@
 mod derived;
 mod engine;
 mod experiment;
+mod finished;
 mod inputs;
 mod midas;
 mod paper;

@@ -8,6 +8,7 @@ use frostline_sim::TraceVolume;
 use frostline_trace::{AccessPattern, FINAL, LoadOptions, Spec, Writes, generate, load, prepare};
 
 use super::derived;
+use super::finished::FinishedRuns;
 use super::inputs::{Recorded, Workload, record};
 use super::reproduction::Reproduction;
 use super::scale::Scale;
@@ -63,6 +64,8 @@ pub(super) struct Trace {
     pub(super) loading: u64,
     /// The command that makes the same trace, if there is one.
     pub(super) command: String,
+    /// The runs over it that were done so far.
+    pub(super) finished: FinishedRuns,
 }
 
 impl<'a> Session<'a> {
@@ -173,7 +176,7 @@ impl<'a> Session<'a> {
 impl Trace {
     fn new(name: String, writes: Writes, loading: u64, command: String) -> Result<Trace> {
         let volume = TraceVolume::new(prepare(None, writes, true)?);
-        Ok(Trace { name, volume, loading, command })
+        Ok(Trace { name, volume, loading, command, finished: FinishedRuns::default() })
     }
 
     /// The share of the counted writes that go to the most written fifth of the pages.

@@ -104,10 +104,12 @@ impl Requests {
 
     /// The counts of the chunks that a request covers.
     fn counts(&mut self, request: &Request) -> impl Iterator<Item = &mut [u16; 2]> {
-        let end = (u64::from(request.lba) + u64::from(request.pages)).div_ceil(1 << CHUNK_SHIFT);
-        let first = (request.lba >> CHUNK_SHIFT) as usize;
-        let covered = (end as usize).saturating_sub(first);
-        self.chunks.iter_mut().skip(first).take(covered)
+        let Request { lba, pages, .. } = *request;
+        let first = lba >> CHUNK_SHIFT;
+        let end = (u64::from(lba) + u64::from(pages)).div_ceil(1 << CHUNK_SHIFT) as usize;
+        // A read of pages that are never written may have none left.
+        let covered = if pages > 0 { end - first as usize } else { 0 };
+        self.chunks.iter_mut().skip(first as usize).take(covered)
     }
 
     #[inline(always)]
@@ -301,7 +303,7 @@ mod tests {
                 all = all.map(|count| count / 2);
             }
             for (is_read, Request { lba: first, pages, .. }) in window {
-                let of_chunk = (*first..first + pages).any(|page| page / 256 == lba / 256);
+                let of_chunk = (*first..*first + *pages).any(|page| page / 256 == lba / 256);
                 all[usize::from(*is_read)] += 1;
                 chunk[usize::from(*is_read)] += u32::from(of_chunk);
             }

@@ -11,8 +11,9 @@ use frostline_sim::{
 
 use crate::Result;
 use crate::monitor::Monitor;
+use crate::reproduce::finished::FinishedRuns;
 use crate::reproduce::going_on;
-use crate::sweep::watched_sweep;
+use crate::sweep::ledgered_sweep;
 
 /// The paper's victim policy.
 pub(super) const VICTIM: &str = "cost-benefit";
@@ -74,6 +75,7 @@ pub(super) struct Matrix<'a> {
     volumes: [TraceVolume; 1],
     settings: Settings,
     zone_pages: u32,
+    finished: FinishedRuns,
     monitor: &'a dyn Monitor,
 }
 
@@ -95,7 +97,13 @@ impl<'a> Matrix<'a> {
             seed,
             ..Settings::default()
         };
-        Matrix { volumes: [volume], settings, zone_pages, monitor }
+        Matrix {
+            volumes: [volume],
+            settings,
+            zone_pages,
+            finished: FinishedRuns::default(),
+            monitor,
+        }
     }
 
     /// Runs these schemes with the paper's settings, each also in quarters.
@@ -136,7 +144,8 @@ impl<'a> Matrix<'a> {
         let specs = specs.collect::<std::result::Result<Vec<_>, _>>().map_err(SimError::from)?;
         let plan = Plan::new(&specs, &[victim.to_string()], false)?;
         plan.check(settings)?;
-        let outcomes = watched_sweep(&self.volumes, &plan, settings, self.monitor)?;
+        let ledger = self.finished.ledger(settings);
+        let outcomes = ledgered_sweep(&self.volumes, &plan, settings, &ledger, self.monitor)?;
         going_on(self.monitor)?;
         Ok(SimReport::new(Vec::new(), &self.volumes, &plan, settings, &outcomes).runs)
     }
