@@ -292,11 +292,12 @@ fn shares(outputs: &Lanes) -> Lanes {
     for share in &mut shares {
         *share = exp(*share - most);
     }
-    for class in 0..FORECAST_CLASSES {
-        sum += shares[class];
+    shares[FORECAST_CLASSES..].fill(0.0);
+    for &share in &shares[..FORECAST_CLASSES] {
+        sum += share;
     }
-    for class in 0..OUTPUTS {
-        shares[class] = if class < FORECAST_CLASSES { shares[class] / sum } else { 0.0 };
+    for share in &mut shares {
+        *share /= sum;
     }
     shares
 }
