@@ -173,7 +173,9 @@ impl Quantised {
     /// Makes the step of a write; returns true if the page is predicted to be long-living.
     #[inline]
     pub fn step(&self, digits: &Digits, hidden: &mut Hidden) -> bool {
-        let inputs = digits.map(|digit| digit * DIGIT);
+        // A loop: `map` of an array is a call for each digit unless compilers inline it.
+        let mut inputs = *digits;
+        inputs.iter_mut().for_each(|digit| *digit *= DIGIT);
         hidden.iter_mut().for_each(|h| *h &= 127);
         match self.instructions {
             Instructions::Portable => self.step_portable(&inputs, hidden),
