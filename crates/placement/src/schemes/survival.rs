@@ -57,6 +57,8 @@ const HORIZON_RATIO: f32 = 2.5;
 const SPARE: usize = 3;
 /// The least number of classes, however few zones are spare.
 const FEWEST: usize = 4;
+/// One in so many user writes is looked at to judge the curves.
+const JUDGED: u64 = 64;
 /// The number of sampled pages that recalled hazards count as.
 const RECALLED: u64 = 1000;
 /// A cell with less than this share of all placed pages does not move the centres.
@@ -122,9 +124,21 @@ pub struct Survival {
     writes: u64,
     epoch_ends: u64,
     verdicts: Verdicts,
+    /// Of the pages that were written again and are looked at: those that were not taken for frozen at
+    /// their age, and those that were.
+    revived: [u64; 2],
 }
 
 impl Survival {
+    /// A page is written again at this age.
+    #[inline(never)]
+    fn judge(&mut self, row: usize, age: usize) {
+        let cell = self.classes[age.max(1)][row];
+        if cell != UNKNOWN {
+            self.revived[usize::from(cell & FROZEN != 0)] += 1;
+        }
+    }
+
     /// The class of a page that is placed and 1, with [`LIVES`] and [`FROZEN`].
     #[inline(always)]
     fn cell(&mut self, row: usize, age: usize) -> u8 {
@@ -279,6 +293,7 @@ impl Scheme for Survival {
             writes: 0,
             epoch_ends: EPOCH_ZONES * u64::from(setup.zone_pages),
             verdicts: Verdicts::default(),
+            revived: [0; 2],
         })
     }
 
@@ -313,7 +328,11 @@ impl Scheme for Survival {
             false => {
                 let age = page.written.age(write.now);
                 let row = self.hazards.row(page.context());
-                self.hazards.died(row, self.ages.bucket(age));
+                let bucket = self.ages.bucket(age);
+                self.hazards.died(row, bucket);
+                if self.writes.is_multiple_of(JUDGED) {
+                    self.judge(row, bucket);
+                }
                 lived = Some(age);
                 page.lifespans.then(self.ages.octave(age))
             }
@@ -394,6 +413,11 @@ impl Scheme for Survival {
         let used = self.clusters.centres().iter().flatten().count();
         let mut gauges = vec![("contexts", self.hazards.used() as f64), ("clusters", used as f64)];
         gauges.extend(self.verdicts.gauges(["curves' precision", "curves' recall"]));
+        let [expected, wrong] = self.revived;
+        if expected + wrong > 0 {
+            let share = wrong as f64 / (expected + wrong) as f64;
+            gauges.push(("share of writes to pages taken for frozen", share));
+        }
         gauges
     }
 }
