@@ -142,3 +142,35 @@ fn several_files_at_a_time_among_other_writes_cost_no_more() {
         }),
     );
 }
+
+#[test]
+fn a_log_that_is_written_in_bursts_beside_other_pages_costs_no_more() {
+    let mut chance = SplitMix::new(11);
+    let log = PAGES - PAGES / 8..PAGES;
+    let (mut log, mut pages) = (log.clone().cycle(), zipf(0.8, WRITES, 11));
+    is_guarded(
+        std::iter::repeat_with(move || {
+            let logged: Vec<u32> = log.by_ref().take(chance.below(64) as usize).collect();
+            let others = pages.by_ref().take(chance.below(64) as usize);
+            let others = others.map(|lba| lba % (PAGES - PAGES / 8));
+            logged.into_iter().chain(others).collect::<Vec<u32>>()
+        })
+        .flatten(),
+    );
+}
+
+#[test]
+fn pages_that_are_written_a_few_times_and_then_rest_cost_no_more() {
+    let mut chance = SplitMix::new(12);
+    // Pages that are at work, and their writes until they rest.
+    let mut at_work = [(0, 0); 64];
+    is_guarded(std::iter::repeat_with(move || {
+        let (page, writes) = &mut at_work[chance.below(64) as usize];
+        if *writes == 0 {
+            let (some, other) = (chance.below(PAGES), chance.below(PAGES));
+            (*page, *writes) = (some.min(other), 1 + chance.below(8));
+        }
+        *writes -= 1;
+        *page
+    }));
+}

@@ -40,10 +40,11 @@ const STREAM_ZONES: u32 = 5;
 /// Marks the class of a cell whose pages are more likely than not to outlive the last horizon: frozen
 /// ones, as far as curves can tell.
 const FROZEN: u8 = 0x40;
-/// User writes in an epoch: a sixteenth of all so far, at most [`EPOCH_WRITES`], and at least this
-/// many zones' worth.
+/// User writes in an epoch: one in [`EPOCHS`] of all so far, at most [`EPOCH_WRITES`], and at least
+/// this many zones' worth.
 const EPOCH_ZONES: u64 = 4;
 const EPOCH_WRITES: u64 = 128 << 10;
+const EPOCHS: u64 = 32;
 /// The price of a class times the volume's zones: the least gain in mean squared distance that
 /// keeps it.
 const PRICE: f32 = 0.1;
@@ -174,11 +175,11 @@ impl Survival {
     #[cold]
     fn end_epoch(&mut self) {
         let least = EPOCH_ZONES * u64::from(self.zone_pages);
-        self.epoch_ends = self.writes + (self.writes / 16).min(EPOCH_WRITES).max(least);
+        self.epoch_ends = self.writes + (self.writes / EPOCHS).min(EPOCH_WRITES).max(least);
         let zones = (self.valid as f32 / self.zone_pages as f32).max(1.0);
         // Each page that was sampled stands for as many pages times user writes.
         self.hazards.learn(self.exposed as f32 / self.sampled.max(1) as f32);
-        (self.exposed, self.sampled) = (self.exposed / 10 * 9, self.sampled / 10 * 9);
+        (self.exposed, self.sampled) = (self.exposed / 20 * 19, self.sampled / 20 * 19);
         self.hazards.look_ahead(FIRST_HORIZON * self.zone_pages as f32, self.ratio());
         self.draw();
         if self.clusters.is_empty() {

@@ -17,18 +17,18 @@ const RELOCATION: f32 = 0.5;
 /// A survival curve as a point.
 pub type Point = [f32; COORDINATES];
 
-/// The point of a survival curve. The square gives weight to differences among pages that live
+/// The point of a survival curve. The cube gives weight to differences among pages that live
 /// long, as these are the ones that are copied.
 pub fn point(survival: &[f32; HORIZONS], relocation: bool) -> Point {
     let mut point = [0.0; COORDINATES];
-    point.iter_mut().zip(survival).for_each(|(x, s)| *x = s * s);
+    point.iter_mut().zip(survival).for_each(|(x, s)| *x = s * s * s);
     point[HORIZONS] = if relocation { RELOCATION } else { 0.0 };
     point
 }
 
 /// The probability to live on that a coordinate stands for.
 pub fn probability(coordinate: f32) -> f32 {
-    coordinate.max(0.0).sqrt()
+    coordinate.max(0.0).cbrt()
 }
 
 /// A point and how much it counts.

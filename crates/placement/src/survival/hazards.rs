@@ -12,7 +12,7 @@ pub const ROWS: usize = 4096;
 /// Pseudo-deaths: the weight of a parent's hazard in a row's.
 const PRIOR: f32 = 2.0;
 /// The share of counts that is kept from one epoch to the next.
-pub const FADE: f32 = 0.9;
+pub const FADE: f32 = 0.95;
 /// Horizons of a survival curve.
 pub const HORIZONS: usize = 8;
 /// The number of pages in each octave whose lives the recalled hazards stand for.
