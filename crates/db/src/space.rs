@@ -1,12 +1,13 @@
 //! The pages of one database on a store that may hold several.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use frostline_placement::Hotness;
 use frostline_store::{PageWrite, Store};
 
 use crate::DbError;
-use crate::node::{PAGE_BYTES, used_bytes};
+use crate::node::{PAGE_BYTES, put_middle_back, used_bytes, without_middle};
 
 /// Sees every page that reaches the store, in order.
 pub trait Observer: Send + Sync {
@@ -15,6 +16,14 @@ pub trait Observer: Send + Sync {
 
     /// A page was trimmed.
     fn trimmed(&self, lba: u32);
+}
+
+/// A node as a store keeps it: in units without its empty middle.
+pub fn record<'a>(store: &Store, page: &'a [u8; PAGE_BYTES]) -> Cow<'a, [u8]> {
+    match store.unit() {
+        Some(_) => Cow::Owned(without_middle(page)),
+        None => Cow::Borrowed(page),
+    }
 }
 
 /// A range of a store's LBAs.
@@ -45,14 +54,19 @@ pub struct Outgoing<'a> {
 impl PageSpace {
     /// Reads a page; false if there is none.
     pub fn read(&self, page: u32, into: &mut [u8]) -> Result<bool, DbError> {
-        Ok(self.store.read(self.first + page, into)?)
+        let found = self.store.read(self.first + page, into)?;
+        if found && self.store.unit().is_some() {
+            put_middle_back(into);
+        }
+        Ok(found)
     }
 
     /// Writes pages, in order.
     pub fn write(&self, pages: &[Outgoing<'_>]) -> Result<(), DbError> {
-        let writes = pages.iter().map(|out| PageWrite {
+        let records: Vec<_> = pages.iter().map(|out| record(&self.store, out.bytes)).collect();
+        let writes = pages.iter().zip(&records).map(|(out, record)| PageWrite {
             lba: self.first + out.page,
-            page: out.bytes,
+            page: record,
             hotness: Some(out.hotness),
         });
         self.store.write_batch(&writes.collect::<Vec<_>>())?;

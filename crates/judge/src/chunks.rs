@@ -6,7 +6,7 @@ use frostline_zone::Device;
 
 use crate::Undecided;
 use crate::metadata::Metadata;
-use crate::page::{HEAD, Head, Page};
+use crate::page::{HEAD, Head, PAGE, Page, sum_of};
 
 /// A chunk that the checkpoint does not cover.
 pub struct Late {
@@ -46,8 +46,9 @@ pub struct Row {
     pub lba: u32,
     pub sum: u32,
     pub time: u64,
-    /// Page in the zone of the device.
-    page: u32,
+    /// First byte in the zone of the device, and the number of bytes.
+    at: u64,
+    bytes: u32,
 }
 
 impl Late {
@@ -55,8 +56,7 @@ impl Late {
     pub fn leave_whole_pages(&mut self, device: &dyn Device) -> Result<(), Undecided> {
         let mut whole = Vec::new();
         for row in self.rows.drain(..) {
-            let page = Page::read(device, self.zone, row.page)?;
-            if page.is_some_and(|page| page.sum() == row.sum) {
+            if sum_of(device, self.zone, row.at, row.bytes)? == Some(row.sum) {
                 whole.push(row);
             }
         }
@@ -77,7 +77,8 @@ struct Start {
 pub fn late_chunks(device: &dyn Device, meta: &Metadata) -> Result<Vec<Late>, Undecided> {
     let mut starts: BTreeMap<(u32, u64), Start> = BTreeMap::new();
     for zone in meta.zones.values() {
-        let start = Start { opening: zone.opening, page: zone.pages, first: zone.used };
+        let first = zone.used / (PAGE as u32 / meta.unit);
+        let start = Start { opening: zone.opening, page: zone.pages, first };
         starts.insert((zone.device_zone, zone.opening), start);
     }
     for &(zone, opening) in &meta.opened {
@@ -112,23 +113,28 @@ fn scan(
                 seq: head.seq,
                 durable: head.b,
                 group: Group::of(&header),
-                rows: (0..head.count).map(|i| row(&header, page, i)).collect(),
+                rows: rows(meta, &header, page, head.count),
             });
         }
-        page += 1 + head.count;
-        first += head.count;
+        page += 1 + head.payload;
+        first += head.payload;
     }
     Ok(())
 }
 
 const CHUNK: u32 = 5;
 
-fn row(header: &Page, at: u32, i: u32) -> Row {
-    let row = HEAD + 16 * i as usize;
-    Row {
-        lba: header.u32(row),
-        sum: header.u32(row + 4),
-        time: header.u64(row + 8),
-        page: at + 1 + i,
+/// The rows of a header in page `page`: the records lie one behind the other, in whole units.
+fn rows(meta: &Metadata, header: &Page, page: u32, count: u32) -> Vec<Row> {
+    let mut at = u64::from(page + 1) * PAGE as u64;
+    let mut rows = Vec::new();
+    for i in 0..count as usize {
+        let (row, form) = (HEAD + 16 * i, HEAD + 16 * count as usize + 4 * i);
+        let length = if meta.in_units { header.u32(form) >> 16 } else { PAGE as u32 };
+        let bytes = length.next_multiple_of(meta.unit);
+        let (lba, sum, time) = (header.u32(row), header.u32(row + 4), header.u64(row + 8));
+        rows.push(Row { lba, sum, time, at, bytes });
+        at += u64::from(bytes);
     }
+    rows
 }

@@ -14,9 +14,10 @@ use frostline_zone::{Device, DeviceError};
 
 use chunks::{Group, Late, late_chunks};
 use metadata::{Metadata, Zone};
-use page::Page;
+use page::{PAGE, sum_of};
 
-/// The pages that a store must have, as LBA and CRC-32C of the content.
+/// The pages that a store must have, as LBA and CRC-32C of the record: of the content, and in a store in
+/// units of so much of it as was written, with zeroes up to the end of a unit.
 pub type Pages = BTreeMap<u32, u32>;
 
 /// The reason why the judge can't say which pages a store must have.
@@ -66,7 +67,8 @@ pub fn pages(device: &dyn Device) -> Result<Pages, Undecided> {
             let lba = leaf.number * 1024 + at;
             let slot = leaf.slot(at);
             if slot != 0 && !newest.contains_key(&lba) {
-                check(device, &meta, &late, lba, slot, leaf.sum(at))?;
+                let units = if meta.in_units { leaf.units(at) } else { 1 };
+                check(device, &meta, &late, lba, (slot, units), leaf.sum(at))?;
                 pages.insert(lba, leaf.sum(at));
             }
         }
@@ -94,7 +96,7 @@ fn check(
     meta: &Metadata,
     late: &[Late],
     lba: u32,
-    slot: u32,
+    (slot, units): (u32, u32),
     sum: u32,
 ) -> Result<(), Undecided> {
     let wrong = |what: &str| Undecided::Damaged(format!("LBA {lba}, slot {slot}: {what}"));
@@ -104,9 +106,11 @@ fn check(
         return Err(wrong("its zone holds later pages"));
     }
     let offset = slot & ((1 << meta.offset_bits) - 1);
-    let headers = zone.firsts.iter().filter(|&&first| first <= offset).count() as u32;
-    let found = Page::read(device, zone.device_zone, offset + headers)?;
-    match found.is_some_and(|page| page.sum() == sum) {
+    let first_byte = u64::from(offset) * u64::from(meta.unit);
+    let page = (first_byte / PAGE as u64) as u32;
+    let headers = zone.firsts.iter().filter(|&&first| first <= page).count() as u64;
+    let at = first_byte + headers * PAGE as u64;
+    match sum_of(device, zone.device_zone, at, units * meta.unit)? == Some(sum) {
         true => Ok(()),
         false => Err(wrong("its content is not there")),
     }

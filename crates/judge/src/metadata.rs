@@ -10,6 +10,10 @@ use crate::page::{HEAD, Head, PAGE, Page, read, u32_at, u64_at};
 /// The records of the metadata zones that say which pages the store has.
 pub struct Metadata {
     pub store: u64,
+    /// Bytes of a unit; those of a page if the store is not in units.
+    pub unit: u32,
+    /// True if it is in units, even if each is a page.
+    pub in_units: bool,
     pub offset_bits: u32,
     /// Number of the first chunk that the table does not cover.
     pub next_chunk: u64,
@@ -27,6 +31,7 @@ pub struct Metadata {
 pub struct Zone {
     pub device_zone: u32,
     pub opening: u64,
+    /// In units.
     pub used: u32,
     /// Pages of the device's zone that were used, headers included.
     pub pages: u32,
@@ -54,6 +59,11 @@ impl Leaf {
     pub fn sum(&self, at: u32) -> u32 {
         u32_at(&self.bytes, 4096 + 4 * at as usize)
     }
+
+    /// Units of a page's record, of a store in units.
+    pub fn units(&self, at: u32) -> u32 {
+        self.bytes[8192 + at as usize].into()
+    }
 }
 
 /// A record of the metadata log: its head, its rows, and the pages that follow it.
@@ -72,9 +82,16 @@ impl Metadata {
         let records = records(device, &block, &head, device_pages)?;
         let table = last_table(&records)
             .ok_or_else(|| Undecided::Damaged("no table is complete".to_string()))?;
+        let unit = if head.version == UNITS { block.u32(4092) } else { PAGE as u32 };
+        if unit == 0 || !(PAGE as u32).is_multiple_of(unit) {
+            return Err(Undecided::Damaged(format!("a unit of {unit} bytes")));
+        }
+        let zone_units = block.u32(108) * (PAGE as u32 / unit);
         let mut meta = Metadata {
             store: head.store,
-            offset_bits: u32::BITS - (block.u32(108) - 1).leading_zeros(),
+            unit,
+            in_units: head.version == UNITS,
+            offset_bits: u32::BITS - (zone_units - 1).leading_zeros(),
             next_chunk: u64_at(&table, 16),
             zones: HashMap::new(),
             leaves: Vec::new(),
@@ -91,7 +108,7 @@ impl Metadata {
         let leaf_pages = records.iter().find(|r| r.head.kind == LEAVES && r.head.count > 0);
         let leaf_pages = leaf_pages.map_or(0, |r| r.head.payload / r.head.count);
         let (leaves, zones) = (u32_at(table, 80), u32_at(table, 84));
-        let mut at = 96;
+        let mut at = if self.in_units { 120 } else { 96 };
         for number in 0..leaves {
             let (page, sum) = (u32_at(table, at), u32_at(table, at + 4));
             at += 16;
@@ -140,6 +157,9 @@ impl Metadata {
         }
     }
 }
+
+/// Version of the format of stores in units.
+pub const UNITS: u32 = 2;
 
 const SUPER: u32 = 1;
 const NOTES: u32 = 2;

@@ -16,6 +16,7 @@ pub struct Page(Vec<u8>);
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
     pub kind: u32,
+    pub version: u32,
     pub store: u64,
     pub seq: u64,
     pub zone: u32,
@@ -34,11 +35,6 @@ impl Page {
         Ok(read(device, zone, page, 1)?.map(Page))
     }
 
-    /// CRC-32C of the content.
-    pub fn sum(&self) -> u32 {
-        crc32c::crc32c(&self.0)
-    }
-
     pub fn u32(&self, at: usize) -> u32 {
         u32_at(&self.0, at)
     }
@@ -52,6 +48,7 @@ impl Page {
         let whole = self.0[..4] == *b"FRST" && self.u32(4) == crc32c::crc32c(&self.0[8..]);
         whole.then(|| Head {
             kind: self.u32(8),
+            version: self.u32(12),
             store: self.u64(16),
             seq: self.u64(24),
             zone: self.u32(32),
@@ -80,6 +77,19 @@ pub fn read(
     let mut buffer = vec![0; bytes];
     device.read(zone, from, &mut buffer)?;
     Ok(Some(buffer))
+}
+
+/// CRC-32C of bytes of a zone; `None` if they are not before the write pointer.
+pub fn sum_of(
+    device: &dyn Device,
+    zone: u32,
+    at: u64,
+    bytes: u32,
+) -> Result<Option<u32>, Undecided> {
+    let (page, skip) = ((at / PAGE as u64) as u32, at as usize % PAGE);
+    let pages = (skip + bytes as usize).div_ceil(PAGE);
+    let read = read(device, zone, page, pages as u32)?;
+    Ok(read.map(|read| crc32c::crc32c(&read[skip..skip + bytes as usize])))
 }
 
 pub fn u32_at(bytes: &[u8], at: usize) -> u32 {

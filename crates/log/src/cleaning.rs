@@ -43,13 +43,16 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         let Choice { victims, relabelled } = &mut self.choice;
         debug_assert!(victims.iter().all(|&z| zones.is_candidate(z)));
         if !can_open {
-            // The end of a zone may be too short for a record.
-            let most = self.options.page_units;
-            let usable = |units: u32| u64::from(units.saturating_sub(most - 1));
+            // The end of a zone may be too short for a record, and so may that of a chunk.
+            let rest = u64::from(self.options.page_units - 1);
+            let chunk = u64::from(self.options.chunk_records);
+            let ends = if chunk > 0 { 2 } else { 1 };
+            let usable = |units: u32| u64::from(units).saturating_sub(ends * rest);
             let mut room: u64 = self.open.iter().map(|c| usable(c.end - c.slot)).sum();
             let emptied = usable(self.zone_units);
             victims.retain(|&z| {
                 let valid = u64::from(zones.valid(z));
+                let valid = valid + valid.checked_div(chunk).unwrap_or(0) * rest;
                 let fits = valid <= room;
                 room = if fits { room - valid + emptied } else { room };
                 fits
@@ -69,6 +72,9 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.counts.zones_reclaimed += 1;
         self.garbage -= u64::from(self.zones.garbage(zone));
         self.written -= u64::from(self.zone_units);
+        if let Some(padding) = self.padding.get_mut(zone as usize) {
+            *padding = 0;
+        }
         self.zones.free(zone);
         self.free.push(zone);
         self.scheme.on_reclaimed(&victim);
@@ -143,7 +149,7 @@ impl<S: Scheme> Volume<S> {
             relocated += self.move_stretch(victim.zone, offset, stretch, class);
             offset += stretch;
             if self.is_full(class) {
-                self.close_zone(class)?;
+                self.close_zone(class);
             }
         }
         Ok(relocated)
@@ -232,13 +238,13 @@ impl<S: Scheme> Volume<S> {
             done += moved;
             match stop {
                 Stop::Done => {}
-                Stop::Full(class) => self.close_zone(class)?,
+                Stop::Full(class) => self.close_zone(class),
                 Stop::NoZone(class) => {
                     let class = self.class_with_room(class, 1)?;
                     self.finish_relocation(valid[done], class);
                     done += 1;
                     if self.is_full(class) {
-                        self.close_zone(class)?;
+                        self.close_zone(class);
                     }
                 }
             }

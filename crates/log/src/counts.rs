@@ -37,7 +37,7 @@ pub struct Counts {
     /// Meta pages, which the scheme filled with its state of pages, see
     /// [`Scheme::meta_pages`](frostline_placement::Scheme::meta_pages).
     pub meta_pages: u64,
-    /// Units that were left unused because a zone was ended early.
+    /// Units that were left unused because a zone was ended early, or behind a chunk.
     pub skipped: u64,
     /// The number of victims with each number of garbage units, from 0 to the units of a zone.
     pub victim_garbage: Vec<u64>,

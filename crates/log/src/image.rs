@@ -19,7 +19,7 @@ pub struct ZoneImage {
     pub sealed_at: Option<u32>,
     /// Slots that were used, or can't be used any more.
     pub used: u32,
-    /// Garbage slots among `used`.
+    /// Garbage slots among `used`, padding included.
     pub garbage: u32,
 }
 
@@ -38,15 +38,14 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 
     fn image(&self, zone: u32) -> ZoneImage {
         let class = self.zones.class(zone);
-        let cursor = self.open[class];
-        let open = !cursor.is_closed() && (cursor.end - 1) >> self.shift == zone;
+        let (cursor, open) = (self.open[class], self.is_open(zone));
         ZoneImage {
             zone,
             class: class as u32,
             opened_at: self.zones.opened_at(zone),
             sealed_at: (!open).then_some(self.zones.sealed_at(zone)),
             used: if open { self.zone_units - (cursor.end - cursor.slot) } else { self.zone_units },
-            garbage: self.zones.garbage(zone),
+            garbage: self.zones.garbage(zone) + self.padding_of(zone),
         }
     }
 
@@ -66,9 +65,10 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             self.restore_zone(image);
         }
         let holds = self.written - self.garbage;
-        if holds != valid {
+        let most = valid.saturating_mul(self.options.page_units.into());
+        if !(valid..=most).contains(&holds) {
             return Err(LogError::Image {
-                why: format!("zones hold {holds} valid pages, the map {valid}"),
+                why: format!("zones hold {holds} valid slots, the map {valid} pages"),
             });
         }
         self.free = (1..self.zones.len() as u32).rev().filter(|&z| self.zones.is_free(z)).collect();

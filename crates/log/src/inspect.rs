@@ -55,6 +55,17 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.free.len()
     }
 
+    /// True if a zone takes more pages.
+    pub fn is_open(&self, zone: u32) -> bool {
+        let cursor = self.open.get(self.zones.class(zone));
+        cursor.is_some_and(|c| !c.is_closed() && (c.end - 1) >> self.shift == zone)
+    }
+
+    /// Units of a zone that pad its chunks.
+    pub(crate) fn padding_of(&self, zone: u32) -> u32 {
+        self.padding.get(zone as usize).copied().unwrap_or(0)
+    }
+
     /// User writes so far, modulo 2^32.
     pub fn now(&self) -> u32 {
         self.now
@@ -146,13 +157,14 @@ impl<S: Scheme> Volume<S> {
         for zone in 1..self.zones.len() as u32 {
             let z = zone as usize;
             let have = if self.zones.is_free(zone) { 0 } else { used[z] };
-            let counted = i64::from(self.zones.garbage(zone));
+            let garbage_here = self.zones.garbage(zone);
+            let counted = i64::from(garbage_here + self.padding_of(zone));
             let expected = i64::from(have) - i64::from(valid[z]);
             if counted != expected {
                 return Err(format!("zone {zone}: {counted} garbage counted, {expected} found"));
             }
             written += u64::from(have);
-            garbage += counted as u64;
+            garbage += u64::from(garbage_here);
         }
         let (w, g) = (self.written, self.garbage);
         if (written, garbage) != (w, g) {

@@ -43,6 +43,7 @@
 //! ```
 
 mod capacity;
+mod chunks;
 mod cleaning;
 mod counts;
 mod error;

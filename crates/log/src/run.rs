@@ -133,7 +133,7 @@ impl<S: Scheme> Volume<S> {
                 }
             };
             if let Some(class) = filled {
-                self.close_zone(class)?;
+                self.close_zone(class);
             }
             self.check_totals();
             self.clean_while_due()?;

@@ -207,7 +207,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// Frees a victim whose pages are all copied. False, without effect, while it holds a valid
     /// page.
     pub fn release(&mut self, zone: u32) -> bool {
-        let all_garbage = self.zones.garbage(zone) == self.zone_units;
+        let all_garbage = self.zones.garbage(zone) + self.padding_of(zone) == self.zone_units;
         let emptied = all_garbage && self.zones.is_sealed(zone);
         if emptied {
             self.reclaim(zone);
@@ -236,6 +236,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         cursor.slot += units;
         cursor.counted = cursor.slot;
         self.written += u64::from(units);
+        self.count_in_chunk(class);
         slot
     }
 
@@ -248,7 +249,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     ) -> Result<Placed, LogError> {
         entry.slot = slot;
         if self.is_full(class) {
-            self.close_zone(class)?;
+            self.close_zone(class);
         }
         Ok(Placed { class, slot: self.slot(slot) })
     }

@@ -30,6 +30,10 @@ pub struct Options {
     /// as long as their drivers say, and slots, room and garbage are counted in units. 1 if every
     /// page takes one slot.
     pub page_units: u32,
+    /// Records in a chunk, behind which the rest of the last page stays unused: how a store on a
+    /// device writes them, with a header before each chunk. 0 if there are no chunks; whole pages
+    /// leave no rest.
+    pub chunk_records: u32,
     /// Largest LBA + 1, at most [`MAX_LBA`] + 1.
     pub space: u32,
     /// Pages that may be valid at once.
@@ -51,6 +55,7 @@ impl Options {
         Options {
             zone_pages,
             page_units: 1,
+            chunk_records: 0,
             space,
             logical_pages: u64::from(space),
             capacity: Capacity::Elastic { gp },
@@ -115,6 +120,10 @@ pub struct Volume<S: Scheme, M = Array<MapEntry<<S as Scheme>::Page>>> {
     /// The units of each record, by the slot where the record begins; 0 if none was written there
     /// before the zone was sealed. Empty if pages take one unit, or if the driver has them.
     pub(crate) lengths: Array<u8>,
+    /// Units of each zone that pad its chunks; empty if pages take one unit.
+    pub(crate) padding: Vec<u32>,
+    /// Records that each class has placed since its last chunk ended.
+    pub(crate) in_chunk: Vec<u32>,
     reverse: bool,
     /// Pages at the tail of each zone for the scheme's state, in addition to
     /// [`Options::zone_pages`].
@@ -259,6 +268,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             map,
             words: Array::default(),
             lengths: Array::default(),
+            padding: Vec::new(),
+            in_chunk: vec![0; classes],
             reverse,
             meta_pages,
             zone_units,
@@ -306,6 +317,9 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         while self.zones.len() <= zones {
             self.zones.add();
         }
+        if self.options.page_units > 1 {
+            self.padding.resize(self.zones.len(), 0);
+        }
         // Zones are taken from the end: low numbers first.
         self.free.splice(0..0, (first..self.zones.len() as u32).rev());
         Ok(())
@@ -334,18 +348,18 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         let slot = zone << self.shift;
         let gap = zone * ((1 << self.shift) - units);
         self.open[class] = Cursor { slot, end: slot + units, counted: slot, gap };
+        self.in_chunk[class] = 0;
         let event = self.event(zone);
         self.scheme.on_opened(&event);
         Ok(true)
     }
 
     /// Closes and seals the full open zone of `class`.
-    pub(crate) fn close_zone(&mut self, class: usize) -> Result<(), LogError> {
+    pub(crate) fn close_zone(&mut self, class: usize) {
         let zone = (self.open[class].end - 1) >> self.shift;
         self.settle(class);
         self.open[class] = Cursor::CLOSED;
         self.seal_zone(zone);
-        Ok(())
     }
 
     /// Updates the counts of a class up to its cursor: all pages appended since the last update

@@ -49,6 +49,9 @@ pub struct Settings {
     /// The unit in bytes, if pages are not written whole. A record then takes as many whole units
     /// as its bytes in the trace need.
     pub unit: Option<u32>,
+    /// Records in a chunk of a store, behind which the rest of the last page stays unused, if pages are not
+    /// written whole; 0 if there are no chunks.
+    pub chunk_records: u32,
     /// Bytes in a zone.
     pub zone_size: ZoneSize,
     /// The capacity of a volume, and the trigger of cleaning.
@@ -78,6 +81,7 @@ impl Default for Settings {
         Settings {
             page_size: 4096,
             unit: None,
+            chunk_records: 0,
             zone_size: ZoneSize::Auto,
             space: Space::Gp(0.15),
             max_open: None,
@@ -156,6 +160,7 @@ impl Settings {
         Options {
             zone_pages,
             page_units: self.page_size / self.unit(),
+            chunk_records: self.chunk_records,
             space: volume.space(),
             logical_pages,
             capacity,

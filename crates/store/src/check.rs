@@ -2,16 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use frostline_log::{Slot, ZoneImage};
+use frostline_log::{Extent, ZoneImage};
 use frostline_zone::{AlignedBuf, ZoneState};
 
 use crate::Store;
 use crate::StoreError;
 use crate::finding::Finding;
-use crate::format::{PAGE, Row};
+use crate::format::PAGE;
 use crate::head::{ChunkHead, Head};
 use crate::inner::Inner;
 use crate::map_cache::LEAF;
+use crate::records::Record;
 use crate::zone_pool::DataZone;
 
 /// The result of [`Store::check`].
@@ -55,7 +56,7 @@ struct Live {
     image: ZoneImage,
     /// Pages of the device's zone that were written.
     end: u32,
-    /// Pages that the map has in it.
+    /// Slots that the map has in it.
     valid: u32,
 }
 
@@ -80,23 +81,28 @@ impl<'a> Check<'a> {
             live[image.zone as usize] = Some(Live { zone, image, end, valid: 0 });
         }
         drop(state);
-        let slots = live.len() * inner.layout.fixed.zone_pages as usize;
+        let slots = live.len() * inner.layout.zone_units() as usize;
         let mapped = vec![0; slots.div_ceil(64)];
         let (unknown, report) = (BTreeSet::new(), CheckReport::default());
         Ok(Check { inner, live, mapped, unknown, report })
     }
 
-    /// The word and bit of a slot.
-    fn bit(&self, slot: Slot) -> (usize, u64) {
-        let zone_pages = self.inner.layout.fixed.zone_pages as usize;
-        let at = slot.zone as usize * zone_pages + slot.offset as usize;
-        (at / 64, 1 << (at % 64))
+    /// The words and bits of the slots of a record.
+    fn bits(&self, place: Extent) -> impl Iterator<Item = (usize, u64)> + use<> {
+        let first = place.slot.zone as usize * self.inner.layout.zone_units() as usize
+            + place.slot.offset as usize;
+        (first..first + place.units as usize).map(|at| (at / 64, 1 << (at % 64)))
+    }
+
+    /// True if the map has a record in one of these slots.
+    fn is_mapped(&self, place: Extent) -> bool {
+        self.bits(place).any(|(word, bit)| self.mapped[word] & bit != 0)
     }
 
     fn check_leaf(&mut self, leaf: u32) -> Result<(), StoreError> {
         self.report.leaves += 1;
-        match self.slots(leaf) {
-            Ok(slots) => slots.into_iter().for_each(|(lba, slot)| self.check_slot(lba, slot)),
+        match self.places(leaf) {
+            Ok(places) => places.into_iter().for_each(|(lba, at)| self.check_place(lba, at)),
             Err(error) => {
                 self.unknown.insert(leaf);
                 self.report.findings.push(Finding::of_leaf(leaf, error)?);
@@ -105,8 +111,8 @@ impl<'a> Check<'a> {
         self.inner.shrink_map()
     }
 
-    /// The slots of a leaf. Of one in memory, what lies on the device is read as well.
-    fn slots(&self, leaf: u32) -> Result<Vec<(u32, Slot)>, StoreError> {
+    /// The places that a leaf names. Of one in memory, what lies on the device is read as well.
+    fn places(&self, leaf: u32) -> Result<Vec<(u32, Extent)>, StoreError> {
         loop {
             let state = self.inner.state()?;
             let at = state.volume.map().at(leaf);
@@ -121,40 +127,44 @@ impl<'a> Check<'a> {
                 false => continue,
             }
         }
-        Ok(self.inner.mapped(self.inner.state()?, leaf * LEAF as u32)?.slots_of_leaf())
+        Ok(self.inner.mapped(self.inner.state()?, leaf * LEAF as u32)?.places_of_leaf())
     }
 
-    fn check_slot(&mut self, lba: u32, slot: Slot) {
-        if let Err(finding) = self.take_slot(lba, slot) {
+    fn check_place(&mut self, lba: u32, place: Extent) {
+        if let Err(finding) = self.take_place(lba, place) {
             self.report.findings.push(finding);
         }
     }
 
-    /// Notes that the map names a slot.
-    fn take_slot(&mut self, lba: u32, slot: Slot) -> Result<(), Finding> {
-        let fixed = &self.inner.layout.fixed;
-        let (word, bit) = self.bit(slot);
+    /// Notes that the map names the slots of a record.
+    fn take_place(&mut self, lba: u32, place: Extent) -> Result<(), Finding> {
+        let layout = &self.inner.layout;
         let wrong =
             |what: &str| Finding { lba: Some(lba), what: what.into(), ..Finding::default() };
-        if u64::from(lba) >= fixed.logical_pages {
+        if u64::from(lba) >= layout.fixed.logical_pages {
             return Err(wrong("the map holds it, though the store does not reach so far"));
         }
-        if slot.zone == 0 {
+        if place.slot.zone == 0 {
             return Err(wrong("its content was lost when the store was opened after damage"));
         }
-        let Some(Some(live)) = self.live.get_mut(slot.zone as usize) else {
+        let Some(Some(live)) = self.live.get(place.slot.zone as usize) else {
             return Err(wrong("the map has it in a zone that holds nothing"));
         };
-        let page = live.zone.page_of(slot.offset);
-        let wrong = |what| Finding::at(live.zone.device_zone, page, Some(lba), what);
-        if slot.offset >= fixed.zone_pages || page >= live.end {
+        let span = live.zone.span_of(place, layout.sizes);
+        let wrong = |what| Finding::at(live.zone.device_zone, span.page, Some(lba), what);
+        let beyond = place.slot.offset + place.units > layout.zone_units();
+        if beyond || place.units == 0 || span.end() > live.end {
             return Err(wrong("the map has it where nothing was written"));
         }
-        if self.mapped[word] & bit != 0 {
+        if self.is_mapped(place) {
             return Err(wrong("the map has another LBA in the same slot"));
         }
-        self.mapped[word] |= bit;
-        live.valid += 1;
+        for (word, bit) in self.bits(place) {
+            self.mapped[word] |= bit;
+        }
+        if let Some(Some(live)) = self.live.get_mut(place.slot.zone as usize) {
+            live.valid += place.units;
+        }
         self.report.pages += 1;
         Ok(())
     }
@@ -181,7 +191,7 @@ impl<'a> Check<'a> {
         }
         let counted = live.image.used.saturating_sub(live.image.garbage);
         if counted != live.valid && self.unknown.is_empty() {
-            let what = format!("{counted} valid pages are counted, the map has {}", live.valid);
+            let what = format!("{counted} valid slots are counted, the map has {}", live.valid);
             self.report.findings.push(wrong(0, what));
         }
         Ok(())
@@ -191,39 +201,41 @@ impl<'a> Check<'a> {
     fn check_chunk(&mut self, live: &Live, chunk: usize) -> Result<(), StoreError> {
         self.report.chunks += 1;
         let (zone, number) = (live.zone.device_zone, live.image.zone);
-        let (first, start) = (live.zone.firsts[chunk], live.zone.start_of(chunk));
-        let rows = match self.rows(live, chunk) {
-            Ok(rows) => rows,
+        let (first, sizes) = (live.zone.firsts[chunk], self.inner.layout.sizes);
+        let records = match self.records(live, chunk) {
+            Ok(records) => records,
             Err(error) => {
                 self.report.findings.push(Finding::of(error)?);
                 return Ok(());
             }
         };
-        for (offset, row) in (first..).zip(rows) {
-            let (word, bit) = self.bit(Slot { zone: number, offset });
-            let known = !self.unknown.contains(&(row.lba / LEAF as u32));
-            if self.mapped[word] & bit == 0 || !known {
+        for (place, record) in sizes.extents(number, first, &records) {
+            let known = !self.unknown.contains(&(record.lba / LEAF as u32));
+            if place.slot.offset + place.units > self.inner.layout.zone_units()
+                || !self.is_mapped(place)
+                || !known
+            {
                 continue;
             }
-            let there = u64::from(row.lba) < self.inner.layout.fixed.logical_pages
-                && self.is_at(&row, Slot { zone: number, offset })?;
+            let there = u64::from(record.lba) < self.inner.layout.fixed.logical_pages
+                && self.is_at(record, place)?;
             if !there {
-                let page = start + 1 + (offset - first);
+                let page = live.zone.span_of(place, sizes).page;
                 let what = "its header names this LBA, the map another, or another sum";
-                self.report.findings.push(Finding::at(zone, page, Some(row.lba), what));
+                self.report.findings.push(Finding::at(zone, page, Some(record.lba), what));
             }
         }
         self.inner.shrink_map()
     }
 
-    /// True if the map has a page of this sum there.
-    fn is_at(&self, row: &Row, slot: Slot) -> Result<bool, StoreError> {
-        let page = self.inner.mapped(self.inner.state()?, row.lba)?;
-        Ok(page.place() == Some((slot, row.sum)))
+    /// True if the map has a record of this sum there.
+    fn is_at(&self, record: &Record, place: Extent) -> Result<bool, StoreError> {
+        let page = self.inner.mapped(self.inner.state()?, record.lba)?;
+        Ok(page.place() == Some((place, record.sum)))
     }
 
-    /// The rows of a chunk's header.
-    fn rows(&self, live: &Live, chunk: usize) -> Result<Vec<Row>, StoreError> {
+    /// The records that a chunk's header names.
+    fn records(&self, live: &Live, chunk: usize) -> Result<Vec<Record>, StoreError> {
         let zone = &live.zone;
         let (first, start) = (zone.firsts[chunk], zone.start_of(chunk));
         let next = match chunk + 1 < zone.firsts.len() {
@@ -248,8 +260,10 @@ impl<'a> Check<'a> {
             (head.opening, head.first) == (zone.opening, first) && fits(head.pages)
         };
         let found = found.filter(|(head, _)| ours(head));
-        match found {
-            Some((head, body)) => Ok(head.rows(body, false).0),
+        let sizes = self.inner.layout.sizes;
+        let records = found.and_then(|(head, body)| head.records(body, sizes, false));
+        match records {
+            Some((records, _)) => Ok(records),
             None => Err(damaged("is another's, or an older one")),
         }
     }

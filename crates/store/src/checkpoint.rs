@@ -7,11 +7,11 @@ use frostline_log::ZoneImage;
 use frostline_placement::Scheme;
 
 use crate::StoreError;
-use crate::format::{LeafAt, PAGE, TableHead, ZoneRow};
+use crate::format::{LeafAt, PAGE, TableHead, UnitsWritten, ZoneRow};
 use crate::head::{MetaKind, TablePart};
 use crate::inner::Inner;
 use crate::layout::{leaves_in_record, payload_pages};
-use crate::map_cache::{Leaf, leaf_pages};
+use crate::map_cache::Leaf;
 use crate::state::State;
 
 /// A zone as it was, chunks included that were not yet written.
@@ -48,6 +48,8 @@ struct Snapshot {
     /// The places of all leaves.
     root: Vec<LeafAt>,
     head: TableHead,
+    /// Of a store in units.
+    units: Option<UnitsWritten>,
     zones: Vec<Zone>,
     learned: Vec<u8>,
 }
@@ -91,7 +93,13 @@ impl Snapshot {
             chunks: zones.iter().map(|zone| zone.row.chunks).sum(),
             learned: learned.len() as u32,
         };
-        Snapshot { leaves, root, head, zones, learned }
+        let units = |unit: u32| UnitsWritten {
+            user: w.user_bytes / u64::from(unit),
+            relocated: w.relocated_bytes / u64::from(unit),
+            padding: w.padding_bytes / u64::from(unit),
+        };
+        let units = state.layout.sizes.unit().map(units);
+        Snapshot { leaves, root, head, units, zones, learned }
     }
 
     /// Every chunk in it is written, or its pages are elsewhere.
@@ -106,6 +114,7 @@ impl Snapshot {
     /// The table, filled up to whole pages; and its length before that.
     fn table(&self) -> (Vec<u8>, usize) {
         let mut bytes = bytemuck::bytes_of(&self.head).to_vec();
+        self.units.iter().for_each(|units| bytes.extend_from_slice(bytemuck::bytes_of(units)));
         bytes.extend_from_slice(bytemuck::cast_slice(&self.root));
         self.zones.iter().for_each(|zone| bytes.extend_from_slice(bytemuck::bytes_of(&zone.row)));
         let chunks = self.zones.iter().flat_map(|zone| &zone.firsts);
@@ -169,7 +178,7 @@ impl Inner {
     }
 
     fn write_snapshot_leaves(&self, snapshot: &mut Snapshot) -> Result<(), StoreError> {
-        let together = leaves_in_record(&self.layout.fixed, self.layout.state);
+        let together = leaves_in_record(&self.layout.fixed, self.layout.columns);
         let leaves = std::mem::take(&mut snapshot.leaves);
         for some in leaves.chunks(together) {
             let places = self.write_leaves(some, snapshot.head.time)?;
@@ -195,7 +204,7 @@ impl Inner {
         let mut meta = self.meta()?;
         let page = meta.append(MetaKind::Leaves, &numbers, &payload)?;
         drop(meta);
-        let pages = leaf_pages(self.layout.state) as u32;
+        let pages = self.layout.columns.leaf_pages() as u32;
         let at = |(page, image): (u32, &&[u8])| LeafAt { page, sum: crc32c::crc32c(image), time };
         let places = (page..).step_by(pages as usize).zip(&images).map(at);
         Ok(numbers.into_iter().zip(places).collect())
@@ -209,7 +218,7 @@ impl Inner {
         let others = (0u32..).zip(&snapshot.root).zip(taken);
         let others = others.filter(|((_, at), taken)| !taken && at.page != 0);
         let others: Vec<_> = others.map(|((leaf, at), _)| (leaf, *at)).collect();
-        let together = leaves_in_record(&self.layout.fixed, self.layout.state);
+        let together = leaves_in_record(&self.layout.fixed, self.layout.columns);
         for some in others.chunks(together) {
             let read = |&(leaf, at): &(u32, LeafAt)| {
                 let bytes = self.read_leaf(at.page, at.sum)?;

@@ -1,10 +1,12 @@
-//! Chunks: a header page, and the pages it describes. In memory until they are written.
+//! Chunks: a header page, and the records it describes. In memory until they are written.
 
+use frostline_log::Extent;
 use frostline_placement::Hotness;
 use frostline_zone::AlignedBuf;
 
-use crate::format::{Group, PAGE, Row, rows};
+use crate::format::{Form, Group, IMAGE, PAGE, Row, rows};
 use crate::head::{ChunkHead, Head, HeadKind};
+use crate::records::{Record, Sizes};
 
 /// A chunk that is being filled, or is on its way to the device.
 pub struct Chunk {
@@ -14,50 +16,105 @@ pub struct Chunk {
     pub first: u32,
     /// Page of the device's zone where its header goes.
     pub start: u32,
-    /// Most pages it can take.
-    pub room: u32,
-    /// The header's row of each page.
-    pub rows: Vec<Row>,
-    /// The pages' hotness records, if the store has them.
+    /// The sizes of the store's records.
+    sizes: Sizes,
+    /// The room for records.
+    room: ChunkRoom,
+    /// The header's row of each record.
+    pub records: Vec<Record>,
+    /// The records' hotness records, if the store has them.
     pub hotness: Option<Vec<Hotness>>,
     /// Number of the chunk, once it is sealed.
     pub seq: u64,
+    /// Units of the records.
+    used: u32,
     bytes: AlignedBuf,
 }
 
+/// The room of a chunk.
+#[derive(Clone, Copy)]
+pub struct ChunkRoom {
+    /// Records that its header has room for.
+    pub records: u32,
+    /// Units behind its header, on the device.
+    pub units: u32,
+    /// Units that are left of the volume's zone.
+    pub of_zone: u32,
+}
+
 impl Chunk {
-    /// An empty chunk; `bytes` has room for the header and `room` pages.
+    /// An empty chunk; `bytes` has room for the header and as many pages as it may have records.
     pub fn new(
-        zone: u32,
-        first: u32,
-        start: u32,
-        room: u32,
+        (zone, first, start): (u32, u32, u32),
+        sizes: Sizes,
+        room: ChunkRoom,
         hotness: bool,
         bytes: AlignedBuf,
     ) -> Self {
-        let rows = Vec::with_capacity(room as usize);
-        Chunk { zone, first, start, room, rows, hotness: hotness.then(Vec::new), seq: 0, bytes }
+        let records = Vec::with_capacity(room.records as usize);
+        let hotness = hotness.then(Vec::new);
+        Chunk { zone, first, start, sizes, room, records, hotness, seq: 0, used: 0, bytes }
     }
 
-    /// True if it takes no more pages.
+    /// True if it takes no more records: the next one might be a whole page.
     pub fn is_full(&self) -> bool {
-        self.rows.len() as u32 == self.room
+        self.has_full_header()
+            || self.used + self.sizes.page_units() > self.room.units
+            || self.used == self.room.of_zone
     }
 
-    /// Appends a page.
-    pub fn push(&mut self, row: Row, hotness: Hotness, page: &[u8]) {
-        let at = (1 + self.rows.len()) * PAGE;
-        self.bytes[at..at + PAGE].copy_from_slice(page);
-        self.rows.push(row);
+    /// True if its header has no room for another record.
+    pub fn has_full_header(&self) -> bool {
+        self.records.len() as u32 == self.room.records
+    }
+
+    /// The offset in the zone of the next record.
+    pub fn next(&self) -> u32 {
+        self.first * self.sizes.page_units() + self.used
+    }
+
+    /// Appends a record: its bytes, and zeroes up to the end of a unit.
+    pub fn push(&mut self, record: Record, hotness: Hotness, bytes: &[u8]) {
+        let (bytes, slot) = (&bytes[..record.bytes.into()], self.sizes.slot_bytes() as usize);
+        let at = PAGE + self.used as usize * slot;
+        let units = self.sizes.units_of(record.bytes.into());
+        let (place, rest) = self.bytes[at..at + units as usize * slot].split_at_mut(bytes.len());
+        place.copy_from_slice(bytes);
+        rest.fill(0);
+        self.used += units;
+        self.records.push(record);
         if let Some(all) = &mut self.hotness {
             all.push(hotness);
         }
     }
 
-    /// The content of a page, by its offset in the zone.
-    pub fn page(&self, offset: u32) -> Option<&[u8]> {
-        let index = offset.checked_sub(self.first)? as usize;
-        (index < self.rows.len()).then(|| &self.bytes[(1 + index) * PAGE..(2 + index) * PAGE])
+    /// The content of a record, in whole units.
+    pub fn content(&self, extent: Extent) -> Option<&[u8]> {
+        let slot = self.sizes.slot_bytes() as usize;
+        let from = extent.slot.offset.checked_sub(self.first * self.sizes.page_units())?;
+        let ours = extent.slot.zone == self.zone && from + extent.units <= self.used;
+        let (at, len) = (PAGE + from as usize * slot, extent.units as usize * slot);
+        ours.then(|| &self.bytes[at..at + len])
+    }
+
+    /// Its records and their extents.
+    pub fn extents(&self) -> impl Iterator<Item = (Extent, &Record)> {
+        self.sizes.extents(self.zone, self.first, &self.records)
+    }
+
+    /// Pages behind the header.
+    pub fn pages(&self) -> u32 {
+        self.used.div_ceil(self.sizes.page_units())
+    }
+
+    /// The page of the device's zone behind it.
+    pub fn end(&self) -> u32 {
+        self.start + 1 + self.pages()
+    }
+
+    /// Units that are left of its last page.
+    pub fn padding(&self) -> u32 {
+        self.pages() * self.sizes.page_units() - self.used
     }
 
     /// Writes the header. All chunks up to `durable`, and all notes before `noted`, are durable, and a
@@ -69,27 +126,39 @@ impl Chunk {
         (durable, noted): (u64, u64),
         group: Option<Group>,
     ) {
-        let mut body = bytemuck::cast_slice::<_, u8>(&self.rows).to_vec();
+        let rows: Vec<Row> = self.records.iter().map(Record::row).collect();
+        let mut body = bytemuck::cast_slice::<_, u8>(&rows).to_vec();
+        let unit = self.sizes.unit();
+        if unit.is_some() {
+            let forms: Vec<Form> = self.records.iter().map(Record::form).collect();
+            body.extend_from_slice(bytemuck::cast_slice(&forms));
+        }
         if let Some(hotness) = &self.hotness {
             body.extend_from_slice(bytemuck::cast_slice(hotness));
         }
+        let group = group.or(unit.map(|_| Group::default()));
         if let Some(group) = group {
-            group.put(&mut body);
+            Group { unit: unit.unwrap_or(0), ..group }.put(&mut body);
         }
+        let padding = PAGE + self.used as usize * self.sizes.slot_bytes() as usize;
+        let end = (1 + self.pages() as usize) * PAGE;
+        self.bytes[padding..end].fill(0);
         let head = HeadKind::Chunk(ChunkHead {
             seq: self.seq,
-            pages: self.rows.len() as u32,
+            records: self.records.len() as u32,
+            pages: self.pages(),
             first: self.first,
             opening,
             durable,
             noted: noted as u32,
         });
-        Head::new(store, device_zone, self.start, head).seal(&mut self.bytes[..PAGE], &body);
+        Head::new(store, self.sizes, device_zone, self.start, head)
+            .seal(&mut self.bytes[..PAGE], &body);
     }
 
     /// Header and pages, as they go to the device.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes[..(1 + self.rows.len()) * PAGE]
+        &self.bytes[..(1 + self.pages() as usize) * PAGE]
     }
 
     /// The memory, for another chunk.
@@ -99,10 +168,25 @@ impl Chunk {
 }
 
 impl ChunkHead {
-    /// The rows behind the head, and the hotness records if the store has them.
-    pub fn rows(&self, body: &[u8], hotness: bool) -> (Vec<Row>, Option<Vec<Hotness>>) {
-        let count = self.pages as usize;
-        let behind = &body[(count * size_of::<Row>()).min(body.len())..];
-        (rows(body, count), hotness.then(|| rows(behind, count)))
+    /// The records behind the head, and their hotness records if the store has them. None if they do not
+    /// fill as many pages as the head says.
+    pub fn records(
+        &self,
+        body: &[u8],
+        sizes: Sizes,
+        hotness: bool,
+    ) -> Option<(Vec<Record>, Option<Vec<Hotness>>)> {
+        let count = self.records as usize;
+        let behind = |columns: usize| &body[(count.saturating_mul(columns)).min(body.len())..];
+        let whole = Form { kind: IMAGE, bytes: PAGE as u16 };
+        let mut forms = vec![whole; count.min(PAGE)];
+        if sizes.unit().is_some() {
+            forms = rows(behind(size_of::<Row>()), count);
+        }
+        let all = rows(body, count).into_iter().zip(forms).map(|(row, form)| Record::of(row, form));
+        let records = all.collect::<Option<Vec<_>>>()?;
+        let units: u32 = records.iter().map(|r| sizes.units_of(r.bytes.into())).sum();
+        let hotness = hotness.then(|| rows(behind(sizes.row_bytes()), count));
+        (units.div_ceil(sizes.page_units()) == self.pages).then_some((records, hotness))
     }
 }

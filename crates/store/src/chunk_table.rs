@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use frostline_log::{Placed, Slot};
+use frostline_log::{Extent, Placed, Slot};
 use frostline_placement::Hotness;
 use frostline_zone::AlignedBuf;
 
-use crate::chunk::Chunk;
-use crate::format::{Group, PAGE, Row};
+use crate::chunk::{Chunk, ChunkRoom};
+use crate::format::{Group, PAGE};
 use crate::layout::Layout;
+use crate::records::Record;
 use crate::zone_pool::DataZone;
 
 /// The chunks in memory.
@@ -65,7 +66,7 @@ impl ChunkTable {
     /// let go before all are placed and all chunks are sealed.
     pub fn begin_group(&mut self, time: u64, pages: u32) {
         debug_assert!(self.group.is_none(), "a group before the last one is durable");
-        self.group = Some(Group { from: self.next_seq, time, pages, unused: 0 });
+        self.group = Some(Group { from: self.next_seq, time, pages, unit: 0 });
     }
 
     /// True if a group was begun and is not durable yet.
@@ -78,11 +79,12 @@ impl ChunkTable {
         self.durable
     }
 
-    /// The content of a page, if it is in memory.
-    pub fn page(&self, slot: Slot) -> Option<&[u8]> {
+    /// The content of a record in whole units, if it is in memory.
+    pub fn content(&self, at: Extent) -> Option<&[u8]> {
         let sealed = self.unwritten.values().map(|chunk| &**chunk);
-        let mut chunks = self.open.iter().flatten().chain(sealed).filter(|c| c.zone == slot.zone);
-        chunks.find_map(|chunk| chunk.page(slot.offset))
+        let mut chunks =
+            self.open.iter().flatten().chain(sealed).filter(|c| c.zone == at.slot.zone);
+        chunks.find_map(|chunk| chunk.content(at))
     }
 
     /// The class whose chunk is being filled for a zone.
@@ -90,13 +92,13 @@ impl ChunkTable {
         self.open.iter().position(|chunk| chunk.as_ref().is_some_and(|c| c.zone == zone))
     }
 
-    /// Puts a placed page into the chunk of its class. A chunk that is begun for it goes to page
+    /// Puts a placed record into the chunk of its class. A chunk that is begun for it goes to page
     /// `start` of the device's zone. True if the chunk is full.
     pub fn push(
         &mut self,
         placed: Placed,
         start: u32,
-        (row, hotness, page): (Row, Hotness, &[u8]),
+        (record, hotness, bytes): (Record, Hotness, &[u8]),
     ) -> bool {
         let Placed { class, slot } = placed;
         let chunk = match self.open[class].take() {
@@ -104,21 +106,24 @@ impl ChunkTable {
             None => self.begin(slot, start),
         };
         let chunk = self.open[class].insert(chunk);
-        debug_assert_eq!(
-            (chunk.zone, chunk.first + chunk.rows.len() as u32),
-            (slot.zone, slot.offset)
-        );
-        chunk.push(row, hotness, page);
+        debug_assert_eq!((chunk.zone, chunk.next()), (slot.zone, slot.offset));
+        chunk.push(record, hotness, bytes);
         chunk.is_full()
     }
 
     fn begin(&mut self, slot: Slot, start: u32) -> Chunk {
-        let fixed = &self.layout.fixed;
-        let room = fixed.chunk_pages.min(fixed.device_pages - start - 1);
-        let room = room.min(fixed.zone_pages - slot.offset);
+        let (fixed, sizes) = (&self.layout.fixed, self.layout.sizes);
+        let pages = fixed.chunk_pages.min(fixed.device_pages - start - 1);
+        let room = ChunkRoom {
+            records: fixed.chunk_pages,
+            units: pages * sizes.page_units(),
+            of_zone: self.layout.zone_units() - slot.offset,
+        };
         let size = (1 + fixed.chunk_pages as usize) * PAGE;
         let bytes = self.buffers.pop().unwrap_or_else(|| AlignedBuf::zeroed(size));
-        Chunk::new(slot.zone, slot.offset, start, room, self.layout.has_hotness(), bytes)
+        debug_assert!(slot.offset.is_multiple_of(sizes.page_units()), "a chunk begins with a page");
+        let first = slot.offset / sizes.page_units();
+        Chunk::new((slot.zone, first, start), sizes, room, self.layout.has_hotness(), bytes)
     }
 
     /// Seals the chunk of a class, if it holds pages; `zone` is where it goes. All notes before

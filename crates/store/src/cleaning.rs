@@ -1,24 +1,27 @@
 //! Cleaning: the valid pages of a victim are copied, and its zone is reset once the copies are
 //! durable.
 
-use frostline_log::Slot;
+use std::ops::Range;
+
+use frostline_log::Extent;
 use frostline_placement::{Hotness, Pages, Scheme};
 use frostline_zone::AlignedBuf;
 
 use crate::StoreError;
 use crate::error::of_zone;
-use crate::format::{PAGE, Row};
+use crate::format::PAGE;
 use crate::head::ChunkHead;
 use crate::inner::{Guard, Inner};
 use crate::map_cache::StoredState;
+use crate::records::{Record, Span};
 use crate::zone_pool::DataZone;
 
 /// A page of a victim that was valid when it was looked at.
 pub struct Valid {
-    /// Its row in the header of its chunk.
-    pub row: Row,
+    /// What the header of its chunk says of it.
+    pub record: Record,
     hotness: Hotness,
-    slot: Slot,
+    at: Extent,
     /// The state that the scheme keeps of it.
     state: StoredState,
     /// The class that the scheme gave it when it saw the whole victim, if it gave one.
@@ -102,7 +105,7 @@ impl Inner {
     fn place_batch(&self, zone: u32, chunks: &mut [Option<Vec<Valid>>]) -> Result<(), StoreError> {
         let known = self.layout.has_hotness();
         let mut valid: Vec<_> = chunks.iter_mut().flatten().flatten().collect();
-        let lbas: Vec<_> = valid.iter().map(|v| v.row.lba).collect();
+        let lbas: Vec<_> = valid.iter().map(|v| v.record.lba).collect();
         let states: Vec<_> = valid.iter().map(|v| v.state).collect();
         let hotness: Vec<_> = valid.iter().filter(|_| known).map(|v| v.hotness).collect();
         let hotness = known.then_some(&hotness[..]);
@@ -129,19 +132,21 @@ impl Inner {
         let ours =
             |(head, _): &(ChunkHead, _)| (head.opening, head.first) == (victim.opening, first);
         let Some((head, body)) = found.filter(ours) else { return Ok(None) };
-        let (rows, hotness) = head.rows(body, self.layout.has_hotness());
+        let sizes = self.layout.sizes;
+        let Some((records, hotness)) = head.records(body, sizes, self.layout.has_hotness()) else {
+            return Ok(None);
+        };
         let mut state = self.state()?;
         let mut valid = Vec::new();
-        for (index, row) in rows.into_iter().enumerate() {
-            if row.lba >= self.layout.fixed.logical_pages as u32 {
+        for (index, (at, &record)) in sizes.extents(zone, first, &records).enumerate() {
+            if record.lba >= self.layout.fixed.logical_pages as u32 {
                 return Ok(None);
             }
-            let page = self.mapped(state, row.lba)?;
-            let slot = Slot { zone, offset: first + index as u32 };
-            if page.is_at(slot) {
+            let page = self.mapped(state, record.lba)?;
+            if page.is_at(at) {
                 let hotness = hotness.as_ref().map(|all| all[index]).unwrap_or_default();
                 let page_state = page.page_state();
-                valid.push(Valid { row, hotness, slot, state: page_state, class: None });
+                valid.push(Valid { record, hotness, at, state: page_state, class: None });
             }
             state = page.into_state();
         }
@@ -159,59 +164,66 @@ impl Inner {
         let mut state = self.state()?;
         let mut current = Vec::with_capacity(valid.len());
         for page in valid {
-            let mapped = self.mapped(state, page.row.lba)?;
-            if mapped.is_at(page.slot) {
+            let mapped = self.mapped(state, page.record.lba)?;
+            if mapped.is_at(page.at) {
                 current.push(page);
             }
             state = mapped.into_state();
         }
         drop(state);
-        if bytes.len() < current.len() * PAGE {
-            *bytes = AlignedBuf::zeroed(current.len() * PAGE);
-        }
-        let is_read = self.read_valid(victim, &current, bytes)?;
+        let places = self.read_valid(victim, &current, bytes)?;
         let mut state = self.state()?;
-        let pages = current.iter().zip(bytes.chunks_exact(PAGE)).zip(&is_read);
-        for ((valid, page), _) in pages.filter(|(_, is_read)| **is_read) {
-            let &Valid { row, hotness, slot, class, .. } = valid;
-            let mut mapped = self.mapped(state, row.lba)?;
-            mapped.relocate(slot, class, (row, hotness, page))?;
+        for (valid, place) in current.iter().zip(&places) {
+            let Some(place) = place else { continue };
+            let &Valid { record, hotness, at, class, .. } = valid;
+            let mut mapped = self.mapped(state, record.lba)?;
+            mapped.relocate(at, class, (record, hotness, &bytes[place.clone()]))?;
             state = mapped.into_state();
         }
         let outgoing = state.chunks.take_outgoing();
         drop(state);
         self.write_out(outgoing)?;
         self.shrink_map()?;
-        Ok(is_read.into_iter().all(|is_read| is_read))
+        Ok(places.iter().all(Option::is_some))
     }
 
-    /// Reads pages of a victim one behind the other into `bytes`, neighbours together. False for
-    /// each that is damaged.
+    /// Reads records of a chunk into `bytes`, neighbours together. Returns where each is there, none for
+    /// one that is damaged.
     fn read_valid(
         &self,
         victim: &DataZone,
         valid: &[Valid],
-        bytes: &mut [u8],
-    ) -> Result<Vec<bool>, StoreError> {
-        let adjacent = |a: &Valid, b: &Valid| a.slot.offset + 1 == b.slot.offset;
-        let mut is_read = Vec::with_capacity(valid.len());
-        for run in valid.chunk_by(adjacent) {
-            let at = u64::from(victim.page_of(run[0].slot.offset)) * PAGE as u64;
-            let bytes = &mut bytes[is_read.len() * PAGE..][..run.len() * PAGE];
-            let read = of_zone(self.device.read(victim.device_zone, at, bytes))?;
-            for (v, page) in run.iter().zip(bytes.chunks_exact_mut(PAGE)) {
-                is_read.push(match &read {
-                    Ok(()) => crc32c::crc32c(page) == v.row.sum,
-                    // One bad page need not cost its neighbours.
-                    Err(_) => {
-                        let at = u64::from(victim.page_of(v.slot.offset)) * PAGE as u64;
-                        let one = of_zone(self.device.read(victim.device_zone, at, page))?;
-                        one.is_ok() && crc32c::crc32c(page) == v.row.sum
-                    }
-                });
-            }
+        bytes: &mut AlignedBuf,
+    ) -> Result<Vec<Option<Range<usize>>>, StoreError> {
+        let sizes = self.layout.sizes;
+        let spans: Vec<Span> = valid.iter().map(|v| victim.span_of(v.at, sizes)).collect();
+        let runs: Vec<&[Span]> = spans.chunk_by(|a, b| a.end() >= b.page).collect();
+        let pages_of = |run: &[Span]| run.last().map_or(0, Span::end) - run[0].page;
+        let pages: u32 = runs.iter().map(|run| pages_of(run)).sum();
+        if bytes.len() < pages as usize * PAGE {
+            *bytes = AlignedBuf::zeroed(pages as usize * PAGE);
         }
-        Ok(is_read)
+        let read = |page: u32, into: &mut [u8]| {
+            of_zone(self.device.read(victim.device_zone, u64::from(page) * PAGE as u64, into))
+        };
+        let (mut places, mut begin) = (Vec::with_capacity(valid.len()), 0);
+        for run in runs {
+            let end = begin + pages_of(run) as usize * PAGE;
+            let together = read(run[0].page, &mut bytes[begin..end])?;
+            for span in run {
+                let first = begin + (span.page - run[0].page) as usize * PAGE;
+                // One bad page need not cost its neighbours.
+                let alone = match &together {
+                    Ok(()) => Ok(()),
+                    Err(_) => read(span.page, &mut bytes[first..first + span.pages() * PAGE])?,
+                };
+                let place = first + span.skip..first + span.skip + span.bytes;
+                let sound = crc32c::crc32c(&bytes[place.clone()]) == valid[places.len()].record.sum;
+                places.push((alone.is_ok() && sound).then_some(place));
+            }
+            begin = end;
+        }
+        Ok(places)
     }
 
     /// Resets the zones that wait for it, once the copies of their pages are durable.

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use frostline_log::Slot;
-
 use crate::StoreError;
 use crate::chunk::Chunk;
 use crate::inner::Inner;
@@ -16,12 +14,11 @@ impl Inner {
         if state.zone_failed(chunk.zone) {
             self.changed.notify_all();
         }
-        for (index, (row, offset)) in chunk.rows.iter().zip(chunk.first..).enumerate() {
-            let slot = Slot { zone: chunk.zone, offset };
+        for (index, (at, record)) in chunk.extents().enumerate() {
             let hotness = chunk.hotness.as_ref().map(|all| all[index]).unwrap_or_default();
-            let page = chunk.page(offset).unwrap_or_default();
-            let mut mapped = self.mapped(state, row.lba)?;
-            mapped.relocate(slot, None, (*row, hotness, page))?;
+            let content = chunk.content(at).unwrap_or_default();
+            let mut mapped = self.mapped(state, record.lba)?;
+            mapped.relocate(at, None, (*record, hotness, content))?;
             state = mapped.into_state();
         }
         state.seal_all();

@@ -12,23 +12,39 @@ pub const PAGE: usize = 4096;
 /// damaged page does not lose the options.
 pub const SUPERBLOCKS: u32 = 2;
 
-/// Version of the format.
-pub const VERSION: u32 = 1;
+/// The newest version of the format that this program knows: of stores in units.
+pub const VERSION: u32 = 2;
+
+/// Version of the format of stores whose pages take 4,096 bytes each.
+pub const WHOLE_PAGES: u32 = 1;
 
 /// First bytes of every page that describes others.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"FRST");
 
-/// A page of a chunk, in its header.
+/// A record of a chunk, in its header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Row {
     /// The page's LBA.
     pub lba: u32,
-    /// CRC-32C of its content.
+    /// CRC-32C of the record, with the zeroes that fill up its last unit.
     pub sum: u32,
     /// User writes of the store when this version was written, itself included.
     pub time: u64,
 }
+
+/// The form of a record, in the header of a chunk of a store in units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Form {
+    /// 0: the page, but for zeroes at its end.
+    pub kind: u16,
+    /// Bytes of the record.
+    pub bytes: u16,
+}
+
+/// [`Form::kind`] of a page.
+pub const IMAGE: u16 = 0;
 
 /// A group of pages that counts as a whole or not at all, in the last bytes of the headers of all chunks
 /// that were sealed before it was known to be durable. Its pages are those of the `pages` user writes
@@ -42,8 +58,8 @@ pub struct Group {
     pub time: u64,
     /// Pages; 0 if there is no group.
     pub pages: u32,
-    /// Zero.
-    pub unused: u32,
+    /// Bytes of a unit of the store; 0 if it is not in units.
+    pub unit: u32,
 }
 
 /// Something that recovery must know and that stands in no chunk.
@@ -85,7 +101,7 @@ pub struct LeafAt {
 
 /// Begins the table of a checkpoint. Behind it: the places of all leaves ([`LeafAt`]), the zones
 /// that hold pages ([`ZoneRow`]), for each of them the offset of each chunk's first page
-/// (`u32`), and what the scheme has learned.
+/// (`u32`), and what the scheme has learned. In a store in units [`UnitsWritten`] is right behind it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct TableHead {
@@ -113,6 +129,18 @@ pub struct TableHead {
     pub learned: u32,
 }
 
+/// Units written since the store was formatted, by a store in units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct UnitsWritten {
+    /// Of records that the user wrote.
+    pub user: u64,
+    /// Of records that cleaning copied.
+    pub relocated: u64,
+    /// Left behind the last records of chunks.
+    pub padding: u64,
+}
+
 /// A zone that holds pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
@@ -129,7 +157,7 @@ pub struct ZoneRow {
     pub sealed_at: u32,
     /// 1 if it is sealed.
     pub sealed: u32,
-    /// Slots that were used, or can't be any more.
+    /// Slots (or units) that were used, or can't be any more.
     pub used: u32,
     /// Of these, garbage.
     pub garbage: u32,
@@ -142,7 +170,7 @@ pub struct ZoneRow {
 }
 
 /// The options that a store was formatted with, behind the head of a superblock. Behind it: the
-/// metadata zones (`u32` each).
+/// metadata zones (`u32` each). The last four bytes of the page are the bytes of a unit, in a store in units.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Super {

@@ -12,6 +12,7 @@ use frostline_log::LogError;
 
 use crate::chunk::Chunk;
 use crate::inner::{Guard, Inner};
+use crate::layout::sure_pages;
 use crate::map_cache::LEAF;
 use crate::mapped_page::MappedPage;
 use crate::state::State;
@@ -25,14 +26,15 @@ impl Inner {
     /// more than once the last content counts.
     pub fn write_group(&self, pages: &[PageWrite<'_>]) -> Result<(), StoreError> {
         for write in pages {
-            self.check_page(write.lba, write.page)?;
+            self.check_write(write)?;
         }
         if pages.is_empty() {
             return self.sync();
         }
         let newest: BTreeMap<u32, &PageWrite<'_>> = pages.iter().map(|w| (w.lba, w)).collect();
         let newest = newest.into_values();
-        let pages: Vec<_> = newest.map(|write| (*write, crc32c::crc32c(write.page))).collect();
+        let pages: Vec<_> =
+            newest.map(|write| (*write, self.layout.sizes.sum(write.page))).collect();
         let (last, outgoing) = self.place_group(&pages)?;
         self.write_out(outgoing)?;
         self.make_durable(last)?;
@@ -108,7 +110,7 @@ impl State {
     /// Pages that a group may have: what fits into the free zones but one, which is cleaning's.
     pub fn group_room(&self) -> u64 {
         let zones = self.volume.free_zones().saturating_sub(1) as u64;
-        zones * u64::from(self.layout.fixed.zone_pages)
+        zones * u64::from(sure_pages(&self.layout.fixed, self.layout.sizes))
     }
 
     /// Checks that the store may hold these pages.

@@ -2,10 +2,15 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::format::{Group, MAGIC, PAGE, VERSION};
+use crate::format::{Group, MAGIC, PAGE};
+use crate::records::Sizes;
 
 /// Bytes of a page behind its head.
 pub const BODY: usize = PAGE - size_of::<Raw>();
+
+/// Where superblocks and headers of chunks have the bytes of a unit, behind the head: at the end of the
+/// page. A store whose pages take 4,096 bytes each has none there.
+pub const UNIT_AT: usize = BODY - 4;
 
 /// The head of a page that describes others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +41,8 @@ pub enum HeadKind {
 pub struct ChunkHead {
     /// Number of the chunk.
     pub seq: u64,
+    /// Records in it.
+    pub records: u32,
     /// Pages in it.
     pub pages: u32,
     /// Offset of its first page in its zone, headers not counted.
@@ -126,9 +133,9 @@ const TABLE: u32 = 4;
 const CHUNK: u32 = 5;
 
 impl Head {
-    /// The head of a page that this program writes.
-    pub fn new(store: u64, zone: u32, page: u32, kind: HeadKind) -> Head {
-        Head { version: VERSION, store, zone, page, kind }
+    /// The head of a page that this program writes, of a store of these sizes.
+    pub fn new(store: u64, sizes: Sizes, zone: u32, page: u32, kind: HeadKind) -> Head {
+        Head { version: sizes.version(), store, zone, page, kind }
     }
 
     /// The head of a page and what stands behind it, if the page describes others and is undamaged.
@@ -175,7 +182,7 @@ impl Group {
     /// Where it lies behind the head of a chunk's header: at the end of the page.
     const AT: usize = BODY - size_of::<Group>();
 
-    /// Puts the group behind the rows of a chunk's header.
+    /// Puts the group behind the rows of a chunk's header. Its last word is the unit, with or without a group.
     pub fn put(&self, body: &mut Vec<u8>) {
         debug_assert!(body.len() <= Group::AT, "the rows leave no room for a group");
         body.resize(Group::AT, 0);
@@ -194,17 +201,19 @@ impl Raw {
         let Head { version, store, zone, page, kind } = *head;
         let raw = Raw { magic: MAGIC, version, store, zone, page, ..Raw::default() };
         match kind {
-            HeadKind::Chunk(ChunkHead { seq, pages, first, opening, durable, noted }) => Raw {
-                kind: CHUNK,
-                seq,
-                count: pages,
-                payload: pages,
-                first,
-                sum: noted,
-                a: opening,
-                b: durable,
-                ..raw
-            },
+            HeadKind::Chunk(ChunkHead { seq, records, pages, first, opening, durable, noted }) => {
+                Raw {
+                    kind: CHUNK,
+                    seq,
+                    count: records,
+                    payload: pages,
+                    first,
+                    sum: noted,
+                    a: opening,
+                    b: durable,
+                    ..raw
+                }
+            }
             HeadKind::Meta(MetaHead { seq, rows, payload, sum, record }) => {
                 let raw = Raw { seq, count: rows, payload, sum, ..raw };
                 match record {
@@ -231,8 +240,8 @@ impl Raw {
             LEAVES => meta(MetaKind::Leaves),
             TABLE => meta(MetaKind::Table(TablePart { part: first, parts: a, bytes: b })),
             CHUNK => {
-                let (pages, opening, durable, noted) = (count, a, b, sum);
-                HeadKind::Chunk(ChunkHead { seq, pages, first, opening, durable, noted })
+                let (records, pages, opening, durable, noted) = (count, payload, a, b, sum);
+                HeadKind::Chunk(ChunkHead { seq, records, pages, first, opening, durable, noted })
             }
             unknown => meta(MetaKind::Unknown(unknown)),
         };

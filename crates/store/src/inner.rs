@@ -14,7 +14,7 @@ use crate::rewriting::Buffer;
 use crate::state::State;
 use crate::sync::{Condvar, Instant, Mutex, MutexGuard, sleep};
 use crate::written::Written;
-use crate::{Cleaning, Open, StoreError};
+use crate::{Cleaning, Open, PageWrite, StoreError};
 
 /// The state, locked.
 pub type Guard<'a> = MutexGuard<'a, State>;
@@ -57,7 +57,7 @@ impl Inner {
     /// A store whose state was recovered.
     pub fn new(device: Arc<dyn Device>, state: State, meta: MetaLog, open: &Open) -> Self {
         let layout = state.layout.clone();
-        let leaf = LEAF * (8 + layout.state);
+        let leaf = LEAF * layout.columns.bytes();
         Inner {
             device,
             store: state.store,
@@ -161,7 +161,15 @@ impl Inner {
         self.wake.notify_all();
     }
 
-    /// Checks a page that is to be written or read.
+    /// Checks a page that is to be written.
+    pub fn check_write(&self, write: &PageWrite<'_>) -> Result<(), StoreError> {
+        if !self.layout.sizes.allows(write.page.len()) {
+            return Err(StoreError::PageSize { bytes: write.page.len() });
+        }
+        self.layout.check_lba(write.lba)
+    }
+
+    /// Checks a page that is to be read.
     pub fn check_page(&self, lba: u32, page: &[u8]) -> Result<(), StoreError> {
         if page.len() != PAGE {
             return Err(StoreError::PageSize { bytes: page.len() });

@@ -6,9 +6,12 @@ use frostline_placement::registry::Registry;
 use frostline_placement::{BuildError, Foresight, Hotness, LARGEST_MEMORY, Room, Semantics};
 use frostline_zone::{Device, Geometry, ZoneState};
 
-use crate::format::{Group, LeafAt, Note, PAGE, Row, SUPERBLOCKS, Super, TableHead, ZoneRow};
-use crate::head::BODY;
-use crate::map_cache::{LEAF, leaf_pages};
+use crate::format::{
+    Group, LeafAt, Note, PAGE, SUPERBLOCKS, Super, TableHead, UnitsWritten, ZoneRow,
+};
+use crate::head::{BODY, UNIT_AT};
+use crate::map_cache::{Columns, LEAF};
+use crate::records::Sizes;
 use crate::{Format, StoreError, recorded};
 
 /// The error of a store whose scheme is not in the registry, or can't be built.
@@ -37,8 +40,10 @@ pub struct Layout {
     pub scheme: SchemeSpec,
     /// The victim policy.
     pub victim: String,
-    /// Bytes of state that the scheme keeps of a page.
-    pub state: usize,
+    /// The columns of the map's leaves.
+    pub columns: Columns,
+    /// The sizes of records.
+    pub sizes: Sizes,
     /// Superblocks at the beginning of each metadata zone.
     pub superblocks: u32,
     /// Zones of the volume that may be open at once, if the device limits them.
@@ -61,7 +66,9 @@ impl Layout {
         }
         let mut fixed = fixed_by_zones(geometry, format)?;
         let zones = usable.len() as u32;
-        fixed.meta_zones = meta_zones_of(&fixed, &scheme, format.logical_pages, zones)?;
+        let sizes = Sizes::new(format.unit)?;
+        let columns = Columns::of(&scheme, sizes);
+        fixed.meta_zones = meta_zones_of(&fixed, &scheme, columns, format.logical_pages, zones)?;
         let volume = zones.saturating_sub(fixed.meta_zones + fixed.spare);
         let fits = |classes: usize| {
             let for_pages = volume.saturating_sub(fixed.reserve + classes as u32 + 1);
@@ -69,24 +76,22 @@ impl Layout {
         };
         // A scheme that can do with fewer classes has them where there are few zones.
         let classes = classes(Some(volume - fits(most_classes)))?;
-        let fits = u64::from(fits(classes)) * u64::from(fixed.zone_pages);
+        let fits = u64::from(fits(classes)) * u64::from(sure_pages(&fixed, sizes));
         fixed.logical_pages = format.logical_pages.unwrap_or(fits).min(u64::from(MAX_LBA) + 1);
-        check_room(&fixed, zones, volume, classes)?;
+        check_room(&fixed, sizes, zones, volume, classes)?;
         fixed.checkpoint_writes = format
             .checkpoint_writes
             .unwrap_or((fixed.logical_pages / 2).max(u64::from(fixed.zone_pages)));
         let (meta, data) = usable.split_at(fixed.meta_zones as usize);
         let (meta, data) = (meta.to_vec(), data.to_vec());
-        let (state, victim) = (scheme.entry.page_bytes, format.victim.clone());
-        let superblocks = SUPERBLOCKS;
-        Ok(Layout { fixed, meta, data, scheme, victim, state, superblocks, max_open })
+        let (victim, superblocks) = (format.victim.clone(), SUPERBLOCKS);
+        Ok(Layout { fixed, meta, data, scheme, victim, columns, sizes, superblocks, max_open })
     }
 
     /// The division that a superblock records.
     pub fn recorded(
         device: &dyn Device,
-        fixed: Super,
-        meta: Vec<u32>,
+        (fixed, meta, sizes): (Super, Vec<u32>, Sizes),
         schemes: Registry,
     ) -> Result<Layout, StoreError> {
         let wrong = |why: String| StoreError::Options { what: "recorded options", why };
@@ -98,21 +103,21 @@ impl Layout {
                 fixed.device_zones, fixed.device_pages, geometry.zones
             )));
         }
-        let chunk = chunk_pages(fixed.hotness == 1);
+        let chunk = chunk_pages(sizes, fixed.hotness == 1);
         let headers = 2 * device_pages.div_ceil(chunk + 1);
-        let sizes = fixed.chunk_pages == chunk
+        let agree = fixed.chunk_pages == chunk
             && fixed.zone_pages == device_pages.saturating_sub(headers)
             && fixed.zone_pages >= 16
             && fixed.hotness <= 1
             && meta.iter().all(|&zone| zone < geometry.zones)
             && (3..=geometry.zones).contains(&fixed.meta_zones)
             && meta.len() == fixed.meta_zones as usize;
-        if !sizes {
+        if !agree {
             return Err(wrong("sizes that contradict each other".to_string()));
         }
         let scheme =
             schemes.parse(&recorded::read(&word(&fixed.scheme))).map_err(recorded_scheme)?;
-        let state = scheme.entry.page_bytes;
+        let columns = Columns::of(&scheme, sizes);
         let victim = word(&fixed.victim);
         // Zones that went offline since may still be named by the checkpoint.
         let other = |zone: &u32| !meta.contains(zone) && !geometry.conventional.contains(zone);
@@ -121,25 +126,31 @@ impl Layout {
         let zones = (meta.len() + data.len()) as u32;
         let logical = fixed.logical_pages;
         // Nor does the scheme's memory decide, for which older rings were not laid out.
-        let room = fixed.meta_zones >= meta_zones(&fixed, state, LARGEST_MEMORY, logical, zones);
+        let room = fixed.meta_zones >= meta_zones(&fixed, columns, LARGEST_MEMORY, logical, zones);
         let superblocks = if room { SUPERBLOCKS } else { 1 };
         let max_open = max_open(geometry);
-        Ok(Layout { fixed, meta, data, scheme, victim, state, superblocks, max_open })
+        Ok(Layout { fixed, meta, data, scheme, victim, columns, sizes, superblocks, max_open })
     }
 
     /// The options of the volume.
     pub fn options(&self) -> Options {
-        let Super { zone_pages, logical_pages, gp, reserve, .. } = self.fixed;
+        let Super { zone_pages, chunk_pages, logical_pages, gp, reserve, .. } = self.fixed;
         let zones = self.data.len() as u32;
         Options {
             zone_pages,
-            page_units: 1,
+            page_units: self.sizes.page_units(),
+            chunk_records: chunk_pages,
             space: logical_pages as u32,
             logical_pages,
             capacity: Capacity::Bounded { gp, zones, reserve },
             max_open: self.max_open,
             start: 0,
         }
+    }
+
+    /// Units of the user that a zone can hold; pages of a store whose pages take 4,096 bytes each.
+    pub fn zone_units(&self) -> u32 {
+        self.fixed.zone_pages * self.sizes.page_units()
     }
 
     /// True if headers have hotness records.
@@ -172,7 +183,7 @@ impl Layout {
     pub fn checkpoint_pages(&self) -> u64 {
         let zones = self.data.len() as u32;
         let memory = self.scheme.entry.most_memory;
-        whole_checkpoint(&self.fixed, self.state, memory, self.fixed.logical_pages, zones)
+        whole_checkpoint(&self.fixed, self.columns, memory, self.fixed.logical_pages, zones)
     }
 }
 
@@ -192,7 +203,7 @@ fn check_format(format: &Format, scheme: &SchemeSpec) -> Result<(), StoreError> 
 /// The part of a superblock that options and the size of zones decide.
 fn fixed_by_zones(geometry: &Geometry, format: &Format) -> Result<Super, StoreError> {
     let device_pages = (geometry.zone_capacity / PAGE as u64) as u32;
-    let chunk_pages = chunk_pages(format.hotness);
+    let chunk_pages = chunk_pages(Sizes::new(format.unit)?, format.hotness);
     // A page of each two headers is for chunks that a sync ended early.
     let headers = 2 * device_pages.div_ceil(chunk_pages + 1);
     let zone_pages = device_pages.saturating_sub(headers);
@@ -222,12 +233,13 @@ fn fixed_by_zones(geometry: &Geometry, format: &Format) -> Result<Super, StoreEr
 fn meta_zones_of(
     fixed: &Super,
     scheme: &SchemeSpec,
+    columns: Columns,
     logical_pages: Option<u64>,
     zones: u32,
 ) -> Result<u32, StoreError> {
     let most = u64::from(zones) * u64::from(fixed.zone_pages);
-    let (state, memory) = (scheme.entry.page_bytes, scheme.entry.most_memory);
-    let meta = meta_zones(fixed, state, memory, logical_pages.unwrap_or(most), zones);
+    let memory = scheme.entry.most_memory;
+    let meta = meta_zones(fixed, columns, memory, logical_pages.unwrap_or(most), zones);
     if meta as usize > MOST_META_ZONES {
         let why = format!("{meta} zones for metadata are more than {MOST_META_ZONES}");
         return Err(StoreError::Options { what: "zones too small", why });
@@ -236,8 +248,15 @@ fn meta_zones_of(
 }
 
 /// Refuses more logical pages than the volume's zones can hold.
-fn check_room(fixed: &Super, zones: u32, volume: u32, classes: usize) -> Result<(), StoreError> {
-    let Super { logical_pages, zone_pages, reserve, spare, meta_zones, .. } = *fixed;
+fn check_room(
+    fixed: &Super,
+    sizes: Sizes,
+    zones: u32,
+    volume: u32,
+    classes: usize,
+) -> Result<(), StoreError> {
+    let Super { logical_pages, reserve, spare, meta_zones, .. } = *fixed;
+    let zone_pages = sure_pages(fixed, sizes);
     let most = u64::from(volume.saturating_sub(reserve + 1)) * u64::from(zone_pages);
     if logical_pages == 0 || logical_pages > most {
         let why = format!(
@@ -250,9 +269,14 @@ fn check_room(fixed: &Super, zones: u32, volume: u32, classes: usize) -> Result<
     Ok(())
 }
 
-/// Pages in a chunk whose header has, or has not, room for hotness records.
-pub fn chunk_pages(hotness: bool) -> u32 {
-    let row = size_of::<Row>() + if hotness { size_of::<Hotness>() } else { 0 };
+/// Pages that a zone holds in any case: behind records in units its end may be too short for a page.
+pub fn sure_pages(fixed: &Super, sizes: Sizes) -> u32 {
+    fixed.zone_pages - u32::from(sizes.page_units() > 1)
+}
+
+/// Records in a chunk whose header has, or has not, room for hotness records; as many pages at most.
+pub fn chunk_pages(sizes: Sizes, hotness: bool) -> u32 {
+    let row = sizes.row_bytes() + if hotness { size_of::<Hotness>() } else { 0 };
     CHUNK.min(((BODY - size_of::<Group>()) / row) as u32)
 }
 
@@ -263,25 +287,34 @@ pub fn payload_pages(fixed: &Super) -> usize {
 }
 
 /// Leaves that one record of the metadata log holds.
-pub fn leaves_in_record(fixed: &Super, state: usize) -> usize {
-    (payload_pages(fixed) / leaf_pages(state)).max(1)
+pub fn leaves_in_record(fixed: &Super, columns: Columns) -> usize {
+    (payload_pages(fixed) / columns.leaf_pages()).max(1)
 }
 
-/// For pages of `state` bytes of state, and a scheme that remembers `memory` bytes.
-fn whole_checkpoint(fixed: &Super, state: usize, memory: usize, logical: u64, zones: u32) -> u64 {
+/// For leaves of these columns, and a scheme that remembers `memory` bytes.
+fn whole_checkpoint(
+    fixed: &Super,
+    columns: Columns,
+    memory: usize,
+    logical: u64,
+    zones: u32,
+) -> u64 {
     let leaves = logical.div_ceil(LEAF as u64);
-    let together = leaves_in_record(fixed, state) as u64;
+    let together = leaves_in_record(fixed, columns) as u64;
     let records = leaves.div_ceil(together);
     // A zone in use has two chunks at least if its slots are all used, and more after many syncs.
-    let chunks = u64::from(zones) * u64::from(fixed.zone_pages.div_ceil(16));
+    // Chunks of short records have fewer pages.
+    let chunk = if columns.units { 2 } else { 16 };
+    let chunks = u64::from(zones) * u64::from(fixed.zone_pages.div_ceil(chunk));
     let table = size_of::<TableHead>() as u64
         + leaves * size_of::<LeafAt>() as u64
         + u64::from(zones) * size_of::<ZoneRow>() as u64
         + chunks * 4
+        + if columns.units { size_of::<UnitsWritten>() as u64 } else { 0 }
         + memory as u64;
     let part = payload_pages(fixed) as u64;
     let parts = table.div_ceil(PAGE as u64).div_ceil(part);
-    in_zones(fixed, records, 1 + together * leaf_pages(state) as u64)
+    in_zones(fixed, records, 1 + together * columns.leaf_pages() as u64)
         + in_zones(fixed, parts, 1 + part)
         + 4
 }
@@ -295,8 +328,8 @@ fn in_zones(fixed: &Super, records: u64, pages: u64) -> u64 {
 
 /// Metadata zones: enough that after a checkpoint of everything half a zone more than
 /// [`Layout::meta_reserve`] is free.
-fn meta_zones(fixed: &Super, state: usize, memory: usize, logical: u64, zones: u32) -> u32 {
-    let pages = whole_checkpoint(fixed, state, memory, logical, zones) as f64;
+fn meta_zones(fixed: &Super, columns: Columns, memory: usize, logical: u64, zones: u32) -> u32 {
+    let pages = whole_checkpoint(fixed, columns, memory, logical, zones) as f64;
     let share = pages / f64::from(fixed.device_pages - SUPERBLOCKS);
     (share.ceil() + 1.0 + (2.0 * share + 1.5).ceil()) as u32
 }
@@ -334,7 +367,7 @@ fn word(bytes: &[u8; 128]) -> String {
 }
 
 /// Metadata zones that a superblock has room for.
-const MOST_META_ZONES: usize = (BODY - size_of::<Super>()) / 4;
+const MOST_META_ZONES: usize = (UNIT_AT - size_of::<Super>()) / 4;
 
 /// Notes that fit into one page.
 pub const NOTES: usize = BODY / size_of::<Note>();

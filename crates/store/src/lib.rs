@@ -24,7 +24,7 @@
 //! ```
 //!
 //! The way of a page: admitted (`admission.rs`), written ([`Store::write`], `writing.rs`), placed and
-//! put into a chunk (`mapped_page.rs`, `state.rs`), made durable (`durability.rs`), alone or as a group
+//! put into a chunk (`mapped_page.rs`, `records.rs`, `state.rs`), made durable (`durability.rs`), alone or as a group
 //! (`group.rs`), cleaned (`cleaning.rs`, `rewriting.rs`), read back (`reading.rs`), recovered (`recovery/`). The state in memory
 //! (`state.rs`) is composed of the volume with the map (`volume.rs`, `map_cache.rs`), the zones
 //! (`zone_pool.rs`), the chunks (`chunk_table.rs`) and the notes (`notes.rs`). docs/recovery.md draws
@@ -63,6 +63,7 @@ mod notes;
 mod options;
 mod reading;
 mod recorded;
+mod records;
 mod recovery;
 mod residency;
 mod rewriting;

@@ -1,8 +1,7 @@
 //! The map in two levels: leaves of 1,024 pages, in memory as they are needed, and the root, which
 //! has the place of each on the device.
 //!
-//! A leaf lies in memory as it lies on the device: the slots of its pages, the sums of their
-//! contents, then the states that the scheme keeps of them. A checkpoint takes a leaf by sharing it; a
+//! A leaf lies in memory as it lies on the device, by columns ([`Columns`]). A checkpoint takes a leaf by sharing it; a
 //! shared leaf is copied before it is changed.
 
 use std::ops::Range;
@@ -11,16 +10,44 @@ use std::sync::Arc;
 use bytemuck::Zeroable;
 use frostline_log::{Map, MapEntry};
 use frostline_placement::registry::SCHEMES;
-use frostline_placement::{AnyState, Stamp};
+use frostline_placement::{AnyState, SchemeSpec, Stamp};
 
 use crate::format::{LeafAt, PAGE};
+use crate::records::Sizes;
 
 /// Pages in a leaf.
 pub const LEAF: usize = 1024;
 
-/// Pages of a leaf on the device, if the scheme keeps so many bytes of each page.
-pub fn leaf_pages(state: usize) -> usize {
-    (LEAF * (8 + state)).div_ceil(PAGE)
+/// The columns of a leaf: slots and sums, then in a store in units the units of the records, then what
+/// the scheme keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Columns {
+    /// True if there is the column of units, a byte for each page.
+    pub units: bool,
+    /// Bytes of state that the scheme keeps of a page.
+    pub state: usize,
+}
+
+impl Columns {
+    /// The columns of a store.
+    pub fn of(scheme: &SchemeSpec, sizes: Sizes) -> Columns {
+        Columns { units: sizes.unit().is_some(), state: scheme.entry.page_bytes }
+    }
+
+    /// Bytes of a page in all columns.
+    pub fn bytes(self) -> usize {
+        self.before_state() + self.state
+    }
+
+    /// Pages of a leaf on the device.
+    pub fn leaf_pages(self) -> usize {
+        (LEAF * self.bytes()).div_ceil(PAGE)
+    }
+
+    /// Bytes of a page in the columns before that of the states.
+    fn before_state(self) -> usize {
+        8 + usize::from(self.units)
+    }
 }
 
 /// Words that the page state of every scheme fits into.
@@ -95,17 +122,16 @@ pub struct MapCache {
     root: Vec<LeafAt>,
     hand: usize,
     space: u32,
-    /// Bytes of state that the scheme keeps of a page.
-    state: usize,
+    columns: Columns,
 }
 
 impl MapCache {
-    /// A map of `space` pages that holds nothing, in which the scheme keeps `state` bytes of each page. No leaf is in memory.
-    pub fn new(space: u32, state: usize) -> Self {
+    /// A map of `space` pages that holds nothing. No leaf is in memory.
+    pub fn new(space: u32, columns: Columns) -> Self {
         let leaves = (space as usize).div_ceil(LEAF);
         let place = Place { frame: ABSENT, dirty: false, held: false, used: false };
         let (places, root) = (vec![place; leaves], vec![LeafAt::default(); leaves]);
-        MapCache { places, frames: Vec::new(), root, hand: 0, space, state }
+        MapCache { places, frames: Vec::new(), root, hand: 0, space, columns }
     }
 
     /// The map as a checkpoint has it.
@@ -157,13 +183,13 @@ impl MapCache {
         debug_assert!(!self.has(leaf), "leaf {leaf} is in memory");
         let (mut bytes, mut at): (Leaf, u64) = match bytes {
             Some(bytes) => (bytes.into(), self.at(leaf).time),
-            None => (vec![0; leaf_pages(self.state) * PAGE].into(), now),
+            None => (vec![0; self.columns.leaf_pages() * PAGE].into(), now),
         };
         // As the volume would have done, had the leaf been in memory all the time.
         let step = u64::from(Stamp::HORIZON);
         while now.saturating_sub(at) > step {
             at += step;
-            each_state(&mut bytes, self.state, &mut |state| clamp(state, at as u32));
+            each_state(&mut bytes, self.columns, &mut |state| clamp(state, at as u32));
         }
         let frame = self.frames.len() as u32;
         self.frames.push(Frame { leaf, bytes });
@@ -253,14 +279,15 @@ impl MapCache {
     pub fn entry(&self, at: Position) -> MapEntry<StoredState> {
         let (leaf, i) = (self.leaf(at), at.lba as usize % LEAF);
         let mut page = StoredState::zeroed();
-        bytemuck::bytes_of_mut(&mut page)[..self.state].copy_from_slice(&leaf[self.state_at(i)]);
+        let state = self.columns.state;
+        bytemuck::bytes_of_mut(&mut page)[..state].copy_from_slice(&leaf[self.state_at(i)]);
         MapEntry { slot: word(leaf, i), page }
     }
 
     /// Changes the entry of a page.
     pub fn set(&mut self, at: Position, entry: MapEntry<StoredState>) {
         let i = at.lba as usize % LEAF;
-        let (states, known) = (self.state_at(i), self.state);
+        let (states, known) = (self.state_at(i), self.columns.state);
         let leaf = self.leaf_mut(at);
         set_word(leaf, i, entry.slot);
         leaf[states].copy_from_slice(&bytemuck::bytes_of(&entry.page)[..known]);
@@ -286,29 +313,47 @@ impl MapCache {
         set_word(self.leaf_mut(at), LEAF + at.lba as usize % LEAF, sum);
     }
 
-    /// The slots of all pages of a page's leaf, in order.
-    pub fn slots(&self, at: Position) -> impl Iterator<Item = u32> + '_ {
+    /// The units of a page's record.
+    pub fn units(&self, at: Position) -> u32 {
+        self.units_in(self.leaf(at), at.lba as usize % LEAF)
+    }
+
+    fn units_in(&self, leaf: &[u8], i: usize) -> u32 {
+        if self.columns.units { leaf[8 * LEAF + i].into() } else { 1 }
+    }
+
+    /// Changes the units of a page's record, in a store that is in units.
+    pub fn set_units(&mut self, at: Position, units: u32) {
+        if self.columns.units {
+            self.leaf_mut(at)[8 * LEAF + at.lba as usize % LEAF] = units as u8;
+        }
+    }
+
+    /// The slots and units of all pages of a page's leaf, in order.
+    pub fn places(&self, at: Position) -> impl Iterator<Item = (u32, u32)> + '_ {
         let leaf = self.leaf(at);
-        (0..LEAF).map(|i| word(leaf, i))
+        (0..LEAF).map(move |i| (word(leaf, i), self.units_in(leaf, i)))
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         let places = self.places.len() * (size_of::<Place>() + size_of::<LeafAt>());
-        self.resident() * (leaf_pages(self.state) * PAGE + size_of::<Frame>()) + places
+        self.resident() * (self.columns.leaf_pages() * PAGE + size_of::<Frame>()) + places
     }
 
     /// The bytes of a leaf that are the state of its `i`-th page.
     fn state_at(&self, i: usize) -> Range<usize> {
-        let first = 8 * LEAF + i * self.state;
-        first..first + self.state
+        let Columns { state, .. } = self.columns;
+        let first = self.columns.before_state() * LEAF + i * state;
+        first..first + state
     }
 }
 
-/// Shows the states of a leaf's pages, of `size` bytes each, to be changed.
-fn each_state(leaf: &mut Leaf, size: usize, visit: &mut dyn FnMut(&mut StoredState)) {
+/// Shows the states of a leaf's pages, to be changed.
+fn each_state(leaf: &mut Leaf, columns: Columns, visit: &mut dyn FnMut(&mut StoredState)) {
+    let size = columns.state;
     if size > 0 {
-        let states = &mut Arc::make_mut(leaf)[8 * LEAF..][..size * LEAF];
+        let states = &mut Arc::make_mut(leaf)[columns.before_state() * LEAF..][..size * LEAF];
         for bytes in states.chunks_exact_mut(size) {
             let mut state = StoredState::zeroed();
             bytemuck::bytes_of_mut(&mut state)[..size].copy_from_slice(bytes);
@@ -343,7 +388,7 @@ impl Map<StoredState> for MapCache {
 
     fn each_page(&mut self, visit: &mut dyn FnMut(&mut StoredState)) {
         for frame in &mut self.frames {
-            each_state(&mut frame.bytes, self.state, visit);
+            each_state(&mut frame.bytes, self.columns, visit);
         }
     }
 }

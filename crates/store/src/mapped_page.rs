@@ -3,12 +3,12 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use frostline_log::{Extent, LOST, Slot, Units};
+use frostline_log::{Extent, LOST, Units};
 use frostline_placement::Hotness;
 
 use crate::StoreError;
-use crate::format::Row;
 use crate::map_cache::{LEAF, Position, StoredState};
+use crate::records::{Record, Span};
 use crate::state::State;
 
 /// A page and the locked state. The leaf of the map that has the page's entry is in memory, and
@@ -21,15 +21,15 @@ pub struct MappedPage<G> {
 
 /// The place of a page's content.
 pub enum PageLookup {
-    /// In memory: it was copied.
-    Copied,
+    /// In memory: so many bytes were copied.
+    Copied(usize),
     /// On the device.
     At {
         /// Zone of the device.
         zone: u32,
-        /// Page in it.
-        page: u32,
-        /// Sum of its content.
+        /// Where the record lies in it.
+        span: Span,
+        /// Sum of the record.
         sum: u32,
         /// Keeps the zone from being reset.
         pin: Arc<()>,
@@ -50,11 +50,12 @@ impl<G: Deref<Target = State>> MappedPage<G> {
         self.state
     }
 
-    /// The slot of the page and the sum of its content; zone 0 if the content is lost.
-    pub fn place(&self) -> Option<(Slot, u32)> {
+    /// The place of the page's record and its sum; zone 0 if the content is lost.
+    pub fn place(&self) -> Option<(Extent, u32)> {
         let map = self.state.volume.map();
-        let slot = map.slot(self.at);
-        (slot != 0).then(|| (self.state.volume.slot(slot), map.sum(self.at)))
+        let (slot, units) = (map.slot(self.at), map.units(self.at));
+        let place = || (Extent { slot: self.state.volume.slot(slot), units }, map.sum(self.at));
+        (slot != 0).then(place)
     }
 
     /// True if a group is on its way to the device.
@@ -62,9 +63,9 @@ impl<G: Deref<Target = State>> MappedPage<G> {
         self.state.chunks.has_group()
     }
 
-    /// True if the page lies in this slot.
-    pub fn is_at(&self, slot: Slot) -> bool {
-        self.place().is_some_and(|(at, _)| at == slot)
+    /// True if the page lies there.
+    pub fn is_at(&self, place: Extent) -> bool {
+        self.place().is_some_and(|(at, _)| at == place)
     }
 
     /// The state that the scheme keeps of the page.
@@ -72,58 +73,65 @@ impl<G: Deref<Target = State>> MappedPage<G> {
         self.state.volume.map().entry(self.at).page
     }
 
-    /// The slots of all pages in the page's leaf that have one: (LBA, slot).
-    pub fn slots_of_leaf(&self) -> Vec<(u32, Slot)> {
+    /// The places of all pages in the page's leaf that have one: (LBA, place).
+    pub fn places_of_leaf(&self) -> Vec<(u32, Extent)> {
         let first = self.lba - self.lba % LEAF as u32;
-        let slots = (first..).zip(self.state.volume.map().slots(self.at));
-        let slots = slots.filter(|&(_, slot)| slot != 0);
-        slots.map(|(lba, slot)| (lba, self.state.volume.slot(slot))).collect()
+        let places = (first..).zip(self.state.volume.map().places(self.at));
+        let places = places.filter(|&(_, (slot, _))| slot != 0);
+        let extent = |(slot, units)| Extent { slot: self.state.volume.slot(slot), units };
+        places.map(|(lba, place)| (lba, extent(place))).collect()
     }
 
-    /// Finds the page's content: copies it if it is in memory. None if the page was never written.
+    /// Finds the page's content: copies it if it is in memory, in whole units. None if the page was never
+    /// written.
     pub fn find(&self, into: &mut [u8]) -> Result<Option<PageLookup>, StoreError> {
-        let Some((slot, sum)) = self.place() else { return Ok(None) };
-        if slot.zone == 0 {
+        let Some((place, sum)) = self.place() else { return Ok(None) };
+        if place.slot.zone == 0 {
             return Err(StoreError::Lost { lba: self.lba });
         }
-        if let Some(page) = self.state.chunks.page(slot) {
-            into.copy_from_slice(page);
-            return Ok(Some(PageLookup::Copied));
+        if let Some(content) = self.state.chunks.content(place) {
+            into[..content.len()].copy_from_slice(content);
+            return Ok(Some(PageLookup::Copied(content.len())));
         }
-        let zone = self.state.zones.get(slot.zone);
-        let (page, pin) = (zone.page_of(slot.offset), zone.pin.clone());
-        Ok(Some(PageLookup::At { zone: zone.device_zone, page, sum, pin }))
+        let zone = self.state.zones.get(place.slot.zone);
+        let (span, pin) = (zone.span_of(place, self.state.layout.sizes), zone.pin.clone());
+        Ok(Some(PageLookup::At { zone: zone.device_zone, span, sum, pin }))
     }
 }
 
 impl<G: DerefMut<Target = State>> MappedPage<G> {
-    /// Writes the page by the user; `sum` is that of its content.
-    pub fn write(&mut self, sum: u32, hotness: Hotness, page: &[u8]) -> Result<(), StoreError> {
+    /// Writes the page by the user; `sum` is that of its record.
+    pub fn write(&mut self, sum: u32, hotness: Hotness, bytes: &[u8]) -> Result<(), StoreError> {
         let state = &mut *self.state;
         let mut entry = state.volume.map().entry(self.at);
         let known = state.layout.has_hotness().then_some(&hotness);
-        let placed = state.volume.place_user(self.lba, &mut entry, Units::PAGE, known)?;
-        state.volume.map_mut().set(self.at, entry);
-        state.volume.map_mut().set_sum(self.at, sum);
-        state.user_page_placed(placed, self.lba, sum, hotness, page)
+        let units = Units {
+            before: state.volume.map().units(self.at),
+            after: state.layout.sizes.units_of(bytes.len() as u32),
+        };
+        let placed = state.volume.place_user(self.lba, &mut entry, units, known)?;
+        let map = state.volume.map_mut();
+        map.set(self.at, entry);
+        map.set_sum(self.at, sum);
+        map.set_units(self.at, units.after);
+        state.user_page_placed(placed, self.lba, sum, hotness, bytes)
     }
 
-    /// Copies the page, whose content is at hand, out of the slot `from`, to the class that the
-    /// scheme gave it when it saw the whole victim, if it gave one. Nothing happens if the page is no
-    /// longer in that slot.
+    /// Copies the page, whose record is at hand, from where it lies to the class that the scheme gave it
+    /// when it saw the whole victim, if it gave one. Nothing happens if the page no longer lies there.
     pub fn relocate(
         &mut self,
-        from: Slot,
+        from: Extent,
         class: Option<u8>,
-        (row, hotness, page): (Row, Hotness, &[u8]),
+        (record, hotness, bytes): (Record, Hotness, &[u8]),
     ) -> Result<(), StoreError> {
         let state = &mut *self.state;
         let mut entry = state.volume.map().entry(self.at);
-        match state.volume.place_relocation(self.lba, &mut entry, Extent::page(from), class)? {
+        match state.volume.place_relocation(self.lba, &mut entry, from, class)? {
             None => Ok(()),
             Some(placed) => {
                 state.volume.map_mut().set(self.at, entry);
-                state.relocation_placed(placed, row, hotness, page)
+                state.relocation_placed(placed, record, hotness, bytes)
             }
         }
     }
@@ -132,7 +140,8 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
     pub fn trim(&mut self) -> Result<bool, StoreError> {
         let state = &mut *self.state;
         let mut entry = state.volume.map().entry(self.at);
-        let had = state.volume.trim_entry(self.lba, &mut entry, Units::PAGE.before)?;
+        let units = state.volume.map().units(self.at);
+        let had = state.volume.trim_entry(self.lba, &mut entry, units)?;
         state.volume.map_mut().set(self.at, entry);
         if had {
             state.page_trimmed(self.lba);
@@ -140,13 +149,13 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         Ok(had)
     }
 
-    /// Points the page to a slot and the sum of the content there, or to nothing, before the volume
-    /// is restored.
-    pub fn point(&mut self, to: Option<(Slot, u32)>) {
-        let number = to.map_or(0, |(slot, _)| self.state.volume.number(slot));
+    /// Points the page to a record and its sum, or to nothing, before the volume is restored.
+    pub fn point(&mut self, to: Option<(Extent, u32)>) {
+        let number = to.map_or(0, |(at, _)| self.state.volume.number(at.slot));
         let map = self.state.volume.map_mut();
         map.set_slot(self.at, number);
         map.set_sum(self.at, to.map_or(0, |(_, sum)| sum));
+        map.set_units(self.at, to.map_or(0, |(at, _)| at.units));
     }
 
     /// Marks the page's content as lost.

@@ -10,7 +10,7 @@ use frostline_zone::{AlignedBuf, Device, DeviceError};
 use crate::StoreError;
 use crate::error::of_zone;
 use crate::format::PAGE;
-use crate::head::{Head, HeadKind, MetaHead, MetaKind};
+use crate::head::{Head, HeadKind, MetaHead, MetaKind, UNIT_AT};
 use crate::layout::Layout;
 use crate::sync::AtomicBool;
 
@@ -130,7 +130,7 @@ impl MetaLog {
             let zone = self.layout.meta[place];
             // A zone that was begun for it took numbers for its superblocks.
             let head = HeadKind::Meta(MetaHead { seq: self.seq, ..head });
-            let head = Head::new(self.store, zone, at, head);
+            let head = Head::new(self.store, self.layout.sizes, zone, at, head);
             head.seal(&mut bytes[..PAGE], bytemuck::cast_slice(rows));
             match self.device.append(zone, u64::from(at) * PAGE as u64, &bytes) {
                 Ok(()) => {
@@ -171,11 +171,16 @@ impl MetaLog {
         let copies = self.layout.superblocks;
         let mut body = bytemuck::bytes_of(&self.layout.fixed).to_vec();
         body.extend_from_slice(bytemuck::cast_slice(&self.layout.meta));
+        if let Some(unit) = self.layout.sizes.unit() {
+            body.resize(UNIT_AT, 0);
+            body.extend_from_slice(&unit.to_le_bytes());
+        }
         let mut pages = AlignedBuf::zeroed(copies as usize * PAGE);
         for (page, bytes) in (0u32..).zip(pages.chunks_exact_mut(PAGE)) {
             let (seq, rows) = (self.seq + u64::from(page), self.layout.meta.len() as u32);
             let head = MetaHead { seq, rows, payload: 0, sum: 0, record: MetaKind::Super };
-            Head::new(self.store, zone, page, HeadKind::Meta(head)).seal(bytes, &body);
+            let head = HeadKind::Meta(head);
+            Head::new(self.store, self.layout.sizes, zone, page, head).seal(bytes, &body);
         }
         match self.device.append(zone, 0, &pages) {
             Ok(()) => {

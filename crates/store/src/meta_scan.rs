@@ -156,7 +156,7 @@ mod tests {
         let record = MetaKind::Leaves;
         let torn = HeadKind::Meta(MetaHead { seq: 4, rows: 0, payload: 3, sum: 1, record });
         let mut page = AlignedBuf::zeroed(PAGE);
-        Head::new(7, layout.meta[0], 3, torn).seal(&mut page, &[]);
+        Head::new(7, layout.sizes, layout.meta[0], 3, torn).seal(&mut page, &[]);
         device.append(layout.meta[0], 3 * PAGE as u64, &page).unwrap();
 
         let seqs =

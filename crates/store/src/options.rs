@@ -23,6 +23,10 @@ pub struct Format {
     pub spare: u32,
     /// User writes between two checkpoints; half of the store's pages unless given.
     pub checkpoint_writes: Option<u64>,
+    /// Bytes of a unit, for a store that keeps pages as records of variable size: a page may be written
+    /// as less than 4,096 bytes, takes as many units as these need, and is read back with zeroes behind
+    /// them. It divides 4,096 into 255 units at most. If there is none, every page takes 4,096 bytes.
+    pub unit: Option<u32>,
     /// Pages may come with hotness records, which make headers larger.
     pub hotness: bool,
     /// Seed of the random numbers of the scheme and the victim policy.
@@ -42,6 +46,7 @@ impl Default for Format {
             reserve: 3,
             spare: 2,
             checkpoint_writes: None,
+            unit: None,
             hotness: false,
             seed: 1,
             force: false,

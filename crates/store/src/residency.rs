@@ -6,7 +6,7 @@ use frostline_zone::AlignedBuf;
 
 use crate::StoreError;
 use crate::inner::{Guard, Inner};
-use crate::map_cache::{Evicted, LEAF, leaf_pages};
+use crate::map_cache::{Evicted, LEAF};
 use crate::mapped_page::MappedPage;
 use crate::meta::MetaLog;
 
@@ -50,7 +50,7 @@ impl Inner {
 
     /// Reads a leaf from the metadata log.
     pub fn read_leaf(&self, page: u32, sum: u32) -> Result<AlignedBuf, StoreError> {
-        let pages = leaf_pages(self.layout.state);
+        let pages = self.layout.columns.leaf_pages();
         let bytes = MetaLog::read(&*self.device, &self.layout, page, pages)?;
         if crc32c::crc32c(&bytes) != sum {
             let capacity = self.layout.fixed.device_pages;

@@ -50,7 +50,7 @@ impl Inner {
         if buffers.is_empty() {
             return Ok(());
         }
-        let lbas: Vec<u32> = chunks.iter().flatten().flatten().map(|v| v.row.lba).collect();
+        let lbas: Vec<u32> = chunks.iter().flatten().flatten().map(|v| v.record.lba).collect();
         let (mut rewritten, mut failed) = (Vec::new(), None);
         for buffer in buffers.iter().filter_map(Weak::upgrade) {
             buffer.write_newer(&lbas, &mut |write| {
@@ -67,7 +67,7 @@ impl Inner {
         failed.map_or(Ok(()), Err)?;
         rewritten.sort_unstable();
         for valid in chunks.iter_mut().flatten() {
-            valid.retain(|v| rewritten.binary_search(&v.row.lba).is_err());
+            valid.retain(|v| rewritten.binary_search(&v.record.lba).is_err());
         }
         self.shrink_map()
     }
@@ -75,10 +75,10 @@ impl Inner {
     /// Writes a page that lies in a victim. False if it lies elsewhere by now, if there is no room for
     /// a user's write, or while a group is on its way, during which users write nothing.
     fn replace(&self, zone: u32, write: &PageWrite<'_>) -> Result<bool, StoreError> {
-        self.check_page(write.lba, write.page)?;
-        let sum = crc32c::crc32c(write.page);
+        self.check_write(write)?;
+        let sum = self.layout.sizes.sum(write.page);
         let mut page = self.mapped(self.state()?, write.lba)?;
-        if page.has_group() || page.place().is_none_or(|(slot, _)| slot.zone != zone) {
+        if page.has_group() || page.place().is_none_or(|(at, _)| at.slot.zone != zone) {
             return Ok(false);
         }
         let written = page.write(sum, write.hotness.unwrap_or_default(), write.page);

@@ -43,11 +43,14 @@ impl Store {
                 }
             };
             for lba in lbas {
-                if let Err(error) = self.inner.read_page(lba, &mut page) {
+                let read = self.inner.read_record(lba, &mut page);
+                // What can't be read was a page, for all that is known.
+                let bytes = read.as_ref().map_or(PAGE, |bytes| bytes.unwrap_or(0));
+                if let Err(error) = read {
                     report.findings.push(self.locate(lba, Finding::of(error)?)?);
                 }
                 report.pages += 1;
-                report.bytes += PAGE as u64;
+                report.bytes += bytes as u64;
                 progress(report.pages);
                 if let Some(rate) = rate {
                     let due = Duration::from_secs_f64(report.bytes as f64 / rate.max(1) as f64);
@@ -61,17 +64,17 @@ impl Store {
     /// The pages of a leaf that were written.
     fn lbas(&self, leaf: u32) -> Result<Vec<u32>, StoreError> {
         let page = self.inner.mapped(self.inner.state()?, leaf * LEAF as u32)?;
-        Ok(page.slots_of_leaf().into_iter().map(|(lba, _)| lba).collect())
+        Ok(page.places_of_leaf().into_iter().map(|(lba, _)| lba).collect())
     }
 
     /// Adds the page's place to the finding.
     fn locate(&self, lba: u32, finding: Finding) -> Result<Finding, StoreError> {
         let mapped = self.inner.mapped(self.inner.state()?, lba)?;
-        let slot = mapped.place().map(|(slot, _)| slot).filter(|slot| slot.zone != 0);
+        let at = mapped.place().map(|(at, _)| at).filter(|at| at.slot.zone != 0);
         let state = mapped.into_state();
-        let place = slot.map(|slot| {
-            let zone = state.zones.get(slot.zone);
-            (zone.device_zone, zone.page_of(slot.offset))
+        let place = at.map(|at| {
+            let zone = state.zones.get(at.slot.zone);
+            (zone.device_zone, zone.span_of(at, self.inner.layout.sizes).page)
         });
         Ok(Finding {
             zone: finding.zone.or(place.map(|(zone, _)| zone)),

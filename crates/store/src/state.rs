@@ -16,9 +16,9 @@ use crate::chunk::Chunk;
 use crate::chunk_table::ChunkTable;
 use crate::copies::{Copied, Copies};
 use crate::failures::Failures;
-use crate::format::Row;
 use crate::layout::Layout;
 use crate::notes::Notes;
+use crate::records::Record;
 use crate::volume::Volume;
 use crate::written::Written;
 use crate::zone_pool::{DataZone, ZonePool};
@@ -152,28 +152,37 @@ impl State {
         lba: u32,
         sum: u32,
         hotness: Hotness,
-        page: &[u8],
+        bytes: &[u8],
     ) -> Result<(), StoreError> {
         self.time += 1;
         self.written.user += 1;
+        self.written.user_bytes += self.slot_bytes(bytes.len());
         self.nothing_to_clean = false;
         self.forget_copies(lba);
-        self.append(placed, (Row { lba, sum, time: self.time }, hotness, page))
+        let record = Record { lba, sum, time: self.time, bytes: bytes.len() as u16 };
+        self.append(placed, (record, hotness, bytes))
     }
 
     /// A copy of a page was placed, and its map entry changed.
     pub fn relocation_placed(
         &mut self,
         placed: Placed,
-        row: Row,
+        record: Record,
         hotness: Hotness,
-        page: &[u8],
+        bytes: &[u8],
     ) -> Result<(), StoreError> {
         self.written.relocations += 1;
+        self.written.relocated_bytes += self.slot_bytes(record.bytes.into());
         if let Some(copies) = &mut self.copies {
-            copies.add(row.lba);
+            copies.add(record.lba);
         }
-        self.append(placed, (row, hotness, page))
+        self.append(placed, (record, hotness, bytes))
+    }
+
+    /// The bytes of a record of so many, in whole slots.
+    fn slot_bytes(&self, bytes: usize) -> u64 {
+        let sizes = self.layout.sizes;
+        u64::from(sizes.units_of(bytes as u32)) * u64::from(sizes.slot_bytes())
     }
 
     /// A page was trimmed, and its map entry changed.
@@ -189,17 +198,25 @@ impl State {
         }
     }
 
-    /// Puts a placed page into the chunk of its class.
-    fn append(&mut self, placed: Placed, page: (Row, Hotness, &[u8])) -> Result<(), StoreError> {
+    /// Puts a placed record into the chunk of its class.
+    fn append(
+        &mut self,
+        placed: Placed,
+        record: (Record, Hotness, &[u8]),
+    ) -> Result<(), StoreError> {
         let Placed { class, slot } = placed;
         self.since_checkpoint += 1;
+        if self.chunks.zone_of(class).is_some_and(|zone| zone != slot.zone) {
+            // The end of its zone was too short for this record.
+            self.seal(class);
+        }
         if slot.offset == 0 {
             let zone = self.zones.open(slot.zone)?;
             let place = (zone.device_zone, zone.opening);
             self.notes.zone_opened(self.time, slot.zone, class, place);
         }
         let start = self.zones.get(slot.zone).pages;
-        if self.chunks.push(placed, start, page) {
+        if self.chunks.push(placed, start, record) {
             self.seal(class);
         }
         Ok(())
@@ -212,13 +229,22 @@ impl State {
         let noted = self.notes.durable();
         let chunk = self.chunks.seal(class, self.zones.get(zone), noted);
         let Some(chunk) = chunk else { return };
-        let rows = chunk.rows.len() as u32;
-        let pages = self.zones.add_chunk(zone, chunk.first, rows);
+        let pages = self.zones.add_chunk(&chunk);
         self.written.headers += 1;
-        let fixed = &self.layout.fixed;
-        let no_room = self.zones.get(zone).has_failed() || fixed.device_pages - pages < 2;
-        if no_room && chunk.first + rows < fixed.zone_pages {
+        let padding = u64::from(chunk.padding());
+        self.written.padding_bytes += padding * u64::from(self.layout.sizes.slot_bytes());
+        if self.volume.is_open(zone) {
+            self.volume.pad(class);
+        }
+        let (zone, is_open) = (self.zones.get(zone), self.volume.is_open(zone));
+        let no_room = self.layout.fixed.device_pages - pages < 2;
+        if is_open && zone.has_failed() {
             self.volume.end_early(class);
+        } else if is_open && no_room {
+            // Full headers take pages in every zone: those that cleaning copied it to would lose as many.
+            let in_units = self.layout.sizes.page_units() > 1;
+            let headers = if in_units { zone.full_headers } else { 0 };
+            self.volume.end_padded(class, headers * self.layout.sizes.page_units());
         }
     }
 
@@ -232,6 +258,11 @@ impl State {
     pub fn seal_all(&mut self) -> u64 {
         (0..self.volume.scheme().classes()).for_each(|class| self.seal(class));
         self.chunks.next_seq() - 1
+    }
+
+    /// True if a chunk is the last of its zone, which takes no more pages.
+    pub fn is_last_of_zone(&self, chunk: &Chunk) -> bool {
+        !self.volume.is_open(chunk.zone) && self.zones.get(chunk.zone).pages == chunk.end()
     }
 
     /// Ends the zones that hardly fill, if there are any and cleaning is due, and seals what was
@@ -257,7 +288,7 @@ impl State {
     /// A chunk is on the device.
     pub fn chunk_written(&mut self, chunk: Arc<Chunk>) {
         debug_assert_eq!(self.zones.get(chunk.zone).written, chunk.start);
-        self.zones.written(chunk.zone, chunk.start + 1 + chunk.rows.len() as u32);
+        self.zones.written(chunk.zone, chunk.end());
         self.chunks.remove(chunk);
     }
 

@@ -257,6 +257,12 @@ impl Store {
         self.inner.layout.fixed.logical_pages
     }
 
+    /// Bytes of a unit, if pages may be written as fewer than 4,096 bytes
+    /// ([`Format::unit`](crate::Format::unit)).
+    pub fn unit(&self) -> Option<u32> {
+        self.inner.layout.sizes.unit()
+    }
+
     /// Pages of the user that a zone can hold: those of the volume that places and cleans.
     pub fn zone_pages(&self) -> u32 {
         self.inner.layout.fixed.zone_pages

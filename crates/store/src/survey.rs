@@ -3,7 +3,8 @@
 use frostline_log::ZoneImage;
 use frostline_zone::{ZoneInfo, ZoneState};
 
-use crate::format::{LeafAt, PAGE, VERSION};
+use crate::format::{LeafAt, PAGE};
+use crate::layout::Layout;
 use crate::map_cache::LEAF;
 use crate::{Loss, Store, StoreError};
 
@@ -39,9 +40,9 @@ pub struct ZoneStatus {
     pub written: u32,
     /// Data: its class, from 1.
     pub class: Option<u32>,
-    /// Data: valid pages in it.
+    /// Data: valid pages in it; in a store in units, the pages that its valid records would fill.
     pub valid: Option<u32>,
-    /// Data: valid pages over the pages of the user that it can hold.
+    /// Data: valid pages (or units) over those of the user that it can hold.
     pub valid_share: Option<f64>,
     /// Data: number of its opening.
     pub opening: Option<u64>,
@@ -70,6 +71,8 @@ enum StateName {
 pub struct StoreInfo {
     /// Version of the format.
     pub format: u32,
+    /// Bytes of a unit, if pages take as many units as their records need.
+    pub unit: Option<u32>,
     /// Number of the store, drawn when it was formatted.
     pub store: u64,
     /// Scheme, as on the command line.
@@ -128,9 +131,10 @@ impl Store {
     pub fn info(&self) -> Result<StoreInfo, StoreError> {
         let (layout, stats) = (&self.inner.layout, self.stats()?);
         let fixed = &layout.fixed;
-        let leaf = LEAF * (8 + layout.state) + size_of::<LeafAt>();
+        let leaf = LEAF * layout.columns.bytes() + size_of::<LeafAt>();
         Ok(StoreInfo {
-            format: VERSION,
+            format: layout.sizes.version(),
+            unit: layout.sizes.unit(),
             store: self.inner.store,
             scheme: layout.scheme.text.clone(),
             victim: layout.victim.clone(),
@@ -195,7 +199,7 @@ impl Store {
             view.opening = Some(zone.opening);
             // The device's pointer does not count chunks on their way to it.
             view.written = zone.written;
-            fill(view, &image, layout.fixed.zone_pages);
+            fill(view, &image, layout);
         }
         Ok(views)
     }
@@ -212,11 +216,11 @@ impl Store {
     }
 }
 
-fn fill(view: &mut ZoneStatus, image: &ZoneImage, zone_pages: u32) {
+fn fill(view: &mut ZoneStatus, image: &ZoneImage, layout: &Layout) {
     let valid = image.used.saturating_sub(image.garbage);
     view.role = Role::Data;
     view.class = Some(image.class + 1);
-    view.valid = Some(valid);
-    view.valid_share = Some(f64::from(valid) / f64::from(zone_pages));
+    view.valid = Some(valid.div_ceil(layout.sizes.page_units()));
+    view.valid_share = Some(f64::from(valid) / f64::from(layout.zone_units()));
     view.sealed = Some(image.sealed_at.is_some());
 }

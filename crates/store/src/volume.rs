@@ -27,6 +27,6 @@ pub fn build(layout: &Layout) -> Result<Volume, StoreError> {
         forecaster: Some(&frostline_learn::forecaster),
         ..Setup::new(options.zone_pages, options.space)
     };
-    let map = MapCache::new(options.space, layout.state);
+    let map = MapCache::new(options.space, layout.columns);
     Ok(Log::over(options, scheme.build_any(&setup)?, policy, map)?)
 }

@@ -26,7 +26,8 @@ const WAITS: u32 = 10_000;
 pub struct PageWrite<'a> {
     /// Its LBA.
     pub lba: u32,
-    /// Its content, 4,096 bytes.
+    /// Its content, 4,096 bytes; fewer, behind which there are zeroes, if the store is in units
+    /// ([`Format::unit`](crate::Format::unit)).
     pub page: &'a [u8],
     /// Its hotness record, if the engine gave one. Kept only by a store that was formatted with hotness records.
     pub hotness: Option<Hotness>,
@@ -36,7 +37,7 @@ impl Inner {
     /// Writes pages, in order.
     pub fn write_pages(&self, pages: &[PageWrite<'_>]) -> Result<(), StoreError> {
         for write in pages {
-            self.check_page(write.lba, write.page)?;
+            self.check_write(write)?;
         }
         let together = if self.cleaning == Cleaning::Inline { 1 } else { TOGETHER };
         for some in pages.chunks(together) {
@@ -53,7 +54,7 @@ impl Inner {
     }
 
     fn place_pages(&self, pages: &[PageWrite<'_>]) -> Result<Guard<'_>, StoreError> {
-        let sums: Vec<_> = pages.iter().map(|w| crc32c::crc32c(w.page)).collect();
+        let sums: Vec<_> = pages.iter().map(|w| self.layout.sizes.sum(w.page)).collect();
         let mut state = self.admit(pages.len())?;
         for (write, sum) in pages.iter().zip(sums) {
             let mut page = self.mapped(state, write.lba)?;
@@ -158,12 +159,8 @@ impl Inner {
     }
 
     fn chunk_written(&self, chunk: Arc<Chunk>, device_zone: u32) -> Result<(), StoreError> {
-        let fixed = &self.layout.fixed;
-        let rows = chunk.rows.len() as u32;
-        let written = chunk.start + 1 + rows;
-        let full = chunk.first + rows >= fixed.zone_pages;
-        let ended = full || written + 1 >= fixed.device_pages;
-        if ended && written < fixed.device_pages {
+        let ended = self.state()?.is_last_of_zone(&chunk);
+        if ended && chunk.end() < self.layout.fixed.device_pages {
             // Before other threads know: from then on the zone may be cleaned, reset and begun anew.
             self.finish(device_zone)?;
         }

@@ -1,5 +1,7 @@
 //! Pages written, by cause.
 
+use crate::format::PAGE;
+
 /// Pages written since the store was formatted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Written {
@@ -11,6 +13,15 @@ pub struct Written {
     pub headers: u64,
     /// Checkpoints, notes and superblocks.
     pub checkpoints: u64,
+    /// Bytes of the records of the pages that the user wrote: 4,096 each, or fewer in a store in units.
+    #[serde(default)]
+    pub user_bytes: u64,
+    /// Bytes of the records of the pages that cleaning wrote.
+    #[serde(default)]
+    pub relocated_bytes: u64,
+    /// Bytes left between records and the next header, in a store in units.
+    #[serde(default)]
+    pub padding_bytes: u64,
 }
 
 impl Written {
@@ -21,12 +32,23 @@ impl Written {
             relocations: self.relocations.saturating_sub(earlier.relocations),
             headers: self.headers.saturating_sub(earlier.headers),
             checkpoints: self.checkpoints.saturating_sub(earlier.checkpoints),
+            user_bytes: self.user_bytes.saturating_sub(earlier.user_bytes),
+            relocated_bytes: self.relocated_bytes.saturating_sub(earlier.relocated_bytes),
+            padding_bytes: self.padding_bytes.saturating_sub(earlier.padding_bytes),
         }
     }
 
-    /// Write amplification: all pages written over those written by the user; 1 if there are none.
+    /// Bytes written, by all causes.
+    pub fn bytes(&self) -> u64 {
+        let pages = (self.headers + self.checkpoints) * PAGE as u64;
+        self.user_bytes + self.relocated_bytes + self.padding_bytes + pages
+    }
+
+    /// Write amplification: all bytes written over those written by the user; 1 if there are none.
     pub fn waf(&self) -> f64 {
-        let all = self.user + self.relocations + self.headers + self.checkpoints;
-        if self.user == 0 { 1.0 } else { all as f64 / self.user as f64 }
+        match self.user_bytes {
+            0 => 1.0,
+            user => self.bytes() as f64 / user as f64,
+        }
     }
 }

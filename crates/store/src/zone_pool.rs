@@ -3,7 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
+use frostline_log::Extent;
+
 use crate::StoreError;
+use crate::chunk::Chunk;
+use crate::records::{Sizes, Span};
 
 /// A zone of the volume that holds pages.
 #[derive(Clone, Default)]
@@ -14,6 +18,8 @@ pub struct DataZone {
     pub opening: u64,
     /// Offset of each chunk's first page.
     pub firsts: Vec<u32>,
+    /// Chunks that ended because their headers were full, since the store was opened.
+    pub full_headers: u32,
     /// Pages of the device's zone that are given away, headers included.
     pub pages: u32,
     /// Of these, written.
@@ -31,10 +37,16 @@ impl DataZone {
         self.end.get().is_some()
     }
 
-    /// Page of the device's zone where a page lies.
-    pub fn page_of(&self, offset: u32) -> u32 {
-        // Behind each chunk's header, and those of the chunks before.
-        offset + self.firsts.partition_point(|&first| first <= offset) as u32
+    /// Where a record lies in the device's zone.
+    pub fn span_of(&self, at: Extent, sizes: Sizes) -> Span {
+        let (units, slot) = (sizes.page_units(), sizes.slot_bytes());
+        let page = at.slot.offset / units;
+        Span {
+            // Behind its chunk's header, and those of the chunks before.
+            page: page + self.firsts.partition_point(|&first| first <= page) as u32,
+            skip: (at.slot.offset % units * slot) as usize,
+            bytes: (at.units * slot) as usize,
+        }
     }
 
     /// Page of the device's zone where the `index`-th chunk begins.
@@ -131,12 +143,13 @@ impl ZonePool {
         Ok(self.get(zone))
     }
 
-    /// A chunk of `rows` pages goes to the end of a zone. Returns the pages in use there now.
-    pub fn add_chunk(&mut self, zone: u32, first: u32, rows: u32) -> u32 {
-        let zone = &mut self.zones[zone as usize];
-        debug_assert!(zone.firsts.last().is_none_or(|&before| before < first));
-        zone.firsts.push(first);
-        zone.pages += 1 + rows;
+    /// A chunk goes to the end of a zone. Returns the pages in use there now.
+    pub fn add_chunk(&mut self, chunk: &Chunk) -> u32 {
+        let zone = &mut self.zones[chunk.zone as usize];
+        debug_assert!(zone.firsts.last().is_none_or(|&before| before < chunk.first));
+        zone.firsts.push(chunk.first);
+        zone.pages += 1 + chunk.pages();
+        zone.full_headers += u32::from(chunk.has_full_header());
         zone.pages
     }
 

@@ -32,6 +32,8 @@ struct Tally {
 
 struct World {
     rng: SmallRng,
+    /// The unit of the store, if it is in units.
+    unit: Option<u32>,
     pages: u32,
     next: u64,
     model: BTreeMap<u32, History>,
@@ -43,19 +45,30 @@ struct World {
     groups: (u64, u64),
 }
 
-/// A content that says which page and version it is, all over.
-fn content(lba: u32, version: u64) -> Vec<u8> {
+/// A content that says which page and version it is, all over; in units it may be short.
+fn content(lba: u32, version: u64, unit: Option<u32>) -> Vec<u8> {
     let word = (u64::from(lba) << 40 ^ version).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut page: Vec<u8> = (0..512u64).flat_map(|i| word.wrapping_add(i).to_le_bytes()).collect();
     page[..4].copy_from_slice(&lba.to_le_bytes());
     page[4..12].copy_from_slice(&version.to_le_bytes());
+    if unit.is_some() && word % 8 > 0 {
+        page.truncate(12 + (word >> 20) as usize % [100, 4085][usize::from(word % 8 > 3)]);
+    }
     page
 }
 
-fn version(lba: u32, page: &[u8]) -> u64 {
+fn version(lba: u32, page: &[u8], unit: Option<u32>) -> u64 {
     let version = u64::from_le_bytes(page[4..12].try_into().unwrap());
-    assert_eq!(page, content(lba, version), "LBA {lba} is a mixture");
+    let (written, rest) = page.split_at(content(lba, version, unit).len());
+    let is_it = written == content(lba, version, unit) && rest.iter().all(|&byte| byte == 0);
+    assert!(is_it, "LBA {lba} is a mixture");
     version
+}
+
+/// The sum of a content as it lies on the device.
+fn sum(mut content: Vec<u8>, unit: Option<u32>) -> u32 {
+    content.resize(content.len().next_multiple_of(unit.unwrap_or(4096) as usize), 0);
+    crc32c::crc32c(&content)
 }
 
 fn is_crash(error: &StoreError) -> bool {
@@ -67,10 +80,10 @@ fn is_crash(error: &StoreError) -> bool {
 }
 
 impl World {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, unit: Option<u32>) -> Self {
         let rng = SmallRng::seed_from_u64(seed);
         let (model, group, groups) = (BTreeMap::new(), BTreeMap::new(), (0, 0));
-        World { rng, pages: 0, next: 1, model, is_durable: true, group, groups }
+        World { rng, unit, pages: 0, next: 1, model, is_durable: true, group, groups }
     }
 
     /// The end of the store's process.
@@ -105,7 +118,7 @@ impl World {
                 let version = self.next;
                 self.next += 1;
                 self.note(lba, Some(version));
-                store.write(lba, &content(lba, version))
+                self.write(store, lba, version)
             }
             70..78 => {
                 let count = self.rng.random_range(1..40);
@@ -114,7 +127,7 @@ impl World {
                         let (lba, version) = (self.page(), self.next);
                         self.next += 1;
                         self.note(lba, Some(version));
-                        (lba, content(lba, version))
+                        (lba, content(lba, version, self.unit))
                     })
                     .collect();
                 let batch: Vec<_> = writes
@@ -142,6 +155,11 @@ impl World {
         }
     }
 
+    fn write(&self, store: &Store, lba: u32, version: u64) -> Result<(), StoreError> {
+        let page = &content(lba, version, self.unit)[..];
+        store.write_batch(&[PageWrite { lba, page, hotness: None }])
+    }
+
     /// Writes a group, some pages of it perhaps twice.
     fn write_group(&mut self, store: &Store) -> Result<(), StoreError> {
         let most = store.group_room()?.min(60) as usize;
@@ -152,7 +170,7 @@ impl World {
         for _ in 0..self.rng.random_range(1..=most) {
             let (lba, version) = (self.page(), self.next);
             self.next += 1;
-            writes.push((lba, version, content(lba, version)));
+            writes.push((lba, version, content(lba, version, self.unit)));
         }
         let last: BTreeMap<u32, u64> =
             writes.iter().map(|&(lba, version, _)| (lba, version)).collect();
@@ -187,7 +205,7 @@ impl World {
     fn check(&mut self, store: &Store, lba: u32, opened: bool) -> Result<(), StoreError> {
         let mut page = vec![0; 4096];
         let found = match store.read(lba, &mut page)? {
-            true => Some(version(lba, &page)),
+            true => Some(version(lba, &page, self.unit)),
             false => None,
         };
         let history = self.model.entry(lba).or_insert_with(|| vec![None]);
@@ -206,7 +224,7 @@ impl World {
         for lba in 0..self.pages {
             self.check(store, lba, true)?;
             let found = self.model[&lba].last().copied().flatten();
-            let sum = found.map(|version| crc32c::crc32c(&content(lba, version)));
+            let sum = found.map(|version| sum(content(lba, version, self.unit), self.unit));
             assert_eq!(judged.get(&lba).copied(), sum, "LBA {lba}, judged and read");
         }
         self.check_group();
@@ -218,8 +236,8 @@ impl World {
 }
 
 /// One store through several crashes; returns after `most` of them.
-fn live(seed: u64, most: u64, tally: &Tally) {
-    let mut world = World::new(seed);
+fn live(seed: u64, most: u64, unit: Option<u32>, tally: &Tally) {
+    let mut world = World::new(seed, unit);
     // Some stores have more pages than their map may hold in memory.
     let large = seed.is_multiple_of(8);
     let zones = if large { 80 } else { world.rng.random_range(20..40) };
@@ -243,6 +261,7 @@ fn live(seed: u64, most: u64, tally: &Tally) {
         scheme: schemes[world.rng.random_range(0..schemes.len())].to_string(),
         checkpoint_writes: Some(world.rng.random_range(30..400)),
         hotness: world.rng.random_bool(0.3),
+        unit,
         ..Format::default()
     };
     Store::format(memory.clone(), &format).unwrap();
@@ -327,11 +346,22 @@ fn reopen(mut device: Arc<Faulty>, world: &mut World, open: Open, tally: &Tally)
 
 #[test]
 fn what_was_synced_survives_power_cuts_and_the_rest_is_old_or_new() {
+    survive(&[None], 20_000);
+}
+
+#[test]
+fn what_was_synced_in_units_survives_power_cuts_and_the_rest_is_old_or_new() {
+    survive(&[Some(64), Some(512), Some(4096)], 10_000);
+}
+
+/// Stores in these units live through so many crashes.
+fn survive(units: &[Option<u32>], crashes: u64) {
     let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
     let tally = Tally::default();
-    let wanted = number("FROSTLINE_CRASHES").unwrap_or(20_000);
+    let wanted = number("FROSTLINE_CRASHES").unwrap_or(crashes);
+    let unit = |seed: u64| units[seed as usize % units.len()];
     if let Some(seed) = number("FROSTLINE_CRASH_SEED") {
-        live(seed, 20, &tally);
+        live(seed, 20, unit(seed), &tally);
         return;
     }
     let seeds = AtomicU64::new(1);
@@ -340,7 +370,7 @@ fn what_was_synced_survives_power_cuts_and_the_rest_is_old_or_new() {
             scope.spawn(|| {
                 while tally.crashes.load(Ordering::Relaxed) < wanted {
                     let seed = seeds.fetch_add(1, Ordering::Relaxed);
-                    let lived = std::panic::catch_unwind(|| live(seed, 20, &tally));
+                    let lived = std::panic::catch_unwind(|| live(seed, 20, unit(seed), &tally));
                     if let Err(thrown) = lived {
                         eprintln!("FROSTLINE_CRASH_SEED={seed} fails again");
                         std::panic::resume_unwind(thrown);
@@ -376,7 +406,7 @@ fn recovery_that_is_cut_short_again_and_again_still_finds_room() {
         let format = Format { checkpoint_writes: Some(500), ..Format::default() };
         Store::format(memory.clone(), &format).unwrap();
         let mut device = Arc::new(Faulty::new(memory, seed).with_tail(Tail::Garbage));
-        let mut world = World::new(seed);
+        let mut world = World::new(seed, None);
         let store = Store::open(device.clone(), open).unwrap();
         world.pages = store.pages() as u32;
         (0..3000).try_for_each(|_| world.act(&store)).unwrap();

@@ -1,13 +1,13 @@
-//! Stores of this version of the format, kept as they were written: they can always be opened.
+//! Stores of all versions of the format, kept as they were written: they can always be opened.
 //!
-//! A fixture is what each zone of a device holds, its length (4 bytes) first, compressed. Both
-//! are made anew, for a new version of the format only, by
+//! A fixture is what each zone of a device holds, its length (4 bytes) first, compressed. Those of the
+//! newest version are made anew, for a new version of the format only, by
 //! `cargo test -p frostline-store --test fixtures -- --ignored`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use frostline_store::{Cleaning, Format, Open, Store, StoreError};
+use frostline_store::{Cleaning, Format, Open, PageWrite, Store, StoreError};
 use frostline_zone::{Device, Shape, in_memory};
 
 const PAGE: usize = 4096;
@@ -18,13 +18,37 @@ const OPEN: Open = Open { cleaning: Cleaning::Inline, ..Open::DEFAULT };
 /// The page that is damaged in the twin.
 const DAMAGED: u32 = 17;
 
-/// Every seventh page was trimmed.
-fn content(lba: u32) -> Option<Vec<u8>> {
-    (!lba.is_multiple_of(7)).then(|| format!("page {lba:03}").into_bytes().repeat(PAGE / 8))
+/// A version of the format: its directory, the unit of its stores, and the words of a page.
+#[derive(Clone, Copy)]
+struct Version {
+    directory: &'static str,
+    unit: Option<u32>,
+    words: fn(u32) -> usize,
 }
 
-fn path(name: &str) -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/v1")).join(name)
+const VERSIONS: [Version; 2] = [
+    Version { directory: "v1", unit: None, words: |_| PAGE / 8 },
+    Version { directory: "v2", unit: Some(64), words: |lba| 1 + lba as usize * 97 % (PAGE / 8) },
+];
+
+impl Version {
+    /// The bytes that were written of a page; every seventh page was trimmed.
+    fn written(self, lba: u32) -> Option<Vec<u8>> {
+        let word = format!("page {lba:03}").into_bytes();
+        (!lba.is_multiple_of(7)).then(|| word.repeat((self.words)(lba)))
+    }
+
+    /// What is read of it.
+    fn content(self, lba: u32) -> Option<Vec<u8>> {
+        let mut page = self.written(lba)?;
+        page.resize(PAGE, 0);
+        Some(page)
+    }
+
+    fn path(self, name: &str) -> PathBuf {
+        let fixtures = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures"));
+        fixtures.join(self.directory).join(name)
+    }
 }
 
 fn empty() -> Arc<dyn Device> {
@@ -34,8 +58,8 @@ fn empty() -> Arc<dyn Device> {
     in_memory(&shape).unwrap()
 }
 
-fn zones_of(name: &str) -> Vec<Vec<u8>> {
-    let bytes = zstd::decode_all(&*std::fs::read(path(name)).unwrap()).unwrap();
+fn zones_of(version: Version, name: &str) -> Vec<Vec<u8>> {
+    let bytes = zstd::decode_all(&*std::fs::read(version.path(name)).unwrap()).unwrap();
     let mut rest = &bytes[..];
     let mut zones = Vec::new();
     while let Some((length, behind)) = rest.split_at_checked(4) {
@@ -54,11 +78,11 @@ fn device_of(zones: &[Vec<u8>]) -> Arc<dyn Device> {
 }
 
 /// True if each page is as it was; panics if one is anything else but a named error.
-fn sound_pages(store: &Store) -> Vec<bool> {
+fn sound_pages(version: Version, store: &Store) -> Vec<bool> {
     let mut page = vec![0; PAGE];
     let mut sound = |lba| match store.read(lba, &mut page) {
         Ok(found) => {
-            assert_eq!(found.then(|| page.clone()), content(lba), "LBA {lba}");
+            assert_eq!(found.then(|| page.clone()), version.content(lba), "LBA {lba}");
             true
         }
         Err(StoreError::Checksum { lba: named, .. }) => {
@@ -71,18 +95,34 @@ fn sound_pages(store: &Store) -> Vec<bool> {
 }
 
 #[test]
-fn a_store_of_version_1_is_opened_read_and_written() {
-    let store = Store::open(device_of(&zones_of("sound.zst")), OPEN).unwrap();
-    assert_eq!(sound_pages(&store), [true; PAGES as usize]);
-    store.write(0, &[1; PAGE]).unwrap();
-    store.close().unwrap();
+fn a_store_of_any_version_is_opened_read_and_written() {
+    for version in VERSIONS {
+        let device = device_of(&zones_of(version, "sound.zst"));
+        let judged = frostline_judge::pages(&*device).unwrap();
+        let mut store = Store::open(device, OPEN).unwrap();
+        assert_eq!(store.unit(), version.unit);
+        assert_eq!(sound_pages(version, &store), [true; PAGES as usize]);
+        for lba in 0..PAGES {
+            let sum = version.written(lba).map(|mut record| {
+                let unit = version.unit.map_or(PAGE, |unit| unit as usize);
+                record.resize(record.len().next_multiple_of(unit), 0);
+                crc32c::crc32c(&record)
+            });
+            assert_eq!(judged.get(&lba).copied(), sum, "LBA {lba}, judged");
+        }
+        assert_eq!(store.check().unwrap().findings, []);
+        store.write(0, &[1; PAGE]).unwrap();
+        store.close().unwrap();
+    }
 }
 
 #[test]
-fn of_a_damaged_store_of_version_1_all_but_the_damaged_page_is_read() {
-    let store = Store::open(device_of(&zones_of("damaged.zst")), OPEN).unwrap();
-    let sound = sound_pages(&store);
-    assert!((0..).zip(&sound).all(|(lba, sound)| *sound == (lba != DAMAGED)));
+fn of_a_damaged_store_of_any_version_all_but_the_damaged_page_is_read() {
+    for version in VERSIONS {
+        let store = Store::open(device_of(&zones_of(version, "damaged.zst")), OPEN).unwrap();
+        let sound = sound_pages(version, &store);
+        assert!((0..).zip(&sound).all(|(lba, sound)| *sound == (lba != DAMAGED)));
+    }
 }
 
 /// `frostline.zst` was written when `frostline` was what is `frozen-lifespan` now, by
@@ -90,7 +130,7 @@ fn of_a_damaged_store_of_version_1_all_but_the_damaged_page_is_read() {
 /// and `frostline bench store --device file:d --workload zipf:1.0 --writes 3000 --cleaning inline --keep`.
 #[test]
 fn a_store_of_what_was_called_frostline_keeps_its_scheme() {
-    let mut store = Store::open(device_of(&zones_of("frostline.zst")), OPEN).unwrap();
+    let mut store = Store::open(device_of(&zones_of(VERSIONS[0], "frostline.zst")), OPEN).unwrap();
     let info = store.info().unwrap();
     assert_eq!((&*info.scheme, info.valid_pages), ("frozen-lifespan", 197));
     assert_eq!(store.check().unwrap().findings, []);
@@ -103,28 +143,69 @@ fn a_store_of_what_was_called_frostline_keeps_its_scheme() {
 
 #[test]
 fn a_store_of_a_newer_version_is_refused() {
-    let mut zones = zones_of("sound.zst");
+    let mut zones = zones_of(VERSIONS[1], "sound.zst");
     for zone in zones.iter_mut().filter(|zone| zone.len() >= PAGE && zone[8..12] == [1, 0, 0, 0]) {
-        zone[12..16].copy_from_slice(&2u32.to_le_bytes());
+        zone[12..16].copy_from_slice(&3u32.to_le_bytes());
         let crc = crc32c::crc32c(&zone[8..PAGE]);
         zone[4..8].copy_from_slice(&crc.to_le_bytes());
     }
     let refused = Store::open(device_of(&zones), OPEN).err();
-    assert!(matches!(refused, Some(StoreError::Newer { found: 2, known: 1 })), "{refused:?}");
+    assert!(matches!(refused, Some(StoreError::Newer { found: 3, known: 2 })), "{refused:?}");
+}
+
+/// What is written to a store whose pages are whole is the same for ever, but for its number.
+#[test]
+fn a_store_of_whole_pages_is_written_byte_for_byte_as_before_there_were_units() {
+    let device = empty();
+    Store::format(device.clone(), &Format { logical_pages: Some(300), ..Format::default() })
+        .unwrap();
+    let store = Store::open(device.clone(), OPEN).unwrap();
+    for step in 0..4_000u32 {
+        let lba = step.wrapping_mul(2_654_435_761) >> 16 & 0xff;
+        match step % 23 {
+            0 => drop(store.trim(lba).unwrap()),
+            _ => store.write(lba, &step.to_le_bytes().repeat(PAGE / 4)).unwrap(),
+        }
+        if step % 301 == 300 {
+            store.sync().unwrap();
+        }
+    }
+    store.close().unwrap();
+    let mut sum = 0;
+    for mut zone in zones_on(&*device) {
+        for page in zone.chunks_exact_mut(PAGE).filter(|page| page[..4] == *b"FRST") {
+            page[4..8].fill(0);
+            page[16..24].fill(0);
+        }
+        sum = crc32c::crc32c_append(sum, &zone);
+    }
+    assert_eq!(sum, 0);
+}
+
+fn zones_on(device: &dyn Device) -> Vec<Vec<u8>> {
+    let read = |zone: u32| {
+        let mut bytes = vec![0; device.zone(zone).unwrap().write_pointer as usize];
+        device.read(zone, 0, &mut bytes).unwrap();
+        bytes
+    };
+    (0..ZONES as u32).map(read).collect()
 }
 
 fn write(name: &str, zones: &[Vec<u8>]) {
     let parts =
         zones.iter().flat_map(|zone| [(zone.len() as u32).to_le_bytes().to_vec(), zone.clone()]);
     let bytes: Vec<u8> = parts.flatten().collect();
-    std::fs::write(path(name), zstd::encode_all(&*bytes, 19).unwrap()).unwrap();
+    let path = VERSIONS[1].path(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, zstd::encode_all(&*bytes, 19).unwrap()).unwrap();
 }
 
 #[test]
 #[ignore = "makes the fixtures anew"]
 fn make() {
     let device = empty();
-    let format = Format { logical_pages: Some(200), hotness: true, ..Format::default() };
+    let (version, logical_pages) = (VERSIONS[1], Some(200));
+    let format = Format { logical_pages, hotness: true, unit: version.unit, ..Format::default() };
     Store::format(device.clone(), &format).unwrap();
     let store = Store::open(device.clone(), OPEN).unwrap();
     for lba in 0..PAGES {
@@ -132,26 +213,25 @@ fn make() {
     }
     store.checkpoint().unwrap();
     for lba in 0..PAGES {
-        match content(lba) {
-            Some(page) => store.write(lba, &page).unwrap(),
+        match version.written(lba) {
+            Some(page) => {
+                store.write_batch(&[PageWrite { lba, page: &page, hotness: None }]).unwrap();
+            }
             None => assert!(store.trim(lba).unwrap()),
         }
     }
     // Recovery has something to do.
     store.sync().unwrap();
     drop(store);
-    let read = |zone: u32| {
-        let mut bytes = vec![0; device.zone(zone).unwrap().write_pointer as usize];
-        device.read(zone, 0, &mut bytes).unwrap();
-        bytes
-    };
-    let mut zones: Vec<_> = (0..ZONES as u32).map(read).collect();
-    write("sound.zst", &zones);
+    write("sound.zst", &zones_on(&*device));
     // As the last chunk's damage can't be told from a torn append, the store is closed first.
     Store::open(device.clone(), OPEN).unwrap().close().unwrap();
-    zones = (0..ZONES as u32).map(read).collect();
-    let damaged = content(DAMAGED).unwrap();
-    let mut pages = zones.iter_mut().flat_map(|zone| zone.chunks_exact_mut(PAGE));
-    pages.find(|page| **page == damaged).unwrap()[1000] ^= 1;
+    let mut zones = zones_on(&*device);
+    let damaged = version.written(DAMAGED).unwrap();
+    let found = zones.iter_mut().find_map(|zone| {
+        let at = zone.windows(damaged.len()).position(|bytes| bytes == damaged)?;
+        Some(&mut zone[at])
+    });
+    *found.unwrap() ^= 1;
     write("damaged.zst", &zones);
 }

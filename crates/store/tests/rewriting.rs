@@ -16,6 +16,13 @@ struct Changed {
     pages: Mutex<BTreeMap<u32, u8>>,
     /// Pages that the store took.
     taken: Mutex<u64>,
+    /// The store is in units.
+    in_units: bool,
+}
+
+/// A page of bytes that are its version; in units it ends earlier.
+fn content(version: u8, in_units: bool) -> Vec<u8> {
+    vec![version; if in_units { 300 + 14 * usize::from(version) } else { 4096 }]
 }
 
 impl Buffer for Changed {
@@ -24,7 +31,7 @@ impl Buffer for Changed {
         let mut pages = self.pages.lock().unwrap();
         for lba in lbas {
             let Some(&version) = pages.get(lba) else { continue };
-            let page = [version; 4096];
+            let page = content(version, self.in_units);
             let offer = PageWrite { lba: *lba, page: &page, hotness: None };
             assert!(write(offer), "the page lies in the victim");
             assert!(!write(offer), "it lies there no more");
@@ -34,11 +41,12 @@ impl Buffer for Changed {
     }
 }
 
-fn device() -> Arc<dyn Device> {
+fn device(unit: Option<u32>) -> Arc<dyn Device> {
     let zone_bytes = 40 * 4096;
     let shape = Shape { bytes: 24 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
     let device = in_memory(&shape).unwrap();
-    let format = Format { logical_pages: Some(u64::from(PAGES)), ..Format::default() };
+    let logical_pages = Some(u64::from(PAGES));
+    let format = Format { logical_pages, unit, ..Format::default() };
     Store::format(device.clone(), &format).unwrap();
     device
 }
@@ -46,16 +54,22 @@ fn device() -> Arc<dyn Device> {
 fn read(store: &Store, lba: u32) -> Option<u8> {
     let mut page = [0; 4096];
     store.read(lba, &mut page).unwrap().then(|| {
-        assert_eq!(page, [page[0]; 4096]);
+        let mut expected = content(page[0], store.unit().is_some());
+        expected.resize(4096, 0);
+        assert_eq!(page[..], expected);
         page[0]
     })
 }
 
 #[test]
 fn cleaning_writes_the_newer_version_of_a_buffer_and_copies_the_others() {
-    let device = device();
+    [None, Some(64), Some(512), Some(4096)].into_iter().for_each(rewrite);
+}
+
+fn rewrite(unit: Option<u32>) {
+    let (device, in_units) = (device(unit), unit.is_some());
     let store = Store::open(device.clone(), OPEN).unwrap();
-    let changed = Arc::new(Changed::default());
+    let changed = Arc::new(Changed { in_units, ..Changed::default() });
     let buffer: Weak<dyn Buffer> = Arc::downgrade(&changed) as Weak<dyn Buffer>;
     store.add_buffer(buffer.clone()).unwrap();
     let mut on_device = BTreeMap::new();
@@ -77,7 +91,8 @@ fn cleaning_writes_the_newer_version_of_a_buffer_and_copies_the_others() {
                     changed.pages.lock().unwrap().remove(&lba);
                     on_device.insert(lba, version);
                     let before = changed.pages.lock().unwrap().clone();
-                    store.write(lba, &[version; 4096]).unwrap();
+                    let page = &content(version, in_units)[..];
+                    store.write_batch(&[PageWrite { lba, page, hotness: None }]).unwrap();
                     let after = changed.pages.lock().unwrap();
                     on_device
                         .extend(before.into_iter().filter(|(lba, _)| !after.contains_key(lba)));

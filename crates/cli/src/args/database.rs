@@ -9,7 +9,7 @@ use frostline_workload::ycsb::{Distribution, NamedMix};
 use frostline_workload::{linkbench, tpcc, ycsb};
 
 use super::running::{CleaningArg, MetricsArgs, SpeedArgs};
-use super::store::gp;
+use super::store::{gp, unit};
 use crate::size::Size;
 
 /// The default device, which each bench makes anew unless its databases are to be kept.
@@ -45,6 +45,10 @@ pub struct DatabaseArgs {
     #[arg(long, value_name = "N", default_value_t = 2,
         value_parser = value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub spare: u32,
+    /// Write pages without their empty middle, as many units of SIZE bytes as they need
+    /// [default: whole pages]
+    #[arg(long, value_name = "SIZE", value_parser = unit, allow_negative_numbers = true)]
+    pub unit: Option<u32>,
     /// Seed of all random choices
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,
@@ -112,8 +116,8 @@ pub struct DatabaseArgs {
     pub json: Option<PathBuf>,
     /// Use the existing databases, which must have been loaded with the same workload and scale:
     /// nothing is formatted or loaded
-    #[arg(long, conflicts_with_all = ["size", "zone", "scheme", "victim", "gp", "spare", "log",
-        "tenants", "force"])]
+    #[arg(long, conflicts_with_all = ["size", "zone", "scheme", "victim", "gp", "unit", "spare",
+        "log", "tenants", "force"])]
     pub keep: bool,
     /// Open the databases although synced pages are missing; they are then lost for good
     #[arg(long, requires = "keep")]
@@ -142,6 +146,7 @@ impl DatabaseArgs {
             schemes: self.scheme.clone(),
             victim: self.victim.clone(),
             gp: self.gp,
+            unit: self.unit,
             spare: self.spare,
             seed: self.seed,
             buffer_bytes: self.buffer.0,

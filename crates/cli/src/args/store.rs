@@ -68,6 +68,9 @@ pub struct PlacementArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 0.15, value_parser = gp,
         allow_negative_numbers = true)]
     pub gp: f64,
+    /// Let pages take as many units of SIZE bytes as they need [default: 4096 bytes each]
+    #[arg(long, value_name = "SIZE", value_parser = unit, allow_negative_numbers = true)]
+    pub unit: Option<u32>,
     /// Seed of all random choices
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,
@@ -80,9 +83,19 @@ impl PlacementArgs {
             scheme: self.scheme.clone(),
             victim: self.victim.clone(),
             gp: self.gp,
+            unit: self.unit,
             seed: self.seed,
             ..Format::default()
         }
+    }
+}
+
+/// Parses a unit of records.
+pub fn unit(text: &str) -> Result<u32, String> {
+    let size: Result<Size, _> = text.parse();
+    match size.map(|size| u32::try_from(size.0)) {
+        Ok(Ok(unit)) if unit.is_power_of_two() && (32..=4096).contains(&unit) => Ok(unit),
+        _ => Err("must be a power of two from 32 to 4096".to_string()),
     }
 }
 

@@ -27,7 +27,7 @@ pub fn run(args: &LookArgs) -> Result<String, Failure> {
     let store = open_store(&args.uri)?;
     let report = |store: &Store| {
         let (info, stats) = (store.info()?, store.stats()?);
-        let Written { user, relocations, headers, checkpoints } = stats.written;
+        let Written { user, relocations, headers, checkpoints, .. } = stats.written;
         let waf = stats.written.waf();
         Ok(InfoReport {
             device: &args.uri,
@@ -49,6 +49,7 @@ fn text(report: &InfoReport) -> String {
     let mib = |bytes: u64| format!("{:.2} MiB", bytes as f64 / f64::from(1 << 20));
     let rows = [
         ("format", info.format.to_string()),
+        ("unit of records", info.unit.map_or("a page".to_string(), |unit| format!("{unit} B"))),
         ("scheme", info.scheme.clone()),
         ("victim policy", info.victim.clone()),
         ("cleaned above a GP of", format!("{} %", info.gp * 100.0)),

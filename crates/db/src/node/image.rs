@@ -1,4 +1,6 @@
-//! A page's content without its empty middle, for the log.
+//! A page's content without its empty middle, for the log and for stores in units.
+
+use std::ops::Range;
 
 use super::layout::{COUNT, HEAP, SLOT, SLOTS};
 use super::page::{PAGE_BYTES, PageBytes};
@@ -34,10 +36,28 @@ pub fn restore_image<'a>(bytes: &'a [u8], page: &PageBytes) -> Option<&'a [u8]> 
 
 /// Bytes of a page's copy without its empty middle; all of them if it is no node.
 pub fn used_bytes(page: &[u8; PAGE_BYTES]) -> u16 {
+    (PAGE_BYTES - middle(page).len()) as u16
+}
+
+/// A page's copy without its empty middle.
+pub fn without_middle(page: &[u8; PAGE_BYTES]) -> Vec<u8> {
+    let middle = middle(page);
+    [&page[..middle.start], &page[middle.end..]].concat()
+}
+
+/// Puts the empty middle back into a page that was read without it.
+pub fn put_middle_back(page: &mut [u8]) {
+    let middle = middle(page);
+    let heap = PAGE_BYTES - middle.end;
+    page.copy_within(middle.start..middle.start + heap, middle.end);
+    page[middle].fill(0);
+}
+
+/// The empty middle of a page, which its first bytes tell; at its end if it is no node.
+fn middle(page: &[u8]) -> Range<usize> {
     let field = |at: usize| usize::from(u16::from_le_bytes([page[at], page[at + 1]]));
     let (low, high) = (SLOTS + field(COUNT) * SLOT, field(HEAP));
-    let middle = if high <= PAGE_BYTES { high.saturating_sub(low) } else { 0 };
-    (PAGE_BYTES - middle) as u16
+    if low < high && high <= PAGE_BYTES { low..high } else { PAGE_BYTES..PAGE_BYTES }
 }
 
 /// The end of the slots and the beginning of the heap.

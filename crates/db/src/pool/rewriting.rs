@@ -7,6 +7,7 @@ use frostline_store::PageWrite;
 
 use super::{FRAME, Pool};
 use crate::node::PAGE_BYTES;
+use crate::space::record;
 
 impl Pool {
     /// Writes those of these pages of the store that changed in memory, once the log is durable up to
@@ -44,7 +45,7 @@ impl Pool {
             && self.wal.wait(out.position).is_ok()
             && write(PageWrite {
                 lba: self.space.first + page,
-                page: out.bytes,
+                page: &record(&self.space.store, out.bytes),
                 hotness: Some(out.hotness),
             });
         if arrived {

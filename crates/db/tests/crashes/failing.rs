@@ -5,6 +5,7 @@ use frostline_db::{Db, Direction};
 use frostline_zone::{Device, Fault};
 use rand::RngExt;
 
+use crate::UNITS;
 use crate::life::{Life, Tally};
 
 /// Uses a database that may have failed in any way, and changes nothing in it.
@@ -35,7 +36,7 @@ fn use_until_it_fails(life: &mut Life<'_>, db: Db) -> bool {
 
 fn fail_to_write(seed: u64) -> u32 {
     let tally = Tally::default();
-    let mut life = Life::begin(seed, &tally);
+    let mut life = Life::begin(seed, UNITS[seed as usize % 4], &tally);
     let mut failures = 0;
     for _ in 0..15 {
         let db = life.reopen();
@@ -56,7 +57,7 @@ fn fail_to_write(seed: u64) -> u32 {
 
 fn fail_to_read(seed: u64) -> u32 {
     let tally = Tally::default();
-    let mut life = Life::begin(seed, &tally);
+    let mut life = Life::begin(seed, UNITS[seed as usize % 4], &tally);
     let mut failures = 0;
     for _ in 0..15 {
         let mut db = Some(life.reopen());

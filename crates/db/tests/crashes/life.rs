@@ -50,7 +50,7 @@ pub struct Life<'t> {
 }
 
 impl<'t> Life<'t> {
-    pub fn begin(seed: u64, tally: &'t Tally) -> Self {
+    pub fn begin(seed: u64, unit: Option<u32>, tally: &'t Tally) -> Self {
         let mut world = World::new(seed);
         let rng = &mut world.rng;
         let zone_bytes = 4096 * rng.random_range(20..80u64);
@@ -63,6 +63,7 @@ impl<'t> Life<'t> {
         let store = Format {
             scheme: schemes[rng.random_range(0..schemes.len())].to_string(),
             checkpoint_writes: Some(rng.random_range(30..400)),
+            unit,
             ..Format::default()
         };
         let log_bytes = Some(log_zones * zone_bytes);

@@ -14,8 +14,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use life::{Life, Tally};
 
-fn live(seed: u64, passes: u32, tally: &Tally) {
-    let mut life = Life::begin(seed, tally);
+/// The units of stores whose pages are whole, or are written without their empty middle.
+const UNITS: [Option<u32>; 4] = [None, Some(64), Some(512), Some(4096)];
+
+fn live(seed: u64, unit: Option<u32>, passes: u32, tally: &Tally) {
+    let mut life = Life::begin(seed, unit, tally);
     (0..passes).for_each(|_| life.pass());
     life.device = Arc::new(life.device.restart().unwrap());
     life.reopen().close().unwrap();
@@ -23,11 +26,22 @@ fn live(seed: u64, passes: u32, tally: &Tally) {
 
 #[test]
 fn commits_survive_power_cuts_whole_and_in_their_order() {
+    survive(&UNITS[..1], 5_000);
+}
+
+#[test]
+fn commits_to_a_store_in_units_survive_power_cuts_whole_and_in_their_order() {
+    survive(&UNITS[1..], 2_500);
+}
+
+/// Databases on stores in these units live through so many crashes.
+fn survive(units: &[Option<u32>], crashes: u64) {
     let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
     let tally = Tally::default();
-    let wanted = number("FROSTLINE_CRASHES").unwrap_or(5_000);
+    let wanted = number("FROSTLINE_CRASHES").unwrap_or(crashes);
+    let unit = |seed: u64| units[seed as usize % units.len()];
     if let Some(seed) = number("FROSTLINE_CRASH_SEED") {
-        live(seed, 20, &tally);
+        live(seed, unit(seed), 20, &tally);
         return;
     }
     let seeds = AtomicU64::new(1);
@@ -36,7 +50,7 @@ fn commits_survive_power_cuts_whole_and_in_their_order() {
             scope.spawn(|| {
                 while tally.crashes.load(Relaxed) < wanted {
                     let seed = seeds.fetch_add(1, Relaxed);
-                    let lived = std::panic::catch_unwind(|| live(seed, 20, &tally));
+                    let lived = std::panic::catch_unwind(|| live(seed, unit(seed), 20, &tally));
                     if let Err(thrown) = lived {
                         eprintln!("FROSTLINE_CRASH_SEED={seed} fails again");
                         std::panic::resume_unwind(thrown);

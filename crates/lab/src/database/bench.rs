@@ -27,6 +27,8 @@ pub struct DatabaseBench {
     pub gp: f64,
     /// Zones reserved for cleaned zones that wait to be reset.
     pub spare: u32,
+    /// Bytes of a unit of the store; pages take 4,096 bytes each if `None`.
+    pub unit: Option<u32>,
     /// Seed of all random choices.
     pub seed: u64,
     /// Bytes of memory for pages, for each tenant.
@@ -84,6 +86,7 @@ impl Default for DatabaseBench {
             victim: "cost-benefit".to_string(),
             gp: 0.15,
             spare: 2,
+            unit: None,
             seed: 1,
             buffer_bytes: 64 << 20,
             log_bytes: None,

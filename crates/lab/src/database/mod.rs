@@ -84,6 +84,7 @@ impl DatabaseBench {
             cleaning: cleaning_name(self.cleaning),
             setup: DatabaseSetup {
                 replacement: replacement_name(self.replacement),
+                unit: self.unit,
                 hotness: self.hotness,
                 rewriting: self.rewrites(),
                 tenants: runs.first().map_or(0, |run| run.tenants.len().max(1)),

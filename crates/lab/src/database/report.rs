@@ -44,6 +44,8 @@ pub type DatabaseReport = BenchReport<DatabaseSetup, DatabaseRun>;
 pub struct DatabaseSetup {
     /// The rule by which pages left memory: `watt` or `clock`.
     pub replacement: &'static str,
+    /// Bytes of a unit of the store, if it was in units.
+    pub unit: Option<u32>,
     /// True if the store got hotness records.
     pub hotness: bool,
     /// True if changed pages were written from memory where cleaning would have copied them.
@@ -206,11 +208,7 @@ impl DatabaseRun {
         let all = together(&reports);
         let transactions = all.done();
         let outcome = Outcome { took, counted_kind };
-        let device_pages = written.user
-            + written.relocations
-            + written.headers
-            + written.checkpoints
-            + sum.log_pages;
+        let device_bytes = written.bytes() + sum.log_pages * 4096;
         let over = |part: f64, whole: u64| (whole > 0).then(|| part / whole as f64);
         let stalled = after.store.stalled.saturating_sub(before.store.stalled);
         let run = RunReport {
@@ -234,12 +232,12 @@ impl DatabaseRun {
             version_bytes: sum.version_bytes,
             kinds: all.kinds.iter().map(kind_row).collect(),
             tenants: tenants(&reports, counted_kind),
-            waf_with_log: over(device_pages as f64, written.user),
+            waf_with_log: over(device_bytes as f64, written.user_bytes),
             wal_bytes: sum.log_bytes,
             wal_flushes: sum.log_flushes,
-            device_bytes_per_wal_byte: over(device_pages as f64 * 4096.0, sum.log_bytes),
+            device_bytes_per_wal_byte: over(device_bytes as f64, sum.log_bytes),
             updated_bytes: sum.updated_bytes,
-            device_bytes_per_updated_byte: over(device_pages as f64 * 4096.0, sum.updated_bytes),
+            device_bytes_per_updated_byte: over(device_bytes as f64, sum.updated_bytes),
             page_accesses: sum.accesses,
             cache_hits: sum.hits(),
             pages_read: sum.read,

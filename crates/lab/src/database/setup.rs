@@ -65,6 +65,7 @@ impl DatabaseBench {
             scheme: scheme.to_string(),
             victim: self.victim.clone(),
             gp: self.gp,
+            unit: self.unit,
             seed: self.seed,
             spare: self.spare,
             force: self.force || is_ours,

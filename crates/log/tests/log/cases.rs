@@ -267,11 +267,12 @@ pub fn cases(most: Foresight) -> impl Strategy<Value = Case> {
 
 /// The same cases with pages of several units, and records of any length.
 pub fn record_cases(most: Foresight) -> impl Strategy<Value = Case> {
-    (cases(most), 2..9u32).prop_flat_map(|(case, page_units)| {
+    let chunks = prop_oneof![Just(0), 1..40u32];
+    (cases(most), 2..9u32, chunks).prop_flat_map(|(case, page_units, chunk_records)| {
         let longest = (UNIT * (page_units + 1)) as u16;
         let bytes = prop::collection::vec(0..=longest, case.trace.words.len());
         bytes.prop_map(move |bytes| {
-            let options = Options { page_units, ..case.options };
+            let options = Options { page_units, chunk_records, ..case.options };
             Case { options, bytes, ..case.clone() }
         })
     })

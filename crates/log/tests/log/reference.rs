@@ -13,6 +13,9 @@ use frostline_placement::{
 /// The word of a slot that was left unused; no page has this LBA.
 const UNUSED: u32 = MAX_LBA;
 
+/// The word of a slot that pads a chunk; no page has this LBA.
+const PADDING: u32 = MAX_LBA - 1;
+
 /// A zone, and an index in it.
 type Place = (u32, usize);
 
@@ -37,6 +40,8 @@ pub struct Model<S: Scheme> {
     states: HashMap<u32, S::Page>,
     /// The zones, as schemes and policies see them.
     table: ZoneTable,
+    /// Records of each class since its last chunk ended.
+    in_chunk: Vec<u32>,
     cleaning: bool,
     /// The LBA whose page is shown to the scheme at the next user write.
     turn: u32,
@@ -63,6 +68,7 @@ impl<S: Scheme> Model<S> {
             valid_units: 0,
             states: HashMap::new(),
             table: ZoneTable::new(options.zone_pages * options.page_units),
+            in_chunk: vec![0; classes],
             cleaning: false,
             turn: 0,
             last: 0,
@@ -187,11 +193,14 @@ impl<S: Scheme> Model<S> {
         self.scheme.pick(&zones, &mut *self.policy, &mut choice);
         let Choice { mut victims, relabelled } = choice;
         if !self.can_open() {
-            let most = self.options.page_units as usize;
-            let usable = |units: usize| (units + 1).saturating_sub(most);
+            let rest = self.options.page_units as usize - 1;
+            let chunk = self.options.chunk_records as usize;
+            let ends = if chunk > 0 { 2 } else { 1 };
+            let usable = |units: usize| units.saturating_sub(ends * rest);
             let mut room: usize = (0..self.open.len()).map(|class| usable(self.room(class))).sum();
             victims.retain(|&zone| {
                 let valid = self.used(zone) - self.garbage(zone);
+                let valid = valid + if chunk > 0 { valid / chunk * rest } else { 0 };
                 let fits = valid <= room;
                 room = if fits { room - valid + usable(self.zone_units()) } else { room };
                 fits
@@ -257,6 +266,14 @@ impl<S: Scheme> Model<S> {
             true => self.counts.classes[class].relocations += 1,
             false => self.counts.classes[class].user_writes += 1,
         }
+        self.in_chunk[class] += 1;
+        let (chunk, page) = (self.options.chunk_records, self.options.page_units as usize);
+        if self.in_chunk[class] == chunk && page > 1 {
+            let rest = self.room(class) % page;
+            self.counts.skipped += rest as u64;
+            self.zones[zone as usize].push((PADDING, rest));
+            self.in_chunk[class] = 0;
+        }
         if self.room(class) == 0 {
             self.seal(class, zone);
         }
@@ -290,6 +307,7 @@ impl<S: Scheme> Model<S> {
         }
         let zone = self.free.pop().unwrap();
         self.open[class] = Some(zone);
+        self.in_chunk[class] = 0;
         self.table.open(zone, class, self.now);
         self.scheme.on_opened(&self.event(zone));
     }
@@ -340,7 +358,13 @@ impl<S: Scheme> Model<S> {
     /// Written units, and garbage units among them.
     fn totals(&self) -> (usize, usize) {
         let written: usize = (0..self.zones.len() as u32).map(|zone| self.used(zone)).sum();
-        (written, written - self.valid_units)
+        let padding: usize = (0..self.zones.len() as u32).map(|zone| self.padding(zone)).sum();
+        (written, written - self.valid_units - padding)
+    }
+
+    fn padding(&self, zone: u32) -> usize {
+        let records = self.zones[zone as usize].iter();
+        records.filter(|record| record.0 == PADDING).map(|record| record.1).sum()
     }
 
     fn used(&self, zone: u32) -> usize {
@@ -348,7 +372,8 @@ impl<S: Scheme> Model<S> {
     }
 
     fn garbage(&self, zone: u32) -> usize {
-        self.used(zone) - self.valid(zone).iter().map(|record| record.1).sum::<usize>()
+        let valid: usize = self.valid(zone).iter().map(|record| record.1).sum();
+        self.used(zone) - valid - self.padding(zone)
     }
 
     fn zone_units(&self) -> usize {

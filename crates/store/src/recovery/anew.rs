@@ -16,13 +16,13 @@ impl Inner {
         }
         let mut page = vec![0; PAGE];
         for &lba in lbas.iter().filter(|&&lba| self.layout.check_lba(lba).is_ok()) {
-            match self.read_page(lba, &mut page) {
-                Ok(true) => {}
+            let bytes = match self.read_record(lba, &mut page) {
+                Ok(Some(bytes)) => bytes,
                 // It stays as damaged or lost as it is.
-                Ok(false) | Err(StoreError::Checksum { .. } | StoreError::Lost { .. }) => continue,
+                Ok(None) | Err(StoreError::Checksum { .. } | StoreError::Lost { .. }) => continue,
                 Err(error) => return Err(error),
-            }
-            match self.write_pages(&[PageWrite { lba, page: &page, hotness: None }]) {
+            };
+            match self.write_pages(&[PageWrite { lba, page: &page[..bytes], hotness: None }]) {
                 Err(StoreError::Log(LogError::Full { .. })) => break,
                 written => written?,
             }

@@ -22,7 +22,7 @@ pub(super) fn drop_cut_groups(chunks: &mut [LateChunk], known: u64) -> Vec<u32> 
     let named = chunks.iter().filter_map(|chunk| chunk.group);
     let mut unsure: BTreeMap<Group, Vec<u64>> =
         named.filter(|group| group.from > known).map(|group| (group, Vec::new())).collect();
-    for row in chunks.iter().flat_map(|chunk| &chunk.rows).filter(|row| row.lba != u32::MAX) {
+    for row in chunks.iter().flat_map(|chunk| &chunk.records).filter(|row| row.lba != u32::MAX) {
         let of_it = unsure.iter_mut().filter(|(group, _)| group.times().contains(&row.time));
         of_it.for_each(|(_, found)| found.push(row.time));
     }
@@ -35,7 +35,7 @@ pub(super) fn drop_cut_groups(chunks: &mut [LateChunk], known: u64) -> Vec<u32> 
         }
         let (pages, found) = (group.pages, found.len());
         tracing::debug!(pages, found, from = group.from, "a group was cut short");
-        let rows = chunks.iter_mut().flat_map(|chunk| &mut chunk.rows);
+        let rows = chunks.iter_mut().flat_map(|chunk| &mut chunk.records);
         let rows = rows.filter(|row| row.lba != u32::MAX && group.times().contains(&row.time));
         dropped.extend(rows.map(|row| std::mem::replace(&mut row.lba, u32::MAX)));
     }

@@ -131,17 +131,21 @@ impl Recovery<'_> {
             let (zone, opening) = (epoch.device_zone, epoch.opening);
             let ours = |(head, _): &(ChunkHead, _)| {
                 (head.opening, head.first) == (opening, epoch.used)
-                    && (1..=fixed.chunk_pages).contains(&head.pages)
+                    && (1..=fixed.chunk_pages).contains(&head.records)
                     && head.pages <= fixed.zone_pages - epoch.used
             };
             let found = || ChunkHead::at(&page, self.inner.store, zone, epoch.pages);
             let Some((head, body)) = read.ok().and_then(|()| found()).filter(ours) else { break };
-            let (mut rows, _) = head.rows(body, self.inner.layout.has_hotness());
-            let beyond = rows.split_off(rows.len().min((written - epoch.pages - 1) as usize));
+            let (sizes, hotness) = (self.inner.layout.sizes, self.inner.layout.has_hotness());
+            let Some((mut records, _)) = head.records(body, sizes, hotness) else { break };
+            let there = (written - epoch.pages - 1) * sizes.page_units();
+            let ends = sizes.extents(0, 0, &records).map(|(at, _)| at.slot.offset + at.units);
+            let whole = ends.take_while(|&end| end <= there).count();
+            let beyond = records.split_off(whole);
             self.time = beyond.iter().map(|row| row.time).fold(self.time, u64::max);
             self.dropped.extend(beyond.iter().map(|row| row.lba));
             let (start, group) = (epoch.pages, Group::of(body));
-            chunks.push(LateChunk { epoch: index, start, head, group, rows });
+            chunks.push(LateChunk { epoch: index, start, head, group, records });
             epoch.firsts.push(head.first);
             epoch.pages += 1 + head.pages;
             epoch.used += head.pages;
@@ -171,20 +175,27 @@ impl Recovery<'_> {
         true
     }
 
-    /// Leaves only those rows of a chunk whose pages are whole.
+    /// Leaves only those records of a chunk that are whole.
     fn verify(&mut self, chunk: &mut LateChunk) -> Result<(), StoreError> {
         let zone = self.epochs[chunk.epoch].device_zone;
-        let mut bytes = AlignedBuf::zeroed(chunk.rows.len() * PAGE);
+        let sizes = self.inner.layout.sizes;
+        let extents = sizes.extents(0, 0, &chunk.records).map(|(at, _)| at);
+        let slot = sizes.slot_bytes() as usize;
+        let places: Vec<_> = extents
+            .map(|at| at.slot.offset as usize * slot..(at.slot.offset + at.units) as usize * slot)
+            .collect();
+        let end = places.last().map_or(0, |place| place.end);
+        let mut bytes = AlignedBuf::zeroed(end.next_multiple_of(PAGE));
         let at = u64::from(chunk.start + 1) * PAGE as u64;
         match of_zone(self.inner.device.read(zone, at, &mut bytes))? {
             Err(error) => {
-                chunk.rows.clear();
+                chunk.records.clear();
                 self.missing.push(Loss::new(zone, format!("can't be read: {error}")));
             }
             Ok(()) => {
-                for (row, page) in chunk.rows.iter_mut().zip(bytes.chunks_exact(PAGE)) {
-                    if crc32c::crc32c(page) != row.sum {
-                        self.dropped.push(std::mem::replace(&mut row.lba, u32::MAX));
+                for (record, place) in chunk.records.iter_mut().zip(places) {
+                    if crc32c::crc32c(&bytes[place]) != record.sum {
+                        self.dropped.push(std::mem::replace(&mut record.lba, u32::MAX));
                     }
                 }
             }

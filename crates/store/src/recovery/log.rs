@@ -7,14 +7,19 @@ use frostline_zone::{AlignedBuf, Device, DeviceError, Operation, ZoneInfo, ZoneS
 
 use crate::StoreError;
 use crate::error::of_zone;
-use crate::format::{LeafAt, Note, PAGE, SUPERBLOCKS, Super, TableHead, VERSION, ZoneRow, rows};
-use crate::head::{Head, MetaHead, MetaKind, TablePart};
+use crate::format::{
+    LeafAt, Note, PAGE, SUPERBLOCKS, Super, TableHead, UnitsWritten, VERSION, WHOLE_PAGES, ZoneRow,
+    rows,
+};
+use crate::head::{Head, MetaHead, MetaKind, TablePart, UNIT_AT};
 use crate::layout::Layout;
 use crate::meta::MetaLog;
 use crate::meta_scan::{Record, scan};
+use crate::records::Sizes;
+use crate::written::Written;
 
 /// Finds the options in the first superblock there is.
-pub(super) fn find_superblock(device: &dyn Device) -> Result<(u64, Super, Vec<u32>), StoreError> {
+pub(super) fn find_superblock(device: &dyn Device) -> Result<Options, StoreError> {
     let zones = device.report(0, device.geometry().zones)?;
     let (mut unreadable, mut remains) = (None, None);
     for (zone, info) in (0u32..).zip(&zones) {
@@ -64,7 +69,7 @@ fn first_head(
 }
 
 /// The content of a superblock: the number of the store, its options, the metadata zones.
-fn options(head: &Head, body: &[u8]) -> Result<(u64, Super, Vec<u32>), StoreError> {
+fn options(head: &Head, body: &[u8]) -> Result<Options, StoreError> {
     if head.version > VERSION {
         return Err(StoreError::Newer { found: head.version, known: VERSION });
     }
@@ -72,7 +77,16 @@ fn options(head: &Head, body: &[u8]) -> Result<(u64, Super, Vec<u32>), StoreErro
     // As many metadata zones as the options say: a layout refuses any other number.
     let fixed: Super = bytemuck::pod_read_unaligned(fixed);
     let meta = rows(rest, fixed.meta_zones as usize);
-    Ok((head.store, fixed, meta))
+    let unit = (head.version > WHOLE_PAGES).then(|| unit_in(body));
+    Ok((head.store, (fixed, meta, Sizes::new(unit)?)))
+}
+
+/// The number of a store, its options, the metadata zones and the sizes of records.
+type Options = (u64, (Super, Vec<u32>, Sizes));
+
+/// The unit that stands behind the head of a page.
+pub(super) fn unit_in(body: &[u8]) -> u32 {
+    bytemuck::pod_read_unaligned(&body[UNIT_AT..UNIT_AT + 4])
 }
 
 /// The metadata log as it was found.
@@ -99,10 +113,31 @@ pub(super) struct Log {
 /// A checkpoint's table.
 pub(super) struct Table {
     pub(super) head: TableHead,
+    /// Of a store in units.
+    pub(super) units: Option<UnitsWritten>,
     pub(super) root: Vec<LeafAt>,
     pub(super) zones: Vec<ZoneRow>,
     pub(super) chunks: Vec<u32>,
     pub(super) learned: Vec<u8>,
+}
+
+impl Table {
+    /// Written before the checkpoint, but for metadata.
+    pub(super) fn written(&self, sizes: Sizes) -> Written {
+        let [user, relocations, headers, _] = self.head.written;
+        let whole = UnitsWritten { user, relocated: relocations, padding: 0 };
+        let units = self.units.unwrap_or(whole);
+        let bytes = |units: u64| units.saturating_mul(sizes.slot_bytes().into());
+        Written {
+            user,
+            relocations,
+            headers,
+            checkpoints: 0,
+            user_bytes: bytes(units.user),
+            relocated_bytes: bytes(units.relocated),
+            padding_bytes: bytes(units.padding),
+        }
+    }
 }
 
 pub(super) fn read_log(
@@ -219,6 +254,8 @@ fn read_table(
 fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
     let (first, rest) = bytes.split_at_checked(size_of::<TableHead>())?;
     let head: TableHead = bytemuck::pod_read_unaligned(first);
+    let units = layout.sizes.unit().map_or(0, |_| size_of::<UnitsWritten>());
+    let (units, rest) = rest.split_at_checked(units)?;
     let (root, rest) = rest.split_at_checked(head.leaves as usize * size_of::<LeafAt>())?;
     let (zones, rest) = rest.split_at_checked(head.zones as usize * size_of::<ZoneRow>())?;
     let (chunks, rest) = rest.split_at_checked(head.chunks as usize * 4)?;
@@ -228,6 +265,7 @@ fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
         zones: rows(zones, head.zones as usize),
         chunks: rows(chunks, head.chunks as usize),
         learned: learned.to_vec(),
+        units: rows(units, 1).first().copied(),
         head,
     };
     let fixed = &layout.fixed;
@@ -242,7 +280,7 @@ fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
                 && (z.zone as usize) <= layout.data.len()
                 && z.pages <= fixed.device_pages
                 && z.garbage <= z.used
-                && z.used <= fixed.zone_pages
+                && z.used <= layout.zone_units()
         });
     sound.then_some(table)
 }

@@ -43,7 +43,7 @@ pub fn format(device: Arc<dyn Device>, format: &Format) -> Result<(), StoreError
 
 /// The zones that the store on a device was formatted with.
 pub fn zones_on(device: &dyn Device) -> Result<u32, StoreError> {
-    find_superblock(device).map(|(_, fixed, _)| fixed.device_zones)
+    find_superblock(device).map(|(_, (fixed, ..))| fixed.device_zones)
 }
 
 /// A store that was opened.
@@ -58,8 +58,8 @@ pub struct Opened {
 
 /// Opens a store, unless synced pages are missing and that is not accepted.
 pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<Opened, StoreError> {
-    let (store, fixed, meta) = find_superblock(&*device)?;
-    let layout = Arc::new(Layout::recorded(&*device, fixed, meta, open.schemes)?);
+    let (store, options) = find_superblock(&*device)?;
+    let layout = Arc::new(Layout::recorded(&*device, options, open.schemes)?);
     let log = read_log(&*device, &layout, store)?;
     let (zones, notes) = (log.table.zones.len(), log.notes.len());
     tracing::debug!(store, zones, notes, clean = log.clean, "metadata log read");

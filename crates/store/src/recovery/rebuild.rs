@@ -9,16 +9,17 @@ use std::sync::Arc;
 
 use frostline_zone::{AlignedBuf, Device, ZoneInfo, ZoneState};
 
-use super::log::{Table, durable_chunks, find_superblock};
+use super::log::{Table, durable_chunks, find_superblock, unit_in};
 use super::run::{Recovery, Salvage};
 use super::zone_epoch::ZoneEpoch;
 use crate::error::of_zone;
-use crate::format::{LeafAt, Note, PAGE, TRIMMED, TableHead};
+use crate::format::{LeafAt, Note, PAGE, TRIMMED, TableHead, WHOLE_PAGES};
 use crate::head::{ChunkHead, Head, HeadKind};
 use crate::inner::Inner;
 use crate::layout::{Layout, chunk_pages};
 use crate::meta::MetaLog;
 use crate::meta_scan::scan;
+use crate::records::Sizes;
 use crate::state::State;
 use crate::volume;
 use crate::written::Written;
@@ -60,6 +61,7 @@ enum Content {
 struct FirstHeader {
     store: u64,
     opening: u64,
+    sizes: Sizes,
     /// True if it has hotness records; none if that is not known.
     hotness: Option<bool>,
     /// Time of the last write in its chunk.
@@ -124,8 +126,10 @@ pub fn rebuild(
 fn write_metadata(mut recovery: Recovery<'_>, others: &[usize]) -> Result<u64, StoreError> {
     // All zones are sealed: which ones took pages last, and of which class, is not known.
     recovery.epochs.iter_mut().for_each(|epoch| epoch.ended = true);
-    let (user, headers) = (recovery.time, recovery.found.headers);
-    recovery.restore_volume(Written { user, headers, ..Written::default() })?;
+    let (user, found) = (recovery.time, recovery.found);
+    let mean = found.user_bytes.checked_div(found.user).unwrap_or(0);
+    let (headers, user_bytes) = (found.headers, user.saturating_mul(mean));
+    recovery.restore_volume(Written { user, headers, user_bytes, ..Written::default() })?;
     let inner = recovery.inner;
     let pages = inner.state()?.volume.valid_pages();
     // The next opening resets the old records, which bear lower numbers than the new ones.
@@ -151,8 +155,11 @@ fn content(device: &dyn Device, zone: u32, info: &ZoneInfo) -> Result<Content, S
         let read = of_zone(device.read(zone, u64::from(at) * PAGE as u64, &mut page))?;
         let ours = |(h, _): &(Head, _)| (h.zone, h.page) == (zone, at);
         match read.ok().and_then(|()| Head::of(&page)).filter(ours) {
-            Some((Head { store, kind: HeadKind::Chunk(chunk), .. }, body)) => {
-                return Ok(Content::Chunks(FirstHeader::of(store, &chunk, body)));
+            Some((Head { store, version, kind: HeadKind::Chunk(chunk), .. }, body)) => {
+                let unit = (version > WHOLE_PAGES).then(|| unit_in(body));
+                let first =
+                    Sizes::new(unit).map(|sizes| FirstHeader::of(store, sizes, &chunk, body));
+                return Ok(first.map_or(Content::Unknown, Content::Chunks));
             }
             Some(_) => return Ok(Content::Meta),
             None => {}
@@ -168,8 +175,8 @@ fn layout(
     contents: &[Content],
 ) -> Result<(u64, Layout, bool), StoreError> {
     match find_superblock(device) {
-        Ok((store, fixed, meta)) => {
-            let layout = Layout::recorded(device, fixed, meta, format.schemes)?;
+        Ok((store, options)) => {
+            let layout = Layout::recorded(device, options, format.schemes)?;
             return Ok((store, layout, true));
         }
         Err(
@@ -185,12 +192,15 @@ fn layout(
     }
     let most = stores.into_iter().max_by_key(|&(_, zones)| zones);
     let (store, _) = most.ok_or(StoreError::NotAStore)?;
-    let known = contents.iter().find_map(|content| match content {
-        Content::Chunks(first) if first.store == store => first.hotness,
-        _ => None,
-    });
-    let hotness = known.unwrap_or(format.hotness);
-    let mut layout = Layout::divide(device, &Format { hotness, ..format.clone() })?;
+    let headers = || {
+        contents.iter().filter_map(|content| match content {
+            Content::Chunks(first) if first.store == store => Some(first),
+            _ => None,
+        })
+    };
+    let hotness = headers().find_map(|first| first.hotness).unwrap_or(format.hotness);
+    let unit = headers().next().and_then(|first| first.sizes.unit());
+    let mut layout = Layout::divide(device, &Format { hotness, unit, ..format.clone() })?;
     let ring = ring(&layout, contents)?;
     let other = |zone: &u32| !ring.contains(zone) && !device.geometry().conventional.contains(zone);
     layout.data = (0..device.geometry().zones).filter(other).collect();
@@ -266,6 +276,7 @@ fn no_table(layout: &Layout) -> Table {
     let first = TableHead { next_seq: 1, next_opening: 1, next_serial: 1, ..TableHead::default() };
     Table {
         head: first,
+        units: None,
         root: vec![LeafAt::default(); layout.leaves() as usize],
         zones: Vec::new(),
         chunks: Vec::new(),
@@ -274,15 +285,15 @@ fn no_table(layout: &Layout) -> Table {
 }
 
 impl FirstHeader {
-    fn of(store: u64, head: &ChunkHead, body: &[u8]) -> FirstHeader {
-        let (rows, records) = head.rows(body, true);
+    fn of(store: u64, sizes: Sizes, head: &ChunkHead, body: &[u8]) -> FirstHeader {
+        let (records, hotness) = head.records(body, sizes, true).unwrap_or_default();
         let any = |all: &Vec<_>| bytemuck::cast_slice::<_, u8>(all).iter().any(|&byte| byte != 0);
-        let hotness = match head.pages > chunk_pages(true) {
+        let hotness = match head.records > chunk_pages(sizes, true) {
             true => Some(false),
-            false => records.filter(any).map(|_| true),
+            false => hotness.filter(any).map(|_| true),
         };
-        let time = rows.iter().map(|row| row.time).max().unwrap_or_default();
-        FirstHeader { store, opening: head.opening, hotness, time }
+        let time = records.iter().map(|record| record.time).max().unwrap_or_default();
+        FirstHeader { store, opening: head.opening, sizes, hotness, time }
     }
 }
 

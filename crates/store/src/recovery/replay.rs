@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use frostline_log::Slot;
+use frostline_log::{Extent, Slot};
 use frostline_zone::ZoneState;
 
 use super::run::{Latest, Recovery};
 use super::zone_epoch::{LateChunk, ZoneEpoch};
 use crate::format::{Note, OPENED, PAGE, TRIMMED};
 use crate::map_cache::LEAF;
+use crate::records::Record;
 use crate::{Loss, StoreError};
 
 impl Recovery<'_> {
@@ -26,20 +27,34 @@ impl Recovery<'_> {
     pub(super) fn replay(&mut self, chunks: Vec<LateChunk>) -> Result<(), StoreError> {
         let mut trims = Vec::new();
         for note in self.notes.iter().filter(|n| n.tag == TRIMMED) {
-            trims.push((note.target, Latest { time: note.time, seq: u64::MAX, to: None, sum: 0 }));
+            trims.push((note.target, Latest::trimmed(note.time)));
         }
         for chunk in chunks {
             self.found.headers += 1;
-            for (offset, row) in (chunk.head.first..).zip(chunk.rows) {
-                self.time = self.time.max(row.time);
-                match row.time > self.head.time {
-                    true => self.found.user += 1,
-                    false => self.found.relocations += 1,
+            let sizes = self.inner.layout.sizes;
+            let (mut used, slot) = (0, u64::from(sizes.slot_bytes()));
+            for (at, &Record { lba, sum, time, .. }) in
+                sizes.extents(0, chunk.head.first, &chunk.records)
+            {
+                used += at.units;
+                let bytes = u64::from(at.units) * slot;
+                self.time = self.time.max(time);
+                match time > self.head.time {
+                    true => {
+                        self.found.user += 1;
+                        self.found.user_bytes += bytes;
+                    }
+                    false => {
+                        self.found.relocations += 1;
+                        self.found.relocated_bytes += bytes;
+                    }
                 }
-                let to = Some((chunk.epoch, offset));
-                let seq = chunk.head.seq;
-                self.take(row.lba, Latest { time: row.time, seq, to, sum: row.sum });
+                let to = Some((chunk.epoch, at.slot.offset));
+                let (seq, units) = (chunk.head.seq, at.units);
+                self.take(lba, Latest { time, seq, to, units, sum });
             }
+            let padding = (chunk.head.pages * sizes.page_units()).saturating_sub(used);
+            self.found.padding_bytes += u64::from(padding) * slot;
         }
         for (lba, trim) in trims {
             self.time = self.time.max(trim.time);
@@ -75,15 +90,21 @@ impl Recovery<'_> {
                 continue;
             }
             let page = self.inner.mapped(self.inner.state()?, lba)?;
-            let old = page.place().map(|(slot, _)| slot.zone);
+            let old = page.place().map(|(at, _)| at);
             drop(page);
-            if let Some(&index) = old.and_then(|zone| by_zone.get(&zone)) {
-                self.epochs[index].valid -= 1;
+            if let Some(old) = old
+                && let Some(&index) = by_zone.get(&old.slot.zone)
+            {
+                self.epochs[index].valid -= i64::from(old.units);
+                self.pages -= 1;
             }
             self.inner.drop_clean_leaves()?;
         }
-        for (index, _) in self.latest.values().filter_map(|latest| latest.to) {
-            self.epochs[index].valid += 1;
+        for latest in self.latest.values() {
+            if let Some((index, _)) = latest.to {
+                self.epochs[index].valid += i64::from(latest.units);
+                self.pages += 1;
+            }
         }
         Ok(())
     }
@@ -145,7 +166,8 @@ impl Recovery<'_> {
         for (&lba, latest) in &self.latest {
             let mut page = self.inner.mapped(self.inner.state()?, lba)?;
             let to = latest.to.map(|(index, offset)| {
-                (Slot { zone: self.epochs[index].zone, offset }, latest.sum)
+                let slot = Slot { zone: self.epochs[index].zone, offset };
+                (Extent { slot, units: latest.units }, latest.sum)
             });
             page.point(to);
             drop(page);
@@ -158,13 +180,14 @@ impl Recovery<'_> {
     pub(super) fn lose_pages(&mut self, zones: &mut BTreeMap<u32, Loss>) -> Result<(), StoreError> {
         for leaf in 0..self.inner.layout.leaves() {
             let first = self.inner.mapped(self.inner.state()?, leaf * LEAF as u32)?;
-            let slots = first.slots_of_leaf();
+            let places = first.places_of_leaf();
             let mut state = first.into_state();
-            for (lba, slot) in slots {
-                if let Some(loss) = zones.get_mut(&slot.zone)
+            for (lba, at) in places {
+                if let Some(loss) = zones.get_mut(&at.slot.zone)
                     && !self.latest.contains_key(&lba)
                 {
                     loss.add(lba);
+                    self.pages -= 1;
                     let mut page = self.inner.mapped(state, lba)?;
                     page.lose();
                     state = page.into_state();

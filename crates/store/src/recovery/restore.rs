@@ -16,12 +16,15 @@ use crate::written::Written;
 impl Recovery<'_> {
     /// Restores volume and zones. True if a zone had to be ended.
     pub(super) fn restore(self) -> Result<bool, StoreError> {
-        let [user, relocations, headers, _] = self.head.written;
+        let (before, found) = (self.before, self.found);
         let written = Written {
-            user: user + self.found.user,
-            relocations: relocations + self.found.relocations,
-            headers: headers + self.found.headers,
+            user: before.user + found.user,
+            relocations: before.relocations + found.relocations,
+            headers: before.headers + found.headers,
             checkpoints: 0,
+            user_bytes: before.user_bytes + found.user_bytes,
+            relocated_bytes: before.relocated_bytes + found.relocated_bytes,
+            padding_bytes: before.padding_bytes + found.padding_bytes,
         };
         let (live, finish) = self.restore_volume(written)?;
         for &zone in &finish {
@@ -54,7 +57,11 @@ impl Recovery<'_> {
             zones.push((epoch.zone, epoch.data_zone()));
         }
         images.sort_by_key(|image| image.sealed_at.is_none());
-        let valid: i64 = self.epochs.iter().map(|e| e.valid.max(0)).sum();
+        // Slots that are all pages say how many there are, even of a map that contradicts itself.
+        let valid = match self.inner.layout.sizes.page_units() {
+            1 => self.epochs.iter().map(|e| e.valid.max(0)).sum(),
+            _ => self.pages.max(0),
+        };
         let last = |f: fn(&Note) -> u64| self.notes.iter().map(f).max().map_or(0, |last| last + 1);
         let opening = last(|n| if n.tag == OPENED { n.opening } else { 0 });
         self.inner.state()?.restore(Restored {
@@ -72,7 +79,11 @@ impl Recovery<'_> {
 
     /// A zone as the volume is to know it, open or sealed.
     fn image(&self, epoch: &ZoneEpoch, open: bool) -> ZoneImage {
-        let used = if open { epoch.used } else { self.inner.layout.fixed.zone_pages };
+        let layout = &self.inner.layout;
+        let used = match open {
+            true => epoch.used * layout.sizes.page_units(),
+            false => layout.zone_units(),
+        };
         let sealed_at = match epoch.row {
             Some(row) if row.sealed != 0 => row.sealed_at,
             _ => self.time as u32,

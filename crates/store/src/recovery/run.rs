@@ -19,7 +19,16 @@ pub(super) struct Latest {
     pub(super) seq: u64,
     /// Index of the epoch and offset; none if the page was trimmed.
     pub(super) to: Option<(usize, u32)>,
+    /// Units of its record.
+    pub(super) units: u32,
     pub(super) sum: u32,
+}
+
+impl Latest {
+    /// That of a page that was trimmed.
+    pub(super) fn trimmed(time: u64) -> Self {
+        Latest { time, seq: u64::MAX, to: None, units: 0, sum: 0 }
+    }
 }
 
 /// The state of a recovery.
@@ -34,6 +43,10 @@ pub(super) struct Recovery<'a> {
     pub(super) dropped: Vec<u32>,
     pub(super) epochs: Vec<ZoneEpoch>,
     pub(super) latest: BTreeMap<u32, Latest>,
+    /// Valid pages.
+    pub(super) pages: i64,
+    /// Written before the checkpoint.
+    pub(super) before: Written,
     pub(super) time: u64,
     pub(super) last_seq: u64,
     pub(super) found: Written,
@@ -60,6 +73,8 @@ impl<'a> Recovery<'a> {
         durable: u64,
     ) -> Result<Self, StoreError> {
         let info = inner.device.report(0, inner.device.geometry().zones)?;
+        let sizes = inner.layout.sizes;
+        let before = table.written(sizes);
         let mut epochs = Vec::new();
         let mut at = 0;
         for row in table.zones {
@@ -72,7 +87,7 @@ impl<'a> Recovery<'a> {
                 zone: row.zone,
                 firsts: table.chunks[at..end].to_vec(),
                 pages: row.pages,
-                used: row.used,
+                used: row.used / sizes.page_units(),
                 valid: i64::from(row.used) - i64::from(row.garbage),
                 ended: row.sealed != 0,
                 behind: None,
@@ -81,7 +96,7 @@ impl<'a> Recovery<'a> {
             at = end;
         }
         let (time, last_seq) = (table.head.time, table.head.next_seq.saturating_sub(1));
-        let found = Written::default();
+        let (found, pages) = (Written::default(), table.head.valid as i64);
         let (head, latest, missing) = (table.head, BTreeMap::new(), Vec::new());
         let salvage = None;
         Ok(Recovery {
@@ -93,6 +108,8 @@ impl<'a> Recovery<'a> {
             dropped: Vec::new(),
             epochs,
             latest,
+            pages,
+            before,
             time,
             last_seq,
             found,

@@ -1,7 +1,8 @@
 //! Epochs of zones, each from an opening to the next reset, as recovery finds them.
 
-use crate::format::{Group, Row, ZoneRow};
+use crate::format::{Group, ZoneRow};
 use crate::head::ChunkHead;
+use crate::records::Record;
 use crate::zone_pool::DataZone;
 
 /// A zone of the device that may hold pages: one of the table's, or one that was opened since.
@@ -17,7 +18,9 @@ pub(super) struct ZoneEpoch {
     pub(super) firsts: Vec<u32>,
     /// Pages of the device's zone, headers included.
     pub(super) pages: u32,
+    /// Pages of the volume's zone.
     pub(super) used: u32,
+    /// Slots of it that are valid.
     pub(super) valid: i64,
     /// Nothing more can be appended.
     pub(super) ended: bool,
@@ -71,5 +74,5 @@ pub(super) struct LateChunk {
     /// The group that was not known to be durable when the chunk was sealed.
     pub(super) group: Option<Group>,
     /// Of a page that does not count the LBA is `u32::MAX`.
-    pub(super) rows: Vec<Row>,
+    pub(super) records: Vec<Record>,
 }

@@ -30,14 +30,14 @@ fn write(state: &mut State, lba: u32) {
 }
 
 fn place(state: &mut State, lba: u32) -> frostline_log::Slot {
-    page(state, lba).place().expect("a page that was written").0
+    page(state, lba).place().expect("a page that was written").0.slot
 }
 
 fn is_in_memory(state: &mut State, lba: u32) -> bool {
     let mut content = [0; 4096];
     let found = page(state, lba).find(&mut content).unwrap().expect("a page that was written");
-    assert!(content == PAGE || !matches!(found, PageLookup::Copied));
-    matches!(found, PageLookup::Copied)
+    assert!(content == PAGE || !matches!(found, PageLookup::Copied(_)));
+    matches!(found, PageLookup::Copied(_))
 }
 
 /// All chunks reach the device.
@@ -61,10 +61,10 @@ fn victim(state: &mut State) -> u32 {
 /// Moves the valid pages of a victim elsewhere.
 fn copy_pages_of(state: &mut State, zone: u32) {
     for lba in 0..64 {
-        let from = page(state, lba).place().map(|(slot, _)| slot);
-        if let Some(from) = from.filter(|from| from.zone == zone) {
-            let row = Row { lba, ..Row::default() };
-            let content = (row, Hotness::default(), &PAGE[..]);
+        let from = page(state, lba).place().map(|(at, _)| at);
+        if let Some(from) = from.filter(|from| from.slot.zone == zone) {
+            let record = Record { lba, bytes: 4096, ..Record::default() };
+            let content = (record, Hotness::default(), &PAGE[..]);
             page(state, lba).relocate(from, None, content).unwrap();
         }
     }
@@ -111,11 +111,10 @@ fn the_pages_of_a_zone_that_failed_go_to_another_one() {
 }
 
 fn copy_pages_of_chunk(state: &mut State, chunk: &Chunk) {
-    for (offset, row) in (chunk.first..).zip(&chunk.rows) {
-        let from = frostline_log::Slot { zone: chunk.zone, offset };
-        let content = (*row, Hotness::default(), &PAGE[..]);
-        page(state, row.lba).relocate(from, None, content).unwrap();
-        assert!(is_in_memory(state, row.lba));
+    for (from, record) in chunk.extents() {
+        let content = (*record, Hotness::default(), &PAGE[..]);
+        page(state, record.lba).relocate(from, None, content).unwrap();
+        assert!(is_in_memory(state, record.lba));
     }
 }
 

@@ -1,0 +1,180 @@
+//! The sizes of records: every page takes 4,096 bytes, or each as many units as it needs.
+
+use frostline_log::{Extent, Slot};
+
+use crate::StoreError;
+use crate::format::{Form, IMAGE, PAGE, Row, VERSION, WHOLE_PAGES};
+
+/// What fills up the last unit of a record.
+const ZEROES: [u8; PAGE] = [0; PAGE];
+
+/// The sizes that the records of a store may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Bytes of a unit; 0 if every page takes 4,096 bytes.
+    unit: u32,
+}
+
+impl Sizes {
+    /// Every page takes 4,096 bytes.
+    pub const WHOLE_PAGES: Sizes = Sizes { unit: 0 };
+
+    /// Records of as many units of these bytes as they need.
+    pub fn new(unit: Option<u32>) -> Result<Sizes, StoreError> {
+        let most = frostline_log::Options::MOST_UNITS;
+        match unit {
+            None => Ok(Sizes::WHOLE_PAGES),
+            Some(unit)
+                if (PAGE as u32).checked_rem(unit) == Some(0) && PAGE as u32 / unit <= most =>
+            {
+                Ok(Sizes { unit })
+            }
+            Some(unit) => {
+                let why = format!("{unit} bytes: it must divide {PAGE} bytes into {most} at most");
+                Err(StoreError::Options { what: "unit", why })
+            }
+        }
+    }
+
+    /// Bytes of a unit, if records take as many as they need.
+    pub fn unit(self) -> Option<u32> {
+        (self.unit > 0).then_some(self.unit)
+    }
+
+    /// Bytes of a slot of the volume: a unit, or a whole page.
+    pub fn slot_bytes(self) -> u32 {
+        self.unit().unwrap_or(PAGE as u32)
+    }
+
+    /// Slots of a whole page.
+    pub fn page_units(self) -> u32 {
+        PAGE as u32 / self.slot_bytes()
+    }
+
+    /// Version of the format of such a store.
+    pub fn version(self) -> u32 {
+        if self.unit > 0 { VERSION } else { WHOLE_PAGES }
+    }
+
+    /// Slots of a record of so many bytes.
+    pub fn units_of(self, bytes: u32) -> u32 {
+        bytes.div_ceil(self.slot_bytes())
+    }
+
+    /// Bytes of a record's row in the header of its chunk.
+    pub fn row_bytes(self) -> usize {
+        size_of::<Row>() + if self.unit > 0 { size_of::<Form>() } else { 0 }
+    }
+
+    /// The sum of a record and the zeroes that fill up its last unit.
+    pub fn sum(self, record: &[u8]) -> u32 {
+        let sum = crc32c::crc32c(record);
+        match record.len() % self.slot_bytes() as usize {
+            0 => sum,
+            over => crc32c::crc32c_append(sum, &ZEROES[..self.slot_bytes() as usize - over]),
+        }
+    }
+
+    /// True if a page may be written as so many bytes.
+    pub fn allows(self, bytes: usize) -> bool {
+        bytes == PAGE || self.unit > 0 && (1..PAGE).contains(&bytes)
+    }
+
+    /// The extents of records of zone `zone` that lie one behind the other from page `first` on.
+    pub fn extents<'a>(
+        self,
+        zone: u32,
+        first: u32,
+        records: impl IntoIterator<Item = &'a Record>,
+    ) -> impl Iterator<Item = (Extent, &'a Record)> {
+        let mut offset = first * self.page_units();
+        records.into_iter().map(move |record| {
+            let units = self.units_of(record.bytes.into());
+            let extent = Extent { slot: Slot { zone, offset }, units };
+            offset += units;
+            (extent, record)
+        })
+    }
+}
+
+/// A version of a page, as the header of its chunk describes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// The page's LBA.
+    pub lba: u32,
+    /// CRC-32C of the record, with the zeroes that fill up its last unit.
+    pub sum: u32,
+    /// User writes of the store when this version was written, itself included.
+    pub time: u64,
+    /// Bytes of the record.
+    pub bytes: u16,
+}
+
+impl Record {
+    /// The record of a row; none if it has a form that this program does not know.
+    pub fn of(Row { lba, sum, time }: Row, form: Form) -> Option<Record> {
+        let known = form.kind == IMAGE && (1..=PAGE).contains(&form.bytes.into());
+        known.then_some(Record { lba, sum, time, bytes: form.bytes })
+    }
+
+    /// Its row.
+    pub fn row(&self) -> Row {
+        Row { lba: self.lba, sum: self.sum, time: self.time }
+    }
+
+    /// Its form.
+    pub fn form(&self) -> Form {
+        Form { kind: IMAGE, bytes: self.bytes }
+    }
+}
+
+/// The bytes of a zone of the device that a record takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The page where it begins.
+    pub page: u32,
+    /// Bytes of this page before it.
+    pub skip: usize,
+    /// Its bytes, in whole slots.
+    pub bytes: usize,
+}
+
+impl Span {
+    /// Pages that it touches.
+    pub fn pages(&self) -> usize {
+        (self.skip + self.bytes).div_ceil(PAGE)
+    }
+
+    /// The first page behind it.
+    pub fn end(&self) -> u32 {
+        self.page + self.pages() as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_divides_a_page_into_255_at_most() {
+        for unit in [32, 64, 512, 2048, 4096] {
+            let sizes = Sizes::new(Some(unit)).unwrap();
+            assert_eq!((sizes.slot_bytes(), sizes.page_units()), (unit, 4096 / unit));
+        }
+        for unit in [0, 1, 16, 63, 100, 3000, 8192, u32::MAX] {
+            assert!(Sizes::new(Some(unit)).is_err(), "{unit}");
+        }
+        assert_eq!(Sizes::new(None).unwrap().page_units(), 1);
+    }
+
+    #[test]
+    fn the_sum_of_a_record_is_that_of_its_whole_units() {
+        let sizes = Sizes::new(Some(64)).unwrap();
+        for bytes in [1, 63, 64, 65, 4095, 4096] {
+            let mut record = vec![7; bytes];
+            let sum = sizes.sum(&record);
+            record.resize(bytes.next_multiple_of(64), 0);
+            assert_eq!(sum, crc32c::crc32c(&record), "{bytes} bytes");
+        }
+    }
+}
