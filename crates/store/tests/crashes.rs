@@ -51,7 +51,7 @@ fn content(lba: u32, version: u64, unit: Option<u32>) -> Vec<u8> {
     let mut page: Vec<u8> = (0..512u64).flat_map(|i| word.wrapping_add(i).to_le_bytes()).collect();
     page[..4].copy_from_slice(&lba.to_le_bytes());
     page[4..12].copy_from_slice(&version.to_le_bytes());
-    if unit.is_some() && word % 8 > 0 {
+    if unit.is_some() && !word.is_multiple_of(8) {
         page.truncate(12 + (word >> 20) as usize % [100, 4085][usize::from(word % 8 > 3)]);
     }
     page

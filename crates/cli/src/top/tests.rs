@@ -44,7 +44,15 @@ fn zone(zone: u32) -> ZoneStatus {
 
 /// A store with 130 zones, of which every third holds pages that are taken for frozen.
 fn view(seconds: f64, user: u64, relocations: u64) -> StoreView {
-    let written = Written { user, relocations, headers: user / 50, checkpoints: user / 200 };
+    let written = Written {
+        user,
+        relocations,
+        headers: user / 50,
+        checkpoints: user / 200,
+        user_bytes: user * 4096,
+        relocated_bytes: relocations * 4096,
+        padding_bytes: 0,
+    };
     let call = |call: &str, calls: u64| CallView {
         call: call.to_string(),
         seconds: calls as f64 * 5e-6,
