@@ -200,7 +200,7 @@ impl<S: Scheme> Model<S> {
             let mut room: usize = (0..self.open.len()).map(|class| usable(self.room(class))).sum();
             victims.retain(|&zone| {
                 let valid = self.used(zone) - self.garbage(zone);
-                let valid = valid + if chunk > 0 { valid / chunk * rest } else { 0 };
+                let valid = valid + valid.checked_div(chunk).unwrap_or(0) * rest;
                 let fits = valid <= room;
                 room = if fits { room - valid + usable(self.zone_units()) } else { room };
                 fits
