@@ -165,7 +165,9 @@ fn stored_in(unit: Option<u32>, writes: &Writes, scheme: &str, victim: &str) -> 
     }
     let copied = stats.copied.unwrap();
     assert_eq!(copied.pages, stats.counts.relocations);
-    (Counts { frozen_relocations: copied.frozen, ..stats.counts }, store.zone_pages())
+    let victim_garbage = store.victim_garbage().unwrap();
+    let counts = Counts { frozen_relocations: copied.frozen, victim_garbage, ..stats.counts };
+    (counts, store.zone_pages())
 }
 
 /// The counts of both sides: a device has no inner loop.
