@@ -246,7 +246,8 @@ impl Device for World {
         at: u64,
         parts: &[IoSlice<'_>],
     ) -> Result<(), DeviceError> {
-        let bytes: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
+        let parts: Vec<&[u8]> = parts.iter().map(|part| &**part).collect();
+        let bytes = parts.concat();
         let ZoneInfo { state, write_pointer: pointer, capacity } = self.zone(zone)?;
         assert!(state.is_writable() && at == pointer, "an append to the wrong place");
         assert!(at + bytes.len() as u64 <= capacity, "an append that does not fit");
