@@ -58,7 +58,7 @@ fn a_recorded_run_is_replayed_with_the_relocations_that_it_had() {
         // The log is so large, and so many zones are spare, that no sync ends a chunk early.
         let table = scratch.quiet(&format!(
             "{TPCC} --device mem: --zone 256KiB --size 512MiB --log 32MiB --spare 400 --scheme \
-             {scheme} --cleaning inline --transactions 3000 --record run.parquet --json run.json"
+             {scheme} --cleaning inline --in-order --transactions 3000 --record run.parquet --json run.json"
         ));
         assert!(table.ends_with("relocates the same pages\n"), "{table}");
         let command = table.lines().find_map(|line| line.strip_prefix("frostline sim ")).unwrap();
