@@ -136,6 +136,7 @@ fn options_that_would_have_no_effect_are_refused() {
             "store format mem: --size 1GiB",
             "store check mem:",
             "store scrub file:new --rate 0",
+            "serve nbd file:disk --scheme dac",
         ])
     );
 }

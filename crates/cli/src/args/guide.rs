@@ -1,4 +1,4 @@
-//! What the help has beside the arguments: the commands in groups, and an example of each.
+//! The help shows the commands in groups, and an example of each.
 
 use clap::builder::Styles;
 use clap::{Command, CommandFactory};

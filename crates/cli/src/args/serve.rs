@@ -1,6 +1,6 @@
 //! Arguments of `frostline serve`.
 
-use clap::{Args, Subcommand};
+use clap::{Arg, Args, Subcommand};
 use frostline_nbd::Address;
 
 use super::running::MetricsArgs;
@@ -13,8 +13,12 @@ pub enum ServeCommand {
     Nbd(ServeNbdArgs),
 }
 
+/// The options that a new store is made with.
+const WITH_CREATE: &str = "With --create";
+
 /// `frostline serve nbd`
 #[derive(Debug, Args)]
+#[command(mut_args(only_with_create))]
 pub struct ServeNbdArgs {
     /// The device: file:DIR, zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
@@ -42,10 +46,18 @@ pub struct ServeNbdArgs {
 
 /// The shape and the options of a new store.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "With --create")]
+#[command(next_help_heading = WITH_CREATE)]
 pub struct MadeArgs {
     #[command(flatten)]
     pub shape: ShapeArgs,
     #[command(flatten)]
     pub options: OptionsArgs,
+}
+
+/// A store that exists keeps its own options: they are refused, not ignored.
+fn only_with_create(arg: Arg) -> Arg {
+    match arg.get_help_heading() {
+        Some(WITH_CREATE) => arg.requires("create"),
+        _ => arg,
+    }
 }
