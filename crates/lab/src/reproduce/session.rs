@@ -44,6 +44,16 @@ pub(super) enum TraceSource {
     Seeded(f64, u64),
 }
 
+/// Volumes of Zipf's law, from uniform writes on.
+pub(super) const SKEWS: &[TraceSource] = &[
+    TraceSource::Zipf(0.0),
+    TraceSource::Zipf(0.2),
+    TraceSource::Zipf(0.4),
+    TraceSource::Zipf(0.6),
+    TraceSource::Zipf(0.8),
+    TraceSource::Zipf(1.0),
+];
+
 /// A session: evaluations that run one after the other on the same traces.
 pub struct Session<'a> {
     /// The size, the seed, and the wanted experiments.

@@ -6,7 +6,7 @@ use super::experiment::{Change, Evaluation, Experiment, FAR, Figure, Layout, Poi
 use super::inputs::Workload;
 use super::paper::Paper;
 use super::run::{Run, WINDOWS};
-use super::session::TraceSource;
+use super::session::{SKEWS, TraceSource};
 use super::tables::Cell;
 
 /// The entry of 2R among the papers.
@@ -151,14 +151,7 @@ pub(super) static EVALUATION: Evaluation = Evaluation {
             title: "Skew (figure 8)",
             note: "Zipf's law on a full volume. The paper: the same WAF up to 0.4, 2R below 1R-Greedy \
                    from 0.6 on, and never above it.",
-            sources: &[
-                TraceSource::Zipf(0.0),
-                TraceSource::Zipf(0.2),
-                TraceSource::Zipf(0.4),
-                TraceSource::Zipf(0.6),
-                TraceSource::Zipf(0.8),
-                TraceSource::Zipf(1.0),
-            ],
+            sources: SKEWS,
             schemes: SCHEMES,
             changes: &[
                 ("2r-greedy", "1r-greedy", "never above"),

@@ -8,7 +8,7 @@ use frostline_sim::Space;
 use super::experiment::{Change, Evaluation, Experiment, FAR, Figure, Layout, Point, View, WAF};
 use super::inputs::Workload;
 use super::paper::Paper;
-use super::session::TraceSource;
+use super::session::{SKEWS, TraceSource};
 use super::tables::Cell;
 
 /// The entry of SepBIT among the papers.
@@ -49,16 +49,6 @@ const SOURCES: &[TraceSource] = &[
 
 /// The traces for sweeps of settings.
 const SWEPT: &[TraceSource] = &[TraceSource::Recorded(Workload::Tpcc), TraceSource::Zipf(1.0)];
-
-/// Volumes of Zipf's law.
-const SKEWS: &[TraceSource] = &[
-    TraceSource::Zipf(0.0),
-    TraceSource::Zipf(0.2),
-    TraceSource::Zipf(0.4),
-    TraceSource::Zipf(0.6),
-    TraceSource::Zipf(0.8),
-    TraceSource::Zipf(1.0),
-];
 
 const fn gp(name: &'static str, gp: f64) -> Point {
     Point { name, change: Change::Space(Space::Gp(gp)) }
