@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use frostline_zone::Device;
 
+use crate::buffer::Buffer;
 use crate::counters::Counters;
 use crate::format::PAGE;
 use crate::layout::Layout;
 use crate::map_cache::LEAF;
 use crate::meta::{MetaLog, MetaUsage};
-use crate::rewriting::Buffer;
 use crate::state::State;
 use crate::sync::{Condvar, Instant, Mutex, MutexGuard, sleep};
 use crate::written::Written;

@@ -36,6 +36,7 @@
 
 mod admission;
 mod background;
+mod buffer;
 mod check;
 mod checkpoint;
 mod chunk;
@@ -79,6 +80,7 @@ mod writing;
 mod written;
 mod zone_pool;
 
+pub use buffer::Buffer;
 pub use check::CheckReport;
 pub use copies::Copied;
 pub use error::StoreError;
@@ -87,7 +89,6 @@ pub use finding::Finding;
 pub use loss::Loss;
 pub use options::{Cleaning, Format, Open};
 pub use recovery::Rebuilt;
-pub use rewriting::Buffer;
 pub use scrub::ScrubReport;
 pub use stats::Stats;
 pub use store::Store;

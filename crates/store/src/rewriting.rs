@@ -5,20 +5,10 @@ use std::sync::Weak;
 
 use frostline_log::LogError;
 
+use crate::buffer::Buffer;
 use crate::cleaning::Valid;
 use crate::inner::Inner;
 use crate::{PageWrite, Store, StoreError};
-
-/// An engine's pages in memory, of which some are newer than on the device.
-pub trait Buffer: Send + Sync {
-    /// Cleaning is about to copy these pages: `write` takes newer versions of them, and tells whether
-    /// the store has them now. It has not if the page was written or trimmed meanwhile, or could not
-    /// be written; it is copied then.
-    ///
-    /// Called by the thread that cleans, which may be in the midst of a write. So it must not use
-    /// the store but through `write`, nor wait for a thread that does.
-    fn write_newer(&self, lbas: &[u32], write: &mut dyn FnMut(PageWrite<'_>) -> bool);
-}
 
 impl Store {
     /// Cleaning asks this buffer for newer versions of the pages that it is about to copy, until it is
