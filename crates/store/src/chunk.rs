@@ -126,12 +126,15 @@ impl Chunk {
         (durable, noted): (u64, u64),
         group: Option<Group>,
     ) {
-        let rows: Vec<Row> = self.records.iter().map(Record::row).collect();
-        let mut body = bytemuck::cast_slice::<_, u8>(&rows).to_vec();
+        let mut body = Vec::with_capacity(PAGE);
+        for record in &self.records {
+            body.extend_from_slice(bytemuck::bytes_of(&record.row()));
+        }
         let unit = self.sizes.unit();
         if unit.is_some() {
-            let forms: Vec<Form> = self.records.iter().map(Record::form).collect();
-            body.extend_from_slice(bytemuck::cast_slice(&forms));
+            for record in &self.records {
+                body.extend_from_slice(bytemuck::bytes_of(&record.form()));
+            }
         }
         if let Some(hotness) = &self.hotness {
             body.extend_from_slice(bytemuck::cast_slice(hotness));
