@@ -70,7 +70,7 @@ mod tests {
         Read(u32, u32),
     }
 
-    /// Notes what it is told.
+    /// Records its calls.
     #[derive(Default)]
     struct Notes(Vec<Event>, Counts);
 

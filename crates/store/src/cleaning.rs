@@ -18,7 +18,7 @@ use crate::zone_pool::DataZone;
 
 /// A page of a victim that was valid when it was looked at.
 pub struct Valid {
-    /// What the header of its chunk says of it.
+    /// Its record, as the header of its chunk describes it.
     pub record: Record,
     hotness: Hotness,
     at: Extent,

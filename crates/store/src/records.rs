@@ -5,7 +5,7 @@ use frostline_log::{Extent, Slot};
 use crate::StoreError;
 use crate::format::{Form, IMAGE, PAGE, Row, VERSION, WHOLE_PAGES};
 
-/// What fills up the last unit of a record.
+/// Zeroes that fill up the last unit of a record.
 const ZEROES: [u8; PAGE] = [0; PAGE];
 
 /// The sizes that the records of a store may have.

@@ -44,7 +44,7 @@ impl Store {
             };
             for lba in lbas {
                 let read = self.inner.read_record(lba, &mut page);
-                // What can't be read was a page, for all that is known.
+                // A record that can't be read counts as a whole page: its length is not known.
                 let bytes = read.as_ref().map_or(PAGE, |bytes| bytes.unwrap_or(0));
                 if let Err(error) = read {
                     report.findings.push(self.locate(lba, Finding::of(error)?)?);

@@ -38,7 +38,7 @@ impl Version {
         (!lba.is_multiple_of(7)).then(|| word.repeat((self.words)(lba)))
     }
 
-    /// What is read of it.
+    /// The content that is read from it.
     fn content(self, lba: u32) -> Option<Vec<u8>> {
         let mut page = self.written(lba)?;
         page.resize(PAGE, 0);
@@ -153,7 +153,7 @@ fn a_store_of_a_newer_version_is_refused() {
     assert!(matches!(refused, Some(StoreError::Newer { found: 3, known: 2 })), "{refused:?}");
 }
 
-/// What is written to a store whose pages are whole is the same for ever, but for its number.
+/// A store of whole pages writes the same bytes in every version of the program, but for its number.
 #[test]
 fn a_store_of_whole_pages_is_written_byte_for_byte_as_before_there_were_units() {
     let device = empty();

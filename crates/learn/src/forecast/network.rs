@@ -182,8 +182,8 @@ fn above_zero(sums: [Lanes; 2]) -> Units {
     units
 }
 
-/// Adds to the gradient of a layer. No input is left out because it is 0: that would be a branch
-/// which nobody can foresee.
+/// Adds to the gradient of a layer. Inputs that are 0 are not left out: the processor could not
+/// predict that branch.
 #[expect(clippy::needless_range_loop, reason = "iterators are not drawn into vector code")]
 #[inline(always)]
 fn add_slopes<const IN: usize, const ROW: usize>(

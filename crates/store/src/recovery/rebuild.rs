@@ -127,6 +127,7 @@ fn write_metadata(mut recovery: Recovery<'_>, others: &[usize]) -> Result<u64, S
     // All zones are sealed: which ones took pages last, and of which class, is not known.
     recovery.epochs.iter_mut().for_each(|epoch| epoch.ended = true);
     let (user, found) = (recovery.time, recovery.found);
+    // Records that were cleaned since are gone: the others' mean stands for all.
     let mean = found.user_bytes.checked_div(found.user).unwrap_or(0);
     let (headers, user_bytes) = (found.headers, user.saturating_mul(mean));
     recovery.restore_volume(Written { user, headers, user_bytes, ..Written::default() })?;
