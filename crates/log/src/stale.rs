@@ -5,11 +5,18 @@
 //! a volume has, the more this costs. Published simulators leave such zones open, because their
 //! schemes have few classes; a scheme with many classes has them sealed early
 //! ([`Scheme::seals_stale`]).
+//!
+//! While a volume is small, most of its garbage may lie in open zones however soon they fill. All
+//! victims are then nearly full of valid pages, and to copy these frees next to nothing. So the
+//! open zone with the most garbage is sealed in that case.
 
 use frostline_placement::Scheme;
 
 use crate::map::Map;
 use crate::volume::{Cursor, Volume};
+
+/// One in this many slots of an open zone is garbage at least when it is sealed for its garbage.
+const LEAST: u32 = 4;
 
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// Seals stale zones [early](Self::end_early), if cleaning is due. To be called before each
@@ -23,19 +30,50 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             let cursor = self.open[class];
             if !cursor.is_closed() && self.is_stale(&cursor) {
                 self.end_early(class);
-                stale.push((cursor.end - 1) >> self.shift);
+                stale.push(self.zone_of(&cursor));
             }
         }
+        if let Some(class) = self.most_garbage() {
+            stale.push(self.zone_of(&self.open[class]));
+            self.end_early(class);
+        }
         stale
+    }
+
+    /// The number of an open zone.
+    fn zone_of(&self, cursor: &Cursor) -> u32 {
+        (cursor.end - 1) >> self.shift
     }
 
     /// True if an open zone has been open for more user writes than the volume has valid pages, and
     /// its garbage proportion is higher than the volume's.
     fn is_stale(&self, cursor: &Cursor) -> bool {
-        let zone = (cursor.end - 1) >> self.shift;
+        let age = u64::from(self.now.wrapping_sub(self.zones.opened_at(self.zone_of(cursor))));
+        age > self.valid && self.has_more_garbage(cursor)
+    }
+
+    /// True if the garbage proportion of an open zone is higher than the volume's.
+    fn has_more_garbage(&self, cursor: &Cursor) -> bool {
         let used = u64::from(self.zone_units - (cursor.end - cursor.slot));
-        let garbage = u64::from(self.zones.garbage(zone));
-        let age = u64::from(self.now.wrapping_sub(self.zones.opened_at(zone)));
-        age > self.valid && garbage * self.written > self.garbage * used
+        let garbage = u64::from(self.zones.garbage(self.zone_of(cursor)));
+        garbage * self.written > self.garbage * used
+    }
+
+    /// The class whose open zone has the most garbage, if more than half of all garbage lies in
+    /// open zones. With less than a [quarter](LEAST) of garbage it may stay open, so few zones are
+    /// sealed this way: at most one in a quarter of a zone's worth of user writes.
+    fn most_garbage(&self) -> Option<usize> {
+        let garbage = |class: usize| match &self.open[class] {
+            cursor if cursor.is_closed() => 0,
+            cursor => self.zones.garbage(self.zone_of(cursor)),
+        };
+        let classes = 0..self.open.len();
+        let in_open: u64 = classes.clone().map(|class| u64::from(garbage(class))).sum();
+        if in_open * 2 <= self.garbage {
+            return None;
+        }
+        let most = classes.max_by_key(|&class| garbage(class))?;
+        let pays = garbage(most) >= self.zone_units / LEAST;
+        (pays && self.has_more_garbage(&self.open[most])).then_some(most)
     }
 }

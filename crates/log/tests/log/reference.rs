@@ -158,19 +158,38 @@ impl<S: Scheme> Model<S> {
         }
     }
 
-    /// Seals open zones that hardly fill, if the scheme wants that.
+    /// Seals open zones that hardly fill, and the one with the most garbage if most of all garbage
+    /// lies in open zones, if the scheme wants that.
     fn seal_stale(&mut self) {
+        if !self.scheme.seals_stale() {
+            return;
+        }
         for class in 0..self.open.len() {
             let Some(zone) = self.open[class].filter(|&zone| self.is_stale(zone)) else { continue };
+            self.end(class, zone);
+        }
+        let open = self.open.iter().enumerate();
+        let open = open.filter_map(|(class, zone)| zone.map(|zone| (class, zone)));
+        let open: Vec<_> = open.map(|(class, zone)| (self.garbage(zone), class, zone)).collect();
+        let (_, garbage) = self.totals();
+        let slots = self.options.zone_pages * self.options.page_units;
+        if let Some(&(most, class, zone)) = open.iter().max()
+            && 2 * open.iter().map(|zone| zone.0).sum::<usize>() > garbage
+            && most >= slots as usize / 4
+            && self.has_more_garbage(zone)
+        {
             self.end(class, zone);
         }
     }
 
     fn is_stale(&self, zone: u32) -> bool {
-        let (written, garbage) = self.totals();
         let age = self.now.wrapping_sub(self.table.opened_at(zone)) as usize;
-        let here = (self.garbage(zone), self.used(zone));
-        self.scheme.seals_stale() && age > self.map.len() && here.0 * written > garbage * here.1
+        age > self.map.len() && self.has_more_garbage(zone)
+    }
+
+    fn has_more_garbage(&self, zone: u32) -> bool {
+        let (written, garbage) = self.totals();
+        self.garbage(zone) * written > garbage * self.used(zone)
     }
 
     fn clean(&mut self) -> Result<bool, LogError> {
