@@ -50,7 +50,7 @@ class Store:
         gp: float = 0.15,
         pages: int | None = None,
     ) -> Store:
-        """Opens the store in a directory, or on a device: ``mem:``, ``zonefs:MOUNT``, ``zbd:/dev/...``.
+        """Opens the store in a directory, or on a device: ``mem:``, ``block:PATH``, ``zonefs:MOUNT``, ``zbd:/dev/...``.
 
         With ``size`` a store that is absent is made, of zones of ``zone`` bytes, placed by
         ``scheme``, cleaned by ``victim`` above the garbage proportion ``gp``, for ``pages`` pages

@@ -78,7 +78,7 @@ fn device(args: &ServeNbdArgs) -> Result<Arc<dyn Device>, Failure> {
     let failed = |error| store_failure(uri, error);
     if args.create && frostline_zone::can_create(uri) {
         let format = args.made.options.format();
-        let made = args.made.shape.device(uri).formatted(|device| {
+        let made = args.made.shape.device(uri, false).formatted(|device| {
             let made = Store::format(device.clone(), &format);
             made.map_err(|error| Error::Store { uri: uri.clone(), error })
         });

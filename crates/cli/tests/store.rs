@@ -351,6 +351,31 @@ fn a_device_in_use_is_refused_even_if_forced() {
     }
 }
 
+#[test]
+fn a_plain_drive_that_holds_something_else_is_used_only_if_forced() {
+    let scratch = Scratch::new();
+    let drive = scratch.path("drive");
+    let mut bytes = vec![0; 32 << 20];
+    bytes[510..512].copy_from_slice(b"\x55\xaa");
+    std::fs::write(&drive, &bytes).unwrap();
+    for command in [
+        "store info block:drive",
+        "store format block:drive",
+        "bench store --device block:drive --writes 1000",
+        "serve nbd block:drive --create --size 16MiB --listen ./s",
+    ] {
+        let said = scratch.fails(2, command);
+        let what = "frostline: drive: holds a partition table or a FAT file system\n";
+        let hint =
+            "hint: store format --force makes a store in its place, and what it holds is lost\n";
+        assert_eq!(said, format!("{what}{hint}"), "{command}");
+        assert!(std::fs::read(&drive).unwrap() == bytes, "{command}");
+    }
+    scratch.quiet("store format block:drive --force -q");
+    scratch.quiet("store check block:drive");
+    assert_eq!(std::fs::metadata(&drive).unwrap().len(), 32 << 20);
+}
+
 /// Makes all pages that describe the store unreadable in its metadata zones.
 fn smash_metadata(scratch: &Scratch, pages: usize) {
     let zones = scratch.json("store zones file:d --json");

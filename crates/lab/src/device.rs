@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use frostline_zone::{
-    Device, DeviceError, Geometry, OpenOptions, Shape, Span, can_create, create, in_memory, open,
+    Device, DeviceError, Geometry, OpenOptions, Shape, Span, can_create, can_overwrite, create,
+    filling, in_memory, open,
 };
 
 use crate::bytes::binary;
@@ -13,7 +14,7 @@ use crate::{Error, Result};
 /// A device, and the shape that a new one gets, or an existing one must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceSpec {
-    /// `mem:`, `file:DIR`, `zonefs:MOUNT` or `zbd:/dev/...`
+    /// `mem:`, `file:DIR`, `block:PATH`, `zonefs:MOUNT` or `zbd:/dev/...`
     pub uri: String,
     /// Bytes of all zones; needed to make a device.
     pub bytes: Option<u64>,
@@ -21,12 +22,15 @@ pub struct DeviceSpec {
     pub zone_bytes: Option<u64>,
     /// Capacity of a zone in bytes; the whole zone if `None`.
     pub zone_capacity: Option<u64>,
+    /// True if a device may be made over what a drive or file of `block:` holds.
+    pub overwrite: bool,
 }
 
 impl Default for DeviceSpec {
     /// A device in memory, without a size.
     fn default() -> Self {
-        DeviceSpec { uri: "mem:".to_string(), bytes: None, zone_bytes: None, zone_capacity: None }
+        let uri = "mem:".to_string();
+        DeviceSpec { uri, bytes: None, zone_bytes: None, zone_capacity: None, overwrite: false }
     }
 }
 
@@ -43,11 +47,13 @@ impl DeviceSpec {
         &self,
         format: impl Fn(&Arc<dyn Device>) -> Result<()>,
     ) -> Result<Arc<dyn Device>> {
-        if can_create(&self.uri) && self.uri != "mem:" {
+        let is_made = can_create(&self.uri) || self.overwrite && can_overwrite(&self.uri);
+        if is_made && self.uri != "mem:" {
             format(&self.make(|_, shape| in_memory(shape))?)?;
         }
-        let device = match can_create(&self.uri) {
-            true => self.make(|uri, shape| create(uri, shape, &OpenOptions::default()))?,
+        let options = OpenOptions { overwrite: self.overwrite, ..OpenOptions::default() };
+        let device = match is_made {
+            true => self.make(|uri, shape| create(uri, shape, &options))?,
             false => self.open()?,
         };
         tracing::info!(uri = self.uri, shape = describe(&*device), "opened a device");
@@ -89,10 +95,13 @@ impl DeviceSpec {
         &self,
         make: impl Fn(&str, &Shape) -> std::result::Result<Arc<dyn Device>, DeviceError>,
     ) -> Result<Arc<dyn Device>> {
-        let DeviceSpec { uri, bytes, zone_bytes, zone_capacity } = self;
-        let Some(bytes) = *bytes else { return Err(Error::NoSize { uri: uri.clone() }) };
-        let (zone_bytes, zone_capacity) = (*zone_bytes, *zone_capacity);
-        let shape = Shape { bytes, zone_bytes, zone_capacity, ..Shape::default() };
+        let &DeviceSpec { ref uri, bytes, zone_bytes, zone_capacity, .. } = self;
+        let shape = Shape { zone_bytes, zone_capacity, ..Shape::default() };
+        let shape = match bytes {
+            Some(bytes) => Shape { bytes, ..shape },
+            // A drive is used as a whole.
+            None => filling(uri, &shape).ok_or_else(|| Error::NoSize { uri: uri.clone() })?,
+        };
         make(uri, &shape).map_err(Error::device(uri))
     }
 

@@ -1,4 +1,5 @@
-//! Stores in real files through kills and power cuts: what was synced is there, the rest is old or
+//! Stores in real files, as directories and as plain block devices, through kills and power cuts: what
+//! was synced is there, the rest is old or
 //! new but whole. A process is killed at any moment, another one opens the store and syncs, and
 //! then the power is cut.
 //!
@@ -165,17 +166,18 @@ fn live(seed: u64) -> (u32, u32) {
     let mut rng = SmallRng::seed_from_u64(seed);
     let mut machine = Machine::new();
     let mut world = World::default();
+    let kind = ["file", "block"][(seed % 2) as usize];
     let cuts = rng.random_range(2..5);
     for _ in 0..cuts {
         for _ in 0..rng.random_range(1..4) {
-            let uri = format!("file:{}/store", machine.disk().display());
+            let uri = format!("{kind}:{}/store", machine.disk().display());
             let task = format!("{} {} {} {uri}", rng.random::<u64>(), world.next, world.is_made);
             let end = End::draw(&mut rng, 300, 6000);
             machine.run("as_a_process", &task, end).iter().for_each(|line| world.hear(line));
         }
         machine.cut_power(&mut rng);
     }
-    let uri = format!("file:{}/store", machine.disk().display());
+    let uri = format!("{kind}:{}/store", machine.disk().display());
     let task = format!("{} {} {} {uri}", rng.random::<u64>(), world.next, world.is_made);
     let told = machine.run("as_a_process", &task, End::Told(2000));
     told.iter().for_each(|line| world.hear(line));

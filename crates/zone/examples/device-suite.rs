@@ -1,7 +1,8 @@
 //! Checks that a device keeps the promises of this crate: `device-suite URI`. It prints one line
 //! for each check, and its exit status is 0 if all passed. **The content of the device is lost.**
 //!
-//! For `mem:`, and for a directory that does not exist, it makes a small device.
+//! For `mem:`, and for a directory or file that does not exist, it makes a small device, for a plain
+//! drive that holds zeroes one that fills it.
 
 #[path = "../tests/suite/mod.rs"]
 mod suite;
@@ -9,7 +10,7 @@ mod suite;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use frostline_zone::{Device, DeviceError, OpenOptions, Shape, create, open};
+use frostline_zone::{Device, DeviceError, OpenOptions, Shape, can_create, create, filling, open};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -46,10 +47,9 @@ fn check(uri: &str) -> Result<bool, DeviceError> {
 }
 
 fn find(uri: &str) -> Result<Arc<dyn Device>, DeviceError> {
-    let is_missing = uri.strip_prefix("file:").is_some_and(|path| !path.is_empty())
-        && !std::path::Path::new(&uri["file:".len()..]).exists();
-    if uri == "mem:" || is_missing {
+    if can_create(uri) {
         let shape = Shape { bytes: 48 << 20, ..small() };
+        let shape = filling(uri, &small()).unwrap_or(shape);
         return create(uri, &shape, &OpenOptions::default());
     }
     open(uri, &OpenOptions::default())

@@ -222,8 +222,26 @@ pub enum DeviceError {
     /// The place for a new device is not empty.
     #[error("{}: is not empty", path.display())]
     Exists {
-        /// The directory.
+        /// The directory, drive or file.
         path: PathBuf,
+    },
+    /// The drive or file holds what is not of this crate, and what would be lost.
+    #[error("{}: holds {what}", path.display())]
+    Foreign {
+        /// The drive or file.
+        path: PathBuf,
+        /// What was found, in words.
+        what: &'static str,
+    },
+    /// A drive or file has too little room for the zones of a new device.
+    #[error("{}: has room for {room} bytes of zones, and not for {asked}", path.display())]
+    TooSmall {
+        /// The drive or file.
+        path: PathBuf,
+        /// Bytes of all zones that were asked for.
+        asked: u64,
+        /// The most that there is room for with zones of this size.
+        room: u64,
     },
     /// The file or device opened is not a zoned device, or its description is damaged.
     #[error("{}: is not a zoned device: {why}", path.display())]

@@ -104,7 +104,7 @@ fn start(
 /// Makes a directory and the missing ones above it, from the top; each is durable before the next
 /// is made. The last existing one is synced too: its maker may have been killed before it was
 /// durable.
-fn make_directory(directory: &Path) -> io::Result<()> {
+pub(crate) fn make_directory(directory: &Path) -> io::Result<()> {
     let directory = std::path::absolute(directory)?;
     let is_missing = |path: &&Path| !path.exists();
     let missing = directory.ancestors().take_while(is_missing).count();

@@ -38,7 +38,8 @@ fn text(file: File) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-fn describe(geometry: &Geometry) -> String {
+/// The text of a geometry.
+pub(crate) fn describe(geometry: &Geometry) -> String {
     let mut text = format!("{FIRST_LINE}\n");
     let mut line = |name, value: Option<u64>| {
         if let Some(value) = value {
@@ -54,7 +55,7 @@ fn describe(geometry: &Geometry) -> String {
 }
 
 /// Parses the text of [`describe`]; the error names the wrong line.
-fn parse(text: &str) -> Result<Geometry, String> {
+pub(crate) fn parse(text: &str) -> Result<Geometry, String> {
     let mut lines = text.lines();
     if lines.next() != Some(FIRST_LINE) {
         return Err(format!("its first line is not `{FIRST_LINE}`"));

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `mem:` | zones in memory, for tests and simulation: also [`in_memory`] |
 //! | `file:DIR` | zones emulated in ordinary files, without privileges |
+//! | `block:PATH` | zones that are ranges of a plain block device, or of a file |
 //! | `zonefs:MOUNT` | a zoned drive under a mounted zonefs |
 //! | `zbd:/dev/...` | a zoned block device, as NVMe ZNS drives and host-managed disks are |
 //!
@@ -46,6 +47,8 @@
 //! (QEMU: `-device nvme-ns,zoned=on,...`) serves as well as a drive, with Linux 6.12: on 6.1 the
 //! first append to its zonefs fails.
 
+#[cfg(target_os = "linux")]
+mod block_device;
 mod buffer;
 mod chance;
 mod counted;
@@ -87,5 +90,5 @@ pub use open_options::OpenOptions;
 pub use overlay::Overlay;
 pub use span::Span;
 pub use timed::{Clock, Drive, Timed};
-pub use uri::{can_create, create, open};
+pub use uri::{can_create, can_overwrite, create, filling, open};
 pub use whole::create_whole;

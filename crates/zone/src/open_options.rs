@@ -10,4 +10,7 @@ pub struct OpenOptions {
     /// may lie in a directory that can't be written, or on a full disk. Any number of users may
     /// have a device open in this way at a time, while nobody has it open for writing.
     pub read_only: bool,
+    /// True if a device may be made over what a drive or file of `block:` holds, which is lost. A
+    /// device that is there already is opened, and not made.
+    pub overwrite: bool,
 }

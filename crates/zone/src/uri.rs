@@ -1,11 +1,13 @@
-//! Devices by name: `mem:`, `file:DIR`, `zonefs:MOUNT`, `zbd:/dev/...`.
+//! Devices by name: `mem:`, `file:DIR`, `block:PATH`, `zonefs:MOUNT`, `zbd:/dev/...`.
 
 use std::path::Path;
 use std::sync::Arc;
 
+#[cfg(target_os = "linux")]
+use crate::block_device;
 use crate::{Device, DeviceError, OpenOptions, Shape, file_dir, in_memory};
 
-/// Opens an existing device: `file:DIR`, `zonefs:MOUNT` or `zbd:/dev/...`.
+/// Opens an existing device: `file:DIR`, `block:PATH`, `zonefs:MOUNT` or `zbd:/dev/...`.
 ///
 /// # Errors
 /// The URI names no device; the device is in use, damaged, or can't be opened.
@@ -14,21 +16,26 @@ pub fn open(uri: &str, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceE
         Name::Memory => wrong(uri, "nothing is in memory yet: it can only be created"),
         Name::Directory(path) => file_dir::open(path, options),
         #[cfg(target_os = "linux")]
+        Name::Plain(path) => block_device::open(path, options),
+        #[cfg(target_os = "linux")]
         Name::Zonefs(path) => crate::zonefs::open(path, options.read_only),
         #[cfg(target_os = "linux")]
-        Name::Block(path) => crate::zbd::open(path, options.read_only),
+        Name::Zoned(path) => crate::zbd::open(path, options.read_only),
         #[cfg(not(target_os = "linux"))]
-        Name::Zonefs(_) | Name::Block(_) => wrong(uri, "only Linux has such devices"),
+        Name::Plain(_) | Name::Zonefs(_) | Name::Zoned(_) => {
+            wrong(uri, "only Linux has such devices")
+        }
     }
 }
 
-/// Makes a device with a given shape: `mem:`, or `file:DIR` in a directory that does not exist, is
-/// empty, or holds a device whose making was not finished. Real drives can't be made, only
+/// Makes a device with a given shape: `mem:`; `file:DIR` in a directory that does not exist, is
+/// empty, or holds a device whose making was not finished; `block:PATH` on a drive or in a file that
+/// holds zeroes or such remains, or in a new file. Zoned drives can't be made, only
 /// [opened](open).
 ///
 /// # Errors
-/// The URI names no device that can be made; the shape is impossible; the directory is not empty or
-/// can't be written; a new device can't be read-only.
+/// The URI names no device that can be made; the shape is impossible; the place is not empty or can't
+/// be written; a new device can't be read-only.
 pub fn create(
     uri: &str,
     shape: &Shape,
@@ -40,40 +47,71 @@ pub fn create(
     match parse(uri)? {
         Name::Memory => in_memory(shape),
         Name::Directory(path) => file_dir::create(path, shape, options),
-        Name::Zonefs(_) | Name::Block(_) => wrong(uri, "a drive is not created, but opened"),
+        #[cfg(target_os = "linux")]
+        Name::Plain(path) => block_device::create(path, shape, options),
+        #[cfg(not(target_os = "linux"))]
+        Name::Plain(_) => wrong(uri, "only Linux has such devices"),
+        Name::Zonefs(_) | Name::Zoned(_) => wrong(uri, "a zoned drive is not created, but opened"),
     }
 }
 
-/// True if [`create`] can make a device: in memory, or in a directory that does not exist, is
-/// empty, or holds a device whose making was not finished.
+/// True if [`create`] can make a device: in memory, or in a place that does not exist, is empty, or
+/// holds a device whose making was not finished.
 pub fn can_create(uri: &str) -> bool {
     match parse(uri) {
         Ok(Name::Memory) => true,
         Ok(Name::Directory(path)) => file_dir::is_free(path).unwrap_or(false),
+        #[cfg(target_os = "linux")]
+        Ok(Name::Plain(path)) => block_device::is_free(path),
         _ => false,
     }
 }
 
+/// True if [`create`] can make a device with [`OpenOptions::overwrite`], and only so: the drive or
+/// file of `block:` holds anything but a device.
+pub fn can_overwrite(uri: &str) -> bool {
+    match parse(uri) {
+        #[cfg(target_os = "linux")]
+        Ok(Name::Plain(path)) => block_device::is_foreign(path),
+        _ => false,
+    }
+}
+
+/// The shape with which a device fills the drive or file of `block:`, with zones as `shape` has
+/// them; `None` for other devices, and for files that are yet to be made.
+pub fn filling(uri: &str, shape: &Shape) -> Option<Shape> {
+    match parse(uri) {
+        #[cfg(target_os = "linux")]
+        Ok(Name::Plain(path)) => block_device::filling(path, shape),
+        _ => None,
+    }
+}
+
+/// The kinds of names, for those who wrote another.
+const NAMES: &str = "not mem:, file:DIR, block:PATH, zonefs:MOUNT or zbd:DEVICE";
+
 enum Name<'a> {
     Memory,
     Directory(&'a Path),
+    Plain(&'a Path),
     Zonefs(&'a Path),
-    Block(&'a Path),
+    Zoned(&'a Path),
 }
 
 fn parse(uri: &str) -> Result<Name<'_>, DeviceError> {
     let Some((kind, path)) = uri.split_once(':') else {
-        return wrong(uri, "not mem:, file:DIR, zonefs:MOUNT or zbd:DEVICE");
+        return wrong(uri, NAMES);
     };
     let named = Path::new(path);
     match kind {
         "mem" if path.is_empty() => Ok(Name::Memory),
         "mem" => wrong(uri, "a device in memory has no path"),
-        "file" | "zonefs" | "zbd" if path.is_empty() => wrong(uri, "the path is missing"),
+        "file" | "block" | "zonefs" | "zbd" if path.is_empty() => wrong(uri, "the path is missing"),
         "file" => Ok(Name::Directory(named)),
+        "block" => Ok(Name::Plain(named)),
         "zonefs" => Ok(Name::Zonefs(named)),
-        "zbd" => Ok(Name::Block(named)),
-        _ => wrong(uri, "not mem:, file:DIR, zonefs:MOUNT or zbd:DEVICE"),
+        "zbd" => Ok(Name::Zoned(named)),
+        _ => wrong(uri, NAMES),
     }
 }
 

@@ -15,7 +15,7 @@ use frostline_zone::{
     open,
 };
 
-const CACHED: OpenOptions = OpenOptions { direct: false, read_only: false };
+const CACHED: OpenOptions = OpenOptions { direct: false, read_only: false, overwrite: false };
 const DIRECT: OpenOptions = OpenOptions { direct: true, ..CACHED };
 const LOOK: OpenOptions = OpenOptions { read_only: true, ..CACHED };
 
@@ -413,7 +413,7 @@ fn a_directory_with_anything_of_others_in_it_is_not_taken_for_an_unfinished_devi
 
 #[test]
 fn names_of_no_device_are_refused() {
-    for uri in ["", "mem", "mem:x", "file:", "nvme:/dev/nvme0n1", "zbd:"] {
+    for uri in ["", "mem", "mem:x", "file:", "nvme:/dev/nvme0n1", "zbd:", "block:"] {
         assert!(matches!(open(uri, &CACHED), Err(DeviceError::Uri { .. })), "{uri}");
     }
     assert!(matches!(open("mem:", &CACHED), Err(DeviceError::Uri { .. })));
@@ -438,6 +438,127 @@ fn files_through_the_page_cache_and_past_it() {
         suite::leave(&*device);
         drop(device);
         suite::check_left(&*open(&uri, &options).unwrap());
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod plain_block_device {
+    use frostline_zone::{can_overwrite, filling};
+
+    use super::*;
+
+    const OVER: OpenOptions = OpenOptions { overwrite: true, ..CACHED };
+
+    fn uri(path: &Path) -> String {
+        format!("block:{}", path.display())
+    }
+
+    #[test]
+    fn in_a_file_keeps_the_contract() {
+        let directory = tempfile::tempdir().unwrap();
+        let uri = uri(&directory.path().join("below/device"));
+        assert!(can_create(&uri));
+        let device = create(&uri, &shape(), &CACHED).unwrap();
+        check(&*device);
+        suite::leave(&*device);
+        assert!(matches!(open(&uri, &CACHED), Err(DeviceError::InUse { .. })));
+        drop(device);
+        assert!(!can_create(&uri) && !can_overwrite(&uri));
+        let made_again = create(&uri, &shape(), &OVER);
+        assert!(matches!(made_again, Err(DeviceError::Exists { .. })));
+        let readers = [open(&uri, &LOOK).unwrap(), open(&uri, &LOOK).unwrap()];
+        assert!(matches!(open(&uri, &CACHED), Err(DeviceError::InUse { .. })));
+        assert!(matches!(readers[0].flush(), Err(DeviceError::ReadOnlyDevice { .. })));
+        drop(readers);
+        suite::check_left(&*open(&uri, &CACHED).unwrap());
+    }
+
+    #[test]
+    fn opening_for_reading_changes_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let uri = uri(&directory.path().join("device"));
+        suite::leave(&*create(&uri, &shape(), &CACHED).unwrap());
+        let bytes = || std::fs::read(directory.path().join("device")).unwrap();
+        let before = bytes();
+        let device = open(&uri, &LOOK).unwrap();
+        device.read(0, 0, &mut [0; 4096]).unwrap();
+        assert!(device.reset(0).is_err() && device.append(3, 0, &[0; 4096]).is_err());
+        drop(device);
+        assert!(bytes() == before);
+    }
+
+    #[test]
+    fn a_reset_gives_the_room_back_at_once() {
+        use std::os::unix::fs::MetadataExt;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("device");
+        let shape = Shape { bytes: 16 << 20, zone_bytes: Some(4 << 20), ..Shape::default() };
+        let device = create(&uri(&path), &shape, &CACHED).unwrap();
+        let taken = || std::fs::metadata(&path).unwrap().blocks() * 512;
+        let empty = taken();
+        device.append(1, 0, &vec![7; 4 << 20]).unwrap();
+        device.flush().unwrap();
+        assert!(taken() >= empty + (4 << 20));
+        device.reset(1).unwrap();
+        assert!(taken() < empty + (1 << 20), "{} and {empty}", taken());
+    }
+
+    #[test]
+    fn drives_that_hold_something_else_are_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("drive");
+        let uri = uri(&path);
+        let marks: [(usize, &[u8], &str); 6] = [
+            (510, b"\x55\xaa", "a partition table or a FAT file system"),
+            (512, b"EFI PART", "a partition table (GPT)"),
+            (0x438, b"\x53\xef", "an ext2, ext3 or ext4 file system"),
+            (0, b"XFSB", "an XFS file system"),
+            (700_000, b"a letter", "data"),
+            ((8 << 20) - 9, b"a letter", "data"),
+        ];
+        for (at, mark, name) in marks {
+            let mut bytes = vec![0; 8 << 20];
+            bytes[at..at + mark.len()].copy_from_slice(mark);
+            std::fs::write(&path, &bytes).unwrap();
+            assert!(!can_create(&uri) && can_overwrite(&uri));
+            for refused in [create(&uri, &shape(), &CACHED), open(&uri, &CACHED)] {
+                let refused = refused.err().unwrap();
+                let expected = format!("{}: holds {name}", path.display());
+                assert_eq!(refused.to_string(), expected);
+            }
+            assert!(std::fs::read(&path).unwrap() == bytes, "{name}");
+            let device = create(&uri, &shape(), &OVER).unwrap();
+            assert_eq!(device.zone(15).unwrap().state, ZoneState::Empty);
+            assert_eq!(std::fs::metadata(&path).unwrap().len(), 8 << 20);
+        }
+    }
+
+    #[test]
+    fn a_drive_is_filled_with_zones_and_no_more() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("drive");
+        let uri = uri(&path);
+        assert_eq!(filling(&uri, &shape()), None);
+        File::create(&path).unwrap().set_len(8 << 20).unwrap();
+        let filling = filling(&uri, &shape()).unwrap();
+        // The first 640 KiB are not zones.
+        assert_eq!(filling, Shape { bytes: 59 * (96 << 10), ..shape() });
+        let larger = Shape { bytes: 60 * (96 << 10), ..shape() };
+        let refused = create(&uri, &larger, &CACHED).err().unwrap();
+        assert!(matches!(refused, DeviceError::TooSmall { room, .. } if room == filling.bytes));
+        assert_eq!(create(&uri, &filling, &CACHED).unwrap().geometry().zones, 59);
+        File::options().write(true).open(&path).unwrap().set_len(7 << 20).unwrap();
+        assert!(matches!(open(&uri, &CACHED), Err(DeviceError::NotADevice { .. })));
+    }
+
+    #[test]
+    fn drives_that_are_not_there_are_not_made() {
+        let uri = "block:/dev/no-such-drive";
+        assert!(!can_create(uri));
+        assert!(matches!(create(uri, &shape(), &CACHED), Err(DeviceError::Open { .. })));
+        let directory = tempfile::tempdir().unwrap();
+        let refused = open(&format!("block:{}", directory.path().display()), &CACHED).err();
+        assert!(refused.unwrap().to_string().contains("neither a block device nor a file"));
     }
 }
 

@@ -26,7 +26,7 @@ pub enum BenchCommand {
 /// `frostline bench store`
 #[derive(Debug, Args)]
 pub struct BenchStoreArgs {
-    /// The device: mem:, file:DIR, zonefs:MOUNT or zbd:/dev/...
+    /// The device: mem:, file:DIR, block:PATH, zonefs:MOUNT or zbd:/dev/...
     #[arg(long, value_name = "URI")]
     pub device: String,
     #[command(flatten)]
@@ -86,7 +86,7 @@ impl BenchStoreArgs {
     /// The bench.
     pub fn bench(&self) -> StoreBench {
         StoreBench {
-            device: self.shape.device(&self.device),
+            device: self.shape.device(&self.device, self.force),
             speed: self.speed.speed(),
             format: Format { force: self.force, ..self.placement.format() },
             workload: self.workload.clone(),

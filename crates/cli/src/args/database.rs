@@ -18,8 +18,8 @@ const OWN_DEVICE: &str = "file:frostline-bench";
 /// Arguments of all benches of databases.
 #[derive(Debug, Args)]
 pub struct DatabaseArgs {
-    /// The device: mem:, file:DIR, zonefs:MOUNT or zbd:/dev/...; the default is made anew by each
-    /// bench without --keep, others are formatted if they are empty, or with --force
+    /// The device: mem:, file:DIR, block:PATH, zonefs:MOUNT or zbd:/dev/...; the default is made
+    /// anew by each bench without --keep, others are formatted if they are empty, or with --force
     #[arg(long, value_name = "URI", default_value = OWN_DEVICE)]
     pub device: String,
     /// Bytes of all zones of a new device [default: room for the data, and for their growth at
@@ -140,6 +140,7 @@ impl DatabaseArgs {
                 bytes: bytes(self.size),
                 zone_bytes: bytes(self.zone),
                 zone_capacity: None,
+                overwrite: self.force,
             },
             anew: self.device == OWN_DEVICE,
             speed: self.speed.speed(),

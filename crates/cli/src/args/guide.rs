@@ -16,7 +16,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 
 /// An example of each command that does something, without the program's name.
-const EXAMPLES: [&str; 35] = [
+const EXAMPLES: [&str; 36] = [
     "sim trace.u32.zst --scheme sepbit,frostline --victim greedy,cost-benefit",
     "schemes --json",
     "gen zipf --pages 100000 --writes 1000000 --fill -o trace.u32.zst",
@@ -32,6 +32,7 @@ const EXAMPLES: [&str; 35] = [
     "model histories trace.u32.zst",
     "model features trace.u32.zst",
     "store format file:disk --size 1GiB --scheme sepbit",
+    "store format block:/dev/sdb --zone 256MiB --size 900GiB",
     "store info file:disk",
     "store zones file:disk",
     "store check file:disk",

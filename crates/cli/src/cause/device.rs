@@ -11,13 +11,20 @@ use crate::failure::Failure;
 
 /// The failure for a device's error.
 pub fn device_failure(uri: &str, error: &DeviceError) -> Failure {
-    use DeviceError::{Exists, InUse, NotADevice, NotPlain, Open, Shape, TooManyFiles, Uri};
+    use DeviceError::{
+        Exists, Foreign, InUse, NotADevice, NotPlain, Open, Shape, TooManyFiles, TooSmall, Uri,
+    };
     let why = error.to_string();
     match error {
         Shape { .. } => Failure::usage(uri, &why),
         // These errors begin with the name of the file or device.
         Open { .. } | NotADevice { .. } | NotPlain { .. } | Exists { .. } | Uri { .. } => {
             Failure::usage_line(why)
+        }
+        Foreign { .. } => Failure::usage_line(why)
+            .hint("store format --force makes a store in its place, and what it holds is lost"),
+        TooSmall { .. } => {
+            Failure::usage_line(why).hint("a smaller --size, or smaller zones: --zone 16MiB")
         }
         InUse { .. } => Failure::usage_line(why)
             .hint("begun with --metrics ADDR, it can be looked at by frostline top ADDR"),

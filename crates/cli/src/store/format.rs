@@ -18,7 +18,7 @@ pub fn run(args: &FormatArgs) -> Result<String, Failure> {
     }
     let format = Format { force: args.force, ..args.options.format() };
     let uri = &args.uri;
-    let device = args.shape.device(uri).formatted(|device| {
+    let device = args.shape.device(uri, args.force).formatted(|device| {
         let made = Store::format(device.clone(), &format);
         made.map_err(|error| Error::Store { uri: uri.clone(), error })
     });

@@ -1,0 +1,97 @@
+//! The bytes below a plain block device: an ordinary drive, or a file.
+
+use std::fs::{File, Metadata};
+use std::io::{self, IoSlice, Seek, SeekFrom};
+use std::os::unix::fs::FileTypeExt;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
+
+use super::discard_ioctl;
+use crate::geometry::BLOCK_BYTES;
+use crate::positional;
+
+/// A range of bytes that can be written anywhere. What was not synced may be lost in a power cut,
+/// sector by sector and in any order.
+pub(super) trait Disk: Send + Sync {
+    fn read(&self, at: u64, buffer: &mut [u8]) -> io::Result<()>;
+    fn write(&self, at: u64, parts: &[IoSlice<'_>]) -> io::Result<()>;
+    /// Tells the drive that the bytes of a range are not needed: they may read as anything then.
+    fn discard(&self, at: u64, bytes: u64) -> io::Result<()>;
+    /// Makes all writes durable that returned before.
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// An open drive or file.
+pub(super) struct FileDisk {
+    file: File,
+    is_drive: bool,
+    /// True if reads and writes bypass the page cache.
+    direct: bool,
+    /// False once the drive or file system has said that it can't discard.
+    discards: AtomicBool,
+}
+
+impl FileDisk {
+    /// A file that is open, past the page cache if `direct`.
+    pub fn new(file: File, direct: bool) -> io::Result<FileDisk> {
+        let is_drive = is_drive(&file.metadata()?);
+        Ok(FileDisk { file, is_drive, direct, discards: AtomicBool::new(true) })
+    }
+
+    /// Its length in bytes.
+    pub fn bytes(&self) -> io::Result<u64> {
+        (&self.file).seek(SeekFrom::End(0))
+    }
+
+    /// Makes an empty file as long as this. A drive, and a file with bytes, keep their length.
+    pub fn extend(&self, bytes: u64) -> io::Result<()> {
+        if !self.is_drive && self.bytes()? == 0 {
+            self.file.set_len(bytes)?;
+        }
+        Ok(())
+    }
+
+    fn aligned(&self) -> Option<u32> {
+        self.direct.then_some(BLOCK_BYTES)
+    }
+}
+
+/// True if this is a block device, and not a file.
+pub(super) fn is_drive(metadata: &Metadata) -> bool {
+    metadata.file_type().is_block_device()
+}
+
+impl Disk for FileDisk {
+    fn read(&self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
+        positional::read_exact(&self.file, at, buffer, self.aligned())
+    }
+
+    fn write(&self, at: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        positional::write_all(&self.file, at, parts, self.aligned())
+    }
+
+    fn discard(&self, at: u64, bytes: u64) -> io::Result<()> {
+        if !self.discards.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let discarded = match self.is_drive {
+            true => discard_ioctl::discard(&self.file, at, bytes),
+            false => {
+                let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+                fallocate(&self.file, flags, at, bytes)
+            }
+        };
+        match discarded {
+            // The range is written anew in order all the same.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.discards.store(false, Ordering::Relaxed),
+            result => result?,
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+}
