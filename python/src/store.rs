@@ -30,7 +30,7 @@ impl From<DeviceError> for Failure {
 
 /// The URI of a device: a path is a directory of files.
 pub fn uri(path: &str) -> String {
-    let is_uri = ["mem:", "file:", "block:", "zonefs:", "zbd:"].iter().any(|scheme| path.starts_with(scheme));
+    let is_uri = ["mem:", "file:", "block:", "fdp:", "zonefs:", "zbd:"].iter().any(|scheme| path.starts_with(scheme));
     if is_uri { path.to_string() } else { format!("file:{path}") }
 }
 

@@ -53,7 +53,8 @@ const ADDED: [(&str, &[&str]); 3] = [
 const DROPPED: [&str; 1] = ["--quick"];
 
 /// Commands that are only parsed, with the reason.
-const ONLY_PARSED: [(&str, &str); 8] = [
+const ONLY_PARSED: [(&str, &str); 9] = [
+    ("fdp:", "there is no such drive here"),
     ("block:/dev/", "there is no such drive here"),
     ("zbd:", "there is no such drive here"),
     ("zonefs:", "there is no such drive here"),

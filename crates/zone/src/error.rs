@@ -233,6 +233,14 @@ pub enum DeviceError {
         /// What was found, in words.
         what: &'static str,
     },
+    /// Zones are to be written in streams, which there are none of.
+    #[error("{}: no write streams: {why}", path.display())]
+    NoStreams {
+        /// The drive or file.
+        path: PathBuf,
+        /// What is missing.
+        why: String,
+    },
     /// A drive or file has too little room for the zones of a new device.
     #[error("{}: has room for {room} bytes of zones, and not for {asked}", path.display())]
     TooSmall {

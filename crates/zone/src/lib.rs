@@ -8,6 +8,7 @@
 //! | `mem:` | zones in memory, for tests and simulation: also [`in_memory`] |
 //! | `file:DIR` | zones emulated in ordinary files, without privileges |
 //! | `block:PATH` | zones that are ranges of a plain block device, or of a file |
+//! | `fdp:DEVICE` | the same on a drive with write streams, which zones are written in |
 //! | `zonefs:MOUNT` | a zoned drive under a mounted zonefs |
 //! | `zbd:/dev/...` | a zoned block device, as NVMe ZNS drives and host-managed disks are |
 //!

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, IoSlice};
 use std::os::unix::fs::FileExt;
 
-use rustix::io::{Errno, pwritev};
+use rustix::io::pwritev;
 
 use crate::buffer::{AlignedBuf, is_aligned};
 
@@ -20,6 +20,16 @@ pub(crate) fn write_all(
     parts: &[IoSlice<'_>],
     aligned: Option<u32>,
 ) -> io::Result<()> {
+    write_all_by(at, parts, aligned, |parts, at| Ok(pwritev(file, parts, at)?))
+}
+
+/// The same with another way to write a beginning of some parts at a place.
+pub(crate) fn write_all_by(
+    at: u64,
+    parts: &[IoSlice<'_>],
+    aligned: Option<u32>,
+    write: impl Fn(&[IoSlice<'_>], u64) -> io::Result<usize>,
+) -> io::Result<()> {
     let is_fit = |part: &IoSlice<'_>, block: u32| {
         is_aligned(part) && part.len().is_multiple_of(block as usize)
     };
@@ -31,24 +41,28 @@ pub(crate) fn write_all(
                 copy[end..end + part.len()].copy_from_slice(part);
                 end += part.len();
             }
-            write_parts(file, at, &mut [IoSlice::new(&copy)])
+            write_parts(at, &mut [IoSlice::new(&copy)], write)
         }
-        _ => write_parts(file, at, &mut parts.to_vec()),
+        _ => write_parts(at, &mut parts.to_vec(), write),
     }
 }
 
-fn write_parts(file: &File, mut at: u64, parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+fn write_parts(
+    mut at: u64,
+    parts: &mut [IoSlice<'_>],
+    write: impl Fn(&[IoSlice<'_>], u64) -> io::Result<usize>,
+) -> io::Result<()> {
     let mut rest = parts;
     IoSlice::advance_slices(&mut rest, 0);
     while !rest.is_empty() {
-        match pwritev(file, &rest[..rest.len().min(MOST_PARTS)], at) {
+        match write(&rest[..rest.len().min(MOST_PARTS)], at) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(written) => {
                 at += written as u64;
                 IoSlice::advance_slices(&mut rest, written);
             }
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(())

@@ -32,6 +32,15 @@ pub(crate) fn queue_limits(device: u64) -> QueueLimits {
     }
 }
 
+/// The write streams that requests to a device can name, at most 255; `None` if the kernel has no
+/// such number for it.
+pub(crate) fn write_streams(device: u64) -> Option<u8> {
+    let disk = format!("/sys/dev/block/{}:{}", major(device), minor(device));
+    let text = fs::read_to_string(Path::new(&disk).join("queue/max_write_streams")).ok()?;
+    let streams: u32 = text.trim().parse().ok()?;
+    Some(streams.min(u8::MAX.into()) as u8)
+}
+
 /// A number in a disk's queue directory; `None` if it is 0, which means no limit.
 fn number(disk: &Path, name: &str) -> Option<u32> {
     let text = fs::read_to_string(disk.join("queue").join(name)).ok()?;

@@ -1,4 +1,4 @@
-//! Devices by name: `mem:`, `file:DIR`, `block:PATH`, `zonefs:MOUNT`, `zbd:/dev/...`.
+//! Devices by name: `mem:`, `file:DIR`, `block:PATH`, `fdp:DEVICE`, `zonefs:MOUNT`, `zbd:/dev/...`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::block_device;
 use crate::{Device, DeviceError, OpenOptions, Shape, file_dir, in_memory};
 
-/// Opens an existing device: `file:DIR`, `block:PATH`, `zonefs:MOUNT` or `zbd:/dev/...`.
+/// Opens an existing device: `file:DIR`, `block:PATH`, `fdp:DEVICE`, `zonefs:MOUNT` or `zbd:/dev/...`.
 ///
 /// # Errors
 /// The URI names no device; the device is in use, damaged, or can't be opened.
@@ -16,13 +16,13 @@ pub fn open(uri: &str, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceE
         Name::Memory => wrong(uri, "nothing is in memory yet: it can only be created"),
         Name::Directory(path) => file_dir::open(path, options),
         #[cfg(target_os = "linux")]
-        Name::Plain(path) => block_device::open(path, options),
+        Name::Plain(path, in_streams) => block_device::open(path, options, in_streams),
         #[cfg(target_os = "linux")]
         Name::Zonefs(path) => crate::zonefs::open(path, options.read_only),
         #[cfg(target_os = "linux")]
         Name::Zoned(path) => crate::zbd::open(path, options.read_only),
         #[cfg(not(target_os = "linux"))]
-        Name::Plain(_) | Name::Zonefs(_) | Name::Zoned(_) => {
+        Name::Plain(..) | Name::Zonefs(_) | Name::Zoned(_) => {
             wrong(uri, "only Linux has such devices")
         }
     }
@@ -48,9 +48,9 @@ pub fn create(
         Name::Memory => in_memory(shape),
         Name::Directory(path) => file_dir::create(path, shape, options),
         #[cfg(target_os = "linux")]
-        Name::Plain(path) => block_device::create(path, shape, options),
+        Name::Plain(path, in_streams) => block_device::create(path, shape, options, in_streams),
         #[cfg(not(target_os = "linux"))]
-        Name::Plain(_) => wrong(uri, "only Linux has such devices"),
+        Name::Plain(..) => wrong(uri, "only Linux has such devices"),
         Name::Zonefs(_) | Name::Zoned(_) => wrong(uri, "a zoned drive is not created, but opened"),
     }
 }
@@ -62,7 +62,7 @@ pub fn can_create(uri: &str) -> bool {
         Ok(Name::Memory) => true,
         Ok(Name::Directory(path)) => file_dir::is_free(path).unwrap_or(false),
         #[cfg(target_os = "linux")]
-        Ok(Name::Plain(path)) => block_device::is_free(path),
+        Ok(Name::Plain(path, _)) => block_device::is_free(path),
         _ => false,
     }
 }
@@ -72,7 +72,7 @@ pub fn can_create(uri: &str) -> bool {
 pub fn can_overwrite(uri: &str) -> bool {
     match parse(uri) {
         #[cfg(target_os = "linux")]
-        Ok(Name::Plain(path)) => block_device::is_foreign(path),
+        Ok(Name::Plain(path, _)) => block_device::is_foreign(path),
         _ => false,
     }
 }
@@ -82,18 +82,19 @@ pub fn can_overwrite(uri: &str) -> bool {
 pub fn filling(uri: &str, shape: &Shape) -> Option<Shape> {
     match parse(uri) {
         #[cfg(target_os = "linux")]
-        Ok(Name::Plain(path)) => block_device::filling(path, shape),
+        Ok(Name::Plain(path, _)) => block_device::filling(path, shape),
         _ => None,
     }
 }
 
 /// The kinds of names, for those who wrote another.
-const NAMES: &str = "not mem:, file:DIR, block:PATH, zonefs:MOUNT or zbd:DEVICE";
+const NAMES: &str = "not mem:, file:DIR, block:PATH, fdp:DEVICE, zonefs:MOUNT or zbd:DEVICE";
 
 enum Name<'a> {
     Memory,
     Directory(&'a Path),
-    Plain(&'a Path),
+    /// A plain drive or file; true if zones are written in streams.
+    Plain(&'a Path, bool),
     Zonefs(&'a Path),
     Zoned(&'a Path),
 }
@@ -106,9 +107,11 @@ fn parse(uri: &str) -> Result<Name<'_>, DeviceError> {
     match kind {
         "mem" if path.is_empty() => Ok(Name::Memory),
         "mem" => wrong(uri, "a device in memory has no path"),
-        "file" | "block" | "zonefs" | "zbd" if path.is_empty() => wrong(uri, "the path is missing"),
+        "file" | "block" | "fdp" | "zonefs" | "zbd" if path.is_empty() => {
+            wrong(uri, "the path is missing")
+        }
         "file" => Ok(Name::Directory(named)),
-        "block" => Ok(Name::Plain(named)),
+        "block" | "fdp" => Ok(Name::Plain(named, kind == "fdp")),
         "zonefs" => Ok(Name::Zonefs(named)),
         "zbd" => Ok(Name::Zoned(named)),
         _ => wrong(uri, NAMES),

@@ -552,6 +552,21 @@ mod plain_block_device {
     }
 
     #[test]
+    fn write_streams_that_are_asked_for_and_not_there_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("device");
+        let plain = uri(&path);
+        drop(create(&plain, &shape(), &CACHED).unwrap());
+        let uri = plain.replace("block:", "fdp:");
+        let refused = open(&uri, &CACHED).err().unwrap();
+        let expected = format!("{}: no write streams: a file has none", path.display());
+        assert_eq!(refused.to_string(), expected);
+        // It is the same device, and who only reads needs no streams.
+        assert!(!can_create(&uri));
+        assert_eq!(open(&uri, &LOOK).unwrap().geometry().zones, 16);
+    }
+
+    #[test]
     fn drives_that_are_not_there_are_not_made() {
         let uri = "block:/dev/no-such-drive";
         assert!(!can_create(uri));

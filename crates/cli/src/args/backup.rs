@@ -7,7 +7,7 @@ use clap::Args;
 /// `frostline store backup` and `db backup`
 #[derive(Debug, Args)]
 pub struct BackupArgs {
-    /// The device: file:DIR, block:PATH, zonefs:MOUNT or zbd:/dev/...
+    /// The device: file:DIR, block:PATH, fdp:/dev/..., zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
     /// The directory of the backup, made if it is absent
     pub directory: PathBuf,

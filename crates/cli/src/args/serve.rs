@@ -20,7 +20,7 @@ const WITH_CREATE: &str = "With --create";
 #[derive(Debug, Args)]
 #[command(mut_args(only_with_create))]
 pub struct ServeNbdArgs {
-    /// The device: file:DIR, block:PATH, zonefs:MOUNT or zbd:/dev/...
+    /// The device: file:DIR, block:PATH, fdp:/dev/..., zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
     /// Listen on this address with a port, like 127.0.0.1:10809, or on a socket at this path, which
     /// has a / in it

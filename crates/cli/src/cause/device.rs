@@ -12,7 +12,8 @@ use crate::failure::Failure;
 /// The failure for a device's error.
 pub fn device_failure(uri: &str, error: &DeviceError) -> Failure {
     use DeviceError::{
-        Exists, Foreign, InUse, NotADevice, NotPlain, Open, Shape, TooManyFiles, TooSmall, Uri,
+        Exists, Foreign, InUse, NoStreams, NotADevice, NotPlain, Open, Shape, TooManyFiles,
+        TooSmall, Uri,
     };
     let why = error.to_string();
     match error {
@@ -23,6 +24,7 @@ pub fn device_failure(uri: &str, error: &DeviceError) -> Failure {
         }
         Foreign { .. } => Failure::usage_line(why)
             .hint("store format --force makes a store in its place, and what it holds is lost"),
+        NoStreams { .. } => Failure::usage_line(why).hint("block: uses the drive without them"),
         TooSmall { .. } => {
             Failure::usage_line(why).hint("a smaller --size, or smaller zones: --zone 16MiB")
         }

@@ -11,7 +11,7 @@ use crate::device::open_store;
 use crate::failure::Failure;
 
 /// How the URIs of devices begin.
-const DEVICES: [&str; 5] = ["mem:", "file:", "block:", "zonefs:", "zbd:"];
+const DEVICES: [&str; 6] = ["mem:", "file:", "block:", "fdp:", "zonefs:", "zbd:"];
 
 /// The place where views of a store come from.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Source {
             let why = format!("{target} is neither a device nor an address with a port");
             Failure::usage(COMMAND, &why).hint(
                 "the address that a process serves metrics at, as 127.0.0.1:9464, or file:DIR, \
-                 block:PATH, zonefs:MOUNT or zbd:/dev/...",
+                 block:PATH, fdp:/dev/..., zonefs:MOUNT or zbd:/dev/...",
             )
         })
     }

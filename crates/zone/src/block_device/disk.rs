@@ -2,21 +2,24 @@
 
 use std::fs::{File, Metadata};
 use std::io::{self, IoSlice, Seek, SeekFrom};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
 use super::discard_ioctl;
+use super::rings::Rings;
 use crate::geometry::BLOCK_BYTES;
 use crate::positional;
+use crate::queue::write_streams;
 
 /// A range of bytes that can be written anywhere. What was not synced may be lost in a power cut,
 /// sector by sector and in any order.
 pub(super) trait Disk: Send + Sync {
     fn read(&self, at: u64, buffer: &mut [u8]) -> io::Result<()>;
-    fn write(&self, at: u64, parts: &[IoSlice<'_>]) -> io::Result<()>;
+    /// Writes in a stream; in none if it is 0.
+    fn write(&self, at: u64, parts: &[IoSlice<'_>], stream: u8) -> io::Result<()>;
     /// Tells the drive that the bytes of a range are not needed: they may read as anything then.
     fn discard(&self, at: u64, bytes: u64) -> io::Result<()>;
     /// Makes all writes durable that returned before.
@@ -31,13 +34,34 @@ pub(super) struct FileDisk {
     direct: bool,
     /// False once the drive or file system has said that it can't discard.
     discards: AtomicBool,
+    /// The way to write in streams.
+    rings: Option<Rings>,
 }
 
 impl FileDisk {
     /// A file that is open, past the page cache if `direct`.
     pub fn new(file: File, direct: bool) -> io::Result<FileDisk> {
         let is_drive = is_drive(&file.metadata()?);
-        Ok(FileDisk { file, is_drive, direct, discards: AtomicBool::new(true) })
+        Ok(FileDisk { file, is_drive, direct, discards: AtomicBool::new(true), rings: None })
+    }
+
+    /// Prepares writes in streams; returns the number of the drive's streams.
+    ///
+    /// # Errors
+    /// There are none, and why.
+    pub fn with_streams(&mut self) -> Result<u8, String> {
+        let metadata = self.file.metadata().map_err(|error| error.to_string())?;
+        if !self.is_drive {
+            return Err("a file has none".into());
+        }
+        let streams = match write_streams(metadata.rdev()) {
+            Some(0) => return Err("the drive has none, or its data placement is not set up".into()),
+            Some(streams) => streams,
+            None => return Err("partitions have none, nor have kernels before 6.16".into()),
+        };
+        let rings = Rings::new().map_err(|error| format!("io_uring is refused: {error}"))?;
+        self.rings = Some(rings);
+        Ok(streams)
     }
 
     /// Its length in bytes.
@@ -68,8 +92,15 @@ impl Disk for FileDisk {
         positional::read_exact(&self.file, at, buffer, self.aligned())
     }
 
-    fn write(&self, at: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
-        positional::write_all(&self.file, at, parts, self.aligned())
+    fn write(&self, at: u64, parts: &[IoSlice<'_>], stream: u8) -> io::Result<()> {
+        match &self.rings {
+            Some(rings) if stream > 0 => {
+                positional::write_all_by(at, parts, self.aligned(), |parts, at| {
+                    rings.write(&self.file, parts, at, stream)
+                })
+            }
+            _ => positional::write_all(&self.file, at, parts, self.aligned()),
+        }
     }
 
     fn discard(&self, at: u64, bytes: u64) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! `block:PATH`: zones that are ranges of a plain block device or of a file, for a drive without
+//! `block:PATH` and `fdp:PATH`: zones that are ranges of a plain block device or of a file, for a drive without
 //! zones. A zone is written in order, past the page cache where the file system allows it, and
 //! discarded whole when it is reset.
 //!
@@ -7,11 +7,15 @@
 //! write pointers behind them, so a power cut leaves no byte below a pointer that was not written.
 //! Before a zone is reset its pointer is durably 0: a discarded or overwritten zone can't come
 //! back.
+//!
+//! With `fdp:` the drive is told which zones belong together, by [write streams](streams).
 
 mod content;
 mod discard_ioctl;
 mod disk;
+mod rings;
 mod state;
+mod streams;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +30,7 @@ use disk::{Disk, FileDisk, is_drive};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use state::{Layout, State};
+use streams::Streams;
 
 use crate::file_dir::make_directory;
 use crate::geometry::BLOCK_BYTES;
@@ -62,11 +67,13 @@ enum Content {
 ///
 /// # Errors
 /// Those of [`Shape::geometry`]; the drive or file is too small, in use, or holds anything (of
-/// others, unless `options.overwrite`); it can't be written.
+/// others, unless `options.overwrite`); it can't be written; it has no write streams, if
+/// `in_streams`.
 pub(crate) fn create(
     path: &Path,
     shape: &Shape,
     options: &OpenOptions,
+    in_streams: bool,
 ) -> Result<Arc<dyn Device>, DeviceError> {
     let geometry = shape.geometry()?;
     let failed = |source| DeviceError::open(path, source);
@@ -74,7 +81,8 @@ pub(crate) fn create(
     if is_new || fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
         make_file(path, is_new).map_err(failed)?;
     }
-    let disk = open_disk(path, false)?;
+    let mut disk = open_disk(path, false)?;
+    let streams = if in_streams { Some(streams(path, &mut disk)?) } else { None };
     let owned = || path.to_owned();
     match look(&disk).map_err(failed)? {
         Content::Nothing | Content::Unfinished => {}
@@ -92,16 +100,29 @@ pub(crate) fn create(
         return Err(DeviceError::TooSmall { path: owned(), asked: shape.bytes, room });
     }
     lay_out(&disk, &geometry).map_err(failed)?;
-    start(path, disk, false)
+    start(path, disk, false, streams)
 }
 
 /// Opens an existing device.
 ///
 /// # Errors
 /// It is in use; it is not a device, or is damaged; it can't be read, or written unless
-/// `options.read_only`.
-pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceError> {
-    start(path, open_disk(path, options.read_only)?, options.read_only)
+/// `options.read_only`; it has no write streams, if it is to be written in them.
+pub(crate) fn open(
+    path: &Path,
+    options: &OpenOptions,
+    in_streams: bool,
+) -> Result<Arc<dyn Device>, DeviceError> {
+    let read_only = options.read_only;
+    let mut disk = open_disk(path, read_only)?;
+    let streams = if in_streams && !read_only { Some(streams(path, &mut disk)?) } else { None };
+    start(path, disk, read_only, streams)
+}
+
+/// The streams of a drive.
+fn streams(path: &Path, disk: &mut FileDisk) -> Result<Streams, DeviceError> {
+    let no_streams = |why| DeviceError::NoStreams { path: path.to_owned(), why };
+    Ok(Streams::new(disk.with_streams().map_err(no_streams)?))
 }
 
 /// True if a device can be made there: a file that does not exist, or a drive or file that holds
@@ -241,7 +262,7 @@ fn checksum(text: &str) -> String {
 fn describe(disk: &dyn Disk, text: &str) -> io::Result<()> {
     let mut block = AlignedBuf::zeroed(BLOCK_BYTES as usize);
     block[..text.len()].copy_from_slice(text.as_bytes());
-    disk.write(0, &[IoSlice::new(&block)])?;
+    disk.write(0, &[IoSlice::new(&block)], 0)?;
     disk.sync()
 }
 
@@ -256,7 +277,12 @@ fn lay_out(disk: &dyn Disk, geometry: &Geometry) -> io::Result<()> {
 }
 
 /// Begins to use the device on a drive or in a file.
-fn start(path: &Path, disk: FileDisk, read_only: bool) -> Result<Arc<dyn Device>, DeviceError> {
+fn start(
+    path: &Path,
+    disk: FileDisk,
+    read_only: bool,
+    streams: Option<Streams>,
+) -> Result<Arc<dyn Device>, DeviceError> {
     let failed = |source| DeviceError::open(path, source);
     let no_device = |why| DeviceError::NotADevice { path: path.to_owned(), why };
     let bytes = disk.bytes().map_err(failed)?;
@@ -275,7 +301,7 @@ fn start(path: &Path, disk: FileDisk, read_only: bool) -> Result<Arc<dyn Device>
     if bytes < layout.zones_at + u64::from(geometry.zones) * geometry.zone_bytes {
         return Err(no_device("it is shorter than when it was made".into()));
     }
-    match Ranges::open(disk, &geometry, read_only).map_err(failed)? {
+    match Ranges::open(disk, &geometry, read_only, streams).map_err(failed)? {
         None => Err(no_device("the record of its write pointers is damaged".into())),
         Some((ranges, zones)) => {
             Ok(Arc::new(Zoned::new(ranges, geometry, zones).read_only(read_only)))
@@ -294,6 +320,8 @@ struct Ranges<D> {
     /// Locked during a flush: a flush that finds nothing to do must not return before the flush
     /// that does the work.
     state: Mutex<State>,
+    /// The write streams, if zones are to be written in them.
+    streams: Option<Mutex<Streams>>,
 }
 
 impl<D: Disk> Ranges<D> {
@@ -302,6 +330,7 @@ impl<D: Disk> Ranges<D> {
         disk: D,
         geometry: &Geometry,
         read_only: bool,
+        streams: Option<Streams>,
     ) -> io::Result<Option<(Ranges<D>, Vec<ZoneInfo>)>> {
         let &Geometry { zone_bytes, zone_capacity: capacity, .. } = geometry;
         let layout = Layout::new(geometry.zones, zone_bytes);
@@ -311,7 +340,8 @@ impl<D: Disk> Ranges<D> {
         }
         let written = state.pointers().iter().copied().map(AtomicU64::new).collect();
         let (zones_at, state) = (layout.zones_at, Mutex::new(state));
-        let ranges = Ranges { disk, zones_at, zone_bytes, capacity, written, state };
+        let streams = streams.map(Mutex::new);
+        let ranges = Ranges { disk, zones_at, zone_bytes, capacity, written, state, streams };
         let zones = (0..geometry.zones).map(|zone| ranges.info(zone)).collect();
         Ok(Some((ranges, zones)))
     }
@@ -334,6 +364,18 @@ impl<D: Disk> Ranges<D> {
         self.zones_at + u64::from(zone) * self.zone_bytes
     }
 
+    fn streams(&self) -> Option<MutexGuard<'_, Streams>> {
+        let streams = self.streams.as_ref()?;
+        Some(streams.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A zone that is full or empty needs no stream.
+    fn give_back(&self, zone: u32) {
+        if let Some(mut streams) = self.streams() {
+            streams.give_back(zone);
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -341,9 +383,13 @@ impl<D: Disk> Ranges<D> {
 
 impl<D: Disk> Medium for Ranges<D> {
     fn write(&self, zone: u32, at: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
-        self.disk.write(self.start(zone) + at, parts)?;
+        let stream = self.streams().map_or(0, |mut streams| streams.of(zone));
+        self.disk.write(self.start(zone) + at, parts, stream)?;
         let bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
         self.pointer(zone).store(at + bytes, Ordering::Release);
+        if at + bytes == self.capacity {
+            self.give_back(zone);
+        }
         Ok(())
     }
 
@@ -359,11 +405,13 @@ impl<D: Disk> Medium for Ranges<D> {
         }
         self.pointer(zone).store(0, Ordering::Release);
         drop(state);
+        self.give_back(zone);
         self.disk.discard(self.start(zone), self.zone_bytes)
     }
 
     fn finish(&self, zone: u32) -> io::Result<()> {
         self.pointer(zone).store(self.capacity, Ordering::Release);
+        self.give_back(zone);
         Ok(())
     }
 

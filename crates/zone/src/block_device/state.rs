@@ -90,7 +90,7 @@ impl State {
     pub fn make(disk: &dyn Disk, layout: Layout, zones: u32) -> io::Result<()> {
         let zeroes = AlignedBuf::zeroed(layout.half_bytes());
         for half in 0..2 {
-            disk.write(layout.at(half, 0), &[IoSlice::new(&zeroes)])?;
+            disk.write(layout.at(half, 0), &[IoSlice::new(&zeroes)], 0)?;
         }
         let pointers = vec![0; zones as usize];
         // Of the two halves, the first is written first.
@@ -178,7 +178,7 @@ impl State {
         for ((block, records), place) in blocks.zip(self.next..) {
             seal(block, self.epoch, place, records);
         }
-        disk.write(self.layout.at(self.half, self.next), &[IoSlice::new(&bytes)])?;
+        disk.write(self.layout.at(self.half, self.next), &[IoSlice::new(&bytes)], 0)?;
         self.next += (bytes.len() / BLOCK) as u64;
         Ok(())
     }

@@ -96,7 +96,8 @@ impl Disk for FragileDisk {
         Ok(())
     }
 
-    fn write(&self, at: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
+    fn write(&self, at: u64, parts: &[IoSlice<'_>], stream: u8) -> io::Result<()> {
+        assert_eq!(stream, 0);
         let mut bytes: Vec<u8> = parts.iter().flat_map(|part| part.to_vec()).collect();
         let mut sectors = self.sectors();
         let is_killed = sectors.is_killed()?;
@@ -147,7 +148,7 @@ fn disk(seed: u64) -> FragileDisk {
 }
 
 fn open(disk: &FragileDisk) -> io::Result<Zoned<Ranges<FragileDisk>>> {
-    let opened = Ranges::open(disk.clone(), &geometry(), false)?;
+    let opened = Ranges::open(disk.clone(), &geometry(), false, None)?;
     let (ranges, zones) = opened.expect("the state is damaged");
     Ok(Zoned::new(ranges, geometry(), zones))
 }
@@ -333,7 +334,7 @@ fn a_state_that_is_damaged_is_told_from_an_old_one() {
     assert_eq!(some(), [0, 4096, 0, 8192, 0]);
     // The last block of changes is lost, then the snapshot before it, then the first one.
     let second_half = 1 + 66;
-    let spoil = |block: u64| disk.write(block * BLOCK as u64 + 100, &[IoSlice::new(&[9; 8])]);
+    let spoil = |block: u64| disk.write(block * BLOCK as u64 + 100, &[IoSlice::new(&[9; 8])], 0);
     spoil(second_half + 2).unwrap();
     assert_eq!(some(), [0, 0, 0, 4096, 0]);
     spoil(second_half + 1).unwrap();
