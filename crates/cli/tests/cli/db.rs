@@ -1,0 +1,226 @@
+//! Inspection of databases by their users.
+
+use std::os::unix::fs::FileExt;
+use std::process::Stdio;
+
+use crate::run::Scratch;
+use serde_json::Value;
+
+/// Two small databases on the store `file:d`.
+fn two() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.quiet(
+        "bench ycsb --workload a --records 100 --value-bytes 10 --tenants 2 --device file:d \
+         --zone 256KiB --transactions 50 -q",
+    );
+    scratch
+}
+
+#[test]
+fn stats_tell_tables_log_and_store() {
+    let scratch = two();
+    let stats = scratch.json("db stats file:d --json");
+    let databases = stats["databases"].as_array().unwrap();
+    assert_eq!(databases.len(), 2);
+    for database in databases {
+        let tables = database["tables"].as_array().unwrap();
+        let records =
+            |name| &tables.iter().find(|table| table["table"] == name).unwrap()["records"];
+        assert_eq!(
+            (records("ycsb.usertable"), records("workload.contents")),
+            (&100.into(), &1.into())
+        );
+        assert!(database["log_capacity_bytes"].as_u64() > Some(0));
+    }
+    assert_eq!(stats["store"]["scheme"], "frostline");
+}
+
+#[test]
+fn a_backup_is_restored_as_it_was_and_the_next_copies_little() {
+    let scratch = two();
+    let first = scratch.json("db backup file:d copies --json");
+    assert_eq!(first["copied_bytes"], first["bytes"]);
+    assert!(scratch.quiet("db backup file:d copies").contains(", 0.00 MiB of it copied"));
+    scratch.quiet("db restore copies file:again");
+    assert_eq!(scratch.quiet("db dump file:again"), scratch.quiet("db dump file:d"));
+    assert!(scratch.quiet("db check file:again").contains("sound"));
+    scratch.fails(2, "db restore copies file:d");
+    let none = scratch.fails(2, "db restore nothing file:new");
+    assert!(none.contains("no backup") && none.contains("hint: frostline db backup"), "{none}");
+}
+
+#[test]
+fn dump_writes_every_record_on_a_line() {
+    let scratch = two();
+    let text = scratch.quiet("db dump file:d");
+    // The workload's records, and the note of the loaded contents.
+    assert_eq!(text.lines().count(), 2 * (100 + 1));
+    assert!(text.lines().all(|line| line.is_ascii() && line.split('\t').count() == 4));
+    assert!(text.starts_with("1\tworkload.contents\t"), "{text}");
+    let rows = scratch.quiet("db dump file:d --json --table ycsb.usertable --tenant 2");
+    for line in rows.lines() {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let digits = |field: &str| row[field].as_str().unwrap().len();
+        assert_eq!((&row["tenant"], digits("key"), digits("value")), (&2.into(), 16, 20));
+    }
+    assert_eq!(rows.lines().count(), 100);
+}
+
+/// The bytes of every zone.
+fn all(scratch: &Scratch) -> Vec<Vec<u8>> {
+    let zones = std::fs::read_dir(scratch.path("d/seq")).unwrap().count();
+    let zone = |zone: usize| scratch.path("d/seq").join(zone.to_string());
+    (0..zones).map(|number| std::fs::read(zone(number)).unwrap()).collect()
+}
+
+#[test]
+fn looking_into_databases_changes_nothing() {
+    let scratch = two();
+    let (before, records) = (all(&scratch), scratch.quiet("db dump file:d"));
+    for command in ["db check file:d", "db stats file:d", "store check file:d", "store info file:d"]
+    {
+        scratch.quiet(command);
+        assert!(scratch.quiet("db dump file:d") == records, "{command}");
+        assert!(all(&scratch) == before, "{command}");
+    }
+}
+
+#[test]
+fn looking_into_a_database_that_was_killed_changes_nothing() {
+    let scratch = Scratch::new();
+    let line = "bench ycsb --workload 100w --records 2000 --device file:d --zone 256KiB --size 64MiB \
+                --seconds 60";
+    let mut command = scratch.command(line.split_whitespace());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // The log lies behind the store. Once it has begun, the database is loaded.
+    let bytes = || {
+        let zones = (200..256).map(|zone| scratch.path("d/seq").join(zone.to_string()));
+        zones.map(|path| std::fs::metadata(path).map_or(0, |m| m.len())).sum::<u64>()
+    };
+    while bytes() < 1 << 20 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (before, records) = (all(&scratch), scratch.quiet("db dump file:d"));
+    assert!(records.lines().count() > 0);
+    for command in ["db check file:d", "db stats file:d", "store check file:d", "db dump file:d"] {
+        scratch.quiet(command);
+        assert!(all(&scratch) == before, "{command}");
+    }
+    assert!(scratch.quiet("db dump file:d") == records);
+    scratch
+        .quiet("bench ycsb --workload c --records 2000 --device file:d --keep --transactions 1 -q");
+    assert!(scratch.quiet("db dump file:d") == records, "it is what recovery makes of it");
+}
+
+#[test]
+fn a_database_whose_store_lost_a_zone_is_looked_into_and_opened_only_if_that_is_accepted() {
+    let scratch = Scratch::new();
+    let bench = "bench ycsb --workload c --records 9000 --device file:d --transactions 1 -q";
+    scratch.quiet(&format!("{bench} --zone 256KiB"));
+    let sound = scratch.quiet("db check file:d");
+    let zones = scratch.json("store zones file:d --json");
+    let share = |zone: &&Value| zone["valid_share"].as_f64().unwrap_or(0.0) > 0.9;
+    let zone = zones.as_array().unwrap().iter().rfind(share).unwrap()["zone"].clone();
+    let (path, before) = (scratch.path(&format!("d/seq/{zone}")), all(&scratch));
+    let content = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &content[..8192]).unwrap();
+    let ran = scratch.run("db check file:d");
+    assert!(ran.status == 1 && ran.out.starts_with(&format!("zone {zone} ends at page 2 of ")));
+    let said = scratch.fails(1, &format!("{bench} --keep"));
+    assert!(said.contains("synced pages are missing") && said.contains("--accept-loss"), "{said}");
+    std::fs::write(&path, content).unwrap();
+    assert!(all(&scratch) == before);
+    assert_eq!(scratch.quiet("db check file:d"), sound);
+}
+
+#[test]
+fn a_sound_database_is_called_sound_and_its_store_as_well() {
+    let scratch = two();
+    let text = scratch.quiet("db check file:d");
+    assert_eq!(text.lines().count(), 2);
+    assert!(text.starts_with("file:d: tenant 1: sound: 103 records in 4 trees of "), "{text}");
+    let report = scratch.json("db check file:d --json");
+    assert_eq!(report["databases"][1]["findings"], Value::Array(vec![]));
+    assert!(scratch.quiet("store check file:d").starts_with("file:d: sound: "));
+}
+
+/// Changes the bytes at these offsets of a file.
+fn flip(scratch: &Scratch, name: &str, at: impl IntoIterator<Item = u64>) {
+    let file = std::fs::File::options().read(true).write(true).open(scratch.path(name)).unwrap();
+    for at in at {
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, at).unwrap();
+        file.write_all_at(&[byte[0] ^ 1], at).unwrap();
+    }
+}
+
+#[test]
+fn a_damaged_page_is_named() {
+    let scratch = Scratch::new();
+    scratch.quiet(
+        "bench ycsb --workload c --records 9000 --device file:d --zone 256KiB --transactions 1 -q",
+    );
+    // In a zone whose pages are all valid, a leaf of the table follows the first header.
+    let zones = scratch.json("store zones file:d --json");
+    let share = |zone: &&Value| zone["valid_share"].as_f64().unwrap_or(0.0) > 0.9;
+    let zone = zones.as_array().unwrap().iter().rfind(share).unwrap()["zone"].clone();
+    flip(&scratch, &format!("d/seq/{zone}"), [20 * 4096 + 77]);
+    let ran = scratch.run("db check file:d");
+    assert_eq!((ran.status, ran.err.as_str()), (1, "frostline: file:d: 1 thing is damaged\n"));
+    assert!(ran.out.starts_with("page ") && ran.out.contains(" is damaged: zone "), "{}", ran.out);
+    assert_eq!(scratch.run("db stats file:d").status, 1);
+    let said = scratch.run("db dump file:d").err;
+    assert!(said.starts_with("frostline: file:d: LBA ") && said.contains(" is damaged"), "{said}");
+}
+
+#[test]
+fn a_damaged_log_is_told_with_its_place() {
+    let scratch = Scratch::new();
+    let line = "bench ycsb --workload 100w --records 100 --device file:d --zone 256KiB --size 64MiB \
+                --log 32MiB --seconds 60";
+    let mut command = scratch.command(line.split_whitespace());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // The log lies behind the store. Its length after a given time depends on the machine: so the
+    // bench is killed once many zones of the log are full, and all of them are damaged.
+    let full = || {
+        let zones = (0..256).map(|zone| format!("d/seq/{zone}"));
+        let pages =
+            |name: &String| std::fs::metadata(scratch.path(name)).map_or(0, |m| m.len() / 4096);
+        zones.skip(128).filter(|name| pages(name) == 64).collect::<Vec<String>>()
+    };
+    while full().len() < 24 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let full = full();
+    assert!(full.len() > 2, "{full:?}");
+    full.iter().for_each(|name| flip(&scratch, name, [32 * 4096 + 100]));
+    let said = scratch.fails(1, "db check file:d");
+    let place = "frostline: file:d: log: the log is damaged behind lsn ";
+    assert!(
+        said.starts_with(place) && said.contains(": zone ") && said.contains(", page "),
+        "{said}"
+    );
+}
+
+#[test]
+fn wrong_usage_is_told_in_one_line() {
+    let scratch = two();
+    scratch.quiet("store format file:s --size 16MiB --zone 256KiB -q");
+    for (line, said) in [
+        ("db", "db: no command given (known: "),
+        ("db dump file:d --table x", "file:d: there is no table x"),
+        ("db dump file:d --tenant 3", "db dump: --tenant 3: 2 databases share file:d"),
+        ("db stats file:s", "file:s: not a database"),
+        ("db stats file:none", "none"),
+        ("db stats mem:", "mem:: nothing is in memory yet: it can only be created"),
+    ] {
+        let err = scratch.fails(2, line);
+        assert!(err.starts_with(&format!("frostline: {said}")), "{line}: {err}");
+    }
+}

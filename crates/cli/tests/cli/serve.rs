@@ -1,0 +1,75 @@
+//! A store is served until a signal comes, and is then closed.
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::net::UnixStream;
+use std::process::Stdio;
+
+use crate::run::Scratch;
+
+const SERVE: &str = "serve nbd file:disk --listen ./socket --create --size 16MiB --zone 256KiB";
+
+/// Serves, does a client's handshake, and ends the server; returns all its messages.
+fn served(scratch: &Scratch, line: &str) -> String {
+    let mut server =
+        scratch.command(line.split_whitespace()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(server.stderr.take().unwrap());
+    let mut first = String::new();
+    said.read_line(&mut first).unwrap();
+    let mut hello = [0; 8];
+    UnixStream::connect(scratch.path("socket")).unwrap().read_exact(&mut hello).unwrap();
+    assert_eq!(&hello, b"NBDMAGIC");
+    let killed = std::process::Command::new("kill").arg(server.id().to_string()).status().unwrap();
+    assert!(killed.success());
+    said.read_to_string(&mut first).unwrap();
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+    first
+}
+
+#[test]
+fn a_disk_is_made_served_closed_and_served_again() {
+    let scratch = Scratch::new();
+    let said = served(&scratch, SERVE);
+    assert_eq!(
+        said,
+        "frostline: file:disk: 9672 KiB at nbd+unix:///?socket=./socket\n\
+         frostline: file:disk: 0 pages written, 0 relocated, WAF 1.0000\n"
+    );
+    assert_eq!(scratch.names(), ["disk"]);
+    served(&scratch, SERVE);
+    served(&scratch, "serve nbd file:disk --listen ./socket --read-only");
+    scratch.quiet("store check file:disk");
+}
+
+#[test]
+fn a_disk_is_watched_while_it_is_served() {
+    let scratch = Scratch::new();
+    let line = format!("{SERVE} --scheme frozen:sepgc --metrics 127.0.0.1:0");
+    let mut server =
+        scratch.command(line.split_whitespace()).stderr(Stdio::piped()).spawn().unwrap();
+    let said = BufReader::new(server.stderr.take().unwrap());
+    let said: Vec<_> = said.lines().map(Result::unwrap).take(2).collect();
+    let address = said[1].strip_prefix("frostline: serve nbd: zones at http://").unwrap();
+    let (address, _) = address.split_once('/').unwrap();
+    let view = scratch.json(&format!("top {address} --json"));
+    assert_eq!(view["scheme"], "frozen:sepgc");
+    assert_eq!(view["zones"].as_array().unwrap().len(), 64);
+    let held = scratch.fails(2, "top file:disk");
+    assert!(held.contains("hint: ") && held.contains("frostline top ADDR"), "{held}");
+    let killed = std::process::Command::new("kill").arg(server.id().to_string()).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+    let still = scratch.quiet("top file:disk");
+    assert!(still.contains("64 zones"), "{still}");
+    scratch.fails(1, &format!("top {address}"));
+}
+
+#[test]
+fn databases_are_no_disk_and_a_disk_must_be_there_or_be_made() {
+    let scratch = Scratch::new();
+    scratch.quiet("bench ycsb --workload a --records 500 --transactions 50 -q");
+    let said = scratch.fails(1, "serve nbd file:frostline-bench --listen ./socket");
+    assert!(said.contains("zones behind the store hold the logs of databases"), "{said}");
+    let said = scratch.fails(2, "serve nbd file:disk --listen ./socket");
+    assert!(said.contains("--create"), "{said}");
+    assert_eq!(scratch.names(), ["frostline-bench"]);
+}
