@@ -1,4 +1,4 @@
-//! Tables as text, compared with `tests/snapshots`.
+//! Tables as text, compared with `snapshots`.
 
 use crate::run::Scratch;
 use insta::assert_snapshot;
