@@ -4,6 +4,9 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+// The simulator has the log of every scheme compiled: linked with it, they are not compiled again.
+use frostline_sim as _;
+
 use frostline_log::{Options, Volume, Writes};
 use frostline_placement::registry::SCHEMES;
 use frostline_placement::{Foresight, Scheme, Setup, victims};

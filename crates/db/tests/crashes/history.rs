@@ -20,10 +20,13 @@ pub struct Written {
     pub is_certain: bool,
 }
 
+/// The writes of a record, by the number of their commit.
+type RecordWrites = Vec<(u64, Written)>;
+
 /// Commits that may have happened, in their order.
 #[derive(Default)]
 pub struct History {
-    records: BTreeMap<Place, Vec<(u64, Written)>>,
+    tables: BTreeMap<&'static str, BTreeMap<Vec<u8>, RecordWrites>>,
     /// The writes of each commit since the last opening.
     commits: Vec<(u64, Vec<Place>)>,
     /// Number of the last commit.
@@ -33,23 +36,27 @@ pub struct History {
 impl History {
     /// The value of a record that a snapshot sees.
     pub fn at(&self, place: &Place, snapshot: u64) -> Option<&Value> {
-        visible(self.records.get(place)?, snapshot)
+        visible(self.versions(place)?, snapshot)
+    }
+
+    fn versions(&self, (name, key): &Place) -> Option<&RecordWrites> {
+        self.tables.get(name)?.get(key)
     }
 
     /// The records of a table that a snapshot sees.
     pub fn table(&self, name: &'static str, snapshot: u64) -> BTreeMap<Vec<u8>, Value> {
-        let of_table = self.records.range((name, Vec::new())..).take_while(|(p, _)| p.0 == name);
-        of_table
-            .filter_map(|((_, key), versions)| {
-                Some((key.clone(), visible(versions, snapshot)?.clone()))
-            })
-            .collect()
+        let of_table = self.tables.get(name).into_iter().flatten();
+        let seen = |(key, versions): (&Vec<u8>, &RecordWrites)| {
+            Some((key.clone(), visible(versions, snapshot)?.clone()))
+        };
+        of_table.filter_map(seen).collect()
     }
 
     /// The versions of a record that came after a snapshot.
     pub fn since(&self, place: &Place, snapshot: u64) -> impl Iterator<Item = &Written> {
-        let versions = self.records.get(place).into_iter().flatten();
-        versions.filter(move |(number, _)| *number > snapshot).map(|(_, written)| written)
+        let versions = self.versions(place).map_or(&[][..], Vec::as_slice);
+        let later = versions.iter().rev().take_while(move |(number, _)| *number > snapshot);
+        later.map(|(_, written)| written)
     }
 
     /// A commit happened, or may have; its number.
@@ -61,7 +68,9 @@ impl History {
                 // A patch of an absent record changes nothing.
                 written.value = self.at(&place, self.now - 1).cloned();
             }
-            self.records.entry(place).or_default().push((self.now, written));
+            let (name, key) = place;
+            let versions = self.tables.entry(name).or_default().entry(key).or_default();
+            versions.push((self.now, written));
         }
         self.now
     }
@@ -85,18 +94,20 @@ impl History {
                 };
             }
         }
-        for versions in self.records.values_mut() {
-            versions.retain(|(n, _)| *n <= number);
-            versions.drain(..versions.len().saturating_sub(1));
+        for records in self.tables.values_mut() {
+            records.retain(|_, versions| {
+                versions.retain(|(n, _)| *n <= number);
+                versions.drain(..versions.len().saturating_sub(1));
+                versions.iter().any(|(_, w)| w.value.is_some())
+            });
         }
-        self.records.retain(|_, versions| versions.iter().any(|(_, w)| w.value.is_some()));
         self.commits.clear();
         self.now = number;
     }
 
     fn show_differences(&self, found: &Content, number: u64) {
         for place in self.differences(found, number) {
-            let versions = self.records.get(&place).into_iter().flatten();
+            let versions = self.versions(&place).into_iter().flatten();
             let known: Vec<_> =
                 versions.map(|(n, w)| (n, w.value.as_ref().map(|v| v.len()))).collect();
             let found = value_in(found, &place).map(|value| value.len());
@@ -106,11 +117,21 @@ impl History {
     }
 
     fn differences(&self, found: &Content, number: u64) -> BTreeSet<Place> {
-        let keys = |(&name, records): (&&'static str, &BTreeMap<Vec<u8>, Value>)| {
-            records.keys().map(|key| (name, key.clone())).collect::<Vec<_>>()
-        };
-        let places = found.iter().flat_map(keys).chain(self.records.keys().cloned());
-        places.filter(|place| self.at(place, number) != value_in(found, place)).collect()
+        let mut different = BTreeSet::new();
+        for (&name, records) in found {
+            let expected = self.tables.get(name);
+            let value = |key| visible(expected?.get(key)?, number);
+            let other = records.iter().filter(|(key, found)| value(*key) != Some(*found));
+            different.extend(other.map(|(key, _)| (name, key.clone())));
+        }
+        for (&name, records) in &self.tables {
+            let found = found.get(name);
+            let is_missing = |key| found.is_none_or(|found| !found.contains_key(key));
+            let seen = records.iter().filter(|(_, versions)| visible(versions, number).is_some());
+            let missing = seen.filter(|(key, _)| is_missing(*key));
+            different.extend(missing.map(|(key, _)| (name, key.clone())));
+        }
+        different
     }
 }
 

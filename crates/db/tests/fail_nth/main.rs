@@ -9,6 +9,7 @@ mod user;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::thread;
 
 use frostline_db::{Create, Db};
 use frostline_store::Format;
@@ -122,39 +123,52 @@ fn recover(device: Arc<Faulty>, mut user: User) {
 fn fail_all(
     name: &str,
     begin: &Arc<dyn Device>,
-    act: impl Fn(&Arc<Faulty>, &mut dyn FnMut()) -> User,
+    act: impl Fn(&Arc<Faulty>, &mut dyn FnMut()) -> User + Sync,
+) -> u64 {
+    let act = &act;
+    let tried: u64 = thread::scope(|scope| {
+        let threads = OPERATIONS.map(|kind| scope.spawn(move || fail_kind(name, begin, kind, act)));
+        threads.map(|thread| thread.join().unwrap()).iter().sum()
+    });
+    println!("{name}: {tried} failures tried");
+    tried
+}
+
+/// Lets the operations of one kind fail, see [`fail_all`].
+fn fail_kind(
+    name: &str,
+    begin: &Arc<dyn Device>,
+    operation: Operation,
+    act: &impl Fn(&Arc<Faulty>, &mut dyn FnMut()) -> User,
 ) -> u64 {
     let mut tried = 0;
-    for operation in OPERATIONS {
-        for (fault, is_lasting, is_cut) in KINDS {
-            if fault == Fault::Partial && operation != Operation::Append {
-                continue;
+    for (fault, is_lasting, is_cut) in KINDS {
+        if fault == Fault::Partial && operation != Operation::Append {
+            continue;
+        }
+        for nth in 1.. {
+            let device = Arc::new(Faulty::new(copy(&**begin), nth).with_tail(Tail::Garbage));
+            device.fail(operation, nth..if is_lasting { u64::MAX } else { nth + 1 }, fault);
+            let mut met = true;
+            let mut mend = || {
+                met = device.count(operation) >= nth;
+                device.stop_failing();
+            };
+            let mut once = || {
+                let user = act(&device, &mut mend);
+                let next = if is_cut { device.restart() } else { device.reopen() };
+                recover(Arc::new(next.unwrap()), user);
+            };
+            let failing = |_: &_| {
+                eprintln!("{name}: {operation:?} {nth}, {fault:?}, lasting: {is_lasting}");
+            };
+            catch_unwind(AssertUnwindSafe(&mut once)).inspect_err(failing).unwrap();
+            if !met {
+                break;
             }
-            for nth in 1.. {
-                let device = Arc::new(Faulty::new(copy(&**begin), nth).with_tail(Tail::Garbage));
-                device.fail(operation, nth..if is_lasting { u64::MAX } else { nth + 1 }, fault);
-                let mut met = true;
-                let mut mend = || {
-                    met = device.count(operation) >= nth;
-                    device.stop_failing();
-                };
-                let mut once = || {
-                    let user = act(&device, &mut mend);
-                    let next = if is_cut { device.restart() } else { device.reopen() };
-                    recover(Arc::new(next.unwrap()), user);
-                };
-                let failing = |_: &_| {
-                    eprintln!("{name}: {operation:?} {nth}, {fault:?}, lasting: {is_lasting}");
-                };
-                catch_unwind(AssertUnwindSafe(&mut once)).inspect_err(failing).unwrap();
-                if !met {
-                    break;
-                }
-                tried += 1;
-            }
+            tried += 1;
         }
     }
-    println!("{name}: {tried} failures tried");
     tried
 }
 
