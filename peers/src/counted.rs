@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use frostline_workload::{Access, Direction, Engine, Ticket, Transaction, Visit};
+use frostline_workload::{Access, Direction, Engine, Ticket, Transaction, VisitRow};
 
 /// An engine, and what its user did with it.
 pub struct Counted<'e, E: Engine> {
@@ -126,7 +126,7 @@ impl<T: Transaction> Transaction for CountedTransaction<'_, T> {
         table: T::Table,
         bound: &[u8],
         direction: Direction,
-        visit: Visit<'_>,
+        visit: VisitRow<'_>,
     ) -> Result<(), T::Error> {
         self.inner.scan(table, bound, direction, visit)
     }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use frostline_workload::tpcc::{Scale, Tpcc};
 use frostline_workload::ycsb::{LoadOrder, NamedMix, Ycsb};
-use frostline_workload::{Condition, Engine, Loaded, Loading, Workload, driver, tpcc, ycsb};
+use frostline_workload::{Condition, Engine, LoadProgress, Loading, Workload, driver, tpcc, ycsb};
 use serde::{Deserialize, Serialize};
 
 use crate::counted::Counted;
@@ -83,7 +83,7 @@ fn on<P: Peer>(job: &Job) -> Result<Measured, Failure> {
             run.all(&ycsb, load, || ycsb.check(&counted))?
         }
         Load::Tpcc { warehouses } => {
-            let options = tpcc::Options { scale: Scale::standard(*warehouses), steady: false };
+            let options = tpcc::TpccOptions { scale: Scale::standard(*warehouses), steady: false };
             let tpcc = Tpcc::open(&counted, options)?;
             let load = |loading| tpcc.load(&counted, loading, &mut |_| true);
             run.all(&tpcc, load, || tpcc.check(&counted))?
@@ -93,16 +93,16 @@ fn on<P: Peer>(job: &Job) -> Result<Measured, Failure> {
     Ok(measured)
 }
 
-fn ycsb_options(records: u64, value_bytes: usize, mix: &str) -> Result<ycsb::Options, Failure> {
+fn ycsb_options(records: u64, value_bytes: usize, mix: &str) -> Result<ycsb::YcsbOptions, Failure> {
     let NamedMix { mix, distribution, .. } = mix.parse()?;
     let load_order = LoadOrder::Keys;
-    Ok(ycsb::Options {
+    Ok(ycsb::YcsbOptions {
         mix,
         distribution,
         records,
         value_bytes,
         load_order,
-        ..ycsb::Options::default()
+        ..ycsb::YcsbOptions::default()
     })
 }
 
@@ -120,7 +120,7 @@ impl<'e, P: Peer> Run<'_, 'e, P> {
     fn all<W: Workload<Counted<'e, P::Engine>>>(
         &self,
         workload: &W,
-        load: impl FnOnce(Loading) -> Ran<'e, Loaded, P::Engine>,
+        load: impl FnOnce(Loading) -> Ran<'e, LoadProgress, P::Engine>,
         check: impl FnOnce() -> Ran<'e, Vec<Condition>, P::Engine>,
     ) -> Result<Measured, Failure>
     where
@@ -138,8 +138,8 @@ impl<'e, P: Peer> Run<'_, 'e, P> {
         Ok(Measured { load_seconds, conditions: conditions.len(), ..measured })
     }
 
-    fn options(&self, operations: u64, round: u64) -> driver::Options {
-        driver::Options {
+    fn options(&self, operations: u64, round: u64) -> driver::RunOptions {
+        driver::RunOptions {
             threads: self.job.threads,
             until: driver::Until::Transactions(operations),
             in_flight: self.job.in_flight,

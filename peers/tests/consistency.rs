@@ -12,7 +12,7 @@ use frostline_peers::engines::sqlite::Sqlite;
 use frostline_peers::engines::{NAMES, Peer};
 use frostline_peers::job::{Job, Load};
 use frostline_peers::measure;
-use frostline_workload::tpcc::{Options, Scale, Tpcc};
+use frostline_workload::tpcc::{Scale, Tpcc, TpccOptions};
 use frostline_workload::{Access, Direction, Engine, Loading, Transaction, driver};
 
 /// Calls a function for each engine.
@@ -69,12 +69,12 @@ fn tpcc<P: Peer>() {
     with_engine(|peer: &P| {
         let engine = Counted::new(peer.engine());
         let scale = Scale { warehouses: 2, items: 200, customers: 60 };
-        let tpcc = Tpcc::open(&engine, Options { scale, steady: false }).unwrap();
+        let tpcc = Tpcc::open(&engine, TpccOptions { scale, steady: false }).unwrap();
         tpcc.load(&engine, Loading::default(), &mut |_| true).unwrap();
         let loaded = engine.updated_bytes();
         assert_eq!(engine.data_bytes().unwrap(), loaded);
         let until = driver::Until::Transactions(1000);
-        let options = driver::Options { threads: 2, until, in_flight: 20, seed: 7 };
+        let options = driver::RunOptions { threads: 2, until, in_flight: 20, seed: 7 };
         let report = driver::run(&engine, &tpcc, options, |_| true).unwrap();
         assert!(report.done() > 900);
         assert!(engine.updated_bytes() > loaded);

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::BackupError;
 use crate::directory::{Directory, Unfinished};
-use crate::manifest::{Manifest, Part, ZoneCopy};
+use crate::manifest::{Manifest, ZoneCopy, ZonePart};
 
 /// Bytes that are read at a time.
 const STEP: u64 = 1 << 20;
@@ -20,7 +20,7 @@ const STEP: u64 = 1 << 20;
 const FIRST: usize = 4096;
 
 /// A zone's copy, once it was made or can't be; none of an empty zone.
-type Outcome = Option<Result<Option<ZoneCopy>, BackupError>>;
+type CopyOutcome = Option<Result<Option<ZoneCopy>, BackupError>>;
 
 /// The device at one moment.
 pub struct Cut {
@@ -29,7 +29,7 @@ pub struct Cut {
     directory: Directory,
     /// The zones of the last backup, by number and opening.
     before: HashMap<(u32, String), ZoneCopy>,
-    copies: Vec<Mutex<Outcome>>,
+    copies: Vec<Mutex<CopyOutcome>>,
     copied_bytes: AtomicU64,
 }
 
@@ -97,8 +97,8 @@ impl Cut {
         }))
     }
 
-    fn copy_part(&self, copy: &ZoneCopy, from: u64, to: u64) -> Result<Part, BackupError> {
-        let mut part = Part { from, to, sum: 0 };
+    fn copy_part(&self, copy: &ZoneCopy, from: u64, to: u64) -> Result<ZonePart, BackupError> {
+        let mut part = ZonePart { from, to, sum: 0 };
         let mut file = Unfinished::create(self.directory.part(&copy.name(&part)))?;
         let mut bytes = AlignedBuf::zeroed(STEP.min(to - from) as usize);
         let mut at = from;

@@ -27,12 +27,12 @@ pub struct ZoneCopy {
     /// Nothing more can be appended.
     pub full: bool,
     /// One behind the other, from the first byte.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ZonePart>,
 }
 
 /// Bytes of a zone, in a file of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct ZonePart {
     pub from: u64,
     pub to: u64,
     /// CRC-32C.
@@ -71,7 +71,7 @@ impl ZoneCopy {
     }
 
     /// The name of a part's file.
-    pub fn name(&self, part: &Part) -> String {
+    pub fn name(&self, part: &ZonePart) -> String {
         format!("{:06}-{}-{}-{}", self.zone, self.opening, part.from, part.to)
     }
 }

@@ -8,7 +8,7 @@ use frostline_zone::{AlignedBuf, Device, Shape, ZoneState};
 
 use crate::BackupError;
 use crate::directory::Directory;
-use crate::manifest::{Manifest, Part, ZoneCopy};
+use crate::manifest::{Manifest, ZoneCopy, ZonePart};
 
 /// Bytes that are written at a time.
 const STEP: u64 = 1 << 20;
@@ -72,7 +72,7 @@ fn restore_part(
     directory: &Path,
     device: &dyn Device,
     copy: &ZoneCopy,
-    part: &Part,
+    part: &ZonePart,
 ) -> Result<(), BackupError> {
     let path = Directory::at(directory).part(&copy.name(part));
     let mut file = File::open(&path).map_err(BackupError::file(&path))?;

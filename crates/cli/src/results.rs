@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use frostline_lab::{CellSource, Cells, Record, csv, records, write_parquet};
+use frostline_lab::{CellSource, Cells, RunRecord, csv, records, write_parquet};
 use frostline_sim::{Settings, SimReport, Space, TraceVolume};
 
 use crate::args::SimArgs;
@@ -13,7 +13,7 @@ use crate::output;
 
 /// A file format of results.
 #[derive(Clone, Copy)]
-enum Form {
+enum FileFormat {
     Json,
     Lines,
     Csv,
@@ -21,17 +21,17 @@ enum Form {
 }
 
 /// Files of results, with their formats.
-pub struct Forms<'a>(Vec<(&'a Path, Form)>);
+pub struct FileFormats<'a>(Vec<(&'a Path, FileFormat)>);
 
 /// The formats of these files, from their endings.
-pub fn forms(files: &[PathBuf]) -> Result<Forms<'_>, Failure> {
+pub fn forms(files: &[PathBuf]) -> Result<FileFormats<'_>, Failure> {
     let form = |file: &PathBuf| {
         let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         match ending.to_lowercase().as_str() {
-            "json" => Ok(Form::Json),
-            "ndjson" | "jsonl" => Ok(Form::Lines),
-            "csv" => Ok(Form::Csv),
-            "parquet" => Ok(Form::Parquet),
+            "json" => Ok(FileFormat::Json),
+            "ndjson" | "jsonl" => Ok(FileFormat::Lines),
+            "csv" => Ok(FileFormat::Csv),
+            "parquet" => Ok(FileFormat::Parquet),
             _ => {
                 let why =
                     format!("--output {}: the form is not known by the ending", file.display());
@@ -40,24 +40,26 @@ pub fn forms(files: &[PathBuf]) -> Result<Forms<'_>, Failure> {
         }
     };
     let with_form = |file| form(file).map(|form| (file.as_path(), form));
-    Ok(Forms(files.iter().map(with_form).collect::<Result<_, _>>()?))
+    Ok(FileFormats(files.iter().map(with_form).collect::<Result<_, _>>()?))
 }
 
-impl Forms<'_> {
+impl FileFormats<'_> {
     /// Writes the files.
     pub fn write(&self, report: &SimReport) -> Result<(), Failure> {
         let records = records(report);
         self.0.iter().try_for_each(|(file, form)| match form {
-            Form::Json => output::write(file, &output::json("sim", report)?),
-            Form::Lines => output::write(file, &lines(&records)?),
-            Form::Csv => output::write(file, &csv(&records).map_err(|e| lab_failure("sim", e))?),
-            Form::Parquet => write_parquet(file, &records).map_err(|e| lab_failure("sim", e)),
+            FileFormat::Json => output::write(file, &output::json("sim", report)?),
+            FileFormat::Lines => output::write(file, &lines(&records)?),
+            FileFormat::Csv => {
+                output::write(file, &csv(&records).map_err(|e| lab_failure("sim", e))?)
+            }
+            FileFormat::Parquet => write_parquet(file, &records).map_err(|e| lab_failure("sim", e)),
         })
     }
 }
 
-fn lines(records: &[Record]) -> Result<String, Failure> {
-    let line = |record: &Record| serde_json::to_string(record).map(|line| line + "\n");
+fn lines(records: &[RunRecord]) -> Result<String, Failure> {
+    let line = |record: &RunRecord| serde_json::to_string(record).map(|line| line + "\n");
     let lines = records.iter().map(line).collect::<Result<String, _>>();
     lines.map_err(|error| Failure::job("sim", &error.to_string()))
 }

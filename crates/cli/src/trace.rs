@@ -125,10 +125,10 @@ struct RequestRow<'a> {
 }
 
 /// A request, with its hotness record if it is a write of a trace that has them.
-type Shown = (Request, Option<Hotness>);
+type ShownRequest = (Request, Option<Hotness>);
 
 impl<'a> RequestRow<'a> {
-    fn new((request, hotness): &Shown, names: &'a [String]) -> Self {
+    fn new((request, hotness): &ShownRequest, names: &'a [String]) -> Self {
         let op = match request.op {
             Op::Read => "read",
             Op::Write => "write",
@@ -174,7 +174,7 @@ fn head(args: &HeadArgs) -> Result<String, Failure> {
 }
 
 /// The first requests; only those of the wanted volume if one is given.
-fn first_requests(reader: &mut Reader, args: &HeadArgs) -> Result<Vec<Shown>, Failure> {
+fn first_requests(reader: &mut Reader, args: &HeadArgs) -> Result<Vec<ShownRequest>, Failure> {
     let wanted = args.reading.volume.as_deref();
     let (mut requests, mut shown) = (Vec::new(), Vec::new());
     while shown.len() < args.lines && reader.read(&mut requests, args.lines.min(4096))? > 0 {

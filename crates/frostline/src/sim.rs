@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use frostline_sim::{Combination, Progress};
+use frostline_sim::{Combination, ReplayProgress};
 use frostline_trace::{TraceError, Writes, load, prepare, some_of};
 
 pub use frostline_sim::{Outcome, Settings, SimError, Space, TraceVolume, Window, ZoneSize};
@@ -74,5 +74,5 @@ pub fn replay(
     let volume = &trace.volume;
     let combination = Combination::new(scheme, victim, settings)?;
     let zone_pages = settings.zone_pages(std::slice::from_ref(volume))?;
-    frostline_sim::replay(volume, &combination, settings, zone_pages, &Progress::default())
+    frostline_sim::replay(volume, &combination, settings, zone_pages, &ReplayProgress::default())
 }

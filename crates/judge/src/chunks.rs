@@ -6,7 +6,7 @@ use frostline_zone::Device;
 
 use crate::Undecided;
 use crate::metadata::Metadata;
-use crate::page::{HEAD, Head, PAGE, Page, sum_of};
+use crate::page::{HEAD, MetaPage, PAGE, PageHead, sum_of};
 
 /// A chunk that the checkpoint does not cover.
 pub struct Late {
@@ -15,13 +15,13 @@ pub struct Late {
     pub seq: u64,
     /// All chunks up to this number were durable.
     pub durable: u64,
-    pub group: Option<Group>,
-    pub rows: Vec<Row>,
+    pub group: Option<ChunkGroup>,
+    pub rows: Vec<PageRow>,
 }
 
 /// A group that was not known to be durable when a chunk was sealed.
 #[derive(Clone, Copy)]
-pub struct Group {
+pub struct ChunkGroup {
     /// Number of the first chunk that may hold pages of it.
     pub from: u64,
     /// User writes before its first page.
@@ -29,20 +29,20 @@ pub struct Group {
     pub pages: u32,
 }
 
-impl Group {
-    pub fn has(&self, row: &Row) -> bool {
+impl ChunkGroup {
+    pub fn has(&self, row: &PageRow) -> bool {
         row.time > self.time && row.time - self.time <= u64::from(self.pages)
     }
 
-    fn of(header: &Page) -> Option<Group> {
+    fn of(header: &MetaPage) -> Option<ChunkGroup> {
         let group =
-            Group { from: header.u64(4072), time: header.u64(4080), pages: header.u32(4088) };
+            ChunkGroup { from: header.u64(4072), time: header.u64(4080), pages: header.u32(4088) };
         (group.pages > 0).then_some(group)
     }
 }
 
 /// A page of a chunk.
-pub struct Row {
+pub struct PageRow {
     pub lba: u32,
     pub sum: u32,
     pub time: u64,
@@ -100,8 +100,8 @@ fn scan(
     late: &mut Vec<Late>,
 ) -> Result<(), Undecided> {
     let Start { opening, mut page, mut first } = *start;
-    while let Some(header) = Page::read(device, zone, page)? {
-        let expected = |h: &Head| {
+    while let Some(header) = MetaPage::read(device, zone, page)? {
+        let expected = |h: &PageHead| {
             (h.kind, h.store, h.zone, h.page, h.a, h.first)
                 == (CHUNK, meta.store, zone, page, opening, first)
         };
@@ -112,7 +112,7 @@ fn scan(
                 opening,
                 seq: head.seq,
                 durable: head.b,
-                group: Group::of(&header),
+                group: ChunkGroup::of(&header),
                 rows: rows(meta, &header, page, head.count),
             });
         }
@@ -125,7 +125,7 @@ fn scan(
 const CHUNK: u32 = 5;
 
 /// The rows of a header in page `page`: the records lie one behind the other, in whole units.
-fn rows(meta: &Metadata, header: &Page, page: u32, count: u32) -> Vec<Row> {
+fn rows(meta: &Metadata, header: &MetaPage, page: u32, count: u32) -> Vec<PageRow> {
     let mut at = u64::from(page + 1) * PAGE as u64;
     let mut rows = Vec::new();
     for i in 0..count as usize {
@@ -133,7 +133,7 @@ fn rows(meta: &Metadata, header: &Page, page: u32, count: u32) -> Vec<Row> {
         let length = if meta.in_units { header.u32(form) >> 16 } else { PAGE as u32 };
         let bytes = length.next_multiple_of(meta.unit);
         let (lba, sum, time) = (header.u32(row), header.u32(row + 4), header.u64(row + 8));
-        rows.push(Row { lba, sum, time, at, bytes });
+        rows.push(PageRow { lba, sum, time, at, bytes });
         at += u64::from(bytes);
     }
     rows

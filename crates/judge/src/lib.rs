@@ -12,13 +12,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use frostline_zone::{Device, DeviceError};
 
-use chunks::{Group, Late, late_chunks};
-use metadata::{Metadata, Zone};
+use chunks::{ChunkGroup, Late, late_chunks};
+use metadata::{CheckpointZone, Metadata};
 use page::{PAGE, sum_of};
 
 /// The pages that a store must have, as LBA and CRC-32C of the record: of the content, and in a store in
 /// units of so much of it as was written, with zeroes up to the end of a unit.
-pub type Pages = BTreeMap<u32, u32>;
+pub type PageSums = BTreeMap<u32, u32>;
 
 /// The reason why the judge can't say which pages a store must have.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +40,7 @@ type Newest = (u64, bool, u64, Option<u32>);
 ///
 /// # Errors
 /// The device can't be read; there is no store; a structure that its guarantees rest on is damaged.
-pub fn pages(device: &dyn Device) -> Result<Pages, Undecided> {
+pub fn pages(device: &dyn Device) -> Result<PageSums, Undecided> {
     let meta = Metadata::read(device)?;
     let mut late = late_chunks(device, &meta)?;
     let durable = late.iter().map(|chunk| chunk.durable).max().unwrap_or(0).max(meta.durable);
@@ -61,7 +61,7 @@ pub fn pages(device: &dyn Device) -> Result<Pages, Undecided> {
     for trim in &meta.trims {
         offer(trim.lba, (trim.time, true, trim.serial, None));
     }
-    let mut pages = Pages::new();
+    let mut pages = PageSums::new();
     for leaf in &meta.leaves {
         for at in 0..1024 {
             let lba = leaf.number * 1024 + at;
@@ -80,7 +80,7 @@ pub fn pages(device: &dyn Device) -> Result<Pages, Undecided> {
 /// Drops the pages of each group that was not durable and of which a page is missing.
 fn leave_whole_groups(late: &mut [Late], durable: u64) {
     let groups = late.iter().filter_map(|chunk| chunk.group);
-    let unsure: Vec<Group> = groups.filter(|group| group.from > durable).collect();
+    let unsure: Vec<ChunkGroup> = groups.filter(|group| group.from > durable).collect();
     for group in unsure {
         let rows = late.iter().flat_map(|chunk| &chunk.rows).filter(|row| group.has(row));
         let times: BTreeSet<u64> = rows.map(|row| row.time).collect();
@@ -101,7 +101,7 @@ fn check(
 ) -> Result<(), Undecided> {
     let wrong = |what: &str| Undecided::Damaged(format!("LBA {lba}, slot {slot}: {what}"));
     let zone = meta.zones.get(&(slot >> meta.offset_bits));
-    let zone: &Zone = zone.ok_or_else(|| wrong("no zone of the checkpoint"))?;
+    let zone: &CheckpointZone = zone.ok_or_else(|| wrong("no zone of the checkpoint"))?;
     if late.iter().any(|c| c.zone == zone.device_zone && c.opening != zone.opening) {
         return Err(wrong("its zone holds later pages"));
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use frostline_zone::Device;
 
 use crate::Undecided;
-use crate::page::{HEAD, Head, PAGE, Page, read, u32_at, u64_at};
+use crate::page::{HEAD, MetaPage, PAGE, PageHead, read, u32_at, u64_at};
 
 /// The records of the metadata zones that say which pages the store has.
 pub struct Metadata {
@@ -18,17 +18,17 @@ pub struct Metadata {
     /// Number of the first chunk that the table does not cover.
     pub next_chunk: u64,
     /// Zones of the table, by their number in the volume.
-    pub zones: HashMap<u32, Zone>,
-    pub leaves: Vec<Leaf>,
+    pub zones: HashMap<u32, CheckpointZone>,
+    pub leaves: Vec<MapLeaf>,
     /// Zones that were opened after the table: zone of the device and number of the opening.
     pub opened: Vec<(u32, u64)>,
-    pub trims: Vec<Trim>,
+    pub trims: Vec<TrimmedPage>,
     /// All chunks up to this number were durable, as later notes tell.
     pub durable: u64,
 }
 
 /// A zone that held pages at the checkpoint.
-pub struct Zone {
+pub struct CheckpointZone {
     pub device_zone: u32,
     pub opening: u64,
     /// In units.
@@ -39,19 +39,19 @@ pub struct Zone {
 }
 
 /// A page that was trimmed after the checkpoint.
-pub struct Trim {
+pub struct TrimmedPage {
     pub lba: u32,
     pub time: u64,
     pub serial: u64,
 }
 
 /// A leaf of the map at the checkpoint.
-pub struct Leaf {
+pub struct MapLeaf {
     pub number: u32,
     bytes: Vec<u8>,
 }
 
-impl Leaf {
+impl MapLeaf {
     pub fn slot(&self, at: u32) -> u32 {
         u32_at(&self.bytes, 4 * at as usize)
     }
@@ -67,9 +67,9 @@ impl Leaf {
 }
 
 /// A record of the metadata log: its head, its rows, and the pages that follow it.
-struct Record {
-    head: Head,
-    rows: Page,
+struct LogRecord {
+    head: PageHead,
+    rows: MetaPage,
     /// The place of its payload in the ring, in pages counted through all metadata zones.
     payload_at: u32,
     payload: Vec<u8>,
@@ -104,7 +104,7 @@ impl Metadata {
         Ok(meta)
     }
 
-    fn read_table(&mut self, records: &[Record], table: &[u8]) -> Result<(), Undecided> {
+    fn read_table(&mut self, records: &[LogRecord], table: &[u8]) -> Result<(), Undecided> {
         let leaf_pages = records.iter().find(|r| r.head.kind == LEAVES && r.head.count > 0);
         let leaf_pages = leaf_pages.map_or(0, |r| r.head.payload / r.head.count);
         let (leaves, zones) = (u32_at(table, 80), u32_at(table, 84));
@@ -116,7 +116,7 @@ impl Metadata {
                 let bytes = leaf(records, page, leaf_pages, number, sum).ok_or_else(|| {
                     Undecided::Damaged(format!("leaf {number} of the map is not there"))
                 })?;
-                self.leaves.push(Leaf { number, bytes });
+                self.leaves.push(MapLeaf { number, bytes });
             }
         }
         let mut first_at = at + 48 * zones as usize;
@@ -124,7 +124,7 @@ impl Metadata {
             let chunks = u32_at(table, at + 44) as usize;
             let firsts = (0..chunks).map(|i| u32_at(table, first_at + 4 * i)).collect();
             first_at += 4 * chunks;
-            let zone = Zone {
+            let zone = CheckpointZone {
                 device_zone: u32_at(table, at + 4),
                 used: u32_at(table, at + 24),
                 opening: u64_at(table, at + 32),
@@ -137,7 +137,7 @@ impl Metadata {
         Ok(())
     }
 
-    fn read_notes(&mut self, records: &[Record], table: &[u8]) {
+    fn read_notes(&mut self, records: &[LogRecord], table: &[u8]) {
         let (next_note, notes_from) = (u64_at(table, 32), u64_at(table, 40));
         for record in records.iter().filter(|r| r.head.kind == NOTES && r.head.seq >= notes_from) {
             self.durable = self.durable.max(record.head.a);
@@ -150,7 +150,7 @@ impl Metadata {
                     1 => self.opened.push((record.rows.u32(row + 8), record.rows.u64(row + 16))),
                     _ => {
                         let time = record.rows.u64(row + 24);
-                        self.trims.push(Trim { lba: target, time, serial });
+                        self.trims.push(TrimmedPage { lba: target, time, serial });
                     }
                 }
             }
@@ -167,10 +167,10 @@ const LEAVES: u32 = 3;
 const TABLE: u32 = 4;
 
 /// The first readable superblock.
-fn superblock(device: &dyn Device) -> Result<(Page, Head), Undecided> {
+fn superblock(device: &dyn Device) -> Result<(MetaPage, PageHead), Undecided> {
     for zone in 0..device.geometry().zones {
         for page in 0..2 {
-            let Some(found) = Page::read(device, zone, page)? else { break };
+            let Some(found) = MetaPage::read(device, zone, page)? else { break };
             if let Some(head) = found.head().filter(|h| h.kind == SUPER && h.zone == zone) {
                 return Ok((found, head));
             }
@@ -182,18 +182,18 @@ fn superblock(device: &dyn Device) -> Result<(Page, Head), Undecided> {
 /// All records except superblocks, in the order of their numbers.
 fn records(
     device: &dyn Device,
-    block: &Page,
-    of: &Head,
+    block: &MetaPage,
+    of: &PageHead,
     device_pages: u32,
-) -> Result<Vec<Record>, Undecided> {
+) -> Result<Vec<LogRecord>, Undecided> {
     let mut records = Vec::new();
     for index in 0..of.count {
         let zone = block.u32(392 + 4 * index as usize);
         let (mut page, mut last_seq) = (0, 0);
-        while let Some(rows) = Page::read(device, zone, page)? {
+        while let Some(rows) = MetaPage::read(device, zone, page)? {
             let (payload_at, at) = (index * device_pages + page + 1, page);
             page += 1;
-            let ours = |h: &Head| (h.store, h.zone, h.page) == (of.store, zone, at);
+            let ours = |h: &PageHead| (h.store, h.zone, h.page) == (of.store, zone, at);
             let Some(head) = rows.head().filter(|h| ours(h) && h.seq > last_seq) else { continue };
             last_seq = head.seq;
             // If a crash tore a record's payload, the next record may lie where the payload should
@@ -202,7 +202,7 @@ fn records(
             let whole = |p: &Vec<u8>| head.payload == 0 || crc32c::crc32c(p) == head.sum;
             if let Some(payload) = payload.filter(whole) {
                 page += head.payload;
-                records.push(Record { head, rows, payload_at, payload });
+                records.push(LogRecord { head, rows, payload_at, payload });
             }
         }
     }
@@ -212,16 +212,16 @@ fn records(
 }
 
 /// The bytes of the last table that has all its parts.
-fn last_table(records: &[Record]) -> Option<Vec<u8>> {
+fn last_table(records: &[LogRecord]) -> Option<Vec<u8>> {
     (0..records.len()).rev().find_map(|at| table_at(&records[at..]))
 }
 
 /// The bytes of the table that begins with the first of these records; `None` if parts are missing.
-fn table_at(records: &[Record]) -> Option<Vec<u8>> {
+fn table_at(records: &[LogRecord]) -> Option<Vec<u8>> {
     let head = records[0].head;
     let parts = records.get(..head.a as usize).filter(|_| head.kind == TABLE && head.first == 0)?;
     let in_order =
-        |(part, record): (u32, &Record)| (record.head.kind, record.head.first) == (TABLE, part);
+        |(part, record): (u32, &LogRecord)| (record.head.kind, record.head.first) == (TABLE, part);
     let mut bytes = Vec::new();
     (0..).zip(parts).all(in_order).then(|| {
         parts.iter().for_each(|part| bytes.extend(&part.payload));
@@ -231,8 +231,8 @@ fn table_at(records: &[Record]) -> Option<Vec<u8>> {
 }
 
 /// The leaf at a page of the metadata zones.
-fn leaf(records: &[Record], page: u32, pages: u32, number: u32, sum: u32) -> Option<Vec<u8>> {
-    let holds = |r: &&Record| (r.payload_at..r.payload_at + r.head.payload).contains(&page);
+fn leaf(records: &[LogRecord], page: u32, pages: u32, number: u32, sum: u32) -> Option<Vec<u8>> {
+    let holds = |r: &&LogRecord| (r.payload_at..r.payload_at + r.head.payload).contains(&page);
     let record = records.iter().filter(|r| r.head.kind == LEAVES).find(holds)?;
     let index = (page - record.payload_at) / pages;
     let from = (page - record.payload_at) as usize * PAGE;

@@ -10,11 +10,11 @@ pub const PAGE: usize = 4096;
 pub const HEAD: usize = 72;
 
 /// The bytes of a page.
-pub struct Page(Vec<u8>);
+pub struct MetaPage(Vec<u8>);
 
 /// The fields of a head, with the names of docs/recovery.md.
 #[derive(Clone, Copy, Debug)]
-pub struct Head {
+pub struct PageHead {
     pub kind: u32,
     pub version: u32,
     pub store: u64,
@@ -29,10 +29,10 @@ pub struct Head {
     pub b: u64,
 }
 
-impl Page {
+impl MetaPage {
     /// Reads a page of a zone; `None` if it is not before the write pointer.
-    pub fn read(device: &dyn Device, zone: u32, page: u32) -> Result<Option<Page>, Undecided> {
-        Ok(read(device, zone, page, 1)?.map(Page))
+    pub fn read(device: &dyn Device, zone: u32, page: u32) -> Result<Option<MetaPage>, Undecided> {
+        Ok(read(device, zone, page, 1)?.map(MetaPage))
     }
 
     pub fn u32(&self, at: usize) -> u32 {
@@ -44,9 +44,9 @@ impl Page {
     }
 
     /// The head of the page; `None` if the page is damaged or does not describe other pages.
-    pub fn head(&self) -> Option<Head> {
+    pub fn head(&self) -> Option<PageHead> {
         let whole = self.0[..4] == *b"FRST" && self.u32(4) == crc32c::crc32c(&self.0[8..]);
-        whole.then(|| Head {
+        whole.then(|| PageHead {
             kind: self.u32(8),
             version: self.u32(12),
             store: self.u64(16),

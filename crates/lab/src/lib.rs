@@ -26,7 +26,7 @@
 //! assert!(report.runs[0].run.waf > 1.0);
 //!
 //! let bench = DatabaseBench { transactions: Some(100), ..DatabaseBench::default() };
-//! let report = bench.run(&linkbench::Options { nodes: 1000 }, &())?;
+//! let report = bench.run(&linkbench::LinkBenchOptions { nodes: 1000 }, &())?;
 //! assert_eq!(report.runs[0].transactions, 100);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -73,7 +73,7 @@ pub use reproduce::{
     Cell, Input, InputWorkload, PAPERS, Paper, PaperReport, ReportTable, Reproduction, Session,
 };
 pub use results::{
-    CellSource, Cells, ParseShardError, Record, Shard, csv, read_results, records, write_parquet,
+    CellSource, Cells, ParseShardError, RunRecord, Shard, csv, read_results, records, write_parquet,
 };
 pub use size::{ParseSizeError, Size};
 pub use speed::{NamedDrive, Speed};

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use frostline_sim::{
-    Ledger, Outcomes, Plan, Progress, Settings, SimError, TraceVolume, sweep_with,
+    Ledger, Outcomes, Plan, ReplayProgress, Settings, SimError, TraceVolume, sweep_with,
 };
 
 use crate::monitor::{Event, Monitor};
@@ -40,7 +40,7 @@ pub fn ledgered_sweep(
 ) -> Result<Vec<Outcomes>, SimError> {
     let writes: u64 = volumes.iter().map(TraceVolume::all_writes).sum();
     let of = writes * plan.runs().count() as u64;
-    let progress = Progress::default();
+    let progress = ReplayProgress::default();
     let tick = || {
         if monitor.is_stopped() {
             progress.stop();

@@ -77,7 +77,8 @@ fn a_stop_before_the_store_is_filled_is_an_error() {
 #[test]
 fn a_stop_while_databases_are_loaded_gives_a_report_without_runs() {
     let followed = Followed { stop_at: Some("loading"), ..Followed::default() };
-    let report = DatabaseBench::default().run(&linkbench::Options { nodes: 20_000 }, &followed);
+    let report =
+        DatabaseBench::default().run(&linkbench::LinkBenchOptions { nodes: 20_000 }, &followed);
     let report = report.unwrap();
     assert!(report.interrupted && report.runs.is_empty());
 }
@@ -93,11 +94,11 @@ fn errors_are_typed() {
     let error = tiny.run(&()).unwrap_err();
     assert!(matches!(error, Error::Store { error: StoreError::TooSmall { .. }, .. }), "{error:?}");
     let kept = DatabaseBench { keep: true, ..DatabaseBench::default() };
-    let kept = kept.run(&linkbench::Options { nodes: 10 }, &());
+    let kept = kept.run(&linkbench::LinkBenchOptions { nodes: 10 }, &());
     assert!(matches!(kept, Err(Error::NothingToKeep { .. })));
     let scale = tpcc::Scale { warehouses: 1, items: 3, customers: 20 };
     let bench = DatabaseBench { transactions: Some(1), ..DatabaseBench::default() };
-    let error = bench.run(&tpcc::Options { scale, steady: false }, &()).unwrap_err();
+    let error = bench.run(&tpcc::TpccOptions { scale, steady: false }, &()).unwrap_err();
     assert!(matches!(error, Error::Workload { .. }), "{error:?}");
 }
 
@@ -106,8 +107,11 @@ fn a_recorded_run_trains_models() {
     let directory = tempfile::tempdir().unwrap();
     let trace = directory.path().join("run.parquet");
     let workload = frostline_lab::YcsbBench::new("f".parse::<NamedMix>().unwrap());
-    let options =
-        frostline_workload::ycsb::Options { records: 3000, value_bytes: 100, ..workload.options };
+    let options = frostline_workload::ycsb::YcsbOptions {
+        records: 3000,
+        value_bytes: 100,
+        ..workload.options
+    };
     let bench = DatabaseBench {
         transactions: Some(3000),
         buffer_bytes: 256 << 10,
@@ -131,7 +135,7 @@ fn a_recorded_run_trains_models() {
     let evaluated = study.clone().evaluate(&model).unwrap();
     assert_eq!(report.quality.samples, evaluated.quality.samples);
     let compared = study.compare(Compared::Histories(ModelKind::Logistic)).unwrap();
-    assert_eq!(compared.models.len(), frostline_learn::Layout::LONGEST);
+    assert_eq!(compared.models.len(), frostline_learn::FeatureLayout::LONGEST);
 }
 
 /// Runs the evaluation of a paper at the smallest scale, except for parts without runs, on its own
@@ -225,6 +229,6 @@ fn a_monitor_that_wants_to_sees_the_store_while_it_is_filled_and_written() {
 
     let viewer = Viewer(Mutex::new(Vec::new()));
     let bench = DatabaseBench { transactions: Some(200), ..DatabaseBench::default() };
-    bench.run(&linkbench::Options { nodes: 2000 }, &viewer).unwrap();
+    bench.run(&linkbench::LinkBenchOptions { nodes: 2000 }, &viewer).unwrap();
     assert!(!viewer.0.into_inner().unwrap().is_empty());
 }

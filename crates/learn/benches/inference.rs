@@ -10,7 +10,8 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use frostline_learn::{
-    Instructions, LANES, Layout, Linear, PageClassifier, PageRecogniser, Records, Scorer, Tiles,
+    FeatureLayout, Instructions, LANES, Linear, PageClassifier, PageRecogniser, RecordSource,
+    Scorer, Tiles,
 };
 use frostline_placement::{
     Activity, Candidates, Classified, Classifier, ClassifierSetup, Hotness, Past, Recogniser,
@@ -20,7 +21,7 @@ use frostline_random::SplitMix;
 
 const PAGES: usize = 65_536;
 
-fn linear(layout: Layout, chance: &mut SplitMix) -> Linear {
+fn linear(layout: FeatureLayout, chance: &mut SplitMix) -> Linear {
     let weights = (0..layout.width()).map(|_| chance.unit() as f32 - 0.5);
     Linear { weights: weights.collect(), bias: 0.1 }
 }
@@ -61,8 +62,8 @@ fn inference(c: &mut Criterion) {
     let lbas: Vec<u32> = (0..PAGES as u32).collect();
     let mut group = c.benchmark_group("65536 pages");
     group.throughput(Throughput::Elements(PAGES as u64));
-    for (name, records) in [("engine", Records::Engine), ("block", Records::Block)] {
-        let layout = Layout::new(records, 2).expect("a known history");
+    for (name, records) in [("engine", RecordSource::Engine), ("block", RecordSource::Block)] {
+        let layout = FeatureLayout::new(records, 2).expect("a known history");
         let linear = linear(layout, &mut chance);
         let values = 0..PAGES.next_multiple_of(LANES) * layout.width();
         let values: Vec<f32> = values.map(|_| chance.unit() as f32).collect();

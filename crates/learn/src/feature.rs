@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Feature {
-    /// Its name, see [`Layout`](crate::Layout).
+    /// Its name, see [`FeatureLayout`](crate::FeatureLayout).
     pub name: String,
     /// Mean over the training samples.
     pub mean: f32,

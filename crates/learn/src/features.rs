@@ -8,7 +8,7 @@ use crate::{LANES, LearnError};
 /// The source of the records of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Records {
+pub enum RecordSource {
     /// The block layer: [`Past`].
     Block,
     /// The engine that wrote the page: [`Hotness`].
@@ -34,15 +34,15 @@ pub enum Records {
 /// Times, intervals and counts are logarithms, [`log2_1p`], because a few of them are very large.
 /// Features of writes that do not exist are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
-    records: Records,
+pub struct FeatureLayout {
+    records: RecordSource,
     history: usize,
 }
 
 /// A write of a page: the version's lifespan or age, and the engine's record.
 pub type EngineRecord = (u32, Activity);
 
-impl Layout {
+impl FeatureLayout {
     /// The most writes of a page that a layout may have.
     pub const LONGEST: usize = Past::HISTORY;
     /// The most features of a layout.
@@ -54,15 +54,15 @@ impl Layout {
     ///
     /// # Errors
     /// [`LearnError::History`].
-    pub fn new(records: Records, history: usize) -> Result<Self, LearnError> {
+    pub fn new(records: RecordSource, history: usize) -> Result<Self, LearnError> {
         match history {
-            1..=Self::LONGEST => Ok(Layout { records, history }),
+            1..=Self::LONGEST => Ok(FeatureLayout { records, history }),
             _ => Err(LearnError::History(history)),
         }
     }
 
     /// The source of the records of a page.
-    pub fn records(self) -> Records {
+    pub fn records(self) -> RecordSource {
         self.records
     }
 
@@ -74,24 +74,24 @@ impl Layout {
     /// Features of a page.
     pub fn width(self) -> usize {
         match self.records {
-            Records::Block => 1 + self.history * self.of_each_write(),
-            Records::Engine => self.history * self.of_each_write(),
+            RecordSource::Block => 1 + self.history * self.of_each_write(),
+            RecordSource::Engine => self.history * self.of_each_write(),
         }
     }
 
     /// Features of each write.
     fn of_each_write(self) -> usize {
         match self.records {
-            Records::Block => 3,
-            Records::Engine => 6,
+            RecordSource::Block => 3,
+            RecordSource::Engine => 6,
         }
     }
 
     /// The names of the fields, which are those of the newest write's features.
     pub fn fields(self) -> &'static [&'static str] {
         match self.records {
-            Records::Block => &["writes", "write-time", "request-pages", "sequential"],
-            Records::Engine => &[
+            RecordSource::Block => &["writes", "write-time", "request-pages", "sequential"],
+            RecordSource::Engine => &[
                 "write-time",
                 "valid-bytes",
                 "access-interval",
@@ -128,9 +128,9 @@ impl Layout {
     /// Bytes of history that must be kept for each page.
     pub fn bytes_per_page(self) -> usize {
         match self.records {
-            Records::Block => size_of::<Past>(),
+            RecordSource::Block => size_of::<Past>(),
             // The time of each write is kept with it.
-            Records::Engine => self.history * (size_of::<u32>() + size_of::<Activity>()),
+            RecordSource::Engine => self.history * (size_of::<u32>() + size_of::<Activity>()),
         }
     }
 
@@ -188,7 +188,10 @@ mod tests {
 
     use super::*;
 
-    fn collected(layout: Layout, fill: impl FnOnce(&mut dyn FnMut(f32))) -> Vec<(String, f32)> {
+    fn collected(
+        layout: FeatureLayout,
+        fill: impl FnOnce(&mut dyn FnMut(f32)),
+    ) -> Vec<(String, f32)> {
         let mut values = Vec::new();
         fill(&mut |value| values.push(value));
         assert_eq!(values.len(), layout.width());
@@ -211,7 +214,7 @@ mod tests {
             current: activity(3000, 15),
             last: activity(2900, 0),
         };
-        let layout = Layout::new(Records::Engine, 2).unwrap();
+        let layout = FeatureLayout::new(RecordSource::Engine, 2).unwrap();
         let found = collected(layout, |put| layout.of_hotness(31, &hotness, put));
         let expected = [
             ("write-time", 5.0),
@@ -236,19 +239,24 @@ mod tests {
         let (mut past, mut requests) = (Past::default(), Requests::default());
         requests.begin(8, 4);
         past.write(10, &requests);
-        let layout = Layout::new(Records::Block, 3).unwrap();
+        let layout = FeatureLayout::new(RecordSource::Block, 3).unwrap();
         let found = collected(layout, |put| layout.of_past(past.age(13), &past, put));
         let values: Vec<_> = found.iter().map(|(_, value)| *value).collect();
         assert_eq!(values, [1.0, 2.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
         assert_eq!(found[4].0, "write-time-1");
-        assert_eq!(Layout::new(Records::Block, 1).unwrap().lifespan(), None);
+        assert_eq!(FeatureLayout::new(RecordSource::Block, 1).unwrap().lifespan(), None);
     }
 
     #[test]
     fn the_widest_layout_fits() {
-        for records in [Records::Block, Records::Engine] {
-            assert!(Layout::new(records, Layout::LONGEST).unwrap().width() <= Layout::WIDEST);
-            assert!(Layout::new(records, 0).is_err() && Layout::new(records, 5).is_err());
+        for records in [RecordSource::Block, RecordSource::Engine] {
+            assert!(
+                FeatureLayout::new(records, FeatureLayout::LONGEST).unwrap().width()
+                    <= FeatureLayout::WIDEST
+            );
+            assert!(
+                FeatureLayout::new(records, 0).is_err() && FeatureLayout::new(records, 5).is_err()
+            );
         }
     }
 }

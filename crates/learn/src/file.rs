@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Feature, Layout, LearnError, Model, ModelKind, Network, Origin, Records};
+use crate::{Feature, FeatureLayout, LearnError, Model, ModelKind, Network, Origin, RecordSource};
 
 /// The version of the file.
 const VERSION: u32 = 1;
@@ -15,7 +15,7 @@ pub const LARGEST_FILE: usize = 1 << 17;
 struct File {
     frostline_model: u32,
     model: ModelKind,
-    records: Records,
+    records: RecordSource,
     history: usize,
     threshold: f32,
     bias: f32,
@@ -66,7 +66,8 @@ impl Model {
             return Err(LearnError::Version(version.frostline_model));
         }
         let file: File = serde_json::from_slice(bytes).map_err(parse_error)?;
-        let layout = Layout::new(file.records, file.history).map_err(|e| bad(e.to_string()))?;
+        let layout =
+            FeatureLayout::new(file.records, file.history).map_err(|e| bad(e.to_string()))?;
         if !layout.names().iter().eq(file.features.iter().map(|feature| &feature.name)) {
             return Err(bad(format!("its features must be {}", layout.names().join(" "))));
         }

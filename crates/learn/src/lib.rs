@@ -1,7 +1,7 @@
 //! Recognition of frozen pages, after SepFrozen (Tan et al., "Separating Frozen Pages via
 //! Learning-based Recognition with ZNS SSD for Write Amplification Reduction in Database").
 //!
-//! * [`Layout`] computes features, numbers from the knowledge of a page: an engine's hotness
+//! * [`FeatureLayout`] computes features, numbers from the knowledge of a page: an engine's hotness
 //!   record, or the block layer's view.
 //! * A [`Set`] holds samples: features of a page at some time, and whether the page was frozen
 //!   then.
@@ -13,10 +13,10 @@
 //!   [`Quality`] evaluates a scorer, and [`PageRecogniser`] uses it in a scheme.
 //!
 //! ```
-//! use frostline_learn::{ModelKind, Layout, Origin, Quality, Records, Sampling, Set, Standard, train};
+//! use frostline_learn::{ModelKind, FeatureLayout, Origin, Quality, RecordSource, Sampling, Set, Standard, train};
 //!
 //! // Of the block layer's features: pages that were not written for long are frozen.
-//! let layout = Layout::new(Records::Block, 1)?;
+//! let layout = FeatureLayout::new(RecordSource::Block, 1)?;
 //! let mut samples = Set::new(layout.width());
 //! for i in 0..1000u32 {
 //!     let age = (i * 7919 % 1000) as f32;
@@ -66,7 +66,7 @@ mod train;
 pub use classifier::{Instructions, PageClassifier};
 pub use error::LearnError;
 pub use feature::Feature;
-pub use features::{EngineRecord, Layout, Records};
+pub use features::{EngineRecord, FeatureLayout, RecordSource};
 pub use file::LARGEST_FILE;
 pub use forecast::LifespanForecaster;
 pub use gru::{Gru, Network};
@@ -79,7 +79,7 @@ pub use quality::{Quality, correlations};
 pub use recogniser::PageRecogniser;
 pub use reservoir::Reservoir;
 pub use rules::{EveryPage, OneBit};
-pub use sampling::{Sampling, Split};
+pub use sampling::{SampleSplit, Sampling};
 pub use set::Set;
 pub use standard::Standard;
 pub use tiles::{LANES, Tiles, tiled};

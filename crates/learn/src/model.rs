@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Feature, Gru, Layout, Linear, ModelKind, Network, Sampling, Scorer, Standard, Tiles};
+use crate::{
+    Feature, FeatureLayout, Gru, Linear, ModelKind, Network, Sampling, Scorer, Standard, Tiles,
+};
 
 /// The samples that a model was trained on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,7 +24,7 @@ pub struct Origin {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     pub(crate) kind: ModelKind,
-    pub(crate) layout: Layout,
+    pub(crate) layout: FeatureLayout,
     pub(crate) threshold: f32,
     pub(crate) bias: f32,
     pub(crate) features: Vec<Feature>,
@@ -53,7 +55,7 @@ impl Model {
     /// A linear model, from the weights of standardised features and the bias as the last value.
     pub(crate) fn of_weights(
         kind: ModelKind,
-        layout: Layout,
+        layout: FeatureLayout,
         standard: &Standard,
         weights: &[f64],
         origin: Origin,
@@ -69,7 +71,7 @@ impl Model {
     /// A network model, for standardised features, with the bias of its score.
     #[cfg(feature = "gru")]
     pub(crate) fn of_network(
-        layout: Layout,
+        layout: FeatureLayout,
         standard: &Standard,
         (network, bias): (Network, f32),
         origin: Origin,
@@ -85,7 +87,7 @@ impl Model {
     }
 
     /// The features of the model.
-    pub fn layout(&self) -> Layout {
+    pub fn layout(&self) -> FeatureLayout {
         self.layout
     }
 
@@ -154,7 +156,7 @@ impl Model {
 }
 
 /// The features without weights.
-pub(crate) fn features(layout: Layout, standard: &Standard) -> Vec<Feature> {
+pub(crate) fn features(layout: FeatureLayout, standard: &Standard) -> Vec<Feature> {
     let standard = standard.means.iter().zip(&standard.deviations);
     let feature = |(name, (&mean, &deviation)): (_, (&f64, &f64))| Feature {
         name,

@@ -3,8 +3,8 @@
 use frostline_placement::{Classifier, ClassifierSetup, Forecaster, Recogniser, Setup};
 
 use crate::{
-    EveryPage, Instructions, Layout, LearnError, LifespanForecaster, Model, OneBit, Online,
-    PageClassifier, PageRecogniser, Records,
+    EveryPage, FeatureLayout, Instructions, LearnError, LifespanForecaster, Model, OneBit, Online,
+    PageClassifier, PageRecogniser, RecordSource,
 };
 
 /// The values that `by=` of a scheme takes.
@@ -31,10 +31,11 @@ pub fn recogniser(
     model: Option<&Model>,
 ) -> Result<Box<dyn Recogniser>, String> {
     let make = || -> Result<Box<dyn Recogniser>, LearnError> {
-        let two_writes = Layout::new(Records::Block, 2)?;
+        let two_writes = FeatureLayout::new(RecordSource::Block, 2)?;
         Ok(match by {
             "online" => {
-                let records = if setup.has_hotness { Records::Engine } else { Records::Block };
+                let records =
+                    if setup.has_hotness { RecordSource::Engine } else { RecordSource::Block };
                 Box::new(Online::new(records, setup.seed)?)
             }
             "model" => {

@@ -7,7 +7,7 @@ use std::f64::consts::LN_2;
 use multiversion::multiversion;
 
 use crate::logistic::Logistic;
-use crate::{Layout, Set, Standard};
+use crate::{FeatureLayout, Set, Standard};
 
 /// The limits of the iteration.
 #[derive(Clone, Copy, Debug)]
@@ -64,14 +64,14 @@ pub(crate) fn improve(
 /// Columns that vector instructions process together.
 const LANES: usize = 8;
 /// Groups of such columns in a sample: its features, a 1, and zeroes.
-const GROUPS: usize = (Layout::WIDEST + 1).div_ceil(LANES);
+const GROUPS: usize = (FeatureLayout::WIDEST + 1).div_ceil(LANES);
 /// Rows of the Hessian that are summed together.
 const ROWS: usize = 4;
 /// Samples in a block.
 const BLOCK: usize = 64;
 
-type Lanes = [f64; LANES];
-type Row = [Lanes; GROUPS];
+type FeatureLanes = [f64; LANES];
+type FeatureRow = [FeatureLanes; GROUPS];
 
 /// The objective around a point.
 struct Local {
@@ -84,7 +84,7 @@ struct Local {
 impl Local {
     fn at(set: &Set, standard: &Standard, penalty: f64, at: &[f64]) -> Local {
         let all = at.len();
-        let (point, mut sums) = (Point::new(standard, at), Sums::new());
+        let (point, mut sums) = (Iterate::new(standard, at), SampleSums::new());
         let rows = set.rows().chunks(BLOCK * set.width());
         for (rows, frozen) in rows.zip(set.frozen().chunks(BLOCK)) {
             sums.values[..rows.len()].copy_from_slice(rows);
@@ -96,7 +96,7 @@ impl Local {
             gradient: vec![0.0; all],
             hessian: vec![0.0; all * all],
         };
-        let mean = |to: &mut [f64], row: &Row| {
+        let mean = |to: &mut [f64], row: &FeatureRow| {
             to.iter_mut().zip(row.as_flattened()).for_each(|(to, sum)| *to = sum / samples);
         };
         mean(&mut here.gradient, &sums.gradient);
@@ -112,24 +112,24 @@ impl Local {
 }
 
 /// Weights, and the standardisation of the features.
-struct Point {
-    weights: Row,
-    means: Row,
+struct Iterate {
+    weights: FeatureRow,
+    means: FeatureRow,
     /// One over the deviation of each feature; 0 leaves the feature out.
-    scales: Row,
+    scales: FeatureRow,
     /// Features.
     width: usize,
 }
 
-impl Point {
+impl Iterate {
     fn new(standard: &Standard, at: &[f64]) -> Self {
-        let padded = |from: &[f64]| -> Row {
+        let padded = |from: &[f64]| -> FeatureRow {
             let mut row = [[0.0; LANES]; GROUPS];
             row.as_flattened_mut()[..from.len()].copy_from_slice(from);
             row
         };
         let inverse = |deviation: f64| if deviation > 0.0 { 1.0 / deviation } else { 0.0 };
-        Point {
+        Iterate {
             weights: padded(at),
             means: padded(&standard.means),
             scales: padded(&standard.deviations).map(|lanes| lanes.map(inverse)),
@@ -140,7 +140,7 @@ impl Point {
     /// Standardises a sample's features, puts a 1 after them, and returns its score. Values after
     /// the features in `values` are ignored.
     #[inline(always)]
-    fn score(&self, values: &[f32], to: &mut Row) -> f64 {
+    fn score(&self, values: &[f32], to: &mut FeatureRow) -> f64 {
         let groups = self.width / LANES + 1;
         for (g, values) in values.as_chunks::<LANES>().0[..groups].iter().enumerate() {
             for lane in 0..LANES {
@@ -161,16 +161,16 @@ impl Point {
 }
 
 /// Sums over samples, and buffers for a block of them.
-struct Sums {
+struct SampleSums {
     objective: f64,
-    gradient: Row,
+    gradient: FeatureRow,
     /// The Hessian, of which only the lower triangle is complete.
-    hessian: [Row; GROUPS * LANES],
+    hessian: [FeatureRow; GROUPS * LANES],
     /// The features of the block's samples.
-    values: [f32; BLOCK * Layout::WIDEST + GROUPS * LANES],
-    block: [Row; BLOCK],
+    values: [f32; BLOCK * FeatureLayout::WIDEST + GROUPS * LANES],
+    block: [FeatureRow; BLOCK],
     /// The block's standardised features times the curvature.
-    weighted: [Row; BLOCK],
+    weighted: [FeatureRow; BLOCK],
     scores: [f64; BLOCK],
     labels: [f64; BLOCK],
     losses: [f64; BLOCK],
@@ -178,14 +178,14 @@ struct Sums {
     curvatures: [f64; BLOCK],
 }
 
-impl Sums {
+impl SampleSums {
     fn new() -> Self {
-        const ROW: Row = [[0.0; LANES]; GROUPS];
-        Sums {
+        const ROW: FeatureRow = [[0.0; LANES]; GROUPS];
+        SampleSums {
             objective: 0.0,
             gradient: ROW,
             hessian: [ROW; GROUPS * LANES],
-            values: [0.0; BLOCK * Layout::WIDEST + GROUPS * LANES],
+            values: [0.0; BLOCK * FeatureLayout::WIDEST + GROUPS * LANES],
             block: [ROW; BLOCK],
             weighted: [ROW; BLOCK],
             scores: [0.0; BLOCK],
@@ -199,7 +199,7 @@ impl Sums {
 
 /// Adds a block of samples, whose features are in the buffer.
 #[multiversion(targets("x86_64+avx2"))]
-fn add(sums: &mut Sums, point: &Point, frozen: &[bool]) {
+fn add(sums: &mut SampleSums, point: &Iterate, frozen: &[bool]) {
     let samples = frozen.len().min(BLOCK);
     for (i, &frozen) in frozen[..samples].iter().enumerate() {
         sums.scores[i] = point.score(&sums.values[i * point.width..], &mut sums.block[i]);
@@ -223,7 +223,7 @@ fn add(sums: &mut Sums, point: &Point, frozen: &[bool]) {
     for (hessian, first) in sums.hessian.chunks_exact_mut(ROWS).zip((0..=point.width).step_by(ROWS))
     {
         for g in 0..=first / LANES {
-            let mut tile: [Lanes; ROWS] = std::array::from_fn(|i| hessian[i][g]);
+            let mut tile: [FeatureLanes; ROWS] = std::array::from_fn(|i| hessian[i][g]);
             for (row, weighted) in samples.clone() {
                 let weighted: &[f64; ROWS] = &weighted.as_flattened().as_chunks().0[first / ROWS];
                 for i in 0..ROWS {

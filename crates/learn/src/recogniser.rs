@@ -3,13 +3,13 @@
 use frostline_placement::{Candidates, Past, Pasts, Recogniser};
 use multiversion::multiversion;
 
-use crate::{LANES, Layout, LearnError, Model, Records, Scorer, Tiles, Trained};
+use crate::{FeatureLayout, LANES, LearnError, Model, RecordSource, Scorer, Tiles, Trained};
 
 /// Recognises the frozen pages of a victim: gathers features in tiles, scores them, applies a
 /// threshold.
 #[derive(Debug)]
 pub struct PageRecogniser<S> {
-    layout: Layout,
+    layout: FeatureLayout,
     pub(crate) threshold: f32,
     pub(crate) scorer: S,
 }
@@ -20,9 +20,9 @@ impl<S: Scorer> PageRecogniser<S> {
     ///
     /// # Errors
     /// [`LearnError::TooFarBack`] if the features need more hotness records than are kept.
-    pub fn new(layout: Layout, threshold: f32, scorer: S) -> Result<Self, LearnError> {
+    pub fn new(layout: FeatureLayout, threshold: f32, scorer: S) -> Result<Self, LearnError> {
         match (layout.records(), layout.history()) {
-            (Records::Engine, history @ 3..) => Err(LearnError::TooFarBack(history)),
+            (RecordSource::Engine, history @ 3..) => Err(LearnError::TooFarBack(history)),
             _ => Ok(PageRecogniser { layout, threshold, scorer }),
         }
     }
@@ -33,7 +33,7 @@ impl<S: Scorer> PageRecogniser<S> {
         let past = &pages.pasts[i];
         let age = past.age(pages.now);
         match (self.layout.records(), pages.hotness) {
-            (Records::Engine, Some(hotness)) => self.layout.of_hotness(age, &hotness[i], put),
+            (RecordSource::Engine, Some(hotness)) => self.layout.of_hotness(age, &hotness[i], put),
             _ => self.layout.of_past(age, past, put),
         }
     }
@@ -42,7 +42,7 @@ impl<S: Scorer> PageRecogniser<S> {
     #[inline]
     fn gather(&self, pages: &Candidates<'_>, from: usize, tile: &mut [[f32; LANES]]) {
         let pasts = &pages.pasts[from..pages.pasts.len().min(from + LANES)];
-        if self.layout.records() == Records::Block {
+        if self.layout.records() == RecordSource::Block {
             return gather_pasts(self.layout, pages.now, pasts, tile);
         }
         let hotness = pages.hotness.unwrap_or_default().iter().skip(from);
@@ -54,7 +54,7 @@ impl<S: Scorer> PageRecogniser<S> {
 }
 
 #[multiversion(targets("x86_64+avx2"))]
-fn gather_pasts(layout: Layout, now: u32, pasts: &[Past], tile: &mut [[f32; LANES]]) {
+fn gather_pasts(layout: FeatureLayout, now: u32, pasts: &[Past], tile: &mut [[f32; LANES]]) {
     layout.of_pasts(now, &Pasts::new(pasts), tile);
 }
 
@@ -82,7 +82,7 @@ impl Model {
 
 impl<S: Scorer> Recogniser for PageRecogniser<S> {
     fn wants_hotness(&self) -> bool {
-        self.layout.records() == Records::Engine
+        self.layout.records() == RecordSource::Engine
     }
 
     fn score(&mut self, pages: &Candidates<'_>, scores: &mut [f32]) {
@@ -90,7 +90,7 @@ impl<S: Scorer> Recogniser for PageRecogniser<S> {
             return scores.fill(f32::NEG_INFINITY);
         }
         let width = self.layout.width();
-        let mut tile = [[0.0; LANES]; Layout::WIDEST];
+        let mut tile = [[0.0; LANES]; FeatureLayout::WIDEST];
         let tile = &mut tile[..width];
         for (i, scores) in scores.chunks_mut(LANES).enumerate() {
             self.gather(pages, i * LANES, tile);

@@ -1,7 +1,7 @@
 //! Rules that need no training, to compare models with. They give no degrees: their scores are
 //! infinite.
 
-use crate::{LANES, Layout, LearnError, Scorer, Tiles};
+use crate::{FeatureLayout, LANES, LearnError, Scorer, Tiles};
 
 /// The one-bit filter: a page that the user rewrote within one logical capacity of writes is not
 /// frozen; every other page is. It needs one bit a page.
@@ -16,7 +16,7 @@ impl OneBit {
     ///
     /// # Errors
     /// [`LearnError::History`] if the layout does not look at two writes.
-    pub fn new(layout: Layout, capacity: u32) -> Result<Self, LearnError> {
+    pub fn new(layout: FeatureLayout, capacity: u32) -> Result<Self, LearnError> {
         let lifespan = layout.lifespan().ok_or(LearnError::History(layout.history()))?;
         Ok(OneBit { lifespan, longest: frostline_placement::log2_1p(capacity) })
     }
@@ -47,11 +47,11 @@ impl Scorer for EveryPage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Records, tiled};
+    use crate::{RecordSource, tiled};
 
     #[test]
     fn one_bit_parts_pages_by_their_last_rewrite() {
-        let layout = Layout::new(Records::Block, 2).unwrap();
+        let layout = FeatureLayout::new(RecordSource::Block, 2).unwrap();
         let rule = OneBit::new(layout, 1023).unwrap();
         let row = |lifespan| [1.0, 0.0, 0.0, 0.0, lifespan, 0.0, 0.0];
         let rows = [row(0.0), row(9.9), row(10.0), row(10.1)].concat();
@@ -59,6 +59,6 @@ mod tests {
         rule.score(Tiles::new(7, &tiled(&rows, 7)), &mut scores);
         let (yes, no) = (f32::INFINITY, f32::NEG_INFINITY);
         assert_eq!(scores, [yes, no, no, yes]);
-        assert!(OneBit::new(Layout::new(Records::Block, 1).unwrap(), 9).is_err());
+        assert!(OneBit::new(FeatureLayout::new(RecordSource::Block, 1).unwrap(), 9).is_err());
     }
 }

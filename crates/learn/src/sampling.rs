@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The samples that a model is evaluated on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Split {
+pub enum SampleSplit {
     /// All samples; none are left for training.
     All,
     /// One in four at random, as in the paper. It favours models: in training they have seen what
@@ -21,7 +21,7 @@ pub enum Split {
 #[serde(deny_unknown_fields)]
 pub struct Sampling {
     /// The samples that a model is evaluated on.
-    pub split: Split,
+    pub split: SampleSplit,
     /// The share of the trace, from 0 to below 1, that must still follow a sample for it to count:
     /// shortly before the end of the trace every page seems frozen, but its fate is unknown.
     pub horizon: f64,
@@ -37,6 +37,6 @@ pub struct Sampling {
 
 impl Default for Sampling {
     fn default() -> Self {
-        Sampling { split: Split::Random, horizon: 0.1, age: 0, most: 3_000_000, seed: 1 }
+        Sampling { split: SampleSplit::Random, horizon: 0.1, age: 0, most: 3_000_000, seed: 1 }
     }
 }

@@ -9,7 +9,7 @@
 
 use frostline_random::SplitMix;
 
-use crate::{Layout, Set, Standard};
+use crate::{FeatureLayout, Set, Standard};
 
 /// Steps after which the descent usually has converged.
 const STEPS: usize = 2_000_000;
@@ -53,7 +53,7 @@ pub(crate) fn descend(
     let mut step = 1.0 / (typical * penalty);
     let mut weights = vec![0.0; width + 1];
     let mut sums = vec![0.0; width + 1];
-    let mut row = [0.0; Layout::WIDEST];
+    let mut row = [0.0; FeatureLayout::WIDEST];
     let row = &mut row[..width];
     for pass in 0..passes {
         shuffle(&mut order, &mut chance);

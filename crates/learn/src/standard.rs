@@ -1,7 +1,7 @@
 //! Standardisation: features of mean 0 and deviation 1, so that no feature outweighs another by
 //! its unit.
 
-use crate::{Layout, LearnError, Linear, Set};
+use crate::{FeatureLayout, LearnError, Linear, Set};
 
 /// Mean and standard deviation of each feature.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +48,7 @@ impl Standard {
     ///
     /// # Errors
     /// [`LearnError::UnknownFeature`].
-    pub fn only(mut self, layout: Layout, fields: &[String]) -> Result<Self, LearnError> {
+    pub fn only(mut self, layout: FeatureLayout, fields: &[String]) -> Result<Self, LearnError> {
         let known = layout.fields();
         if let Some(name) = fields.iter().find(|name| !known.contains(&name.as_str())) {
             return Err(LearnError::UnknownFeature { name: name.clone(), known: known.join(" ") });
@@ -93,11 +93,11 @@ fn mean_of(set: &Set, with: &[f64], of: impl Fn(f64, f64) -> f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Records;
+    use crate::RecordSource;
 
     #[test]
     fn what_is_not_wanted_or_never_varies_counts_for_nothing() {
-        let layout = Layout::new(Records::Block, 2).unwrap();
+        let layout = FeatureLayout::new(RecordSource::Block, 2).unwrap();
         let mut set = Set::new(7);
         for (i, x) in [2.0, 4.0].into_iter().enumerate() {
             set.put(i, false, |put| [x, x, 5.0, x, x, x, x].into_iter().for_each(put));

@@ -1,7 +1,7 @@
 //! Trains models.
 
 use crate::sgd::{Loss, descend};
-use crate::{Layout, LearnError, Model, ModelKind, Origin, Set, Standard, newton};
+use crate::{FeatureLayout, LearnError, Model, ModelKind, Origin, Set, Standard, newton};
 
 /// The penalty on squared weights. With standardised features and tens of thousands of samples it
 /// only keeps weights finite that nothing else bounds.
@@ -16,7 +16,7 @@ pub const PENALTY: f64 = 1e-4;
 /// [`LearnError::Training`].
 pub fn train(
     kind: ModelKind,
-    layout: Layout,
+    layout: FeatureLayout,
     set: &Set,
     standard: &Standard,
     origin: Origin,

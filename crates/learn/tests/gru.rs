@@ -19,7 +19,7 @@ fn pages(samples: usize, seed: u64) -> Set {
 }
 
 fn accuracy(kind: ModelKind) -> f64 {
-    let layout = Layout::new(Records::Block, 2).unwrap();
+    let layout = FeatureLayout::new(RecordSource::Block, 2).unwrap();
     let (set, test) = (pages(2000, 1), pages(500, 2));
     let origin = Origin {
         trace: String::new(),

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 fn model(kind: ModelKind) -> Model {
-    let layout = Layout::new(Records::Block, 2).unwrap();
+    let layout = FeatureLayout::new(RecordSource::Block, 2).unwrap();
     let mut chance = SplitMix::new(3);
     let mut set = Set::new(layout.width());
     for i in 0..200 {
@@ -100,7 +100,7 @@ fn hostile_networks_are_refused() {
 fn a_build_that_cannot_train_networks_says_what_it_lacks() {
     let mut set = Set::new(4);
     (0..2).for_each(|i| set.put(i, i > 0, |put| [1.0; 4].into_iter().for_each(put)));
-    let layout = Layout::new(Records::Block, 1).unwrap();
+    let layout = FeatureLayout::new(RecordSource::Block, 1).unwrap();
     let sampling = Sampling::default();
     let origin = Origin { trace: String::new(), samples: 2, frozen: 1, sampling };
     let refused = train(ModelKind::Gru, layout, &set, &Standard::of(&set), origin).unwrap_err();

@@ -1,6 +1,6 @@
 //! A recogniser that learns while it runs, driven like a scheme drives it.
 
-use frostline_learn::{Online, Records};
+use frostline_learn::{Online, RecordSource};
 use frostline_placement::{Activity, Candidates, Hotness, Past, Recogniser, Requests};
 use frostline_random::SplitMix;
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ struct World {
 }
 
 fn online() -> Online {
-    Online::new(Records::Engine, 5).unwrap()
+    Online::new(RecordSource::Engine, 5).unwrap()
 }
 
 fn stays(lba: u32) -> bool {
@@ -130,7 +130,7 @@ fn what_was_learned_survives_a_restart() {
     world.online = again;
     assert!(world.online.is_trusted());
     assert!(world.clean().iter().all(|&(lba, taken)| taken == stays(lba)));
-    let mut other = Online::new(Records::Block, 5).unwrap();
+    let mut other = Online::new(RecordSource::Block, 5).unwrap();
     other.recall(&world.online.memory());
     assert!(other.memory().is_empty(), "it goes by other features");
 }
@@ -161,7 +161,7 @@ proptest! {
         let mut damaged = sound.clone();
         let from = at.min(damaged.len() - bytes.len());
         damaged[from..from + bytes.len()].copy_from_slice(&bytes);
-        world.online = Online::new(Records::Engine, 5).unwrap();
+        world.online = Online::new(RecordSource::Engine, 5).unwrap();
         world.online.recall(&damaged);
         // Whatever it recalled, it works, and learns better.
         let last = world.live(4);

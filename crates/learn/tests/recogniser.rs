@@ -3,8 +3,8 @@
 use frostline_learn::*;
 use frostline_placement::{Candidates, Past, Recogniser};
 
-fn engine(history: usize) -> Layout {
-    Layout::new(Records::Engine, history).unwrap()
+fn engine(history: usize) -> FeatureLayout {
+    FeatureLayout::new(RecordSource::Engine, history).unwrap()
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn agrees(kind: ModelKind, near: f64) {
     assert_eq!(figures["frozen"], frozen, "the data differ");
     let expected = &figures["models"][kind.name()];
     // Any layout of the same width will do: the features' names don't matter.
-    let layout = Layout::new(Records::Block, 1).unwrap();
+    let layout = FeatureLayout::new(RecordSource::Block, 1).unwrap();
     let origin = Origin { trace: String::new(), samples: 0, frozen, sampling: Sampling::default() };
     let model = train(kind, layout, &set, &Standard::of(&set), origin).unwrap();
     for (i, feature) in model.features().iter().enumerate() {
@@ -68,7 +68,7 @@ fn the_support_vector_machine_agrees_with_scikit_learn() {
 fn one_kind_of_page_alone_teaches_nothing() {
     let mut set = Set::new(4);
     set.put(0, true, |put| [1.0; 4].into_iter().for_each(put));
-    let layout = Layout::new(Records::Block, 1).unwrap();
+    let layout = FeatureLayout::new(RecordSource::Block, 1).unwrap();
     let origin =
         Origin { trace: String::new(), samples: 1, frozen: 1, sampling: Sampling::default() };
     for &kind in ModelKind::TRAINABLE {

@@ -37,7 +37,7 @@ pub struct Export<'a> {
 }
 
 /// The part of a range of bytes that lies in one page.
-struct Part {
+struct PagePart {
     lba: u32,
     /// Its bytes within the page.
     within: Range<usize>,
@@ -45,14 +45,14 @@ struct Part {
     at: Range<usize>,
 }
 
-impl Part {
+impl PagePart {
     fn is_whole(&self) -> bool {
         self.within.len() == PAGE
     }
 }
 
 /// The parts of a range, page by page, in order.
-fn parts(offset: u64, length: usize) -> impl Iterator<Item = Part> {
+fn parts(offset: u64, length: usize) -> impl Iterator<Item = PagePart> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let begin = offset + at as u64;
@@ -61,7 +61,7 @@ fn parts(offset: u64, length: usize) -> impl Iterator<Item = Part> {
         let range = at..at + bytes;
         at += bytes;
         let lba = (begin / PAGE as u64) as u32;
-        (bytes > 0).then_some(Part { lba, within: within..within + bytes, at: range })
+        (bytes > 0).then_some(PagePart { lba, within: within..within + bytes, at: range })
     })
 }
 
@@ -155,7 +155,7 @@ impl<'a> Export<'a> {
     }
 
     /// Changes a part of a page.
-    fn patch(&self, part: &Part, bytes: &[u8]) -> Result<(), StoreError> {
+    fn patch(&self, part: &PagePart, bytes: &[u8]) -> Result<(), StoreError> {
         let _alone = self.changes.write().unwrap_or_else(PoisonError::into_inner);
         let (mut page, _) = self.page(part.lba)?;
         page[part.within.clone()].copy_from_slice(bytes);
@@ -164,7 +164,7 @@ impl<'a> Export<'a> {
 
     /// Sets a range to zeroes that take no space, except in parts of pages at its ends.
     pub fn zero(&self, offset: u64, length: u32) -> Result<(), StoreError> {
-        let is_part = |part: &Part| !part.is_whole();
+        let is_part = |part: &PagePart| !part.is_whole();
         for part in parts(offset, length as usize).filter(is_part) {
             // A page that the store does not hold is zero already.
             if self.is_there(part.lba)? {

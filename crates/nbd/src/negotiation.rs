@@ -30,7 +30,7 @@ pub struct Agreed {
 
 /// The export in the handshake.
 #[derive(Clone, Copy, Debug)]
-pub struct Shown {
+pub struct ShownExport {
     /// Size in bytes.
     pub size: u64,
     /// True if clients can't write.
@@ -42,7 +42,7 @@ pub trait Stream: Read + Write {}
 impl<T: Read + Write> Stream for T {}
 
 /// Negotiates. `None` if the client ends the connection.
-pub fn negotiate(stream: &mut dyn Stream, shown: Shown) -> io::Result<Option<Agreed>> {
+pub fn negotiate(stream: &mut dyn Stream, shown: ShownExport) -> io::Result<Option<Agreed>> {
     stream.write_all(&wire::HELLO.to_be_bytes())?;
     stream.write_all(&wire::OPTION.to_be_bytes())?;
     let ours = handshake::FIXED_NEWSTYLE | handshake::NO_ZEROES;
@@ -58,7 +58,7 @@ pub fn negotiate(stream: &mut dyn Stream, shown: Shown) -> io::Result<Option<Agr
 
 struct Negotiation<'a> {
     stream: &'a mut dyn Stream,
-    shown: Shown,
+    shown: ShownExport,
     has_zeroes: bool,
     agreed: Agreed,
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
 use crate::export::Extent;
-use crate::request::{Refusal, Request};
+use crate::request::{NbdRequest, Refusal};
 use crate::wire::{CHUNK, SIMPLE_REPLY, chunk};
 
 /// The number of the only metadata context, `base:allocation`.
@@ -27,12 +27,12 @@ impl<W: Write> Replies<W> {
     }
 
     /// Replies that the request is done.
-    pub fn done(&self, request: &Request) -> io::Result<()> {
+    pub fn done(&self, request: &NbdRequest) -> io::Result<()> {
         self.send(&[&simple(request, 0)])
     }
 
     /// Replies that the request failed.
-    pub fn refuse(&self, request: &Request, why: Refusal, text: &str) -> io::Result<()> {
+    pub fn refuse(&self, request: &NbdRequest, why: Refusal, text: &str) -> io::Result<()> {
         if !self.is_structured {
             return self.send(&[&simple(request, why as u32)]);
         }
@@ -47,7 +47,7 @@ impl<W: Write> Replies<W> {
     /// chunks.
     pub fn bytes(
         &self,
-        request: &Request,
+        request: &NbdRequest,
         bytes: &[u8],
         extents: &[Extent],
         is_one_piece: bool,
@@ -78,7 +78,7 @@ impl<W: Write> Replies<W> {
     }
 
     /// Replies to a request for block status with its extents.
-    pub fn extents(&self, request: &Request, extents: &[Extent]) -> io::Result<()> {
+    pub fn extents(&self, request: &NbdRequest, extents: &[Extent]) -> io::Result<()> {
         let mut payload = ALLOCATION.to_be_bytes().to_vec();
         for extent in extents {
             payload.extend((extent.length as u32).to_be_bytes());
@@ -94,14 +94,14 @@ impl<W: Write> Replies<W> {
     }
 }
 
-fn simple(request: &Request, error: u32) -> Vec<u8> {
+fn simple(request: &NbdRequest, error: u32) -> Vec<u8> {
     let mut reply = SIMPLE_REPLY.to_be_bytes().to_vec();
     reply.extend(error.to_be_bytes());
     reply.extend(request.cookie.to_be_bytes());
     reply
 }
 
-fn head(request: &Request, flags: u16, kind: u16, length: usize) -> Vec<u8> {
+fn head(request: &NbdRequest, flags: u16, kind: u16, length: usize) -> Vec<u8> {
     let mut head = CHUNK.to_be_bytes().to_vec();
     head.extend(flags.to_be_bytes());
     head.extend(kind.to_be_bytes());

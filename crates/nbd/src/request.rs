@@ -6,7 +6,7 @@ use crate::wire::{self, LONGEST_REQUEST, command, flag, read_u16, read_u32, read
 
 /// A request, without the bytes to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct NbdRequest {
     /// [Flags](flag).
     pub flags: u16,
     /// [Type](command).
@@ -37,13 +37,13 @@ pub enum Refusal {
     NotSupported = 95,
 }
 
-impl Request {
+impl NbdRequest {
     /// Reads a request.
-    pub fn read(from: &mut dyn Read) -> io::Result<Request> {
+    pub fn read(from: &mut dyn Read) -> io::Result<NbdRequest> {
         if read_u32(from)? != wire::REQUEST {
             return Err(io::Error::new(ErrorKind::InvalidData, "no request where one must begin"));
         }
-        Ok(Request {
+        Ok(NbdRequest {
             flags: read_u16(from)?,
             command: read_u16(from)?,
             cookie: read_u64(from)?,

@@ -40,7 +40,7 @@ pub struct Server {
 }
 
 /// The open connections, by number.
-type Open = Mutex<BTreeMap<u64, Connection>>;
+type OpenConnections = Mutex<BTreeMap<u64, Connection>>;
 
 impl Server {
     /// Listens on an address.
@@ -71,7 +71,7 @@ impl Server {
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<(), ServeError> {
         let export = Export::new(store, is_read_only);
-        let open = Open::default();
+        let open = OpenConnections::default();
         thread::scope(|scope| {
             let mut number = 0;
             let result = loop {
@@ -100,7 +100,7 @@ impl Server {
     }
 
     /// Waits a while for a connection, if one more may be served.
-    fn next(&self, open: &Open) -> io::Result<Option<Connection>> {
+    fn next(&self, open: &OpenConnections) -> io::Result<Option<Connection>> {
         let is_full = open.lock().unwrap_or_else(PoisonError::into_inner).len() >= MOST_CONNECTIONS;
         let mut wait = [PollFd::new(&self.listener, PollFlags::IN)];
         let sockets = if is_full { &mut [][..] } else { &mut wait[..] };
@@ -122,7 +122,7 @@ impl Server {
     }
 }
 
-fn serve(number: u64, connection: &Connection, export: &Export<'_>, open: &Open) {
+fn serve(number: u64, connection: &Connection, export: &Export<'_>, open: &OpenConnections) {
     tracing::info!(number, "a connection begins");
     match session::serve(connection, export) {
         Ok(()) => tracing::info!(number, "a connection ends"),
@@ -132,6 +132,6 @@ fn serve(number: u64, connection: &Connection, export: &Export<'_>, open: &Open)
     lock(open).remove(&number);
 }
 
-fn lock(open: &Open) -> MutexGuard<'_, BTreeMap<u64, Connection>> {
+fn lock(open: &OpenConnections) -> MutexGuard<'_, BTreeMap<u64, Connection>> {
     open.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -10,9 +10,9 @@ use frostline_store::StoreError;
 use crate::budget::{Budget, Share};
 use crate::connection::Connection;
 use crate::export::Export;
-use crate::negotiation::{Agreed, Shown, negotiate};
+use crate::negotiation::{Agreed, ShownExport, negotiate};
 use crate::reply::Replies;
-use crate::request::{Refusal, Request};
+use crate::request::{NbdRequest, Refusal};
 use crate::wire::{LONGEST_REQUEST, command, flag};
 
 /// The most bytes of reads and writes of a connection that are under way at once.
@@ -26,7 +26,7 @@ const MOST_EXTENTS: usize = 4096;
 
 /// A request on its way to a worker.
 struct Job<'b> {
-    request: Request,
+    request: NbdRequest,
     payload: Vec<u8>,
     _memory: Share<'b>,
 }
@@ -37,12 +37,12 @@ struct Job<'b> {
 /// The client contradicts the protocol, or the connection breaks.
 pub fn serve(connection: &Connection, export: &Export<'_>) -> io::Result<()> {
     let mut both = connection.try_clone()?;
-    let shown = Shown { size: export.size(), is_read_only: export.is_read_only };
+    let shown = ShownExport { size: export.size(), is_read_only: export.is_read_only };
     let Some(agreed) = negotiate(&mut both, shown)? else { return Ok(()) };
     let budget = Budget::new(IN_FLIGHT_BYTES);
     let (send, receive) = sync_channel(WORKERS);
     let receive = Mutex::new(receive);
-    let session = Session {
+    let session = Transmission {
         export,
         agreed,
         replies: Replies::new(BufWriter::new(connection.try_clone()?), agreed.is_structured),
@@ -55,13 +55,13 @@ pub fn serve(connection: &Connection, export: &Export<'_>) -> io::Result<()> {
     })
 }
 
-struct Session<'a> {
+struct Transmission<'a> {
     export: &'a Export<'a>,
     agreed: Agreed,
     replies: Replies<BufWriter<Connection>>,
 }
 
-impl Session<'_> {
+impl Transmission<'_> {
     /// Reads requests and hands them to the workers, until the client ends the connection.
     fn take_requests<'b>(
         &self,
@@ -70,7 +70,7 @@ impl Session<'_> {
         send: SyncSender<Job<'b>>,
     ) -> io::Result<()> {
         loop {
-            let request = match Request::read(from) {
+            let request = match NbdRequest::read(from) {
                 Ok(request) if request.command == command::DISCONNECT => return Ok(()),
                 Ok(request) => request,
                 // The client has gone without a disconnect request.
@@ -117,7 +117,7 @@ impl Session<'_> {
         }
     }
 
-    fn read(&self, request: &Request) -> io::Result<()> {
+    fn read(&self, request: &NbdRequest) -> io::Result<()> {
         let mut bytes = vec![0; request.length as usize];
         match self.export.read(request.offset, &mut bytes) {
             Ok(extents) => {
@@ -128,7 +128,7 @@ impl Session<'_> {
         }
     }
 
-    fn status(&self, request: &Request) -> io::Result<()> {
+    fn status(&self, request: &NbdRequest) -> io::Result<()> {
         if !self.agreed.has_allocation {
             return self.replies.refuse(request, Refusal::Invalid, "no context was chosen");
         }
@@ -139,8 +139,12 @@ impl Session<'_> {
         }
     }
 
-    fn change(&self, request: &Request, payload: &[u8]) -> Result<Result<(), Refusal>, StoreError> {
-        let Request { offset, length, .. } = *request;
+    fn change(
+        &self,
+        request: &NbdRequest,
+        payload: &[u8],
+    ) -> Result<Result<(), Refusal>, StoreError> {
+        let NbdRequest { offset, length, .. } = *request;
         match request.command {
             command::WRITE => self.export.write(offset, payload)?,
             command::TRIM => self.export.trim(offset, length)?,
@@ -160,7 +164,7 @@ impl Session<'_> {
         Ok(Ok(()))
     }
 
-    fn failed(&self, request: &Request, error: &StoreError) -> io::Result<()> {
+    fn failed(&self, request: &NbdRequest, error: &StoreError) -> io::Result<()> {
         tracing::info!(%error, offset = request.offset, "a request failed");
         let why = match error {
             StoreError::Log(_) => Refusal::NoSpace,

@@ -15,7 +15,7 @@ const NONE: u32 = u32::MAX;
 
 /// The place of a zone's metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Zone {
+enum MetadataPlace {
     Open,
     Sealed,
 }
@@ -28,7 +28,7 @@ pub struct MetaCache {
     per_page: u32,
     /// Meta pages of a zone.
     pages: u32,
-    zones: Vec<Zone>,
+    zones: Vec<MetadataPlace>,
     /// The place of each meta page in the cache, by its number.
     places: Vec<u32>,
     cached: Vec<Cached>,
@@ -71,15 +71,15 @@ impl MetaCache {
     /// A zone is opened: its metadata is in memory.
     pub fn open(&mut self, zone: u32) {
         let zones = self.zones.len().max(zone as usize + 1);
-        self.zones.resize(zones, Zone::Sealed);
+        self.zones.resize(zones, MetadataPlace::Sealed);
         self.places.resize(zones * self.pages as usize, NONE);
-        self.zones[zone as usize] = Zone::Open;
+        self.zones[zone as usize] = MetadataPlace::Open;
     }
 
     /// A zone is sealed: its meta pages are written.
     pub fn seal(&mut self, zone: u32) {
         if let Some(state) = self.zones.get_mut(zone as usize) {
-            *state = Zone::Sealed;
+            *state = MetadataPlace::Sealed;
         }
     }
 
@@ -98,7 +98,7 @@ impl MetaCache {
     #[inline]
     pub fn read(&mut self, zone: u32, offset: u32) {
         self.reads += 1;
-        if self.zones.get(zone as usize) != Some(&Zone::Sealed) {
+        if self.zones.get(zone as usize) != Some(&MetadataPlace::Sealed) {
             return;
         }
         let page = zone * self.pages + offset / self.per_page;

@@ -17,11 +17,11 @@ pub const MEMORY: Param = Param::word(
 /// Decides whether a user write is short-lived.
 #[derive(Debug)]
 pub struct ShortLived {
-    memory: Memory,
+    memory: WriteMemory,
 }
 
 #[derive(Debug)]
-enum Memory {
+enum WriteMemory {
     /// The last write time of every page.
     Exact,
     /// A queue of the LBAs written last, as in the paper's implementation.
@@ -42,9 +42,9 @@ impl ShortLived {
     ) -> Result<Self, BuildError> {
         let fifo = params.word(known, MEMORY.key)? == "fifo";
         let memory = match setup.semantics {
-            _ if fifo => Memory::Recent(Box::default()),
-            Semantics::Published | Semantics::MidasFast24 => Memory::Exact,
-            Semantics::SepbitFast22 => Memory::QueueLength(0),
+            _ if fifo => WriteMemory::Recent(Box::default()),
+            Semantics::Published | Semantics::MidasFast24 => WriteMemory::Exact,
+            Semantics::SepbitFast22 => WriteMemory::QueueLength(0),
         };
         Ok(ShortLived { memory })
     }
@@ -55,9 +55,9 @@ impl ShortLived {
         let lifespan = if write.first { NEVER } else { page.age(write.now) };
         *page = Stamp::at(write.now);
         match &mut self.memory {
-            Memory::Exact => lifespan < mean.mean(),
-            Memory::Recent(recent) => recent.decide(write.lba, write.now, mean.mean()),
-            Memory::QueueLength(q) => {
+            WriteMemory::Exact => lifespan < mean.mean(),
+            WriteMemory::Recent(recent) => recent.decide(write.lba, write.now, mean.mean()),
+            WriteMemory::QueueLength(q) => {
                 let short = u64::from(lifespan) < u64::from(mean.mean()).min(*q);
                 let limit = u64::from(mean.floor());
                 *q += 1;
@@ -74,7 +74,7 @@ impl ShortLived {
     /// queue.
     pub fn gauges(&self) -> Vec<(&'static str, f64)> {
         match &self.memory {
-            Memory::Recent(r) => {
+            WriteMemory::Recent(r) => {
                 vec![("lbas_held_max", r.most as f64), ("lbas_held", r.last.len() as f64)]
             }
             _ => Vec::new(),
@@ -84,7 +84,7 @@ impl ShortLived {
     /// Bytes of the memory, besides the per-page state.
     pub fn bytes(&self) -> usize {
         match &self.memory {
-            Memory::Recent(r) => r.queue.capacity() * 4 + r.last.capacity() * 9,
+            WriteMemory::Recent(r) => r.queue.capacity() * 4 + r.last.capacity() * 9,
             _ => 0,
         }
     }
@@ -139,11 +139,11 @@ mod tests {
         let mut mean = ZoneLifespan::new(1);
         (0..16).for_each(|i| mean.reclaimed(3 + u32::from(i == 0)));
         assert_eq!((mean.mean(), mean.floor()), (4, 3), "3.0625");
-        let mut rule = ShortLived { memory: Memory::QueueLength(0) };
+        let mut rule = ShortLived { memory: WriteMemory::QueueLength(0) };
         let mut lengths = Vec::new();
         for now in 1..6 {
             rule.decide(&write(now, now, true), &mut Stamp::default(), &mean);
-            let Memory::QueueLength(q) = rule.memory else { unreachable!() };
+            let WriteMemory::QueueLength(q) = rule.memory else { unreachable!() };
             lengths.push(q);
         }
         assert_eq!(lengths, [1, 2, 3, 3, 3], "4 is longer than 3.0625");
@@ -152,8 +152,8 @@ mod tests {
     #[test]
     fn queue_and_exact_times_agree_once_the_queue_is_as_long_as_the_threshold() {
         let mut mean = ZoneLifespan::new(1);
-        let mut exact = ShortLived { memory: Memory::Exact };
-        let mut fifo = ShortLived { memory: Memory::Recent(Box::default()) };
+        let mut exact = ShortLived { memory: WriteMemory::Exact };
+        let mut fifo = ShortLived { memory: WriteMemory::Recent(Box::default()) };
         let mut pages = [Stamp::default(); 300];
         let mut rng = SplitMix::new(1);
         for now in 1..20_000u32 {
@@ -169,7 +169,7 @@ mod tests {
             // When the threshold has just grown, the queue grows by one a write: it may forget too
             // early.
             assert!(by_time || !by_queue, "write {now}");
-            let Memory::Recent(recent) = &fifo.memory else { unreachable!() };
+            let WriteMemory::Recent(recent) = &fifo.memory else { unreachable!() };
             if recent.queue.len() as u64 >= u64::from(mean.mean()) {
                 assert_eq!(by_time, by_queue, "write {now}");
             }

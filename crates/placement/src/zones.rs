@@ -203,7 +203,7 @@ pub(crate) mod table {
 
     /// Sealed zones, from number 1 on.
     #[derive(Debug, Clone)]
-    pub struct Table {
+    pub struct ZoneRows {
         pub zone_pages: u32,
         pub now: u32,
         pub resets: Vec<u32>,
@@ -214,9 +214,9 @@ pub(crate) mod table {
         seal_order: Vec<u64>,
     }
 
-    impl Table {
+    impl ZoneRows {
         pub fn new(zone_pages: u32) -> Self {
-            Table {
+            ZoneRows {
                 zone_pages,
                 now: 0,
                 resets: vec![0],

@@ -11,7 +11,7 @@
 use std::path::Path;
 
 use frostline_placement::SchemeSpec;
-use frostline_sim::{Combination, Progress, Settings, TraceVolume, ZoneSize, replay};
+use frostline_sim::{Combination, ReplayProgress, Settings, TraceVolume, ZoneSize, replay};
 use frostline_trace::{AccessPattern, LoadOptions, Spec, generate, load, prepare};
 
 const ZONE: ZoneSize = ZoneSize::Bytes(16 << 20);
@@ -41,7 +41,7 @@ fn measure(volume: &TraceVolume, scheme: &str, victim: &str, zone_size: ZoneSize
     let settings = Settings { zone_size, warmup: volume.user_writes() / 2, ..Settings::default() };
     let zone_pages = settings.zone_pages(std::slice::from_ref(volume)).expect("whole pages");
     let runs = (0..2).map(|_| {
-        let progress = Progress::default();
+        let progress = ReplayProgress::default();
         replay(volume, &combination, &settings, zone_pages, &progress).expect("room")
     });
     let best = runs.max_by(|a, b| a.writes_per_cpu_second.total_cmp(&b.writes_per_cpu_second));

@@ -60,7 +60,7 @@ struct Run<'a> {
 /// The reading of the log, and the choice of victims in it.
 enum Make {
     Published(Options, Box<dyn VictimPolicy>),
-    Fast22(fast22::Options, fast22::Policy),
+    Fast22(fast22::Fast22Options, fast22::Policy),
 }
 
 impl Visitor for Run<'_> {
@@ -76,7 +76,7 @@ impl Visitor for Run<'_> {
         let mut log: Box<dyn Machine> = match self.make {
             Make::Published(options, policy) => Box::new(Log::new(options, scheme, policy)?),
             Make::Fast22(options, policy) => {
-                Box::new(fast22::Log::new(options, scheme, policy, trace.times.as_deref())?)
+                Box::new(fast22::Fast22Log::new(options, scheme, policy, trace.times.as_deref())?)
             }
         };
         log.write(&writes, 0..trace.words.len())?;
@@ -116,7 +116,10 @@ fn waf(
             };
             let least_gp = reading.filter.unwrap_or(GP);
             let (space, max_open) = (trace.space, None);
-            Make::Fast22(fast22::Options { zone_pages, space, gp: GP, max_open, least_gp }, policy)
+            Make::Fast22(
+                fast22::Fast22Options { zone_pages, space, gp: GP, max_open, least_gp },
+                policy,
+            )
         }
     };
     let setup = Setup {

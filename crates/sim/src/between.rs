@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug, PartialEq)]
-    enum Event {
+    enum Noted {
         Write(u32),
         Trim(u32),
         Read(u32, u32),
@@ -72,19 +72,19 @@ mod tests {
 
     /// Records its calls.
     #[derive(Default)]
-    struct Notes(Vec<Event>, Counts);
+    struct Notes(Vec<Noted>, Counts);
 
     impl Machine for Notes {
         fn write(&mut self, writes: &Writes<'_>, range: Range<usize>) -> Result<(), LogError> {
-            self.0.extend(writes.words[range].iter().map(|&word| Event::Write(word)));
+            self.0.extend(writes.words[range].iter().map(|&word| Noted::Write(word)));
             Ok(())
         }
         fn trim(&mut self, lbas: RangeInclusive<u32>) -> Result<(), LogError> {
-            self.0.extend(lbas.map(Event::Trim));
+            self.0.extend(lbas.map(Noted::Trim));
             Ok(())
         }
         fn read(&mut self, lba: u32, pages: u32) {
-            self.0.push(Event::Read(lba, pages));
+            self.0.push(Noted::Read(lba, pages));
         }
         fn counts(&mut self) -> &Counts {
             &self.1
@@ -125,12 +125,12 @@ mod tests {
             let mut expected = Vec::new();
             for (i, &word) in words.iter().enumerate() {
                 for trim in trims.iter().filter(|trim| trim.at == i) {
-                    expected.extend(trim.lbas().map(Event::Trim));
+                    expected.extend(trim.lbas().map(Noted::Trim));
                 }
                 for read in reads.iter().filter(|read| read.at == i) {
-                    expected.push(Event::Read(read.first, read.pages));
+                    expected.push(Noted::Read(read.first, read.pages));
                 }
-                expected.push(Event::Write(word));
+                expected.push(Noted::Write(word));
             }
             let mut notes = Notes::default();
             let mut between = Between { trims: &trims, reads: &reads };

@@ -70,7 +70,7 @@ pub enum SimError {
     /// Units are asked for under semantics that do not have them.
     #[error("only whole pages are part of the semantics sepbit-fast22")]
     UnitInSemantics,
-    /// The run was stopped before its end, see [`Progress::stop`](crate::Progress::stop).
+    /// The run was stopped before its end, see [`ReplayProgress::stop`](crate::ReplayProgress::stop).
     #[error("the run was stopped")]
     Stopped,
     /// A fixed capacity is asked for under semantics that do not have it.

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use frostline_placement::SchemeSpec;
-//! use frostline_sim::{Combination, Progress, Settings, TraceVolume, replay};
+//! use frostline_sim::{Combination, ReplayProgress, Settings, TraceVolume, replay};
 //! use frostline_trace::{AccessPattern, Spec, Writes, generate, prepare};
 //!
 //! let kind = AccessPattern::Zipf { alpha: 1.0 };
@@ -18,7 +18,7 @@
 //! let waf = |scheme| -> Result<f64, Box<dyn std::error::Error>> {
 //!     let scheme = SchemeSpec::parse(scheme)?;
 //!     let run = Combination { scheme, victim: "cost-benefit".to_string() };
-//!     Ok(replay(&volume, &run, &settings, zone_pages, &Progress::default())?.counts.waf())
+//!     Ok(replay(&volume, &run, &settings, zone_pages, &ReplayProgress::default())?.counts.waf())
 //! };
 //! assert!(waf("sepbit")? < waf("nosep")?);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -55,7 +55,7 @@ pub use models::{
     Evaluation, ZONE, compare_features, compare_histories, compare_models, evaluate_two_r,
 };
 pub use plan::{BASELINE, BOUND, Plan};
-pub use replay::{Outcome, Progress, replay};
+pub use replay::{Outcome, ReplayProgress, replay};
 pub use report::{
     ALL_VOLUMES, ClassReport, Quartiles, RunReport, SimReport, TraceReport, WindowReport,
 };

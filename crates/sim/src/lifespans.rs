@@ -29,7 +29,7 @@ fn interval(lifespan: u32, zone_pages: u32) -> usize {
 }
 
 /// Looks at some user writes as they are replayed.
-pub(crate) struct Sample<'a> {
+pub(crate) struct LifespanSample<'a> {
     volume: &'a TraceVolume,
     /// The lifespan of each write; none if nothing is to be counted.
     lifespans: Option<&'a [u32]>,
@@ -38,11 +38,15 @@ pub(crate) struct Sample<'a> {
     pub(crate) counted: LifespansByClass,
 }
 
-impl<'a> Sample<'a> {
+impl<'a> LifespanSample<'a> {
     /// Counts nothing unless it `is_wanted` and the trace has lifespans.
-    pub(crate) fn new(volume: &'a TraceVolume, is_wanted: bool, zone_pages: u32) -> Sample<'a> {
+    pub(crate) fn new(
+        volume: &'a TraceVolume,
+        is_wanted: bool,
+        zone_pages: u32,
+    ) -> LifespanSample<'a> {
         let lifespans = volume.lifespans().filter(|_| is_wanted);
-        Sample { volume, lifespans, zone_pages, counted: Vec::new() }
+        LifespanSample { volume, lifespans, zone_pages, counted: Vec::new() }
     }
 
     /// The end of a part of the run that begins at `next`: `end`, or the write that is looked at.

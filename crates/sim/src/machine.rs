@@ -98,7 +98,7 @@ pub enum MakeMachine<'a> {
     /// The log in the papers' reading.
     Published(Options, Box<dyn VictimPolicy>),
     /// The log of the simulator published with SepBIT, with the trace's times.
-    Fast22(fast22::Options, fast22::Policy, Option<&'a [u64]>),
+    Fast22(fast22::Fast22Options, fast22::Policy, Option<&'a [u64]>),
 }
 
 impl<'a> Visitor for MakeMachine<'a> {
@@ -110,7 +110,7 @@ impl<'a> Visitor for MakeMachine<'a> {
                 Box::new(Volume::new(options, scheme, policy)?)
             }
             MakeMachine::Fast22(options, policy, times) => {
-                Box::new(fast22::Log::new(options, scheme, policy, times)?)
+                Box::new(fast22::Fast22Log::new(options, scheme, policy, times)?)
             }
         })
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::between::{Between, advance};
 use crate::cpu_time::cpu_seconds;
-use crate::lifespans::{LifespansByClass, Sample};
+use crate::lifespans::{LifespanSample, LifespansByClass};
 use crate::machine::{Machine, MakeMachine};
 use crate::settings::least_op;
 use crate::stored::StoredCounts;
@@ -22,12 +22,12 @@ const STRIDE: usize = 1 << 20;
 
 /// The number of user writes done so far, in all runs together, and a flag that stops the runs.
 #[derive(Debug, Default)]
-pub struct Progress {
+pub struct ReplayProgress {
     writes: AtomicU64,
     stopped: AtomicBool,
 }
 
-impl Progress {
+impl ReplayProgress {
     /// User writes done so far.
     pub fn writes(&self) -> u64 {
         self.writes.load(Ordering::Relaxed)
@@ -85,7 +85,7 @@ pub fn replay(
     combination: &Combination,
     settings: &Settings,
     zone_pages: u32,
-    progress: &Progress,
+    progress: &ReplayProgress,
 ) -> Result<Outcome, SimError> {
     progress.check()?;
     let mut machine = build(volume, combination, settings, zone_pages)?;
@@ -97,7 +97,7 @@ pub fn replay(
     let all = writes.words.len();
     let counted_from = (volume.preload_writes() as u64 + settings.warmup).min(all as u64) as usize;
     let mut windows = Windows::new(counted_from, settings.window, all, &mut *machine);
-    let mut sample = Sample::new(volume, settings.lifespans, zone_pages);
+    let mut sample = LifespanSample::new(volume, settings.lifespans, zone_pages);
     let mut next = 0;
     let started = Instant::now();
     let mut cpu_from = cpu_seconds();
@@ -178,7 +178,7 @@ fn make<'a>(
         }
         (Semantics::SepbitFast22, Space::Gp(gp)) => {
             let (space, max_open) = (volume.space(), settings.max_open);
-            let options = fast22::Options { zone_pages, space, gp, max_open, least_gp: gp };
+            let options = fast22::Fast22Options { zone_pages, space, gp, max_open, least_gp: gp };
             let policy = fast22::Policy::build(victim, settings.seed)?;
             Ok(MakeMachine::Fast22(options, policy, volume.times()))
         }

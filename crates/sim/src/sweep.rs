@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::{Ledger, Outcome, Plan, Progress, Settings, SimError, TraceVolume, replay};
+use crate::{Ledger, Outcome, Plan, ReplayProgress, Settings, SimError, TraceVolume, replay};
 
 /// The outcomes of a plan's runs over one volume.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +24,7 @@ impl Outcomes {
 
 /// Replays every volume with every combination of the plan, on all cores. The outcomes are in the
 /// order of the plan, for each volume in turn, whatever the number of cores. After
-/// [`Progress::stop`] it soon returns, with the outcomes of the runs that have finished.
+/// [`ReplayProgress::stop`] it soon returns, with the outcomes of the runs that have finished.
 ///
 /// # Errors
 /// The error of the first run in that order that was asked for and failed.
@@ -32,7 +32,7 @@ pub fn sweep(
     volumes: &[TraceVolume],
     plan: &Plan,
     settings: &Settings,
-    progress: &Progress,
+    progress: &ReplayProgress,
 ) -> Result<Vec<Outcomes>, SimError> {
     sweep_with(volumes, plan, settings, &(), progress)
 }
@@ -47,7 +47,7 @@ pub fn sweep_with(
     plan: &Plan,
     settings: &Settings,
     ledger: &dyn Ledger,
-    progress: &Progress,
+    progress: &ReplayProgress,
 ) -> Result<Vec<Outcomes>, SimError> {
     let zone_pages = settings.zone_pages(volumes)?;
     let of_volume = |volume| plan.runs().map(move |run| (volume, run));

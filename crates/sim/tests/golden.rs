@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use frostline_placement::SchemeSpec;
 use frostline_placement::registry::SCHEMES;
 use frostline_placement::{Semantics, victims::POLICIES};
-use frostline_sim::{Plan, Progress, Settings, Space, TraceVolume, ZoneSize, sweep};
+use frostline_sim::{Plan, ReplayProgress, Settings, Space, TraceVolume, ZoneSize, sweep};
 use frostline_trace::{LoadOptions, Writes, load, prepare};
 
 /// Writes of the recorded trace that are replayed.
@@ -48,7 +48,7 @@ fn add(
     let victims: Vec<_> = victims.iter().map(|name| name.to_string()).collect();
     let plan = Plan::new(&schemes, &victims, false).unwrap();
     let volumes = std::slice::from_ref(volume);
-    let outcomes = sweep(volumes, &plan, settings, &Progress::default()).unwrap();
+    let outcomes = sweep(volumes, &plan, settings, &ReplayProgress::default()).unwrap();
     writeln!(table, "{title}: user writes, relocations, of frozen pages, zones reclaimed").unwrap();
     for (run, outcome) in plan.wanted.iter().zip(&outcomes[0].wanted) {
         let c = &outcome.as_ref().unwrap().counts;

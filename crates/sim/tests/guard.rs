@@ -6,7 +6,9 @@
 
 use frostline_placement::SchemeSpec;
 use frostline_random::SplitMix;
-use frostline_sim::{Combination, Outcome, Progress, Settings, TraceVolume, ZoneSize, replay};
+use frostline_sim::{
+    Combination, Outcome, ReplayProgress, Settings, TraceVolume, ZoneSize, replay,
+};
 use frostline_trace::{AccessPattern, Spec, Writes, generate, prepare};
 
 const PAGES: u32 = 8192;
@@ -57,7 +59,7 @@ fn run(lbas: &[u32], zone_pages: u32, scheme: &str, victim: &str) -> Outcome {
     };
     let scheme = SchemeSpec::parse(scheme).expect("a known scheme");
     let combination = Combination { scheme, victim: victim.to_string() };
-    replay(&volume, &combination, &settings, zone_pages, &Progress::default()).expect("room")
+    replay(&volume, &combination, &settings, zone_pages, &ReplayProgress::default()).expect("room")
 }
 
 /// WAF over all writes, and in each window but the first two.

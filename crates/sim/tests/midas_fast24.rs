@@ -4,7 +4,7 @@
 
 use frostline_placement::SchemeSpec;
 use frostline_placement::Semantics;
-use frostline_sim::{Plan, Progress, Settings, Space, TraceVolume, ZoneSize, sweep};
+use frostline_sim::{Plan, ReplayProgress, Settings, Space, TraceVolume, ZoneSize, sweep};
 use frostline_trace::{AccessPattern, Spec, Writes, generate, prepare};
 
 /// Pages of a device of 10^9 bytes.
@@ -37,7 +37,7 @@ fn waf(volume: &TraceVolume, op: f64, scheme: &str, victim: &str) -> f64 {
     let plan = Plan::new(&schemes, &[victim.to_string()], false).unwrap();
     plan.check(&settings).unwrap();
     let volumes = std::slice::from_ref(volume);
-    let outcomes = sweep(volumes, &plan, &settings, &Progress::default()).unwrap();
+    let outcomes = sweep(volumes, &plan, &settings, &ReplayProgress::default()).unwrap();
     outcomes[0].wanted[0].as_ref().unwrap().counts.waf()
 }
 

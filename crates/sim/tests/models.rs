@@ -1,6 +1,6 @@
 //! Models are compared on the same samples, and differ in what the comparison is about.
 
-use frostline_learn::{Layout, LearnError, ModelKind, Records, Sampling};
+use frostline_learn::{FeatureLayout, LearnError, ModelKind, RecordSource, Sampling};
 use frostline_placement::{Activity, Hotness};
 use frostline_random::SplitMix;
 use frostline_sim::{
@@ -26,14 +26,14 @@ fn writes() -> Writes {
     Writes { lbas, hotness, ..Writes::default() }
 }
 
-fn samples(records: Records, history: usize) -> Samples {
+fn samples(records: RecordSource, history: usize) -> Samples {
     let how = Sampling { horizon: 0.0, ..Sampling::default() };
-    sample(writes(), Layout::new(records, history).unwrap(), &how).unwrap()
+    sample(writes(), FeatureLayout::new(records, history).unwrap(), &how).unwrap()
 }
 
 #[test]
 fn narrowed_samples_are_those_of_a_shorter_history() {
-    for records in [Records::Block, Records::Engine] {
+    for records in [RecordSource::Block, RecordSource::Engine] {
         let long = samples(records, 4);
         for history in 1..=4 {
             let (narrowed, short) = (long.narrowed(history).unwrap(), samples(records, history));
@@ -47,10 +47,11 @@ fn narrowed_samples_are_those_of_a_shorter_history() {
 
 #[test]
 fn histories_grow_by_one_write() {
-    let evaluated = compare_histories(&samples(Records::Block, 3), ModelKind::Logistic).unwrap();
+    let evaluated =
+        compare_histories(&samples(RecordSource::Block, 3), ModelKind::Logistic).unwrap();
     let histories: Vec<_> = evaluated.iter().map(|evaluated| evaluated.history).collect();
     assert_eq!(histories, [1, 2, 3]);
-    let two = compare_features(&samples(Records::Block, 2), ModelKind::Logistic).unwrap();
+    let two = compare_features(&samples(RecordSource::Block, 2), ModelKind::Logistic).unwrap();
     assert_eq!(evaluated[1].quality.roc_area, two[3].quality.roc_area, "all features");
 }
 
@@ -63,7 +64,7 @@ fn added(evaluated: &[Evaluation]) -> Vec<&str> {
 
 #[test]
 fn features_of_engines_are_added_in_the_papers_order() {
-    let samples = samples(Records::Engine, 2);
+    let samples = samples(RecordSource::Engine, 2);
     let evaluated = compare_features(&samples, ModelKind::Logistic).unwrap();
     let papers = [
         "valid-bytes",
@@ -82,7 +83,8 @@ fn features_of_engines_are_added_in_the_papers_order() {
 
 #[test]
 fn features_of_a_block_layer_are_added_as_they_correlate() {
-    let evaluated = compare_features(&samples(Records::Block, 2), ModelKind::Logistic).unwrap();
+    let evaluated =
+        compare_features(&samples(RecordSource::Block, 2), ModelKind::Logistic).unwrap();
     // The time between two writes of a page says most; the requests are all alike and say nothing.
     assert_eq!(added(&evaluated), ["write-time", "writes", "request-pages", "sequential"]);
 }
@@ -91,7 +93,7 @@ fn features_of_a_block_layer_are_added_as_they_correlate() {
 fn rules_are_compared_with_models() {
     let rules = |history, age| -> Vec<_> {
         let how = Sampling { horizon: 0.0, age, ..Sampling::default() };
-        let layout = Layout::new(Records::Block, history).unwrap();
+        let layout = FeatureLayout::new(RecordSource::Block, history).unwrap();
         let evaluated = compare_models(&sample(writes(), layout, &how).unwrap()).unwrap();
         let rules = evaluated.iter().filter(|evaluated| evaluated.train_seconds.is_none());
         rules.map(|evaluated| evaluated.model).collect()

@@ -4,7 +4,7 @@ use frostline_log::LogError;
 use frostline_placement::registry::SCHEMES;
 use frostline_placement::{SchemeSpec, Semantics};
 use frostline_sim::{
-    Combination, Outcome, Progress, Settings, SimError, Space, TraceVolume, replay,
+    Combination, Outcome, ReplayProgress, Settings, SimError, Space, TraceVolume, replay,
 };
 use frostline_trace::{AccessPattern, Spec, Writes, generate, prepare};
 
@@ -24,7 +24,7 @@ fn run(volume: &TraceVolume, scheme: &str, settings: &Settings) -> Result<Outcom
     let scheme = SchemeSpec::parse(scheme).unwrap();
     let victim = scheme.victim.unwrap_or("cost-benefit").to_string();
     let combination = Combination { scheme, victim };
-    replay(volume, &combination, settings, ZONE_PAGES, &Progress::default())
+    replay(volume, &combination, settings, ZONE_PAGES, &ReplayProgress::default())
 }
 
 /// The outcome with units of `unit` bytes; `None` for a scheme that places whole pages only.

@@ -9,11 +9,11 @@ use frostline_trace::{Bits, Trim, Writes};
 use proptest::prelude::*;
 
 fn everything() -> Sampling {
-    Sampling { split: Split::All, horizon: 0.0, age: 0, most: usize::MAX, seed: 1 }
+    Sampling { split: SampleSplit::All, horizon: 0.0, age: 0, most: usize::MAX, seed: 1 }
 }
 
-fn block(history: usize) -> Layout {
-    Layout::new(Records::Block, history).unwrap()
+fn block(history: usize) -> FeatureLayout {
+    FeatureLayout::new(RecordSource::Block, history).unwrap()
 }
 
 fn writes(lbas: &[u32]) -> Writes {
@@ -58,7 +58,7 @@ fn nothing_shortly_before_the_end_counts() {
 
 #[test]
 fn split_by_time_training_is_not_told_what_comes_later() {
-    let how = Sampling { split: Split::Time, ..everything() };
+    let how = Sampling { split: SampleSplit::Time, ..everything() };
     // Three quarters of the trace are six writes; page 2 is written again after them.
     let data = sample(writes(&[1, 2, 3, 1, 4, 5, 2, 9]), block(1), &how).unwrap();
     assert_eq!(data.train.frozen(), [false, true, true, true, true, true]);
@@ -72,7 +72,7 @@ fn split_by_time_training_is_not_told_what_comes_later() {
 fn a_random_split_is_about_three_to_one_and_room_is_bounded() {
     let mut chance = SplitMix::new(4);
     let lbas: Vec<u32> = (0..40_000).map(|_| chance.below(1000)).collect();
-    let how = Sampling { split: Split::Random, ..everything() };
+    let how = Sampling { split: SampleSplit::Random, ..everything() };
     let data = sample(writes(&lbas), block(1), &how).unwrap();
     assert_eq!(data.train.len() + data.test.len(), 40_000);
     assert!((29_500..30_500).contains(&data.train.len()), "{}", data.train.len());
@@ -85,7 +85,7 @@ fn a_random_split_is_about_three_to_one_and_room_is_bounded() {
 
 #[test]
 fn engine_records_are_asked_for_only_where_there_are_some() {
-    let layout = Layout::new(Records::Engine, 2).unwrap();
+    let layout = FeatureLayout::new(RecordSource::Engine, 2).unwrap();
     let refused = sample(writes(&[1]), layout, &everything()).unwrap_err();
     assert!(matches!(refused, SampleError::NoHotness));
 }
@@ -103,7 +103,7 @@ fn record(i: u32) -> Hotness {
 }
 
 /// Scores by the sum of the features, which differs if any of them differs.
-fn sum(layout: Layout) -> Linear {
+fn sum(layout: FeatureLayout) -> Linear {
     let weights = (0..layout.width()).map(|i| 1.0 + i as f32 / 64.0).collect();
     Linear { weights, bias: 0.0 }
 }
@@ -113,7 +113,7 @@ fn asked_by_a_scheme(
     lbas: &[u32],
     starts: &[bool],
     hotness: &[Hotness],
-    layout: Layout,
+    layout: FeatureLayout,
     threshold: f32,
 ) -> Vec<bool> {
     let mut pasts = [Past::default(); 16];
@@ -149,7 +149,7 @@ proptest! {
             .map(|(i, _)| i == 0 || chance.below(3) > 0).collect();
         let hotness: Vec<_> = (0..lbas.len() as u32).map(record).collect();
         let layout = match engine {
-            true => Layout::new(Records::Engine, 2).unwrap(),
+            true => FeatureLayout::new(RecordSource::Engine, 2).unwrap(),
             false => block(4),
         };
         let mut bits = Bits::new();
@@ -175,7 +175,7 @@ proptest! {
 
 #[test]
 fn longer_histories_of_engine_records_follow_the_pages_writes() {
-    let layout = |history| Layout::new(Records::Engine, history).unwrap();
+    let layout = |history| FeatureLayout::new(RecordSource::Engine, history).unwrap();
     let rows = |history| {
         let hotness = Some((0..6).map(record).collect());
         let trace = Writes { hotness, ..writes(&[4, 8, 4, 4, 8, 4]) };

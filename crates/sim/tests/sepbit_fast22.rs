@@ -7,8 +7,8 @@ use frostline_log::LogError;
 use frostline_placement::SchemeSpec;
 use frostline_placement::Semantics;
 use frostline_sim::{
-    Combination, Outcome, Plan, Progress, Settings, SimError, Space, TraceVolume, ZoneSize, replay,
-    sweep,
+    Combination, Outcome, Plan, ReplayProgress, Settings, SimError, Space, TraceVolume, ZoneSize,
+    replay, sweep,
 };
 use frostline_trace::{LoadOptions, load, prepare};
 
@@ -58,7 +58,7 @@ fn compare(trace: &str, zone_bytes: u64) -> usize {
     let schemes: Vec<_> = schemes.iter().map(|s| SchemeSpec::parse(s).unwrap()).collect();
     let victims = ["greedy".to_string(), "cost-benefit".to_string()];
     let plan = Plan::new(&schemes, &victims, false).unwrap();
-    let outcomes = sweep(&volumes, &plan, &settings, &Progress::default()).unwrap();
+    let outcomes = sweep(&volumes, &plan, &settings, &ReplayProgress::default()).unwrap();
     let outcome = |cell: &Cell| -> &Outcome {
         let mut runs = plan.wanted.iter().zip(outcomes[0].wanted.iter().flatten());
         runs.find(|(c, _)| c.scheme.text == cell.scheme && c.victim == cell.victim).unwrap().1
@@ -104,7 +104,7 @@ fn refused(settings: &Settings) -> SimError {
     let combination = Combination { scheme, victim: "greedy".to_string() };
     let settings = Settings { semantics: Semantics::SepbitFast22, ..settings.clone() };
     let volume = volume("tiny_zipf10");
-    replay(&volume, &combination, &settings, 256, &Progress::default()).unwrap_err()
+    replay(&volume, &combination, &settings, 256, &ReplayProgress::default()).unwrap_err()
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use frostline_placement::SchemeSpec;
 use frostline_sim::{
-    Outcomes, Plan, Progress, Settings, SimError, SimReport, TraceVolume, replay, sweep,
+    Outcomes, Plan, ReplayProgress, Settings, SimError, SimReport, TraceVolume, replay, sweep,
 };
 use frostline_trace::{AccessPattern, Spec, Writes, generate, prepare};
 
@@ -27,7 +27,7 @@ fn finished(outcomes: &[Outcomes]) -> usize {
 fn runs_that_have_finished_are_kept() {
     // Enough runs to last much longer than the first one alone.
     let (volumes, plan, settings) = ([volume()], plan(40), Settings::default());
-    let progress = Progress::default();
+    let progress = ReplayProgress::default();
     let one_at_a_time = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let outcomes = std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -44,14 +44,15 @@ fn runs_that_have_finished_are_kept() {
     assert!(report.interrupted);
     assert_eq!(report.runs.len(), kept);
     let zone_pages = settings.zone_pages(&volumes).unwrap();
-    let alone = replay(&volumes[0], &plan.wanted[0], &settings, zone_pages, &Progress::default());
+    let alone =
+        replay(&volumes[0], &plan.wanted[0], &settings, zone_pages, &ReplayProgress::default());
     assert_eq!(report.runs[0].waf, alone.unwrap().counts.waf());
 }
 
 #[test]
 fn a_sum_over_volumes_has_only_runs_that_finished_in_all() {
     let (volumes, plan, settings) = ([volume(), volume()], plan(2), Settings::default());
-    let mut outcomes = sweep(&volumes, &plan, &settings, &Progress::default()).unwrap();
+    let mut outcomes = sweep(&volumes, &plan, &settings, &ReplayProgress::default()).unwrap();
     assert!(!SimReport::new(Vec::new(), &volumes, &plan, &settings, &outcomes).interrupted);
     outcomes[1].wanted[0] = None;
     let report = SimReport::new(Vec::new(), &volumes, &plan, &settings, &outcomes);
@@ -67,7 +68,7 @@ fn a_sum_over_volumes_has_only_runs_that_finished_in_all() {
 #[test]
 fn a_stopped_run_says_so() {
     let (volume, plan, settings) = (volume(), plan(1), Settings::default());
-    let progress = Progress::default();
+    let progress = ReplayProgress::default();
     progress.stop();
     let stopped = replay(&volume, &plan.wanted[0], &settings, 256, &progress);
     assert_eq!(stopped.unwrap_err(), SimError::Stopped);

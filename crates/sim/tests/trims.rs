@@ -2,7 +2,7 @@
 
 use frostline_placement::SchemeSpec;
 use frostline_placement::registry::SCHEMES;
-use frostline_sim::{Combination, Outcome, Progress, Settings, Space, TraceVolume, replay};
+use frostline_sim::{Combination, Outcome, ReplayProgress, Settings, Space, TraceVolume, replay};
 use frostline_trace::{AccessPattern, Spec, Trim, Writes, generate, prepare};
 
 const PAGES: u32 = 1 << 11;
@@ -25,7 +25,7 @@ fn run(volume: &TraceVolume, scheme: &str, settings: &Settings) -> Outcome {
     let scheme = SchemeSpec::parse(scheme).unwrap();
     let victim = scheme.victim.unwrap_or("cost-benefit").to_string();
     let combination = Combination { scheme, victim };
-    replay(volume, &combination, settings, ZONE_PAGES, &Progress::default()).unwrap()
+    replay(volume, &combination, settings, ZONE_PAGES, &ReplayProgress::default()).unwrap()
 }
 
 #[test]

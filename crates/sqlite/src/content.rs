@@ -6,44 +6,44 @@ use std::sync::Arc;
 use crate::directory::PAGE;
 
 /// A page in memory.
-pub type Page = [u8; PAGE];
+pub type PageBytes = [u8; PAGE];
 
 /// What was written since the last sync, and the size of the file.
 #[derive(Default)]
-pub struct Content {
+pub struct FileContent {
     /// Bytes, the unsynced ones included.
     pub size: u64,
     /// By number in the file.
-    waiting: BTreeMap<u32, Arc<Page>>,
+    waiting: BTreeMap<u32, Arc<PageBytes>>,
 }
 
 /// A part of a page: its number, where in it, and how many bytes.
-pub struct Part {
+pub struct PagePart {
     pub page: u32,
     pub at: usize,
     pub bytes: usize,
 }
 
 /// The parts of pages that a range of bytes takes.
-pub fn parts(offset: u64, bytes: usize) -> impl Iterator<Item = Part> {
+pub fn parts(offset: u64, bytes: usize) -> impl Iterator<Item = PagePart> {
     let end = offset + bytes as u64;
     let mut next = offset;
     std::iter::from_fn(move || {
         let (page, at) = ((next / PAGE as u64) as u32, (next % PAGE as u64) as usize);
         let bytes = (end - next).min((PAGE - at) as u64) as usize;
         next += bytes as u64;
-        (bytes > 0).then_some(Part { page, at, bytes })
+        (bytes > 0).then_some(PagePart { page, at, bytes })
     })
 }
 
-impl Content {
+impl FileContent {
     /// A file of so many bytes, all durable.
-    pub fn of(size: u64) -> Content {
-        Content { size, waiting: BTreeMap::new() }
+    pub fn of(size: u64) -> FileContent {
+        FileContent { size, waiting: BTreeMap::new() }
     }
 
     /// A page that waits for the next sync.
-    pub fn waiting(&self, page: u32) -> Option<&Page> {
+    pub fn waiting(&self, page: u32) -> Option<&PageBytes> {
         self.waiting.get(&page).map(|page| &**page)
     }
 
@@ -53,12 +53,12 @@ impl Content {
     }
 
     /// Puts a page.
-    pub fn put(&mut self, number: u32, page: Page) {
+    pub fn put(&mut self, number: u32, page: PageBytes) {
         self.waiting.insert(number, Arc::new(page));
     }
 
     /// Changes a page that waits; false if it does not.
-    pub fn change(&mut self, part: &Part, bytes: &[u8]) -> bool {
+    pub fn change(&mut self, part: &PagePart, bytes: &[u8]) -> bool {
         let Some(page) = self.waiting.get_mut(&part.page) else { return false };
         Arc::make_mut(page)[part.at..part.at + part.bytes].copy_from_slice(bytes);
         true
@@ -71,12 +71,12 @@ impl Content {
     }
 
     /// The pages that wait.
-    pub fn snapshot(&self) -> Vec<(u32, Arc<Page>)> {
+    pub fn snapshot(&self) -> Vec<(u32, Arc<PageBytes>)> {
         self.waiting.iter().map(|(&number, page)| (number, page.clone())).collect()
     }
 
     /// These pages are durable. Those that were changed since still wait.
-    pub fn synced(&mut self, pages: &[(u32, Arc<Page>)]) {
+    pub fn synced(&mut self, pages: &[(u32, Arc<PageBytes>)]) {
         for (number, page) in pages {
             if self.waiting.get(number).is_some_and(|waiting| Arc::ptr_eq(waiting, page)) {
                 self.waiting.remove(number);

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use crate::Error;
 use crate::lock::Level;
 use crate::shared_memory::Held;
-use crate::volume::{Journal, StoredFile, Volume, hold};
+use crate::volume::{Journal, StoreFiles, StoredFile, hold};
 use crate::volumes;
 
 /// A file that is open.
 pub struct OpenFile {
     directory: PathBuf,
     name: String,
-    volume: Arc<Volume>,
+    volume: Arc<StoreFiles>,
     kind: Kind,
     level: Level,
     held: Held,
@@ -31,7 +31,7 @@ impl OpenFile {
     pub fn stored(
         directory: PathBuf,
         name: &str,
-        volume: Arc<Volume>,
+        volume: Arc<StoreFiles>,
         file: Arc<StoredFile>,
         is_read_only: bool,
     ) -> OpenFile {
@@ -43,7 +43,7 @@ impl OpenFile {
     pub fn journal(
         directory: PathBuf,
         name: &str,
-        volume: Arc<Volume>,
+        volume: Arc<StoreFiles>,
         journal: Journal,
     ) -> OpenFile {
         let (level, held, name) = (Level::None, Held::default(), name.to_string());

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use frostline_store::{PageWrite, Store};
 
 use crate::Error;
-use crate::content::{Content, Page, Part, parts};
+use crate::content::{FileContent, PageBytes, PagePart, parts};
 use crate::directory::{Directory, EXTENT, PAGE};
 use crate::lock::Locks;
 use crate::make::{Shape, open_store};
@@ -31,7 +31,7 @@ pub struct StoredFile {
     number: usize,
     of: Use,
     /// Held for moments only, never while a device is waited for.
-    content: Mutex<Content>,
+    content: Mutex<FileContent>,
     /// The locks of a database.
     pub locks: Mutex<Locks>,
     /// The memory of a database with a write-ahead log.
@@ -42,7 +42,7 @@ pub struct StoredFile {
 pub type Journal = Arc<Mutex<Vec<u8>>>;
 
 /// A store and its files.
-pub struct Volume {
+pub struct StoreFiles {
     store: Store,
     directory: Mutex<Directory>,
     open: Mutex<BTreeMap<String, Arc<StoredFile>>>,
@@ -56,9 +56,9 @@ pub fn hold<T: ?Sized>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>, Error> {
     mutex.lock().map_err(|_| Error::Panicked)
 }
 
-impl Volume {
+impl StoreFiles {
     /// Opens the store in a directory; makes it in the given shape if it is absent and that is asked for.
-    pub fn open(path: &Path, make: Option<&Shape>) -> Result<Volume, Error> {
+    pub fn open(path: &Path, make: Option<&Shape>) -> Result<StoreFiles, Error> {
         let store = open_store(path, make)?;
         let read = |lba, page: &mut [u8]| Ok(store.read(lba, page)?);
         let directory = match Directory::read(store.pages(), read)? {
@@ -72,7 +72,7 @@ impl Volume {
                 Directory::new(store.pages())?
             }
         };
-        let volume = Volume {
+        let volume = StoreFiles {
             store,
             directory: Mutex::new(directory),
             open: Mutex::default(),
@@ -115,7 +115,7 @@ impl Volume {
         let file = Arc::new(StoredFile {
             number,
             of,
-            content: Mutex::new(Content::of(directory.size(number))),
+            content: Mutex::new(FileContent::of(directory.size(number))),
             locks: Mutex::default(),
             shared_memory: Mutex::default(),
         });
@@ -170,7 +170,7 @@ impl Volume {
         Ok(bytes)
     }
 
-    fn read_part(&self, file: &StoredFile, part: &Part, into: &mut [u8]) -> Result<(), Error> {
+    fn read_part(&self, file: &StoredFile, part: &PagePart, into: &mut [u8]) -> Result<(), Error> {
         let content = hold(&file.content)?;
         if let Some(page) = content.waiting(part.page) {
             into.copy_from_slice(&page[part.at..part.at + part.bytes]);
@@ -209,7 +209,7 @@ impl Volume {
         Ok(())
     }
 
-    fn write_part(&self, file: &StoredFile, part: &Part, bytes: &[u8]) -> Result<(), Error> {
+    fn write_part(&self, file: &StoredFile, part: &PagePart, bytes: &[u8]) -> Result<(), Error> {
         if hold(&file.content)?.change(part, bytes) {
             return Ok(());
         }
@@ -264,7 +264,7 @@ impl Volume {
         drop(content);
         let mut directory = hold(&self.directory)?;
         let given_up = directory.set_size(file.number, size);
-        let at = |(number, page): &(u32, Arc<Page>)| {
+        let at = |(number, page): &(u32, Arc<PageBytes>)| {
             directory.lba(file.number, *number).map(|lba| (lba, page.clone()))
         };
         let placed: Vec<_> = pages.iter().filter_map(at).collect();

@@ -6,29 +6,29 @@ use std::sync::{Arc, Mutex};
 
 use crate::Error;
 use crate::make::Shape;
-use crate::volume::{Volume, hold};
+use crate::volume::{StoreFiles, hold};
 
 /// By directory.
-static OPEN: Mutex<BTreeMap<PathBuf, Arc<Volume>>> = Mutex::new(BTreeMap::new());
+static OPEN: Mutex<BTreeMap<PathBuf, Arc<StoreFiles>>> = Mutex::new(BTreeMap::new());
 
 /// The store in a directory; it is opened if it is not, and made if it is absent and a shape is given.
-pub fn open(path: &Path, make: Option<&Shape>) -> Result<Arc<Volume>, Error> {
+pub fn open(path: &Path, make: Option<&Shape>) -> Result<Arc<StoreFiles>, Error> {
     let mut open = hold(&OPEN)?;
     if let Some(volume) = open.get(path) {
         return Ok(volume.clone());
     }
-    let volume = Arc::new(Volume::open(path, make)?);
+    let volume = Arc::new(StoreFiles::open(path, make)?);
     open.insert(path.to_owned(), volume.clone());
     Ok(volume)
 }
 
 /// The store in a directory, if it is open.
-pub fn find(path: &Path) -> Result<Option<Arc<Volume>>, Error> {
+pub fn find(path: &Path) -> Result<Option<Arc<StoreFiles>>, Error> {
     Ok(hold(&OPEN)?.get(path).cloned())
 }
 
 /// A file has done with its store. After the last one the store is closed.
-pub fn close(path: &Path, volume: Arc<Volume>) -> Result<(), Error> {
+pub fn close(path: &Path, volume: Arc<StoreFiles>) -> Result<(), Error> {
     let mut open = hold(&OPEN)?;
     drop(volume);
     // Nobody else gets one while the list is held.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use frostline_judge::Pages;
+use frostline_judge::PageSums;
 use frostline_store::{Cleaning, Format, Open, PageWrite, Store, StoreError};
 use frostline_zone::{DeviceError, Fault, Faulty, Shape, Tail, in_memory};
 use rand::rngs::SmallRng;
@@ -220,7 +220,7 @@ impl World {
     }
 
     /// All pages are of what they may be, and those that the second reader of the format found.
-    fn check_all(&mut self, store: &Store, judged: &Pages) -> Result<(), StoreError> {
+    fn check_all(&mut self, store: &Store, judged: &PageSums) -> Result<(), StoreError> {
         for lba in 0..self.pages {
             self.check(store, lba, true)?;
             let found = self.model[&lba].last().copied().flatten();

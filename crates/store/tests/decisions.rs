@@ -11,7 +11,7 @@ use frostline_placement::{
     Activity, BuildError, Hotness, Info, LogClass, PageState, Params, Relocation, Scheme, Setup,
     UserWrite,
 };
-use frostline_sim::{Combination, Progress, Settings, Space, TraceVolume, replay};
+use frostline_sim::{Combination, ReplayProgress, Settings, Space, TraceVolume, replay};
 use frostline_store::{Cleaning, Format, Open, PageWrite, Store, StoreError};
 use frostline_trace::{
     AccessPattern, LoadOptions, Oltp, PageWriter, Spec, Trim, Writes, generate, load, prepare,
@@ -110,7 +110,7 @@ fn simulated_in(
     let chunk_records = if unit.is_some() { CHUNK } else { 0 };
     let settings = Settings { space, schemes: SCHEMES, unit, chunk_records, ..Settings::default() };
     let combination = Combination::new(scheme, victim, &settings).unwrap();
-    replay(&volume, &combination, &settings, zone_pages, &Progress::default()).unwrap().counts
+    replay(&volume, &combination, &settings, zone_pages, &ReplayProgress::default()).unwrap().counts
 }
 
 fn stored(writes: &Writes, scheme: &str, victim: &str) -> (Counts, u32) {

@@ -40,7 +40,7 @@ pub fn lifespans(words: &[u32], trims: &[Trim], space: u32) -> Vec<u32> {
 
 /// The versions of an LBA: they lived from `first` to `last` without a gap.
 #[derive(Clone, Copy, Default)]
-struct Page {
+struct VersionSpan {
     first: u32,
     last: u32,
     /// The number of versions that ended, plus one.
@@ -57,7 +57,7 @@ struct Page {
 /// # Panics
 /// If an LBA is not below `space`.
 pub fn mean_lifespans(words: &[u32], trims: &[Trim], space: u32) -> Vec<f32> {
-    let mut pages = vec![Page::default(); space as usize];
+    let mut pages = vec![VersionSpan::default(); space as usize];
     // Without trims this takes no memory.
     let mut trimmed = Bits::zeros(if trims.is_empty() { 0 } else { space as usize });
     for (stretch, trim) in stretches(words.len(), trims) {
@@ -82,7 +82,7 @@ pub fn mean_lifespans(words: &[u32], trims: &[Trim], space: u32) -> Vec<f32> {
             }
         }
     }
-    let mean = |page: &Page| match page.ends {
+    let mean = |page: &VersionSpan| match page.ends {
         0 | 1 => f32::INFINITY,
         // In `f64`, because `f32` can't hold differences of positions above 2^24.
         k => (f64::from(page.last - page.first) / f64::from(k - 1)) as f32,

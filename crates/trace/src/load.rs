@@ -8,7 +8,7 @@ use frostline_placement::Hotness;
 use crate::bits::Bits;
 use crate::error::{TraceError, some_of};
 use crate::format::Format;
-use crate::formats::u32::Pages;
+use crate::formats::u32::PageNumbers;
 use crate::reader::{Reader, ReaderOptions};
 use crate::reads::Read;
 use crate::request::{Op, Request};
@@ -185,7 +185,7 @@ pub fn load(
         }
         None => {
             let told = (reader.hotness().is_some(), reader.bytes().is_some());
-            let mut split = Split::new(path, options, limit, told);
+            let mut split = PageSplitter::new(path, options, limit, told);
             split.read_all(&mut reader, &wanted, on_bytes)?;
             split.volumes
         }
@@ -211,7 +211,7 @@ pub(crate) fn nothing(reader: &Reader, volume: Option<&str>) -> TraceError {
 
 /// Loads a file of page numbers directly.
 fn load_pages(
-    pages: &mut Pages,
+    pages: &mut PageNumbers,
     limit: u64,
     options: &LoadOptions,
     on_bytes: &mut dyn FnMut(u64),
@@ -245,7 +245,7 @@ fn load_pages(
 }
 
 /// The state of a volume during loading.
-enum Place {
+enum VolumeLoad {
     Unwanted,
     /// No page write so far. Its trims are kept, as they may be of pages that a preload writes, and so
     /// are its reads.
@@ -254,7 +254,7 @@ enum Place {
 }
 
 /// Splits requests into pages.
-struct Split {
+struct PageSplitter {
     page_shift: u32,
     room: u64,
     times: bool,
@@ -263,18 +263,29 @@ struct Split {
     hotness: bool,
     bytes: bool,
     budget: Budget,
-    places: Vec<Place>,
+    places: Vec<VolumeLoad>,
     volumes: Vec<Writes>,
 }
 
-impl Split {
-    fn new(file: &Path, options: &LoadOptions, room: u64, told: (bool, bool)) -> Split {
+impl PageSplitter {
+    fn new(file: &Path, options: &LoadOptions, room: u64, told: (bool, bool)) -> PageSplitter {
         let LoadOptions { times, trims, reads, .. } = *options;
         let page_shift = options.page_size.trailing_zeros();
         let budget = Budget::new(file, options, told);
         let (hotness, bytes) = told;
         let (places, volumes) = (Vec::new(), Vec::new());
-        Split { page_shift, room, times, trims, reads, hotness, bytes, budget, places, volumes }
+        PageSplitter {
+            page_shift,
+            room,
+            times,
+            trims,
+            reads,
+            hotness,
+            bytes,
+            budget,
+            places,
+            volumes,
+        }
     }
 
     fn read_all(
@@ -291,7 +302,8 @@ impl Split {
             }
             let names = reader.volume_names();
             for name in &names[self.places.len()..] {
-                let place = if wanted(name) { Place::NoWriteYet } else { |_| Place::Unwanted };
+                let place =
+                    if wanted(name) { VolumeLoad::NoWriteYet } else { |_| VolumeLoad::Unwanted };
                 self.places.push(place(Writes::default()));
             }
             let (hotness, bytes) = (reader.hotness(), reader.bytes());
@@ -318,9 +330,9 @@ impl Split {
             return Ok(());
         }
         let index = match &mut self.places[request.volume as usize] {
-            Place::Unwanted => return Ok(()),
-            Place::Loaded(index) => *index,
-            Place::NoWriteYet(before) => {
+            VolumeLoad::Unwanted => return Ok(()),
+            VolumeLoad::Loaded(index) => *index,
+            VolumeLoad::NoWriteYet(before) => {
                 let before = std::mem::take(before);
                 self.begin(request.volume as usize, names, before)
             }
@@ -346,9 +358,9 @@ impl Split {
     /// Adds a trim or a read, if these are wanted.
     fn add_between(&mut self, request: &Request) -> Result<(), TraceError> {
         let writes = match &mut self.places[request.volume as usize] {
-            Place::Unwanted => return Ok(()),
-            Place::NoWriteYet(writes) => writes,
-            Place::Loaded(index) => &mut self.volumes[*index],
+            VolumeLoad::Unwanted => return Ok(()),
+            VolumeLoad::NoWriteYet(writes) => writes,
+            VolumeLoad::Loaded(index) => &mut self.volumes[*index],
         };
         let at = writes.lbas.len();
         if request.op == Op::Trim && self.trims {
@@ -370,7 +382,7 @@ impl Split {
         let name = names[volume].clone();
         let (hotness, bytes) = (self.hotness.then(Vec::new), self.bytes.then(Vec::new));
         self.volumes.push(Writes { name, times, hotness, bytes, ..before });
-        self.places[volume] = Place::Loaded(index);
+        self.places[volume] = VolumeLoad::Loaded(index);
         index
     }
 }

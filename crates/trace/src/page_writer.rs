@@ -6,7 +6,7 @@ use frostline_placement::Hotness;
 
 use crate::cause::Bounds;
 use crate::error::TraceError;
-use crate::formats::parquet::{More, TableWriter};
+use crate::formats::parquet::{OptionalColumns, TableWriter};
 use crate::output::Output;
 use crate::request::{Op, Request};
 
@@ -37,7 +37,8 @@ impl PageWriter {
     ) -> Result<PageWriter, TraceError> {
         let page_bytes = Bounds::new(page_bytes)?.page_size();
         let (output, file) = Output::create(path)?;
-        let table = TableWriter::new(path, file, More { hotness: with_hotness, bytes: true })?;
+        let table =
+            TableWriter::new(path, file, OptionalColumns { hotness: with_hotness, bytes: true })?;
         let volume = ["trace".to_owned()];
         Ok(PageWriter { page_bytes, table, output, volume, writes: 0 })
     }

@@ -13,13 +13,13 @@ use crate::formats::alibaba::Alibaba;
 use crate::formats::blkparse::Blkparse;
 use crate::formats::fio::Fio;
 use crate::formats::msr::Msr;
-use crate::formats::oracle_general::Records;
+use crate::formats::oracle_general::ObjectRequests;
 use crate::formats::parquet::ParquetTable;
 use crate::formats::tencent::Tencent;
-use crate::formats::u32::Pages;
+use crate::formats::u32::PageNumbers;
 use crate::request::Request;
 use crate::sink::Sink;
-use crate::source::Source;
+use crate::source::TraceBytes;
 use crate::text::{Lines, Text};
 use crate::volumes::Volumes;
 
@@ -55,8 +55,8 @@ pub struct Reader {
 
 enum Decoder {
     Text(Text),
-    U32(Pages),
-    Records(Records),
+    U32(PageNumbers),
+    Records(ObjectRequests),
     ParquetTable(Box<ParquetTable>),
 }
 
@@ -76,7 +76,7 @@ impl Reader {
     /// are wanted and the file has only some of their columns.
     pub fn open_with(path: &Path, options: &ReaderOptions) -> Result<Reader, TraceError> {
         let bounds = Bounds::new(options.page_size)?;
-        let source = Source::open(path)?;
+        let source = TraceBytes::open(path)?;
         let format = match options.format {
             Some(format) => format,
             None => detect(source.head(), source.compressed(), path)?,
@@ -165,7 +165,7 @@ impl Reader {
     }
 
     /// The reader of page numbers, if the file has that format.
-    pub(crate) fn pages(&mut self) -> Option<&mut Pages> {
+    pub(crate) fn pages(&mut self) -> Option<&mut PageNumbers> {
         match &mut self.decoder {
             Decoder::U32(pages) => Some(pages),
             _ => None,
@@ -175,15 +175,15 @@ impl Reader {
 
 fn decoder(
     format: Format,
-    source: Source,
+    source: TraceBytes,
     path: &Path,
     options: &ReaderOptions,
 ) -> Result<Decoder, TraceError> {
     let lines: Box<dyn Lines> = match format {
-        Format::U32 => return Ok(Decoder::U32(Pages::new(source))),
+        Format::U32 => return Ok(Decoder::U32(PageNumbers::new(source))),
         Format::OracleGeneral => {
             let unit = options.unit.map_or(options.page_size, NonZeroU32::get);
-            return Ok(Decoder::Records(Records::new(source, unit)));
+            return Ok(Decoder::Records(ObjectRequests::new(source, unit)));
         }
         Format::Parquet => {
             return Ok(Decoder::ParquetTable(Box::new(ParquetTable::open(path, options.hotness)?)));

@@ -16,7 +16,7 @@ pub(crate) const HEAD: usize = 1 << 20;
 const CHUNK: usize = 256 << 10;
 
 /// The decompressed bytes of a file, read once from start to end.
-pub(crate) struct Source {
+pub(crate) struct TraceBytes {
     file: PathBuf,
     content: Box<dyn Read + Send>,
     compressed: bool,
@@ -26,12 +26,12 @@ pub(crate) struct Source {
     head_taken: usize,
 }
 
-impl Source {
+impl TraceBytes {
     /// Opens a file and reads its head.
-    pub(crate) fn open(path: &Path) -> Result<Source, TraceError> {
+    pub(crate) fn open(path: &Path) -> Result<TraceBytes, TraceError> {
         let (raw, size) = open_file(path)?;
         let consumed = Arc::new(AtomicU64::new(0));
-        let counted = Counted { raw, consumed: Arc::clone(&consumed) };
+        let counted = CountedReader { raw, consumed: Arc::clone(&consumed) };
         let mut buffered = BufReader::with_capacity(CHUNK, counted);
         let unreadable = |source| TraceError::Unreadable { file: path.to_owned(), source };
         let magic = io::BufRead::fill_buf(&mut buffered).map_err(unreadable)?;
@@ -40,7 +40,7 @@ impl Source {
         }
         let compression = Compression::of(magic);
         let content = compression.decoder(path, buffered)?;
-        let mut source = Source {
+        let mut source = TraceBytes {
             file: path.to_owned(),
             content,
             compressed: compression != Compression::None,
@@ -157,12 +157,12 @@ pub(crate) fn open_file(path: &Path) -> Result<(File, u64), TraceError> {
 }
 
 /// Counts the bytes that pass.
-struct Counted<R> {
+struct CountedReader<R> {
     raw: R,
     consumed: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountedReader<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let n = self.raw.read(buf)?;
         self.consumed.fetch_add(n as u64, Ordering::Relaxed);

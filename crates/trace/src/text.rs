@@ -5,7 +5,7 @@ use crate::digits::SLACK;
 use crate::error::{Place, TraceError};
 use crate::request::Request;
 use crate::sink::Sink;
-use crate::source::Source;
+use crate::source::TraceBytes;
 use crate::volumes::Volumes;
 
 /// The longest line accepted, in bytes.
@@ -41,7 +41,7 @@ pub(crate) trait Lines: Send {
 
 /// An input file of text.
 pub(crate) struct Text {
-    source: Source,
+    source: TraceBytes,
     lines: Box<dyn Lines>,
     buffer: Vec<u8>,
     /// Offsets in the buffer: the next line; below, the end of the last whole line and the end of
@@ -55,13 +55,13 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    pub(crate) fn new(mut source: Source, lines: Box<dyn Lines>) -> Text {
+    pub(crate) fn new(mut source: TraceBytes, lines: Box<dyn Lines>) -> Text {
         source.skip(BYTE_ORDER_MARK);
         let buffer = vec![0; BUFFER + 1 + SLACK];
         Text { source, lines, buffer, next: 0, whole: 0, filled: 0, taken: 0, ended: false }
     }
 
-    pub(crate) fn source(&self) -> &Source {
+    pub(crate) fn source(&self) -> &TraceBytes {
         &self.source
     }
 

@@ -8,7 +8,7 @@ use frostline_placement::Hotness;
 use crate::encoder::Encoder;
 use crate::error::{TraceError, some_of};
 use crate::format::Format;
-use crate::formats::parquet::{More, TableWriter};
+use crate::formats::parquet::{OptionalColumns, TableWriter};
 use crate::load::{LoadOptions, nothing};
 use crate::output::{Output, unwritable};
 use crate::reader::{Reader, ReaderOptions};
@@ -51,7 +51,8 @@ pub fn convert(
     let page_size = options.page_size;
     let how = ReaderOptions { hotness: is_parquet(to), ..options.reader() };
     let mut reader = Reader::open_with(from, &how)?;
-    let more = More { hotness: reader.hotness().is_some(), bytes: reader.bytes().is_some() };
+    let more =
+        OptionalColumns { hotness: reader.hotness().is_some(), bytes: reader.bytes().is_some() };
     let mut trace = TraceWriter::create(to, page_size, more)?;
     let limit = options.limit.unwrap_or(u64::MAX);
     let mut batch = Vec::with_capacity(BATCH);
@@ -89,7 +90,7 @@ pub fn write_lbas(
     page_size: u32,
     lbas: impl IntoIterator<Item = u32>,
 ) -> Result<u64, TraceError> {
-    let mut trace = TraceWriter::create(to, page_size, More::default())?;
+    let mut trace = TraceWriter::create(to, page_size, OptionalColumns::default())?;
     let names = ["trace".to_owned()];
     let length = u64::from(page_size);
     for (lba, time_us) in lbas.into_iter().zip(1..) {
@@ -131,7 +132,7 @@ enum Sink {
 }
 
 impl TraceWriter {
-    fn create(to: &Path, page_size: u32, more: More) -> Result<TraceWriter, TraceError> {
+    fn create(to: &Path, page_size: u32, more: OptionalColumns) -> Result<TraceWriter, TraceError> {
         let page_shift = crate::cause::Bounds::new(page_size)?.page_size().trailing_zeros();
         let (output, file) = Output::create(to)?;
         let sink = if is_parquet(to) {

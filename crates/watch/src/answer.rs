@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use crate::Watched;
-use crate::request::Request;
+use crate::request::HttpRequest;
 
 /// The page: one file that asks for `/zones` and draws what it gets.
 const PAGE: &str = include_str!("page.html");
@@ -22,7 +22,7 @@ struct Answer {
 }
 
 /// The answer to a request, as it is sent.
-pub fn to(request: &Request, watched: &dyn Watched) -> String {
+pub fn to(request: &HttpRequest, watched: &dyn Watched) -> String {
     let Answer { status, kind, body } = answer(request, watched);
     format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
@@ -32,7 +32,7 @@ pub fn to(request: &Request, watched: &dyn Watched) -> String {
     )
 }
 
-fn answer(request: &Request, watched: &dyn Watched) -> Answer {
+fn answer(request: &HttpRequest, watched: &dyn Watched) -> Answer {
     match (request.method.as_str(), request.path.as_str()) {
         ("GET", "/") => found("text/html; charset=utf-8", Ok::<_, String>(PAGE.to_string())),
         ("GET", "/metrics") => found("text/plain; version=0.0.4; charset=utf-8", watched.metrics()),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const LONGEST: usize = 8192;
 
 /// The first line of a request; its other lines, and its body if it has one, do not matter.
-pub struct Request {
+pub struct HttpRequest {
     /// Its method, as `GET`.
     pub method: String,
     /// Its path, without what is asked for behind a question mark.
@@ -16,7 +16,7 @@ pub struct Request {
 }
 
 /// Reads the head of a request, for no longer than `patience`.
-pub fn read(client: &mut TcpStream, patience: Duration) -> io::Result<Request> {
+pub fn read(client: &mut TcpStream, patience: Duration) -> io::Result<HttpRequest> {
     let end = Instant::now() + patience;
     let (mut head, mut some) = (Vec::new(), [0; 1024]);
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -34,10 +34,10 @@ pub fn read(client: &mut TcpStream, patience: Duration) -> io::Result<Request> {
     Ok(parsed(&String::from_utf8_lossy(&head)))
 }
 
-fn parsed(head: &str) -> Request {
+fn parsed(head: &str) -> HttpRequest {
     let mut words = head.lines().next().unwrap_or_default().split(' ');
     let method = words.next().unwrap_or_default().to_string();
     let target = words.next().unwrap_or_default();
     let path = target.split('?').next().unwrap_or_default().to_string();
-    Request { method, path }
+    HttpRequest { method, path }
 }

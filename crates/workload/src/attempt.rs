@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
-use crate::{Access, Engine, Outcome, Transaction};
+use crate::{Access, Engine, Transaction, TransactionOutcome};
 
 /// The end that a transaction's body asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,25 +25,25 @@ pub(crate) fn attempt<'e, E: Engine>(
     engine: &'e E,
     access: Access,
     mut body: impl FnMut(&mut E::Transaction<'e>) -> Result<End, E>,
-) -> Result<(Outcome, u32), E> {
+) -> Result<(TransactionOutcome, u32), E> {
     for retries in 0..=RETRIES {
         match once(engine, access, &mut body) {
             Err(Error::Engine(error)) if E::is_conflict(&error) => give_way(retries),
             result => return result.map(|outcome| (outcome, retries)),
         }
     }
-    Ok((Outcome::Abandoned, RETRIES))
+    Ok((TransactionOutcome::Abandoned, RETRIES))
 }
 
 fn once<'e, E: Engine>(
     engine: &'e E,
     access: Access,
     body: &mut impl FnMut(&mut E::Transaction<'e>) -> Result<End, E>,
-) -> Result<Outcome, E> {
+) -> Result<TransactionOutcome, E> {
     let mut transaction = engine.begin(access)?;
     match body(&mut transaction)? {
-        End::Commit => Ok(Outcome::Committed(transaction.commit()?)),
-        End::RollBack => Ok(Outcome::RolledBack),
+        End::Commit => Ok(TransactionOutcome::Committed(transaction.commit()?)),
+        End::RollBack => Ok(TransactionOutcome::RolledBack),
     }
 }
 
@@ -66,7 +66,7 @@ mod tests {
     fn after(
         conflicts: u32,
         then: Result<End, MemoryEngine>,
-    ) -> Result<(Outcome, u32), MemoryEngine> {
+    ) -> Result<(TransactionOutcome, u32), MemoryEngine> {
         let (mut left, mut then) = (conflicts, Some(then));
         attempt(&MemoryEngine::new(), Access::ReadWrite, |_| {
             if left > 0 {
@@ -79,14 +79,23 @@ mod tests {
 
     #[test]
     fn conflicts_are_tried_again_and_counted() {
-        assert_eq!(after(0, Ok(End::Commit)).unwrap(), (Outcome::Committed(Ticket(1)), 0));
-        assert_eq!(after(12, Ok(End::Commit)).unwrap(), (Outcome::Committed(Ticket(1)), 12));
-        assert_eq!(after(3, Ok(End::RollBack)).unwrap(), (Outcome::RolledBack, 3));
+        assert_eq!(
+            after(0, Ok(End::Commit)).unwrap(),
+            (TransactionOutcome::Committed(Ticket(1)), 0)
+        );
+        assert_eq!(
+            after(12, Ok(End::Commit)).unwrap(),
+            (TransactionOutcome::Committed(Ticket(1)), 12)
+        );
+        assert_eq!(after(3, Ok(End::RollBack)).unwrap(), (TransactionOutcome::RolledBack, 3));
     }
 
     #[test]
     fn what_always_conflicts_is_given_up() {
-        assert_eq!(after(u32::MAX, Ok(End::Commit)).unwrap(), (Outcome::Abandoned, RETRIES));
+        assert_eq!(
+            after(u32::MAX, Ok(End::Commit)).unwrap(),
+            (TransactionOutcome::Abandoned, RETRIES)
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::fmt;
 use crate::attempt::{End, attempt};
 use crate::error::{Error, Result};
 use crate::loading::Loading;
-use crate::{Access, Engine, Outcome, Transaction};
+use crate::{Access, Engine, Transaction, TransactionOutcome};
 
 /// The table's name; below, the key of its one record.
 const TABLE: &str = "workload.contents";
@@ -71,7 +71,7 @@ impl Contents {
             Ok(End::Commit)
         })?;
         match outcome {
-            Outcome::Committed(ticket) => Ok(engine.wait(ticket)?),
+            TransactionOutcome::Committed(ticket) => Ok(engine.wait(ticket)?),
             _ => Err(Error::Options { what: "load", why: "conflicts with other transactions" }),
         }
     }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
-use crate::{Done, Engine, Outcome, Ticket, Worker, Workload, crew};
+use crate::{Done, Engine, Ticket, TransactionOutcome, Worker, Workload, crew};
 use flight::{Flight, InFlight};
 use report::DriverTally;
 
@@ -29,7 +29,7 @@ pub enum Until {
 
 /// Options of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct RunOptions {
     /// Threads, each with a worker of its own.
     pub threads: usize,
     /// The condition that ends it.
@@ -42,15 +42,20 @@ pub struct Options {
     pub seed: u64,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options { threads: 1, until: Until::Time(Duration::from_secs(10)), in_flight: 64, seed: 42 }
+impl Default for RunOptions {
+    fn default() -> RunOptions {
+        RunOptions {
+            threads: 1,
+            until: Until::Time(Duration::from_secs(10)),
+            in_flight: 64,
+            seed: 42,
+        }
     }
 }
 
 /// The progress of a run.
 #[derive(Clone, Debug)]
-pub struct Progress<'p> {
+pub struct RunProgress<'p> {
     /// Time since the run began.
     pub elapsed: Duration,
     /// The number of transactions done so far, for each of [`Workload::kinds`]: those that are
@@ -66,8 +71,8 @@ pub struct Progress<'p> {
 pub fn run<E: Engine, W: Workload<E>>(
     engine: &E,
     workload: &W,
-    options: Options,
-    mut observer: impl FnMut(Progress<'_>) -> bool,
+    options: RunOptions,
+    mut observer: impl FnMut(RunProgress<'_>) -> bool,
 ) -> Result<Report, E> {
     let kinds = workload.kinds();
     let threads = options.threads.max(1);
@@ -88,7 +93,7 @@ pub fn run<E: Engine, W: Workload<E>>(
     let tallies = crew::run(threads, time, &stop, work, || {
         done.fill(0);
         counters.iter().for_each(|each| each.add_to(&mut done));
-        observer(Progress { elapsed: start.elapsed(), done: &done })
+        observer(RunProgress { elapsed: start.elapsed(), done: &done })
     })?;
     Ok(Report::of(kinds, threads, start.elapsed(), &tallies))
 }
@@ -177,12 +182,14 @@ impl<'r, E: Engine, W: Worker<E>> Loop<'r, E, W> {
         let kind = done.kind;
         self.tally.retried(kind, done.retries);
         match done.outcome {
-            Outcome::Committed(ticket) => self.flight.push(InFlight { ticket, kind, started }),
-            Outcome::RolledBack => {
+            TransactionOutcome::Committed(ticket) => {
+                self.flight.push(InFlight { ticket, kind, started })
+            }
+            TransactionOutcome::RolledBack => {
                 self.counters.count(kind);
                 self.tally.rolled_back(kind, now - started);
             }
-            Outcome::Abandoned => self.tally.abandoned(kind),
+            TransactionOutcome::Abandoned => self.tally.abandoned(kind),
         }
     }
 

@@ -67,7 +67,7 @@ pub trait Engine: Sync {
 
 /// The function that a scan calls with the key and value of each record. It returns `Break` to end
 /// the scan.
-pub type Visit<'v> = &'v mut (dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'v);
+pub type VisitRow<'v> = &'v mut (dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'v);
 
 /// The number of a commit: it is durable once [`Engine::durable`] has reached it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -135,7 +135,7 @@ pub trait Transaction {
         table: Self::Table,
         bound: &[u8],
         direction: Direction,
-        visit: Visit<'_>,
+        visit: VisitRow<'_>,
     ) -> Result<(), Self::Error>;
 
     /// Makes the writes visible to transactions that begin from now on, and soon durable: see

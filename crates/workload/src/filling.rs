@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::error::{Error, Result};
 use crate::random::Random;
 use crate::{
-    Access, Contents, Engine, Loaded, Loading, Outcome, Ticket, Transaction, attempt, crew,
+    Access, Contents, Engine, LoadProgress, Loading, Ticket, Transaction, TransactionOutcome,
+    attempt, crew,
 };
 
 /// Calls `fill` for each part from 0 to `parts`, on several threads, and waits until everything is
@@ -18,13 +19,13 @@ pub(crate) fn in_parts<E: Engine>(
     contents: &Contents,
     loading: Loading,
     parts: u64,
-    observer: &mut dyn FnMut(Loaded) -> bool,
+    observer: &mut dyn FnMut(LoadProgress) -> bool,
     fill: impl Fn(u64, &mut Batches<'_, E>) -> Result<(), E> + Sync,
-) -> Result<Loaded, E> {
+) -> Result<LoadProgress, E> {
     contents.begin(engine, loading)?;
     let stop = AtomicBool::new(false);
     let (next, done, records) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
-    let so_far = || Loaded {
+    let so_far = || LoadProgress {
         records: records.load(Ordering::Relaxed),
         parts: done.load(Ordering::Relaxed),
         parts_in_all: parts,
@@ -72,7 +73,7 @@ impl<'e, E: Engine> Batches<'e, E> {
         &mut self,
         numbers: Range<u64>,
         to_a_batch: u64,
-        mut put: impl FnMut(&mut Batch<'_, 'e, E>, u64) -> Result<(), E>,
+        mut put: impl FnMut(&mut LoadBatch<'_, 'e, E>, u64) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut start = numbers.start;
         while start < numbers.end {
@@ -85,19 +86,19 @@ impl<'e, E: Engine> Batches<'e, E> {
 
     fn one(
         &mut self,
-        mut fill: impl FnMut(&mut Batch<'_, 'e, E>) -> Result<(), E>,
+        mut fill: impl FnMut(&mut LoadBatch<'_, 'e, E>) -> Result<(), E>,
     ) -> Result<(), E> {
         let before = self.random.clone();
         let mut records = 0;
         let random = &mut self.random;
         let (outcome, _) = attempt::attempt(self.engine, Access::ReadWrite, |transaction| {
             *random = before.clone();
-            let mut batch = Batch { transaction, random, records: 0 };
+            let mut batch = LoadBatch { transaction, random, records: 0 };
             fill(&mut batch)?;
             records = batch.records;
             Ok(attempt::End::Commit)
         })?;
-        let Outcome::Committed(ticket) = outcome else {
+        let TransactionOutcome::Committed(ticket) = outcome else {
             return Err(Error::Options { what: "load", why: "conflicts with other transactions" });
         };
         self.last = ticket;
@@ -107,14 +108,14 @@ impl<'e, E: Engine> Batches<'e, E> {
 }
 
 /// A loading transaction.
-pub(crate) struct Batch<'b, 'e, E: Engine + 'e> {
+pub(crate) struct LoadBatch<'b, 'e, E: Engine + 'e> {
     transaction: &'b mut E::Transaction<'e>,
     /// Random numbers for the records.
     pub(crate) random: &'b mut Random,
     records: u64,
 }
 
-impl<'e, E: Engine + 'e> Batch<'_, 'e, E> {
+impl<'e, E: Engine + 'e> LoadBatch<'_, 'e, E> {
     /// Puts a record.
     pub(crate) fn put(&mut self, table: E::Table, key: &[u8], value: &[u8]) -> Result<(), E> {
         self.records += 1;

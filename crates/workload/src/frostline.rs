@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use frostline_db as db;
 
-use crate::{Access, Direction, Engine, Ticket, Transaction, Visit};
+use crate::{Access, Direction, Engine, Ticket, Transaction, VisitRow};
 
 impl Engine for db::Db {
     type Error = db::DbError;
@@ -82,7 +82,7 @@ impl Transaction for db::Transaction<'_> {
         table: db::Table,
         bound: &[u8],
         direction: Direction,
-        visit: Visit<'_>,
+        visit: VisitRow<'_>,
     ) -> Result<(), db::DbError> {
         let direction = match direction {
             Direction::Forward => db::Direction::Forward,

@@ -13,10 +13,10 @@
 //! use frostline_workload::{Engine, Loading};
 //!
 //! let engine = MemoryEngine::new();
-//! let options = ycsb::Options { records: 1000, value_bytes: 100, ..ycsb::Options::default() };
+//! let options = ycsb::YcsbOptions { records: 1000, value_bytes: 100, ..ycsb::YcsbOptions::default() };
 //! let ycsb = Ycsb::open(&engine, options)?;
 //! ycsb.load(&engine, Loading::default(), &mut |_| true)?;
-//! let run = driver::Options { until: Until::Transactions(5000), ..driver::Options::default() };
+//! let run = driver::RunOptions { until: Until::Transactions(5000), ..driver::RunOptions::default() };
 //! driver::run(&engine, &ycsb, run, |_| true)?;
 //! assert!(ycsb.check(&engine)?.iter().all(|condition| condition.ok));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -44,7 +44,7 @@ pub mod ycsb;
 
 pub use condition::Condition;
 pub use contents::Contents;
-pub use engine::{Access, Direction, Engine, Ticket, Transaction, Visit};
+pub use engine::{Access, Direction, Engine, Ticket, Transaction, VisitRow};
 pub use error::{Error, Result};
-pub use loading::{Loaded, Loading};
-pub use workload::{Done, Outcome, Worker, Workload};
+pub use loading::{LoadProgress, Loading};
+pub use workload::{Done, TransactionOutcome, Worker, Workload};

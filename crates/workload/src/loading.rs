@@ -17,7 +17,7 @@ impl Default for Loading {
 
 /// The progress of loading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Loaded {
+pub struct LoadProgress {
     /// Records put into tables, index entries included.
     pub records: u64,
     /// Parts of the work that are done; parts have about the same size.
@@ -26,7 +26,7 @@ pub struct Loaded {
     pub parts_in_all: u64,
 }
 
-impl Loaded {
+impl LoadProgress {
     /// True unless loading was interrupted.
     pub fn is_complete(self) -> bool {
         self.parts == self.parts_in_all

@@ -9,7 +9,7 @@ use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::{Access, Direction, Engine, Ticket, Transaction, Visit};
+use crate::{Access, Direction, Engine, Ticket, Transaction, VisitRow};
 
 /// The content of all tables: by name, then by key.
 pub type Contents = BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>;
@@ -47,7 +47,7 @@ pub struct Operations {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct MemoryTables {
     names: Vec<String>,
     trees: Vec<BTreeMap<Vec<u8>, Vec<u8>>>,
     operations: Operations,
@@ -58,7 +58,7 @@ struct State {
 /// Tables in memory.
 #[derive(Debug, Default)]
 pub struct MemoryEngine {
-    state: Mutex<State>,
+    state: Mutex<MemoryTables>,
     committed: AtomicU64,
     waited: AtomicU64,
     /// The n of the every n-th write or commit that conflicts; 0 for none.
@@ -96,7 +96,7 @@ impl MemoryEngine {
         state.names.iter().cloned().zip(state.trees.iter().cloned()).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, MemoryTables> {
         // A transaction that panicked was rolled back when it was dropped.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -144,7 +144,7 @@ impl Engine for MemoryEngine {
 #[derive(Debug)]
 pub struct MemoryTransaction<'e> {
     engine: &'e MemoryEngine,
-    state: MutexGuard<'e, State>,
+    state: MutexGuard<'e, MemoryTables>,
     access: Access,
     /// The old record of each write, oldest first.
     undo: Vec<(usize, Vec<u8>, Option<Vec<u8>>)>,
@@ -222,9 +222,9 @@ impl Transaction for MemoryTransaction<'_> {
         table: usize,
         bound: &[u8],
         direction: Direction,
-        visit: Visit<'_>,
+        visit: VisitRow<'_>,
     ) -> Result<(), MemoryError> {
-        let State { trees, operations, .. } = &mut *self.state;
+        let MemoryTables { trees, operations, .. } = &mut *self.state;
         operations.scans += 1;
         let mut shown = |(key, value): (&Vec<u8>, &Vec<u8>)| {
             operations.scan_rows += 1;

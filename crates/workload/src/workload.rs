@@ -31,14 +31,14 @@ pub struct Done {
     /// Its index in [`Workload::kinds`].
     pub kind: usize,
     /// Its outcome.
-    pub outcome: Outcome,
+    pub outcome: TransactionOutcome,
     /// The number of retries after conflicts.
     pub retries: u32,
 }
 
 /// The outcome of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum TransactionOutcome {
     /// Committed; durable once the engine has reached the ticket.
     Committed(Ticket),
     /// Rolled back as its user wanted; it counts as done.

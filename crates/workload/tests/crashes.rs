@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use frostline_db::{Create, Db, DbError, Options};
 use frostline_store::Cleaning;
 use frostline_workload::tpcc::{self, Tpcc};
-use frostline_workload::{Error, Loading, Outcome, Worker, Workload};
+use frostline_workload::{Error, Loading, TransactionOutcome, Worker, Workload};
 use frostline_zone::{Device, DeviceError, Fault, Faulty, Shape, in_memory};
 
 /// Crashes of one database.
@@ -29,7 +29,7 @@ fn open(device: &Arc<Faulty>) -> Result<Db, DbError> {
     Db::open(&device, &options)
 }
 
-fn loaded(seed: u64, options: tpcc::Options) -> Arc<Faulty> {
+fn loaded(seed: u64, options: tpcc::TpccOptions) -> Arc<Faulty> {
     let shape = Shape { bytes: 24 << 20, zone_bytes: Some(1 << 18), ..Shape::default() };
     let memory: Arc<dyn Device> = in_memory(&shape).unwrap();
     Db::create(&memory, &Create { log_bytes: Some(3 << 20), ..Create::default() }).unwrap();
@@ -48,7 +48,7 @@ fn run(db: &Db, tpcc: &Tpcc<frostline_db::Table>, seed: u64) -> (u64, DbError) {
     for n in 1.. {
         let waited = match worker.step(db) {
             Ok(done) => match done.outcome {
-                Outcome::Committed(ticket) if (seed + n).is_multiple_of(5) => {
+                TransactionOutcome::Committed(ticket) if (seed + n).is_multiple_of(5) => {
                     db.wait(frostline_db::Commit(ticket.0))
                 }
                 _ => Ok(()),
@@ -74,7 +74,7 @@ fn assert_consistent(db: &Db, tpcc: &Tpcc<frostline_db::Table>) {
 /// Takes one database through its crashes; returns the number of its transactions.
 fn live(seed: u64) -> u64 {
     let scale = tpcc::Scale { warehouses: 1, items: 60, customers: 10 };
-    let options = tpcc::Options { scale, steady: seed.is_multiple_of(2) };
+    let options = tpcc::TpccOptions { scale, steady: seed.is_multiple_of(2) };
     let mut device = loaded(seed, options);
     let mut done = 0;
     for crash in 0..CRASHES {

@@ -16,7 +16,7 @@ fn with_database(test: impl FnOnce(&Db)) {
 
 fn run<W: Workload<Db>>(db: &Db, workload: &W, transactions: u64) -> Report {
     let until = Until::Transactions(transactions);
-    let options = driver::Options { threads: 3, until, ..driver::Options::default() };
+    let options = driver::RunOptions { threads: 3, until, ..driver::RunOptions::default() };
     let report = driver::run(db, workload, options, |_| true).unwrap();
     assert_eq!(report.done(), transactions);
     report
@@ -32,7 +32,7 @@ fn tpcc_stays_consistent() {
     for steady in [false, true] {
         with_database(|db| {
             let scale = tpcc::Scale { warehouses: 1, items: 2000, customers: 150 };
-            let tpcc = tpcc::Tpcc::open(db, tpcc::Options { scale, steady }).unwrap();
+            let tpcc = tpcc::Tpcc::open(db, tpcc::TpccOptions { scale, steady }).unwrap();
             let loading = Loading { threads: 2, ..Loading::default() };
             assert!(tpcc.load(db, loading, &mut |_| true).unwrap().is_complete());
             assert_all_hold(tpcc.check(db).unwrap());
@@ -51,7 +51,7 @@ fn ycsb_keeps_its_records() {
             let ycsb::NamedMix { mix, distribution, .. } = name.parse().unwrap();
             let (records, value_bytes) = (20_000, 400);
             let options =
-                ycsb::Options { mix, distribution, records, value_bytes, ..Default::default() };
+                ycsb::YcsbOptions { mix, distribution, records, value_bytes, ..Default::default() };
             let ycsb = ycsb::Ycsb::open(db, options).unwrap();
             let loading = Loading { threads: 2, ..Loading::default() };
             assert!(ycsb.load(db, loading, &mut |_| true).unwrap().is_complete());
@@ -64,7 +64,8 @@ fn ycsb_keeps_its_records() {
 #[test]
 fn linkbench_stays_counted() {
     with_database(|db| {
-        let bench = linkbench::LinkBench::open(db, linkbench::Options { nodes: 10_000 }).unwrap();
+        let bench =
+            linkbench::LinkBench::open(db, linkbench::LinkBenchOptions { nodes: 10_000 }).unwrap();
         let loading = Loading { threads: 2, ..Loading::default() };
         assert!(bench.load(db, loading, &mut |_| true).unwrap().is_complete());
         assert_all_hold(bench.check(db).unwrap());

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use frostline_workload::driver::{self, Options, Until};
+use frostline_workload::driver::{self, RunOptions, Until};
 use frostline_workload::memory::{MemoryEngine, MemoryError, MemoryTransaction};
 use frostline_workload::{
-    Access, Done, Engine, Error, Outcome, Result, Ticket, Transaction, Worker, Workload,
+    Access, Done, Engine, Error, Result, Ticket, Transaction, TransactionOutcome, Worker, Workload,
 };
 
 /// Counts a key up; every tenth transaction is rolled back.
@@ -38,10 +38,10 @@ impl<E: Engine> Worker<E> for Counter {
         let count = if found { u64::from_le_bytes(value[..].try_into().unwrap()) } else { 0 };
         transaction.put(table, b"key", &(count + 1).to_le_bytes())?;
         if self.steps.is_multiple_of(10) {
-            return Ok(Done { kind: 1, outcome: Outcome::RolledBack, retries: 2 });
+            return Ok(Done { kind: 1, outcome: TransactionOutcome::RolledBack, retries: 2 });
         }
         let ticket = transaction.commit()?;
-        Ok(Done { kind: 0, outcome: Outcome::Committed(ticket), retries: 0 })
+        Ok(Done { kind: 0, outcome: TransactionOutcome::Committed(ticket), retries: 0 })
     }
 }
 
@@ -95,8 +95,8 @@ impl Engine for Watched {
     }
 }
 
-fn transactions(threads: usize, transactions: u64) -> Options {
-    Options { threads, until: Until::Transactions(transactions), ..Options::default() }
+fn transactions(threads: usize, transactions: u64) -> RunOptions {
+    RunOptions { threads, until: Until::Transactions(transactions), ..RunOptions::default() }
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn kinds_outcomes_retries_and_latencies_are_told_apart() {
 fn no_more_commits_are_in_flight_than_allowed() {
     for in_flight in [0, 1, 8] {
         let engine = Watched::new();
-        let options = Options { in_flight, ..transactions(1, 90) };
+        let options = RunOptions { in_flight, ..transactions(1, 90) };
         let report = driver::run(&engine, &Count, options, |_| true).unwrap();
         assert_eq!(report.done(), 90);
         // Nothing is durable here until it is waited for. Every tenth transaction commits nothing:
@@ -151,11 +151,13 @@ fn no_more_commits_are_in_flight_than_allowed() {
 fn the_time_ends_a_run() {
     let until = Until::Time(Duration::from_millis(60));
     let start = Instant::now();
-    let report =
-        driver::run(&MemoryEngine::new(), &Count, Options { until, ..Options::default() }, |_| {
-            true
-        })
-        .unwrap();
+    let report = driver::run(
+        &MemoryEngine::new(),
+        &Count,
+        RunOptions { until, ..RunOptions::default() },
+        |_| true,
+    )
+    .unwrap();
     assert!(report.elapsed >= Duration::from_millis(60));
     assert!(start.elapsed() < Duration::from_secs(10));
     assert!(report.done() > 0);
@@ -165,7 +167,7 @@ fn the_time_ends_a_run() {
 fn the_observer_sees_progress_and_may_end_a_run() {
     let until = Until::Time(Duration::from_secs(600));
     let (mut seen, mut calls) = (0, 0);
-    let options = Options { until, threads: 2, ..Options::default() };
+    let options = RunOptions { until, threads: 2, ..RunOptions::default() };
     let report = driver::run(&MemoryEngine::new(), &Count, options, |progress| {
         assert!(progress.elapsed >= Duration::from_secs(1));
         calls += 1;

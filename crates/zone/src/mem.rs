@@ -16,19 +16,19 @@ pub fn in_memory(shape: &Shape) -> Result<Arc<dyn Device>, DeviceError> {
     let zones = geometry.zones as usize;
     let capacity = geometry.zone_capacity;
     let empty = ZoneInfo { state: ZoneState::Empty, write_pointer: 0, capacity };
-    let memory = Memory {
+    let memory = MemoryZones {
         zones: (0..zones).map(|_| RwLock::default()).collect(),
         capacity: capacity as usize,
     };
     Ok(Arc::new(Zoned::new(memory, geometry, vec![empty; zones])))
 }
 
-struct Memory {
+struct MemoryZones {
     zones: Box<[RwLock<Vec<u8>>]>,
     capacity: usize,
 }
 
-impl Medium for Memory {
+impl Medium for MemoryZones {
     fn write(&self, zone: u32, _at: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
         let mut bytes = self.zones[zone as usize].write().unwrap_or_else(PoisonError::into_inner);
         // Memory is reserved, so that a refusal is an error; growing could abort, and would copy

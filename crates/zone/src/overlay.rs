@@ -29,14 +29,14 @@ use crate::{Device, DeviceError, Geometry, ZoneInfo, ZoneState};
 /// ```
 pub struct Overlay {
     below: Arc<dyn Device>,
-    zones: Box<[RwLock<Zone>]>,
+    zones: Box<[RwLock<OverlaidZone>]>,
     /// Bytes in memory; below, the largest number of them.
     bytes: AtomicU64,
     most_bytes: u64,
 }
 
 /// A zone: the length of the part that is below, and the bytes appended here.
-struct Zone {
+struct OverlaidZone {
     below: u64,
     here: Vec<u8>,
 }
@@ -49,7 +49,7 @@ impl Overlay {
     pub fn over(below: Arc<dyn Device>, most_bytes: u64) -> Result<Arc<dyn Device>, DeviceError> {
         let geometry: Geometry = below.geometry().clone();
         let zones: Vec<_> = below.report(0, geometry.zones)?.into_iter().map(writable).collect();
-        let zone = |info: &ZoneInfo| Zone { below: info.write_pointer, here: Vec::new() };
+        let zone = |info: &ZoneInfo| OverlaidZone { below: info.write_pointer, here: Vec::new() };
         let overlay = Overlay {
             below,
             zones: zones.iter().map(zone).map(RwLock::new).collect(),

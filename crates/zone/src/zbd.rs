@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 
 use crate::queue::queue_limits;
-use crate::zone_ioctl::{self, Range, Zone};
+use crate::zone_ioctl::{self, BlkZone, Range};
 use crate::zoned::{Medium, Zoned};
 use crate::{Device, DeviceError, Geometry, ZoneInfo, ZoneState, positional};
 
@@ -120,7 +120,7 @@ fn scan(file: &File, zone_bytes: u64) -> io::Result<Vec<ZoneInfo>> {
 
 /// A zone in this crate's terms. A zone also counts as sequential if the drive only prefers
 /// sequential writes.
-fn info(zone: &Zone, has_capacity: bool) -> ZoneInfo {
+fn info(zone: &BlkZone, has_capacity: bool) -> ZoneInfo {
     let capacity = SECTOR * if has_capacity { zone.capacity } else { zone.len };
     let state = match zone.condition {
         _ if zone.kind == 1 => ZoneState::Conventional,

@@ -27,13 +27,13 @@ struct Header {
 #[repr(C)]
 struct Report {
     header: Header,
-    zones: [Zone; MOST],
+    zones: [BlkZone; MOST],
 }
 
 /// A zone as the kernel reports it (`struct blk_zone`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Zone {
+pub(crate) struct BlkZone {
     pub start: u64,
     pub len: u64,
     pub write_pointer: u64,
@@ -55,9 +55,9 @@ pub(crate) struct Range {
 
 /// Reports up to 256 zones from the one that begins at `sector`; none at the end of the device. The
 /// flag says whether their capacities are valid.
-pub(crate) fn report(file: &File, sector: u64) -> Result<(Vec<Zone>, bool)> {
+pub(crate) fn report(file: &File, sector: u64) -> Result<(Vec<BlkZone>, bool)> {
     let header = Header { sector, zones: MOST as u32, flags: 0 };
-    let mut report = Box::new(Report { header, zones: [Zone::default(); MOST] });
+    let mut report = Box::new(Report { header, zones: [BlkZone::default(); MOST] });
     // SAFETY: the command takes a header and as many zones behind it as the header says, which
     // is how many `Report` has, and fills them with numbers, for which any bits are valid.
     unsafe { ioctl(file, Updater::<REPORT, Report>::new(&mut report)) }?;
@@ -95,8 +95,8 @@ mod tests {
 
     #[test]
     fn layouts_and_numbers_are_the_kernels() {
-        assert_eq!((size_of::<Header>(), size_of::<Zone>(), size_of::<Range>()), (16, 64, 16));
-        assert_eq!(std::mem::offset_of!(Zone, capacity), 32);
+        assert_eq!((size_of::<Header>(), size_of::<BlkZone>(), size_of::<Range>()), (16, 64, 16));
+        assert_eq!(std::mem::offset_of!(BlkZone, capacity), 32);
         assert_eq!(std::mem::offset_of!(Report, zones), 16);
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         assert_eq!(

@@ -27,20 +27,20 @@ pub(crate) trait Medium: Send + Sync {
 pub(crate) struct Zoned<M> {
     medium: M,
     geometry: Geometry,
-    zones: Box<[Zone]>,
+    zones: Box<[ManagedZone]>,
     limits: Limits,
     read_only: bool,
     flush_failed: AtomicBool,
 }
 
-struct Zone {
+struct ManagedZone {
     /// Held while the zone is changed, so that changes of one zone follow each other.
     change: Mutex<()>,
     /// The state after the last change. Reads use it while a change is under way.
     info: RwLock<ZoneInfo>,
 }
 
-impl Zone {
+impl ManagedZone {
     fn info(&self) -> ZoneInfo {
         *self.info.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -54,7 +54,7 @@ impl<M: Medium> Zoned<M> {
     /// A device over a medium whose zones have these states, one for each zone of the geometry.
     pub fn new(medium: M, geometry: Geometry, zones: Vec<ZoneInfo>) -> Self {
         let limits = Limits::new(&geometry, &zones);
-        let zone = |info| Zone { change: Mutex::new(()), info: RwLock::new(info) };
+        let zone = |info| ManagedZone { change: Mutex::new(()), info: RwLock::new(info) };
         let zones = zones.into_iter().map(zone).collect();
         let flush_failed = AtomicBool::new(false);
         Zoned { medium, geometry, zones, limits, read_only: false, flush_failed }
@@ -72,7 +72,7 @@ impl<M: Medium> Zoned<M> {
         }
     }
 
-    fn find(&self, zone: u32) -> Result<&Zone, DeviceError> {
+    fn find(&self, zone: u32) -> Result<&ManagedZone, DeviceError> {
         let zones = self.geometry.zones;
         self.zones.get(zone as usize).ok_or(DeviceError::NoSuchZone { zone, zones })
     }
@@ -160,7 +160,7 @@ impl<M: Medium> Device for Zoned<M> {
     fn report(&self, first: u32, count: u32) -> Result<Vec<ZoneInfo>, DeviceError> {
         self.find(first)?;
         let zones = (first..self.geometry.zones).zip(&self.zones[first as usize..]);
-        let seen = |(number, zone): (u32, &Zone)| {
+        let seen = |(number, zone): (u32, &ManagedZone)| {
             let info = zone.info();
             ZoneInfo { state: self.limits.seen(number, info.state), ..info }
         };

@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use frostline_workload::{Access, Direction, Engine, Ticket, Transaction, Visit};
+use frostline_workload::{Access, Direction, Engine, Ticket, Transaction, VisitRow};
 use redb::{
     Database, Durability, Error, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition,
     WriteTransaction,
@@ -150,7 +150,7 @@ impl Transaction for RedbTransaction<'_> {
         table: Table,
         bound: &[u8],
         direction: Direction,
-        visit: Visit<'_>,
+        visit: VisitRow<'_>,
     ) -> Result<(), Error> {
         match &self.kind {
             Kind::Read(transaction) => {
@@ -188,7 +188,7 @@ fn show(
     table: &impl ReadableTable<&'static [u8], &'static [u8]>,
     bound: &[u8],
     direction: Direction,
-    visit: Visit<'_>,
+    visit: VisitRow<'_>,
 ) -> Result<(), Error> {
     let mut range = match direction {
         Direction::Forward => table.range::<&[u8]>((Bound::Included(bound), Bound::Unbounded))?,

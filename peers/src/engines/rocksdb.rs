@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use frostline_workload::{Access, Direction, Engine, Ticket, Transaction, Visit};
+use frostline_workload::{Access, Direction, Engine, Ticket, Transaction, VisitRow};
 use rocksdb::{
     BlockBasedOptions, Cache, DBCompressionType, Error, ErrorKind, OptimisticTransactionDB,
     OptimisticTransactionOptions, Options, WriteOptions,
@@ -171,7 +171,7 @@ impl Transaction for RocksTransaction<'_> {
         table: Table,
         bound: &[u8],
         direction: Direction,
-        visit: Visit<'_>,
+        visit: VisitRow<'_>,
     ) -> Result<(), Error> {
         let snapshot = self.inner.snapshot();
         let mut records = snapshot.raw_iterator();

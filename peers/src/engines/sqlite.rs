@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use frostline_workload::{Access, Direction, Engine, Ticket, Transaction, Visit};
+use frostline_workload::{Access, Direction, Engine, Ticket, Transaction, VisitRow};
 use rusqlite::{Connection, Error, ErrorCode, OptionalExtension};
 
 use super::{Failure, Peer};
@@ -198,7 +198,7 @@ impl Transaction for SqliteTransaction<'_> {
         table: Table,
         bound: &[u8],
         direction: Direction,
-        visit: Visit<'_>,
+        visit: VisitRow<'_>,
     ) -> Result<(), Error> {
         let statement = match direction {
             Direction::Forward => &table.0.forward,

@@ -214,9 +214,9 @@ pub struct BenchTpccArgs {
 
 impl BenchTpccArgs {
     /// The workload.
-    pub fn options(&self) -> tpcc::Options {
+    pub fn options(&self) -> tpcc::TpccOptions {
         let BenchTpccArgs { warehouses, items, customers, steady, .. } = *self;
-        tpcc::Options { scale: tpcc::Scale { warehouses, items, customers }, steady }
+        tpcc::TpccOptions { scale: tpcc::Scale { warehouses, items, customers }, steady }
     }
 }
 
@@ -250,7 +250,7 @@ impl BenchYcsbArgs {
     /// The workload.
     pub fn bench(&self) -> YcsbBench {
         let bench = YcsbBench::new(self.workload);
-        let options = ycsb::Options {
+        let options = ycsb::YcsbOptions {
             distribution: self.distribution.unwrap_or(bench.options.distribution),
             records: self.records,
             value_bytes: self.value_bytes as usize,
@@ -274,7 +274,7 @@ pub struct BenchLinkbenchArgs {
 
 impl BenchLinkbenchArgs {
     /// The workload.
-    pub fn options(&self) -> linkbench::Options {
-        linkbench::Options { nodes: self.nodes }
+    pub fn options(&self) -> linkbench::LinkBenchOptions {
+        linkbench::LinkBenchOptions { nodes: self.nodes }
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, value_parser};
 use frostline_lab::Training;
-use frostline_learn::{ModelKind, Records, Sampling, Split};
+use frostline_learn::{ModelKind, RecordSource, SampleSplit, Sampling};
 
 use super::reading::Loading;
 
@@ -163,7 +163,7 @@ pub struct SamplingArgs {
 
 impl SamplingArgs {
     /// The sampling that the arguments ask for.
-    pub fn sampling(&self, split: Split) -> Sampling {
+    pub fn sampling(&self, split: SampleSplit) -> Sampling {
         let SamplingArgs { horizon, age, samples, seed } = *self;
         Sampling { split, horizon, age, most: samples as usize, seed }
     }
@@ -222,30 +222,30 @@ impl From<ModelArg> for ModelKind {
     }
 }
 
-impl From<SplitArg> for Split {
-    fn from(arg: SplitArg) -> Split {
+impl From<SplitArg> for SampleSplit {
+    fn from(arg: SplitArg) -> SampleSplit {
         match arg {
-            SplitArg::All => Split::All,
-            SplitArg::Random => Split::Random,
-            SplitArg::Time => Split::Time,
+            SplitArg::All => SampleSplit::All,
+            SplitArg::Random => SampleSplit::Random,
+            SplitArg::Time => SampleSplit::Time,
         }
     }
 }
 
-impl From<TrainSplitArg> for Split {
-    fn from(arg: TrainSplitArg) -> Split {
+impl From<TrainSplitArg> for SampleSplit {
+    fn from(arg: TrainSplitArg) -> SampleSplit {
         match arg {
-            TrainSplitArg::Random => Split::Random,
-            TrainSplitArg::Time => Split::Time,
+            TrainSplitArg::Random => SampleSplit::Random,
+            TrainSplitArg::Time => SampleSplit::Time,
         }
     }
 }
 
-impl From<RecordsArg> for Records {
-    fn from(arg: RecordsArg) -> Records {
+impl From<RecordsArg> for RecordSource {
+    fn from(arg: RecordsArg) -> RecordSource {
         match arg {
-            RecordsArg::Block => Records::Block,
-            RecordsArg::Engine => Records::Engine,
+            RecordsArg::Block => RecordSource::Block,
+            RecordsArg::Engine => RecordSource::Engine,
         }
     }
 }

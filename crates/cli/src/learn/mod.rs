@@ -6,7 +6,7 @@ mod trace;
 use std::path::Path;
 
 use frostline_lab::{Compared, ModelReport, Study};
-use frostline_learn::{LARGEST_FILE, LearnError, Model, ModelKind, Records};
+use frostline_learn::{LARGEST_FILE, LearnError, Model, ModelKind, RecordSource};
 
 use self::text::{Rows, comparison, model_report, warn};
 use crate::args::{
@@ -44,7 +44,7 @@ fn eval(args: &EvalArgs) -> Result<String, Failure> {
     const COMMAND: &str = "model eval";
     output::check(COMMAND, args.json.as_deref(), [&args.model, &args.trace])?;
     let model = read(&args.model)?;
-    let has_hotness = model.layout().records() == Records::Engine;
+    let has_hotness = model.layout().records() == RecordSource::Engine;
     let study = Study {
         trace: args.trace.display().to_string(),
         writes: trace::load(COMMAND, &args.trace, &args.loading, has_hotness, args.quiet)?,
@@ -114,10 +114,10 @@ fn compare(args: &StudyArgs, compared: Compared, rows: &Rows) -> Result<String, 
 /// Reads the trace of a command.
 fn study(command: &str, args: &StudyArgs) -> Result<Study, Failure> {
     let StudyArgs { trace, loading, quiet, .. } = args;
-    let records = args.records.map(Records::from);
+    let records = args.records.map(RecordSource::from);
     Ok(Study {
         trace: trace.display().to_string(),
-        writes: trace::load(command, trace, loading, records != Some(Records::Block), *quiet)?,
+        writes: trace::load(command, trace, loading, records != Some(RecordSource::Block), *quiet)?,
         records,
         sampling: args.sampling.sampling(args.split.into()),
     })

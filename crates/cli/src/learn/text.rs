@@ -1,7 +1,7 @@
 //! Reports of models as text.
 
 use frostline_lab::{Comparison, Flaw, ModelFeature, ModelReport};
-use frostline_learn::{Origin, Quality, Split};
+use frostline_learn::{Origin, Quality, SampleSplit};
 use frostline_sim::{Evaluation, ZONE};
 
 use crate::failure::say;
@@ -34,9 +34,9 @@ pub fn warn(command: &str, report: &ModelReport) {
 pub fn model_report(report: &ModelReport) -> String {
     let Origin { trace, samples, frozen, sampling } = &report.trained_on;
     let on = match sampling.split {
-        Split::All => "all",
-        Split::Random => "random",
-        Split::Time => "the earlier",
+        SampleSplit::All => "all",
+        SampleSplit::Random => "random",
+        SampleSplit::Time => "the earlier",
     };
     let model = report.model;
     let mut text =
@@ -56,11 +56,11 @@ pub fn model_report(report: &ModelReport) -> String {
 }
 
 /// The evaluation samples, in words.
-fn samples_in_words(split: Split) -> &'static str {
+fn samples_in_words(split: SampleSplit) -> &'static str {
     match split {
-        Split::All => "all",
-        Split::Random => "random",
-        Split::Time => "the later",
+        SampleSplit::All => "all",
+        SampleSplit::Random => "random",
+        SampleSplit::Time => "the later",
     }
 }
 

@@ -76,8 +76,8 @@ const NINE_LEVELS_UP: [&str; 9] = [
 ];
 
 fn parts(now: &StoreView, lately: &Lately) -> Vec<Line<'static>> {
-    type Part = (&'static str, fn(&Written) -> u64);
-    const PARTS: [Part; 4] = [
+    type WrittenPart = (&'static str, fn(&Written) -> u64);
+    const PARTS: [WrittenPart; 4] = [
         ("user", |written| written.user),
         ("relocation", |written| written.relocations),
         ("header", |written| written.headers),
@@ -85,7 +85,7 @@ fn parts(now: &StoreView, lately: &Lately) -> Vec<Line<'static>> {
     ];
     let since = now.since_opened();
     let all = |written: &Written| PARTS.iter().map(|(_, of)| of(written)).sum::<u64>().max(1);
-    let line = |(name, of): &Part| {
+    let line = |(name, of): &WrittenPart| {
         let share = of(&since) as f64 / all(&since) as f64;
         let pages = of(&lately.written) as f64 / lately.seconds.max(1e-9);
         let rate = pages * f64::from(now.page_bytes) / 1e6;

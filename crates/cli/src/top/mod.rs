@@ -14,7 +14,7 @@ use std::io::{IsTerminal, stdout};
 use std::time::{Duration, Instant};
 
 use self::history::History;
-use self::source::Source;
+use self::source::ViewSource;
 use self::terminal::{Screen, Wish, wish};
 use crate::args::TopArgs;
 use crate::failure::Failure;
@@ -30,7 +30,7 @@ const WIDTH: u16 = 100;
 
 /// Draws a store until the user ends it; once if it is not on a terminal.
 pub fn run(args: &TopArgs) -> Result<String, Failure> {
-    let source = Source::of(&args.target)?;
+    let source = ViewSource::of(&args.target)?;
     let first = source.view()?;
     if args.json {
         return json(COMMAND, &first);
@@ -56,7 +56,7 @@ fn interval(args: &TopArgs) -> Duration {
 /// Draws views as they come. A store that does not answer any more stays as it was seen last.
 fn show(
     args: &TopArgs,
-    source: &Source,
+    source: &ViewSource,
     mut history: History,
     interrupt: &Interrupt,
 ) -> std::io::Result<()> {

@@ -15,23 +15,23 @@ const DEVICES: [&str; 6] = ["mem:", "file:", "block:", "fdp:", "zonefs:", "zbd:"
 
 /// The place where views of a store come from.
 #[derive(Debug)]
-pub enum Source {
+pub enum ViewSource {
     /// A process that has the store open, and serves views of it.
     Process(SocketAddr),
     /// A device whose store no process has open, so that nothing changes.
     Device(String),
 }
 
-impl Source {
+impl ViewSource {
     /// A device by its URI; anything else is an address.
-    pub fn of(target: &str) -> Result<Source, Failure> {
+    pub fn of(target: &str) -> Result<ViewSource, Failure> {
         if DEVICES.iter().any(|begin| target.starts_with(begin)) {
-            return Ok(Source::Device(target.to_string()));
+            return Ok(ViewSource::Device(target.to_string()));
         }
         let address = target.strip_prefix("http://").unwrap_or(target);
         let address = address.split('/').next().unwrap_or_default();
         let found = address.to_socket_addrs().ok().and_then(|mut found| found.next());
-        found.map(Source::Process).ok_or_else(|| {
+        found.map(ViewSource::Process).ok_or_else(|| {
             let why = format!("{target} is neither a device nor an address with a port");
             Failure::usage(COMMAND, &why).hint(
                 "the address that a process serves metrics at, as 127.0.0.1:9464, or file:DIR, \
@@ -43,11 +43,11 @@ impl Source {
     /// The first view.
     pub fn view(&self) -> Result<StoreView, Failure> {
         match self {
-            Source::Process(address) => fetch(*address).map_err(|error| {
+            ViewSource::Process(address) => fetch(*address).map_err(|error| {
                 Failure::job(COMMAND, &format!("{address}: {error}"))
                     .hint("a bench, a server or a program of yours serves it with --metrics ADDR")
             }),
-            Source::Device(uri) => {
+            ViewSource::Device(uri) => {
                 open_store(uri)?.view().map_err(|error| store_failure(uri, error))
             }
         }
@@ -56,16 +56,16 @@ impl Source {
     /// The next view; none if nothing changes.
     pub fn next(&self) -> Option<Result<StoreView, FetchError>> {
         match self {
-            Source::Process(address) => Some(fetch(*address)),
-            Source::Device(_) => None,
+            ViewSource::Process(address) => Some(fetch(*address)),
+            ViewSource::Device(_) => None,
         }
     }
 
     /// A word on what is seen.
     pub fn note(&self) -> &'static str {
         match self {
-            Source::Process(_) => "",
-            Source::Device(_) => "no process has it open: nothing changes  ",
+            ViewSource::Process(_) => "",
+            ViewSource::Device(_) => "no process has it open: nothing changes  ",
         }
     }
 }

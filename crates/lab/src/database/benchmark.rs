@@ -1,7 +1,7 @@
 //! Workloads that can be measured on databases.
 
 use frostline_db::{Db, DbError};
-use frostline_workload::{Condition, Contents, Error, Loaded, Loading, Workload};
+use frostline_workload::{Condition, Contents, Error, LoadProgress, Loading, Workload};
 
 /// The error of a workload on a database.
 pub type WorkloadError = Error<DbError>;
@@ -46,8 +46,8 @@ pub trait Benchmark: Sync {
         opened: &Self::Opened,
         db: &Db,
         loading: Loading,
-        observer: &mut dyn FnMut(Loaded) -> bool,
-    ) -> Result<Loaded, WorkloadError>;
+        observer: &mut dyn FnMut(LoadProgress) -> bool,
+    ) -> Result<LoadProgress, WorkloadError>;
 
     /// Checks the conditions that the data meet while no transaction runs.
     ///

@@ -1,8 +1,8 @@
 //! The LinkBench-like workload as a bench.
 
 use frostline_db::{Db, Table};
-use frostline_workload::linkbench::{LinkBench, Options};
-use frostline_workload::{Condition, Contents, Loaded, Loading};
+use frostline_workload::linkbench::{LinkBench, LinkBenchOptions};
+use frostline_workload::{Condition, Contents, LoadProgress, Loading};
 
 use super::benchmark::{Benchmark, WorkloadError};
 
@@ -12,7 +12,7 @@ const OF_NODE: u64 = 480;
 /// Bytes that a transaction adds to the pages: 23 were measured.
 const GROWN: u64 = 32;
 
-impl Benchmark for Options {
+impl Benchmark for LinkBenchOptions {
     type Opened = LinkBench<Table>;
 
     const RATE: u64 = 1_000_000;
@@ -46,8 +46,8 @@ impl Benchmark for Options {
         opened: &LinkBench<Table>,
         db: &Db,
         loading: Loading,
-        observer: &mut dyn FnMut(Loaded) -> bool,
-    ) -> Result<Loaded, WorkloadError> {
+        observer: &mut dyn FnMut(LoadProgress) -> bool,
+    ) -> Result<LoadProgress, WorkloadError> {
         opened.load(db, loading, observer)
     }
 

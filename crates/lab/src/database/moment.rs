@@ -14,14 +14,14 @@ pub(super) struct Moment {
     /// Counters of the store.
     pub(super) store: Stats,
     /// Counters of all databases together.
-    pub(super) sum: Sum,
+    pub(super) sum: CounterSums,
     /// CPU time of the process.
     pub(super) cpu: Duration,
 }
 
 /// The sums of all databases' counters.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sum {
+pub(super) struct CounterSums {
     /// Used pages.
     pub(super) pages: u64,
     /// The most pages that the databases can have.
@@ -61,7 +61,7 @@ pub(super) struct Sum {
 impl Moment {
     /// Reads all counters.
     pub(super) fn now(instances: &Instances) -> Result<Moment, DbError> {
-        let mut sum = Sum::default();
+        let mut sum = CounterSums::default();
         for db in &instances.all {
             let stats = db.stats()?;
             sum.pages += u64::from(stats.pages);
@@ -91,7 +91,7 @@ impl Moment {
     }
 }
 
-impl Sum {
+impl CounterSums {
     /// Share of the page accesses that found the page in memory; `None` if there were no accesses.
     pub(super) fn hits(&self) -> Option<f64> {
         // With few accesses the count is not exact.
@@ -100,8 +100,8 @@ impl Sum {
     }
 
     /// The events since an earlier moment. Numbers of existing things stay as they are.
-    pub(super) fn since(&self, earlier: &Sum) -> Sum {
-        Sum {
+    pub(super) fn since(&self, earlier: &CounterSums) -> CounterSums {
+        CounterSums {
             accesses: self.accesses - earlier.accesses,
             read: self.read - earlier.read,
             evicted: self.evicted - earlier.evicted,
@@ -130,7 +130,7 @@ pub(super) struct Rates {
     counted_kind: Option<usize>,
     transactions: u64,
     counted: u64,
-    sum: Sum,
+    sum: CounterSums,
 }
 
 impl Rates {
@@ -141,7 +141,7 @@ impl Rates {
 
     /// Ends a second of length `seconds`, given the transactions `done` since the beginning, by
     /// kind, and the present counters.
-    pub(super) fn next(&mut self, seconds: f64, done: &[u64], sum: Sum) -> Transactions {
+    pub(super) fn next(&mut self, seconds: f64, done: &[u64], sum: CounterSums) -> Transactions {
         let transactions = done.iter().sum();
         let counted = self.counted_kind.and_then(|kind| done.get(kind)).copied().unwrap_or(0);
         let in_it = sum.since(&self.sum);

@@ -21,16 +21,16 @@ const WAITING: usize = 16;
 /// The longest wait for a moment at which every page write is recorded.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-enum Event {
+enum RecordedEvent {
     Written(u32, Hotness, u16),
     Trimmed(u32),
 }
 
 /// Observes the databases' page writes and trims at the store; a thread writes them to a file.
-pub(super) struct Recorder(Mutex<State>);
+pub(super) struct Recorder(Mutex<Recording>);
 
-struct State {
-    batch: Vec<Event>,
+struct Recording {
+    batch: Vec<RecordedEvent>,
     /// `None` after the end of the recording.
     sender: Option<SyncSender<Message>>,
     is_recording: bool,
@@ -39,7 +39,7 @@ struct State {
 
 /// A message to the writing thread. If messages stop without an `End`, the trace is discarded.
 enum Message {
-    Events(Vec<Event>),
+    Events(Vec<RecordedEvent>),
     End,
 }
 
@@ -55,12 +55,12 @@ impl Recorder {
         let writer = PageWriter::create(path, 4096, true)?;
         let (sender, receiver) = mpsc::sync_channel(WAITING);
         let state =
-            State { batch: Vec::new(), sender: Some(sender), is_recording: true, writes: 0 };
+            Recording { batch: Vec::new(), sender: Some(sender), is_recording: true, writes: 0 };
         let thread = thread::spawn(move || write(writer, &receiver));
         Ok((Arc::new(Recorder(Mutex::new(state))), Writing(thread)))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Recording> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -101,12 +101,12 @@ impl Recorder {
     }
 }
 
-impl State {
-    fn add(&mut self, event: Event) {
+impl Recording {
+    fn add(&mut self, event: RecordedEvent) {
         if !self.is_recording {
             return;
         }
-        self.writes += u64::from(matches!(event, Event::Written(..)));
+        self.writes += u64::from(matches!(event, RecordedEvent::Written(..)));
         self.batch.push(event);
         if self.batch.len() == TOGETHER {
             self.hand_over();
@@ -124,11 +124,11 @@ impl State {
 
 impl Observer for Recorder {
     fn written(&self, lba: u32, hotness: &Hotness, bytes: u16) {
-        self.state().add(Event::Written(lba, *hotness, bytes));
+        self.state().add(RecordedEvent::Written(lba, *hotness, bytes));
     }
 
     fn trimmed(&self, lba: u32) {
-        self.state().add(Event::Trimmed(lba));
+        self.state().add(RecordedEvent::Trimmed(lba));
     }
 }
 
@@ -139,8 +139,10 @@ fn write(mut writer: PageWriter, messages: &Receiver<Message>) -> Written {
         };
         for event in events {
             match event {
-                Event::Written(lba, hotness, bytes) => writer.write(lba, &hotness, bytes)?,
-                Event::Trimmed(lba) => writer.trim(lba, 1)?,
+                RecordedEvent::Written(lba, hotness, bytes) => {
+                    writer.write(lba, &hotness, bytes)?
+                }
+                RecordedEvent::Trimmed(lba) => writer.trim(lba, 1)?,
             }
         }
     }

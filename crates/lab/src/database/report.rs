@@ -15,7 +15,7 @@ use crate::latency::LatencyReport;
 use crate::report::{BenchReport, of_store};
 
 /// The measurements of a run.
-pub(super) struct Measured {
+pub(super) struct MeasuredDatabase {
     /// The store's shape and options.
     pub(super) info: StoreInfo,
     /// Counters before the first transaction that counts.
@@ -200,14 +200,14 @@ pub struct ConditionRow {
 
 impl DatabaseRun {
     /// Makes a report of the measurements.
-    pub(super) fn new(measured: Measured) -> DatabaseRun {
-        let Measured { info, before, after, reports, windows, counted_kind, .. } = measured;
+    pub(super) fn new(measured: MeasuredDatabase) -> DatabaseRun {
+        let MeasuredDatabase { info, before, after, reports, windows, counted_kind, .. } = measured;
         let written = after.store.written.since(&before.store.written);
         let sum = after.sum.since(&before.sum);
         let took = reports.iter().map(|report| report.elapsed).max().unwrap_or_default();
         let all = together(&reports);
         let transactions = all.done();
-        let outcome = Outcome { took, counted_kind };
+        let outcome = ResultBasis { took, counted_kind };
         let device_bytes = written.bytes() + sum.log_pages * 4096;
         let over = |part: f64, whole: u64| (whole > 0).then(|| part / whole as f64);
         let stalled = after.store.stalled.saturating_sub(before.store.stalled);
@@ -266,12 +266,12 @@ impl DatabaseRun {
 }
 
 /// The basis of the results.
-struct Outcome {
+struct ResultBasis {
     took: Duration,
     counted_kind: Option<usize>,
 }
 
-impl Outcome {
+impl ResultBasis {
     fn tpmc(&self, report: &Report) -> Option<f64> {
         let kind = report.kinds.get(self.counted_kind?)?;
         Some(per_second(kind.done(), self.took) * 60.0)
@@ -323,7 +323,7 @@ fn tenants(reports: &[Report], counted_kind: Option<usize>) -> Vec<TenantRow> {
         tenant,
         transactions: report.done(),
         ops_per_second: per_second(report.done(), report.elapsed),
-        tpmc: Outcome { took: report.elapsed, counted_kind }.tpmc(report),
+        tpmc: ResultBasis { took: report.elapsed, counted_kind }.tpmc(report),
         latency_us: LatencyReport::of(&report.latency()),
     };
     (1..).zip(reports).map(row).collect()

@@ -7,14 +7,14 @@ use frostline_db::{DbError, Instances, Observer};
 use frostline_store::Cleaning;
 use frostline_watch::Server;
 use frostline_workload::driver::{self, Until};
-use frostline_workload::{Condition, Loaded, Loading};
+use frostline_workload::{Condition, LoadProgress, Loading};
 use frostline_zone::Device;
 
 use super::bench::DatabaseBench;
 use super::benchmark::Benchmark;
 use super::moment::{Moment, Rates};
 use super::recorder::Recorder;
-use super::report::Measured;
+use super::report::MeasuredDatabase;
 use super::tenants::{Tenant, run_all};
 use crate::monitor::{Event, Monitor};
 use crate::seconds::Seconds;
@@ -36,7 +36,7 @@ pub(super) struct Run<'a, B> {
 impl<B: Benchmark> Run<'_, B> {
     /// Runs the workload on the databases of a device. `None` if it was stopped before they were
     /// loaded.
-    pub(super) fn on(&self, device: &Arc<dyn Device>) -> Result<Option<Measured>> {
+    pub(super) fn on(&self, device: &Arc<dyn Device>) -> Result<Option<MeasuredDatabase>> {
         let Some(path) = &self.bench.record else { return self.recorded(device, None) };
         let (recorder, writing) = Recorder::begin(path)?;
         let measured = self.recorded(device, Some(&recorder));
@@ -51,7 +51,7 @@ impl<B: Benchmark> Run<'_, B> {
         &self,
         device: &Arc<dyn Device>,
         recorder: Option<&Arc<Recorder>>,
-    ) -> Result<Option<Measured>> {
+    ) -> Result<Option<MeasuredDatabase>> {
         let observer = recorder.cloned().map(|recorder| recorder as Arc<dyn Observer>);
         let instances = self.bench.open(device, observer)?;
         let measured = watched(&instances, self.server, self.monitor, || {
@@ -68,7 +68,7 @@ impl<B: Benchmark> Run<'_, B> {
         &self,
         instances: &Instances,
         recorder: Option<&Recorder>,
-    ) -> Result<Option<Measured>> {
+    ) -> Result<Option<MeasuredDatabase>> {
         if let Some(recorder) = recorder {
             self.record_what_is_there(instances, recorder)?;
         }
@@ -109,7 +109,7 @@ impl<B: Benchmark> Run<'_, B> {
         let info = instances.store.info().map_err(Error::store(self.uri()))?;
         let in_order =
             self.bench.cleaning == Cleaning::Inline && !self.bench.keep && instances.all.len() == 1;
-        Ok(Some(Measured {
+        Ok(Some(MeasuredDatabase {
             info,
             before,
             after,
@@ -148,8 +148,8 @@ impl<B: Benchmark> Run<'_, B> {
     fn load(&self, tenants: &[Tenant<'_, B>]) -> Result<bool> {
         for (n, tenant) in (0..).zip(tenants) {
             let loading = Loading { threads: self.bench.threads.into(), seed: tenant.seed };
-            let mut observer = |loaded: Loaded| {
-                let Loaded { parts, parts_in_all, .. } = loaded;
+            let mut observer = |loaded: LoadProgress| {
+                let LoadProgress { parts, parts_in_all, .. } = loaded;
                 let (done, of) = (n * parts_in_all + parts, tenants.len() as u64 * parts_in_all);
                 self.monitor.on(Event::Progress { what: "loading", done, of });
                 !self.monitor.is_stopped()
@@ -165,12 +165,12 @@ impl<B: Benchmark> Run<'_, B> {
         Ok(true)
     }
 
-    fn options(&self) -> driver::Options {
+    fn options(&self) -> driver::RunOptions {
         let until = match (self.bench.transactions, self.bench.run_seconds()) {
             (Some(transactions), _) => Until::Transactions(transactions),
             (None, seconds) => Until::Time(Duration::from_secs(seconds.unwrap_or(u64::MAX))),
         };
-        driver::Options {
+        driver::RunOptions {
             threads: self.bench.threads.into(),
             until,
             in_flight: self.bench.in_flight.into(),

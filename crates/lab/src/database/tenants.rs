@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use frostline_db::Db;
-use frostline_workload::driver::{Options, Report, run};
+use frostline_workload::driver::{Report, RunOptions, run};
 
 use super::benchmark::{Benchmark, WorkloadError};
 
@@ -24,7 +24,7 @@ pub(super) struct Tenant<'d, B: Benchmark> {
 /// and the transactions done so far, by kind; if `tick` returns false, all end.
 pub(super) fn run_all<B: Benchmark>(
     tenants: &[Tenant<'_, B>],
-    options: Options,
+    options: RunOptions,
     mut tick: impl FnMut(Duration, &[u64]) -> bool,
 ) -> Result<Vec<Report>, WorkloadError> {
     let done = Done(Mutex::new(vec![Vec::new(); tenants.len()]));
@@ -32,7 +32,7 @@ pub(super) fn run_all<B: Benchmark>(
     let begin = |n: usize, tick: &mut dyn FnMut(Duration) -> bool| {
         let _stop = StopOnPanic(&stop);
         let tenant = &tenants[n];
-        let options = Options { seed: tenant.seed, ..options };
+        let options = RunOptions { seed: tenant.seed, ..options };
         let report = run(tenant.db, &tenant.opened, options, |progress| {
             done.set(n, progress.done);
             if !tick(progress.elapsed) {

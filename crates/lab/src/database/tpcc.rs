@@ -1,8 +1,8 @@
 //! TPC-C as a bench.
 
 use frostline_db::{Db, Table};
-use frostline_workload::tpcc::{NEW_ORDER, Options, Scale, Tpcc};
-use frostline_workload::{Condition, Contents, Loaded, Loading};
+use frostline_workload::tpcc::{NEW_ORDER, Scale, Tpcc, TpccOptions};
+use frostline_workload::{Condition, Contents, LoadProgress, Loading};
 
 use super::benchmark::{Benchmark, WorkloadError};
 
@@ -14,7 +14,7 @@ const OF_CUSTOMERS: u64 = 46 << 20;
 /// Bytes that a transaction adds to the pages: 460 to 515 were measured.
 const GROWN: u64 = 544;
 
-impl Benchmark for Options {
+impl Benchmark for TpccOptions {
     type Opened = Tpcc<Table>;
 
     const RATE: u64 = 50_000;
@@ -58,8 +58,8 @@ impl Benchmark for Options {
         opened: &Tpcc<Table>,
         db: &Db,
         loading: Loading,
-        observer: &mut dyn FnMut(Loaded) -> bool,
-    ) -> Result<Loaded, WorkloadError> {
+        observer: &mut dyn FnMut(LoadProgress) -> bool,
+    ) -> Result<LoadProgress, WorkloadError> {
         opened.load(db, loading, observer)
     }
 

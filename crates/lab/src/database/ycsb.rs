@@ -1,8 +1,8 @@
 //! YCSB as a bench.
 
 use frostline_db::{Db, Table};
-use frostline_workload::ycsb::{NamedMix, Options, Ycsb};
-use frostline_workload::{Condition, Contents, Loaded, Loading};
+use frostline_workload::ycsb::{NamedMix, Ycsb, YcsbOptions};
+use frostline_workload::{Condition, Contents, LoadProgress, Loading};
 
 use super::benchmark::{Benchmark, WorkloadError};
 
@@ -26,14 +26,14 @@ pub struct YcsbBench {
     /// The name of the mix, in reports.
     pub name: &'static str,
     /// All options.
-    pub options: Options,
+    pub options: YcsbOptions,
 }
 
 impl YcsbBench {
     /// The mix with its distribution; other options have their defaults.
     pub fn new(mix: NamedMix) -> YcsbBench {
         let NamedMix { name, mix, distribution } = mix;
-        YcsbBench { name, options: Options { mix, distribution, ..Options::default() } }
+        YcsbBench { name, options: YcsbOptions { mix, distribution, ..YcsbOptions::default() } }
     }
 
     /// Bytes of pages for a record.
@@ -52,7 +52,7 @@ impl Benchmark for YcsbBench {
     const RATE: u64 = 1_000_000;
 
     fn describe(&self) -> String {
-        let Options { distribution, records, value_bytes, .. } = self.options;
+        let YcsbOptions { distribution, records, value_bytes, .. } = self.options;
         let text =
             format!("ycsb {}, {distribution}, {records} records of {value_bytes} B", self.name);
         match self.options.operations_per_transaction {
@@ -66,7 +66,7 @@ impl Benchmark for YcsbBench {
     }
 
     fn grown_bytes(&self) -> u64 {
-        let Options { mix, operations_per_transaction, .. } = self.options;
+        let YcsbOptions { mix, operations_per_transaction, .. } = self.options;
         let inserts = u64::from(mix.insert) * u64::from(operations_per_transaction);
         (inserts * self.record_bytes()).div_ceil(100)
     }
@@ -88,8 +88,8 @@ impl Benchmark for YcsbBench {
         opened: &Ycsb<Table>,
         db: &Db,
         loading: Loading,
-        observer: &mut dyn FnMut(Loaded) -> bool,
-    ) -> Result<Loaded, WorkloadError> {
+        observer: &mut dyn FnMut(LoadProgress) -> bool,
+    ) -> Result<LoadProgress, WorkloadError> {
         opened.load(db, loading, observer)
     }
 

@@ -4,27 +4,27 @@ use frostline_sim::{ALL_VOLUMES, RunReport};
 
 use crate::bytes::binary;
 use crate::matrix::Matrix;
-use crate::results::Record;
+use crate::results::RunRecord;
 
 /// Runs over the same trace with the same zones and trigger.
 pub(super) struct Dataset<'a> {
-    records: Vec<&'a Record>,
+    records: Vec<&'a RunRecord>,
     /// The runs by scheme and victim policy.
     pub(super) matrix: Matrix<'a>,
 }
 
 impl<'a> Dataset<'a> {
     /// All datasets, in the order of their traces. Runs over one of several volumes are left out.
-    pub(super) fn all(records: &'a [Record]) -> Vec<Dataset<'a>> {
+    pub(super) fn all(records: &'a [RunRecord]) -> Vec<Dataset<'a>> {
         let is_whole = |volume: &str| volume == ALL_VOLUMES;
-        let mut groups: Vec<Vec<&Record>> = Vec::new();
+        let mut groups: Vec<Vec<&RunRecord>> = Vec::new();
         for record in records.iter().filter(|r| r.run.volume.as_deref().is_none_or(is_whole)) {
             match groups.iter_mut().find(|group| is_comparable(group[0], record)) {
                 Some(group) => group.push(record),
                 None => groups.push(vec![record]),
             }
         }
-        let dataset = |records: Vec<&'a Record>| {
+        let dataset = |records: Vec<&'a RunRecord>| {
             let matrix = Matrix::of(records.iter().map(|record| &record.run));
             Dataset { records, matrix }
         };
@@ -81,7 +81,7 @@ impl<'a> Dataset<'a> {
 }
 
 /// The zones and the trigger.
-fn zones(record: &Record) -> String {
+fn zones(record: &RunRecord) -> String {
     let run = &record.run;
     let page_bytes = record.setup.as_ref().map_or(4096, |setup| u64::from(setup.page_bytes));
     let figure = |(name, value): (&std::borrow::Cow<'_, str>, &f64)| format!("{name} {value}");
@@ -90,8 +90,8 @@ fn zones(record: &Record) -> String {
     format!("zones of {zone} ({} pages), {}", run.zone_pages, trigger.join(", "))
 }
 
-fn is_comparable(a: &Record, b: &Record) -> bool {
-    let path = |record: &'_ Record| record.trace.as_ref().map(|trace| trace.path.clone());
+fn is_comparable(a: &RunRecord, b: &RunRecord) -> bool {
+    let path = |record: &'_ RunRecord| record.trace.as_ref().map(|trace| trace.path.clone());
     path(a) == path(b)
         && a.workload == b.workload
         && a.setup == b.setup

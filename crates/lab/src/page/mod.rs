@@ -7,7 +7,7 @@ mod sections;
 
 use askama::Template;
 
-use crate::results::Record;
+use crate::results::RunRecord;
 use crate::{Error, Result};
 use dataset::Dataset;
 
@@ -42,7 +42,7 @@ struct Section {
 ///
 /// # Errors
 /// Never in practice: writing to memory can't fail.
-pub fn page(title: &str, records: &[Record]) -> Result<String> {
+pub fn page(title: &str, records: &[RunRecord]) -> Result<String> {
     let shown = |dataset: Dataset<'_>| {
         let sections = sections::all(&dataset)?;
         Ok(PageDataset { title: dataset.title(), notes: dataset.notes(), sections })

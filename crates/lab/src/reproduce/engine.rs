@@ -5,7 +5,7 @@ use std::rc::Rc;
 use frostline_placement::SchemeSpec;
 use frostline_sim::{Combination, Plan, Settings, SimError, SimReport, ZoneSize};
 
-use super::experiment::{Evaluation, Experiment, Figure, Layout, Point, View};
+use super::experiment::{DeviceLayout, Experiment, Figure, PaperEvaluation, Setting, View};
 use super::going_on;
 use super::run::{Run, WINDOWS};
 use super::scatter;
@@ -14,7 +14,7 @@ use super::tables::{Cell, ReportTable, headings};
 use crate::Result;
 use crate::sweep::ledgered_sweep;
 
-impl Evaluation {
+impl PaperEvaluation {
     /// Runs all experiments of the evaluation, or those that were asked for.
     pub(super) fn tables(&self, session: &Session<'_>) -> Result<Vec<ReportTable>> {
         let is_wanted = |name: &str| {
@@ -39,7 +39,7 @@ impl Evaluation {
 }
 
 impl Experiment {
-    fn tables(&self, session: &Session<'_>, layout: Layout) -> Result<Vec<ReportTable>> {
+    fn tables(&self, session: &Session<'_>, layout: DeviceLayout) -> Result<Vec<ReportTable>> {
         if let View::Made(make) = self.view {
             session.begin(self.title);
             return make(session);
@@ -58,9 +58,9 @@ impl Experiment {
     fn runs(
         &self,
         session: &Session<'_>,
-        layout: Layout,
+        layout: DeviceLayout,
         trace: &Rc<Trace>,
-        point: &Point,
+        point: &Setting,
     ) -> Result<Vec<Run>> {
         let volume = std::slice::from_ref(&trace.volume);
         let settings = settings(layout, trace, session.how.seed);
@@ -221,15 +221,15 @@ fn decisions(runs: &[Run]) -> (Vec<String>, Vec<Vec<Cell>>) {
 }
 
 /// A scheme with its victim policy on such a device.
-fn with_victim(spec: &SchemeSpec, layout: Layout) -> Combination {
+fn with_victim(spec: &SchemeSpec, layout: DeviceLayout) -> Combination {
     let named = layout.named.iter().find(|(scheme, _)| *scheme == spec.entry.info.name);
     let victim = spec.victim.or(named.map(|(_, victim)| *victim)).unwrap_or(layout.victim);
     Combination { scheme: spec.clone(), victim: victim.to_string() }
 }
 
 /// Settings for a replay on such a device.
-fn settings(layout: Layout, trace: &Trace, seed: u64) -> Settings {
-    let Layout { page_bytes, zones, least_zone, space, max_open, semantics, .. } = layout;
+fn settings(layout: DeviceLayout, trace: &Trace, seed: u64) -> Settings {
+    let DeviceLayout { page_bytes, zones, least_zone, space, max_open, semantics, .. } = layout;
     let zone = (trace.volume.unique_pages() / zones.max(1)).max(least_zone);
     let zone_pages = 1u64 << zone.ilog2();
     let warmup = if layout.counts_loading { 0 } else { trace.loading };
@@ -256,18 +256,18 @@ mod tests {
     use crate::reproduce::experiment::{Change, EXTRA, WAF};
 
     const ZIPF: &[TraceSource] = &[TraceSource::Zipf(1.0), TraceSource::Zipf(0.0)];
-    const POINTS: &[Point] = &[
-        Point { name: "tight", change: Change::Space(Space::Op(0.2)) },
-        Point { name: "none", change: Change::Space(Space::Op(0.001)) },
+    const POINTS: &[Setting] = &[
+        Setting { name: "tight", change: Change::Space(Space::Op(0.2)) },
+        Setting { name: "none", change: Change::Space(Space::Op(0.001)) },
     ];
-    const LAYOUT: Layout = Layout {
+    const LAYOUT: DeviceLayout = DeviceLayout {
         page_bytes: 4096,
         zones: 64,
         least_zone: 16,
         space: Space::Gp(0.15),
         victim: "greedy",
         named: &[("sepgc", "cost-benefit")],
-        ..Layout::USUAL
+        ..DeviceLayout::USUAL
     };
     const GRID: Experiment = Experiment {
         name: "grid",
@@ -288,7 +288,7 @@ mod tests {
             only: only.iter().map(ToString::to_string).collect(),
         };
         let session = Session::new(&how, &());
-        Evaluation { layout: LAYOUT, experiments }.tables(&session).unwrap()
+        PaperEvaluation { layout: LAYOUT, experiments }.tables(&session).unwrap()
     }
 
     #[test]
@@ -323,7 +323,7 @@ mod tests {
             name: "list",
             sources: &[TraceSource::Zipf(0.0)],
             view: View::List(&[WAF, EXTRA]),
-            points: &[Point::USUAL],
+            points: &[Setting::USUAL],
             ..GRID
         };
         let tables = made(&[GRID, LIST], &["list"]);

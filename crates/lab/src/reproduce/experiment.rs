@@ -10,16 +10,16 @@ use crate::Result;
 
 /// The evaluation of a paper.
 #[derive(Debug)]
-pub(super) struct Evaluation {
+pub(super) struct PaperEvaluation {
     /// The device of its experiments, unless an experiment has another.
-    pub(super) layout: Layout,
+    pub(super) layout: DeviceLayout,
     /// Its experiments.
     pub(super) experiments: &'static [Experiment],
 }
 
 /// A device, and its cleaning.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Layout {
+pub(super) struct DeviceLayout {
     /// Bytes in a page; a page of a trace is taken for one page of the device.
     pub(super) page_bytes: u32,
     /// The approximate number of zones that the logical pages fill.
@@ -54,7 +54,7 @@ pub(super) struct Experiment {
     /// The schemes.
     pub(super) schemes: &'static [&'static str],
     /// The settings; each is run with all schemes on all traces.
-    pub(super) points: &'static [Point],
+    pub(super) points: &'static [Setting],
     /// The table.
     pub(super) view: View,
     /// The paper's figures: trace (any trace if empty), scheme, figure.
@@ -79,7 +79,7 @@ impl Experiment {
         note: "",
         sources: &[],
         schemes: &[],
-        points: &[Point::USUAL],
+        points: &[Setting::USUAL],
         view: View::Grid(WAF),
         told: &[],
         changes: &[],
@@ -88,16 +88,16 @@ impl Experiment {
 
 /// A setting.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Point {
+pub(super) struct Setting {
     /// Its name in tables.
     pub(super) name: &'static str,
     /// The difference from the paper's own setting.
     pub(super) change: Change,
 }
 
-impl Point {
+impl Setting {
     /// The paper's own setting.
-    pub(super) const USUAL: Point = Point { name: "", change: Change::Nothing };
+    pub(super) const USUAL: Setting = Setting { name: "", change: Change::Nothing };
 }
 
 /// A difference from the paper's own setting.
@@ -119,9 +119,9 @@ pub(super) enum Change {
     Loading,
 }
 
-impl Layout {
+impl DeviceLayout {
     /// Defaults for devices.
-    pub(super) const USUAL: Layout = Layout {
+    pub(super) const USUAL: DeviceLayout = DeviceLayout {
         page_bytes: 4096,
         zones: 128,
         least_zone: 64,
@@ -134,17 +134,17 @@ impl Layout {
     };
 
     /// The layout with this difference.
-    pub(super) fn with(self, change: Change) -> Layout {
+    pub(super) fn with(self, change: Change) -> DeviceLayout {
         match change {
             Change::Nothing => self,
-            Change::Victim(victim) => Layout { victim, ..self },
+            Change::Victim(victim) => DeviceLayout { victim, ..self },
             Change::Zones(times) => {
-                Layout { zones: (f64::from(self.zones) / times).round() as u32, ..self }
+                DeviceLayout { zones: (f64::from(self.zones) / times).round() as u32, ..self }
             }
-            Change::Space(space) => Layout { space, ..self },
-            Change::Open(zones) => Layout { max_open: Some(zones), ..self },
-            Change::Semantics(semantics) => Layout { semantics, ..self },
-            Change::Loading => Layout { counts_loading: true, ..self },
+            Change::Space(space) => DeviceLayout { space, ..self },
+            Change::Open(zones) => DeviceLayout { max_open: Some(zones), ..self },
+            Change::Semantics(semantics) => DeviceLayout { semantics, ..self },
+            Change::Loading => DeviceLayout { counts_loading: true, ..self },
         }
     }
 }

@@ -61,11 +61,11 @@ pub struct Input {
 #[non_exhaustive]
 pub enum InputWorkload {
     /// TPC-C.
-    Tpcc(tpcc::Options),
+    Tpcc(tpcc::TpccOptions),
     /// YCSB.
     Ycsb(YcsbBench),
     /// The LinkBench-like workload.
-    LinkBench(linkbench::Options),
+    LinkBench(linkbench::LinkBenchOptions),
 }
 
 impl Input {
@@ -76,14 +76,18 @@ impl Input {
                 let TpccSize { warehouses, items, customers, transactions, buffer } =
                     scale.tpcc(BUFFERED);
                 let scale = tpcc::Scale { warehouses, items, customers };
-                let options = tpcc::Options { scale, steady: false };
+                let options = tpcc::TpccOptions { scale, steady: false };
                 (InputWorkload::Tpcc(options), transactions, buffer)
             }
             Workload::Ycsb100w => ycsb(NamedMix::UPDATES, scale.ycsb(OPERATIONS_100W)),
             Workload::Ycsb50w => ycsb(NamedMix::HALF_UPDATES, scale.ycsb(OPERATIONS_50W)),
             Workload::LinkBench => {
                 let LinkBenchSize { nodes, transactions, buffer } = scale.linkbench();
-                (InputWorkload::LinkBench(linkbench::Options { nodes }), transactions, buffer)
+                (
+                    InputWorkload::LinkBench(linkbench::LinkBenchOptions { nodes }),
+                    transactions,
+                    buffer,
+                )
             }
         };
         let bench = DatabaseBench {
@@ -137,15 +141,15 @@ impl Input {
     pub fn command(&self) -> String {
         let DatabaseBench { device, transactions, buffer_bytes, seed, speed, .. } = &self.bench;
         let workload = match &self.workload {
-            InputWorkload::Tpcc(tpcc::Options { scale, .. }) => {
+            InputWorkload::Tpcc(tpcc::TpccOptions { scale, .. }) => {
                 let tpcc::Scale { warehouses, items, customers } = scale;
                 format!("tpcc --warehouses {warehouses} --items {items} --customers {customers}")
             }
             InputWorkload::Ycsb(YcsbBench { name, options }) => {
-                let ycsb::Options { records, value_bytes, .. } = options;
+                let ycsb::YcsbOptions { records, value_bytes, .. } = options;
                 format!("ycsb --workload {name} --records {records} --value-bytes {value_bytes}")
             }
-            InputWorkload::LinkBench(linkbench::Options { nodes }) => {
+            InputWorkload::LinkBench(linkbench::LinkBenchOptions { nodes }) => {
                 format!("linkbench --nodes {nodes}")
             }
         };
@@ -173,7 +177,7 @@ pub(super) fn megabytes(bytes: u64) -> String {
 fn ycsb(mix: NamedMix, size: YcsbSize) -> (InputWorkload, u64, u64) {
     let YcsbSize { records, operations, buffer } = size;
     let bench = YcsbBench::new(mix);
-    let options = ycsb::Options { records, value_bytes: VALUE_BYTES, ..bench.options };
+    let options = ycsb::YcsbOptions { records, value_bytes: VALUE_BYTES, ..bench.options };
     (InputWorkload::Ycsb(YcsbBench { options, ..bench }), operations, buffer)
 }
 

@@ -2,7 +2,7 @@
 
 use frostline_sim::Space;
 
-use super::experiment::{Evaluation, Experiment, FAR, Layout, View, WAF};
+use super::experiment::{DeviceLayout, Experiment, FAR, PaperEvaluation, View, WAF};
 use super::inputs::Workload;
 use super::paper::Paper;
 use super::session::TraceSource;
@@ -24,15 +24,15 @@ const SOURCES: &[TraceSource] = &[
     TraceSource::Given,
 ];
 
-pub(super) static EVALUATION: Evaluation = Evaluation {
-    layout: Layout {
+pub(super) static EVALUATION: PaperEvaluation = PaperEvaluation {
+    layout: DeviceLayout {
         page_bytes: 4096,
         zones: 512,
         least_zone: 16,
         space: Space::Op(0.07),
         victim: "greedy",
         named: &[],
-        ..Layout::USUAL
+        ..DeviceLayout::USUAL
     },
     experiments: &[
         Experiment {

@@ -2,7 +2,7 @@
 
 use frostline_sim::Space;
 
-use super::experiment::{EXTRA, Evaluation, Experiment, Figure, Layout, View, WAF};
+use super::experiment::{DeviceLayout, EXTRA, Experiment, Figure, PaperEvaluation, View, WAF};
 use super::inputs::Workload;
 use super::paper::Paper;
 use super::run::Run;
@@ -67,15 +67,15 @@ const META: &[Figure] = &[
     WAF,
 ];
 
-pub(super) static EVALUATION: Evaluation = Evaluation {
-    layout: Layout {
+pub(super) static EVALUATION: PaperEvaluation = PaperEvaluation {
+    layout: DeviceLayout {
         page_bytes: 16384,
         zones: 256,
         least_zone: 64,
         space: Space::Op(0.07),
         victim: "cost-benefit",
         named: &[("phftl", "adjusted-greedy")],
-        ..Layout::USUAL
+        ..DeviceLayout::USUAL
     },
     experiments: &[
         Experiment {

@@ -4,7 +4,9 @@
 use frostline_placement::Semantics;
 use frostline_sim::Space;
 
-use super::experiment::{Change, Evaluation, Experiment, FAR, Figure, Layout, Point, View, WAF};
+use super::experiment::{
+    Change, DeviceLayout, Experiment, FAR, Figure, PaperEvaluation, Setting, View, WAF,
+};
 use super::inputs::Workload;
 use super::paper::Paper;
 use super::run::{Run, WINDOWS};
@@ -39,24 +41,24 @@ const FEW: &[&str] = &["sepbit", "frozen:lifespan", "survival", "frostline"];
 
 const CHANGES: &[(&str, &str, &str)] = &[("survival", "sepbit", ""), ("frostline", "sepbit", "")];
 
-const fn gp(name: &'static str, gp: f64) -> Point {
-    Point { name, change: Change::Space(Space::Gp(gp)) }
+const fn gp(name: &'static str, gp: f64) -> Setting {
+    Setting { name, change: Change::Space(Space::Gp(gp)) }
 }
 
-const fn op(name: &'static str, op: f64) -> Point {
-    Point { name, change: Change::Space(Space::Op(op)) }
+const fn op(name: &'static str, op: f64) -> Setting {
+    Setting { name, change: Change::Space(Space::Op(op)) }
 }
 
-const fn zones(name: &'static str, times: f64) -> Point {
-    Point { name, change: Change::Zones(times) }
+const fn zones(name: &'static str, times: f64) -> Setting {
+    Setting { name, change: Change::Zones(times) }
 }
 
-const fn open(name: &'static str, zones: usize) -> Point {
-    Point { name, change: Change::Open(zones) }
+const fn open(name: &'static str, zones: usize) -> Setting {
+    Setting { name, change: Change::Open(zones) }
 }
 
-const fn victims(name: &'static str) -> Point {
-    Point { name, change: Change::Victim(name) }
+const fn victims(name: &'static str) -> Setting {
+    Setting { name, change: Change::Victim(name) }
 }
 
 /// WAF in quarters of a run.
@@ -90,8 +92,8 @@ fn gauge(run: &Run, name: &str) -> Cell {
 const SWEEP: Experiment =
     Experiment { sources: SWEPT, schemes: FEW, changes: CHANGES, ..Experiment::NONE };
 
-pub(super) static EVALUATION: Evaluation = Evaluation {
-    layout: Layout::USUAL,
+pub(super) static EVALUATION: PaperEvaluation = PaperEvaluation {
+    layout: DeviceLayout::USUAL,
     experiments: &[
         Experiment {
             name: "overall",
@@ -197,8 +199,11 @@ pub(super) static EVALUATION: Evaluation = Evaluation {
             note: "Elsewhere the page writes of loading are replayed first and do not count. \
                    `sepbit-fast22` is the reading of the simulator published with SepBIT.",
             points: &[
-                Point { name: "loading counted", change: Change::Loading },
-                Point { name: "sepbit-fast22", change: Change::Semantics(Semantics::SepbitFast22) },
+                Setting { name: "loading counted", change: Change::Loading },
+                Setting {
+                    name: "sepbit-fast22",
+                    change: Change::Semantics(Semantics::SepbitFast22),
+                },
             ],
             ..SWEEP
         },

@@ -122,19 +122,19 @@ impl Serialize for ReportTable {
         map.serialize_entry("title", &self.title)?;
         map.serialize_entry("note", &self.note)?;
         map.serialize_entry("columns", &self.columns)?;
-        let rows = self.rows.iter().map(|cells| Row { columns: &self.columns, cells });
+        let rows = self.rows.iter().map(|cells| JsonRow { columns: &self.columns, cells });
         map.serialize_entry("rows", &rows.collect::<Vec<_>>())?;
         map.end()
     }
 }
 
 /// A row as a JSON object.
-struct Row<'a> {
+struct JsonRow<'a> {
     columns: &'a [String],
     cells: &'a [Cell],
 }
 
-impl Serialize for Row<'_> {
+impl Serialize for JsonRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.columns.iter().zip(self.cells))
     }

@@ -2,7 +2,9 @@
 
 use frostline_sim::Space;
 
-use super::experiment::{Change, Evaluation, Experiment, FAR, Figure, Layout, Point, View, WAF};
+use super::experiment::{
+    Change, DeviceLayout, Experiment, FAR, Figure, PaperEvaluation, Setting, View, WAF,
+};
 use super::inputs::Workload;
 use super::paper::Paper;
 use super::run::{Run, WINDOWS};
@@ -26,8 +28,8 @@ const SOURCES: &[TraceSource] =
 /// The traces of its figures 9 to 11.
 const ON_TPCC: &[TraceSource] = &[TPCC, TraceSource::Given];
 
-const fn op(name: &'static str, op: f64) -> Point {
-    Point { name, change: Change::Space(Space::Op(op)) }
+const fn op(name: &'static str, op: f64) -> Setting {
+    Setting { name, change: Change::Space(Space::Op(op)) }
 }
 
 /// WAF in a tenth of the run.
@@ -100,15 +102,15 @@ const COLD: &[Figure] = &[
 const VICTIMS: Figure =
     Figure { heading: "valid in victims", of: |run| Cell::Share(1.0 - run.report.victim_gp.p50) };
 
-pub(super) static EVALUATION: Evaluation = Evaluation {
-    layout: Layout {
+pub(super) static EVALUATION: PaperEvaluation = PaperEvaluation {
+    layout: DeviceLayout {
         page_bytes: 4096,
         zones: 2560,
         least_zone: 16,
         space: Space::Op(0.1),
         victim: "greedy",
         named: &[],
-        ..Layout::USUAL
+        ..DeviceLayout::USUAL
     },
     experiments: &[
         Experiment {
@@ -137,7 +139,7 @@ pub(super) static EVALUATION: Evaluation = Evaluation {
                 "sepbit",
                 "frostline",
             ],
-            points: &[Point { name: "", change: Change::Victim("cost-benefit") }],
+            points: &[Setting { name: "", change: Change::Victim("cost-benefit") }],
             changes: &[
                 ("2r-fifo", "1r-greedy", "-50 %"),
                 ("2r-fifo", "2r-greedy", "TPC-C -24 %, derived"),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::record::Record;
+use super::record::RunRecord;
 use crate::{Error, Result};
 
 /// The columns that come first, in this order; the others follow by name.
@@ -28,13 +28,13 @@ const NESTED: [&str; 6] = ["trace", "setup", "trigger", "victim_gp", "preload", 
 
 /// Records as columns: the names, and one row per record; a value is missing if the record does not
 /// have it.
-pub(super) struct Columns {
+pub(super) struct RecordColumns {
     pub(super) names: Vec<String>,
     pub(super) rows: Vec<Map<String, Value>>,
 }
 
-impl Columns {
-    pub(super) fn of(records: &[Record]) -> Result<Columns> {
+impl RecordColumns {
+    pub(super) fn of(records: &[RunRecord]) -> Result<RecordColumns> {
         let mut rows = Vec::new();
         for record in records {
             let value = serde_json::to_value(record).map_err(Error::writing("records"))?;
@@ -47,7 +47,7 @@ impl Columns {
             |name: &String| FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len());
         names.sort_by(|a, b| (place(a), a).cmp(&(place(b), b)));
         names.dedup();
-        Ok(Columns { names, rows })
+        Ok(RecordColumns { names, rows })
     }
 }
 
@@ -75,8 +75,8 @@ fn flatten(prefix: &str, value: Value, row: &mut Map<String, Value>) {
 ///
 /// # Errors
 /// Never in practice: records can always be written.
-pub fn csv(records: &[Record]) -> Result<String> {
-    let columns = Columns::of(records)?;
+pub fn csv(records: &[RunRecord]) -> Result<String> {
+    let columns = RecordColumns::of(records)?;
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(&columns.names).map_err(Error::writing("csv"))?;
     for row in &columns.rows {

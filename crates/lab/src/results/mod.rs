@@ -11,7 +11,7 @@ pub use columns::csv;
 pub use manifest::{CellSource, Cells};
 pub use parquet::write_parquet;
 pub use reading::read_results;
-pub use record::{Record, records};
+pub use record::{RunRecord, records};
 pub use shard::{ParseShardError, Shard};
 
 pub(crate) use manifest::hexadecimal;

@@ -13,16 +13,16 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use serde_json::{Map, Value};
 
-use super::columns::Columns;
-use super::record::Record;
+use super::columns::RecordColumns;
+use super::record::RunRecord;
 use crate::{Error, Result};
 
 /// Writes records to a Parquet file, completely or not at all.
 ///
 /// # Errors
 /// The file can't be written.
-pub fn write_parquet(path: &Path, records: &[Record]) -> Result<()> {
-    let columns = Columns::of(records)?;
+pub fn write_parquet(path: &Path, records: &[RunRecord]) -> Result<()> {
+    let columns = RecordColumns::of(records)?;
     let (output, file) = Output::create(path)?;
     write(file, &columns).map_err(Error::writing("parquet"))?;
     Ok(output.complete()?)
@@ -61,7 +61,7 @@ impl ColumnKind {
     }
 }
 
-fn write(file: File, columns: &Columns) -> std::result::Result<(), ParquetError> {
+fn write(file: File, columns: &RecordColumns) -> std::result::Result<(), ParquetError> {
     let kinds: Vec<_> =
         columns.names.iter().map(|name| ColumnKind::of(values(columns, name))).collect();
     let fields = columns.names.iter().zip(&kinds).map(|(name, kind)| kind.declared(name));
@@ -108,6 +108,9 @@ fn write(file: File, columns: &Columns) -> std::result::Result<(), ParquetError>
 }
 
 /// The existing values of a column.
-fn values<'a>(columns: &'a Columns, name: &'a str) -> impl Iterator<Item = &'a Value> + Clone {
+fn values<'a>(
+    columns: &'a RecordColumns,
+    name: &'a str,
+) -> impl Iterator<Item = &'a Value> + Clone {
     columns.rows.iter().filter_map(move |row| row.get(name))
 }

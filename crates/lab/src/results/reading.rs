@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::record::Record;
+use super::record::RunRecord;
 use crate::{Error, Result};
 
 /// Fields of a report that are copied to each of its runs.
@@ -15,7 +15,7 @@ const OF_EACH: [&str; 6] = ["frostline", "commit", "command", "trace", "setup", 
 ///
 /// # Errors
 /// The file can't be read, or has no results.
-pub fn read_results(path: &Path) -> Result<Vec<Record>> {
+pub fn read_results(path: &Path) -> Result<Vec<RunRecord>> {
     let refused = |why: String| Error::Results { path: path.to_owned(), why };
     let bytes = std::fs::read(path).map_err(|error| refused(error.to_string()))?;
     let text = str::from_utf8(&bytes)
@@ -33,7 +33,7 @@ pub fn read_results(path: &Path) -> Result<Vec<Record>> {
     }
 }
 
-fn of_report(mut report: Value) -> serde_json::Result<Vec<Record>> {
+fn of_report(mut report: Value) -> serde_json::Result<Vec<RunRecord>> {
     let runs = report.get_mut("runs").map(Value::take);
     let of_report = |mut run: Value| {
         for key in OF_EACH {

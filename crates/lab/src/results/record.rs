@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A run with everything that led to it. docs/results.md describes its fields and their units.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Record {
+pub struct RunRecord {
     /// Version of the program.
     #[serde(default)]
     pub frostline: String,
@@ -30,8 +30,8 @@ pub struct Record {
 }
 
 /// The runs of a report as records.
-pub fn records(report: &SimReport) -> Vec<Record> {
-    let record = |run: &RunReport| Record {
+pub fn records(report: &SimReport) -> Vec<RunRecord> {
+    let record = |run: &RunReport| RunRecord {
         frostline: report.frostline.to_string(),
         commit: report.commit.clone(),
         command: report.command.clone(),

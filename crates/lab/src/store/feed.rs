@@ -9,9 +9,9 @@ use super::workload::Lbas;
 const TOGETHER: usize = 64;
 
 /// Distributes a workload's writes to threads, which together write one sequence.
-pub(super) struct Feed(Mutex<State>);
+pub(super) struct Feed(Mutex<LbaFeed>);
 
-struct State {
+struct LbaFeed {
     lbas: Lbas,
     left: u64,
     record: Option<SyncSender<Vec<u32>>>,
@@ -20,7 +20,7 @@ struct State {
 impl Feed {
     /// At most `writes` of these LBAs; they are also sent to `record`.
     pub(super) fn new(lbas: Lbas, writes: u64, record: Option<SyncSender<Vec<u32>>>) -> Self {
-        Feed(Mutex::new(State { lbas, left: writes, record }))
+        Feed(Mutex::new(LbaFeed { lbas, left: writes, record }))
     }
 
     /// Takes the next writes; none at the end.

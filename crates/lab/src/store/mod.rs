@@ -20,8 +20,8 @@ use frostline_zone::{Device, can_create};
 
 use self::feed::Feed;
 use self::recorder::Recorder;
-use self::report::Measured;
-use self::workload::Loaded;
+use self::report::MeasuredStore;
+use self::workload::LoadedWorkload;
 use self::writers::{Writers, fill};
 use crate::device::{DeviceSpec, describe};
 use crate::monitor::{Event, Monitor};
@@ -104,7 +104,7 @@ impl StoreBench {
     /// before the store is filled.
     pub fn run(&self, monitor: &dyn Monitor) -> Result<StoreReport> {
         check_gp(self.format.gp)?;
-        let workload = Loaded::new(&self.workload, self.memory)?;
+        let workload = LoadedWorkload::new(&self.workload, self.memory)?;
         let server = listen(self.metrics, monitor)?;
         let device = self.device()?;
         let shape = describe(&*device);
@@ -134,7 +134,12 @@ impl StoreBench {
     }
 
     /// Fills the store, runs the workload, and counts meanwhile.
-    fn measure(&self, store: &Store, workload: Loaded, monitor: &dyn Monitor) -> Result<Measured> {
+    fn measure(
+        &self,
+        store: &Store,
+        workload: LoadedWorkload,
+        monitor: &dyn Monitor,
+    ) -> Result<MeasuredStore> {
         let failed = Error::store(&self.device.uri);
         let pages = workload.fill(store.pages())?;
         let (record, recorder) = self.record.as_deref().map(Recorder::begin).unzip();
@@ -163,7 +168,15 @@ impl StoreBench {
         drop(feed);
         recorder.map_or(Ok(()), |recorder| recorder.end(monitor))?;
         let (info, after) = (store.info().map_err(&failed)?, with_victims(store).map_err(&failed)?);
-        Ok(Measured { info, before, after, times, took, windows: seconds.windows, interrupted })
+        Ok(MeasuredStore {
+            info,
+            before,
+            after,
+            times,
+            took,
+            windows: seconds.windows,
+            interrupted,
+        })
     }
 
     /// Writes the first pages once each.
@@ -196,7 +209,7 @@ impl StoreBench {
         Writers { store, feed, threads: self.threads, sync_every: self.sync_every, time }
     }
 
-    fn report(&self, shape: String, measured: Measured) -> StoreReport {
+    fn report(&self, shape: String, measured: MeasuredStore) -> StoreReport {
         BenchReport {
             frostline: env!("CARGO_PKG_VERSION"),
             device: self.device.uri.clone(),

@@ -11,7 +11,7 @@ use crate::latency::LatencyReport;
 use crate::report::of_store;
 
 /// The measurements of a run.
-pub(super) struct Measured {
+pub(super) struct MeasuredStore {
     /// The store's shape and options.
     pub(super) info: StoreInfo,
     /// Counters before the first write that counts.
@@ -60,8 +60,8 @@ pub struct StoreRun {
 
 impl StoreRun {
     /// Makes a report of the measurements.
-    pub(super) fn new(measured: Measured) -> Self {
-        let Measured { info, before, after, times, took, windows, .. } = measured;
+    pub(super) fn new(measured: MeasuredStore) -> Self {
+        let MeasuredStore { info, before, after, times, took, windows, .. } = measured;
         let written = after.written.since(&before.written);
         let seconds = took.as_secs_f64();
         let per_second = written.user as f64 / seconds.max(1e-9);

@@ -74,18 +74,18 @@ impl fmt::Display for PageWorkload {
 }
 
 /// A workload in memory, with its trace if it has one.
-pub(super) enum Loaded {
+pub(super) enum LoadedWorkload {
     /// A workload for any number of pages.
     Synthetic(PageWorkload),
     /// The page writes of a trace, and the number of pages that it needs.
     Trace(Vec<u32>, u32),
 }
 
-impl Loaded {
+impl LoadedWorkload {
     /// Loads a workload; a trace may take at most `memory` bytes.
-    pub(super) fn new(workload: &PageWorkload, memory: Option<u64>) -> Result<Loaded> {
+    pub(super) fn new(workload: &PageWorkload, memory: Option<u64>) -> Result<LoadedWorkload> {
         let PageWorkload::Trace(path) = workload else {
-            return Ok(Loaded::Synthetic(workload.clone()));
+            return Ok(LoadedWorkload::Synthetic(workload.clone()));
         };
         let options = LoadOptions { memory, ..LoadOptions::default() };
         let mut volumes = load(path, &options, &mut |_| {})?.volumes;
@@ -94,27 +94,27 @@ impl Loaded {
             return Err(Error::SeveralVolumes { path: path.clone() });
         }
         let largest = lbas.iter().max().copied().unwrap_or(0);
-        Ok(Loaded::Trace(lbas, largest.saturating_add(1)))
+        Ok(LoadedWorkload::Trace(lbas, largest.saturating_add(1)))
     }
 
     /// The number of pages to write before the workload begins, on a store of `pages` pages.
     pub(super) fn fill(&self, pages: u64) -> Result<u32> {
         match *self {
-            Loaded::Trace(_, needed) if u64::from(needed) > pages => {
+            LoadedWorkload::Trace(_, needed) if u64::from(needed) > pages => {
                 Err(Error::TooFewPages { needed, pages })
             }
-            Loaded::Trace(_, needed) => Ok(needed),
-            Loaded::Synthetic(_) => Ok(pages as u32),
+            LoadedWorkload::Trace(_, needed) => Ok(needed),
+            LoadedWorkload::Synthetic(_) => Ok(pages as u32),
         }
     }
 
     /// The LBAs, as an endless sequence.
     pub(super) fn lbas(self, pages: u32, seed: u64) -> Result<Lbas> {
         let kind = match self {
-            Loaded::Trace(lbas, _) => return Ok(Box::new(lbas.into_iter().cycle())),
-            Loaded::Synthetic(PageWorkload::Zipf(alpha)) => AccessPattern::Zipf { alpha },
-            Loaded::Synthetic(PageWorkload::Uniform) => AccessPattern::Uniform,
-            Loaded::Synthetic(_) => return Ok(Box::new((0..pages).cycle())),
+            LoadedWorkload::Trace(lbas, _) => return Ok(Box::new(lbas.into_iter().cycle())),
+            LoadedWorkload::Synthetic(PageWorkload::Zipf(alpha)) => AccessPattern::Zipf { alpha },
+            LoadedWorkload::Synthetic(PageWorkload::Uniform) => AccessPattern::Uniform,
+            LoadedWorkload::Synthetic(_) => return Ok(Box::new((0..pages).cycle())),
         };
         let spec = Spec { kind, pages, writes: u64::MAX, fill: false, seed };
         Ok(Box::new(generate(&spec)?))

@@ -18,16 +18,16 @@ const TICK: Duration = Duration::from_millis(50);
 const TOGETHER: u32 = 64;
 
 /// Contents of pages; a bench never writes the same content twice.
-pub(super) struct Content {
+pub(super) struct BenchContent {
     page: [u8; 4096],
     number: u64,
 }
 
-impl Content {
+impl BenchContent {
     /// Contents that are different from those of other threads.
     pub(super) fn new(thread: u64) -> Self {
         let bytes = |i: usize| (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes()[7];
-        Content { page: std::array::from_fn(bytes), number: thread << 48 }
+        BenchContent { page: std::array::from_fn(bytes), number: thread << 48 }
     }
 
     /// The next content of a page.
@@ -48,7 +48,7 @@ pub(super) fn fill(
 ) -> Result<(), StoreError> {
     let mut contents = Vec::new();
     for i in 0..TOGETHER {
-        contents.push(Content::new(u64::from(u16::MAX - i as u16)));
+        contents.push(BenchContent::new(u64::from(u16::MAX - i as u16)));
     }
     let mut first = 0;
     while first < pages {
@@ -124,7 +124,7 @@ impl Writers<'_> {
     }
 
     fn write(&self, number: u16, stop: &AtomicBool) -> Result<Histogram<u64>, StoreError> {
-        let (mut times, mut content) = (histogram(), Content::new(u64::from(number)));
+        let (mut times, mut content) = (histogram(), BenchContent::new(u64::from(number)));
         let (mut lbas, mut since_sync) = (Vec::new(), 0);
         while !stop.load(Relaxed) {
             self.feed.take(&mut lbas);

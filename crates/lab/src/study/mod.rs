@@ -3,7 +3,8 @@
 mod report;
 
 use frostline_learn::{
-    Layout, Model, ModelKind, Quality, Records, Sampling, Set, Split, Standard, correlations, train,
+    FeatureLayout, Model, ModelKind, Quality, RecordSource, SampleSplit, Sampling, Set, Standard,
+    correlations, train,
 };
 use frostline_sim::{
     Evaluation, Samples, Settings, TraceVolume, compare_features, compare_histories,
@@ -24,7 +25,7 @@ pub struct Study {
     /// Its writes, with hotness records if models are to use them.
     pub writes: Writes,
     /// The records that models use; if `None`, those of the engine if the writes have them.
-    pub records: Option<Records>,
+    pub records: Option<RecordSource>,
     /// The way in which samples are taken.
     pub sampling: Sampling,
 }
@@ -61,9 +62,9 @@ pub struct Comparison {
     /// The trace.
     pub trace: String,
     /// The split into training and evaluation samples.
-    pub split: Split,
+    pub split: SampleSplit,
     /// The records that the models use.
-    pub records: Records,
+    pub records: RecordSource,
     /// Number of training samples.
     pub train_samples: usize,
     /// The models and rules.
@@ -110,7 +111,7 @@ impl Study {
         let (trace, split) = (self.trace.clone(), self.sampling.split);
         let history = match compared {
             Compared::Models(history) | Compared::Features(_, history) => history,
-            Compared::Histories(_) => Layout::LONGEST,
+            Compared::Histories(_) => FeatureLayout::LONGEST,
         };
         let replayed = match compared {
             Compared::Models(_) if self.sampling.age == 0 => Some(replay_two_r(&self.writes)?),
@@ -133,17 +134,17 @@ impl Study {
 
     fn samples(self, history: usize) -> Result<Samples> {
         let has_hotness = self.writes.hotness.is_some();
-        let found = if has_hotness { Records::Engine } else { Records::Block };
-        let layout = Layout::new(self.records.unwrap_or(found), history)?;
+        let found = if has_hotness { RecordSource::Engine } else { RecordSource::Block };
+        let layout = FeatureLayout::new(self.records.unwrap_or(found), history)?;
         self.samples_of(layout)
     }
 
-    fn samples_of(self, layout: Layout) -> Result<Samples> {
+    fn samples_of(self, layout: FeatureLayout) -> Result<Samples> {
         sample(self.writes, layout, &self.sampling).map_err(Error::sampling(&self.trace))
     }
 }
 
-fn evaluate(model: &Model, trace: String, split: Split, test: &Set) -> ModelReport {
+fn evaluate(model: &Model, trace: String, split: SampleSplit, test: &Set) -> ModelReport {
     let quality = Quality::of(&model.scorer(), model.threshold(), test);
     ModelReport::new(model, trace, split, quality, &correlations(test))
 }

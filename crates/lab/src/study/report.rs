@@ -1,6 +1,6 @@
 //! The report of a model: its quality and its features.
 
-use frostline_learn::{Feature, Model, Origin, Quality, Records, Split};
+use frostline_learn::{Feature, Model, Origin, Quality, RecordSource, SampleSplit};
 use serde::Serialize;
 
 /// The quality of a model, and its features.
@@ -11,9 +11,9 @@ pub struct ModelReport {
     /// The trace of the evaluation.
     pub trace: String,
     /// The split into training and evaluation samples.
-    pub split: Split,
+    pub split: SampleSplit,
     /// The records that the model uses.
-    pub records: Records,
+    pub records: RecordSource,
     /// Writes of a page that the model looks at.
     pub history: usize,
     /// The score above which the model takes a page for frozen.
@@ -53,7 +53,7 @@ impl ModelReport {
     pub(super) fn new(
         model: &Model,
         trace: String,
-        split: Split,
+        split: SampleSplit,
         quality: Quality,
         correlations: &[f64],
     ) -> ModelReport {

@@ -10,7 +10,7 @@ mod x86;
 
 use super::digits::{DIGITS, Digits};
 use super::network::{
-    ClassifierNetwork, INPUT_BIASES, OUTPUT, OUTPUT_BIASES, ROWS, STATE_BIASES, State, UNITS,
+    ClassifierNetwork, HiddenState, INPUT_BIASES, OUTPUT, OUTPUT_BIASES, ROWS, STATE_BIASES, UNITS,
 };
 use crate::gru::{sigmoid, tanh};
 
@@ -43,7 +43,7 @@ type Quad = [[i8; QUAD]; ROWS];
 type Pair = [[i16; PAIR]; ROWS];
 /// The sums of reset gate, update gate and candidate; the candidate has two, from the inputs and
 /// from the state.
-type Sums = [[i32; UNITS]; 4];
+type GateSums = [[i32; UNITS]; 4];
 
 /// Instructions for predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub(crate) struct Quantised {
     pairs: Vec<Pair>,
     /// The start values of the sums: biases, and the correction for states that are offset by
     /// [`ZERO`].
-    offsets: Sums,
+    offsets: GateSums,
     /// The value of 1 in each sum.
     scales: [[f32; UNITS]; 4],
     /// For each unit, its weight for a long-living page less that for a short-living one.
@@ -157,7 +157,7 @@ impl Quantised {
 
     fn round_output(&mut self, network: &ClassifierNetwork) {
         let weight = |o: usize, u: usize| network.values[OUTPUT + o * UNITS + u];
-        let weights: State = std::array::from_fn(|u| weight(1, u) - weight(0, u));
+        let weights: HiddenState = std::array::from_fn(|u| weight(1, u) - weight(0, u));
         let scale = weights.iter().fold(1e-9, |most: f32, w| most.max(w.abs())) / 127.0;
         self.output = weights.map(|w| (w / scale).round() as i8);
         let bias = network.values[OUTPUT_BIASES + 1] - network.values[OUTPUT_BIASES];
@@ -202,7 +202,7 @@ impl Quantised {
     /// Computes the next state and the prediction from the sums. It is compiled anew wherever it is
     /// inlined, with the instructions that are allowed there.
     #[inline(always)]
-    fn finish(&self, sums: &Sums, hidden: &mut Hidden) -> bool {
+    fn finish(&self, sums: &GateSums, hidden: &mut Hidden) -> bool {
         // Adding a number as large as this one rounds the other number to a whole number, which
         // then stands in the lowest bits.
         const ROUND: f32 = 12_582_912.0 + ZERO as f32;
@@ -234,7 +234,7 @@ fn add_products(sums: [&mut [i32; UNITS]; 3], weights: &Pair, x: [u8; PAIR]) {
 }
 
 /// Unpacks the state of a page.
-pub(crate) fn unpacked(hidden: &Hidden) -> State {
+pub(crate) fn unpacked(hidden: &Hidden) -> HiddenState {
     hidden.map(|h| (f32::from(h & 127) - f32::from(ZERO)) / STEPS)
 }
 

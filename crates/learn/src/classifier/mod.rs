@@ -38,7 +38,7 @@ pub use inference::Instructions;
 use inference::{NEW, Quantised};
 use prediction_quality::PredictionQuality;
 use threshold::Threshold;
-use tracks::{LENGTH, TRACKS, Tracks, Write};
+use tracks::{LENGTH, TRACKS, TrackedWrite, Tracks};
 use training::{Labels, Training};
 
 /// LBAs in a chunk: 2^8.
@@ -63,7 +63,7 @@ pub struct PageClassifier {
     stride: u32,
     next_batch: u32,
     tracks: Tracks,
-    followed: Vec<Write>,
+    followed: Vec<TrackedWrite>,
     threshold: Threshold,
     quality: PredictionQuality,
     requests: Requests,
@@ -277,7 +277,7 @@ impl Classifier for PageClassifier {
         self.training.bytes()
             + self.tracks.bytes()
             + size_of_val(&self.requests.chunks[..])
-            + self.followed.capacity() * (size_of::<Write>() + 3 * size_of::<u32>())
+            + self.followed.capacity() * (size_of::<TrackedWrite>() + 3 * size_of::<u32>())
             + self.model.bytes()
     }
 

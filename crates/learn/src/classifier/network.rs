@@ -15,7 +15,7 @@ pub(crate) const ROWS: usize = 3 * UNITS;
 pub(crate) const OUTPUTS: usize = 2;
 
 /// The state after a write.
-pub(crate) type State = [f32; UNITS];
+pub(crate) type HiddenState = [f32; UNITS];
 type Rows = [f32; ROWS];
 
 /// Weights, or the gradient of a loss with respect to them. All are in one column, for the
@@ -38,13 +38,13 @@ pub(crate) const VALUES: usize = OUTPUT_BIASES + OUTPUTS;
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub input: [f32; DIGITS],
-    pub before: State,
-    reset: State,
-    update: State,
-    candidate: State,
+    pub before: HiddenState,
+    reset: HiddenState,
+    update: HiddenState,
+    candidate: HiddenState,
     /// The candidate's sum from the state, before the reset gate.
-    old: State,
-    pub after: State,
+    old: HiddenState,
+    pub after: HiddenState,
     /// The probability that the page is long-living.
     pub long: f32,
 }
@@ -83,7 +83,7 @@ impl ClassifierNetwork {
 
     /// Makes the step of a write.
     #[inline(always)]
-    pub fn step(&self, digits: &Digits, before: &State) -> Step {
+    pub fn step(&self, digits: &Digits, before: &HiddenState) -> Step {
         let input = digits.map(|digit| f32::from(digit) / 15.0);
         let new = self.sums(INPUT_BIASES, 0, &input);
         let old = self.sums(STATE_BIASES, DIGITS, before);
@@ -111,7 +111,7 @@ impl ClassifierNetwork {
 
     /// Both outputs of a state.
     #[inline(always)]
-    pub fn outputs(&self, state: &State) -> [f32; OUTPUTS] {
+    pub fn outputs(&self, state: &HiddenState) -> [f32; OUTPUTS] {
         std::array::from_fn(|o| {
             let weights = &self.values[OUTPUT + o * UNITS..][..UNITS];
             let sum: f32 = weights.iter().zip(state).map(|(w, h)| w * h).sum();
@@ -127,7 +127,7 @@ impl ClassifierNetwork {
         &self,
         step: &Step,
         slope: f32,
-        by_state: &mut State,
+        by_state: &mut HiddenState,
         gradient: &mut ClassifierNetwork,
     ) {
         let gradient = &mut gradient.values;

@@ -4,7 +4,7 @@
 use frostline_placement::NEVER;
 
 use super::digits::{DIGITS, Digits};
-use super::tracks::Write;
+use super::tracks::TrackedWrite;
 use crate::gru::sigmoid;
 
 /// The most samples of each label to train and test a light model.
@@ -72,7 +72,7 @@ impl Threshold {
 
     /// Ends a window with these writes at `end`. Nothing changes if fewer than two of their
     /// versions have ended.
-    pub fn adjust(&mut self, writes: &[Write], end: u32) {
+    pub fn adjust(&mut self, writes: &[TrackedWrite], end: u32) {
         self.lifespans.clear();
         self.lifespans.extend(writes.iter().map(|w| w.lifespan).filter(|&l| l != NEVER));
         self.lifespans.sort_unstable();
@@ -121,7 +121,7 @@ impl Threshold {
     /// The accuracy of a light model that tells lifespans below `threshold` from others: logistic
     /// regression of the digits, trained and tested on as many short as long lifespans. 0 if one
     /// kind has too few samples.
-    fn accuracy(&mut self, writes: &[Write], threshold: u32, end: u32) -> f64 {
+    fn accuracy(&mut self, writes: &[TrackedWrite], threshold: u32, end: u32) -> f64 {
         self.labelled.iter_mut().for_each(Vec::clear);
         for (i, write) in (0u32..).zip(writes) {
             if let Some(is_long) = write.is_long(threshold, end) {
@@ -186,11 +186,11 @@ mod tests {
 
     /// Writes whose versions ended after these lifespans; the first digit tells which lifespans are
     /// below 100.
-    fn writes(lifespans: impl Iterator<Item = u32>) -> Vec<Write> {
+    fn writes(lifespans: impl Iterator<Item = u32>) -> Vec<TrackedWrite> {
         let of = |lifespan: u32| {
             let mut digits = [0; DIGITS];
             digits[0] = if lifespan < 100 { 15 } else { 0 };
-            Write { lifespan, digits, now: 0 }
+            TrackedWrite { lifespan, digits, now: 0 }
         };
         lifespans.map(of).collect()
     }

@@ -19,14 +19,14 @@ const SPACING: u32 = 128;
 
 /// A write of a followed page.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Write {
+pub(crate) struct TrackedWrite {
     pub digits: Digits,
     pub now: u32,
     /// Lifespan of the written version; [`NEVER`] if it has not ended.
     pub lifespan: u32,
 }
 
-impl Write {
+impl TrackedWrite {
     /// True if the version is long-living, that is lived for `threshold` user writes or more, as
     /// known at `end`. `None` if the threshold's time had not passed by `end`: of such young
     /// versions only short-living ones can have ended, which would bias the labels.
@@ -41,27 +41,27 @@ pub(crate) struct Track {
     lba: u32,
     /// The page's state before the first of these writes.
     pub before: Hidden,
-    writes: [Write; LENGTH],
+    writes: [TrackedWrite; LENGTH],
     len: usize,
 }
 
 impl Track {
     /// A track of these writes, at most [`LENGTH`].
     #[cfg(test)]
-    pub fn of(lba: u32, before: Hidden, writes: &[Write]) -> Self {
+    pub fn of(lba: u32, before: Hidden, writes: &[TrackedWrite]) -> Self {
         let mut track =
-            Track { lba, before, writes: [Write::default(); LENGTH], len: writes.len() };
+            Track { lba, before, writes: [TrackedWrite::default(); LENGTH], len: writes.len() };
         track.writes[..writes.len()].copy_from_slice(writes);
         track
     }
 
     /// The writes, the oldest first.
-    pub fn writes(&self) -> &[Write] {
+    pub fn writes(&self) -> &[TrackedWrite] {
         &self.writes[..self.len]
     }
 
     fn put(&mut self, digits: Digits, now: u32) {
-        self.writes[self.len] = Write { digits, now, lifespan: NEVER };
+        self.writes[self.len] = TrackedWrite { digits, now, lifespan: NEVER };
         self.len += 1;
     }
 }
@@ -134,7 +134,7 @@ impl Tracks {
 
     /// Follows a chosen page from this write on.
     pub fn follow(&mut self, lba: u32, before: Hidden) {
-        let writes = [Write::default(); LENGTH];
+        let writes = [TrackedWrite::default(); LENGTH];
         self.open.insert(lba, self.tracks.len() as u32);
         self.tracks.push(Track { lba, before, writes, len: 0 });
     }

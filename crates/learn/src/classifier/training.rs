@@ -132,12 +132,12 @@ pub(crate) fn learn(
 mod tests {
     use super::*;
     use crate::classifier::digits::DIGITS;
-    use crate::classifier::tracks::Write;
+    use crate::classifier::tracks::TrackedWrite;
 
     pub(super) const LABELS: Labels = Labels { threshold: 100, end: 10_000 };
 
     pub(super) fn track(chance: &mut SplitMix) -> Track {
-        let mut write = |now: u32| Write {
+        let mut write = |now: u32| TrackedWrite {
             digits: std::array::from_fn(|_| chance.below(16) as u8),
             // The last write is too late to be evaluated.
             now: if now + 1 == LENGTH as u32 { 9_950 } else { now },
@@ -206,7 +206,7 @@ mod tests {
                         let kind = 15 * chance.below(2) as u8;
                         let lifespan = if kind == before { 10 } else { 190 };
                         before = kind;
-                        Write { digits: [kind; DIGITS], now: 0, lifespan }
+                        TrackedWrite { digits: [kind; DIGITS], now: 0, lifespan }
                     })
                     .collect();
                 Track::of(lba, crate::classifier::inference::NEW, &writes)

@@ -61,7 +61,7 @@ fn likeliest(values: &[f32], inputs: &ForecastInputs) -> usize {
 
 /// The outputs, those beyond the classes less than any other.
 #[inline(always)]
-fn used(mut outputs: Lanes) -> Lanes {
+fn used(mut outputs: UnitLanes) -> UnitLanes {
     for unused in &mut outputs[FORECAST_CLASSES..] {
         *unused = f32::NEG_INFINITY;
     }
@@ -71,7 +71,7 @@ fn used(mut outputs: Lanes) -> Lanes {
 /// The largest output. Halves are compared with each other: if one output came after the other,
 /// each comparison would wait for the one before.
 #[inline(always)]
-fn largest(mut outputs: Lanes) -> f32 {
+fn largest(mut outputs: UnitLanes) -> f32 {
     for half in [LANES / 2, LANES / 4, LANES / 8, LANES / 16] {
         for lane in 0..half {
             let other = outputs[half + lane];
@@ -95,10 +95,10 @@ fn descend(values: &[f32], lessons: &[Lesson], batch: &[u32], gradient: &mut [f3
 /// Adds the gradient of a lesson to `gradient`.
 #[inline(always)]
 fn follow(
-    values: &[Lanes; END],
+    values: &[UnitLanes; END],
     (of_second, of_third): (&[Units; UNITS], &[Units; OUTPUTS]),
     Lesson { inputs, class }: &Lesson,
-    gradient: &mut [Lanes; END],
+    gradient: &mut [UnitLanes; END],
 ) {
     let Activations { first, second, outputs } = Activations::of(values, inputs);
     let mut slopes = shares(&outputs);
@@ -118,7 +118,7 @@ pub(crate) fn loss(values: &[f32], Lesson { inputs, class }: &Lesson) -> f32 {
 }
 
 #[inline(always)]
-fn layers(values: &[f32]) -> &[Lanes; END] {
+fn layers(values: &[f32]) -> &[UnitLanes; END] {
     values.as_chunks().0.first_chunk().expect("as many values as a network has")
 }
 
@@ -126,12 +126,12 @@ fn layers(values: &[f32]) -> &[Lanes; END] {
 struct Activations {
     first: Units,
     second: Units,
-    outputs: Lanes,
+    outputs: UnitLanes,
 }
 
 impl Activations {
     #[inline(always)]
-    fn of(values: &[Lanes; END], inputs: &ForecastInputs) -> Self {
+    fn of(values: &[UnitLanes; END], inputs: &ForecastInputs) -> Self {
         let first = above_zero(sums(&values[..SECOND], inputs));
         let second = above_zero(sums(&values[SECOND..THIRD], &first));
         let outputs = outputs(&values[THIRD..END], &second);
@@ -142,7 +142,7 @@ impl Activations {
 /// The sums of a layer of units. Each has two parts, so that no addition waits for the previous
 /// one.
 #[inline(always)]
-fn sums<const IN: usize>(layer: &[Lanes], inputs: &[f32; IN]) -> [Lanes; 2] {
+fn sums<const IN: usize>(layer: &[UnitLanes], inputs: &[f32; IN]) -> [UnitLanes; 2] {
     let (mut low, mut high) = (layer[2 * IN], layer[2 * IN + 1]);
     let (mut low2, mut high2) = ([0.0; LANES], [0.0; LANES]);
     let mut k = 0;
@@ -158,7 +158,7 @@ fn sums<const IN: usize>(layer: &[Lanes], inputs: &[f32; IN]) -> [Lanes; 2] {
 
 /// The outputs; each is a sum of four parts.
 #[inline(always)]
-fn outputs(layer: &[Lanes], inputs: &Units) -> Lanes {
+fn outputs(layer: &[UnitLanes], inputs: &Units) -> UnitLanes {
     let mut parts = [layer[UNITS], [0.0; LANES], [0.0; LANES], [0.0; LANES]];
     let mut k = 0;
     while k < UNITS {
@@ -172,7 +172,7 @@ fn outputs(layer: &[Lanes], inputs: &Units) -> Lanes {
 }
 
 #[inline(always)]
-fn above_zero(sums: [Lanes; 2]) -> Units {
+fn above_zero(sums: [UnitLanes; 2]) -> Units {
     let mut units = [0.0; UNITS];
     for lane in 0..LANES {
         let [low, high] = [sums[0][lane], sums[1][lane]];
@@ -187,9 +187,9 @@ fn above_zero(sums: [Lanes; 2]) -> Units {
 #[expect(clippy::needless_range_loop, reason = "iterators are not drawn into vector code")]
 #[inline(always)]
 fn add_slopes<const IN: usize, const ROW: usize>(
-    gradient: &mut [Lanes],
+    gradient: &mut [UnitLanes],
     inputs: &[f32; IN],
-    slopes: &[Lanes; ROW],
+    slopes: &[UnitLanes; ROW],
 ) {
     for k in 0..IN {
         for place in 0..ROW {
@@ -232,7 +232,7 @@ fn terms<const OUT: usize>(turned: &[Units; OUT], slopes: &[f32; OUT], output: u
 
 /// A layer's weights, a row for each of its outputs.
 #[inline(always)]
-fn turned<const OUT: usize>(layer: &[Lanes]) -> [Units; OUT] {
+fn turned<const OUT: usize>(layer: &[UnitLanes]) -> [Units; OUT] {
     let mut turned = [[0.0; UNITS]; OUT];
     for output in 0..OUT {
         for k in 0..UNITS {
@@ -243,7 +243,7 @@ fn turned<const OUT: usize>(layer: &[Lanes]) -> [Units; OUT] {
 }
 
 #[inline(always)]
-fn lanes(units: &Units) -> [Lanes; 2] {
+fn lanes(units: &Units) -> [UnitLanes; 2] {
     let (low, high) = units.split_at(LANES);
     let mut lanes = [[0.0; LANES]; 2];
     lanes[0].copy_from_slice(low);
@@ -253,7 +253,7 @@ fn lanes(units: &Units) -> [Lanes; 2] {
 
 /// Values side by side, which compilers turn into vectors.
 const LANES: usize = 16;
-type Lanes = [f32; LANES];
+type UnitLanes = [f32; LANES];
 /// One value for each unit of a layer.
 type Units = [f32; UNITS];
 
@@ -261,7 +261,7 @@ type Units = [f32; UNITS];
 // vectorise, or call functions that were compiled for every processor.
 
 #[inline(always)]
-fn add(mut sums: Lanes, values: &Lanes, times: f32) -> Lanes {
+fn add(mut sums: UnitLanes, values: &UnitLanes, times: f32) -> UnitLanes {
     for lane in 0..LANES {
         sums[lane] += values[lane] * times;
     }
@@ -286,7 +286,7 @@ fn product(mut values: Units, times: f32) -> Units {
 
 /// The probabilities of the classes; unused outputs have the probability 0.
 #[inline(always)]
-fn shares(outputs: &Lanes) -> Lanes {
+fn shares(outputs: &UnitLanes) -> UnitLanes {
     let mut shares = used(*outputs);
     let (most, mut sum) = (largest(shares), 0.0);
     for share in &mut shares {

@@ -11,7 +11,7 @@ mod train;
 use serde::{Deserialize, Serialize};
 
 use crate::linear::weigh;
-use crate::{Feature, LANES, Layout, Scorer, Tiles};
+use crate::{Feature, FeatureLayout, LANES, Scorer, Tiles};
 
 #[cfg(feature = "gru")]
 pub(crate) use train::fit;
@@ -22,7 +22,7 @@ const UNITS: usize = 32;
 const GATES: usize = 3;
 
 /// One value for each of some pages.
-type Lanes = [f32; LANES];
+type PageLanes = [f32; LANES];
 
 /// The trained weights. The rows are the reset gate's units, then the update gate's, then the
 /// candidate's.
@@ -43,7 +43,7 @@ pub struct Network {
 
 impl Network {
     /// True if the network fits this layout, and all its scores will be numbers.
-    pub(crate) fn is_sound(&self, layout: Layout, features: &[Feature]) -> bool {
+    pub(crate) fn is_sound(&self, layout: FeatureLayout, features: &[Feature]) -> bool {
         let bounded = |value: f32| value.abs() < 1e9;
         let standard = |f: &Feature| bounded(f.mean) && (f.deviation == 0.0 || f.deviation > 1e-9);
         let rows = GATES * UNITS;
@@ -62,19 +62,19 @@ impl Network {
 
     /// Adds a row's weighted features of a write.
     #[inline(always)]
-    fn add_input(&self, row: usize, input: &[Lanes], sums: &mut Lanes) {
+    fn add_input(&self, row: usize, input: &[PageLanes], sums: &mut PageLanes) {
         weigh(&self.input_weights[row * input.len()..], input, sums);
     }
 
     /// Adds a row's weighted state.
     #[inline(always)]
-    fn add_state(&self, row: usize, state: &[Lanes; UNITS], sums: &mut Lanes) {
+    fn add_state(&self, row: usize, state: &[PageLanes; UNITS], sums: &mut PageLanes) {
         weigh(&self.state_weights[row * UNITS..], state, sums);
     }
 
     /// The values of the reset or the update gate.
     #[inline(always)]
-    fn gate(&self, row: usize, input: &[Lanes], state: &[Lanes; UNITS]) -> Lanes {
+    fn gate(&self, row: usize, input: &[PageLanes], state: &[PageLanes; UNITS]) -> PageLanes {
         let mut sums = [self.input_biases[row] + self.state_biases[row]; LANES];
         self.add_input(row, input, &mut sums);
         self.add_state(row, state, &mut sums);
@@ -83,7 +83,7 @@ impl Network {
 
     /// Sets the state after a write.
     #[inline(always)]
-    fn step(&self, input: &[Lanes], state: &[Lanes; UNITS], next: &mut [Lanes; UNITS]) {
+    fn step(&self, input: &[PageLanes], state: &[PageLanes; UNITS], next: &mut [PageLanes; UNITS]) {
         for (unit, next) in next.iter_mut().enumerate() {
             let reset = self.gate(unit, input, state);
             let update = self.gate(UNITS + unit, input, state);
@@ -120,7 +120,12 @@ pub struct Gru {
 
 impl Gru {
     /// Puts a sound network for this layout to use.
-    pub(crate) fn new(network: Network, layout: Layout, features: &[Feature], bias: f32) -> Gru {
+    pub(crate) fn new(
+        network: Network,
+        layout: FeatureLayout,
+        features: &[Feature],
+        bias: f32,
+    ) -> Gru {
         let input = |column: usize| {
             let Feature { mean, deviation, .. } = features[column];
             let scale = if deviation > 0.0 { 1.0 / deviation } else { 0.0 };
@@ -132,10 +137,10 @@ impl Gru {
     }
 
     #[inline(always)]
-    fn score_tile(&self, columns: &[Lanes], scores: &mut Lanes) {
+    fn score_tile(&self, columns: &[PageLanes], scores: &mut PageLanes) {
         let (mut state, mut next) = ([[0.0; LANES]; UNITS], [[0.0; LANES]; UNITS]);
         for inputs in &self.writes {
-            let mut values = [[0.0; LANES]; Layout::MOST_FIELDS];
+            let mut values = [[0.0; LANES]; FeatureLayout::MOST_FIELDS];
             for (values, Input { column, mean, scale }) in values.iter_mut().zip(inputs) {
                 for (value, from) in values.iter_mut().zip(&columns[*column]) {
                     *value = (from - mean) * scale;

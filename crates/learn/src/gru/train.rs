@@ -9,7 +9,7 @@ use frostline_random::SplitMix;
 
 use super::{GATES, Network, UNITS};
 use crate::sgd::shuffle;
-use crate::{Layout, Set, Standard};
+use crate::{FeatureLayout, Set, Standard};
 
 /// Samples in a step: so few that candle does not start a second thread for them.
 const BATCH: usize = 128;
@@ -27,7 +27,7 @@ const RATE: f64 = 0.005;
 /// Stochastic Optimization", ICLR 2015). The first weights and the order of samples come from the
 /// seed.
 pub(crate) fn fit(
-    layout: Layout,
+    layout: FeatureLayout,
     set: &Set,
     standard: &Standard,
     seed: u64,
@@ -52,14 +52,14 @@ pub(crate) fn fit(
 
 /// A network that is being trained.
 struct Pupil {
-    layout: Layout,
+    layout: FeatureLayout,
     cell: GRU,
     /// Weights of the input and of the state; their biases; weights of the output, and its bias.
     variables: [Var; 6],
 }
 
 impl Pupil {
-    fn new(layout: Layout, chance: &mut SplitMix) -> Result<Self> {
+    fn new(layout: FeatureLayout, chance: &mut SplitMix) -> Result<Self> {
         let (rows, fields) = (GATES * UNITS, layout.fields().len());
         // The usual width: one over the root of the number of units.
         let width = 2.0 / (UNITS as f32).sqrt();
@@ -106,7 +106,7 @@ impl Pupil {
 
     /// The features of one write of each sample's page, one row per sample.
     fn input(&self, set: &Set, standard: &Standard, batch: &[u32], back: usize) -> Result<Tensor> {
-        let mut row = [0.0; Layout::WIDEST];
+        let mut row = [0.0; FeatureLayout::WIDEST];
         let row = &mut row[..set.width()];
         let mut values = Vec::with_capacity(batch.len() * self.layout.fields().len());
         for &i in batch {
@@ -141,12 +141,12 @@ fn labels(set: &Set, batch: &[u32]) -> Result<Tensor> {
 mod tests {
     use super::*;
     use crate::gru::Gru;
-    use crate::{Feature, Records, Scorer, Tiles, tiled};
+    use crate::{Feature, RecordSource, Scorer, Tiles, tiled};
 
     #[test]
     fn a_network_at_work_scores_as_the_library_does() {
-        for (records, history) in [(Records::Engine, 2), (Records::Block, 4)] {
-            let layout = Layout::new(records, history).unwrap();
+        for (records, history) in [(RecordSource::Engine, 2), (RecordSource::Block, 4)] {
+            let layout = FeatureLayout::new(records, history).unwrap();
             let mut chance = SplitMix::new(8);
             let mut set = Set::new(layout.width());
             for i in 0..40 {

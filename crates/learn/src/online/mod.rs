@@ -20,7 +20,7 @@ use crate::newton::{self, Steps};
 use crate::online::confusion::Confusion;
 use crate::online::watch::{Labelled, Watch};
 use crate::train::PENALTY;
-use crate::{Layout, LearnError, Linear, PageRecogniser, Records, Set, Standard};
+use crate::{FeatureLayout, LearnError, Linear, PageRecogniser, RecordSource, Set, Standard};
 
 /// Labelled samples that a training uses: the most recent ones.
 const REMEMBERED: usize = 4096;
@@ -52,9 +52,9 @@ impl Online {
     ///
     /// # Errors
     /// Those of [`PageRecogniser::new`].
-    pub fn new(records: Records, seed: u64) -> Result<Self, LearnError> {
-        let history = if records == Records::Engine { 2 } else { Layout::LONGEST };
-        let layout = Layout::new(records, history)?;
+    pub fn new(records: RecordSource, seed: u64) -> Result<Self, LearnError> {
+        let history = if records == RecordSource::Engine { 2 } else { FeatureLayout::LONGEST };
+        let layout = FeatureLayout::new(records, history)?;
         let width = layout.width();
         let untrained = Linear { weights: vec![0.0; width], bias: f32::NEG_INFINITY };
         Ok(Online {

@@ -34,7 +34,7 @@ struct Epoch {
     horizon: u64,
     /// Pages that cleaning met.
     seen: u64,
-    samples: Vec<Sample>,
+    samples: Vec<WatchedPage>,
     /// The time of the latest sample.
     latest: u64,
     /// The samples' features, one sample after the other.
@@ -42,7 +42,7 @@ struct Epoch {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Sample {
+struct WatchedPage {
     lba: u32,
     time: u64,
     taken: Option<bool>,
@@ -127,7 +127,7 @@ impl Watch {
 
     /// Watches a page from now on, in a place that [`Watch::choose`] gave.
     pub fn put(&mut self, place: usize, lba: u32, row: &[f32], taken: Option<bool>) {
-        let (epoch, sample) = (&mut self.current, Sample { lba, time: self.now, taken });
+        let (epoch, sample) = (&mut self.current, WatchedPage { lba, time: self.now, taken });
         epoch.latest = self.now;
         match epoch.samples.get_mut(place) {
             Some(replaced) => {

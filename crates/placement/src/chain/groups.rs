@@ -197,24 +197,24 @@ impl Groups {
 mod tests {
     use super::*;
     use crate::victims::Greedy;
-    use crate::zones::table::Table;
+    use crate::zones::table::ZoneRows;
 
     /// Zones of 10 pages, sealed in this order: (class, garbage). No group is sized.
-    fn table(rows: &[(usize, i32)]) -> Table {
-        let mut table = Table::new(10);
+    fn table(rows: &[(usize, i32)]) -> ZoneRows {
+        let mut table = ZoneRows::new(10);
         for &(class, garbage) in rows {
             table.seal(class, garbage, 0);
         }
         table
     }
 
-    fn divided(table: &Table, sizes: &[u32]) -> (Groups, Vec<(u32, u8)>) {
+    fn divided(table: &ZoneRows, sizes: &[u32]) -> (Groups, Vec<(u32, u8)>) {
         let (mut groups, mut choice) = (Groups::default(), Choice::default());
         groups.divide(sizes.iter().copied(), 1, &table.view(), &mut choice);
         (groups, choice.relabelled)
     }
 
-    fn pick(groups: &mut Groups, table: &Table) -> (bool, Choice) {
+    fn pick(groups: &mut Groups, table: &ZoneRows) -> (bool, Choice) {
         let mut choice = Choice::default();
         let found = groups.pick(&table.view(), &mut Greedy, &mut choice);
         (found, choice)

@@ -7,7 +7,7 @@
 //! If a group has many more than was predicted, the model does not hold: that group and all behind
 //! it are merged. If more is copied than before any group was sized, all groups are merged.
 
-use super::event::Event;
+use super::event::GroupEvent;
 use super::intervals::Intervals;
 use super::search::{Division, search};
 use crate::chain::groups::Groups;
@@ -80,7 +80,7 @@ pub struct Epochs {
     /// The time from which the groups are measured: each has then had a victim.
     measured_from: Option<u32>,
     trouble: Trouble,
-    events: Vec<(u32, Event)>,
+    events: Vec<(u32, GroupEvent)>,
 }
 
 /// A division that was applied.
@@ -179,7 +179,7 @@ impl Epochs {
     /// Records that cleaning did not end, for which the groups from the class `group` on are
     /// merged.
     pub fn endless(&mut self, now: u32, group: usize, groups: usize) {
-        self.give_up(now, Event::Endless { group }, group, groups);
+        self.give_up(now, GroupEvent::Endless { group }, group, groups);
     }
 
     fn start(&mut self, volume: &VolumeState, measured: &mut Measured) {
@@ -227,7 +227,7 @@ impl Epochs {
         let division = search(&survival, &space, fixed, MOST_GROUPS + 1 - self.parts());
         let expected = |division: &Division| 1.0 + (division.prediction.waf - 1.0) * self.error;
         let applied = division.filter(|division| expected(division) <= measured.waf());
-        let event = Event::Epoch {
+        let event = GroupEvent::Epoch {
             quartiles: quartiles(&survival),
             endless: survival.endless(),
             frozen,
@@ -267,22 +267,22 @@ impl Epochs {
         measured.start_groups();
         if after > WORSE * applied.before {
             self.error = (after - 1.0) / (applied.prediction.waf - 1.0).max(1e-3);
-            self.give_up(now, Event::Worse { before: applied.before, after }, 0, sized);
+            self.give_up(now, GroupEvent::Worse { before: applied.before, after }, 0, sized);
             return Decision::Merge(0);
         }
         irregular.map_or(Decision::Keep, |(group, predicted, measured)| {
-            self.give_up(now, Event::Irregular { group, predicted, measured }, group, sized);
+            self.give_up(now, GroupEvent::Irregular { group, predicted, measured }, group, sized);
             Decision::Merge(group)
         })
     }
 
     /// Records that, of `groups` sized groups, those from the class `group` on are merged.
-    fn give_up(&mut self, now: u32, event: Event, group: usize, groups: usize) {
+    fn give_up(&mut self, now: u32, event: GroupEvent, group: usize, groups: usize) {
         self.note(now, event);
         self.trouble.now |= group * 2 <= groups;
     }
 
-    fn note(&mut self, now: u32, event: Event) {
+    fn note(&mut self, now: u32, event: GroupEvent) {
         if self.events.len() < EVENTS {
             self.events.push((now, event));
         }

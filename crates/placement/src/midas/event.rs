@@ -6,7 +6,7 @@ use super::search::Division;
 
 /// Something that happened to the groups.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
+pub enum GroupEvent {
     /// An epoch ended.
     Epoch {
         /// Ages below which a quarter, a half and three quarters of the versions die; infinite if
@@ -49,10 +49,18 @@ pub enum Event {
     },
 }
 
-impl Display for Event {
+impl Display for GroupEvent {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
-            Event::Epoch { quartiles, endless, frozen, measured, division, error, is_applied } => {
+            GroupEvent::Epoch {
+                quartiles,
+                endless,
+                frozen,
+                measured,
+                division,
+                error,
+                is_applied,
+            } => {
                 let [a, b, c] = quartiles;
                 write!(f, "lifespans {a:.0} {b:.0} {c:.0}, endless {:.1} %, ", endless * 100.0)?;
                 write!(f, "frozen {:.1} % of the pages, WAF {measured:.3}; ", frozen * 100.0)?;
@@ -61,17 +69,17 @@ impl Display for Event {
                     Some(division) => write_division(f, division, *error, *is_applied),
                 }
             }
-            Event::Irregular { group, predicted, measured } => {
+            GroupEvent::Irregular { group, predicted, measured } => {
                 write!(
                     f,
                     "group {group} is {measured:.3} valid when cleaned, not {predicted:.3}: "
                 )?;
                 write!(f, "groups from {group} on share a pool")
             }
-            Event::Worse { before, after } => {
+            GroupEvent::Worse { before, after } => {
                 write!(f, "WAF {after:.3}, before {before:.3}: all groups share a pool")
             }
-            Event::Endless { group } => {
+            GroupEvent::Endless { group } => {
                 write!(f, "cleaning did not end: groups from {group} on share a pool")
             }
         }

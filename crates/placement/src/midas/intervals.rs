@@ -16,7 +16,7 @@ const OLDEST: u32 = 1 << 30;
 
 /// An LBA of the sample.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sample {
+struct SampledLba {
     /// Time of its last write.
     at: u32,
     /// True if it has a valid version.
@@ -30,7 +30,7 @@ struct Sample {
 pub struct Intervals {
     shift: u32,
     seed: u64,
-    samples: Vec<Sample>,
+    samples: Vec<SampledLba>,
     unit: u32,
     /// Intervals by their length in units; the last entry counts all longer ones.
     counts: Vec<u32>,
@@ -38,7 +38,7 @@ pub struct Intervals {
     inherited: Vec<u32>,
     /// Versions of the sample by their age in units at the start of the epoch.
     entered: Vec<u32>,
-    recent: Recent,
+    recent: RecentUnit,
 }
 
 impl Intervals {
@@ -49,12 +49,12 @@ impl Intervals {
         Intervals {
             shift,
             seed,
-            samples: vec![Sample::default(); (space >> shift) as usize + 1],
+            samples: vec![SampledLba::default(); (space >> shift) as usize + 1],
             unit,
             counts: Vec::new(),
             inherited: Vec::new(),
             entered: Vec::new(),
-            recent: Recent::new(unit),
+            recent: RecentUnit::new(unit),
         }
     }
 
@@ -89,7 +89,7 @@ impl Intervals {
     pub fn trimmed(&mut self, lba: u32, now: u32) {
         if self.is_sampled(lba) {
             self.sampled(lba, now);
-            self.samples[(lba >> self.shift) as usize] = Sample::default();
+            self.samples[(lba >> self.shift) as usize] = SampledLba::default();
         }
     }
 
@@ -103,8 +103,8 @@ impl Intervals {
     #[inline(never)]
     fn sampled(&mut self, lba: u32, now: u32) {
         let Some(sample) = self.samples.get_mut((lba >> self.shift) as usize) else { return };
-        let Sample { at, valid, writes } = *sample;
-        *sample = Sample { at: now, valid: true, writes: writes.saturating_add(1).min(2) };
+        let SampledLba { at, valid, writes } = *sample;
+        *sample = SampledLba { at: now, valid: true, writes: writes.saturating_add(1).min(2) };
         let bin = ((now.wrapping_sub(at) / self.unit) as usize).min(self.counts.len().max(1) - 1);
         let column = if writes > 0 { &mut self.counts } else { &mut self.inherited };
         if let Some(count) = column.get_mut(bin).filter(|_| valid) {
@@ -203,7 +203,7 @@ impl Intervals {
 /// Counts intervals shorter than a unit, on all LBAs, in stretches of two units. During the first
 /// unit of a stretch it only remembers writes.
 #[derive(Clone, Debug)]
-struct Recent {
+struct RecentUnit {
     unit: u32,
     /// The start of the present stretch, or of the next.
     from: u32,
@@ -216,11 +216,11 @@ struct Recent {
     watched: u64,
 }
 
-impl Recent {
+impl RecentUnit {
     fn new(unit: u32) -> Self {
         let places = (unit as usize * 8).next_power_of_two();
         let last = vec![(u32::MAX, 0); places];
-        Recent { unit, from: 0, pause: 0, left: 0, last, short: 0, watched: 0 }
+        RecentUnit { unit, from: 0, pause: 0, left: 0, last, short: 0, watched: 0 }
     }
 
     fn start(&mut self, now: u32, epoch: u32) {

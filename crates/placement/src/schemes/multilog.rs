@@ -23,7 +23,7 @@ use frostline_random::SplitMix;
 /// Logs by update frequency.
 #[derive(Debug)]
 pub struct MultiLog {
-    logs: Vec<Log>,
+    logs: Vec<SizedLog>,
     /// The last log in use.
     last: usize,
     zone_pages: u64,
@@ -31,7 +31,7 @@ pub struct MultiLog {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Log {
+struct SizedLog {
     /// Valid pages.
     valid: u64,
     /// Garbage in the victims of this log so far.
@@ -53,7 +53,7 @@ impl Scheme for MultiLog {
 
     fn build(setup: &Setup<'_>, params: &mut Params) -> Result<Self, BuildError> {
         let classes = params.whole(Self::INFO.params, "classes")?;
-        let log = Log { valid: 0, garbage: 0, cleaned: 0, kept: f64::NAN };
+        let log = SizedLog { valid: 0, garbage: 0, cleaned: 0, kept: f64::NAN };
         Ok(MultiLog {
             logs: vec![log; classes],
             last: 0,
@@ -111,14 +111,14 @@ impl Scheme for MultiLog {
     }
 
     fn bytes(&self) -> usize {
-        self.logs.capacity() * size_of::<Log>()
+        self.logs.capacity() * size_of::<SizedLog>()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::zones::table::Table;
+    use crate::zones::table::ZoneRows;
 
     fn scheme(params: &str) -> MultiLog {
         let (_, mut params) = Params::parse(params).unwrap();
@@ -135,7 +135,7 @@ mod tests {
     }
 
     fn victim(scheme: &mut MultiLog, class: usize, garbage: i32) {
-        let mut zones = Table::new(10);
+        let mut zones = ZoneRows::new(10);
         let zone = zones.seal(class, garbage, 0);
         scheme.on_victim(&ZoneEvent { zone, class, now: 0 }, &zones.view());
     }

@@ -34,14 +34,14 @@ const NONE: u32 = u32::MAX;
 pub struct MultiQueue {
     classes: usize,
     level_of: LogClass,
-    chunks: Vec<Chunk>,
+    chunks: Vec<QueuedChunk>,
     /// `None` in the simulator's reading, where queues change nothing.
     queues: Option<Queues>,
 }
 
 /// A chunk of LBAs, in 32 bytes, so that two share a cache line.
 #[derive(Clone, Copy, Debug)]
-struct Chunk {
+struct QueuedChunk {
     /// Requests that touched it.
     count: u32,
     /// Neighbours in the queue.
@@ -55,8 +55,15 @@ struct Chunk {
     expires: u64,
 }
 
-const UNTOUCHED: Chunk =
-    Chunk { count: 0, previous: NONE, next: NONE, level: 0, class: 0, touched: 0, expires: 0 };
+const UNTOUCHED: QueuedChunk = QueuedChunk {
+    count: 0,
+    previous: NONE,
+    next: NONE,
+    level: 0,
+    class: 0,
+    touched: 0,
+    expires: 0,
+};
 
 /// Lists of the chunks of each level, in the order in which they came there. Level 0 needs no list,
 /// because nothing sinks below it.
@@ -144,14 +151,14 @@ impl Scheme for MultiQueue {
     }
 
     fn bytes(&self) -> usize {
-        self.chunks.capacity() * size_of::<Chunk>()
+        self.chunks.capacity() * size_of::<QueuedChunk>()
     }
 }
 
 impl Queues {
     /// A request touched a chunk, whose count belongs to `level`.
     #[inline(always)]
-    fn touch(&mut self, chunks: &mut [Chunk], id: u32, level: u8, now: u64) {
+    fn touch(&mut self, chunks: &mut [QueuedChunk], id: u32, level: u8, now: u64) {
         let chunk = &mut chunks[id as usize];
         if chunk.count > self.hottest.1 {
             self.hottest = (id, chunk.count);
@@ -163,7 +170,7 @@ impl Queues {
 
     /// Demotes the head of each queue by one, if it has expired.
     #[inline(always)]
-    fn sink(&mut self, chunks: &mut [Chunk], now: u64) {
+    fn sink(&mut self, chunks: &mut [QueuedChunk], now: u64) {
         for level in 1..self.ends.len() {
             let head = self.ends[level].head;
             if head != NONE && chunks[head as usize].expires < now {
@@ -177,8 +184,8 @@ impl Queues {
 
     /// Moves a chunk to the end of a queue, with a new lease.
     #[inline(always)]
-    fn renew(&mut self, chunks: &mut [Chunk], id: u32, level: u8, now: u64) {
-        let Chunk { previous, next, level: from, .. } = chunks[id as usize];
+    fn renew(&mut self, chunks: &mut [QueuedChunk], id: u32, level: u8, now: u64) {
+        let QueuedChunk { previous, next, level: from, .. } = chunks[id as usize];
         if from > 0 {
             let ends = &mut self.ends[usize::from(from)];
             match previous {
@@ -200,7 +207,8 @@ impl Queues {
             }
         }
         let expires = now + self.lifetime;
-        chunks[id as usize] = Chunk { previous, next: NONE, level, expires, ..chunks[id as usize] };
+        chunks[id as usize] =
+            QueuedChunk { previous, next: NONE, level, expires, ..chunks[id as usize] };
     }
 }
 

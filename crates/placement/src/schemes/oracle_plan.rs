@@ -225,7 +225,7 @@ fn plan(lifespans: &[u32], zone_pages: u32, most: usize) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::zones::table::Table;
+    use crate::zones::table::ZoneRows;
 
     fn planned(lifespans: &[u32], zone_pages: u32) -> OraclePlan {
         let setup = Setup { lifespans: Some(lifespans), ..Setup::new(zone_pages, 1000) };
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_zone_that_will_soon_be_empty_waits_and_one_whose_pages_live_on_is_cleaned() {
-        let mut zones = Table::new(100);
+        let mut zones = ZoneRows::new(100);
         zones.now = 1000;
         let mut plan = planned(&[NEVER; 5000], 100);
         for (zone, death) in [(1, 1010), (2, 4000), (3, NEVER)] {
@@ -284,7 +284,7 @@ mod tests {
         assert!(soon > late && late > never, "{soon} {late} {never}");
     }
 
-    fn planned_score(plan: &mut OraclePlan, zones: &Table, zone: u32) -> f64 {
+    fn planned_score(plan: &mut OraclePlan, zones: &ZoneRows, zone: u32) -> f64 {
         plan.score(&zones.view(), zone)
     }
 }

@@ -28,7 +28,7 @@ pub struct Sfr {
     classes: usize,
     half_life: u64,
     class_of: LogClass,
-    chunks: Vec<Chunk>,
+    chunks: Vec<TouchedChunk>,
     /// The end of the last request.
     next: u32,
     /// True if the present request starts where the last one ended.
@@ -38,7 +38,7 @@ pub struct Sfr {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Chunk {
+struct TouchedChunk {
     touched: u64,
     count: u32,
     class: u8,
@@ -70,7 +70,7 @@ impl Scheme for Sfr {
             classes,
             half_life,
             class_of: LogClass::new(classes - 2),
-            chunks: vec![Chunk::default(); (setup.space >> CHUNK_SHIFT) as usize + 1],
+            chunks: vec![TouchedChunk::default(); (setup.space >> CHUNK_SHIFT) as usize + 1],
             next: 0,
             sequential: false,
             class: 0,
@@ -92,7 +92,7 @@ impl Scheme for Sfr {
             let halvings = u32::try_from((now - chunk.touched) / self.half_life);
             let count = halvings.ok().and_then(|n| chunk.count.checked_shr(n)).unwrap_or(0);
             let count = count.saturating_add(1);
-            *chunk = Chunk { touched: now, count, class: self.class_of.of(count) };
+            *chunk = TouchedChunk { touched: now, count, class: self.class_of.of(count) };
         }
         self.sequential = request.lba == self.next;
         self.next = end;
@@ -117,7 +117,7 @@ impl Scheme for Sfr {
     }
 
     fn bytes(&self) -> usize {
-        self.chunks.capacity() * size_of::<Chunk>()
+        self.chunks.capacity() * size_of::<TouchedChunk>()
     }
 }
 

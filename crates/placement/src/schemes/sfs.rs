@@ -41,7 +41,7 @@ pub struct Sfs {
     open: Vec<u32>,
     /// Sums over the valid pages of each zone. Entry 0 takes a page whose class has no open zone
     /// yet; it moves to the zone that is opened next.
-    sums: Vec<Sums>,
+    sums: Vec<ZoneSums>,
     /// Sealed zones in the order in which they are summed: the order changes the last digit of a
     /// sum.
     sealed: Vec<u32>,
@@ -63,13 +63,13 @@ impl PageState for Heat {}
 
 /// Sums over pages, modulo 2^64; differences of sums are still right.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sums {
+struct ZoneSums {
     pages: u64,
     writes: u64,
     last: u64,
 }
 
-impl Sums {
+impl ZoneSums {
     #[inline(always)]
     fn add(&mut self, page: &Heat) {
         self.pages = self.pages.wrapping_add(1);
@@ -107,7 +107,7 @@ impl Scheme for Sfs {
             guarded: setup.semantics == Semantics::Published,
             centres: vec![0.0; classes],
             open: vec![0; classes],
-            sums: vec![Sums::default()],
+            sums: vec![ZoneSums::default()],
             sealed: Vec::new(),
             hotness: Vec::new(),
             groups: Vec::new(),
@@ -151,7 +151,7 @@ impl Scheme for Sfs {
     fn on_opened(&mut self, zone: &ZoneEvent) {
         let z = zone.zone as usize;
         if self.sums.len() <= z {
-            self.sums.resize(z + 1, Sums::default());
+            self.sums.resize(z + 1, ZoneSums::default());
         }
         self.sums[z] = std::mem::take(&mut self.sums[0]);
         self.open[zone.class] = zone.zone;
@@ -180,7 +180,7 @@ impl Scheme for Sfs {
     }
 
     fn bytes(&self) -> usize {
-        self.sums.capacity() * size_of::<Sums>()
+        self.sums.capacity() * size_of::<ZoneSums>()
             + self.sealed.capacity() * 4
             + (self.hotness.capacity() + self.groups.capacity()) * 8
     }
@@ -352,23 +352,23 @@ fn add_up<const LANES: usize>(points: &[f64], groups: &[u64]) -> ([f64; LANES], 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::zones::table::Table;
+    use crate::zones::table::ZoneRows;
     use bytemuck::Zeroable;
 
-    struct Log {
+    struct TestLog {
         scheme: Sfs,
-        zones: Table,
+        zones: ZoneRows,
         now: u32,
     }
 
-    impl Log {
-        fn new(semantics: Semantics, params: &str) -> Log {
+    impl TestLog {
+        fn new(semantics: Semantics, params: &str) -> TestLog {
             let (_, mut params) = Params::parse(params).unwrap();
             let setup = Setup { semantics, ..Setup::new(4, 100) };
             let mut scheme = Sfs::build(&setup, &mut params).unwrap();
             // All pages go to class 0 at first.
             scheme.centres[1..].fill(1e9);
-            Log { scheme, zones: Table::new(4), now: 0 }
+            TestLog { scheme, zones: ZoneRows::new(4), now: 0 }
         }
 
         fn event(&self, zone: u32, class: usize) -> ZoneEvent {
@@ -400,7 +400,7 @@ mod tests {
 
     #[test]
     fn few_zones_are_the_centres_hottest_first_and_pages_go_to_the_nearest() {
-        let mut log = Log::new(Semantics::Published, "sfs:classes=3");
+        let mut log = TestLog::new(Semantics::Published, "sfs:classes=3");
         let [mut a, mut b] = [Heat::zeroed(); 2];
         // Zone 1 gets page a at time 1, written again at time 2; zone 2 gets page b at time 3.
         let one = log.open(0);
@@ -424,12 +424,12 @@ mod tests {
 
     #[test]
     fn sums_follow_the_pages_and_wait_for_a_zone_to_be_opened() {
-        let mut log = Log::new(Semantics::Published, "sfs");
+        let mut log = TestLog::new(Semantics::Published, "sfs");
         let mut page = Heat::zeroed();
         log.write(0, &mut page);
         assert_eq!(log.scheme.sums[0].pages, 1, "class 0 has no zone yet");
         let one = log.open(0);
-        let sums = |log: &Log, zone: u32| {
+        let sums = |log: &TestLog, zone: u32| {
             let s = log.scheme.sums[zone as usize];
             (s.pages, s.writes, s.last)
         };
@@ -452,7 +452,7 @@ mod tests {
     #[test]
     fn a_zone_of_garbage_spoils_a_centre_only_in_the_simulators_reading() {
         for semantics in [Semantics::Published, Semantics::SepbitFast22] {
-            let mut log = Log::new(semantics, "sfs:classes=2");
+            let mut log = TestLog::new(semantics, "sfs:classes=2");
             let mut page = Heat::zeroed();
             let dead = log.open(0);
             log.write(0, &mut page);
@@ -476,7 +476,7 @@ mod tests {
         for (page, semantics) in
             page.iter_mut().zip([Semantics::Published, Semantics::SepbitFast22])
         {
-            let mut log = Log::new(semantics, "sfs");
+            let mut log = TestLog::new(semantics, "sfs");
             if semantics == Semantics::SepbitFast22 {
                 log.scheme.at(1000);
             }
@@ -513,7 +513,7 @@ mod tests {
 
     #[test]
     fn zones_are_added_up_in_the_order_of_their_ranks() {
-        let mut log = Log::new(Semantics::SepbitFast22, "sfs");
+        let mut log = TestLog::new(Semantics::SepbitFast22, "sfs");
         log.zones.ranks = vec![0, 30, 10, 20, 40];
         for _ in 0..4 {
             let zone = log.open(0);

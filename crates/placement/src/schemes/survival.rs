@@ -19,12 +19,12 @@
 //! less is given up.
 
 use crate::survival::ages::{AGES, Ages};
-use crate::survival::clusters::{Clusters, MOST_CLASSES, Point, Weighted, point, probability};
+use crate::survival::clusters::{Clusters, CurvePoint, MOST_CLASSES, Weighted, point, probability};
 use crate::survival::contexts::{self, Around, Extents, Lifespans};
 use crate::survival::hazards::{FADE, HORIZONS, Hazards, ROWS};
 use crate::survival::memory;
 use crate::survival::streams::Streams;
-use crate::survival::tally::Tally;
+use crate::survival::tally::AgeTally;
 use crate::verdicts::Verdicts;
 use crate::{
     BuildError, Info, PageState, Param, Params, Relocation, Room, Scheme, Setup, Stamp, UserWrite,
@@ -113,7 +113,7 @@ pub struct Survival {
     /// together.
     classes: Vec<[u8; ROWS]>,
     /// Pages that were placed.
-    placed: Tally,
+    placed: AgeTally,
     points: Vec<Weighted>,
     /// Row and age of each point.
     cells: Vec<(u16, u8)>,
@@ -212,7 +212,7 @@ impl Survival {
         }
         let all: f32 = placed.as_flattened().iter().sum();
         let horizon = |k: usize| FIRST_HORIZON * self.ratio().powi(k as i32);
-        let line = |(class, centre): (usize, &Option<Point>)| {
+        let line = |(class, centre): (usize, &Option<CurvePoint>)| {
             let centre = centre.as_ref()?;
             let [user, copied] = placed[class].map(|weight| 100.0 * weight / all);
             let lives = (0..HORIZONS)
@@ -284,7 +284,7 @@ impl Scheme for Survival {
             hazards: Hazards::new(setup.zone_pages),
             clusters: Clusters::default(),
             classes: vec![[UNKNOWN; ROWS]; AGES],
-            placed: Tally::new(ROWS),
+            placed: AgeTally::new(ROWS),
             points: Vec::new(),
             cells: Vec::new(),
             behind: None,

@@ -145,13 +145,13 @@ impl TwoRFifo {
 mod tests {
     use super::*;
     use crate::victims::Greedy;
-    use crate::zones::table::Table;
+    use crate::zones::table::ZoneRows;
 
     /// Zones of 10 pages, sealed: (garbage, class).
-    fn scheme(rows: &[(i32, usize)], params: &str) -> (TwoRFifo, Table) {
+    fn scheme(rows: &[(i32, usize)], params: &str) -> (TwoRFifo, ZoneRows) {
         let (_, mut params) = Params::parse(&format!("2r-fifo{params}")).unwrap();
         let mut scheme = TwoRFifo::build(&Setup::new(10, 100), &mut params).unwrap();
-        let mut zones = Table::new(10);
+        let mut zones = ZoneRows::new(10);
         for &(garbage, class) in rows {
             let zone = zones.seal(class, garbage, 0);
             scheme.on_opened(&ZoneEvent { zone, class, now: 0 });
@@ -159,7 +159,7 @@ mod tests {
         (scheme, zones)
     }
 
-    fn pick(scheme: &mut TwoRFifo, zones: &Table) -> Vec<u32> {
+    fn pick(scheme: &mut TwoRFifo, zones: &ZoneRows) -> Vec<u32> {
         let mut choice = Choice::default();
         scheme.pick(&zones.view(), &mut Greedy, &mut choice);
         choice.victims

@@ -208,7 +208,7 @@ impl Warcip {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::zones::table::Table;
+    use crate::zones::table::ZoneRows;
     use bytemuck::Zeroable;
 
     fn scheme(semantics: Semantics) -> Warcip {
@@ -227,7 +227,7 @@ mod tests {
     }
 
     fn seal(scheme: &mut Warcip, class: usize) {
-        scheme.on_sealed(&ZoneEvent { zone: 1, class, now: 1000 }, &Table::new(10).view());
+        scheme.on_sealed(&ZoneEvent { zone: 1, class, now: 1000 }, &ZoneRows::new(10).view());
     }
 
     #[test]

@@ -15,11 +15,11 @@ const NEAR: f32 = 0.01;
 const RELOCATION: f32 = 0.5;
 
 /// A survival curve as a point.
-pub type Point = [f32; COORDINATES];
+pub type CurvePoint = [f32; COORDINATES];
 
 /// The point of a survival curve. The cube gives weight to differences among pages that live
 /// long, as these are the ones that are copied.
-pub fn point(survival: &[f32; HORIZONS], relocation: bool) -> Point {
+pub fn point(survival: &[f32; HORIZONS], relocation: bool) -> CurvePoint {
     let mut point = [0.0; COORDINATES];
     point.iter_mut().zip(survival).for_each(|(x, s)| *x = s * s * s);
     point[HORIZONS] = if relocation { RELOCATION } else { 0.0 };
@@ -35,7 +35,7 @@ pub fn probability(coordinate: f32) -> f32 {
 #[derive(Clone, Copy, Debug)]
 pub struct Weighted {
     /// The point.
-    pub point: Point,
+    pub point: CurvePoint,
     /// Pages that were placed by this point.
     pub weight: f32,
 }
@@ -43,24 +43,24 @@ pub struct Weighted {
 /// The centres of the classes; `None` for a class that is not used.
 #[derive(Clone, Debug, Default)]
 pub struct Clusters {
-    centres: Vec<Option<Point>>,
+    centres: Vec<Option<CurvePoint>>,
 }
 
 impl Clusters {
     /// Clusters with these centres.
-    pub fn new(centres: Vec<Option<Point>>) -> Self {
+    pub fn new(centres: Vec<Option<CurvePoint>>) -> Self {
         Clusters { centres }
     }
 
     /// Clusters whose centres are the means of the points of each class, as `class` divides them.
     pub fn of(classes: usize, points: &[Weighted], class: impl Fn(usize) -> usize) -> Self {
-        let mut sums = [Sum::default(); MOST_CLASSES];
+        let mut sums = [CurveSum::default(); MOST_CLASSES];
         points.iter().enumerate().for_each(|(i, point)| sums[class(i)].add(point));
-        Clusters { centres: sums[..classes].iter().map(Sum::mean).collect() }
+        Clusters { centres: sums[..classes].iter().map(CurveSum::mean).collect() }
     }
 
     /// The centre of each class that is used.
-    pub fn centres(&self) -> &[Option<Point>] {
+    pub fn centres(&self) -> &[Option<CurvePoint>] {
         &self.centres
     }
 
@@ -71,13 +71,13 @@ impl Clusters {
 
     /// The class whose centre is nearest.
     #[inline]
-    pub fn nearest(&self, point: &Point) -> usize {
+    pub fn nearest(&self, point: &CurvePoint) -> usize {
         self.two_nearest(point)[0].0
     }
 
     /// The two nearest classes and their squared distances, which are infinite if there are none.
     #[inline]
-    fn two_nearest(&self, point: &Point) -> [(usize, f32); 2] {
+    fn two_nearest(&self, point: &CurvePoint) -> [(usize, f32); 2] {
         let mut best = [(0, f32::INFINITY); 2];
         for (class, centre) in self.centres.iter().enumerate() {
             let Some(centre) = centre else { continue };
@@ -96,7 +96,7 @@ impl Clusters {
     pub fn fit(&mut self, points: &[Weighted], price: f32) {
         self.revive(points);
         for _ in 0..ROUNDS {
-            let mut sums = [Sum::default(); MOST_CLASSES];
+            let mut sums = [CurveSum::default(); MOST_CLASSES];
             points.iter().for_each(|p| sums[self.nearest(&p.point)].add(p));
             for (centre, sum) in self.centres.iter_mut().zip(&sums) {
                 *centre = sum.mean();
@@ -152,24 +152,24 @@ impl Clusters {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum {
-    sum: Point,
+struct CurveSum {
+    sum: CurvePoint,
     weight: f32,
 }
 
-impl Sum {
+impl CurveSum {
     fn add(&mut self, point: &Weighted) {
         self.sum.iter_mut().zip(&point.point).for_each(|(s, x)| *s += x * point.weight);
         self.weight += point.weight;
     }
 
-    fn mean(&self) -> Option<Point> {
+    fn mean(&self) -> Option<CurvePoint> {
         (self.weight > 0.0).then(|| self.sum.map(|x| x / self.weight))
     }
 }
 
 #[inline(always)]
-fn distance(a: &Point, b: &Point) -> f32 {
+fn distance(a: &CurvePoint, b: &CurvePoint) -> f32 {
     a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum()
 }
 

@@ -3,7 +3,7 @@
 
 use super::ages::{AGES, Ages, decay};
 use super::contexts::{CONTEXTS, OCTAVES, last_octave, mean_lifespan};
-use super::tally::{Column, Tally};
+use super::tally::{AgeColumn, AgeTally};
 
 /// Rows of counts. The first [`OCTAVES`] rows are for the octaves of the last lifespan. The
 /// contexts that come first get rows of their own; later ones share the row of their last
@@ -19,22 +19,22 @@ pub const HORIZONS: usize = 8;
 const RECALLED: f32 = 1000.0;
 
 /// Sums of the hazards up to the start of each bucket, and up to the end of the last.
-type Sums = [f32; AGES + 1];
+type HazardSums = [f32; AGES + 1];
 
 /// Counts and hazards by context and age.
 #[derive(Clone, Debug)]
 pub struct Hazards {
     ages: Ages,
-    widths: Column,
+    widths: AgeColumn,
     /// The row of each context, 0 if it has none yet.
     rows: Vec<u16>,
     /// The context of each row in use.
     contexts: Vec<u32>,
-    deaths: Tally,
-    seen: Tally,
-    sums: Vec<Sums>,
+    deaths: AgeTally,
+    seen: AgeTally,
+    sums: Vec<HazardSums>,
     /// Hazards by the octave of the last lifespan, parents of the rows.
-    parents: [Column; OCTAVES],
+    parents: [AgeColumn; OCTAVES],
     /// For each bucket, the places of the horizons seen from it: a bucket, and the time within that
     /// bucket.
     reach: [[(u8, f32); HORIZONS]; AGES],
@@ -49,8 +49,8 @@ impl Hazards {
             widths: std::array::from_fn(|a| ages.width(a)),
             rows: vec![0; CONTEXTS],
             contexts: Vec::with_capacity(ROWS),
-            deaths: Tally::new(ROWS),
-            seen: Tally::new(ROWS),
+            deaths: AgeTally::new(ROWS),
+            seen: AgeTally::new(ROWS),
             sums: vec![[0.0; AGES + 1]; ROWS],
             parents: [std::array::from_fn(|a| ages.prior(a)); OCTAVES],
             reach: [[(0, 0.0); HORIZONS]; AGES],
@@ -177,12 +177,12 @@ impl Hazards {
     }
 
     /// Hazards by the octave of the last lifespan: the part that is kept across a restart.
-    pub fn parents(&self) -> &[Column; OCTAVES] {
+    pub fn parents(&self) -> &[AgeColumn; OCTAVES] {
         &self.parents
     }
 
     /// Restores hazards that [`Hazards::parents`] gave, as if they had been counted.
-    pub fn recall(&mut self, parents: &[Column; OCTAVES], share: f32) {
+    pub fn recall(&mut self, parents: &[AgeColumn; OCTAVES], share: f32) {
         for (octave, hazards) in parents.iter().enumerate() {
             let mut alive = RECALLED;
             for (a, &hazard) in hazards.iter().enumerate() {
@@ -197,13 +197,13 @@ impl Hazards {
 
     /// Bytes that the rows in use hold.
     pub fn bytes(&self) -> usize {
-        2 * CONTEXTS + self.used() * (2 * size_of::<Column>() + size_of::<Sums>() + 4)
+        2 * CONTEXTS + self.used() * (2 * size_of::<AgeColumn>() + size_of::<HazardSums>() + 4)
     }
 }
 
 /// User writes that pages of a row spent in each bucket: as sampled, or as later deaths prove,
 /// whichever is more.
-fn exposure(deaths: &Column, seen: &Column, widths: &Column, share: f32) -> Column {
+fn exposure(deaths: &AgeColumn, seen: &AgeColumn, widths: &AgeColumn, share: f32) -> AgeColumn {
     let mut exposure = [0.0; AGES];
     let mut later = 0.0;
     for a in (0..AGES).rev() {
@@ -215,7 +215,7 @@ fn exposure(deaths: &Column, seen: &Column, widths: &Column, share: f32) -> Colu
 }
 
 /// The sums of hazards.
-fn summed(hazards: &Column, widths: &Column) -> Sums {
+fn summed(hazards: &AgeColumn, widths: &AgeColumn) -> HazardSums {
     let mut sums = [0.0; AGES + 1];
     for a in 0..AGES {
         sums[a + 1] = sums[a] + hazards[a] * widths[a];
@@ -224,7 +224,7 @@ fn summed(hazards: &Column, widths: &Column) -> Sums {
 }
 
 /// Hazards from deaths and exposure, drawn towards those of `parent`.
-fn hazards(deaths: &Column, exposure: &Column, parent: &Column) -> Column {
+fn hazards(deaths: &AgeColumn, exposure: &AgeColumn, parent: &AgeColumn) -> AgeColumn {
     std::array::from_fn(|a| (deaths[a] + PRIOR) / (exposure[a] + PRIOR / parent[a]))
 }
 

@@ -3,16 +3,16 @@
 //! again.
 
 use super::ages::AGES;
-use super::clusters::{COORDINATES, Point};
+use super::clusters::{COORDINATES, CurvePoint};
 use super::contexts::OCTAVES;
-use super::tally::Column;
+use super::tally::AgeColumn;
 
 const VERSION: u8 = 2;
 /// Steps for each halving of a hazard.
 const STEPS: f32 = 6.0;
 
 /// Writes centres and hazards as bytes.
-pub fn write(centres: &[Option<Point>], hazards: &[Column; OCTAVES]) -> Vec<u8> {
+pub fn write(centres: &[Option<CurvePoint>], hazards: &[AgeColumn; OCTAVES]) -> Vec<u8> {
     let mut bytes = vec![VERSION, centres.len() as u8];
     for centre in centres {
         bytes.push(u8::from(centre.is_some()));
@@ -25,7 +25,10 @@ pub fn write(centres: &[Option<Point>], hazards: &[Column; OCTAVES]) -> Vec<u8> 
 
 /// Reads centres and hazards; `None` if the bytes are of another version or another number of
 /// classes.
-pub fn read(bytes: &[u8], classes: usize) -> Option<(Vec<Option<Point>>, [Column; OCTAVES])> {
+pub fn read(
+    bytes: &[u8],
+    classes: usize,
+) -> Option<(Vec<Option<CurvePoint>>, [AgeColumn; OCTAVES])> {
     let (&[version, count], rest) = bytes.split_first_chunk()?;
     let sound = version == VERSION && usize::from(count) == classes;
     let (centres, steps) = rest.split_at_checked(classes * (COORDINATES + 1)).filter(|_| sound)?;
@@ -56,7 +59,7 @@ mod tests {
     #[test]
     fn what_was_written_is_read_and_nothing_else() {
         let centres = [Some([0.25; COORDINATES]), None];
-        let hazards: [Column; OCTAVES] =
+        let hazards: [AgeColumn; OCTAVES] =
             std::array::from_fn(|o| std::array::from_fn(|a| 0.1 / (1 + o * AGES + a) as f32));
         let bytes = write(&centres, &hazards);
         assert!(bytes.len() <= LARGEST_MEMORY);

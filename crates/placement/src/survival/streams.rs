@@ -14,7 +14,7 @@ const IDLE: u32 = 4096;
 
 /// A recent write.
 #[derive(Clone, Copy, Debug, Default)]
-struct Recent {
+struct RecentWrite {
     lba: u32,
     now: u32,
     /// Pages in order up to and including this one; 0 if nothing is remembered.
@@ -25,7 +25,7 @@ struct Recent {
 
 /// A stream: the LBA that continues it, and the time at which it was last continued.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct PageStream {
     next: u32,
     used: u32,
 }
@@ -33,8 +33,8 @@ struct Place {
 /// Runs of writes, and the streams among them.
 #[derive(Clone, Debug)]
 pub struct Streams {
-    recent: Box<[Recent; RECENT]>,
-    places: Vec<Place>,
+    recent: Box<[RecentWrite; RECENT]>,
+    places: Vec<PageStream>,
     /// One bit for each stream, at the low bits of the LBA that continues it: a filter with false
     /// positives.
     nexts: u64,
@@ -56,9 +56,9 @@ pub struct Sequel {
 impl Streams {
     /// Follows up to `places` streams.
     pub fn new(places: usize) -> Self {
-        let place = Place { next: u32::MAX, used: 0 };
+        let place = PageStream { next: u32::MAX, used: 0 };
         Streams {
-            recent: Box::new([Recent::default(); RECENT]),
+            recent: Box::new([RecentWrite::default(); RECENT]),
             places: vec![place; places],
             nexts: 0,
             most: places,
@@ -80,7 +80,7 @@ impl Streams {
         let continues = before.run > 0 && before.lba == lba.wrapping_sub(1);
         let (run, began) =
             if continues { (before.run.saturating_add(1), before.began) } else { (1, now) };
-        self.recent[lba as usize % RECENT] = Recent { lba, now, run, began };
+        self.recent[lba as usize % RECENT] = RecentWrite { lba, now, run, began };
         let since = now.wrapping_sub(began);
         let long = run >= LONG && since.saturating_sub(run) >= since / OTHERS;
         Sequel { before: continues.then(|| now.wrapping_sub(before.now)), long }
@@ -99,10 +99,10 @@ impl Streams {
         let now = self.now;
         let places = &mut self.places[..self.most];
         let own = places.iter().position(|place| place.next == lba);
-        let idle = |place: &Place| now.wrapping_sub(place.used) > IDLE;
+        let idle = |place: &PageStream| now.wrapping_sub(place.used) > IDLE;
         let free = || if wanted { places.iter().position(idle) } else { None };
         let found = own.or_else(free)?;
-        places[found] = Place { next: lba + 1, used: now };
+        places[found] = PageStream { next: lba + 1, used: now };
         self.nexts = self.places.iter().fold(0, |bits, place| bits | bit(place.next));
         Some(found)
     }

@@ -3,7 +3,7 @@
 use super::ages::AGES;
 
 /// One number for each bucket of ages.
-pub type Column = [f32; AGES];
+pub type AgeColumn = [f32; AGES];
 
 /// Increments that are noted before they are applied.
 const NOTED: usize = 64;
@@ -11,16 +11,16 @@ const NOTED: usize = 64;
 /// Counts that fade. Increments are noted first and applied together, so that the processor waits
 /// for their memory once and not for each.
 #[derive(Clone, Debug)]
-pub struct Tally {
-    columns: Vec<Column>,
+pub struct AgeTally {
+    columns: Vec<AgeColumn>,
     noted: [u32; NOTED],
     pending: usize,
 }
 
-impl Tally {
+impl AgeTally {
     /// Counts of `rows` rows, all zero.
     pub fn new(rows: usize) -> Self {
-        Tally { columns: vec![[0.0; AGES]; rows], noted: [0; NOTED], pending: 0 }
+        AgeTally { columns: vec![[0.0; AGES]; rows], noted: [0; NOTED], pending: 0 }
     }
 
     /// Counts one more for a row and age.
@@ -43,7 +43,7 @@ impl Tally {
     }
 
     /// The counts, including those that were only noted.
-    pub fn columns(&mut self) -> &mut [Column] {
+    pub fn columns(&mut self) -> &mut [AgeColumn] {
         self.settle();
         &mut self.columns
     }
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn what_is_noted_is_counted_before_anyone_looks() {
-        let mut tally = Tally::new(3);
+        let mut tally = AgeTally::new(3);
         for i in 0..200 {
             tally.count(i % 3, 7);
         }

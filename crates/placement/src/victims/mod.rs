@@ -98,12 +98,12 @@ fn best_by(
 mod tests {
     use super::*;
     use crate::ShortLiving;
-    use crate::zones::table::Table;
+    use crate::zones::table::ZoneRows;
 
     /// Five sealed zones of 100 pages, in sealing order: garbage and seal time. Zone 0 does not
     /// exist.
-    fn zones(rows: &[(i32, u32)]) -> Table {
-        let mut zones = Table::new(100);
+    fn zones(rows: &[(i32, u32)]) -> ZoneRows {
+        let mut zones = ZoneRows::new(100);
         zones.now = 1000;
         for &(garbage, sealed_at) in rows {
             zones.seal(0, garbage, sealed_at);
@@ -111,7 +111,7 @@ mod tests {
         zones
     }
 
-    fn pick(spec: &str, zones: &Table) -> Option<u32> {
+    fn pick(spec: &str, zones: &ZoneRows) -> Option<u32> {
         build(spec, 7).unwrap().pick(&zones.view())
     }
 

@@ -221,14 +221,14 @@ impl Class {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::zones::table::Table;
+    use crate::zones::table::ZoneRows;
 
     /// Zones of two classes, seen every 512 user writes: the pages of class 1 die steadily, those of
     /// class 0 not at all.
     fn learned() -> SurvivalPolicy {
         let mut policy = SurvivalPolicy::new();
         for round in 0..60u32 {
-            let mut zones = Table::new(1024);
+            let mut zones = ZoneRows::new(1024);
             zones.now = 2048 + round * 512;
             for class in [0, 1] {
                 zones.seal(class, 100 + class as i32 * round as i32 * 10, 1024);
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn of_zones_with_the_same_garbage_one_whose_pages_live_is_cleaned() {
-        let mut zones = Table::new(1024);
+        let mut zones = ZoneRows::new(1024);
         zones.now = 2048 + 60 * 512;
         zones.seal(1, 600, 20_000);
         zones.seal(0, 600, 20_000);
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_zone_without_valid_pages_goes_first() {
-        let mut zones = Table::new(1024);
+        let mut zones = ZoneRows::new(1024);
         zones.now = 40_000;
         zones.seal(0, 1023, 1);
         zones.seal(1, 1024, 39_999);

@@ -24,7 +24,7 @@ const SWEEP: u32 = 1 << 30;
 
 /// The layout of a log.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct Fast22Options {
     /// Pages in a zone.
     pub zone_pages: u32,
     /// Largest LBA + 1.
@@ -39,16 +39,16 @@ pub struct Options {
 
 /// The open zone of a class, and its pages so far.
 #[derive(Clone, Copy)]
-struct Open {
+struct OpenZone {
     zone: u32,
     used: u32,
 }
 
 /// A volume as the authors' simulator has it.
-pub struct Log<'a, S: Scheme> {
+pub struct Fast22Log<'a, S: Scheme> {
     scheme: S,
     policy: Policy,
-    options: Options,
+    options: Fast22Options,
     /// The trace's time of each write in microseconds; without times, the number of the write from
     /// 1 on.
     times: Option<&'a [u64]>,
@@ -56,7 +56,7 @@ pub struct Log<'a, S: Scheme> {
     map: Array<MapEntry<S::Page>>,
     /// The word that was written in each slot, by slot number: zone * pages in a zone + offset.
     words: Vec<u32>,
-    open: Vec<Option<Open>>,
+    open: Vec<Option<OpenZone>>,
     free: Vec<u32>,
     /// The hotness record of each LBA's last write; empty if there are none.
     hotness: Vec<Hotness>,
@@ -73,19 +73,19 @@ pub struct Log<'a, S: Scheme> {
     most_zones: usize,
 }
 
-impl<'a, S: Scheme> Log<'a, S> {
+impl<'a, S: Scheme> Fast22Log<'a, S> {
     /// An empty log.
     ///
     /// # Errors
     /// The garbage proportion is not valid, the scheme has more classes than zones may be open, or
     /// memory is short.
     pub fn new(
-        options: Options,
+        options: Fast22Options,
         scheme: S,
         policy: Policy,
         times: Option<&'a [u64]>,
     ) -> Result<Self, LogError> {
-        let Options { zone_pages, space, gp, max_open, least_gp } = options;
+        let Fast22Options { zone_pages, space, gp, max_open, least_gp } = options;
         if !(gp > 0.0 && gp < 1.0) {
             return Err(LogError::GarbageProportion { gp });
         }
@@ -98,7 +98,7 @@ impl<'a, S: Scheme> Log<'a, S> {
         }
         let parts = |gp: f64| (gp * PARTS as f64).round() as u64;
         let least = (parts(least_gp) * u64::from(zone_pages)).div_ceil(PARTS) as u32;
-        let mut log = Log {
+        let mut log = Fast22Log {
             scheme,
             policy,
             options,
@@ -278,25 +278,25 @@ impl<'a, S: Scheme> Log<'a, S> {
 
     /// Appends a page to the open zone of a class; returns the class.
     fn append(&mut self, word: u32, class: usize) -> Result<usize, LogError> {
-        let Open { zone, used } = match self.open[class] {
+        let OpenZone { zone, used } = match self.open[class] {
             Some(open) => open,
             None => self.open_zone(class)?,
         };
         let slot = self.slot(zone, used);
         self.map[(word & MAX_LBA) as usize].slot = slot;
         self.words[slot as usize] = word;
-        self.open[class] = Some(Open { zone, used: used + 1 });
+        self.open[class] = Some(OpenZone { zone, used: used + 1 });
         Ok(class)
     }
 
-    fn open_zone(&mut self, class: usize) -> Result<Open, LogError> {
+    fn open_zone(&mut self, class: usize) -> Result<OpenZone, LogError> {
         if self.free.is_empty() {
             self.grow()?;
         }
         let Some(zone) = self.free.pop() else { return Err(self.full()) };
         self.zones.open(zone, class, self.now);
         self.most_zones = self.most_zones.max(self.zones.table.live() as usize);
-        let open = Open { zone, used: 0 };
+        let open = OpenZone { zone, used: 0 };
         self.open[class] = Some(open);
         if class < self.scheme.classes() {
             let event = self.event(zone);
@@ -322,8 +322,8 @@ impl<'a, S: Scheme> Log<'a, S> {
     }
 
     fn close_if_full(&mut self, class: usize) -> Result<(), LogError> {
-        let full = |open: &Open| open.used == self.options.zone_pages;
-        let Some(Open { zone, .. }) = self.open[class].filter(full) else { return Ok(()) };
+        let full = |open: &OpenZone| open.used == self.options.zone_pages;
+        let Some(OpenZone { zone, .. }) = self.open[class].filter(full) else { return Ok(()) };
         self.open[class] = None;
         self.zones.seal(zone, self.now, self.clock);
         self.garbage += u64::from(self.zones.table.garbage(zone));
@@ -363,7 +363,7 @@ impl<'a, S: Scheme> Log<'a, S> {
     }
 }
 
-impl<S: Scheme> Machine for Log<'_, S> {
+impl<S: Scheme> Machine for Fast22Log<'_, S> {
     fn write(&mut self, writes: &Writes<'_>, range: Range<usize>) -> Result<(), LogError> {
         range.into_iter().try_for_each(|i| self.write_page(writes, i))
     }

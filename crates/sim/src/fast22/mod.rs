@@ -23,7 +23,7 @@ mod log;
 mod policy;
 mod zones;
 
-pub use log::{Log, Options};
+pub use log::{Fast22Log, Fast22Options};
 pub use policy::Policy;
 
 /// The rules of schemes that differ in this simulator.

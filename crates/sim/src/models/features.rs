@@ -1,6 +1,6 @@
 //! The gain of each feature (figure 21 of the paper).
 
-use frostline_learn::{LearnError, ModelKind, Records, correlations};
+use frostline_learn::{LearnError, ModelKind, RecordSource, correlations};
 
 use super::{Evaluation, evaluate_kind};
 use crate::Samples;
@@ -23,8 +23,8 @@ const PAPERS_ORDER: [&str; 6] = [
 /// Those of [`train`](frostline_learn::train).
 pub fn compare_features(samples: &Samples, kind: ModelKind) -> Result<Vec<Evaluation>, LearnError> {
     let order = match samples.layout.records() {
-        Records::Engine => PAPERS_ORDER.map(String::from).to_vec(),
-        Records::Block => by_correlation(samples),
+        RecordSource::Engine => PAPERS_ORDER.map(String::from).to_vec(),
+        RecordSource::Block => by_correlation(samples),
     };
     (1..=order.len()).map(|fields| evaluate_kind(samples, kind, &order[..fields])).collect()
 }

@@ -33,7 +33,7 @@ pub fn evaluate_two_r(
     let mut between = Between { trims: volume.trims(), reads: &[] };
     advance(&mut log, &writes, &mut between, 0..writes.words.len()).map_err(failed)?;
     let TwoR { frozen, normal, .. } = log.scheme();
-    let taken = |of: &Versions| [of.relocated, of.written - of.relocated];
+    let taken = |of: &VersionCounts| [of.relocated, of.written - of.relocated];
     Ok(rule("2r", &[], 0.0, Quality::of_counts(taken(frozen), taken(normal)), 0.0))
 }
 
@@ -42,12 +42,12 @@ pub fn evaluate_two_r(
 struct TwoR {
     /// The first version that is counted is written after this time.
     from: u32,
-    frozen: Versions,
-    normal: Versions,
+    frozen: VersionCounts,
+    normal: VersionCounts,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Versions {
+struct VersionCounts {
     written: u64,
     /// Versions among these that were relocated.
     relocated: u64,

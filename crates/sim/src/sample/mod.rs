@@ -3,18 +3,18 @@
 mod memory;
 mod parts;
 
-use frostline_learn::{Layout, LearnError, Origin, Records, Sampling, Set};
+use frostline_learn::{FeatureLayout, LearnError, Origin, RecordSource, Sampling, Set};
 use frostline_placement::NEVER;
 use frostline_trace::{FINAL, Prepared, TraceError, Writes, prepare};
 
-use memory::Memory;
-use parts::{Parts, Place};
+use memory::PageMemory;
+use parts::{Parts, SampleUse};
 
 /// Samples of a trace.
 #[derive(Clone, Debug)]
 pub struct Samples {
     /// The features of the samples.
-    pub layout: Layout,
+    pub layout: FeatureLayout,
     /// The way in which they were taken.
     pub sampling: Sampling,
     /// Samples for training.
@@ -49,7 +49,7 @@ impl Samples {
         if history > self.layout.history() {
             return Err(LearnError::History(history));
         }
-        let layout = Layout::new(self.layout.records(), history)?;
+        let layout = FeatureLayout::new(self.layout.records(), history)?;
         let narrowed = |set: &Set| set.narrowed(layout.width());
         Ok(Samples { layout, train: narrowed(&self.train), test: narrowed(&self.test), ..*self })
     }
@@ -67,17 +67,23 @@ pub enum SampleError {
 }
 
 /// Takes samples of a volume's writes. A sample is frozen if its page is neither written again nor
-/// trimmed until the end of the trace; for training with [`Split::Time`](frostline_learn::Split),
+/// trimmed until the end of the trace; for training with [`SampleSplit::Time`](frostline_learn::SampleSplit),
 /// until the end of the part that training sees.
 ///
 /// # Errors
 /// [`SampleError::NoHotness`], and the errors of [`prepare`].
-pub fn sample(mut writes: Writes, layout: Layout, how: &Sampling) -> Result<Samples, SampleError> {
+pub fn sample(
+    mut writes: Writes,
+    layout: FeatureLayout,
+    how: &Sampling,
+) -> Result<Samples, SampleError> {
     let hotness = writes.hotness.take();
     let volume = prepare(None, writes, true)?;
     let memory = match layout.records() {
-        Records::Block => Memory::block(volume.space),
-        Records::Engine => Memory::engine(volume.space, hotness.ok_or(SampleError::NoHotness)?),
+        RecordSource::Block => PageMemory::block(volume.space),
+        RecordSource::Engine => {
+            PageMemory::engine(volume.space, hotness.ok_or(SampleError::NoHotness)?)
+        }
     };
     let mut parts = Parts::new(layout.width(), volume.words.len() as u64, how);
     walk(&volume, memory, |i, lba, lifespan, memory| {
@@ -85,9 +91,9 @@ pub fn sample(mut writes: Writes, layout: Layout, how: &Sampling) -> Result<Samp
             let looked = i + 1 + u64::from(age);
             let dies = (lifespan != NEVER).then(|| i + 1 + u64::from(lifespan));
             match parts.place(looked, dies) {
-                Place::Late => break,
-                Place::Left => {}
-                Place::In { part, frozen } => {
+                SampleUse::Late => break,
+                SampleUse::Left => {}
+                SampleUse::In { part, frozen } => {
                     part.offer(frozen, |put| memory.features(layout, lba, age, put));
                 }
             }
@@ -105,7 +111,11 @@ fn ages(first: u32) -> impl Iterator<Item = u32> {
 
 /// Goes through the writes. After each write it calls `look` with the write's number, page and
 /// lifespan, and the memory of all pages.
-fn walk(volume: &Prepared, mut memory: Memory, mut look: impl FnMut(u64, u32, u32, &Memory)) {
+fn walk(
+    volume: &Prepared,
+    mut memory: PageMemory,
+    mut look: impl FnMut(u64, u32, u32, &PageMemory),
+) {
     let begins = |i: usize| volume.starts.as_ref().is_none_or(|starts| starts.get(i));
     let mut trims = volume.trims.iter().peekable();
     let lifespans = volume.lifespans.iter().flatten();

@@ -84,7 +84,7 @@ impl Blkparse {
 }
 
 /// The words of one event that the reader needs.
-struct Event<'a> {
+struct ReportedEvent<'a> {
     device: &'a [u8],
     time: &'a [u8],
     action: &'a [u8],
@@ -94,7 +94,7 @@ struct Event<'a> {
 }
 
 /// The event of a line; `None` if the line does not begin like one of blkparse.
-fn event(line: &[u8]) -> Option<Event<'_>> {
+fn event(line: &[u8]) -> Option<ReportedEvent<'_>> {
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let device = words.next()?;
     let (major, minor) = device.split_at(memchr::memchr(b',', device)?);
@@ -111,7 +111,7 @@ fn event(line: &[u8]) -> Option<Event<'_>> {
         (Some(sector), Some(b"+"), sectors) => Some((sector, sectors.unwrap_or_default())),
         _ => None,
     };
-    Some(Event { device, time, action, rwbs, extent })
+    Some(ReportedEvent { device, time, action, rwbs, extent })
 }
 
 fn op(rwbs: &[u8]) -> Option<Op> {

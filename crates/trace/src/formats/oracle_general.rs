@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::error::{Place, TraceError};
 use crate::request::{Op, Request};
 use crate::sink::Sink;
-use crate::source::Source;
+use crate::source::TraceBytes;
 
 /// Bytes in a record.
 pub(crate) const RECORD: usize = 24;
@@ -42,8 +42,8 @@ impl OracleRequest {
 }
 
 /// An input file of records.
-pub(crate) struct Records {
-    source: Source,
+pub(crate) struct ObjectRequests {
+    source: TraceBytes,
     /// Bytes in the unit of object numbers.
     unit: u32,
     buffer: Vec<u8>,
@@ -53,13 +53,13 @@ pub(crate) struct Records {
     ended: bool,
 }
 
-impl Records {
-    pub(crate) fn new(source: Source, unit: u32) -> Records {
+impl ObjectRequests {
+    pub(crate) fn new(source: TraceBytes, unit: u32) -> ObjectRequests {
         let buffer = vec![0; CHUNK * RECORD];
-        Records { source, unit, buffer, next: 0, filled: 0, taken: 0, ended: false }
+        ObjectRequests { source, unit, buffer, next: 0, filled: 0, taken: 0, ended: false }
     }
 
-    pub(crate) fn source(&self) -> &Source {
+    pub(crate) fn source(&self) -> &TraceBytes {
         &self.source
     }
 

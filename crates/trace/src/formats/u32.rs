@@ -6,15 +6,15 @@
 use crate::error::{Place, TraceError};
 use crate::request::{Op, Request};
 use crate::sink::Sink;
-use crate::source::Source;
+use crate::source::TraceBytes;
 
 /// Page numbers that are read in one step: 256 KiB, which stays in a core's cache until it is
 /// copied.
 const CHUNK: usize = 64 << 10;
 
 /// An input file of page numbers.
-pub(crate) struct Pages {
-    source: Source,
+pub(crate) struct PageNumbers {
+    source: TraceBytes,
     buffer: Vec<u32>,
     next: usize,
     filled: usize,
@@ -23,13 +23,13 @@ pub(crate) struct Pages {
     ended: bool,
 }
 
-impl Pages {
-    pub(crate) fn new(source: Source) -> Pages {
+impl PageNumbers {
+    pub(crate) fn new(source: TraceBytes) -> PageNumbers {
         let buffer = vec![0; CHUNK];
-        Pages { source, buffer, next: 0, filled: 0, before: 0, ended: false }
+        PageNumbers { source, buffer, next: 0, filled: 0, before: 0, ended: false }
     }
 
-    pub(crate) fn source(&self) -> &Source {
+    pub(crate) fn source(&self) -> &TraceBytes {
         &self.source
     }
 

@@ -48,7 +48,7 @@ impl ParquetTable {
 /// The optional columns of a table.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(dead_code, reason = "no table is written, so no column is left out")]
-pub(crate) struct More {
+pub(crate) struct OptionalColumns {
     /// True for the columns of hotness records.
     pub hotness: bool,
     /// True for the column of the bytes of pages.
@@ -59,7 +59,11 @@ pub(crate) struct More {
 pub(crate) enum TableWriter {}
 
 impl TableWriter {
-    pub(crate) fn new(to: &Path, _file: File, _more: More) -> Result<TableWriter, TraceError> {
+    pub(crate) fn new(
+        to: &Path,
+        _file: File,
+        _more: OptionalColumns,
+    ) -> Result<TableWriter, TraceError> {
         Err(TraceError::NotBuiltIn { file: to.to_owned(), feature: FEATURE })
     }
 

@@ -65,7 +65,7 @@ impl Report {
             .iter()
             .enumerate()
             .map(|(kind, name)| {
-                let mut sum = Counted::new();
+                let mut sum = KindCounts::new();
                 tallies.iter().for_each(|tally| sum.add(&tally.kinds[kind]));
                 sum.report(name)
             })
@@ -78,14 +78,14 @@ impl Report {
 /// The counts of one thread.
 #[derive(Debug)]
 pub(super) struct DriverTally {
-    kinds: Vec<Counted>,
+    kinds: Vec<KindCounts>,
     /// Processor time of the thread.
     pub(super) cpu: Duration,
 }
 
 impl DriverTally {
     pub(super) fn new(kinds: usize) -> DriverTally {
-        DriverTally { kinds: (0..kinds).map(|_| Counted::new()).collect(), cpu: Duration::ZERO }
+        DriverTally { kinds: (0..kinds).map(|_| KindCounts::new()).collect(), cpu: Duration::ZERO }
     }
 
     pub(super) fn committed(&mut self, kind: usize, latency: Duration) {
@@ -109,7 +109,7 @@ impl DriverTally {
 
 /// The counts of one kind.
 #[derive(Debug)]
-struct Counted {
+struct KindCounts {
     committed: u64,
     rolled_back: u64,
     abandoned: u64,
@@ -117,17 +117,17 @@ struct Counted {
     latency: Histogram<u64>,
 }
 
-impl Counted {
-    fn new() -> Counted {
+impl KindCounts {
+    fn new() -> KindCounts {
         let latency = histogram();
-        Counted { committed: 0, rolled_back: 0, abandoned: 0, retries: 0, latency }
+        KindCounts { committed: 0, rolled_back: 0, abandoned: 0, retries: 0, latency }
     }
 
     fn took(&mut self, latency: Duration) {
         self.latency.saturating_record(latency.as_nanos() as u64);
     }
 
-    fn add(&mut self, other: &Counted) {
+    fn add(&mut self, other: &KindCounts) {
         self.committed += other.committed;
         self.rolled_back += other.rolled_back;
         self.abandoned += other.abandoned;
@@ -136,7 +136,7 @@ impl Counted {
     }
 
     fn report(self, name: &'static str) -> KindReport {
-        let Counted { committed, rolled_back, abandoned, retries, latency } = self;
+        let KindCounts { committed, rolled_back, abandoned, retries, latency } = self;
         KindReport { name, committed, rolled_back, abandoned, retries, latency }
     }
 }

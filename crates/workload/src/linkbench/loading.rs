@@ -7,8 +7,8 @@ use super::rows::{
 };
 use super::tables::Tables;
 use crate::error::Result;
-use crate::filling::{self, Batch, Batches};
-use crate::loading::{Loaded, Loading};
+use crate::filling::{self, Batches, LoadBatch};
+use crate::loading::{LoadProgress, Loading};
 use crate::{Contents, Engine};
 
 /// Nodes in a part.
@@ -25,8 +25,8 @@ pub(super) fn load<E: Engine>(
     nodes: u64,
     contents: &Contents,
     loading: Loading,
-    observer: &mut dyn FnMut(Loaded) -> bool,
-) -> Result<Loaded, E> {
+    observer: &mut dyn FnMut(LoadProgress) -> bool,
+) -> Result<LoadProgress, E> {
     filling::in_parts(engine, contents, loading, nodes.div_ceil(PART), observer, |part, batches| {
         let ids = part * PART + 1..nodes.min((part + 1) * PART) + 1;
         let mut row = Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn load<E: Engine>(
 }
 
 fn put_node<'e, E: Engine + 'e>(
-    batch: &mut Batch<'_, 'e, E>,
+    batch: &mut LoadBatch<'_, 'e, E>,
     tables: &Tables<E::Table>,
     id: NodeId,
     row: &mut Vec<u8>,
@@ -100,7 +100,7 @@ pub(super) fn link_at(list: ListId, position: u64, nodes: u64) -> LinkId {
 }
 
 fn put_link<'e, E: Engine + 'e>(
-    batch: &mut Batch<'_, 'e, E>,
+    batch: &mut LoadBatch<'_, 'e, E>,
     tables: &Tables<E::Table>,
     id: LinkId,
     row: &mut Vec<u8>,
@@ -115,7 +115,7 @@ fn put_link<'e, E: Engine + 'e>(
 }
 
 fn put_count<'e, E: Engine + 'e>(
-    batch: &mut Batch<'_, 'e, E>,
+    batch: &mut LoadBatch<'_, 'e, E>,
     tables: &Tables<E::Table>,
     list: ListId,
     links: u64,

@@ -31,7 +31,7 @@ use crate::attempt::{End, attempt};
 use crate::condition::Condition;
 use crate::error::{Error, Result};
 use crate::ids::Ids;
-use crate::loading::{Loaded, Loading};
+use crate::loading::{LoadProgress, Loading};
 use crate::random::Random;
 use crate::{Access, Contents, Direction, Engine, Transaction, Workload};
 use choice::Choice;
@@ -40,13 +40,13 @@ use tables::Tables;
 
 /// Options of the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct LinkBenchOptions {
     /// Nodes to load, 1 or more; there are about four times as many links. A database that is
     /// loaded already must have the same number.
     pub nodes: u64,
 }
 
-impl Options {
+impl LinkBenchOptions {
     /// The data that are loaded.
     pub fn contents(&self) -> Contents {
         Contents::new("linkbench", 1, &[("nodes", self.nodes)])
@@ -67,7 +67,10 @@ impl<T: Copy + Send + Sync> LinkBench<T> {
     ///
     /// # Errors
     /// The options are invalid; errors of the engine.
-    pub fn open<E: Engine<Table = T>>(engine: &E, options: Options) -> Result<LinkBench<T>, E> {
+    pub fn open<E: Engine<Table = T>>(
+        engine: &E,
+        options: LinkBenchOptions,
+    ) -> Result<LinkBench<T>, E> {
         if options.nodes == 0 {
             return Err(Error::Options { what: "nodes", why: "there must be at least one" });
         }
@@ -86,9 +89,9 @@ impl<T: Copy + Send + Sync> LinkBench<T> {
         &self,
         engine: &E,
         loading: Loading,
-        observer: &mut dyn FnMut(Loaded) -> bool,
-    ) -> Result<Loaded, E> {
-        let contents = Options { nodes: self.nodes }.contents();
+        observer: &mut dyn FnMut(LoadProgress) -> bool,
+    ) -> Result<LoadProgress, E> {
+        let contents = LinkBenchOptions { nodes: self.nodes }.contents();
         loading::load(engine, &self.tables, self.nodes, &contents, loading, observer)
     }
 

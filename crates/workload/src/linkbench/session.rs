@@ -15,14 +15,14 @@ const LIMIT: usize = 10_000;
 pub(super) struct Buffers {
     row: Vec<u8>,
     scratch: Vec<u8>,
-    list: Vec<Shown>,
+    list: Vec<ListedLink>,
     /// The payloads of the links in the list, one after the other.
     payloads: Vec<u8>,
 }
 
 /// A link of a list.
 #[derive(Clone, Copy, Debug)]
-struct Shown {
+struct ListedLink {
     time: u64,
     /// The offset of its payload.
     payload: usize,
@@ -30,22 +30,22 @@ struct Shown {
 
 /// A payload to write, and its time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Content<'c> {
+pub(super) struct TimedPayload<'c> {
     pub(super) payload: &'c [u8],
     pub(super) time: u64,
 }
 
 /// A transaction and the tables.
-pub(super) struct Session<'s, 'e, E: Engine + 'e> {
+pub(super) struct LinkBenchSession<'s, 'e, E: Engine + 'e> {
     pub(super) transaction: &'s mut E::Transaction<'e>,
     pub(super) tables: &'s Tables<E::Table>,
     pub(super) buffers: &'s mut Buffers,
 }
 
-impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
+impl<'e, E: Engine + 'e> LinkBenchSession<'_, 'e, E> {
     /// Reads a node; false if it does not exist.
     pub(super) fn get_node(&mut self, id: NodeId) -> Result<bool, E> {
-        let Session { transaction, tables, buffers } = self;
+        let LinkBenchSession { transaction, tables, buffers } = self;
         let found = transaction.get(tables.nodes, &node_key(id), &mut buffers.row)?;
         long_enough::<E>(found, &buffers.row, node::FIXED, Tables::<()>::NODES)
     }
@@ -55,9 +55,9 @@ impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
         &mut self,
         id: NodeId,
         version: u64,
-        content: Content<'_>,
+        content: TimedPayload<'_>,
     ) -> Result<(), E> {
-        let Session { transaction, tables, buffers } = self;
+        let LinkBenchSession { transaction, tables, buffers } = self;
         let row = &mut buffers.row;
         row.clear();
         row.resize(node::FIXED, 0);
@@ -69,7 +69,7 @@ impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
     }
 
     /// Writes a node's next version, if the node exists.
-    pub(super) fn update_node(&mut self, id: NodeId, content: Content<'_>) -> Result<(), E> {
+    pub(super) fn update_node(&mut self, id: NodeId, content: TimedPayload<'_>) -> Result<(), E> {
         if self.get_node(id)? {
             let version = node::VERSION.of(&self.buffers.row).wrapping_add(1);
             self.put_node(id, version, content)?;
@@ -84,7 +84,7 @@ impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
 
     /// Reads a link and returns whether it is visible; `None` if it does not exist.
     pub(super) fn get_link(&mut self, id: LinkId) -> Result<Option<bool>, E> {
-        let Session { transaction, tables, buffers } = self;
+        let LinkBenchSession { transaction, tables, buffers } = self;
         let found = transaction.get(tables.links, &link_key(id), &mut buffers.row)?;
         let found = long_enough::<E>(found, &buffers.row, link::FIXED, Tables::<()>::LINKS)?;
         Ok(found.then(|| link::VISIBLE.of(&buffers.row) == 1))
@@ -92,7 +92,7 @@ impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
 
     /// Reads the visible links of a list, newest first; returns their number.
     pub(super) fn get_list(&mut self, id: ListId) -> Result<usize, E> {
-        let Session { transaction, tables, buffers } = self;
+        let LinkBenchSession { transaction, tables, buffers } = self;
         let Buffers { list, payloads, .. } = &mut **buffers;
         list.clear();
         payloads.clear();
@@ -102,7 +102,7 @@ impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
                 return ControlFlow::Break(());
             }
             if row.len() >= link::FIXED && link::VISIBLE.of(row) == 1 {
-                list.push(Shown { time: link::TIME.of(row), payload: payloads.len() });
+                list.push(ListedLink { time: link::TIME.of(row), payload: payloads.len() });
                 payloads.extend_from_slice(&row[link::FIXED..]);
             }
             ControlFlow::Continue(())
@@ -114,12 +114,12 @@ impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
 
     /// Adds a link that does not exist or is hidden, and counts it; a visible link gets the new
     /// content.
-    pub(super) fn put_link(&mut self, id: LinkId, content: Content<'_>) -> Result<(), E> {
+    pub(super) fn put_link(&mut self, id: LinkId, content: TimedPayload<'_>) -> Result<(), E> {
         let (version, was_visible) = match self.get_link(id)? {
             Some(visible) => (link::VERSION.of(&self.buffers.row).wrapping_add(1), visible),
             None => (0, false),
         };
-        let Session { transaction, tables, buffers } = self;
+        let LinkBenchSession { transaction, tables, buffers } = self;
         let row = &mut buffers.row;
         row.clear();
         row.resize(link::FIXED, 0);
@@ -136,7 +136,7 @@ impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
         if self.get_link(id)? != Some(true) {
             return Ok(());
         }
-        let Session { transaction, tables, buffers } = self;
+        let LinkBenchSession { transaction, tables, buffers } = self;
         let at = link::VISIBLE.start();
         transaction.patch(tables.links, &link_key(id), at, &[0], &mut buffers.scratch)?;
         self.count(id.list, -1, time)
@@ -149,14 +149,14 @@ impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
     }
 
     fn get_count(&mut self, id: ListId) -> Result<bool, E> {
-        let Session { transaction, tables, buffers } = self;
+        let LinkBenchSession { transaction, tables, buffers } = self;
         let found = transaction.get(tables.counts, &list_key(id), &mut buffers.row)?;
         long_enough::<E>(found, &buffers.row, count::FIXED, Tables::<()>::COUNTS)
     }
 
     fn count(&mut self, id: ListId, by: i64, time: u64) -> Result<(), E> {
         let found = self.get_count(id)?;
-        let Session { transaction, tables, buffers } = self;
+        let LinkBenchSession { transaction, tables, buffers } = self;
         let (row, key) = (&mut buffers.row, list_key(id));
         if !found {
             row.clear();

@@ -8,7 +8,7 @@ use rows::{LinkId, ListId, count, link_key, list_key};
 const NODES: u64 = 3000;
 
 fn loaded(engine: &MemoryEngine) -> LinkBench<usize> {
-    let bench = LinkBench::open(engine, Options { nodes: NODES }).unwrap();
+    let bench = LinkBench::open(engine, LinkBenchOptions { nodes: NODES }).unwrap();
     let loading = Loading { threads: 2, seed: 1 };
     assert!(bench.load(engine, loading, &mut |_| true).unwrap().is_complete());
     bench
@@ -16,7 +16,7 @@ fn loaded(engine: &MemoryEngine) -> LinkBench<usize> {
 
 fn run(engine: &MemoryEngine, bench: &LinkBench<usize>, threads: usize, seed: u64) -> Report {
     let until = Until::Transactions(10_000);
-    let options = driver::Options { threads, until, seed, ..driver::Options::default() };
+    let options = driver::RunOptions { threads, until, seed, ..driver::RunOptions::default() };
     driver::run(engine, bench, options, |_| true).unwrap()
 }
 
@@ -68,13 +68,13 @@ fn every_list_stays_counted_whatever_conflicts() {
 #[test]
 fn links_are_added_hidden_and_shown_again() {
     let engine = MemoryEngine::new();
-    let bench = LinkBench::open(&engine, Options { nodes: 10 }).unwrap();
+    let bench = LinkBench::open(&engine, LinkBenchOptions { nodes: 10 }).unwrap();
     let list = ListId { from: 3, kind: 1 };
     let id = LinkId { list, to: 4 };
     let mut buffers = session::Buffers::default();
-    let mut with = |change: &dyn Fn(&mut session::Session<'_, '_, MemoryEngine>)| {
+    let mut with = |change: &dyn Fn(&mut session::LinkBenchSession<'_, '_, MemoryEngine>)| {
         let mut transaction = engine.begin(Access::ReadWrite).unwrap();
-        let mut session = session::Session::<MemoryEngine> {
+        let mut session = session::LinkBenchSession::<MemoryEngine> {
             transaction: &mut transaction,
             tables: &bench.tables,
             buffers: &mut buffers,
@@ -85,7 +85,7 @@ fn links_are_added_hidden_and_shown_again() {
         assert_eq!(seen.0, seen.1);
         seen.0
     };
-    let content = session::Content { payload: b"payload", time: 2 };
+    let content = session::TimedPayload { payload: b"payload", time: 2 };
     assert_eq!(with(&|session| session.put_link(id, content).unwrap()), 1);
     assert_eq!(with(&|session| session.put_link(id, content).unwrap()), 1);
     assert_eq!(with(&|session| session.hide_link(id, 3).unwrap()), 0);
@@ -140,11 +140,11 @@ fn new_nodes_are_numbered_on_when_it_is_opened_again() {
     run(&engine, &bench, 1, 1);
     let last = bench.ids.settled();
     assert!(last > NODES + 200);
-    let again = LinkBench::open(&engine, Options { nodes: NODES }).unwrap();
+    let again = LinkBench::open(&engine, LinkBenchOptions { nodes: NODES }).unwrap();
     assert_eq!(again.ids.settled(), last);
 }
 
 #[test]
 fn no_nodes_are_refused() {
-    assert!(LinkBench::open(&MemoryEngine::new(), Options { nodes: 0 }).is_err());
+    assert!(LinkBench::open(&MemoryEngine::new(), LinkBenchOptions { nodes: 0 }).is_err());
 }

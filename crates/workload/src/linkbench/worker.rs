@@ -8,7 +8,7 @@ use super::degree::payload;
 use super::loading::LOADED;
 use super::mix::RequestKind;
 use super::rows::{LINK_PAYLOAD, LinkId, ListId, NODE_PAYLOAD, NodeId};
-use super::session::{Buffers, Content, Session};
+use super::session::{Buffers, LinkBenchSession, TimedPayload};
 use super::tables::Tables;
 use crate::attempt::{End, attempt};
 use crate::error::Result;
@@ -35,7 +35,7 @@ pub struct LinkBenchWorker<T> {
 
 /// An operation with its arguments.
 #[derive(Clone, Copy, Debug)]
-enum Operation {
+enum LinkBenchOperation {
     GetNode(NodeId),
     AddNode(NodeId),
     UpdateNode(NodeId),
@@ -61,43 +61,47 @@ impl<T: Copy> LinkBenchWorker<T> {
         LinkBenchWorker { tables, ids, choice, random, time: LOADED, links, payload, buffers }
     }
 
-    fn draw(&mut self, kind: RequestKind) -> Operation {
+    fn draw(&mut self, kind: RequestKind) -> LinkBenchOperation {
         let LinkBenchWorker { ids, choice, random, links, .. } = self;
         match kind {
-            RequestKind::GetNode => Operation::GetNode(choice.node_to_read(random)),
-            RequestKind::AddNode => Operation::AddNode(ids.take()),
-            RequestKind::UpdateNode => Operation::UpdateNode(choice.node_to_update(random)),
-            RequestKind::DeleteNode => Operation::DeleteNode(choice.any_node(random)),
-            RequestKind::GetLinkList => Operation::GetLinkList(choice.list_to_read(random)),
-            RequestKind::CountLink => Operation::CountLink(choice.list_to_read(random)),
+            RequestKind::GetNode => LinkBenchOperation::GetNode(choice.node_to_read(random)),
+            RequestKind::AddNode => LinkBenchOperation::AddNode(ids.take()),
+            RequestKind::UpdateNode => {
+                LinkBenchOperation::UpdateNode(choice.node_to_update(random))
+            }
+            RequestKind::DeleteNode => LinkBenchOperation::DeleteNode(choice.any_node(random)),
+            RequestKind::GetLinkList => {
+                LinkBenchOperation::GetLinkList(choice.list_to_read(random))
+            }
+            RequestKind::CountLink => LinkBenchOperation::CountLink(choice.list_to_read(random)),
             RequestKind::MultigetLink => {
                 let list = choice.list_to_read(random);
                 let count = random.between(1, MULTIGET);
                 links.clear();
                 links.extend((0..count).map(|_| choice.loaded_link(random, list)));
-                Operation::MultigetLink
+                LinkBenchOperation::MultigetLink
             }
             RequestKind::AddLink => {
                 let list = choice.list_to_write(random);
-                Operation::PutLink(LinkId { list, to: choice.any_node(random) })
+                LinkBenchOperation::PutLink(LinkId { list, to: choice.any_node(random) })
             }
             RequestKind::DeleteLink => {
                 let list = choice.list_to_write(random);
-                Operation::DeleteLink(choice.loaded_link(random, list))
+                LinkBenchOperation::DeleteLink(choice.loaded_link(random, list))
             }
             RequestKind::UpdateLink => {
                 let list = choice.list_to_write(random);
-                Operation::PutLink(choice.loaded_link(random, list))
+                LinkBenchOperation::PutLink(choice.loaded_link(random, list))
             }
         }
     }
 
-    fn draw_payload(&mut self, operation: &Operation) {
+    fn draw_payload(&mut self, operation: &LinkBenchOperation) {
         let length = match operation {
-            Operation::AddNode(_) | Operation::UpdateNode(_) => {
+            LinkBenchOperation::AddNode(_) | LinkBenchOperation::UpdateNode(_) => {
                 payload(&mut self.random, NODE_PAYLOAD)
             }
-            Operation::PutLink(_) => payload(&mut self.random, LINK_PAYLOAD),
+            LinkBenchOperation::PutLink(_) => payload(&mut self.random, LINK_PAYLOAD),
             _ => return,
         };
         self.payload.resize(length, 0);
@@ -112,12 +116,16 @@ impl<E: Engine> Worker<E> for LinkBenchWorker<E::Table> {
         let operation = self.draw(kind);
         self.draw_payload(&operation);
         let LinkBenchWorker { tables, time, links, payload, buffers, .. } = self;
-        let content = Content { payload, time: *time };
+        let content = TimedPayload { payload, time: *time };
         let result = attempt(engine, operation.access(), |transaction| {
-            operation.run(&mut Session::<E> { transaction, tables, buffers }, links, content)?;
+            operation.run(
+                &mut LinkBenchSession::<E> { transaction, tables, buffers },
+                links,
+                content,
+            )?;
             Ok(End::Commit)
         });
-        if let Operation::AddNode(id) = operation {
+        if let LinkBenchOperation::AddNode(id) = operation {
             self.ids.settle(id);
         }
         let (outcome, retries) = result?;
@@ -125,37 +133,37 @@ impl<E: Engine> Worker<E> for LinkBenchWorker<E::Table> {
     }
 }
 
-impl Operation {
+impl LinkBenchOperation {
     fn access(&self) -> Access {
         match self {
-            Operation::GetNode(_)
-            | Operation::GetLinkList(_)
-            | Operation::CountLink(_)
-            | Operation::MultigetLink => Access::ReadOnly,
+            LinkBenchOperation::GetNode(_)
+            | LinkBenchOperation::GetLinkList(_)
+            | LinkBenchOperation::CountLink(_)
+            | LinkBenchOperation::MultigetLink => Access::ReadOnly,
             _ => Access::ReadWrite,
         }
     }
 
     fn run<'e, E: Engine + 'e>(
         &self,
-        session: &mut Session<'_, 'e, E>,
+        session: &mut LinkBenchSession<'_, 'e, E>,
         links: &[LinkId],
-        content: Content<'_>,
+        content: TimedPayload<'_>,
     ) -> Result<(), E> {
         match *self {
-            Operation::GetNode(id) => _ = black_box(session.get_node(id)?),
-            Operation::AddNode(id) => session.put_node(id, 0, content)?,
-            Operation::UpdateNode(id) => session.update_node(id, content)?,
-            Operation::DeleteNode(id) => session.delete_node(id)?,
-            Operation::GetLinkList(list) => _ = black_box(session.get_list(list)?),
-            Operation::CountLink(list) => _ = black_box(session.links(list)?),
-            Operation::MultigetLink => {
+            LinkBenchOperation::GetNode(id) => _ = black_box(session.get_node(id)?),
+            LinkBenchOperation::AddNode(id) => session.put_node(id, 0, content)?,
+            LinkBenchOperation::UpdateNode(id) => session.update_node(id, content)?,
+            LinkBenchOperation::DeleteNode(id) => session.delete_node(id)?,
+            LinkBenchOperation::GetLinkList(list) => _ = black_box(session.get_list(list)?),
+            LinkBenchOperation::CountLink(list) => _ = black_box(session.links(list)?),
+            LinkBenchOperation::MultigetLink => {
                 for id in links {
                     black_box(session.get_link(*id)?);
                 }
             }
-            Operation::PutLink(id) => session.put_link(id, content)?,
-            Operation::DeleteLink(id) => session.hide_link(id, content.time)?,
+            LinkBenchOperation::PutLink(id) => session.put_link(id, content)?,
+            LinkBenchOperation::DeleteLink(id) => session.hide_link(id, content.time)?,
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ mod found;
 mod rules;
 mod verdict;
 
-use super::session::Session;
+use super::session::TpccSession;
 use super::tables::Tables;
 use crate::attempt::{End, attempt};
 use crate::condition::Condition;
@@ -23,8 +23,8 @@ pub(super) fn check<E: Engine>(engine: &E, tables: &Tables<E::Table>) -> Result<
     let mut verdicts = Verdicts::default();
     let mut scratch = Vec::new();
     attempt(engine, Access::ReadOnly, |transaction| {
-        let mut session: Session<'_, '_, E> =
-            Session { transaction, tables, scratch: &mut scratch };
+        let mut session: TpccSession<'_, '_, E> =
+            TpccSession { transaction, tables, scratch: &mut scratch };
         verdicts = Verdicts::default();
         check_all(&mut session, &mut verdicts)?;
         Ok(End::Commit)
@@ -33,7 +33,7 @@ pub(super) fn check<E: Engine>(engine: &E, tables: &Tables<E::Table>) -> Result<
 }
 
 fn check_all<'e, E: Engine + 'e>(
-    session: &mut Session<'_, 'e, E>,
+    session: &mut TpccSession<'_, 'e, E>,
     verdicts: &mut Verdicts,
 ) -> Result<(), E> {
     let mut places = Places::read(session)?;

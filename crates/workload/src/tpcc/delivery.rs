@@ -7,7 +7,7 @@ use super::buffers::Buffers;
 use super::keys;
 use super::rows::{customer, district, order, order_line};
 use super::scale::{Customer, District, OrderId, WarehouseId};
-use super::session::Session;
+use super::session::TpccSession;
 use super::tables::TpccTable;
 use crate::error::Result;
 use crate::random::Random;
@@ -42,7 +42,7 @@ impl Delivery {
     /// orders is skipped.
     pub(super) fn run<'e, E: Engine + 'e>(
         &self,
-        session: &mut Session<'_, 'e, E>,
+        session: &mut TpccSession<'_, 'e, E>,
         buffers: &mut Buffers,
     ) -> Result<u32, E> {
         let mut delivered = 0;
@@ -59,7 +59,7 @@ impl Delivery {
     /// True if more orders than the backlog came after the one that was just delivered.
     fn is_late<'e, E: Engine + 'e>(
         &self,
-        session: &mut Session<'_, 'e, E>,
+        session: &mut TpccSession<'_, 'e, E>,
         district: District,
         delivered: OrderId,
         buffers: &mut Buffers,
@@ -72,7 +72,7 @@ impl Delivery {
 
     fn deliver_oldest<'e, E: Engine + 'e>(
         &self,
-        session: &mut Session<'_, 'e, E>,
+        session: &mut TpccSession<'_, 'e, E>,
         district: District,
         buffers: &mut Buffers,
     ) -> Result<Option<OrderId>, E> {
@@ -90,7 +90,7 @@ impl Delivery {
     /// Sets the delivery date of the order's lines; returns the sum of their amounts.
     fn deliver_lines<'e, E: Engine + 'e>(
         &self,
-        session: &mut Session<'_, 'e, E>,
+        session: &mut TpccSession<'_, 'e, E>,
         district: District,
         number: OrderId,
         lines: &mut Vec<u32>,
@@ -113,7 +113,7 @@ impl Delivery {
 }
 
 fn oldest<'e, E: Engine + 'e>(
-    session: &mut Session<'_, 'e, E>,
+    session: &mut TpccSession<'_, 'e, E>,
     district: District,
 ) -> Result<Option<OrderId>, E> {
     let mut oldest = None;
@@ -126,7 +126,7 @@ fn oldest<'e, E: Engine + 'e>(
 }
 
 fn charge<'e, E: Engine + 'e>(
-    session: &mut Session<'_, 'e, E>,
+    session: &mut TpccSession<'_, 'e, E>,
     by: Customer,
     amount: i64,
     row: &mut Vec<u8>,

@@ -32,7 +32,7 @@ pub use worker::TpccWorker;
 
 use crate::condition::Condition;
 use crate::error::{Error, Result};
-use crate::loading::{Loaded, Loading};
+use crate::loading::{LoadProgress, Loading};
 use crate::random::Random;
 use crate::{Contents, Engine, Workload};
 use tables::Tables;
@@ -43,7 +43,7 @@ pub const NEW_ORDER: usize = deck::TransactionKind::NewOrder as usize;
 
 /// Options of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct TpccOptions {
     /// The amount of data. A database that is loaded already must have the same.
     pub scale: Scale,
     /// True to delete old orders and old rows of history at the rate at which new ones come, so
@@ -53,7 +53,7 @@ pub struct Options {
     pub steady: bool,
 }
 
-impl Options {
+impl TpccOptions {
     /// The contents that these options load. `steady` is not part of them: a run may use loaded
     /// data with or without it.
     pub fn contents(&self) -> Contents {
@@ -71,7 +71,7 @@ impl Options {
 #[derive(Clone, Copy, Debug)]
 pub struct Tpcc<T> {
     tables: Tables<T>,
-    options: Options,
+    options: TpccOptions,
 }
 
 impl<T: Copy + Send + Sync> Tpcc<T> {
@@ -79,7 +79,7 @@ impl<T: Copy + Send + Sync> Tpcc<T> {
     ///
     /// # Errors
     /// The scale is invalid; errors of the engine.
-    pub fn open<E: Engine<Table = T>>(engine: &E, options: Options) -> Result<Tpcc<T>, E> {
+    pub fn open<E: Engine<Table = T>>(engine: &E, options: TpccOptions) -> Result<Tpcc<T>, E> {
         match options.scale.flaw() {
             Some((what, why)) => Err(Error::Options { what, why }),
             None => Ok(Tpcc { tables: Tables::open(engine)?, options }),
@@ -98,8 +98,8 @@ impl<T: Copy + Send + Sync> Tpcc<T> {
         &self,
         engine: &E,
         loading: Loading,
-        observer: &mut dyn FnMut(Loaded) -> bool,
-    ) -> Result<Loaded, E> {
+        observer: &mut dyn FnMut(LoadProgress) -> bool,
+    ) -> Result<LoadProgress, E> {
         population::load(engine, &self.tables, &self.options, loading, observer)
     }
 

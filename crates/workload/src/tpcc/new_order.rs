@@ -5,7 +5,7 @@ use super::chance;
 use super::keys;
 use super::rows::{customer, district, item, order, order_line, stock, warehouse};
 use super::scale::{Customer, District, ItemId, OrderId, Scale, WarehouseId};
-use super::session::Session;
+use super::session::TpccSession;
 use super::tables::TpccTable;
 use crate::Engine;
 use crate::error::Result;
@@ -76,7 +76,7 @@ impl NewOrder {
     /// rolled back.
     pub(super) fn run<'e, E: Engine + 'e>(
         &self,
-        session: &mut Session<'_, 'e, E>,
+        session: &mut TpccSession<'_, 'e, E>,
         buffers: &mut Buffers,
     ) -> Result<Option<Receipt>, E> {
         let home = self.customer.district;
@@ -103,7 +103,7 @@ impl NewOrder {
     /// Puts the order, its entry among the waiting orders, and its entry in its customer's index.
     fn put_order<'e, E: Engine + 'e>(
         &self,
-        session: &mut Session<'_, 'e, E>,
+        session: &mut TpccSession<'_, 'e, E>,
         number: OrderId,
     ) -> Result<(), E> {
         let home = self.customer.district;
@@ -135,7 +135,7 @@ impl Line {
     /// Takes the line's item from stock; `None` if there is no such item.
     fn sell<'e, E: Engine + 'e>(
         &self,
-        session: &mut Session<'_, 'e, E>,
+        session: &mut TpccSession<'_, 'e, E>,
         home: District,
         buffers: &mut Buffers,
     ) -> Result<Option<Sold>, E> {
@@ -183,7 +183,7 @@ impl Line {
 
 /// Takes the district's next order number; returns it with the district's tax.
 fn take_number<'e, E: Engine + 'e>(
-    session: &mut Session<'_, 'e, E>,
+    session: &mut TpccSession<'_, 'e, E>,
     home: District,
     row: &mut Vec<u8>,
 ) -> Result<(OrderId, u16), E> {

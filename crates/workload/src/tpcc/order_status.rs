@@ -7,7 +7,7 @@ use super::keys;
 use super::rows::{customer, order_line};
 use super::scale::{Customer, District, OrderId, Scale};
 use super::selection::Selection;
-use super::session::Session;
+use super::session::TpccSession;
 use super::tables::TpccTable;
 use crate::error::Result;
 use crate::random::Random;
@@ -42,7 +42,7 @@ impl OrderStatus {
     /// no lines.
     pub(super) fn run<'e, E: Engine + 'e>(
         &self,
-        session: &mut Session<'_, 'e, E>,
+        session: &mut TpccSession<'_, 'e, E>,
         buffers: &mut Buffers,
     ) -> Result<Status, E> {
         let customer = self.selection.find(session, buffers)?;
@@ -64,7 +64,7 @@ impl OrderStatus {
 }
 
 fn newest<'e, E: Engine + 'e>(
-    session: &mut Session<'_, 'e, E>,
+    session: &mut TpccSession<'_, 'e, E>,
     customer: Customer,
 ) -> Result<Option<OrderId>, E> {
     let mut newest = None;

@@ -10,7 +10,7 @@ use super::payments::Paid;
 use super::rows::{self, customer, district, history, warehouse};
 use super::scale::{Customer, DISTRICTS, District, Scale};
 use super::selection::Selection;
-use super::session::Session;
+use super::session::TpccSession;
 use super::tables::TpccTable;
 use crate::Engine;
 use crate::error::Result;
@@ -45,7 +45,7 @@ impl Payment {
     /// Runs the transaction.
     pub(super) fn run<'e, E: Engine + 'e>(
         &self,
-        session: &mut Session<'_, 'e, E>,
+        session: &mut TpccSession<'_, 'e, E>,
         buffers: &mut Buffers,
     ) -> Result<Paid, E> {
         // The row of history is composed as its texts are read.
@@ -57,7 +57,7 @@ impl Payment {
 
     fn run_with<'e, E: Engine + 'e>(
         &self,
-        session: &mut Session<'_, 'e, E>,
+        session: &mut TpccSession<'_, 'e, E>,
         buffers: &mut Buffers,
         entry: &mut Vec<u8>,
     ) -> Result<Paid, E> {
@@ -82,7 +82,7 @@ impl Payment {
 
     fn count_at_warehouse<'e, E: Engine + 'e>(
         &self,
-        session: &mut Session<'_, 'e, E>,
+        session: &mut TpccSession<'_, 'e, E>,
         row: &mut Vec<u8>,
         entry: &mut Vec<u8>,
     ) -> Result<(), E> {
@@ -95,7 +95,7 @@ impl Payment {
 
     fn count_at_district<'e, E: Engine + 'e>(
         &self,
-        session: &mut Session<'_, 'e, E>,
+        session: &mut TpccSession<'_, 'e, E>,
         row: &mut Vec<u8>,
         entry: &mut Vec<u8>,
     ) -> Result<(), E> {
@@ -109,7 +109,7 @@ impl Payment {
     /// Returns the number of the customer's payments, including this one.
     fn count_at_customer<'e, E: Engine + 'e>(
         &self,
-        session: &mut Session<'_, 'e, E>,
+        session: &mut TpccSession<'_, 'e, E>,
         customer: Customer,
         buffers: &mut Buffers,
     ) -> Result<u32, E> {

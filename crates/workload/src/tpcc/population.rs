@@ -9,13 +9,13 @@ mod orders;
 mod places;
 mod stocks;
 
-use super::Options;
+use super::TpccOptions;
 use super::scale::{DISTRICTS, District, Scale, WarehouseId};
 use super::tables::Tables;
 use crate::Engine;
 use crate::error::Result;
 use crate::filling::{self, Batches};
-use crate::loading::{Loaded, Loading};
+use crate::loading::{LoadProgress, Loading};
 
 /// The number of parts in which items, and the stock of a warehouse, are loaded.
 const SLICES: u64 = 10;
@@ -67,10 +67,10 @@ impl PopulationPart {
 pub(super) fn load<E: Engine>(
     engine: &E,
     tables: &Tables<E::Table>,
-    options: &Options,
+    options: &TpccOptions,
     loading: Loading,
-    observer: &mut dyn FnMut(Loaded) -> bool,
-) -> Result<Loaded, E> {
+    observer: &mut dyn FnMut(LoadProgress) -> bool,
+) -> Result<LoadProgress, E> {
     let (contents, scale) = (options.contents(), &options.scale);
     let parts = PopulationPart::count(scale);
     filling::in_parts(engine, &contents, loading, parts, observer, |number, batches| {

@@ -6,7 +6,7 @@ use super::buffers::Buffers;
 use super::chance::{self, C_LAST_RUN};
 use super::keys;
 use super::scale::{Customer, CustomerId, District, Scale};
-use super::session::{Session, missing};
+use super::session::{TpccSession, missing};
 use super::tables::TpccTable;
 use crate::error::Result;
 use crate::random::Random;
@@ -42,7 +42,7 @@ impl Selection {
     /// Finds the customer. Of several customers with the name it is the middle one by first name.
     pub(super) fn find<'e, E: Engine + 'e>(
         self,
-        session: &mut Session<'_, 'e, E>,
+        session: &mut TpccSession<'_, 'e, E>,
         buffers: &mut Buffers,
     ) -> Result<Customer, E> {
         let number = match self.by {
@@ -57,7 +57,7 @@ impl Selection {
 
     fn middle_of<'e, E: Engine + 'e>(
         self,
-        session: &mut Session<'_, 'e, E>,
+        session: &mut TpccSession<'_, 'e, E>,
         name: &[u8],
         customers: &mut Vec<CustomerId>,
     ) -> Result<CustomerId, E> {

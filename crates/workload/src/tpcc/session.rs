@@ -7,14 +7,14 @@ use crate::error::{Error, Result};
 use crate::{Direction, Engine, Transaction};
 
 /// A transaction and its tables. Every row that it reads has all fixed-width fields of its table.
-pub(super) struct Session<'s, 'e, E: Engine + 'e> {
+pub(super) struct TpccSession<'s, 'e, E: Engine + 'e> {
     pub(super) transaction: &'s mut E::Transaction<'e>,
     pub(super) tables: &'s Tables<E::Table>,
     /// Scratch memory for the engine's patches.
     pub(super) scratch: &'s mut Vec<u8>,
 }
 
-impl<'e, E: Engine + 'e> Session<'_, 'e, E> {
+impl<'e, E: Engine + 'e> TpccSession<'_, 'e, E> {
     /// Reads a row, if it exists.
     pub(super) fn find(
         &mut self,

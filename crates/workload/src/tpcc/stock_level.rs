@@ -7,7 +7,7 @@ use super::buffers::Buffers;
 use super::keys;
 use super::rows::{district, order_line, stock};
 use super::scale::{District, OrderId};
-use super::session::Session;
+use super::session::TpccSession;
 use super::tables::TpccTable;
 use crate::error::Result;
 use crate::random::Random;
@@ -32,7 +32,7 @@ impl StockLevel {
     /// Runs the transaction; returns the number of items below the threshold.
     pub(super) fn run<'e, E: Engine + 'e>(
         &self,
-        session: &mut Session<'_, 'e, E>,
+        session: &mut TpccSession<'_, 'e, E>,
         buffers: &mut Buffers,
     ) -> Result<u32, E> {
         session.get(TpccTable::District, &keys::district(self.district), &mut buffers.row)?;
@@ -50,7 +50,7 @@ impl StockLevel {
     /// Collects the items of the last orders, each once.
     fn items_of_last_orders<'e, E: Engine + 'e>(
         &self,
-        session: &mut Session<'_, 'e, E>,
+        session: &mut TpccSession<'_, 'e, E>,
         next: OrderId,
         items: &mut Vec<u32>,
     ) -> Result<(), E> {

@@ -4,7 +4,7 @@ mod planted;
 mod population;
 mod running;
 
-use super::{Options, Scale, Tpcc};
+use super::{Scale, Tpcc, TpccOptions};
 use crate::condition::Condition;
 use crate::driver::{self, Report, Until};
 use crate::loading::Loading;
@@ -14,7 +14,7 @@ use crate::memory::MemoryEngine;
 const SMALL: Scale = Scale { warehouses: 2, items: 500, customers: 60 };
 
 fn loaded(engine: &MemoryEngine, scale: Scale, steady: bool) -> Tpcc<usize> {
-    let tpcc = Tpcc::open(engine, Options { scale, steady }).unwrap();
+    let tpcc = Tpcc::open(engine, TpccOptions { scale, steady }).unwrap();
     let loading = Loading { threads: 2, seed: 7 };
     assert!(tpcc.load(engine, loading, &mut |_| true).unwrap().is_complete());
     tpcc
@@ -22,7 +22,7 @@ fn loaded(engine: &MemoryEngine, scale: Scale, steady: bool) -> Tpcc<usize> {
 
 fn run(engine: &MemoryEngine, tpcc: &Tpcc<usize>, threads: usize, transactions: u64) -> Report {
     let until = Until::Transactions(transactions);
-    let options = driver::Options { threads, until, ..driver::Options::default() };
+    let options = driver::RunOptions { threads, until, ..driver::RunOptions::default() };
     driver::run(engine, tpcc, options, |_| true).unwrap()
 }
 

@@ -22,7 +22,7 @@ use super::keys;
 use super::payments::{OldPayment, Paid};
 use super::rows::{district, order, order_line, trimmed};
 use super::scale::{Customer, District, OrderId, Scale};
-use super::session::Session;
+use super::session::TpccSession;
 use super::tables::TpccTable;
 use crate::error::Result;
 use crate::{Direction, Engine};
@@ -34,7 +34,7 @@ const ORDERS_AT_ONCE: u32 = 20;
 
 /// The rows that one worker must delete.
 #[derive(Clone, Debug)]
-pub(super) struct Trim {
+pub(super) struct RowTrim {
     /// Orders that a district keeps.
     keep: u32,
     orders: usize,
@@ -44,11 +44,11 @@ pub(super) struct Trim {
     payments: Vec<Paid>,
 }
 
-impl Trim {
+impl RowTrim {
     /// A worker's state without rows to delete.
-    pub(super) fn new(scale: &Scale) -> Trim {
+    pub(super) fn new(scale: &Scale) -> RowTrim {
         let payments = Vec::with_capacity(2 * DUE);
-        Trim { keep: scale.orders(), orders: 0, district: None, payments }
+        RowTrim { keep: scale.orders(), orders: 0, district: None, payments }
     }
 
     /// Records a new order in a district.
@@ -79,7 +79,7 @@ impl Trim {
     /// Deletes the old rows.
     pub(super) fn run<'e, E: Engine + 'e>(
         &self,
-        session: &mut Session<'_, 'e, E>,
+        session: &mut TpccSession<'_, 'e, E>,
         buffers: &mut Buffers,
     ) -> Result<(), E> {
         if let Some(district) = self.district {
@@ -90,13 +90,13 @@ impl Trim {
 
     fn trim_orders<'e, E: Engine + 'e>(
         &self,
-        session: &mut Session<'_, 'e, E>,
+        session: &mut TpccSession<'_, 'e, E>,
         district: District,
         buffers: &mut Buffers,
     ) -> Result<(), E> {
         session.get(TpccTable::District, &keys::district(district), &mut buffers.row)?;
         let next = district::NEXT_ORDER.of(&buffers.row);
-        let mut tally = Tally::read(session, district, &mut buffers.row)?;
+        let mut tally = DeletedRows::read(session, district, &mut buffers.row)?;
         let first = trimmed::OLDEST_ORDER.of(&tally.row);
         let excess = next.saturating_sub(first).saturating_sub(self.keep).min(ORDERS_AT_ONCE);
         let mut deleted = 0;
@@ -116,7 +116,7 @@ impl Trim {
 
 /// Deletes an order; returns the sum of its lines, or `None` if it still waits for delivery.
 fn delete_order<'e, E: Engine + 'e>(
-    session: &mut Session<'_, 'e, E>,
+    session: &mut TpccSession<'_, 'e, E>,
     district: District,
     number: OrderId,
     buffers: &mut Buffers,
@@ -133,7 +133,7 @@ fn delete_order<'e, E: Engine + 'e>(
 }
 
 fn delete_lines<'e, E: Engine + 'e>(
-    session: &mut Session<'_, 'e, E>,
+    session: &mut TpccSession<'_, 'e, E>,
     district: District,
     number: OrderId,
     lines: &mut Vec<u32>,
@@ -154,7 +154,7 @@ fn delete_lines<'e, E: Engine + 'e>(
 
 /// Deletes the customer's earlier payments.
 fn trim_history<'e, E: Engine + 'e>(
-    session: &mut Session<'_, 'e, E>,
+    session: &mut TpccSession<'_, 'e, E>,
     paid: Paid,
     buffers: &mut Buffers,
 ) -> Result<(), E> {
@@ -182,15 +182,15 @@ impl OldPayment {
     /// district.
     fn count<'e, E: Engine + 'e>(
         &self,
-        session: &mut Session<'_, 'e, E>,
+        session: &mut TpccSession<'_, 'e, E>,
         customers: District,
         row: &mut Vec<u8>,
     ) -> Result<(), E> {
-        let mut tally = Tally::read(session, customers, row)?;
+        let mut tally = DeletedRows::read(session, customers, row)?;
         trimmed::PAID_BY_CUSTOMERS.add(&mut tally.row, self.amount);
         if self.paid_in != customers {
             tally.write(session)?;
-            tally = Tally::read(session, self.paid_in, row)?;
+            tally = DeletedRows::read(session, self.paid_in, row)?;
         }
         trimmed::PAID_HERE.add(&mut tally.row, self.amount);
         tally.write(session)
@@ -198,27 +198,27 @@ impl OldPayment {
 }
 
 /// The sums of a district's deleted rows.
-struct Tally {
+struct DeletedRows {
     district: District,
     row: [u8; trimmed::FIXED],
 }
 
-impl Tally {
+impl DeletedRows {
     fn read<'e, E: Engine + 'e>(
-        session: &mut Session<'_, 'e, E>,
+        session: &mut TpccSession<'_, 'e, E>,
         district: District,
         found: &mut Vec<u8>,
-    ) -> Result<Tally, E> {
+    ) -> Result<DeletedRows, E> {
         let mut row = [0; trimmed::FIXED];
         if session.find(TpccTable::Trimmed, &keys::district(district), found)? {
             row.copy_from_slice(&found[..trimmed::FIXED]);
         } else {
             trimmed::OLDEST_ORDER.set(&mut row, 1);
         }
-        Ok(Tally { district, row })
+        Ok(DeletedRows { district, row })
     }
 
-    fn write<'e, E: Engine + 'e>(&self, session: &mut Session<'_, 'e, E>) -> Result<(), E> {
+    fn write<'e, E: Engine + 'e>(&self, session: &mut TpccSession<'_, 'e, E>) -> Result<(), E> {
         session.put(TpccTable::Trimmed, &keys::district(self.district), &self.row)
     }
 }

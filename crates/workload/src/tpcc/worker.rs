@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use super::Options;
+use super::TpccOptions;
 use super::buffers::Buffers;
 use super::deck::{Deck, TransactionKind};
 use super::delivery::Delivery;
@@ -12,14 +12,14 @@ use super::payment::Payment;
 use super::payments::Paid;
 use super::rows::LOADED;
 use super::scale::{DISTRICTS, District, Scale};
-use super::session::Session;
+use super::session::TpccSession;
 use super::stock_level::StockLevel;
 use super::tables::Tables;
-use super::trim::Trim;
+use super::trim::RowTrim;
 use crate::attempt::{End, attempt};
 use crate::error::Result;
 use crate::random::Random;
-use crate::{Access, Done, Engine, Outcome, Worker};
+use crate::{Access, Done, Engine, TransactionOutcome, Worker};
 
 /// A worker of TPC-C. It works for all warehouses: each transaction draws a warehouse and one of
 /// its districts.
@@ -29,18 +29,18 @@ pub struct TpccWorker<T> {
     random: Random,
     deck: Deck,
     date: u64,
-    trim: Option<Trim>,
+    trim: Option<RowTrim>,
     desk: Desk<T>,
 }
 
 impl<T: Copy> TpccWorker<T> {
-    pub(super) fn new(tables: Tables<T>, options: &Options, random: Random) -> TpccWorker<T> {
+    pub(super) fn new(tables: Tables<T>, options: &TpccOptions, random: Random) -> TpccWorker<T> {
         TpccWorker {
             scale: options.scale,
             random,
             deck: Deck::new(),
             date: LOADED,
-            trim: options.steady.then(|| Trim::new(&options.scale)),
+            trim: options.steady.then(|| RowTrim::new(&options.scale)),
             desk: Desk { tables, buffers: Buffers::default(), scratch: Vec::new() },
         }
     }
@@ -59,20 +59,26 @@ impl<T: Copy> TpccWorker<T> {
         }
     }
 
-    fn new_order<E: Engine<Table = T>>(&mut self, engine: &E) -> Result<(Outcome, u32), E> {
+    fn new_order<E: Engine<Table = T>>(
+        &mut self,
+        engine: &E,
+    ) -> Result<(TransactionOutcome, u32), E> {
         let home = self.home();
         let input = NewOrder::draw(&mut self.random, &self.scale, home, self.date);
         let end = self.desk.run(engine, Access::ReadWrite, |session, buffers| {
             let receipt = input.run(session, buffers)?;
             Ok(if black_box(receipt).is_some() { End::Commit } else { End::RollBack })
         })?;
-        if let (Some(trim), (Outcome::Committed(_), _)) = (&mut self.trim, end) {
+        if let (Some(trim), (TransactionOutcome::Committed(_), _)) = (&mut self.trim, end) {
             trim.ordered(input.district());
         }
         Ok(end)
     }
 
-    fn payment<E: Engine<Table = T>>(&mut self, engine: &E) -> Result<(Outcome, u32), E> {
+    fn payment<E: Engine<Table = T>>(
+        &mut self,
+        engine: &E,
+    ) -> Result<(TransactionOutcome, u32), E> {
         let home = self.home();
         let input = Payment::draw(&mut self.random, &self.scale, home, self.date);
         let mut paid: Option<Paid> = None;
@@ -80,13 +86,18 @@ impl<T: Copy> TpccWorker<T> {
             paid = Some(input.run(session, buffers)?);
             Ok(End::Commit)
         })?;
-        if let (Some(trim), (Outcome::Committed(_), _), Some(paid)) = (&mut self.trim, end, paid) {
+        if let (Some(trim), (TransactionOutcome::Committed(_), _), Some(paid)) =
+            (&mut self.trim, end, paid)
+        {
             trim.paid(paid);
         }
         Ok(end)
     }
 
-    fn order_status<E: Engine<Table = T>>(&mut self, engine: &E) -> Result<(Outcome, u32), E> {
+    fn order_status<E: Engine<Table = T>>(
+        &mut self,
+        engine: &E,
+    ) -> Result<(TransactionOutcome, u32), E> {
         let home = self.home();
         let input = OrderStatus::draw(&mut self.random, &self.scale, home);
         self.desk.run(engine, Access::ReadOnly, |session, buffers| {
@@ -95,7 +106,10 @@ impl<T: Copy> TpccWorker<T> {
         })
     }
 
-    fn delivery<E: Engine<Table = T>>(&mut self, engine: &E) -> Result<(Outcome, u32), E> {
+    fn delivery<E: Engine<Table = T>>(
+        &mut self,
+        engine: &E,
+    ) -> Result<(TransactionOutcome, u32), E> {
         let backlog = self.trim.as_ref().map(|_| self.scale.waiting());
         let home = self.home().warehouse;
         let input = Delivery::draw(&mut self.random, home, self.date, backlog);
@@ -105,7 +119,10 @@ impl<T: Copy> TpccWorker<T> {
         })
     }
 
-    fn stock_level<E: Engine<Table = T>>(&mut self, engine: &E) -> Result<(Outcome, u32), E> {
+    fn stock_level<E: Engine<Table = T>>(
+        &mut self,
+        engine: &E,
+    ) -> Result<(TransactionOutcome, u32), E> {
         let home = self.home();
         let input = StockLevel::draw(&mut self.random, home);
         self.desk.run(engine, Access::ReadOnly, |session, buffers| {
@@ -114,8 +131,8 @@ impl<T: Copy> TpccWorker<T> {
         })
     }
 
-    fn trim<E: Engine<Table = T>>(&mut self, engine: &E) -> Result<(Outcome, u32), E> {
-        let Some(trim) = &mut self.trim else { return Ok((Outcome::RolledBack, 0)) };
+    fn trim<E: Engine<Table = T>>(&mut self, engine: &E) -> Result<(TransactionOutcome, u32), E> {
+        let Some(trim) = &mut self.trim else { return Ok((TransactionOutcome::RolledBack, 0)) };
         let end = self.desk.run(engine, Access::ReadWrite, |session, buffers| {
             trim.run(session, buffers)?;
             Ok(End::Commit)
@@ -157,11 +174,11 @@ impl<T: Copy> Desk<T> {
         &mut self,
         engine: &'e E,
         access: Access,
-        mut body: impl FnMut(&mut Session<'_, 'e, E>, &mut Buffers) -> Result<End, E>,
-    ) -> Result<(Outcome, u32), E> {
+        mut body: impl FnMut(&mut TpccSession<'_, 'e, E>, &mut Buffers) -> Result<End, E>,
+    ) -> Result<(TransactionOutcome, u32), E> {
         let Desk { tables, buffers, scratch } = self;
         attempt(engine, access, |transaction| {
-            let mut session = Session { transaction, tables, scratch };
+            let mut session = TpccSession { transaction, tables, scratch };
             body(&mut session, buffers)
         })
     }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use frostline_random::unmix;
 
-use super::Options;
+use super::YcsbOptions;
 use crate::attempt::{End, attempt};
 use crate::condition::{Condition, Verdict};
 use crate::error::Result;
@@ -14,7 +14,7 @@ use crate::{Access, Direction, Engine, Transaction};
 pub(super) fn check<E: Engine>(
     engine: &E,
     table: E::Table,
-    options: &Options,
+    options: &YcsbOptions,
     settled: u64,
 ) -> Result<Vec<Condition>, E> {
     let mut found = Found::default();
@@ -37,7 +37,7 @@ struct Found {
 }
 
 impl Found {
-    fn record(&mut self, key: &[u8], value: &[u8], options: &Options, settled: u64) {
+    fn record(&mut self, key: &[u8], value: &[u8], options: &YcsbOptions, settled: u64) {
         let id = key.try_into().map(|key| unmix(u64::from_be_bytes(key))).ok();
         self.keys.test(id.is_some_and(|id| id < settled), || format!("key {key:x?}"));
         self.loaded += u64::from(id.is_some_and(|id| id < options.records));
@@ -46,7 +46,7 @@ impl Found {
         });
     }
 
-    fn into_conditions(self, options: &Options) -> Vec<Condition> {
+    fn into_conditions(self, options: &YcsbOptions) -> Vec<Condition> {
         let mut loaded = Verdict::default();
         loaded.test(self.loaded == options.records, || {
             format!("{} of {} records", self.loaded, options.records)

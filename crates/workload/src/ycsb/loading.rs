@@ -1,10 +1,10 @@
 //! Filling the table.
 
-use super::{Options, key};
+use super::{YcsbOptions, key};
 use crate::Engine;
 use crate::error::Result;
 use crate::filling::{self, Batches};
-use crate::loading::{Loaded, Loading};
+use crate::loading::{LoadProgress, Loading};
 
 /// The order in which records are loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,10 +28,10 @@ const KEY_PART: u64 = 4_000_000;
 pub(super) fn load<E: Engine>(
     engine: &E,
     table: E::Table,
-    options: &Options,
+    options: &YcsbOptions,
     loading: Loading,
-    observer: &mut dyn FnMut(Loaded) -> bool,
-) -> Result<Loaded, E> {
+    observer: &mut dyn FnMut(LoadProgress) -> bool,
+) -> Result<LoadProgress, E> {
     let records = options.records;
     let parts = match options.load_order {
         LoadOrder::Hashed => records.div_ceil(PART),
@@ -55,7 +55,7 @@ pub(super) fn load<E: Engine>(
 fn put<E: Engine>(
     batches: &mut Batches<'_, E>,
     table: E::Table,
-    options: &Options,
+    options: &YcsbOptions,
     count: u64,
     key: impl Fn(u64) -> [u8; 8],
 ) -> Result<(), E> {

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use crate::condition::Condition;
 use crate::error::{Error, Result};
 use crate::ids::Ids;
-use crate::loading::{Loaded, Loading};
+use crate::loading::{LoadProgress, Loading};
 use crate::random::Random;
 use crate::{Contents, Engine, Workload};
 
@@ -35,7 +35,7 @@ const NAME: &str = "ycsb.usertable";
 
 /// Options of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
+pub struct YcsbOptions {
     /// The shares of the operations.
     pub mix: Mix,
     /// The choice of records for the operations.
@@ -50,10 +50,10 @@ pub struct Options {
     pub load_order: LoadOrder,
 }
 
-impl Default for Options {
+impl Default for YcsbOptions {
     /// Workload A on a million records of 1,000 bytes, the paper's size.
-    fn default() -> Options {
-        Options {
+    fn default() -> YcsbOptions {
+        YcsbOptions {
             mix: Mix::NAMED[0].1,
             distribution: Distribution::Zipf(distribution::THETA),
             records: 1_000_000,
@@ -64,7 +64,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl YcsbOptions {
     /// The loaded contents: records and their size. The operations of a run make no difference.
     pub fn contents(&self) -> Contents {
         let numbers = [("records", self.records), ("bytes a value", self.value_bytes as u64)];
@@ -100,7 +100,7 @@ impl Options {
 #[derive(Clone, Debug)]
 pub struct Ycsb<T> {
     table: T,
-    options: Options,
+    options: YcsbOptions,
     ids: Arc<Ids>,
 }
 
@@ -111,7 +111,7 @@ impl<T: Copy + Send + Sync> Ycsb<T> {
     ///
     /// # Errors
     /// The options are invalid; errors of the engine.
-    pub fn open<E: Engine<Table = T>>(engine: &E, options: Options) -> Result<Ycsb<T>, E> {
+    pub fn open<E: Engine<Table = T>>(engine: &E, options: YcsbOptions) -> Result<Ycsb<T>, E> {
         match options.flaw() {
             Some((what, why)) => Err(Error::Options { what, why }),
             None => {
@@ -132,8 +132,8 @@ impl<T: Copy + Send + Sync> Ycsb<T> {
         &self,
         engine: &E,
         loading: Loading,
-        observer: &mut dyn FnMut(Loaded) -> bool,
-    ) -> Result<Loaded, E> {
+        observer: &mut dyn FnMut(LoadProgress) -> bool,
+    ) -> Result<LoadProgress, E> {
         loading::load(engine, self.table, &self.options, loading, observer)
     }
 

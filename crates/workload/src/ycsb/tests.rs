@@ -5,7 +5,7 @@ use crate::driver::{self, Report, Until};
 use crate::memory::MemoryEngine;
 use crate::{Access, Transaction};
 
-const SMALL: Options = Options {
+const SMALL: YcsbOptions = YcsbOptions {
     mix: Mix::NAMED[0].1,
     distribution: Distribution::Zipf(0.99),
     records: 3000,
@@ -14,7 +14,7 @@ const SMALL: Options = Options {
     load_order: LoadOrder::Hashed,
 };
 
-fn loaded(engine: &MemoryEngine, options: Options) -> Ycsb<usize> {
+fn loaded(engine: &MemoryEngine, options: YcsbOptions) -> Ycsb<usize> {
     let ycsb = Ycsb::open(engine, options).unwrap();
     let loading = Loading { threads: 2, seed: 1 };
     let loaded = ycsb.load(engine, loading, &mut |_| true).unwrap();
@@ -25,7 +25,7 @@ fn loaded(engine: &MemoryEngine, options: Options) -> Ycsb<usize> {
 
 fn run(engine: &MemoryEngine, ycsb: &Ycsb<usize>, threads: usize) -> Report {
     let until = Until::Transactions(4000);
-    let options = driver::Options { threads, until, ..driver::Options::default() };
+    let options = driver::RunOptions { threads, until, ..driver::RunOptions::default() };
     driver::run(engine, ycsb, options, |_| true).unwrap()
 }
 
@@ -39,7 +39,7 @@ fn every_mix_keeps_the_records_and_adds_what_it_inserts() {
     for (name, _) in Mix::NAMED {
         let NamedMix { mix, distribution, .. } = name.parse().unwrap();
         let engine = MemoryEngine::new();
-        let ycsb = loaded(&engine, Options { mix, distribution, ..SMALL });
+        let ycsb = loaded(&engine, YcsbOptions { mix, distribution, ..SMALL });
         assert!(violated(&engine, &ycsb).is_empty());
         let report = run(&engine, &ycsb, 3);
         assert_eq!(report.done(), 4000);
@@ -54,7 +54,7 @@ fn the_memory_engine_is_asked_for_what_the_mix_says() {
     let operations = |name: &str| {
         let NamedMix { mix, distribution, .. } = name.parse().unwrap();
         let engine = MemoryEngine::new();
-        let ycsb = loaded(&engine, Options { mix, distribution, ..SMALL });
+        let ycsb = loaded(&engine, YcsbOptions { mix, distribution, ..SMALL });
         let before = engine.operations();
         run(&engine, &ycsb, 1);
         let after = engine.operations();
@@ -72,7 +72,7 @@ fn the_memory_engine_is_asked_for_what_the_mix_says() {
 fn the_order_of_loading_makes_no_difference_to_the_keys() {
     let keys = |load_order| {
         let engine = MemoryEngine::new();
-        let ycsb = loaded(&engine, Options { load_order, ..SMALL });
+        let ycsb = loaded(&engine, YcsbOptions { load_order, ..SMALL });
         assert!(violated(&engine, &ycsb).is_empty());
         engine.contents()[NAME].keys().cloned().collect::<Vec<_>>()
     };
@@ -84,7 +84,7 @@ fn several_operations_make_a_transaction() {
     let engine = MemoryEngine::new();
     let NamedMix { mix, distribution, .. } = "d".parse().unwrap();
     let ycsb =
-        loaded(&engine, Options { operations_per_transaction: 10, mix, distribution, ..SMALL });
+        loaded(&engine, YcsbOptions { operations_per_transaction: 10, mix, distribution, ..SMALL });
     engine.conflict_every(37);
     let report = run(&engine, &ycsb, 2);
     assert_eq!(report.kinds[mix::OperationKind::Batch as usize].committed, 4000);
@@ -99,7 +99,7 @@ fn the_same_seed_leads_to_the_same_content() {
         let engine = MemoryEngine::new();
         let ycsb = loaded(&engine, SMALL);
         let until = Until::Transactions(2000);
-        let options = driver::Options { until, seed, ..driver::Options::default() };
+        let options = driver::RunOptions { until, seed, ..driver::RunOptions::default() };
         driver::run(&engine, &ycsb, options, |_| true).unwrap();
         engine.contents()
     };
@@ -110,7 +110,8 @@ fn the_same_seed_leads_to_the_same_content() {
 #[test]
 fn updates_go_where_the_distribution_says() {
     let engine = MemoryEngine::new();
-    let ycsb = loaded(&engine, Options { mix: "100w".parse::<NamedMix>().unwrap().mix, ..SMALL });
+    let ycsb =
+        loaded(&engine, YcsbOptions { mix: "100w".parse::<NamedMix>().unwrap().mix, ..SMALL });
     let before = engine.contents();
     run(&engine, &ycsb, 1);
     let after = engine.contents();
@@ -144,10 +145,10 @@ fn a_violation_is_found() {
 #[test]
 fn impossible_options_are_refused() {
     for options in [
-        Options { records: 0, ..SMALL },
-        Options { operations_per_transaction: 0, ..SMALL },
-        Options { distribution: Distribution::Zipf(f64::NAN), ..SMALL },
-        Options { mix: Mix { read: 1, ..SMALL.mix }, ..SMALL },
+        YcsbOptions { records: 0, ..SMALL },
+        YcsbOptions { operations_per_transaction: 0, ..SMALL },
+        YcsbOptions { distribution: Distribution::Zipf(f64::NAN), ..SMALL },
+        YcsbOptions { mix: Mix { read: 1, ..SMALL.mix }, ..SMALL },
     ] {
         assert!(Ycsb::open(&MemoryEngine::new(), options).is_err());
     }
@@ -157,7 +158,7 @@ fn impossible_options_are_refused() {
 fn a_table_that_was_not_loaded_is_an_error() {
     let engine = MemoryEngine::new();
     let ycsb = Ycsb::open(&engine, SMALL).unwrap();
-    let error = driver::run(&engine, &ycsb, driver::Options::default(), |_| true).unwrap_err();
+    let error = driver::run(&engine, &ycsb, driver::RunOptions::default(), |_| true).unwrap_err();
     assert_eq!(error.to_string(), "table ycsb.usertable: a loaded record is missing");
 }
 
@@ -174,7 +175,7 @@ fn records_that_an_earlier_run_inserted_are_found_and_numbered_on_from() {
         }
         transaction.commit().unwrap();
         let NamedMix { mix, distribution, .. } = "d".parse().unwrap();
-        let again = Ycsb::open(&engine, Options { mix, distribution, ..SMALL }).unwrap();
+        let again = Ycsb::open(&engine, YcsbOptions { mix, distribution, ..SMALL }).unwrap();
         assert_eq!(again.ids.settled(), SMALL.records + last);
         let records = engine.contents()[NAME].len();
         let inserted =

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::distribution::Chooser;
 use super::mix::OperationKind;
-use super::{NAME, Options, key};
+use super::{NAME, YcsbOptions, key};
 use crate::attempt::{End, attempt};
 use crate::error::{Error, Result};
 use crate::ids::Ids;
@@ -19,17 +19,17 @@ const SCAN: u32 = 100;
 /// A worker of YCSB.
 #[derive(Debug)]
 pub struct YcsbWorker<T> {
-    options: Options,
+    options: YcsbOptions,
     ids: Arc<Ids>,
     chooser: Chooser,
     random: Random,
-    operations: Vec<Operation>,
+    operations: Vec<YcsbOperation>,
     desk: Desk<T>,
 }
 
 /// An operation, and the number of its record.
 #[derive(Clone, Copy, Debug)]
-struct Operation {
+struct YcsbOperation {
     kind: OperationKind,
     id: u64,
     /// The number of records to scan.
@@ -37,7 +37,12 @@ struct Operation {
 }
 
 impl<T: Copy> YcsbWorker<T> {
-    pub(super) fn new(table: T, options: Options, ids: Arc<Ids>, random: Random) -> YcsbWorker<T> {
+    pub(super) fn new(
+        table: T,
+        options: YcsbOptions,
+        ids: Arc<Ids>,
+        random: Random,
+    ) -> YcsbWorker<T> {
         YcsbWorker {
             options,
             ids,
@@ -62,12 +67,12 @@ impl<T: Copy> YcsbWorker<T> {
                 _ => self.chooser.choose(&mut self.random, self.ids.settled()),
             };
             let rows = if kind == OperationKind::Scan { self.random.between(1, SCAN) } else { 0 };
-            self.operations.push(Operation { kind, id, rows });
+            self.operations.push(YcsbOperation { kind, id, rows });
         }
     }
 
     fn access(&self) -> Access {
-        let reads = |operation: &Operation| {
+        let reads = |operation: &YcsbOperation| {
             matches!(operation.kind, OperationKind::Read | OperationKind::Scan)
         };
         if self.operations.iter().all(reads) { Access::ReadOnly } else { Access::ReadWrite }
@@ -116,7 +121,7 @@ impl<T: Copy> Desk<T> {
     fn run<'e, E: Engine<Table = T> + 'e>(
         &mut self,
         transaction: &mut E::Transaction<'e>,
-        operation: &Operation,
+        operation: &YcsbOperation,
         random: &mut Random,
     ) -> Result<(), E> {
         let key = key(operation.id);

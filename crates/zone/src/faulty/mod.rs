@@ -96,10 +96,10 @@ pub enum Fault {
 /// ```
 pub struct Faulty {
     inner: Arc<dyn Device>,
-    state: Mutex<State>,
+    state: Mutex<FaultyState>,
 }
 
-struct State {
+struct FaultyState {
     chance: Chance,
     tail: Tail,
     crashed: bool,
@@ -114,7 +114,7 @@ struct State {
 impl Faulty {
     /// Wraps a device; all its content counts as durable.
     pub fn new(inner: Arc<dyn Device>, seed: u64) -> Self {
-        let state = State {
+        let state = FaultyState {
             chance: Chance::new(seed),
             tail: Tail::default(),
             crashed: false,
@@ -214,7 +214,7 @@ impl Faulty {
             unflushed::lose(&*self.inner, lost, tail, &mut state.chance)?;
         }
         let (chance, decay) = (state.chance.clone(), state.decay.clone());
-        let next = State {
+        let next = FaultyState {
             chance,
             tail,
             crashed: false,
@@ -239,12 +239,12 @@ impl Faulty {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FaultyState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl FaultyState {
     /// Fails after a power cut.
     fn check_power(&self) -> Result<(), DeviceError> {
         if self.crashed { Err(DeviceError::Crashed) } else { Ok(()) }
@@ -409,7 +409,7 @@ impl Device for Faulty {
             self.inner.read(zone, 0, &mut past)?;
             state.nth.remember(zone, past);
         }
-        let State { unflushed, chance, .. } = &mut *state;
+        let FaultyState { unflushed, chance, .. } = &mut *state;
         unflushed::reset(unflushed, &*self.inner, zone, chance)?;
         state.decay.heal(zone);
         if is_cut { Err(DeviceError::Crashed) } else { Ok(()) }
@@ -429,7 +429,7 @@ impl Device for Faulty {
         let mut state = self.state();
         let met = state.begin(Operation::Flush)?;
         if state.crashed {
-            let State { unflushed, chance, .. } = &mut *state;
+            let FaultyState { unflushed, chance, .. } = &mut *state;
             let all = chance.one_in(3);
             unflushed.retain(|_, _| !all && chance.one_in(2));
             return Err(DeviceError::Crashed);

@@ -25,7 +25,7 @@ const RESIDUAL: f64 = 1.6;
 pub(super) fn tables(session: &Session<'_>, sources: &[TraceSource]) -> Result<Vec<ReportTable>> {
     let mut rows = Vec::new();
     for trace in session.traces(sources)? {
-        let versions = Versions::of(trace.volume.prepared(), trace.loading as usize);
+        let versions = VersionLifespans::of(trace.volume.prepared(), trace.loading as usize);
         let user = USER.iter().map(|&(_, v, u)| Cell::share(versions.dies_soon_again(u, v)));
         let aged = AGES.iter().map(|&(_, g)| Cell::share(versions.dies_after_age(g)));
         rows.push([Cell::text(&trace.name)].into_iter().chain(user).chain(aged).collect());
@@ -45,14 +45,14 @@ pub(super) fn tables(session: &Session<'_>, sources: &[TraceSource]) -> Result<V
 }
 
 /// Lifespans of the versions of pages, as shares of the written pages; infinite for last versions.
-struct Versions {
+struct VersionLifespans {
     /// The lifespan of a version, and that of the previous version if there was one.
     pairs: Vec<(f64, Option<f64>)>,
 }
 
-impl Versions {
+impl VersionLifespans {
     /// The versions of the writes from `from` on.
-    fn of(volume: &Prepared, from: usize) -> Versions {
+    fn of(volume: &Prepared, from: usize) -> VersionLifespans {
         let pages = f64::from(volume.unique);
         let mut before = vec![None; volume.space as usize];
         let lifespans = volume.lifespans.as_deref().unwrap_or_default();
@@ -63,7 +63,7 @@ impl Versions {
             };
             (lifespan, before[(word & !FINAL) as usize].replace(lifespan))
         });
-        Versions { pairs: each.skip(from).collect() }
+        VersionLifespans { pairs: each.skip(from).collect() }
     }
 
     fn dies_soon_again(&self, lifespan: f64, previous: f64) -> Option<f64> {
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn a_version_is_paired_with_the_one_before_it() {
         let writes = Writes { lbas: vec![0, 0, 1, 1, 1, 0], ..Writes::default() };
-        let versions = Versions::of(&prepare(None, writes, true).unwrap(), 0);
+        let versions = VersionLifespans::of(&prepare(None, writes, true).unwrap(), 0);
         let inf = f64::INFINITY;
         let expected = [
             (0.5, None),

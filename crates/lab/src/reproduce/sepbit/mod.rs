@@ -5,7 +5,9 @@ mod probabilities;
 
 use frostline_sim::Space;
 
-use super::experiment::{Change, Evaluation, Experiment, FAR, Figure, Layout, Point, View, WAF};
+use super::experiment::{
+    Change, DeviceLayout, Experiment, FAR, Figure, PaperEvaluation, Setting, View, WAF,
+};
 use super::inputs::Workload;
 use super::paper::Paper;
 use super::session::{SKEWS, TraceSource};
@@ -50,16 +52,16 @@ const SOURCES: &[TraceSource] = &[
 /// The traces for sweeps of settings.
 const SWEPT: &[TraceSource] = &[TraceSource::Recorded(Workload::Tpcc), TraceSource::Zipf(1.0)];
 
-const fn gp(name: &'static str, gp: f64) -> Point {
-    Point { name, change: Change::Space(Space::Gp(gp)) }
+const fn gp(name: &'static str, gp: f64) -> Setting {
+    Setting { name, change: Change::Space(Space::Gp(gp)) }
 }
 
-const fn zones(name: &'static str, times: f64) -> Point {
-    Point { name, change: Change::Zones(times) }
+const fn zones(name: &'static str, times: f64) -> Setting {
+    Setting { name, change: Change::Zones(times) }
 }
 
-const fn victim(name: &'static str) -> Point {
-    Point { name, change: Change::Victim(name) }
+const fn victim(name: &'static str) -> Setting {
+    Setting { name, change: Change::Victim(name) }
 }
 
 /// A gauge as a share of all pages.
@@ -68,15 +70,15 @@ fn of_pages(run: &super::run::Run, gauge: &str) -> Cell {
     Cell::share(run.gauge(gauge).map(|held| 1.0 - held / pages))
 }
 
-static EVALUATION: Evaluation = Evaluation {
-    layout: Layout {
+static EVALUATION: PaperEvaluation = PaperEvaluation {
+    layout: DeviceLayout {
         page_bytes: 4096,
         zones: 128,
         least_zone: 16,
         space: Space::Gp(0.15),
         victim: "cost-benefit",
         named: &[],
-        ..Layout::USUAL
+        ..DeviceLayout::USUAL
     },
     experiments: &[
         Experiment {

@@ -30,20 +30,20 @@ pub(super) const PAPER: Paper = Paper {
     about: "recognise frozen pages while cleaning, and keep them apart",
     tables: |session| {
         let Session { how: setup, monitor, .. } = *session;
-        Evaluation { setup, scale: Scale(setup.scale), session, monitor }.tables()
+        SepFrozenEvaluation { setup, scale: Scale(setup.scale), session, monitor }.tables()
     },
     experiments: &[],
 };
 
 /// The data that all parts of the evaluation share.
-struct Evaluation<'a> {
+struct SepFrozenEvaluation<'a> {
     setup: &'a Reproduction,
     scale: Scale,
     session: &'a Session<'a>,
     monitor: &'a dyn Monitor,
 }
 
-impl Evaluation<'_> {
+impl SepFrozenEvaluation<'_> {
     fn tables(&self) -> Result<Vec<ReportTable>> {
         let (mut made, mut runs, mut on_tpcc) = (Vec::new(), Vec::new(), Vec::new());
         let mut claimed = None;

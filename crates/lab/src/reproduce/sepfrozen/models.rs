@@ -1,8 +1,8 @@
 //! Models of frozen pages, evaluated on samples of a recorded workload: the paper's figures 18 to 21.
 
 use frostline_learn::{
-    Layout, LearnError, Model, ModelKind, Records, Sampling, Set, Split, Standard, correlations,
-    train,
+    FeatureLayout, LearnError, Model, ModelKind, RecordSource, SampleSplit, Sampling, Set,
+    Standard, correlations, train,
 };
 use frostline_sim::{
     Evaluation, Samples, compare_features, compare_histories, compare_models, sample,
@@ -40,16 +40,16 @@ pub(super) struct Models<'a> {
 /// The ages of the samples, and the split into training and evaluation.
 #[derive(Clone, Copy)]
 struct How {
-    split: Split,
+    split: SampleSplit,
     cleaned: bool,
 }
 
 impl How {
     const ALL: [How; 4] = [
-        How { split: Split::Random, cleaned: false },
-        How { split: Split::Time, cleaned: false },
-        How { split: Split::Random, cleaned: true },
-        How { split: Split::Time, cleaned: true },
+        How { split: SampleSplit::Random, cleaned: false },
+        How { split: SampleSplit::Time, cleaned: false },
+        How { split: SampleSplit::Random, cleaned: true },
+        How { split: SampleSplit::Time, cleaned: true },
     ];
 
     fn name(self) -> String {
@@ -58,9 +58,9 @@ impl How {
     }
 }
 
-fn split_name(split: Split) -> &'static str {
+fn split_name(split: SampleSplit) -> &'static str {
     match split {
-        Split::Time => "by time",
+        SampleSplit::Time => "by time",
         _ => "at random",
     }
 }
@@ -75,7 +75,7 @@ impl<'a> Models<'a> {
     /// A model trained as in the paper, on pages when they are written; or, if `cleaned`, on pages
     /// when cleaning meets them.
     pub(super) fn trained(&self, cleaned: bool) -> Result<Model> {
-        let samples = self.samples(HISTORY, How { split: Split::Random, cleaned })?;
+        let samples = self.samples(HISTORY, How { split: SampleSplit::Random, cleaned })?;
         let standard = Standard::of(&samples.train);
         let origin = samples.origin(self.recorded.workload.name());
         Ok(train(ModelKind::Sgd, samples.layout, &samples.train, &standard, origin)?)
@@ -87,7 +87,7 @@ impl<'a> Models<'a> {
         let mut rows = Vec::new();
         for how in How::ALL {
             for evaluated in compare_models(&self.samples(HISTORY, how)?)? {
-                let is_papers = how.split == Split::Random && !how.cleaned;
+                let is_papers = how.split == SampleSplit::Random && !how.cleaned;
                 rows.push(evaluation_cells(&evaluated, &how.name(), is_papers, timing));
             }
         }
@@ -126,7 +126,7 @@ impl<'a> Models<'a> {
     /// Models by the number of a page's writes that they look at (figure 20).
     pub(super) fn history(&self) -> Result<ReportTable> {
         let (random, by_time) =
-            self.both_ways(Layout::LONGEST, |samples| compare_histories(samples, KIND))?;
+            self.both_ways(FeatureLayout::LONGEST, |samples| compare_histories(samples, KIND))?;
         let each = random.iter().zip(&by_time).zip(paper::HISTORY);
         let row = |((random, by_time), told): ((&Evaluation, &Evaluation), &'static str)| {
             let mut row = vec![Cell::text(random.history.to_string())];
@@ -151,7 +151,7 @@ impl<'a> Models<'a> {
     /// Models by their features, with one more feature at a time (figure 21), and each feature's
     /// correlation with being frozen.
     pub(super) fn features(&self) -> Result<ReportTable> {
-        let how = How { split: Split::Random, cleaned: false };
+        let how = How { split: SampleSplit::Random, cleaned: false };
         let test = self.samples(HISTORY, how)?;
         let (names, correlated) = (test.layout.names(), correlations(&test.test));
         let (random, by_time) =
@@ -198,11 +198,11 @@ impl<'a> Models<'a> {
             let samples = self.samples(history, How { split, cleaned: false })?;
             Ok::<_, Error>(evaluate(&samples)?)
         };
-        Ok((with(Split::Random)?, with(Split::Time)?))
+        Ok((with(SampleSplit::Random)?, with(SampleSplit::Time)?))
     }
 
     fn samples(&self, history: usize, how: How) -> Result<Samples> {
-        let layout = Layout::new(Records::Engine, history)?;
+        let layout = FeatureLayout::new(RecordSource::Engine, history)?;
         let age = if how.cleaned { self.age } else { 0 };
         let (split, most, seed) = (how.split, self.most, self.seed);
         let sampling = Sampling { split, age, most, seed, ..Sampling::default() };

@@ -2,7 +2,7 @@ use frostline_random::SplitMix;
 
 use super::*;
 use crate::classifier::digits::Features;
-use crate::classifier::tracks::{LENGTH, Track, Write};
+use crate::classifier::tracks::{LENGTH, Track, TrackedWrite};
 use crate::classifier::training::{Labels, Training};
 
 fn rounded(network: &ClassifierNetwork, instructions: Instructions) -> Quantised {
@@ -73,7 +73,7 @@ fn integers_lose_at_most_a_hundredth_of_the_accuracy() {
             Features { pages: if large { 64 } else { 1 }, lifespan: 500, ..Features::default() };
         let lifespan = if large != *before { 10 } else { 90 };
         *before = large;
-        Write { digits: features.digits(), now: 0, lifespan }
+        TrackedWrite { digits: features.digits(), now: 0, lifespan }
     };
     for _ in 0..40 {
         tracks.clear();

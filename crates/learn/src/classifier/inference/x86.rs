@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{Digits, Hidden, INPUT_QUADS, Instructions, QUAD, Quad, Quantised, Sums};
+use super::{Digits, GateSums, Hidden, INPUT_QUADS, Instructions, QUAD, Quad, Quantised};
 use crate::classifier::network::UNITS;
 
 const GATES: usize = 3;
@@ -61,18 +61,18 @@ fn part<const UNITS_OF_PART: usize>(gate: &[[i8; QUAD]; UNITS]) -> &[[[i8; QUAD]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn step_vnni(network: &Quantised, inputs: &Digits, hidden: &mut Hidden) -> bool {
     const LANES: usize = 16;
-    type Sum = [__m512i; UNITS / LANES];
+    type GateVectors = [__m512i; UNITS / LANES];
 
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn load(sum: &[i32; UNITS]) -> Sum {
+    fn load(sum: &[i32; UNITS]) -> GateVectors {
         let at: *const __m512i = sum.as_ptr().cast();
         // SAFETY: 32 integers of four bytes are twice 64 bytes; they need no alignment.
         unsafe { [_mm512_loadu_si512(at), _mm512_loadu_si512(at.add(1))] }
     }
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn store(sum: Sum, to: &mut [i32; UNITS]) {
+    fn store(sum: GateVectors, to: &mut [i32; UNITS]) {
         let at: *mut __m512i = to.as_mut_ptr().cast();
         // SAFETY: as above.
         unsafe {
@@ -82,7 +82,7 @@ fn step_vnni(network: &Quantised, inputs: &Digits, hidden: &mut Hidden) -> bool 
     }
     #[inline]
     #[target_feature(enable = "avx512f,avx512vnni")]
-    fn add(sum: Sum, x: __m512i, weights: &[[i8; QUAD]; UNITS]) -> Sum {
+    fn add(sum: GateVectors, x: __m512i, weights: &[[i8; QUAD]; UNITS]) -> GateVectors {
         let at: *const __m512i = weights.as_ptr().cast();
         // SAFETY: 32 rows of four bytes are twice 64 bytes; they need no alignment.
         let weights = unsafe { [_mm512_loadu_si512(at), _mm512_loadu_si512(at.add(1))] };
@@ -106,7 +106,7 @@ fn step_vnni(network: &Quantised, inputs: &Digits, hidden: &mut Hidden) -> bool 
         update = add(update, x, of_update);
         old = add(old, x, of_candidate);
     }
-    let mut sums: Sums = [[0; UNITS]; 4];
+    let mut sums: GateSums = [[0; UNITS]; 4];
     store(reset, &mut sums[0]);
     store(update, &mut sums[1]);
     store(new, &mut sums[2]);
@@ -119,11 +119,11 @@ fn step_avx2(network: &Quantised, inputs: &Digits, hidden: &mut Hidden) -> bool 
     const LANES: usize = 8;
     /// Vectors of a gate that are summed together; for all four sums they fill half the registers.
     const TOGETHER: usize = 2;
-    type Sum = [__m256i; TOGETHER];
+    type GateVectors = [__m256i; TOGETHER];
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn add(sum: Sum, x: __m256i, weights: &[[i8; QUAD]; LANES * TOGETHER]) -> Sum {
+    fn add(sum: GateVectors, x: __m256i, weights: &[[i8; QUAD]; LANES * TOGETHER]) -> GateVectors {
         let at: *const __m256i = weights.as_ptr().cast();
         // SAFETY: 16 rows of four bytes are twice 32 bytes; they need no alignment.
         let weights = unsafe { [_mm256_loadu_si256(at), _mm256_loadu_si256(at.add(1))] };
@@ -137,7 +137,7 @@ fn step_avx2(network: &Quantised, inputs: &Digits, hidden: &mut Hidden) -> bool 
     }
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn add_to(sum: Sum, sums: &mut [i32; LANES * TOGETHER]) {
+    fn add_to(sum: GateVectors, sums: &mut [i32; LANES * TOGETHER]) {
         let at: *mut __m256i = sums.as_mut_ptr().cast();
         // SAFETY: 16 integers of four bytes are twice 32 bytes; they need no alignment.
         unsafe {
@@ -147,7 +147,7 @@ fn step_avx2(network: &Quantised, inputs: &Digits, hidden: &mut Hidden) -> bool 
         }
     }
 
-    let mut sums: Sums = network.offsets;
+    let mut sums: GateSums = network.offsets;
     for half in 0..UNITS / (LANES * TOGETHER) {
         let none = [_mm256_setzero_si256(); TOGETHER];
         let (mut reset, mut update, mut new, mut old) = (none, none, none, none);

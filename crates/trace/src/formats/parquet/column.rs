@@ -15,7 +15,7 @@ pub(crate) fn place_of(schema: &SchemaDescriptor, name: &str) -> Option<usize> {
 }
 
 /// A column of the row group that is being read.
-pub(crate) struct Column {
+pub(crate) struct StoredColumn {
     reader: Typed,
     /// True if integers are stored as signed but mean unsigned ones.
     unsigned: bool,
@@ -37,9 +37,9 @@ pub(crate) enum Values {
     Texts(Vec<Option<ByteArray>>),
 }
 
-impl Column {
+impl StoredColumn {
     /// Opens column `i` of a row group.
-    pub(crate) fn open(group: &dyn RowGroupReader, i: usize) -> Result<Column, ParquetError> {
+    pub(crate) fn open(group: &dyn RowGroupReader, i: usize) -> Result<StoredColumn, ParquetError> {
         let about = group.metadata().column(i).column_descr_ptr();
         let name = about.name();
         if about.max_rep_level() > 0 {
@@ -56,7 +56,7 @@ impl Column {
         };
         let unsigned =
             matches!(about.converted_type(), ConvertedType::UINT_32 | ConvertedType::UINT_64);
-        Ok(Column { reader, unsigned, defined: about.max_def_level() })
+        Ok(StoredColumn { reader, unsigned, defined: about.max_def_level() })
     }
 
     /// The next `n` values.

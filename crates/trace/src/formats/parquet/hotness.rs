@@ -5,7 +5,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::RowGroupReader;
 use parquet::schema::types::SchemaDescriptor;
 
-use super::column::{Column, Values, guarded, place_of};
+use super::column::{StoredColumn, Values, guarded, place_of};
 use crate::cause::Cause;
 use crate::hotness::FIELDS;
 
@@ -33,16 +33,16 @@ impl Places {
     }
 
     /// Opens the columns of a row group.
-    pub(crate) fn open(self, group: &dyn RowGroupReader) -> Result<Columns, ParquetError> {
-        let columns = self.0.iter().map(|&place| Column::open(group, place));
-        Ok(Columns(columns.collect::<Result<_, _>>()?))
+    pub(crate) fn open(self, group: &dyn RowGroupReader) -> Result<HotnessColumns, ParquetError> {
+        let columns = self.0.iter().map(|&place| StoredColumn::open(group, place));
+        Ok(HotnessColumns(columns.collect::<Result<_, _>>()?))
     }
 }
 
 /// The columns of hotness records in a row group.
-pub(crate) struct Columns(Vec<Column>);
+pub(crate) struct HotnessColumns(Vec<StoredColumn>);
 
-impl Columns {
+impl HotnessColumns {
     /// The next `n` rows, column by column.
     pub(crate) fn read(&mut self, n: usize) -> Result<Vec<Values>, String> {
         self.0.iter_mut().map(|column| guarded(|| column.read(n))).collect()

@@ -14,4 +14,4 @@ mod table;
 mod writer;
 
 pub(crate) use table::ParquetTable;
-pub(crate) use writer::{More, TableWriter};
+pub(crate) use writer::{OptionalColumns, TableWriter};

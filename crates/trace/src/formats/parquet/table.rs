@@ -8,9 +8,9 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::checksum::{Checksum, OF_BYTES, OF_HOTNESS, OF_REQUESTS};
-use super::column::{Column, Values, guarded, place_of};
+use super::column::{StoredColumn, Values, guarded, place_of};
 use super::file::BoundedFile;
-use super::hotness::{Columns, Places, record};
+use super::hotness::{HotnessColumns, Places, record};
 use crate::cause::Cause;
 use crate::error::{Place, TraceError, quoted};
 use crate::request::{Op, Request};
@@ -21,7 +21,7 @@ use crate::volumes::Volumes;
 /// Records that are decoded in one step.
 const BATCH: usize = 4096;
 
-/// The columns, in the order of [`Group::columns`]; the last two may be absent.
+/// The columns, in the order of [`RowGroup::columns`]; the last two may be absent.
 const COLUMNS: [&str; 6] = ["time", "op", "offset", "length", "volume", "bytes"];
 
 /// The index of the bytes of pages in [`COLUMNS`].
@@ -40,7 +40,7 @@ pub(crate) struct ParquetTable {
     records: Vec<Hotness>,
     /// The bytes of the requests read last, if the file has them.
     bytes: Vec<u16>,
-    group: Option<Group>,
+    group: Option<RowGroup>,
     next_group: usize,
     taken: u64,
     consumed: u64,
@@ -50,15 +50,15 @@ pub(crate) struct ParquetTable {
 }
 
 /// Some rows, column by column.
-struct Batch {
+struct RowBatch {
     columns: [Option<Values>; COLUMNS.len()],
     hotness: Option<Vec<Values>>,
 }
 
 /// A row group that is being read.
-struct Group {
-    columns: [Option<Column>; COLUMNS.len()],
-    hotness: Option<Columns>,
+struct RowGroup {
+    columns: [Option<StoredColumn>; COLUMNS.len()],
+    hotness: Option<HotnessColumns>,
     rows_left: usize,
     bytes: u64,
 }
@@ -161,8 +161,8 @@ impl ParquetTable {
         Ok(())
     }
 
-    fn open_group(&self) -> Result<Group, TraceError> {
-        let open = || -> Result<Group, ParquetError> {
+    fn open_group(&self) -> Result<RowGroup, TraceError> {
+        let open = || -> Result<RowGroup, ParquetError> {
             let group = self.reader.get_row_group(self.next_group)?;
             let meta = group.metadata();
             let rows = usize::try_from(meta.num_rows())?;
@@ -170,18 +170,18 @@ impl ParquetTable {
             let mut columns = [const { None }; COLUMNS.len()];
             for (column, place) in columns[..BYTES].iter_mut().zip(self.places) {
                 if let Some(place) = place {
-                    *column = Some(Column::open(group.as_ref(), place)?);
+                    *column = Some(StoredColumn::open(group.as_ref(), place)?);
                 }
             }
             columns[BYTES] =
-                self.places[BYTES].and_then(|place| Column::open(group.as_ref(), place).ok());
+                self.places[BYTES].and_then(|place| StoredColumn::open(group.as_ref(), place).ok());
             let hotness = self.hotness.map(|places| places.open(group.as_ref())).transpose()?;
-            Ok(Group { columns, hotness, rows_left: rows, bytes })
+            Ok(RowGroup { columns, hotness, rows_left: rows, bytes })
         };
         guarded(open).map_err(|cause| self.damaged(cause))
     }
 
-    fn take(&mut self, batch: &Batch, n: usize, sink: &mut Sink<'_>) -> Result<(), TraceError> {
+    fn take(&mut self, batch: &RowBatch, n: usize, sink: &mut Sink<'_>) -> Result<(), TraceError> {
         for i in 0..n {
             self.taken += 1;
             let place = Place::Record(self.taken);
@@ -190,7 +190,7 @@ impl ParquetTable {
         Ok(())
     }
 
-    fn take_row(&mut self, batch: &Batch, i: usize, sink: &mut Sink<'_>) -> Result<(), Cause> {
+    fn take_row(&mut self, batch: &RowBatch, i: usize, sink: &mut Sink<'_>) -> Result<(), Cause> {
         let request = request(&batch.columns, i, sink.volumes)?;
         if let Some(columns) = &batch.hotness {
             // Only writes have a hotness record.
@@ -239,7 +239,7 @@ impl ParquetTable {
 }
 
 /// The next `n` rows of a group, column by column.
-fn read_batch(group: &mut Group, n: usize) -> Result<Batch, String> {
+fn read_batch(group: &mut RowGroup, n: usize) -> Result<RowBatch, String> {
     let mut columns = [const { None }; COLUMNS.len()];
     for (values, column) in columns.iter_mut().zip(&mut group.columns) {
         if let Some(column) = column {
@@ -247,7 +247,7 @@ fn read_batch(group: &mut Group, n: usize) -> Result<Batch, String> {
         }
     }
     let hotness = group.hotness.as_mut().map(|columns| columns.read(n)).transpose()?;
-    Ok(Batch { columns, hotness })
+    Ok(RowBatch { columns, hotness })
 }
 
 /// Row `i` of a batch as a request.

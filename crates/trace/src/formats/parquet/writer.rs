@@ -48,7 +48,7 @@ pub(crate) struct TableWriter {
 
 /// The optional columns of a table.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct More {
+pub(crate) struct OptionalColumns {
     /// True for the columns of hotness records.
     pub hotness: bool,
     /// True for the column of the bytes of pages.
@@ -57,7 +57,11 @@ pub(crate) struct More {
 
 impl TableWriter {
     /// Begins a table in `file`, which will get the name `to`.
-    pub(crate) fn new(to: &Path, file: File, more: More) -> Result<TableWriter, TraceError> {
+    pub(crate) fn new(
+        to: &Path,
+        file: File,
+        more: OptionalColumns,
+    ) -> Result<TableWriter, TraceError> {
         let writer = begin(file, more).map_err(|e| unwritable(to, &e))?;
         Ok(TableWriter {
             to: to.to_owned(),
@@ -133,23 +137,25 @@ impl TableWriter {
             self.group.iter().map(|request| field(request).cast_signed()).collect()
         };
         let mut columns = vec![
-            Column::Integers(integers(|request| request.time_us)),
-            Column::Texts(self.group.iter().map(op).collect()),
-            Column::Integers(integers(|request| request.offset)),
-            Column::Integers(integers(|request| request.length)),
-            Column::Texts(self.group.iter().map(|r| names[r.volume as usize].clone()).collect()),
+            WrittenColumn::Integers(integers(|request| request.time_us)),
+            WrittenColumn::Texts(self.group.iter().map(op).collect()),
+            WrittenColumn::Integers(integers(|request| request.offset)),
+            WrittenColumn::Integers(integers(|request| request.length)),
+            WrittenColumn::Texts(
+                self.group.iter().map(|r| names[r.volume as usize].clone()).collect(),
+            ),
         ];
         self.group.clear();
         if let Some(records) = &mut self.hotness {
             let column = |i: usize| {
                 let of_field = records.iter().map(|record| values(record)[i].cast_signed());
-                Column::Words(of_field.collect())
+                WrittenColumn::Words(of_field.collect())
             };
             columns.extend((0..FIELDS.len()).map(column));
             records.clear();
         }
         if let Some(bytes) = &mut self.bytes {
-            columns.push(Column::Words(bytes.drain(..).map(i32::from).collect()));
+            columns.push(WrittenColumn::Words(bytes.drain(..).map(i32::from).collect()));
         }
         let mut group = self.writer.next_row_group()?;
         for column in columns {
@@ -163,7 +169,7 @@ impl TableWriter {
     }
 }
 
-fn begin(file: File, with: More) -> Result<SerializedFileWriter<File>, ParquetError> {
+fn begin(file: File, with: OptionalColumns) -> Result<SerializedFileWriter<File>, ParquetError> {
     let compression = Compression::ZSTD(ZstdLevel::default());
     let mut properties = WriterProperties::builder().set_compression(compression);
     for column in ["time", "offset"] {
@@ -184,22 +190,22 @@ fn begin(file: File, with: More) -> Result<SerializedFileWriter<File>, ParquetEr
     SerializedFileWriter::new(file, schema, Arc::new(properties.build()))
 }
 
-enum Column {
+enum WrittenColumn {
     Integers(Vec<i64>),
     Words(Vec<i32>),
     Texts(Vec<ByteArray>),
 }
 
-impl Column {
+impl WrittenColumn {
     fn write(&self, writer: &mut ColumnWriter<'_>) -> Result<(), ParquetError> {
         match (self, writer) {
-            (Column::Integers(values), ColumnWriter::Int64ColumnWriter(writer)) => {
+            (WrittenColumn::Integers(values), ColumnWriter::Int64ColumnWriter(writer)) => {
                 writer.write_batch(values, None, None)?;
             }
-            (Column::Words(values), ColumnWriter::Int32ColumnWriter(writer)) => {
+            (WrittenColumn::Words(values), ColumnWriter::Int32ColumnWriter(writer)) => {
                 writer.write_batch(values, None, None)?;
             }
-            (Column::Texts(values), ColumnWriter::ByteArrayColumnWriter(writer)) => {
+            (WrittenColumn::Texts(values), ColumnWriter::ByteArrayColumnWriter(writer)) => {
                 writer.write_batch(values, None, None)?;
             }
             _ => return Err(ParquetError::General("a column is not of its type".to_owned())),

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::tpcc::keys;
 use crate::tpcc::rows::{self, customer, district, history, order, order_line, trimmed, warehouse};
 use crate::tpcc::scale::{self, CustomerId, OrderId, WarehouseId};
-use crate::tpcc::session::{Session, odd_key};
+use crate::tpcc::session::{TpccSession, odd_key};
 use crate::tpcc::tables::TpccTable;
 use crate::{Direction, Engine};
 
@@ -39,7 +39,9 @@ pub(super) struct Trimmed {
 
 impl Places {
     /// Reads warehouses and districts.
-    pub(super) fn read<'e, E: Engine + 'e>(session: &mut Session<'_, 'e, E>) -> Result<Places, E> {
+    pub(super) fn read<'e, E: Engine + 'e>(
+        session: &mut TpccSession<'_, 'e, E>,
+    ) -> Result<Places, E> {
         let mut warehouses = Vec::new();
         each(session, TpccTable::Warehouse, &[], |key, row| {
             warehouses.push((keys::leading_u32(key)?, warehouse::YTD.of(row)));
@@ -102,7 +104,7 @@ pub(super) struct Customers {
 impl Customers {
     /// Reads the customers and their history; adds the sums by district of payment to `paid_in`.
     pub(super) fn read<'e, E: Engine + 'e>(
-        session: &mut Session<'_, 'e, E>,
+        session: &mut TpccSession<'_, 'e, E>,
         district: scale::District,
         paid_in: &mut BTreeMap<(WarehouseId, u8), i64>,
     ) -> Result<Customers, E> {
@@ -168,7 +170,7 @@ pub(super) struct Orders {
 impl Orders {
     /// Reads the orders.
     pub(super) fn read<'e, E: Engine + 'e>(
-        session: &mut Session<'_, 'e, E>,
+        session: &mut TpccSession<'_, 'e, E>,
         district: scale::District,
     ) -> Result<Orders, E> {
         let prefix = keys::district(district);
@@ -231,7 +233,7 @@ impl Order {
 /// Passes each row whose key begins with `prefix` to `visit`, with the whole key. `visit` returns
 /// `None` if the key is damaged.
 fn each<'e, E: Engine + 'e>(
-    session: &mut Session<'_, 'e, E>,
+    session: &mut TpccSession<'_, 'e, E>,
     table: TpccTable,
     prefix: &[u8],
     mut visit: impl FnMut(&[u8], &[u8]) -> Option<()>,

@@ -3,7 +3,7 @@
 use super::places::{FIRST_PAYMENT, put_address};
 use crate::Engine;
 use crate::error::Result;
-use crate::filling::{Batch, Batches};
+use crate::filling::{Batches, LoadBatch};
 use crate::tpcc::chance::{self, C_LAST_LOAD};
 use crate::tpcc::keys;
 use crate::tpcc::rows::{self, LOADED, customer, history};
@@ -15,7 +15,7 @@ const BATCH: u64 = 300;
 
 /// Memory that is reused for each customer.
 #[derive(Default)]
-struct Form {
+struct CustomerForm {
     row: Vec<u8>,
     first: Vec<u8>,
     last: Vec<u8>,
@@ -29,7 +29,7 @@ pub(super) fn load<E: Engine>(
     scale: &Scale,
     district: District,
 ) -> Result<(), E> {
-    let mut form = Form::default();
+    let mut form = CustomerForm::default();
     batches.each(1..u64::from(scale.customers) + 1, BATCH, |batch, number| {
         let number = number as CustomerId;
         let last_name = match u32::from(number) - 1 {
@@ -41,10 +41,10 @@ pub(super) fn load<E: Engine>(
     })
 }
 
-impl Form {
+impl CustomerForm {
     fn put<'e, E: Engine + 'e>(
         &mut self,
-        batch: &mut Batch<'_, 'e, E>,
+        batch: &mut LoadBatch<'_, 'e, E>,
         tables: &Tables<E::Table>,
         who: Customer,
     ) -> Result<(), E> {
@@ -56,11 +56,11 @@ impl Form {
 
     fn put_customer<'e, E: Engine + 'e>(
         &mut self,
-        batch: &mut Batch<'_, 'e, E>,
+        batch: &mut LoadBatch<'_, 'e, E>,
         tables: &Tables<E::Table>,
         who: Customer,
     ) -> Result<(), E> {
-        let Form { row, first, last, text } = self;
+        let CustomerForm { row, first, last, text } = self;
         let random = &mut *batch.random;
         row.clear();
         row.resize(customer::FIXED, 0);
@@ -86,7 +86,7 @@ impl Form {
 
     fn put_history<'e, E: Engine + 'e>(
         &mut self,
-        batch: &mut Batch<'_, 'e, E>,
+        batch: &mut LoadBatch<'_, 'e, E>,
         tables: &Tables<E::Table>,
         who: Customer,
     ) -> Result<(), E> {

@@ -2,7 +2,7 @@
 
 use crate::Engine;
 use crate::error::Result;
-use crate::filling::{Batch, Batches};
+use crate::filling::{Batches, LoadBatch};
 use crate::tpcc::chance;
 use crate::tpcc::keys;
 use crate::tpcc::rows::{LOADED, order, order_line, stock};
@@ -46,7 +46,7 @@ struct FirstOrder {
 impl FirstOrder {
     fn put<'e, E: Engine + 'e>(
         &self,
-        batch: &mut Batch<'_, 'e, E>,
+        batch: &mut LoadBatch<'_, 'e, E>,
         tables: &Tables<E::Table>,
     ) -> Result<(), E> {
         let mut row = [0; order::FIXED];
@@ -67,7 +67,7 @@ impl FirstOrder {
 
     fn put_line<'e, E: Engine + 'e>(
         &self,
-        batch: &mut Batch<'_, 'e, E>,
+        batch: &mut LoadBatch<'_, 'e, E>,
         tables: &Tables<E::Table>,
         scale: &Scale,
         line: u8,

@@ -2,7 +2,7 @@
 
 use crate::Engine;
 use crate::error::Result;
-use crate::filling::{Batch, Batches};
+use crate::filling::{Batches, LoadBatch};
 use crate::random::Random;
 use crate::tpcc::chance;
 use crate::tpcc::keys;
@@ -29,7 +29,7 @@ pub(super) fn load<E: Engine>(
 }
 
 fn put_warehouse<'e, E: Engine + 'e>(
-    batch: &mut Batch<'_, 'e, E>,
+    batch: &mut LoadBatch<'_, 'e, E>,
     tables: &Tables<E::Table>,
     scale: &Scale,
     number: WarehouseId,
@@ -45,7 +45,7 @@ fn put_warehouse<'e, E: Engine + 'e>(
 }
 
 fn put_district<'e, E: Engine + 'e>(
-    batch: &mut Batch<'_, 'e, E>,
+    batch: &mut LoadBatch<'_, 'e, E>,
     tables: &Tables<E::Table>,
     scale: &Scale,
     number: District,

@@ -58,7 +58,7 @@ fn the_content_depends_on_the_seed_and_not_on_threads_or_conflicts() {
     let contents = |conflict_every, threads, seed| {
         let engine = MemoryEngine::new();
         engine.conflict_every(conflict_every);
-        let tpcc = Tpcc::open(&engine, Options { scale: SMALL, steady: false }).unwrap();
+        let tpcc = Tpcc::open(&engine, TpccOptions { scale: SMALL, steady: false }).unwrap();
         tpcc.load(&engine, Loading { threads, seed }, &mut |_| true).unwrap();
         engine.contents()
     };
@@ -76,6 +76,6 @@ fn impossible_scales_are_refused() {
         Scale { customers: 9, ..SMALL },
         Scale { customers: 3001, ..SMALL },
     ] {
-        assert!(Tpcc::open(&MemoryEngine::new(), Options { scale, steady: false }).is_err());
+        assert!(Tpcc::open(&MemoryEngine::new(), TpccOptions { scale, steady: false }).is_err());
     }
 }

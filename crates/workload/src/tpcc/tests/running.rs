@@ -7,7 +7,7 @@ use crate::tpcc::deck::{KINDS, TransactionKind};
 use crate::tpcc::delivery::Delivery;
 use crate::tpcc::new_order::NewOrder;
 use crate::tpcc::scale::District;
-use crate::tpcc::session::Session;
+use crate::tpcc::session::TpccSession;
 use crate::tpcc::tables::{Tables, TpccTable};
 use crate::{Access, Engine, Transaction, Worker, Workload};
 
@@ -90,10 +90,10 @@ fn the_same_seed_leads_to_the_same_content() {
     let content = |seed, steady| {
         let engine = MemoryEngine::new();
         let tpcc = loaded(&engine, SMALL, steady);
-        let options = driver::Options {
+        let options = driver::RunOptions {
             until: Until::Transactions(2000),
             seed,
-            ..driver::Options::default()
+            ..driver::RunOptions::default()
         };
         driver::run(&engine, &tpcc, options, |_| true).unwrap();
         engine.contents()
@@ -116,8 +116,8 @@ fn an_order_that_rolls_back_leaves_nothing() {
     for _ in 0..1000 {
         let input = NewOrder::draw(&mut random, &SMALL, home, 2);
         let mut transaction = engine.begin(Access::ReadWrite).unwrap();
-        let mut session: Session<'_, '_, MemoryEngine> =
-            Session { transaction: &mut transaction, tables: &tables, scratch: &mut scratch };
+        let mut session: TpccSession<'_, '_, MemoryEngine> =
+            TpccSession { transaction: &mut transaction, tables: &tables, scratch: &mut scratch };
         if input.run(&mut session, &mut buffers).unwrap().is_none() {
             wrong += 1;
             drop(transaction);
@@ -135,8 +135,8 @@ fn a_delivery_takes_two_orders_only_where_more_wait_than_should() {
     let (mut buffers, mut scratch) = (Buffers::default(), Vec::new());
     let mut deliver = |backlog| {
         let mut transaction = engine.begin(Access::ReadWrite).unwrap();
-        let mut session: Session<'_, '_, MemoryEngine> =
-            Session { transaction: &mut transaction, tables: &tables, scratch: &mut scratch };
+        let mut session: TpccSession<'_, '_, MemoryEngine> =
+            TpccSession { transaction: &mut transaction, tables: &tables, scratch: &mut scratch };
         let delivery = Delivery::draw(&mut Random::stream(1, 0), 2, 3, backlog);
         let delivered = delivery.run(&mut session, &mut buffers).unwrap();
         transaction.commit().unwrap();
@@ -154,8 +154,8 @@ fn a_delivery_takes_two_orders_only_where_more_wait_than_should() {
 #[test]
 fn what_was_not_loaded_is_an_error() {
     let engine = MemoryEngine::new();
-    let tpcc = Tpcc::open(&engine, Options { scale: SMALL, steady: false }).unwrap();
-    let error = driver::run(&engine, &tpcc, driver::Options::default(), |_| true).unwrap_err();
+    let tpcc = Tpcc::open(&engine, TpccOptions { scale: SMALL, steady: false }).unwrap();
+    let error = driver::run(&engine, &tpcc, driver::RunOptions::default(), |_| true).unwrap_err();
     assert!(error.to_string().starts_with("table tpcc."), "{error}");
 }
 
