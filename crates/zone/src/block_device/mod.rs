@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use disk::{Disk, FileDisk, is_drive};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use state::{Layout, State};
+use state::{Layout, WritePointers};
 use streams::Streams;
 
 use crate::file_dir::make_directory;
@@ -49,7 +49,7 @@ const SECTOR: usize = 512;
 const DAMAGED: &str = "a damaged description of zones";
 
 /// What a drive or file holds.
-enum Content {
+enum FoundContent {
     /// No bytes, or zeroes.
     Nothing,
     /// The remains of a process that was killed while it made a device.
@@ -85,11 +85,13 @@ pub(crate) fn create(
     let streams = if in_streams { Some(streams(path, &mut disk)?) } else { None };
     let owned = || path.to_owned();
     match look(&disk).map_err(failed)? {
-        Content::Nothing | Content::Unfinished => {}
-        Content::Device(_) => return Err(DeviceError::Exists { path: owned() }),
-        Content::Damaged(_) | Content::Other(_) if options.overwrite => {}
-        Content::Damaged(_) => return Err(DeviceError::Foreign { path: owned(), what: DAMAGED }),
-        Content::Other(what) => return Err(DeviceError::Foreign { path: owned(), what }),
+        FoundContent::Nothing | FoundContent::Unfinished => {}
+        FoundContent::Device(_) => return Err(DeviceError::Exists { path: owned() }),
+        FoundContent::Damaged(_) | FoundContent::Other(_) if options.overwrite => {}
+        FoundContent::Damaged(_) => {
+            return Err(DeviceError::Foreign { path: owned(), what: DAMAGED });
+        }
+        FoundContent::Other(what) => return Err(DeviceError::Foreign { path: owned(), what }),
     }
     let layout = Layout::new(geometry.zones, geometry.zone_bytes);
     let end = layout.zones_at + u64::from(geometry.zones) * geometry.zone_bytes;
@@ -128,12 +130,12 @@ fn streams(path: &Path, disk: &mut FileDisk) -> Result<Streams, DeviceError> {
 /// True if a device can be made there: a file that does not exist, or a drive or file that holds
 /// zeroes, or the remains of a process that was killed while it made a device.
 pub(crate) fn is_free(path: &Path) -> bool {
-    is_missing(path) || matches!(seen(path), Some(Content::Nothing | Content::Unfinished))
+    is_missing(path) || matches!(seen(path), Some(FoundContent::Nothing | FoundContent::Unfinished))
 }
 
 /// True if there is a drive or file that holds anything but a device.
 pub(crate) fn is_foreign(path: &Path) -> bool {
-    matches!(seen(path), Some(Content::Damaged(_) | Content::Other(_)))
+    matches!(seen(path), Some(FoundContent::Damaged(_) | FoundContent::Other(_)))
 }
 
 /// The shape with which a device fills a drive or a file, with zones as `shape` has them; `None` if
@@ -146,7 +148,7 @@ pub(crate) fn filling(path: &Path, shape: &Shape) -> Option<Shape> {
     Some(Shape { bytes, zone_bytes: Some(zone_bytes), ..shape.clone() })
 }
 
-fn seen(path: &Path) -> Option<Content> {
+fn seen(path: &Path) -> Option<FoundContent> {
     look(&unlocked(path).ok()?).ok()
 }
 
@@ -219,24 +221,24 @@ fn open_file(path: &Path, read_only: bool, flags: OFlags) -> io::Result<(File, b
 }
 
 /// Finds out what a drive or file holds.
-fn look(disk: &FileDisk) -> io::Result<Content> {
+fn look(disk: &FileDisk) -> io::Result<FoundContent> {
     let bytes = disk.bytes()?;
     if bytes == 0 {
-        return Ok(Content::Nothing);
+        return Ok(FoundContent::Nothing);
     }
     if bytes < u64::from(BLOCK_BYTES) {
-        return Ok(Content::Other("data"));
+        return Ok(FoundContent::Other("data"));
     }
     let mut block = AlignedBuf::zeroed(BLOCK_BYTES as usize);
     disk.read(0, &mut block)?;
     let text = block[..SECTOR].split(|&byte| byte == 0).next().unwrap_or_default();
     let text = String::from_utf8_lossy(text);
     if text == UNFINISHED {
-        return Ok(Content::Unfinished);
+        return Ok(FoundContent::Unfinished);
     }
     match text.strip_prefix(FIRST_LINE) {
-        Some(text) => Ok(parse(text).map_or_else(Content::Damaged, Content::Device)),
-        None => Ok(content::found(disk, bytes)?.map_or(Content::Nothing, Content::Other)),
+        Some(text) => Ok(parse(text).map_or_else(FoundContent::Damaged, FoundContent::Device)),
+        None => Ok(content::found(disk, bytes)?.map_or(FoundContent::Nothing, FoundContent::Other)),
     }
 }
 
@@ -272,7 +274,7 @@ fn lay_out(disk: &dyn Disk, geometry: &Geometry) -> io::Result<()> {
     describe(disk, UNFINISHED)?;
     let layout = Layout::new(geometry.zones, geometry.zone_bytes);
     disk.discard(layout.zones_at, u64::from(geometry.zones) * geometry.zone_bytes)?;
-    State::make(disk, layout, geometry.zones)?;
+    WritePointers::make(disk, layout, geometry.zones)?;
     describe(disk, &description(geometry))
 }
 
@@ -287,13 +289,13 @@ fn start(
     let no_device = |why| DeviceError::NotADevice { path: path.to_owned(), why };
     let bytes = disk.bytes().map_err(failed)?;
     let geometry = match look(&disk).map_err(failed)? {
-        Content::Device(geometry) => geometry,
-        Content::Nothing => return Err(no_device("it holds nothing yet".into())),
-        Content::Unfinished => {
+        FoundContent::Device(geometry) => geometry,
+        FoundContent::Nothing => return Err(no_device("it holds nothing yet".into())),
+        FoundContent::Unfinished => {
             return Err(no_device("it was not finished when it was made: make it again".into()));
         }
-        Content::Damaged(why) => return Err(no_device(why)),
-        Content::Other(what) => {
+        FoundContent::Damaged(why) => return Err(no_device(why)),
+        FoundContent::Other(what) => {
             return Err(DeviceError::Foreign { path: path.to_owned(), what });
         }
     };
@@ -319,7 +321,7 @@ struct Ranges<D> {
     written: Box<[AtomicU64]>,
     /// Locked during a flush: a flush that finds nothing to do must not return before the flush
     /// that does the work.
-    state: Mutex<State>,
+    state: Mutex<WritePointers>,
     /// The write streams, if zones are to be written in them.
     streams: Option<Mutex<Streams>>,
 }
@@ -334,7 +336,9 @@ impl<D: Disk> Ranges<D> {
     ) -> io::Result<Option<(Ranges<D>, Vec<ZoneInfo>)>> {
         let &Geometry { zone_bytes, zone_capacity: capacity, .. } = geometry;
         let layout = Layout::new(geometry.zones, zone_bytes);
-        let Some(mut state) = State::read(&disk, layout, geometry)? else { return Ok(None) };
+        let Some(mut state) = WritePointers::read(&disk, layout, geometry)? else {
+            return Ok(None);
+        };
         if !read_only {
             state.take_over(&disk)?;
         }
@@ -376,7 +380,7 @@ impl<D: Disk> Ranges<D> {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, WritePointers> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -72,7 +72,7 @@ struct Block {
 }
 
 /// The write pointers as they were recorded, and the place of the next record.
-pub(super) struct State {
+pub(super) struct WritePointers {
     layout: Layout,
     /// The write pointer of each zone that a power cut leaves.
     pointers: Vec<u64>,
@@ -85,7 +85,7 @@ pub(super) struct State {
     failed: bool,
 }
 
-impl State {
+impl WritePointers {
     /// Makes the state of a device all of whose zones are empty. It is durable when this returns.
     pub fn make(disk: &dyn Disk, layout: Layout, zones: u32) -> io::Result<()> {
         let zeroes = AlignedBuf::zeroed(layout.half_bytes());
@@ -94,13 +94,18 @@ impl State {
         }
         let pointers = vec![0; zones as usize];
         // Of the two halves, the first is written first.
-        let mut state = State { layout, pointers, epoch: 0, half: 1, next: 0, failed: false };
+        let mut state =
+            WritePointers { layout, pointers, epoch: 0, half: 1, next: 0, failed: false };
         state.snapshot(disk)?;
         disk.sync()
     }
 
     /// Reads the state; `None` if it is damaged. Nothing is written.
-    pub fn read(disk: &dyn Disk, layout: Layout, geometry: &Geometry) -> io::Result<Option<State>> {
+    pub fn read(
+        disk: &dyn Disk,
+        layout: Layout,
+        geometry: &Geometry,
+    ) -> io::Result<Option<WritePointers>> {
         let mut best: Option<(u64, u64, Vec<Option<Block>>)> = None;
         for half in 0..2 {
             let mut bytes = AlignedBuf::zeroed(layout.half_bytes());
@@ -127,7 +132,7 @@ impl State {
         // What is recorded next begins the other half: behind the records of a dead process may lie
         // some of a call that a crash cut short.
         let next = layout.half;
-        Ok(Some(State { layout, pointers, epoch, half, next, failed: false }))
+        Ok(Some(WritePointers { layout, pointers, epoch, half, next, failed: false }))
     }
 
     /// Begins to record on a device that was just opened. What the last process left becomes durable

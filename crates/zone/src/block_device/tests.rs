@@ -9,7 +9,7 @@ use std::io::{self, IoSlice};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::disk::Disk;
-use super::state::{Layout, State};
+use super::state::{Layout, WritePointers};
 use super::{Ranges, description, lay_out, parse};
 use crate::chance::Chance;
 use crate::geometry::BLOCK_BYTES;
@@ -155,24 +155,24 @@ fn open(disk: &FragileDisk) -> io::Result<Zoned<Ranges<FragileDisk>>> {
 
 /// The bytes written to a zone, and whether it was finished.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Content {
+struct ZoneContent {
     bytes: Vec<u8>,
     is_full: bool,
 }
 
-impl Content {
+impl ZoneContent {
     /// A finished zone reads as anything where it was never written.
-    fn explains(&self, found: &Content) -> bool {
+    fn explains(&self, found: &ZoneContent) -> bool {
         let len = if self.is_full { CAPACITY } else { self.bytes.len() };
         found.bytes.len() == len && found.bytes.starts_with(&self.bytes)
     }
 }
 
 /// The states that each zone may have after a power cut, the last of them the present one.
-struct Model(Vec<Vec<Content>>);
+struct Model(Vec<Vec<ZoneContent>>);
 
 impl Model {
-    fn change(&mut self, zone: u32, change: impl FnOnce(&mut Content)) {
+    fn change(&mut self, zone: u32, change: impl FnOnce(&mut ZoneContent)) {
         let states = &mut self.0[zone as usize];
         let mut now = states.last().unwrap().clone();
         change(&mut now);
@@ -189,7 +189,7 @@ impl Model {
             let info = device.zone(zone).unwrap();
             let mut bytes = vec![0; info.write_pointer as usize];
             device.read(zone, 0, &mut bytes).unwrap();
-            let found = Content { bytes, is_full: info.state == ZoneState::Full };
+            let found = ZoneContent { bytes, is_full: info.state == ZoneState::Full };
             let is_explained = states.iter().any(|state| state.explains(&found));
             assert!(is_explained, "seed {seed}: zone {zone} is {found:?}, not of {states:?}");
             *states = vec![found];
@@ -227,7 +227,7 @@ fn act(device: &dyn Device, model: &mut Model, chance: &mut Chance) -> u64 {
                 done
             }
             _ => {
-                model.change(zone, |now| *now = Content::default());
+                model.change(zone, |now| *now = ZoneContent::default());
                 device.reset(zone)
             }
         };
@@ -247,7 +247,7 @@ fn live(seed: u64) -> u64 {
     let mut chance = Chance::new(seed);
     let disk = disk(seed ^ 0x5eed);
     lay_out(&disk, &geometry()).unwrap();
-    let mut model = Model(vec![vec![Content::default()]; ZONES as usize]);
+    let mut model = Model(vec![vec![ZoneContent::default()]; ZONES as usize]);
     let mut flushes = 0;
     // On some disks all processes are killed soon, most while they open the device; on others they
     // live for several halves.
@@ -325,8 +325,8 @@ fn a_state_that_is_damaged_is_told_from_an_old_one() {
     let geometry = geometry();
     let layout = Layout::new(ZONES, geometry.zone_bytes);
     let disk = disk(1);
-    State::make(&disk, layout, ZONES).unwrap();
-    let read = || State::read(&disk, layout, &geometry).unwrap();
+    WritePointers::make(&disk, layout, ZONES).unwrap();
+    let read = || WritePointers::read(&disk, layout, &geometry).unwrap();
     let mut state = read().unwrap();
     state.record(&disk, &[(258, 4096)]).unwrap();
     state.record(&disk, &[(258, 8192), (1, 4096)]).unwrap();
