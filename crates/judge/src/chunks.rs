@@ -6,7 +6,7 @@ use frostline_zone::Device;
 
 use crate::Undecided;
 use crate::metadata::Metadata;
-use crate::page::{HEAD, MetaPage, PAGE, PageHead, sum_of};
+use crate::page::{HEAD, MetaPage, PAGE, PageHead, Place, sum_of};
 
 /// A chunk that the checkpoint does not cover.
 pub struct Late {
@@ -41,14 +41,13 @@ impl ChunkGroup {
     }
 }
 
-/// A page of a chunk.
+/// A record of a chunk.
 pub struct PageRow {
     pub lba: u32,
-    pub sum: u32,
     pub time: u64,
-    /// First byte in the zone of the device, and the number of bytes.
-    at: u64,
-    bytes: u32,
+    pub place: Place,
+    /// Of a delta: the sum of its image.
+    pub base: Option<u32>,
 }
 
 impl Late {
@@ -56,7 +55,8 @@ impl Late {
     pub fn leave_whole_pages(&mut self, device: &dyn Device) -> Result<(), Undecided> {
         let mut whole = Vec::new();
         for row in self.rows.drain(..) {
-            if sum_of(device, self.zone, row.at, row.bytes)? == Some(row.sum) {
+            let Place { at, bytes, sum, .. } = row.place;
+            if sum_of(device, self.zone, at, bytes)? == Some(sum) {
                 whole.push(row);
             }
         }
@@ -113,7 +113,7 @@ fn scan(
                 seq: head.seq,
                 durable: head.b,
                 group: ChunkGroup::of(&header),
-                rows: rows(meta, &header, page, head.count),
+                rows: rows(meta, &header, (zone, page), head.count),
             });
         }
         page += 1 + head.payload;
@@ -124,17 +124,24 @@ fn scan(
 
 const CHUNK: u32 = 5;
 
-/// The rows of a header in page `page`: the records lie one behind the other, in whole units.
-fn rows(meta: &Metadata, header: &MetaPage, page: u32, count: u32) -> Vec<PageRow> {
+/// The rows of a header in a page: the records lie one behind the other, in whole units.
+fn rows(meta: &Metadata, header: &MetaPage, (zone, page): (u32, u32), count: u32) -> Vec<PageRow> {
     let mut at = u64::from(page + 1) * PAGE as u64;
     let mut rows = Vec::new();
     for i in 0..count as usize {
-        let (row, form) = (HEAD + 16 * i, HEAD + 16 * count as usize + 4 * i);
-        let length = if meta.in_units { header.u32(form) >> 16 } else { PAGE as u32 };
+        let (row, form) = (HEAD + 16 * i, HEAD + 16 * count as usize + 8 * i);
+        let (kind, length) = match meta.in_units {
+            true => (header.u32(form) & 0xffff, header.u32(form) >> 16),
+            false => (IMAGE, PAGE as u32),
+        };
         let bytes = length.next_multiple_of(meta.unit);
         let (lba, sum, time) = (header.u32(row), header.u32(row + 4), header.u64(row + 8));
-        rows.push(PageRow { lba, sum, time, at, bytes });
+        let base = (kind != IMAGE).then(|| header.u32(form + 4));
+        let place = Place { zone, opening: None, at, bytes, sum };
+        rows.push(PageRow { lba, time, place, base });
         at += u64::from(bytes);
     }
     rows
 }
+
+const IMAGE: u32 = 0;

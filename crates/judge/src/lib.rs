@@ -12,12 +12,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use frostline_zone::{Device, DeviceError};
 
-use chunks::{ChunkGroup, Late, late_chunks};
-use metadata::{CheckpointZone, Metadata};
-use page::{PAGE, sum_of};
+use chunks::{ChunkGroup, Late, PageRow, late_chunks};
+use metadata::Metadata;
+use page::{PAGE, Place, bytes_of, sum_of};
 
-/// The pages that a store must have, as LBA and CRC-32C of the record: of the content, and in a store in
-/// units of so much of it as was written, with zeroes up to the end of a unit.
+/// The pages that a store must have, as LBA and CRC-32C of the content.
 pub type PageSums = BTreeMap<u32, u32>;
 
 /// The reason why the judge can't say which pages a store must have.
@@ -32,9 +31,9 @@ pub enum Undecided {
     Damaged(String),
 }
 
-/// The state of an LBA that was written or trimmed after the checkpoint. Later states are greater:
+/// The state of a page that was written or trimmed after the checkpoint. Later states are greater:
 /// time of the write, then writes before trims of the same time, then the number of the chunk.
-type Newest = (u64, bool, u64, Option<u32>);
+type Newest = (u64, bool, u64, Option<Place>);
 
 /// The pages that the store on this device must have when it is opened.
 ///
@@ -47,42 +46,68 @@ pub fn pages(device: &dyn Device) -> Result<PageSums, Undecided> {
     for chunk in late.iter_mut().filter(|chunk| chunk.seq > durable) {
         chunk.leave_whole_pages(device)?;
     }
-    leave_whole_groups(&mut late, durable);
+    let mut old: BTreeMap<u32, [Option<Place>; 2]> = BTreeMap::new();
+    for leaf in &meta.leaves {
+        old.extend(leaf.pages(&meta));
+    }
+    leave_whole_groups(&mut late, &old, durable);
     let mut newest: HashMap<u32, Newest> = HashMap::new();
     let mut offer = |lba: u32, state: Newest| {
         let known = newest.entry(lba).or_insert(state);
         *known = (*known).max(state);
     };
-    for chunk in &late {
-        for row in &chunk.rows {
-            offer(row.lba, (row.time, false, chunk.seq, Some(row.sum)));
-        }
+    let (images, deltas): (Vec<_>, Vec<_>) = late
+        .iter()
+        .flat_map(|chunk| chunk.rows.iter().map(|row| (chunk.seq, row)))
+        .partition(|(_, row)| row.base.is_none());
+    for (seq, row) in images {
+        offer(row.lba, (row.time, false, seq, Some(row.place)));
     }
     for trim in &meta.trims {
         offer(trim.lba, (trim.time, true, trim.serial, None));
     }
     let mut pages = PageSums::new();
-    for leaf in &meta.leaves {
-        for at in 0..1024 {
-            let lba = leaf.number * 1024 + at;
-            let slot = leaf.slot(at);
-            if slot != 0 && !newest.contains_key(&lba) {
-                let units = if meta.in_units { leaf.units(at) } else { 1 };
-                check(device, &meta, &late, lba, (slot, units), leaf.sum(at))?;
-                pages.insert(lba, leaf.sum(at));
-            }
+    let all: BTreeSet<u32> = old.keys().chain(newest.keys()).copied().collect();
+    for page in all {
+        let (late_image, [old_image, old_delta]) =
+            (newest.get(&page), old.get(&page).copied().unwrap_or_default());
+        let found = late_image.map_or(old_image, |late| late.3);
+        let Some(image) = found else { continue };
+        // Deltas of other images, and those that were written before this one, do not count.
+        let since = late_image.map_or(0, |&(time, ..)| time + 1);
+        let its = |row: &&(u64, &PageRow)| {
+            row.1.lba == page && row.1.base == Some(image.sum) && row.1.time >= since
+        };
+        let delta = deltas.iter().filter(its).max_by_key(|(seq, row)| (row.time, *seq));
+        // Cleaning may have copied the image of the checkpoint as it was.
+        let is_same = late_image.is_none_or(|&(time, ..)| {
+            time <= meta.time && old_image.is_some_and(|old| old.sum == image.sum)
+        });
+        let delta = delta.map(|(_, row)| row.place).or(old_delta.filter(|_| is_same));
+        for place in
+            [Some(image).filter(|_| late_image.is_none()), old_delta.filter(|_| delta == old_delta)]
+        {
+            place.map_or(Ok(()), |place| check(device, &late, page, place))?;
         }
+        let wrong = || Undecided::Damaged(format!("LBA {page}: its records are no page"));
+        let content = content(device, &meta, image, delta)?.ok_or_else(wrong)?;
+        pages.insert(page, crc32c::crc32c(&content));
     }
-    pages.extend(newest.into_iter().filter_map(|(lba, state)| Some((lba, state.3?))));
     Ok(pages)
 }
 
-/// Drops the pages of each group that was not durable and of which a page is missing.
-fn leave_whole_groups(late: &mut [Late], durable: u64) {
+/// Drops the pages of each group that was not durable and of which a page is missing, or the image that a
+/// delta is of.
+fn leave_whole_groups(late: &mut [Late], old: &BTreeMap<u32, [Option<Place>; 2]>, durable: u64) {
     let groups = late.iter().filter_map(|chunk| chunk.group);
     let unsure: Vec<ChunkGroup> = groups.filter(|group| group.from > durable).collect();
     for group in unsure {
+        let images = late.iter().flat_map(|chunk| &chunk.rows).filter(|row| row.base.is_none());
+        let late_images = images.map(|row| (row.lba, row.place.sum));
+        let old_images = old.iter().filter_map(|(&lba, [image, _])| Some((lba, (*image)?.sum)));
+        let images: BTreeSet<(u32, u32)> = late_images.chain(old_images).collect();
         let rows = late.iter().flat_map(|chunk| &chunk.rows).filter(|row| group.has(row));
+        let rows = rows.filter(|row| row.base.is_none_or(|base| images.contains(&(row.lba, base))));
         let times: BTreeSet<u64> = rows.map(|row| row.time).collect();
         if times.len() < group.pages as usize {
             late.iter_mut().for_each(|chunk| chunk.rows.retain(|row| !group.has(row)));
@@ -90,28 +115,59 @@ fn leave_whole_groups(late: &mut [Late], durable: u64) {
     }
 }
 
-/// Checks that a page in the map is where the map says.
-fn check(
-    device: &dyn Device,
-    meta: &Metadata,
-    late: &[Late],
-    lba: u32,
-    (slot, units): (u32, u32),
-    sum: u32,
-) -> Result<(), Undecided> {
-    let wrong = |what: &str| Undecided::Damaged(format!("LBA {lba}, slot {slot}: {what}"));
-    let zone = meta.zones.get(&(slot >> meta.offset_bits));
-    let zone: &CheckpointZone = zone.ok_or_else(|| wrong("no zone of the checkpoint"))?;
-    if late.iter().any(|c| c.zone == zone.device_zone && c.opening != zone.opening) {
+/// Checks that a record in the map is where the map says.
+fn check(device: &dyn Device, late: &[Late], lba: u32, place: Place) -> Result<(), Undecided> {
+    let wrong = |what: &str| Undecided::Damaged(format!("LBA {lba}, {place:?}: {what}"));
+    let opening = place.opening.ok_or_else(|| wrong("no zone of the checkpoint"))?;
+    if late.iter().any(|c| c.zone == place.zone && c.opening != opening) {
         return Err(wrong("its zone holds later pages"));
     }
-    let offset = slot & ((1 << meta.offset_bits) - 1);
-    let first_byte = u64::from(offset) * u64::from(meta.unit);
-    let page = (first_byte / PAGE as u64) as u32;
-    let headers = zone.firsts.iter().filter(|&&first| first <= page).count() as u64;
-    let at = first_byte + headers * PAGE as u64;
-    match sum_of(device, zone.device_zone, at, units * meta.unit)? == Some(sum) {
+    match sum_of(device, place.zone, place.at, place.bytes)? == Some(place.sum) {
         true => Ok(()),
         false => Err(wrong("its content is not there")),
     }
+}
+
+/// A page, of its image and its delta; none if they are not what the format says.
+fn content(
+    device: &dyn Device,
+    meta: &Metadata,
+    image: Place,
+    delta: Option<Place>,
+) -> Result<Option<Vec<u8>>, Undecided> {
+    let bytes = |place: Place| bytes_of(device, place.zone, place.at, place.bytes);
+    let Some(image) = bytes(image)? else { return Ok(None) };
+    let Some(mut page) = (if meta.in_units { whole(image) } else { Some(image) }) else {
+        return Ok(None);
+    };
+    let Some(delta) = delta else { return Ok(Some(page)) };
+    let applied = bytes(delta)?.and_then(|delta| apply(&mut page, &delta));
+    Ok(applied.map(|()| page))
+}
+
+/// A page of its image: two bytes say where zeroes were left out, two how many.
+fn whole(image: Vec<u8>) -> Option<Vec<u8>> {
+    if image.len() == PAGE {
+        return Some(image);
+    }
+    let field = |at: usize| usize::from(u16::from_le_bytes([image[at], image[at + 1]]));
+    let (at, zeroes) = (field(0), field(2));
+    let (before, behind) =
+        (image.get(4..4 + at)?, image.get(4 + at..4 + PAGE.checked_sub(zeroes)?)?);
+    Some([before, &vec![0; zeroes], behind].concat())
+}
+
+/// Puts the words of a delta into a page: behind four bytes of its time and one that counts the runs, each
+/// run has two bytes, words to pass over and words to set, and then come those words.
+fn apply(page: &mut [u8], delta: &[u8]) -> Option<()> {
+    let runs = usize::from(*delta.get(4)?);
+    let (mut words, mut at) = (delta.get(5 + 2 * runs..)?, 0);
+    for run in delta[5..5 + 2 * runs].chunks(2) {
+        at += 8 * usize::from(run[0]);
+        let (set, rest) = words.split_at_checked(8 * usize::from(run[1]))?;
+        page.get_mut(at..at + set.len())?.copy_from_slice(set);
+        at += set.len();
+        words = rest;
+    }
+    Some(())
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use frostline_zone::Device;
 
 use crate::Undecided;
-use crate::page::{HEAD, MetaPage, PAGE, PageHead, read, u32_at, u64_at};
+use crate::page::{HEAD, MetaPage, PAGE, PageHead, Place, read, u32_at, u64_at};
 
 /// The records of the metadata zones that say which pages the store has.
 pub struct Metadata {
@@ -15,6 +15,8 @@ pub struct Metadata {
     /// True if it is in units, even if each is a page.
     pub in_units: bool,
     pub offset_bits: u32,
+    /// User writes when the table was written.
+    pub time: u64,
     /// Number of the first chunk that the table does not cover.
     pub next_chunk: u64,
     /// Zones of the table, by their number in the volume.
@@ -33,7 +35,7 @@ pub struct CheckpointZone {
     pub opening: u64,
     /// In units.
     pub used: u32,
-    /// Pages of the device's zone that were used, headers included.
+    /// PageSums of the device's zone that were used, headers included.
     pub pages: u32,
     pub firsts: Vec<u32>,
 }
@@ -52,17 +54,39 @@ pub struct MapLeaf {
 }
 
 impl MapLeaf {
-    pub fn slot(&self, at: u32) -> u32 {
-        u32_at(&self.bytes, 4 * at as usize)
+    /// Its pages, each with the places of its image and of its delta. Behind the entries of the pages, in a
+    /// store in units half of all, are those of their deltas.
+    pub fn pages<'m>(
+        &'m self,
+        meta: &'m Metadata,
+    ) -> impl Iterator<Item = (u32, [Option<Place>; 2])> + 'm {
+        let count = if meta.in_units { 512 } else { 1024 };
+        let pages = (0..count).map(move |at| {
+            let delta = if meta.in_units { self.place(meta, at + count) } else { None };
+            (self.number * count + at, [self.place(meta, at), delta])
+        });
+        pages.filter(|(_, [image, _])| image.is_some())
     }
 
-    pub fn sum(&self, at: u32) -> u32 {
-        u32_at(&self.bytes, 4096 + 4 * at as usize)
-    }
-
-    /// Units of a page's record, of a store in units.
-    pub fn units(&self, at: u32) -> u32 {
-        self.bytes[8192 + at as usize].into()
+    /// The place of an entry's record.
+    fn place(&self, meta: &Metadata, at: u32) -> Option<Place> {
+        let at = at as usize;
+        let (slot, sum) = (u32_at(&self.bytes, 4 * at), u32_at(&self.bytes, 4096 + 4 * at));
+        if slot == 0 {
+            return None;
+        }
+        let units = if meta.in_units { self.bytes[8192 + at].into() } else { 1 };
+        let offset = slot & ((1 << meta.offset_bits) - 1);
+        let first_byte = u64::from(offset) * u64::from(meta.unit);
+        let page = (first_byte / PAGE as u64) as u32;
+        let mut place =
+            Place { zone: 0, opening: None, at: first_byte, bytes: units * meta.unit, sum };
+        if let Some(zone) = meta.zones.get(&(slot >> meta.offset_bits)) {
+            let headers = zone.firsts.iter().filter(|&&first| first <= page).count() as u64;
+            place.at += headers * PAGE as u64;
+            (place.zone, place.opening) = (zone.device_zone, Some(zone.opening));
+        }
+        Some(place)
     }
 }
 
@@ -92,6 +116,7 @@ impl Metadata {
             unit,
             in_units: head.version == UNITS,
             offset_bits: u32::BITS - (zone_units - 1).leading_zeros(),
+            time: u64_at(&table, 0),
             next_chunk: u64_at(&table, 16),
             zones: HashMap::new(),
             leaves: Vec::new(),

@@ -79,6 +79,33 @@ pub fn read(
     Ok(Some(buffer))
 }
 
+/// The place of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// CheckpointZone of the device.
+    pub zone: u32,
+    /// The opening of the zone that the checkpoint knows; of a later record none.
+    pub opening: Option<u64>,
+    /// First byte in the zone, and the number of bytes.
+    pub at: u64,
+    pub bytes: u32,
+    /// CRC-32C of these bytes.
+    pub sum: u32,
+}
+
+/// Bytes of a zone; `None` if they are not before the write pointer.
+pub fn bytes_of(
+    device: &dyn Device,
+    zone: u32,
+    at: u64,
+    bytes: u32,
+) -> Result<Option<Vec<u8>>, Undecided> {
+    let (page, skip) = ((at / PAGE as u64) as u32, at as usize % PAGE);
+    let pages = (skip + bytes as usize).div_ceil(PAGE);
+    let read = read(device, zone, page, pages as u32)?;
+    Ok(read.map(|read| read[skip..skip + bytes as usize].to_vec()))
+}
+
 /// CRC-32C of bytes of a zone; `None` if they are not before the write pointer.
 pub fn sum_of(
     device: &dyn Device,
@@ -86,10 +113,7 @@ pub fn sum_of(
     at: u64,
     bytes: u32,
 ) -> Result<Option<u32>, Undecided> {
-    let (page, skip) = ((at / PAGE as u64) as u32, at as usize % PAGE);
-    let pages = (skip + bytes as usize).div_ceil(PAGE);
-    let read = read(device, zone, page, pages as u32)?;
-    Ok(read.map(|read| crc32c::crc32c(&read[skip..skip + bytes as usize])))
+    Ok(bytes_of(device, zone, at, bytes)?.map(|bytes| crc32c::crc32c(&bytes)))
 }
 
 pub fn u32_at(bytes: &[u8], at: usize) -> u32 {

@@ -7,7 +7,7 @@
 use frostline_placement::Scheme;
 
 use crate::map::Map;
-use crate::volume::Volume;
+use crate::volume::{Options, Volume};
 
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// Ends the chunk of `class`: the next record of its open zone begins with a page. The zone is
@@ -33,9 +33,11 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 
     /// A record was placed in this class: its chunk ends if it has as many as it may have.
     pub(crate) fn count_in_chunk(&mut self, class: usize) {
-        if self.options.page_units > 1 && self.options.chunk_records > 0 {
+        // The driver of deltas knows what its headers have room for, and pads.
+        let Options { page_units, chunk_records, deltas, .. } = self.options;
+        if page_units > 1 && chunk_records > 0 && !deltas {
             self.in_chunk[class] += 1;
-            if self.in_chunk[class] == self.options.chunk_records {
+            if self.in_chunk[class] == chunk_records {
                 self.fill_page(class);
             }
         }

@@ -87,7 +87,7 @@ impl<S: Scheme> Volume<S> {
         let copied = records.iter().enumerate().try_for_each(|(i, &(lba, from))| {
             let mut entry = self.map[lba as usize];
             let class = self.batch.classes.get(i).copied().flatten();
-            self.place_relocation(lba, &mut entry, from, class)?;
+            self.place_relocation(lba, &mut entry, from, from.units, class)?;
             self.map[lba as usize] = entry;
             Ok(())
         });

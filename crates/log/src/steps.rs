@@ -76,7 +76,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         }
         let old = entry.slot >> self.shift;
         let first = old == 0;
-        if !self.has_room() || first && self.valid >= self.options.logical_pages {
+        if !self.has_room() || first && self.valid >= self.options.records() {
             return Err(self.full());
         }
         if let Some(request) = request.filter(|_| S::PER_REQUEST) {
@@ -171,8 +171,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         classes
     }
 
-    /// Places a valid page of a victim, in `class` if [`Volume::place_batch`] gave it one. `None`
-    /// if the page is no longer in this slot.
+    /// Places a valid page of a victim, in `class` if [`Volume::place_batch`] gave it one, as a record
+    /// of so many units. `None` if the page is no longer in this slot.
     ///
     /// # Errors
     /// No slot is left.
@@ -181,9 +181,10 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         lba: u32,
         entry: &mut MapEntry<S::Page>,
         from: Extent,
+        units: u32,
         class: Option<u8>,
     ) -> Result<Option<Placed>, LogError> {
-        let Extent { slot: from, units } = from;
+        let Extent { slot: from, units: before } = from;
         if entry.slot != self.number(from) {
             return Ok(None);
         }
@@ -200,7 +201,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.counts.frozen_relocations += u64::from(word / WORD_LAST);
         self.counts.classes[class].relocations += 1;
         let slot = self.take_slot(word, class, units);
-        self.discard(from.zone, units);
+        self.discard(from.zone, before);
         self.move_to(slot, class, entry).map(Some)
     }
 

@@ -38,6 +38,8 @@ pub struct Options {
     pub space: u32,
     /// Pages that may be valid at once.
     pub logical_pages: u64,
+    /// True if each page may have a second record, with an LBA of its own.
+    pub deltas: bool,
     /// The capacity of the volume, and the trigger of cleaning.
     pub capacity: Capacity,
     /// Zones that may be open at once; `None` if there is no limit.
@@ -58,10 +60,16 @@ impl Options {
             chunk_records: 0,
             space,
             logical_pages: u64::from(space),
+            deltas: false,
             capacity: Capacity::Elastic { gp },
             max_open: None,
             start: 0,
         }
+    }
+
+    /// Records that may be valid at once.
+    pub(crate) fn records(&self) -> u64 {
+        self.logical_pages * if self.deltas { 2 } else { 1 }
     }
 
     /// The room for open zones.

@@ -137,7 +137,12 @@ impl<'a> Export<'a> {
         let mut batch = Vec::with_capacity(BATCH.min(length / PAGE + 1));
         for part in parts(offset, length) {
             if part.is_whole() {
-                batch.push(PageWrite { lba: part.lba, page: of(part.at), hotness: None });
+                batch.push(PageWrite {
+                    lba: part.lba,
+                    page: of(part.at),
+                    hotness: None,
+                    changed: None,
+                });
             } else {
                 self.patch(&part, of(part.at.clone()))?;
             }

@@ -158,6 +158,7 @@ impl Settings {
             Space::Bounded { gp, zones } => Capacity::Bounded { gp, zones, reserve: self.reserve },
         };
         Options {
+            deltas: false,
             zone_pages,
             page_units: self.page_size / self.unit(),
             chunk_records: self.chunk_records,

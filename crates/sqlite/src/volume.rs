@@ -270,7 +270,12 @@ impl StoreFiles {
         let placed: Vec<_> = pages.iter().filter_map(at).collect();
         let group: Vec<_> = placed
             .iter()
-            .map(|(lba, page)| PageWrite { lba: *lba, page: &page[..], hotness: None })
+            .map(|(lba, page)| PageWrite {
+                lba: *lba,
+                page: &page[..],
+                hotness: None,
+                changed: None,
+            })
             .collect();
         self.write(directory, &group, given_up)?;
         hold(&file.content)?.synced(&pages);
@@ -291,7 +296,7 @@ impl StoreFiles {
             return Ok(());
         }
         let mut group = pages.to_vec();
-        let of_own = |(lba, page)| PageWrite { lba, page, hotness: None };
+        let of_own = |(lba, page)| PageWrite { lba, page, hotness: None, changed: None };
         group.extend(own.iter().map(|(lba, page)| (*lba, &page[..])).map(of_own));
         if let Err(error) = self.store.write_group(&group) {
             hold(&self.directory)?.not_written(own.iter().map(|(lba, _)| *lba));

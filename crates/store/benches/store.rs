@@ -200,7 +200,12 @@ fn write_behind_a_checkpoint(store: &Store, contents: &[u8]) -> (Written, Writte
             })
             .collect();
         let page = |lba: &u64| &contents[*lba as usize * PAGE % contents.len()..][..PAGE];
-        let write = |lba: &u64| PageWrite { lba: *lba as u32, page: page(lba), hotness: None };
+        let write = |lba: &u64| PageWrite {
+            lba: *lba as u32,
+            page: page(lba),
+            hotness: None,
+            changed: None,
+        };
         store.write_batch(&lbas.iter().map(write).collect::<Vec<_>>()).expect("written");
         if batch % 4 == 0 {
             store.sync().expect("synced");

@@ -11,7 +11,7 @@ use crate::finding::Finding;
 use crate::format::PAGE;
 use crate::head::{ChunkHead, Head};
 use crate::inner::Inner;
-use crate::map_cache::LEAF;
+use crate::leaves::Leaves;
 use crate::records::Record;
 use crate::zone_pool::DataZone;
 
@@ -105,7 +105,8 @@ impl<'a> Check<'a> {
             Ok(places) => places.into_iter().for_each(|(lba, at)| self.check_place(lba, at)),
             Err(error) => {
                 self.unknown.insert(leaf);
-                self.report.findings.push(Finding::of_leaf(leaf, error)?);
+                let leaves = Leaves::of(self.inner.layout.sizes);
+                self.report.findings.push(Finding::of_leaf(leaves, leaf, error)?);
             }
         }
         self.inner.shrink_map()
@@ -127,7 +128,9 @@ impl<'a> Check<'a> {
                 false => continue,
             }
         }
-        Ok(self.inner.mapped(self.inner.state()?, leaf * LEAF as u32)?.places_of_leaf())
+        let state = self.inner.state()?;
+        let first = state.volume.map().leaves().pages_of(leaf).start;
+        Ok(self.inner.mapped(state, first)?.places_of_leaf())
     }
 
     fn check_place(&mut self, lba: u32, place: Extent) {
@@ -139,9 +142,10 @@ impl<'a> Check<'a> {
     /// Notes that the map names the slots of a record.
     fn take_place(&mut self, lba: u32, place: Extent) -> Result<(), Finding> {
         let layout = &self.inner.layout;
+        let page = layout.sizes.page_of(lba);
         let wrong =
-            |what: &str| Finding { lba: Some(lba), what: what.into(), ..Finding::default() };
-        if u64::from(lba) >= layout.fixed.logical_pages {
+            |what: &str| Finding { lba: Some(page), what: what.into(), ..Finding::default() };
+        if u64::from(lba) >= layout.sizes.lbas(layout.fixed.logical_pages) {
             return Err(wrong("the map holds it, though the store does not reach so far"));
         }
         if place.slot.zone == 0 {
@@ -151,7 +155,7 @@ impl<'a> Check<'a> {
             return Err(wrong("the map has it in a zone that holds nothing"));
         };
         let span = live.zone.span_of(place, layout.sizes);
-        let wrong = |what| Finding::at(live.zone.device_zone, span.page, Some(lba), what);
+        let wrong = |what| Finding::at(live.zone.device_zone, span.page, Some(page), what);
         let beyond = place.slot.offset + place.units > layout.zone_units();
         if beyond || place.units == 0 || span.end() > live.end {
             return Err(wrong("the map has it where nothing was written"));
@@ -210,19 +214,25 @@ impl<'a> Check<'a> {
             }
         };
         for (place, record) in sizes.extents(number, first, &records) {
-            let known = !self.unknown.contains(&(record.lba / LEAF as u32));
+            let (leaf, _) = Leaves::of(sizes).find(record.lba);
+            let known = !self.unknown.contains(&leaf);
             if place.slot.offset + place.units > self.inner.layout.zone_units()
                 || !self.is_mapped(place)
                 || !known
             {
                 continue;
             }
-            let there = u64::from(record.lba) < self.inner.layout.fixed.logical_pages
+            let there = u64::from(record.lba) < sizes.lbas(self.inner.layout.fixed.logical_pages)
                 && self.is_at(record, place)?;
             if !there {
                 let page = live.zone.span_of(place, sizes).page;
                 let what = "its header names this LBA, the map another, or another sum";
-                self.report.findings.push(Finding::at(zone, page, Some(record.lba), what));
+                self.report.findings.push(Finding::at(
+                    zone,
+                    page,
+                    Some(sizes.page_of(record.lba)),
+                    what,
+                ));
             }
         }
         self.inner.shrink_map()

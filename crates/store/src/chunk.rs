@@ -5,8 +5,11 @@ use frostline_placement::Hotness;
 use frostline_zone::AlignedBuf;
 
 use crate::format::{Form, Group, IMAGE, PAGE, Row, rows};
-use crate::head::{ChunkHead, Head, HeadKind};
+use crate::head::{BODY, ChunkHead, Head, HeadKind};
 use crate::records::{Record, Sizes};
+
+/// Bytes at the end of a chunk's last page that are little to lose.
+const LITTLE: u32 = 128;
 
 /// A chunk that is being filled, or is on its way to the device.
 pub struct Chunk {
@@ -22,19 +25,21 @@ pub struct Chunk {
     room: ChunkRoom,
     /// The header's row of each record.
     pub records: Vec<Record>,
-    /// The records' hotness records, if the store has them.
+    /// The records' hotness records, if the store has them. Those of deltas stay in memory.
     pub hotness: Option<Vec<Hotness>>,
     /// Number of the chunk, once it is sealed.
     pub seq: u64,
     /// Units of the records.
     used: u32,
+    /// Of the records, deltas.
+    deltas: usize,
     bytes: AlignedBuf,
 }
 
 /// The room of a chunk.
 #[derive(Clone, Copy)]
 pub struct ChunkRoom {
-    /// Records that its header has room for.
+    /// Images that its header has room for.
     pub records: u32,
     /// Units behind its header, on the device.
     pub units: u32,
@@ -53,7 +58,19 @@ impl Chunk {
     ) -> Self {
         let records = Vec::with_capacity(room.records as usize);
         let hotness = hotness.then(Vec::new);
-        Chunk { zone, first, start, sizes, room, records, hotness, seq: 0, used: 0, bytes }
+        Chunk {
+            zone,
+            first,
+            start,
+            sizes,
+            room,
+            records,
+            hotness,
+            seq: 0,
+            used: 0,
+            deltas: 0,
+            bytes,
+        }
     }
 
     /// True if it takes no more records: the next one might be a whole page.
@@ -63,9 +80,18 @@ impl Chunk {
             || self.used == self.room.of_zone
     }
 
-    /// True if its header has no room for another record.
+    /// True if its header has no room for another record, or not for many and the last page is as good
+    /// as full: a chunk of deltas has few pages, so padding would be a large part of it.
     pub fn has_full_header(&self) -> bool {
-        self.records.len() as u32 == self.room.records
+        if self.deltas == 0 {
+            return self.records.len() as u32 == self.room.records;
+        }
+        let hotness = if self.hotness.is_some() { size_of::<Hotness>() } else { 0 };
+        let row = self.sizes.row_bytes();
+        let room = BODY - size_of::<Group>();
+        let used = self.records.len() * row + (self.records.len() - self.deltas) * hotness;
+        let left = self.padding() * self.sizes.slot_bytes();
+        used + row + hotness > room || used > room * 2 / 3 && left <= LITTLE
     }
 
     /// The offset in the zone of the next record.
@@ -82,6 +108,7 @@ impl Chunk {
         place.copy_from_slice(bytes);
         rest.fill(0);
         self.used += units;
+        self.deltas += usize::from(self.sizes.is_delta(record.lba));
         self.records.push(record);
         if let Some(all) = &mut self.hotness {
             all.push(hotness);
@@ -128,16 +155,18 @@ impl Chunk {
     ) {
         let mut body = Vec::with_capacity(PAGE);
         for record in &self.records {
-            body.extend_from_slice(bytemuck::bytes_of(&record.row()));
+            body.extend_from_slice(bytemuck::bytes_of(&record.row(self.sizes)));
         }
         let unit = self.sizes.unit();
         if unit.is_some() {
             for record in &self.records {
-                body.extend_from_slice(bytemuck::bytes_of(&record.form()));
+                body.extend_from_slice(bytemuck::bytes_of(&record.form(self.sizes)));
             }
         }
-        if let Some(hotness) = &self.hotness {
-            body.extend_from_slice(bytemuck::cast_slice(hotness));
+        for (record, hotness) in self.records.iter().zip(self.hotness.iter().flatten()) {
+            if !self.sizes.is_delta(record.lba) {
+                body.extend_from_slice(bytemuck::bytes_of(hotness));
+            }
         }
         let group = group.or(unit.map(|_| Group::default()));
         if let Some(group) = group {
@@ -171,7 +200,8 @@ impl Chunk {
 }
 
 impl ChunkHead {
-    /// The records behind the head, and their hotness records if the store has them. None if they do not
+    /// The records behind the head, and their hotness records if the store has them; those of deltas are
+    /// blank. None if they do not
     /// fill as many pages as the head says.
     pub fn records(
         &self,
@@ -181,15 +211,23 @@ impl ChunkHead {
     ) -> Option<(Vec<Record>, Option<Vec<Hotness>>)> {
         let count = self.records as usize;
         let behind = |columns: usize| &body[(count.saturating_mul(columns)).min(body.len())..];
-        let whole = Form { kind: IMAGE, bytes: PAGE as u16 };
+        let whole = Form { kind: IMAGE, bytes: PAGE as u16, base: 0 };
         let mut forms = vec![whole; count.min(PAGE)];
         if sizes.unit().is_some() {
             forms = rows(behind(size_of::<Row>()), count);
         }
-        let all = rows(body, count).into_iter().zip(forms).map(|(row, form)| Record::of(row, form));
+        let all = rows(body, count).into_iter().zip(forms);
+        let all = all.map(|(row, form)| Record::of(row, form, sizes));
         let records = all.collect::<Option<Vec<_>>>()?;
         let units: u32 = records.iter().map(|r| sizes.units_of(r.bytes.into())).sum();
-        let hotness = hotness.then(|| rows(behind(sizes.row_bytes()), count));
+        let hotness = hotness.then(|| {
+            let mut of_images = rows(behind(sizes.row_bytes()), count).into_iter();
+            let of_record = |record: &Record| match sizes.is_delta(record.lba) {
+                true => Hotness::default(),
+                false => of_images.next().unwrap_or_default(),
+            };
+            records.iter().map(of_record).collect()
+        });
         (units.div_ceil(sizes.page_units()) == self.pages).then_some((records, hotness))
     }
 }

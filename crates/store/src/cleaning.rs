@@ -13,6 +13,8 @@ use crate::format::PAGE;
 use crate::head::ChunkHead;
 use crate::inner::{Guard, Inner};
 use crate::map_cache::StoredState;
+use crate::mapped_page::RecordCopy;
+use crate::merging::Merging;
 use crate::records::{Record, Span};
 use crate::zone_pool::DataZone;
 
@@ -139,7 +141,7 @@ impl Inner {
         let mut state = self.state()?;
         let mut valid = Vec::new();
         for (index, (at, &record)) in sizes.extents(zone, first, &records).enumerate() {
-            if record.lba >= self.layout.fixed.logical_pages as u32 {
+            if u64::from(record.lba) >= sizes.lbas(self.layout.fixed.logical_pages) {
                 return Ok(None);
             }
             let page = self.mapped(state, record.lba)?;
@@ -175,10 +177,16 @@ impl Inner {
         let mut state = self.state()?;
         for (valid, place) in current.iter().zip(&places) {
             let Some(place) = place else { continue };
-            let &Valid { record, hotness, at, class, .. } = valid;
-            let mut mapped = self.mapped(state, record.lba)?;
-            mapped.relocate(at, class, (record, hotness, &bytes[place.clone()]))?;
-            state = mapped.into_state();
+            let &Valid { record, hotness, at: from, class, .. } = valid;
+            let copy = RecordCopy { from, class, record, hotness, bytes: &bytes[place.clone()] };
+            state = match self.merge(state, &copy)? {
+                Merging::Done(state) => state,
+                Merging::None(state) => {
+                    let mut mapped = self.mapped(state, record.lba)?;
+                    mapped.relocate(&copy)?;
+                    mapped.into_state()
+                }
+            };
         }
         let outgoing = state.chunks.take_outgoing();
         drop(state);

@@ -118,7 +118,7 @@ pub enum StoreError {
         /// The page.
         lba: u32,
     },
-    /// A content that is not one page, nor less in a store in units.
+    /// A content that is not one page.
     #[error("{bytes} bytes: a page has 4096")]
     PageSize {
         /// Its length.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::StoreError;
 use crate::chunk::Chunk;
 use crate::inner::Inner;
+use crate::mapped_page::RecordCopy;
 
 impl Inner {
     /// Places the valid pages of a chunk that its zone did not take elsewhere. Returns the chunks
@@ -18,7 +19,8 @@ impl Inner {
             let hotness = chunk.hotness.as_ref().map(|all| all[index]).unwrap_or_default();
             let content = chunk.content(at).unwrap_or_default();
             let mut mapped = self.mapped(state, record.lba)?;
-            mapped.relocate(at, None, (*record, hotness, content))?;
+            let (from, record) = (at, *record);
+            mapped.relocate(&RecordCopy { from, class: None, record, hotness, bytes: content })?;
             state = mapped.into_state();
         }
         state.seal_all();

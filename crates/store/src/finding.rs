@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::map_cache::LEAF;
+use crate::leaves::Leaves;
 use crate::{Loss, StoreError};
 
 /// Something that is wrong with a store. What is not known of its place is left out.
@@ -12,7 +12,7 @@ pub struct Finding {
     pub zone: Option<u32>,
     /// Page in it.
     pub page: Option<u32>,
-    /// The page concerned; of a leaf of the map the first of 1,024.
+    /// The page concerned; of a leaf of the map the first one.
     pub lba: Option<u32>,
     /// The damage.
     pub what: String,
@@ -52,11 +52,15 @@ impl Finding {
     }
 
     /// The damage of a leaf of the map that can't be read.
-    pub(crate) fn of_leaf(leaf: u32, error: StoreError) -> Result<Self, StoreError> {
-        let first = leaf * LEAF as u32;
+    pub(crate) fn of_leaf(
+        leaves: Leaves,
+        leaf: u32,
+        error: StoreError,
+    ) -> Result<Self, StoreError> {
+        let (first, others) = (leaves.pages_of(leaf).start, leaves.pages() - 1);
         let mut finding = Finding::of(error)?;
         finding.lba = Some(first);
-        finding.what += &format!("; it tells where LBA {first} and the next {} are", LEAF - 1);
+        finding.what += &format!("; it tells where LBA {first} and the next {others} are");
         Ok(finding)
     }
 }

@@ -37,14 +37,18 @@ pub struct Row {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Form {
-    /// 0: the page, but for zeroes at its end.
+    /// 0: the page, but for its longest run of zeroes; 1: the words of it that changed since an image.
     pub kind: u16,
     /// Bytes of the record.
     pub bytes: u16,
+    /// Changed words: the CRC-32C of that image's record.
+    pub base: u32,
 }
 
 /// [`Form::kind`] of a page.
 pub const IMAGE: u16 = 0;
+/// [`Form::kind`] of the changed words of a page.
+pub const DELTA: u16 = 1;
 
 /// A group of pages that counts as a whole or not at all, in the last bytes of the headers of all chunks
 /// that were sealed before it was known to be durable. Its pages are those of the `pages` user writes

@@ -12,14 +12,11 @@ use frostline_log::LogError;
 
 use crate::chunk::Chunk;
 use crate::inner::{Guard, Inner};
-use crate::layout::sure_pages;
-use crate::map_cache::LEAF;
+use crate::layout::sure_images;
 use crate::mapped_page::MappedPage;
+use crate::packing::PackedPage;
 use crate::state::State;
 use crate::{Cleaning, PageWrite, StoreError};
-
-/// A page of a group, and the sum of its content.
-type Summed<'a> = (PageWrite<'a>, u32);
 
 impl Inner {
     /// Writes pages as a group, and makes it durable with everything before. Of a page that is there
@@ -31,11 +28,15 @@ impl Inner {
         if pages.is_empty() {
             return self.sync();
         }
-        let newest: BTreeMap<u32, &PageWrite<'_>> = pages.iter().map(|w| (w.lba, w)).collect();
-        let newest = newest.into_values();
-        let pages: Vec<_> =
-            newest.map(|write| (*write, self.layout.sizes.sum(write.page))).collect();
-        let (last, outgoing) = self.place_group(&pages)?;
+        let mut newest: BTreeMap<u32, PageWrite<'_>> = BTreeMap::new();
+        for &write in pages {
+            let known = newest.entry(write.lba).or_insert(write);
+            // An earlier content is not written, so it can be no base.
+            *known = PageWrite { changed: known.changed.and(write.changed), ..write };
+        }
+        let sizes = self.layout.sizes;
+        let pages = newest.values().map(|write| PackedPage::of(write, sizes)).collect();
+        let (last, outgoing) = self.place_group(pages)?;
         self.write_out(outgoing)?;
         self.make_durable(last)?;
         self.leave(self.state()?)
@@ -48,18 +49,21 @@ impl Inner {
 
     /// Places the pages of a group, which has only one of each LBA. Returns the number of the last
     /// chunk, and the chunks that are to be written.
-    fn place_group(&self, pages: &[Summed<'_>]) -> Result<(u64, Vec<Arc<Chunk>>), StoreError> {
+    fn place_group(
+        &self,
+        pages: Vec<PackedPage<'_>>,
+    ) -> Result<(u64, Vec<Arc<Chunk>>), StoreError> {
         loop {
             self.make_room(pages.len())?;
             // No leaf leaves memory while this is held.
             let _leaves_stay = self.lock_checkpointer()?;
-            let mut state = self.with_leaves(pages)?;
+            let mut state = self.with_leaves(&pages)?;
             state.check_writable()?;
             if state.chunks.has_group() || state.group_room() < pages.len() as u64 {
                 // The lock was let go in between.
                 continue;
             }
-            state.check_new(pages)?;
+            state.check_new(&pages)?;
             let placed = state.place_group(pages);
             let outgoing = state.chunks.take_outgoing();
             drop(state);
@@ -95,12 +99,13 @@ impl Inner {
     }
 
     /// Locks the state with the leaves of all these pages in memory.
-    fn with_leaves(&self, pages: &[Summed<'_>]) -> Result<Guard<'_>, StoreError> {
+    fn with_leaves(&self, pages: &[PackedPage<'_>]) -> Result<Guard<'_>, StoreError> {
         let mut state = self.state()?;
-        while let Some((absent, _)) =
-            pages.iter().find(|(write, _)| state.volume.map().position(write.lba).is_none())
+        while let Some(absent) =
+            pages.iter().find(|page| state.volume.map().position(page.lba).is_none())
         {
-            state = self.load(state, absent.lba / LEAF as u32)?;
+            let (leaf, _) = state.volume.map().leaves().find(absent.lba);
+            state = self.load(state, leaf)?;
         }
         Ok(state)
     }
@@ -110,15 +115,17 @@ impl State {
     /// Pages that a group may have: what fits into the free zones but one, which is cleaning's.
     pub fn group_room(&self) -> u64 {
         let zones = self.volume.free_zones().saturating_sub(1) as u64;
-        zones * u64::from(sure_pages(&self.layout.fixed, self.layout.sizes))
+        zones * u64::from(sure_images(&self.layout.fixed, self.layout.sizes))
     }
 
     /// Checks that the store may hold these pages.
-    fn check_new(&self, pages: &[Summed<'_>]) -> Result<(), StoreError> {
+    fn check_new(&self, pages: &[PackedPage<'_>]) -> Result<(), StoreError> {
         let map = self.volume.map();
         let is_new = |lba: u32| map.position(lba).is_none_or(|at| map.slot(at) == 0);
-        let new = pages.iter().filter(|(write, _)| is_new(write.lba)).count() as u64;
-        let (valid, slots) = (self.volume.valid_pages(), self.layout.fixed.logical_pages);
+        let new = pages.iter().filter(|page| is_new(page.lba)).count() as u64;
+        let sizes = self.layout.sizes;
+        let (valid, slots) =
+            (self.volume.valid_pages(), sizes.lbas(self.layout.fixed.logical_pages));
         match valid + new > slots {
             true => Err(LogError::Full { valid, slots }.into()),
             false => Ok(()),
@@ -126,12 +133,12 @@ impl State {
     }
 
     /// Places the pages of a group, and seals all chunks. Returns the number of the last one.
-    fn place_group(&mut self, pages: &[Summed<'_>]) -> Result<u64, StoreError> {
+    fn place_group(&mut self, pages: Vec<PackedPage<'_>>) -> Result<u64, StoreError> {
         self.chunks.begin_group(self.time(), pages.len() as u32);
-        for (write, sum) in pages {
+        for write in pages {
             let mapped = MappedPage::of(&mut *self, write.lba);
             let Ok(mut page) = mapped else { unreachable!("its leaf is in memory") };
-            page.write(*sum, write.hotness.unwrap_or_default(), write.page)?;
+            page.write(write)?;
         }
         Ok(self.seal_all())
     }

@@ -9,7 +9,7 @@ use crate::buffer::Buffer;
 use crate::counters::Counters;
 use crate::format::PAGE;
 use crate::layout::Layout;
-use crate::map_cache::LEAF;
+use crate::leaves::LEAF;
 use crate::meta::{MetaLog, MetaUsage};
 use crate::state::State;
 use crate::sync::{Condvar, Instant, Mutex, MutexGuard, sleep};
@@ -163,13 +163,10 @@ impl Inner {
 
     /// Checks a page that is to be written.
     pub fn check_write(&self, write: &PageWrite<'_>) -> Result<(), StoreError> {
-        if !self.layout.sizes.allows(write.page.len()) {
-            return Err(StoreError::PageSize { bytes: write.page.len() });
-        }
-        self.layout.check_lba(write.lba)
+        self.check_page(write.lba, write.page)
     }
 
-    /// Checks a page that is to be read.
+    /// Checks the LBA and the length of a page.
     pub fn check_page(&self, lba: u32, page: &[u8]) -> Result<(), StoreError> {
         if page.len() != PAGE {
             return Err(StoreError::PageSize { bytes: page.len() });

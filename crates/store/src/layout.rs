@@ -6,11 +6,13 @@ use frostline_placement::registry::Registry;
 use frostline_placement::{BuildError, Foresight, Hotness, LARGEST_MEMORY, Room, Semantics};
 use frostline_zone::{Device, Geometry, ZoneState};
 
+use crate::delta::LONGEST;
 use crate::format::{
     Group, LeafAt, Note, PAGE, SUPERBLOCKS, Super, TableHead, UnitsWritten, ZoneRow,
 };
 use crate::head::{BODY, UNIT_AT};
-use crate::map_cache::{Columns, LEAF};
+use crate::leaves::{LEAF, Leaves};
+use crate::map_cache::Columns;
 use crate::records::Sizes;
 use crate::{Format, StoreError, recorded};
 
@@ -23,6 +25,9 @@ fn recorded_scheme(error: BuildError) -> StoreError {
         error => error.into(),
     }
 }
+
+/// Bytes that a delta takes beside its own, of the header and the last page of its chunk.
+const BESIDE_DELTA: usize = 128;
 
 /// Pages of a chunk without its header, at most: 127 and the header are 512 KiB.
 const CHUNK: u32 = 127;
@@ -67,6 +72,7 @@ impl Layout {
         let mut fixed = fixed_by_zones(geometry, format)?;
         let zones = usable.len() as u32;
         let sizes = Sizes::new(format.unit)?;
+        let most_pages = if sizes.unit().is_some() { MAX_LBA / 2 } else { MAX_LBA };
         let columns = Columns::of(&scheme, sizes);
         fixed.meta_zones = meta_zones_of(&fixed, &scheme, columns, format.logical_pages, zones)?;
         let volume = zones.saturating_sub(fixed.meta_zones + fixed.spare);
@@ -77,11 +83,14 @@ impl Layout {
         // A scheme that can do with fewer classes has them where there are few zones.
         let classes = classes(Some(volume - fits(most_classes)))?;
         let fits = u64::from(fits(classes)) * u64::from(sure_pages(&fixed, sizes));
-        fixed.logical_pages = format.logical_pages.unwrap_or(fits).min(u64::from(MAX_LBA) + 1);
+        fixed.logical_pages = format.logical_pages.unwrap_or(fits).min(u64::from(most_pages) + 1);
+        let sizes = sizes.with_pages(fixed.logical_pages);
         check_room(&fixed, sizes, zones, volume, classes)?;
+        // Deltas are short: twice as many writes fill as many chunks, which is what recovery reads.
+        let usual = if sizes.unit().is_some() { 1 } else { 2 };
         fixed.checkpoint_writes = format
             .checkpoint_writes
-            .unwrap_or((fixed.logical_pages / 2).max(u64::from(fixed.zone_pages)));
+            .unwrap_or((fixed.logical_pages / usual).max(u64::from(fixed.zone_pages)));
         let (meta, data) = usable.split_at(fixed.meta_zones as usize);
         let (meta, data) = (meta.to_vec(), data.to_vec());
         let (victim, superblocks) = (format.victim.clone(), SUPERBLOCKS);
@@ -140,8 +149,9 @@ impl Layout {
             zone_pages,
             page_units: self.sizes.page_units(),
             chunk_records: chunk_pages,
-            space: logical_pages as u32,
+            space: self.sizes.lbas(logical_pages) as u32,
             logical_pages,
+            deltas: self.sizes.first_delta() > 0,
             capacity: Capacity::Bounded { gp, zones, reserve },
             max_open: self.max_open,
             start: 0,
@@ -169,7 +179,7 @@ impl Layout {
 
     /// Leaves of the map.
     pub fn leaves(&self) -> u32 {
-        self.fixed.logical_pages.div_ceil(LEAF as u64) as u32
+        Leaves::of(self.sizes).count(self.fixed.logical_pages)
     }
 
     /// Pages of the metadata log below which a checkpoint writes everything anew, so that all
@@ -269,12 +279,35 @@ fn check_room(
     Ok(())
 }
 
-/// Pages that a zone holds in any case: behind records in units its end may be too short for a page.
-pub fn sure_pages(fixed: &Super, sizes: Sizes) -> u32 {
+/// Whole images that a zone holds in any case: behind records in units its end may be too short for one.
+pub fn sure_images(fixed: &Super, sizes: Sizes) -> u32 {
     fixed.zone_pages - u32::from(sizes.page_units() > 1)
 }
 
-/// Records in a chunk whose header has, or has not, room for hotness records; as many pages at most.
+/// Pages that a zone holds in any case: whole images, and in a store in units the longest delta of each.
+fn sure_pages(fixed: &Super, sizes: Sizes) -> u32 {
+    let images = sure_images(fixed, sizes);
+    match sizes.unit() {
+        None => images,
+        Some(unit) => {
+            // A delta takes fewer units than an image, or there is none.
+            let delta = (LONGEST + BESIDE_DELTA).next_multiple_of(unit as usize);
+            let delta = if delta < PAGE { delta } else { 0 };
+            images * PAGE as u32 / (PAGE + delta) as u32
+        }
+    }
+}
+
+/// Records in a chunk of a store whose chunks have so many pages at most: deltas have no hotness records
+/// in its header, and several share a page.
+pub fn most_records(sizes: Sizes, chunk_pages: u32) -> u32 {
+    match sizes.unit() {
+        Some(_) => ((BODY - size_of::<Group>()) / sizes.row_bytes()) as u32,
+        None => chunk_pages,
+    }
+}
+
+/// Images in a chunk whose header has, or has not, room for hotness records; as many pages at most.
 pub fn chunk_pages(sizes: Sizes, hotness: bool) -> u32 {
     let row = sizes.row_bytes() + if hotness { size_of::<Hotness>() } else { 0 };
     CHUNK.min(((BODY - size_of::<Group>()) / row) as u32)
@@ -299,7 +332,8 @@ fn whole_checkpoint(
     logical: u64,
     zones: u32,
 ) -> u64 {
-    let leaves = logical.div_ceil(LEAF as u64);
+    // In a store in units each page has two entries.
+    let leaves = (logical * if columns.units { 2 } else { 1 }).div_ceil(LEAF as u64);
     let together = leaves_in_record(fixed, columns) as u64;
     let records = leaves.div_ceil(together);
     // A zone in use has two chunks at least if its slots are all used, and more after many syncs.

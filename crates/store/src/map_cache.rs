@@ -1,4 +1,4 @@
-//! The map in two levels: leaves of 1,024 pages, in memory as they are needed, and the root, which
+//! The map in two levels: leaves of 1,024 entries, in memory as they are needed, and the root, which
 //! has the place of each on the device.
 //!
 //! A leaf lies in memory as it lies on the device, by columns ([`Columns`]). A checkpoint takes a leaf by sharing it; a
@@ -13,10 +13,8 @@ use frostline_placement::registry::SCHEMES;
 use frostline_placement::{AnyState, SchemeSpec, Stamp};
 
 use crate::format::{LeafAt, PAGE};
+use crate::leaves::{LEAF, Leaves};
 use crate::records::Sizes;
-
-/// Pages in a leaf.
-pub const LEAF: usize = 1024;
 
 /// The columns of a leaf: slots and sums, then in a store in units the units of the records, then what
 /// the scheme keeps.
@@ -99,7 +97,16 @@ struct Frame {
 #[derive(Clone, Copy)]
 pub struct Position {
     frame: u32,
-    lba: u32,
+    leaf: u32,
+    /// Of the entry in the leaf.
+    index: usize,
+}
+
+impl Position {
+    /// The leaf.
+    pub fn leaf(self) -> u32 {
+        self.leaf
+    }
 }
 
 /// The outcome of an eviction.
@@ -122,16 +129,24 @@ pub struct MapCache {
     root: Vec<LeafAt>,
     hand: usize,
     space: u32,
+    leaves: Leaves,
     columns: Columns,
 }
 
 impl MapCache {
-    /// A map of `space` pages that holds nothing. No leaf is in memory.
-    pub fn new(space: u32, columns: Columns) -> Self {
-        let leaves = (space as usize).div_ceil(LEAF);
+    /// A map of `pages` pages that holds nothing. No leaf is in memory.
+    pub fn new(pages: u64, sizes: Sizes, columns: Columns) -> Self {
+        let leaves = Leaves::of(sizes);
+        let count = leaves.count(pages) as usize;
         let place = Place { frame: ABSENT, dirty: false, held: false, used: false };
-        let (places, root) = (vec![place; leaves], vec![LeafAt::default(); leaves]);
-        MapCache { places, frames: Vec::new(), root, hand: 0, space, columns }
+        let (places, root) = (vec![place; count], vec![LeafAt::default(); count]);
+        let space = sizes.lbas(pages) as u32;
+        MapCache { places, frames: Vec::new(), root, hand: 0, space, leaves, columns }
+    }
+
+    /// The division into leaves.
+    pub fn leaves(&self) -> Leaves {
+        self.leaves
     }
 
     /// The map as a checkpoint has it.
@@ -167,8 +182,9 @@ impl MapCache {
 
     /// The position of a page's entry, if its leaf is in memory.
     pub fn position(&self, lba: u32) -> Option<Position> {
-        let frame = self.places[lba as usize / LEAF].frame;
-        (frame != ABSENT).then_some(Position { frame, lba })
+        let (leaf, index) = self.leaves.find(lba);
+        let frame = self.places[leaf as usize].frame;
+        (frame != ABSENT).then_some(Position { frame, leaf, index })
     }
 
     /// Takes a leaf into memory: the bytes that lie where the root says, or one that holds nothing.
@@ -263,13 +279,13 @@ impl MapCache {
     }
 
     fn leaf(&self, at: Position) -> &[u8] {
-        debug_assert_eq!(self.frames[at.frame as usize].leaf, at.lba / LEAF as u32);
+        debug_assert_eq!(self.frames[at.frame as usize].leaf, at.leaf);
         &self.frames[at.frame as usize].bytes
     }
 
     fn leaf_mut(&mut self, at: Position) -> &mut [u8] {
-        let place = &mut self.places[at.lba as usize / LEAF];
-        debug_assert_eq!(place.frame, at.frame, "the leaf of LBA {} moved", at.lba);
+        let place = &mut self.places[at.leaf as usize];
+        debug_assert_eq!(place.frame, at.frame, "leaf {} moved", at.leaf);
         place.dirty = true;
         place.used = true;
         Arc::make_mut(&mut self.frames[at.frame as usize].bytes)
@@ -277,7 +293,7 @@ impl MapCache {
 
     /// The entry of a page.
     pub fn entry(&self, at: Position) -> MapEntry<StoredState> {
-        let (leaf, i) = (self.leaf(at), at.lba as usize % LEAF);
+        let (leaf, i) = (self.leaf(at), at.index);
         let mut page = StoredState::zeroed();
         let state = self.columns.state;
         bytemuck::bytes_of_mut(&mut page)[..state].copy_from_slice(&leaf[self.state_at(i)]);
@@ -286,7 +302,7 @@ impl MapCache {
 
     /// Changes the entry of a page.
     pub fn set(&mut self, at: Position, entry: MapEntry<StoredState>) {
-        let i = at.lba as usize % LEAF;
+        let i = at.index;
         let (states, known) = (self.state_at(i), self.columns.state);
         let leaf = self.leaf_mut(at);
         set_word(leaf, i, entry.slot);
@@ -295,27 +311,27 @@ impl MapCache {
 
     /// The slot of a page.
     pub fn slot(&self, at: Position) -> u32 {
-        word(self.leaf(at), at.lba as usize % LEAF)
+        word(self.leaf(at), at.index)
     }
 
     /// Changes the slot of a page.
     pub fn set_slot(&mut self, at: Position, slot: u32) {
-        set_word(self.leaf_mut(at), at.lba as usize % LEAF, slot);
+        set_word(self.leaf_mut(at), at.index, slot);
     }
 
     /// The sum of a page's content.
     pub fn sum(&self, at: Position) -> u32 {
-        word(self.leaf(at), LEAF + at.lba as usize % LEAF)
+        word(self.leaf(at), LEAF + at.index)
     }
 
     /// Changes the sum of a page's content.
     pub fn set_sum(&mut self, at: Position, sum: u32) {
-        set_word(self.leaf_mut(at), LEAF + at.lba as usize % LEAF, sum);
+        set_word(self.leaf_mut(at), LEAF + at.index, sum);
     }
 
     /// The units of a page's record.
     pub fn units(&self, at: Position) -> u32 {
-        self.units_in(self.leaf(at), at.lba as usize % LEAF)
+        self.units_in(self.leaf(at), at.index)
     }
 
     fn units_in(&self, leaf: &[u8], i: usize) -> u32 {
@@ -325,7 +341,7 @@ impl MapCache {
     /// Changes the units of a page's record, in a store that is in units.
     pub fn set_units(&mut self, at: Position, units: u32) {
         if self.columns.units {
-            self.leaf_mut(at)[8 * LEAF + at.lba as usize % LEAF] = units as u8;
+            self.leaf_mut(at)[8 * LEAF + at.index] = units as u8;
         }
     }
 
@@ -379,7 +395,8 @@ impl Map<StoredState> for MapCache {
 
     fn reach(&self) -> u32 {
         let last = (0..self.places.len() as u32).rev().find(|&leaf| !self.is_blank(leaf));
-        last.map_or(0, |leaf| (leaf + 1) * LEAF as u32).min(self.space)
+        let entries = |leaf| self.leaves.lba(leaf, LEAF - 1) + 1;
+        last.map_or(0, |leaf| entries(leaf).min(self.space))
     }
 
     fn peek(&self, lba: u32) -> Option<MapEntry<StoredState>> {

@@ -1,4 +1,4 @@
-//! A page whose entry of the map is in memory: only such a page can be read, written or moved.
+//! A page whose entries of the map are in memory: only such a page can be read, written or moved.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -7,42 +7,68 @@ use frostline_log::{Extent, LOST, Units};
 use frostline_placement::Hotness;
 
 use crate::StoreError;
-use crate::map_cache::{LEAF, Position, StoredState};
+use crate::delta::set_time;
+use crate::map_cache::{Position, StoredState};
+use crate::packing::PackedPage;
 use crate::records::{Record, Span};
 use crate::state::State;
 
-/// A page and the locked state. The leaf of the map that has the page's entry is in memory, and
-/// stays there while this exists: no leaf is dropped without the state.
+/// An LBA and the locked state. The leaf of the map that has the entries of its page stays in memory
+/// while this exists: no leaf is dropped without the state.
 pub struct MappedPage<G> {
     state: G,
     lba: u32,
+    /// The page.
+    page: Position,
+    /// The page's delta, in a store in units.
+    delta: Option<Position>,
+    /// The entry of the LBA: one of these.
     at: Position,
 }
 
-/// The place of a page's content.
-pub enum PageLookup {
+/// The place of a record's content.
+pub enum RecordLookup {
     /// In memory: so many bytes were copied.
     Copied(usize),
     /// On the device.
-    At {
-        /// Zone of the device.
-        zone: u32,
-        /// Where the record lies in it.
-        span: Span,
-        /// Sum of the record.
-        sum: u32,
-        /// Keeps the zone from being reset.
-        pin: Arc<()>,
-    },
+    At(RecordAt),
+}
+
+/// A record on the device.
+pub struct RecordAt {
+    /// Zone of the device.
+    pub zone: u32,
+    /// Where the record lies in it.
+    pub span: Span,
+    /// Sum of the record.
+    pub sum: u32,
+    /// Keeps the zone from being reset.
+    pub pin: Arc<()>,
+}
+
+/// A copy of a record that cleaning is to place.
+pub struct RecordCopy<'a> {
+    /// Where the record lies.
+    pub from: Extent,
+    /// The class that the scheme gave it when it saw the whole victim, if it gave one.
+    pub class: Option<u8>,
+    /// The copy's row.
+    pub record: Record,
+    /// Its hotness record.
+    pub hotness: Hotness,
+    /// Its content.
+    pub bytes: &'a [u8],
 }
 
 impl<G: Deref<Target = State>> MappedPage<G> {
-    /// The page, if its leaf is in memory; otherwise the state comes back.
+    /// The page of an LBA, if its leaf is in memory; otherwise the state comes back.
     pub fn of(state: G, lba: u32) -> Result<Self, G> {
-        match state.volume.map().position(lba) {
-            Some(at) => Ok(MappedPage { state, lba, at }),
-            None => Err(state),
-        }
+        let (map, sizes) = (state.volume.map(), state.layout.sizes);
+        let number = sizes.page_of(lba);
+        let Some(page) = map.position(number) else { return Err(state) };
+        let delta = sizes.delta_of(number).and_then(|lba| map.position(lba));
+        let at = delta.filter(|_| sizes.is_delta(lba)).unwrap_or(page);
+        Ok(MappedPage { state, lba, page, delta, at })
     }
 
     /// The state, whose leaves may be dropped again.
@@ -50,12 +76,36 @@ impl<G: Deref<Target = State>> MappedPage<G> {
         self.state
     }
 
-    /// The place of the page's record and its sum; zone 0 if the content is lost.
+    /// The place of the LBA's record and its sum; zone 0 if the content is lost.
     pub fn place(&self) -> Option<(Extent, u32)> {
+        self.place_at(self.at)
+    }
+
+    /// The same of the page's image.
+    pub fn image_place(&self) -> Option<(Extent, u32)> {
+        self.place_at(self.page)
+    }
+
+    /// The same of the page's delta.
+    pub fn delta_place(&self) -> Option<(Extent, u32)> {
+        self.delta.and_then(|at| self.place_at(at))
+    }
+
+    fn place_at(&self, at: Position) -> Option<(Extent, u32)> {
         let map = self.state.volume.map();
-        let (slot, units) = (map.slot(self.at), map.units(self.at));
-        let place = || (Extent { slot: self.state.volume.slot(slot), units }, map.sum(self.at));
+        let (slot, units) = (map.slot(at), map.units(at));
+        let place = || (Extent { slot: self.state.volume.slot(slot), units }, map.sum(at));
         (slot != 0).then(place)
+    }
+
+    /// User writes so far.
+    pub fn time(&self) -> u64 {
+        self.state.time()
+    }
+
+    /// True if a zone can be opened.
+    pub fn has_free_zone(&self) -> bool {
+        self.state.volume.free_zones() > 0
     }
 
     /// True if a group is on its way to the device.
@@ -63,93 +113,169 @@ impl<G: Deref<Target = State>> MappedPage<G> {
         self.state.chunks.has_group()
     }
 
-    /// True if the page lies there.
+    /// True if the LBA's record lies there.
     pub fn is_at(&self, place: Extent) -> bool {
         self.place().is_some_and(|(at, _)| at == place)
     }
 
-    /// The state that the scheme keeps of the page.
+    /// The state that the scheme keeps of the LBA.
     pub fn page_state(&self) -> StoredState {
         self.state.volume.map().entry(self.at).page
     }
 
-    /// The places of all pages in the page's leaf that have one: (LBA, place).
+    /// The places of all LBAs in the page's leaf that have one: (LBA, place).
     pub fn places_of_leaf(&self) -> Vec<(u32, Extent)> {
-        let first = self.lba - self.lba % LEAF as u32;
-        let places = (first..).zip(self.state.volume.map().places(self.at));
-        let places = places.filter(|&(_, (slot, _))| slot != 0);
+        let map = self.state.volume.map();
+        let (leaves, leaf) = (map.leaves(), self.page.leaf());
+        let places = map.places(self.page).enumerate().filter(|&(_, (slot, _))| slot != 0);
         let extent = |(slot, units)| Extent { slot: self.state.volume.slot(slot), units };
-        places.map(|(lba, place)| (lba, extent(place))).collect()
+        places.map(|(index, place)| (leaves.lba(leaf, index), extent(place))).collect()
     }
 
-    /// Finds the page's content: copies it if it is in memory, in whole units. None if the page was never
-    /// written.
-    pub fn find(&self, into: &mut [u8]) -> Result<Option<PageLookup>, StoreError> {
-        let Some((place, sum)) = self.place() else { return Ok(None) };
+    /// Finds the LBA's record: copies it if it is in memory, in whole units. None if there is none.
+    pub fn find(&self, into: &mut [u8]) -> Result<Option<RecordLookup>, StoreError> {
+        self.find_at(self.place(), into)
+    }
+
+    /// Finds the page's image in the same way.
+    pub fn find_image(&self, into: &mut [u8]) -> Result<Option<RecordLookup>, StoreError> {
+        self.find_at(self.image_place(), into)
+    }
+
+    /// Finds the page's delta in the same way.
+    pub fn find_delta(&self, into: &mut [u8]) -> Result<Option<RecordLookup>, StoreError> {
+        self.find_at(self.delta_place(), into)
+    }
+
+    fn find_at(
+        &self,
+        place: Option<(Extent, u32)>,
+        into: &mut [u8],
+    ) -> Result<Option<RecordLookup>, StoreError> {
+        let Some((place, sum)) = place else { return Ok(None) };
         if place.slot.zone == 0 {
-            return Err(StoreError::Lost { lba: self.lba });
+            return Err(StoreError::Lost { lba: self.state.layout.sizes.page_of(self.lba) });
         }
         if let Some(content) = self.state.chunks.content(place) {
             into[..content.len()].copy_from_slice(content);
-            return Ok(Some(PageLookup::Copied(content.len())));
+            return Ok(Some(RecordLookup::Copied(content.len())));
         }
         let zone = self.state.zones.get(place.slot.zone);
         let (span, pin) = (zone.span_of(place, self.state.layout.sizes), zone.pin.clone());
-        Ok(Some(PageLookup::At { zone: zone.device_zone, span, sum, pin }))
+        Ok(Some(RecordLookup::At(RecordAt { zone: zone.device_zone, span, sum, pin })))
+    }
+
+    /// True if the page may be written as a delta of so many bytes: it has a base, and merged they take no
+    /// more than both.
+    fn takes_delta(&self, packed: &PackedPage<'_>, bytes: usize) -> bool {
+        let Some((base, _)) = self.image_place() else { return false };
+        let lost = |(at, _): (Extent, u32)| at.slot.zone == 0;
+        let sizes = self.state.layout.sizes;
+        let units = base.units + sizes.units_of(bytes as u32);
+        let image = sizes.units_of(packed.image_bytes() as u32);
+        base.slot.zone != 0
+            && !self.delta_place().is_some_and(lost)
+            && sizes.units_of(bytes as u32) < image
+            && image <= units
     }
 }
 
 impl<G: DerefMut<Target = State>> MappedPage<G> {
-    /// Writes the page by the user; `sum` is that of its record.
-    pub fn write(&mut self, sum: u32, hotness: Hotness, bytes: &[u8]) -> Result<(), StoreError> {
-        let state = &mut *self.state;
-        let mut entry = state.volume.map().entry(self.at);
-        let known = state.layout.has_hotness().then_some(&hotness);
-        let units = Units {
-            before: state.volume.map().units(self.at),
-            after: state.layout.sizes.units_of(bytes.len() as u32),
-        };
-        let placed = state.volume.place_user(self.lba, &mut entry, units, known)?;
-        let map = state.volume.map_mut();
-        map.set(self.at, entry);
-        map.set_sum(self.at, sum);
-        map.set_units(self.at, units.after);
-        state.user_page_placed(placed, self.lba, sum, hotness, bytes)
+    /// Writes the page by the user: its delta if there is one and the page takes it, or its image.
+    pub fn write(&mut self, mut packed: PackedPage<'_>) -> Result<(), StoreError> {
+        let (sizes, time) = (self.state.layout.sizes, self.state.time() + 1);
+        let delta = packed.delta.take().filter(|delta| self.takes_delta(&packed, delta.len()));
+        if let (Some(mut bytes), Some(at), Some((_, base))) =
+            (delta, self.delta, self.image_place())
+        {
+            set_time(&mut bytes, time);
+            let (lba, sum, len) = (self.lba + sizes.first_delta(), sizes.sum(&bytes), bytes.len());
+            let record = Record { lba, sum, time, bytes: len as u16, base };
+            return self.append(at, record, packed.hotness, &bytes);
+        }
+        let (lba, hotness) = (self.lba, packed.hotness);
+        let image = packed.image(sizes);
+        let bytes = image.bytes.len() as u16;
+        let record = Record { lba, sum: image.sum, time, bytes, base: 0 };
+        self.append(self.page, record, hotness, &image.bytes)?;
+        self.forget_delta()
     }
 
-    /// Copies the page, whose record is at hand, from where it lies to the class that the scheme gave it
-    /// when it saw the whole victim, if it gave one. Nothing happens if the page no longer lies there.
-    pub fn relocate(
+    /// Places a record of the user, and appends it to its chunk.
+    fn append(
         &mut self,
-        from: Extent,
-        class: Option<u8>,
-        (record, hotness, bytes): (Record, Hotness, &[u8]),
+        at: Position,
+        record: Record,
+        hotness: Hotness,
+        bytes: &[u8],
     ) -> Result<(), StoreError> {
         let state = &mut *self.state;
+        let mut entry = state.volume.map().entry(at);
+        let known = state.layout.has_hotness().then_some(&hotness);
+        let after = state.layout.sizes.units_of(record.bytes.into());
+        let units = Units { before: state.volume.map().units(at), after };
+        let placed = state.volume.place_user(record.lba, &mut entry, units, known)?;
+        let map = state.volume.map_mut();
+        map.set(at, entry);
+        map.set_sum(at, record.sum);
+        map.set_units(at, after);
+        state.user_page_placed(placed, record, hotness, bytes)
+    }
+
+    /// Places a copy of the LBA's record. Nothing happens if the record no longer lies there.
+    pub fn relocate(&mut self, copy: &RecordCopy<'_>) -> Result<(), StoreError> {
+        let &RecordCopy { from, class, record, hotness, bytes } = copy;
+        let state = &mut *self.state;
         let mut entry = state.volume.map().entry(self.at);
-        match state.volume.place_relocation(self.lba, &mut entry, from, class)? {
+        let units = state.layout.sizes.units_of(record.bytes.into());
+        match state.volume.place_relocation(self.lba, &mut entry, from, units, class)? {
             None => Ok(()),
             Some(placed) => {
-                state.volume.map_mut().set(self.at, entry);
+                let map = state.volume.map_mut();
+                map.set(self.at, entry);
+                map.set_sum(self.at, record.sum);
+                map.set_units(self.at, units);
                 state.relocation_placed(placed, record, hotness, bytes)
             }
         }
     }
 
+    /// Cleaning merged the page's image and its delta.
+    pub fn count_merge(&mut self) {
+        self.state.deltas.merged += 1;
+    }
+
+    /// Forgets the page's delta, as a newer image makes it garbage.
+    pub fn forget_delta(&mut self) -> Result<(), StoreError> {
+        let sizes = self.state.layout.sizes;
+        let page = sizes.page_of(self.lba);
+        match (self.delta, sizes.delta_of(page)) {
+            (Some(at), Some(lba)) if self.delta_place().is_some() => self.clear(at, lba).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes the record of an entry garbage; true if there was one.
+    fn clear(&mut self, at: Position, lba: u32) -> Result<bool, StoreError> {
+        let volume = &mut self.state.volume;
+        let mut entry = volume.map().entry(at);
+        let units = volume.map().units(at);
+        let had = volume.trim_entry(lba, &mut entry, units)?;
+        volume.map_mut().set(at, entry);
+        Ok(had)
+    }
+
     /// Forgets the page; true if there was one.
     pub fn trim(&mut self) -> Result<bool, StoreError> {
-        let state = &mut *self.state;
-        let mut entry = state.volume.map().entry(self.at);
-        let units = state.volume.map().units(self.at);
-        let had = state.volume.trim_entry(self.lba, &mut entry, units)?;
-        state.volume.map_mut().set(self.at, entry);
+        self.forget_delta()?;
+        let had = self.clear(self.page, self.lba)?;
         if had {
-            state.page_trimmed(self.lba);
+            self.state.page_trimmed(self.lba);
         }
         Ok(had)
     }
 
-    /// Points the page to a record and its sum, or to nothing, before the volume is restored.
+    /// Points the LBA to a record and its sum, or to nothing, before the volume is restored.
     pub fn point(&mut self, to: Option<(Extent, u32)>) {
         let number = to.map_or(0, |(at, _)| self.state.volume.number(at.slot));
         let map = self.state.volume.map_mut();
@@ -158,7 +284,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         map.set_units(self.at, to.map_or(0, |(at, _)| at.units));
     }
 
-    /// Marks the page's content as lost.
+    /// Marks the LBA's record as lost.
     pub fn lose(&mut self) {
         self.state.volume.map_mut().set_slot(self.at, LOST);
     }

@@ -21,11 +21,13 @@ pub struct Format {
     /// Zones kept back for those that were cleaned and wait to be reset: the more, the rarer
     /// cleaning waits for the device to make its copies durable.
     pub spare: u32,
-    /// User writes between two checkpoints; half of the store's pages unless given.
+    /// User writes between two checkpoints; unless given half of the store's pages, in a store in units
+    /// as many as it has pages.
     pub checkpoint_writes: Option<u64>,
-    /// Bytes of a unit, for a store that keeps pages as records of variable size: a page may be written
-    /// as less than 4,096 bytes, takes as many units as these need, and is read back with zeroes behind
-    /// them. It divides 4,096 into 255 units at most. If there is none, every page takes 4,096 bytes.
+    /// Bytes of a unit, for a store that keeps pages as records of variable size: a page is written without
+    /// its longest run of zeroes, or only the words of it that
+    /// [changed](crate::PageWrite::changed), and takes as many units as that needs. It divides 4,096 into
+    /// 255 units at most. If there is none, every page takes 4,096 bytes.
     pub unit: Option<u32>,
     /// Pages may come with hotness records, which make headers larger.
     pub hotness: bool,

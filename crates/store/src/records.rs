@@ -3,7 +3,7 @@
 use frostline_log::{Extent, Slot};
 
 use crate::StoreError;
-use crate::format::{Form, IMAGE, PAGE, Row, VERSION, WHOLE_PAGES};
+use crate::format::{DELTA, Form, IMAGE, PAGE, Row, VERSION, WHOLE_PAGES};
 
 /// Zeroes that fill up the last unit of a record.
 const ZEROES: [u8; PAGE] = [0; PAGE];
@@ -13,11 +13,13 @@ const ZEROES: [u8; PAGE] = [0; PAGE];
 pub struct Sizes {
     /// Bytes of a unit; 0 if every page takes 4,096 bytes.
     unit: u32,
+    /// Pages of a store in units: the LBAs behind theirs are those of their deltas.
+    pages: u32,
 }
 
 impl Sizes {
     /// Every page takes 4,096 bytes.
-    pub const WHOLE_PAGES: Sizes = Sizes { unit: 0 };
+    pub const WHOLE_PAGES: Sizes = Sizes { unit: 0, pages: 0 };
 
     /// Records of as many units of these bytes as they need.
     pub fn new(unit: Option<u32>) -> Result<Sizes, StoreError> {
@@ -27,13 +29,43 @@ impl Sizes {
             Some(unit)
                 if (PAGE as u32).checked_rem(unit) == Some(0) && PAGE as u32 / unit <= most =>
             {
-                Ok(Sizes { unit })
+                Ok(Sizes { unit, pages: 0 })
             }
             Some(unit) => {
                 let why = format!("{unit} bytes: it must divide {PAGE} bytes into {most} at most");
                 Err(StoreError::Options { what: "unit", why })
             }
         }
+    }
+
+    /// The same sizes, in a store of so many pages.
+    pub fn with_pages(self, pages: u64) -> Sizes {
+        Sizes { pages: if self.unit > 0 { pages as u32 } else { 0 }, ..self }
+    }
+
+    /// LBA of the first delta; 0 if there are none.
+    pub fn first_delta(self) -> u32 {
+        self.pages
+    }
+
+    /// LBA of a page's delta, in a store in units.
+    pub fn delta_of(self, page: u32) -> Option<u32> {
+        (self.pages > 0).then_some(page + self.pages)
+    }
+
+    /// The page that has a record of this LBA: an image or a delta.
+    pub fn page_of(self, lba: u32) -> u32 {
+        if self.is_delta(lba) { lba - self.pages } else { lba }
+    }
+
+    /// True if a record of this LBA is a delta.
+    pub fn is_delta(self, lba: u32) -> bool {
+        self.pages > 0 && lba >= self.pages
+    }
+
+    /// LBAs of a store of so many pages.
+    pub fn lbas(self, pages: u64) -> u64 {
+        pages + u64::from(self.pages)
     }
 
     /// Bytes of a unit, if records take as many as they need.
@@ -75,11 +107,6 @@ impl Sizes {
         }
     }
 
-    /// True if a page may be written as so many bytes.
-    pub fn allows(self, bytes: usize) -> bool {
-        bytes == PAGE || self.unit > 0 && (1..PAGE).contains(&bytes)
-    }
-
     /// The extents of records of zone `zone` that lie one behind the other from page `first` on.
     pub fn extents<'a>(
         self,
@@ -97,10 +124,10 @@ impl Sizes {
     }
 }
 
-/// A version of a page, as the header of its chunk describes it.
+/// A version of a page or of its delta, as the header of its chunk describes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// The page's LBA.
+    /// The page's LBA, or [that of its delta](Sizes::delta_of).
     pub lba: u32,
     /// CRC-32C of the record, with the zeroes that fill up its last unit.
     pub sum: u32,
@@ -108,23 +135,32 @@ pub struct Record {
     pub time: u64,
     /// Bytes of the record.
     pub bytes: u16,
+    /// Of a delta, the sum of its base.
+    pub base: u32,
 }
 
 impl Record {
     /// The record of a row; none if it has a form that this program does not know.
-    pub fn of(Row { lba, sum, time }: Row, form: Form) -> Option<Record> {
-        let known = form.kind == IMAGE && (1..=PAGE).contains(&form.bytes.into());
-        known.then_some(Record { lba, sum, time, bytes: form.bytes })
+    pub fn of(Row { lba, sum, time }: Row, form: Form, sizes: Sizes) -> Option<Record> {
+        let Form { kind, bytes, base } = form;
+        let lba = match kind {
+            IMAGE if !sizes.is_delta(lba) => lba,
+            DELTA => lba.checked_add(sizes.pages)?,
+            _ => return None,
+        };
+        let known = (1..=PAGE).contains(&bytes.into());
+        known.then_some(Record { lba, sum, time, bytes, base })
     }
 
     /// Its row.
-    pub fn row(&self) -> Row {
-        Row { lba: self.lba, sum: self.sum, time: self.time }
+    pub fn row(&self, sizes: Sizes) -> Row {
+        Row { lba: sizes.page_of(self.lba), sum: self.sum, time: self.time }
     }
 
     /// Its form.
-    pub fn form(&self) -> Form {
-        Form { kind: IMAGE, bytes: self.bytes }
+    pub fn form(&self, sizes: Sizes) -> Form {
+        let kind = if sizes.is_delta(self.lba) { DELTA } else { IMAGE };
+        Form { kind, bytes: self.bytes, base: self.base }
     }
 }
 

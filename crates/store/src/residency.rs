@@ -6,7 +6,7 @@ use frostline_zone::AlignedBuf;
 
 use crate::StoreError;
 use crate::inner::{Guard, Inner};
-use crate::map_cache::{Evicted, LEAF};
+use crate::map_cache::Evicted;
 use crate::mapped_page::MappedPage;
 use crate::meta::MetaLog;
 
@@ -21,7 +21,10 @@ impl Inner {
         loop {
             state = match MappedPage::of(state, lba) {
                 Ok(page) => return Ok(page),
-                Err(state) => self.load(state, lba / LEAF as u32)?,
+                Err(state) => {
+                    let (leaf, _) = state.volume.map().leaves().find(lba);
+                    self.load(state, leaf)?
+                }
             };
         }
     }

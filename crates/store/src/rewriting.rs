@@ -3,11 +3,12 @@
 
 use std::sync::Weak;
 
-use frostline_log::LogError;
+use frostline_log::{Extent, LogError};
 
 use crate::buffer::Buffer;
 use crate::cleaning::Valid;
 use crate::inner::Inner;
+use crate::packing::PackedPage;
 use crate::{PageWrite, Store, StoreError};
 
 impl Store {
@@ -40,7 +41,13 @@ impl Inner {
         if buffers.is_empty() {
             return Ok(());
         }
-        let lbas: Vec<u32> = chunks.iter().flatten().flatten().map(|v| v.record.lba).collect();
+        let page_of = |valid: &Valid| self.layout.sizes.page_of(valid.record.lba);
+        let mut lbas: Vec<u32> = chunks.iter().flatten().flatten().map(page_of).collect();
+        if self.layout.sizes.first_delta() > 0 {
+            // The victim may have a page's image and its delta.
+            lbas.sort_unstable();
+            lbas.dedup();
+        }
         let (mut rewritten, mut failed) = (Vec::new(), None);
         for buffer in buffers.iter().filter_map(Weak::upgrade) {
             buffer.write_newer(&lbas, &mut |write| {
@@ -57,7 +64,7 @@ impl Inner {
         failed.map_or(Ok(()), Err)?;
         rewritten.sort_unstable();
         for valid in chunks.iter_mut().flatten() {
-            valid.retain(|v| rewritten.binary_search(&v.record.lba).is_err());
+            valid.retain(|v| rewritten.binary_search(&page_of(v)).is_err());
         }
         self.shrink_map()
     }
@@ -66,12 +73,19 @@ impl Inner {
     /// a user's write, or while a group is on its way, during which users write nothing.
     fn replace(&self, zone: u32, write: &PageWrite<'_>) -> Result<bool, StoreError> {
         self.check_write(write)?;
-        let sum = self.layout.sizes.sum(write.page);
+        let mut packed = PackedPage::of(write, self.layout.sizes);
         let mut page = self.mapped(self.state()?, write.lba)?;
-        if page.has_group() || page.place().is_none_or(|(at, _)| at.slot.zone != zone) {
+        let in_victim =
+            |place: Option<(Extent, u32)>| place.is_some_and(|(at, _)| at.slot.zone == zone);
+        let (image, delta) = (in_victim(page.image_place()), in_victim(page.delta_place()));
+        if page.has_group() || !image && !delta {
             return Ok(false);
         }
-        let written = page.write(sum, write.hotness.unwrap_or_default(), write.page);
+        if image {
+            // A delta would leave the image in the victim.
+            packed.delta = None;
+        }
+        let written = page.write(packed);
         let mut state = page.into_state();
         let outgoing = state.chunks.take_outgoing();
         drop(state);

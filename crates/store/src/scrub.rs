@@ -6,7 +6,6 @@ use crate::Store;
 use crate::StoreError;
 use crate::finding::Finding;
 use crate::format::PAGE;
-use crate::map_cache::LEAF;
 use crate::sync::sleep;
 
 /// The result of [`Store::scrub`].
@@ -34,11 +33,12 @@ impl Store {
     ) -> Result<ScrubReport, StoreError> {
         let (begun, mut report) = (Instant::now(), ScrubReport::default());
         let mut page = vec![0; PAGE];
+        let leaves = self.inner.state()?.volume.map().leaves();
         for leaf in 0..self.inner.layout.leaves() {
             let lbas = match self.lbas(leaf) {
                 Ok(lbas) => lbas,
                 Err(error) => {
-                    report.findings.push(Finding::of_leaf(leaf, error)?);
+                    report.findings.push(Finding::of_leaf(leaves, leaf, error)?);
                     continue;
                 }
             };
@@ -57,13 +57,16 @@ impl Store {
                     sleep(due.saturating_sub(begun.elapsed()));
                 }
             }
+            self.inner.shrink_map()?;
         }
         Ok(report)
     }
 
-    /// The pages of a leaf that were written.
+    /// The records of a leaf that were written.
     fn lbas(&self, leaf: u32) -> Result<Vec<u32>, StoreError> {
-        let page = self.inner.mapped(self.inner.state()?, leaf * LEAF as u32)?;
+        let state = self.inner.state()?;
+        let first = state.volume.map().leaves().pages_of(leaf).start;
+        let page = self.inner.mapped(state, first)?;
         Ok(page.places_of_leaf().into_iter().map(|(lba, _)| lba).collect())
     }
 
@@ -79,7 +82,7 @@ impl Store {
         Ok(Finding {
             zone: finding.zone.or(place.map(|(zone, _)| zone)),
             page: finding.page.or(place.map(|(_, page)| page)),
-            lba: Some(lba),
+            lba: Some(self.inner.layout.sizes.page_of(lba)),
             ..finding
         })
     }

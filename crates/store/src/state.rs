@@ -20,7 +20,7 @@ use crate::layout::Layout;
 use crate::notes::Notes;
 use crate::records::Record;
 use crate::volume::Volume;
-use crate::written::Written;
+use crate::written::{DeltaCounts, Written};
 use crate::zone_pool::{DataZone, ZonePool};
 
 /// The state of the store in memory.
@@ -41,6 +41,8 @@ pub struct State {
     time: u64,
     /// Pages written, but for those of the metadata log, which counts its own.
     written: Written,
+    /// Deltas since the store was opened.
+    pub deltas: DeltaCounts,
     /// Zones that failed, but for those of the metadata log, which counts its own.
     failures: Failures,
     copies: Option<Copies>,
@@ -89,6 +91,7 @@ impl State {
             chunks: ChunkTable::new(layout.clone(), store, classes),
             notes: Notes::new(),
             written: Written::default(),
+            deltas: DeltaCounts::default(),
             failures: Failures::default(),
             copies: None,
             since_checkpoint: 0,
@@ -149,17 +152,20 @@ impl State {
     pub fn user_page_placed(
         &mut self,
         placed: Placed,
-        lba: u32,
-        sum: u32,
+        record: Record,
         hotness: Hotness,
         bytes: &[u8],
     ) -> Result<(), StoreError> {
-        self.time += 1;
+        debug_assert_eq!(record.time, self.time + 1);
+        self.time = record.time;
         self.written.user += 1;
         self.written.user_bytes += self.slot_bytes(bytes.len());
+        if self.layout.sizes.is_delta(record.lba) {
+            self.deltas.written += 1;
+            self.deltas.bytes += u64::from(record.bytes);
+        }
         self.nothing_to_clean = false;
-        self.forget_copies(lba);
-        let record = Record { lba, sum, time: self.time, bytes: bytes.len() as u16 };
+        self.forget_copies(record.lba);
         self.append(placed, (record, hotness, bytes))
     }
 
@@ -173,8 +179,12 @@ impl State {
     ) -> Result<(), StoreError> {
         self.written.relocations += 1;
         self.written.relocated_bytes += self.slot_bytes(record.bytes.into());
+        if self.layout.sizes.is_delta(record.lba) {
+            self.deltas.moved += 1;
+            self.deltas.moved_bytes += u64::from(record.bytes);
+        }
         if let Some(copies) = &mut self.copies {
-            copies.add(record.lba);
+            copies.add(self.layout.sizes.page_of(record.lba));
         }
         self.append(placed, (record, hotness, bytes))
     }
@@ -194,7 +204,7 @@ impl State {
 
     fn forget_copies(&mut self, lba: u32) {
         if let Some(copies) = &mut self.copies {
-            copies.forget(lba);
+            copies.forget(self.layout.sizes.page_of(lba));
         }
     }
 

@@ -8,7 +8,7 @@ use crate::StoreError;
 use crate::copies::Copied;
 use crate::failures::Failures;
 use crate::inner::Inner;
-use crate::written::Written;
+use crate::written::{DeltaCounts, Written};
 
 /// Statistics of a store.
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ pub struct Stats {
     /// Counts of the volume since the store was opened, as in the simulator, but without
     /// `victim_garbage`: [`Store::victim_garbage`](crate::Store::victim_garbage) has it.
     pub counts: frostline_log::Counts,
+    /// Pages written as deltas since the store was opened.
+    pub deltas: DeltaCounts,
     /// Pages copied since [`Store::count_copies`](crate::Store::count_copies), if it was called.
     pub copied: Option<Copied>,
     /// Valid pages.
@@ -52,6 +54,7 @@ impl Stats {
             written,
             opened: *inner.opened.get().unwrap_or(&written),
             counts: state.volume.counts().without_victims(),
+            deltas: state.deltas,
             copied: state.copied(),
             valid_pages: state.volume.valid_pages(),
             garbage_proportion: state.volume.garbage_proportion(),

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use frostline_zone::{Device, Overlay};
 
+use crate::delta::ChangedWords;
 use crate::inner::Inner;
 use crate::recovery::Opened;
 use crate::stats::Stats;
@@ -134,7 +135,7 @@ impl Store {
     /// An LBA beyond the store, a content that is no page, a full store; an error of the device
     /// after which the store can only be read.
     pub fn write(&self, lba: u32, page: &[u8]) -> Result<(), StoreError> {
-        self.write_batch(&[PageWrite { lba, page, hotness: None }])
+        self.write_batch(&[PageWrite { lba, page, hotness: None, changed: None }])
     }
 
     /// Writes pages in order, quicker than one by one. Each is atomic, not all together.
@@ -179,8 +180,22 @@ impl Store {
     /// # Errors
     /// An LBA beyond the store; a page whose content is damaged or lost; an error of the device.
     pub fn read(&self, lba: u32, page: &mut [u8]) -> Result<bool, StoreError> {
+        self.read_changed(lba, page, &mut ChangedWords::default())
+    }
+
+    /// The same, and finds the words in which the page may differ from its base: a writer that changes
+    /// more of them has those for its next [write](PageWrite::changed).
+    ///
+    /// # Errors
+    /// As for [`Store::read`].
+    pub fn read_changed(
+        &self,
+        lba: u32,
+        page: &mut [u8],
+        changed: &mut ChangedWords,
+    ) -> Result<bool, StoreError> {
         let begun = Instant::now();
-        let read = self.inner.read_page(lba, page);
+        let read = self.inner.read_page(lba, page, changed);
         self.inner.counters.read(begun.elapsed());
         read
     }

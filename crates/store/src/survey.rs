@@ -5,7 +5,7 @@ use frostline_zone::{ZoneInfo, ZoneState};
 
 use crate::format::{LeafAt, PAGE};
 use crate::layout::Layout;
-use crate::map_cache::LEAF;
+use crate::leaves::{LEAF, Leaves};
 use crate::{Loss, Store, StoreError};
 
 /// The use of a zone of the device.
@@ -157,7 +157,8 @@ impl Store {
             map_leaves: layout.leaves(),
             resident_leaves: stats.map_leaves,
             bytes: stats.bytes,
-            map_bytes_per_tib: ((1u64 << 40) / (PAGE * LEAF) as u64) * leaf as u64,
+            map_bytes_per_tib: Leaves::of(layout.sizes).count((1u64 << 40) / PAGE as u64) as u64
+                * leaf as u64,
             missing: self.missing().to_vec(),
         })
     }

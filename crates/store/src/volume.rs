@@ -27,6 +27,6 @@ pub fn build(layout: &Layout) -> Result<Volume, StoreError> {
         forecaster: Some(&frostline_learn::forecaster),
         ..Setup::new(options.zone_pages, options.space)
     };
-    let map = MapCache::new(options.space, layout.columns);
+    let map = MapCache::new(options.logical_pages, layout.sizes, layout.columns);
     Ok(Log::over(options, scheme.build_any(&setup)?, policy, map)?)
 }

@@ -8,10 +8,12 @@ use frostline_placement::Hotness;
 use frostline_zone::DeviceError;
 
 use crate::chunk::Chunk;
+use crate::delta::ChangedWords;
 use crate::error::of_zone;
 use crate::format::PAGE;
 use crate::inner::{Guard, Inner};
 use crate::layout::NOTES;
+use crate::packing::PackedPage;
 use crate::sync::sleep;
 use crate::{Cleaning, StoreError};
 
@@ -26,11 +28,15 @@ const WAITS: u32 = 10_000;
 pub struct PageWrite<'a> {
     /// Its LBA.
     pub lba: u32,
-    /// Its content, 4,096 bytes; fewer, behind which there are zeroes, if the store is in units
-    /// ([`Format::unit`](crate::Format::unit)).
+    /// Its content, 4,096 bytes.
     pub page: &'a [u8],
     /// Its hotness record, if the engine gave one. Kept only by a store that was formatted with hotness records.
     pub hotness: Option<Hotness>,
+    /// The words in which the content may differ from the page's base, if its writer knows them. The base
+    /// is the last content that was written without them; words that changed since are still changed. A
+    /// store [in units](crate::Format::unit) may then write these words alone. What other words hold does
+    /// not matter: they may be read back as they are in the base.
+    pub changed: Option<&'a ChangedWords>,
 }
 
 impl Inner {
@@ -54,11 +60,12 @@ impl Inner {
     }
 
     fn place_pages(&self, pages: &[PageWrite<'_>]) -> Result<Guard<'_>, StoreError> {
-        let sums: Vec<_> = pages.iter().map(|w| self.layout.sizes.sum(w.page)).collect();
+        let sizes = self.layout.sizes;
+        let packed: Vec<_> = pages.iter().map(|write| PackedPage::of(write, sizes)).collect();
         let mut state = self.admit(pages.len())?;
-        for (write, sum) in pages.iter().zip(sums) {
+        for write in packed {
             let mut page = self.mapped(state, write.lba)?;
-            page.write(sum, write.hotness.unwrap_or_default(), write.page)?;
+            page.write(write)?;
             state = page.into_state();
         }
         Ok(state)

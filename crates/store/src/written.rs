@@ -24,6 +24,21 @@ pub struct Written {
     pub padding_bytes: u64,
 }
 
+/// Pages written as deltas, since the store was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct DeltaCounts {
+    /// By the user.
+    pub written: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Images that cleaning moved, merged with their deltas.
+    pub merged: u64,
+    /// Deltas that cleaning moved.
+    pub moved: u64,
+    /// Their bytes.
+    pub moved_bytes: u64,
+}
+
 impl Written {
     /// Pages written since an earlier moment.
     pub fn since(&self, earlier: &Written) -> Written {

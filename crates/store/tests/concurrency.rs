@@ -44,7 +44,12 @@ fn live(store: &Store, own: u32) -> Vec<(u32, Option<u32>)> {
                 let some = &mut pages[at..(at + 10).min(PAGES as usize / THREADS as usize)];
                 let contents: Vec<_> = some.iter().map(|(lba, _)| content(*lba, round)).collect();
                 let batch: Vec<_> = (some.iter().zip(&contents))
-                    .map(|((lba, _), page)| PageWrite { lba: *lba, page, hotness: None })
+                    .map(|((lba, _), page)| PageWrite {
+                        lba: *lba,
+                        page,
+                        hotness: None,
+                        changed: None,
+                    })
                     .collect();
                 store.write_batch(&batch).unwrap();
                 some.iter_mut().for_each(|(_, known)| *known = Some(round));

@@ -5,12 +5,12 @@
 //! Every history is a function of its seed. `FROSTLINE_CRASH_SEED=n` runs that one alone, and
 //! `FROSTLINE_CRASHES=n` as many crashes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use frostline_judge::PageSums;
-use frostline_store::{Cleaning, Format, Open, PageWrite, Store, StoreError};
+use frostline_store::{ChangedWords, Cleaning, Format, Open, PageWrite, Store, StoreError};
 use frostline_zone::{DeviceError, Fault, Faulty, Shape, Tail, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -21,6 +21,8 @@ type History = Vec<Option<u64>>;
 /// The operation during which the power was cut.
 #[derive(Default)]
 struct Tally {
+    deltas: AtomicU64,
+    merged: AtomicU64,
     crashes: AtomicU64,
     kills: AtomicU64,
     cleaning: AtomicU64,
@@ -37,6 +39,10 @@ struct World {
     pages: u32,
     next: u64,
     model: BTreeMap<u32, History>,
+    /// Every version's content.
+    contents: BTreeMap<u64, Vec<u8>>,
+    /// Of each page of a store in units the words that may differ from its base.
+    changed: BTreeMap<u32, ChangedWords>,
     /// The contents of the store when it is opened are durable: its power was cut, or it was closed.
     is_durable: bool,
     /// Pages and versions of a group that may not be durable yet, but for those written since.
@@ -45,30 +51,38 @@ struct World {
     groups: (u64, u64),
 }
 
-/// A content that says which page and version it is, all over; in units it may be short.
+/// A page's new content.
+struct Change {
+    lba: u32,
+    version: u64,
+    page: Vec<u8>,
+    changed: Option<ChangedWords>,
+}
+
+impl Change {
+    fn write(&self) -> PageWrite<'_> {
+        let Change { lba, page, changed, .. } = self;
+        PageWrite { lba: *lba, page, hotness: None, changed: changed.as_ref() }
+    }
+}
+
+/// A content that says which page and version it is, all over; in units there may be zeroes in it.
 fn content(lba: u32, version: u64, unit: Option<u32>) -> Vec<u8> {
     let word = (u64::from(lba) << 40 ^ version).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut page: Vec<u8> = (0..512u64).flat_map(|i| word.wrapping_add(i).to_le_bytes()).collect();
-    page[..4].copy_from_slice(&lba.to_le_bytes());
-    page[4..12].copy_from_slice(&version.to_le_bytes());
     if unit.is_some() && !word.is_multiple_of(8) {
-        page.truncate(12 + (word >> 20) as usize % [100, 4085][usize::from(word % 8 > 3)]);
+        let filled = 12 + (word >> 20) as usize % [100, 4085][usize::from(word % 8 > 3)];
+        let end = 4096 - if word & 16 > 0 { filled / 2 } else { 0 };
+        page[filled.min(end)..end].fill(0);
     }
+    mark(&mut page, lba, version);
     page
 }
 
-fn version(lba: u32, page: &[u8], unit: Option<u32>) -> u64 {
-    let version = u64::from_le_bytes(page[4..12].try_into().unwrap());
-    let (written, rest) = page.split_at(content(lba, version, unit).len());
-    let is_it = written == content(lba, version, unit) && rest.iter().all(|&byte| byte == 0);
-    assert!(is_it, "LBA {lba} is a mixture");
-    version
-}
-
-/// The sum of a content as it lies on the device.
-fn sum(mut content: Vec<u8>, unit: Option<u32>) -> u32 {
-    content.resize(content.len().next_multiple_of(unit.unwrap_or(4096) as usize), 0);
-    crc32c::crc32c(&content)
+/// Writes the LBA and the version of a page to its beginning.
+fn mark(page: &mut [u8], lba: u32, version: u64) {
+    page[..4].copy_from_slice(&lba.to_le_bytes());
+    page[4..12].copy_from_slice(&version.to_le_bytes());
 }
 
 fn is_crash(error: &StoreError) -> bool {
@@ -82,8 +96,18 @@ fn is_crash(error: &StoreError) -> bool {
 impl World {
     fn new(seed: u64, unit: Option<u32>) -> Self {
         let rng = SmallRng::seed_from_u64(seed);
-        let (model, group, groups) = (BTreeMap::new(), BTreeMap::new(), (0, 0));
-        World { rng, unit, pages: 0, next: 1, model, is_durable: true, group, groups }
+        World {
+            rng,
+            unit,
+            pages: 0,
+            next: 1,
+            model: BTreeMap::new(),
+            contents: BTreeMap::new(),
+            changed: BTreeMap::new(),
+            is_durable: true,
+            group: BTreeMap::new(),
+            groups: (0, 0),
+        }
     }
 
     /// The end of the store's process.
@@ -102,6 +126,35 @@ impl World {
         self.model.entry(lba).or_insert_with(|| vec![None]).push(version);
     }
 
+    /// Draws a new content of a page, and the words in which it differs from the page's base if not all
+    /// is new.
+    fn draw(&mut self, lba: u32) -> Change {
+        let version = self.next;
+        self.next += 1;
+        let last = self.model.get(&lba).and_then(|history| *history.last()?);
+        let base = last.zip(self.changed.get(&lba).copied());
+        let Some((last, mut changed)) = base.filter(|_| self.rng.random_bool(0.6)) else {
+            let page = content(lba, version, self.unit);
+            self.contents.insert(version, page.clone());
+            if self.unit.is_some() {
+                self.changed.insert(lba, ChangedWords::NONE);
+            }
+            return Change { lba, version, page, changed: None };
+        };
+        let mut page = self.contents[&last].clone();
+        for _ in 0..self.rng.random_range(0..3) {
+            let begin = self.rng.random_range(0..512);
+            let end = (begin + self.rng.random_range(1..20)).min(512);
+            page[8 * begin..8 * end].copy_from_slice(&version.to_le_bytes().repeat(end - begin));
+            changed.add(begin..end);
+        }
+        mark(&mut page, lba, version);
+        changed.add(0..2);
+        self.contents.insert(version, page.clone());
+        self.changed.insert(lba, changed);
+        Change { lba, version, page, changed: Some(changed) }
+    }
+
     /// The present versions are durable.
     fn settle(&mut self) {
         self.group.clear();
@@ -115,30 +168,27 @@ impl World {
         match self.rng.random_range(0..100) {
             0..70 => {
                 let lba = self.page();
-                let version = self.next;
-                self.next += 1;
-                self.note(lba, Some(version));
-                self.write(store, lba, version)
+                let change = self.draw(lba);
+                self.note(lba, Some(change.version));
+                store.write_batch(&[change.write()])
             }
             70..78 => {
                 let count = self.rng.random_range(1..40);
-                let writes: Vec<_> = (0..count)
+                let changes: Vec<_> = (0..count)
                     .map(|_| {
-                        let (lba, version) = (self.page(), self.next);
-                        self.next += 1;
-                        self.note(lba, Some(version));
-                        (lba, content(lba, version, self.unit))
+                        let lba = self.page();
+                        let change = self.draw(lba);
+                        self.note(lba, Some(change.version));
+                        change
                     })
                     .collect();
-                let batch: Vec<_> = writes
-                    .iter()
-                    .map(|(lba, page)| PageWrite { lba: *lba, page, hotness: None })
-                    .collect();
+                let batch: Vec<_> = changes.iter().map(Change::write).collect();
                 store.write_batch(&batch)
             }
             78..88 => {
                 let lba = self.page();
                 self.note(lba, None);
+                self.changed.remove(&lba);
                 store.trim(lba).map(drop)
             }
             88..92 => {
@@ -155,31 +205,27 @@ impl World {
         }
     }
 
-    fn write(&self, store: &Store, lba: u32, version: u64) -> Result<(), StoreError> {
-        let page = &content(lba, version, self.unit)[..];
-        store.write_batch(&[PageWrite { lba, page, hotness: None }])
-    }
-
     /// Writes a group, some pages of it perhaps twice.
     fn write_group(&mut self, store: &Store) -> Result<(), StoreError> {
         let most = store.group_room()?.min(60) as usize;
         if most == 0 {
             return Ok(());
         }
-        let mut writes = Vec::new();
+        let mut changes = Vec::new();
         for _ in 0..self.rng.random_range(1..=most) {
-            let (lba, version) = (self.page(), self.next);
-            self.next += 1;
-            writes.push((lba, version, content(lba, version, self.unit)));
+            let lba = self.page();
+            changes.push(self.draw(lba));
+            // The next one of this page in the group follows this one.
+            self.model.entry(lba).or_insert_with(|| vec![None]).push(Some(self.next - 1));
+        }
+        for change in &changes {
+            self.model.entry(change.lba).and_modify(|history| history.truncate(history.len() - 1));
         }
         let last: BTreeMap<u32, u64> =
-            writes.iter().map(|&(lba, version, _)| (lba, version)).collect();
+            changes.iter().map(|change| (change.lba, change.version)).collect();
         last.iter().for_each(|(&lba, &version)| self.note(lba, Some(version)));
         self.group = last;
-        let group: Vec<_> = writes
-            .iter()
-            .map(|(lba, _, page)| PageWrite { lba: *lba, page, hotness: None })
-            .collect();
+        let group: Vec<_> = changes.iter().map(Change::write).collect();
         store.write_group(&group)?;
         self.settle();
         Ok(())
@@ -204,10 +250,18 @@ impl World {
     /// from now on.
     fn check(&mut self, store: &Store, lba: u32, opened: bool) -> Result<(), StoreError> {
         let mut page = vec![0; 4096];
-        let found = match store.read(lba, &mut page)? {
-            true => Some(version(lba, &page, self.unit)),
-            false => None,
-        };
+        let mut changed = ChangedWords::NONE;
+        let found = store.read_changed(lba, &mut page, &mut changed)?.then(|| {
+            let version = u64::from_le_bytes(page[4..12].try_into().unwrap());
+            assert!(self.contents.get(&version) == Some(&page), "LBA {lba} is a mixture");
+            version
+        });
+        if self.unit.is_some() && opened {
+            match found {
+                Some(_) => self.changed.insert(lba, changed),
+                None => self.changed.remove(&lba),
+            };
+        }
         let history = self.model.entry(lba).or_insert_with(|| vec![None]);
         match opened {
             true => {
@@ -224,12 +278,14 @@ impl World {
         for lba in 0..self.pages {
             self.check(store, lba, true)?;
             let found = self.model[&lba].last().copied().flatten();
-            let sum = found.map(|version| sum(content(lba, version, self.unit), self.unit));
+            let sum = found.map(|version| crc32c::crc32c(&self.contents[&version]));
             assert_eq!(judged.get(&lba).copied(), sum, "LBA {lba}, judged and read");
         }
         self.check_group();
         if self.is_durable {
             self.settle();
+            let known: BTreeSet<u64> = self.model.values().flatten().copied().flatten().collect();
+            self.contents.retain(|version, _| known.contains(version));
         }
         Ok(())
     }
@@ -289,6 +345,8 @@ fn live(seed: u64, most: u64, unit: Option<u32>, tally: &Tally) {
             let Err(error) = world.act(&store) else { continue };
             assert!(is_crash(&error), "{error}");
             let after = store.stats().unwrap();
+            tally.deltas.fetch_add(after.deltas.written, Ordering::Relaxed);
+            tally.merged.fetch_add(after.deltas.merged, Ordering::Relaxed);
             if after.counts.cleanings > before.counts.cleanings {
                 tally.cleaning.fetch_add(1, Ordering::Relaxed);
             }
@@ -382,7 +440,7 @@ fn survive(units: &[Option<u32>], crashes: u64) {
     let of = |n: &AtomicU64| n.load(Ordering::Relaxed);
     println!(
         "{} crashes and {} kills of {} stores: {} in calls that cleaned, {} that wrote checkpoints or notes, {} in recovery; \
-         of groups that were interrupted {} were whole and {} absent",
+         of groups that were interrupted {} were whole and {} absent; {} deltas, {} merged",
         of(&tally.crashes),
         of(&tally.kills),
         of(&seeds) - 1,
@@ -390,9 +448,13 @@ fn survive(units: &[Option<u32>], crashes: u64) {
         of(&tally.checkpoints),
         of(&tally.recoveries),
         of(&tally.whole_groups),
-        of(&tally.absent_groups)
+        of(&tally.absent_groups),
+        of(&tally.deltas),
+        of(&tally.merged)
     );
     assert!(of(&tally.crashes) >= wanted);
+    let in_units = units.iter().any(Option::is_some);
+    assert_eq!(of(&tally.deltas) > crashes && of(&tally.merged) > crashes / 10, in_units);
 }
 
 /// A checkpoint that a crash cut short used to leave its pages behind in the metadata zones:

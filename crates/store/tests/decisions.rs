@@ -152,10 +152,15 @@ fn stored_in(unit: Option<u32>, writes: &Writes, scheme: &str, victim: &str) -> 
                 assert_eq!(store.trim(lba).unwrap(), had);
             }
         }
+        if let Some(bytes) = &writes.bytes {
+            // An image has four bytes besides.
+            let (filled, empty) = page.split_at_mut(usize::from(bytes[i]) - 4);
+            filled.fill(7);
+            empty.fill(0);
+        }
         page[..4].copy_from_slice(&lba.to_le_bytes());
         let hotness = writes.hotness.as_ref().map(|hotness| hotness[i]);
-        let bytes = writes.bytes.as_ref().map_or(page.len(), |bytes| bytes[i].into());
-        store.write_batch(&[PageWrite { lba, page: &page[..bytes], hotness }]).unwrap();
+        store.write_batch(&[PageWrite { lba, page: &page, hotness, changed: None }]).unwrap();
         mapped[lba as usize] = true;
     }
     let stats = store.stats().unwrap();

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use frostline_store::{Cleaning, Format, Open, PageWrite, Store, StoreError};
+use frostline_store::{ChangedWords, Cleaning, Format, Open, PageWrite, Store, StoreError};
 use frostline_zone::{Device, Shape, in_memory};
 
 const PAGE: usize = 4096;
@@ -32,16 +32,28 @@ const VERSIONS: [Version; 2] = [
 ];
 
 impl Version {
-    /// The bytes that were written of a page; every seventh page was trimmed.
-    fn written(self, lba: u32) -> Option<Vec<u8>> {
+    /// The first content of a page: so many words, then zeroes. Every seventh page was trimmed.
+    fn first(self, lba: u32) -> Option<Vec<u8>> {
         let word = format!("page {lba:03}").into_bytes();
-        (!lba.is_multiple_of(7)).then(|| word.repeat((self.words)(lba)))
+        (!lba.is_multiple_of(7)).then(|| {
+            let mut page = word.repeat((self.words)(lba));
+            page.resize(PAGE, 0);
+            page
+        })
     }
 
-    /// The content that is read from it.
+    /// The word that was changed in some pages of a store in units.
+    fn changed(self, lba: u32) -> Option<usize> {
+        let words = (self.words)(lba);
+        (self.unit.is_some() && lba % 5 == 1 && words > 8).then_some(words / 2)
+    }
+
+    /// The content of a page.
     fn content(self, lba: u32) -> Option<Vec<u8>> {
-        let mut page = self.written(lba)?;
-        page.resize(PAGE, 0);
+        let mut page = self.first(lba)?;
+        if let Some(word) = self.changed(lba) {
+            page[8 * word..8 * word + 8].copy_from_slice(b"changed!");
+        }
         Some(page)
     }
 
@@ -103,11 +115,7 @@ fn a_store_of_any_version_is_opened_read_and_written() {
         assert_eq!(store.unit(), version.unit);
         assert_eq!(sound_pages(version, &store), [true; PAGES as usize]);
         for lba in 0..PAGES {
-            let sum = version.written(lba).map(|mut record| {
-                let unit = version.unit.map_or(PAGE, |unit| unit as usize);
-                record.resize(record.len().next_multiple_of(unit), 0);
-                crc32c::crc32c(&record)
-            });
+            let sum = version.content(lba).map(|page| crc32c::crc32c(&page));
             assert_eq!(judged.get(&lba).copied(), sum, "LBA {lba}, judged");
         }
         assert_eq!(store.check().unwrap().findings, []);
@@ -213,13 +221,21 @@ fn make() {
     }
     store.checkpoint().unwrap();
     for lba in 0..PAGES {
-        match version.written(lba) {
-            Some(page) => {
-                store.write_batch(&[PageWrite { lba, page: &page, hotness: None }]).unwrap();
-            }
+        match version.first(lba) {
+            Some(page) => store.write(lba, &page).unwrap(),
             None => assert!(store.trim(lba).unwrap()),
         }
     }
+    for lba in 0..PAGES {
+        let (Some(page), Some(word)) = (version.content(lba), version.changed(lba)) else {
+            continue;
+        };
+        let mut changed = ChangedWords::NONE;
+        changed.add(word..word + 1);
+        let write = PageWrite { lba, page: &page, hotness: None, changed: Some(&changed) };
+        store.write_batch(&[write]).unwrap();
+    }
+    assert!(store.stats().unwrap().deltas.written > 5);
     // Recovery has something to do.
     store.sync().unwrap();
     drop(store);
@@ -227,7 +243,8 @@ fn make() {
     // As the last chunk's damage can't be told from a torn append, the store is closed first.
     Store::open(device.clone(), OPEN).unwrap().close().unwrap();
     let mut zones = zones_on(&*device);
-    let damaged = version.written(DAMAGED).unwrap();
+    let damaged = version.content(DAMAGED).unwrap();
+    let damaged = &damaged[..8 * (version.words)(DAMAGED)];
     let found = zones.iter_mut().find_map(|zone| {
         let at = zone.windows(damaged.len()).position(|bytes| bytes == damaged)?;
         Some(&mut zone[at])

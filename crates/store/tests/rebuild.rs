@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use frostline_store::{Cleaning, Format, Open, Rebuilt, Role, Store, StoreError};
+use frostline_store::{
+    ChangedWords, Cleaning, Format, Open, PageWrite, Rebuilt, Role, Store, StoreError,
+};
 use frostline_zone::{Device, Fault, Faulty, Shape, ZoneState, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -287,4 +289,51 @@ fn whatever_is_damaged_a_rebuild_gives_a_store_or_an_error() {
         }
     }
     assert!(rebuilt > 75, "{rebuilt}");
+}
+
+#[test]
+fn a_store_in_units_is_rebuilt_with_the_deltas_of_its_pages() {
+    for (unit, hotness) in [(64, false), (64, true), (512, true)] {
+        let device = empty(ZONES);
+        let format = Format { unit: Some(unit), ..format(hotness) };
+        Store::format(device.clone(), &format).unwrap();
+        let store = Store::open(device.clone(), OPEN).unwrap();
+        let mut pages = vec![(content(0, 0), ChangedWords::NONE); PAGES as usize];
+        let mut rng = SmallRng::seed_from_u64(5);
+        for version in 0..12_000u32 {
+            let lba = if version < PAGES { version } else { rng.random_range(0..PAGES) };
+            let (page, changed) = &mut pages[lba as usize];
+            let anew = version < PAGES || rng.random_bool(0.1);
+            if anew {
+                *page = content(lba, version);
+                page[1000..2500].fill(0);
+                *changed = ChangedWords::NONE;
+            } else {
+                let word = rng.random_range(0..120);
+                page[8 * word..8 * word + 8].copy_from_slice(&u64::from(version).to_le_bytes());
+                changed.add(word..word + 1);
+            }
+            let changed = (!anew).then_some(&*changed);
+            store.write_batch(&[PageWrite { lba, page, hotness: None, changed }]).unwrap();
+        }
+        store.sync().unwrap();
+        let deltas = store.stats().unwrap().deltas;
+        assert!(deltas.written > 5_000 && deltas.merged > 500, "{deltas:?}");
+        let zones = store.zones().unwrap();
+        let meta = |zone: u32| zones[zone as usize].role == Role::Meta;
+        drop(store);
+        let bare = copy(&*device, ZONES, |zone, bytes| {
+            if meta(zone) {
+                bytes.clear()
+            }
+        });
+        Store::rebuild(bare.clone(), &Format { unit: None, ..format }, false).unwrap();
+        let mut store = Store::open(bare, OPEN).unwrap();
+        assert_eq!(store.unit(), Some(unit));
+        let mut page = vec![0; PAGE];
+        for (lba, (content, _)) in (0..).zip(&pages) {
+            assert!(store.read(lba, &mut page).unwrap() && page == *content, "LBA {lba}");
+        }
+        assert_eq!(store.check().unwrap().findings, []);
+    }
 }

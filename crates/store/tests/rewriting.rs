@@ -22,7 +22,9 @@ struct Changed {
 
 /// A page of bytes that are its version; in units it ends earlier.
 fn content(version: u8, in_units: bool) -> Vec<u8> {
-    vec![version; if in_units { 300 + 14 * usize::from(version) } else { 4096 }]
+    let mut page = vec![version; if in_units { 300 + 14 * usize::from(version) } else { 4096 }];
+    page.resize(4096, 0);
+    page
 }
 
 impl Buffer for Changed {
@@ -32,7 +34,7 @@ impl Buffer for Changed {
         for lba in lbas {
             let Some(&version) = pages.get(lba) else { continue };
             let page = content(version, self.in_units);
-            let offer = PageWrite { lba: *lba, page: &page, hotness: None };
+            let offer = PageWrite { lba: *lba, page: &page, hotness: None, changed: None };
             assert!(write(offer), "the page lies in the victim");
             assert!(!write(offer), "it lies there no more");
             pages.remove(lba);
@@ -43,7 +45,7 @@ impl Buffer for Changed {
 
 fn device(unit: Option<u32>) -> Arc<dyn Device> {
     let zone_bytes = 40 * 4096;
-    let shape = Shape { bytes: 24 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let shape = Shape { bytes: 28 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
     let device = in_memory(&shape).unwrap();
     let logical_pages = Some(u64::from(PAGES));
     let format = Format { logical_pages, unit, ..Format::default() };
@@ -54,9 +56,7 @@ fn device(unit: Option<u32>) -> Arc<dyn Device> {
 fn read(store: &Store, lba: u32) -> Option<u8> {
     let mut page = [0; 4096];
     store.read(lba, &mut page).unwrap().then(|| {
-        let mut expected = content(page[0], store.unit().is_some());
-        expected.resize(4096, 0);
-        assert_eq!(page[..], expected);
+        assert_eq!(page[..], content(page[0], store.unit().is_some()));
         page[0]
     })
 }
@@ -91,8 +91,7 @@ fn rewrite(unit: Option<u32>) {
                     changed.pages.lock().unwrap().remove(&lba);
                     on_device.insert(lba, version);
                     let before = changed.pages.lock().unwrap().clone();
-                    let page = &content(version, in_units)[..];
-                    store.write_batch(&[PageWrite { lba, page, hotness: None }]).unwrap();
+                    store.write(lba, &content(version, in_units)).unwrap();
                     let after = changed.pages.lock().unwrap();
                     on_device
                         .extend(before.into_iter().filter(|(lba, _)| !after.contains_key(lba)));

@@ -35,7 +35,7 @@ fn place_relocation<S: Scheme>(
     class: Option<u8>,
 ) -> Result<Option<Placed>, LogError> {
     let mut entry = volume.map()[lba as usize];
-    let placed = volume.place_relocation(lba, &mut entry, Extent::page(from), class)?;
+    let placed = volume.place_relocation(lba, &mut entry, Extent::page(from), 1, class)?;
     volume.map_mut()[lba as usize] = entry;
     Ok(placed)
 }

@@ -2,13 +2,13 @@
 
 use frostline_zone::{AlignedBuf, ZoneState};
 
-use super::groups::drop_cut_groups;
 use super::log::first_missing;
 use super::run::Recovery;
 use super::zone_epoch::{LateChunk, ZoneEpoch};
 use crate::error::of_zone;
 use crate::format::{Group, PAGE};
 use crate::head::ChunkHead;
+use crate::layout::most_records;
 use crate::{Loss, StoreError};
 
 impl Recovery<'_> {
@@ -31,7 +31,7 @@ impl Recovery<'_> {
         for chunk in chunks.iter_mut().filter(unsure) {
             self.verify(chunk)?;
         }
-        self.dropped.extend(drop_cut_groups(&mut chunks, known));
+        self.drop_cut_groups(&mut chunks, known)?;
         let last = chunks.iter().map(|c| c.head.seq).max().unwrap_or(0);
         self.last_seq = self.last_seq.max(last);
         Ok(chunks)
@@ -119,6 +119,7 @@ impl Recovery<'_> {
         chunks: &mut Vec<LateChunk>,
     ) -> Result<(), StoreError> {
         let fixed = self.inner.layout.fixed;
+        let most_records = most_records(self.inner.layout.sizes, fixed.chunk_pages);
         let epoch = &mut self.epochs[index];
         let mut page = AlignedBuf::zeroed(PAGE);
         while epoch.pages < written {
@@ -131,7 +132,7 @@ impl Recovery<'_> {
             let (zone, opening) = (epoch.device_zone, epoch.opening);
             let ours = |(head, _): &(ChunkHead, _)| {
                 (head.opening, head.first) == (opening, epoch.used)
-                    && (1..=fixed.chunk_pages).contains(&head.records)
+                    && (1..=most_records).contains(&head.records)
                     && head.pages <= fixed.zone_pages - epoch.used
             };
             let found = || ChunkHead::at(&page, self.inner.store, zone, epoch.pages);

@@ -78,7 +78,8 @@ fn options(head: &Head, body: &[u8]) -> Result<Options, StoreError> {
     let fixed: Super = bytemuck::pod_read_unaligned(fixed);
     let meta = rows(rest, fixed.meta_zones as usize);
     let unit = (head.version > WHOLE_PAGES).then(|| unit_in(body));
-    Ok((head.store, (fixed, meta, Sizes::new(unit)?)))
+    let sizes = Sizes::new(unit)?.with_pages(fixed.logical_pages);
+    Ok((head.store, (fixed, meta, sizes)))
 }
 
 /// The number of a store, its options, the metadata zones and the sizes of records.

@@ -87,6 +87,10 @@ pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<Opened, StoreError> 
     let ended = recovery.restore()?;
     if changed || ended || !log.clean || !missing.is_empty() {
         inner.checkpoint()?;
+    } else {
+        // The checkpoint may be that of a process that was killed, and known to no medium yet. Chunks
+        // that are written from now on say that all before them are durable.
+        inner.device.flush()?;
     }
     Ok(Opened { inner, missing, dropped })
 }

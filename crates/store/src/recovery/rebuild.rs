@@ -7,16 +7,17 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use frostline_placement::Hotness;
 use frostline_zone::{AlignedBuf, Device, ZoneInfo, ZoneState};
 
 use super::log::{Table, durable_chunks, find_superblock, unit_in};
 use super::run::{Recovery, Salvage};
 use super::zone_epoch::ZoneEpoch;
 use crate::error::of_zone;
-use crate::format::{LeafAt, Note, PAGE, TRIMMED, TableHead, WHOLE_PAGES};
-use crate::head::{ChunkHead, Head, HeadKind};
+use crate::format::{Group, LeafAt, Note, PAGE, TRIMMED, TableHead, WHOLE_PAGES};
+use crate::head::{BODY, ChunkHead, Head, HeadKind};
 use crate::inner::Inner;
-use crate::layout::{Layout, chunk_pages};
+use crate::layout::Layout;
 use crate::meta::MetaLog;
 use crate::meta_scan::scan;
 use crate::records::Sizes;
@@ -287,9 +288,13 @@ fn no_table(layout: &Layout) -> Table {
 
 impl FirstHeader {
     fn of(store: u64, sizes: Sizes, head: &ChunkHead, body: &[u8]) -> FirstHeader {
+        // Any number of pages does for telling deltas from images.
+        let sizes = sizes.with_pages(1 << 30);
         let (records, hotness) = head.records(body, sizes, true).unwrap_or_default();
         let any = |all: &Vec<_>| bytemuck::cast_slice::<_, u8>(all).iter().any(|&byte| byte != 0);
-        let hotness = match head.records > chunk_pages(sizes, true) {
+        let images = records.iter().filter(|record| !sizes.is_delta(record.lba)).count();
+        let rows = records.len() * sizes.row_bytes() + images * size_of::<Hotness>();
+        let hotness = match rows > BODY - size_of::<Group>() {
             true => Some(false),
             false => hotness.filter(any).map(|_| true),
         };

@@ -1,6 +1,6 @@
 //! Of each page the newest state, and where that leaves the zones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use frostline_log::{Extent, Slot};
 use frostline_zone::ZoneState;
@@ -8,9 +8,11 @@ use frostline_zone::ZoneState;
 use super::run::{Latest, Recovery};
 use super::zone_epoch::{LateChunk, ZoneEpoch};
 use crate::format::{Note, OPENED, PAGE, TRIMMED};
-use crate::map_cache::LEAF;
 use crate::records::Record;
 use crate::{Loss, StoreError};
+
+/// A delta that was written since the checkpoint: the sum of its base, and where it lies.
+type LateDelta = (u32, Latest);
 
 impl Recovery<'_> {
     /// Adds the zones that were opened since the checkpoint.
@@ -25,7 +27,7 @@ impl Recovery<'_> {
 
     /// Finds the newest state of every page that was written, copied or trimmed.
     pub(super) fn replay(&mut self, chunks: Vec<LateChunk>) -> Result<(), StoreError> {
-        let mut trims = Vec::new();
+        let (mut trims, mut deltas) = (Vec::new(), BTreeMap::<u32, Vec<LateDelta>>::new());
         for note in self.notes.iter().filter(|n| n.tag == TRIMMED) {
             trims.push((note.target, Latest::trimmed(note.time)));
         }
@@ -33,7 +35,7 @@ impl Recovery<'_> {
             self.found.headers += 1;
             let sizes = self.inner.layout.sizes;
             let (mut used, slot) = (0, u64::from(sizes.slot_bytes()));
-            for (at, &Record { lba, sum, time, .. }) in
+            for (at, &Record { lba, sum, time, base, .. }) in
                 sizes.extents(0, chunk.head.first, &chunk.records)
             {
                 used += at.units;
@@ -51,7 +53,14 @@ impl Recovery<'_> {
                 }
                 let to = Some((chunk.epoch, at.slot.offset));
                 let (seq, units) = (chunk.head.seq, at.units);
-                self.take(lba, Latest { time, seq, to, units, sum });
+                let found = Latest { time, seq, to, units, sum };
+                if lba == u32::MAX {
+                    continue;
+                }
+                match sizes.is_delta(lba) {
+                    true => deltas.entry(sizes.page_of(lba)).or_default().push((base, found)),
+                    false => self.take(lba, found),
+                }
             }
             let padding = (chunk.head.pages * sizes.page_units()).saturating_sub(used);
             self.found.padding_bytes += u64::from(padding) * slot;
@@ -60,8 +69,7 @@ impl Recovery<'_> {
             self.time = self.time.max(trim.time);
             self.take(lba, trim);
         }
-        self.latest.remove(&u32::MAX);
-        Ok(())
+        self.take_deltas(deltas)
     }
 
     fn take(&mut self, lba: u32, found: Latest) {
@@ -69,6 +77,43 @@ impl Recovery<'_> {
         if (found.time, found.seq) > (latest.time, latest.seq) {
             *latest = found;
         }
+    }
+
+    /// Finds the newest delta of every page's newest image. Records of other images do not count: a
+    /// crash may have taken the image that a delta is of, and left the delta.
+    fn take_deltas(&mut self, late: BTreeMap<u32, Vec<LateDelta>>) -> Result<(), StoreError> {
+        let sizes = self.inner.layout.sizes;
+        if sizes.first_delta() == 0 {
+            return Ok(());
+        }
+        let pages: BTreeSet<u32> = self.latest.keys().chain(late.keys()).copied().collect();
+        let logical_pages = self.inner.layout.fixed.logical_pages;
+        for page in pages.into_iter().filter(|&page| u64::from(page) < logical_pages) {
+            let Some(lba) = sizes.delta_of(page) else { continue };
+            let mapped = self.inner.mapped(self.inner.state()?, page)?;
+            let (before, had) = (mapped.image_place(), mapped.delta_place().is_some());
+            drop(mapped);
+            let image = self.latest.get(&page).copied();
+            let is_of_image = |&&(base, delta): &&LateDelta| match image {
+                Some(image) => image.to.is_some() && base == image.sum && delta.time > image.time,
+                None => before.is_some_and(|(_, sum)| base == sum),
+            };
+            let deltas = late.get(&page).into_iter().flatten().filter(is_of_image);
+            let newest = deltas.map(|&(_, delta)| delta).max_by_key(|d| (d.time, d.seq));
+            // Cleaning may have copied the image that the table's delta is of.
+            let is_same = |image: Latest| {
+                image.to.is_some()
+                    && image.time <= self.head.time
+                    && before.is_some_and(|(_, sum)| sum == image.sum)
+            };
+            if let Some(delta) = newest {
+                self.latest.insert(lba, delta);
+            } else if let Some(image) = image.filter(|&image| had && !is_same(image)) {
+                self.latest.insert(lba, Latest::trimmed(image.time));
+            }
+            self.inner.drop_clean_leaves()?;
+        }
+        Ok(())
     }
 
     /// Counts the pages of the table's zones that have a newer state as garbage there.
@@ -82,7 +127,8 @@ impl Recovery<'_> {
             .collect();
         let pages: Vec<u32> = self.latest.keys().copied().collect();
         for lba in pages {
-            if u64::from(lba) >= self.inner.layout.fixed.logical_pages {
+            let layout = &self.inner.layout;
+            if u64::from(lba) >= layout.sizes.lbas(layout.fixed.logical_pages) {
                 self.latest.remove(&lba);
                 if let Some(salvage) = &mut self.salvage {
                     salvage.beyond = salvage.beyond.max(Some(lba));
@@ -179,14 +225,16 @@ impl Recovery<'_> {
     /// Marks the pages that lay in zones which are gone, and which no newer copy was found of.
     pub(super) fn lose_pages(&mut self, zones: &mut BTreeMap<u32, Loss>) -> Result<(), StoreError> {
         for leaf in 0..self.inner.layout.leaves() {
-            let first = self.inner.mapped(self.inner.state()?, leaf * LEAF as u32)?;
+            let state = self.inner.state()?;
+            let first = state.volume.map().leaves().pages_of(leaf).start;
+            let first = self.inner.mapped(state, first)?;
             let places = first.places_of_leaf();
             let mut state = first.into_state();
             for (lba, at) in places {
                 if let Some(loss) = zones.get_mut(&at.slot.zone)
                     && !self.latest.contains_key(&lba)
                 {
-                    loss.add(lba);
+                    loss.add(self.inner.layout.sizes.page_of(lba));
                     self.pages -= 1;
                     let mut page = self.inner.mapped(state, lba)?;
                     page.lose();

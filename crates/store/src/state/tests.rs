@@ -1,10 +1,12 @@
 //! Events are sent to a state that has no device.
 
+use frostline_log::Extent;
 use frostline_zone::{Shape, in_memory};
 
 use super::*;
-use crate::mapped_page::{MappedPage, PageLookup};
-use crate::{Format, volume};
+use crate::mapped_page::{MappedPage, RecordCopy, RecordLookup};
+use crate::packing::PackedPage;
+use crate::{Format, PageWrite, volume};
 
 const PAGE: [u8; 4096] = [7; 4096];
 
@@ -26,7 +28,9 @@ fn page(state: &mut State, lba: u32) -> MappedPage<&mut State> {
 }
 
 fn write(state: &mut State, lba: u32) {
-    page(state, lba).write(0, Hotness::default(), &PAGE).unwrap();
+    let write = PageWrite { lba, page: &PAGE, hotness: None, changed: None };
+    let packed = PackedPage::of(&write, state.layout.sizes);
+    page(state, lba).write(packed).unwrap();
 }
 
 fn place(state: &mut State, lba: u32) -> frostline_log::Slot {
@@ -36,8 +40,14 @@ fn place(state: &mut State, lba: u32) -> frostline_log::Slot {
 fn is_in_memory(state: &mut State, lba: u32) -> bool {
     let mut content = [0; 4096];
     let found = page(state, lba).find(&mut content).unwrap().expect("a page that was written");
-    assert!(content == PAGE || !matches!(found, PageLookup::Copied(_)));
-    matches!(found, PageLookup::Copied(_))
+    assert!(content == PAGE || !matches!(found, RecordLookup::Copied(_)));
+    matches!(found, RecordLookup::Copied(_))
+}
+
+fn relocate(state: &mut State, from: Extent, record: Record) {
+    let hotness = Hotness::default();
+    let copy = RecordCopy { from, class: None, record, hotness, bytes: &PAGE };
+    page(state, record.lba).relocate(&copy).unwrap();
 }
 
 /// All chunks reach the device.
@@ -64,8 +74,7 @@ fn copy_pages_of(state: &mut State, zone: u32) {
         let from = page(state, lba).place().map(|(at, _)| at);
         if let Some(from) = from.filter(|from| from.slot.zone == zone) {
             let record = Record { lba, bytes: 4096, ..Record::default() };
-            let content = (record, Hotness::default(), &PAGE[..]);
-            page(state, lba).relocate(from, None, content).unwrap();
+            relocate(state, from, record);
         }
     }
     write_all(state);
@@ -112,8 +121,7 @@ fn the_pages_of_a_zone_that_failed_go_to_another_one() {
 
 fn copy_pages_of_chunk(state: &mut State, chunk: &Chunk) {
     for (from, record) in chunk.extents() {
-        let content = (*record, Hotness::default(), &PAGE[..]);
-        page(state, record.lba).relocate(from, None, content).unwrap();
+        relocate(state, from, *record);
         assert!(is_in_memory(state, record.lba));
     }
 }

@@ -202,7 +202,7 @@ impl User {
         let batch: Vec<_> = lbas
             .iter()
             .zip(&pages)
-            .map(|(&lba, page)| PageWrite { lba, page, hotness: None })
+            .map(|(&lba, page)| PageWrite { lba, page, hotness: None, changed: None })
             .collect();
         let written = write(&batch);
         for (lba, version) in writes {

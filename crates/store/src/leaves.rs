@@ -1,0 +1,77 @@
+//! The leaves of the map, and which has the entry of an LBA.
+
+use std::ops::Range;
+
+use crate::records::Sizes;
+
+/// Entries in a leaf.
+pub const LEAF: usize = 1024;
+
+/// The division of the map into leaves. In a store in units a leaf has the entries of half as many pages,
+/// and behind them those of their deltas: who knows where a page is needs one leaf.
+#[derive(Clone, Copy, Debug)]
+pub struct Leaves {
+    /// LBA of the first delta; 0 if there are none.
+    first_delta: u32,
+}
+
+impl Leaves {
+    /// The leaves of a store.
+    pub fn of(sizes: Sizes) -> Self {
+        Leaves { first_delta: sizes.first_delta() }
+    }
+
+    /// Pages whose entries are in one leaf.
+    pub fn pages(self) -> u32 {
+        LEAF as u32 / if self.first_delta > 0 { 2 } else { 1 }
+    }
+
+    /// Leaves of a store of so many pages.
+    pub fn count(self, pages: u64) -> u32 {
+        pages.div_ceil(self.pages().into()) as u32
+    }
+
+    /// The leaf that has an LBA's entry, and the entry's index there.
+    pub fn find(self, lba: u32) -> (u32, usize) {
+        let (page, delta) = match lba.checked_sub(self.first_delta) {
+            Some(page) if self.first_delta > 0 => (page, 1),
+            _ => (lba, 0),
+        };
+        let (leaf, index) = (page / self.pages(), page % self.pages());
+        (leaf, (delta * self.pages() + index) as usize)
+    }
+
+    /// The LBA of a leaf's entry.
+    pub fn lba(self, leaf: u32, index: usize) -> u32 {
+        let (delta, page) = (index as u32 / self.pages(), index as u32 % self.pages());
+        delta * self.first_delta + leaf * self.pages() + page
+    }
+
+    /// The pages whose entries are in a leaf.
+    pub fn pages_of(self, leaf: u32) -> Range<u32> {
+        leaf * self.pages()..(leaf + 1) * self.pages()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_entries_of_a_page_and_its_delta_are_in_one_leaf() {
+        let sizes = Sizes::new(Some(64)).unwrap();
+        for (sizes, pages) in [(Sizes::WHOLE_PAGES, 1024), (sizes.with_pages(3000), 512)] {
+            let leaves = Leaves::of(sizes);
+            assert_eq!(leaves.count(3000), 3000u32.div_ceil(pages));
+            for lba in 0..3000 {
+                let (leaf, index) = leaves.find(lba);
+                assert!(leaves.pages_of(leaf).contains(&lba));
+                assert_eq!(leaves.lba(leaf, index), lba);
+                if let Some(delta) = sizes.delta_of(lba) {
+                    let (with, index) = leaves.find(delta);
+                    assert_eq!((with, leaves.lba(with, index)), (leaf, delta));
+                }
+            }
+        }
+    }
+}
