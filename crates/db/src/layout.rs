@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
-use frostline_store::{Open, PageWrite, Store};
+use frostline_store::{Open, Store};
 use frostline_zone::{Device, Span};
 
 use crate::DbError;
 use crate::node::{PAGE_BYTES, PageBytes};
 use crate::options::Create;
-use crate::space::record;
 use crate::wal::Wal;
 
 /// Zones of a log that are active at a time: one that is ended, one that is begun.
@@ -136,8 +135,7 @@ fn write_first_pages(store: &Store, first: u32, label: &Label) -> Result<(), DbE
     for root in [CATALOG, OVERFLOW_TREE] {
         NodeMut::format(&page, root, 0, Fences { lower: &[], upper: None });
         page.copy_to(&mut bytes);
-        let page = &record(store, &bytes)[..];
-        store.write_batch(&[PageWrite { lba: first + root, page, hotness: None }])?;
+        store.write(first + root, &bytes)?;
     }
     store.sync()?;
     Ok(())

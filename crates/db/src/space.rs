@@ -1,13 +1,12 @@
 //! The pages of one database on a store that may hold several.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use frostline_placement::Hotness;
-use frostline_store::{PageWrite, Store};
+use frostline_store::{ChangedWords, PageWrite, Store};
 
 use crate::DbError;
-use crate::node::{PAGE_BYTES, put_middle_back, used_bytes, without_middle};
+use crate::node::{PAGE_BYTES, used_bytes};
 
 /// Sees every page that reaches the store, in order.
 pub trait Observer: Send + Sync {
@@ -16,14 +15,6 @@ pub trait Observer: Send + Sync {
 
     /// A page was trimmed.
     fn trimmed(&self, lba: u32);
-}
-
-/// A node as a store keeps it: in units without its empty middle.
-pub fn record<'a>(store: &Store, page: &'a [u8; PAGE_BYTES]) -> Cow<'a, [u8]> {
-    match store.unit() {
-        Some(_) => Cow::Owned(without_middle(page)),
-        None => Cow::Borrowed(page),
-    }
 }
 
 /// A range of a store's LBAs.
@@ -49,29 +40,40 @@ pub struct Outgoing<'a> {
     pub position: u64,
     /// Its hotness record.
     pub hotness: Hotness,
+    /// The words that changed since its [base](PageWrite::changed). None: it is a new base.
+    pub changed: Option<ChangedWords>,
 }
 
 impl PageSpace {
-    /// Reads a page; false if there is none.
-    pub fn read(&self, page: u32, into: &mut [u8]) -> Result<bool, DbError> {
-        let found = self.store.read(self.first + page, into)?;
-        if found && self.store.unit().is_some() {
-            put_middle_back(into);
-        }
-        Ok(found)
+    /// True if the store writes less than a page where less changed, or less is used.
+    pub fn is_in_units(&self) -> bool {
+        self.store.unit().is_some()
+    }
+
+    /// Reads a page, and finds the words in which it may differ from its
+    /// [base](PageWrite::changed). None if there is no page.
+    pub fn read(&self, page: u32, into: &mut [u8]) -> Result<Option<ChangedWords>, DbError> {
+        let mut changed = ChangedWords::NONE;
+        let found = self.store.read_changed(self.first + page, into, &mut changed)?;
+        Ok(found.then_some(changed))
     }
 
     /// Writes pages, in order.
     pub fn write(&self, pages: &[Outgoing<'_>]) -> Result<(), DbError> {
-        let records: Vec<_> = pages.iter().map(|out| record(&self.store, out.bytes)).collect();
-        let writes = pages.iter().zip(&records).map(|(out, record)| PageWrite {
-            lba: self.first + out.page,
-            page: record,
-            hotness: Some(out.hotness),
-        });
-        self.store.write_batch(&writes.collect::<Vec<_>>())?;
+        let writes: Vec<_> = pages.iter().map(|out| self.page_write(out)).collect();
+        self.store.write_batch(&writes)?;
         pages.iter().for_each(|out| self.observe(out));
         Ok(())
+    }
+
+    /// A page as the store gets it.
+    pub fn page_write<'a>(&self, out: &'a Outgoing<'_>) -> PageWrite<'a> {
+        PageWrite {
+            lba: self.first + out.page,
+            page: out.bytes,
+            hotness: Some(out.hotness),
+            changed: out.changed.as_ref(),
+        }
     }
 
     /// Tells the observer of a page that reached the store.

@@ -1,7 +1,8 @@
 //! The report of a bench of databases, as tables.
 
 use frostline_lab::{
-    ConditionRow, DatabaseReport, DatabaseRun, DatabaseSetup, KindRow, LatencyReport, binary,
+    ConditionRow, DatabaseReport, DatabaseRun, DatabaseSetup, Deltas, KindRow, LatencyReport,
+    binary,
 };
 
 use super::speed;
@@ -69,6 +70,15 @@ fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or("-".to_string(), |value| format!("{value:.digits$}"))
 }
 
+/// A figure of the deltas; empty for a store that is not in units.
+fn of_deltas(run: &DatabaseRun, figure: impl Fn(&Deltas) -> String) -> String {
+    run.deltas.as_ref().map(figure).unwrap_or_default()
+}
+
+fn per(sum: u64, count: u64) -> Option<f64> {
+    (count > 0).then(|| sum as f64 / count as f64)
+}
+
 const FIGURES: &[Figure] = &[
     ("tpmC", |run| run.tpmc.map(|tpmc| format!("{tpmc:.0}")).unwrap_or_default()),
     ("transactions/s", |run| format!("{:.0}", run.ops_per_second)),
@@ -104,6 +114,9 @@ const FIGURES: &[Figure] = &[
     ("  unchanged", |run| run.pages_dropped.to_string()),
     ("pages checkpointed", |run| run.pages_checkpointed.to_string()),
     ("pages rewritten for cleaning", |run| run.pages_rewritten.to_string()),
+    ("pages written as deltas", |run| of_deltas(run, |deltas| deltas.written.to_string())),
+    ("  bytes of one", |run| of_deltas(run, |deltas| number(per(deltas.bytes, deltas.written), 1))),
+    ("  merged by cleaning", |run| of_deltas(run, |deltas| deltas.merged.to_string())),
     ("zones reclaimed", |run| run.run.zones_reclaimed.to_string()),
     ("median victim GP", |run| format!("{:.3}", run.run.victim_gp.p50)),
     ("GP at the end", |run| format!("{:.3}", run.garbage_proportion)),

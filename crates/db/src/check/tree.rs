@@ -67,8 +67,8 @@ impl<'w> Walk<'w> {
             self.findings.push(Finding::at(page, "it is in two places"));
             return Ok(());
         }
-        let copy = PageBytes::zeroed();
-        if let Err(error) = self.read(page, &copy) {
+        let mut copy = PageBytes::zeroed();
+        if let Err(error) = self.read(page, &mut copy) {
             self.findings.push(Finding::of(page, error)?);
             self.unreadable += 1;
             return Ok(());
@@ -86,11 +86,11 @@ impl<'w> Walk<'w> {
         }
     }
 
-    fn read(&mut self, page: u32, copy: &PageBytes) -> Result<(), DbError> {
+    fn read(&mut self, page: u32, copy: &mut PageBytes) -> Result<(), DbError> {
         self.reached.set(page, true)?;
         loop {
             let Some(seen) = self.trees.pool.look(page)? else { continue };
-            copy.copy_from(seen.node().page());
+            copy.become_copy_of(seen.node().page());
             if seen.is_unchanged() {
                 break;
             }

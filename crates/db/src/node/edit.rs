@@ -103,7 +103,15 @@ impl<'a> NodeMut<'a> {
     fn set_position(&mut self, position: u64, included: u64) {
         self.page.set_u64(POSITION, position);
         let behind = u32::try_from(position - included).unwrap_or(u32::MAX);
-        self.page.set_u32(BEHIND, behind);
+        self.page.set_u32_unmarked(BEHIND, behind);
+    }
+
+    /// Marks the field of the page that is changed without, if it is not what it mostly is. Called before
+    /// each write, and for each new base: in a page in which it is not marked it is 0, and in its base.
+    pub fn mark_behind(&mut self) {
+        if self.page.u32_at(BEHIND) != 0 {
+            self.page.mark_word(BEHIND);
+        }
     }
 
     /// Takes bytes off the heap, which has them.

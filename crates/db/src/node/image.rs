@@ -1,4 +1,4 @@
-//! A page's content without its empty middle, for the log and for stores in units.
+//! A page's content without its empty middle, for the log.
 
 use std::ops::Range;
 
@@ -39,22 +39,19 @@ pub fn used_bytes(page: &[u8; PAGE_BYTES]) -> u16 {
     (PAGE_BYTES - middle(page).len()) as u16
 }
 
-/// A page's copy without its empty middle.
-pub fn without_middle(page: &[u8; PAGE_BYTES]) -> Vec<u8> {
-    let middle = middle(page);
-    [&page[..middle.start], &page[middle.end..]].concat()
+/// Makes the empty middle of a page zeroes, so that a store in units leaves it out. Returns the words
+/// that lie in it.
+pub fn clear_middle(page: &PageBytes) -> Range<usize> {
+    let (low, high) = used(page);
+    if low >= high || high > PAGE_BYTES {
+        return 0..0;
+    }
+    page.clear(low..high);
+    low.div_ceil(8)..high / 8
 }
 
-/// Puts the empty middle back into a page that was read without it.
-pub fn put_middle_back(page: &mut [u8]) {
-    let middle = middle(page);
-    let heap = PAGE_BYTES - middle.end;
-    page.copy_within(middle.start..middle.start + heap, middle.end);
-    page[middle].fill(0);
-}
-
-/// The empty middle of a page, which its first bytes tell; at its end if it is no node.
-fn middle(page: &[u8]) -> Range<usize> {
+/// The empty middle of a page's copy, which its first bytes tell; at its end if it is no node.
+pub fn middle(page: &[u8]) -> Range<usize> {
     let field = |at: usize| usize::from(u16::from_le_bytes([page[at], page[at + 1]]));
     let (low, high) = (SLOTS + field(COUNT) * SLOT, field(HEAP));
     if low < high && high <= PAGE_BYTES { low..high } else { PAGE_BYTES..PAGE_BYTES }

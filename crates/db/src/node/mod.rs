@@ -14,7 +14,9 @@ mod view;
 
 pub use edit::{Fences, NodeMut, Record};
 pub use expected::Expected;
-pub use image::{append_image, put_middle_back, restore_image, used_bytes, without_middle};
+#[cfg(test)]
+pub use image::middle;
+pub use image::{append_image, clear_middle, restore_image, used_bytes};
 pub use layout::{LONGEST_KEY, LONGEST_RECORD, OVERFLOW, SLOT, SLOTS};
 pub use page::{PAGE_BYTES, PageBytes};
 pub use view::{Node, Slot};

@@ -9,9 +9,15 @@
 //!
 //! Only one thread at a time stores: the owner of the page, or the holder of its frame's latch. A
 //! store of part of a word is therefore a load, a merge and a store.
+//!
+//! Beside its words a page has a bit for each: those that changed since the page's
+//! [base](frostline_store::PageWrite::changed), so that a write may leave out the others.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use frostline_store::ChangedWords;
 
 /// Bytes of a page, as of the store's.
 pub const PAGE_BYTES: usize = 4096;
@@ -19,15 +25,25 @@ pub const PAGE_BYTES: usize = 4096;
 /// Words of a page.
 const WORDS: usize = PAGE_BYTES / 8;
 
+/// Words whose bits are in one number.
+const GROUP: usize = 64;
+
 /// The bytes of a page in memory. Numbers are little-endian.
 #[derive(bytemuck::Zeroable)]
-#[repr(C, align(4096))]
-pub struct PageBytes([AtomicU64; WORDS]);
+#[repr(C, align(64))]
+pub struct PageBytes {
+    words: [AtomicU64; WORDS],
+    /// A bit for each word that may differ from the page's base.
+    changed: [AtomicU64; WORDS / GROUP],
+}
 
 impl PageBytes {
     /// A page of zeroes.
     pub const fn new() -> PageBytes {
-        PageBytes([const { AtomicU64::new(0) }; WORDS])
+        PageBytes {
+            words: [const { AtomicU64::new(0) }; WORDS],
+            changed: [const { AtomicU64::new(0) }; WORDS / GROUP],
+        }
     }
 
     /// A page of zeroes.
@@ -37,12 +53,55 @@ impl PageBytes {
 
     #[inline(always)]
     fn word(&self, index: usize) -> u64 {
-        u64::from_le(self.0[index % WORDS].load(Relaxed))
+        u64::from_le(self.words[index % WORDS].load(Relaxed))
     }
 
     #[inline(always)]
     fn set_word(&self, index: usize, word: u64) {
-        self.0[index % WORDS].store(word.to_le(), Relaxed);
+        let index = index % WORDS;
+        let differs = replace(&self.words[index], word.to_le());
+        self.mark(index / GROUP, differs << (index % GROUP));
+    }
+
+    /// Stores `count` words from `first` on; `number(n)` is the nth, as it lies in memory.
+    #[inline(always)]
+    fn set_words(&self, first: usize, count: usize, number: impl Fn(usize) -> u64) {
+        let (mut at, end) = (first, first + count);
+        while at < end {
+            let group = at / GROUP;
+            let (steps, last) = self.words[at..end.min((group + 1) * GROUP)].as_chunks::<STEP>();
+            let (mut differ, mut bit) = (0, at % GROUP);
+            for words in steps {
+                let mut of_step = 0;
+                for (index, word) in words.iter().enumerate() {
+                    of_step |= replace(word, number(at - first + index)) << index;
+                }
+                differ |= of_step << bit;
+                (at, bit) = (at + STEP, bit + STEP);
+            }
+            for word in last {
+                differ |= replace(word, number(at - first)) << bit;
+                (at, bit) = (at + 1, bit + 1);
+            }
+            self.mark(group, differ);
+        }
+    }
+
+    /// Marks words of a group as changed.
+    #[inline(always)]
+    fn mark(&self, group: usize, words: u64) {
+        let changed = &self.changed[group % (WORDS / GROUP)];
+        changed.store(changed.load(Relaxed) | words, Relaxed);
+    }
+
+    /// Marks a range of words as changed.
+    #[inline]
+    fn mark_range(&self, words: Range<usize>) {
+        for group in words.start / GROUP..words.end.div_ceil(GROUP) {
+            let begin = words.start.saturating_sub(group * GROUP);
+            let end = (words.end - group * GROUP).min(GROUP);
+            self.mark(group, !0 << begin & !0 >> (GROUP - end));
+        }
     }
 
     /// Stores those bits of a word that `mask` has.
@@ -121,7 +180,7 @@ impl PageBytes {
             let room = into.as_mut_ptr().add(into.len());
             room.cast::<[u8; 8]>().write(self.eight_at(at).to_le_bytes());
             if words > 0 {
-                load_all(&self.0[at / 8 + 1..][..words], room.add(of_first).cast());
+                load_all(&self.words[at / 8 + 1..][..words], room.add(of_first).cast());
             }
             into.set_len(into.len() + len);
         }
@@ -132,7 +191,7 @@ impl PageBytes {
     #[allow(unsafe_code)]
     pub fn copy_to(&self, bytes: &mut [u8; PAGE_BYTES]) {
         // SAFETY: the bytes are as many as those of all words.
-        unsafe { load_all(&self.0, bytes.as_mut_ptr().cast()) };
+        unsafe { load_all(&self.words, bytes.as_mut_ptr().cast()) };
     }
 }
 
@@ -150,6 +209,15 @@ impl PageBytes {
     pub fn set_u32(&self, at: usize, value: u32) {
         let shift = at % 8 * 8;
         self.merge(at / 8, 0xffff_ffff << shift, u64::from(value) << shift);
+    }
+
+    /// The same, and leaves the word unmarked. Whoever writes the page has to [mark](Self::mark_word) it
+    /// if the base may have another value.
+    #[inline]
+    pub fn set_u32_unmarked(&self, at: usize, value: u32) {
+        let (index, shift) = (at / 8, at % 8 * 8);
+        let word = self.word(index) & !(0xffff_ffff << shift) | u64::from(value) << shift;
+        self.words[index % WORDS].store(word.to_le(), Relaxed);
     }
 
     /// Sets the number at an offset that is a multiple of 8.
@@ -170,7 +238,7 @@ impl PageBytes {
             (index, bytes) = (index + 1, rest);
         }
         let (words, rest) = bytes.as_chunks::<8>();
-        store_all(&self.0[index..], words);
+        self.set_words(index, words.len(), |n| u64::from_ne_bytes(words[n]));
         if !rest.is_empty() {
             self.merge(index + words.len(), low_bytes(rest.len()), up_to_eight(rest));
         }
@@ -188,6 +256,10 @@ impl PageBytes {
         let shift = source(0) % 8 * 8;
         let above = !0 << (to % 8 * 8);
         let below = low_bytes((to + len - 1) % 8 + 1);
+        if last > first + 1 {
+            // After a move hardly any word is as it was.
+            self.mark_range(first + 1..last);
+        }
         if first == last {
             self.merge(first, above & below, from(first));
         } else if to < at {
@@ -196,7 +268,7 @@ impl PageBytes {
             let mut low = page.word(source(first + 1) / 8);
             for index in first + 1..last {
                 let high = page.word(source(index) / 8 + 1);
-                self.set_word(index, joined(low, high, shift));
+                self.words[index % WORDS].store(joined(low, high, shift).to_le(), Relaxed);
                 low = high;
             }
             self.merge(last, below, from(last));
@@ -205,7 +277,7 @@ impl PageBytes {
             let mut high = page.word(source(last) / 8);
             for index in (first + 1..last).rev() {
                 let low = page.word(source(index) / 8);
-                self.set_word(index, joined(low, high, shift));
+                self.words[index % WORDS].store(joined(low, high, shift).to_le(), Relaxed);
                 high = low;
             }
             self.merge(first, above, from(first));
@@ -215,17 +287,64 @@ impl PageBytes {
     /// Sets the whole page to what another is.
     #[inline]
     pub fn copy_from(&self, other: &PageBytes) {
-        let (mine, other) = (self.0.as_chunks::<STEP>().0, other.0.as_chunks::<STEP>().0);
-        for (mine, other) in mine.iter().zip(other) {
+        self.set_words(0, WORDS, |n| other.words[n].load(Relaxed));
+    }
+
+    /// The same in a page of the caller's own: what changes in it is not noted.
+    #[inline]
+    pub fn become_copy_of(&mut self, other: &PageBytes) {
+        let (mine, other) = (self.words.as_chunks_mut::<STEP>().0, other.words.as_chunks().0);
+        for (mine, other) in mine.iter_mut().zip::<&[[AtomicU64; STEP]]>(other) {
             for (index, word) in other.iter().enumerate() {
-                mine[index].store(word.load(Relaxed), Relaxed);
+                *mine[index].get_mut() = word.load(Relaxed);
             }
         }
     }
 
-    /// Sets the bytes of a range, which begins and ends at multiples of 8, to zero.
-    pub fn clear(&self, range: std::ops::Range<usize>) {
-        self.0[range.start / 8..range.end / 8].iter().for_each(|word| word.store(0, Relaxed));
+    /// Sets the bytes of a range to zero.
+    pub fn clear(&self, range: Range<usize>) {
+        let (first, last) = (range.start.next_multiple_of(8), range.end / 8 * 8);
+        if first > last {
+            self.write(range.start, &[0; 8][..range.len()]);
+            return;
+        }
+        self.write(range.start, &[0; 8][..first - range.start]);
+        self.set_words(first / 8, (last - first) / 8, |_| 0);
+        self.write(last, &[0; 8][..range.end - last]);
+    }
+}
+
+/// Words that changed since the page's base.
+impl PageBytes {
+    /// These words without those of a range.
+    pub fn changed_outside(&self, range: Range<usize>) -> ChangedWords {
+        let mut inside = ChangedWords::NONE;
+        inside.add(range);
+        let inside = inside.bits();
+        let bits = std::array::from_fn(|group| self.changed[group].load(Relaxed) & !inside[group]);
+        ChangedWords::from_bits(bits)
+    }
+
+    /// Marks the word at an offset as changed.
+    pub fn mark_word(&self, at: usize) {
+        self.mark_range(at / 8..at / 8 + 1);
+    }
+
+    /// True if all words changed: the page has no base.
+    pub fn is_all_changed(&self) -> bool {
+        self.changed.iter().all(|bits| bits.load(Relaxed) == !0)
+    }
+
+    /// All words changed.
+    pub fn set_all_changed(&self) {
+        self.set_changed(&ChangedWords::from_bits([!0; WORDS / GROUP]));
+    }
+
+    /// These words changed, and no others.
+    pub fn set_changed(&self, words: &ChangedWords) {
+        for (mine, bits) in self.changed.iter().zip(words.bits()) {
+            mine.store(bits, Relaxed);
+        }
     }
 }
 
@@ -238,16 +357,16 @@ impl PageBytes {
         // SAFETY: prefetching has no effect but on the cache.
         unsafe {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>((&raw const self.0[0]).cast());
-            _mm_prefetch::<_MM_HINT_T0>((&raw const self.0[8]).cast());
+            _mm_prefetch::<_MM_HINT_T0>((&raw const self.words[0]).cast());
+            _mm_prefetch::<_MM_HINT_T0>((&raw const self.words[8]).cast());
         }
     }
 }
 
 impl Clone for PageBytes {
     fn clone(&self) -> Self {
-        let page = PageBytes::new();
-        page.copy_from(self);
+        let mut page = PageBytes::new();
+        page.become_copy_of(self);
         page
     }
 }
@@ -278,22 +397,12 @@ unsafe fn load_all(words: &[AtomicU64], mut to: *mut [u8; 8]) {
     }
 }
 
-/// Stores as many numbers in the words from the first on.
-#[inline]
-fn store_all(words: &[AtomicU64], numbers: &[[u8; 8]]) {
-    let (words, last_words) = words[..numbers.len()].as_chunks::<STEP>();
-    let (numbers, last) = numbers.as_chunks::<STEP>();
-    let store = |word: &AtomicU64, number: &[u8; 8]| {
-        word.store(u64::from_ne_bytes(*number), Relaxed);
-    };
-    for (words, numbers) in words.iter().zip(numbers) {
-        for (index, number) in numbers.iter().enumerate() {
-            store(&words[index], number);
-        }
-    }
-    for (word, number) in last_words.iter().zip(last) {
-        store(word, number);
-    }
+/// Stores a number as it lies in memory; 1 if it differs from the one before, else 0.
+#[inline(always)]
+fn replace(word: &AtomicU64, number: u64) -> u64 {
+    let differs = word.load(Relaxed) != number;
+    word.store(number, Relaxed);
+    differs.into()
 }
 
 /// The 64 bits from bit `shift` of `low` on; `high` follows `low`.
@@ -326,6 +435,8 @@ pub fn up_to_eight(bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// A page whose bytes are all different from those beside them.
@@ -405,5 +516,109 @@ mod tests {
             (page.u16_at(46), page.u32_at(36), page.u64_at(8)),
             (0xabcd, 0x1234_5678, u64::MAX - 1)
         );
+    }
+
+    #[derive(Clone, Debug)]
+    enum Store {
+        Number(usize, u64),
+        Write(usize, Vec<u8>),
+        Move(usize, usize, usize),
+        Copy(usize, usize, usize),
+        Clear(usize, usize),
+        Replace(usize, u8),
+    }
+
+    fn store() -> impl Strategy<Value = Store> {
+        let at = || 0..PAGE_BYTES - 600;
+        let len = || prop_oneof![0..20usize, 0..600usize];
+        prop_oneof![
+            (at(), any::<u64>()).prop_map(|(at, number)| Store::Number(at, number)),
+            (at(), prop::collection::vec(0..2u8, 0..600)).prop_map(|(at, b)| Store::Write(at, b)),
+            (at(), at(), len()).prop_map(|(to, at, len)| Store::Move(to, at, len)),
+            (at(), at(), len()).prop_map(|(to, at, len)| Store::Copy(to, at, len)),
+            (at(), len()).prop_map(|(at, len)| Store::Clear(at, len)),
+            (at(), any::<u8>()).prop_map(|(at, byte)| Store::Replace(at, byte)),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(crate::node::tests::config())]
+
+        #[test]
+        fn words_that_differ_are_marked_and_none_that_no_store_touched(
+            stores in prop::collection::vec(store(), 1..20),
+        ) {
+            let (page, base) = page();
+            let other = page.clone();
+            other.write(70, &[9; 900]);
+            page.set_changed(&ChangedWords::NONE);
+            let mut touched = ChangedWords::NONE;
+            for store in &stores {
+                let (at, len) = match store {
+                    Store::Number(at, number) => {
+                        let (at, len) = match number % 3 {
+                            0 => (at / 2 * 2, 2),
+                            1 => (at / 4 * 4, 4),
+                            _ => (at / 8 * 8, 8),
+                        };
+                        match len {
+                            2 => page.set_u16(at, *number as u16),
+                            4 => page.set_u32(at, *number as u32),
+                            _ => page.set_u64(at, *number),
+                        }
+                        (at, len)
+                    }
+                    Store::Write(at, bytes) => {
+                        page.write(*at, bytes);
+                        (*at, bytes.len())
+                    }
+                    &Store::Move(to, at, len) => {
+                        page.copy_range(to, &page, at, len);
+                        (to, len)
+                    }
+                    &Store::Copy(to, at, len) => {
+                        page.copy_range(to, &other, at, len);
+                        (to, len)
+                    }
+                    &Store::Clear(at, len) => {
+                        page.clear(at..at + len);
+                        (at, len)
+                    }
+                    &Store::Replace(at, byte) => {
+                        let another = page.clone();
+                        another.write(at, &[byte; 5]);
+                        page.copy_from(&another);
+                        (at, 5)
+                    }
+                };
+                if len > 0 {
+                    touched.add(at / 8..(at + len).div_ceil(8));
+                }
+            }
+            let (changed, now) = (page.changed_outside(0..0), bytes_of(&page));
+            for word in 0..WORDS {
+                let bytes = word * 8..word * 8 + 8;
+                prop_assert!(changed.has(word) || now[bytes.clone()] == base[bytes], "{word}");
+                prop_assert!(touched.has(word) || !changed.has(word), "{word}");
+            }
+            let outside = page.changed_outside(100..200);
+            for word in 0..WORDS {
+                let is_inside = (100..200).contains(&word);
+                prop_assert_eq!(outside.has(word), changed.has(word) && !is_inside);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_stored_again_is_no_change() {
+        let (page, bytes) = page();
+        let other = page.clone();
+        page.set_changed(&ChangedWords::NONE);
+        page.write(3, &bytes[3..1000]);
+        page.copy_from(&other);
+        page.set_u16(46, u16::from_le_bytes([bytes[46], bytes[47]]));
+        assert_eq!(page.changed_outside(0..0), ChangedWords::NONE);
+        page.set_all_changed();
+        assert!(page.is_all_changed() && page.changed_outside(0..WORDS) == ChangedWords::NONE);
     }
 }

@@ -44,7 +44,7 @@ fn content(node: Node<'_>) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
 }
 
 /// Few cases and no file of failures under Miri, which is slow and sees no files.
-fn config() -> ProptestConfig {
+pub(super) fn config() -> ProptestConfig {
     match cfg!(miri) {
         true => ProptestConfig { cases: 2, failure_persistence: None, ..ProptestConfig::default() },
         false => ProptestConfig::default(),

@@ -7,12 +7,13 @@
 use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant};
 
+use frostline_store::ChangedWords;
 use parking_lot::MutexGuard;
 
 use super::frame::{CHANGE, CLEAN, NO_PAGE};
 use super::{ABSENT, ExclusiveGuard, FRAME, Pool};
 use crate::DbError;
-use crate::node::{Node, PAGE_BYTES};
+use crate::node::{Node, NodeMut, PAGE_BYTES, PageBytes, clear_middle};
 use crate::space::Outgoing;
 
 /// Replacement policies.
@@ -152,7 +153,7 @@ impl Evictor {
         };
         counter.fetch_add(count, Relaxed);
         for (frame, out) in frames.into_iter().zip(&outgoing) {
-            pool.end_write(frame, out.page, written.is_ok(), give_up);
+            pool.end_write(frame, out, written.is_ok(), give_up);
         }
         written
     }
@@ -207,28 +208,32 @@ impl Pool {
         let hotness = held.edit().next_record(origin, current, now);
         let included = self.window.included().min(held.node().position());
         held.edit().include(included);
+        let changed = if self.space.is_in_units() { delta_of(held.bytes()) } else { None };
         header.usage.reset();
         header.begin_write();
-        held.node().page().copy_to(copy);
+        held.bytes().copy_to(copy);
         let position = held.node().position();
-        Some(Outgoing { page: header.page(), position, bytes: copy, hotness })
+        Some(Outgoing { page: header.page(), position, bytes: copy, hotness, changed })
     }
 
     /// Ends the write of a page, and frees its frame if the page did not change meanwhile.
-    pub(super) fn end_write(&self, frame: u32, page: u32, arrived: bool, give_up: bool) {
-        let held = self.hold_free(frame);
-        let header = held.header();
-        if header.page() != page {
+    pub(super) fn end_write(&self, frame: u32, out: &Outgoing<'_>, arrived: bool, give_up: bool) {
+        let mut held = self.hold_free(frame);
+        let header = &self.frames[frame as usize];
+        if header.page() != out.page {
             // The page was freed meanwhile, and its frame left to the writer.
             drop(held);
             self.give_free(frame);
             return;
         }
         header.end_write(arrived);
+        if !arrived && out.changed.is_none() {
+            // It did not become the base.
+            held.bytes().set_all_changed();
+        }
         if arrived && give_up && !header.is_dirty() {
             self.leave(held);
         } else {
-            let mut held = held;
             held.leave_unchanged();
         }
     }
@@ -320,4 +325,18 @@ impl Pool {
     pub(super) fn lock_free(&self) -> MutexGuard<'_, Vec<u32>> {
         self.free.lock()
     }
+}
+
+/// The words of a page that is about to be written, to a store in units, in which it differs from its
+/// base; none if they are too many for a delta: then the page becomes the base itself.
+fn delta_of(page: &PageBytes) -> Option<ChangedWords> {
+    let middle = clear_middle(page);
+    NodeMut::of(page).mark_behind();
+    let changed = page.changed_outside(middle);
+    if changed.fits_delta() && !page.is_all_changed() {
+        return Some(changed);
+    }
+    page.set_changed(&ChangedWords::NONE);
+    NodeMut::of(page).mark_behind();
+    None
 }

@@ -11,6 +11,8 @@ mod guard;
 mod latch;
 mod memory;
 mod rewriting;
+#[cfg(test)]
+mod tests;
 mod usage;
 
 use std::cell::RefCell;
@@ -253,11 +255,13 @@ impl Pool {
             static ARRIVING: RefCell<AlignedBuf> = RefCell::new(AlignedBuf::zeroed(PAGE_BYTES));
         }
         let held = ARRIVING.with_borrow_mut(|bytes| {
-            if !self.space.read(page, bytes)? {
+            let Some(changed) = self.space.read(page, bytes)? else {
                 return Err(DbError::Page { page, what: "is needed, and was never written" });
-            }
+            };
             let mut held = self.hold_free(frame);
             held.bytes().write(0, bytes);
+            held.bytes().set_changed(&changed);
+            held.edit().mark_behind();
             Ok(held)
         })?;
         if !held.node().is_sound() {
@@ -291,7 +295,8 @@ impl Pool {
         self.forget(page)?;
         let entry = self.entry(page)?;
         let frame = frame.take();
-        let held = self.hold_free(frame);
+        let mut held = self.hold_free(frame);
+        held.bytes().set_all_changed();
         self.frames[frame as usize].set_page(page, self.next_stay());
         entry.store(frame + FRAME, Release);
         Ok(held)

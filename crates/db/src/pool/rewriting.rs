@@ -7,7 +7,6 @@ use frostline_store::PageWrite;
 
 use super::{FRAME, Pool};
 use crate::node::PAGE_BYTES;
-use crate::space::record;
 
 impl Pool {
     /// Writes those of these pages of the store that changed in memory, once the log is durable up to
@@ -43,16 +42,12 @@ impl Pool {
         // The frame may have got another page meanwhile, which is not asked for.
         let arrived = out.page == page
             && self.wal.wait(out.position).is_ok()
-            && write(PageWrite {
-                lba: self.space.first + page,
-                page: &record(&self.space.store, out.bytes),
-                hotness: Some(out.hotness),
-            });
+            && write(self.space.page_write(&out));
         if arrived {
             self.clocks.writes.fetch_add(1, Relaxed);
             self.counters.rewritten.fetch_add(1, Relaxed);
             self.space.observe(&out);
         }
-        self.end_write(frame, out.page, arrived, false);
+        self.end_write(frame, &out, arrived, false);
     }
 }

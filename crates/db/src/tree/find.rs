@@ -161,14 +161,14 @@ impl Trees {
         tree: u32,
         key: &[u8],
         before: bool,
-        copy: &PageBytes,
+        copy: &mut PageBytes,
     ) -> Result<(), DbError> {
         loop {
             let seen = match before {
                 false => self.leaf(tree, key)?,
                 true => self.leaf_before(tree, key)?,
             };
-            copy.copy_from(seen.node().page());
+            copy.become_copy_of(seen.node().page());
             if seen.is_unchanged() {
                 seen.accessed(1);
                 return Ok(());

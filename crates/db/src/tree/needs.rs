@@ -45,9 +45,9 @@ impl Needs {
         adds.sort_unstable_by_key(|write| (write.tree, writes.key(write)));
         let (mut splits, split_after) = (0, split_after(writes));
         let mut rest = &adds[..];
-        let leaf = PageBytes::zeroed();
+        let mut leaf = PageBytes::zeroed();
         while let Some(first) = rest.first() {
-            trees.copy_leaf(first.tree, writes.key(first), false, &leaf)?;
+            trees.copy_leaf(first.tree, writes.key(first), false, &mut leaf)?;
             let node = Node::of(&leaf);
             let in_leaf = |w: &&&Write| w.tree == first.tree && node.covers(writes.key(w));
             let count = rest.iter().take_while(in_leaf).count().max(1);

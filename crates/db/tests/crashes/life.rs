@@ -21,6 +21,8 @@ pub struct Tally {
     pub pages_evicted: AtomicU64,
     pub pages_checkpointed: AtomicU64,
     pub pages_rewritten: AtomicU64,
+    pub deltas: AtomicU64,
+    pub deltas_merged: AtomicU64,
 }
 
 fn is_crash(error: &DbError) -> bool {
@@ -166,6 +168,8 @@ impl<'t> Life<'t> {
             self.tally.pages_evicted.fetch_add(stats.pages_evicted, Relaxed);
             self.tally.pages_checkpointed.fetch_add(stats.pages_checkpointed, Relaxed);
             self.tally.pages_rewritten.fetch_add(stats.pages_rewritten, Relaxed);
+            self.tally.deltas.fetch_add(stats.store.deltas.written, Relaxed);
+            self.tally.deltas_merged.fetch_add(stats.store.deltas.merged, Relaxed);
         }
     }
 

@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use life::{Life, Tally};
 
-/// The units of stores whose pages are whole, or are written without their empty middle.
+/// The units of stores: of none whose pages are written whole, of others that write what is used or
+/// what changed of them.
 const UNITS: [Option<u32>; 4] = [None, Some(64), Some(512), Some(4096)];
 
 fn live(seed: u64, unit: Option<u32>, passes: u32, tally: &Tally) {
@@ -61,7 +62,7 @@ fn survive(units: &[Option<u32>], crashes: u64) {
     });
     let of = |n: &AtomicU64| n.load(Relaxed);
     println!(
-        "{} crashes and {} kills of {} databases, {} in recovery; {} commits, {} pages evicted, {} written by checkpoints, {} in place of copies",
+        "{} crashes and {} kills of {} databases, {} in recovery; {} commits, {} pages evicted, {} written by checkpoints, {} in place of copies, {} as deltas, {} of which were merged",
         of(&tally.crashes),
         of(&tally.kills),
         of(&seeds) - 1,
@@ -70,7 +71,12 @@ fn survive(units: &[Option<u32>], crashes: u64) {
         of(&tally.pages_evicted),
         of(&tally.pages_checkpointed),
         of(&tally.pages_rewritten),
+        of(&tally.deltas),
+        of(&tally.deltas_merged),
     );
     assert!(of(&tally.crashes) >= wanted);
     assert!(of(&tally.pages_rewritten) > 0, "cleaning met no page that had changed in memory");
+    let has_deltas = units.contains(&Some(64));
+    let deltas = [&tally.deltas, &tally.deltas_merged].map(|count| of(count) > 0);
+    assert_eq!(deltas, [has_deltas; 2], "pages were written as deltas, and merged with them");
 }

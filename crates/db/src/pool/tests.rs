@@ -1,0 +1,195 @@
+//! Pages that go to a store in units, as deltas or as a whole, and come back.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use frostline_store::{Cleaning, Format, Open, Store};
+use frostline_zone::{Device, Shape, in_memory};
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+
+use super::*;
+use crate::node::{Fences, NodeMut, Record, middle};
+use crate::wal::{Flusher, WalOptions};
+
+/// Bytes in the log: pages get positions up to there.
+const LOGGED: u64 = 10_000;
+
+/// Pages of the test, twice as many as there are frames.
+const PAGES: u32 = 2 * FEWEST_FRAMES as u32;
+
+type Records = BTreeMap<Vec<u8>, Vec<u8>>;
+
+struct World {
+    pool: Pool,
+    rng: SmallRng,
+    steps: u64,
+    /// What each page must hold.
+    expected: Vec<Option<Records>>,
+}
+
+fn memory(zones: u64, zone_bytes: u64) -> Arc<dyn Device> {
+    let shape =
+        Shape { bytes: zones * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    in_memory(&shape).unwrap()
+}
+
+impl World {
+    fn new(seed: u64, unit: u32) -> World {
+        let device = memory(24, 20 * 4096);
+        let format = Format { unit: Some(unit), scheme: "nosep".to_string(), ..Format::default() };
+        Store::format(device.clone(), &format).unwrap();
+        let open = Open { cleaning: Cleaning::Inline, ..Open::default() };
+        let store = Arc::new(Store::open(device, open).unwrap());
+        assert!(store.pages() >= u64::from(PAGES), "{} pages", store.pages());
+        let log = memory(4, 16 * 4096);
+        Wal::format(log.clone(), 1).unwrap();
+        let options = WalOptions { flusher: Flusher::Inline, ..WalOptions::default() };
+        let wal = Arc::new(Wal::open(log, 1, &options).unwrap());
+        let (logged, ()) = wal.append(1, &[&[7; LOGGED as usize]], |_| ()).unwrap();
+        wal.wait(logged).unwrap();
+        let window = Arc::new(CommitWindow::new(wal.end(), 1 << 20));
+        let space = PageSpace { store, first: 0, pages: PAGES, observer: None };
+        let watt = Replacement::Watt;
+        let pool = Pool::new(space, wal, window, FEWEST_FRAMES, watt, true, 0).unwrap();
+        let expected = vec![None; PAGES as usize];
+        World { pool, rng: SmallRng::seed_from_u64(seed), steps: 0, expected }
+    }
+
+    fn guard(&self, page: u32) -> OptimisticGuard<'_> {
+        loop {
+            if let Some(guard) = self.pool.look(page).unwrap() {
+                return guard;
+            }
+        }
+    }
+
+    fn step(&mut self) {
+        self.steps += 1;
+        if self.rng.random_bool(0.02) {
+            self.pool.window.replayed(self.steps / 2);
+        }
+        // Some pages are used more often than others.
+        let page = self.rng.random_range(0..PAGES).min(self.rng.random_range(0..PAGES));
+        match (self.rng.random_range(0..100), self.expected[page as usize].is_some()) {
+            (_, false) => self.create(page),
+            (0..2, true) => self.free(page),
+            // As redo does: an older version lies on the device.
+            (2..4, true) => self.create(page),
+            (4..70, true) => self.change(page),
+            (70..80, true) => self.compare(page),
+            (80..90, true) => self.write(page),
+            (90..95, true) => self.write_newer(page),
+            (_, true) => {
+                let position = if self.rng.random_bool(0.5) { 0 } else { CLEAN };
+                self.pool.write_older(position).unwrap();
+            }
+        }
+    }
+
+    fn create(&mut self, page: u32) {
+        let mut held = self.pool.create(page, self.pool.free_frame().unwrap()).unwrap();
+        let fences = Fences { lower: &[], upper: None };
+        NodeMut::format(held.bytes(), page, 0, fences).begin_records();
+        held.changed_unlogged();
+        self.expected[page as usize] = Some(Records::new());
+    }
+
+    fn free(&mut self, page: u32) {
+        let _writer = self.pool.evictor();
+        self.pool.forget(page).unwrap();
+        self.pool.space.trim(page).unwrap();
+        self.expected[page as usize] = None;
+    }
+
+    fn change(&mut self, page: u32) {
+        let key = [self.rng.random_range(0..60u8)];
+        let len = [8, 8, self.rng.random_range(0..200)][self.rng.random_range(0..3)];
+        let value = vec![self.rng.random(); len];
+        let kind = self.rng.random_range(0..10);
+        let mut held = self.guard(page).lock().unwrap();
+        let (index, found) = held.node().search(&key);
+        let record = Record { value: &value, flags: 0 };
+        let mut node = held.edit();
+        let done = match (found, kind) {
+            (true, 0..2) => {
+                node.remove(index);
+                false
+            }
+            (true, _) => node.set_value(index, &key, record),
+            (false, _) => node.insert(index, &key, record),
+        };
+        match kind {
+            0..7 => held.changed_by(self.steps / 2),
+            _ => held.changed_unlogged(),
+        }
+        drop(held);
+        let records = self.expected[page as usize].as_mut().unwrap();
+        if done {
+            records.insert(key.to_vec(), value);
+        } else if found && kind < 2 {
+            records.remove(&key[..]);
+        }
+    }
+
+    fn compare(&self, page: u32) {
+        let guard = self.guard(page);
+        let node = guard.node();
+        assert!(node.is_sound(), "page {page}");
+        let records = (0..node.count()).map(|index| {
+            let (mut key, mut value) = (Vec::new(), Vec::new());
+            node.key(index, &mut key);
+            node.value(node.slot(index), &mut value);
+            (key, value)
+        });
+        let expected = self.expected[page as usize].as_ref().unwrap();
+        assert!(records.eq(expected.clone()), "page {page}");
+        let frame = &self.pool.frames[guard.cached_frame().frame as usize];
+        if !frame.is_dirty() {
+            let (mut copy, mut on_device) = ([0; PAGE_BYTES], [0; PAGE_BYTES]);
+            node.page().copy_to(&mut copy);
+            self.pool.space.read(page, &mut on_device).unwrap().unwrap();
+            let middle = middle(&copy);
+            on_device[middle.clone()].fill(0);
+            copy[middle].fill(0);
+            assert!(copy == on_device, "page {page} was not written as it is");
+        }
+    }
+
+    /// Writes a page, or fails to, before or after it reached the store.
+    fn write(&mut self, page: u32) {
+        let guard = self.guard(page);
+        let mut copy = [0; PAGE_BYTES];
+        let frame = guard.cached_frame().frame;
+        let Some(out) = self.pool.copy_out(frame, &mut copy, self.pool.clock()) else { return };
+        let (reaches, fails) = (self.rng.random_bool(0.7), self.rng.random_bool(0.5));
+        let out = [out];
+        if reaches {
+            self.pool.space.write(&out).unwrap();
+        }
+        if self.rng.random_bool(0.5) {
+            self.change(page);
+        }
+        self.pool.end_write(frame, &out[0], reaches && !fails, false);
+    }
+
+    fn write_newer(&mut self, page: u32) {
+        let (store, reaches) = (self.pool.space.store.clone(), self.rng.random_bool(0.5));
+        self.pool.write_newer(&[page], &mut |write| reaches && store.write_batch(&[write]).is_ok());
+    }
+}
+
+#[test]
+fn pages_come_back_from_a_store_in_units_as_they_were() {
+    for (seed, unit) in [(1, 64), (2, 64), (3, 512), (4, 4096)] {
+        let mut world = World::new(seed, unit);
+        for _ in 0..2 * LOGGED {
+            world.step();
+        }
+        let pages = (0..PAGES).filter(|&page| world.expected[page as usize].is_some());
+        pages.for_each(|page| world.compare(page));
+        let stats = world.pool.space.store.stats().unwrap();
+        let deltas = stats.deltas;
+        assert_eq!(deltas.written > 1000 && deltas.merged > 1000, unit < 4096, "{deltas:?}");
+    }
+}
