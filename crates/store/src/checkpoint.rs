@@ -42,7 +42,7 @@ impl Zone {
 }
 
 /// The state of the store at one moment, as a checkpoint writes it.
-struct Snapshot {
+struct CheckpointState {
     /// Leaves to be written.
     leaves: Vec<(u32, Leaf)>,
     /// The places of all leaves.
@@ -54,8 +54,8 @@ struct Snapshot {
     learned: Vec<u8>,
 }
 
-impl Snapshot {
-    fn of(state: &mut State, whole: bool, notes_from: u64, metadata: u64) -> Snapshot {
+impl CheckpointState {
+    fn of(state: &mut State, whole: bool, notes_from: u64, metadata: u64) -> CheckpointState {
         let leaves = state.volume.map_mut().take(whole);
         let zone = |image: ZoneImage| {
             let zone = state.zones.get(image.zone);
@@ -99,7 +99,7 @@ impl Snapshot {
             padding: w.padding_bytes / u64::from(unit),
         };
         let units = state.layout.sizes.unit().map(units);
-        Snapshot { leaves, root, head, units, zones, learned }
+        CheckpointState { leaves, root, head, units, zones, learned }
     }
 
     /// Every chunk in it is written, or its pages are elsewhere.
@@ -159,7 +159,7 @@ impl Inner {
         let mut state = self.state()?;
         state.check_writable()?;
         let last = state.seal_all();
-        let mut snapshot = Snapshot::of(&mut state, whole, notes_from, self.meta_usage.pages());
+        let mut snapshot = CheckpointState::of(&mut state, whole, notes_from, self.meta_usage.pages());
         state.checkpoint_begun();
         let outgoing = state.chunks.take_outgoing();
         drop(state);
@@ -177,7 +177,7 @@ impl Inner {
         self.release_meta(&snapshot, &table, begin)
     }
 
-    fn write_snapshot_leaves(&self, snapshot: &mut Snapshot) -> Result<(), StoreError> {
+    fn write_snapshot_leaves(&self, snapshot: &mut CheckpointState) -> Result<(), StoreError> {
         let together = leaves_in_record(&self.layout.fixed, self.layout.columns);
         let leaves = std::mem::take(&mut snapshot.leaves);
         for some in leaves.chunks(together) {
@@ -212,7 +212,7 @@ impl Inner {
 
     /// Writes the leaves that are not in memory once more, so that nothing before this checkpoint
     /// is needed.
-    fn move_other_leaves(&self, snapshot: &mut Snapshot) -> Result<(), StoreError> {
+    fn move_other_leaves(&self, snapshot: &mut CheckpointState) -> Result<(), StoreError> {
         let mut taken = vec![false; snapshot.root.len()];
         snapshot.leaves.iter().for_each(|(leaf, _)| taken[*leaf as usize] = true);
         let others = (0u32..).zip(&snapshot.root).zip(taken);
@@ -237,7 +237,7 @@ impl Inner {
     }
 
     /// Writes the table; returns the places of its parts.
-    fn write_table(&self, snapshot: &Snapshot) -> Result<Vec<u32>, StoreError> {
+    fn write_table(&self, snapshot: &CheckpointState) -> Result<Vec<u32>, StoreError> {
         let (bytes, len) = snapshot.table();
         let most = payload_pages(&self.layout.fixed) * PAGE;
         let parts = bytes.len().div_ceil(most);
@@ -253,7 +253,7 @@ impl Inner {
     /// Resets the metadata zones that nothing needs any more.
     fn release_meta(
         &self,
-        snapshot: &Snapshot,
+        snapshot: &CheckpointState,
         table: &[u32],
         begin: Option<u32>,
     ) -> Result<(), StoreError> {

@@ -10,7 +10,7 @@ use crate::meta::MetaLog;
 
 /// A record as it was found.
 #[derive(Clone, Debug)]
-pub struct Record {
+pub struct MetaRecord {
     /// Its head.
     pub head: MetaHead,
     /// Version of the format that it was written in.
@@ -25,7 +25,7 @@ pub struct Record {
     pub payload: u32,
 }
 
-impl Record {
+impl MetaRecord {
     /// The notes in it, if it is one of notes.
     pub fn notes(&self) -> Vec<Note> {
         match self.head.record {
@@ -40,7 +40,7 @@ pub struct MetaZoneScan {
     /// Its place in the ring.
     pub place: usize,
     /// Its records in order, the superblock first.
-    pub records: Vec<Record>,
+    pub records: Vec<MetaRecord>,
     /// The page of its next record; none if it takes no more.
     pub next: Option<u32>,
     /// The largest number that stands in it, that of a torn record included.
@@ -64,7 +64,7 @@ pub fn scan(
         _ => (info.write_pointer / PAGE as u64) as u32,
     };
     let scanner = Scanner { device, layout, store, place, pages };
-    let (mut at, mut last_seq, mut records) = (0, 0, Vec::<Record>::new());
+    let (mut at, mut last_seq, mut records) = (0, 0, Vec::<MetaRecord>::new());
     while at < pages {
         let record = scanner.record_at(at, last_seq)?;
         let Some(record) = record else {
@@ -96,7 +96,7 @@ struct Scanner<'a> {
 
 impl Scanner<'_> {
     /// The record whose head is this page, if it is one with a number after `last_seq`.
-    fn record_at(&self, at: u32, last_seq: u64) -> Result<Option<Record>, StoreError> {
+    fn record_at(&self, at: u32, last_seq: u64) -> Result<Option<MetaRecord>, StoreError> {
         let zone = self.layout.meta[self.place];
         let mut page = AlignedBuf::zeroed(PAGE);
         self.device.read(zone, u64::from(at) * PAGE as u64, &mut page)?;
@@ -106,13 +106,13 @@ impl Scanner<'_> {
                 if head.seq > last_seq =>
             {
                 let body = body.to_vec();
-                Some(Record { head, version, zone, page: at, body, payload })
+                Some(MetaRecord { head, version, zone, page: at, body, payload })
             }
             _ => None,
         })
     }
 
-    fn is_whole(&self, at: u32, record: &Record) -> Result<bool, StoreError> {
+    fn is_whole(&self, at: u32, record: &MetaRecord) -> Result<bool, StoreError> {
         let MetaHead { payload, seq, sum, .. } = record.head;
         if payload == 0 || payload >= self.pages - at {
             return Ok(payload == 0);

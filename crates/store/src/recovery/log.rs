@@ -14,12 +14,12 @@ use crate::format::{
 use crate::head::{Head, MetaHead, MetaKind, TablePart, UNIT_AT};
 use crate::layout::Layout;
 use crate::meta::MetaLog;
-use crate::meta_scan::{Record, scan};
+use crate::meta_scan::{MetaRecord, scan};
 use crate::records::Sizes;
 use crate::written::Written;
 
 /// Finds the options in the first superblock there is.
-pub(super) fn find_superblock(device: &dyn Device) -> Result<Options, StoreError> {
+pub(super) fn find_superblock(device: &dyn Device) -> Result<RecordedOptions, StoreError> {
     let zones = device.report(0, device.geometry().zones)?;
     let (mut unreadable, mut remains) = (None, None);
     for (zone, info) in (0u32..).zip(&zones) {
@@ -69,7 +69,7 @@ fn first_head(
 }
 
 /// The content of a superblock: the number of the store, its options, the metadata zones.
-fn options(head: &Head, body: &[u8]) -> Result<Options, StoreError> {
+fn options(head: &Head, body: &[u8]) -> Result<RecordedOptions, StoreError> {
     if head.version > VERSION {
         return Err(StoreError::Newer { found: head.version, known: VERSION });
     }
@@ -83,7 +83,7 @@ fn options(head: &Head, body: &[u8]) -> Result<Options, StoreError> {
 }
 
 /// The number of a store, its options, the metadata zones and the sizes of records.
-type Options = (u64, (Super, Vec<u32>, Sizes));
+type RecordedOptions = (u64, (Super, Vec<u32>, Sizes));
 
 /// The unit that stands behind the head of a page.
 pub(super) fn unit_in(body: &[u8]) -> u32 {
@@ -159,7 +159,7 @@ pub(super) fn read_log(
     found.sort_by_key(|f| f.records.first().map(|r| r.head.seq));
     // A zone is finished before another one is begun: one that takes more is the last.
     let hidden = offline.filter(|_| found.last().is_none_or(|last| last.next.is_none()));
-    let records: Vec<&Record> = found.iter().flat_map(|f| &f.records).collect();
+    let records: Vec<&MetaRecord> = found.iter().flat_map(|f| &f.records).collect();
     let (table, parts) = last_table(device, layout, &records).map_err(|error| match offline {
         Some(zone) if matches!(error, StoreError::Damaged { .. }) => {
             let cause = Arc::new(DeviceError::OfflineZone { operation: Operation::Read, zone });
@@ -180,7 +180,7 @@ pub(super) fn read_log(
 }
 
 /// The metadata zones that hold the table, leaves it names, or notes that it does not cover.
-fn needed(layout: &Layout, table: &Table, parts: &[u32], records: &[&Record]) -> Vec<bool> {
+fn needed(layout: &Layout, table: &Table, parts: &[u32], records: &[&MetaRecord]) -> Vec<bool> {
     let mut needed = vec![false; layout.meta.len()];
     let leaves = table.root.iter().map(|at| at.page).filter(|&page| page != 0);
     let notes = later_notes(records, table).map(|r| r.payload - 1);
@@ -194,7 +194,7 @@ fn needed(layout: &Layout, table: &Table, parts: &[u32], records: &[&Record]) ->
 fn last_table(
     device: &dyn Device,
     layout: &Layout,
-    records: &[&Record],
+    records: &[&MetaRecord],
 ) -> Result<(Table, Vec<u32>), StoreError> {
     let is_last = |part: TablePart| u64::from(part.part) + 1 == part.parts;
     let mut damage = None;
@@ -221,7 +221,7 @@ fn last_table(
 fn read_table(
     device: &dyn Device,
     layout: &Layout,
-    records: &[&Record],
+    records: &[&MetaRecord],
     last: TablePart,
 ) -> Result<(Table, Vec<u32>), StoreError> {
     let (zone, page) = records.last().map_or((0, 0), |record| (record.zone, record.page));
@@ -288,17 +288,17 @@ fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
 
 /// The records of notes that a table may not cover.
 fn later_notes<'a>(
-    records: &'a [&'a Record],
+    records: &'a [&'a MetaRecord],
     table: &'a Table,
-) -> impl Iterator<Item = &'a Record> {
-    let later = |r: &&Record| {
+) -> impl Iterator<Item = &'a MetaRecord> {
+    let later = |r: &&MetaRecord| {
         matches!(r.head.record, MetaKind::Notes(_)) && r.head.seq >= table.head.notes_from
     };
     records.iter().copied().filter(later)
 }
 
 /// All chunks up to this number were durable, if the record tells.
-pub(super) fn durable_chunks(record: &Record) -> Option<u64> {
+pub(super) fn durable_chunks(record: &MetaRecord) -> Option<u64> {
     match record.head.record {
         MetaKind::Notes(head) => Some(head.chunks),
         _ => None,
@@ -307,17 +307,17 @@ pub(super) fn durable_chunks(record: &Record) -> Option<u64> {
 
 /// The notes that a table does not cover, by number. A crash may have taken any that were not durable:
 /// if one is missing that later ones say was, it is damaged.
-fn notes(records: &[&Record], table: &Table) -> Result<Vec<Note>, StoreError> {
+fn notes(records: &[&MetaRecord], table: &Table) -> Result<Vec<Note>, StoreError> {
     let all = later_notes(records, table).flat_map(|record| record.notes());
     let mut notes: Vec<Note> = all.filter(|n| n.serial >= table.head.next_serial).collect();
     notes.sort_by_key(|note| note.serial);
     notes.dedup_by_key(|note| note.serial);
     let missing = first_missing(&notes, table.head.next_serial);
     let tells =
-        |r: &&Record| matches!(r.head.record, MetaKind::Notes(head) if head.notes > missing);
+        |r: &&MetaRecord| matches!(r.head.record, MetaKind::Notes(head) if head.notes > missing);
     match later_notes(records, table).find(tells) {
         None => Ok(notes),
-        Some(&Record { zone, page, .. }) => {
+        Some(&MetaRecord { zone, page, .. }) => {
             let why = "a note of zones or trims that was durable before this is missing";
             Err(StoreError::Damaged { zone, page, why: why.to_string() })
         }
