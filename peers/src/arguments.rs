@@ -58,6 +58,9 @@ pub struct Common {
     /// Garbage proportion above which Frostline cleans
     #[arg(long, default_value_t = 0.15)]
     pub gp: f64,
+    /// Bytes of the units of Frostline's store; if none, it keeps whole pages
+    #[arg(long)]
+    pub unit: Option<u32>,
     /// Directory to put fresh directories into, which are removed afterwards
     #[arg(long, default_value = ".")]
     pub directory: PathBuf,
@@ -151,6 +154,7 @@ impl Common {
             direct: !self.buffered,
             scheme: self.scheme.clone(),
             gp: self.gp,
+            unit: self.unit,
             directory,
         }
     }

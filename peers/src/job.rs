@@ -33,6 +33,8 @@ pub struct Job {
     pub scheme: String,
     /// Frostline's garbage proportion.
     pub gp: f64,
+    /// Bytes of the units of Frostline's store, if it is in units.
+    pub unit: Option<u32>,
     /// An empty directory.
     pub directory: PathBuf,
 }
@@ -66,7 +68,7 @@ impl Job {
             log: self.log,
             direct: self.direct,
             expected: self.expected_bytes(),
-            placement: Placement { scheme: self.scheme.clone(), gp: self.gp },
+            placement: Placement { scheme: self.scheme.clone(), gp: self.gp, unit: self.unit },
         }
     }
 

@@ -9,9 +9,9 @@ use frostline_zone::{OpenOptions, Shape, default_zone_bytes};
 use super::{Failure, Peer};
 use crate::conditions::Conditions;
 
-/// Memory beside the pages: a thirty-second of it for the frames' heads, the map and the zones,
-/// and so much for chunks that are being written.
-const HEADS: u64 = 32;
+/// Memory beside the pages: a twenty-fourth of it for the frames' heads, the words that changed, the map
+/// and the zones, and so much for chunks that are being written.
+const HEADS: u64 = 24;
 const CHUNKS: u64 = 2 << 20;
 
 /// The longest time that a commit may stay in memory if no thread waits for it: longer than any run
@@ -34,8 +34,12 @@ impl Peer for Frostline {
         let open = OpenOptions { direct: conditions.direct, ..OpenOptions::default() };
         let device = frostline_zone::create(&uri, &shape, &open)?;
         let placement = &conditions.placement;
-        let store =
-            Format { scheme: placement.scheme.clone(), gp: placement.gp, ..Format::default() };
+        let store = Format {
+            scheme: placement.scheme.clone(),
+            gp: placement.gp,
+            unit: placement.unit,
+            ..Format::default()
+        };
         let log_bytes = Some(conditions.log);
         Db::create(&device, &Create { store, log_bytes, ..Create::default() })?;
         let pages = page_bytes(conditions.memory);
@@ -63,14 +67,14 @@ impl Peer for Frostline {
     fn own_counters(&self) -> Result<Vec<(&'static str, u64)>, Failure> {
         let stats = self.db.stats()?;
         let written = stats.store.written;
-        let pages = [
-            ("pages of trees", written.user),
-            ("relocations", written.relocations),
-            ("headers", written.headers),
-            ("checkpoints", written.checkpoints),
-            ("log", stats.log.pages),
-        ];
-        Ok(pages.map(|(name, pages)| (name, pages << 12)).to_vec())
+        Ok(vec![
+            ("pages of trees", written.user_bytes),
+            ("relocations", written.relocated_bytes),
+            ("padding", written.padding_bytes),
+            ("headers", written.headers << 12),
+            ("checkpoints", written.checkpoints << 12),
+            ("log", stats.log.pages << 12),
+        ])
     }
 
     fn close(self) -> Result<(), Failure> {
@@ -98,7 +102,7 @@ fn describe(conditions: &Conditions, pages: u64) -> String {
     format!(
         "frostline {}: {} KiB of pages, the rest for frames' heads, map and chunks, and on top \
          of it two log buffers of 4 MiB, which can't be set; emulated zones of {} MiB in files, {}; scheme {}, cleaned above a garbage proportion of \
-         {} (over-provisioning {:.1} %); log of {} MiB; not compressed",
+         {} (over-provisioning {:.1} %); {}; log of {} MiB; not compressed",
         env!("CARGO_PKG_VERSION"),
         pages >> 10,
         zone_bytes(conditions) >> 20,
@@ -106,6 +110,10 @@ fn describe(conditions: &Conditions, pages: u64) -> String {
         placement.scheme,
         placement.gp,
         100.0 * placement.gp / (1.0 - placement.gp),
+        match placement.unit {
+            Some(unit) => format!("a store in units of {unit} bytes, with deltas"),
+            None => "whole pages".to_string(),
+        },
         conditions.log >> 20,
     )
 }
