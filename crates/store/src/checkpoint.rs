@@ -159,7 +159,8 @@ impl Inner {
         let mut state = self.state()?;
         state.check_writable()?;
         let last = state.seal_all();
-        let mut snapshot = CheckpointState::of(&mut state, whole, notes_from, self.meta_usage.pages());
+        let mut snapshot =
+            CheckpointState::of(&mut state, whole, notes_from, self.meta_usage.pages());
         state.checkpoint_begun();
         let outgoing = state.chunks.take_outgoing();
         drop(state);
