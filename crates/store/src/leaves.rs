@@ -8,7 +8,7 @@ use crate::records::Sizes;
 pub const LEAF: usize = 1024;
 
 /// The division of the map into leaves. In a store in units a leaf has the entries of half as many pages,
-/// and behind them those of their deltas: who knows where a page is needs one leaf.
+/// and behind them those of their deltas, so that a page needs one leaf.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaves {
     /// LBA of the first delta; 0 if there are none.
