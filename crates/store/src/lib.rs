@@ -101,4 +101,4 @@ pub use store::Store;
 pub use survey::{Role, StoreInfo, ZoneStatus};
 pub use view::{CallView, ClassView, StoreView};
 pub use writing::PageWrite;
-pub use written::Written;
+pub use written::{DeltaCounts, Written};
