@@ -73,17 +73,8 @@ pub fn pages(device: &dyn Device) -> Result<PageSums, Undecided> {
             (newest.get(&page), old.get(&page).copied().unwrap_or_default());
         let found = late_image.map_or(old_image, |late| late.3);
         let Some(image) = found else { continue };
-        // Deltas of other images, and those that were written before this one, do not count.
-        let since = late_image.map_or(0, |&(time, ..)| time + 1);
-        let its = |row: &&(u64, &PageRow)| {
-            row.1.lba == page && row.1.base == Some(image.sum) && row.1.time >= since
-        };
-        let delta = deltas.iter().filter(its).max_by_key(|(seq, row)| (row.time, *seq));
-        // Cleaning may have copied the image of the checkpoint as it was.
-        let is_same = late_image.is_none_or(|&(time, ..)| {
-            time <= meta.time && old_image.is_some_and(|old| old.sum == image.sum)
-        });
-        let delta = delta.map(|(_, row)| row.place).or(old_delta.filter(|_| is_same));
+        let old = [old_image, old_delta];
+        let delta = newest_delta(&meta, page, image, late_image, old, &deltas);
         for place in
             [Some(image).filter(|_| late_image.is_none()), old_delta.filter(|_| delta == old_delta)]
         {
@@ -94,6 +85,28 @@ pub fn pages(device: &dyn Device) -> Result<PageSums, Undecided> {
         pages.insert(page, crc32c::crc32c(&content));
     }
     Ok(pages)
+}
+
+/// The newest delta of a page's newest image. Deltas of other images, and those that were written before this
+/// one, do not count.
+fn newest_delta(
+    meta: &Metadata,
+    page: u32,
+    image: Place,
+    late_image: Option<&Newest>,
+    [old_image, old_delta]: [Option<Place>; 2],
+    deltas: &[(u64, &PageRow)],
+) -> Option<Place> {
+    let since = late_image.map_or(0, |&(time, ..)| time + 1);
+    let its = |row: &&(u64, &PageRow)| {
+        row.1.lba == page && row.1.base == Some(image.sum) && row.1.time >= since
+    };
+    let late = deltas.iter().filter(its).max_by_key(|(seq, row)| (row.time, *seq));
+    // Cleaning may have copied the image of the checkpoint as it was.
+    let is_same = late_image.is_none_or(|&(time, ..)| {
+        time <= meta.time && old_image.is_some_and(|old| old.sum == image.sum)
+    });
+    late.map(|(_, row)| row.place).or(old_delta.filter(|_| is_same))
 }
 
 /// Drops the pages of each group that was not durable and of which a page is missing, or the image that a
