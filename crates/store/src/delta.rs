@@ -41,7 +41,10 @@ impl ChangedWords {
 
     /// Adds the words of a range.
     pub fn add(&mut self, words: Range<usize>) {
-        words.for_each(|word| self.0[word / 64] |= 1 << (word % 64));
+        for (first, bits) in (0..).step_by(64).zip(&mut self.0) {
+            let bit = |word: usize| word.saturating_sub(first).min(64);
+            *bits |= lowest(bit(words.end)) & !lowest(bit(words.start));
+        }
     }
 
     /// True if the word may differ.
@@ -69,11 +72,29 @@ impl ChangedWords {
     fn runs(&self) -> impl Iterator<Item = Range<usize>> {
         let mut at = 0;
         std::iter::from_fn(move || {
-            let begin = (at..WORDS).find(|&word| self.has(word))?;
-            at = (begin..WORDS).find(|&word| !self.has(word)).unwrap_or(WORDS);
+            let begin = self.next(at, 0)?;
+            at = self.next(begin, !0).unwrap_or(WORDS);
             Some(begin..at)
         })
     }
+
+    /// The first word from `from` on that changed; that did not if `flip` has all bits.
+    fn next(&self, from: usize, flip: u64) -> Option<usize> {
+        let mut above = !0 << (from % 64);
+        for (index, bits) in self.0.iter().enumerate().skip(from / 64) {
+            let found = (bits ^ flip) & above;
+            if found != 0 {
+                return Some(64 * index + found.trailing_zeros() as usize);
+            }
+            above = !0;
+        }
+        None
+    }
+}
+
+/// The lowest bits of a number, up to 64.
+fn lowest(bits: usize) -> u64 {
+    1u64.checked_shl(bits as u32).map_or(!0, |bit| bit - 1)
 }
 
 /// Encodes those words of a page; none if the delta would be too long. Its time is
