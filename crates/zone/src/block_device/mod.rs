@@ -8,7 +8,7 @@
 //! Before a zone is reset its pointer is durably 0: a discarded or overwritten zone can't come
 //! back.
 //!
-//! With `fdp:` the drive is told which zones belong together, by [write streams](streams).
+//! With `fdp:` the drive is told which zones belong together, by [write streams](mod@streams).
 
 mod content;
 mod discard_ioctl;
