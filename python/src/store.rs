@@ -30,7 +30,9 @@ impl From<DeviceError> for Failure {
 
 /// The URI of a device: a path is a directory of files.
 pub fn uri(path: &str) -> String {
-    let is_uri = ["mem:", "file:", "block:", "fdp:", "zonefs:", "zbd:"].iter().any(|scheme| path.starts_with(scheme));
+    let is_uri = ["mem:", "file:", "block:", "fdp:", "zonefs:", "zbd:"]
+        .iter()
+        .any(|scheme| path.starts_with(scheme));
     if is_uri { path.to_string() } else { format!("file:{path}") }
 }
 
@@ -122,8 +124,9 @@ impl Store {
             return Err(Failure::new(format!("{} pages of {PAGE} bytes are expected", lbas.len())));
         }
         let rows = lbas.iter().zip(bytes.chunks_exact(PAGE));
-        let rows: Vec<_> =
-            rows.map(|(&lba, page)| PageWrite { lba, page, hotness: None, changed: None }).collect();
+        let rows: Vec<_> = rows
+            .map(|(&lba, page)| PageWrite { lba, page, hotness: None, changed: None })
+            .collect();
         self.with(py, |store| store.write_batch(&rows))
     }
 
