@@ -230,7 +230,7 @@ pub enum DeviceError {
     Foreign {
         /// The drive or file.
         path: PathBuf,
-        /// What was found, in words.
+        /// The content that was found, in words.
         what: &'static str,
     },
     /// Zones are to be written in streams, which there are none of.

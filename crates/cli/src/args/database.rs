@@ -45,7 +45,7 @@ pub struct DatabaseArgs {
     #[arg(long, value_name = "N", default_value_t = 2,
         value_parser = value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub spare: u32,
-    /// Write pages without their empty middle, as many units of SIZE bytes as they need
+    /// Write only what changed of a page, in units of SIZE bytes, or the page without its zeroes
     /// [default: whole pages]
     #[arg(long, value_name = "SIZE", value_parser = unit, allow_negative_numbers = true)]
     pub unit: Option<u32>,

@@ -211,8 +211,8 @@ impl PageBytes {
         self.merge(at / 8, 0xffff_ffff << shift, u64::from(value) << shift);
     }
 
-    /// The same, and leaves the word unmarked. Whoever writes the page has to [mark](Self::mark_word) it
-    /// if the base may have another value.
+    /// The same, and leaves the word unmarked. It must be [marked](Self::mark_word) before the page is
+    /// written, if the base may have another value.
     #[inline]
     pub fn set_u32_unmarked(&self, at: usize, value: u32) {
         let (index, shift) = (at / 8, at % 8 * 8);

@@ -24,7 +24,7 @@ struct World {
     pool: Pool,
     rng: SmallRng,
     steps: u64,
-    /// What each page must hold.
+    /// The content that each page must have.
     expected: Vec<Option<Records>>,
 }
 

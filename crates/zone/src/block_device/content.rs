@@ -1,4 +1,4 @@
-//! What a drive or file holds before a device is made on it.
+//! The content of a drive or file before a device is made on it.
 
 use std::io;
 
@@ -36,7 +36,7 @@ const MARKS: [(usize, &[u8], &str); 22] = [
     (510, b"\x55\xaa", "a partition table or a FAT file system"),
 ];
 
-/// The beginning and the end, of which all bytes are zero on a drive that nobody uses.
+/// Finds out what the beginning and the end hold; none if all bytes are zero, as on an unused drive.
 ///
 /// # Errors
 /// It can't be read.

@@ -48,7 +48,7 @@ const SECTOR: usize = 512;
 
 const DAMAGED: &str = "a damaged description of zones";
 
-/// What a drive or file holds.
+/// The content of a drive or file.
 enum FoundContent {
     /// No bytes, or zeroes.
     Nothing,
@@ -152,7 +152,7 @@ fn seen(path: &Path) -> Option<FoundContent> {
     look(&unlocked(path).ok()?).ok()
 }
 
-/// Opens a drive or file to see what it holds, which keeps nobody else from opening it.
+/// Opens a drive or file to see what it holds. Others may open it meanwhile.
 fn unlocked(path: &Path) -> io::Result<FileDisk> {
     let (file, direct) = open_file(path, true, OFlags::empty())?;
     FileDisk::new(file, direct)

@@ -80,7 +80,7 @@ pub(super) struct WritePointers {
     half: u64,
     /// The block of the half that comes next.
     next: u64,
-    /// True from the beginning of a record until it is durable: if that failed, nobody knows what
+    /// True from the beginning of a record until it is durable. If that failed, it is not known what
     /// the next process will find, so nothing more is recorded.
     failed: bool,
 }
@@ -129,8 +129,8 @@ impl WritePointers {
                 _ => return Ok(None),
             }
         }
-        // What is recorded next begins the other half: behind the records of a dead process may lie
-        // some of a call that a crash cut short.
+        // The next record begins the other half: behind the records of a dead process some may lie of a
+        // call that a crash cut short.
         let next = layout.half;
         Ok(Some(WritePointers { layout, pointers, epoch, half, next, failed: false }))
     }
