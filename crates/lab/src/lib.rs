@@ -57,8 +57,8 @@ mod watching;
 pub use bytes::binary;
 pub use catalogue::{Catalogue, ParamRow, PolicyRow, SchemeRow};
 pub use database::{
-    Benchmark, ConditionRow, DatabaseBench, DatabaseReport, DatabaseRun, DatabaseSetup, Deltas,
-    KindRow, Replay, TenantRow, WorkloadError, YcsbBench,
+    Benchmark, ConditionRow, DatabaseBench, DatabaseReport, DatabaseRun, DatabaseSetup, KindRow,
+    Replay, TenantRow, WorkloadError, YcsbBench,
 };
 pub use device::{DeviceSpec, describe, first_zones};
 pub use error::Error;

@@ -56,7 +56,7 @@ impl Stats {
             counts: state.volume.counts().without_victims(),
             deltas: state.deltas,
             copied: state.copied(),
-            valid_pages: state.volume.valid_pages(),
+            valid_pages: state.valid_pages(),
             garbage_proportion: state.volume.garbage_proportion(),
             free_zones: state.volume.free_zones(),
             waiting_zones: state.zones.pending_reset().len(),

@@ -1,9 +1,10 @@
 //! The report of a bench of databases, as tables.
 
 use frostline_lab::{
-    ConditionRow, DatabaseReport, DatabaseRun, DatabaseSetup, Deltas, KindRow, LatencyReport,
-    binary,
+    ConditionRow, DatabaseReport, DatabaseRun, DatabaseSetup, KindRow, LatencyReport, binary,
 };
+
+use frostline_store::DeltaCounts;
 
 use super::speed;
 use crate::table::columns;
@@ -71,7 +72,7 @@ fn number(value: Option<f64>, digits: usize) -> String {
 }
 
 /// A figure of the deltas; empty for a store that is not in units.
-fn of_deltas(run: &DatabaseRun, figure: impl Fn(&Deltas) -> String) -> String {
+fn of_deltas(run: &DatabaseRun, figure: impl Fn(&DeltaCounts) -> String) -> String {
     run.deltas.as_ref().map(figure).unwrap_or_default()
 }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use frostline_sim::{RunReport, WindowReport};
-use frostline_store::{Stats, StoreInfo};
+use frostline_store::{DeltaCounts, StoreInfo};
 use frostline_workload::Condition;
 use frostline_workload::driver::{KindReport, Report};
 use serde::Serialize;
@@ -126,7 +126,7 @@ pub struct DatabaseRun {
     pub pages_rewritten: u64,
     /// Pages written as deltas, in a store in units.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub deltas: Option<Deltas>,
+    pub deltas: Option<DeltaCounts>,
     /// CPU time of the workers' threads.
     pub worker_cpu_seconds: f64,
     /// CPU time of all threads of the process.
@@ -150,21 +150,6 @@ pub struct DatabaseRun {
     /// The conditions that the data must meet, if they were checked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<ConditionRow>,
-}
-
-/// Pages that were written as deltas: only the words that changed since their last image.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Deltas {
-    /// Writes of a page as a delta.
-    pub written: u64,
-    /// The deltas' bytes, before they are rounded up to units.
-    pub bytes: u64,
-    /// Images that cleaning merged with their deltas.
-    pub merged: u64,
-    /// Deltas that cleaning moved as they were.
-    pub moved: u64,
-    /// Their bytes.
-    pub moved_bytes: u64,
 }
 
 /// Transactions of a kind.
@@ -263,7 +248,7 @@ impl DatabaseRun {
             pages_dropped: sum.dropped,
             pages_checkpointed: sum.checkpointed,
             pages_rewritten: sum.rewritten,
-            deltas: info.unit.map(|_| deltas(&before.store, &after.store)),
+            deltas: info.unit.map(|_| after.store.deltas.since(&before.store.deltas)),
             worker_cpu_seconds: all.cpu.as_secs_f64(),
             process_cpu_seconds: (after.cpu - before.cpu).as_secs_f64(),
             stall_seconds: stalled.as_secs_f64(),
@@ -294,18 +279,6 @@ impl ResultBasis {
     fn tpmc(&self, report: &Report) -> Option<f64> {
         let kind = report.kinds.get(self.counted_kind?)?;
         Some(per_second(kind.done(), self.took) * 60.0)
-    }
-}
-
-/// The deltas between two moments.
-fn deltas(before: &Stats, after: &Stats) -> Deltas {
-    let (before, after) = (before.deltas, after.deltas);
-    Deltas {
-        written: after.written - before.written,
-        bytes: after.bytes - before.bytes,
-        merged: after.merged - before.merged,
-        moved: after.moved - before.moved,
-        moved_bytes: after.moved_bytes - before.moved_bytes,
     }
 }
 
