@@ -48,6 +48,8 @@ pub struct PageRow {
     pub place: Place,
     /// Of a delta: the sum of its image.
     pub base: Option<u32>,
+    /// Of an image that cleaning merged: the sum of the delta in it; else 0.
+    pub merged: u32,
 }
 
 impl Late {
@@ -136,9 +138,10 @@ fn rows(meta: &Metadata, header: &MetaPage, (zone, page): (u32, u32), count: u32
         };
         let bytes = length.next_multiple_of(meta.unit);
         let (lba, sum, time) = (header.u32(row), header.u32(row + 4), header.u64(row + 8));
-        let base = (kind != IMAGE).then(|| header.u32(form + 4));
+        let other = if meta.in_units { header.u32(form + 4) } else { 0 };
+        let (base, merged) = if kind == IMAGE { (None, other) } else { (Some(other), 0) };
         let place = Place { zone, opening: None, at, bytes, sum };
-        rows.push(PageRow { lba, time, place, base });
+        rows.push(PageRow { lba, time, place, base, merged });
         at += u64::from(bytes);
     }
     rows

@@ -32,8 +32,9 @@ pub enum Undecided {
 }
 
 /// The state of a page that was written or trimmed after the checkpoint. Later states are greater:
-/// time of the write, then writes before trims of the same time, then the number of the chunk.
-type Newest = (u64, bool, u64, Option<Place>);
+/// time of the write, then writes before trims of the same time, then the number of the chunk. With the
+/// place of an image comes the sum of the delta that was merged into it.
+type Newest = (u64, bool, u64, Option<(Place, u32)>);
 
 /// The pages that the store on this device must have when it is opened.
 ///
@@ -61,7 +62,7 @@ pub fn pages(device: &dyn Device) -> Result<PageSums, Undecided> {
         .flat_map(|chunk| chunk.rows.iter().map(|row| (chunk.seq, row)))
         .partition(|(_, row)| row.base.is_none());
     for (seq, row) in images {
-        offer(row.lba, (row.time, false, seq, Some(row.place)));
+        offer(row.lba, (row.time, false, seq, Some((row.place, row.merged))));
     }
     for trim in &meta.trims {
         offer(trim.lba, (trim.time, true, trim.serial, None));
@@ -71,7 +72,7 @@ pub fn pages(device: &dyn Device) -> Result<PageSums, Undecided> {
     for page in all {
         let (late_image, [old_image, old_delta]) =
             (newest.get(&page), old.get(&page).copied().unwrap_or_default());
-        let found = late_image.map_or(old_image, |late| late.3);
+        let found = late_image.map_or(old_image, |late| Some(late.3?.0));
         let Some(image) = found else { continue };
         let old = [old_image, old_delta];
         let delta = newest_delta(&meta, page, image, late_image, old, &deltas);
@@ -81,8 +82,11 @@ pub fn pages(device: &dyn Device) -> Result<PageSums, Undecided> {
             place.map_or(Ok(()), |place| check(device, &late, page, place))?;
         }
         let wrong = || Undecided::Damaged(format!("LBA {page}: its records are no page"));
-        let content = content(device, &meta, image, delta)?.ok_or_else(wrong)?;
-        pages.insert(page, crc32c::crc32c(&content));
+        let sum = match meta.in_units {
+            true => content(device, image, delta)?.map(|page| crc32c::crc32c(&page)),
+            false => Some(image.sum),
+        };
+        pages.insert(page, sum.ok_or_else(wrong)?);
     }
     Ok(pages)
 }
@@ -102,11 +106,15 @@ fn newest_delta(
         row.1.lba == page && row.1.base == Some(image.sum) && row.1.time >= since
     };
     let late = deltas.iter().filter(its).max_by_key(|(seq, row)| (row.time, *seq));
-    // Cleaning may have copied the image of the checkpoint as it was.
-    let is_same = late_image.is_none_or(|&(time, ..)| {
-        time <= meta.time && old_image.is_some_and(|old| old.sum == image.sum)
-    });
-    late.map(|(_, row)| row.place).or(old_delta.filter(|_| is_same))
+    // Cleaning may have copied the image of the checkpoint as it was, and not merged it with its delta.
+    let is_live = |delta: &Place| {
+        late_image.is_none_or(|&(time, _, _, found)| {
+            time <= meta.time
+                && old_image.is_some_and(|old| old.sum == image.sum)
+                && found.is_some_and(|(_, merged)| merged != delta.sum)
+        })
+    };
+    late.map(|(_, row)| row.place).or(old_delta.filter(is_live))
 }
 
 /// Drops the pages of each group that was not durable and of which a page is missing, or the image that a
@@ -141,18 +149,14 @@ fn check(device: &dyn Device, late: &[Late], lba: u32, place: Place) -> Result<(
     }
 }
 
-/// A page, of its image and its delta; none if they are not what the format says.
+/// A page of a store in units, of its image and its delta; none if they are not what the format says.
 fn content(
     device: &dyn Device,
-    meta: &Metadata,
     image: Place,
     delta: Option<Place>,
 ) -> Result<Option<Vec<u8>>, Undecided> {
     let bytes = |place: Place| bytes_of(device, place.zone, place.at, place.bytes);
-    let Some(image) = bytes(image)? else { return Ok(None) };
-    let Some(mut page) = (if meta.in_units { whole(image) } else { Some(image) }) else {
-        return Ok(None);
-    };
+    let Some(mut page) = bytes(image)?.and_then(whole) else { return Ok(None) };
     let Some(delta) = delta else { return Ok(Some(page)) };
     let applied = bytes(delta)?.and_then(|delta| apply(&mut page, &delta));
     Ok(applied.map(|()| page))

@@ -133,7 +133,7 @@ impl Metadata {
         let leaf_pages = records.iter().find(|r| r.head.kind == LEAVES && r.head.count > 0);
         let leaf_pages = leaf_pages.map_or(0, |r| r.head.payload / r.head.count);
         let (leaves, zones) = (u32_at(table, 80), u32_at(table, 84));
-        let mut at = if self.in_units { 120 } else { 96 };
+        let mut at = if self.in_units { 128 } else { 96 };
         for number in 0..leaves {
             let (page, sum) = (u32_at(table, at), u32_at(table, at + 4));
             at += 16;

@@ -68,6 +68,8 @@ struct Check<'a> {
     mapped: Vec<u64>,
     /// Leaves that can't be read.
     unknown: BTreeSet<u32>,
+    /// Deltas that the map names.
+    deltas: u64,
     report: CheckReport,
 }
 
@@ -84,7 +86,7 @@ impl<'a> Check<'a> {
         let slots = live.len() * inner.layout.zone_units() as usize;
         let mapped = vec![0; slots.div_ceil(64)];
         let (unknown, report) = (BTreeSet::new(), CheckReport::default());
-        Ok(Check { inner, live, mapped, unknown, report })
+        Ok(Check { inner, live, mapped, unknown, deltas: 0, report })
     }
 
     /// The words and bits of the slots of a record.
@@ -169,7 +171,10 @@ impl<'a> Check<'a> {
         if let Some(Some(live)) = self.live.get_mut(place.slot.zone as usize) {
             live.valid += place.units;
         }
-        self.report.pages += 1;
+        match layout.sizes.is_delta(lba) {
+            true => self.deltas += 1,
+            false => self.report.pages += 1,
+        }
         Ok(())
     }
 
@@ -280,7 +285,8 @@ impl<'a> Check<'a> {
 
     fn check_totals(&mut self) -> Result<(), StoreError> {
         let state = self.inner.state()?;
-        let (valid, empty) = (state.volume.valid_pages(), state.zones.empty().collect::<Vec<_>>());
+        let counted = [("pages", state.valid_pages()), ("deltas", state.valid_deltas())];
+        let empty: Vec<_> = state.zones.empty().collect();
         drop(state);
         for zone in empty {
             if self.inner.device.zone(zone)?.state != ZoneState::Empty {
@@ -288,10 +294,11 @@ impl<'a> Check<'a> {
                 self.report.findings.push(Finding::at(zone, 0, None, what));
             }
         }
-        if valid != self.report.pages && self.unknown.is_empty() {
-            let what =
-                format!("{valid} valid pages are counted, the map has {}", self.report.pages);
-            self.report.findings.push(Finding { what, ..Finding::default() });
+        for ((kind, valid), found) in counted.into_iter().zip([self.report.pages, self.deltas]) {
+            if valid != found && self.unknown.is_empty() {
+                let what = format!("{valid} valid {kind} are counted, the map has {found}");
+                self.report.findings.push(Finding { what, ..Finding::default() });
+            }
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use frostline_log::ZoneImage;
 use frostline_placement::Scheme;
 
 use crate::StoreError;
-use crate::format::{LeafAt, PAGE, TableHead, UnitsWritten, ZoneRow};
+use crate::format::{LeafAt, PAGE, TableHead, UnitCounts, ZoneRow};
 use crate::head::{MetaKind, TablePart};
 use crate::inner::Inner;
 use crate::layout::{leaves_in_record, payload_pages};
@@ -49,7 +49,7 @@ struct CheckpointState {
     root: Vec<LeafAt>,
     head: TableHead,
     /// Of a store in units.
-    units: Option<UnitsWritten>,
+    units: Option<UnitCounts>,
     zones: Vec<Zone>,
     learned: Vec<u8>,
 }
@@ -93,10 +93,11 @@ impl CheckpointState {
             chunks: zones.iter().map(|zone| zone.row.chunks).sum(),
             learned: learned.len() as u32,
         };
-        let units = |unit: u32| UnitsWritten {
+        let units = |unit: u32| UnitCounts {
             user: w.user_bytes / u64::from(unit),
             relocated: w.relocated_bytes / u64::from(unit),
             padding: w.padding_bytes / u64::from(unit),
+            deltas: state.valid_deltas(),
         };
         let units = state.layout.sizes.unit().map(units);
         CheckpointState { leaves, root, head, units, zones, learned }

@@ -201,8 +201,7 @@ impl Chunk {
 
 impl ChunkHead {
     /// The records behind the head, and their hotness records if the store has them; those of deltas are
-    /// blank. None if they do not
-    /// fill as many pages as the head says.
+    /// blank. None if they do not fill as many pages as the head says.
     pub fn records(
         &self,
         body: &[u8],
@@ -211,7 +210,7 @@ impl ChunkHead {
     ) -> Option<(Vec<Record>, Option<Vec<Hotness>>)> {
         let count = self.records as usize;
         let behind = |columns: usize| &body[(count.saturating_mul(columns)).min(body.len())..];
-        let whole = Form { kind: IMAGE, bytes: PAGE as u16, base: 0 };
+        let whole = Form { kind: IMAGE, bytes: PAGE as u16, other: 0 };
         let mut forms = vec![whole; count.min(PAGE)];
         if sizes.unit().is_some() {
             forms = rows(behind(size_of::<Row>()), count);

@@ -41,8 +41,9 @@ pub struct Form {
     pub kind: u16,
     /// Bytes of the record.
     pub bytes: u16,
-    /// Changed words: the CRC-32C of that image's record.
-    pub base: u32,
+    /// Changed words: the CRC-32C of that image's record. A page that cleaning merged of an image and
+    /// changed words: the CRC-32C of their record.
+    pub other: u32,
 }
 
 /// [`Form::kind`] of a page.
@@ -105,13 +106,13 @@ pub struct LeafAt {
 
 /// Begins the table of a checkpoint. Behind it: the places of all leaves ([`LeafAt`]), the zones
 /// that hold pages ([`ZoneRow`]), for each of them the offset of each chunk's first page
-/// (`u32`), and what the scheme has learned. In a store in units [`UnitsWritten`] is right behind it.
+/// (`u32`), and what the scheme has learned. In a store in units [`UnitCounts`] is right behind it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct TableHead {
     /// User writes of the store.
     pub time: u64,
-    /// Valid pages.
+    /// Valid pages, and in a store in units their valid deltas.
     pub valid: u64,
     /// Number of the first chunk that the checkpoint does not cover.
     pub next_seq: u64,
@@ -133,16 +134,18 @@ pub struct TableHead {
     pub learned: u32,
 }
 
-/// Units written since the store was formatted, by a store in units.
+/// Counts of a store in units; those of units written are since it was formatted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct UnitsWritten {
-    /// Of records that the user wrote.
+pub struct UnitCounts {
+    /// Units of records that the user wrote.
     pub user: u64,
-    /// Of records that cleaning copied.
+    /// Units of records that cleaning copied.
     pub relocated: u64,
-    /// Left behind the last records of chunks.
+    /// Units left behind the last records of chunks.
     pub padding: u64,
+    /// Valid deltas: they are among the valid records that [`TableHead::valid`] counts.
+    pub deltas: u64,
 }
 
 /// A zone that holds pages.

@@ -123,9 +123,7 @@ impl State {
         let map = self.volume.map();
         let is_new = |lba: u32| map.position(lba).is_none_or(|at| map.slot(at) == 0);
         let new = pages.iter().filter(|page| is_new(page.lba)).count() as u64;
-        let sizes = self.layout.sizes;
-        let (valid, slots) =
-            (self.volume.valid_pages(), sizes.lbas(self.layout.fixed.logical_pages));
+        let (valid, slots) = (self.valid_pages(), self.layout.fixed.logical_pages);
         match valid + new > slots {
             true => Err(LogError::Full { valid, slots }.into()),
             false => Ok(()),

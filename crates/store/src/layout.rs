@@ -8,7 +8,7 @@ use frostline_zone::{Device, Geometry, ZoneState};
 
 use crate::delta::LONGEST;
 use crate::format::{
-    Group, LeafAt, Note, PAGE, SUPERBLOCKS, Super, TableHead, UnitsWritten, ZoneRow,
+    Group, LeafAt, Note, PAGE, SUPERBLOCKS, Super, TableHead, UnitCounts, ZoneRow,
 };
 use crate::head::{BODY, UNIT_AT};
 use crate::leaves::{LEAF, Leaves};
@@ -344,7 +344,7 @@ fn whole_checkpoint(
         + leaves * size_of::<LeafAt>() as u64
         + u64::from(zones) * size_of::<ZoneRow>() as u64
         + chunks * 4
-        + if columns.units { size_of::<UnitsWritten>() as u64 } else { 0 }
+        + if columns.units { size_of::<UnitCounts>() as u64 } else { 0 }
         + memory as u64;
     let part = payload_pages(fixed) as u64;
     let parts = table.div_ceil(PAGE as u64).div_ceil(part);

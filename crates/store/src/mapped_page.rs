@@ -190,13 +190,18 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         {
             set_time(&mut bytes, time);
             let (lba, sum, len) = (self.lba + sizes.first_delta(), sizes.sum(&bytes), bytes.len());
-            let record = Record { lba, sum, time, bytes: len as u16, base };
-            return self.append(at, record, packed.hotness, &bytes);
+            let record = Record { lba, sum, time, bytes: len as u16, other: base };
+            let is_first = self.delta_place().is_none();
+            self.append(at, record, packed.hotness, &bytes)?;
+            if is_first {
+                self.state.delta_begun();
+            }
+            return Ok(());
         }
         let (lba, hotness) = (self.lba, packed.hotness);
         let image = packed.image(sizes);
         let bytes = image.bytes.len() as u16;
-        let record = Record { lba, sum: image.sum, time, bytes, base: 0 };
+        let record = Record { lba, sum: image.sum, time, bytes, other: 0 };
         self.append(self.page, record, hotness, &image.bytes)?;
         self.forget_delta()
     }
@@ -250,7 +255,13 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         let sizes = self.state.layout.sizes;
         let page = sizes.page_of(self.lba);
         match (self.delta, sizes.delta_of(page)) {
-            (Some(at), Some(lba)) if self.delta_place().is_some() => self.clear(at, lba).map(drop),
+            (Some(at), Some(lba)) => {
+                let is_lost = self.delta_place().is_some_and(|(at, _)| at.slot.zone == 0);
+                if self.clear(at, lba)? && !is_lost {
+                    self.state.delta_ended();
+                }
+                Ok(())
+            }
             _ => Ok(()),
         }
     }

@@ -1,7 +1,8 @@
 //! Cleaning merges: an image that it moves takes the page's delta with it.
 //!
 //! The merged image bears the time of the delta, whose content it has. So after a crash the newest of all
-//! records counts, as it does for copies.
+//! records counts, as it does for copies. It names the delta by its sum, as its content may be that of the
+//! image that it replaces: words may have changed and changed back.
 
 use std::cell::RefCell;
 
@@ -42,36 +43,31 @@ impl Inner {
         MERGED.with_borrow_mut(|(delta, page)| {
             let mut mapped = self.mapped(state, lba)?;
             loop {
-                let place = mapped.delta_place();
-                if place.is_none() || !mapped.has_free_zone() {
-                    return Ok(Merging::None(mapped.into_state()));
-                }
                 if !mapped.is_at(copy.from) {
                     return Ok(Merging::Done(mapped.into_state()));
                 }
-                let bytes = match mapped.find_delta(delta) {
-                    Ok(Some(RecordLookup::Copied(bytes))) => bytes,
-                    Ok(Some(found)) => {
+                let place = mapped.delta_place();
+                let found = match mapped.has_free_zone() {
+                    true => mapped.find_delta(delta).ok().flatten(),
+                    false => None,
+                };
+                let Some(found) = found else { return Ok(Merging::None(mapped.into_state())) };
+                let read = match found {
+                    RecordLookup::Copied(bytes) => Some(bytes),
+                    RecordLookup::At(_) => {
                         drop(mapped);
-                        let read = self.fetch(lba, found, delta);
+                        let read = readable(self.fetch(lba, found, delta))?;
                         mapped = self.mapped(self.state()?, lba)?;
                         if mapped.delta_place() != place || !mapped.is_at(copy.from) {
                             continue;
                         }
-                        match read {
-                            Ok(bytes) => bytes,
-                            Err(StoreError::Checksum { .. }) => {
-                                return Ok(Merging::None(mapped.into_state()));
-                            }
-                            Err(StoreError::Device(error)) if error.is_of_zone() => {
-                                return Ok(Merging::None(mapped.into_state()));
-                            }
-                            Err(error) => return Err(error),
-                        }
+                        read
                     }
-                    Ok(None) | Err(_) => return Ok(Merging::None(mapped.into_state())),
                 };
-                return self.place_merged(mapped, copy, (&delta[..bytes], page));
+                return match read {
+                    Some(bytes) => self.place_merged(mapped, copy, (&delta[..bytes], page)),
+                    None => Ok(Merging::None(mapped.into_state())),
+                };
             }
         })
     }
@@ -88,10 +84,20 @@ impl Inner {
             return Ok(Merging::None(mapped.into_state()));
         };
         let Image { bytes, sum } = Image::merged(page, self.layout.sizes);
-        let record = Record { sum, time, bytes: bytes.len() as u16, ..copy.record };
+        let other = mapped.delta_place().map_or(0, |(_, sum)| sum);
+        let record = Record { sum, time, bytes: bytes.len() as u16, other, ..copy.record };
         mapped.relocate(&RecordCopy { record, bytes: &bytes, ..*copy })?;
         mapped.forget_delta()?;
         mapped.count_merge();
         Ok(Merging::Done(mapped.into_state()))
+    }
+}
+
+/// The result of a read; none if the record can't be read.
+fn readable(read: Result<usize, StoreError>) -> Result<Option<usize>, StoreError> {
+    match read {
+        Err(StoreError::Checksum { .. }) => Ok(None),
+        Err(StoreError::Device(error)) if error.is_of_zone() => Ok(None),
+        read => read.map(Some),
     }
 }

@@ -135,21 +135,22 @@ pub struct Record {
     pub time: u64,
     /// Bytes of the record.
     pub bytes: u16,
-    /// Of a delta, the sum of its base.
-    pub base: u32,
+    /// Of a delta, the sum of its base. Of an image that cleaning merged, the sum of the delta that is in
+    /// it; of another image 0.
+    pub other: u32,
 }
 
 impl Record {
     /// The record of a row; none if it has a form that this program does not know.
     pub fn of(Row { lba, sum, time }: Row, form: Form, sizes: Sizes) -> Option<Record> {
-        let Form { kind, bytes, base } = form;
+        let Form { kind, bytes, other } = form;
         let lba = match kind {
             IMAGE if !sizes.is_delta(lba) => lba,
             DELTA => lba.checked_add(sizes.pages)?,
             _ => return None,
         };
         let known = (1..=PAGE).contains(&bytes.into());
-        known.then_some(Record { lba, sum, time, bytes, base })
+        known.then_some(Record { lba, sum, time, bytes, other })
     }
 
     /// Its row.
@@ -160,7 +161,7 @@ impl Record {
     /// Its form.
     pub fn form(&self, sizes: Sizes) -> Form {
         let kind = if sizes.is_delta(self.lba) { DELTA } else { IMAGE };
-        Form { kind, bytes: self.bytes, base: self.base }
+        Form { kind, bytes: self.bytes, other: self.other }
     }
 }
 

@@ -49,7 +49,7 @@ impl Store {
                 if let Err(error) = read {
                     report.findings.push(self.locate(lba, Finding::of(error)?)?);
                 }
-                report.pages += 1;
+                report.pages += u64::from(!self.inner.layout.sizes.is_delta(lba));
                 report.bytes += bytes as u64;
                 progress(report.pages);
                 if let Some(rate) = rate {

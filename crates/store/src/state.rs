@@ -43,6 +43,8 @@ pub struct State {
     written: Written,
     /// Deltas since the store was opened.
     pub deltas: DeltaCounts,
+    /// Deltas in the map.
+    valid_deltas: u64,
     /// Zones that failed, but for those of the metadata log, which counts its own.
     failures: Failures,
     copies: Option<Copies>,
@@ -67,8 +69,10 @@ pub struct Restored {
     pub time: u64,
     /// Pages written.
     pub written: Written,
-    /// Valid pages.
+    /// Valid records: pages and deltas.
     pub valid: u64,
+    /// Of these, deltas.
+    pub deltas: u64,
     /// The zones that hold pages, as the volume knows them, in the order in which they were sealed.
     pub images: Vec<ZoneImage>,
     /// The same zones, by number in the volume.
@@ -92,6 +96,7 @@ impl State {
             notes: Notes::new(),
             written: Written::default(),
             deltas: DeltaCounts::default(),
+            valid_deltas: 0,
             failures: Failures::default(),
             copies: None,
             since_checkpoint: 0,
@@ -111,6 +116,7 @@ impl State {
         self.volume.restore(found.time as u32, found.valid, &found.images)?;
         self.time = found.time;
         self.written = found.written;
+        self.valid_deltas = found.deltas;
         self.zones.restore(found.zones, found.next_opening);
         self.chunks.restore(found.last_seq);
         self.notes.restore(found.next_serial);
@@ -121,6 +127,27 @@ impl State {
     /// The store was as a checkpoint says when it was this old.
     pub fn set_time(&mut self, time: u64) {
         self.time = time;
+    }
+
+    /// Valid pages.
+    pub fn valid_pages(&self) -> u64 {
+        self.volume.valid_pages().saturating_sub(self.valid_deltas)
+    }
+
+    /// Valid deltas of pages.
+    pub fn valid_deltas(&self) -> u64 {
+        self.valid_deltas
+    }
+
+    /// A page got a delta, and had none.
+    pub fn delta_begun(&mut self) {
+        self.valid_deltas += 1;
+    }
+
+    /// A page has no delta any more.
+    pub fn delta_ended(&mut self) {
+        debug_assert!(self.valid_deltas > 0);
+        self.valid_deltas -= 1;
     }
 
     /// User writes so far.

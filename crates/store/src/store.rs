@@ -272,7 +272,7 @@ impl Store {
         self.inner.layout.fixed.logical_pages
     }
 
-    /// Bytes of a unit, if pages may be written as fewer than 4,096 bytes
+    /// Bytes of a unit, if pages take as many units as their records need
     /// ([`Format::unit`](crate::Format::unit)).
     pub fn unit(&self) -> Option<u32> {
         self.inner.layout.sizes.unit()

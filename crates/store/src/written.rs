@@ -29,7 +29,7 @@ pub struct Written {
 pub struct DeltaCounts {
     /// By the user.
     pub written: u64,
-    /// Their bytes.
+    /// Their bytes, before they are rounded up to units.
     pub bytes: u64,
     /// Images that cleaning moved, merged with their deltas.
     pub merged: u64,
@@ -37,6 +37,19 @@ pub struct DeltaCounts {
     pub moved: u64,
     /// Their bytes.
     pub moved_bytes: u64,
+}
+
+impl DeltaCounts {
+    /// Those since an earlier moment.
+    pub fn since(&self, earlier: &DeltaCounts) -> DeltaCounts {
+        DeltaCounts {
+            written: self.written.saturating_sub(earlier.written),
+            bytes: self.bytes.saturating_sub(earlier.bytes),
+            merged: self.merged.saturating_sub(earlier.merged),
+            moved: self.moved.saturating_sub(earlier.moved),
+            moved_bytes: self.moved_bytes.saturating_sub(earlier.moved_bytes),
+        }
+    }
 }
 
 impl Written {

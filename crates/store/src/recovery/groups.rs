@@ -1,12 +1,13 @@
 //! Groups that a crash cut short: none of their pages counts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use super::run::Recovery;
 use super::zone_epoch::LateChunk;
 use crate::StoreError;
 use crate::format::Group;
+use crate::records::Record;
 
 impl Group {
     /// The times of its pages.
@@ -27,23 +28,24 @@ impl Recovery<'_> {
     ) -> Result<(), StoreError> {
         let named = chunks.iter().filter_map(|chunk| chunk.group);
         let unsure: BTreeSet<Group> = named.filter(|group| group.from > known).collect();
+        let sizes = self.inner.layout.sizes;
         for group in unsure {
             let times = group.times();
-            let rows = || chunks.iter().flat_map(|chunk| &chunk.records);
+            let counts = |row: &&Record| row.lba != u32::MAX;
+            let rows = || chunks.iter().flat_map(|chunk| &chunk.records).filter(counts);
+            let images: BTreeSet<(u32, u32)> = rows().map(|row| (row.lba, row.sum)).collect();
             // Cleaning may have copied a page, and both copies are there.
-            let mut found = BTreeMap::new();
-            for row in rows().filter(|row| row.lba != u32::MAX && times.contains(&row.time)) {
-                found.insert(row.time, row);
+            let mut found = BTreeSet::new();
+            for row in rows().filter(|row| times.contains(&row.time)) {
+                let page = sizes.page_of(row.lba);
+                if !sizes.is_delta(row.lba)
+                    || images.contains(&(page, row.other))
+                    || self.sum_before(page)? == Some(row.other)
+                {
+                    found.insert(row.time);
+                }
             }
-            let sizes = self.inner.layout.sizes;
-            let (mut whole, deltas) = (found.len() == group.pages as usize, found.values());
-            for delta in deltas.filter(|row| sizes.is_delta(row.lba)) {
-                let page = sizes.page_of(delta.lba);
-                let is_base = |(lba, sum): (u32, u32)| lba == page && sum == delta.base;
-                let late = rows().any(|row| is_base((row.lba, row.sum)));
-                whole &= late || self.sum_before(page)?.is_some_and(|sum| is_base((page, sum)));
-            }
-            if whole {
+            if found.len() == group.pages as usize {
                 continue;
             }
             let (pages, found) = (group.pages, found.len());

@@ -8,7 +8,7 @@ use frostline_zone::{AlignedBuf, Device, DeviceError, Operation, ZoneInfo, ZoneS
 use crate::StoreError;
 use crate::error::of_zone;
 use crate::format::{
-    LeafAt, Note, PAGE, SUPERBLOCKS, Super, TableHead, UnitsWritten, VERSION, WHOLE_PAGES, ZoneRow,
+    LeafAt, Note, PAGE, SUPERBLOCKS, Super, TableHead, UnitCounts, VERSION, WHOLE_PAGES, ZoneRow,
     rows,
 };
 use crate::head::{Head, MetaHead, MetaKind, TablePart, UNIT_AT};
@@ -115,7 +115,7 @@ pub(super) struct Log {
 pub(super) struct Table {
     pub(super) head: TableHead,
     /// Of a store in units.
-    pub(super) units: Option<UnitsWritten>,
+    pub(super) units: Option<UnitCounts>,
     pub(super) root: Vec<LeafAt>,
     pub(super) zones: Vec<ZoneRow>,
     pub(super) chunks: Vec<u32>,
@@ -126,7 +126,7 @@ impl Table {
     /// Written before the checkpoint, but for metadata.
     pub(super) fn written(&self, sizes: Sizes) -> Written {
         let [user, relocations, headers, _] = self.head.written;
-        let whole = UnitsWritten { user, relocated: relocations, padding: 0 };
+        let whole = UnitCounts { user, relocated: relocations, ..UnitCounts::default() };
         let units = self.units.unwrap_or(whole);
         let bytes = |units: u64| units.saturating_mul(sizes.slot_bytes().into());
         Written {
@@ -255,7 +255,7 @@ fn read_table(
 fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
     let (first, rest) = bytes.split_at_checked(size_of::<TableHead>())?;
     let head: TableHead = bytemuck::pod_read_unaligned(first);
-    let units = layout.sizes.unit().map_or(0, |_| size_of::<UnitsWritten>());
+    let units = layout.sizes.unit().map_or(0, |_| size_of::<UnitCounts>());
     let (units, rest) = rest.split_at_checked(units)?;
     let (root, rest) = rest.split_at_checked(head.leaves as usize * size_of::<LeafAt>())?;
     let (zones, rest) = rest.split_at_checked(head.zones as usize * size_of::<ZoneRow>())?;

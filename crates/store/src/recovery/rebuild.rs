@@ -133,7 +133,7 @@ fn write_metadata(mut recovery: Recovery<'_>, others: &[usize]) -> Result<u64, S
     let (headers, user_bytes) = (found.headers, user.saturating_mul(mean));
     recovery.restore_volume(Written { user, headers, user_bytes, ..Written::default() })?;
     let inner = recovery.inner;
-    let pages = inner.state()?.volume.valid_pages();
+    let pages = inner.state()?.valid_pages();
     // The next opening resets the old records, which bear lower numbers than the new ones.
     let mut meta = inner.meta()?;
     if meta.free_pages() < inner.layout.checkpoint_pages() {

@@ -11,9 +11,6 @@ use crate::format::{Note, OPENED, PAGE, TRIMMED};
 use crate::records::Record;
 use crate::{Loss, StoreError};
 
-/// A delta that was written since the checkpoint: the sum of its base, and where it lies.
-type LateDelta = (u32, Latest);
-
 impl Recovery<'_> {
     /// Adds the zones that were opened since the checkpoint.
     pub(super) fn add_opened(&mut self) {
@@ -27,7 +24,7 @@ impl Recovery<'_> {
 
     /// Finds the newest state of every page that was written, copied or trimmed.
     pub(super) fn replay(&mut self, chunks: Vec<LateChunk>) -> Result<(), StoreError> {
-        let (mut trims, mut deltas) = (Vec::new(), BTreeMap::<u32, Vec<LateDelta>>::new());
+        let (mut trims, mut deltas) = (Vec::new(), BTreeMap::<u32, Vec<Latest>>::new());
         for note in self.notes.iter().filter(|n| n.tag == TRIMMED) {
             trims.push((note.target, Latest::trimmed(note.time)));
         }
@@ -35,7 +32,7 @@ impl Recovery<'_> {
             self.found.headers += 1;
             let sizes = self.inner.layout.sizes;
             let (mut used, slot) = (0, u64::from(sizes.slot_bytes()));
-            for (at, &Record { lba, sum, time, base, .. }) in
+            for (at, &Record { lba, sum, time, other, .. }) in
                 sizes.extents(0, chunk.head.first, &chunk.records)
             {
                 used += at.units;
@@ -53,12 +50,12 @@ impl Recovery<'_> {
                 }
                 let to = Some((chunk.epoch, at.slot.offset));
                 let (seq, units) = (chunk.head.seq, at.units);
-                let found = Latest { time, seq, to, units, sum };
+                let found = Latest { time, seq, to, units, sum, other };
                 if lba == u32::MAX {
                     continue;
                 }
                 match sizes.is_delta(lba) {
-                    true => deltas.entry(sizes.page_of(lba)).or_default().push((base, found)),
+                    true => deltas.entry(sizes.page_of(lba)).or_default().push(found),
                     false => self.take(lba, found),
                 }
             }
@@ -81,7 +78,7 @@ impl Recovery<'_> {
 
     /// Finds the newest delta of every page's newest image. Records of other images do not count: a
     /// crash may have taken the image that a delta is of, and left the delta.
-    fn take_deltas(&mut self, late: BTreeMap<u32, Vec<LateDelta>>) -> Result<(), StoreError> {
+    fn take_deltas(&mut self, late: BTreeMap<u32, Vec<Latest>>) -> Result<(), StoreError> {
         let sizes = self.inner.layout.sizes;
         if sizes.first_delta() == 0 {
             return Ok(());
@@ -91,24 +88,27 @@ impl Recovery<'_> {
         for page in pages.into_iter().filter(|&page| u64::from(page) < logical_pages) {
             let Some(lba) = sizes.delta_of(page) else { continue };
             let mapped = self.inner.mapped(self.inner.state()?, page)?;
-            let (before, had) = (mapped.image_place(), mapped.delta_place().is_some());
+            let (before, old_delta) = (mapped.image_place(), mapped.delta_place());
             drop(mapped);
             let image = self.latest.get(&page).copied();
-            let is_of_image = |&&(base, delta): &&LateDelta| match image {
-                Some(image) => image.to.is_some() && base == image.sum && delta.time > image.time,
-                None => before.is_some_and(|(_, sum)| base == sum),
+            let is_of_image = |delta: &&Latest| match image {
+                Some(image) => {
+                    image.to.is_some() && delta.other == image.sum && delta.time > image.time
+                }
+                None => before.is_some_and(|(_, sum)| delta.other == sum),
             };
             let deltas = late.get(&page).into_iter().flatten().filter(is_of_image);
-            let newest = deltas.map(|&(_, delta)| delta).max_by_key(|d| (d.time, d.seq));
-            // Cleaning may have copied the image that the table's delta is of.
-            let is_same = |image: Latest| {
-                image.to.is_some()
+            let newest = deltas.copied().max_by_key(|delta| (delta.time, delta.seq));
+            // The table's delta is still one of a copy of its image, if cleaning did not merge both.
+            let replaces = |image: &Latest| {
+                let same = image.to.is_some()
                     && image.time <= self.head.time
-                    && before.is_some_and(|(_, sum)| sum == image.sum)
+                    && before.is_some_and(|(_, sum)| sum == image.sum);
+                old_delta.is_some_and(|(_, sum)| !same || image.other == sum)
             };
             if let Some(delta) = newest {
                 self.latest.insert(lba, delta);
-            } else if let Some(image) = image.filter(|&image| had && !is_same(image)) {
+            } else if let Some(image) = image.filter(replaces) {
                 self.latest.insert(lba, Latest::trimmed(image.time));
             }
             self.inner.drop_clean_leaves()?;
@@ -142,15 +142,16 @@ impl Recovery<'_> {
                 && let Some(&index) = by_zone.get(&old.slot.zone)
             {
                 self.epochs[index].valid -= i64::from(old.units);
-                self.pages -= 1;
+                self.count_valid(lba, -1);
             }
             self.inner.drop_clean_leaves()?;
         }
-        for latest in self.latest.values() {
-            if let Some((index, _)) = latest.to {
-                self.epochs[index].valid += i64::from(latest.units);
-                self.pages += 1;
-            }
+        let found = self.latest.iter().filter_map(|(&lba, latest)| {
+            latest.to.map(|(index, _)| (lba, index, i64::from(latest.units)))
+        });
+        for (lba, index, units) in found.collect::<Vec<_>>() {
+            self.epochs[index].valid += units;
+            self.count_valid(lba, 1);
         }
         Ok(())
     }
@@ -235,7 +236,7 @@ impl Recovery<'_> {
                     && !self.latest.contains_key(&lba)
                 {
                     loss.add(self.inner.layout.sizes.page_of(lba));
-                    self.pages -= 1;
+                    self.count_valid(lba, -1);
                     let mut page = self.inner.mapped(state, lba)?;
                     page.lose();
                     state = page.into_state();

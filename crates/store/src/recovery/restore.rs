@@ -60,7 +60,7 @@ impl Recovery<'_> {
         // Slots that are all pages say how many there are, even of a map that contradicts itself.
         let valid = match self.inner.layout.sizes.page_units() {
             1 => self.epochs.iter().map(|e| e.valid.max(0)).sum(),
-            _ => self.pages.max(0),
+            _ => self.valid.max(0),
         };
         let last = |f: fn(&Note) -> u64| self.notes.iter().map(f).max().map_or(0, |last| last + 1);
         let opening = last(|n| if n.tag == OPENED { n.opening } else { 0 });
@@ -68,6 +68,7 @@ impl Recovery<'_> {
             time: self.time,
             written,
             valid: valid as u64,
+            deltas: self.deltas.max(0) as u64,
             images,
             zones,
             last_seq: self.last_seq,

@@ -22,12 +22,14 @@ pub(super) struct Latest {
     /// Units of its record.
     pub(super) units: u32,
     pub(super) sum: u32,
+    /// See [`Record::other`](crate::records::Record::other).
+    pub(super) other: u32,
 }
 
 impl Latest {
     /// That of a page that was trimmed.
     pub(super) fn trimmed(time: u64) -> Self {
-        Latest { time, seq: u64::MAX, to: None, units: 0, sum: 0 }
+        Latest { time, seq: u64::MAX, to: None, units: 0, sum: 0, other: 0 }
     }
 }
 
@@ -43,8 +45,10 @@ pub(super) struct Recovery<'a> {
     pub(super) dropped: Vec<u32>,
     pub(super) epochs: Vec<ZoneEpoch>,
     pub(super) latest: BTreeMap<u32, Latest>,
-    /// Valid pages.
-    pub(super) pages: i64,
+    /// Valid records: pages and deltas.
+    pub(super) valid: i64,
+    /// Of these, deltas.
+    pub(super) deltas: i64,
     /// Written before the checkpoint.
     pub(super) before: Written,
     pub(super) time: u64,
@@ -96,7 +100,8 @@ impl<'a> Recovery<'a> {
             at = end;
         }
         let (time, last_seq) = (table.head.time, table.head.next_seq.saturating_sub(1));
-        let (found, pages) = (Written::default(), table.head.valid as i64);
+        let (found, valid) = (Written::default(), table.head.valid as i64);
+        let deltas = table.units.map_or(0, |units| units.deltas as i64);
         let (head, latest, missing) = (table.head, BTreeMap::new(), Vec::new());
         let salvage = None;
         Ok(Recovery {
@@ -108,7 +113,8 @@ impl<'a> Recovery<'a> {
             dropped: Vec::new(),
             epochs,
             latest,
-            pages,
+            valid,
+            deltas,
             before,
             time,
             last_seq,
@@ -116,6 +122,14 @@ impl<'a> Recovery<'a> {
             missing,
             salvage,
         })
+    }
+
+    /// Counts a valid record more or less.
+    pub(super) fn count_valid(&mut self, lba: u32, change: i64) {
+        self.valid += change;
+        if self.inner.layout.sizes.is_delta(lba) {
+            self.deltas += change;
+        }
     }
 
     /// Finds out what the store is, in memory only. True if anything had happened since the

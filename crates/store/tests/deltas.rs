@@ -1,0 +1,67 @@
+//! Pages that were written as deltas, through cleaning and crashes, where contents at random hardly get.
+
+use std::sync::Arc;
+
+use frostline_store::{ChangedWords, Cleaning, Format, Open, PageWrite, Store};
+use frostline_zone::{Device, Shape, in_memory};
+
+const PAGE: usize = 4096;
+const PAGES: u32 = 400;
+const OPEN: Open = Open { cleaning: Cleaning::Inline, ..Open::DEFAULT };
+
+/// Some bytes with zeroes in their middle.
+fn content(lba: u32, version: u32) -> Vec<u8> {
+    let mut page = (u64::from(lba + 1) << 32 | u64::from(version)).to_le_bytes().repeat(PAGE / 8);
+    page[1000..2500].fill(0);
+    page
+}
+
+fn device() -> Arc<dyn Device> {
+    let zone_bytes = 40 * PAGE as u64;
+    let shape = Shape { bytes: 40 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let device = in_memory(&shape).unwrap();
+    let format = Format {
+        scheme: "nosep".to_string(),
+        logical_pages: Some(PAGES.into()),
+        checkpoint_writes: Some(u64::MAX),
+        unit: Some(64),
+        ..Format::default()
+    };
+    Store::format(device.clone(), &format).unwrap();
+    device
+}
+
+/// Writes a page as a delta of one word, which has the value that it has in the base.
+fn write_unchanged(store: &Store, lba: u32) {
+    let mut changed = ChangedWords::NONE;
+    changed.add(3..4);
+    let page = &content(lba, 0)[..];
+    store.write_batch(&[PageWrite { lba, page, hotness: None, changed: Some(&changed) }]).unwrap();
+}
+
+#[test]
+fn a_page_whose_delta_was_merged_and_changed_nothing_is_found_after_a_crash() {
+    let device = device();
+    let store = Store::open(device.clone(), OPEN).unwrap();
+    (0..PAGES).for_each(|lba| store.write(lba, &content(lba, 0)).unwrap());
+    (0..PAGES).step_by(2).for_each(|lba| write_unchanged(&store, lba));
+    store.checkpoint().unwrap();
+    // Cleaning moves the other pages, and resets the zones of the checkpoint.
+    let hot = (1..PAGES).step_by(2);
+    for version in 1..30 {
+        hot.clone().for_each(|lba| store.write(lba, &content(lba, version)).unwrap());
+    }
+    store.sync().unwrap();
+    let stats = store.stats().unwrap();
+    assert_eq!(stats.deltas.written, u64::from(PAGES / 2));
+    assert!(stats.deltas.merged > u64::from(PAGES / 4), "{:?}", stats.deltas);
+    drop(store);
+    assert_eq!(frostline_judge::pages(&*device).unwrap().len(), PAGES as usize);
+    let mut store = Store::open(device, OPEN).unwrap();
+    let mut page = vec![0; PAGE];
+    for lba in 0..PAGES {
+        let version = if lba % 2 == 1 { 29 } else { 0 };
+        assert!(store.read(lba, &mut page).unwrap() && page == content(lba, version), "LBA {lba}");
+    }
+    assert_eq!(store.check().unwrap().findings, []);
+}
