@@ -94,6 +94,26 @@ fn records_that_no_log_holds_are_refused() {
 }
 
 #[test]
+fn a_short_end_that_nobody_waits_for_is_written_with_what_follows() {
+    let device = formatted(6);
+    let wal = open(&device, &INLINE);
+    let commits: Vec<_> = (0..64).map(|number| append(&wal, number, 139)).collect();
+    let before = wal.stats().pages;
+    // Two blocks hold 56 of these records, and a part of another.
+    wal.wait(commits[0]).unwrap();
+    assert_eq!((wal.durable(), wal.stats().pages - before), (commits[55], 2));
+    // The end is needed now.
+    wal.wait(commits[56]).unwrap();
+    assert_eq!((wal.durable(), wal.stats().pages - before), (commits[63], 3));
+    // Behind one block lies more than half of another.
+    let commits: Vec<_> = (0..48).map(|number| append(&wal, number, 139)).collect();
+    wal.wait(commits[0]).unwrap();
+    assert_eq!((wal.durable(), wal.stats().pages - before), (commits[47], 5));
+    drop(wal);
+    assert_eq!(replayed(&open(&device, &INLINE)).len(), 112);
+}
+
+#[test]
 fn openings_go_on_where_the_log_ended() {
     let device = formatted(6);
     let mut expected = Vec::new();

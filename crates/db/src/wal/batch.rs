@@ -58,7 +58,7 @@ pub struct Head {
     pub epoch_first: u64,
     /// Number of the batch in the log.
     pub number: u64,
-    /// CachedFrame of the payload in the stream.
+    /// Position of the payload in the stream.
     pub offset: u64,
     /// Records that end here or before are not needed.
     pub keep_from: u64,

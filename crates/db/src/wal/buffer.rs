@@ -14,8 +14,10 @@ const RESERVE: u64 = 64;
 
 /// State shared by appends and flushes, under one lock.
 pub struct Buffer {
-    /// Records that no flush has taken.
+    /// Records that no flush has taken, or whose end it left.
     pub pending: Vec<u8>,
+    /// Bytes of the first of them that are on the device: it is not durable, and counts as a whole.
+    pub begun: usize,
     /// The other buffer: what a flush has taken is cleared and comes back.
     pub spare: Vec<u8>,
     /// Bytes of records after which appends wait.
@@ -61,6 +63,7 @@ impl Buffer {
         let most_pending = most_pending.min((writer.blocks() * BLOCK) as usize).max(BLOCK as usize);
         let mut buffer = Buffer {
             pending: Vec::with_capacity(most_pending),
+            begun: 0,
             spare: Vec::with_capacity(most_pending),
             most_pending,
             end,
@@ -106,7 +109,7 @@ impl Buffer {
     /// True if a record with `payload` bytes may be appended now.
     pub fn admits(&self, payload: usize) -> bool {
         let bytes = self.pending.len() + RECORD + payload;
-        let fits = self.pending.is_empty() || bytes <= self.most_pending;
+        let fits = self.pending.is_empty() || self.begun + bytes <= self.most_pending;
         fits && payload <= self.largest_record
             && cost(bytes) <= self.free
             && self.failed.is_none()

@@ -218,41 +218,46 @@ impl Shared {
         }
     }
 
-    /// Writes all that is pending. The buffer is not locked meanwhile.
+    /// Writes what is pending: all of it, or up to the end of a whole block, if nobody waits for what
+    /// is behind. The buffer is not locked meanwhile.
     fn flush<'a>(&'a self, mut guard: Guard<'a>) -> Guard<'a> {
         let buffer = &mut guard.buffer;
         buffer.is_flushing = true;
         buffer.is_release_due = false;
         let spare = std::mem::take(&mut buffer.spare);
         let bytes = std::mem::replace(&mut buffer.pending, spare);
+        buffer.begun = 0;
         buffer.free = buffer.free.saturating_sub(cost(bytes.len()));
-        let (end, keep_from) = (buffer.end, buffer.keep_from);
-        let round = Round { offset: end - bytes.len() as u64, bytes: &bytes, keep_from };
+        let (wanted, keep_from) = (buffer.wanted, buffer.keep_from);
+        let offset = buffer.end - bytes.len() as u64;
+        let round = Round { offset, bytes: &bytes, wanted, keep_from };
         drop(guard);
 
         let mut writer = self.writer.lock();
         let written = writer.write(&round);
-        if written.is_ok() {
-            self.durable.store(end, Ordering::Release);
+        if let Ok(written) = &written {
+            self.durable.store(written.end, Ordering::Release);
             // A thread that is about to wait holds the lock; without it the thread would miss this.
             drop(self.lock());
             self.done.notify_all();
         }
-        let result = written.and_then(|blocks| writer.release(keep_from).map(|()| blocks));
+        let result = written.and_then(|written| writer.release(keep_from).map(|()| written));
 
         let mut guard = self.lock();
         let buffer = &mut guard.buffer;
         buffer.is_flushing = false;
         buffer.is_short = false;
-        buffer.give_back(bytes);
-        buffer.measure(&writer);
         match result {
-            Ok(blocks) => {
-                buffer.blocks += blocks;
+            Ok(written) => {
+                buffer.pending.splice(0..0, bytes[written.bytes..].iter().copied());
+                buffer.begun = (offset + written.bytes as u64 - written.end) as usize;
+                buffer.blocks += written.blocks;
                 buffer.flushes += 1;
             }
             Err(error) => buffer.failed = Some(error),
         }
+        buffer.give_back(bytes);
+        buffer.measure(&writer);
         self.done.notify_all();
         self.room.notify_all();
         guard
@@ -265,7 +270,10 @@ impl Shared {
         let mut was_busy = false;
         while guard.buffer.failed.is_none() {
             let is_pending = !guard.buffer.pending.is_empty();
-            if self.is_urgent(&guard.buffer) || is_over && is_pending {
+            if is_over && is_pending {
+                guard.buffer.wanted = guard.buffer.end;
+            }
+            if self.is_urgent(&guard.buffer) {
                 guard = self.flush(guard);
                 (is_over, was_busy) = (false, true);
             } else if is_pending || was_busy {

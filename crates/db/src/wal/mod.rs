@@ -2,7 +2,7 @@
 //!
 //! The log is a stream of records, `[length u32][kind u8][payload]`. It reaches the device in
 //! *batches*, each what one append to a zone writes: a head and a part of the stream, padded to
-//! whole blocks. Records may cross batches and zones. All numbers are little-endian; batch.rs has
+//! whole blocks, or cut off at the end of one. Records may cross batches and zones. All numbers are little-endian; batch.rs has
 //! the head, chain.rs how the log is found again, and why no crash can confuse it.
 //!
 //! | file | content |
@@ -164,7 +164,7 @@ impl Wal {
             return Err(WalError::Unsuitable { why: "a log needs three zones" });
         }
         Writer::begin(device, id, &zones)
-            .write(&Round { offset: 0, bytes: &[], keep_from: 0 })
+            .write(&Round { offset: 0, bytes: &[], wanted: 0, keep_from: 0 })
             .map(drop)
     }
 

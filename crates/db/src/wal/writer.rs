@@ -19,12 +19,19 @@ use super::batch::{BLOCK, HEAD, Head, MOST_BLOCKS, NONE, RECORD, VERSION, word};
 use super::chain::Chain;
 use super::{Lsn, WalError};
 
-/// The whole records that one flush writes.
+/// Bytes at the end of a round that wait for the next one, if nothing needs them and they are no
+/// more: they would begin a block that is mostly padding. A longer end is written with less padding
+/// than it takes, and waiting for it would mean a flush more.
+const LEFT: usize = BLOCK as usize / 2;
+
+/// The records that one flush writes: a part of the stream up to the end of a record.
 pub struct Round<'a> {
-    /// CachedFrame of the bytes in the stream.
+    /// Position of the bytes in the stream.
     pub offset: Lsn,
-    /// The records.
+    /// The records. The first may have begun in the round before.
     pub bytes: &'a [u8],
+    /// Records that end here or before are written in any case.
+    pub wanted: Lsn,
     /// Records that end here or before are not needed.
     pub keep_from: Lsn,
 }
@@ -39,8 +46,11 @@ pub struct Writer {
     number: u64,
     /// Number of the last batch that is durable.
     durable: u64,
-    /// The end of the last record.
+    /// The end of the last record that is whole on the device.
     end: Lsn,
+    /// The first end of a record that is not before the end of what is on the device: behind `end`
+    /// if that is in the middle of a record.
+    next: Lsn,
     /// Zones that hold records, oldest first. The last is written.
     held: VecDeque<HeldZone>,
     /// Next block of the last of them.
@@ -50,6 +60,36 @@ pub struct Writer {
     staging: AlignedBuf,
     /// Zones that the log does without, as they could not be reset.
     pub zones_lost: u64,
+}
+
+impl Round<'_> {
+    /// Where a batch ends that begins at `from` and goes on to `to` at most: there, or at the end of a
+    /// whole block, if what is behind can wait.
+    fn without_end(&self, from: usize, to: usize) -> usize {
+        let blocks = (HEAD + to - from) / BLOCK as usize;
+        if to < self.bytes.len() || blocks == 0 {
+            return to;
+        }
+        let whole = from + blocks * BLOCK as usize - HEAD;
+        if self.can_wait(whole) { whole } else { to }
+    }
+
+    /// True if all that is behind `from` can wait for the next round, as some is written.
+    fn can_wait(&self, from: usize) -> bool {
+        let is_wanted = self.wanted > self.offset + from as u64;
+        from > 0 && !is_wanted && self.bytes.len() - from <= LEFT
+    }
+}
+
+/// What a round wrote.
+#[derive(Clone, Copy, Debug)]
+pub struct Written {
+    /// Blocks of the device.
+    pub blocks: u64,
+    /// Bytes of the round. The others begin the next one.
+    pub bytes: usize,
+    /// The end of the last record that is whole on the device.
+    pub end: Lsn,
 }
 
 /// A zone that holds batches of the log.
@@ -75,6 +115,7 @@ impl Writer {
             number: 1,
             durable: 0,
             end: 0,
+            next: 0,
             held: VecDeque::new(),
             at: 0,
             empty: empty.map(|(zone, info)| (zone, info.capacity / BLOCK)).collect(),
@@ -94,8 +135,16 @@ impl Writer {
         let number = chain.last.number + 1;
         let held = held(chain, zones);
         let (epoch, epoch_first, durable) = (chain.epoch, number, number - 1);
-        let mut writer =
-            Writer { epoch, epoch_first, number, durable, held, ..Writer::begin(device, id, &[]) };
+        let mut writer = Writer {
+            epoch,
+            epoch_first,
+            number,
+            durable,
+            end: chain.end,
+            next: chain.end,
+            held,
+            ..Writer::begin(device, id, &[])
+        };
         // The records that were found are trusted from now on, so they must be durable; so must the
         // batch that says which records are not needed, before those are overwritten.
         writer.device.flush()?;
@@ -167,15 +216,17 @@ impl Writer {
         self.held.back().map_or(0, |held| held.blocks.saturating_sub(self.at))
     }
 
-    /// Writes the records and makes them durable, then returns the blocks it took. An empty round
-    /// writes a batch as well, for the sake of its head.
-    pub fn write(&mut self, round: &Round<'_>) -> Result<u64, WalError> {
-        let mut boundaries = Boundaries { bytes: round.bytes, at: 0 };
-        let (mut from, mut blocks) = (0, 0);
+    /// Writes the records and makes them durable, all or those up to the end of a whole block, then
+    /// returns what was written. An empty round writes a batch as well, for the sake of its head.
+    pub fn write(&mut self, round: &Round<'_>) -> Result<Written, WalError> {
+        let begins = self.next.saturating_sub(round.offset) as usize;
+        let mut boundaries = Boundaries { bytes: round.bytes, at: begins };
+        let (mut from, mut blocks, mut end) = (0, 0, self.end);
         loop {
             let room = self.place()?.min(MOST_BLOCKS);
             let most = (room * BLOCK) as usize - HEAD;
             let to = round.bytes.len().min(from + most);
+            let to = round.without_end(from, to);
             let (first, last) = boundaries.between(from, to);
             let head = Head {
                 bytes: (to - from) as u32,
@@ -186,15 +237,19 @@ impl Writer {
                 ..self.head()
             };
             blocks += self.append(head, &round.bytes[from..to])?;
+            if last != NONE {
+                end = head.offset + u64::from(last);
+            }
             from = to;
-            if from == round.bytes.len() {
+            if from == round.bytes.len() || round.can_wait(from) {
                 break;
             }
         }
         self.device.flush()?;
         self.durable = self.number - 1;
-        self.end = round.offset + round.bytes.len() as u64;
-        Ok(blocks)
+        self.end = end;
+        self.next = round.offset + boundaries.at as u64;
+        Ok(Written { blocks, bytes: from, end })
     }
 
     /// The fields that all heads have in common.
@@ -249,8 +304,9 @@ impl Writer {
     pub fn frees_at(&self) -> Lsn {
         match self.held.len() {
             0 | 1 => Lsn::MAX,
-            // Of the last zone, a record may fill all that is written: the next begins at its end.
-            _ => self.oldest_goes_at().unwrap_or(self.end),
+            // Of the last zone, a record may fill all that is written: the next begins at its end,
+            // which may not be on the device yet.
+            _ => self.oldest_goes_at().unwrap_or(self.next),
         }
     }
 
