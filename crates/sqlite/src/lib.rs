@@ -29,6 +29,7 @@ mod lock;
 mod make;
 mod name;
 mod shared_memory;
+mod stored_pages;
 mod volume;
 mod volumes;
 

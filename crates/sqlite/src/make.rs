@@ -23,6 +23,9 @@ const GROUP_SHARE: u32 = 32;
 /// up to twice its pages, and cleaning copies a quarter of what it does at 15 %.
 const GP: f64 = 0.5;
 
+/// Bytes of a unit: a transaction changes a few words of a page, and a delta of them takes few units.
+const UNIT: u32 = 64;
+
 /// What a store that is made is like.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
@@ -34,12 +37,14 @@ pub struct Shape {
     pub scheme: String,
     /// Garbage proportion above which it is cleaned.
     pub gp: f64,
+    /// Bytes of a unit.
+    pub unit: u32,
 }
 
 impl Default for Shape {
     fn default() -> Self {
         let scheme = Format::default().scheme;
-        Shape { bytes: 16 << 30, zone_bytes: None, scheme, gp: GP }
+        Shape { bytes: 16 << 30, zone_bytes: None, scheme, gp: GP, unit: UNIT }
     }
 }
 
@@ -75,6 +80,7 @@ fn make(path: &Path, shape: &Shape) -> Result<(), Error> {
         let format = Format {
             scheme: shape.scheme.clone(),
             gp: shape.gp,
+            unit: Some(shape.unit),
             reserve: Format::default().reserve.max(geometry.zones / GROUP_SHARE),
             checkpoint_writes: Some((pages / 4).clamp(1, CHECKPOINT_WRITES)),
             ..Format::default()

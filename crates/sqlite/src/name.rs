@@ -45,6 +45,11 @@ pub fn shape<'a>(parameter: impl Fn(&'static str) -> Option<&'a str>) -> Result<
         let wrong = |_| Error::Parameter { name: "gp", value: gp.to_string(), why: why() };
         shape.gp = gp.parse().map_err(wrong)?;
     }
+    if let Some(unit) = parameter("unit") {
+        let why = || "not a number of bytes that divides 4096".to_string();
+        let wrong = |_| Error::Parameter { name: "unit", value: unit.to_string(), why: why() };
+        shape.unit = unit.parse().map_err(wrong)?;
+    }
     Ok(shape)
 }
 

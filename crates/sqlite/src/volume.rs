@@ -1,11 +1,14 @@
 //! A store and the files in it. What is written to a file waits in memory until the file is synced,
 //! and is then one group: durable at once, or not at all.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use frostline_store::{PageWrite, Store};
+use frostline_store::{ChangedWords, PageWrite, Store};
 
 use crate::Error;
 use crate::content::{FileContent, PageBytes, PagePart, parts};
@@ -13,9 +16,13 @@ use crate::directory::{Directory, EXTENT, PAGE};
 use crate::lock::Locks;
 use crate::make::{Shape, open_store};
 use crate::shared_memory::SharedMemory;
+use crate::stored_pages::{Difference, StoredPage, StoredPages};
 
 /// Pages that wait without a sync, as `synchronous=OFF` has it, before they are written all the same.
 const UNSYNCED: usize = 1024;
+
+/// Pages that stay in memory as the store has them: 4 MiB.
+const STORED_PAGES: usize = 1024;
 
 /// The use of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,12 +48,17 @@ pub struct StoredFile {
 /// A rollback journal: in memory only, since a store needs none after a crash.
 pub type Journal = Arc<Mutex<Vec<u8>>>;
 
+/// A page that is to be written, by LBA, and the words that may differ from its base if not all may.
+type ChangedPage = (u32, Arc<PageBytes>, Option<ChangedWords>);
+
 /// A store and its files.
 pub struct StoreFiles {
     store: Store,
     directory: Mutex<Directory>,
     open: Mutex<BTreeMap<String, Arc<StoredFile>>>,
     journals: Mutex<BTreeMap<String, Journal>>,
+    /// Held for moments only. Of a store in units; another writes whole pages, whatever changed.
+    stored: Option<Mutex<StoredPages>>,
     /// One group at a time: a page of the directory has the changes of all groups before.
     committing: Mutex<()>,
 }
@@ -59,7 +71,11 @@ pub fn hold<T: ?Sized>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>, Error> {
 impl StoreFiles {
     /// Opens the store in a directory; makes it in the given shape if it is absent and that is asked for.
     pub fn open(path: &Path, make: Option<&Shape>) -> Result<StoreFiles, Error> {
-        let store = open_store(path, make)?;
+        StoreFiles::over(open_store(path, make)?)
+    }
+
+    /// The files of a store.
+    fn over(store: Store) -> Result<StoreFiles, Error> {
         let read = |lba, page: &mut [u8]| Ok(store.read(lba, page)?);
         let directory = match Directory::read(store.pages(), read)? {
             Some(directory) => directory,
@@ -72,8 +88,10 @@ impl StoreFiles {
                 Directory::new(store.pages())?
             }
         };
+        let stored = store.unit().map(|_| Mutex::new(StoredPages::new(STORED_PAGES)));
         let volume = StoreFiles {
             store,
+            stored,
             directory: Mutex::new(directory),
             open: Mutex::default(),
             journals: Mutex::default(),
@@ -153,7 +171,7 @@ impl StoreFiles {
         let mut directory = hold(&self.directory)?;
         let Some(number) = directory.find(name) else { return Ok(false) };
         let given_up = directory.remove(number);
-        self.write(directory, &[], given_up)?;
+        self.write(directory, Vec::new(), given_up)?;
         Ok(true)
     }
 
@@ -189,11 +207,39 @@ impl StoreFiles {
     /// Reads the durable version of a page: zeroes if there is none.
     fn read_stored(&self, file: &StoredFile, page: u32, into: &mut [u8]) -> Result<(), Error> {
         let lba = hold(&self.directory)?.lba(file.number, page);
-        let found = lba.map_or(Ok(false), |lba| self.store.read(lba, into))?;
+        let found = match (lba, &self.stored) {
+            (None, _) => false,
+            (Some(lba), None) => self.store.read(lba, into)?,
+            (Some(lba), Some(stored)) => {
+                let page = self.stored_page(stored, lba)?;
+                page.inspect(|page| into.copy_from_slice(&page.bytes[..])).is_some()
+            }
+        };
         if !found {
             into.fill(0);
         }
         Ok(())
+    }
+
+    /// A page as the store has it; none if it has none.
+    fn stored_page(
+        &self,
+        stored: &Mutex<StoredPages>,
+        lba: u32,
+    ) -> Result<Option<StoredPage>, Error> {
+        let mut pages = hold(stored)?;
+        if let Some(page) = pages.get(lba) {
+            return Ok(Some(page));
+        }
+        let written = pages.written();
+        drop(pages);
+        let (mut bytes, mut changed) = (Arc::new([0; PAGE]), ChangedWords::NONE);
+        if !self.store.read_changed(lba, &mut Arc::make_mut(&mut bytes)[..], &mut changed)? {
+            return Ok(None);
+        }
+        let page = StoredPage { bytes, changed };
+        hold(stored)?.add_read(lba, page.clone(), written);
+        Ok(Some(page))
     }
 
     /// Writes; nothing of it is durable before the next sync.
@@ -262,31 +308,46 @@ impl StoreFiles {
         let content = hold(&file.content)?;
         let (pages, size) = (content.snapshot(), file.recorded(content.size));
         drop(content);
-        let mut directory = hold(&self.directory)?;
-        let given_up = directory.set_size(file.number, size);
-        let at = |(number, page): &(u32, Arc<PageBytes>)| {
+        let directory = hold(&self.directory)?;
+        let place = |(number, page): &(u32, Arc<PageBytes>)| {
             directory.lba(file.number, *number).map(|lba| (lba, page.clone()))
         };
-        let placed: Vec<_> = pages.iter().filter_map(at).collect();
-        let group: Vec<_> = placed
-            .iter()
-            .map(|(lba, page)| PageWrite {
-                lba: *lba,
-                page: &page[..],
-                hotness: None,
-                changed: None,
-            })
-            .collect();
-        self.write(directory, &group, given_up)?;
+        let placed: Vec<_> = pages.iter().filter_map(place).collect();
+        drop(directory);
+        let group = self.changed_pages(file, placed)?;
+        let mut directory = hold(&self.directory)?;
+        let given_up = directory.set_size(file.number, size);
+        self.write(directory, group, given_up)?;
         hold(&file.content)?.synced(&pages);
         Ok(())
+    }
+
+    /// Of these pages of a file those that differ from what the store has, with the words in which they
+    /// differ from their bases. Only the caller writes meanwhile.
+    fn changed_pages(
+        &self,
+        file: &StoredFile,
+        pages: Vec<(u32, Arc<PageBytes>)>,
+    ) -> Result<Vec<ChangedPage>, Error> {
+        // The records of a log are new all over.
+        let stored = self.stored.as_ref().filter(|_| file.of == Use::Database);
+        let mut changed = Vec::with_capacity(pages.len());
+        for (lba, page) in pages {
+            let before = stored.map_or(Ok(None), |stored| self.stored_page(stored, lba))?;
+            match before.map_or(Difference::Much, |before| before.difference(&page)) {
+                Difference::None => {}
+                Difference::Words(words) => changed.push((lba, page, Some(words))),
+                Difference::Much => changed.push((lba, page, None)),
+            }
+        }
+        Ok(changed)
     }
 
     /// Writes pages and what changed of the directory as a group, and trims what files gave up.
     fn write(
         &self,
         mut directory: MutexGuard<'_, Directory>,
-        pages: &[PageWrite<'_>],
+        pages: Vec<ChangedPage>,
         given_up: Vec<u32>,
     ) -> Result<(), Error> {
         // A new place alone need not be durable before there is something in it.
@@ -295,17 +356,30 @@ impl StoreFiles {
         if own.is_empty() && pages.is_empty() {
             return Ok(());
         }
-        let mut group = pages.to_vec();
-        let of_own = |(lba, page)| PageWrite { lba, page, hotness: None, changed: None };
-        group.extend(own.iter().map(|(lba, page)| (*lba, &page[..])).map(of_own));
+        let write = |lba, page, changed| PageWrite { lba, page, hotness: None, changed };
+        let of_file = pages.iter().map(|(lba, page, words)| write(*lba, &page[..], words.as_ref()));
+        let of_own = own.iter().map(|(lba, page)| write(*lba, &page[..], None));
+        let group: Vec<_> = of_file.chain(of_own).collect();
         if let Err(error) = self.store.write_group(&group) {
             hold(&self.directory)?.not_written(own.iter().map(|(lba, _)| *lba));
+            if let Some(stored) = &self.stored {
+                hold(stored)?.clear();
+            }
             return Err(error.into());
+        }
+        if let Some(stored) = &self.stored {
+            let written = pages.into_iter().map(|(lba, bytes, words)| {
+                (lba, StoredPage { bytes, changed: words.unwrap_or_default() })
+            });
+            hold(stored)?.add_written(written);
         }
         if given_up.is_empty() {
             return Ok(());
         }
-        given_up.into_iter().try_for_each(|lba| self.store.trim(lba).map(drop))?;
+        given_up.iter().try_for_each(|&lba| self.store.trim(lba).map(drop))?;
+        if let Some(stored) = &self.stored {
+            hold(stored)?.remove(&given_up);
+        }
         hold(&self.directory)?.swept();
         Ok(())
     }

@@ -11,6 +11,9 @@ use std::process::{Command, Stdio};
 
 use sqlite3::{Shell, run};
 
+/// The mode of a store of whole pages, as older versions of the extension made it.
+const WHOLE_PAGES: &str = "whole pages";
+
 /// Rows that a transaction changes, so that it changes several pages.
 const ROWS: u64 = 20;
 
@@ -61,6 +64,9 @@ fn kill_again_and_again(mode: &str, pragmas: &str) {
     let number = std::env::var("FROSTLINE_KILLS").ok().and_then(|n| n.parse().ok());
     let kills: u64 = number.unwrap_or(12);
     let directory = tempfile::tempdir().unwrap();
+    if mode == WHOLE_PAGES {
+        sqlite3::format_whole_pages(&directory);
+    }
     let db = sqlite3::uri(&directory, "my.db");
     run(
         &db,
@@ -98,6 +104,11 @@ fn kill_again_and_again(mode: &str, pragmas: &str) {
 #[test]
 fn no_acknowledged_commit_is_lost_with_the_journal_as_it_is_by_default() {
     kill_again_and_again("delete", "");
+}
+
+#[test]
+fn no_acknowledged_commit_is_lost_in_a_store_of_whole_pages() {
+    kill_again_and_again(WHOLE_PAGES, "");
 }
 
 #[test]

@@ -147,11 +147,11 @@ fn a_transaction_that_is_too_large_is_refused_and_rolled_back() {
     let mut shell = Shell::start(&db);
     let rows = "(with recursive c(n) as (select 1 union all select n + 1 from c where n < 7500) select n from c)";
     shell.ask("create table t(a integer primary key, b);");
-    shell.ask(&format!("insert into t select n, zeroblob(4000) from {rows};"));
+    shell.ask(&format!("insert into t select n, hex(zeroblob(2000)) from {rows};"));
     let change = "update t set b = randomblob(4000); select 'done';";
     let answer = shell.ask(change);
     assert!(answer.contains("full") && !answer.contains("done"), "{answer}");
-    let is_old = "select count(*), sum(b = zeroblob(4000)) from t; pragma integrity_check;";
+    let is_old = "select count(*), sum(b = hex(zeroblob(2000))) from t; pragma integrity_check;";
     assert_eq!(shell.ask(is_old), "7500|7500\nok");
     assert_eq!(shell.ask("update t set b = 'new' where a = 7; select changes();"), "1");
     assert_eq!(shell.ask(is_old), "7500|7499\nok");
@@ -188,13 +188,54 @@ fn a_database_that_shrinks_gives_its_pages_back() {
          (select 1 union all select value + 1 from c where value < 3000) select value from c);
          delete from t where a > 10; vacuum;",
     );
-    let store = directory.path().join("store");
-    let device =
-        frostline_zone::open(&format!("file:{}", store.display()), &Default::default()).unwrap();
-    let mut store = frostline_store::Store::inspect(device).unwrap();
-    let valid = store.info().unwrap().valid_pages;
+    let valid = sqlite3::inspect(&directory).0.valid_pages;
     assert!(valid < 60, "{valid} pages are in use");
-    assert_eq!(store.check().unwrap().findings, []);
+}
+
+/// Transactions that each change a few bytes of some pages.
+fn change_rows(db: &str) {
+    let mut lines = "create table t(a integer primary key, v, filling);
+         insert into t select value, 1000000, randomblob(120) from (with recursive c(value) as
+         (select 1 union all select value + 1 from c where value < 3000) select value from c);\n"
+        .to_string();
+    for number in 1..=100 {
+        lines += &format!("update t set v = {} where a % 300 = {number};\n", 1000000 + number);
+    }
+    run(db, &lines);
+    let out = run(db, "select count(*), sum(v) from t; pragma integrity_check;");
+    assert_eq!(out, "3000|3000050500\nok\n");
+}
+
+#[test]
+fn changed_rows_are_written_as_deltas_in_a_store_that_is_made() {
+    skip_without_sqlite3!();
+    let directory = tempfile::tempdir().unwrap();
+    change_rows(&sqlite3::uri(&directory, "my.db"));
+    let (info, stats) = sqlite3::inspect(&directory);
+    assert_eq!(info.unit, Some(64));
+    let bytes = stats.written.user_bytes / stats.written.user;
+    assert!(stats.written.user > 1000 && bytes < 1000, "{bytes} bytes each");
+}
+
+#[test]
+fn a_store_of_whole_pages_goes_on_as_it_is() {
+    skip_without_sqlite3!();
+    let directory = tempfile::tempdir().unwrap();
+    sqlite3::format_whole_pages(&directory);
+    change_rows(&sqlite3::uri(&directory, "my.db"));
+    let (info, stats) = sqlite3::inspect(&directory);
+    assert_eq!(info.unit, None);
+    assert_eq!(stats.written.user_bytes, 4096 * stats.written.user);
+}
+
+#[test]
+fn a_scheme_that_takes_whole_pages_only_has_units_of_a_page() {
+    skip_without_sqlite3!();
+    let directory = tempfile::tempdir().unwrap();
+    let db = sqlite3::uri(&directory, "my.db") + "&scheme=midas";
+    assert!(sqlite3::run_all(&db, "").1.contains("unable to open"));
+    let db = db + "&unit=4096";
+    assert_eq!(run(&db, "create table t(a); insert into t values (1); select a from t;"), "1\n");
 }
 
 #[test]
@@ -204,6 +245,8 @@ fn a_wrong_parameter_or_a_directory_of_something_else_is_an_error_with_a_reason(
     for (wrong, why) in [
         ("size=many", "not a size"),
         ("size=1GiB&gp=x", "not a share"),
+        ("size=1GiB&unit=x", "divides 4096"),
+        ("size=1GiB&unit=100", "divide 4096"),
         ("size=1GiB&zone=1", "zone"),
         ("size=1GiB&scheme=none", "none"),
     ] {

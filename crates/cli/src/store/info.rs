@@ -1,6 +1,6 @@
 //! `frostline store info`: describes a store.
 
-use frostline_store::{Store, StoreInfo, Written};
+use frostline_store::{Store, StoreInfo};
 use serde::Serialize;
 
 use crate::args::LookArgs;
@@ -19,6 +19,9 @@ struct InfoReport<'a> {
     relocations: u64,
     header_pages: u64,
     checkpoint_pages: u64,
+    user_bytes: u64,
+    relocated_bytes: u64,
+    padding_bytes: u64,
     waf: f64,
 }
 
@@ -27,16 +30,18 @@ pub fn run(args: &LookArgs) -> Result<String, Failure> {
     let store = open_store(&args.uri)?;
     let report = |store: &Store| {
         let (info, stats) = (store.info()?, store.stats()?);
-        let Written { user, relocations, headers, checkpoints, .. } = stats.written;
-        let waf = stats.written.waf();
+        let written = stats.written;
         Ok(InfoReport {
             device: &args.uri,
             info,
-            user_writes: user,
-            relocations,
-            header_pages: headers,
-            checkpoint_pages: checkpoints,
-            waf,
+            user_writes: written.user,
+            relocations: written.relocations,
+            header_pages: written.headers,
+            checkpoint_pages: written.checkpoints,
+            user_bytes: written.user_bytes,
+            relocated_bytes: written.relocated_bytes,
+            padding_bytes: written.padding_bytes,
+            waf: written.waf(),
         })
     };
     let report = report(&store).map_err(|error| store_failure(&args.uri, error))?;
@@ -79,6 +84,9 @@ fn text(report: &InfoReport) -> String {
         ("relocations", report.relocations.to_string()),
         ("header pages", report.header_pages.to_string()),
         ("checkpoint pages", report.checkpoint_pages.to_string()),
+        ("bytes of user writes", report.user_bytes.to_string()),
+        ("bytes of relocations", report.relocated_bytes.to_string()),
+        ("bytes of padding", report.padding_bytes.to_string()),
         ("WAF", format!("{:.4}", report.waf)),
     ];
     let missing = info.missing.iter().map(|loss| ("missing", loss.to_string()));
