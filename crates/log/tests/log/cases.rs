@@ -125,14 +125,24 @@ pub struct Case {
 /// Bytes in a unit.
 const UNIT: u32 = 3;
 
-/// A check of a case, called with the type of the case's scheme.
+/// A scheme of any type: a log of it is compiled once, and not for each scheme.
+pub type AnyScheme = frostline_placement::AnyScheme<8>;
+
+/// A check of a case.
 pub trait Check {
     /// Each call of `scheme` makes another scheme in its first state.
     fn check<S: Scheme>(self, case: &Case, scheme: &dyn Fn() -> S) -> Result<(), TestCaseError>;
 }
 
 impl Case {
+    /// Checks the case without the type of its scheme, as stores know it.
     pub fn check(&self, check: impl Check) -> Result<(), TestCaseError> {
+        let spec = SchemeSpec::parse(self.scheme).unwrap();
+        check.check(self, &|| -> AnyScheme { spec.build_any(&self.setup()).unwrap() })
+    }
+
+    /// Checks the case with the type of its scheme, as the simulator knows it.
+    pub fn check_typed(&self, check: impl Check) -> Result<(), TestCaseError> {
         let spec = SchemeSpec::parse(self.scheme).unwrap();
         spec.build(&self.setup(), Twice { case: self, check }).unwrap()
     }

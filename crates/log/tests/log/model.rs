@@ -43,11 +43,7 @@ impl Check for SameAsModel {
     }
 }
 
-fn same<S: Scheme>(
-    volume: &mut Volume<S>,
-    model: &Model<S>,
-    space: u32,
-) -> Result<(), TestCaseError> {
+fn same<S: Scheme>(volume: &mut Volume<S>, model: &Model, space: u32) -> Result<(), TestCaseError> {
     prop_assert_eq!(volume.now(), model.now);
     // The number of runs is the log's own affair.
     let counts = Counts { runs: 0, ..volume.counts().clone() };
@@ -67,7 +63,7 @@ proptest! {
         case in cases(Foresight::Lifespans),
         piece in prop_oneof![1..4usize, 4..2000usize],
     ) {
-        case.check(SameAsModel { piece })?;
+        case.check_typed(SameAsModel { piece })?;
     }
 
     #[test]
@@ -75,7 +71,7 @@ proptest! {
         case in record_cases(Foresight::Lifespans),
         piece in prop_oneof![1..4usize, 4..2000usize],
     ) {
-        case.check(SameAsModel { piece })?;
+        case.check_typed(SameAsModel { piece })?;
     }
 
     #[test]

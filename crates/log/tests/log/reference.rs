@@ -10,6 +10,8 @@ use frostline_placement::{
     Choice, Pages, Relocation, Request, Scheme, UserWrite, Victim, VictimPolicy, ZoneEvent,
 };
 
+use crate::cases::AnyScheme;
+
 /// The word of a slot that was left unused; no page has this LBA.
 const UNUSED: u32 = MAX_LBA;
 
@@ -22,8 +24,8 @@ type Place = (u32, usize);
 /// A record: the word of its page, and its units.
 type Record = (u32, usize);
 
-pub struct Model<S: Scheme> {
-    scheme: S,
+pub struct Model {
+    scheme: AnyScheme,
     policy: Box<dyn VictimPolicy>,
     options: Options,
     /// The records in each zone, in the order in which they were written.
@@ -37,7 +39,7 @@ pub struct Model<S: Scheme> {
     units: HashMap<u32, usize>,
     /// The sum of these units.
     valid_units: usize,
-    states: HashMap<u32, S::Page>,
+    states: HashMap<u32, <AnyScheme as Scheme>::Page>,
     /// The zones, as schemes and policies see them.
     table: ZoneTable,
     /// Records of each class since its last chunk ended.
@@ -51,8 +53,9 @@ pub struct Model<S: Scheme> {
     pub counts: Counts,
 }
 
-impl<S: Scheme> Model<S> {
-    pub fn new(options: Options, scheme: S, policy: Box<dyn VictimPolicy>) -> Self {
+impl Model {
+    pub fn new(options: Options, scheme: impl Scheme, policy: Box<dyn VictimPolicy>) -> Self {
+        let scheme = AnyScheme::of(scheme).expect("a page state of eight words at most");
         let classes = scheme.classes();
         let zone_pages = options.zone_pages - scheme.meta_pages();
         let options = Options { zone_pages, ..options };
@@ -243,7 +246,7 @@ impl<S: Scheme> Model<S> {
         let lbas: Vec<_> = records.iter().map(|(word, _)| word & MAX_LBA).collect();
         let ZoneEvent { zone, class, now } = victim;
         let mut classes = vec![together.map(|class| class as u8); lbas.len()];
-        if S::BATCHED && together.is_none() {
+        if self.scheme.is_batched() && together.is_none() {
             let states: Vec<_> = lbas.iter().map(|lba| self.states[lba]).collect();
             let pages = Pages { lbas: &lbas, states: &states, hotness: None };
             let victim = Victim { zone, class, now, valid: self.map.len() as u64 };

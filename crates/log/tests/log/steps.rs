@@ -10,13 +10,12 @@ use frostline_log::{
     Capacity, Counts, Extent, LogError, MAX_LBA, Options, Placed, Slot, Units, Volume, Writes,
     ZoneImage,
 };
-use frostline_placement::SchemeSpec;
 use frostline_placement::{
-    Candidates, Foresight, Pages, Recogniser, Scheme, Setup, Visitor, victims,
+    Candidates, Foresight, Pages, Recogniser, Scheme, SchemeSpec, Setup, victims,
 };
 use proptest::prelude::*;
 
-use crate::cases::{Case, Check, cases};
+use crate::cases::{AnyScheme, Case, Check, cases};
 use crate::stub::Stub;
 
 /// Places a user write, and puts its entry back into the map.
@@ -289,28 +288,6 @@ impl Recogniser for Valid {
     }
 }
 
-struct CleanRestored(Options);
-
-impl Visitor for CleanRestored {
-    type Output = ();
-
-    fn visit<S: Scheme>(self, scheme: S) {
-        let policy = victims::build("greedy", 0).unwrap();
-        let mut volume = Volume::new(self.0, scheme, policy).unwrap();
-        let image = |zone, garbage| ZoneImage {
-            zone,
-            class: 0,
-            opened_at: 1,
-            sealed_at: Some(90),
-            used: 16,
-            garbage,
-        };
-        volume.restore(100, 21, &[image(1, 10), image(2, 1)]).unwrap();
-        assert_eq!(volume.begin_cleaning(), [1]);
-        place_batch(&mut volume, 1, &[(5, Slot { zone: 1, offset: 0 })]);
-    }
-}
-
 #[test]
 fn a_victim_cleaned_before_the_first_write_after_a_restart_is_judged_by_the_pages_there_are() {
     let told = Arc::new(AtomicU32::new(0));
@@ -324,6 +301,19 @@ fn a_victim_cleaned_before_the_first_write_after_a_restart_is_judged_by_the_page
         ..Setup::new(16, 64)
     };
     let spec = SchemeSpec::parse("frozen:nosep").unwrap();
-    spec.build(&setup, CleanRestored(options)).unwrap();
+    let scheme: AnyScheme = spec.build_any(&setup).unwrap();
+    let policy = victims::build("greedy", 0).unwrap();
+    let mut volume = Volume::new(options, scheme, policy).unwrap();
+    let image = |zone, garbage| ZoneImage {
+        zone,
+        class: 0,
+        opened_at: 1,
+        sealed_at: Some(90),
+        used: 16,
+        garbage,
+    };
+    volume.restore(100, 21, &[image(1, 10), image(2, 1)]).unwrap();
+    assert_eq!(volume.begin_cleaning(), [1]);
+    place_batch(&mut volume, 1, &[(5, Slot { zone: 1, offset: 0 })]);
     assert_eq!(told.load(Ordering::Relaxed), 21);
 }
