@@ -41,7 +41,8 @@ const SMALLER: [(&str, &str); 17] = [
 ];
 
 /// Options that are added to commands with this beginning, unless one of them is already there.
-const ADDED: [(&str, &[&str]); 3] = [
+const ADDED: [(&str, &[&str]); 4] = [
+    ("bench ycsb", &["--records 2000"]),
     ("bench tpcc", &["--items 200 --customers 20"]),
     ("bench", &["--seconds 1", "--transactions 300"]),
     ("reproduce", &["--scale 0.01"]),
