@@ -7,7 +7,7 @@
 //! Two bounds follow for a transaction. Its record takes at most a quarter of the log, as every
 //! record does. With the splits that it may cause it logs at most seven sixteenths: checkpoints
 //! bring the log down to a half while no other commit is under way, and a sixteenth is left for
-//! records that belong to no commit. A split logs two images of pages, so for new records the
+//! records that belong to no commit. A split logs one or two images of pages, so for new records the
 //! splits count most; overwritten records cause none.
 
 use std::sync::atomic::Ordering::Acquire;

@@ -4,36 +4,88 @@
 //! value, no matter which of them had reached the pages. Changes of the trees' structure are logged
 //! by page, and redone on pages that are older than the record.
 
-use crate::mvcc::{Change, WriteKind, WriteSet};
+use crate::mvcc::{Change, Write, WriteKind, WriteSet};
 
-/// A transaction's writes.
-pub const TRANSACTION: u8 = 1;
-/// A page was split in two.
-pub const SPLIT: u8 = 2;
 /// Pages got other contents, and some were freed.
 pub const PAGES: u8 = 3;
+/// A transaction's writes.
+pub const TRANSACTION: u8 = 5;
+/// A page was split in two.
+pub const SPLIT: u8 = 6;
 /// A tree was made, and a transaction's writes name it.
-pub const CREATE: u8 = 4;
+pub const CREATE: u8 = 7;
 
-/// Bytes of a write in a record beside key and value.
+/// Kinds of which records had other forms: of a transaction, a split, a new tree.
+pub const FORMER: [u8; 3] = [1, 2, 4];
+
+/// Bytes of a write in a record beside key and value, at most.
 pub const WRITE_BYTES: usize = 11;
 
-/// Bytes that the writes of a transaction take in the log.
+/// Trees that a record names once. A write names any further tree by its root.
+const TREES: usize = 15;
+
+/// A write has several patches, or any other number than one.
+const PATCHES: u8 = 5;
+
+/// Numbers below this take half a byte; of others the half is this, and the rest of them follows.
+const HALF: usize = 15;
+
+/// Bytes that the writes of a transaction take in the log at most.
 pub fn logged_bytes(set: &WriteSet) -> usize {
     set.len() * WRITE_BYTES + set.bytes()
 }
 
 /// Appends the writes of a transaction.
+///
+/// A write is its kind with the number of its tree in the record; the tree's root, if it is new in
+/// the record; how many bytes its key has in common with the key before it in the tree, and how many
+/// are left of it, in halves of a byte; but for deletes the length of the value, or of each patch its
+/// place and length; the rest of the key; the value, or the patches. Numbers are as short as they can
+/// be.
 pub fn put_writes(set: &WriteSet, into: &mut Vec<u8>) {
     into.reserve(logged_bytes(set));
+    let mut trees: [Option<&Write>; TREES] = [None; TREES];
     for write in set.iter() {
         let (key, change) = (set.key(write), set.change(write));
-        into.push(kind_tag(change.kind));
-        into.extend_from_slice(&write.tree.to_le_bytes());
-        into.extend_from_slice(&(key.len() as u16).to_le_bytes());
-        into.extend_from_slice(&(change.value.len() as u32).to_le_bytes());
-        into.extend_from_slice(key);
-        into.extend_from_slice(change.value);
+        let is_of = |before: &Option<&Write>| before.is_none_or(|other| other.tree == write.tree);
+        let number = trees.iter().position(is_of).unwrap_or(TREES);
+        let before = trees.get(number).copied().flatten();
+        let many = change.kind == WriteKind::Patch && change.patches().count() != 1;
+        let tag = if many { PATCHES } else { kind_tag(change.kind) };
+        into.push(tag | (number as u8) << 4);
+        if before.is_none() {
+            put_number(write.tree as usize, into);
+        }
+        if let Some(last) = trees.get_mut(number) {
+            *last = Some(write);
+        }
+        let before = before.map_or(&[][..], |before| set.key(before));
+        let shared = key.iter().zip(before).take_while(|(a, b)| a == b).count();
+        let rest = &key[shared..];
+        into.push((shared.min(HALF) | rest.len().min(HALF) << 4) as u8);
+        [shared, rest.len()].into_iter().for_each(|number| {
+            if let Some(more) = number.checked_sub(HALF) {
+                put_number(more, into);
+            }
+        });
+        match change.kind {
+            WriteKind::Put | WriteKind::PutOverflow => put_number(change.value.len(), into),
+            WriteKind::Delete => {}
+            WriteKind::Patch => {
+                if tag == PATCHES {
+                    put_number(change.patches().count(), into);
+                }
+                for (at, bytes) in change.patches() {
+                    put_number(at, into);
+                    put_number(bytes.len(), into);
+                }
+            }
+        }
+        into.extend_from_slice(rest);
+        match change.kind {
+            WriteKind::Patch => change.patches().for_each(|(_, new)| into.extend_from_slice(new)),
+            _ => into.extend_from_slice(change.value),
+        }
     }
 }
 
@@ -48,25 +100,90 @@ pub struct LoggedWrite<'a> {
     pub change: Change<'a>,
 }
 
-/// The writes of a record; an error in place of bytes that are no write.
-pub fn writes(mut record: &[u8]) -> impl Iterator<Item = Result<LoggedWrite<'_>, Malformed>> {
-    std::iter::from_fn(move || {
-        if record.is_empty() {
-            return None;
-        }
-        let write = one_write(&mut record);
-        if write.is_none() {
-            record = &[];
-        }
-        Some(write.ok_or(Malformed))
-    })
+/// Reads the writes of a record.
+pub struct LoggedWrites<'a> {
+    rest: &'a [u8],
+    /// The trees that were named, each with its last key.
+    trees: Vec<(u32, Vec<u8>)>,
+    /// Patches, as a change has them.
+    patches: Vec<u8>,
 }
 
 /// A record is not what its kind says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
-/// The number of a kind of write in the log.
+impl<'a> LoggedWrites<'a> {
+    /// The writes of this record.
+    pub fn of(record: &'a [u8]) -> Self {
+        LoggedWrites { rest: record, trees: Vec::new(), patches: Vec::new() }
+    }
+
+    /// The next write; an error in place of bytes that are no write.
+    pub fn read(&mut self) -> Result<Option<LoggedWrite<'_>>, Malformed> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        self.one().map(Some).ok_or(Malformed)
+    }
+
+    fn one(&mut self) -> Option<LoggedWrite<'_>> {
+        let rest = &mut self.rest;
+        let [tag] = take::<1>(rest)?;
+        let (tag, number) = (tag & HALF as u8, usize::from(tag >> 4));
+        let kinds = [WriteKind::Put, WriteKind::PutOverflow, WriteKind::Delete, WriteKind::Patch];
+        let kind = kinds.into_iter().find(|&kind| kind_tag(kind) == tag);
+        let kind = kind.or((tag == PATCHES).then_some(WriteKind::Patch))?;
+        // A tree that has no number was behind them for one write.
+        self.trees.truncate(TREES);
+        if number >= self.trees.len() {
+            self.trees.push((u32::try_from(take_number(rest)?).ok()?, Vec::new()));
+        }
+        let (tree, key) = self.trees.get_mut(number)?;
+        let [lengths] = take::<1>(rest)?;
+        let mut length = |half: usize| match half {
+            HALF => take_number(rest)?.checked_add(HALF),
+            _ => Some(half),
+        };
+        let shared = length(usize::from(lengths) & HALF)?;
+        let left = length(usize::from(lengths >> 4))?;
+        if shared > key.len() {
+            return None;
+        }
+        let mut places = Vec::new();
+        let value_len = match kind {
+            WriteKind::Delete => 0,
+            WriteKind::Put | WriteKind::PutOverflow => take_number(rest)?,
+            WriteKind::Patch => {
+                let count = if tag == PATCHES { take_number(rest)? } else { 1 };
+                for _ in 0..count {
+                    let mut field = || u16::try_from(take_number(rest)?).ok();
+                    places.push((field()?, field()?));
+                }
+                0
+            }
+        };
+        let (of_key, behind) = rest.split_at_checked(left)?;
+        key.truncate(shared);
+        key.extend_from_slice(of_key);
+        let (mut value, mut behind) = behind.split_at_checked(value_len)?;
+        if kind == WriteKind::Patch {
+            self.patches.clear();
+            for (at, len) in places {
+                let (bytes, more) = behind.split_at_checked(usize::from(len))?;
+                behind = more;
+                self.patches.extend_from_slice(&at.to_le_bytes());
+                self.patches.extend_from_slice(&len.to_le_bytes());
+                self.patches.extend_from_slice(bytes);
+            }
+            value = &self.patches;
+        }
+        self.rest = behind;
+        Some(LoggedWrite { tree: *tree, key, change: Change { kind, value } })
+    }
+}
+
+/// The number of a kind of write in the log; [`PATCHES`] stands for patches that are not one.
 fn kind_tag(kind: WriteKind) -> u8 {
     match kind {
         WriteKind::Put => 1,
@@ -76,17 +193,27 @@ fn kind_tag(kind: WriteKind) -> u8 {
     }
 }
 
-fn one_write<'a>(record: &mut &'a [u8]) -> Option<LoggedWrite<'a>> {
-    let [tag] = take::<1>(record)?;
-    let kinds = [WriteKind::Put, WriteKind::PutOverflow, WriteKind::Delete, WriteKind::Patch];
-    let kind = kinds.into_iter().find(|&kind| kind_tag(kind) == tag)?;
-    let tree = u32::from_le_bytes(take(record)?);
-    let key_len = usize::from(u16::from_le_bytes(take(record)?));
-    let value_len = u32::from_le_bytes(take(record)?) as usize;
-    let (key, rest) = record.split_at_checked(key_len)?;
-    let (value, rest) = rest.split_at_checked(value_len)?;
-    *record = rest;
-    Some(LoggedWrite { tree, key, change: Change { kind, value } })
+/// Appends a number, seven bits in each byte, the lowest first; bytes with the highest bit are
+/// followed by another.
+fn put_number(mut number: usize, into: &mut Vec<u8>) {
+    while number >= 0x80 {
+        into.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    into.push(number as u8);
+}
+
+/// Reads a number below 2^35.
+fn take_number(bytes: &mut &[u8]) -> Option<usize> {
+    let mut number = 0;
+    for shift in (0..35).step_by(7) {
+        let [byte] = take::<1>(bytes)?;
+        number |= usize::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
 }
 
 fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
@@ -106,7 +233,8 @@ pub struct Split<'a> {
     pub parent: u32,
     /// The smallest key that may be in the new page.
     pub separator: &'a [u8],
-    /// The images of the new page and of the one that was split.
+    /// The image of the new page, and of the one that was split unless it is cut: what is left of it
+    /// are its records below the separator.
     pub images: &'a [u8],
 }
 
@@ -161,24 +289,59 @@ pub fn parse_create(mut record: &[u8]) -> Option<(u32, &[u8])> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
-    #[test]
-    fn records_read_as_they_were_written() {
-        let mut set = WriteSet::default();
-        set.set(7, b"key", WriteKind::Put, b"value");
-        set.set(8, b"", WriteKind::Delete, b"");
-        set.patch(9, b"patched", 3, b"x");
-        let mut record = Vec::new();
-        put_writes(&set, &mut record);
-        assert_eq!(record.len(), logged_bytes(&set));
-        let read: Vec<_> = writes(&record).map(Result::unwrap).collect();
-        let written: Vec<_> = set
-            .iter()
-            .map(|w| LoggedWrite { tree: w.tree, key: set.key(w), change: set.change(w) })
-            .collect();
-        assert_eq!(read, written);
+    /// The writes of a record, as they would be in one of their own.
+    fn read(record: &[u8]) -> Result<WriteSet, Malformed> {
+        let (mut set, mut writes) = (WriteSet::default(), LoggedWrites::of(record));
+        while let Some(LoggedWrite { tree, key, change }) = writes.read()? {
+            set.set(tree, key, change.kind, change.value);
+        }
+        Ok(set)
+    }
 
+    fn all(set: &WriteSet) -> Vec<LoggedWrite<'_>> {
+        let mut all = Vec::new();
+        for write in set.iter() {
+            let (key, change) = (set.key(write), set.change(write));
+            all.push(LoggedWrite { tree: write.tree, key, change });
+        }
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn writes_read_as_they_were_written(
+            writes in prop::collection::vec((0..40u32, 0..4u8, 0..3usize, any::<u16>(), 0..999u16), 0..60)
+        ) {
+            let mut set = WriteSet::default();
+            for (tree, kind, long, number, at) in writes {
+                let key = [&[7; 300][..[0, 3, 300][long]], &number.to_be_bytes()].concat();
+                let value = vec![kind; usize::from(at)];
+                match kind {
+                    0 => set.set(tree % 20, &key, WriteKind::Delete, &[]),
+                    1 => set.set(tree << 27, &key, WriteKind::PutOverflow, &value),
+                    2 => set.set(tree % 3, &key, WriteKind::Put, &value),
+                    _ => set.patch(tree % 3, &key[..key.len() - 1], at, &value),
+                };
+            }
+            let mut record = Vec::new();
+            put_writes(&set, &mut record);
+            prop_assert!(record.len() <= logged_bytes(&set));
+            let found = read(&record).unwrap();
+            prop_assert_eq!(all(&found), all(&set));
+        }
+
+        #[test]
+        fn any_bytes_are_writes_or_none(record in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read(&record);
+        }
+    }
+
+    #[test]
+    fn changes_of_pages_read_as_they_were_written() {
         let split = Split { left: 1, right: 2, parent: 3, separator: b"sep", images: b"images" };
         assert_eq!(Split::parse(&[&split.head()[..], b"images"].concat()), Some(split));
         let head = pages_head(&[1], &[2, 3]);
@@ -192,7 +355,7 @@ mod tests {
         let mut record = Vec::new();
         put_writes(&set, &mut record);
         for len in 1..record.len() {
-            assert!(writes(&record[..len]).any(|write| write.is_err()), "{len}");
+            assert!(read(&record[..len]).is_err(), "{len}");
         }
         assert_eq!(Split::parse(&[0; 13]), None);
         assert_eq!(parse_pages(&[9, 0, 1]), None);

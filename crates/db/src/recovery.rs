@@ -16,7 +16,7 @@ use crate::core::Core;
 use crate::layout::{CATALOG, FIRST_PAGES, OVERFLOW_TREE};
 use crate::overflow::number_behind;
 use crate::pages::Used;
-use crate::record::{CREATE, PAGES, SPLIT, TRANSACTION, parse_create, writes};
+use crate::record::{CREATE, FORMER, LoggedWrites, PAGES, SPLIT, TRANSACTION, parse_create};
 use crate::scan::{Direction, Scan};
 use crate::view::View;
 use crate::{DbError, Progress};
@@ -99,6 +99,10 @@ impl Recovery<'_> {
                         let (root, _) = parse_create(record).ok_or(malformed)?;
                         trees.redo_create(used, position, root)
                     }
+                    _ if FORMER.contains(&kind) => Err(DbError::Record {
+                        position,
+                        what: "is of an older program: that has to open and close the database",
+                    }),
                     _ => Err(DbError::Record { position, what: "is of no known kind" }),
                 }
             },
@@ -120,8 +124,8 @@ impl Recovery<'_> {
                     _ => return Ok(()),
                 };
                 *commits += 1;
-                for write in writes(record) {
-                    let write = write.map_err(|_| malformed.clone())?;
+                let mut writes = LoggedWrites::of(record);
+                while let Some(write) = writes.read().map_err(|_| malformed.clone())? {
                     trees.redo_write(&write, position)?;
                 }
                 trees.window.replayed(position);

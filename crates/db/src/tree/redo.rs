@@ -1,7 +1,7 @@
 //! Redo of changes of structure, on pages that are older than the log record.
 
 use super::Trees;
-use super::split::add_child;
+use super::split::{add_child, cut};
 use crate::DbError;
 use crate::node::{NodeMut, PageBytes, restore_image};
 use crate::pages::Used;
@@ -14,10 +14,14 @@ impl Trees {
         let malformed = || DbError::Record { position, what: "is no split" };
         let split = Split::parse(record).ok_or_else(malformed)?;
         let image = PageBytes::zeroed();
-        let mut images = split.images;
-        for page in [split.right, split.left] {
-            images = restore_image(images, &image).ok_or_else(malformed)?;
-            self.redo_image(used, page, &image, position)?;
+        let images = restore_image(split.images, &image).ok_or_else(malformed)?;
+        self.redo_image(used, split.right, &image, position)?;
+        if !images.is_empty() {
+            restore_image(images, &image).ok_or_else(malformed)?;
+            self.redo_image(used, split.left, &image, position)?;
+        } else if let Some(mut left) = self.older(used, split.left, position)? {
+            let half = cut(left.node(), split.separator).ok_or_else(malformed)?;
+            left.replace(&half, position);
         }
         if let Some(mut parent) = self.older(used, split.parent, position)? {
             let node = parent.node();

@@ -1,5 +1,7 @@
 //! Room in a node: its ghosts are removed, or it is split in two.
 
+use std::ops::Range;
+
 use super::{Fresh, Trees};
 use crate::DbError;
 use crate::mvcc::Change;
@@ -134,7 +136,9 @@ impl Trees {
         right.edit().begin_records();
         let mut images = Vec::new();
         append_image(right.bytes(), &mut images);
-        append_image(&halves.left, &mut images);
+        if !can_be_cut(node.node(), &halves.separator) {
+            append_image(&halves.left, &mut images);
+        }
         let split = Split {
             left: node.page(),
             right: right.page(),
@@ -228,15 +232,43 @@ impl Halves {
         node.lower(&mut lower);
         let has_upper = node.upper(&mut upper);
         let upper = has_upper.then_some(&upper[..]);
-        let half = |range: std::ops::Range<usize>, fences: Fences<'_>| {
-            let page = node.page().clone();
-            let mut half = NodeMut::format(&page, node.tree(), node.level(), fences);
-            half.push_all(node, range.start, range.end, true).then_some(page)
-        };
-        let left = half(0..at, Fences { lower: &lower, upper: Some(&separator) })?;
-        let right = half(at..node.count(), Fences { lower: &separator, upper })?;
+        let left = part(node, 0..at, Fences { lower: &lower, upper: Some(&separator) })?;
+        let right = part(node, at..node.count(), Fences { lower: &separator, upper })?;
         Some(Halves { left, right, separator })
     }
+}
+
+/// A node with some of the records of another; none if they do not fit, as fences need room as well.
+fn part(node: Node<'_>, slots: Range<usize>, fences: Fences<'_>) -> Option<PageBytes> {
+    let page = node.page().clone();
+    let mut part = NodeMut::format(&page, node.tree(), node.level(), fences);
+    part.push_all(node, slots.start, slots.end, true).then_some(page)
+}
+
+/// What a node was when it had fewer changes, without its records from `separator` on: how a split is
+/// redone on a page that is older. None if it does not fit, or is not of the same keys.
+pub(super) fn cut(node: Node<'_>, separator: &[u8]) -> Option<PageBytes> {
+    if !node.covers(separator) {
+        return None;
+    }
+    let (at, _) = node.search(separator);
+    let mut lower = Vec::new();
+    node.lower(&mut lower);
+    let page = part(node, 0..at, Fences { lower: &lower, upper: Some(separator) })?;
+    NodeMut::of(&page).include(node.included());
+    Some(page)
+}
+
+/// True if a node can be [`cut`] at `separator` whatever records it has: so no image of it is logged.
+/// A fence may be longer than the one before. Three records fit beside any fences; if there are more,
+/// the keys of four have to become as much shorter.
+fn can_be_cut(node: Node<'_>, separator: &[u8]) -> bool {
+    let (mut lower, mut upper) = (Vec::new(), Vec::new());
+    node.lower(&mut lower);
+    node.upper(&mut upper);
+    let prefix = lower.iter().zip(separator).take_while(|(a, b)| a == b).count();
+    let shorter = prefix.saturating_sub(node.prefix_len());
+    separator.len() <= upper.len() + 4 * shorter
 }
 
 fn key_of(node: Node<'_>, index: usize) -> Vec<u8> {
@@ -266,7 +298,57 @@ fn between(a: &[u8], b: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::node::LONGEST_RECORD;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(3000))]
+
+        /// Keys, short and long ones, of which all, most or none begin alike.
+        #[test]
+        fn a_node_that_is_full_of_any_records_is_cut(
+            mut keys in prop::collection::btree_set(
+                (0..3usize, prop::collection::vec(0..3u8, 0..12), 0..2usize), 6..400
+            ),
+            common in 0..250usize, size in 0..LONGEST_RECORD, has_upper in any::<bool>(),
+            at in any::<prop::sample::Index>()
+        ) {
+            let key = |(begin, middle, end): &(usize, Vec<u8>, usize)| {
+                [&vec![1; common][..], &[*begin as u8], middle, &vec![9; end * 200]].concat()
+            };
+            let keys: std::collections::BTreeSet<_> = std::mem::take(&mut keys).iter().map(key).collect();
+            let keys: Vec<_> = keys.into_iter().collect();
+            let (last, inside) = keys.split_last().unwrap();
+            let lower = inside[0].clone();
+            let fences = Fences { lower: &lower, upper: has_upper.then_some(&last[..]) };
+            let at = 1 + at.index(inside.len() - 1);
+            let separator = between(&inside[at - 1], &inside[at]);
+            // Below the separator as much as there is room for.
+            let page = PageBytes::new();
+            let mut node = NodeMut::format(&page, 7, 0, fences);
+            for key in &inside[..at] {
+                let value = vec![5; size.min(LONGEST_RECORD - key.len())];
+                if !node.push(key, Record { value: &value, flags: 0 }) {
+                    let room = node.node().room().saturating_sub(10 + key.len());
+                    node.push(key, Record { value: &value[..room.min(value.len())], flags: 0 });
+                    break;
+                }
+            }
+            node.include(3);
+            node.raise_position(5);
+            if can_be_cut(Node::of(&page), &separator) {
+                let left = cut(Node::of(&page), &separator);
+                prop_assert!(left.is_some());
+                let left = left.unwrap();
+                let (left, of) = (Node::of(&left), Node::of(&page));
+                prop_assert!(left.is_sound());
+                prop_assert_eq!((left.included(), left.count()), (3, of.count()));
+                prop_assert!((0..of.count()).all(|n| key_of(left, n) == key_of(of, n)));
+            }
+        }
+    }
 
     #[test]
     fn separators_are_short_and_lie_between() {
