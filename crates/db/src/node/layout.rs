@@ -3,7 +3,7 @@
 //! ```text
 //!   0  position u64      of the log record that changed the page last
 //!   8  written u64       write time of the version before the one in memory
-//!  16  activity [u8;16]  of the page up to that write
+//!  16  activity [u8;16]  of the page up to that write; as it was in the page's base after a delta
 //!  32  tree u32          the page number of its tree's root
 //!  36  level u16         0 is a leaf
 //!  38  count u16         slots
@@ -23,12 +23,16 @@
 //! 4096
 //! ```
 
+use std::ops::Range;
+
 /// Offset of the log position.
 pub const POSITION: usize = 0;
 /// Offset of the last write time.
 pub const WRITTEN: usize = 8;
 /// Offset of the last activity.
 pub const ACTIVITY: usize = 16;
+/// Words of the last activity.
+pub const ACTIVITY_WORDS: Range<usize> = ACTIVITY / 8..TREE / 8;
 /// Offset of the root's page number.
 pub const TREE: usize = 32;
 /// Offset of the level.

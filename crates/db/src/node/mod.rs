@@ -17,7 +17,7 @@ pub use expected::Expected;
 #[cfg(test)]
 pub use image::middle;
 pub use image::{append_image, clear_middle, restore_image, used_bytes};
-pub use layout::{LONGEST_KEY, LONGEST_RECORD, OVERFLOW, SLOT, SLOTS};
+pub use layout::{ACTIVITY_WORDS, LONGEST_KEY, LONGEST_RECORD, OVERFLOW, SLOT, SLOTS};
 pub use page::{PAGE_BYTES, PageBytes};
 pub use view::{Node, Slot};
 

@@ -316,10 +316,10 @@ impl PageBytes {
 
 /// Words that changed since the page's base.
 impl PageBytes {
-    /// These words without those of a range.
-    pub fn changed_outside(&self, range: Range<usize>) -> ChangedWords {
+    /// These words without those of some ranges.
+    pub fn changed_outside(&self, ranges: &[Range<usize>]) -> ChangedWords {
         let mut inside = ChangedWords::NONE;
-        inside.add(range);
+        ranges.iter().for_each(|range| inside.add(range.clone()));
         let inside = inside.bits();
         let bits = std::array::from_fn(|group| self.changed[group].load(Relaxed) & !inside[group]);
         ChangedWords::from_bits(bits)
@@ -595,13 +595,13 @@ mod tests {
                     touched.add(at / 8..(at + len).div_ceil(8));
                 }
             }
-            let (changed, now) = (page.changed_outside(0..0), bytes_of(&page));
+            let (changed, now) = (page.changed_outside(&[]), bytes_of(&page));
             for word in 0..WORDS {
                 let bytes = word * 8..word * 8 + 8;
                 prop_assert!(changed.has(word) || now[bytes.clone()] == base[bytes], "{word}");
                 prop_assert!(touched.has(word) || !changed.has(word), "{word}");
             }
-            let outside = page.changed_outside(100..200);
+            let outside = page.changed_outside(&[100..150, 150..200]);
             for word in 0..WORDS {
                 let is_inside = (100..200).contains(&word);
                 prop_assert_eq!(outside.has(word), changed.has(word) && !is_inside);
@@ -617,8 +617,11 @@ mod tests {
         page.write(3, &bytes[3..1000]);
         page.copy_from(&other);
         page.set_u16(46, u16::from_le_bytes([bytes[46], bytes[47]]));
-        assert_eq!(page.changed_outside(0..0), ChangedWords::NONE);
+        assert_eq!(page.changed_outside(&[]), ChangedWords::NONE);
         page.set_all_changed();
-        assert!(page.is_all_changed() && page.changed_outside(0..WORDS) == ChangedWords::NONE);
+        assert!(
+            page.is_all_changed()
+                && page.changed_outside(&[0..100, 100..WORDS]) == ChangedWords::NONE
+        );
     }
 }

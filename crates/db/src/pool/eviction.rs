@@ -13,7 +13,7 @@ use parking_lot::MutexGuard;
 use super::frame::{CHANGE, CLEAN, NO_PAGE};
 use super::{ABSENT, ExclusiveGuard, FRAME, Pool};
 use crate::DbError;
-use crate::node::{Node, NodeMut, PAGE_BYTES, PageBytes, clear_middle};
+use crate::node::{ACTIVITY_WORDS, Node, NodeMut, PAGE_BYTES, PageBytes, clear_middle};
 use crate::space::Outgoing;
 
 /// Replacement policies.
@@ -328,11 +328,12 @@ impl Pool {
 }
 
 /// The words of a page that is about to be written, to a store in units, in which it differs from its
-/// base; none if they are too many for a delta: then the page becomes the base itself.
+/// base, but for the activity, which changes with each write and hardly tells more than that of the base;
+/// none if they are too many for a delta: then the page becomes the base itself.
 fn delta_of(page: &PageBytes) -> Option<ChangedWords> {
     let middle = clear_middle(page);
     NodeMut::of(page).mark_behind();
-    let changed = page.changed_outside(middle);
+    let changed = page.changed_outside(&[middle, ACTIVITY_WORDS]);
     if changed.fits_delta() && !page.is_all_changed() {
         return Some(changed);
     }

@@ -9,7 +9,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
 use super::*;
-use crate::node::{Fences, NodeMut, Record, middle};
+use crate::node::{ACTIVITY_WORDS, Fences, NodeMut, Record, middle};
 use crate::wal::{Flusher, WalOptions};
 
 /// Bytes in the log: pages get positions up to there.
@@ -149,9 +149,12 @@ impl World {
             let (mut copy, mut on_device) = ([0; PAGE_BYTES], [0; PAGE_BYTES]);
             node.page().copy_to(&mut copy);
             self.pool.space.read(page, &mut on_device).unwrap().unwrap();
-            let middle = middle(&copy);
-            on_device[middle.clone()].fill(0);
-            copy[middle].fill(0);
+            // What deltas leave out.
+            let activity = ACTIVITY_WORDS.start * 8..ACTIVITY_WORDS.end * 8;
+            for range in [middle(&copy), activity] {
+                on_device[range.clone()].fill(0);
+                copy[range].fill(0);
+            }
             assert!(copy == on_device, "page {page} was not written as it is");
         }
     }
