@@ -7,7 +7,7 @@ use frostline_placement::{Choice, Relocation, Scheme, ZoneEvent};
 
 use crate::map::Map;
 use crate::volume::Volume;
-use crate::{LogError, MAX_LBA};
+use crate::{LogError, MAX_LBA, WORD_LAST};
 
 /// Slots of a victim that are processed together: first it is found which are valid, then where the
 /// valid ones go. The map entries of one block stay in the first-level cache between the two.
@@ -263,6 +263,7 @@ impl<S: Scheme> Volume<S> {
             let batch = &mut self.batch;
             batch.words.extend_from_slice(&valid[..n]);
             batch.lbas.extend(lbas.clone());
+            batch.last.extend(valid[..n].iter().map(|word| word & WORD_LAST != 0));
             batch.states.extend(lbas.clone().map(|lba| self.map[lba as usize].page));
             if !self.hotness.is_empty() {
                 batch.hotness.extend(lbas.map(|lba| self.hotness[lba as usize]));
@@ -316,7 +317,7 @@ impl<S: Scheme> Volume<S> {
             let given = if S::BATCHED { given.get(done).copied().flatten() } else { None };
             let class = match given {
                 Some(class) => usize::from(class),
-                None => scheme.place_relocation(&relocation(victim, lba), &mut entry.page),
+                None => scheme.place_relocation(&relocation(victim, word), &mut entry.page),
             };
             let cursor = &mut open[class];
             let Some(place) = words.get_mut(cursor.place()) else {
@@ -348,7 +349,7 @@ impl<S: Scheme> Volume<S> {
 }
 
 #[inline(always)]
-pub(crate) fn relocation(victim: &ZoneEvent, lba: u32) -> Relocation {
+pub(crate) fn relocation(victim: &ZoneEvent, word: u32) -> Relocation {
     let ZoneEvent { zone, class, now } = *victim;
-    Relocation { lba, now, zone, class }
+    Relocation { lba: word & MAX_LBA, now, zone, class, last: word & WORD_LAST != 0 }
 }

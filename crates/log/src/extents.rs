@@ -11,7 +11,7 @@ use crate::places::{Extent, Units};
 use crate::run::Writes;
 use crate::steps::Write;
 use crate::volume::Volume;
-use crate::{LogError, MAX_LBA};
+use crate::{LogError, MAX_LBA, WORD_LAST};
 
 impl<S: Scheme> Volume<S> {
     /// Units of the record at a slot number of the map; 0 if there is none.
@@ -98,8 +98,10 @@ impl<S: Scheme> Volume<S> {
     /// Lets the scheme place all valid records of a victim at once.
     fn ask_about(&mut self, zone: u32, records: &[(u32, Extent)]) {
         self.batch.clear();
-        for &(lba, _) in records {
+        for &(lba, from) in records {
+            let place = self.base(from.slot.zone) + from.slot.offset as usize;
             self.batch.lbas.push(lba);
+            self.batch.last.push(self.words[place] & WORD_LAST != 0);
             self.batch.states.push(self.map[lba as usize].page);
             self.batch.hotness.extend(self.hotness.get(lba as usize));
         }

@@ -189,13 +189,13 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             return Ok(None);
         }
         let victim = self.event(from.zone);
-        let class = match class.map(usize::from).or_else(|| self.scheme.destination(&victim)) {
-            Some(class) => class,
-            None => self.scheme.place_relocation(&relocation(&victim, lba), &mut entry.page),
-        };
-        let class = self.class_with_room(class, units)?;
         let place = self.base(from.zone) + from.offset as usize;
         let word = self.words.get(place).copied().unwrap_or(lba);
+        let class = match class.map(usize::from).or_else(|| self.scheme.destination(&victim)) {
+            Some(class) => class,
+            None => self.scheme.place_relocation(&relocation(&victim, word), &mut entry.page),
+        };
+        let class = self.class_with_room(class, units)?;
         self.counts.relocations += 1;
         self.counts.relocated_units += self.counted_units(units);
         self.counts.frozen_relocations += u64::from(word / WORD_LAST);

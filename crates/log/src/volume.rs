@@ -175,6 +175,8 @@ pub(crate) struct Batch<P> {
     pub words: Vec<u32>,
     pub lbas: Vec<u32>,
     pub states: Vec<P>,
+    /// True for the pages with the mark [`WORD_LAST`].
+    pub last: Vec<bool>,
     /// The hotness record of each page; empty if there are none.
     pub hotness: Vec<Hotness>,
     pub classes: Vec<Option<u8>>,
@@ -182,8 +184,8 @@ pub(crate) struct Batch<P> {
 
 impl<P> Default for Batch<P> {
     fn default() -> Self {
-        let (words, lbas, states, hotness, classes) = Default::default();
-        Batch { words, lbas, states, hotness, classes }
+        let (words, lbas, states, last, hotness, classes) = Default::default();
+        Batch { words, lbas, states, last, hotness, classes }
     }
 }
 
@@ -192,16 +194,17 @@ impl<P> Batch<P> {
         self.words.clear();
         self.lbas.clear();
         self.states.clear();
+        self.last.clear();
         self.hotness.clear();
     }
 
     /// Lets the scheme place all pages of the batch.
     pub fn ask<S: Scheme<Page = P>>(&mut self, scheme: &mut S, victim: &Victim) {
-        let Batch { lbas, states, hotness, classes, .. } = self;
+        let Batch { lbas, states, last, hotness, classes, .. } = self;
         classes.clear();
         classes.resize(lbas.len(), None);
         let hotness = (!hotness.is_empty()).then_some(&hotness[..]);
-        scheme.place_batch(victim, &Pages { lbas, states, hotness }, classes);
+        scheme.place_batch(victim, &Pages { lbas, states, hotness, last }, classes);
     }
 }
 

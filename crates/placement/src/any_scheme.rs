@@ -72,8 +72,8 @@ macro_rules! forward {
             ) {
                 self.states.clear();
                 self.states.extend(pages.states.iter().map(|state| *state.clone().of::<S::Page>()));
-                let Pages { lbas, hotness, .. } = *pages;
-                let pages = Pages { lbas, states: &self.states, hotness };
+                let Pages { lbas, hotness, last, .. } = *pages;
+                let pages = Pages { lbas, states: &self.states, hotness, last };
                 self.scheme.place_batch(victim, &pages, classes);
             }
             fn place_relocation(

@@ -73,6 +73,8 @@ pub struct Relocation {
     pub zone: u32,
     /// Class of the victim.
     pub class: usize,
+    /// True if the trace neither writes nor trims the page again, see [`UserWrite::last`].
+    pub last: bool,
 }
 
 /// A zone that was opened, sealed or chosen as a victim.
@@ -108,4 +110,6 @@ pub struct Pages<'a, P> {
     pub states: &'a [P],
     /// The hotness record of each page's last write, if the engine hands them down.
     pub hotness: Option<&'a [Hotness]>,
+    /// True for each page that the trace neither writes nor trims again; empty if there is no trace.
+    pub last: &'a [bool],
 }

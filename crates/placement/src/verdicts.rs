@@ -1,14 +1,14 @@
 //! Pages that a scheme took for frozen as they were copied, and those that were: a trace tells which
-//! writes are the last ones. A store knows of none, and then nothing is kept or counted.
+//! writes are the last ones. A store knows of none, and then nothing is counted.
 
 use crate::events::UserWrite;
 
-/// Verdicts on pages that were copied, against what became of them.
+/// Verdicts on pages that were copied, against what becomes of them.
 #[derive(Clone, Debug, Default)]
 pub struct Verdicts {
-    /// A bit for each LBA, set from its last write on; empty while no write was a last one.
-    frozen: Vec<u64>,
-    /// Copies by whether the page was taken for frozen, and whether it was.
+    /// True once a write was a last one.
+    told: bool,
+    /// Copies by whether the page was taken for frozen, and whether it is.
     copies: [[u64; 2]; 2],
 }
 
@@ -16,28 +16,13 @@ impl Verdicts {
     /// The user writes a page.
     #[inline(always)]
     pub fn written(&mut self, write: &UserWrite<'_>) {
-        if write.last {
-            self.freeze(write.lba);
-        }
+        self.told |= write.last;
     }
 
-    #[inline(never)]
-    fn freeze(&mut self, lba: u32) {
-        let word = lba as usize / 64;
-        if self.frozen.len() <= word {
-            self.frozen.resize(word + 1, 0);
-        }
-        self.frozen[word] |= 1 << (lba % 64);
-    }
-
-    /// A page is copied that was taken for frozen or not.
+    /// A page is copied that was taken for frozen or not, and that is or is not.
     #[inline(always)]
-    pub fn copied(&mut self, lba: u32, taken: bool) {
-        if !self.frozen.is_empty() {
-            let word = self.frozen.get(lba as usize / 64).copied().unwrap_or(0);
-            let frozen = word >> (lba % 64) & 1;
-            self.copies[usize::from(taken)][frozen as usize] += 1;
-        }
+    pub fn copied(&mut self, taken: bool, frozen: bool) {
+        self.copies[usize::from(taken)][usize::from(frozen)] += u64::from(self.told);
     }
 
     /// Share of the copied pages taken for frozen that were frozen, and share of the copied frozen
@@ -47,11 +32,6 @@ impl Verdicts {
         let share = |other| right as f64 / (right + other) as f64;
         let shares = names.into_iter().zip([share(wrong), share(missed)]);
         shares.filter(|(_, share)| share.is_finite()).collect()
-    }
-
-    /// Bytes it holds.
-    pub fn bytes(&self) -> usize {
-        size_of_val(&self.frozen[..])
     }
 }
 
@@ -63,14 +43,12 @@ mod tests {
     fn precision_and_recall_are_of_copies_once_the_trace_tells_of_last_writes() {
         let names = ["precision", "recall"];
         let mut verdicts = Verdicts::default();
-        verdicts.copied(3, true);
-        assert_eq!((verdicts.gauges(names), verdicts.bytes()), (vec![], 0), "a store's");
-        for lba in [3, 200] {
-            verdicts.written(&UserWrite { last: true, ..UserWrite::first(lba, 1) });
-        }
+        verdicts.copied(true, false);
+        assert_eq!(verdicts.gauges(names), vec![], "a store's");
+        verdicts.written(&UserWrite { last: true, ..UserWrite::first(3, 1) });
         verdicts.written(&UserWrite::first(64, 2));
-        let copies = [(3, true), (200, false), (200, true), (64, true), (4, true), (9999, false)];
-        copies.into_iter().for_each(|(lba, taken)| verdicts.copied(lba, taken));
-        assert_eq!(verdicts.gauges(names), [("precision", 0.5), ("recall", 2.0 / 3.0)]);
+        let copies = [(true, true), (true, true), (true, false), (false, true), (false, true)];
+        copies.into_iter().for_each(|(taken, frozen)| verdicts.copied(taken, frozen));
+        assert_eq!(verdicts.gauges(names), [("precision", 2.0 / 3.0), ("recall", 0.5)]);
     }
 }

@@ -111,7 +111,7 @@ impl Inner {
         let states: Vec<_> = valid.iter().map(|v| v.state).collect();
         let hotness: Vec<_> = valid.iter().filter(|_| known).map(|v| v.hotness).collect();
         let hotness = known.then_some(&hotness[..]);
-        let pages = Pages { lbas: &lbas, states: &states, hotness };
+        let pages = Pages { lbas: &lbas, states: &states, hotness, last: &[] };
         let classes = self.state()?.volume.place_batch(zone, &pages);
         valid.iter_mut().zip(classes).for_each(|(valid, class)| valid.class = class);
         Ok(())

@@ -248,13 +248,15 @@ impl Model {
         let mut classes = vec![together.map(|class| class as u8); lbas.len()];
         if self.scheme.is_batched() && together.is_none() {
             let states: Vec<_> = lbas.iter().map(|lba| self.states[lba]).collect();
-            let pages = Pages { lbas: &lbas, states: &states, hotness: None };
+            let last: Vec<_> = records.iter().map(|(word, _)| word & WORD_LAST != 0).collect();
+            let pages = Pages { lbas: &lbas, states: &states, hotness: None, last: &last };
             let victim = Victim { zone, class, now, valid: self.map.len() as u64 };
             self.scheme.place_batch(&victim, &pages, &mut classes);
         }
         for ((record, lba), class) in records.into_iter().zip(lbas).zip(classes) {
             let class = class.map(usize::from).unwrap_or_else(|| {
-                let relocation = Relocation { lba, now, zone, class: victim.class };
+                let last = record.0 & WORD_LAST != 0;
+                let relocation = Relocation { lba, now, zone, class: victim.class, last };
                 self.scheme.place_relocation(&relocation, self.states.get_mut(&lba).unwrap())
             });
             self.counts.relocations += 1;

@@ -69,7 +69,7 @@ fn place_batch<S: Scheme>(
 ) -> Vec<Option<u8>> {
     let lbas: Vec<_> = pages.iter().map(|&(lba, _)| lba).collect();
     let states: Vec<_> = lbas.iter().map(|&lba| volume.map()[lba as usize].page).collect();
-    volume.place_batch(zone, &Pages { lbas: &lbas, states: &states, hotness: None })
+    volume.place_batch(zone, &Pages { lbas: &lbas, states: &states, hotness: None, last: &[] })
 }
 
 fn clean<S: Scheme>(volume: &mut Volume<S>, zone: u32) -> Result<(), LogError> {

@@ -269,7 +269,7 @@ impl<I: Isolation> Scheme for Isolated<I> {
         pages: &Pages<'_, Self::Page>,
         classes: &mut [Option<u8>],
     ) {
-        let Pages { lbas, states, hotness } = *pages;
+        let Pages { lbas, states, hotness, last } = *pages;
         if lbas.is_empty() {
             return;
         }
@@ -277,7 +277,7 @@ impl<I: Isolation> Scheme for Isolated<I> {
         self.states.extend(states.iter().map(|page| page.predictor));
         self.scores.clear();
         self.scores.resize(lbas.len(), f32::NEG_INFINITY);
-        let pages = Pages { lbas, states: &self.states, hotness };
+        let pages = Pages { lbas, states: &self.states, hotness, last };
         self.predictor.score_victim(victim, &pages, &mut self.scores);
         for (class, &score) in classes.iter_mut().zip(&self.scores) {
             *class = self.frozen_class(score).map(|class| class as u8);

@@ -106,7 +106,7 @@ impl Predictor for Recognition {
 
     fn score_victim(&mut self, victim: &Victim, pages: &Pages<'_, Past>, scores: &mut [f32]) {
         let Recognition { frozen, follow, confidence, .. } = self;
-        let Pages { lbas, states: pasts, hotness } = *pages;
+        let Pages { lbas, states: pasts, hotness, last } = *pages;
         follow.clear();
         follow.resize(lbas.len(), false);
         let (now, valid) = (victim.now, victim.valid as u32);
@@ -121,8 +121,8 @@ impl Predictor for Recognition {
         }
         self.scored += lbas.len() as u64;
         let is_trusted = self.recogniser.is_trusted();
-        for (&lba, &frozen) in lbas.iter().zip(&*frozen) {
-            self.verdicts.copied(lba, is_trusted && frozen);
+        for (&last, &frozen) in last.iter().zip(&*frozen) {
+            self.verdicts.copied(is_trusted && frozen, last);
         }
         match is_trusted {
             true => self.recognised += frozen.iter().filter(|&&frozen| frozen).count() as u64,
@@ -139,7 +139,7 @@ impl Predictor for Recognition {
     }
 
     fn bytes(&self) -> usize {
-        size_of_val(&self.followed[..]) + self.recogniser.bytes() + self.verdicts.bytes()
+        size_of_val(&self.followed[..]) + self.recogniser.bytes()
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {

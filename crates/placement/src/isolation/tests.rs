@@ -35,10 +35,10 @@ fn placed(scheme: &mut SepFrozenBit, lbas: &[u32]) -> Vec<usize> {
     let states = vec![IsolatedPage::zeroed(); lbas.len()];
     let victim = Victim { zone: 1, class: 0, now: 9, valid: 100 };
     let mut classes = vec![None; lbas.len()];
-    let pages = Pages { lbas, states: &states, hotness: None };
+    let pages = Pages { lbas, states: &states, hotness: None, last: &[] };
     scheme.place_batch(&victim, &pages, &mut classes);
     let in_turn = |(&lba, class): (&u32, Option<u8>)| {
-        let relocation = Relocation { lba, now: 9, zone: 1, class: 0 };
+        let relocation = Relocation { lba, now: 9, zone: 1, class: 0, last: false };
         let placed = scheme.place_relocation(&relocation, &mut IsolatedPage::zeroed());
         class.map_or(placed, usize::from)
     };

@@ -149,7 +149,7 @@ mod tests {
     fn a_relocation_takes_one_off_before_it_is_classed() {
         let mut scheme = scheme(Semantics::Published);
         request(&mut scheme, 2, 1);
-        let relocation = Relocation { lba: 0, now: 1, zone: 1, class: 0 };
+        let relocation = Relocation { lba: 0, now: 1, zone: 1, class: 0, last: false };
         let mut page = Count(3);
         assert_eq!((scheme.place_relocation(&relocation, &mut page), page.0), (0, 2));
         let mut page = Count::zeroed();

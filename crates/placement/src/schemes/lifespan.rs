@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn relocation(lba: u32, now: u32) -> Relocation {
-        Relocation { lba, now, zone: 1, class: 0 }
+        Relocation { lba, now, zone: 1, class: 0, last: false }
     }
 
     #[test]

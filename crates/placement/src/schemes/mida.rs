@@ -73,7 +73,7 @@ mod tests {
     }
 
     fn relocated(scheme: &mut Mida, class: usize) -> usize {
-        let relocation = Relocation { lba: 0, now: 9, zone: 1, class };
+        let relocation = Relocation { lba: 0, now: 9, zone: 1, class, last: false };
         scheme.place_relocation(&relocation, &mut ())
     }
 

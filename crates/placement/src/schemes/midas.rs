@@ -323,7 +323,7 @@ mod tests {
         for now in [110, 120, 130] {
             overwrite(&mut scheme, 1, now);
         }
-        let relocation = |class| Relocation { lba: 7, now: 140, zone: 1, class };
+        let relocation = |class| Relocation { lba: 7, now: 140, zone: 1, class, last: false };
         assert_eq!(scheme.place_relocation(&relocation(0), &mut ()), 1);
         assert_eq!(overwrite(&mut scheme, 1, 150), 1, "twice down, once up");
         assert_eq!(scheme.place_relocation(&relocation(3), &mut ()), 4);
@@ -335,7 +335,7 @@ mod tests {
         for params in ["", ":hot=no"] {
             let mut scheme = sealed(params);
             for class in 0..CLASSES {
-                let relocation = Relocation { lba: 9, now: 140, zone: 1, class };
+                let relocation = Relocation { lba: 9, now: 140, zone: 1, class, last: false };
                 let class = scheme.place_relocation(&relocation, &mut ());
                 let victim = ZoneEvent { zone: 1, class: relocation.class, now: 140 };
                 assert!(scheme.destination(&victim).is_none_or(|to| to == class));

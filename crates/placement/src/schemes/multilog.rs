@@ -130,7 +130,7 @@ mod tests {
     }
 
     fn relocate(scheme: &mut MultiLog, class: usize) -> usize {
-        let relocation = Relocation { lba: 0, now: 0, zone: 1, class };
+        let relocation = Relocation { lba: 0, now: 0, zone: 1, class, last: false };
         scheme.place_relocation(&relocation, &mut Stamp::default())
     }
 

@@ -192,7 +192,7 @@ mod tests {
         let classes = [10, 1000, 90_000, NEVER].map(|l| ora.place_user(&write(l), &mut page));
         assert_eq!(classes, [0, 1, 2, 3]);
         ora.place_user(&write(1000), &mut page);
-        let left = |now| Relocation { lba: 7, now, zone: 1, class: 1 };
+        let left = |now| Relocation { lba: 7, now, zone: 1, class: 1, last: false };
         assert_eq!(ora.place_relocation(&left(100), &mut page), 1);
         assert_eq!(ora.place_relocation(&left(1090), &mut page), 0);
     }

@@ -226,7 +226,7 @@ mod tests {
     fn relocations_go_by_how_often_they_were_relocated_up_to_five_times() {
         let mut phftl = phftl("phftl");
         for (class, to) in [(0, 2), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 6)] {
-            let relocation = Relocation { lba: 1, now: 9, zone: 4, class };
+            let relocation = Relocation { lba: 1, now: 9, zone: 4, class, last: false };
             assert_eq!(phftl.place_relocation(&relocation, &mut Classified::default()), to);
             assert_eq!(phftl.destination(&ZoneEvent { zone: 4, class, now: 9 }), Some(to));
         }

@@ -442,7 +442,7 @@ mod tests {
         let three = log.open(0);
         log.now = 9;
         log.scheme.centres.fill(0.0);
-        let victim = Relocation { lba: 0, now: 9, zone: two, class: 0 };
+        let victim = Relocation { lba: 0, now: 9, zone: two, class: 0, last: false };
         assert_eq!(log.scheme.place_relocation(&victim, &mut page), 5, "2/7, centres all 0");
         assert_eq!((page.writes, { page.last }), (2, 2), "a relocation is no write");
         assert_eq!(sums(&log, 0), (1, 2, 2), "class 5 has no zone");

@@ -363,7 +363,7 @@ impl Scheme for Survival {
         // The first bucket of ages is that of user writes.
         let age = self.ages.bucket(page.written.age(relocation.now)).max(1);
         let cell = self.cell(row, age);
-        self.verdicts.copied(relocation.lba, cell & FROZEN != 0);
+        self.verdicts.copied(cell & FROZEN != 0, relocation.last);
         class_of(cell)
     }
 
@@ -402,7 +402,7 @@ impl Scheme for Survival {
     fn bytes(&self) -> usize {
         let cells = self.hazards.used() * AGES * (1 + size_of::<f32>());
         let points = size_of_val(&self.points[..]) + size_of_val(&self.cells[..]);
-        let kept = self.extents.bytes() + self.hazards.bytes() + self.verdicts.bytes();
+        let kept = self.extents.bytes() + self.hazards.bytes();
         kept + cells + points
     }
 
@@ -527,7 +527,7 @@ mod tests {
             let mut page = bytemuck::pod_read_unaligned::<Page>(&[0xff; 8]);
             let write = UserWrite { first: false, ..UserWrite::first(SPACE - 1, 9) };
             assert!(again.place_user(&write, &mut page) < again.classes());
-            let relocation = Relocation { lba: 0, now: 9, zone: 1, class: 0 };
+            let relocation = Relocation { lba: 0, now: 9, zone: 1, class: 0, last: false };
             assert!(again.place_relocation(&relocation, &mut page) < again.classes());
         }
     }

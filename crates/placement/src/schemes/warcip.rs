@@ -254,7 +254,7 @@ mod tests {
             scheme.place_user(&user_write(5, true), &mut page);
             at(&mut scheme, 12);
             let (lba, zone, class) = (0, 1, 3);
-            let relocation = Relocation { lba, now: 12, zone, class };
+            let relocation = Relocation { lba, now: 12, zone, class, last: false };
             assert_eq!(scheme.place_relocation(&relocation, &mut page), scheme.coldest());
             scheme.clusters.iter_mut().for_each(|c| c.weight = 0);
             at(&mut scheme, 20);

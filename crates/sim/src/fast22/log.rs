@@ -243,7 +243,7 @@ impl<'a, S: Scheme> Fast22Log<'a, S> {
         }
         for (&word, given) in words.iter().zip(classes) {
             let lba = word & MAX_LBA;
-            let relocation = Relocation { lba, now, zone, class };
+            let relocation = Relocation { lba, now, zone, class, last: word & WORD_LAST != 0 };
             let page = &mut self.map[lba as usize].page;
             let to = match given {
                 Some(class) => usize::from(class),
@@ -264,7 +264,9 @@ impl<'a, S: Scheme> Fast22Log<'a, S> {
         let states: Vec<_> = lbas.iter().map(|&lba| self.map[lba as usize].page).collect();
         let hotness: Option<Vec<_>> =
             lbas.iter().map(|&lba| self.hotness.get(lba as usize).copied()).collect();
-        let pages = Pages { lbas: &lbas, states: &states, hotness: hotness.as_deref() };
+        let last: Vec<_> = words.iter().map(|word| word & WORD_LAST != 0).collect();
+        let hotness = hotness.as_deref();
+        let pages = Pages { lbas: &lbas, states: &states, hotness, last: &last };
         self.scheme.place_batch(victim, &pages, classes);
     }
 
