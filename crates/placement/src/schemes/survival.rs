@@ -282,7 +282,7 @@ impl Scheme for Survival {
             extents: Extents::new(setup.space, setup.zone_pages),
             streams: Streams::new(streamed),
             hazards: Hazards::new(setup.zone_pages),
-            clusters: Clusters::default(),
+            clusters: Clusters::new(Vec::new()),
             classes: vec![[UNKNOWN; ROWS]; AGES],
             placed: AgeTally::new(ROWS),
             points: Vec::new(),
@@ -335,7 +335,7 @@ impl Scheme for Survival {
                     self.judge(row, bucket);
                 }
                 lived = Some(age);
-                page.lifespans.then(self.ages.octave(age))
+                page.lifespans.then(Ages::octave(bucket))
             }
         };
         let sequel = self.streams.write(write.lba);
@@ -351,7 +351,7 @@ impl Scheme for Survival {
         let row = self.hazards.row(context);
         let cell = self.cell(row, 0);
         let lives = cell & LIVES != 0;
-        match self.streams.place(write.lba, lives && sequel.long) {
+        match self.streams.place(write.lba, lives & sequel.long) {
             Some(stream) if lives => self.clustered + stream,
             _ => class_of(cell),
         }

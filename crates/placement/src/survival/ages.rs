@@ -3,6 +3,9 @@
 /// Buckets of ages: below a quarter of a zone, then two for each doubling.
 pub const AGES: usize = 36;
 
+/// The start of the last bucket, in units.
+const LAST: f32 = (1 << 17) as f32;
+
 /// The scales of ages and lifespans.
 #[derive(Clone, Copy, Debug)]
 pub struct Ages {
@@ -21,15 +24,17 @@ impl Ages {
     /// The bucket of an age: a float's exponent and the first bit of its fraction.
     #[inline(always)]
     pub fn bucket(self, age: u32) -> usize {
-        let halves = ((age as f32 * self.scale).to_bits() >> 22) as i32;
-        (halves - 253).clamp(0, AGES as i32 - 1) as usize
+        // `clamp` would branch, and guess wrong often.
+        let units = age as f32 * self.scale;
+        let units = if units > 0.75 { units } else { 0.75 };
+        let units = if units < LAST { units } else { LAST };
+        (units.to_bits() >> 22) as usize - 253
     }
 
-    /// The octave of a lifespan: 1 below a quarter of a zone, 15 at most.
+    /// The octave of lifespans in a bucket: 1 below a quarter of a zone, 15 at most.
     #[inline(always)]
-    pub fn octave(self, lifespan: u32) -> u8 {
-        let octaves = ((lifespan as f32 * self.scale).to_bits() >> 23) as i32;
-        (octaves - 125).clamp(1, 15) as u8
+    pub fn octave(bucket: usize) -> u8 {
+        ((bucket as u8 + 3) >> 1).min(15)
     }
 
     /// The age at which a bucket begins; for [`AGES`], the age at which the last bucket ends.
@@ -66,13 +71,14 @@ impl Ages {
 /// the same on every machine.
 #[inline(always)]
 pub fn decay(x: f32) -> f32 {
-    let exponent = (x * std::f32::consts::LOG2_E).min(120.0);
-    let whole = exponent.floor();
-    let part = exponent - whole;
+    let exponent = x * std::f32::consts::LOG2_E;
+    let exponent = if exponent < 120.0 { exponent } else { 120.0 };
+    let whole = exponent as i32;
+    let part = exponent - whole as f32;
     // 2^-part by its power series.
     let cubic = -0.055_504_1 + part * (0.009_618_1 + part * (-0.001_333_4 + part * 0.000_154));
     let power = 1.0 + part * (-std::f32::consts::LN_2 + part * (0.240_226_5 + part * cubic));
-    power * f32::from_bits(((127 - whole as i32) as u32) << 23)
+    power * f32::from_bits(((127 - whole) as u32) << 23)
 }
 
 #[cfg(test)]

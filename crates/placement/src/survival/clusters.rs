@@ -1,12 +1,16 @@
 //! Classes are clusters of survival curves, found by k-means. The centres stay from one fit to the
 //! next, so that a class keeps its meaning. Each class has a price that it must be worth.
 
+use std::hint::select_unpredictable;
+
 use super::hazards::HORIZONS;
 
 /// The most classes. A fit keeps its sums of all classes on the stack: an epoch allocates nothing.
 pub const MOST_CLASSES: usize = 32;
 /// Coordinates of a point: survival to each horizon, and one that sets relocations apart.
 pub const COORDINATES: usize = HORIZONS + 1;
+/// Centres to which distances are computed at once.
+const LANES: usize = 8;
 /// Rounds of a fit.
 const ROUNDS: usize = 4;
 /// Centres with a squared distance below this are merged.
@@ -41,22 +45,34 @@ pub struct Weighted {
 }
 
 /// The centres of the classes; `None` for a class that is not used.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Clusters {
     centres: Vec<Option<CurvePoint>>,
+    /// The coordinates of the centres, each of all centres side by side for vector instructions;
+    /// infinite for a class that is not used.
+    columns: [[f32; MOST_CLASSES]; COORDINATES],
 }
 
 impl Clusters {
     /// Clusters with these centres.
     pub fn new(centres: Vec<Option<CurvePoint>>) -> Self {
-        Clusters { centres }
+        let columns = [[f32::INFINITY; MOST_CLASSES]; COORDINATES];
+        let mut clusters = Clusters { centres, columns };
+        (0..clusters.centres.len()).for_each(|class| clusters.set(class, clusters.centres[class]));
+        clusters
+    }
+
+    fn set(&mut self, class: usize, centre: Option<CurvePoint>) {
+        self.centres[class] = centre;
+        let coordinates = centre.unwrap_or([f32::INFINITY; COORDINATES]);
+        self.columns.iter_mut().zip(coordinates).for_each(|(column, x)| column[class] = x);
     }
 
     /// Clusters whose centres are the means of the points of each class, as `class` divides them.
     pub fn of(classes: usize, points: &[Weighted], class: impl Fn(usize) -> usize) -> Self {
         let mut sums = [CurveSum::default(); MOST_CLASSES];
         points.iter().enumerate().for_each(|(i, point)| sums[class(i)].add(point));
-        Clusters { centres: sums[..classes].iter().map(CurveSum::mean).collect() }
+        Clusters::new(sums[..classes].iter().map(CurveSum::mean).collect())
     }
 
     /// The centre of each class that is used.
@@ -72,23 +88,29 @@ impl Clusters {
     /// The class whose centre is nearest.
     #[inline]
     pub fn nearest(&self, point: &CurvePoint) -> usize {
-        self.two_nearest(point)[0].0
+        self.two_nearest(point).0
     }
 
-    /// The two nearest classes and their squared distances, which are infinite if there are none.
+    /// The nearest class, its squared distance, and that of the second nearest; the distances are
+    /// infinite if there are none.
     #[inline]
-    fn two_nearest(&self, point: &CurvePoint) -> [(usize, f32); 2] {
-        let mut best = [(0, f32::INFINITY); 2];
-        for (class, centre) in self.centres.iter().enumerate() {
-            let Some(centre) = centre else { continue };
-            let found = (class, distance(centre, point));
-            if found.1 < best[0].1 {
-                best = [found, best[0]];
-            } else if found.1 < best[1].1 {
-                best[1] = found;
+    fn two_nearest(&self, point: &CurvePoint) -> (usize, f32, f32) {
+        let (mut class, mut first, mut second) = (0, f32::INFINITY, f32::INFINITY);
+        for from in (0..self.centres.len()).step_by(LANES) {
+            let mut distances = [0.0; LANES];
+            for (column, y) in self.columns.iter().zip(point) {
+                let column = &column[from..from + LANES];
+                distances.iter_mut().zip(column).for_each(|(d, x)| *d += (x - y) * (x - y));
+            }
+            for (lane, distance) in distances.into_iter().enumerate() {
+                let nearer = distance < first;
+                let other = if distance < second { distance } else { second };
+                second = select_unpredictable(nearer, first, other);
+                class = select_unpredictable(nearer, from + lane, class);
+                first = if nearer { distance } else { first };
             }
         }
-        best
+        (class, first, second)
     }
 
     /// Moves the centres to the points. A class costs `price`: it stays only if the mean squared
@@ -98,9 +120,7 @@ impl Clusters {
         for _ in 0..ROUNDS {
             let mut sums = [CurveSum::default(); MOST_CLASSES];
             points.iter().for_each(|p| sums[self.nearest(&p.point)].add(p));
-            for (centre, sum) in self.centres.iter_mut().zip(&sums) {
-                *centre = sum.mean();
-            }
+            (0..self.centres.len()).for_each(|class| self.set(class, sums[class].mean()));
         }
         self.merge();
         while self.drop_cheapest(points, price) {}
@@ -109,8 +129,8 @@ impl Clusters {
     /// Gives a free class the point with the largest error as its centre.
     fn revive(&mut self, points: &[Weighted]) {
         let Some(free) = self.centres.iter().position(Option::is_none) else { return };
-        let error = |p: &Weighted| self.two_nearest(&p.point)[0].1 * p.weight;
-        let errors = points.iter().map(|p| (error(p), p.point));
+        let error = |p: &Weighted| self.two_nearest(&p.point).1 * p.weight;
+        let errors = points.iter().map(|p| (error(p), &p.point));
         let worst =
             errors.fold(
                 (0.0, None),
@@ -118,7 +138,7 @@ impl Clusters {
                     if error > worst.0 { (error, Some(point)) } else { worst }
                 },
             );
-        self.centres[free] = worst.1;
+        self.set(free, worst.1.copied());
     }
 
     /// Merges centres that are near each other.
@@ -128,7 +148,7 @@ impl Clusters {
                 if let (Some(a), Some(b)) = (&self.centres[i], &self.centres[j])
                     && distance(a, b) < NEAR
                 {
-                    self.centres[j] = None;
+                    self.set(j, None);
                 }
             }
         }
@@ -140,14 +160,17 @@ impl Clusters {
         let mut missed = [0.0; MOST_CLASSES];
         let mut weight = 0.0;
         for p in points {
-            let [first, second] = self.two_nearest(&p.point);
-            missed[first.0] += p.weight * (second.1 - first.1);
+            let (class, first, second) = self.two_nearest(&p.point);
+            missed[class] += p.weight * (second - first);
             weight += p.weight;
         }
         let used = (0..self.centres.len()).filter(|&class| self.centres[class].is_some());
         let least = used.min_by(|&i, &j| missed[i].total_cmp(&missed[j]));
         let cheapest = least.filter(|&class| missed[class] < price * weight);
-        cheapest.is_some_and(|class| self.centres[class].take().is_some())
+        cheapest.is_some_and(|class| {
+            self.set(class, None);
+            true
+        })
     }
 }
 

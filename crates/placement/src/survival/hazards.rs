@@ -35,9 +35,18 @@ pub struct Hazards {
     sums: Vec<HazardSums>,
     /// Hazards by the octave of the last lifespan, parents of the rows.
     parents: [AgeColumn; OCTAVES],
-    /// For each bucket, the places of the horizons seen from it: a bucket, and the time within that
-    /// bucket.
-    reach: [[(u8, f32); HORIZONS]; AGES],
+    /// The horizons seen from each bucket.
+    reach: [Reach; AGES],
+}
+
+/// Where horizons lie.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reach {
+    buckets: [u8; HORIZONS],
+    /// Widths of these buckets.
+    widths: [f32; HORIZONS],
+    /// User writes from the start of the bucket on.
+    times: [f32; HORIZONS],
 }
 
 impl Hazards {
@@ -53,7 +62,7 @@ impl Hazards {
             seen: AgeTally::new(ROWS),
             sums: vec![[0.0; AGES + 1]; ROWS],
             parents: [std::array::from_fn(|a| ages.prior(a)); OCTAVES],
-            reach: [[(0, 0.0); HORIZONS]; AGES],
+            reach: [Reach::default(); AGES],
         };
         for octave in 0..OCTAVES {
             hazards.contexts.push(octave as u32);
@@ -69,13 +78,15 @@ impl Hazards {
         let ages = self.ages;
         let mut horizons = [first; HORIZONS];
         (1..HORIZONS).for_each(|k| horizons[k] = horizons[k - 1] * ratio);
-        self.reach = std::array::from_fn(|age| {
-            horizons.map(|horizon| {
+        for (age, reach) in self.reach.iter_mut().enumerate() {
+            for (k, horizon) in horizons.into_iter().enumerate() {
                 let time = (ages.middle(age) + horizon).min(4e9);
                 let bucket = ages.bucket(time as u32);
-                (bucket as u8, (time - ages.start(bucket)).max(0.0))
-            })
-        });
+                reach.buckets[k] = bucket as u8;
+                reach.widths[k] = self.widths[bucket];
+                reach.times[k] = (time - ages.start(bucket)).max(0.0);
+            }
+        }
     }
 
     /// Rows in use.
@@ -126,20 +137,21 @@ impl Hazards {
     pub fn survival(&self, row: usize, age: usize) -> [f32; HORIZONS] {
         let sums = &self.sums[row];
         let from = if age == 0 { 0.0 } else { (sums[age] + sums[age + 1]) / 2.0 };
-        self.reach[age]
-            .map(|(bucket, time)| decay((self.sum(row, bucket.into(), time) - from).max(0.0)))
+        let Reach { buckets, widths, times } = &self.reach[age];
+        let starts = buckets.map(|bucket| sums[usize::from(bucket)]);
+        let ends = buckets.map(|bucket| sums[usize::from(bucket) + 1]);
+        std::array::from_fn(|k| {
+            let sum = starts[k] + (ends[k] - starts[k]) / widths[k] * times[k] - from;
+            decay(if sum > 0.0 { sum } else { 0.0 })
+        })
     }
 
     /// The probability that a page of this row lives for `time` user writes.
     pub fn survives(&self, row: usize, time: u32) -> f32 {
         let bucket = self.ages.bucket(time);
-        decay(self.sum(row, bucket, time as f32 - self.ages.start(bucket)))
-    }
-
-    /// The sum of the hazards up to a time within a bucket.
-    fn sum(&self, row: usize, bucket: usize, time: f32) -> f32 {
         let (start, end) = (self.sums[row][bucket], self.sums[row][bucket + 1]);
-        start + (end - start) / self.widths[bucket] * time
+        let within = time as f32 - self.ages.start(bucket);
+        decay(start + (end - start) / self.widths[bucket] * within)
     }
 
     /// Works out hazards from the counts, and lets the counts fade. Each page that was seen stands
@@ -167,10 +179,11 @@ impl Hazards {
             }
         }
         let prior = std::array::from_fn(|a| self.ages.prior(a));
-        let all = hazards(&all.0, &all.1, &prior);
-        self.parents = of_octave.map(|(deaths, exposed)| hazards(&deaths, &exposed, &all));
+        let all = hazards(&all.0, &all.1, &spent(&prior));
+        self.parents = of_octave.map(|(deaths, exposed)| hazards(&deaths, &exposed, &spent(&all)));
+        let parents = self.parents.map(|parent| spent(&parent));
         for (row, &context) in self.contexts.iter().enumerate() {
-            let parent = &self.parents[last_octave(context as usize)];
+            let parent = &parents[last_octave(context as usize)];
             let own = hazards(&died[row], &exposure(row), parent);
             self.sums[row] = summed(&own, &self.widths);
         }
@@ -204,14 +217,15 @@ impl Hazards {
 /// User writes that pages of a row spent in each bucket: as sampled, or as later deaths prove,
 /// whichever is more.
 fn exposure(deaths: &AgeColumn, seen: &AgeColumn, widths: &AgeColumn, share: f32) -> AgeColumn {
-    let mut exposure = [0.0; AGES];
-    let mut later = 0.0;
-    for a in (0..AGES).rev() {
-        let proven = (later + deaths[a] / 2.0) * widths[a];
-        later += deaths[a];
-        exposure[a] = proven.max(seen[a] * share);
+    let mut later = [0.0; AGES];
+    for a in (1..AGES).rev() {
+        later[a - 1] = later[a] + deaths[a];
     }
-    exposure
+    std::array::from_fn(|a| {
+        let proven = (later[a] + deaths[a] / 2.0) * widths[a];
+        let sampled = seen[a] * share;
+        if proven > sampled { proven } else { sampled }
+    })
 }
 
 /// The sums of hazards.
@@ -223,9 +237,14 @@ fn summed(hazards: &AgeColumn, widths: &AgeColumn) -> HazardSums {
     sums
 }
 
-/// Hazards from deaths and exposure, drawn towards those of `parent`.
+/// The exposure in which pages with these hazards have [`PRIOR`] deaths.
+fn spent(hazards: &AgeColumn) -> AgeColumn {
+    hazards.map(|hazard| PRIOR / hazard)
+}
+
+/// Hazards from deaths and exposure, drawn towards [`PRIOR`] deaths in the exposure `parent`.
 fn hazards(deaths: &AgeColumn, exposure: &AgeColumn, parent: &AgeColumn) -> AgeColumn {
-    std::array::from_fn(|a| (deaths[a] + PRIOR) / (exposure[a] + PRIOR / parent[a]))
+    std::array::from_fn(|a| (deaths[a] + PRIOR) / (exposure[a] + parent[a]))
 }
 
 #[cfg(test)]

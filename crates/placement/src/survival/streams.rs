@@ -89,7 +89,7 @@ impl Streams {
     /// The place of the stream that the last written page continues, or a free place if `wanted`.
     #[inline(always)]
     pub fn place(&mut self, lba: u32, wanted: bool) -> Option<usize> {
-        if self.nexts & bit(lba) == 0 && !wanted {
+        if (self.nexts & bit(lba) == 0) & !wanted {
             return None;
         }
         self.find(lba, wanted)

@@ -1,51 +1,41 @@
 //! Counts by row and age, in a table that is larger than the nearest caches.
 
 use super::ages::AGES;
+use crate::prefetch::prefetch;
 
 /// One number for each bucket of ages.
 pub type AgeColumn = [f32; AGES];
 
-/// Increments that are noted before they are applied.
-const NOTED: usize = 64;
-
-/// Counts that fade. Increments are noted first and applied together, so that the processor waits
-/// for their memory once and not for each.
+/// Counts that fade. An increment is applied when the next one comes, so that the processor does
+/// not wait for its memory.
 #[derive(Clone, Debug)]
 pub struct AgeTally {
-    columns: Vec<AgeColumn>,
-    noted: [u32; NOTED],
-    pending: usize,
+    /// The counts, and a place for no count.
+    counts: Vec<f32>,
+    /// The place of the increment that is not applied yet.
+    due: usize,
 }
 
 impl AgeTally {
     /// Counts of `rows` rows, all zero.
     pub fn new(rows: usize) -> Self {
-        AgeTally { columns: vec![[0.0; AGES]; rows], noted: [0; NOTED], pending: 0 }
+        AgeTally { counts: vec![0.0; rows * AGES + 1], due: rows * AGES }
     }
 
     /// Counts one more for a row and age.
     #[inline(always)]
     pub fn count(&mut self, row: usize, age: usize) {
-        if self.pending >= NOTED {
-            self.settle();
-        }
-        self.noted[self.pending] = (row * AGES + age) as u32;
-        self.pending += 1;
+        let due = std::mem::replace(&mut self.due, row * AGES + age);
+        prefetch::<_, 1>(&self.counts, self.due);
+        self.counts[due] += 1.0;
     }
 
-    #[inline(never)]
-    fn settle(&mut self) {
-        let counts = self.columns.as_flattened_mut();
-        for &place in &self.noted[..self.pending] {
-            counts[place as usize] += 1.0;
-        }
-        self.pending = 0;
-    }
-
-    /// The counts, including those that were only noted.
+    /// The counts.
     pub fn columns(&mut self) -> &mut [AgeColumn] {
-        self.settle();
-        &mut self.columns
+        let none = self.counts.len() - 1;
+        let due = std::mem::replace(&mut self.due, none);
+        self.counts[due] += 1.0;
+        self.counts.as_chunks_mut().0
     }
 
     /// Keeps `share` of the counts of the first `rows` rows.
