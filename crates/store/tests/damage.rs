@@ -365,3 +365,57 @@ fn a_zone_of_a_closed_store_as_it_was_before_is_named_or_harmless_or_of_metadata
         }
     }
 }
+
+/// Metadata zones as they were before: what was written since lies behind notes that are missing, and
+/// tells of them. Only what came last has nobody to tell.
+#[test]
+fn metadata_as_they_were_before_are_noticed_by_what_was_written_since() {
+    for closed in [false, true] {
+        let sample = sample(closed);
+        let is_metadata = |zone: u32| {
+            !zone_bytes(&*sample.device, zone).is_empty() && kind(&*sample.device, zone, 0) == SUPER
+        };
+        // At the last moment all but one write had been made.
+        for (moment, earlier) in sample.earlier.iter().enumerate().take(4) {
+            let device = copy(&*sample.device, |zone, bytes| {
+                if is_metadata(zone) {
+                    *bytes = zone_bytes(&**earlier, zone);
+                }
+            });
+            let what = format!("metadata as at moment {moment}");
+            assert!(inspect(device, &sample, true, &what), "{what} was not noticed");
+        }
+    }
+}
+
+/// All zones that the old metadata name were full before the notes were durable, so that only chunks in
+/// zones that nothing names can tell.
+#[test]
+fn notes_that_are_missing_are_noticed_by_chunks_in_the_zones_that_they_had_opened() {
+    let device = in_memory(&shape()).unwrap();
+    let format = Format {
+        scheme: "nosep".to_string(),
+        logical_pages: Some(PAGES.into()),
+        checkpoint_writes: Some(u64::MAX),
+        ..Format::default()
+    };
+    Store::format(device.clone(), &format).unwrap();
+    let store = Store::open(device.clone(), OPEN).unwrap();
+    let fill = |lbas: std::ops::Range<u32>| {
+        lbas.for_each(|lba| store.write(lba, &content(lba, 0)).unwrap());
+        store.sync().unwrap();
+    };
+    fill(0..30);
+    let earlier = copy(&*device, |_, _| {});
+    fill(30..50);
+    fill(50..60);
+    drop(store);
+    let old = copy(&*device, |zone, bytes| {
+        if !bytes.is_empty() && kind(&*device, zone, 0) == SUPER {
+            *bytes = zone_bytes(&*earlier, zone);
+        }
+    });
+    let error = Store::open(old, OPEN).err().expect("missing notes");
+    assert!(matches!(&error, StoreError::Damaged { why, .. } if why.contains("notes")), "{error}");
+    Store::open(device, OPEN).unwrap();
+}

@@ -1,5 +1,7 @@
 //! Late chunks, those written since the checkpoint, and how far their pages can be trusted.
 
+use std::collections::BTreeSet;
+
 use frostline_zone::{AlignedBuf, ZoneState};
 
 use super::log::first_missing;
@@ -42,11 +44,16 @@ impl Recovery<'_> {
     fn check_missing(&self, chunks: &[LateChunk], known: u64) -> Result<(), StoreError> {
         let damaged = |zone, page, why: &str| StoreError::Damaged { zone, page, why: why.into() };
         let found = first_missing(&self.notes, self.head.next_serial) as u32;
-        let before = |c: &&LateChunk| (c.head.noted.wrapping_sub(found) as i32) > 0;
-        if let Some(chunk) = chunks.iter().find(before) {
+        let tells = |head: &ChunkHead| (head.noted.wrapping_sub(found) as i32) > 0;
+        let late = chunks.iter().find(|chunk| tells(&chunk.head));
+        let late = late.map(|chunk| (self.epochs[chunk.epoch].device_zone, chunk.start));
+        let witness = match late {
+            Some(place) => Some(place),
+            None => self.find_in_unnamed_zones(tells)?,
+        };
+        if let Some((zone, page)) = witness {
             let why = "notes of zones or trims that were durable before this chunk are missing";
-            let zone = self.epochs[chunk.epoch].device_zone;
-            return Err(damaged(zone, chunk.start, why));
+            return Err(damaged(zone, page, why));
         }
         match self.epochs.iter().find(|epoch| epoch.behind.is_some_and(|seq| seq <= known)) {
             None => Ok(()),
@@ -55,6 +62,36 @@ impl Recovery<'_> {
                 Err(damaged(epoch.device_zone, epoch.pages, why))
             }
         }
+    }
+
+    /// The first chunk that `wanted` holds for in the zones that neither the table nor a note names, and its
+    /// page. A crash leaves such zones if it takes the note of their opening. If that note was
+    /// durable, their chunks tell.
+    fn find_in_unnamed_zones(
+        &self,
+        wanted: impl Fn(&ChunkHead) -> bool,
+    ) -> Result<Option<(u32, u32)>, StoreError> {
+        let named: BTreeSet<u32> = self.epochs.iter().map(|epoch| epoch.device_zone).collect();
+        let mut bytes = AlignedBuf::zeroed(PAGE);
+        for &zone in self.inner.layout.data.iter().filter(|zone| !named.contains(zone)) {
+            let info = self.info[zone as usize];
+            let written = (info.write_pointer / PAGE as u64) as u32;
+            let mut page = 0;
+            while page < written && info.state != ZoneState::Offline {
+                let at = u64::from(page) * PAGE as u64;
+                let read = of_zone(self.inner.device.read(zone, at, &mut bytes))?;
+                let found = || ChunkHead::at(&bytes, self.inner.store, zone, page);
+                // The chunks of an opening that the table covers can't tell of later notes.
+                let later = |head: &ChunkHead| head.opening >= self.head.next_opening;
+                let head = read.ok().and_then(|()| found()).map(|(head, _)| head);
+                match head.filter(later) {
+                    Some(head) if wanted(&head) => return Ok(Some((zone, page))),
+                    Some(head) => page += 1 + head.pages,
+                    None => break,
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// The first chunk behind one whose header can't be read, if there is one: its page and head.
