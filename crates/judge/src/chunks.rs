@@ -34,9 +34,13 @@ impl ChunkGroup {
         row.time > self.time && row.time - self.time <= u64::from(self.pages)
     }
 
-    fn of(header: &MetaPage) -> Option<ChunkGroup> {
-        let group =
-            ChunkGroup { from: header.u64(4072), time: header.u64(4080), pages: header.u32(4088) };
+    fn of(header: &MetaPage, meta: &Metadata) -> Option<ChunkGroup> {
+        let at = if meta.in_units { HEAD } else { 4072 };
+        let group = ChunkGroup {
+            from: header.u64(at),
+            time: header.u64(at + 8),
+            pages: header.u32(at + 16),
+        };
         (group.pages > 0).then_some(group)
     }
 }
@@ -114,12 +118,14 @@ fn scan(
                 opening,
                 seq: head.seq,
                 durable: head.b,
-                group: ChunkGroup::of(&header),
+                group: ChunkGroup::of(&header, meta),
                 rows: rows(meta, &header, (zone, page), head.count),
             });
         }
+        let rows = rows(meta, &header, (zone, page), head.count);
+        let bytes: u32 = rows.iter().map(|row| row.place.bytes).sum();
         page += 1 + head.payload;
-        first += head.payload;
+        first += bytes.div_ceil(PAGE as u32);
     }
     Ok(())
 }
@@ -128,10 +134,14 @@ const CHUNK: u32 = 5;
 
 /// The rows of a header in a page: the records lie one behind the other, in whole units.
 fn rows(meta: &Metadata, header: &MetaPage, (zone, page): (u32, u32), count: u32) -> Vec<PageRow> {
-    let mut at = u64::from(page + 1) * PAGE as u64;
+    let (count, header_bytes, rows_at) = match meta.in_units {
+        true => (count & 0xffff, (count >> 16) * meta.unit, HEAD + 24),
+        false => (count, PAGE as u32, HEAD),
+    };
+    let mut at = u64::from(page) * PAGE as u64 + u64::from(header_bytes);
     let mut rows = Vec::new();
     for i in 0..count as usize {
-        let (row, form) = (HEAD + 16 * i, HEAD + 16 * count as usize + 8 * i);
+        let (row, form) = (rows_at + 16 * i, rows_at + 16 * count as usize + 8 * i);
         let (kind, length) = match meta.in_units {
             true => (header.u32(form) & 0xffff, header.u32(form) >> 16),
             false => (IMAGE, PAGE as u32),

@@ -37,7 +37,17 @@ pub struct CheckpointZone {
     pub used: u32,
     /// PageSums of the device's zone that were used, headers included.
     pub pages: u32,
-    pub firsts: Vec<u32>,
+    pub chunks: Vec<CheckpointChunk>,
+}
+
+/// A chunk of a zone at the checkpoint.
+#[derive(Clone, Copy)]
+pub struct CheckpointChunk {
+    /// Its first page in the zone of the volume.
+    first: u32,
+    /// The page of the device's zone where its header begins.
+    start: u32,
+    header_bytes: u32,
 }
 
 /// A page that was trimmed after the checkpoint.
@@ -82,8 +92,12 @@ impl MapLeaf {
         let mut place =
             Place { zone: 0, opening: None, at: first_byte, bytes: units * meta.unit, sum };
         if let Some(zone) = meta.zones.get(&(slot >> meta.offset_bits)) {
-            let headers = zone.firsts.iter().filter(|&&first| first <= page).count() as u64;
-            place.at += headers * PAGE as u64;
+            if let Some(chunk) = zone.chunks.iter().rfind(|chunk| chunk.first <= page) {
+                let before = PAGE as u64 * u64::from(chunk.first);
+                place.at = place.at - before
+                    + PAGE as u64 * u64::from(chunk.start)
+                    + u64::from(chunk.header_bytes);
+            }
             (place.zone, place.opening) = (zone.device_zone, Some(zone.opening));
         }
         Some(place)
@@ -133,7 +147,7 @@ impl Metadata {
         let leaf_pages = records.iter().find(|r| r.head.kind == LEAVES && r.head.count > 0);
         let leaf_pages = leaf_pages.map_or(0, |r| r.head.payload / r.head.count);
         let (leaves, zones) = (u32_at(table, 80), u32_at(table, 84));
-        let mut at = if self.in_units { 128 } else { 96 };
+        let mut at = if self.in_units { 136 } else { 96 };
         for number in 0..leaves {
             let (page, sum) = (u32_at(table, at), u32_at(table, at + 4));
             at += 16;
@@ -147,19 +161,37 @@ impl Metadata {
         let mut first_at = at + 48 * zones as usize;
         for _ in 0..zones {
             let chunks = u32_at(table, at + 44) as usize;
-            let firsts = (0..chunks).map(|i| u32_at(table, first_at + 4 * i)).collect();
+            let words = (0..chunks).map(|i| u32_at(table, first_at + 4 * i));
+            let chunks_of_zone = self.chunks(words);
             first_at += 4 * chunks;
             let zone = CheckpointZone {
                 device_zone: u32_at(table, at + 4),
                 used: u32_at(table, at + 24),
                 opening: u64_at(table, at + 32),
                 pages: u32_at(table, at + 40),
-                firsts,
+                chunks: chunks_of_zone,
             };
             self.zones.insert(u32_at(table, at), zone);
             at += 48;
         }
         Ok(())
+    }
+
+    /// The chunks of a zone. In a store in units 24 bits are the first page, 7 the units of the header less
+    /// one, and the highest says that the chunk before has no page for its header on the device.
+    fn chunks(&self, words: impl Iterator<Item = u32>) -> Vec<CheckpointChunk> {
+        let mut chunks: Vec<CheckpointChunk> = Vec::new();
+        for word in words {
+            let (first, header_bytes, shared) = match self.in_units {
+                true => (word & 0xff_ffff, ((word >> 24 & 0x7f) + 1) * self.unit, word >> 31),
+                false => (word, PAGE as u32, 0),
+            };
+            let start = chunks
+                .last()
+                .map_or(0, |before| before.start + (first - before.first) + 1 - shared);
+            chunks.push(CheckpointChunk { first, start, header_bytes });
+        }
+        chunks
     }
 
     fn read_notes(&mut self, records: &[LogRecord], table: &[u8]) {

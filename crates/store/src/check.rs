@@ -13,7 +13,7 @@ use crate::head::{ChunkHead, Head};
 use crate::inner::Inner;
 use crate::leaves::Leaves;
 use crate::records::Record;
-use crate::zone_pool::DataZone;
+use crate::zone_pool::{ChunkPlace, DataZone};
 
 /// The result of [`Store::check`].
 #[derive(Clone, Debug, Default, serde::Serialize)]
@@ -193,8 +193,8 @@ impl<'a> Check<'a> {
             let what = format!("written up to {written}, of {} pages", live.end);
             self.report.findings.push(wrong(live.end, what));
         }
-        for chunk in 0..live.zone.firsts.len() {
-            if live.zone.start_of(chunk) < live.end {
+        for chunk in 0..live.zone.chunks.len() {
+            if live.zone.chunks[chunk].start < live.end {
                 self.check_chunk(&live, chunk)?;
             }
         }
@@ -210,7 +210,7 @@ impl<'a> Check<'a> {
     fn check_chunk(&mut self, live: &Live, chunk: usize) -> Result<(), StoreError> {
         self.report.chunks += 1;
         let (zone, number) = (live.zone.device_zone, live.image.zone);
-        let (first, sizes) = (live.zone.firsts[chunk], self.inner.layout.sizes);
+        let (first, sizes) = (live.zone.chunks[chunk].first, self.inner.layout.sizes);
         let records = match self.records(live, chunk) {
             Ok(records) => records,
             Err(error) => {
@@ -252,11 +252,8 @@ impl<'a> Check<'a> {
     /// The records that a chunk's header names.
     fn records(&self, live: &Live, chunk: usize) -> Result<Vec<Record>, StoreError> {
         let zone = &live.zone;
-        let (first, start) = (zone.firsts[chunk], zone.start_of(chunk));
-        let next = match chunk + 1 < zone.firsts.len() {
-            true => zone.start_of(chunk + 1),
-            false => zone.pages,
-        };
+        let ChunkPlace { first, start, .. } = zone.chunks[chunk];
+        let next = zone.chunks.get(chunk + 1).map_or(zone.pages, |next| next.start);
         let mut page = AlignedBuf::zeroed(PAGE);
         self.inner.device.read(zone.device_zone, u64::from(start) * PAGE as u64, &mut page)?;
         let damaged = |why: &str| StoreError::Damaged {

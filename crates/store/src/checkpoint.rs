@@ -13,12 +13,12 @@ use crate::inner::Inner;
 use crate::layout::{leaves_in_record, payload_pages};
 use crate::map_cache::Leaf;
 use crate::state::State;
+use crate::zone_pool::ChunkPlace;
 
 /// A zone as it was, chunks included that were not yet written.
 struct Zone {
     row: ZoneRow,
-    /// Offset of each chunk's first page.
-    firsts: Vec<u32>,
+    chunks: Vec<ChunkPlace>,
     /// See [`crate::zone_pool::DataZone::end`].
     end: Arc<OnceLock<u32>>,
 }
@@ -29,10 +29,8 @@ impl Zone {
     fn settle(&mut self, time: u64) {
         let ZoneRow { pages, .. } = self.row;
         let Some(&end) = self.end.get().filter(|&&end| end < pages) else { return };
-        let mut chunks = (0..).zip(&self.firsts);
-        // Before a chunk lie the pages of those before it, and their headers.
-        let taken = chunks.position(|(headers, first)| first + headers >= end);
-        self.firsts.truncate(taken.unwrap_or(self.firsts.len()));
+        let taken = self.chunks.iter().position(|chunk| chunk.start >= end);
+        self.chunks.truncate(taken.unwrap_or(self.chunks.len()));
         self.row.pages = end;
         if self.row.sealed == 0 {
             self.row.sealed = 1;
@@ -70,9 +68,9 @@ impl CheckpointState {
                 garbage: image.garbage,
                 opening: zone.opening,
                 pages: zone.pages,
-                chunks: zone.firsts.len() as u32,
+                chunks: zone.chunks.len() as u32,
             };
-            Zone { row, firsts: zone.firsts.clone(), end: zone.end.clone() }
+            Zone { row, chunks: zone.chunks.clone(), end: zone.end.clone() }
         };
         let zones: Vec<Zone> = state.volume.images().into_iter().map(zone).collect();
         let learned = state.volume.scheme().memory();
@@ -96,6 +94,7 @@ impl CheckpointState {
         let units = |unit: u32| UnitCounts {
             user: w.user_bytes / u64::from(unit),
             relocated: w.relocated_bytes / u64::from(unit),
+            headers: w.header_bytes / u64::from(unit),
             padding: w.padding_bytes / u64::from(unit),
             deltas: state.valid_deltas(),
         };
@@ -107,7 +106,7 @@ impl CheckpointState {
     fn settle(&mut self) {
         for zone in &mut self.zones {
             zone.settle(self.head.time);
-            zone.row.chunks = zone.firsts.len() as u32;
+            zone.row.chunks = zone.chunks.len() as u32;
         }
         self.head.chunks = self.zones.iter().map(|zone| zone.row.chunks).sum();
     }
@@ -118,8 +117,8 @@ impl CheckpointState {
         self.units.iter().for_each(|units| bytes.extend_from_slice(bytemuck::bytes_of(units)));
         bytes.extend_from_slice(bytemuck::cast_slice(&self.root));
         self.zones.iter().for_each(|zone| bytes.extend_from_slice(bytemuck::bytes_of(&zone.row)));
-        let chunks = self.zones.iter().flat_map(|zone| &zone.firsts);
-        chunks.for_each(|first| bytes.extend_from_slice(&first.to_le_bytes()));
+        let chunks = self.zones.iter().flat_map(|zone| ChunkPlace::encode(&zone.chunks));
+        chunks.for_each(|chunk| bytes.extend_from_slice(&chunk.to_le_bytes()));
         bytes.extend_from_slice(&self.learned);
         let len = bytes.len();
         bytes.resize(len.next_multiple_of(PAGE), 0);

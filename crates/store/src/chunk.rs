@@ -33,6 +33,8 @@ pub struct Chunk {
     used: u32,
     /// Of the records, deltas.
     deltas: usize,
+    /// Slots of `bytes` before the records: a page, until the chunk is sealed.
+    before: u32,
     bytes: AlignedBuf,
 }
 
@@ -69,6 +71,7 @@ impl Chunk {
             seq: 0,
             used: 0,
             deltas: 0,
+            before: sizes.page_units(),
             bytes,
         }
     }
@@ -88,10 +91,20 @@ impl Chunk {
         }
         let hotness = if self.hotness.is_some() { size_of::<Hotness>() } else { 0 };
         let row = self.sizes.row_bytes();
-        let room = BODY - size_of::<Group>();
-        let used = self.records.len() * row + (self.records.len() - self.deltas) * hotness;
+        let (room, used) = (BODY - size_of::<Group>(), self.row_bytes());
         let left = self.padding() * self.sizes.slot_bytes();
         used + row + hotness > room || used > room * 2 / 3 && left <= LITTLE
+    }
+
+    /// Bytes of the rows in its header.
+    fn row_bytes(&self) -> usize {
+        let hotness = if self.hotness.is_some() { size_of::<Hotness>() } else { 0 };
+        self.records.len() * self.sizes.row_bytes() + (self.records.len() - self.deltas) * hotness
+    }
+
+    /// Slots of its header, as the records are now.
+    pub fn header(&self) -> u32 {
+        self.sizes.header_slots(self.row_bytes())
     }
 
     /// The offset in the zone of the next record.
@@ -102,7 +115,7 @@ impl Chunk {
     /// Appends a record: its bytes, and zeroes up to the end of a unit.
     pub fn push(&mut self, record: Record, hotness: Hotness, bytes: &[u8]) {
         let (bytes, slot) = (&bytes[..record.bytes.into()], self.sizes.slot_bytes() as usize);
-        let at = PAGE + self.used as usize * slot;
+        let at = (self.before + self.used) as usize * slot;
         let units = self.sizes.units_of(record.bytes.into());
         let (place, rest) = self.bytes[at..at + units as usize * slot].split_at_mut(bytes.len());
         place.copy_from_slice(bytes);
@@ -120,7 +133,8 @@ impl Chunk {
         let slot = self.sizes.slot_bytes() as usize;
         let from = extent.slot.offset.checked_sub(self.first * self.sizes.page_units())?;
         let ours = extent.slot.zone == self.zone && from + extent.units <= self.used;
-        let (at, len) = (PAGE + from as usize * slot, extent.units as usize * slot);
+        let at = (self.before + from) as usize * slot;
+        let len = extent.units as usize * slot;
         ours.then(|| &self.bytes[at..at + len])
     }
 
@@ -129,9 +143,9 @@ impl Chunk {
         self.sizes.extents(self.zone, self.first, &self.records)
     }
 
-    /// Pages behind the header.
+    /// Pages behind the one where its header begins.
     pub fn pages(&self) -> u32 {
-        self.used.div_ceil(self.sizes.page_units())
+        (self.header() + self.used).div_ceil(self.sizes.page_units()) - 1
     }
 
     /// The page of the device's zone behind it.
@@ -141,7 +155,7 @@ impl Chunk {
 
     /// Units that are left of its last page.
     pub fn padding(&self) -> u32 {
-        self.pages() * self.sizes.page_units() - self.used
+        (1 + self.pages()) * self.sizes.page_units() - self.header() - self.used
     }
 
     /// Writes the header. All chunks up to `durable`, and all notes before `noted`, are durable, and a
@@ -153,11 +167,15 @@ impl Chunk {
         (durable, noted): (u64, u64),
         group: Option<Group>,
     ) {
+        let (unit, header) = (self.sizes.unit(), self.header());
+        let group = Group { unit: unit.unwrap_or(0), ..group.unwrap_or_default() };
         let mut body = Vec::with_capacity(PAGE);
+        if unit.is_some() {
+            body.extend_from_slice(bytemuck::bytes_of(&group));
+        }
         for record in &self.records {
             body.extend_from_slice(bytemuck::bytes_of(&record.row(self.sizes)));
         }
-        let unit = self.sizes.unit();
         if unit.is_some() {
             for record in &self.records {
                 body.extend_from_slice(bytemuck::bytes_of(&record.form(self.sizes)));
@@ -168,13 +186,15 @@ impl Chunk {
                 body.extend_from_slice(bytemuck::bytes_of(hotness));
             }
         }
-        let group = group.or(unit.map(|_| Group::default()));
-        if let Some(group) = group {
-            Group { unit: unit.unwrap_or(0), ..group }.put(&mut body);
+        if unit.is_none() {
+            body.resize(Group::at(self.sizes), 0);
+            body.extend_from_slice(bytemuck::bytes_of(&group));
         }
-        let padding = PAGE + self.used as usize * self.sizes.slot_bytes() as usize;
-        let end = (1 + self.pages() as usize) * PAGE;
-        self.bytes[padding..end].fill(0);
+        self.move_records(header);
+        let slot = self.sizes.slot_bytes() as usize;
+        // The sum of the page is over the records in it as well.
+        body.resize(header as usize * slot - (PAGE - BODY), 0);
+        body.extend_from_slice(&self.bytes[header as usize * slot..PAGE]);
         let head = HeadKind::Chunk(ChunkHead {
             seq: self.seq,
             records: self.records.len() as u32,
@@ -183,9 +203,20 @@ impl Chunk {
             opening,
             durable,
             noted: noted as u32,
+            header,
         });
         Head::new(store, self.sizes, device_zone, self.start, head)
             .seal(&mut self.bytes[..PAGE], &body);
+    }
+
+    /// Moves the records to right behind the header, and fills the last page up with zeroes.
+    fn move_records(&mut self, header: u32) {
+        let slot = self.sizes.slot_bytes() as usize;
+        let [from, to, len] = [self.before, header, self.used].map(|slots| slots as usize * slot);
+        self.bytes.copy_within(from..from + len, to);
+        self.before = header;
+        let end = (1 + self.pages()) as usize * PAGE;
+        self.bytes[to + len..end].fill(0);
     }
 
     /// Header and pages, as they go to the device.
@@ -209,6 +240,8 @@ impl ChunkHead {
         hotness: bool,
     ) -> Option<(Vec<Record>, Option<Vec<Hotness>>)> {
         let count = self.records as usize;
+        let before = if sizes.unit().is_some() { size_of::<Group>() } else { 0 };
+        let body = &body[before..];
         let behind = |columns: usize| &body[(count.saturating_mul(columns)).min(body.len())..];
         let whole = Form { kind: IMAGE, bytes: PAGE as u16, other: 0 };
         let mut forms = vec![whole; count.min(PAGE)];
@@ -227,6 +260,7 @@ impl ChunkHead {
             };
             records.iter().map(of_record).collect()
         });
-        (units.div_ceil(sizes.page_units()) == self.pages).then_some((records, hotness))
+        let pages = self.header.saturating_add(units).div_ceil(sizes.page_units());
+        (pages == self.pages.saturating_add(1)).then_some((records, hotness))
     }
 }

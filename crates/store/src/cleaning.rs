@@ -16,7 +16,7 @@ use crate::map_cache::StoredState;
 use crate::mapped_page::RecordCopy;
 use crate::merging::Merging;
 use crate::records::{Record, Span};
-use crate::zone_pool::DataZone;
+use crate::zone_pool::{ChunkPlace, DataZone};
 
 /// A page of a victim that was valid when it was looked at.
 pub struct Valid {
@@ -76,8 +76,8 @@ impl Inner {
         drop(state);
         // For all pages that are read of this victim, one chunk after the other.
         let mut bytes = AlignedBuf::zeroed(PAGE);
-        let mut chunks = Vec::with_capacity(victim.firsts.len());
-        for chunk in 0..victim.firsts.len() {
+        let mut chunks = Vec::with_capacity(victim.chunks.len());
+        for &chunk in &victim.chunks {
             chunks.push(self.valid_pages(zone, &victim, chunk, &mut bytes[..PAGE])?);
         }
         self.rewrite(zone, &mut chunks)?;
@@ -122,10 +122,9 @@ impl Inner {
         &self,
         zone: u32,
         victim: &DataZone,
-        chunk: usize,
+        ChunkPlace { first, start, .. }: ChunkPlace,
         page: &mut [u8],
     ) -> Result<Option<Vec<Valid>>, StoreError> {
-        let (first, start) = (victim.firsts[chunk], victim.start_of(chunk));
         let at = u64::from(start) * PAGE as u64;
         if of_zone(self.device.read(victim.device_zone, at, page))?.is_err() {
             return Ok(None);

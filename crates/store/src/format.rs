@@ -51,8 +51,8 @@ pub const IMAGE: u16 = 0;
 /// [`Form::kind`] of the changed words of a page.
 pub const DELTA: u16 = 1;
 
-/// A group of pages that counts as a whole or not at all, in the last bytes of the headers of all chunks
-/// that were sealed before it was known to be durable. Its pages are those of the `pages` user writes
+/// A group of pages that counts as a whole or not at all, in the headers of all chunks that were sealed before it
+/// was known to be durable: in their last bytes, in a store in units behind the head. Its pages are those of the `pages` user writes
 /// behind `time`; no other writes came between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
@@ -142,6 +142,8 @@ pub struct UnitCounts {
     pub user: u64,
     /// Units of records that cleaning copied.
     pub relocated: u64,
+    /// Units of headers of chunks.
+    pub headers: u64,
     /// Units left behind the last records of chunks.
     pub padding: u64,
     /// Valid deltas: they are among the valid records that [`TableHead::valid`] counts.

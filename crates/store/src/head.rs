@@ -2,15 +2,19 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::format::{Group, MAGIC, PAGE};
+use crate::format::{Group, MAGIC, PAGE, WHOLE_PAGES};
 use crate::records::Sizes;
 
 /// Bytes of a page behind its head.
 pub const BODY: usize = PAGE - size_of::<Raw>();
 
-/// Where superblocks and headers of chunks have the bytes of a unit, behind the head: at the end of the
-/// page. A store whose pages take 4,096 bytes each has none there.
+/// Where superblocks have the bytes of a unit, behind the head: at the end of the page. A store whose pages take
+/// 4,096 bytes each has none there.
 pub const UNIT_AT: usize = BODY - 4;
+
+/// Bits of a head's `count` in which a chunk of a store in units has its records; above them are the units of its
+/// header.
+const RECORDS_BITS: u32 = 16;
 
 /// The head of a page that describes others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +57,8 @@ pub struct ChunkHead {
     pub durable: u64,
     /// All notes before this number (modulo 2^32) were durable.
     pub noted: u32,
+    /// Slots of the header: one page, but in a store in units as many units as it needs. The records begin behind it.
+    pub header: u32,
 }
 
 /// The head of a record in the metadata log.
@@ -157,7 +163,7 @@ impl Head {
         matches!(self.kind, HeadKind::Meta(MetaHead { record: MetaKind::Super, .. }))
     }
 
-    /// Puts the head and the bytes behind it into a page, and the sum over both.
+    /// Puts the head and the bytes behind it into a page, and the sum over the page.
     pub fn seal(&self, page: &mut [u8], body: &[u8]) {
         page[..PAGE].fill(0);
         page[..size_of::<Raw>()].copy_from_slice(bytemuck::bytes_of(&Raw::of(self)));
@@ -179,19 +185,15 @@ impl ChunkHead {
 }
 
 impl Group {
-    /// Where it lies behind the head of a chunk's header: at the end of the page.
-    const AT: usize = BODY - size_of::<Group>();
-
-    /// Puts the group behind the rows of a chunk's header. Its last word is the unit, with or without a group.
-    pub fn put(&self, body: &mut Vec<u8>) {
-        debug_assert!(body.len() <= Group::AT, "the rows leave no room for a group");
-        body.resize(Group::AT, 0);
-        body.extend_from_slice(bytemuck::bytes_of(self));
+    /// Where it lies behind the head of a chunk's header: at the end of the page, in a store in units before the rows.
+    pub fn at(sizes: Sizes) -> usize {
+        if sizes.unit().is_some() { 0 } else { BODY - size_of::<Group>() }
     }
 
     /// The group that a chunk's header names, if it names one.
-    pub fn of(body: &[u8]) -> Option<Group> {
-        let group: Group = bytemuck::pod_read_unaligned(body.get(Group::AT..BODY)?);
+    pub fn of(body: &[u8], sizes: Sizes) -> Option<Group> {
+        let at = Group::at(sizes);
+        let group: Group = bytemuck::pod_read_unaligned(body.get(at..at + size_of::<Group>())?);
         (group.pages > 0).then_some(group)
     }
 }
@@ -201,11 +203,14 @@ impl Raw {
         let Head { version, store, zone, page, kind } = *head;
         let raw = Raw { magic: MAGIC, version, store, zone, page, ..Raw::default() };
         match kind {
-            HeadKind::Chunk(ChunkHead { seq, records, pages, first, opening, durable, noted }) => {
+            HeadKind::Chunk(chunk) => {
+                let ChunkHead { seq, records, pages, first, opening, durable, noted, header } =
+                    chunk;
+                let in_units = version > WHOLE_PAGES;
                 Raw {
                     kind: CHUNK,
                     seq,
-                    count: records,
+                    count: records | if in_units { header << RECORDS_BITS } else { 0 },
                     payload: pages,
                     first,
                     sum: noted,
@@ -240,8 +245,21 @@ impl Raw {
             LEAVES => meta(MetaKind::Leaves),
             TABLE => meta(MetaKind::Table(TablePart { part: first, parts: a, bytes: b })),
             CHUNK => {
-                let (records, pages, opening, durable, noted) = (count, payload, a, b, sum);
-                HeadKind::Chunk(ChunkHead { seq, records, pages, first, opening, durable, noted })
+                let (pages, opening, durable, noted) = (payload, a, b, sum);
+                let (records, header) = match version > WHOLE_PAGES {
+                    true => (count & ((1 << RECORDS_BITS) - 1), count >> RECORDS_BITS),
+                    false => (count, 1),
+                };
+                HeadKind::Chunk(ChunkHead {
+                    seq,
+                    records,
+                    pages,
+                    first,
+                    opening,
+                    durable,
+                    noted,
+                    header,
+                })
             }
             unknown => meta(MetaKind::Unknown(unknown)),
         };

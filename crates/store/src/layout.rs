@@ -337,8 +337,8 @@ fn whole_checkpoint(
     let together = leaves_in_record(fixed, columns) as u64;
     let records = leaves.div_ceil(together);
     // A zone in use has two chunks at least if its slots are all used, and more after many syncs.
-    // Chunks of short records have fewer pages.
-    let chunk = if columns.units { 2 } else { 16 };
+    // Chunks of short records have a page.
+    let chunk = if columns.units { 1 } else { 16 };
     let chunks = u64::from(zones) * u64::from(fixed.zone_pages.div_ceil(chunk));
     let table = size_of::<TableHead>() as u64
         + leaves * size_of::<LeafAt>() as u64

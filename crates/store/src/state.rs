@@ -268,6 +268,8 @@ impl State {
         let Some(chunk) = chunk else { return };
         let pages = self.zones.add_chunk(&chunk);
         self.written.headers += 1;
+        let header = chunk.header() * self.layout.sizes.slot_bytes();
+        self.written.header_bytes += u64::from(header);
         let padding = u64::from(chunk.padding());
         self.written.padding_bytes += padding * u64::from(self.layout.sizes.slot_bytes());
         if self.volume.is_open(zone) {

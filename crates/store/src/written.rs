@@ -19,6 +19,9 @@ pub struct Written {
     /// Bytes of the records of the pages that cleaning wrote.
     #[serde(default)]
     pub relocated_bytes: u64,
+    /// Bytes of the headers of chunks: whole pages, but in a store in units, where records begin in them.
+    #[serde(default)]
+    pub header_bytes: u64,
     /// Bytes left between records and the next header, in a store in units.
     #[serde(default)]
     pub padding_bytes: u64,
@@ -62,14 +65,19 @@ impl Written {
             checkpoints: self.checkpoints.saturating_sub(earlier.checkpoints),
             user_bytes: self.user_bytes.saturating_sub(earlier.user_bytes),
             relocated_bytes: self.relocated_bytes.saturating_sub(earlier.relocated_bytes),
+            header_bytes: self.header_bytes.saturating_sub(earlier.header_bytes),
             padding_bytes: self.padding_bytes.saturating_sub(earlier.padding_bytes),
         }
     }
 
     /// Bytes written, by all causes.
     pub fn bytes(&self) -> u64 {
-        let pages = (self.headers + self.checkpoints) * PAGE as u64;
-        self.user_bytes + self.relocated_bytes + self.padding_bytes + pages
+        let checkpoints = self.checkpoints * PAGE as u64;
+        self.user_bytes
+            + self.relocated_bytes
+            + self.padding_bytes
+            + self.header_bytes
+            + checkpoints
     }
 
     /// Write amplification: all bytes written over those written by the user; 1 if there are none.

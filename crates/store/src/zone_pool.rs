@@ -9,6 +9,60 @@ use crate::StoreError;
 use crate::chunk::Chunk;
 use crate::records::{Sizes, Span};
 
+/// The place of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkPlace {
+    /// Offset of its first page among the pages of the volume's zone.
+    pub first: u32,
+    /// Page of the device's zone where its header begins.
+    pub start: u32,
+    /// Slots of its header.
+    pub header: u32,
+}
+
+/// In a table, the bits of a chunk's [`ChunkPlace::first`]; above them is one less than the slots of its header.
+const FIRST_BITS: u32 = 24;
+
+/// In a table: the chunk before has no more pages on the device than in the volume, as its header took no page.
+const SHARED: u32 = 1 << 31;
+
+impl ChunkPlace {
+    /// The chunks of a zone as a table has them. In a store of whole pages that is their first pages.
+    pub fn encode(chunks: &[ChunkPlace]) -> Vec<u32> {
+        let mut before = None;
+        let of = |&chunk: &ChunkPlace| {
+            let ChunkPlace { first, start, header } = chunk;
+            let shares = before
+                .replace(chunk)
+                .is_some_and(|before: ChunkPlace| start - before.start == first - before.first);
+            first | (header - 1) << FIRST_BITS | if shares { SHARED } else { 0 }
+        };
+        chunks.iter().map(of).collect()
+    }
+
+    /// The chunks that a table has of a zone.
+    pub fn decode(chunks: &[u32], sizes: Sizes) -> Vec<ChunkPlace> {
+        let mut before: Option<ChunkPlace> = None;
+        let of = |&chunk: &u32| {
+            let (first, header, shares) = match sizes.unit() {
+                None => (chunk, 1, false),
+                Some(_) => {
+                    let header = (chunk & !SHARED) >> FIRST_BITS;
+                    (chunk & ((1 << FIRST_BITS) - 1), header + 1, chunk & SHARED > 0)
+                }
+            };
+            let start = before.map_or(0, |before| {
+                let pages = first.saturating_sub(before.first) + u32::from(!shares);
+                before.start.saturating_add(pages)
+            });
+            let place = ChunkPlace { first, start, header };
+            before = Some(place);
+            place
+        };
+        chunks.iter().map(of).collect()
+    }
+}
+
 /// A zone of the volume that holds pages.
 #[derive(Clone, Default)]
 pub struct DataZone {
@@ -16,8 +70,8 @@ pub struct DataZone {
     pub device_zone: u32,
     /// Number of its opening.
     pub opening: u64,
-    /// Offset of each chunk's first page.
-    pub firsts: Vec<u32>,
+    /// Its chunks.
+    pub chunks: Vec<ChunkPlace>,
     /// Chunks that ended because their headers were full, since the store was opened.
     pub full_headers: u32,
     /// Pages of the device's zone that are given away, headers included.
@@ -41,17 +95,17 @@ impl DataZone {
     pub fn span_of(&self, at: Extent, sizes: Sizes) -> Span {
         let (units, slot) = (sizes.page_units(), sizes.slot_bytes());
         let page = at.slot.offset / units;
+        let chunk = self.chunks.partition_point(|chunk| chunk.first <= page);
+        let Some(chunk) = chunk.checked_sub(1).map(|chunk| self.chunks[chunk]) else {
+            // No chunk has it: a map that contradicts itself.
+            return Span { page, skip: 0, bytes: (at.units * slot) as usize };
+        };
+        let behind = chunk.header + at.slot.offset - chunk.first * units;
         Span {
-            // Behind its chunk's header, and those of the chunks before.
-            page: page + self.firsts.partition_point(|&first| first <= page) as u32,
-            skip: (at.slot.offset % units * slot) as usize,
+            page: chunk.start + behind / units,
+            skip: (behind % units * slot) as usize,
             bytes: (at.units * slot) as usize,
         }
-    }
-
-    /// Page of the device's zone where the `index`-th chunk begins.
-    pub fn start_of(&self, index: usize) -> u32 {
-        self.firsts[index] + index as u32
     }
 }
 
@@ -136,7 +190,7 @@ impl ZonePool {
             let why = "no empty zone is left, though one must be";
             return Err(StoreError::Damaged { zone, page: 0, why: why.to_string() });
         };
-        debug_assert!(self.get(zone).firsts.is_empty(), "zone {zone} holds pages");
+        debug_assert!(self.get(zone).chunks.is_empty(), "zone {zone} holds pages");
         let opening = self.next_opening;
         self.next_opening += 1;
         self.zones[zone as usize] = DataZone { device_zone, opening, ..DataZone::default() };
@@ -146,8 +200,10 @@ impl ZonePool {
     /// A chunk goes to the end of a zone. Returns the pages in use there now.
     pub fn add_chunk(&mut self, chunk: &Chunk) -> u32 {
         let zone = &mut self.zones[chunk.zone as usize];
-        debug_assert!(zone.firsts.last().is_none_or(|&before| before < chunk.first));
-        zone.firsts.push(chunk.first);
+        debug_assert!(zone.chunks.last().is_none_or(|before| before.first < chunk.first));
+        debug_assert_eq!(zone.pages, chunk.start);
+        let place = ChunkPlace { first: chunk.first, start: chunk.start, header: chunk.header() };
+        zone.chunks.push(place);
         zone.pages += 1 + chunk.pages();
         zone.full_headers += u32::from(chunk.has_full_header());
         zone.pages
@@ -203,5 +259,42 @@ impl ZonePool {
     /// A zone of the device is gone which the volume can't do without: one less is withheld.
     pub fn use_spare(&mut self) {
         self.withheld = self.withheld.saturating_sub(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_has_the_places_of_chunks() {
+        let sizes = Sizes::new(Some(64)).unwrap();
+        let place = |first, start, header| ChunkPlace { first, start, header };
+        // The second chunk takes no page more on the device than in the volume, the others one.
+        let chunks = [place(0, 0, 64), place(7, 8, 5), place(9, 10, 1), place(10, 12, 30)];
+        let encoded = ChunkPlace::encode(&chunks);
+        assert_eq!(ChunkPlace::decode(&encoded, sizes), chunks);
+        let whole = [place(0, 0, 1), place(7, 8, 1), place(9, 11, 1)];
+        let encoded = ChunkPlace::encode(&whole);
+        assert_eq!(encoded, [0, 7, 9]);
+        assert_eq!(ChunkPlace::decode(&encoded, Sizes::WHOLE_PAGES), whole);
+    }
+
+    #[test]
+    fn a_record_lies_behind_its_chunk_s_header() {
+        let sizes = Sizes::new(Some(64)).unwrap();
+        let chunks = vec![
+            ChunkPlace { first: 0, start: 0, header: 5 },
+            ChunkPlace { first: 1, start: 1, header: 60 },
+        ];
+        let zone = DataZone { chunks, ..DataZone::default() };
+        let span = |offset, units| {
+            let slot = frostline_log::Slot { zone: 1, offset };
+            zone.span_of(Extent { slot, units }, sizes)
+        };
+        assert_eq!(span(2, 3), Span { page: 0, skip: 7 * 64, bytes: 192 });
+        assert_eq!(span(64, 1), Span { page: 1, skip: 60 * 64, bytes: 64 });
+        assert_eq!(span(64 + 3, 64), Span { page: 1, skip: 63 * 64, bytes: 4096 });
+        assert_eq!(span(64 + 67, 2), Span { page: 2, skip: 63 * 64, bytes: 128 });
     }
 }

@@ -65,3 +65,45 @@ fn a_page_whose_delta_was_merged_and_changed_nothing_is_found_after_a_crash() {
     }
     assert_eq!(store.check().unwrap().findings, []);
 }
+
+/// Pages that were written to the device's zones.
+fn written(device: &dyn Device) -> u64 {
+    let zones = device.report(0, device.geometry().zones).unwrap();
+    zones.iter().map(|zone| zone.write_pointer / PAGE as u64).sum()
+}
+
+#[test]
+fn a_group_of_a_few_deltas_is_one_page_of_the_device() {
+    let device = device();
+    let store = Store::open(device.clone(), OPEN).unwrap();
+    (0..20).for_each(|lba| store.write(lba, &content(lba, 0)).unwrap());
+    store.sync().unwrap();
+    let mut changed = ChangedWords::NONE;
+    changed.add(0..16);
+    for version in 1..=5 {
+        let before = written(&*device);
+        let pages: Vec<_> = (0..11)
+            .map(|lba| {
+                let mut page = content(lba, 0);
+                page[..128].copy_from_slice(&content(lba, version)[..128]);
+                page
+            })
+            .collect();
+        let write = |(lba, page)| PageWrite { lba, page, hotness: None, changed: Some(&changed) };
+        let pages = (0..).zip(pages.iter().map(|page| &page[..]));
+        store.write_group(&pages.map(write).collect::<Vec<_>>()).unwrap();
+        assert_eq!(written(&*device), before + 1);
+    }
+    let stats = store.stats().unwrap();
+    assert!(stats.written.bytes() <= written(&*device) * PAGE as u64, "{:?}", stats.written);
+    drop(store);
+    let mut store = Store::open(device, OPEN).unwrap();
+    let mut page = vec![0; PAGE];
+    for lba in 0..20 {
+        assert!(store.read(lba, &mut page).unwrap());
+        let version = if lba < 11 { 5 } else { 0 };
+        assert_eq!(page[..128], content(lba, version)[..128], "LBA {lba}");
+        assert_eq!(page[128..], content(lba, 0)[128..], "LBA {lba}");
+    }
+    assert_eq!(store.check().unwrap().findings, []);
+}

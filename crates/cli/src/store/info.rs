@@ -21,6 +21,7 @@ struct InfoReport<'a> {
     checkpoint_pages: u64,
     user_bytes: u64,
     relocated_bytes: u64,
+    header_bytes: u64,
     padding_bytes: u64,
     waf: f64,
 }
@@ -40,6 +41,7 @@ pub fn run(args: &LookArgs) -> Result<String, Failure> {
             checkpoint_pages: written.checkpoints,
             user_bytes: written.user_bytes,
             relocated_bytes: written.relocated_bytes,
+            header_bytes: written.header_bytes,
             padding_bytes: written.padding_bytes,
             waf: written.waf(),
         })
@@ -86,6 +88,7 @@ fn text(report: &InfoReport) -> String {
         ("checkpoint pages", report.checkpoint_pages.to_string()),
         ("bytes of user writes", report.user_bytes.to_string()),
         ("bytes of relocations", report.relocated_bytes.to_string()),
+        ("bytes of headers", report.header_bytes.to_string()),
         ("bytes of padding", report.padding_bytes.to_string()),
         ("WAF", format!("{:.4}", report.waf)),
     ];

@@ -51,6 +51,7 @@ fn view(seconds: f64, user: u64, relocations: u64) -> StoreView {
         checkpoints: user / 200,
         user_bytes: user * 4096,
         relocated_bytes: relocations * 4096,
+        header_bytes: user / 50 * 4096,
         padding_bytes: 0,
     };
     let call = |call: &str, calls: u64| CallView {

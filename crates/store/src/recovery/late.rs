@@ -11,6 +11,7 @@ use crate::error::of_zone;
 use crate::format::{Group, PAGE};
 use crate::head::ChunkHead;
 use crate::layout::most_records;
+use crate::zone_pool::ChunkPlace;
 use crate::{Loss, StoreError};
 
 impl Recovery<'_> {
@@ -167,47 +168,57 @@ impl Recovery<'_> {
                 self.missing.push(Loss::new(epoch.device_zone, what));
             }
             let (zone, opening) = (epoch.device_zone, epoch.opening);
+            let sizes = self.inner.layout.sizes;
             let ours = |(head, _): &(ChunkHead, _)| {
                 (head.opening, head.first) == (opening, epoch.used)
                     && (1..=most_records).contains(&head.records)
-                    && head.pages <= fixed.zone_pages - epoch.used
+                    && (1..=sizes.page_units()).contains(&head.header)
             };
             let found = || ChunkHead::at(&page, self.inner.store, zone, epoch.pages);
             let Some((head, body)) = read.ok().and_then(|()| found()).filter(ours) else { break };
-            let (sizes, hotness) = (self.inner.layout.sizes, self.inner.layout.has_hotness());
+            let hotness = self.inner.layout.has_hotness();
             let Some((mut records, _)) = head.records(body, sizes, hotness) else { break };
-            let there = (written - epoch.pages - 1) * sizes.page_units();
+            let units: u32 = records.iter().map(|record| sizes.units_of(record.bytes.into())).sum();
+            let pages = units.div_ceil(sizes.page_units());
+            if pages > fixed.zone_pages - epoch.used {
+                break;
+            }
+            let there = (written - epoch.pages) * sizes.page_units() - head.header;
             let ends = sizes.extents(0, 0, &records).map(|(at, _)| at.slot.offset + at.units);
             let whole = ends.take_while(|&end| end <= there).count();
             let beyond = records.split_off(whole);
             self.time = beyond.iter().map(|row| row.time).fold(self.time, u64::max);
             self.dropped.extend(beyond.iter().map(|row| row.lba));
-            let (start, group) = (epoch.pages, Group::of(body));
+            let (start, group) = (epoch.pages, Group::of(body, sizes));
             chunks.push(LateChunk { epoch: index, start, head, group, records });
-            epoch.firsts.push(head.first);
+            epoch.chunks.push(ChunkPlace { first: head.first, start, header: head.header });
             epoch.pages += 1 + head.pages;
-            epoch.used += head.pages;
+            epoch.used += pages;
         }
         Ok(())
     }
 
-    /// Goes on behind damaged headers of a zone that is to be salvaged. Behind them the place of a
-    /// chunk shows how many there are: its page is the number of its first page and of the headers
-    /// before it.
+    /// Goes on behind damaged headers of a zone that is to be salvaged. In their place are chunks that
+    /// reach up to the next one: as many as take its pages of the device, and one at least.
     fn pass_over(&mut self, index: usize, page: u32, next: &ChunkHead) -> bool {
         let (epoch, Some(salvage)) = (&mut self.epochs[index], &mut self.salvage) else {
             return false;
         };
-        let headers = page.saturating_sub(next.first) as usize;
-        let fixed = &self.inner.layout.fixed;
-        let later = next.first >= epoch.used && headers > epoch.firsts.len();
+        let (fixed, header) = (&self.inner.layout.fixed, self.inner.layout.sizes.page_units());
+        // In a store in units a header may take no page of its own.
+        let least = u32::from(header == 1);
+        let later =
+            next.first >= epoch.used && page - epoch.pages >= next.first - epoch.used + least;
         if !later || next.first >= fixed.zone_pages {
             return false;
         }
         let unknown = next.first - epoch.used;
         let what = format!("has a damaged header in page {}, of {unknown} pages", epoch.pages);
         self.missing.push(Loss::new(epoch.device_zone, what));
-        epoch.firsts.resize(headers, epoch.used);
+        let headers = (page - epoch.pages - unknown).max(1);
+        let first = epoch.used;
+        let starts = epoch.pages..epoch.pages + headers;
+        epoch.chunks.extend(starts.map(|start| ChunkPlace { first, start, header }));
         (epoch.pages, epoch.used) = (page, next.first);
         salvage.damaged.insert(index);
         true
@@ -220,11 +231,14 @@ impl Recovery<'_> {
         let extents = sizes.extents(0, 0, &chunk.records).map(|(at, _)| at);
         let slot = sizes.slot_bytes() as usize;
         let places: Vec<_> = extents
-            .map(|at| at.slot.offset as usize * slot..(at.slot.offset + at.units) as usize * slot)
+            .map(|at| {
+                let begin = (chunk.head.header + at.slot.offset) as usize * slot;
+                begin..begin + at.units as usize * slot
+            })
             .collect();
         let end = places.last().map_or(0, |place| place.end);
         let mut bytes = AlignedBuf::zeroed(end.next_multiple_of(PAGE));
-        let at = u64::from(chunk.start + 1) * PAGE as u64;
+        let at = u64::from(chunk.start) * PAGE as u64;
         match of_zone(self.inner.device.read(zone, at, &mut bytes))? {
             Err(error) => {
                 chunk.records.clear();

@@ -86,7 +86,7 @@ fn options(head: &Head, body: &[u8]) -> Result<RecordedOptions, StoreError> {
 type RecordedOptions = (u64, (Super, Vec<u32>, Sizes));
 
 /// The unit that stands behind the head of a page.
-pub(super) fn unit_in(body: &[u8]) -> u32 {
+fn unit_in(body: &[u8]) -> u32 {
     bytemuck::pod_read_unaligned(&body[UNIT_AT..UNIT_AT + 4])
 }
 
@@ -126,7 +126,7 @@ impl Table {
     /// Written before the checkpoint, but for metadata.
     pub(super) fn written(&self, sizes: Sizes) -> Written {
         let [user, relocations, headers, _] = self.head.written;
-        let whole = UnitCounts { user, relocated: relocations, ..UnitCounts::default() };
+        let whole = UnitCounts { user, relocated: relocations, headers, ..UnitCounts::default() };
         let units = self.units.unwrap_or(whole);
         let bytes = |units: u64| units.saturating_mul(sizes.slot_bytes().into());
         Written {
@@ -136,6 +136,7 @@ impl Table {
             checkpoints: 0,
             user_bytes: bytes(units.user),
             relocated_bytes: bytes(units.relocated),
+            header_bytes: bytes(units.headers),
             padding_bytes: bytes(units.padding),
         }
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use frostline_placement::Hotness;
 use frostline_zone::{AlignedBuf, Device, ZoneInfo, ZoneState};
 
-use super::log::{Table, durable_chunks, find_superblock, unit_in};
+use super::log::{Table, durable_chunks, find_superblock};
 use super::run::{Recovery, Salvage};
 use super::zone_epoch::ZoneEpoch;
 use crate::error::of_zone;
@@ -131,7 +131,9 @@ fn write_metadata(mut recovery: Recovery<'_>, others: &[usize]) -> Result<u64, S
     // Records that were cleaned since are gone: the others' mean stands for all.
     let mean = found.user_bytes.checked_div(found.user).unwrap_or(0);
     let (headers, user_bytes) = (found.headers, user.saturating_mul(mean));
-    recovery.restore_volume(Written { user, headers, user_bytes, ..Written::default() })?;
+    let header_bytes = found.header_bytes;
+    let written = Written { user, headers, user_bytes, header_bytes, ..Written::default() };
+    recovery.restore_volume(written)?;
     let inner = recovery.inner;
     let pages = inner.state()?.valid_pages();
     // The next opening resets the old records, which bear lower numbers than the new ones.
@@ -158,7 +160,8 @@ fn content(device: &dyn Device, zone: u32, info: &ZoneInfo) -> Result<Content, S
         let ours = |(h, _): &(Head, _)| (h.zone, h.page) == (zone, at);
         match read.ok().and_then(|()| Head::of(&page)).filter(ours) {
             Some((Head { store, version, kind: HeadKind::Chunk(chunk), .. }, body)) => {
-                let unit = (version > WHOLE_PAGES).then(|| unit_in(body));
+                let group: Group = bytemuck::pod_read_unaligned(&body[..size_of::<Group>()]);
+                let unit = (version > WHOLE_PAGES).then_some(group.unit);
                 let first =
                     Sizes::new(unit).map(|sizes| FirstHeader::of(store, sizes, &chunk, body));
                 return Ok(first.map_or(Content::Unknown, Content::Chunks));

@@ -31,7 +31,8 @@ impl Recovery<'_> {
         for chunk in chunks {
             self.found.headers += 1;
             let sizes = self.inner.layout.sizes;
-            let (mut used, slot) = (0, u64::from(sizes.slot_bytes()));
+            let (mut used, slot) = (chunk.head.header, u64::from(sizes.slot_bytes()));
+            self.found.header_bytes += u64::from(used) * slot;
             for (at, &Record { lba, sum, time, other, .. }) in
                 sizes.extents(0, chunk.head.first, &chunk.records)
             {
@@ -59,7 +60,7 @@ impl Recovery<'_> {
                     false => self.take(lba, found),
                 }
             }
-            let padding = (chunk.head.pages * sizes.page_units()).saturating_sub(used);
+            let padding = ((1 + chunk.head.pages) * sizes.page_units()).saturating_sub(used);
             self.found.padding_bytes += u64::from(padding) * slot;
         }
         for (lba, trim) in trims {
@@ -162,7 +163,7 @@ impl Recovery<'_> {
         let holders: BTreeMap<u32, u64> = self
             .epochs
             .iter()
-            .filter(|epoch| !epoch.firsts.is_empty())
+            .filter(|epoch| !epoch.chunks.is_empty())
             .map(|epoch| (epoch.device_zone, epoch.opening))
             .collect();
         for epoch in &mut self.epochs {

@@ -24,6 +24,7 @@ impl Recovery<'_> {
             checkpoints: 0,
             user_bytes: before.user_bytes + found.user_bytes,
             relocated_bytes: before.relocated_bytes + found.relocated_bytes,
+            header_bytes: before.header_bytes + found.header_bytes,
             padding_bytes: before.padding_bytes + found.padding_bytes,
         };
         let (live, finish) = self.restore_volume(written)?;

@@ -9,6 +9,7 @@ use super::zone_epoch::ZoneEpoch;
 use crate::format::{Note, TableHead};
 use crate::inner::Inner;
 use crate::written::Written;
+use crate::zone_pool::ChunkPlace;
 use crate::{Loss, StoreError};
 
 /// The newest state of a page.
@@ -89,7 +90,7 @@ impl<'a> Recovery<'a> {
                 class: row.class,
                 opened_at: row.opened_at,
                 zone: row.zone,
-                firsts: table.chunks[at..end].to_vec(),
+                chunks: ChunkPlace::decode(&table.chunks[at..end], sizes),
                 pages: row.pages,
                 used: row.used / sizes.page_units(),
                 valid: i64::from(row.used) - i64::from(row.garbage),

@@ -3,7 +3,7 @@
 use crate::format::{Group, ZoneRow};
 use crate::head::ChunkHead;
 use crate::records::Record;
-use crate::zone_pool::DataZone;
+use crate::zone_pool::{ChunkPlace, DataZone};
 
 /// A zone of the device that may hold pages: one of the table's, or one that was opened since.
 pub(super) struct ZoneEpoch {
@@ -15,7 +15,7 @@ pub(super) struct ZoneEpoch {
     pub(super) row: Option<ZoneRow>,
     /// Number in the volume; of a zone opened since, once it is known which are taken.
     pub(super) zone: u32,
-    pub(super) firsts: Vec<u32>,
+    pub(super) chunks: Vec<ChunkPlace>,
     /// Pages of the device's zone, headers included.
     pub(super) pages: u32,
     /// Pages of the volume's zone.
@@ -44,7 +44,7 @@ impl ZoneEpoch {
             opened_at,
             row: None,
             zone,
-            firsts: Vec::new(),
+            chunks: Vec::new(),
             pages: 0,
             used: 0,
             valid: 0,
@@ -58,7 +58,7 @@ impl ZoneEpoch {
         DataZone {
             device_zone: self.device_zone,
             opening: self.opening,
-            firsts: self.firsts.clone(),
+            chunks: self.chunks.clone(),
             pages: self.pages,
             written: self.pages,
             ..DataZone::default()
