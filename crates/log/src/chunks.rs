@@ -2,7 +2,8 @@
 //! the last page of a chunk is padded.
 //!
 //! Padding is no garbage: cleaning a zone for it would only leave as much of it elsewhere. It is freed
-//! with its zone.
+//! with its zone. Nor does it count as used: where each commit leaves much of it, garbage would never be a large
+//! enough share.
 
 use frostline_placement::Scheme;
 
@@ -67,6 +68,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         cursor.counted = cursor.slot;
         self.padding[((cursor.end - 1) >> self.shift) as usize] += units;
         self.written += u64::from(units);
+        self.padded += u64::from(units);
         self.counts.skipped += u64::from(units);
     }
 }

@@ -71,10 +71,10 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.now
     }
 
-    /// Garbage proportion: garbage pages over all pages in zones that hold any; 0 if there are
-    /// none.
+    /// Garbage proportion: garbage pages over all pages in zones that hold any, without padding; 0 if there
+    /// are none.
     pub fn garbage_proportion(&self) -> f64 {
-        match self.written {
+        match self.written - self.padded {
             0 => 0.0,
             written => self.garbage as f64 / written as f64,
         }

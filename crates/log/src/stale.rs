@@ -54,9 +54,10 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 
     /// True if the garbage proportion of an open zone is higher than the volume's.
     fn has_more_garbage(&self, cursor: &Cursor) -> bool {
-        let used = u64::from(self.zone_units - (cursor.end - cursor.slot));
-        let garbage = u64::from(self.zones.garbage(self.zone_of(cursor)));
-        garbage * self.written > self.garbage * used
+        let zone = self.zone_of(cursor);
+        let used = self.zone_units - (cursor.end - cursor.slot) - self.padding_of(zone);
+        let garbage = u64::from(self.zones.garbage(zone));
+        garbage * (self.written - self.padded) > self.garbage * u64::from(used)
     }
 
     /// The class whose open zone has the most garbage, if more than half of all garbage lies in

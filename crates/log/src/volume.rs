@@ -130,6 +130,8 @@ pub struct Volume<S: Scheme, M = Array<MapEntry<<S as Scheme>::Page>>> {
     pub(crate) lengths: Array<u8>,
     /// Units of each zone that pad its chunks; empty if pages take one unit.
     pub(crate) padding: Vec<u32>,
+    /// The sum of these.
+    pub(crate) padded: u64,
     /// Records that each class has placed since its last chunk ended.
     pub(crate) in_chunk: Vec<u32>,
     reverse: bool,
@@ -280,6 +282,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             words: Array::default(),
             lengths: Array::default(),
             padding: Vec::new(),
+            padded: 0,
             in_chunk: vec![0; classes],
             reverse,
             meta_pages,

@@ -192,7 +192,7 @@ impl Model {
 
     fn has_more_garbage(&self, zone: u32) -> bool {
         let (written, garbage) = self.totals();
-        self.garbage(zone) * written > garbage * self.used(zone)
+        self.garbage(zone) * written > garbage * (self.used(zone) - self.padding(zone))
     }
 
     fn clean(&mut self) -> Result<bool, LogError> {
@@ -379,11 +379,11 @@ impl Model {
         valid
     }
 
-    /// Written units, and garbage units among them.
+    /// Written units without padding, and garbage units among them.
     fn totals(&self) -> (usize, usize) {
         let written: usize = (0..self.zones.len() as u32).map(|zone| self.used(zone)).sum();
         let padding: usize = (0..self.zones.len() as u32).map(|zone| self.padding(zone)).sum();
-        (written, written - self.valid_units - padding)
+        (written - padding, written - padding - self.valid_units)
     }
 
     fn padding(&self, zone: u32) -> usize {
