@@ -19,9 +19,9 @@ const CHECKPOINT_WRITES: u64 = 1 << 18;
 /// One of so many zones is kept free, so that a group of that size always fits.
 const GROUP_SHARE: u32 = 32;
 
-/// Garbage above which a store is cleaned. A database is small beside the device that it may grow to, so a file takes
-/// up to twice its pages, and cleaning copies a quarter of what it does at 15 %.
-const GP: f64 = 0.5;
+/// Garbage above which a store is cleaned. A database is small beside the device that it may grow to, so it may take
+/// more space and is copied less than at 15 %.
+const GP: f64 = 0.3;
 
 /// Bytes of a unit: a transaction changes a few words of a page, and a delta of them takes few units.
 const UNIT: u32 = 64;
