@@ -44,6 +44,12 @@ impl Sizes {
         Sizes { pages: if self.unit > 0 { pages as u32 } else { 0 }, ..self }
     }
 
+    /// The same sizes, to read records of a store whose number of pages is not known.
+    pub fn with_unknown_pages(self) -> Sizes {
+        // Any number that no page reaches does for telling deltas from images.
+        self.with_pages(1 << 30)
+    }
+
     /// LBA of the first delta; 0 if there are none.
     pub fn first_delta(self) -> u32 {
         self.pages

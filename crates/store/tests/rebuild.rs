@@ -327,6 +327,9 @@ fn a_store_in_units_is_rebuilt_with_the_deltas_of_its_pages() {
                 bytes.clear()
             }
         });
+        let few = Format { unit: None, logical_pages: Some(100), ..format.clone() };
+        let refused = Store::rebuild(bare.clone(), &few, false).err();
+        assert!(matches!(refused, Some(StoreError::Options { what: "pages", .. })), "{refused:?}");
         Store::rebuild(bare.clone(), &Format { unit: None, ..format }, false).unwrap();
         let mut store = Store::open(bare, OPEN).unwrap();
         assert_eq!(store.unit(), Some(unit));

@@ -11,6 +11,7 @@ use crate::error::of_zone;
 use crate::format::{Group, PAGE};
 use crate::head::ChunkHead;
 use crate::layout::most_records;
+use crate::records::Sizes;
 use crate::zone_pool::ChunkPlace;
 use crate::{Loss, StoreError};
 
@@ -177,7 +178,12 @@ impl Recovery<'_> {
             let found = || ChunkHead::at(&page, self.inner.store, zone, epoch.pages);
             let Some((head, body)) = read.ok().and_then(|()| found()).filter(ours) else { break };
             let hotness = self.inner.layout.has_hotness();
-            let Some((mut records, _)) = head.records(body, sizes, hotness) else { break };
+            let Some((mut records, _)) = head.records(body, sizes, hotness) else {
+                if let Some(salvage) = &mut self.salvage {
+                    salvage.beyond = salvage.beyond.max(page_beyond(&head, body, sizes, hotness));
+                }
+                break;
+            };
             let units: u32 = records.iter().map(|record| sizes.units_of(record.bytes.into())).sum();
             let pages = units.div_ceil(sizes.page_units());
             if pages > fixed.zone_pages - epoch.used {
@@ -254,4 +260,12 @@ impl Recovery<'_> {
         }
         Ok(())
     }
+}
+
+/// The largest page in a chunk of a store in units, if it lies beyond the store as these sizes have it.
+fn page_beyond(head: &ChunkHead, body: &[u8], sizes: Sizes, hotness: bool) -> Option<u32> {
+    let unknown = sizes.with_unknown_pages();
+    let (records, _) = head.records(body, unknown, hotness)?;
+    let pages = records.iter().map(|record| unknown.page_of(record.lba));
+    pages.filter(|&page| sizes.is_delta(page)).max()
 }

@@ -291,8 +291,7 @@ fn no_table(layout: &Layout) -> Table {
 
 impl FirstHeader {
     fn of(store: u64, sizes: Sizes, head: &ChunkHead, body: &[u8]) -> FirstHeader {
-        // Any number of pages does for telling deltas from images.
-        let sizes = sizes.with_pages(1 << 30);
+        let sizes = sizes.with_unknown_pages();
         let (records, hotness) = head.records(body, sizes, true).unwrap_or_default();
         let any = |all: &Vec<_>| bytemuck::cast_slice::<_, u8>(all).iter().any(|&byte| byte != 0);
         let images = records.iter().filter(|record| !sizes.is_delta(record.lba)).count();
