@@ -111,7 +111,7 @@ pub struct Survival {
     clusters: Clusters,
     /// The class plus 1, and [`LIVES`], of each cell, by age and row: entries of user writes lie
     /// together.
-    classes: Vec<[u8; ROWS]>,
+    classes: Box<[[u8; ROWS]; AGES]>,
     /// Pages that were placed.
     placed: AgeTally,
     points: Vec<Weighted>,
@@ -283,7 +283,7 @@ impl Scheme for Survival {
             streams: Streams::new(streamed),
             hazards: Hazards::new(setup.zone_pages),
             clusters: Clusters::new(Vec::new()),
-            classes: vec![[UNKNOWN; ROWS]; AGES],
+            classes: bytemuck::zeroed_box(),
             placed: AgeTally::new(ROWS),
             points: Vec::new(),
             cells: Vec::new(),

@@ -97,14 +97,14 @@ impl Extents {
     /// extent's mean.
     #[inline(always)]
     pub fn context(&mut self, lba: u32, lifespans: Lifespans, around: &Around) -> usize {
-        let mut step = 7;
+        let mut step = 7u8;
         if let Some(mean) = self.means.get_mut((lba >> EXTENT_SHIFT) as usize) {
             if let Some(lived) = around.lived {
                 let lived = crate::log2_1p(lived);
                 *mean += if *mean == 0.0 { lived } else { GAIN * (lived - *mean) };
             }
             if *mean > 0.0 {
-                step = ((*mean - self.first) * 0.5 + 1.0).clamp(0.0, 6.0) as usize;
+                step = (((*mean - self.first) * 0.5 + 1.0) as u8).min(6);
             }
         }
         let front = usize::from(around.front.is_some_and(|age| age <= JUST_BEFORE));
@@ -113,7 +113,7 @@ impl Extents {
             Some(age) if age <= JUST_WRITTEN => 1,
             Some(age) => 2 + usize::from(age >= around.lived.unwrap_or(0)),
         };
-        usize::from(lifespans.0) | front << 8 | behind << 9 | step << 11
+        usize::from(lifespans.0) | front << 8 | behind << 9 | usize::from(step) << 11
     }
 
     /// Bytes it holds.

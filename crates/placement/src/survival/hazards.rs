@@ -27,7 +27,7 @@ pub struct Hazards {
     ages: Ages,
     widths: AgeColumn,
     /// The row of each context, 0 if it has none yet.
-    rows: Vec<u16>,
+    rows: Box<[u16; CONTEXTS]>,
     /// The context of each row in use.
     contexts: Vec<u32>,
     deaths: AgeTally,
@@ -56,7 +56,7 @@ impl Hazards {
         let mut hazards = Hazards {
             ages,
             widths: std::array::from_fn(|a| ages.width(a)),
-            rows: vec![0; CONTEXTS],
+            rows: bytemuck::zeroed_box(),
             contexts: Vec::with_capacity(ROWS),
             deaths: AgeTally::new(ROWS),
             seen: AgeTally::new(ROWS),

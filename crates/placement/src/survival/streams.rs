@@ -13,11 +13,11 @@ const OTHERS: u32 = 5;
 const IDLE: u32 = 4096;
 
 /// A recent write.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct RecentWrite {
     lba: u32,
     now: u32,
-    /// Pages in order up to and including this one; 0 if nothing is remembered.
+    /// Pages in order up to and including this one.
     run: u32,
     /// The time at which the first page of the run was written.
     began: u32,
@@ -57,8 +57,10 @@ impl Streams {
     /// Follows up to `places` streams.
     pub fn new(places: usize) -> Self {
         let place = PageStream { next: u32::MAX, used: 0 };
+        // No page has this LBA in front.
+        let none = RecentWrite { lba: u32::MAX - 1, now: 0, run: 0, began: 0 };
         Streams {
-            recent: Box::new([RecentWrite::default(); RECENT]),
+            recent: Box::new([none; RECENT]),
             places: vec![place; places],
             nexts: 0,
             most: places,
@@ -77,9 +79,9 @@ impl Streams {
         self.now = self.now.wrapping_add(1);
         let now = self.now;
         let before = self.recent[lba.wrapping_sub(1) as usize % RECENT];
-        let continues = before.run > 0 && before.lba == lba.wrapping_sub(1);
+        let continues = before.lba == lba.wrapping_sub(1);
         let (run, began) =
-            if continues { (before.run.saturating_add(1), before.began) } else { (1, now) };
+            if continues { (before.run + 1, before.began) } else { (1, now) };
         self.recent[lba as usize % RECENT] = RecentWrite { lba, now, run, began };
         let since = now.wrapping_sub(began);
         let long = run >= LONG && since.saturating_sub(run) >= since / OTHERS;
