@@ -117,6 +117,8 @@ struct Iterate {
     means: FeatureRow,
     /// One over the deviation of each feature; 0 leaves the feature out.
     scales: FeatureRow,
+    /// 1 after the features, 0 elsewhere.
+    one: FeatureRow,
     /// Features.
     width: usize,
 }
@@ -128,27 +130,31 @@ impl Iterate {
             row.as_flattened_mut()[..from.len()].copy_from_slice(from);
             row
         };
+        let width = at.len() - 1;
+        let mut one = [[0.0; LANES]; GROUPS];
+        one[width / LANES][width % LANES] = 1.0;
         let inverse = |deviation: f64| if deviation > 0.0 { 1.0 / deviation } else { 0.0 };
         Iterate {
             weights: padded(at),
             means: padded(&standard.means),
             scales: padded(&standard.deviations).map(|lanes| lanes.map(inverse)),
-            width: at.len() - 1,
+            one,
+            width,
         }
     }
 
     /// Standardises a sample's features, puts a 1 after them, and returns its score. Values after
-    /// the features in `values` are ignored.
+    /// the features in `values` count for nothing. The 1 is added to a whole group: a single store
+    /// would make the loads of the group wait.
     #[inline(always)]
     fn score(&self, values: &[f32], to: &mut FeatureRow) -> f64 {
         let groups = self.width / LANES + 1;
         for (g, values) in values.as_chunks::<LANES>().0[..groups].iter().enumerate() {
             for lane in 0..LANES {
                 let from_mean = f64::from(values[lane]) - self.means[g][lane];
-                to[g][lane] = from_mean * self.scales[g][lane];
+                to[g][lane] = from_mean * self.scales[g][lane] + self.one[g][lane];
             }
         }
-        to[self.width / LANES][self.width % LANES] = 1.0;
         let mut sums = [0.0; LANES];
         for (to, weights) in to.iter().zip(&self.weights).take(groups) {
             for lane in 0..LANES {
@@ -198,7 +204,7 @@ impl SampleSums {
 }
 
 /// Adds a block of samples, whose features are in the buffer.
-#[multiversion(targets("x86_64+avx2"))]
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn add(sums: &mut SampleSums, point: &Iterate, frozen: &[bool]) {
     let samples = frozen.len().min(BLOCK);
     for (i, &frozen) in frozen[..samples].iter().enumerate() {
@@ -213,10 +219,10 @@ fn add(sums: &mut SampleSums, point: &Iterate, frozen: &[bool]) {
     for i in 0..samples {
         sums.objective += sums.losses[i];
         for g in 0..groups {
-            for lane in 0..LANES {
-                sums.gradient[g][lane] += sums.slopes[i] * sums.block[i][g][lane];
-                sums.weighted[i][g][lane] = sums.curvatures[i] * sums.block[i][g][lane];
-            }
+            let (mut gradient, row) = (sums.gradient[g], sums.block[i][g]);
+            gradient.iter_mut().zip(row).for_each(|(sum, x)| *sum += sums.slopes[i] * x);
+            sums.gradient[g] = gradient;
+            sums.weighted[i][g] = row.map(|x| sums.curvatures[i] * x);
         }
     }
     let samples = sums.block[..samples].iter().zip(&sums.weighted);
