@@ -80,8 +80,7 @@ impl Streams {
         let now = self.now;
         let before = self.recent[lba.wrapping_sub(1) as usize % RECENT];
         let continues = before.lba == lba.wrapping_sub(1);
-        let (run, began) =
-            if continues { (before.run + 1, before.began) } else { (1, now) };
+        let (run, began) = if continues { (before.run + 1, before.began) } else { (1, now) };
         self.recent[lba as usize % RECENT] = RecentWrite { lba, now, run, began };
         let since = now.wrapping_sub(began);
         let long = run >= LONG && since.saturating_sub(run) >= since / OTHERS;

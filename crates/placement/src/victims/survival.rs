@@ -75,6 +75,16 @@ struct Class {
     all: [Count; AGES],
     /// Rates of gain, each with the period of looks in which it was worked out.
     rates: [[(f32, u32); STEPS]; AGES],
+    /// Curves by level of garbage, each with the number of looks after which it was drawn.
+    curves: [(Curve, u32); LEVELS],
+}
+
+/// The lives of pages in zones of a class with a level of garbage.
+#[derive(Clone, Copy, Debug)]
+struct Curve {
+    hazards: [f32; AGES],
+    /// The shares of pages that live through each bucket of ages.
+    survivals: [f32; AGES],
 }
 
 /// A zone as the last look found it.
@@ -187,17 +197,17 @@ impl SurvivalPolicy {
     fn work_out(&mut self, ages: Ages, class: usize, age: usize, step: usize, due: u32) -> f32 {
         let empty = (step as f32 + 0.5) / STEPS as f32;
         let (level, valid) = (step * LEVELS / STEPS, 1.0 - empty);
-        let known = &self.classes[class];
-        let hazard = |age: usize| {
-            let of_age = self.by_age[age].hazard(ages.prior(age));
-            known.levels[age][level].hazard(known.all[age].hazard(of_age))
-        };
-        let mut rate = hazard(age);
+        if self.classes[class].curves[level].1 != self.looks {
+            self.classes[class].curves[level] = (self.draw(ages, class, level), self.looks);
+        }
+        let Curve { hazards, survivals } = &self.classes[class].curves[level].0;
+        let mut rate = hazards[age];
         let (mut survival, mut lived, mut wait) = (1.0, 0.0, 0.0);
-        for later in age..AGES {
+        for (later, &lives) in survivals.iter().enumerate().skip(age) {
             // On average the zone is halfway through its present bucket.
             let width = ages.width(later) / if later == age { 2.0 } else { 1.0 };
-            let after = survival * decay(hazard(later) * width);
+            let lives = if later == age { decay(hazards[age] * width) } else { lives };
+            let after = survival * lives;
             lived += (survival + after) / 2.0 * width;
             wait += width;
             survival = after;
@@ -205,6 +215,16 @@ impl SurvivalPolicy {
         }
         self.classes[class].rates[age][step] = (rate, due);
         rate
+    }
+
+    /// The curve of a class and level by the present counts.
+    fn draw(&self, ages: Ages, class: usize, level: usize) -> Curve {
+        let known = &self.classes[class];
+        let hazards = std::array::from_fn(|age| {
+            let of_age = self.by_age[age].hazard(ages.prior(age));
+            known.levels[age][level].hazard(known.all[age].hazard(of_age))
+        });
+        Curve { hazards, survivals: std::array::from_fn(|a| decay(hazards[a] * ages.width(a))) }
     }
 }
 
@@ -214,6 +234,7 @@ impl Class {
             levels: [[Count::default(); LEVELS]; AGES],
             all: [Count::default(); AGES],
             rates: [[(0.0, 0); STEPS]; AGES],
+            curves: [(Curve { hazards: [0.0; AGES], survivals: [0.0; AGES] }, 0); LEVELS],
         }
     }
 }
