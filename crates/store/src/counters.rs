@@ -14,6 +14,7 @@ pub struct Counters {
     pace_ns: AtomicU64,
     debt_ns: AtomicU64,
     stall_ns: AtomicU64,
+    reads: AtomicU64,
     /// Latencies of operations.
     pub latencies: Latencies,
 }
@@ -38,6 +39,16 @@ impl Counters {
             let paid = self.debt_ns.swap(0, Relaxed);
             sleep(Duration::from_nanos(paid));
         }
+    }
+
+    /// Records were read of the device.
+    pub fn count_reads(&self, records: u64) {
+        self.reads.fetch_add(records, Relaxed);
+    }
+
+    /// Records that were read of the device.
+    pub fn reads(&self) -> u64 {
+        self.reads.load(Relaxed)
     }
 
     /// A writer was held up.

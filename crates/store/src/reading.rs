@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use frostline_zone::{AlignedBuf, DeviceError};
+use frostline_zone::{AlignedBuf, DeviceError, ZoneRead};
 
 use crate::StoreError;
 use crate::delta::{ChangedWords, apply};
@@ -13,11 +13,14 @@ use crate::inner::Inner;
 use crate::mapped_page::{RecordAt, RecordLookup};
 use crate::records::Span;
 
+/// Bytes of the pages of the device that hold a record, at most.
+const MOST: usize = 2 * PAGE;
+
 thread_local! {
     /// An image and a delta, while a page is made of them.
     static RECORDS: RefCell<(Vec<u8>, Vec<u8>)> = RefCell::new((vec![0; PAGE], vec![0; PAGE]));
-    /// Pages of the device that hold a record.
-    static PAGES: RefCell<AlignedBuf> = RefCell::new(AlignedBuf::zeroed(2 * PAGE));
+    /// Pages of the device that hold a record, or two.
+    static PAGES: RefCell<AlignedBuf> = RefCell::new(AlignedBuf::zeroed(2 * MOST));
 }
 
 impl Inner {
@@ -54,18 +57,23 @@ impl Inner {
         let (base, since) = (mapped.find_image(image)?, mapped.find_delta(delta)?);
         drop(mapped);
         let Some(base) = base else { return Ok(false) };
-        let bytes = self.fetch(lba, base, image)?;
-        let mut whole = unpack(&image[..bytes], into);
-        if let Some(since) = since {
-            let bytes = self.fetch(lba, since, delta)?;
-            let words = apply(into, &delta[..bytes]);
-            whole &= words.is_some();
-            *changed = words.unwrap_or_default();
-        }
-        match whole {
+        let Some(since) = since else {
+            let bytes = self.fetch(lba, base, image)?;
+            return self.whole(lba, unpack(&image[..bytes], into), into);
+        };
+        let (of_image, of_delta) = self.fetch_both(lba, (base, image), (since, delta))?;
+        let whole = unpack(&image[..of_image], into);
+        let words = apply(into, &delta[..of_delta]);
+        *changed = words.unwrap_or_default();
+        self.whole(lba, whole && words.is_some(), into)
+    }
+
+    /// A page that was made, unless its records are not what they should be.
+    fn whole(&self, lba: u32, is_whole: bool, page: &mut [u8]) -> Result<bool, StoreError> {
+        match is_whole {
             true => Ok(true),
             false => {
-                into.fill(0);
+                page.fill(0);
                 Err(StoreError::Lost { lba })
             }
         }
@@ -88,14 +96,53 @@ impl Inner {
         found: RecordLookup,
         into: &mut [u8],
     ) -> Result<usize, StoreError> {
-        let RecordAt { zone, span, sum, pin } = match found {
+        let at = match found {
             RecordLookup::Copied(bytes) => return Ok(bytes),
             RecordLookup::At(at) => at,
         };
-        let record = &mut into[..span.bytes];
-        let read = self.read_span(zone, span, record);
+        self.counters.count_reads(1);
+        self.read_span(at.zone, at.span, &mut into[..at.span.bytes])?;
+        self.compare(lba, at, into)
+    }
+
+    /// The same for the image and the delta of a page, side by side if both are read.
+    fn fetch_both(
+        &self,
+        lba: u32,
+        (base, image): (RecordLookup, &mut [u8]),
+        (since, delta): (RecordLookup, &mut [u8]),
+    ) -> Result<(usize, usize), StoreError> {
+        let (base, since) = match (base, since) {
+            (RecordLookup::At(base), RecordLookup::At(since)) => (base, since),
+            (base, since) => {
+                return Ok((self.fetch(lba, base, image)?, self.fetch(lba, since, delta)?));
+            }
+        };
+        self.counters.count_reads(2);
+        PAGES.with_borrow_mut(|pages| {
+            let (one, other) = pages.split_at_mut(MOST);
+            let read = |at: &RecordAt, pages| {
+                let (span, zone) = (at.span, at.zone);
+                let buffer: &mut [u8] = pages;
+                let offset = u64::from(span.page) * PAGE as u64;
+                ZoneRead { zone, offset, buffer: &mut buffer[..span.pages() * PAGE] }
+            };
+            self.device.read_all(&mut [read(&base, &mut *one), read(&since, &mut *other)])?;
+            for (span, pages, into) in
+                [(base.span, one, &mut *image), (since.span, other, &mut *delta)]
+            {
+                into[..span.bytes].copy_from_slice(&pages[span.skip..][..span.bytes]);
+            }
+            Ok::<(), DeviceError>(())
+        })?;
+        Ok((self.compare(lba, base, image)?, self.compare(lba, since, delta)?))
+    }
+
+    /// Compares a record that was read with its sum; returns its bytes.
+    fn compare(&self, lba: u32, at: RecordAt, record: &mut [u8]) -> Result<usize, StoreError> {
+        let RecordAt { zone, span, sum, pin } = at;
         drop(pin);
-        read?;
+        let record = &mut record[..span.bytes];
         if crc32c::crc32c(record) != sum {
             record.fill(0);
             let lba = self.layout.sizes.page_of(lba);

@@ -22,6 +22,9 @@ pub struct Stats {
     pub counts: frostline_log::Counts,
     /// Pages written as deltas since the store was opened.
     pub deltas: DeltaCounts,
+    /// Records read of the device since the store was opened, for pages that were asked for and for deltas that
+    /// cleaning merged: of a page with a delta both.
+    pub reads: u64,
     /// Pages copied since [`Store::count_copies`](crate::Store::count_copies), if it was called.
     pub copied: Option<Copied>,
     /// Valid pages.
@@ -55,6 +58,7 @@ impl Stats {
             opened: *inner.opened.get().unwrap_or(&written),
             counts: state.volume.counts().without_victims(),
             deltas: state.deltas,
+            reads: inner.counters.reads(),
             copied: state.copied(),
             valid_pages: state.valid_pages(),
             garbage_proportion: state.volume.garbage_proportion(),

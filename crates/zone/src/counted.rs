@@ -4,7 +4,7 @@ use std::io::IoSlice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{Device, DeviceError, Geometry, ZoneInfo};
+use crate::{Device, DeviceError, Geometry, ZoneInfo, ZoneRead};
 
 /// Counts of the operations on a device. Operations that the device refused, or that failed, count
 /// only as errors.
@@ -102,6 +102,14 @@ impl Device for Counted {
     fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> Result<(), DeviceError> {
         self.count(self.inner.read(zone, offset, buffer), &self.reads)?;
         self.read_bytes.fetch_add(buffer.len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn read_all(&self, reads: &mut [ZoneRead<'_>]) -> Result<(), DeviceError> {
+        self.count(self.inner.read_all(reads), &self.reads)?;
+        self.reads.fetch_add((reads.len() as u64).wrapping_sub(1), Ordering::Relaxed);
+        let bytes: usize = reads.iter().map(|read| read.buffer.len()).sum();
+        self.read_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         Ok(())
     }
 

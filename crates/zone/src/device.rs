@@ -4,6 +4,17 @@ use std::io::IoSlice;
 
 use crate::{DeviceError, Geometry, ZoneInfo};
 
+/// A part of a zone, and the buffer that it is read to.
+#[derive(Debug)]
+pub struct ZoneRead<'a> {
+    /// The zone.
+    pub zone: u32,
+    /// The beginning of the part.
+    pub offset: u64,
+    /// As many bytes as are read.
+    pub buffer: &'a mut [u8],
+}
+
 /// A zoned device, shared by any number of threads.
 ///
 /// Offsets and pointers count bytes from the start of their zone; zones are numbered from 0.
@@ -72,6 +83,14 @@ pub trait Device: Send + Sync {
     /// The end of `buffer` lies beyond the write pointer; the zone is offline or conventional;
     /// `offset` or the length is not aligned; an I/O error; a crash.
     fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> Result<(), DeviceError>;
+
+    /// Fills several buffers, side by side if the device can.
+    ///
+    /// # Errors
+    /// Those of [`Device::read`]; which buffers are filled then is not known.
+    fn read_all(&self, reads: &mut [ZoneRead<'_>]) -> Result<(), DeviceError> {
+        reads.iter_mut().try_for_each(|read| self.read(read.zone, read.offset, read.buffer))
+    }
 
     /// Empties the zone. An empty zone stays as it is.
     ///

@@ -14,8 +14,9 @@ use rustix::io::Errno;
 
 use crate::open_files::OpenFiles;
 use crate::positional;
+use crate::side_by_side::{self, FileRead};
 use crate::zoned::Medium;
-use crate::{DeviceError, ZoneInfo, ZoneState};
+use crate::{DeviceError, ZoneInfo, ZoneRead, ZoneState};
 
 /// The number of threads that sync files when there are many.
 const SYNCING_THREADS: usize = 16;
@@ -148,6 +149,18 @@ impl Medium for ZoneFiles {
 
     fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         positional::read_exact(&*self.file(zone)?, offset, buffer, self.aligned())
+    }
+
+    fn read_all(&self, reads: &mut [ZoneRead<'_>]) -> Result<(), (usize, io::Error)> {
+        let file = |(index, read): (usize, &ZoneRead<'_>)| {
+            self.file(read.zone).map_err(|error| (index, error))
+        };
+        let files = reads.iter().enumerate().map(file).collect::<Result<Vec<_>, _>>()?;
+        let mut placed = Vec::with_capacity(reads.len());
+        for (read, file) in reads.iter_mut().zip(&files) {
+            placed.push(FileRead { file, at: read.offset, buffer: read.buffer });
+        }
+        side_by_side::read_all(&mut placed, self.aligned())
     }
 
     fn reset(&self, zone: u32) -> io::Result<()> {

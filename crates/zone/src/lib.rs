@@ -68,6 +68,7 @@ mod overlay;
 mod positional;
 #[cfg(target_os = "linux")]
 mod queue;
+mod side_by_side;
 mod span;
 mod timed;
 mod uri;
@@ -82,7 +83,7 @@ mod zonefs;
 
 pub use buffer::{ALIGNMENT, AlignedBuf};
 pub use counted::{Counted, DeviceCounts};
-pub use device::Device;
+pub use device::{Device, ZoneRead};
 pub use error::{DeviceError, Operation};
 pub use faulty::{Fault, Faulty, Tail};
 pub use geometry::{Geometry, Shape, ZoneInfo, ZoneState, default_zone_bytes};

@@ -4,7 +4,7 @@ use std::io::IoSlice;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::limits::Limits;
-use crate::{Device, DeviceError, Geometry, ZoneInfo};
+use crate::{Device, DeviceError, Geometry, ZoneInfo, ZoneRead};
 
 /// A range of another device's zones, as a device of its own: so one device can be shared by users
 /// that know nothing of each other.
@@ -130,6 +130,15 @@ impl Device for Span {
 
     fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> Result<(), DeviceError> {
         self.inner.read(self.below(zone)?, offset, buffer)
+    }
+
+    fn read_all(&self, reads: &mut [ZoneRead<'_>]) -> Result<(), DeviceError> {
+        let mut below = Vec::with_capacity(reads.len());
+        for read in reads {
+            let zone = self.below(read.zone)?;
+            below.push(ZoneRead { zone, offset: read.offset, buffer: read.buffer });
+        }
+        self.inner.read_all(&mut below)
     }
 
     fn reset(&self, zone: u32) -> Result<(), DeviceError> {

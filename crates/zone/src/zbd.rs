@@ -10,9 +10,10 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 
 use crate::queue::queue_limits;
+use crate::side_by_side::{self, FileRead};
 use crate::zone_ioctl::{self, BlkZone, Range};
 use crate::zoned::{Medium, Zoned};
-use crate::{Device, DeviceError, Geometry, ZoneInfo, ZoneState, positional};
+use crate::{Device, DeviceError, Geometry, ZoneInfo, ZoneRead, ZoneState, positional};
 
 const SECTOR: u64 = 512;
 
@@ -81,6 +82,14 @@ impl Medium for Drive {
     fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         let place = self.start(zone) + offset;
         positional::read_exact(&self.file, place, buffer, Some(self.block_bytes))
+    }
+
+    fn read_all(&self, reads: &mut [ZoneRead<'_>]) -> Result<(), (usize, io::Error)> {
+        let mut placed = Vec::with_capacity(reads.len());
+        for ZoneRead { zone, offset, buffer } in reads {
+            placed.push(FileRead { file: &self.file, at: self.start(*zone) + *offset, buffer });
+        }
+        side_by_side::read_all(&mut placed, Some(self.block_bytes))
     }
 
     fn reset(&self, zone: u32) -> io::Result<()> {

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError, RwLock};
 use rustix::io::Errno;
 
 use crate::limits::Limits;
-use crate::{Device, DeviceError, Geometry, Operation, ZoneInfo, ZoneState};
+use crate::{Device, DeviceError, Geometry, Operation, ZoneInfo, ZoneRead, ZoneState};
 
 /// The medium that holds the bytes. It gets only operations that the rules allow, and never two
 /// changes of one zone at a time.
@@ -15,6 +15,14 @@ pub(crate) trait Medium: Send + Sync {
     /// Writes the parts at the write pointer `at`.
     fn write(&self, zone: u32, at: u64, parts: &[IoSlice<'_>]) -> io::Result<()>;
     fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
+    /// Fills several buffers; on an error, says which could not be filled.
+    fn read_all(&self, reads: &mut [ZoneRead<'_>]) -> Result<(), (usize, io::Error)> {
+        for (index, read) in reads.iter_mut().enumerate() {
+            let done = self.read(read.zone, read.offset, read.buffer);
+            done.map_err(|error| (index, error))?;
+        }
+        Ok(())
+    }
     fn reset(&self, zone: u32) -> io::Result<()>;
     fn finish(&self, zone: u32) -> io::Result<()>;
     /// Makes all operations durable that returned before. Calls may overlap.
@@ -150,6 +158,18 @@ impl<M: Medium> Zoned<M> {
         let offset = before.write_pointer;
         result.map_err(|source| DeviceError::io(operation, zone, offset, source))
     }
+
+    fn check_read(&self, zone: u32, offset: u64, bytes: usize) -> Result<(), DeviceError> {
+        let bytes = bytes as u64;
+        let info = self.find(zone)?.info();
+        self.check_aligned(Operation::Read, zone, offset, bytes)?;
+        check_state(Operation::Read, zone, info.state, false)?;
+        let pointer = info.write_pointer;
+        if offset.checked_add(bytes).is_none_or(|end| end > pointer) {
+            return Err(DeviceError::ReadBeyondPointer { zone, offset, bytes, pointer });
+        }
+        Ok(())
+    }
 }
 
 impl<M: Medium> Device for Zoned<M> {
@@ -196,16 +216,19 @@ impl<M: Medium> Device for Zoned<M> {
     }
 
     fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> Result<(), DeviceError> {
-        let bytes = buffer.len() as u64;
-        let info = self.find(zone)?.info();
-        self.check_aligned(Operation::Read, zone, offset, bytes)?;
-        check_state(Operation::Read, zone, info.state, false)?;
-        let pointer = info.write_pointer;
-        if offset.checked_add(bytes).is_none_or(|end| end > pointer) {
-            return Err(DeviceError::ReadBeyondPointer { zone, offset, bytes, pointer });
-        }
+        self.check_read(zone, offset, buffer.len())?;
         let failed = |source| DeviceError::io(Operation::Read, zone, offset, source);
         self.medium.read(zone, offset, buffer).map_err(failed)
+    }
+
+    fn read_all(&self, reads: &mut [ZoneRead<'_>]) -> Result<(), DeviceError> {
+        for read in &*reads {
+            self.check_read(read.zone, read.offset, read.buffer.len())?;
+        }
+        self.medium.read_all(reads).map_err(|(index, source)| {
+            let ZoneRead { zone, offset, .. } = reads[index];
+            DeviceError::io(Operation::Read, zone, offset, source)
+        })
     }
 
     fn reset(&self, zone: u32) -> Result<(), DeviceError> {

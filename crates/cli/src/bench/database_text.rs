@@ -95,6 +95,7 @@ const FIGURES: &[Figure] = &[
     ("pages looked for a transaction", |run| each(run, run.page_accesses)),
     ("  in memory, %", |run| number(run.cache_hits.map(|hits| hits * 100.0), 3)),
     ("pages read a transaction", |run| each(run, run.pages_read)),
+    ("  reads of the device", |run| each(run, run.device_reads)),
     ("pages written a transaction", |run| {
         let of_store = run.run.user_writes + run.run.relocations;
         each(run, of_store + run.header_pages + run.checkpoint_pages + run.wal_pages)

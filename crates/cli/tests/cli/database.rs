@@ -29,7 +29,9 @@ fn the_json_has_the_fields_of_a_run_and_those_of_a_database() {
     for field in ["tpmc", "ops_per_second", "waf", "waf_with_log", "process_cpu_seconds"] {
         assert!(run[field].as_f64().unwrap() > 0.0, "{field}: {run}");
     }
-    for field in ["user_writes", "wal_pages", "header_pages", "pages_read", "pages_evicted"] {
+    for field in
+        ["user_writes", "wal_pages", "header_pages", "pages_read", "device_reads", "pages_evicted"]
+    {
         assert!(number(&run[field]) > 0, "{field}: {run}");
     }
     let (accesses, hits) = (number(&run["page_accesses"]), run["cache_hits"].as_f64().unwrap());

@@ -116,6 +116,8 @@ pub struct DatabaseRun {
     pub cache_hits: Option<f64>,
     /// Pages read from the store.
     pub pages_read: u64,
+    /// Reads of the device that these took: a page with a delta takes two.
+    pub device_reads: u64,
     /// Pages written because their memory was needed.
     pub pages_evicted: u64,
     /// Pages that left memory unchanged.
@@ -244,6 +246,7 @@ impl DatabaseRun {
             page_accesses: sum.accesses,
             cache_hits: sum.hits(),
             pages_read: sum.read,
+            device_reads: after.store.reads - before.store.reads,
             pages_evicted: sum.evicted,
             pages_dropped: sum.dropped,
             pages_checkpointed: sum.checkpointed,

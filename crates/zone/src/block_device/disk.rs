@@ -13,11 +13,19 @@ use super::rings::Rings;
 use crate::geometry::BLOCK_BYTES;
 use crate::positional;
 use crate::queue::write_streams;
+use crate::side_by_side::{self, FileRead};
 
 /// A range of bytes that can be written anywhere. What was not synced may be lost in a power cut,
 /// sector by sector and in any order.
 pub(super) trait Disk: Send + Sync {
     fn read(&self, at: u64, buffer: &mut [u8]) -> io::Result<()>;
+    /// Fills several buffers, each from its place; on an error, says which could not be filled.
+    fn read_all(&self, reads: &mut [(u64, &mut [u8])]) -> Result<(), (usize, io::Error)> {
+        for (index, (at, buffer)) in reads.iter_mut().enumerate() {
+            self.read(*at, buffer).map_err(|error| (index, error))?;
+        }
+        Ok(())
+    }
     /// Writes in a stream; in none if it is 0.
     fn write(&self, at: u64, parts: &[IoSlice<'_>], stream: u8) -> io::Result<()>;
     /// Tells the drive that the bytes of a range are not needed: they may read as anything then.
@@ -90,6 +98,14 @@ pub(super) fn is_drive(metadata: &Metadata) -> bool {
 impl Disk for FileDisk {
     fn read(&self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
         positional::read_exact(&self.file, at, buffer, self.aligned())
+    }
+
+    fn read_all(&self, reads: &mut [(u64, &mut [u8])]) -> Result<(), (usize, io::Error)> {
+        let mut placed = Vec::with_capacity(reads.len());
+        for (at, buffer) in reads {
+            placed.push(FileRead { file: &self.file, at: *at, buffer });
+        }
+        side_by_side::read_all(&mut placed, self.aligned())
     }
 
     fn write(&self, at: u64, parts: &[IoSlice<'_>], stream: u8) -> io::Result<()> {

@@ -36,7 +36,7 @@ use crate::file_dir::make_directory;
 use crate::geometry::BLOCK_BYTES;
 use crate::zoned::{Medium, Zoned};
 use crate::{
-    AlignedBuf, Device, DeviceError, Geometry, OpenOptions, Shape, ZoneInfo, ZoneState,
+    AlignedBuf, Device, DeviceError, Geometry, OpenOptions, Shape, ZoneInfo, ZoneRead, ZoneState,
     default_zone_bytes, geometry_file, zone_ioctl,
 };
 
@@ -399,6 +399,14 @@ impl<D: Disk> Medium for Ranges<D> {
 
     fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.disk.read(self.start(zone) + offset, buffer)
+    }
+
+    fn read_all(&self, reads: &mut [ZoneRead<'_>]) -> Result<(), (usize, io::Error)> {
+        let mut placed = Vec::with_capacity(reads.len());
+        for ZoneRead { zone, offset, buffer } in reads {
+            placed.push((self.start(*zone) + *offset, &mut **buffer));
+        }
+        self.disk.read_all(&mut placed)
     }
 
     fn reset(&self, zone: u32) -> io::Result<()> {
