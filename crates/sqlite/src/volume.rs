@@ -229,7 +229,11 @@ impl StoreFiles {
     ) -> Result<Option<StoredPage>, Error> {
         let mut pages = hold(stored)?;
         if let Some(page) = pages.get(lba) {
-            return Ok(Some(page));
+            drop(pages);
+            // Cleaning may have merged its words.
+            let is_base = !self.store.has_delta(lba)?;
+            let changed = if is_base { ChangedWords::NONE } else { page.changed };
+            return Ok(Some(StoredPage { changed, ..page }));
         }
         let written = pages.written();
         drop(pages);

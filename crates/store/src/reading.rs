@@ -79,6 +79,16 @@ impl Inner {
         }
     }
 
+    /// True if a page has a delta.
+    pub fn has_delta(&self, lba: u32) -> Result<bool, StoreError> {
+        self.layout.check_lba(lba)?;
+        let mapped = self.mapped(self.state()?, lba)?;
+        let has = mapped.delta_place().is_some();
+        drop(mapped);
+        self.shrink_map()?;
+        Ok(has)
+    }
+
     /// Reads the record of an LBA to the beginning of `into`, in whole units; returns its bytes, or none
     /// if there is none.
     pub fn read_record(&self, lba: u32, into: &mut [u8]) -> Result<Option<usize>, StoreError> {

@@ -200,6 +200,15 @@ impl Store {
         read
     }
 
+    /// True if a page has a delta: if not, it differs from its base in no word. A writer that remembers the words
+    /// of its last write learns by this that cleaning merged them.
+    ///
+    /// # Errors
+    /// An LBA beyond the store; an error of the device.
+    pub fn has_delta(&self, lba: u32) -> Result<bool, StoreError> {
+        self.inner.has_delta(lba)
+    }
+
     /// Calls `visit` with the LBA of every page of a range that was written and not trimmed, in
     /// order: how an engine learns which of its pages are in use. Pages that [`Store::read`] would
     /// report as damaged or lost are among them; beyond the store there are none.

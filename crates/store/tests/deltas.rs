@@ -92,6 +92,7 @@ fn a_group_of_a_few_deltas_is_one_page_of_the_device() {
         let write = |(lba, page)| PageWrite { lba, page, hotness: None, changed: Some(&changed) };
         let pages = (0..).zip(pages.iter().map(|page| &page[..]));
         store.write_group(&pages.map(write).collect::<Vec<_>>()).unwrap();
+        assert!(store.has_delta(10).unwrap() && !store.has_delta(11).unwrap());
         assert_eq!(written(&*device), before + 1);
     }
     let stats = store.stats().unwrap();
