@@ -3,7 +3,7 @@
 use std::io::IoSlice;
 use std::thread;
 
-use frostline_zone::{AlignedBuf, Device, DeviceError, ZoneState};
+use frostline_zone::{AlignedBuf, Device, DeviceError, ZoneRead, ZoneState};
 
 use super::Check;
 
@@ -16,6 +16,7 @@ pub const ALL: &[Check] = &[
     ("appends elsewhere than at the write pointer are refused", appends_elsewhere_are_refused),
     ("what is not in blocks is refused", what_is_not_in_blocks_is_refused),
     ("reads beyond the write pointer are refused", reads_beyond_the_pointer_are_refused),
+    ("several places are read at once", several_places_are_read_at_once),
     ("zones hold their capacity and no more", zones_hold_their_capacity),
     ("reset zones are written anew", reset_zones_are_written_anew),
     ("finished zones are full and keep their pages", finished_zones_are_full),
@@ -155,6 +156,37 @@ fn reads_beyond_the_pointer_are_refused(device: &dyn Device, zones: &[u32]) {
     for (offset, blocks) in [(0, 3), (block as u64, 2), (2 * block as u64, 1), (last, 1)] {
         let refused = device.read(zone, offset, &mut vec![0; blocks * block]);
         assert!(matches!(refused, Err(DeviceError::ReadBeyondPointer { .. })), "{refused:?}");
+    }
+}
+
+fn several_places_are_read_at_once(device: &dyn Device, zones: &[u32]) {
+    let block = block(device);
+    let wanted: Vec<_> = zones[..2].iter().map(|&zone| pattern(device, zone, 0, 4)).collect();
+    for (&zone, data) in zones.iter().zip(&wanted) {
+        device.append(zone, 0, data).unwrap();
+    }
+    // Of one zone and of two, of one length and of two, and memory that lies anywhere.
+    let places = [(0, 0, 1), (1, 2, 2), (0, 1, 2), (1, 0, 1), (0, 3, 1), (1, 3, 1)];
+    for count in 1..=places.len() {
+        let mut memory: Vec<_> =
+            places.iter().map(|(_, _, blocks)| AlignedBuf::zeroed(blocks * block + 1)).collect();
+        for shift in [0, 1] {
+            let placed = places[..count].iter().zip(&mut memory);
+            let mut reads: Vec<_> = placed
+                .map(|(&(zone, at, blocks), memory)| ZoneRead {
+                    zone: zones[zone],
+                    offset: (at * block) as u64,
+                    buffer: &mut memory[shift..][..blocks * block],
+                })
+                .collect();
+            device.read_all(&mut reads).unwrap();
+            for (read, (zone, at, blocks)) in reads.iter().zip(places) {
+                assert_eq!(read.buffer, &wanted[zone][at * block..][..blocks * block]);
+            }
+            reads[count - 1].offset = 4 * block as u64;
+            let beyond = device.read_all(&mut reads);
+            assert!(matches!(beyond, Err(DeviceError::ReadBeyondPointer { .. })), "{beyond:?}");
+        }
     }
 }
 
