@@ -32,10 +32,12 @@ F='file:my.db?vfs=frostline&store=DIR&size=1GiB'
 run('file delete','my.db',c,rows,txs,per,warm)
 run('file wal full','my.db',c+'pragma journal_mode=wal;pragma synchronous=full;',rows,txs,per,warm)
 run('file wal normal','my.db',c+'pragma journal_mode=wal;pragma synchronous=normal;',rows,txs,per,warm)
+off='pragma synchronous=off;'
 run('frostline delete',F,c,rows,txs,per,warm)
-run('frostline off sync',F,c+'pragma synchronous=off;',rows,txs,per,warm)
-run('frostline gp .3',F+'&gp=0.3',c,rows,txs,per,warm)
-run('frostline off sync gp .3',F+'&gp=0.3',c+'pragma synchronous=off;',rows,txs,per,warm)
-run('frostline gp .15',F+'&gp=0.15',c,rows,txs,per,warm)
-run('frostline off sync gp .15',F+'&gp=0.15',c+'pragma synchronous=off;',rows,txs,per,warm)
+run('frostline off sync',F,c+off,rows,txs,per,warm)
 run('frostline wal',F,c+'pragma journal_mode=wal;',rows,txs,per,warm)
+for gp in ['0.5','0.15']:
+    run('frostline gp '+gp,F+'&gp='+gp,c,rows,txs,per,warm)
+    run('frostline off sync gp '+gp,F+'&gp='+gp,c+off,rows,txs,per,warm)
+run('frostline one class',F+'&scheme=nosep',c,rows,txs,per,warm)
+run('frostline whole pages',F+'&unit=4096',c,rows,txs,per,warm)
