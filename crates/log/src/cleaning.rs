@@ -26,7 +26,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// True if the trigger asks for cleaning.
     #[inline(always)]
     pub fn cleaning_due(&self) -> bool {
-        self.trigger.is_due(self.garbage, self.written - self.padded, self.free.len())
+        self.trigger.is_due(self.garbage, self.written, self.free.len())
     }
 
     /// Chooses victims into `self.choice`, and changes the class of zones as the scheme wants. If
@@ -71,10 +71,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         let victim = self.event(zone);
         self.counts.zones_reclaimed += 1;
         self.garbage -= u64::from(self.zones.garbage(zone));
-        self.written -= u64::from(self.zone_units);
-        if let Some(padding) = self.padding.get_mut(zone as usize) {
-            self.padded -= u64::from(std::mem::take(padding));
-        }
+        let padding = self.padding.get_mut(zone as usize).map_or(0, std::mem::take);
+        self.written -= u64::from(self.zone_units - padding);
         self.zones.free(zone);
         self.free.push(zone);
         self.scheme.on_reclaimed(&victim);

@@ -74,7 +74,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// Garbage proportion: garbage pages over all pages in zones that hold any, without padding; 0 if there
     /// are none.
     pub fn garbage_proportion(&self) -> f64 {
-        match self.written - self.padded {
+        match self.written {
             0 => 0.0,
             written => self.garbage as f64 / written as f64,
         }
@@ -163,7 +163,7 @@ impl<S: Scheme> Volume<S> {
             if counted != expected {
                 return Err(format!("zone {zone}: {counted} garbage counted, {expected} found"));
             }
-            written += u64::from(have);
+            written += u64::from(have - self.padding_of(zone));
             garbage += u64::from(garbage_here);
         }
         let (w, g) = (self.written, self.garbage);

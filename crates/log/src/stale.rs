@@ -57,7 +57,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         let zone = self.zone_of(cursor);
         let used = self.zone_units - (cursor.end - cursor.slot) - self.padding_of(zone);
         let garbage = u64::from(self.zones.garbage(zone));
-        garbage * (self.written - self.padded) > self.garbage * u64::from(used)
+        garbage * self.written > self.garbage * u64::from(used)
     }
 
     /// The class whose open zone has the most garbage, if more than half of all garbage lies in

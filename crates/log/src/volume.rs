@@ -130,8 +130,6 @@ pub struct Volume<S: Scheme, M = Array<MapEntry<<S as Scheme>::Page>>> {
     pub(crate) lengths: Array<u8>,
     /// Units of each zone that pad its chunks; empty if pages take one unit.
     pub(crate) padding: Vec<u32>,
-    /// The sum of these.
-    pub(crate) padded: u64,
     /// Records that each class has placed since its last chunk ended.
     pub(crate) in_chunk: Vec<u32>,
     reverse: bool,
@@ -282,7 +280,6 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             words: Array::default(),
             lengths: Array::default(),
             padding: Vec::new(),
-            padded: 0,
             in_chunk: vec![0; classes],
             reverse,
             meta_pages,
@@ -404,7 +401,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         }
         let room: u64 = self.open.iter().map(|cursor| u64::from(cursor.end - cursor.slot)).sum();
         let slots = self.zones.live() * u64::from(self.zone_units);
-        assert_eq!(slots - room, self.written, "slots used");
+        let padding: u64 = self.padding.iter().map(|&units| u64::from(units)).sum();
+        assert_eq!(slots - room - padding, self.written, "slots used");
         if self.options.page_units == 1 {
             assert_eq!(self.valid + self.garbage, self.written, "pages in slots");
         }
