@@ -112,6 +112,8 @@ fn scan(
                 == (CHUNK, meta.store, zone, page, opening, first)
         };
         let Some(head) = header.head().filter(expected) else { break };
+        let rows = rows(meta, &header, (zone, page), head.count);
+        let bytes: u32 = rows.iter().map(|row| row.place.bytes).sum();
         if head.seq >= meta.next_chunk {
             late.push(Late {
                 zone,
@@ -119,11 +121,9 @@ fn scan(
                 seq: head.seq,
                 durable: head.b,
                 group: ChunkGroup::of(&header, meta),
-                rows: rows(meta, &header, (zone, page), head.count),
+                rows,
             });
         }
-        let rows = rows(meta, &header, (zone, page), head.count);
-        let bytes: u32 = rows.iter().map(|row| row.place.bytes).sum();
         page += 1 + head.payload;
         first += bytes.div_ceil(PAGE as u32);
     }
