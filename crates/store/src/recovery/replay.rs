@@ -147,13 +147,14 @@ impl Recovery<'_> {
             }
             self.inner.drop_clean_leaves()?;
         }
-        let found = self.latest.iter().filter_map(|(&lba, latest)| {
-            latest.to.map(|(index, _)| (lba, index, i64::from(latest.units)))
-        });
-        for (lba, index, units) in found.collect::<Vec<_>>() {
-            self.epochs[index].valid += units;
-            self.count_valid(lba, 1);
+        let latest = std::mem::take(&mut self.latest);
+        for (&lba, state) in &latest {
+            if let Some((index, _)) = state.to {
+                self.epochs[index].valid += i64::from(state.units);
+                self.count_valid(lba, 1);
+            }
         }
+        self.latest = latest;
         Ok(())
     }
 
