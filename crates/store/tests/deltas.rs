@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use frostline_store::{ChangedWords, Cleaning, Format, Open, PageWrite, Store};
-use frostline_zone::{Device, Shape, in_memory};
+use frostline_store::{ChangedWords, Cleaning, Format, Open, PageWrite, Store, StoreError};
+use frostline_zone::{Device, Faulty, Shape, in_memory};
 
 const PAGE: usize = 4096;
 const PAGES: u32 = 400;
@@ -64,6 +64,67 @@ fn a_page_whose_delta_was_merged_and_changed_nothing_is_found_after_a_crash() {
         assert!(store.read(lba, &mut page).unwrap() && page == content(lba, version), "LBA {lba}");
     }
     assert_eq!(store.check().unwrap().findings, []);
+}
+
+/// The zone and page of the device where these bytes lie.
+fn place_of(device: &dyn Device, bytes: &[u8]) -> (u32, u64) {
+    for (zone, info) in (0u32..).zip(device.report(0, device.geometry().zones).unwrap()) {
+        let mut content = vec![0; info.write_pointer as usize];
+        device.read(zone, 0, &mut content).unwrap();
+        if let Some(at) = content.windows(bytes.len()).position(|window| window == bytes) {
+            return (zone, (at / PAGE) as u64);
+        }
+    }
+    panic!("{bytes:x?} is nowhere on the device")
+}
+
+#[test]
+fn cleaning_goes_on_past_a_delta_that_cannot_be_read_and_only_reads_of_its_page_fail() {
+    for is_flipped in [false, true] {
+        let device = Arc::new(Faulty::new(device(), 1));
+        let store = Store::open(device.clone(), OPEN).unwrap();
+        (0..PAGES).for_each(|lba| store.write(lba, &content(lba, 0)).unwrap());
+        let word = |lba: u32| 0xde17_a000_0000_0000 | u64::from(lba);
+        let mut changed = ChangedWords::NONE;
+        changed.add(3..4);
+        let with_word = |lba: u32| {
+            let mut page = content(lba, 0);
+            page[24..32].copy_from_slice(&word(lba).to_le_bytes());
+            page
+        };
+        for lba in (0..PAGES).step_by(2) {
+            let page = &with_word(lba)[..];
+            let write = PageWrite { lba, page, hotness: None, changed: Some(&changed) };
+            store.write_batch(&[write]).unwrap();
+        }
+        store.sync().unwrap();
+        let (zone, page) = place_of(&*device, &word(100).to_le_bytes());
+        match is_flipped {
+            true => (0..PAGE as u64).for_each(|at| device.flip(zone, page * PAGE as u64 + at, 1)),
+            false => device.fail_reads(zone, page * PAGE as u64),
+        }
+        for version in 1..30 {
+            for lba in (1..PAGES).step_by(2) {
+                store.write(lba, &content(lba, version)).unwrap();
+            }
+        }
+        let deltas = store.stats().unwrap().deltas;
+        assert!(deltas.merged > u64::from(PAGES / 4), "{deltas:?}");
+        let (mut read, mut lost) = (vec![0; PAGE], Vec::new());
+        for lba in (0..PAGES).step_by(2) {
+            match store.read(lba, &mut read) {
+                Ok(found) => assert!(found && read == with_word(lba), "LBA {lba}"),
+                Err(StoreError::Device(_)) if !is_flipped => lost.push(lba),
+                Err(StoreError::Checksum { lba: named, .. }) if is_flipped => {
+                    assert_eq!(named, lba);
+                    lost.push(lba);
+                }
+                Err(error) => panic!("LBA {lba}: {error}"),
+            }
+        }
+        // A page of the device holds a few dozen deltas.
+        assert!(lost.contains(&100) && lost.len() < PAGES as usize / 4, "{lost:?}");
+    }
 }
 
 /// Pages that were written to the device's zones.
