@@ -7,13 +7,14 @@ use frostline_zone::{AlignedBuf, ZoneState};
 
 use crate::Store;
 use crate::StoreError;
+use crate::chunk_place::ChunkPlace;
 use crate::finding::Finding;
 use crate::format::PAGE;
 use crate::head::{ChunkHead, Head};
 use crate::inner::Inner;
 use crate::leaves::Leaves;
 use crate::records::Record;
-use crate::zone_pool::{ChunkPlace, DataZone};
+use crate::zone_pool::DataZone;
 
 /// The result of [`Store::check`].
 #[derive(Clone, Debug, Default, serde::Serialize)]

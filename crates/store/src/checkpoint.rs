@@ -7,13 +7,13 @@ use frostline_log::ZoneImage;
 use frostline_placement::Scheme;
 
 use crate::StoreError;
+use crate::chunk_place::ChunkPlace;
 use crate::format::{LeafAt, PAGE, TableHead, UnitCounts, ZoneRow};
 use crate::head::{MetaKind, TablePart};
 use crate::inner::Inner;
 use crate::layout::{leaves_in_record, payload_pages};
 use crate::map_cache::Leaf;
 use crate::state::State;
-use crate::zone_pool::ChunkPlace;
 
 /// A zone as it was, chunks included that were not yet written.
 struct Zone {

@@ -104,7 +104,13 @@ impl Chunk {
 
     /// Slots of its header, as the records are now.
     pub fn header(&self) -> u32 {
-        self.sizes.header_slots(self.row_bytes())
+        match self.sizes.unit() {
+            None => 1,
+            Some(_) => {
+                let bytes = PAGE - BODY + size_of::<Group>() + self.row_bytes();
+                self.sizes.units_of(bytes as u32)
+            }
+        }
     }
 
     /// The offset in the zone of the next record.
@@ -213,8 +219,10 @@ impl Chunk {
     fn move_records(&mut self, header: u32) {
         let slot = self.sizes.slot_bytes() as usize;
         let [from, to, len] = [self.before, header, self.used].map(|slots| slots as usize * slot);
-        self.bytes.copy_within(from..from + len, to);
-        self.before = header;
+        if from != to {
+            self.bytes.copy_within(from..from + len, to);
+            self.before = header;
+        }
         let end = (1 + self.pages()) as usize * PAGE;
         self.bytes[to + len..end].fill(0);
     }

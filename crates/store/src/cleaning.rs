@@ -8,6 +8,7 @@ use frostline_placement::{Hotness, Pages, Scheme};
 use frostline_zone::AlignedBuf;
 
 use crate::StoreError;
+use crate::chunk_place::ChunkPlace;
 use crate::error::of_zone;
 use crate::format::PAGE;
 use crate::head::ChunkHead;
@@ -16,7 +17,7 @@ use crate::map_cache::StoredState;
 use crate::mapped_page::RecordCopy;
 use crate::merging::Merging;
 use crate::records::{Record, Span};
-use crate::zone_pool::{ChunkPlace, DataZone};
+use crate::zone_pool::DataZone;
 
 /// A page of a victim that was valid when it was looked at.
 pub struct Valid {

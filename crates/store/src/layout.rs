@@ -6,6 +6,7 @@ use frostline_placement::registry::Registry;
 use frostline_placement::{BuildError, Foresight, Hotness, LARGEST_MEMORY, Room, Semantics};
 use frostline_zone::{Device, Geometry, ZoneState};
 
+use crate::chunk_place::ChunkPlace;
 use crate::delta::LONGEST;
 use crate::format::{
     Group, LeafAt, Note, PAGE, SUPERBLOCKS, Super, TableHead, UnitCounts, ZoneRow,
@@ -221,6 +222,11 @@ fn fixed_by_zones(geometry: &Geometry, format: &Format) -> Result<Super, StoreEr
         let why = format!("zones of {device_pages} pages: at least 16 must be left beside headers");
         return Err(StoreError::Options { what: "device", why });
     }
+    if format.unit.is_some() && zone_pages > ChunkPlace::MOST_PAGES {
+        let most = ChunkPlace::MOST_PAGES;
+        let why = format!("zones of {device_pages} pages: a store in units takes {most} at most");
+        return Err(StoreError::Options { what: "device", why });
+    }
     Ok(Super {
         logical_pages: 0,
         gp: format.gp,
@@ -405,3 +411,25 @@ const MOST_META_ZONES: usize = (UNIT_AT - size_of::<Super>()) / 4;
 
 /// Notes that fit into one page.
 pub const NOTES: usize = BODY / size_of::<Note>();
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zones_of_a_store_in_units_have_pages_for_whose_places_a_table_has_room() {
+        let zone_bytes = (u64::from(ChunkPlace::MOST_PAGES) + (1 << 20)) * PAGE as u64;
+        let shape = frostline_zone::Shape {
+            bytes: 100 * zone_bytes,
+            zone_bytes: Some(zone_bytes),
+            ..Default::default()
+        };
+        let geometry = shape.geometry().unwrap();
+        let refused = |unit| {
+            let format = Format { unit, ..Format::default() };
+            fixed_by_zones(&geometry, &format).err()
+        };
+        assert!(matches!(refused(Some(4096)), Some(StoreError::Options { what: "device", .. })));
+        assert!(refused(None).is_none());
+    }
+}

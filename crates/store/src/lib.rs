@@ -40,6 +40,7 @@ mod buffer;
 mod check;
 mod checkpoint;
 mod chunk;
+mod chunk_place;
 mod chunk_table;
 mod cleaning;
 mod copies;

@@ -3,8 +3,7 @@
 use frostline_log::{Extent, Slot};
 
 use crate::StoreError;
-use crate::format::{DELTA, Form, Group, IMAGE, PAGE, Row, VERSION, WHOLE_PAGES};
-use crate::head::BODY;
+use crate::format::{DELTA, Form, IMAGE, PAGE, Row, VERSION, WHOLE_PAGES};
 
 /// Zeroes that fill up the last unit of a record.
 const ZEROES: [u8; PAGE] = [0; PAGE];
@@ -103,14 +102,6 @@ impl Sizes {
     /// Bytes of a record's row in the header of its chunk.
     pub fn row_bytes(self) -> usize {
         size_of::<Row>() + if self.unit > 0 { size_of::<Form>() } else { 0 }
-    }
-
-    /// Slots of a chunk's header with so many bytes of rows.
-    pub fn header_slots(self, rows: usize) -> u32 {
-        match self.unit() {
-            None => 1,
-            Some(_) => self.units_of((PAGE - BODY + size_of::<Group>() + rows) as u32),
-        }
     }
 
     /// The sum of a record and the zeroes that fill up its last unit.

@@ -7,12 +7,12 @@ use frostline_zone::{AlignedBuf, ZoneState};
 use super::log::first_missing;
 use super::run::Recovery;
 use super::zone_epoch::{LateChunk, ZoneEpoch};
+use crate::chunk_place::ChunkPlace;
 use crate::error::of_zone;
 use crate::format::{Group, PAGE};
 use crate::head::ChunkHead;
 use crate::layout::most_records;
 use crate::records::Sizes;
-use crate::zone_pool::ChunkPlace;
 use crate::{Loss, StoreError};
 
 impl Recovery<'_> {

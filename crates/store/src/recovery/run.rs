@@ -6,10 +6,10 @@ use frostline_zone::ZoneInfo;
 
 use super::log::Table;
 use super::zone_epoch::ZoneEpoch;
+use crate::chunk_place::ChunkPlace;
 use crate::format::{Note, TableHead};
 use crate::inner::Inner;
 use crate::written::Written;
-use crate::zone_pool::ChunkPlace;
 use crate::{Loss, StoreError};
 
 /// The newest state of a page.
