@@ -20,7 +20,7 @@ pub struct StoredPage {
     pub changed: ChangedWords,
 }
 
-/// What a page that is to be written is to the store.
+/// The difference of a page from the one that the store has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Difference {
     /// Nothing changed.
@@ -102,7 +102,7 @@ impl StoredPages {
         }
     }
 
-    /// What the store has is not known.
+    /// Forgets all pages, as a write failed and the store may have their old or new versions.
     pub fn clear(&mut self) {
         self.written += 1;
         self.by_lba.clear();

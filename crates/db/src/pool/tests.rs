@@ -149,7 +149,7 @@ impl World {
             let (mut copy, mut on_device) = ([0; PAGE_BYTES], [0; PAGE_BYTES]);
             node.page().copy_to(&mut copy);
             self.pool.space.read(page, &mut on_device).unwrap().unwrap();
-            // What deltas leave out.
+            // Deltas leave these out.
             let activity = ACTIVITY_WORDS.start * 8..ACTIVITY_WORDS.end * 8;
             for range in [middle(&copy), activity] {
                 on_device[range.clone()].fill(0);

@@ -245,8 +245,8 @@ fn part(node: Node<'_>, slots: Range<usize>, fences: Fences<'_>) -> Option<PageB
     part.push_all(node, slots.start, slots.end, true).then_some(page)
 }
 
-/// What a node was when it had fewer changes, without its records from `separator` on: how a split is
-/// redone on a page that is older. None if it does not fit, or is not of the same keys.
+/// An older state of a node without its records from `separator` on. Recovery redoes a split so. None if the
+/// records do not fit, or the node does not cover the separator.
 pub(super) fn cut(node: Node<'_>, separator: &[u8]) -> Option<PageBytes> {
     if !node.covers(separator) {
         return None;

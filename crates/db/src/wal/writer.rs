@@ -81,7 +81,7 @@ impl Round<'_> {
     }
 }
 
-/// What a round wrote.
+/// The part of a round that was written.
 #[derive(Clone, Copy, Debug)]
 pub struct Written {
     /// Blocks of the device.

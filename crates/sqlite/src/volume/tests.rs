@@ -34,7 +34,7 @@ fn files(device: &Arc<Faulty>) -> StoreFiles {
     StoreFiles::over(Store::open(device.clone(), OPEN).unwrap()).unwrap()
 }
 
-/// What a file should hold.
+/// The content that a file must have.
 struct Model {
     rng: SmallRng,
     /// As of the last sync that returned.
@@ -121,8 +121,8 @@ fn live(seed: u64, unit: Option<u32>) -> u64 {
         if fault == Fault::PowerCut {
             continue;
         }
-        // What a process that was killed left may be lost in a power cut before anything is synced: then the
-        // file is older. A process that opens it makes durable what it found.
+        // A power cut right after a kill may take the writes of the killed process, and the file is older then.
+        // The next process makes all that it finds durable as it opens the store.
         let store = files(&device);
         let file = store.file("my.db", Use::Database, true).unwrap();
         model.check(&store, &file, &case);
