@@ -60,6 +60,7 @@ impl Manifest {
             zone_capacity: Some(self.zone_capacity),
             max_open: self.max_open,
             max_active: self.max_active,
+            parity: None,
         }
     }
 }

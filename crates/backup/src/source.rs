@@ -129,4 +129,12 @@ impl Device for Source {
     fn flush(&self) -> Result<(), DeviceError> {
         self.device.flush()
     }
+
+    fn read_other(&self, zone: u32, at: u64, buffer: &mut [u8]) -> Result<bool, DeviceError> {
+        self.device.read_other(zone, at, buffer)
+    }
+
+    fn rebuilt_blocks(&self) -> u64 {
+        self.device.rebuilt_blocks()
+    }
 }

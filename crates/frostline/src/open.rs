@@ -115,7 +115,8 @@ impl Options {
 
     fn shape(&self) -> Shape {
         let share = (self.bound / ZONES).clamp(*ZONE_BYTES.start(), *ZONE_BYTES.end());
-        Shape { bytes: self.bound, zone_bytes: Some(1 << share.ilog2()), ..Shape::default() }
+        let (bytes, zone_bytes) = (self.bound, Some(1 << share.ilog2()));
+        Shape { bytes, zone_bytes, parity: self.parity, ..Shape::default() }
     }
 
     fn format(&self, device: &dyn Device) -> engine::Create {

@@ -16,6 +16,7 @@ use frostline_store::Format;
 pub struct Options {
     pub(crate) memory: usize,
     pub(crate) bound: u64,
+    pub(crate) parity: Option<u32>,
     pub(crate) scheme: String,
     pub(crate) victim: String,
     pub(crate) schemes: Registry,
@@ -30,6 +31,7 @@ impl Default for Options {
         Options {
             memory: 64 << 20,
             bound: 16 << 30,
+            parity: None,
             scheme,
             victim,
             schemes: Registry::published(),
@@ -56,6 +58,14 @@ impl Options {
     /// The default is 16 GiB. Files are sparse, so that they take only as much as they hold.
     pub fn bound(mut self, bytes: u64) -> Self {
         self.bound = bytes;
+        self
+    }
+
+    /// Gives a new database a zone of parity for each `data_zones` zones, from 1 to 32: a zone of its
+    /// device that is lost then costs no page, and 1 of `data_zones + 1` bytes of the bound holds parity.
+    /// The default is none.
+    pub fn parity(mut self, data_zones: u32) -> Self {
+        self.parity = Some(data_zones);
         self
     }
 

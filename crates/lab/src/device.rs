@@ -22,6 +22,8 @@ pub struct DeviceSpec {
     pub zone_bytes: Option<u64>,
     /// Capacity of a zone in bytes; the whole zone if `None`.
     pub zone_capacity: Option<u64>,
+    /// The number of data zones that each zone of parity protects; no parity if `None`.
+    pub parity: Option<u32>,
     /// True if a device may be made over what a drive or file of `block:` holds.
     pub overwrite: bool,
 }
@@ -30,7 +32,8 @@ impl Default for DeviceSpec {
     /// A device in memory, without a size.
     fn default() -> Self {
         let uri = "mem:".to_string();
-        DeviceSpec { uri, bytes: None, zone_bytes: None, zone_capacity: None, overwrite: false }
+        let (bytes, zone_bytes, zone_capacity, parity) = (None, None, None, None);
+        DeviceSpec { uri, bytes, zone_bytes, zone_capacity, parity, overwrite: false }
     }
 }
 
@@ -85,18 +88,27 @@ impl DeviceSpec {
     }
 
     fn is_shape_of(&self, has: &Geometry) -> bool {
+        if self.parity.is_some_and(|data| Some(data) != has.parity) {
+            return false;
+        }
         let Some(bytes) = self.bytes else { return true };
-        self.zone_bytes.is_none_or(|bytes| bytes == has.zone_bytes)
-            && self.zone_capacity.is_none_or(|bytes| bytes == has.zone_capacity)
-            && bytes / has.zone_capacity == u64::from(has.zones)
+        let shape = Shape {
+            bytes,
+            zone_bytes: self.zone_bytes.or(Some(has.zone_bytes)),
+            zone_capacity: self.zone_capacity.or(Some(has.zone_capacity)),
+            parity: has.parity,
+            ..Shape::default()
+        };
+        let sizes = |g: &Geometry| (g.zones, g.zone_bytes, g.zone_capacity);
+        shape.geometry().is_ok_and(|asked| sizes(&asked) == sizes(has))
     }
 
     fn make(
         &self,
         make: impl Fn(&str, &Shape) -> std::result::Result<Arc<dyn Device>, DeviceError>,
     ) -> Result<Arc<dyn Device>> {
-        let &DeviceSpec { ref uri, bytes, zone_bytes, zone_capacity, .. } = self;
-        let shape = Shape { zone_bytes, zone_capacity, ..Shape::default() };
+        let &DeviceSpec { ref uri, bytes, zone_bytes, zone_capacity, parity, .. } = self;
+        let shape = Shape { zone_bytes, zone_capacity, parity, ..Shape::default() };
         let shape = match bytes {
             Some(bytes) => Shape { bytes, ..shape },
             // A drive is used as a whole.
@@ -141,9 +153,13 @@ fn foreign_file(directory: &Path) -> std::io::Result<Option<String>> {
 pub fn describe(device: &dyn Device) -> String {
     let has = device.geometry();
     let text = format!("{} zones of {}", has.zones, binary(has.zone_bytes));
-    match has.zone_capacity < has.zone_bytes {
+    let text = match has.zone_capacity < has.zone_bytes {
         true => format!("{text}, which hold {}", binary(has.zone_capacity)),
         false => text,
+    };
+    match has.parity {
+        Some(data) => format!("{text} with parity ({data}+1)"),
+        None => text,
     }
 }
 

@@ -121,6 +121,14 @@ impl Device for Counted {
         self.count(self.inner.finish(zone), &self.finishes)
     }
 
+    fn read_other(&self, zone: u32, at: u64, buffer: &mut [u8]) -> Result<bool, DeviceError> {
+        self.inner.read_other(zone, at, buffer)
+    }
+
+    fn rebuilt_blocks(&self) -> u64 {
+        self.inner.rebuilt_blocks()
+    }
+
     fn flush(&self) -> Result<(), DeviceError> {
         self.count(self.inner.flush(), &self.flushes)
     }

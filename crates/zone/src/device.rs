@@ -111,4 +111,26 @@ pub trait Device: Send + Sync {
     /// An I/O error in this flush or an earlier one: data that an earlier flush could not write may
     /// be lost, so no later flush succeeds; a crash.
     fn flush(&self) -> Result<(), DeviceError>;
+
+    /// Fills `buffer` with what the device can tell of these bytes without reading them where they
+    /// lie: what its parity says. False if there is no such copy. It is for readers who know by a
+    /// checksum that [`Device::read`] returned wrong bytes; they must compare it with that checksum
+    /// too.
+    ///
+    /// # Errors
+    /// Those of [`Device::read`], but for errors of a zone, which mean that there is no copy.
+    fn read_other(
+        &self,
+        _zone: u32,
+        _offset: u64,
+        _buffer: &mut [u8],
+    ) -> Result<bool, DeviceError> {
+        Ok(false)
+    }
+
+    /// Blocks that could not be read since the device was opened, and whose content was made of
+    /// others by parity.
+    fn rebuilt_blocks(&self) -> u64 {
+        0
+    }
 }

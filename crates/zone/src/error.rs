@@ -284,10 +284,21 @@ impl DeviceError {
 
     /// The error of an operation on a zone.
     pub(crate) fn io(operation: Operation, zone: u32, offset: u64, source: io::Error) -> Self {
-        match is_out_of_files(&source) {
+        let of_system = |source| match is_out_of_files(&source) {
             true => DeviceError::TooManyFiles { operation, zone },
             false => DeviceError::Io { operation, zone, offset, source },
-        }
+        };
+        DeviceError::of_below(source).unwrap_or_else(of_system)
+    }
+
+    /// The error of a flush.
+    pub(crate) fn flush(source: io::Error) -> Self {
+        DeviceError::of_below(source).unwrap_or_else(|source| DeviceError::Flush { source })
+    }
+
+    /// The error of a device below, if an error of the system wraps one.
+    fn of_below(source: io::Error) -> Result<Self, io::Error> {
+        source.downcast::<DeviceError>()
     }
 
     /// The error of a file that could not be opened, inspected or made.

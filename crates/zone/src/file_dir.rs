@@ -31,7 +31,7 @@ pub(crate) fn create(
     shape: &Shape,
     options: &OpenOptions,
 ) -> Result<Arc<dyn Device>, DeviceError> {
-    let geometry = shape.geometry()?;
+    let geometry = shape.laid_out()?;
     let failed = |source| DeviceError::open(directory, source);
     make_directory(directory).map_err(failed)?;
     let locked = lock(directory, false)?;

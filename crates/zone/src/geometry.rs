@@ -20,6 +20,8 @@ pub struct Geometry {
     pub max_active: Option<u32>,
     /// The zones without a write pointer, ascending. They are not used.
     pub conventional: Vec<u32>,
+    /// The number of data zones that each zone of parity protects, if the device keeps parity.
+    pub parity: Option<u32>,
 }
 
 /// The state of a zone: it decides which operations are allowed next.
@@ -80,6 +82,9 @@ pub struct Shape {
     pub max_open: Option<u32>,
     /// Zones that may be active (begun and not full) at a time.
     pub max_active: Option<u32>,
+    /// The number of data zones that each zone of parity protects; no parity if `None`. Then a zone of
+    /// the device is as many zones on the medium, and one more, and `bytes` includes those of parity.
+    pub parity: Option<u32>,
 }
 
 /// The unit of appends and reads of devices made by this crate, in bytes.
@@ -106,8 +111,46 @@ impl Shape {
     ///
     /// # Errors
     /// Numbers are not multiples of blocks, or contradict each other; there is no zone, or more
-    /// than 131,072 zones; a zone is larger than 1 TiB; a limit is 0.
+    /// than 131,072 zones; a zone is larger than 1 TiB; a limit is 0; parity of no zone, or of more
+    /// than 32.
     pub fn geometry(&self) -> Result<Geometry, DeviceError> {
+        let laid_out = self.laid_out()?;
+        match self.parity {
+            None => Ok(laid_out),
+            Some(data) => above(&laid_out, data),
+        }
+    }
+
+    /// The geometry of the zones on the medium, those of parity among them.
+    pub(crate) fn laid_out(&self) -> Result<Geometry, DeviceError> {
+        let Some(data) = self.parity else { return self.plain() };
+        check_data_zones(data)?;
+        let zone_bytes = self.zone_bytes.unwrap_or_else(|| default_zone_bytes(self.bytes));
+        let of_all = |limit: Option<u32>| limit.map(|limit| limit.saturating_mul(data + 1));
+        let members = Shape {
+            bytes: self.bytes,
+            zone_bytes: Some(self.on_medium(zone_bytes)),
+            zone_capacity: self.zone_capacity.map(|capacity| self.on_medium(capacity)),
+            max_open: of_all(self.max_open),
+            max_active: of_all(self.max_active),
+            parity: None,
+        };
+        Ok(Geometry { parity: Some(data), ..members.plain()? })
+    }
+
+    /// Bytes of a zone on the medium, if a zone of the device has so many.
+    pub(crate) fn on_medium(&self, bytes: u64) -> u64 {
+        match self.parity {
+            None => bytes,
+            Some(data) => {
+                let share = bytes.div_ceil(u64::from(data.max(1)));
+                share.checked_next_multiple_of(BLOCK_BYTES.into()).unwrap_or(bytes)
+            }
+        }
+    }
+
+    /// The geometry of a device without parity.
+    fn plain(&self) -> Result<Geometry, DeviceError> {
         let zone_bytes = self.zone_bytes.unwrap_or_else(|| default_zone_bytes(self.bytes));
         let zone_capacity = self.zone_capacity.unwrap_or(zone_bytes);
         let block = u64::from(BLOCK_BYTES);
@@ -140,7 +183,55 @@ impl Shape {
             max_open: self.max_open,
             max_active: self.max_active,
             conventional: Vec::new(),
+            parity: None,
         })
+    }
+}
+
+/// The geometry of a device with parity over the zones of another.
+pub(crate) fn above(below: &Geometry, data: u32) -> Result<Geometry, DeviceError> {
+    let refuse = |what, value, rule| Err(DeviceError::Shape { what, value, rule });
+    check_data_zones(data)?;
+    let members = data + 1;
+    let zones = below.zones / members;
+    if zones == 0 {
+        return refuse("number of zones", below.zones.into(), "must be enough for data and parity");
+    }
+    let zone_bytes = below.zone_bytes.saturating_mul(data.into());
+    if zone_bytes > MOST_ZONE_BYTES + u64::from(data * BLOCK_BYTES) {
+        return refuse("zone size", zone_bytes, "must not exceed 1 TiB");
+    }
+    if !below.conventional.is_empty() || below.block_bytes != BLOCK_BYTES {
+        return refuse("parity", data.into(), "needs zones in blocks of 4096 with write pointers");
+    }
+    if let Some(of_all) = below.max_open.into_iter().chain(below.max_active).min()
+        && of_all < members
+    {
+        return refuse("limit of zones", of_all.into(), "must be enough for data and parity");
+    }
+    let limit = |of_all: Option<u32>| of_all.map(|of_all| of_all / members);
+    Ok(Geometry {
+        zones,
+        block_bytes: BLOCK_BYTES,
+        zone_bytes,
+        zone_capacity: below.zone_capacity * u64::from(data),
+        max_open: limit(below.max_open),
+        max_active: limit(below.max_active),
+        conventional: Vec::new(),
+        parity: Some(data),
+    })
+}
+
+/// The most data zones for one of parity: with more of them a lost zone costs too many reads.
+const MOST_DATA_ZONES: u32 = 32;
+
+fn check_data_zones(data: u32) -> Result<(), DeviceError> {
+    match (1..=MOST_DATA_ZONES).contains(&data) {
+        true => Ok(()),
+        false => {
+            let rule = "must be of 1 to 32 zones";
+            Err(DeviceError::Shape { what: "parity", value: data.into(), rule })
+        }
     }
 }
 
@@ -170,8 +261,26 @@ mod tests {
             Shape { bytes: 1 << 60, zone_bytes: Some(1 << 59), ..good.clone() },
             Shape { max_open: Some(0), ..good.clone() },
             Shape { max_open: Some(3), max_active: Some(0), ..good.clone() },
+            Shape { parity: Some(0), ..good.clone() },
+            Shape { bytes: 1 << 16, parity: Some(2), ..good.clone() },
+            Shape { parity: Some(33), ..good.clone() },
+            Shape { parity: Some(2), zone_bytes: Some(u64::MAX), ..good.clone() },
         ] {
             assert!(matches!(bad.geometry(), Err(DeviceError::Shape { .. })), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn parity_divides_zones_among_those_on_the_medium() {
+        let shape = Shape {
+            bytes: 1 << 20,
+            zone_bytes: Some(64 << 10),
+            max_active: Some(3),
+            parity: Some(3),
+            ..Shape::default()
+        };
+        let (below, above) = (shape.laid_out().unwrap(), shape.geometry().unwrap());
+        assert_eq!((below.zones, below.zone_bytes, below.max_active), (42, 24 << 10, Some(12)));
+        assert_eq!((above.zones, above.zone_capacity, above.max_active), (10, 72 << 10, Some(3)));
     }
 }

@@ -6,6 +6,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use crate::files::{metadata, plain};
+use crate::geometry::above;
 use crate::{DeviceError, Geometry, Shape};
 
 const FIRST_LINE: &str = "frostline zones 1";
@@ -51,6 +52,7 @@ pub(crate) fn describe(geometry: &Geometry) -> String {
     line("zone_capacity", Some(geometry.zone_capacity));
     line("max_open", geometry.max_open.map(u64::from));
     line("max_active", geometry.max_active.map(u64::from));
+    line("parity", geometry.parity.map(u64::from));
     text
 }
 
@@ -60,7 +62,7 @@ pub(crate) fn parse(text: &str) -> Result<Geometry, String> {
     if lines.next() != Some(FIRST_LINE) {
         return Err(format!("its first line is not `{FIRST_LINE}`"));
     }
-    let mut zones = None;
+    let (mut zones, mut parity) = (None, None);
     let mut shape = Shape::default();
     for line in lines {
         let wrong = || format!("`{}`", line.escape_debug());
@@ -73,6 +75,7 @@ pub(crate) fn parse(text: &str) -> Result<Geometry, String> {
             "zone_capacity" => shape.zone_capacity = Some(value),
             "max_open" => shape.max_open = number()?,
             "max_active" => shape.max_active = number()?,
+            "parity" => parity = number()?,
             _ => return Err(wrong()),
         }
     }
@@ -80,7 +83,9 @@ pub(crate) fn parse(text: &str) -> Result<Geometry, String> {
         return Err("it does not tell `zones` or `zone_capacity`".into());
     };
     shape.bytes = u64::from(zones).saturating_mul(capacity);
-    shape.geometry().map_err(|error| error.to_string())
+    let geometry = shape.geometry().map_err(|error| error.to_string())?;
+    parity.map_or(Ok(()), |data| above(&geometry, data).map(drop)).map_err(|e| e.to_string())?;
+    Ok(Geometry { parity, ..geometry })
 }
 
 #[cfg(test)]
@@ -91,12 +96,15 @@ mod tests {
         let (zone_bytes, zone_capacity) = (Some(1 << 20), Some(3 << 18));
         let (max_open, max_active) = (Some(5), None);
         let bytes = 40 << 20;
-        Shape { bytes, zone_bytes, zone_capacity, max_open, max_active }.geometry().unwrap()
+        let parity = None;
+        Shape { bytes, zone_bytes, zone_capacity, max_open, max_active, parity }.geometry().unwrap()
     }
 
     #[test]
     fn geometry_is_read_as_it_was_written() {
         assert_eq!(parse(&describe(&geometry())), Ok(geometry()));
+        let with_parity = Geometry { parity: Some(4), ..geometry() };
+        assert_eq!(parse(&describe(&with_parity)), Ok(with_parity));
     }
 
     #[test]
@@ -113,6 +121,8 @@ mod tests {
             good.replace("zones 53\n", ""),
             good.replace("zones 53", "zones 4294967295"),
             good.replace("zones 53", "zones 0"),
+            format!("{good}parity 0\n"),
+            format!("{good}parity 5\n"),
             good.replace("1048576", "18446744073709547520")
                 .replace("786432", "9223372036854771712"),
         ] {

@@ -18,7 +18,8 @@
 //!
 //! Wrappers compose: [`Faulty`] loses what a crash may lose, from a seed; [`Timed`] takes as long
 //! as a named drive; [`Counted`] counts operations; [`Span`] is a range of a device's zones;
-//! [`Overlay`] keeps changes in memory, and leaves the device below unchanged.
+//! [`Overlay`] keeps changes in memory, and leaves the device below unchanged; [`with_parity`] has a
+//! zone of parity for each few zones of data, and reads what one of them lost.
 //!
 //! ```
 //! use frostline_zone::{Shape, in_memory};
@@ -65,6 +66,7 @@ mod mem;
 mod open_files;
 mod open_options;
 mod overlay;
+mod parity;
 mod positional;
 #[cfg(target_os = "linux")]
 mod queue;
@@ -90,6 +92,7 @@ pub use geometry::{Geometry, Shape, ZoneInfo, ZoneState, default_zone_bytes};
 pub use mem::in_memory;
 pub use open_options::OpenOptions;
 pub use overlay::Overlay;
+pub use parity::with_parity;
 pub use span::Span;
 pub use timed::{Clock, Drive, Timed};
 pub use uri::{can_create, can_overwrite, create, filling, open};

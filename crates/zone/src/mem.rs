@@ -3,6 +3,7 @@
 use std::io::{self, IoSlice};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::parity;
 use crate::zoned::{Medium, Zoned};
 use crate::{Device, DeviceError, Shape, ZoneInfo, ZoneState};
 
@@ -12,7 +13,7 @@ use crate::{Device, DeviceError, Shape, ZoneInfo, ZoneState};
 /// # Errors
 /// Those of [`Shape::geometry`].
 pub fn in_memory(shape: &Shape) -> Result<Arc<dyn Device>, DeviceError> {
-    let geometry = shape.geometry()?;
+    let geometry = shape.laid_out()?;
     let zones = geometry.zones as usize;
     let capacity = geometry.zone_capacity;
     let empty = ZoneInfo { state: ZoneState::Empty, write_pointer: 0, capacity };
@@ -20,7 +21,7 @@ pub fn in_memory(shape: &Shape) -> Result<Arc<dyn Device>, DeviceError> {
         zones: (0..zones).map(|_| RwLock::default()).collect(),
         capacity: capacity as usize,
     };
-    Ok(Arc::new(Zoned::new(memory, geometry, vec![empty; zones])))
+    parity::as_described(Arc::new(Zoned::new(memory, geometry, vec![empty; zones])), false)
 }
 
 struct MemoryZones {

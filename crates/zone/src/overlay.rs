@@ -127,6 +127,18 @@ impl Medium for Overlay {
         Ok(())
     }
 
+    fn read_other(&self, number: u32, at: u64, buffer: &mut [u8]) -> Result<bool, DeviceError> {
+        let zone = self.zones[number as usize].read().unwrap_or_else(PoisonError::into_inner);
+        match at + buffer.len() as u64 <= zone.below {
+            true => self.below.read_other(number, at, buffer),
+            false => Ok(false),
+        }
+    }
+
+    fn rebuilt_blocks(&self) -> u64 {
+        self.below.rebuilt_blocks()
+    }
+
     /// Only a write can fail, and then it has done nothing.
     fn probe(&self, number: u32) -> io::Result<ZoneInfo> {
         let zone = self.zones[number as usize].read().unwrap_or_else(PoisonError::into_inner);

@@ -149,6 +149,14 @@ impl Device for Span {
         self.change(zone, false, |below| self.inner.finish(below))
     }
 
+    fn read_other(&self, zone: u32, at: u64, buffer: &mut [u8]) -> Result<bool, DeviceError> {
+        self.inner.read_other(self.below(zone)?, at, buffer)
+    }
+
+    fn rebuilt_blocks(&self) -> u64 {
+        self.inner.rebuilt_blocks()
+    }
+
     fn flush(&self) -> Result<(), DeviceError> {
         self.inner.flush()
     }

@@ -174,6 +174,14 @@ impl Device for Timed {
         Ok(())
     }
 
+    fn read_other(&self, zone: u32, at: u64, buffer: &mut [u8]) -> Result<bool, DeviceError> {
+        self.inner.read_other(zone, at, buffer)
+    }
+
+    fn rebuilt_blocks(&self) -> u64 {
+        self.inner.rebuilt_blocks()
+    }
+
     fn flush(&self) -> Result<(), DeviceError> {
         self.inner.flush()?;
         self.take(&self.writing, Duration::ZERO, self.drive.flush_latency);

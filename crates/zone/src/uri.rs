@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 #[cfg(target_os = "linux")]
 use crate::block_device;
-use crate::{Device, DeviceError, OpenOptions, Shape, file_dir, in_memory};
+use crate::{Device, DeviceError, OpenOptions, Shape, file_dir, in_memory, parity};
 
 /// Opens an existing device: `file:DIR`, `block:PATH`, `fdp:DEVICE`, `zonefs:MOUNT` or `zbd:/dev/...`.
 ///
 /// # Errors
 /// The URI names no device; the device is in use, damaged, or can't be opened.
 pub fn open(uri: &str, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceError> {
-    match parse(uri)? {
+    let device = match parse(uri)? {
         Name::Memory => wrong(uri, "nothing is in memory yet: it can only be created"),
         Name::Directory(path) => file_dir::open(path, options),
         #[cfg(target_os = "linux")]
@@ -25,7 +25,8 @@ pub fn open(uri: &str, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceE
         Name::Plain(..) | Name::Zonefs(_) | Name::Zoned(_) => {
             wrong(uri, "only Linux has such devices")
         }
-    }
+    }?;
+    parity::as_described(device, options.read_only)
 }
 
 /// Makes a device with a given shape: `mem:`; `file:DIR` in a directory that does not exist, is
@@ -44,15 +45,17 @@ pub fn create(
     if options.read_only {
         return wrong(uri, "a device can't be made for reading only");
     }
-    match parse(uri)? {
-        Name::Memory => in_memory(shape),
+    let device = match parse(uri)? {
+        // It keeps parity already.
+        Name::Memory => return in_memory(shape),
         Name::Directory(path) => file_dir::create(path, shape, options),
         #[cfg(target_os = "linux")]
         Name::Plain(path, in_streams) => block_device::create(path, shape, options, in_streams),
         #[cfg(not(target_os = "linux"))]
         Name::Plain(..) => wrong(uri, "only Linux has such devices"),
         Name::Zonefs(_) | Name::Zoned(_) => wrong(uri, "a zoned drive is not created, but opened"),
-    }
+    }?;
+    parity::as_described(device, false)
 }
 
 /// True if [`create`] can make a device: in memory, or in a place that does not exist, is empty, or

@@ -52,6 +52,7 @@ pub(crate) fn open(path: &Path, read_only: bool) -> Result<Arc<dyn Device>, Devi
         max_open: queue.max_open,
         max_active: queue.max_active,
         conventional: conventional.map(|(number, _)| number).collect(),
+        parity: None,
     };
     let drive = Drive { file, zone_bytes, block_bytes: geometry.block_bytes };
     Ok(Arc::new(Zoned::new(drive, geometry, zones).read_only(read_only)))

@@ -29,6 +29,18 @@ pub(crate) trait Medium: Send + Sync {
     fn flush(&self) -> io::Result<()>;
     /// The state of a zone after a change of it failed.
     fn probe(&self, zone: u32) -> io::Result<ZoneInfo>;
+    /// Changes the states of the zones from `first` to what the medium knows better.
+    fn show(&self, _first: u32, _zones: &mut [ZoneInfo]) -> Result<(), DeviceError> {
+        Ok(())
+    }
+    /// See [`Device::read_other`].
+    fn read_other(&self, _zone: u32, _at: u64, _buffer: &mut [u8]) -> Result<bool, DeviceError> {
+        Ok(false)
+    }
+    /// See [`Device::rebuilt_blocks`].
+    fn rebuilt_blocks(&self) -> u64 {
+        0
+    }
 }
 
 /// A device that keeps the rules of zones over a medium.
@@ -184,7 +196,9 @@ impl<M: Medium> Device for Zoned<M> {
             let info = zone.info();
             ZoneInfo { state: self.limits.seen(number, info.state), ..info }
         };
-        Ok(zones.take(count as usize).map(seen).collect())
+        let mut zones: Vec<ZoneInfo> = zones.take(count as usize).map(seen).collect();
+        self.medium.show(first, &mut zones)?;
+        Ok(zones)
     }
 
     fn append_vectored(
@@ -247,8 +261,17 @@ impl<M: Medium> Device for Zoned<M> {
         }
         self.medium.flush().map_err(|source| {
             self.flush_failed.store(true, Ordering::Release);
-            DeviceError::Flush { source }
+            DeviceError::flush(source)
         })
+    }
+
+    fn read_other(&self, zone: u32, at: u64, buffer: &mut [u8]) -> Result<bool, DeviceError> {
+        self.check_read(zone, at, buffer.len())?;
+        self.medium.read_other(zone, at, buffer)
+    }
+
+    fn rebuilt_blocks(&self) -> u64 {
+        self.medium.rebuilt_blocks()
     }
 }
 

@@ -47,6 +47,7 @@ pub(crate) fn open(mount: &Path, read_only: bool) -> Result<Arc<dyn Device>, Dev
         max_open: queue.max_open,
         max_active: queue.max_active,
         conventional: (0..random as u32).collect(),
+        parity: None,
     };
     let all = conventional.into_iter().chain(sequential);
     let files = ZoneFiles {

@@ -39,7 +39,7 @@ fn device(max_active: Option<u32>) -> Arc<dyn Device> {
     let zone_bytes = Some(8 * BLOCK as u64);
     let zone_capacity = Some(CAPACITY as u64);
     let bytes = CAPACITY as u64 * u64::from(ZONES);
-    in_memory(&Shape { bytes, zone_bytes, zone_capacity, max_open: None, max_active }).unwrap()
+    in_memory(&Shape { bytes, zone_bytes, zone_capacity, max_active, ..Shape::default() }).unwrap()
 }
 
 /// A zone of the model: its written bytes, and whether it was finished.

@@ -27,6 +27,7 @@ fn shape() -> Shape {
         zone_capacity: Some(96 << 10),
         max_open: Some(5),
         max_active: Some(7),
+        parity: None,
     }
 }
 
@@ -45,6 +46,39 @@ fn memory() {
     check(&*in_memory(&shape()).unwrap());
     let unlimited = Shape { max_open: None, max_active: None, ..shape() };
     check(&*in_memory(&unlimited).unwrap());
+}
+
+#[test]
+fn memory_with_parity() {
+    for data in [1, 3, 4] {
+        check(&*in_memory(&Shape { parity: Some(data), ..shape() }).unwrap());
+    }
+    let too_few = Shape { bytes: 3 * (96 << 10), parity: Some(4), ..shape() };
+    assert!(in_memory(&too_few).is_ok());
+    let too_few = Shape { bytes: 96 << 10, parity: Some(4), ..shape() };
+    assert!(matches!(in_memory(&too_few), Err(DeviceError::Shape { .. })));
+}
+
+#[test]
+fn parity_is_remembered() {
+    let directory = tempfile::tempdir().unwrap();
+    let with_parity = Shape { parity: Some(3), ..shape() };
+    for kind in ["file", "block"] {
+        let uri = format!("{kind}:{}", directory.path().join(kind).display());
+        let device = create(&uri, &with_parity, &CACHED).unwrap();
+        check(&*device);
+        suite::leave(&*device);
+        drop(device);
+        let device = open(&uri, &LOOK).unwrap();
+        assert_eq!(device.geometry(), &with_parity.geometry().unwrap());
+        assert!(matches!(device.reset(3), Err(DeviceError::ReadOnlyDevice { .. })));
+        drop(device);
+        suite::check_left(&*open(&uri, &CACHED).unwrap());
+    }
+    std::fs::remove_file(directory.path().join("file/seq/7")).unwrap();
+    let uri = format!("file:{}", directory.path().join("file").display());
+    let missing = open(&uri, &CACHED).err().unwrap();
+    assert!(missing.to_string().contains("seq/7"), "{missing}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Faults that are set by hand, and random faults that a seed repeats.
 
+mod parity;
+
 use std::time::Instant;
 
 use frostline_zone::{

@@ -30,6 +30,11 @@ pub struct DatabaseArgs {
     /// from 1MiB to 1GiB; more if the device would have over 2,048 zones]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub zone: Option<Size>,
+    /// Keep a zone of parity for each K zones on the medium of a new device: a zone that is lost costs no
+    /// page, and 1 of K+1 bytes of the size holds parity
+    #[arg(long, value_name = "K", value_parser = value_parser!(u32).range(1..=32),
+        allow_negative_numbers = true)]
+    pub parity: Option<u32>,
     /// Schemes, optionally with parameters (dac:classes=4); with several, each has a run on a fresh
     /// database
     #[arg(long, value_name = "A,B", default_value = "frostline", value_delimiter = ',')]
@@ -116,7 +121,7 @@ pub struct DatabaseArgs {
     pub json: Option<PathBuf>,
     /// Use the existing databases, which must have been loaded with the same workload and scale:
     /// nothing is formatted or loaded
-    #[arg(long, conflicts_with_all = ["size", "zone", "scheme", "victim", "gp", "unit", "spare",
+    #[arg(long, conflicts_with_all = ["size", "zone", "parity", "scheme", "victim", "gp", "unit", "spare",
         "log", "tenants", "force"])]
     pub keep: bool,
     /// Open the databases although synced pages are missing; they are then lost for good
@@ -140,6 +145,7 @@ impl DatabaseArgs {
                 bytes: bytes(self.size),
                 zone_bytes: bytes(self.zone),
                 zone_capacity: None,
+                parity: self.parity,
                 overwrite: self.force,
             },
             anew: self.device == OWN_DEVICE,

@@ -40,6 +40,11 @@ pub struct ShapeArgs {
     /// Capacity of a zone in bytes, if it is less than the size
     #[arg(long, value_name = "SIZE", requires = "size", allow_negative_numbers = true)]
     pub capacity: Option<Size>,
+    /// Keep a zone of parity for each K zones on the medium of a new device: a zone that is lost costs no
+    /// page, and 1 of K+1 bytes of the size holds parity
+    #[arg(long, value_name = "K", value_parser = value_parser!(u32).range(1..=32),
+        allow_negative_numbers = true)]
+    pub parity: Option<u32>,
 }
 
 impl ShapeArgs {
@@ -51,6 +56,7 @@ impl ShapeArgs {
             bytes: bytes(self.size),
             zone_bytes: bytes(self.zone),
             zone_capacity: bytes(self.capacity),
+            parity: self.parity,
             overwrite,
         }
     }

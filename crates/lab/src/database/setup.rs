@@ -85,9 +85,14 @@ impl DatabaseBench {
         }
         Ok(DeviceSpec {
             zone_bytes: zone_bytes.or(bytes.is_none().then_some(sizes.zone)),
-            bytes: bytes.or(Some(sizes.device)),
+            bytes: bytes.or(Some(self.with_parity(sizes.device))),
             ..self.device.clone()
         })
+    }
+
+    /// Bytes of a device whose data take so many.
+    fn with_parity(&self, data: u64) -> u64 {
+        self.device.parity.map_or(data, |zones| data + data.div_ceil(u64::from(zones.max(1))))
     }
 
     /// The specification of the device, if it exists.

@@ -75,7 +75,7 @@ pub(crate) fn create(
     options: &OpenOptions,
     in_streams: bool,
 ) -> Result<Arc<dyn Device>, DeviceError> {
-    let geometry = shape.geometry()?;
+    let geometry = shape.laid_out()?;
     let failed = |source| DeviceError::open(path, source);
     let is_new = is_missing(path);
     if is_new || fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
@@ -143,8 +143,8 @@ pub(crate) fn is_foreign(path: &Path) -> bool {
 pub(crate) fn filling(path: &Path, shape: &Shape) -> Option<Shape> {
     let bytes = unlocked(path).ok()?.bytes().ok().filter(|&bytes| bytes > 0)?;
     let zone_bytes = shape.zone_bytes.unwrap_or_else(|| default_zone_bytes(bytes));
-    let zones = Layout::zones_on(bytes, zone_bytes);
-    let bytes = zones * shape.zone_capacity.unwrap_or(zone_bytes);
+    let zones = Layout::zones_on(bytes, shape.on_medium(zone_bytes));
+    let bytes = zones * shape.on_medium(shape.zone_capacity.unwrap_or(zone_bytes));
     Some(Shape { bytes, zone_bytes: Some(zone_bytes), ..shape.clone() })
 }
 
