@@ -127,12 +127,13 @@ impl Db {
             pages: label.pages,
             observer: options.observer.clone(),
         };
-        let frames = (options.buffer_bytes / crate::node::PAGE_BYTES).max(FEWEST_FRAMES);
+        let kept = if space.is_in_units() { options.buffer_bytes * std::env::var("FL_KEPT").map_or(25, |v| v.parse::<usize>().unwrap()) / 100 } else { 0 };
+        let frames = ((options.buffer_bytes - kept) / crate::node::PAGE_BYTES).max(FEWEST_FRAMES);
         let clock = store.stats()?.written.user;
         let end = wal.end();
         let window = Arc::new(CommitWindow::new(end, options.most_version_bytes()));
         let (replacement, hotness) = (options.replacement, options.hotness);
-        let pool = Pool::new(space, wal, window.clone(), frames, replacement, hotness, clock)?;
+        let pool = Pool::new(space, wal, window.clone(), (frames, kept), replacement, hotness, clock)?;
         let trees = Trees {
             pool,
             pages: Pages::new(label.pages),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use frostline_placement::Hotness;
-use frostline_store::{ChangedWords, PageWrite, Store};
+use frostline_store::{ChangedWords, DeltaWrite, PageDelta, PageWrite, Store};
 
 use crate::DbError;
 use crate::node::{PAGE_BYTES, used_bytes};
@@ -44,6 +44,18 @@ pub struct Outgoing<'a> {
     pub changed: Option<ChangedWords>,
 }
 
+/// Changes of a page on their way to the store.
+pub struct OutgoingDelta<'a> {
+    /// Its number.
+    pub page: u32,
+    /// What changed.
+    pub delta: &'a PageDelta,
+    /// Its hotness record.
+    pub hotness: Hotness,
+    /// Bytes of the page in use.
+    pub used_bytes: u16,
+}
+
 impl PageSpace {
     /// True if the store writes less than a page where less changed, or less is used.
     pub fn is_in_units(&self) -> bool {
@@ -51,11 +63,22 @@ impl PageSpace {
     }
 
     /// Reads a page, and finds the words in which it may differ from its
-    /// [base](PageWrite::changed). None if there is no page.
-    pub fn read(&self, page: u32, into: &mut [u8]) -> Result<Option<ChangedWords>, DbError> {
+    /// [base](PageWrite::changed).
+    pub fn read(&self, page: u32, into: &mut [u8]) -> Result<ChangedWords, DbError> {
         let mut changed = ChangedWords::NONE;
         let found = self.store.read_changed(self.first + page, into, &mut changed)?;
-        Ok(found.then_some(changed))
+        Self::written(page, found).map(|()| changed)
+    }
+
+    /// Reads the base of a page.
+    pub fn read_base(&self, page: u32, into: &mut [u8]) -> Result<(), DbError> {
+        let found = self.store.read_base(self.first + page, into)?;
+        Self::written(page, found)
+    }
+
+    fn written(page: u32, found: bool) -> Result<(), DbError> {
+        let what = "is needed, and was never written";
+        if found { Ok(()) } else { Err(DbError::Page { page, what }) }
     }
 
     /// Writes pages, in order.
@@ -64,6 +87,26 @@ impl PageSpace {
         self.store.write_batch(&writes)?;
         pages.iter().for_each(|out| self.observe(out));
         Ok(())
+    }
+
+    /// Writes changes of pages, in order. Returns those pages whose base takes no delta.
+    pub fn write_deltas(&self, deltas: &[OutgoingDelta<'_>]) -> Result<Vec<u32>, DbError> {
+        let writes: Vec<_> = deltas
+            .iter()
+            .map(|out| DeltaWrite {
+                lba: self.first + out.page,
+                delta: out.delta,
+                hotness: Some(out.hotness),
+            })
+            .collect();
+        let refused = self.store.write_deltas(&writes)?;
+        let refused: Vec<_> = refused.into_iter().map(|lba| lba - self.first).collect();
+        if let Some(observer) = &self.observer {
+            for out in deltas.iter().filter(|out| !refused.contains(&out.page)) {
+                observer.written(self.first + out.page, &out.hotness, out.used_bytes);
+            }
+        }
+        Ok(refused)
     }
 
     /// A page as the store gets it.

@@ -165,14 +165,14 @@ impl<G: Deref<Target = State>> MappedPage<G> {
         Ok(Some(RecordLookup::At(RecordAt { zone: zone.device_zone, span, sum, pin })))
     }
 
-    /// True if the page may be written as a delta of so many bytes: it has a base, and merged they take no
-    /// more than both.
-    fn takes_delta(&self, packed: &PackedPage<'_>, bytes: usize) -> bool {
+    /// True if a page whose image has `image_bytes` may be written as a delta of `bytes`: it has a base, and
+    /// merged they take no more than both.
+    fn takes_delta(&self, bytes: usize, image_bytes: usize) -> bool {
         let Some((base, _)) = self.image_place() else { return false };
         let lost = |(at, _): (Extent, u32)| at.slot.zone == 0;
         let sizes = self.state.layout.sizes;
         let units = base.units + sizes.units_of(bytes as u32);
-        let image = sizes.units_of(packed.image_bytes() as u32);
+        let image = sizes.units_of(image_bytes as u32);
         base.slot.zone != 0
             && !self.delta_place().is_some_and(lost)
             && sizes.units_of(bytes as u32) < image
@@ -183,27 +183,41 @@ impl<G: Deref<Target = State>> MappedPage<G> {
 impl<G: DerefMut<Target = State>> MappedPage<G> {
     /// Writes the page by the user: its delta if there is one and the page takes it, or its image.
     pub fn write(&mut self, mut packed: PackedPage<'_>) -> Result<(), StoreError> {
-        let (sizes, time) = (self.state.layout.sizes, self.state.time() + 1);
-        let delta = packed.delta.take().filter(|delta| self.takes_delta(&packed, delta.len()));
-        if let (Some(mut bytes), Some(at), Some((_, base))) =
-            (delta, self.delta, self.image_place())
+        let (lba, hotness) = (self.lba, packed.hotness);
+        if let Some(delta) = packed.delta.take()
+            && self.write_delta(delta, packed.image_bytes(), hotness)?
         {
-            set_time(&mut bytes, time);
-            let (lba, sum, len) = (self.lba + sizes.first_delta(), sizes.sum(&bytes), bytes.len());
-            let record = Record { lba, sum, time, bytes: len as u16, other: base };
-            let is_first = self.delta_place().is_none();
-            self.append(at, record, packed.hotness, &bytes)?;
-            if is_first {
-                self.state.delta_begun();
-            }
             return Ok(());
         }
-        let (lba, hotness) = (self.lba, packed.hotness);
+        let (sizes, time) = (self.state.layout.sizes, self.state.time() + 1);
         let image = packed.image(sizes);
         let bytes = image.bytes.len() as u16;
         let record = Record { lba, sum: image.sum, time, bytes, other: 0 };
         self.append(self.page, record, hotness, &image.bytes)?;
         self.forget_delta()
+    }
+
+    /// Writes the page by the user as a delta; false if the page does not take it.
+    pub fn write_delta(
+        &mut self,
+        mut bytes: Vec<u8>,
+        image_bytes: usize,
+        hotness: Hotness,
+    ) -> Result<bool, StoreError> {
+        let (sizes, time) = (self.state.layout.sizes, self.state.time() + 1);
+        let takes = self.takes_delta(bytes.len(), image_bytes);
+        let (true, Some(at), Some((_, base))) = (takes, self.delta, self.image_place()) else {
+            return Ok(false);
+        };
+        set_time(&mut bytes, time);
+        let (lba, sum, len) = (self.lba + sizes.first_delta(), sizes.sum(&bytes), bytes.len());
+        let record = Record { lba, sum, time, bytes: len as u16, other: base };
+        let is_first = self.delta_place().is_none();
+        self.append(at, record, hotness, &bytes)?;
+        if is_first {
+            self.state.delta_begun();
+        }
+        Ok(true)
     }
 
     /// Places a record of the user, and appends it to its chunk.

@@ -57,15 +57,40 @@ impl Inner {
         let (base, since) = (mapped.find_image(image)?, mapped.find_delta(delta)?);
         drop(mapped);
         let Some(base) = base else { return Ok(false) };
-        let Some(since) = since else {
-            let bytes = self.fetch(lba, base, image)?;
-            return self.whole(lba, unpack(&image[..bytes], into), into);
-        };
+        let Some(since) = since else { return self.read_image(lba, base, image, into) };
         let (of_image, of_delta) = self.fetch_both(lba, (base, image), (since, delta))?;
         let whole = unpack(&image[..of_image], into);
         let words = apply(into, &delta[..of_delta]);
         *changed = words.unwrap_or_default();
         self.whole(lba, whole && words.is_some(), into)
+    }
+
+    /// Reads the base of a page; false if there is no page.
+    pub fn read_base(&self, lba: u32, into: &mut [u8]) -> Result<bool, StoreError> {
+        if self.layout.sizes.unit().is_none() {
+            return self.read_page(lba, into, &mut ChangedWords::NONE.clone());
+        }
+        self.check_page(lba, into)?;
+        let found = RECORDS.with_borrow_mut(|(image, _)| {
+            let mapped = self.mapped(self.state()?, lba)?;
+            let base = mapped.find_image(image)?;
+            drop(mapped);
+            base.map_or(Ok(false), |base| self.read_image(lba, base, image, into))
+        })?;
+        self.shrink_map()?;
+        Ok(found)
+    }
+
+    /// Makes a page of an image that was found.
+    fn read_image(
+        &self,
+        lba: u32,
+        base: RecordLookup,
+        image: &mut [u8],
+        into: &mut [u8],
+    ) -> Result<bool, StoreError> {
+        let bytes = self.fetch(lba, base, image)?;
+        self.whole(lba, unpack(&image[..bytes], into), into)
     }
 
     /// A page that was made, unless its records are not what they should be.

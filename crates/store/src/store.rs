@@ -11,7 +11,9 @@ use crate::inner::Inner;
 use crate::recovery::Opened;
 use crate::stats::Stats;
 use crate::sync::{Builder, JoinHandle, Mutex};
-use crate::{Cleaning, Format, Loss, Open, PageWrite, Rebuilt, StoreError, recovery};
+use crate::{
+    Cleaning, DeltaWrite, Format, Loss, Open, PageDelta, PageWrite, Rebuilt, StoreError, recovery,
+};
 
 /// A page store: pages of 4,096 bytes by LBA, kept on a zoned device.
 ///
@@ -149,6 +151,24 @@ impl Store {
         written
     }
 
+    /// The changed words of a page, 4,096 bytes, to be kept apart from it; none if they are too many, or the
+    /// store is not [in units](crate::Format::unit).
+    pub fn delta(&self, page: &[u8], changed: &ChangedWords) -> Option<PageDelta> {
+        PageDelta::of(page, changed, self.inner.layout.sizes)
+    }
+
+    /// Writes pages as deltas, in order, as [`Store::write_batch`] writes whole pages. Returns the LBAs of
+    /// those whose base does not take a delta: they have to be written as a whole.
+    ///
+    /// # Errors
+    /// As for [`Store::write_batch`].
+    pub fn write_deltas(&self, writes: &[DeltaWrite<'_>]) -> Result<Vec<u32>, StoreError> {
+        let begun = Instant::now();
+        let written = self.inner.write_deltas(writes);
+        self.inner.counters.wrote(begun.elapsed());
+        written
+    }
+
     /// Writes pages as a group, and makes it durable with everything that was written or trimmed before.
     /// After a crash the store has all pages of the group or none; readers may see it before it is
     /// durable. Of a page that is there more than once the last content counts. Memory is that of the
@@ -196,6 +216,17 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let begun = Instant::now();
         let read = self.inner.read_page(lba, page, changed);
+        self.inner.counters.read(begun.elapsed());
+        read
+    }
+
+    /// Reads the base of a page: the page as it was before its delta on the device.
+    ///
+    /// # Errors
+    /// As for [`Store::read`].
+    pub fn read_base(&self, lba: u32, page: &mut [u8]) -> Result<bool, StoreError> {
+        let begun = Instant::now();
+        let read = self.inner.read_base(lba, page);
         self.inner.counters.read(begun.elapsed());
         read
     }

@@ -13,11 +13,12 @@ use crate::error::of_zone;
 use crate::format::PAGE;
 use crate::inner::{Guard, Inner};
 use crate::layout::NOTES;
+use crate::mapped_page::MappedPage;
 use crate::packing::PackedPage;
 use crate::sync::sleep;
-use crate::{Cleaning, StoreError};
+use crate::{Cleaning, DeltaWrite, StoreError};
 
-/// Pages that are written under one hold of the lock.
+/// Pages that are written under one hold of the lock, at most.
 const TOGETHER: usize = 32;
 
 /// Times that an append waits for another zone to be finished, 100 microseconds each.
@@ -45,30 +46,60 @@ impl Inner {
         for write in pages {
             self.check_write(write)?;
         }
-        let together = if self.cleaning == Cleaning::Inline { 1 } else { TOGETHER };
-        for some in pages.chunks(together) {
-            match self.place_pages(some) {
-                Ok(state) => self.leave(state)?,
-                Err(error) => {
-                    // Other threads may wait for chunks that were sealed before; those may fail as well.
-                    let _ = self.leave(self.state()?);
-                    return Err(error);
-                }
-            }
+        for some in pages.chunks(self.together()) {
+            let sizes = self.layout.sizes;
+            let packed: Vec<_> = some.iter().map(|write| PackedPage::of(write, sizes)).collect();
+            let writes = packed.into_iter().map(|packed| (packed.lba, packed));
+            self.place_all(writes, |mut page, packed| page.write(packed).map(|()| page))?;
         }
         Ok(())
     }
 
-    fn place_pages(&self, pages: &[PageWrite<'_>]) -> Result<Guard<'_>, StoreError> {
-        let sizes = self.layout.sizes;
-        let packed: Vec<_> = pages.iter().map(|write| PackedPage::of(write, sizes)).collect();
-        let mut state = self.admit(pages.len())?;
-        for write in packed {
-            let mut page = self.mapped(state, write.lba)?;
-            page.write(write)?;
-            state = page.into_state();
+    /// Writes pages as deltas, in order. Returns those that have to be written as a whole.
+    pub fn write_deltas(&self, writes: &[DeltaWrite<'_>]) -> Result<Vec<u32>, StoreError> {
+        let mut refused = Vec::new();
+        for write in writes {
+            self.layout.check_lba(write.lba)?;
         }
-        Ok(state)
+        for some in writes.chunks(self.together()) {
+            let writes = some.iter().map(|write| (write.lba, write));
+            self.place_all(writes, |mut page, &DeltaWrite { lba, delta, hotness }| {
+                let (record, image_bytes) = (delta.record().to_vec(), delta.image_bytes());
+                if !page.write_delta(record, image_bytes, hotness.unwrap_or_default())? {
+                    refused.push(lba);
+                }
+                Ok(page)
+            })?;
+        }
+        Ok(refused)
+    }
+
+    /// Pages that are written under one hold of the lock.
+    fn together(&self) -> usize {
+        if self.cleaning == Cleaning::Inline { 1 } else { TOGETHER }
+    }
+
+    /// Places pages by the user under one hold of the lock, and writes what is full then.
+    fn place_all<'s, W>(
+        &'s self,
+        writes: impl ExactSizeIterator<Item = (u32, W)>,
+        mut place: impl FnMut(MappedPage<Guard<'s>>, W) -> Result<MappedPage<Guard<'s>>, StoreError>,
+    ) -> Result<(), StoreError> {
+        let all = || {
+            let mut state = self.admit(writes.len())?;
+            for (lba, write) in writes {
+                state = place(self.mapped(state, lba)?, write)?.into_state();
+            }
+            Ok(state)
+        };
+        match all() {
+            Ok(state) => self.leave(state),
+            Err(error) => {
+                // Other threads may wait for chunks that were sealed before; those may fail as well.
+                let _ = self.leave(self.state()?);
+                Err(error)
+            }
+        }
     }
 
     /// Forgets a page.

@@ -28,7 +28,7 @@ pub enum Replacement {
 }
 
 /// Pages that are written at once.
-const BATCH: usize = 64;
+pub const BATCH: usize = 64;
 
 /// Pages that write-aware replacement compares for each one it gives up.
 const SAMPLE: usize = 16;
@@ -49,7 +49,7 @@ pub struct Evictor {
 }
 
 impl Evictor {
-    /// Frees frames until enough are free.
+    /// Frees frames until enough are free, and the changes of their pages take no more memory than they may.
     pub fn keep_free(&mut self, pool: &Pool) -> Result<(), DbError> {
         let wanted = 2 * pool.low_water();
         // After some rounds all other pages are latched or were just used.
@@ -60,6 +60,7 @@ impl Evictor {
             }
             self.gather(pool, missing);
             self.write_batch(pool, true)?;
+            pool.write_excess()?;
         }
         Ok(())
     }
@@ -77,6 +78,7 @@ impl Evictor {
             }
         }
         self.write_batch(pool, false)?;
+        pool.write_kept_before(position)?;
         Ok(pool.counters.checkpointed.load(Relaxed) - before)
     }
 
@@ -139,7 +141,9 @@ impl Evictor {
         let mut frames = Vec::with_capacity(BATCH);
         for (frame, copy) in self.batch.drain(..).zip(&mut self.copies) {
             let now = pool.clock() + outgoing.len() as u64;
-            if let Some(out) = pool.copy_out(frame, copy, now) {
+            if let Some(out) = pool.copy_out(frame, copy, now)
+                && !(give_up && pool.keep(frame, &out))
+            {
                 outgoing.push(out);
                 frames.push(frame);
             }
@@ -177,11 +181,16 @@ impl Pool {
     /// latched for that wait: a page that changes all the time is written as well.
     fn write_behind_log(&self, pages: &[Outgoing<'_>]) -> Result<(), DbError> {
         let positions = pages.iter().map(|page| page.position);
-        let needed = positions.max().unwrap_or(0);
-        if needed > self.wal.durable() {
-            self.wal.wait(needed)?;
-        }
+        self.wait_for_log(positions.max().unwrap_or(0))?;
         self.space.write(pages)
+    }
+
+    /// Waits until the log is durable up to a position.
+    pub(super) fn wait_for_log(&self, position: u64) -> Result<(), DbError> {
+        if position > self.wal.durable() {
+            self.wal.wait(position)?;
+        }
+        Ok(())
     }
 
     /// Copies a changed page for a write, with its hotness record. None if it is latched, or not
@@ -255,7 +264,7 @@ impl Pool {
     }
 
     /// Removes a latched page from memory.
-    fn leave(&self, held: ExclusiveGuard<'_>) {
+    pub(super) fn leave(&self, held: ExclusiveGuard<'_>) {
         let frame = held.frame();
         if let Ok(entry) = self.entry(held.page()) {
             debug_assert_eq!(entry.load(Relaxed), frame + FRAME, "the table knows where it is");

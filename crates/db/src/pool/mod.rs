@@ -8,6 +8,8 @@
 mod eviction;
 mod frame;
 mod guard;
+mod keeping;
+mod kept;
 mod latch;
 mod memory;
 mod rewriting;
@@ -34,6 +36,7 @@ use crate::node::{PAGE_BYTES, PageBytes};
 use crate::space::PageSpace;
 use crate::wal::Wal;
 use frame::{FIRST_STAY, Frame, NO_PAGE};
+use kept::{Changes, KeptChanges};
 use memory::Zeroed;
 
 /// In the table: the page is not in memory.
@@ -62,7 +65,9 @@ pub struct PoolCounters {
     pub accesses: AtomicU64,
     /// Pages read from the store.
     pub read: AtomicU64,
-    /// Pages written to the store because their frame was needed.
+    /// Pages whose frame was needed, and whose changes were kept.
+    pub kept: AtomicU64,
+    /// Pages written to the store because their frame was needed, or the memory of their changes.
     pub evicted_dirty: AtomicU64,
     /// Frames given up whose page needed no write.
     pub evicted_clean: AtomicU64,
@@ -97,6 +102,8 @@ pub struct Pool {
     evictor: Mutex<Evictor>,
     loading: Mutex<()>,
     loaded: Condvar,
+    /// Changes of pages that left memory.
+    kept: KeptChanges,
     space: PageSpace,
     wal: Arc<Wal>,
     /// The log records whose changes are in the pages.
@@ -114,12 +121,12 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool of free frames.
+    /// A pool of free frames, with room for so many bytes of changes of pages that are in none.
     pub fn new(
         space: PageSpace,
         wal: Arc<Wal>,
         window: Arc<CommitWindow>,
-        frames: usize,
+        (frames, kept_bytes): (usize, usize),
         replacement: Replacement,
         hotness: bool,
         clock: u64,
@@ -139,6 +146,7 @@ impl Pool {
             evictor: Mutex::default(),
             loading: Mutex::new(()),
             loaded: Condvar::new(),
+            kept: KeptChanges::new(kept_bytes),
             space,
             wal,
             window,
@@ -153,7 +161,8 @@ impl Pool {
 
     /// Bytes of memory that the pool takes at most.
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.memory) + size_of_val(&*self.frames) + size_of_val(&*self.table)
+        let frames = size_of_val(&*self.memory) + size_of_val(&*self.frames);
+        frames + size_of_val(&*self.table) + self.kept.most_bytes()
     }
 
     /// The pages on the store.
@@ -246,23 +255,42 @@ impl Pool {
         read
     }
 
-    /// Reads a page into a frame, and enters it in the table.
+    /// Reads a page into a frame, with the changes that were kept of it, and enters it in the table.
     fn read_into(&self, frame: u32, page: u32, entry: &AtomicU32) -> Result<(), DbError> {
         self.counters.read.fetch_add(1, Relaxed);
+        let kept = self.kept.borrow(page);
+        let read = self.read_with(kept.as_deref(), frame, page, entry);
+        if kept.is_some() && read.is_err() {
+            self.kept.release(page);
+        }
+        read
+    }
+
+    fn read_with(
+        &self,
+        kept: Option<&Changes>,
+        frame: u32,
+        page: u32,
+        entry: &AtomicU32,
+    ) -> Result<(), DbError> {
         // Optimistic guards of the frame may still read: so bytes reach it through atomic stores
         // only.
         thread_local! {
             static ARRIVING: RefCell<AlignedBuf> = RefCell::new(AlignedBuf::zeroed(PAGE_BYTES));
         }
         let held = ARRIVING.with_borrow_mut(|bytes| {
-            let Some(changed) = self.space.read(page, bytes)? else {
-                return Err(DbError::Page { page, what: "is needed, and was never written" });
+            let changed = match kept {
+                None => self.space.read(page, bytes)?,
+                Some(kept) => {
+                    self.space.read_base(page, bytes)?;
+                    kept.delta.apply(bytes)
+                }
             };
             let mut held = self.hold_free(frame);
             held.bytes().write(0, bytes);
             held.bytes().set_changed(&changed);
             held.edit().mark_behind();
-            Ok(held)
+            Ok::<_, DbError>(held)
         })?;
         if !held.node().is_sound() {
             return Err(DbError::Page { page, what: "is no node" });
@@ -271,6 +299,11 @@ impl Pool {
         header.set_page(page, self.next_stay());
         // Otherwise it would be worth less than any other page before its first use.
         self.touch(header);
+        if let Some(kept) = kept {
+            // In this order: a checkpoint looks for changes that need the log here first.
+            header.changed(kept.dirty_from);
+            self.kept.forget(page);
+        }
         // While the latch is held: once it is free, the page may leave again at once.
         entry.store(frame + FRAME, Release);
         Ok(())
@@ -308,7 +341,10 @@ impl Pool {
         loop {
             let found = entry.load(Acquire);
             match found {
-                ABSENT | UNUSED => return Ok(()),
+                ABSENT | UNUSED => {
+                    self.kept.forget(page);
+                    return Ok(());
+                }
                 LOADING => {
                     // A thread that reads a page that was freed meanwhile finds out afterwards.
                     std::thread::yield_now();
@@ -428,7 +464,10 @@ impl Pool {
 
     /// The log position from which recovery would redo all changes that are not on the device.
     pub fn needs_log_from(&self) -> u64 {
-        self.frames.iter().map(Frame::needs_log_from).min().unwrap_or(CLEAN)
+        // No page leaves memory meanwhile. Others may come back, so their changes are looked at first.
+        let _writer = self.evictor();
+        let kept = self.kept.needs_log_from();
+        self.frames.iter().map(Frame::needs_log_from).min().unwrap_or(CLEAN).min(kept)
     }
 }
 

@@ -51,7 +51,7 @@ impl World {
         let window = Arc::new(CommitWindow::new(wal.end(), 1 << 20));
         let space = PageSpace { store, first: 0, pages: PAGES, observer: None };
         let watt = Replacement::Watt;
-        let pool = Pool::new(space, wal, window, FEWEST_FRAMES, watt, true, 0).unwrap();
+        let pool = Pool::new(space, wal, window, (FEWEST_FRAMES, 8 << 10), watt, true, 0).unwrap();
         let expected = vec![None; PAGES as usize];
         World { pool, rng: SmallRng::seed_from_u64(seed), steps: 0, expected }
     }
@@ -148,7 +148,7 @@ impl World {
         if !frame.is_dirty() {
             let (mut copy, mut on_device) = ([0; PAGE_BYTES], [0; PAGE_BYTES]);
             node.page().copy_to(&mut copy);
-            self.pool.space.read(page, &mut on_device).unwrap().unwrap();
+            self.pool.space.read(page, &mut on_device).unwrap();
             // Deltas leave these out.
             let activity = ACTIVITY_WORDS.start * 8..ACTIVITY_WORDS.end * 8;
             for range in [middle(&copy), activity] {
