@@ -32,8 +32,10 @@ pub struct Stats {
     pub page_accesses: u64,
     /// Pages that were read from the store: accesses to pages that were not in memory.
     pub pages_read: u64,
-    /// Pages that were written because their memory was needed.
+    /// Pages that were written because their memory was needed, or that of changes that were kept.
     pub pages_evicted: u64,
+    /// Pages that left memory, and whose changes were kept there to be written later.
+    pub pages_kept: u64,
     /// Pages that left memory unchanged.
     pub pages_dropped: u64,
     /// Pages that were written so that the log could be cut.
@@ -69,6 +71,7 @@ impl Stats {
             page_accesses: counters.accesses.load(Relaxed),
             pages_read: counters.read.load(Relaxed),
             pages_evicted: counters.evicted_dirty.load(Relaxed),
+            pages_kept: counters.kept.load(Relaxed),
             pages_dropped: counters.evicted_clean.load(Relaxed),
             pages_checkpointed: counters.checkpointed.load(Relaxed),
             pages_rewritten: counters.rewritten.load(Relaxed),

@@ -35,9 +35,9 @@ impl PageDelta {
         Some(PageDelta { record, image_bytes })
     }
 
-    /// Bytes of memory that it takes.
-    pub fn memory_bytes(&self) -> usize {
-        size_of::<PageDelta>() + self.record.len()
+    /// Bytes of memory that it takes besides its own size.
+    pub fn heap_bytes(&self) -> usize {
+        self.record.len()
     }
 
     /// Brings the base of the page, or the page as it is on the device, to the page that the delta was made

@@ -113,6 +113,7 @@ const FIGURES: &[Figure] = &[
     ("log record bytes/transaction", |run| each(run, run.wal_bytes)),
     ("log flushes", |run| run.wal_flushes.to_string()),
     ("pages evicted", |run| run.pages_evicted.to_string()),
+    ("  changes kept", |run| run.pages_kept.to_string()),
     ("  unchanged", |run| run.pages_dropped.to_string()),
     ("pages checkpointed", |run| run.pages_checkpointed.to_string()),
     ("pages rewritten for cleaning", |run| run.pages_rewritten.to_string()),

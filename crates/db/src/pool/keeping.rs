@@ -3,14 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
 
-use frostline_store::StoreError;
+use frostline_store::{ChangedWords, StoreError};
 
 use super::Pool;
 use super::eviction::BATCH;
 use super::kept::Changes;
 use crate::DbError;
-use crate::node::{PAGE_BYTES, used_bytes};
+use crate::node::{PAGE_BYTES, middle, used_bytes};
 use crate::space::{Outgoing, OutgoingDelta};
+
+/// Bytes of a word.
+const WORD: usize = 8;
 
 impl Pool {
     /// Keeps the changes of a page that is about to be written, and frees its frame. False if it has too many
@@ -37,6 +40,23 @@ impl Pool {
         header.end_write(true);
         self.leave(held);
         true
+    }
+
+    /// Reads the base of a page, and brings it to what its kept changes say. Returns the words that may differ
+    /// from the base.
+    pub(super) fn read_kept(
+        &self,
+        page: u32,
+        kept: &Changes,
+        bytes: &mut [u8],
+    ) -> Result<ChangedWords, DbError> {
+        self.space.read_base(page, bytes)?;
+        let mut changed = kept.delta.apply(bytes);
+        // The delta on the device, which was not read, may have words that are in the middle by now. Once
+        // cleaning has merged it they are in the base.
+        let middle = middle(bytes);
+        changed.add(middle.start.div_ceil(WORD)..middle.end / WORD);
+        Ok(changed)
     }
 
     /// Writes the oldest changes that are kept, until all take no more memory than they may.
@@ -95,14 +115,15 @@ impl Pool {
     /// Writes a page whose base takes no delta of its changes.
     fn write_whole(&self, page: u32, changes: &Changes) -> Result<(), DbError> {
         let mut bytes = [0; PAGE_BYTES];
-        match self.space.read_base(page, &mut bytes) {
+        match self.read_kept(page, changes, &mut bytes) {
             Err(DbError::Store(error)) if matches!(*error, StoreError::Lost { .. }) => {
                 tracing::error!(page, "a page is lost, and changes of it with it");
                 return Ok(());
             }
-            read => read?,
+            read => drop(read?),
         }
-        changes.delta.apply(&mut bytes);
+        let middle = middle(&bytes);
+        bytes[middle].fill(0);
         let Changes { position, hotness, .. } = *changes;
         self.space.write(&[Outgoing { page, bytes: &bytes, position, hotness, changed: None }])
     }

@@ -5,17 +5,17 @@
 //! again, but too rarely to stay, would be written each time. Their changes take a tenth of the memory that
 //! they take, so they stay about as much longer, and several are written as one.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use frostline_placement::Hotness;
 use frostline_store::PageDelta;
+use lru::LruCache;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use super::CLEAN;
+use super::frame::CLEAN;
 
-/// Bytes for a page besides its delta, about: its entries in both tables, and what the allocator adds.
-const OVERHEAD: usize = 128;
+/// Bytes for a page besides its changes, about: its place in the list, and what the allocator adds.
+const OVERHEAD: usize = 112;
 
 /// The changes of a page.
 pub struct Changes {
@@ -33,7 +33,7 @@ pub struct Changes {
 
 impl Changes {
     fn memory_bytes(&self) -> usize {
-        OVERHEAD + size_of::<Changes>() + self.delta.memory_bytes()
+        OVERHEAD + size_of::<Changes>() + self.delta.heap_bytes()
     }
 }
 
@@ -46,17 +46,13 @@ pub struct KeptChanges {
     most_bytes: usize,
 }
 
-#[derive(Default)]
 struct State {
-    by_page: HashMap<u32, Entry>,
-    /// Pages and the numbers of their entries, the oldest first. Those of entries that are gone stay.
-    order: VecDeque<(u32, u64)>,
-    numbered: u64,
+    /// By page; the list begins with those that were kept last.
+    by_page: LruCache<u32, Entry>,
     bytes: usize,
 }
 
 struct Entry {
-    number: u64,
     changes: Arc<Changes>,
     /// They are on the way to the store, or back to the page.
     in_use: bool,
@@ -65,7 +61,8 @@ struct Entry {
 impl KeptChanges {
     /// None, and room for so many bytes.
     pub fn new(most_bytes: usize) -> Self {
-        KeptChanges { state: Mutex::default(), released: Condvar::new(), most_bytes }
+        let state = State { by_page: LruCache::unbounded(), bytes: 0 };
+        KeptChanges { state: Mutex::new(state), released: Condvar::new(), most_bytes }
     }
 
     /// Bytes of memory that changes take at most.
@@ -76,14 +73,10 @@ impl KeptChanges {
     /// Keeps changes of a page that leaves memory.
     pub fn keep(&self, page: u32, changes: Changes) {
         let mut state = self.state();
-        let number = state.numbered;
-        state.numbered += 1;
         state.bytes += changes.memory_bytes();
-        let entry = Entry { number, changes: Arc::new(changes), in_use: false };
-        let before = state.by_page.insert(page, entry);
+        let entry = Entry { changes: Arc::new(changes), in_use: false };
+        let before = state.by_page.put(page, entry);
         debug_assert!(before.is_none(), "page {page} was not in memory");
-        state.order.push_back((page, number));
-        state.tidy();
     }
 
     /// Changes of a page that comes back, for its use until it is [released](Self::release) or
@@ -91,7 +84,7 @@ impl KeptChanges {
     pub fn borrow(&self, page: u32) -> Option<Arc<Changes>> {
         let mut state = self.state();
         loop {
-            match state.by_page.get_mut(&page)? {
+            match state.by_page.peek_mut(&page)? {
                 entry if entry.in_use => self.released.wait(&mut state),
                 entry => {
                     entry.in_use = true;
@@ -103,7 +96,7 @@ impl KeptChanges {
 
     /// Changes of a page stay, as it did not come back, or they did not reach the store.
     pub fn release(&self, page: u32) {
-        if let Some(entry) = self.state().by_page.get_mut(&page) {
+        if let Some(entry) = self.state().by_page.peek_mut(&page) {
             entry.in_use = false;
         }
         self.released.notify_all();
@@ -112,7 +105,7 @@ impl KeptChanges {
     /// Forgets changes of a page: it has them in memory or in the store, or is free.
     pub fn forget(&self, page: u32) {
         let mut state = self.state();
-        if let Some(entry) = state.by_page.remove(&page) {
+        if let Some(entry) = state.by_page.pop(&page) {
             state.bytes -= entry.changes.memory_bytes();
             drop(state);
             self.released.notify_all();
@@ -133,15 +126,12 @@ impl KeptChanges {
         count: usize,
     ) -> Vec<(u32, Arc<Changes>)> {
         let mut state = self.state();
-        let State { by_page, order, .. } = &mut *state;
         let mut oldest = Vec::new();
-        for &(page, number) in order.iter() {
+        for (&page, entry) in state.by_page.iter_mut().rev() {
             if bytes == 0 || oldest.len() == count {
                 break;
             }
-            let entry = by_page.get_mut(&page).filter(|entry| entry.number == number);
-            let is_wanted = |entry: &&mut Entry| !entry.in_use && entry.changes.dirty_from < position;
-            if let Some(entry) = entry.filter(is_wanted) {
+            if !entry.in_use && entry.changes.dirty_from < position {
                 entry.in_use = true;
                 bytes = bytes.saturating_sub(entry.changes.memory_bytes());
                 oldest.push((page, entry.changes.clone()));
@@ -153,7 +143,7 @@ impl KeptChanges {
     /// The log position from which recovery would redo all changes; [`CLEAN`] if there are none.
     pub fn needs_log_from(&self) -> u64 {
         let state = self.state();
-        state.by_page.values().map(|entry| entry.changes.dirty_from).min().unwrap_or(CLEAN)
+        state.by_page.iter().map(|(_, entry)| entry.changes.dirty_from).min().unwrap_or(CLEAN)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -161,18 +151,43 @@ impl KeptChanges {
     }
 }
 
-impl State {
-    /// Removes numbers of entries that are gone, once they are most of all.
-    fn tidy(&mut self) {
-        let State { by_page, order, .. } = self;
-        let is_there = |&(page, number): &(u32, u64)| {
-            by_page.get(&page).is_some_and(|entry| entry.number == number)
+#[cfg(test)]
+mod tests {
+    use frostline_store::{ChangedWords, Format, Open, Store};
+    use frostline_zone::{Shape, in_memory};
+
+    use super::*;
+
+    fn changes(dirty_from: u64) -> Changes {
+        let device = in_memory(&Shape { bytes: 64 << 20, ..Shape::default() }).unwrap();
+        Store::format(device.clone(), &Format { unit: Some(64), ..Format::default() }).unwrap();
+        let store = Store::open(device, Open::default()).unwrap();
+        let delta = store.delta(&[1; 4096], &ChangedWords::from_bits([1, 0, 0, 0, 0, 0, 0, 0]));
+        let (delta, hotness) = (delta.unwrap(), Hotness::default());
+        Changes { delta, position: dirty_from, dirty_from, hotness, used_bytes: 0 }
+    }
+
+    #[test]
+    fn the_oldest_changes_go_first_and_those_in_use_stay() {
+        let one = changes(0).memory_bytes();
+        let kept = KeptChanges::new(2 * one);
+        assert_eq!((kept.needs_log_from(), kept.excess()), (CLEAN, 0));
+        for (page, dirty_from) in [(4, 40), (1, 10), (3, 30), (2, 20)] {
+            kept.keep(page, changes(dirty_from));
+        }
+        assert_eq!((kept.needs_log_from(), kept.excess()), (10, 2 * one));
+        let pages = |position, bytes, count| {
+            let borrowed = kept.borrow_oldest(position, bytes, count);
+            borrowed.into_iter().map(|(page, _)| page).collect::<Vec<_>>()
         };
-        while order.front().is_some_and(|first| !is_there(first)) {
-            order.pop_front();
-        }
-        if order.len() > 2 * by_page.len() + 64 {
-            order.retain(is_there);
-        }
+        assert_eq!(pages(CLEAN, kept.excess(), 8), [4, 1]);
+        assert_eq!(pages(CLEAN, usize::MAX, 1), [3], "the others are in use");
+        kept.release(3);
+        kept.forget(1);
+        assert_eq!(pages(30, usize::MAX, 8), [2], "changes that need the log from before 30");
+        assert_eq!((kept.needs_log_from(), kept.excess()), (20, one));
+        kept.release(4);
+        assert_eq!(kept.borrow(4).unwrap().dirty_from, 40);
+        assert!(kept.borrow(1).is_none(), "it was forgotten");
     }
 }

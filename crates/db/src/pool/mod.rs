@@ -281,10 +281,7 @@ impl Pool {
         let held = ARRIVING.with_borrow_mut(|bytes| {
             let changed = match kept {
                 None => self.space.read(page, bytes)?,
-                Some(kept) => {
-                    self.space.read_base(page, bytes)?;
-                    kept.delta.apply(bytes)
-                }
+                Some(kept) => self.read_kept(page, kept, bytes)?,
             };
             let mut held = self.hold_free(frame);
             held.bytes().write(0, bytes);

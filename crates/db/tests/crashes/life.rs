@@ -19,6 +19,7 @@ pub struct Tally {
     pub recoveries: AtomicU64,
     pub commits: AtomicU64,
     pub pages_evicted: AtomicU64,
+    pub pages_kept: AtomicU64,
     pub pages_checkpointed: AtomicU64,
     pub pages_rewritten: AtomicU64,
     pub deltas: AtomicU64,
@@ -166,6 +167,7 @@ impl<'t> Life<'t> {
         if let Ok(stats) = db.stats() {
             self.tally.commits.fetch_add(stats.commits, Relaxed);
             self.tally.pages_evicted.fetch_add(stats.pages_evicted, Relaxed);
+            self.tally.pages_kept.fetch_add(stats.pages_kept, Relaxed);
             self.tally.pages_checkpointed.fetch_add(stats.pages_checkpointed, Relaxed);
             self.tally.pages_rewritten.fetch_add(stats.pages_rewritten, Relaxed);
             self.tally.deltas.fetch_add(stats.store.deltas.written, Relaxed);

@@ -32,6 +32,8 @@ pub(super) struct CounterSums {
     pub(super) read: u64,
     /// Pages that were written because their memory was needed.
     pub(super) evicted: u64,
+    /// Pages that left memory, and whose changes were kept.
+    pub(super) kept: u64,
     /// Pages that left memory unchanged.
     pub(super) dropped: u64,
     /// Pages that were written so that the log could be truncated.
@@ -69,6 +71,7 @@ impl Moment {
             sum.accesses += stats.page_accesses;
             sum.read += stats.pages_read;
             sum.evicted += stats.pages_evicted;
+            sum.kept += stats.pages_kept;
             sum.dropped += stats.pages_dropped;
             sum.checkpointed += stats.pages_checkpointed;
             sum.rewritten += stats.pages_rewritten;
@@ -105,6 +108,7 @@ impl CounterSums {
             accesses: self.accesses - earlier.accesses,
             read: self.read - earlier.read,
             evicted: self.evicted - earlier.evicted,
+            kept: self.kept - earlier.kept,
             dropped: self.dropped - earlier.dropped,
             checkpointed: self.checkpointed - earlier.checkpointed,
             rewritten: self.rewritten - earlier.rewritten,

@@ -118,8 +118,10 @@ pub struct DatabaseRun {
     pub pages_read: u64,
     /// Reads of the device that these took: a page with a delta takes two.
     pub device_reads: u64,
-    /// Pages written because their memory was needed.
+    /// Pages written because their memory was needed, or that of changes that were kept.
     pub pages_evicted: u64,
+    /// Pages that left memory, and whose changes were kept there to be written later.
+    pub pages_kept: u64,
     /// Pages that left memory unchanged.
     pub pages_dropped: u64,
     /// Pages written so that the log could be truncated.
@@ -248,6 +250,7 @@ impl DatabaseRun {
             pages_read: sum.read,
             device_reads: after.store.reads - before.store.reads,
             pages_evicted: sum.evicted,
+            pages_kept: sum.kept,
             pages_dropped: sum.dropped,
             pages_checkpointed: sum.checkpointed,
             pages_rewritten: sum.rewritten,
