@@ -137,7 +137,8 @@ impl Db {
         let end = wal.end();
         let window = Arc::new(CommitWindow::new(end, options.most_version_bytes()));
         let (replacement, hotness) = (options.replacement, options.hotness);
-        let pool = Pool::new(space, wal, window.clone(), (frames, kept), replacement, hotness, clock)?;
+        let pool =
+            Pool::new(space, wal, window.clone(), (frames, kept), replacement, hotness, clock)?;
         let trees = Trees {
             pool,
             pages: Pages::new(label.pages),

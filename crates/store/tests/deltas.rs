@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use frostline_store::{ChangedWords, Cleaning, Format, Open, PageWrite, Store, StoreError};
+use frostline_store::{
+    ChangedWords, Cleaning, DeltaWrite, Format, Open, PageWrite, Store, StoreError,
+};
 use frostline_zone::{Device, Faulty, Shape, in_memory};
 
 const PAGE: usize = 4096;
@@ -168,4 +170,32 @@ fn a_group_of_a_few_deltas_is_one_page_of_the_device() {
         assert_eq!(page[128..], content(lba, 0)[128..], "LBA {lba}");
     }
     assert_eq!(store.check().unwrap().findings, []);
+}
+
+#[test]
+fn changes_kept_apart_from_their_pages_are_written_as_deltas_where_there_is_a_base_that_takes_them()
+{
+    let store = Store::open(device(), OPEN).unwrap();
+    let mut changed = ChangedWords::NONE;
+    changed.add(3..4);
+    let mut now = content(0, 0);
+    now[24..32].fill(0xde);
+    store.write(0, &content(0, 0)).unwrap();
+    // The image of page 1 is shorter than a delta.
+    store.write(1, &[0; PAGE]).unwrap();
+    let delta = store.delta(&now, &changed).unwrap();
+    let writes = [0, 1, 2].map(|lba| DeltaWrite { lba, delta: &delta, hotness: None });
+    assert_eq!(store.write_deltas(&writes).unwrap(), [1, 2]);
+
+    let mut page = vec![0; PAGE];
+    assert!(store.read(0, &mut page).unwrap() && page == now);
+    assert!(store.read_base(0, &mut page).unwrap() && page == content(0, 0));
+    assert_eq!(delta.apply(&mut page), changed);
+    assert!(page == now);
+    assert!(store.read(1, &mut page).unwrap() && page == [0; PAGE]);
+    assert!(!store.read(2, &mut page).unwrap() && !store.read_base(2, &mut page).unwrap());
+    let beyond = DeltaWrite { lba: u32::MAX, ..writes[0] };
+    assert!(matches!(store.write_deltas(&[beyond]), Err(StoreError::Log(_))));
+    changed.add(0..200);
+    assert!(store.delta(&now, &changed).is_none(), "a delta is not as long");
 }

@@ -19,7 +19,9 @@ impl Pool {
     /// Keeps the changes of a page that is about to be written, and frees its frame. False if it has too many
     /// of them, or changed meanwhile.
     pub(super) fn keep(&self, frame: u32, out: &Outgoing<'_>) -> bool {
-        let Some(changed) = out.changed.filter(|_| self.kept.most_bytes() > 0) else { return false };
+        let Some(changed) = out.changed.filter(|_| self.kept.most_bytes() > 0) else {
+            return false;
+        };
         let mut held = self.hold_free(frame);
         let header = held.header();
         let delta = self.space.store.delta(out.bytes, &changed);

@@ -3,7 +3,7 @@
 //! A page is read without its latch ([`Pool::look`] gives an [`OptimisticGuard`]) and changed with
 //! it ([`OptimisticGuard::lock`] gives an [`ExclusiveGuard`]). Pages that are not in memory are
 //! read in; a background thread keeps frames free (`eviction.rs`) by writing changed pages in
-//! batches.
+//! batches. In a store in units their changes wait in memory before that (`kept.rs`, `keeping.rs`).
 
 mod eviction;
 mod frame;
