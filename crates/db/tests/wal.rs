@@ -21,7 +21,8 @@ const ZONE: u64 = 56 << 10;
 fn shape(zones: u64) -> Shape {
     let (zone_bytes, zone_capacity) = (Some(64 << 10), Some(ZONE));
     let (max_open, max_active) = (Some(1), Some(1));
-    Shape { bytes: zones * ZONE, zone_bytes, zone_capacity, max_open, max_active }
+    let bytes = zones * ZONE;
+    Shape { bytes, zone_bytes, zone_capacity, max_open, max_active, ..Shape::default() }
 }
 
 fn formatted(zones: u64) -> Arc<dyn Device> {

@@ -153,6 +153,7 @@ fn live(seed: u64, most: u64, tally: &Tally) {
         zone_capacity: Some(zone_bytes - 4096),
         max_open: limit,
         max_active: limit,
+        ..Shape::default()
     };
     let memory = in_memory(&shape).unwrap();
     Wal::format(memory.clone(), ID).unwrap();
