@@ -1,17 +1,20 @@
 //! The device at one moment, and the copies of its zones.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::thread;
 
 use frostline_zone::{AlignedBuf, Device, ZoneInfo, ZoneState};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use crate::BackupError;
-use crate::directory::{Directory, Unfinished};
+use crate::joining::taken_in;
 use crate::manifest::{Manifest, ZoneCopy, ZonePart};
+use crate::place::{Place, Unfinished};
+use crate::target::{Known, Target};
 
 /// Bytes that are read at a time.
 const STEP: u64 = 1 << 20;
@@ -22,15 +25,37 @@ const FIRST: usize = 4096;
 /// A zone's copy, once it was made or can't be; none of an empty zone.
 type CopyOutcome = Option<Result<Option<ZoneCopy>, BackupError>>;
 
+/// The names of the zones' openings, as long as these last.
+pub type Openings = Mutex<HashMap<u32, String>>;
+
 /// The device at one moment.
 pub struct Cut {
     device: Arc<dyn Device>,
     zones: Vec<ZoneInfo>,
-    directory: Directory,
+    openings: Arc<Openings>,
+    place: Arc<dyn Place>,
     /// The zones of the last backup, by number and opening.
     before: HashMap<(u32, String), ZoneCopy>,
+    /// The parts that are there.
+    parts: Mutex<HashSet<String>>,
     copies: Vec<Mutex<CopyOutcome>>,
-    copied_bytes: AtomicU64,
+    copied: Mutex<Copied>,
+}
+
+/// Counts of what was copied.
+#[derive(Clone, Copy, Default)]
+pub struct Copied {
+    /// Bytes that were copied.
+    pub bytes: u64,
+    /// Those of them that the last backup had as well, in parts that were joined.
+    pub again_bytes: u64,
+}
+
+/// Whether a zone's parts may be joined.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Joining {
+    Yes,
+    No,
 }
 
 impl Cut {
@@ -38,79 +63,169 @@ impl Cut {
     pub fn new(
         device: Arc<dyn Device>,
         zones: Vec<ZoneInfo>,
-        directory: Directory,
-        before: Option<Manifest>,
+        openings: Arc<Openings>,
+        target: &Target,
+        known: Known,
     ) -> Self {
         let copies = zones.iter().map(|_| Mutex::default()).collect();
-        let before = before.into_iter().flat_map(|manifest| manifest.copies);
+        let before = known.list.into_iter().flat_map(|list| list.copies);
         let before = before.map(|copy| ((copy.zone, copy.opening.clone()), copy)).collect();
-        Cut { device, zones, directory, before, copies, copied_bytes: AtomicU64::new(0) }
+        let (place, parts) = (target.place().clone(), Mutex::new(known.parts));
+        Cut { device, zones, openings, place, before, parts, copies, copied: Mutex::default() }
     }
 
-    /// Copies a zone, unless that was done. An error is kept for [`Cut::finish`].
-    pub fn copy(&self, zone: u32) {
-        if let (Some(copy), Some(info)) =
-            (self.copies.get(zone as usize), self.zones.get(zone as usize))
-        {
-            copy.lock().get_or_insert_with(|| self.copy_zone(zone, info));
-        }
+    /// Copies a zone that is to be reset, unless that was done. An error is kept for
+    /// [`Cut::finish`].
+    pub fn copy_before_reset(&self, zone: u32) {
+        self.copy(zone, Joining::No);
     }
 
-    /// Copies all that is not copied, and returns what the backup consists of, and the bytes that
-    /// were copied.
-    pub fn finish(&self) -> Result<(Manifest, u64), BackupError> {
+    /// Copies all that is not copied, and returns what is then at the target, and counts.
+    pub fn finish(&self) -> Result<(Known, Copied), BackupError> {
+        let next = AtomicU32::new(0);
+        thread::scope(|scope| {
+            (1..self.place.at_a_time()).for_each(|_| drop(scope.spawn(|| self.copy_all(&next))));
+            self.copy_all(&next);
+        });
         let mut all = Vec::new();
-        for (zone, copy) in (0..).zip(&self.copies) {
-            self.copy(zone);
+        for copy in &self.copies {
             if let Some(made) = &*copy.lock() {
                 all.extend(made.clone()?);
             }
         }
-        Ok((Manifest::new(self.device.geometry(), all), self.copied_bytes.load(Relaxed)))
+        let list = Some(Manifest::new(self.device.geometry(), all));
+        let parts = std::mem::take(&mut *self.parts.lock());
+        Ok((Known { list, parts }, *self.copied.lock()))
     }
 
-    fn copy_zone(&self, zone: u32, info: &ZoneInfo) -> Result<Option<ZoneCopy>, BackupError> {
-        if info.write_pointer == 0 && info.state != ZoneState::Offline {
+    /// Copies zones until none is left, or one can't be copied.
+    fn copy_all(&self, next: &AtomicU32) {
+        let failed = self.zones.len() as u32;
+        while let zone = next.fetch_add(1, Relaxed)
+            && zone < failed
+        {
+            if !self.copy(zone, Joining::Yes) {
+                next.fetch_max(failed, Relaxed);
+            }
+        }
+    }
+
+    /// False if the zone can't be copied.
+    fn copy(&self, zone: u32, joining: Joining) -> bool {
+        let zones = (self.copies.get(zone as usize), self.zones.get(zone as usize));
+        let (Some(copy), Some(info)) = zones else { return true };
+        copy.lock().get_or_insert_with(|| self.copy_zone(zone, info, joining)).is_ok()
+    }
+
+    fn copy_zone(
+        &self,
+        zone: u32,
+        info: &ZoneInfo,
+        joining: Joining,
+    ) -> Result<Option<ZoneCopy>, BackupError> {
+        let to = info.write_pointer;
+        if to == 0 && info.state != ZoneState::Offline {
             return Ok(None);
         }
         let full = info.state == ZoneState::Full;
-        let opening = self.opening(zone, info.write_pointer)?;
+        let opening = self.opening(zone, to)?;
         let before = self.before.get(&(zone, opening.clone()));
-        let before = before.filter(|copy| copy.bytes() <= info.write_pointer);
+        let before = before.filter(|copy| copy.bytes() <= to);
         let parts = before.map_or(Vec::new(), |copy| copy.parts.clone());
         let mut copy = ZoneCopy { zone, opening, full, parts };
-        if copy.bytes() < info.write_pointer {
-            let part = self.copy_part(&copy, copy.bytes(), info.write_pointer)?;
-            copy.parts.push(part);
+        if copy.bytes() < to {
+            let joined = match joining {
+                Joining::Yes => taken_in(&copy.parts, to - copy.bytes()),
+                Joining::No => 0,
+            };
+            self.append_part(&mut copy, joined, to)?;
         }
         Ok(Some(copy))
     }
 
     /// The name of a zone's opening, which its first bytes tell.
     fn opening(&self, zone: u32, written: u64) -> Result<String, BackupError> {
+        if let Some(name) = self.openings.lock().get(&zone) {
+            return Ok(name.clone());
+        }
         let mut first = AlignedBuf::zeroed((FIRST as u64).min(written.max(1)) as usize);
         self.device.read(zone, 0, &mut first)?;
         let digest = Sha256::digest(&first[..]);
-        Ok(digest[..16].iter().fold(String::new(), |mut name, byte| {
+        let name = digest[..16].iter().fold(String::new(), |mut name, byte| {
             let _ = write!(name, "{byte:02x}");
             name
-        }))
+        });
+        if first.len() == FIRST {
+            self.openings.lock().insert(zone, name.clone());
+        }
+        Ok(name)
     }
 
-    fn copy_part(&self, copy: &ZoneCopy, from: u64, to: u64) -> Result<ZonePart, BackupError> {
-        let mut part = ZonePart { from, to, sum: 0 };
-        let mut file = Unfinished::create(self.directory.part(&copy.name(&part)))?;
-        let mut bytes = AlignedBuf::zeroed(STEP.min(to - from) as usize);
-        let mut at = from;
-        while at < to {
-            let step = &mut bytes[..STEP.min(to - at) as usize];
-            self.device.read(copy.zone, at, step)?;
-            part.sum = crc32c::crc32c_append(part.sum, step);
-            file.write(step)?;
-            at += step.len() as u64;
+    /// Copies a zone from where its copy ends to `to`, together with its last `joined` parts.
+    fn append_part(&self, copy: &mut ZoneCopy, joined: usize, to: u64) -> Result<(), BackupError> {
+        let copied = copy.bytes();
+        let joined = copy.parts.split_off(copy.parts.len() - joined);
+        match self.copy_part(copy, &joined, to)? {
+            Some(part) => {
+                copy.parts.push(part);
+                self.count(to - part.from, copied - part.from);
+            }
+            // The copy is the better one, and stays.
+            None => {
+                tracing::warn!(zone = copy.zone, "a zone is no longer as it was copied before");
+                copy.parts.extend(joined);
+                copy.parts.extend(self.copy_part(copy, &[], to)?);
+                self.count(to - copied, 0);
+            }
         }
-        file.finish()?;
-        self.copied_bytes.fetch_add(to - from, Relaxed);
-        Ok(part)
+        Ok(())
+    }
+
+    /// Copies a zone from where its copy ends to `to`. The first of it must be as it was when it was
+    /// copied in parts: `None` if it is not.
+    fn copy_part(
+        &self,
+        copy: &ZoneCopy,
+        as_before: &[ZonePart],
+        to: u64,
+    ) -> Result<Option<ZonePart>, BackupError> {
+        let mut part = ZonePart { from: copy.bytes(), to, sum: 0 };
+        let name = copy.name(&part);
+        let failed = || BackupError::object(self.place.name_of(&name));
+        let mut object: Option<Box<dyn Unfinished>> = match self.parts.lock().contains(&name) {
+            // A backup that was cut short copied it.
+            true => None,
+            false => Some(self.place.begin(&name).map_err(failed())?),
+        };
+        let behind = as_before.last().map_or(part.from, |part| part.to);
+        let new = ZonePart { from: behind, to, sum: 0 };
+        let mut bytes = AlignedBuf::zeroed(STEP.min(part.bytes()) as usize);
+        for piece in as_before.iter().chain([&new]) {
+            let (mut at, mut sum) = (piece.from, 0);
+            while at < piece.to {
+                let step = &mut bytes[..STEP.min(piece.to - at) as usize];
+                self.device.read(copy.zone, at, step)?;
+                sum = crc32c::crc32c_append(sum, step);
+                if let Some(object) = &mut object {
+                    object.write(step).map_err(failed())?;
+                }
+                at += step.len() as u64;
+            }
+            if sum != piece.sum && piece.to <= behind {
+                return Ok(None);
+            }
+            part.sum = crc32c::crc32c_combine(part.sum, sum, piece.bytes() as usize);
+        }
+        if let Some(object) = object {
+            object.finish().map_err(failed())?;
+            self.parts.lock().insert(name);
+        }
+        Ok(Some(part))
+    }
+
+    fn count(&self, bytes: u64, again_bytes: u64) {
+        let mut copied = self.copied.lock();
+        copied.bytes += bytes;
+        copied.again_bytes += again_bytes;
     }
 }

@@ -1,110 +1,102 @@
-//! The files of a backup. A file that has its name is whole and durable.
+//! A directory as a place of backups.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::BackupError;
-use crate::manifest::{Manifest, VERSION};
+use crate::place::{PARTS, Place, Unfinished};
 
 /// The end of the name of a file that is not whole yet.
 const UNFINISHED: &str = ".new";
 
 /// The directory of a backup.
-#[derive(Clone)]
 pub struct Directory {
     path: PathBuf,
-    parts: PathBuf,
 }
 
 /// A file that gets its name when it is whole.
-pub struct Unfinished {
+struct UnfinishedFile {
     file: File,
     path: PathBuf,
     name: PathBuf,
+    is_finished: bool,
 }
 
 impl Directory {
     pub fn at(path: &Path) -> Self {
-        Directory { path: path.to_owned(), parts: path.join("parts") }
+        Directory { path: path.to_owned() }
+    }
+}
+
+impl Place for Directory {
+    fn name_of(&self, object: &str) -> String {
+        self.path.join(object).display().to_string()
     }
 
-    /// Makes it if it is absent.
-    pub fn make(&self) -> Result<(), BackupError> {
-        fs::create_dir_all(&self.parts).map_err(BackupError::file(&self.parts))?;
+    fn prepare(&self) -> io::Result<()> {
+        fs::create_dir_all(self.path.join(PARTS))?;
         sync(&self.path)
     }
 
-    pub fn part(&self, name: &str) -> PathBuf {
-        self.parts.join(name)
+    fn begin(&self, object: &str) -> io::Result<Box<dyn Unfinished>> {
+        let name = self.path.join(object);
+        let mut path = name.clone().into_os_string();
+        path.push(UNFINISHED);
+        let path = PathBuf::from(path);
+        let file = File::create(&path)?;
+        Ok(Box::new(UnfinishedFile { file, path, name, is_finished: false }))
     }
 
-    fn manifest(&self) -> PathBuf {
-        self.path.join("backup.json")
+    fn open(&self, object: &str) -> io::Result<Box<dyn Read>> {
+        Ok(Box::new(File::open(self.path.join(object))?))
     }
 
-    /// The last whole backup, if there is one.
-    pub fn read(&self) -> Result<Option<Manifest>, BackupError> {
-        let path = self.manifest();
-        let text = match fs::read(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            read => read.map_err(BackupError::file(&path))?,
-        };
-        let damaged = |why| BackupError::Damaged { path, why };
-        match serde_json::from_slice::<Manifest>(&text) {
-            Ok(manifest) if manifest.frostline_backup == VERSION => Ok(Some(manifest)),
-            Ok(other) => Err(damaged(format!("is of version {}", other.frostline_backup))),
-            Err(error) => Err(damaged(format!("is no list of zones: {error}"))),
-        }
+    fn parts(&self) -> io::Result<HashSet<String>> {
+        let name = |entry: io::Result<fs::DirEntry>| entry.map(|entry| entry.file_name());
+        let names: Result<Vec<_>, _> = fs::read_dir(self.path.join(PARTS))?.map(name).collect();
+        // A name that is no text is none of a part.
+        let names = names?.into_iter().filter_map(|name| name.into_string().ok());
+        Ok(names.map(|name| format!("{PARTS}{name}")).collect())
     }
 
-    /// Replaces the last backup. Its parts are there, and durable with this.
-    pub fn write(&self, manifest: &Manifest) -> Result<(), BackupError> {
-        sync(&self.parts)?;
-        let mut file = Unfinished::create(self.manifest())?;
-        let text = serde_json::to_vec_pretty(manifest).map_err(io::Error::other);
-        file.write(&text.map_err(BackupError::file(&self.manifest()))?)?;
-        file.finish()?;
+    fn remove(&self, objects: &[&str]) -> io::Result<()> {
+        objects.iter().try_for_each(|object| fs::remove_file(self.path.join(object)))
+    }
+
+    fn settle(&self) -> io::Result<()> {
+        sync(&self.path.join(PARTS))?;
         sync(&self.path)
     }
 
-    /// Removes all parts that a backup does not need.
-    pub fn keep_only(&self, manifest: &Manifest) -> Result<(), BackupError> {
-        let parts = manifest.copies.iter().flat_map(|copy| copy.parts.iter().map(|p| copy.name(p)));
-        let needed: HashSet<_> = parts.collect();
-        let failed = || BackupError::file(&self.parts);
-        for entry in fs::read_dir(&self.parts).map_err(failed())? {
-            let entry = entry.map_err(failed())?;
-            if !entry.file_name().to_str().is_some_and(|name| needed.contains(name)) {
-                fs::remove_file(entry.path()).map_err(BackupError::file(&entry.path()))?;
-            }
-        }
+    fn at_a_time(&self) -> usize {
+        1
+    }
+}
+
+impl Unfinished for UnfinishedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        self.file.sync_all()?;
+        fs::rename(&self.path, &self.name)?;
+        self.is_finished = true;
         Ok(())
     }
 }
 
-impl Unfinished {
-    pub fn create(name: PathBuf) -> Result<Self, BackupError> {
-        let mut path = name.clone().into_os_string();
-        path.push(UNFINISHED);
-        let path = PathBuf::from(path);
-        let file = File::create(&path).map_err(BackupError::file(&path))?;
-        Ok(Unfinished { file, path, name })
-    }
-
-    pub fn write(&mut self, bytes: &[u8]) -> Result<(), BackupError> {
-        self.file.write_all(bytes).map_err(BackupError::file(&self.path))
-    }
-
-    /// Makes its content durable, and gives it its name.
-    pub fn finish(self) -> Result<(), BackupError> {
-        self.file.sync_all().map_err(BackupError::file(&self.path))?;
-        fs::rename(&self.path, &self.name).map_err(BackupError::file(&self.name))
+impl Drop for UnfinishedFile {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            // If it stays, the next backup removes it.
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
 /// Makes the names in a directory durable.
-fn sync(path: &Path) -> Result<(), BackupError> {
-    File::open(path).and_then(|directory| directory.sync_all()).map_err(BackupError::file(path))
+fn sync(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
 }

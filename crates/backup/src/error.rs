@@ -1,7 +1,6 @@
 //! Errors of backups.
 
 use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use frostline_zone::DeviceError;
@@ -13,25 +12,25 @@ pub enum BackupError {
     /// The device.
     #[error("device: {0}")]
     Device(Arc<DeviceError>),
-    /// A file of the backup.
-    #[error("{}: {source}", path.display())]
-    File {
-        /// Its path.
-        path: PathBuf,
+    /// A file or an object of the backup.
+    #[error("{object}: {source}")]
+    Object {
+        /// Its path, or its URL.
+        object: String,
         /// The error.
         source: Arc<io::Error>,
     },
-    /// The directory holds no whole backup.
-    #[error("{}: no backup", path.display())]
+    /// The target holds no whole backup.
+    #[error("{target}: no backup")]
     NoBackup {
-        /// The directory.
-        path: PathBuf,
+        /// The target.
+        target: String,
     },
     /// The backup is damaged.
-    #[error("{}: {why}", path.display())]
+    #[error("{object}: {why}")]
     Damaged {
-        /// The file.
-        path: PathBuf,
+        /// The file or the object.
+        object: String,
         /// The damage.
         why: String,
     },
@@ -41,12 +40,25 @@ pub enum BackupError {
         /// The difference.
         why: String,
     },
+    /// The name is none of a place for backups, or the environment lacks what it needs.
+    #[error("{target} {why}")]
+    Target {
+        /// The name.
+        target: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A bucket, and the feature `s3` was off when this was built.
+    #[error("{target}: this was built without S3")]
+    WithoutS3 {
+        /// The name.
+        target: String,
+    },
 }
 
 impl BackupError {
-    pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> BackupError {
-        let path = path.to_owned();
-        |source| BackupError::File { path, source: Arc::new(source) }
+    pub(crate) fn object(object: String) -> impl FnOnce(io::Error) -> BackupError {
+        move |source| BackupError::Object { object, source: Arc::new(source) }
     }
 }
 

@@ -3,6 +3,8 @@
 use frostline_zone::{Geometry, Shape};
 use serde::{Deserialize, Serialize};
 
+use crate::place::PARTS;
+
 /// The version of the format of a backup.
 pub const VERSION: u32 = 1;
 
@@ -30,7 +32,7 @@ pub struct ZoneCopy {
     pub parts: Vec<ZonePart>,
 }
 
-/// Bytes of a zone, in a file of their own.
+/// Bytes of a zone, in an object of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ZonePart {
     pub from: u64,
@@ -52,6 +54,11 @@ impl Manifest {
         }
     }
 
+    /// The names of all parts.
+    pub fn objects(&self) -> impl Iterator<Item = String> {
+        self.copies.iter().flat_map(|copy| copy.parts.iter().map(|part| copy.name(part)))
+    }
+
     /// The shape of a device like the one that was copied.
     pub fn shape(&self) -> Shape {
         Shape {
@@ -71,8 +78,15 @@ impl ZoneCopy {
         self.parts.last().map_or(0, |part| part.to)
     }
 
-    /// The name of a part's file.
+    /// The name of a part's object.
     pub fn name(&self, part: &ZonePart) -> String {
-        format!("{:06}-{}-{}-{}", self.zone, self.opening, part.from, part.to)
+        format!("{PARTS}{:06}-{}-{}-{}", self.zone, self.opening, part.from, part.to)
+    }
+}
+
+impl ZonePart {
+    /// Its length.
+    pub fn bytes(&self) -> u64 {
+        self.to.saturating_sub(self.from)
     }
 }

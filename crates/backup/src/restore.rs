@@ -1,14 +1,12 @@
 //! A backup becomes a device again.
 
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
+use std::io::ErrorKind;
 
 use frostline_zone::{AlignedBuf, Device, Shape, ZoneState};
 
-use crate::BackupError;
-use crate::directory::Directory;
 use crate::manifest::{Manifest, ZoneCopy, ZonePart};
+use crate::place::LIST;
+use crate::{BackupError, Target};
 
 /// Bytes that are written at a time.
 const STEP: u64 = 1 << 20;
@@ -17,8 +15,8 @@ const STEP: u64 = 1 << 20;
 ///
 /// # Errors
 /// There is no backup, or it is damaged.
-pub fn shape(directory: &Path) -> Result<Shape, BackupError> {
-    Ok(read(directory)?.shape())
+pub fn shape(target: &Target) -> Result<Shape, BackupError> {
+    Ok(target.list_to_restore()?.shape())
 }
 
 /// Copies a backup to an empty device of the same shape. The zones with the highest numbers come
@@ -27,16 +25,16 @@ pub fn shape(directory: &Path) -> Result<Shape, BackupError> {
 /// # Errors
 /// No backup; a part that is missing or damaged; a device of another shape, or that is not empty;
 /// an error of the device.
-pub fn restore(directory: &Path, device: &dyn Device) -> Result<(), BackupError> {
-    let manifest = read(directory)?;
+pub fn restore(target: &Target, device: &dyn Device) -> Result<(), BackupError> {
+    let manifest = target.list_to_restore()?;
     check(&manifest, device)?;
     let is_digit = |byte: u8| byte.is_ascii_hexdigit();
     if let Some(copy) = manifest.copies.iter().find(|copy| !copy.opening.bytes().all(is_digit)) {
         let why = format!("the opening of zone {} has no valid name", copy.zone);
-        return Err(BackupError::Damaged { path: directory.to_owned(), why });
+        return Err(target.damaged(LIST, why));
     }
     for copy in manifest.copies.iter().rev() {
-        copy.parts.iter().try_for_each(|part| restore_part(directory, device, copy, part))?;
+        copy.parts.iter().try_for_each(|part| restore_part(target, device, copy, part))?;
         if copy.full && device.zone(copy.zone)?.state != ZoneState::Full {
             device.finish(copy.zone)?;
         }
@@ -44,11 +42,6 @@ pub fn restore(directory: &Path, device: &dyn Device) -> Result<(), BackupError>
         device.flush()?;
     }
     Ok(())
-}
-
-fn read(directory: &Path) -> Result<Manifest, BackupError> {
-    let found = Directory::at(directory).read()?;
-    found.ok_or_else(|| BackupError::NoBackup { path: directory.to_owned() })
 }
 
 /// Compares the backup with itself and with the device.
@@ -69,25 +62,28 @@ fn check(manifest: &Manifest, device: &dyn Device) -> Result<(), BackupError> {
 }
 
 fn restore_part(
-    directory: &Path,
+    target: &Target,
     device: &dyn Device,
     copy: &ZoneCopy,
     part: &ZonePart,
 ) -> Result<(), BackupError> {
-    let path = Directory::at(directory).part(&copy.name(part));
-    let mut file = File::open(&path).map_err(BackupError::file(&path))?;
-    let len = part.to.saturating_sub(part.from);
-    let mut bytes = AlignedBuf::zeroed(STEP.min(len) as usize);
+    let name = copy.name(part);
+    let failed = || target.failed(&name);
+    let mut object = target.place().open(&name).map_err(failed())?;
+    let mut bytes = AlignedBuf::zeroed(STEP.min(part.bytes()) as usize);
     let (mut at, mut sum) = (part.from, 0);
     while at < part.to {
         let step = &mut bytes[..STEP.min(part.to - at) as usize];
-        file.read_exact(step).map_err(BackupError::file(&path))?;
+        object.read_exact(step).map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => target.damaged(&name, "is too short".to_string()),
+            _ => failed()(error),
+        })?;
         sum = crc32c::crc32c_append(sum, step);
         device.append(copy.zone, at, step)?;
         at += step.len() as u64;
     }
     match sum == part.sum {
         true => Ok(()),
-        false => Err(BackupError::Damaged { path, why: "is not what was copied".to_string() }),
+        false => Err(target.damaged(&name, "is not what was copied".to_string())),
     }
 }

@@ -1,16 +1,15 @@
 //! A device that can be backed up while it is in use.
 
 use std::io::IoSlice;
-use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use frostline_zone::{Device, DeviceError, Geometry, ZoneInfo};
-use parking_lot::{Mutex, RwLock};
+use frostline_zone::{Device, DeviceError, Geometry, ZoneInfo, ZoneRead};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
-use crate::BackupError;
-use crate::cut::Cut;
-use crate::directory::Directory;
-use crate::manifest::Manifest;
+use crate::cut::{Cut, Openings};
+use crate::target::Known;
+use crate::{BackupError, Target};
 
 /// A device that passes everything on, and can be backed up at any time.
 pub struct Source {
@@ -20,6 +19,9 @@ pub struct Source {
     /// The backup that is under way.
     cut: RwLock<Option<Arc<Cut>>>,
     one_at_a_time: Mutex<()>,
+    openings: Arc<Openings>,
+    /// The number of changes since the device was opened.
+    changed: AtomicU64,
 }
 
 /// Counts of a backup.
@@ -31,6 +33,9 @@ pub struct Backup {
     pub bytes: u64,
     /// Bytes that were copied: the rest was there.
     pub copied_bytes: u64,
+    /// Those of the copied bytes that were there: small parts are joined, which copies a byte four
+    /// times at most.
+    pub again_bytes: u64,
 }
 
 impl Source {
@@ -41,51 +46,63 @@ impl Source {
             changes: RwLock::new(()),
             cut: RwLock::new(None),
             one_at_a_time: Mutex::new(()),
+            openings: Arc::default(),
+            changed: AtomicU64::new(0),
         })
     }
 
-    /// Copies the device as it is now to a directory, which is made if it is absent. Only content
-    /// that an earlier backup of the same device lacks is copied. That backup is replaced once this
-    /// one is whole.
+    /// Copies the device as it is now. Only content that an earlier backup of the same device lacks
+    /// is copied, and parts of zones that have become many. That backup is replaced once this one is
+    /// whole.
     ///
     /// Changes of the device wait while the moment is taken, which takes a flush; and a reset of a
     /// zone that is not copied yet waits for its copy. Backups wait for each other.
     ///
     /// # Errors
-    /// A zone can't be read, or is offline; a file can't be written: then the last backup is as it
-    /// was.
-    pub fn back_up(&self, directory: &Path) -> Result<Backup, BackupError> {
+    /// A zone can't be read, or is offline; a file or an object can't be written: then the last
+    /// backup is as it was.
+    pub fn back_up(&self, target: &Target) -> Result<Backup, BackupError> {
         let _one = self.one_at_a_time.lock();
-        let directory = Directory::at(directory);
-        directory.make()?;
-        let before = directory.read()?;
+        let known = target.take_known()?;
         // Most is durable before changes have to wait.
         self.device.flush()?;
-        let cut = self.cut_now(directory.clone(), before)?;
+        let cut = self.cut_now(target, known)?;
         let copied = cut.finish();
         *self.cut.write() = None;
-        let (manifest, copied_bytes) = copied?;
-        directory.write(&manifest)?;
-        directory.keep_only(&manifest)?;
-        let zones = manifest.copies.len() as u32;
-        let bytes = manifest.copies.iter().map(|copy| copy.bytes()).sum();
-        tracing::info!(zones, bytes, copied_bytes, "backed up");
-        Ok(Backup { zones, bytes, copied_bytes })
+        let (mut known, copied) = copied?;
+        let list = known.list.iter();
+        let zones = list.clone().map(|list| list.copies.len() as u32).sum();
+        let bytes = list.clone().flat_map(|list| &list.copies).map(|copy| copy.bytes()).sum();
+        list.into_iter().try_for_each(|list| target.replace_list(list))?;
+        target.remove_unneeded(&mut known);
+        target.know(known);
+        let (copied_bytes, again_bytes) = (copied.bytes, copied.again_bytes);
+        tracing::debug!(zones, bytes, copied_bytes, again_bytes, "backed up");
+        Ok(Backup { zones, bytes, copied_bytes, again_bytes })
+    }
+
+    /// The number of changes of the device: the same twice, if there was none in between.
+    pub(crate) fn changed(&self) -> u64 {
+        self.changed.load(Relaxed)
     }
 
     /// Takes the moment. All that is written is durable: no power cut can undo it, and let the same
     /// opening of a zone get another content.
-    fn cut_now(
-        &self,
-        directory: Directory,
-        before: Option<Manifest>,
-    ) -> Result<Arc<Cut>, BackupError> {
+    fn cut_now(&self, target: &Target, known: Known) -> Result<Arc<Cut>, BackupError> {
         let _none = self.changes.write();
         self.device.flush()?;
         let zones = self.device.report(0, self.device.geometry().zones)?;
-        let cut = Arc::new(Cut::new(self.device.clone(), zones, directory, before));
+        let (device, openings) = (self.device.clone(), self.openings.clone());
+        let cut = Arc::new(Cut::new(device, zones, openings, target, known));
         *self.cut.write() = Some(cut.clone());
         Ok(cut)
+    }
+
+    /// Lets no moment be taken while a change is made.
+    fn change(&self) -> RwLockReadGuard<'_, ()> {
+        let change = self.changes.read();
+        self.changed.fetch_add(1, Relaxed);
+        change
     }
 }
 
@@ -104,7 +121,7 @@ impl Device for Source {
         at: u64,
         parts: &[IoSlice<'_>],
     ) -> Result<(), DeviceError> {
-        let _change = self.changes.read();
+        let _change = self.change();
         self.device.append_vectored(zone, at, parts)
     }
 
@@ -112,17 +129,22 @@ impl Device for Source {
         self.device.read(zone, offset, buffer)
     }
 
+    fn read_all(&self, reads: &mut [ZoneRead<'_>]) -> Result<(), DeviceError> {
+        self.device.read_all(reads)
+    }
+
     fn reset(&self, zone: u32) -> Result<(), DeviceError> {
-        let _change = self.changes.read();
+        let _change = self.change();
         let cut = self.cut.read().clone();
         if let Some(cut) = cut {
-            cut.copy(zone);
+            cut.copy_before_reset(zone);
         }
+        self.openings.lock().remove(&zone);
         self.device.reset(zone)
     }
 
     fn finish(&self, zone: u32) -> Result<(), DeviceError> {
-        let _change = self.changes.read();
+        let _change = self.change();
         self.device.finish(zone)
     }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use frostline_backup::{Source, restore, shape};
+use frostline_backup::{Source, Target, restore, shape};
 use frostline_db::{Create, Db, DbError, Direction, Options, Table};
 use frostline_zone::{Device, Shape, in_memory};
 
@@ -45,9 +45,9 @@ fn expected(commits: u64) -> std::collections::BTreeMap<Vec<u8>, Vec<u8>> {
 }
 
 /// Restores a backup, and returns after how many commits it is.
-fn commits_in(directory: &std::path::Path) -> u64 {
-    let device: Arc<dyn Device> = in_memory(&shape(directory).unwrap()).unwrap();
-    restore(directory, &*device).unwrap();
+fn commits_in(target: &Target) -> u64 {
+    let device: Arc<dyn Device> = in_memory(&shape(target).unwrap()).unwrap();
+    restore(target, &*device).unwrap();
     let db = Db::open(&device, &options()).unwrap();
     let check = db.check().unwrap();
     assert!(check.findings.is_empty(), "{:#?}", check.findings);
@@ -73,6 +73,7 @@ fn backups_while_threads_commit_are_the_database_after_the_first_so_many_commits
     let table = db.create_table("t").unwrap();
     let (acknowledged, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
     let directory = tempfile::tempdir().unwrap();
+    let target = Target::new(directory.path()).unwrap();
     let mut copied = Vec::new();
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -91,8 +92,8 @@ fn backups_while_threads_commit_are_the_database_after_the_first_so_many_commits
                 std::thread::yield_now();
             }
             let before = acknowledged.load(Relaxed);
-            copied.push(source.back_up(directory.path()).unwrap());
-            let commits = commits_in(directory.path());
+            copied.push(source.back_up(&target).unwrap());
+            let commits = commits_in(&target);
             assert!(commits >= before, "{commits} of {before} commits that were acknowledged");
         }
         is_over.store(true, Relaxed);

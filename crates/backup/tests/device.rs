@@ -5,8 +5,9 @@ use std::io::IoSlice;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use frostline_backup::{BackupError, Source, restore, shape};
+use frostline_backup::{BackupError, Source, Target, restore, shape};
 use frostline_zone::{Device, DeviceError, Geometry, Shape, ZoneInfo, ZoneState, in_memory};
+use tempfile::TempDir;
 
 const ZONE: u64 = 1 << 18;
 const ZONES: u64 = 8;
@@ -73,9 +74,15 @@ fn content(device: &dyn Device) -> Content {
     (0..device.geometry().zones).map(zone).collect()
 }
 
+/// The target, as another process knows it that has made no backup.
+fn at(directory: &TempDir) -> Target {
+    Target::new(directory.path()).unwrap()
+}
+
 fn restored(directory: &Path) -> Content {
-    let device = in_memory(&shape(directory).unwrap()).unwrap();
-    restore(directory, &*device).unwrap();
+    let target = Target::new(directory).unwrap();
+    let device = in_memory(&shape(&target).unwrap()).unwrap();
+    restore(&target, &*device).unwrap();
     content(&*device)
 }
 
@@ -104,17 +111,17 @@ fn a_backup_is_the_device_and_the_next_copies_only_what_is_new() {
     let directory = tempfile::tempdir().unwrap();
     let (_, source) = hooked();
     fill(&*source);
-    let first = source.back_up(directory.path()).unwrap();
+    let first = source.back_up(&at(&directory)).unwrap();
     assert_eq!((first.zones, first.copied_bytes), (6, first.bytes));
     assert!(restored(directory.path()) == content(&*source));
-    let again = source.back_up(directory.path()).unwrap();
+    let again = source.back_up(&at(&directory)).unwrap();
     assert_eq!((again.bytes, again.copied_bytes), (first.bytes, 0));
 
     append(&*source, 0, 5, 7);
     source.reset(1).unwrap();
     append(&*source, 1, 2, 77);
     source.reset(5).unwrap();
-    let next = source.back_up(directory.path()).unwrap();
+    let next = source.back_up(&at(&directory)).unwrap();
     assert_eq!((next.zones, next.copied_bytes), (5, 7 * 4096));
     assert!(restored(directory.path()) == content(&*source));
     // One part a zone, and one that was appended; nothing is left of the zones that were reset.
@@ -140,10 +147,10 @@ fn what_happens_after_the_moment_of_a_backup_does_not_show_in_it() {
         Ok(())
     });
     *device.before_read.lock().unwrap() = Some(change);
-    source.back_up(directory.path()).unwrap();
+    source.back_up(&at(&directory)).unwrap();
     *device.before_read.lock().unwrap() = None;
     assert!(restored(directory.path()) == before);
-    source.back_up(directory.path()).unwrap();
+    source.back_up(&at(&directory)).unwrap();
     assert!(restored(directory.path()) == content(&*source));
 }
 
@@ -152,7 +159,7 @@ fn wherever_a_backup_is_cut_short_the_one_before_is_whole() {
     let directory = tempfile::tempdir().unwrap();
     let (device, source) = hooked();
     fill(&*source);
-    source.back_up(directory.path()).unwrap();
+    source.back_up(&at(&directory)).unwrap();
     let before = content(&*source);
     (0..6).filter(|zone| ![2, 3].contains(zone)).for_each(|zone| append(&*source, zone, 4, 200));
     source.reset(2).unwrap();
@@ -167,7 +174,8 @@ fn wherever_a_backup_is_cut_short_the_one_before_is_whole() {
             if *left < 0 { Err(DeviceError::OfflineZone { operation, zone }) } else { Ok(()) }
         });
         *device.before_read.lock().unwrap() = Some(fail);
-        let result = source.back_up(directory.path());
+        // As in a new process, which knows nothing of zones that were copied.
+        let result = Source::new(device.clone()).back_up(&at(&directory));
         *device.before_read.lock().unwrap() = None;
         if result.is_ok() {
             break;
@@ -184,14 +192,14 @@ fn files_of_a_backup_that_was_killed_are_in_nobodys_way() {
     let directory = tempfile::tempdir().unwrap();
     let (_, source) = hooked();
     fill(&*source);
-    source.back_up(directory.path()).unwrap();
+    source.back_up(&at(&directory)).unwrap();
     let whole = parts(directory.path());
     let before = restored(directory.path());
     std::fs::write(directory.path().join("backup.json.new"), "{ \"frost").unwrap();
     std::fs::write(directory.path().join("parts/000001-ab-0-4096"), "of no backup").unwrap();
     std::fs::write(directory.path().join("parts/000001-ab-4096-8192.new"), "half").unwrap();
     assert!(restored(directory.path()) == before);
-    source.back_up(directory.path()).unwrap();
+    source.back_up(&at(&directory)).unwrap();
     assert_eq!(parts(directory.path()), whole);
 }
 
@@ -200,7 +208,7 @@ fn a_damaged_backup_is_named_and_never_restored_as_if_it_were_whole() {
     let directory = tempfile::tempdir().unwrap();
     let (_, source) = hooked();
     fill(&*source);
-    source.back_up(directory.path()).unwrap();
+    source.back_up(&at(&directory)).unwrap();
     let empty = || in_memory(&small()).unwrap();
     for name in parts(directory.path()) {
         let path = directory.path().join("parts").join(&name);
@@ -209,18 +217,18 @@ fn a_damaged_backup_is_named_and_never_restored_as_if_it_were_whole() {
         flipped[whole.len() / 2] ^= 4;
         for bytes in [&flipped[..], &whole[..whole.len() - 1]] {
             std::fs::write(&path, bytes).unwrap();
-            let error = restore(directory.path(), &*empty()).unwrap_err().to_string();
+            let error = restore(&at(&directory), &*empty()).unwrap_err().to_string();
             assert!(error.contains(&name), "{error}");
         }
         std::fs::write(&path, whole).unwrap();
     }
-    restore(directory.path(), &*empty()).unwrap();
+    restore(&at(&directory), &*empty()).unwrap();
     let path = directory.path().join("backup.json");
     for text in ["", "{}", "[", "{\"frostline_backup\":2}"] {
         std::fs::write(&path, text).unwrap();
-        let refused = restore(directory.path(), &*empty());
+        let refused = restore(&at(&directory), &*empty());
         assert!(matches!(refused, Err(BackupError::Damaged { .. })), "{text}");
-        assert!(matches!(source.back_up(directory.path()), Err(BackupError::Damaged { .. })));
+        assert!(matches!(source.back_up(&at(&directory)), Err(BackupError::Damaged { .. })));
     }
 }
 
@@ -229,11 +237,11 @@ fn a_backup_goes_only_to_an_empty_device_of_its_shape() {
     let directory = tempfile::tempdir().unwrap();
     let (_, source) = hooked();
     fill(&*source);
-    assert!(matches!(shape(directory.path()), Err(BackupError::NoBackup { .. })));
-    source.back_up(directory.path()).unwrap();
+    assert!(matches!(shape(&at(&directory)), Err(BackupError::NoBackup { .. })));
+    source.back_up(&at(&directory)).unwrap();
     let other = in_memory(&Shape { bytes: 2 * ZONES * ZONE, ..small() }).unwrap();
     for device in [&*other, &*source as &dyn Device] {
-        let refused = restore(directory.path(), device);
+        let refused = restore(&at(&directory), device);
         assert!(matches!(refused, Err(BackupError::Unsuitable { .. })));
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use frostline_backup::{Backup, BackupError, Source, restore, shape};
+use frostline_backup::{Backup, BackupError, Source, Target, restore, shape};
 use frostline_store::Store;
 use frostline_zone::{Device, OpenOptions, can_create, create, open};
 use serde::Serialize;
@@ -27,8 +27,9 @@ pub fn back_up(args: &BackupArgs) -> Result<String, Failure> {
     let opened = open(&args.uri, &OpenOptions::default());
     let device = opened.map_err(|error| device_failure(&args.uri, &error))?;
     Store::zones_on(&*device).map_err(|error| store_failure(&args.uri, error))?;
-    let made = Source::new(device).back_up(&args.directory);
-    let Backup { zones, bytes, copied_bytes } = made.map_err(|error| failure(&args.uri, &error))?;
+    let made = Target::new(&args.target).and_then(|target| Source::new(device).back_up(&target));
+    let made = made.map_err(|error| failure(&args.uri, &error))?;
+    let Backup { zones, bytes, copied_bytes, .. } = made;
     if args.json {
         return json("backup", &BackupReport { device: &args.uri, zones, bytes, copied_bytes });
     }
@@ -40,14 +41,15 @@ pub fn back_up(args: &BackupArgs) -> Result<String, Failure> {
 /// Makes a store of a backup.
 pub fn run_restore(args: &RestoreArgs) -> Result<String, Failure> {
     let failed = |error: BackupError| failure(&args.uri, &error);
-    let shape = shape(&args.directory).map_err(failed)?;
+    let target = Target::new(&args.target).map_err(failed)?;
+    let shape = shape(&target).map_err(failed)?;
     let device: Result<Arc<dyn Device>, _> = match can_create(&args.uri) {
         true => create(&args.uri, &shape, &OpenOptions::default()),
         false => open(&args.uri, &OpenOptions::default()),
     };
     let device = device.map_err(|error| device_failure(&args.uri, &error))?;
-    restore(&args.directory, &*device).map_err(failed)?;
-    Ok(format!("{}: restored from {}\n", args.uri, args.directory.display()))
+    restore(&target, &*device).map_err(failed)?;
+    Ok(format!("{}: restored from {}\n", args.uri, args.target.display()))
 }
 
 fn failure(uri: &str, error: &BackupError) -> Failure {
@@ -55,8 +57,11 @@ fn failure(uri: &str, error: &BackupError) -> Failure {
         BackupError::Device(error) => device_failure(uri, error),
         BackupError::Unsuitable { .. } => Failure::usage(uri, &error.to_string()),
         BackupError::NoBackup { .. } => {
-            Failure::usage_line(error.to_string()).hint("frostline db backup URI DIR makes one")
+            Failure::usage_line(error.to_string()).hint("frostline db backup URI TARGET makes one")
         }
+        BackupError::WithoutS3 { .. } => Failure::usage_line(error.to_string())
+            .hint("cargo build --release --features s3 builds it in"),
+        BackupError::Target { .. } => Failure::usage_line(error.to_string()),
         _ => Failure::job_line(error.to_string()),
     }
 }

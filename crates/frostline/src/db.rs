@@ -1,11 +1,11 @@
 //! The database.
 
-use std::path::Path;
+use std::ffi::OsStr;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use frostline_backup::{Backup, Source};
+use frostline_backup::{Backup, Follower, Source, Target};
 use frostline_db::{self as engine, DbError, Stats, Table};
 
 use crate::{Error, Result, Snapshot, Update};
@@ -101,9 +101,10 @@ impl Db {
         Ok(self.inner.stats()?)
     }
 
-    /// Copies the database, as it is now, to a directory, while it is in use. All that is committed
-    /// is in it. A later backup to the same directory copies only what was written since, and
-    /// replaces this one when it is whole. [`Db::restore`] makes a database of it.
+    /// Copies the database, as it is now, to a directory, or with the feature `s3` to a bucket
+    /// (`s3://BUCKET/PREFIX`: see [`Target::new`]), while it is in use. All that is committed is in
+    /// it. A later backup to the same target copies only what was written since, and replaces this
+    /// one when it is whole. [`Db::restore`] makes a database of it.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -116,10 +117,34 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// A file can't be written, or a part of the database can't be read: then the backup before is
-    /// as it was.
-    pub fn back_up(&self, directory: impl AsRef<Path>) -> Result<Backup> {
-        Ok(self.source.back_up(directory.as_ref())?)
+    /// The target can't be used or written to, or a part of the database can't be read: then the
+    /// backup before is as it was.
+    pub fn back_up(&self, target: impl AsRef<OsStr>) -> Result<Backup> {
+        Ok(self.source.back_up(&Target::new(target)?)?)
+    }
+
+    /// Backs up the database again and again, by a thread of its own, until the [`Follower`] is
+    /// dropped. What is committed is in the backup after `within`, as a rule: what is lost with the
+    /// machine is younger.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # std::env::set_current_dir(&directory)?;
+    /// # use std::time::Duration;
+    /// let db = frostline::Options::new().bound(256 << 20).open("my.frost")?;
+    /// let follower = db.follow("my.backup", Duration::from_secs(1))?;
+    /// let items = db.table("items")?;
+    /// db.update(|tx| tx.put(items, "a", "hello"))?;
+    /// db.close()?;
+    /// let followed = follower.finish()?; // with a last backup
+    /// assert!(followed.backups > 0 && followed.failures == 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The target can't be used; a thread can't be started.
+    pub fn follow(&self, target: impl AsRef<OsStr>, within: Duration) -> Result<Follower> {
+        Ok(self.source.follow(Target::new(target)?, within)?)
     }
 
     /// The database without the conveniences of this crate.

@@ -73,7 +73,7 @@ mod transaction;
 
 pub use db::Db;
 pub use error::{Error, Result};
-pub use frostline_backup::{Backup, BackupError};
+pub use frostline_backup::{Backup, BackupError, Followed, Follower, Target};
 pub use frostline_db::{Stats, Table};
 pub use options::Options;
 pub use range::Range;

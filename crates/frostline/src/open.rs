@@ -1,11 +1,12 @@
 //! Making and opening a database.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use frostline_backup::Source;
+use frostline_backup::{Source, Target};
 use frostline_db as engine;
 use frostline_store::Format;
 use frostline_zone::{self as zone, Device, DeviceError, OpenOptions, Shape};
@@ -42,13 +43,13 @@ impl Db {
     /// # Errors
     /// There is no backup, or it is damaged; there is something at `path`; an error of the file
     /// system.
-    pub fn restore(backup: impl AsRef<Path>, path: impl AsRef<Path>) -> Result<()> {
-        let (backup, path) = (backup.as_ref(), path.as_ref());
+    pub fn restore(backup: impl AsRef<OsStr>, path: impl AsRef<Path>) -> Result<()> {
+        let (backup, path) = (Target::new(backup)?, path.as_ref());
         let failed = |source| DeviceError::Open { path: path.to_owned(), source };
-        let shape = frostline_backup::shape(backup)?;
+        let shape = frostline_backup::shape(&backup)?;
         let beside = beside(path).map_err(failed)?;
         let device = zone::create(&uri(beside.path()), &shape, &OpenOptions::default())?;
-        frostline_backup::restore(backup, &*device)?;
+        frostline_backup::restore(&backup, &*device)?;
         drop(device);
         Ok(move_to(beside, path).map_err(failed)?)
     }

@@ -1,6 +1,6 @@
 //! Arguments of backups, of stores and of databases.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
 
 use clap::Args;
 
@@ -9,8 +9,9 @@ use clap::Args;
 pub struct BackupArgs {
     /// The device: file:DIR, block:PATH, fdp:/dev/..., zonefs:MOUNT or zbd:/dev/...
     pub uri: String,
-    /// The directory of the backup, made if it is absent
-    pub directory: PathBuf,
+    /// Where the backup goes: a directory, made if it is absent, or s3://BUCKET/PREFIX with the keys of the
+    /// environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL)
+    pub target: OsString,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -19,8 +20,8 @@ pub struct BackupArgs {
 /// `frostline store restore` and `db restore`
 #[derive(Debug, Args)]
 pub struct RestoreArgs {
-    /// The directory of the backup
-    pub directory: PathBuf,
+    /// Where the backup is: a directory, or s3://BUCKET/PREFIX
+    pub target: OsString,
     /// The device: file:DIR, made if it is absent, or an empty one of the same zones
     pub uri: String,
 }

@@ -13,7 +13,7 @@ pub enum DbCommand {
     Stats(LookDbArgs),
     /// Write all records, one per line
     Dump(DumpArgs),
-    /// Copy store and databases to a directory; what a backup before has is not copied again
+    /// Copy store and databases to a directory or a bucket; what a backup before has is not copied again
     Backup(BackupArgs),
     /// Make store and databases from a backup
     Restore(RestoreArgs),

@@ -22,7 +22,7 @@ pub enum StoreCommand {
     Scrub(ScrubArgs),
     /// Rebuild the metadata from the headers of the pages
     Rebuild(RebuildArgs),
-    /// Copy a store to a directory; what a backup before has is not copied again
+    /// Copy a store to a directory or a bucket; what a backup before has is not copied again
     Backup(BackupArgs),
     /// Make a store from a backup
     Restore(RestoreArgs),

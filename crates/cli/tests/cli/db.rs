@@ -47,6 +47,11 @@ fn a_backup_is_restored_as_it_was_and_the_next_copies_little() {
     scratch.fails(2, "db restore copies file:d");
     let none = scratch.fails(2, "db restore nothing file:new");
     assert!(none.contains("no backup") && none.contains("hint: frostline db backup"), "{none}");
+    if !cfg!(feature = "s3") {
+        let bucket = scratch.fails(2, "db backup file:d s3://bucket/of/this");
+        assert!(bucket.contains("s3://bucket/of/this: this was built without S3"), "{bucket}");
+        assert!(bucket.contains("hint: cargo build --release --features s3"), "{bucket}");
+    }
 }
 
 #[test]

@@ -1,0 +1,165 @@
+//! Where a backup goes, and what is known to be there.
+
+use std::collections::HashSet;
+use std::env;
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::BackupError;
+use crate::directory::Directory;
+use crate::manifest::{Manifest, VERSION};
+use crate::place::{LIST, PARTS, Place};
+
+/// Where a backup is kept: a directory, or with the feature `s3` a bucket. One process at a time backs
+/// up to a target.
+pub struct Target {
+    place: Arc<dyn Place>,
+    /// What is there, after a backup by this process that succeeded.
+    known: Mutex<Option<Known>>,
+}
+
+/// What is at a target.
+#[derive(Default)]
+pub struct Known {
+    /// The last whole backup.
+    pub list: Option<Manifest>,
+    /// All parts, those of backups that were cut short among them.
+    pub parts: HashSet<String>,
+}
+
+impl Target {
+    /// The target with this name: `s3://BUCKET/PREFIX`, or the path of a directory. Nothing is read
+    /// or made yet.
+    ///
+    /// Keys, region and address of S3 are those of the environment: `AWS_ACCESS_KEY_ID`,
+    /// `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION`, `AWS_ENDPOINT_URL`, and
+    /// `AWS_ALLOW_HTTP=true` for an address without TLS.
+    ///
+    /// # Errors
+    /// A URL without a bucket, of another scheme, or of a feature that this was built without.
+    pub fn new(name: impl AsRef<OsStr>) -> Result<Target, BackupError> {
+        let settings = env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        Target::with_settings(name, settings)
+    }
+
+    /// The same with settings of these names and values in place of those of the environment.
+    ///
+    /// # Errors
+    /// Those of [`Target::new`].
+    pub fn with_settings(
+        name: impl AsRef<OsStr>,
+        settings: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Target, BackupError> {
+        let name = name.as_ref();
+        let place: Arc<dyn Place> = match name.to_str().and_then(|name| name.split_once("://")) {
+            Some((scheme, _)) => bucket(scheme, &name.to_string_lossy(), settings)?,
+            None => Arc::new(Directory::at(Path::new(name))),
+        };
+        Ok(Target { place, known: Mutex::new(None) })
+    }
+
+    pub(crate) fn place(&self) -> &Arc<dyn Place> {
+        &self.place
+    }
+
+    /// Makes sure that backups can be there, and takes out what is known of it: after an error that
+    /// is read again.
+    pub(crate) fn take_known(&self) -> Result<Known, BackupError> {
+        if let Some(known) = self.known.lock().take() {
+            return Ok(known);
+        }
+        self.place.prepare().map_err(self.failed(PARTS))?;
+        let list = self.list()?;
+        let parts = self.place.parts().map_err(self.failed(PARTS))?;
+        Ok(Known { list, parts })
+    }
+
+    pub(crate) fn know(&self, known: Known) {
+        *self.known.lock() = Some(known);
+    }
+
+    /// Replaces the last backup. Its parts are there, and durable with this.
+    pub(crate) fn replace_list(&self, list: &Manifest) -> Result<(), BackupError> {
+        let replace = || {
+            self.place.settle()?;
+            let mut object = self.place.begin(LIST)?;
+            object.write(&serde_json::to_vec(list).map_err(io::Error::other)?)?;
+            object.finish()?;
+            self.place.settle()
+        };
+        replace().map_err(self.failed(LIST))
+    }
+
+    /// Removes all parts that the last backup does not need. What can't be removed only takes
+    /// space, and the next backup tries again.
+    pub(crate) fn remove_unneeded(&self, known: &mut Known) {
+        let needed: HashSet<_> = known.list.iter().flat_map(Manifest::objects).collect();
+        let unneeded = || known.parts.iter().filter(|part| !needed.contains(*part));
+        let names: Vec<_> = unneeded().map(String::as_str).collect();
+        if names.is_empty() {
+            return;
+        }
+        match self.place.remove(&names) {
+            Ok(()) => known.parts.retain(|part| needed.contains(part)),
+            Err(error) => tracing::warn!(%error, parts = names.len(), "could not remove old parts"),
+        }
+    }
+
+    /// The last whole backup, if there is one.
+    pub(crate) fn list(&self) -> Result<Option<Manifest>, BackupError> {
+        let read = self.place.open(LIST).and_then(|mut object| {
+            let mut text = Vec::new();
+            object.read_to_end(&mut text).map(|_| text)
+        });
+        let text = match read {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            read => read.map_err(self.failed(LIST))?,
+        };
+        let damaged = |why| self.damaged(LIST, why);
+        match serde_json::from_slice::<Manifest>(&text) {
+            Ok(list) if list.frostline_backup == VERSION => Ok(Some(list)),
+            Ok(other) => Err(damaged(format!("is of version {}", other.frostline_backup))),
+            Err(error) => Err(damaged(format!("is no list of zones: {error}"))),
+        }
+    }
+
+    /// The last whole backup, which is to be restored.
+    pub(crate) fn list_to_restore(&self) -> Result<Manifest, BackupError> {
+        self.list()?.ok_or_else(|| BackupError::NoBackup { target: self.place.name_of("") })
+    }
+
+    pub(crate) fn failed(&self, object: &str) -> impl FnOnce(io::Error) -> BackupError {
+        BackupError::object(self.place.name_of(object))
+    }
+
+    pub(crate) fn damaged(&self, object: &str, why: String) -> BackupError {
+        BackupError::Damaged { object: self.place.name_of(object), why }
+    }
+}
+
+/// The place that a URL names.
+fn bucket(
+    scheme: &str,
+    url: &str,
+    settings: impl IntoIterator<Item = (String, String)>,
+) -> Result<Arc<dyn Place>, BackupError> {
+    match scheme {
+        #[cfg(feature = "s3")]
+        "s3" => Ok(Arc::new(crate::bucket::Bucket::new(url, settings)?)),
+        #[cfg(not(feature = "s3"))]
+        "s3" => {
+            drop(settings);
+            Err(BackupError::WithoutS3 { target: url.to_string() })
+        }
+        _ => {
+            let why = "is neither a directory nor s3://BUCKET/PREFIX".to_string();
+            Err(BackupError::Target { target: url.to_string(), why })
+        }
+    }
+}
