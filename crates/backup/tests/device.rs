@@ -4,8 +4,9 @@
 use std::io::IoSlice;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
-use frostline_backup::{BackupError, Source, Target, restore, shape};
+use frostline_backup::{BackupError, Followed, Source, Target, restore, shape};
 use frostline_zone::{Device, DeviceError, Geometry, Shape, ZoneInfo, ZoneState, in_memory};
 use tempfile::TempDir;
 
@@ -22,6 +23,8 @@ type Hook = Box<dyn Fn(u32) -> Result<(), DeviceError> + Send + Sync>;
 struct Hooked {
     below: Arc<dyn Device>,
     before_read: Mutex<Option<Hook>>,
+    /// The first byte of this zone is read as another.
+    rotten: Mutex<Option<u32>>,
 }
 
 impl Device for Hooked {
@@ -42,7 +45,11 @@ impl Device for Hooked {
             self.before_read.lock().unwrap().get_or_insert(hook);
             result?;
         }
-        self.below.read(zone, offset, buffer)
+        self.below.read(zone, offset, buffer)?;
+        if offset == 0 && *self.rotten.lock().unwrap() == Some(zone) {
+            buffer[0] ^= 1;
+        }
+        Ok(())
     }
     fn reset(&self, zone: u32) -> Result<(), DeviceError> {
         self.below.reset(zone)
@@ -57,7 +64,8 @@ impl Device for Hooked {
 
 fn hooked() -> (Arc<Hooked>, Arc<Source>) {
     let below = in_memory(&small()).unwrap();
-    let device = Arc::new(Hooked { below, before_read: Mutex::new(None) });
+    let device =
+        Arc::new(Hooked { below, before_read: Mutex::default(), rotten: Mutex::default() });
     (device.clone(), Source::new(device))
 }
 
@@ -244,4 +252,65 @@ fn a_backup_goes_only_to_an_empty_device_of_its_shape() {
         let refused = restore(&at(&directory), device);
         assert!(matches!(refused, Err(BackupError::Unsuitable { .. })));
     }
+}
+
+#[test]
+fn parts_of_many_backups_are_few_and_no_byte_is_copied_more_than_four_times() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_, source) = hooked();
+    let (mut copied, mut again) = (0, 0);
+    let target = at(&directory);
+    for number in 0..64 {
+        append(&*source, 0, 1, number);
+        let made = source.back_up(&target).unwrap();
+        (copied, again) = (copied + made.copied_bytes, again + made.again_bytes);
+        assert!(parts(directory.path()).len() <= 15 + 4, "{:?}", parts(directory.path()));
+    }
+    // A zone of 64 blocks: each 16th backup joins as many parts of a block.
+    assert_eq!((copied - again, again), (ZONE, 4 * 15 * 4096));
+    assert_eq!(parts(directory.path()).len(), 4);
+    assert!(restored(directory.path()) == content(&*source));
+}
+
+#[test]
+fn what_became_another_on_the_device_does_not_replace_its_copy() {
+    let directory = tempfile::tempdir().unwrap();
+    let (device, source) = hooked();
+    let target = at(&directory);
+    for number in 0..16 {
+        *device.rotten.lock().unwrap() = (number == 15).then_some(0);
+        append(&*source, 0, 1, number);
+        source.back_up(&target).unwrap();
+    }
+    assert_eq!(parts(directory.path()).len(), 16, "not joined");
+    *device.rotten.lock().unwrap() = None;
+    assert!(restored(directory.path()) == content(&*source));
+}
+
+#[test]
+fn a_follower_has_all_that_was_written_and_goes_on_after_a_failure() {
+    let directory = tempfile::tempdir().unwrap();
+    let (device, source) = hooked();
+    fill(&*source);
+    let follower = source.follow(at(&directory), Duration::from_millis(2)).unwrap();
+    let until = |is_so: fn(&Followed) -> bool| {
+        while !is_so(&follower.followed()) {
+            std::thread::yield_now();
+        }
+    };
+    until(|followed| followed.backups == 1);
+    let operation = frostline_zone::Operation::Read;
+    let fail: Hook = Box::new(move |zone| Err(DeviceError::OfflineZone { operation, zone }));
+    *device.before_read.lock().unwrap() = Some(fail);
+    append(&*source, 0, 3, 100);
+    until(|followed| followed.failures > 1 && followed.error.is_some());
+    *device.before_read.lock().unwrap() = None;
+    until(|followed| followed.backups == 2 && followed.error.is_none());
+    append(&*source, 0, 3, 101);
+    source.reset(3).unwrap();
+    let followed = follower.finish().unwrap();
+    assert_eq!(followed.backups, 3, "none while nothing changed: {followed:?}");
+    assert!(restored(directory.path()) == content(&*source));
+    let nowhere = directory.path().join("backup.json/below a file");
+    assert!(source.follow(Target::new(nowhere).unwrap(), Duration::ZERO).is_err());
 }

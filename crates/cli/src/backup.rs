@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use frostline_backup::{Backup, BackupError, Source, Target, restore, shape};
+use frostline_lab::FollowedReport;
 use frostline_store::Store;
 use frostline_zone::{Device, OpenOptions, can_create, create, open};
 use serde::Serialize;
@@ -28,19 +29,33 @@ pub fn back_up(args: &BackupArgs) -> Result<String, Failure> {
     let device = opened.map_err(|error| device_failure(&args.uri, &error))?;
     Store::zones_on(&*device).map_err(|error| store_failure(&args.uri, error))?;
     let made = Target::new(&args.target).and_then(|target| Source::new(device).back_up(&target));
-    let made = made.map_err(|error| failure(&args.uri, &error))?;
+    let made = made.map_err(|error| backup_failure(&args.uri, &error))?;
     let Backup { zones, bytes, copied_bytes, .. } = made;
     if args.json {
         return json("backup", &BackupReport { device: &args.uri, zones, bytes, copied_bytes });
     }
-    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let (all, copied) = (mib(bytes), mib(copied_bytes));
     Ok(format!("{}: {zones} zones of {all:.2} MiB, {copied:.2} MiB of it copied\n", args.uri))
 }
 
+/// What was backed up while a device was in use.
+pub fn in_words(followed: &FollowedReport) -> String {
+    let FollowedReport { backups, failures, copied_bytes, again_bytes, longest_behind_seconds } =
+        followed;
+    let (copied, again) = (mib(*copied_bytes), mib(*again_bytes));
+    format!(
+        "{backups} backups of {copied:.2} MiB, {again:.2} MiB of it again, {failures} failed, at most \
+         {longest_behind_seconds:.2} s behind"
+    )
+}
+
+fn mib(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
 /// Makes a store of a backup.
 pub fn run_restore(args: &RestoreArgs) -> Result<String, Failure> {
-    let failed = |error: BackupError| failure(&args.uri, &error);
+    let failed = |error: BackupError| backup_failure(&args.uri, &error);
     let target = Target::new(&args.target).map_err(failed)?;
     let shape = shape(&target).map_err(failed)?;
     let device: Result<Arc<dyn Device>, _> = match can_create(&args.uri) {
@@ -52,7 +67,8 @@ pub fn run_restore(args: &RestoreArgs) -> Result<String, Failure> {
     Ok(format!("{}: restored from {}\n", args.uri, args.target.display()))
 }
 
-fn failure(uri: &str, error: &BackupError) -> Failure {
+/// The failure for an error of a backup of a device.
+pub fn backup_failure(uri: &str, error: &BackupError) -> Failure {
     match error {
         BackupError::Device(error) => device_failure(uri, error),
         BackupError::Unsuitable { .. } => Failure::usage(uri, &error.to_string()),

@@ -4,12 +4,14 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use frostline_lab::{Error, binary, first_zones};
+use frostline_backup::Follower;
+use frostline_lab::{Error, binary, first_zones, follow};
 use frostline_nbd::Server;
 use frostline_store::{Open, Store};
 use frostline_zone::{Device, DeviceError, OpenOptions, open};
 
 use crate::args::{ServeCommand, ServeNbdArgs};
+use crate::backup::{backup_failure, in_words};
 use crate::cause::{device_failure, lab_failure, store_failure};
 use crate::failure::{Failure, say};
 use crate::interrupt::Interrupt;
@@ -34,7 +36,7 @@ fn nbd(args: &ServeNbdArgs) -> Result<String, Failure> {
         Interrupt::watch().map_err(|e| Failure::job(COMMAND, &format!("signals: {e}")))?;
     let server = Server::bind(&args.listen).map_err(|e| Failure::job(COMMAND, &e.to_string()))?;
     let watching = args.metrics.metrics.map(watch_at).transpose()?;
-    let device = device(args)?;
+    let (device, follower) = followed(device(args)?, args)?;
     let options = Open { accept_loss: args.accept_loss, ..Open::default() };
     let store = Store::open(device, options).map_err(failed)?;
     if !args.quiet {
@@ -53,6 +55,11 @@ fn nbd(args: &ServeNbdArgs) -> Result<String, Failure> {
     let written = stats.written.since(&stats.opened);
     store.close().map_err(failed)?;
     served.map_err(|e| Failure::job(COMMAND, &e.to_string()))?;
+    let followed = follower.map(Follower::finish).transpose();
+    let followed = followed.map_err(|error| backup_failure(&args.uri, &error))?;
+    if let Some(followed) = followed.filter(|_| !args.quiet) {
+        say(&format!("{}: {}", args.uri, in_words(&(&followed).into())), None);
+    }
     if !args.quiet {
         let line = format!(
             "{}: {} pages written, {} relocated, WAF {:.4}",
@@ -64,6 +71,16 @@ fn nbd(args: &ServeNbdArgs) -> Result<String, Failure> {
         say(&line, None);
     }
     Ok(String::new())
+}
+
+/// The device, and what backs it up meanwhile.
+fn followed(
+    device: Arc<dyn Device>,
+    args: &ServeNbdArgs,
+) -> Result<(Arc<dyn Device>, Option<Follower>), Failure> {
+    let Some(target) = &args.follow.backup else { return Ok((device, None)) };
+    let followed = follow(device, target).map_err(|error| backup_failure(&args.uri, &error))?;
+    Ok((followed.0, Some(followed.1)))
 }
 
 /// A server of metrics at an address.

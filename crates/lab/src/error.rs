@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use frostline_backup::BackupError;
 use frostline_db::DbError;
 use frostline_learn::LearnError;
 use frostline_sim::{SampleError, SimError};
@@ -160,6 +161,9 @@ pub enum Error {
         /// The trace.
         trace: String,
     },
+    /// The device of a bench can't be backed up.
+    #[error("backup: {0}")]
+    Backup(#[source] BackupError),
     /// The server of metrics can't listen on the address.
     #[error("metrics at {address}: {source}")]
     Metrics {

@@ -36,6 +36,7 @@ mod catalogue;
 mod database;
 mod device;
 mod error;
+mod following;
 mod input_file;
 mod latency;
 mod matrix;
@@ -62,6 +63,7 @@ pub use database::{
 };
 pub use device::{DeviceSpec, describe, first_zones};
 pub use error::Error;
+pub use following::{FollowedReport, follow};
 pub use input_file::identify;
 pub use latency::LatencyReport;
 pub use matrix::{Matrix, MatrixCell, MatrixRow};

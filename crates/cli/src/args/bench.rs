@@ -7,7 +7,7 @@ use frostline_lab::{PageWorkload, StoreBench};
 use frostline_store::Format;
 
 use super::database::{BenchLinkbenchArgs, BenchTpccArgs, BenchYcsbArgs};
-use super::running::{CleaningArg, MetricsArgs, SpeedArgs};
+use super::running::{CleaningArg, FollowArgs, MetricsArgs, SpeedArgs};
 use super::store::{PlacementArgs, ShapeArgs};
 
 /// `frostline bench`
@@ -62,6 +62,8 @@ pub struct BenchStoreArgs {
     pub json: Option<PathBuf>,
     #[command(flatten)]
     pub metrics: MetricsArgs,
+    #[command(flatten)]
+    pub follow: FollowArgs,
     /// Draw the zones live on the terminal
     #[arg(long, conflicts_with_all = ["quiet", "verbose"])]
     pub live: bool,
@@ -97,6 +99,7 @@ impl BenchStoreArgs {
             sync_every: self.sync_every,
             cleaning: self.cleaning.into(),
             metrics: self.metrics.metrics,
+            backup: self.follow.backup.clone(),
             record: self.record.clone(),
             keep: self.keep,
             accept_loss: self.accept_loss,

@@ -8,7 +8,7 @@ use frostline_lab::{DatabaseBench, DeviceSpec, YcsbBench};
 use frostline_workload::ycsb::{Distribution, NamedMix};
 use frostline_workload::{linkbench, tpcc, ycsb};
 
-use super::running::{CleaningArg, MetricsArgs, SpeedArgs};
+use super::running::{CleaningArg, FollowArgs, MetricsArgs, SpeedArgs};
 use super::store::{gp, unit};
 use crate::size::Size;
 
@@ -109,6 +109,8 @@ pub struct DatabaseArgs {
     pub no_check: bool,
     #[command(flatten)]
     pub metrics: MetricsArgs,
+    #[command(flatten)]
+    pub follow: FollowArgs,
     /// Draw the zones live on the terminal
     #[arg(long, conflicts_with_all = ["quiet", "verbose"])]
     pub live: bool,
@@ -170,6 +172,7 @@ impl DatabaseArgs {
             in_order: self.in_order,
             check: !self.no_check,
             metrics: self.metrics.metrics,
+            backup: self.follow.backup.clone(),
             record: self.record.clone(),
             keep: self.keep,
             accept_loss: self.accept_loss,

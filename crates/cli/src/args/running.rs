@@ -1,5 +1,6 @@
 //! Arguments of every bench: the speed of its device, the thread that cleans, and what is seen of it.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 
 use clap::{Args, ValueEnum};
@@ -41,6 +42,15 @@ pub struct MetricsArgs {
     /// 127.0.0.1:9464
     #[arg(long, value_name = "ADDR", value_parser = loopback)]
     pub metrics: Option<SocketAddr>,
+}
+
+/// The backup of a bench, or of a server, while it works.
+#[derive(Debug, Args)]
+pub struct FollowArgs {
+    /// Back up the device here while it is in use, so that what is written is there after a second: a
+    /// directory, or s3://BUCKET/PREFIX
+    #[arg(long, value_name = "TARGET")]
+    pub backup: Option<OsString>,
 }
 
 /// An address that only this machine can reach.

@@ -3,7 +3,7 @@
 use clap::{Arg, Args, Subcommand};
 use frostline_nbd::Address;
 
-use super::running::MetricsArgs;
+use super::running::{FollowArgs, MetricsArgs};
 use super::store::{OptionsArgs, ShapeArgs};
 
 /// `frostline serve`
@@ -37,6 +37,8 @@ pub struct ServeNbdArgs {
     pub create: bool,
     #[command(flatten)]
     pub metrics: MetricsArgs,
+    #[command(flatten)]
+    pub follow: FollowArgs,
     /// No messages
     #[arg(long, short)]
     pub quiet: bool,

@@ -1,7 +1,8 @@
 //! The report of a bench of databases, as tables.
 
 use frostline_lab::{
-    ConditionRow, DatabaseReport, DatabaseRun, DatabaseSetup, KindRow, LatencyReport, binary,
+    ConditionRow, DatabaseReport, DatabaseRun, DatabaseSetup, FollowedReport, KindRow,
+    LatencyReport, binary,
 };
 
 use frostline_store::DeltaCounts;
@@ -76,6 +77,11 @@ fn of_deltas(run: &DatabaseRun, figure: impl Fn(&DeltaCounts) -> String) -> Stri
     run.deltas.as_ref().map(figure).unwrap_or_default()
 }
 
+/// A figure of the backups; empty if there were none.
+fn of_backup(run: &DatabaseRun, figure: impl Fn(&FollowedReport) -> String) -> String {
+    run.backup.as_ref().map(figure).unwrap_or_default()
+}
+
 fn per(sum: u64, count: u64) -> Option<f64> {
     (count > 0).then(|| sum as f64 / count as f64)
 }
@@ -127,6 +133,13 @@ const FIGURES: &[Figure] = &[
     ("  after", |run| (run.pages_after / 256).to_string()),
     ("CPU seconds of workers", |run| format!("{:.2}", run.worker_cpu_seconds)),
     ("  of the process", |run| format!("{:.2}", run.process_cpu_seconds)),
+    ("backups", |run| of_backup(run, |backup| backup.backups.to_string())),
+    ("  failed", |run| of_backup(run, |backup| backup.failures.to_string())),
+    ("  MiB copied", |run| of_backup(run, |backup| (backup.copied_bytes >> 20).to_string())),
+    ("  MiB of them again", |run| of_backup(run, |backup| (backup.again_bytes >> 20).to_string())),
+    ("  seconds behind at most", |run| {
+        of_backup(run, |backup| format!("{:.2}", backup.longest_behind_seconds))
+    }),
     ("seconds held up by cleaning", |run| format!("{:.2}", run.stall_seconds)),
     ("  for memory", |run| format!("{:.2}", run.buffer_stall_seconds)),
 ];

@@ -3,6 +3,7 @@
 use frostline_lab::{StoreReport, StoreRun};
 
 use super::speed;
+use crate::backup::in_words;
 
 /// The report as text.
 pub fn text(report: &StoreReport) -> String {
@@ -42,5 +43,7 @@ fn rows(bench: &StoreRun) -> String {
         ("zones reclaimed", run.zones_reclaimed.to_string()),
         ("median victim GP", format!("{:.3}", run.victim_gp.p50)),
     ];
-    rows.iter().map(|(what, value)| format!("{what:<28} {value}\n")).collect()
+    let backup = bench.backup.as_ref().map(|followed| ("backup", in_words(followed)));
+    let rows = rows.into_iter().chain(backup);
+    rows.map(|(what, value)| format!("{what:<28} {value}\n")).collect()
 }

@@ -3,6 +3,7 @@
 use frostline_lab::{Error, WorkloadError};
 
 use super::{db_failure, device_failure, store_failure};
+use crate::backup::backup_failure;
 use crate::failure::Failure;
 
 /// The failure for an error of a command's experiment.
@@ -14,6 +15,7 @@ pub fn lab_failure(command: &str, error: Error) -> Failure {
         Error::Store { uri, error } => store_failure(&uri, error),
         Error::Database { uri, error } => db_failure(&uri, error),
         Error::Workload { uri, error } => workload_failure(command, &uri, &error),
+        Error::Backup(error) => backup_failure(command, &error),
         Error::Trace(error) => error.into(),
         Error::Sim(error) => error.into(),
         Error::Learn(error) => error.into(),

@@ -55,6 +55,19 @@ fn a_backup_is_restored_as_it_was_and_the_next_copies_little() {
 }
 
 #[test]
+fn a_bench_that_is_followed_can_be_restored_and_gone_on_with() {
+    let scratch = Scratch::new();
+    let bench = "bench ycsb --records 500 --transactions 500 --quiet";
+    let report = scratch.json(&format!("{bench} --device file:d --backup copies --json -"));
+    let backup = &report["runs"][0]["backup"];
+    assert!(backup["backups"].as_u64() > Some(0) && backup["failures"] == 0, "{backup}");
+    scratch.quiet("db restore copies file:again");
+    assert!(scratch.quiet("db check file:again").contains("sound"));
+    assert_eq!(scratch.quiet("db dump file:again"), scratch.quiet("db dump file:d"));
+    scratch.quiet(&format!("{bench} --device file:again --keep --no-check"));
+}
+
+#[test]
 fn dump_writes_every_record_on_a_line() {
     let scratch = two();
     let text = scratch.quiet("db dump file:d");

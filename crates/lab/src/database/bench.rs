@@ -1,5 +1,6 @@
 //! The options of a bench of databases.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -63,6 +64,9 @@ pub struct DatabaseBench {
     pub check: bool,
     /// Serve metrics for Prometheus, and a page that draws the zones, at this address.
     pub metrics: Option<SocketAddr>,
+    /// Back up the device here while the bench loads and runs, so that what is written is there after
+    /// a second.
+    pub backup: Option<OsString>,
     /// Record every page write that reaches the store, with its hotness record, and every trim in
     /// this trace (`.parquet`), including those of loading.
     pub record: Option<PathBuf>,
@@ -102,6 +106,7 @@ impl Default for DatabaseBench {
             in_order: false,
             check: true,
             metrics: None,
+            backup: None,
             record: None,
             keep: false,
             accept_loss: false,

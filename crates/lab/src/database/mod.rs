@@ -18,6 +18,7 @@ use frostline_placement::SchemeSpec;
 
 use self::run::Run;
 use crate::device::describe;
+use crate::following::followed;
 use crate::monitor::{Event, Monitor};
 use crate::names::{cleaning_name, replacement_name};
 use crate::report::BenchReport;
@@ -48,8 +49,9 @@ impl DatabaseBench {
             }
             let device = self.prepare(workload, scheme, !runs.is_empty())?;
             shape = describe(&*device);
-            let Some(measured) = one.on(&device)? else { break };
-            runs.push(DatabaseRun::new(measured));
+            let (measured, backup) = followed(device, self.backup.as_deref(), |d| one.on(d))?;
+            let Some(measured) = measured else { break };
+            runs.push(DatabaseRun { backup, ..DatabaseRun::new(measured) });
             if monitor.is_stopped() {
                 break;
             }

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::moment::Moment;
 use super::replay::Replay;
+use crate::following::FollowedReport;
 use crate::latency::LatencyReport;
 use crate::report::{BenchReport, of_store};
 
@@ -149,6 +150,9 @@ pub struct DatabaseRun {
     pub garbage_proportion: f64,
     /// Bytes of the logs' zones.
     pub log_capacity_bytes: u64,
+    /// What was backed up meanwhile, if there was a target.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backup: Option<FollowedReport>,
     /// Settings of a replay that makes the same decisions.
     pub replay: Replay,
     /// The conditions that the data must meet, if they were checked.
@@ -264,6 +268,7 @@ impl DatabaseRun {
             logical_pages: info.logical_pages,
             garbage_proportion: after.store.garbage_proportion,
             log_capacity_bytes: sum.log_capacity,
+            backup: None,
             replay: Replay::of(&info, &before.store, &after.store, measured.in_order),
             conditions: conditions(measured.conditions),
         }

@@ -9,6 +9,7 @@ mod writers;
 pub use report::{StoreRun, StoreSetup};
 pub use workload::{PageWorkload, ParsePageWorkloadError};
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use self::report::MeasuredStore;
 use self::workload::LoadedWorkload;
 use self::writers::{Writers, fill};
 use crate::device::{DeviceSpec, describe};
+use crate::following::{FollowedReport, followed};
 use crate::monitor::{Event, Monitor};
 use crate::names::cleaning_name;
 use crate::report::{BenchReport, with_victims};
@@ -65,6 +67,9 @@ pub struct StoreBench {
     pub cleaning: Cleaning,
     /// Serve metrics for Prometheus, and a page that draws the zones, at this address.
     pub metrics: Option<SocketAddr>,
+    /// Back up the device here while the bench fills and writes, so that what is written is there
+    /// after a second.
+    pub backup: Option<OsString>,
     /// Also record the LBAs in this trace, including those of the fill.
     pub record: Option<PathBuf>,
     /// Use the existing store: nothing is formatted or filled.
@@ -88,6 +93,7 @@ impl Default for StoreBench {
             sync_every: None,
             cleaning: Cleaning::Background,
             metrics: None,
+            backup: None,
             record: None,
             keep: false,
             accept_loss: false,
@@ -111,11 +117,15 @@ impl StoreBench {
         let failed = Error::store(&self.device.uri);
         let (cleaning, accept_loss) = (self.cleaning, self.accept_loss);
         let open = Open { cleaning, accept_loss, ..Open::default() };
-        let store = Store::open(device, open).map_err(&failed)?;
-        let measured =
-            watched(&store, server.as_ref(), monitor, || self.measure(&store, workload, monitor))?;
-        store.close().map_err(failed)?;
-        Ok(self.report(shape, measured))
+        let (measured, backup) = followed(device, self.backup.as_deref(), |device| {
+            let store = Store::open(device.clone(), open).map_err(&failed)?;
+            let server = server.as_ref();
+            let measured =
+                watched(&store, server, monitor, || self.measure(&store, workload, monitor))?;
+            store.close().map_err(failed)?;
+            Ok(measured)
+        })?;
+        Ok(self.report(shape, measured, backup))
     }
 
     /// The device, with a fresh store on it unless the existing one is to be kept.
@@ -209,7 +219,12 @@ impl StoreBench {
         Writers { store, feed, threads: self.threads, sync_every: self.sync_every, time }
     }
 
-    fn report(&self, shape: String, measured: MeasuredStore) -> StoreReport {
+    fn report(
+        &self,
+        shape: String,
+        measured: MeasuredStore,
+        backup: Option<FollowedReport>,
+    ) -> StoreReport {
         BenchReport {
             frostline: env!("CARGO_PKG_VERSION"),
             device: self.device.uri.clone(),
@@ -221,7 +236,7 @@ impl StoreBench {
             setup: StoreSetup { threads: self.threads },
             seed: measured.info.seed,
             interrupted: measured.interrupted,
-            runs: vec![StoreRun::new(measured)],
+            runs: vec![StoreRun { backup, ..StoreRun::new(measured) }],
         }
     }
 }

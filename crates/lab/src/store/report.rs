@@ -7,6 +7,7 @@ use frostline_store::{Stats, StoreInfo};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+use crate::following::FollowedReport;
 use crate::latency::LatencyReport;
 use crate::report::of_store;
 
@@ -56,6 +57,9 @@ pub struct StoreRun {
     pub stall_seconds: f64,
     /// Pages that the store can hold.
     pub logical_pages: u64,
+    /// What was backed up meanwhile, if there was a target.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backup: Option<FollowedReport>,
 }
 
 impl StoreRun {
@@ -80,6 +84,7 @@ impl StoreRun {
             latency_us: LatencyReport::of(&times),
             stall_seconds: after.stalled.saturating_sub(before.stalled).as_secs_f64(),
             logical_pages: info.logical_pages,
+            backup: None,
         }
     }
 }
