@@ -20,7 +20,6 @@ No root and no KVM are needed; with --kvm it is faster.
 
 import argparse
 import collections
-import lzma
 import os
 import pathlib
 import queue
@@ -36,6 +35,8 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[3]
+sys.path.insert(0, str(ROOT / "crates/zone/tests/vm"))
+from initial_files import archive, copy_modules, copy_program, find_program
 
 
 def arguments():
@@ -58,50 +59,6 @@ def arguments():
 
 # The initial file system of the machine.
 
-def find_program(name):
-    found = shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin")
-    return found or sys.exit(f"power_cuts: no {name} on this machine")
-
-
-def copy_program(path, to):
-    """Copies a program or library, and the shared libraries that it needs."""
-    to.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(path, to)
-    root = next(parent for parent in to.parents if (parent / "settings").exists())
-    listed = subprocess.run(["ldd", path], capture_output=True, text=True).stdout
-    for library in re.findall(r"(/\S+) \(0x", listed):
-        # All in one directory, but for the loader, whose path is in the program.
-        place = root / library.lstrip("/") if "ld-linux" in library else root / "lib" / pathlib.Path(library).name
-        if not place.exists():
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(library, place)
-
-
-def copy_modules(wanted, modules, to):
-    """Copies modules and those that they depend on; returns all names in the order of loading. A module that is absent is in the kernel."""
-    files = {}
-    for path in pathlib.Path(modules).rglob("*.ko*"):
-        files[path.name.split(".ko")[0].replace("-", "_")] = path
-    order = []
-
-    def load(name):
-        name = name.replace("-", "_")
-        if name in order or name not in files:
-            return
-        raw = files[name].read_bytes()
-        raw = lzma.decompress(raw) if files[name].suffix == ".xz" else raw
-        for depends in re.findall(rb"\0depends=([^\0]*)\0", raw):
-            for other in filter(None, depends.decode().split(",")):
-                load(other)
-        (to / f"{name}.ko").write_bytes(raw)
-        order.append(name)
-
-    to.mkdir()
-    for name in wanted:
-        load(name)
-    return order
-
-
 def postgres_home(given):
     homes = sorted(pathlib.Path("/usr/lib/postgresql").glob("*"), key=lambda home: int(home.name))
     home = pathlib.Path(given) if given else homes[-1] if homes else sys.exit("power_cuts: no PostgreSQL on this machine")
@@ -117,29 +74,21 @@ def initial_files(options, to):
     shutil.copy(HERE / "guest.sh", to / "init")
     (to / "init").chmod(0o755)
     for name in {"ext4": ["mkfs.ext4", "e2fsck"], "xfs": ["mkfs.xfs", "xfs_repair"]}[options.fs]:
-        copy_program(find_program(name), to / "bin" / name)
+        copy_program(find_program(name), to / "bin" / name, to)
     (to / "etc/passwd").write_text("root:x:0:0::/root:/bin/sh\npostgres:x:1000:1000::/tmp:/bin/sh\n")
     (to / "etc/group").write_text("root:x:0:\npostgres:x:1000:\n")
     if options.work == "postgres":
         # The programs look for their libraries and files where they were when PostgreSQL was built.
         home, libraries, shared = postgres_home(options.postgres)
         for name in ["postgres", "initdb", "pg_ctl", "psql", "pgbench", "pg_amcheck"]:
-            copy_program(home / "bin" / name, to / str(home).lstrip("/") / "bin" / name)
+            copy_program(home / "bin" / name, to / str(home).lstrip("/") / "bin" / name, to)
         for name in ["plpgsql.so", "dict_snowball.so", "amcheck.so"]:
-            copy_program(libraries / name, to / str(libraries).lstrip("/") / name)
+            copy_program(libraries / name, to / str(libraries).lstrip("/") / name, to)
         shutil.copytree(shared, to / str(shared).lstrip("/"), ignore=shutil.ignore_patterns("man", "contrib"))
         (to / "pg").mkdir()
         (to / "pg/bin").symlink_to(home / "bin")
     wanted = ["virtio_pci", "virtio_blk", "crc32c_generic", "crc32c_intel", options.fs]
     return copy_modules(wanted, options.modules, to / "modules")
-
-
-def archive(directory, busybox, to):
-    names = subprocess.run(["find", "."], cwd=directory, stdout=subprocess.PIPE, check=True).stdout
-    with open(to, "wb") as out:
-        subprocess.run([busybox, "cpio", "-o", "-H", "newc"], cwd=directory, input=names, stdout=out, stderr=subprocess.DEVNULL, check=True)
-    with open(to, "ab") as out:
-        out.write(bytes(-out.tell() % 512))
 
 
 # The two processes.
