@@ -7,6 +7,9 @@ import collections
 class World:
     """What the host knows."""
 
+    # Until a cut: lines of the load, or seconds from when it begins to open.
+    MOST_LINES, MOST_SECONDS = 5000, 0.4
+
     def __init__(self):
         # The store or database was there, and it was opened since the last boot.
         self.is_made = self.is_opened = False
@@ -34,8 +37,8 @@ class Pages(World):
         self.pages = collections.defaultdict(lambda: [None])
         self.found, self.last, self.unsynced, self.syncs, self.compared = {}, 0, 0, 0, 0
 
-    def task(self):
-        return f"{self.last} {str(self.is_made).lower()}"
+    def task(self, rng):
+        return f"{rng.getrandbits(64)} {self.last} {str(self.is_made).lower()}"
 
     def counts(self):
         return f"{self.syncs} syncs, {self.acknowledged} writes and trims acknowledged by them, {self.compared} pages compared"
@@ -83,8 +86,8 @@ class Commits(World):
         super().__init__()
         self.durable = 0
 
-    def task(self):
-        return f"{self.durable} {str(self.is_made).lower()}"
+    def task(self, rng):
+        return f"{rng.getrandbits(64)} {self.durable} {str(self.is_made).lower()}"
 
     def counts(self):
         return f"{self.acknowledged} commits acknowledged, {self.durable} the last"

@@ -9,10 +9,12 @@ ifconfig lo 127.0.0.1 up
 . /settings
 for module in $MODULES; do insmod "/modules/$module.ko" || echo "insmod $module failed" >/dev/console; done
 drive=/dev/nvme0n1
-until [ -b $drive ] && [ -c /dev/vport*p1 ]; do sleep 0.1; done
-exec 3>"$(echo /dev/vport*p1)"
+until [ -b $drive ] && [ "$(echo /dev/vport*)" != "/dev/vport*" ]; do sleep 0.1; done
+exec 3>"$(echo /dev/vport*)"
 tell() { echo "> $*" >&3; }
 die() { tell "failed $*"; tail -n 30 /tmp/log | while read -r line; do echo "> log $line" >&3; done; sleep 1; poweroff -f; }
+
+tell "booted"
 
 # What a zone holds behind its write pointer can still be read.
 while read -r zone bytes full; do
@@ -30,10 +32,10 @@ dd if=/dev/null of=$drive conv=notrunc,fsync 2>/tmp/log || die "flush"
 if [ "$URI" = zonefs:/zns ]; then
     mount -t zonefs $drive /zns || die "mount"
 fi
-if [ "$CHECK" = 1 ]; then
+if [ "$IS_MADE" = 1 ]; then
     frostline "$WHAT" check "$URI" >/tmp/log 2>&1 || die "check"
     tell "checked"
 fi
 tell "opening"
-FROSTLINE_TASK="$TASK" load as_a_process --exact --nocapture --test-threads=1 >&3 2>/tmp/log
+FROSTLINE_TASK="$TASK $URI" load as_a_process --exact --nocapture --test-threads=1 >&3 2>/tmp/log
 die "the load ended"

@@ -40,6 +40,8 @@ from promises import Commits, Pages
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[3]
 URIS = {"raw": "zbd:/dev/nvme0n1", "zonefs": "zonefs:/zns"}
+# A machine without KVM starts in 3 seconds; Linux may need more on a busy host.
+BEGIN_SECONDS = 90
 WORLDS = {"store": Pages, "db": Commits}
 
 
@@ -76,18 +78,19 @@ def super_block():
 class Machine:
     """The virtual machine, from its boot to its end."""
 
-    def __init__(self, options, home, initrd):
+    def __init__(self, options, home):
         read_end, trace = os.pipe()
         accel = ["-accel", "kvm", "-cpu", "host"] if options.kvm else ["-accel", "tcg,thread=multi", "-cpu", "max,la57=off"]
         append = ("console=ttyS0 quiet panic=-1 oops=panic nokaslr mitigations=off no_timer_check nowatchdog rcupdate.rcu_cpu_stall_suppress=1"
-                  " nvme_core.io_timeout=3600 nvme_core.admin_timeout=3600")
+                  " nvme_core.io_timeout=60 nvme_core.admin_timeout=60")
         command = ["qemu-system-x86_64", *accel, "-M", "q35", "-m", "1024", "-smp", "2", "-nodefaults", "-no-user-config", "-no-reboot",
-                   "-display", "none", "-kernel", options.kernel, "-initrd", str(initrd), "-append", append, "-serial", f"file:{home}/console",
+                   "-display", "none", "-kernel", options.kernel, "-initrd", str(home / "initrd"), "-append", append, "-serial", f"file:{home}/console",
                    "-device", "virtio-serial-pci", "-chardev", "file,id=out,path=/dev/fd/1", "-device", "virtserialport,chardev=out,name=out",
                    *zns_drive.qemu_options(home / "drive", trace)]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=open(home / "qemu.log", "wb"),
                                         pass_fds=[trace])
         os.close(trace)
+        self.is_killed = False
         self.zones, self.lines = zns_drive.Zones(), queue.Queue()
         self.readers = [threading.Thread(target=read, args=[*given], daemon=True)
                         for read, *given in [(self.read_lines,), (self.read_trace, read_end)]]
@@ -118,6 +121,7 @@ class Machine:
         """Kills it; returns the lines that it had sent."""
         self.process.kill()
         self.process.wait()
+        self.is_killed = True
         for reader in self.readers:
             reader.join()
         return list(iter(self.lines.get, None))
@@ -126,11 +130,11 @@ class Machine:
 class Moment:
     """When the machine is killed: in one of five while the load opens the store or makes it, else while it is in use."""
 
-    def __init__(self, rng):
+    def __init__(self, rng, world):
         self.is_opening = rng.random() < 0.2
-        self.seconds = rng.random() * (0.4 if self.is_opening else 0.02)
-        # Lines that the load says once it is open.
-        self.lines = rng.randint(1, rng.choice([50, 500, 5000]))
+        self.seconds = rng.random() * (world.MOST_SECONDS if self.is_opening else 0.02)
+        # Lines that the load says once it is open: often few.
+        self.lines = rng.randint(1, world.MOST_LINES // rng.choice([1, 10]))
 
     def has_come(self, line, is_opened):
         self.lines -= is_opened
@@ -151,37 +155,48 @@ class Life:
         self.zones = [(0, zns_drive.BLOCK, 1)] if on == "zonefs" else []
 
     def boot(self, modules):
-        task = f"{self.rng.getrandbits(64)} {self.world.task()} {URIS[self.on]}"
-        settings = {"MODULES": " ".join(modules), "WHAT": self.what, "URI": URIS[self.on], "CHECK": int(self.world.is_made), "TASK": task,
+        settings = {"MODULES": " ".join(modules), "WHAT": self.what, "URI": URIS[self.on], "IS_MADE": int(self.world.is_made), "TASK": self.world.task(self.rng),
                     "ZONE_BYTES": zns_drive.ZONE_BYTES, "CAPACITY": zns_drive.CAPACITY}
         (self.files / "settings").write_text("".join(f"{name}='{value}'\n" for name, value in settings.items()))
         (self.files / "zones").write_text("".join("{} {} {}\n".format(*zone) for zone in self.zones))
         archive(self.files, self.options.busybox, self.home / "initrd")
         self.world.boot()
-        return Machine(self.options, self.home, self.home / "initrd")
+        for _ in range(3):
+            machine = Machine(self.options, self.home)
+            if machine.next(time.monotonic() + BEGIN_SECONDS) == "booted":
+                return machine
+            # An emulated machine hangs now and then while Linux starts. It has written nothing yet.
+            machine.kill()
+            print(f"{self.what} on {self.on}: the machine did not start, another one does", flush=True)
+        sys.exit(f"the machine does not start; all is kept in {self.home}")
 
     def hear(self, machine, has_come):
         """Listens until a moment has come."""
         until = time.monotonic() + self.options.boot_seconds
         while True:
             line = machine.next(until)
-            if line is None or line.startswith("failed"):
-                self.fail(machine, line or "the machine ended or hangs")
+            if line is None:
+                self.fail(machine, "the machine ended or hangs")
             self.note(machine, line)
             if has_come(line):
                 return
 
     def note(self, machine, line):
+        if line.startswith("failed"):
+            self.fail(machine, line)
         if lost := self.world.hear(line.split()):
             self.fail(machine, f"lost: {lost}")
 
     def fail(self, machine, why):
-        time.sleep(2)
-        rest = [line for line in machine.kill() if line.startswith("log")]
+        rest = []
+        if not machine.is_killed:
+            # It still tells the end of the log.
+            time.sleep(2)
+            rest = [line for line in machine.kill() if line.startswith("log")]
         sys.exit("\n".join([f"{self.what} on {self.on}, seed {self.options.seed}: {why}; all is kept in {self.home}", *rest]))
 
     def cut(self, modules):
-        kept, moment = self.rng.choice(["all", "some", "none"]), Moment(self.rng)
+        kept, moment = self.rng.choice(["all", "some", "none"]), Moment(self.rng, self.world)
         machine = self.boot(modules)
         self.hear(machine, lambda line: moment.has_come(line, self.world.is_opened))
         time.sleep(moment.seconds)
