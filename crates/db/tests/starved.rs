@@ -7,6 +7,9 @@
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code)]
 
+#[path = "starved/bounded.rs"]
+mod bounded;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -44,6 +47,15 @@ unsafe impl GlobalAlloc for Failing {
         }
     }
 
+    // By the system, which writes no zeroes to new memory.
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        match self.fails() {
+            true => std::ptr::null_mut(),
+            // SAFETY: as the caller promises.
+            false => unsafe { System.alloc_zeroed(layout) },
+        }
+    }
+
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         // SAFETY: as the caller promises.
         unsafe { System.dealloc(at, layout) }
@@ -65,11 +77,16 @@ const TASK: &str = "FROSTLINE_STARVED";
 
 /// Runs one test of this program in a process of its own.
 fn run(test: &str, task: &str) -> Output {
+    run_with_stacks(test, task, STACK)
+}
+
+/// The same with stacks of this length, in bytes.
+fn run_with_stacks(test: &str, task: &str, stack: u64) -> Output {
     let program = std::env::current_exe().unwrap();
     Command::new(program)
         .args(["--exact", test, "--nocapture", "--test-threads=1"])
         .env(TASK, task)
-        .env("RUST_MIN_STACK", STACK.to_string())
+        .env("RUST_MIN_STACK", stack.to_string())
         .output()
         .unwrap()
 }

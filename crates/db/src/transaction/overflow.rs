@@ -37,6 +37,11 @@ impl Transaction<'_> {
         if value.len() > LONGEST_VALUE {
             return Err(DbError::ValueTooLong { bytes: value.len(), longest: LONGEST_VALUE });
         }
+        // Before it is copied: the commit's record has all of it.
+        let most = self.core.trees.wal().largest_record();
+        if value.len() > most {
+            return Err(DbError::TooLarge { bytes: value.len(), most });
+        }
         self.announce_overflow(table)?;
         let id = self.core.next_overflow.fetch_add(1, Relaxed);
         for (n, piece) in value.chunks(PIECE).enumerate() {
