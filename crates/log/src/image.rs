@@ -19,8 +19,17 @@ pub struct ZoneImage {
     pub sealed_at: Option<u32>,
     /// Slots that were used, or can't be used any more.
     pub used: u32,
-    /// Garbage slots among `used`, padding included.
+    /// Garbage slots among `used`.
     pub garbage: u32,
+    /// Slots among `used` that pad chunks.
+    pub padding: u32,
+}
+
+impl ZoneImage {
+    /// Valid slots.
+    pub fn valid(&self) -> u32 {
+        self.used.saturating_sub(self.garbage).saturating_sub(self.padding)
+    }
 }
 
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
@@ -45,7 +54,8 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             opened_at: self.zones.opened_at(zone),
             sealed_at: (!open).then_some(self.zones.sealed_at(zone)),
             used: if open { self.zone_units - (cursor.end - cursor.slot) } else { self.zone_units },
-            garbage: self.zones.garbage(zone) + self.padding_of(zone),
+            garbage: self.zones.garbage(zone),
+            padding: self.padding_of(zone),
         }
     }
 
@@ -76,7 +86,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     }
 
     fn check_image(&self, image: &ZoneImage) -> Result<(), LogError> {
-        let ZoneImage { zone, class, sealed_at, used, garbage, .. } = *image;
+        let ZoneImage { zone, class, sealed_at, used, garbage, padding, .. } = *image;
         let pages = self.zone_units;
         let wrong = |what: &str| Err(LogError::Image { why: format!("zone {zone}: {what}") });
         if zone == 0 || zone as usize >= self.zones.len() {
@@ -88,7 +98,9 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         if class as usize >= self.open.len() {
             return wrong("a class that the scheme does not have");
         }
-        if used > pages || garbage > used || sealed_at.is_some() && used < pages {
+        let counts = u64::from(garbage) + u64::from(padding) <= used.into();
+        let pads = padding == 0 || self.options.page_units > 1;
+        if used > pages || !counts || !pads || sealed_at.is_some() && used < pages {
             return wrong("more pages than it has");
         }
         if sealed_at.is_none() && !(self.open[class as usize].is_closed() && used < pages) {
@@ -98,10 +110,13 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     }
 
     fn restore_zone(&mut self, image: &ZoneImage) {
-        let ZoneImage { zone, class, opened_at, sealed_at, used, garbage } = *image;
+        let ZoneImage { zone, class, opened_at, sealed_at, used, garbage, padding } = *image;
         self.zones.open(zone, class as usize, opened_at);
         self.zones.discard(zone, garbage);
-        self.written += u64::from(used);
+        if padding > 0 {
+            self.padding[zone as usize] = padding;
+        }
+        self.written += u64::from(used - padding);
         self.garbage += u64::from(garbage);
         let now = self.now;
         self.now = opened_at;

@@ -199,7 +199,7 @@ impl<'a> Check<'a> {
                 self.check_chunk(&live, chunk)?;
             }
         }
-        let counted = live.image.used.saturating_sub(live.image.garbage);
+        let counted = live.image.valid();
         if counted != live.valid && self.unknown.is_empty() {
             let what = format!("{counted} valid slots are counted, the map has {}", live.valid);
             self.report.findings.push(wrong(0, what));

@@ -32,8 +32,8 @@ impl Zone {
         let taken = self.chunks.iter().position(|chunk| chunk.start >= end);
         self.chunks.truncate(taken.unwrap_or(self.chunks.len()));
         self.row.pages = end;
-        if self.row.sealed == 0 {
-            self.row.sealed = 1;
+        if !self.row.is_sealed() {
+            self.row.padding_and_sealed += 1;
             self.row.sealed_at = time as u32;
         }
     }
@@ -63,7 +63,7 @@ impl CheckpointState {
                 class: image.class,
                 opened_at: image.opened_at,
                 sealed_at: image.sealed_at.unwrap_or_default(),
-                sealed: u32::from(image.sealed_at.is_some()),
+                padding_and_sealed: 2 * image.padding + u32::from(image.sealed_at.is_some()),
                 used: image.used,
                 garbage: image.garbage,
                 opening: zone.opening,

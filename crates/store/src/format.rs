@@ -164,8 +164,8 @@ pub struct ZoneRow {
     pub opened_at: u32,
     /// Volume time of its last append.
     pub sealed_at: u32,
-    /// 1 if it is sealed.
-    pub sealed: u32,
+    /// Twice the slots (or units) among `used` that pad chunks, and 1 more if it is sealed.
+    pub padding_and_sealed: u32,
     /// Slots (or units) that were used, or can't be any more.
     pub used: u32,
     /// Of these, garbage.
@@ -176,6 +176,18 @@ pub struct ZoneRow {
     pub pages: u32,
     /// Chunks.
     pub chunks: u32,
+}
+
+impl ZoneRow {
+    /// True if it is sealed.
+    pub fn is_sealed(&self) -> bool {
+        self.padding_and_sealed & 1 == 1
+    }
+
+    /// Slots (or units) that pad chunks.
+    pub fn padding(&self) -> u32 {
+        self.padding_and_sealed / 2
+    }
 }
 
 /// The options that a store was formatted with, behind the head of a superblock. Behind it: the

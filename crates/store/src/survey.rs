@@ -218,7 +218,7 @@ impl Store {
 }
 
 fn fill(view: &mut ZoneStatus, image: &ZoneImage, layout: &Layout) {
-    let valid = image.used.saturating_sub(image.garbage);
+    let valid = image.valid();
     view.role = Role::Data;
     view.class = Some(image.class + 1);
     view.valid = Some(valid.div_ceil(layout.sizes.page_units()));

@@ -199,3 +199,29 @@ fn changes_kept_apart_from_their_pages_are_written_as_deltas_where_there_is_a_ba
     changed.add(0..200);
     assert!(store.delta(&now, &changed).is_none(), "a delta is not as long");
 }
+
+#[test]
+fn what_pads_small_commits_is_no_garbage_after_an_opening_either() {
+    let device = device();
+    let mut store = Store::open(device.clone(), OPEN).unwrap();
+    (0..PAGES).for_each(|lba| store.write(lba, &content(lba, 0)).unwrap());
+    let mut garbage = Vec::new();
+    for round in 0..3 {
+        for lba in 0..50 {
+            write_unchanged(&store, lba);
+            store.sync().unwrap();
+        }
+        garbage.push(store.stats().unwrap().garbage_proportion);
+        // Killed, closed, and killed behind the checkpoint of the closing.
+        match round {
+            1 => store.close().unwrap(),
+            _ => drop(store),
+        }
+        store = Store::open(device.clone(), OPEN).unwrap();
+        let now = store.stats().unwrap().garbage_proportion;
+        assert!((now - garbage[round]).abs() < 0.01, "round {round}: {now}, {garbage:?} before");
+        assert_eq!(store.check().unwrap().findings, []);
+    }
+    assert!(store.stats().unwrap().written.padding_bytes > 100_000);
+    assert!(garbage[2] < 0.1, "{garbage:?}");
+}

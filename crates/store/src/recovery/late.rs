@@ -200,6 +200,8 @@ impl Recovery<'_> {
             epoch.chunks.push(ChunkPlace { first: head.first, start, header: head.header });
             epoch.pages += 1 + head.pages;
             epoch.used += pages;
+            // At the end of a zone, where a record did not fit, it may have counted as garbage.
+            epoch.padding += pages * sizes.page_units() - units;
         }
         Ok(())
     }

@@ -281,7 +281,7 @@ fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
             layout.data.contains(&z.device_zone)
                 && (z.zone as usize) <= layout.data.len()
                 && z.pages <= fixed.device_pages
-                && z.garbage <= z.used
+                && u64::from(z.garbage) + u64::from(z.padding()) <= z.used.into()
                 && z.used <= layout.zone_units()
         });
     sound.then_some(table)

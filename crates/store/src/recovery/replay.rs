@@ -182,7 +182,9 @@ impl Recovery<'_> {
             };
             if epoch.valid > 0 && epoch.row.is_some() {
                 lost.insert(epoch.zone, Loss::new(epoch.device_zone, gone));
-            } else if info.state == ZoneState::Offline && epoch.row.is_none_or(|r| r.sealed == 0) {
+            } else if info.state == ZoneState::Offline
+                && epoch.row.is_none_or(|row| !row.is_sealed())
+            {
                 let what = format!("{gone}, and may hold what came after the last checkpoint");
                 self.missing.push(Loss::new(epoch.device_zone, what));
             }

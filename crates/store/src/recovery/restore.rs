@@ -87,7 +87,7 @@ impl Recovery<'_> {
             false => layout.zone_units(),
         };
         let sealed_at = match epoch.row {
-            Some(row) if row.sealed != 0 => row.sealed_at,
+            Some(row) if row.is_sealed() => row.sealed_at,
             _ => self.time as u32,
         };
         ZoneImage {
@@ -96,7 +96,8 @@ impl Recovery<'_> {
             opened_at: epoch.opened_at,
             sealed_at: (!open).then_some(sealed_at),
             used,
-            garbage: used - (epoch.valid as u32).min(used),
+            garbage: used.saturating_sub(epoch.padding).saturating_sub(epoch.valid as u32),
+            padding: epoch.padding,
         }
     }
 

@@ -93,8 +93,9 @@ impl<'a> Recovery<'a> {
                 chunks: ChunkPlace::decode(&table.chunks[at..end], sizes),
                 pages: row.pages,
                 used: row.used / sizes.page_units(),
-                valid: i64::from(row.used) - i64::from(row.garbage),
-                ended: row.sealed != 0,
+                padding: row.padding(),
+                valid: i64::from(row.used) - i64::from(row.garbage) - i64::from(row.padding()),
+                ended: row.is_sealed(),
                 behind: None,
                 row: Some(row),
             });

@@ -21,6 +21,8 @@ pub(super) struct ZoneEpoch {
     pub(super) pages: u32,
     /// Pages of the volume's zone.
     pub(super) used: u32,
+    /// Slots of it that pad chunks.
+    pub(super) padding: u32,
     /// Slots of it that are valid.
     pub(super) valid: i64,
     /// Nothing more can be appended.
@@ -48,6 +50,7 @@ impl ZoneEpoch {
             chunks: Vec::new(),
             pages: 0,
             used: 0,
+            padding: 0,
             valid: 0,
             ended: false,
             behind: None,
