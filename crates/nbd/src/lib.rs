@@ -27,7 +27,6 @@
 mod address;
 mod budget;
 mod connection;
-mod export;
 mod negotiation;
 mod reply;
 mod request;

@@ -2,7 +2,8 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 
-use crate::export::PAGE;
+use frostline_disk::PAGE;
+
 use crate::reply::ALLOCATION;
 use crate::wire::{
     self, LONGEST_OPTION, LONGEST_REQUEST, answer, export, handshake, info, option, read_u16,

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
-use crate::export::Extent;
+use frostline_disk::Extent;
+
 use crate::request::{NbdRequest, Refusal};
 use crate::wire::{CHUNK, SIMPLE_REPLY, chunk};
 

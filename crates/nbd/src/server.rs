@@ -5,12 +5,13 @@ use std::io::{self, ErrorKind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use frostline_disk::Disk;
 use frostline_store::Store;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::address::Address;
 use crate::connection::{Connection, Listener};
-use crate::export::Export;
+use crate::negotiation::ShownExport;
 use crate::session;
 
 /// The most connections that are served at once; further ones wait.
@@ -70,7 +71,8 @@ impl Server {
         is_read_only: bool,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<(), ServeError> {
-        let export = Export::new(store, is_read_only);
+        let disk = Disk::new(store);
+        let shown = ShownExport { size: disk.size(), is_read_only };
         let open = OpenConnections::default();
         thread::scope(|scope| {
             let mut number = 0;
@@ -85,8 +87,8 @@ impl Server {
                         // Inserted before the thread runs, so that stopping right now also ends
                         // this connection.
                         lock(&open).insert(number, handle);
-                        let (export, open) = (&export, &open);
-                        scope.spawn(move || serve(number, &connection, export, open));
+                        let (disk, open) = (&disk, &open);
+                        scope.spawn(move || serve(number, &connection, open, disk, shown));
                     }
                     Ok(None) => {}
                     Err(source) => {
@@ -122,9 +124,15 @@ impl Server {
     }
 }
 
-fn serve(number: u64, connection: &Connection, export: &Export<'_>, open: &OpenConnections) {
+fn serve(
+    number: u64,
+    connection: &Connection,
+    open: &OpenConnections,
+    disk: &Disk<'_>,
+    shown: ShownExport,
+) {
     tracing::info!(number, "a connection begins");
-    match session::serve(connection, export) {
+    match session::serve(connection, disk, shown) {
         Ok(()) => tracing::info!(number, "a connection ends"),
         Err(error) => tracing::info!(number, %error, "a connection breaks"),
     }

@@ -5,11 +5,11 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use frostline_disk::Disk;
 use frostline_store::StoreError;
 
 use crate::budget::{Budget, Share};
 use crate::connection::Connection;
-use crate::export::Export;
 use crate::negotiation::{Agreed, ShownExport, negotiate};
 use crate::reply::Replies;
 use crate::request::{NbdRequest, Refusal};
@@ -35,15 +35,15 @@ struct Job<'b> {
 ///
 /// # Errors
 /// The client contradicts the protocol, or the connection breaks.
-pub fn serve(connection: &Connection, export: &Export<'_>) -> io::Result<()> {
+pub fn serve(connection: &Connection, disk: &Disk<'_>, shown: ShownExport) -> io::Result<()> {
     let mut both = connection.try_clone()?;
-    let shown = ShownExport { size: export.size(), is_read_only: export.is_read_only };
     let Some(agreed) = negotiate(&mut both, shown)? else { return Ok(()) };
     let budget = Budget::new(IN_FLIGHT_BYTES);
     let (send, receive) = sync_channel(WORKERS);
     let receive = Mutex::new(receive);
     let session = Transmission {
-        export,
+        disk,
+        shown,
         agreed,
         replies: Replies::new(BufWriter::new(connection.try_clone()?), agreed.is_structured),
     };
@@ -56,7 +56,8 @@ pub fn serve(connection: &Connection, export: &Export<'_>) -> io::Result<()> {
 }
 
 struct Transmission<'a> {
-    export: &'a Export<'a>,
+    disk: &'a Disk<'a>,
+    shown: ShownExport,
     agreed: Agreed,
     replies: Replies<BufWriter<Connection>>,
 }
@@ -78,7 +79,7 @@ impl Transmission<'_> {
                 Err(e) => return Err(e),
             };
             let memory = budget.take(request.memory());
-            let checked = request.check(self.export.size(), self.export.is_read_only);
+            let checked = request.check(self.shown.size, self.shown.is_read_only);
             let mut rest = from.take(request.payload().into());
             if let Err(why) = checked {
                 io::copy(&mut rest, &mut io::sink())?;
@@ -119,7 +120,7 @@ impl Transmission<'_> {
 
     fn read(&self, request: &NbdRequest) -> io::Result<()> {
         let mut bytes = vec![0; request.length as usize];
-        match self.export.read(request.offset, &mut bytes) {
+        match self.disk.read(request.offset, &mut bytes) {
             Ok(extents) => {
                 let is_one_piece = request.has(flag::ONE_PIECE);
                 self.replies.bytes(request, &bytes, &extents, is_one_piece)
@@ -133,7 +134,7 @@ impl Transmission<'_> {
             return self.replies.refuse(request, Refusal::Invalid, "no context was chosen");
         }
         let most = if request.has(flag::ONE_EXTENT) { 1 } else { MOST_EXTENTS };
-        match self.export.extents(request.offset, request.length, most) {
+        match self.disk.extents(request.offset, request.length, most) {
             Ok(extents) => self.replies.extents(request, &extents),
             Err(error) => self.failed(request, &error),
         }
@@ -146,20 +147,20 @@ impl Transmission<'_> {
     ) -> Result<Result<(), Refusal>, StoreError> {
         let NbdRequest { offset, length, .. } = *request;
         match request.command {
-            command::WRITE => self.export.write(offset, payload)?,
-            command::TRIM => self.export.trim(offset, length)?,
-            command::FLUSH => self.export.flush()?,
+            command::WRITE => self.disk.write(offset, payload)?,
+            command::TRIM => self.disk.trim(offset, length)?,
+            command::FLUSH => self.disk.flush()?,
             command::WRITE_ZEROES if !request.has(flag::NO_HOLE) => {
-                self.export.zero(offset, length)?;
+                self.disk.zero(offset, length)?;
             }
             command::WRITE_ZEROES if request.has(flag::FAST_ZERO) => {
                 return Ok(Err(Refusal::NotSupported));
             }
-            command::WRITE_ZEROES => self.export.write_zeroes(offset, length)?,
+            command::WRITE_ZEROES => self.disk.write_zeroes(offset, length)?,
             _ => return Ok(Err(Refusal::Invalid)),
         }
         if request.has(flag::FUA) && request.command != command::FLUSH {
-            self.export.flush()?;
+            self.disk.flush()?;
         }
         Ok(Ok(()))
     }

@@ -16,7 +16,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 
 /// An example of each command that does something, without the program's name.
-const EXAMPLES: [&str; 36] = [
+const EXAMPLES: &[&str] = &[
     "sim trace.u32.zst --scheme sepbit,frostline --victim greedy,cost-benefit",
     "schemes --json",
     "gen zipf --pages 100000 --writes 1000000 --fill -o trace.u32.zst",
@@ -51,6 +51,8 @@ const EXAMPLES: [&str; 36] = [
     "db backup file:database backup",
     "db restore backup file:again",
     "serve nbd file:disk --create --size 1GiB --listen ./disk.sock",
+    #[cfg(target_os = "linux")]
+    "serve ublk file:disk --create --size 1GiB",
     "completions bash",
     "man --out man",
 ];

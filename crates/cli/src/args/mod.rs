@@ -31,7 +31,7 @@ pub use self::learn::{
 pub use self::reading::{Loading, Reading};
 pub use self::report::ReportArgs;
 pub use self::reproduce::ReproduceArgs;
-pub use self::serve::{ServeCommand, ServeNbdArgs};
+pub use self::serve::{DiskArgs, ServeCommand, ServeNbdArgs};
 pub use self::shell::{CompletionsArgs, ManArgs};
 pub use self::store::{FormatArgs, LookArgs, RebuildArgs, ScrubArgs, StoreCommand};
 pub use self::top::TopArgs;

@@ -11,6 +11,9 @@ use super::store::{OptionsArgs, ShapeArgs};
 pub enum ServeCommand {
     /// Serve a page store as a network block device, until Ctrl-C
     Nbd(ServeNbdArgs),
+    /// Serve a page store as a block device of this machine (Linux), until Ctrl-C
+    #[cfg(target_os = "linux")]
+    Ublk(DiskArgs),
 }
 
 /// The options that a new store is made with.
@@ -18,14 +21,21 @@ const WITH_CREATE: &str = "With --create";
 
 /// `frostline serve nbd`
 #[derive(Debug, Args)]
-#[command(mut_args(only_with_create))]
 pub struct ServeNbdArgs {
-    /// The device: file:DIR, block:PATH, fdp:/dev/..., zonefs:MOUNT or zbd:/dev/...
-    pub uri: String,
     /// Listen on this address with a port, like 127.0.0.1:10809, or on a socket at this path, which
     /// has a / in it
     #[arg(long, value_name = "ADDR|SOCKET", default_value = "127.0.0.1:10809")]
     pub listen: Address,
+    #[command(flatten)]
+    pub disk: DiskArgs,
+}
+
+/// The store that is served, and how.
+#[derive(Debug, Args)]
+#[command(mut_args(only_with_create))]
+pub struct DiskArgs {
+    /// The device: file:DIR, block:PATH, fdp:/dev/..., zonefs:MOUNT or zbd:/dev/...
+    pub uri: String,
     /// Do not let clients write
     #[arg(long)]
     pub read_only: bool,

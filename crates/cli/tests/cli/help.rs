@@ -2,7 +2,7 @@
 
 use crate::run::Scratch;
 
-const COMMANDS: [&str; 42] = [
+const COMMANDS: [&str; 43] = [
     "",
     "sim",
     "schemes",
@@ -23,6 +23,7 @@ const COMMANDS: [&str; 42] = [
     "store restore",
     "serve",
     "serve nbd",
+    "serve ublk",
     "top",
     "bench",
     "bench store",

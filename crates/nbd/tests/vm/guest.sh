@@ -10,6 +10,7 @@ stty -F /dev/ttyS1 raw -echo
 tell() { echo "$*" >/dev/ttyS1; }
 die() { tell "failed $*"; tail -n 20 /tmp/log /tmp/postgres.log 2>/dev/null | while read -r line; do tell "log $line"; done; sleep 1; poweroff -f; }
 . /settings
+. /files.sh
 for module in $MODULES; do insmod "/modules/$module.ko" || die "insmod $module"; done
 i=0; while [ ! -b /dev/vda ]; do i=$((i + 1)); [ $i -gt 100 ] && die "no disk"; sleep 0.1; done
 
@@ -19,25 +20,6 @@ check_disk() {
         ext4) e2fsck -f -n /dev/vda ;;
         xfs) xfs_repair -n /dev/vda ;;
     esac >/tmp/log 2>&1 || die "$FS is damaged"
-}
-
-# Files. The number of a file gives its name, its length and its bytes.
-content() { echo "$1"; yes "$1 and no other" | head -c $(($1 * 7919 % 60000)); }
-files_found() {
-    for file in /mnt/file.*; do
-        [ -f "$file" ] || continue
-        number=$(head -n 1 "$file")
-        content "$number" | cmp -s - "$file" || die "$file is torn"
-        tell "found ${file##*.} $number"
-    done
-}
-files_change() {
-    number=$FROM
-    while :; do
-        number=$((number + 1)); slot=$((number % 61))
-        content $number >/mnt/new.$slot && sync /mnt/new.$slot && mv /mnt/new.$slot /mnt/file.$slot && sync /mnt || die "write"
-        tell "durable $slot $number"
-    done
 }
 
 # PostgreSQL. A session counts up, a row a transaction; pgbench works beside it.

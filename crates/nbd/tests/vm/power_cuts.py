@@ -72,6 +72,7 @@ def initial_files(options, to):
     (to / "settings").touch()
     shutil.copy(options.busybox, to / "bin/busybox")
     shutil.copy(HERE / "guest.sh", to / "init")
+    shutil.copy(ROOT / "crates/zone/tests/vm/files.sh", to / "files.sh")
     (to / "init").chmod(0o755)
     for name in {"ext4": ["mkfs.ext4", "e2fsck"], "xfs": ["mkfs.xfs", "xfs_repair"]}[options.fs]:
         copy_program(find_program(name), to / "bin" / name, to)

@@ -1,5 +1,5 @@
 """What the loads of zns_power_cuts.py say, and what must be there after a power cut. The loads are crates/store/tests/power_cuts.rs and
-crates/db/tests/power_cuts.rs."""
+crates/db/tests/power_cuts.rs; that of the disk is files.sh."""
 
 import collections
 
@@ -98,4 +98,39 @@ class Commits(World):
 
     def hear_durable(self, number):
         self.durable = number
+        self.acknowledged += 1
+
+
+class Files(World):
+    """A file system on the disk: each file is one that was written at the last sync of it or later. The machine compares its bytes."""
+
+    MOST_LINES, MOST_SECONDS = 100, 3
+
+    def __init__(self):
+        super().__init__()
+        # By name, the number that was acknowledged, and the one that was found since the boot.
+        self.durable, self.found = {}, {}
+
+    def task(self, _rng):
+        return str(max(self.durable.values(), default=0))
+
+    def counts(self):
+        return f"{self.acknowledged} files acknowledged"
+
+    def boot(self):
+        super().boot()
+        self.found = {}
+
+    def hear_found(self, name, number):
+        self.found[name] = number
+
+    def hear_changing(self):
+        self.is_opened = True
+        lost = {name: (self.found.get(name), number) for name, number in self.durable.items() if self.found.get(name, 0) < number}
+        # Later ones may be there, which nobody acknowledged; they are durable now.
+        self.durable.update(self.found)
+        return lost
+
+    def hear_durable(self, name, number):
+        self.durable[name] = number
         self.acknowledged += 1

@@ -7,18 +7,20 @@ commands, and at the next boot the machine writes each zone's bytes again, up to
 import re
 
 ZONES = 72
-ZONE_BYTES = 256 << 10
-# A zone has less than its size, as real drives have it.
-CAPACITY = 192 << 10
 BLOCK = 4096
 MOST_ACTIVE = 14
 
 EVENTS = ["pci_nvme_io_cmd", "pci_nvme_write", "pci_nvme_enqueue_req_completion", "pci_nvme_zns_zone_reset", "pci_nvme_finish_zone"]
 
 
-def qemu_options(image, trace):
+def capacity(zone_bytes):
+    """A zone holds less than its size, as those of real drives do."""
+    return zone_bytes // 4 * 3
+
+
+def qemu_options(image, trace, zone_bytes):
     """The drive, in a file, and its trace, to a file descriptor."""
-    zoned = f"zoned=true,zoned.zone_size={ZONE_BYTES},zoned.zone_capacity={CAPACITY},zoned.max_open={MOST_ACTIVE},zoned.max_active={MOST_ACTIVE}"
+    zoned = f"zoned=true,zoned.zone_size={zone_bytes},zoned.zone_capacity={capacity(zone_bytes)},zoned.max_open={MOST_ACTIVE},zoned.max_active={MOST_ACTIVE}"
     traced = [word for event in EVENTS for word in ("-trace", event)]
     return ["-drive", f"file={image},id=drive,format=raw,if=none,cache=writeback", "-device", "nvme,id=nvme,serial=frostline",
             "-device", f"nvme-ns,drive=drive,bus=nvme,nsid=1,logical_block_size={BLOCK},physical_block_size={BLOCK},{zoned}",
@@ -31,14 +33,15 @@ def number(line, name):
 
 
 class Zone:
-    def __init__(self):
+    def __init__(self, zone_bytes):
+        self.capacity = capacity(zone_bytes)
         # Bytes that were written; of these, bytes that a flush covered.
         self.written = self.flushed = 0
         # It was finished, and a flush came after that.
         self.finished = self.finish_flushed = False
 
     def is_full(self):
-        return self.finished or self.written == CAPACITY
+        return self.finished or self.written == self.capacity
 
     def left(self, kept, rng):
         """Bytes, and whether it is full."""
@@ -46,14 +49,15 @@ class Zone:
             return self.written, self.is_full()
         least, most = self.flushed // BLOCK, self.written // BLOCK
         written = rng.randint(least, most if kept == "some" else least) * BLOCK
-        return written, self.finish_flushed or written == CAPACITY
+        return written, self.finish_flushed or written == self.capacity
 
 
 class Zones:
     """The state of all zones, from the beginning of the trace of one run of QEMU."""
 
-    def __init__(self):
-        self.zones = [Zone() for _ in range(ZONES)]
+    def __init__(self, zone_bytes):
+        self.zone_bytes = zone_bytes
+        self.zones = [Zone(zone_bytes) for _ in range(ZONES)]
         # Commands under way, by queue and number: writes with their end, flushes with what they cover.
         self.writes, self.flushes = {}, {}
         self.command = None
@@ -80,15 +84,15 @@ class Zones:
         is_done = number(line, "status") & 0x7FFF == 0
         end, covered = self.writes.pop(command, None), self.flushes.pop(command, None)
         if end and is_done:
-            zone = self.zones[(end - 1) // ZONE_BYTES]
-            zone.written = max(zone.written, (end - 1) % ZONE_BYTES + 1)
+            zone = self.zones[(end - 1) // self.zone_bytes]
+            zone.written = max(zone.written, (end - 1) % self.zone_bytes + 1)
         for zone, written, finished in covered if covered and is_done else []:
             zone.flushed = max(zone.flushed, written)
             zone.finish_flushed |= finished
 
     def pci_nvme_zns_zone_reset(self, line):
         # A new object: a flush under way does not cover what is written from now on.
-        self.zones[number(line, "zslba") * BLOCK // ZONE_BYTES] = Zone()
+        self.zones[number(line, "zslba") * BLOCK // self.zone_bytes] = Zone(self.zone_bytes)
 
     def pci_nvme_finish_zone(self, line):
         assert number(line, "all") == 0, "Linux is not known to finish all zones at once"

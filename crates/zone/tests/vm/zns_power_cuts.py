@@ -2,7 +2,8 @@
 """Power cuts of a machine with a ZNS drive: a store or a database, on zonefs or on the raw drive, that is in use when a virtual machine is killed.
 
 The load in the machine is the program of the tests `power_cuts` of frostline-store and frostline-db: it says what it is about to write and
-what was acknowledged as durable. The machine is killed at any moment, also while a store is recovered or formatted. At the next boot `frostline
+what was acknowledged as durable. With `--what disk` it is a file system, ext4, on the disk that `frostline serve ublk` makes of a store: e2fsck must
+find nothing, and files that were synced must be there. The machine is killed at any moment, also while a store is recovered or formatted. At the next boot `frostline
 store check` or `db check` must find nothing on what is left, before anything opens it for writing; then it is opened, all that was acknowledged must be
 there, and the load goes on. Three kinds of end, drawn from the seed, say what the drive keeps of completed commands that no flush covered:
   all      every write and finish of a zone
@@ -35,21 +36,23 @@ import zlib
 
 import zns_drive
 from initial_files import archive, copy_modules, copy_program, find_program
-from promises import Commits, Pages
+from promises import Commits, Files, Pages
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[3]
 URIS = {"raw": "zbd:/dev/nvme0n1", "zonefs": "zonefs:/zns"}
 # A machine without KVM starts in 3 seconds; Linux may need more on a busy host.
 BEGIN_SECONDS = 90
-WORLDS = {"store": Pages, "db": Commits}
+WORLDS = {"store": Pages, "db": Commits, "disk": Files}
+# A small drive is soon full of garbage; ext4 needs a larger one.
+ZONE_BYTES = {"store": 256 << 10, "db": 256 << 10, "disk": 1 << 20}
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kernel", required=True, help="the kernel, a bzImage")
     parser.add_argument("--modules", required=True, help="its modules: /lib/modules/VERSION")
-    parser.add_argument("--what", choices=WORLDS, nargs="+", default=list(WORLDS))
+    parser.add_argument("--what", choices=WORLDS, nargs="+", default=["store", "db"])
     parser.add_argument("--on", choices=URIS, nargs="+", default=list(URIS))
     parser.add_argument("--cuts", type=int, default=25, help="of each pair [default: 25, which is 100 in all]")
     parser.add_argument("--seed", type=int, default=1)
@@ -78,7 +81,7 @@ def super_block():
 class Machine:
     """The virtual machine, from its boot to its end."""
 
-    def __init__(self, options, home):
+    def __init__(self, options, home, zone_bytes):
         read_end, trace = os.pipe()
         accel = ["-accel", "kvm", "-cpu", "host"] if options.kvm else ["-accel", "tcg,thread=multi", "-cpu", "max,la57=off"]
         append = ("console=ttyS0 quiet panic=-1 oops=panic nokaslr mitigations=off no_timer_check nowatchdog rcupdate.rcu_cpu_stall_suppress=1"
@@ -86,12 +89,12 @@ class Machine:
         command = ["qemu-system-x86_64", *accel, "-M", "q35", "-m", "1024", "-smp", "2", "-nodefaults", "-no-user-config", "-no-reboot",
                    "-display", "none", "-kernel", options.kernel, "-initrd", str(home / "initrd"), "-append", append, "-serial", f"file:{home}/console",
                    "-device", "virtio-serial-pci", "-chardev", "file,id=out,path=/dev/fd/1", "-device", "virtserialport,chardev=out,name=out",
-                   *zns_drive.qemu_options(home / "drive", trace)]
+                   *zns_drive.qemu_options(home / "drive", trace, zone_bytes)]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=open(home / "qemu.log", "wb"),
                                         pass_fds=[trace])
         os.close(trace)
         self.is_killed = False
-        self.zones, self.lines = zns_drive.Zones(), queue.Queue()
+        self.zones, self.lines = zns_drive.Zones(zone_bytes), queue.Queue()
         self.readers = [threading.Thread(target=read, args=[*given], daemon=True)
                         for read, *given in [(self.read_lines,), (self.read_trace, read_end)]]
         for reader in self.readers:
@@ -146,23 +149,24 @@ class Life:
 
     def __init__(self, options, what, on, files, home):
         self.options, self.what, self.on, self.files, self.home = options, what, on, files, home
+        self.zone_bytes = ZONE_BYTES[what]
         self.rng = random.Random(f"{options.seed} {what} {on}")
         self.world, self.ends = WORLDS[what](), collections.Counter()
         (home / "drive").unlink(missing_ok=True)
         with open(home / "drive", "wb") as drive:
             drive.write(super_block() if on == "zonefs" else b"")
-            drive.truncate(zns_drive.ZONES * zns_drive.ZONE_BYTES)
+            drive.truncate(zns_drive.ZONES * self.zone_bytes)
         self.zones = [(0, zns_drive.BLOCK, 1)] if on == "zonefs" else []
 
     def boot(self, modules):
         settings = {"MODULES": " ".join(modules), "WHAT": self.what, "URI": URIS[self.on], "IS_MADE": int(self.world.is_made), "TASK": self.world.task(self.rng),
-                    "ZONE_BYTES": zns_drive.ZONE_BYTES, "CAPACITY": zns_drive.CAPACITY}
+                    "ZONE_BYTES": self.zone_bytes, "CAPACITY": zns_drive.capacity(self.zone_bytes)}
         (self.files / "settings").write_text("".join(f"{name}='{value}'\n" for name, value in settings.items()))
         (self.files / "zones").write_text("".join("{} {} {}\n".format(*zone) for zone in self.zones))
         archive(self.files, self.options.busybox, self.home / "initrd")
         self.world.boot()
         for _ in range(3):
-            machine = Machine(self.options, self.home)
+            machine = Machine(self.options, self.home, self.zone_bytes)
             if machine.next(time.monotonic() + BEGIN_SECONDS) == "booted":
                 return machine
             # An emulated machine hangs now and then while Linux starts. It has written nothing yet.
@@ -221,17 +225,23 @@ def main():
     options = arguments()
     home = pathlib.Path(tempfile.mkdtemp(prefix="frostline-zns-"))
     files = home / "root"
+    is_disk = "disk" in options.what
     for directory in ["bin", "lib", "proc", "sys", "dev"]:
         (files / directory).mkdir(parents=True)
     shutil.copy(options.busybox, files / "bin/busybox")
     shutil.copy(HERE / "zns_guest.sh", files / "init")
     (files / "init").chmod(0o755)
-    copy_program(find_program("blkzone"), files / "bin/blkzone", files)
+    shutil.copy(HERE / "files.sh", files / "files.sh")
+    for name in ["blkzone", *(["mkfs.ext4", "e2fsck"] if is_disk else [])]:
+        copy_program(find_program(name), files / "bin" / name, files)
     copy_program(built("build", "-p", "frostline-cli"), files / "bin/frostline", files)
-    modules = copy_modules(["nvme", "virtio_pci", "virtio_console", "mq-deadline", "zonefs"], options.modules, files / "modules")
+    wanted = ["nvme", "virtio_pci", "virtio_console", "mq-deadline", "zonefs", *(["ext4", "ublk_drv"] if is_disk else [])]
+    modules = copy_modules(wanted, options.modules, files / "modules")
     print(f"seed {options.seed}", flush=True)
     for what in options.what:
-        copy_program(built("test", "--no-run", "-p", f"frostline-{what}", "--test", "power_cuts"), files / "bin/load", files)
+        if what != "disk":
+            copy_program(built("test", "--no-run", "-p", f"frostline-{what}", "--test", "power_cuts"),
+                         files / "bin/load", files)
         for on in options.on:
             life = Life(options, what, on, files, home)
             for _ in range(options.cuts):

@@ -27,13 +27,11 @@ pub struct Extent {
 }
 
 /// A store with byte addresses.
-pub struct Export<'a> {
+pub struct Disk<'a> {
     store: &'a Store,
     /// Changes of parts of pages exclude all other changes: between reading a page and writing it
     /// changed, no other write may happen, because it would be undone.
     changes: RwLock<()>,
-    /// True if clients can't write.
-    pub is_read_only: bool,
 }
 
 /// The part of a range of bytes that lies in one page.
@@ -81,10 +79,10 @@ fn extend(extents: &mut Vec<Extent>, length: u64, is_hole: bool) {
     }
 }
 
-impl<'a> Export<'a> {
-    /// An export of the whole store.
-    pub fn new(store: &'a Store, is_read_only: bool) -> Self {
-        Export { store, changes: RwLock::new(()), is_read_only }
+impl<'a> Disk<'a> {
+    /// The whole store.
+    pub fn new(store: &'a Store) -> Self {
+        Disk { store, changes: RwLock::new(()) }
     }
 
     /// The size in bytes.
