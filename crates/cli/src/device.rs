@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use frostline_lab::first_zones;
-use frostline_store::Store;
+use frostline_store::{Cleaning, Open, Store};
 use frostline_zone::{Device, OpenOptions, open};
 
 use crate::cause::{device_failure, store_failure};
@@ -18,9 +18,20 @@ pub fn open_to_look(uri: &str) -> Result<Arc<dyn Device>, Failure> {
 
 /// Opens a store for inspection: nothing on the device changes.
 pub fn open_store(uri: &str) -> Result<Store, Failure> {
-    let device = open_to_look(uri)?;
-    let failed = |error| store_failure(uri, error);
-    let zones = Store::zones_on(&*device).map_err(failed)?;
-    let device = first_zones(device, zones).map_err(|error| device_failure(uri, &error))?;
-    Store::inspect(device).map_err(failed)
+    let device = zones_of_store(uri, open_to_look(uri)?)?;
+    Store::inspect(device).map_err(|error| store_failure(uri, error))
+}
+
+/// Opens a store that is to be repaired.
+pub fn open_store_to_repair(uri: &str) -> Result<Store, Failure> {
+    let device = open(uri, &OpenOptions::default());
+    let device = zones_of_store(uri, device.map_err(|error| device_failure(uri, &error))?)?;
+    let inline = Open { cleaning: Cleaning::Inline, ..Open::default() };
+    Store::open(device, inline).map_err(|error| store_failure(uri, error))
+}
+
+/// The zones of a device that a store was formatted with.
+fn zones_of_store(uri: &str, device: Arc<dyn Device>) -> Result<Arc<dyn Device>, Failure> {
+    let zones = Store::zones_on(&*device).map_err(|error| store_failure(uri, error))?;
+    first_zones(device, zones).map_err(|error| device_failure(uri, &error))
 }

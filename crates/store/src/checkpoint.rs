@@ -147,13 +147,20 @@ impl Inner {
     /// checkpoint.
     pub fn checkpoint(&self) -> Result<(), StoreError> {
         let _one = self.lock_checkpointer()?;
-        let written = self.write_checkpoint();
+        let written = self.write_checkpoint(false);
         written.map_err(|error| self.fail(error))
     }
 
-    fn write_checkpoint(&self) -> Result<(), StoreError> {
+    /// Writes a checkpoint of everything: nothing that was written to the metadata log before is needed.
+    pub fn checkpoint_whole(&self) -> Result<(), StoreError> {
+        let _one = self.lock_checkpointer()?;
+        let written = self.write_checkpoint(true);
+        written.map_err(|error| self.fail(error))
+    }
+
+    fn write_checkpoint(&self, whole: bool) -> Result<(), StoreError> {
         let meta = self.meta()?;
-        let whole = meta.must_free();
+        let whole = whole || meta.must_free();
         let (notes_from, begin) = (meta.seq(), meta.position());
         drop(meta);
         let mut state = self.state()?;

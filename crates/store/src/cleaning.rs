@@ -16,6 +16,7 @@ use crate::inner::{Guard, Inner};
 use crate::map_cache::StoredState;
 use crate::mapped_page::RecordCopy;
 use crate::merging::Merging;
+use crate::other_copy::read_sound;
 use crate::records::{Record, Span};
 use crate::zone_pool::DataZone;
 
@@ -62,7 +63,7 @@ impl Inner {
     }
 
     /// Waits until all chunks of a zone that is full or was ended are written.
-    fn written_zone(&self, zone: u32) -> Result<Guard<'_>, StoreError> {
+    pub fn written_zone(&self, zone: u32) -> Result<Guard<'_>, StoreError> {
         let mut state = self.state()?;
         while !state.chunks.is_zone_written(zone) {
             state = self.wait(state)?;
@@ -70,7 +71,7 @@ impl Inner {
         Ok(state)
     }
 
-    fn clean_zone(&self, zone: u32) -> Result<(), StoreError> {
+    pub fn clean_zone(&self, zone: u32) -> Result<(), StoreError> {
         let state = self.written_zone(zone)?;
         let victim = state.zones.get(zone).clone();
         let batched = state.volume.scheme().is_batched();
@@ -126,14 +127,17 @@ impl Inner {
         ChunkPlace { first, start, .. }: ChunkPlace,
         page: &mut [u8],
     ) -> Result<Option<Vec<Valid>>, StoreError> {
-        let at = u64::from(start) * PAGE as u64;
-        if of_zone(self.device.read(victim.device_zone, at, page))?.is_err() {
+        let (zone_of_device, at) = (victim.device_zone, u64::from(start) * PAGE as u64);
+        let ours = |head: &ChunkHead| (head.opening, head.first) == (victim.opening, first);
+        let sound = |page: &[u8]| {
+            let found = ChunkHead::at(page, self.store, zone_of_device, start);
+            found.is_some_and(|(head, _)| ours(&head))
+        };
+        if of_zone(read_sound(&*self.device, zone_of_device, at, page, &sound))?.is_err() {
             return Ok(None);
         }
-        let found = ChunkHead::at(page, self.store, victim.device_zone, start);
-        let ours =
-            |(head, _): &(ChunkHead, _)| (head.opening, head.first) == (victim.opening, first);
-        let Some((head, body)) = found.filter(ours) else { return Ok(None) };
+        let found = ChunkHead::at(page, self.store, zone_of_device, start);
+        let Some((head, body)) = found.filter(|(head, _)| ours(head)) else { return Ok(None) };
         let sizes = self.layout.sizes;
         let Some((records, hotness)) = head.records(body, sizes, self.layout.has_hotness()) else {
             return Ok(None);
@@ -226,8 +230,12 @@ impl Inner {
                     Err(_) => read(span.page, &mut bytes[first..first + span.pages() * PAGE])?,
                 };
                 let place = first + span.skip..first + span.skip + span.bytes;
-                let sound = crc32c::crc32c(&bytes[place.clone()]) == valid[places.len()].record.sum;
-                places.push((alone.is_ok() && sound).then_some(place));
+                let (sum, zone) = (valid[places.len()].record.sum, victim.device_zone);
+                let record = &mut bytes[place.clone()];
+                let sound = alone.is_ok()
+                    && (crc32c::crc32c(record) == sum
+                        || self.repair_record(zone, *span, sum, record)?);
+                places.push(sound.then_some(place));
             }
             begin = end;
         }

@@ -15,6 +15,7 @@ pub struct Counters {
     debt_ns: AtomicU64,
     stall_ns: AtomicU64,
     reads: AtomicU64,
+    repaired: AtomicU64,
     /// Latencies of operations.
     pub latencies: Latencies,
 }
@@ -49,6 +50,16 @@ impl Counters {
     /// Records that were read of the device.
     pub fn reads(&self) -> u64 {
         self.reads.load(Relaxed)
+    }
+
+    /// A record was not what was written, and another copy of it was.
+    pub fn count_repaired(&self) {
+        self.repaired.fetch_add(1, Relaxed);
+    }
+
+    /// Records of which another copy was taken.
+    pub fn repaired(&self) -> u64 {
+        self.repaired.load(Relaxed)
     }
 
     /// A writer was held up.

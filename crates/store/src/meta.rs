@@ -12,6 +12,7 @@ use crate::error::of_zone;
 use crate::format::PAGE;
 use crate::head::{Head, HeadKind, MetaHead, MetaKind, UNIT_AT};
 use crate::layout::Layout;
+use crate::other_copy::read_sound;
 use crate::sync::AtomicBool;
 
 /// Pages and free space of the metadata log, for threads that do not hold its lock.
@@ -207,19 +208,20 @@ impl MetaLog {
         }
     }
 
-    /// Reads pages that were appended.
+    /// Reads pages that were appended, and are `sound` if they are what was written.
     pub fn read(
         device: &dyn Device,
         layout: &Layout,
         page: u32,
         pages: usize,
+        sound: &dyn Fn(&[u8]) -> bool,
     ) -> Result<AlignedBuf, StoreError> {
         let capacity = layout.fixed.device_pages;
         let mut bytes = AlignedBuf::zeroed(pages * PAGE);
         let place = (page / capacity) as usize;
         let at = u64::from(page % capacity) * PAGE as u64;
         let zone = layout.meta.get(place).copied().unwrap_or(u32::MAX);
-        device.read(zone, at, &mut bytes)?;
+        read_sound(device, zone, at, &mut bytes, sound)?;
         Ok(bytes)
     }
 

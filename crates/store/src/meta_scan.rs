@@ -7,6 +7,7 @@ use crate::format::{Note, PAGE, VERSION, rows};
 use crate::head::{Head, HeadKind, MetaHead, MetaKind};
 use crate::layout::{Layout, NOTES};
 use crate::meta::MetaLog;
+use crate::other_copy::read_sound;
 
 /// A record as it was found.
 #[derive(Clone, Debug)]
@@ -99,7 +100,8 @@ impl Scanner<'_> {
     fn record_at(&self, at: u32, last_seq: u64) -> Result<Option<MetaRecord>, StoreError> {
         let zone = self.layout.meta[self.place];
         let mut page = AlignedBuf::zeroed(PAGE);
-        self.device.read(zone, u64::from(at) * PAGE as u64, &mut page)?;
+        let is_head = |page: &[u8]| Head::at(page, self.store, zone, at).is_some();
+        read_sound(self.device, zone, u64::from(at) * PAGE as u64, &mut page, &is_head)?;
         let payload = self.place as u32 * self.layout.fixed.device_pages + at + 1;
         Ok(match Head::at(&page, self.store, zone, at) {
             Some((Head { version, kind: HeadKind::Meta(head), .. }, body))
@@ -124,8 +126,10 @@ impl Scanner<'_> {
         {
             return Ok(true);
         }
-        let bytes = MetaLog::read(self.device, self.layout, record.payload, payload as usize)?;
-        Ok(crc32c::crc32c(&bytes) == sum)
+        let sound = |bytes: &[u8]| crc32c::crc32c(bytes) == sum;
+        let pages = payload as usize;
+        let bytes = MetaLog::read(self.device, self.layout, record.payload, pages, &sound)?;
+        Ok(sound(&bytes))
     }
 }
 

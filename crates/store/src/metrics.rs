@@ -56,6 +56,11 @@ impl Store {
                 of("metadata", f.metadata),
             ],
         );
+        text.counter(
+            "from_parity",
+            "What was lost or not what was written, and came from parity, since the store was opened",
+            &[of("block", stats.rebuilt_blocks), of("record", stats.repaired_records)],
+        );
         let counts = &stats.counts;
         let mut one = |name: &str, help: &str, value: f64| text.counter(name, help, &[only(value)]);
         one(

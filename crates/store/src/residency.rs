@@ -54,7 +54,8 @@ impl Inner {
     /// Reads a leaf from the metadata log.
     pub fn read_leaf(&self, page: u32, sum: u32) -> Result<AlignedBuf, StoreError> {
         let pages = self.layout.columns.leaf_pages();
-        let bytes = MetaLog::read(&*self.device, &self.layout, page, pages)?;
+        let sound = |bytes: &[u8]| crc32c::crc32c(bytes) == sum;
+        let bytes = MetaLog::read(&*self.device, &self.layout, page, pages, &sound)?;
         if crc32c::crc32c(&bytes) != sum {
             let capacity = self.layout.fixed.device_pages;
             let zone = self.layout.meta[(page / capacity) as usize];

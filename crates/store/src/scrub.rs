@@ -6,17 +6,28 @@ use crate::Store;
 use crate::StoreError;
 use crate::finding::Finding;
 use crate::format::PAGE;
+use crate::mapped_page::RecordLookup;
 use crate::sync::sleep;
 
-/// The result of [`Store::scrub`].
+/// The result of [`Store::scrub`] and [`Store::repair`].
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct ScrubReport {
-    /// Everything that can't be read any more; empty if all is well.
+    /// Everything that can't be read any more, or only with the help of parity; empty if all is well.
     pub findings: Vec<Finding>,
+    /// What was wrong, and is right since it was written anew elsewhere: by [`Store::repair`] alone.
+    pub repaired: Vec<Finding>,
     /// Pages that were read.
     pub pages: u64,
     /// Bytes that were read.
     pub bytes: u64,
+}
+
+/// The findings of one reading of all pages.
+pub(crate) struct Pass {
+    /// What can't be read.
+    pub report: ScrubReport,
+    /// Records that can be read, though something is wrong.
+    pub lacking: Vec<(u32, Finding)>,
 }
 
 impl Store {
@@ -31,7 +42,22 @@ impl Store {
         rate: Option<u64>,
         progress: &mut dyn FnMut(u64),
     ) -> Result<ScrubReport, StoreError> {
+        let pass = self.pass(rate, progress, false)?;
+        let mut report = pass.report;
+        report.findings.extend(pass.lacking.into_iter().map(|(_, finding)| finding));
+        Ok(report)
+    }
+
+    /// Reads every valid page. One that only parity has, or whose parity is wrong, comes with its finding
+    /// and not with the errors. With `compare` parity of sound pages is read as well.
+    pub(crate) fn pass(
+        &self,
+        rate: Option<u64>,
+        progress: &mut dyn FnMut(u64),
+        compare: bool,
+    ) -> Result<Pass, StoreError> {
         let (begun, mut report) = (Instant::now(), ScrubReport::default());
+        let mut lacking = Vec::new();
         let mut page = vec![0; PAGE];
         let leaves = self.inner.state()?.volume.map().leaves();
         for leaf in 0..self.inner.layout.leaves() {
@@ -43,7 +69,21 @@ impl Store {
                 }
             };
             for lba in lbas {
+                let before = self.from_parity();
                 let read = self.inner.read_record(lba, &mut page);
+                if read.is_ok() {
+                    let what = match self.from_parity() > before {
+                        true => Some("it is not what was written there; parity has its content"),
+                        false => match compare && self.has_wrong_parity(lba)? {
+                            true => Some("its parity is wrong"),
+                            false => None,
+                        },
+                    };
+                    if let Some(what) = what {
+                        let finding = Finding { what: what.into(), ..Finding::default() };
+                        lacking.push((lba, self.locate(lba, finding)?));
+                    }
+                }
                 // A record that can't be read counts as a whole page: its length is not known.
                 let bytes = read.as_ref().map_or(PAGE, |bytes| bytes.unwrap_or(0));
                 if let Err(error) = read {
@@ -59,7 +99,24 @@ impl Store {
             }
             self.inner.shrink_map()?;
         }
-        Ok(report)
+        Ok(Pass { report, lacking })
+    }
+
+    /// Records and blocks that came from parity so far.
+    pub(crate) fn from_parity(&self) -> u64 {
+        self.inner.counters.repaired() + self.inner.device.rebuilt_blocks()
+    }
+
+    /// True if parity says something else than the zone of a record that is sound.
+    fn has_wrong_parity(&self, lba: u32) -> Result<bool, StoreError> {
+        let mapped = self.inner.mapped(self.inner.state()?, lba)?;
+        let mut page = [0; PAGE];
+        let found = mapped.find(&mut page)?;
+        drop(mapped);
+        match found {
+            Some(RecordLookup::At(at)) => self.inner.differs(at.zone, at.span),
+            _ => Ok(false),
+        }
     }
 
     /// The records of a leaf that were written.

@@ -347,14 +347,17 @@ impl State {
         self.failures.appends += 1;
         let DataZone { device_zone, written, .. } = *self.zones.get(zone);
         tracing::warn!(zone = device_zone, page = written, "an append failed: the zone ends there");
-        // Sealing its chunk ends the zone.
-        if !self.seal_chunk_of(zone) {
-            let open = |image: &&ZoneImage| image.zone == zone && image.sealed_at.is_none();
-            if let Some(image) = self.volume.images().iter().find(open) {
-                self.volume.end_early(image.class as usize);
-            }
-        }
+        self.end_zone(zone);
         true
+    }
+
+    /// Ends a zone, if it is open, so that what it holds can be copied.
+    pub fn end_zone(&mut self, zone: u32) {
+        self.seal_chunk_of(zone);
+        let open = |image: &&ZoneImage| image.zone == zone && image.sealed_at.is_none();
+        if let Some(image) = self.volume.images().iter().find(open) {
+            self.volume.end_early(image.class as usize);
+        }
     }
 
     /// The valid pages of a victim were copied: the volume may use the zone again, and the device's

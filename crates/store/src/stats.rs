@@ -37,6 +37,10 @@ pub struct Stats {
     pub waiting_zones: usize,
     /// Zones that failed since the store was opened.
     pub failures: Failures,
+    /// Records that were not what was written, and whose content parity had, since the store was opened.
+    pub repaired_records: u64,
+    /// Blocks that could not be read, and whose content parity had, since the device was opened.
+    pub rebuilt_blocks: u64,
     /// Leaves of the map in memory.
     pub map_leaves: usize,
     /// Bytes that map, zones and scheme hold in memory.
@@ -65,6 +69,8 @@ impl Stats {
             free_zones: state.volume.free_zones(),
             waiting_zones: state.zones.pending_reset().len(),
             failures: state.failures(inner.meta_usage.failed()),
+            repaired_records: inner.counters.repaired(),
+            rebuilt_blocks: inner.device.rebuilt_blocks(),
             map_leaves: state.volume.map().resident(),
             bytes,
             stalled: inner.counters.stall(),

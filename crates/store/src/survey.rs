@@ -73,6 +73,8 @@ pub struct StoreInfo {
     pub format: u32,
     /// Bytes of a unit, if pages take as many units as their records need.
     pub unit: Option<u32>,
+    /// Data zones for each zone of parity, if the device keeps parity.
+    pub parity: Option<u32>,
     /// Number of the store, drawn when it was formatted.
     pub store: u64,
     /// Scheme, as on the command line.
@@ -135,6 +137,7 @@ impl Store {
         Ok(StoreInfo {
             format: layout.sizes.version(),
             unit: layout.sizes.unit(),
+            parity: self.inner.device.geometry().parity,
             store: self.inner.store,
             scheme: layout.scheme.text.clone(),
             victim: layout.victim.clone(),

@@ -1,5 +1,7 @@
 //! Zones that wear out under the store: it goes on, and loses only what went offline with them.
 
+mod parity;
+
 use std::sync::Arc;
 
 use frostline_store::{Cleaning, Failures, Format, Loss, Open, Store, StoreError};

@@ -1,6 +1,7 @@
 //! Shape, limits and states of zones.
 
 use crate::DeviceError;
+use crate::parity::LOG_ZONES;
 
 /// Shape and limits of a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,7 +127,9 @@ impl Shape {
         let Some(data) = self.parity else { return self.plain() };
         check_data_zones(data)?;
         let zone_bytes = self.zone_bytes.unwrap_or_else(|| default_zone_bytes(self.bytes));
-        let of_all = |limit: Option<u32>| limit.map(|limit| limit.saturating_mul(data + 1));
+        let of_all = |limit: Option<u32>| {
+            limit.map(|limit| limit.saturating_mul(data + 1).saturating_add(LOG_ZONES))
+        };
         let members = Shape {
             bytes: self.bytes,
             zone_bytes: Some(self.on_medium(zone_bytes)),
@@ -193,7 +196,7 @@ pub(crate) fn above(below: &Geometry, data: u32) -> Result<Geometry, DeviceError
     let refuse = |what, value, rule| Err(DeviceError::Shape { what, value, rule });
     check_data_zones(data)?;
     let members = data + 1;
-    let zones = below.zones / members;
+    let zones = below.zones.saturating_sub(LOG_ZONES) / members;
     if zones == 0 {
         return refuse("number of zones", below.zones.into(), "must be enough for data and parity");
     }
@@ -205,11 +208,11 @@ pub(crate) fn above(below: &Geometry, data: u32) -> Result<Geometry, DeviceError
         return refuse("parity", data.into(), "needs zones in blocks of 4096 with write pointers");
     }
     if let Some(of_all) = below.max_open.into_iter().chain(below.max_active).min()
-        && of_all < members
+        && of_all < members + LOG_ZONES
     {
         return refuse("limit of zones", of_all.into(), "must be enough for data and parity");
     }
-    let limit = |of_all: Option<u32>| of_all.map(|of_all| of_all / members);
+    let limit = |of_all: Option<u32>| of_all.map(|of_all| (of_all - LOG_ZONES) / members);
     Ok(Geometry {
         zones,
         block_bytes: BLOCK_BYTES,
@@ -262,7 +265,7 @@ mod tests {
             Shape { max_open: Some(0), ..good.clone() },
             Shape { max_open: Some(3), max_active: Some(0), ..good.clone() },
             Shape { parity: Some(0), ..good.clone() },
-            Shape { bytes: 1 << 16, parity: Some(2), ..good.clone() },
+            Shape { bytes: 1 << 17, parity: Some(2), ..good.clone() },
             Shape { parity: Some(33), ..good.clone() },
             Shape { parity: Some(2), zone_bytes: Some(u64::MAX), ..good.clone() },
         ] {
@@ -280,7 +283,7 @@ mod tests {
             ..Shape::default()
         };
         let (below, above) = (shape.laid_out().unwrap(), shape.geometry().unwrap());
-        assert_eq!((below.zones, below.zone_bytes, below.max_active), (42, 24 << 10, Some(12)));
+        assert_eq!((below.zones, below.zone_bytes, below.max_active), (42, 24 << 10, Some(14)));
         assert_eq!((above.zones, above.zone_capacity, above.max_active), (10, 72 << 10, Some(3)));
     }
 }

@@ -214,6 +214,9 @@ pub struct ScrubArgs {
     /// Read at most this many bytes per second
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub rate: Option<Size>,
+    /// Write anew elsewhere what only parity has, and give up zones that lost a part; the device must keep parity
+    #[arg(long)]
+    pub repair: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -76,6 +76,11 @@ fn text(report: &InfoReport) -> String {
                 info.meta_zones
             ),
         ),
+        (
+            "parity",
+            info.parity
+                .map_or("none".to_string(), |data| format!("1 zone of parity for each {data}")),
+        ),
         ("pages in a zone", format!("{}, {} with headers", info.zone_pages, info.device_pages)),
         ("pages in a chunk", format!("{} and a header", info.chunk_pages)),
         ("pages between checkpoints", info.checkpoint_writes.to_string()),

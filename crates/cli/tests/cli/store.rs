@@ -441,3 +441,42 @@ fn a_rebuild_that_cannot_know_says_what_it_needs() {
     let said = scratch.quiet("store rebuild file:d --accept-loss");
     assert!(said.contains("older copies of them may be back"), "{said}");
 }
+
+#[test]
+fn over_parity_a_lost_zone_and_a_rotten_page_are_read_and_repaired() {
+    let scratch = Scratch::new();
+    scratch.quiet("store format file:d --size 16MiB --zone 256KiB --parity 3 --quiet");
+    scratch.quiet("bench store --device file:d --keep --writes 1500 --cleaning inline -q");
+    assert!(scratch.quiet("store info file:d").contains("1 zone of parity for each 3"));
+    let sound = scratch.quiet("store scrub file:d");
+    // Three zones of data and one of parity, again and again.
+    let length =
+        |zone: &u64| std::fs::metadata(scratch.path(&format!("d/seq/{zone}"))).unwrap().len();
+    let mut full = (24..180).filter(|zone| zone % 4 < 3 && length(zone) > 80_000);
+    let (rotten, lost) = (full.next().unwrap(), full.next_back().unwrap());
+    (0..20).for_each(|page| flip(&scratch, rotten, page * 4096 + 99));
+    set_mode(&scratch, &format!("d/seq/{lost}"), 0);
+
+    let found = scratch.run("store scrub file:d");
+    assert!(found.status == 1 && found.out.lines().count() > 1, "{}", found.out);
+    assert!(found.out.lines().all(|line| line.ends_with("parity has its content")));
+    let repaired = scratch.quiet("store scrub file:d --repair");
+    let (lines, last) = repaired.trim_end().rsplit_once('\n').unwrap();
+    assert!(lines.lines().all(|line| line.starts_with("repaired: zone ")), "{lines}");
+    assert_eq!(format!("{last}\n"), sound);
+    for again in ["store scrub file:d", "store scrub file:d --repair"] {
+        assert_eq!(scratch.quiet(again), sound);
+    }
+}
+
+#[test]
+fn without_parity_a_repair_says_that_it_has_nothing_to_repair_from() {
+    let scratch = used();
+    let ran = scratch.run("store scrub file:d --repair");
+    assert_eq!(ran.status, 0);
+    assert!(
+        ran.err.contains("file:d: keeps no parity, so that no page can be repaired"),
+        "{}",
+        ran.err
+    );
+}

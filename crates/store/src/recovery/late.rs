@@ -12,6 +12,7 @@ use crate::error::of_zone;
 use crate::format::{Group, PAGE};
 use crate::head::ChunkHead;
 use crate::layout::most_records;
+use crate::other_copy::read_sound;
 use crate::records::Sizes;
 use crate::{Loss, StoreError};
 
@@ -163,20 +164,24 @@ impl Recovery<'_> {
         let mut page = AlignedBuf::zeroed(PAGE);
         while epoch.pages < written {
             let at = u64::from(epoch.pages) * PAGE as u64;
-            let read = of_zone(self.inner.device.read(epoch.device_zone, at, &mut page))?;
-            if let Err(error) = &read {
-                let what = format!("can't be read: {error}");
-                self.missing.push(Loss::new(epoch.device_zone, what));
-            }
             let (zone, opening) = (epoch.device_zone, epoch.opening);
             let sizes = self.inner.layout.sizes;
-            let ours = |(head, _): &(ChunkHead, _)| {
+            let ours = |head: &ChunkHead| {
                 (head.opening, head.first) == (opening, epoch.used)
                     && (1..=most_records).contains(&head.records)
                     && (1..=sizes.page_units()).contains(&head.header)
             };
-            let found = || ChunkHead::at(&page, self.inner.store, zone, epoch.pages);
-            let Some((head, body)) = read.ok().and_then(|()| found()).filter(ours) else { break };
+            let (store, start) = (self.inner.store, epoch.pages);
+            let sound = |page: &[u8]| {
+                ChunkHead::at(page, store, zone, start).is_some_and(|(head, _)| ours(&head))
+            };
+            let read = of_zone(read_sound(&*self.inner.device, zone, at, &mut page, &sound))?;
+            if let Err(error) = &read {
+                self.missing.push(Loss::new(zone, format!("can't be read: {error}")));
+            }
+            let found = || ChunkHead::at(&page, store, zone, start);
+            let found = read.ok().and_then(|()| found()).filter(|(head, _)| ours(head));
+            let Some((head, body)) = found else { break };
             let hotness = self.inner.layout.has_hotness();
             let Some((mut records, _)) = head.records(body, sizes, hotness) else {
                 if let Some(salvage) = &mut self.salvage {

@@ -5,11 +5,13 @@ use std::io::{self, IoSlice};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Flushes;
+use super::dealt::Dealt;
+use super::flushing::Flushes;
 use super::rows::{BLOCK, Rows, bytes};
 use super::set::{Found, SetState};
+use super::tails::{Tail, Tails};
 use crate::zoned::Medium;
-use crate::{AlignedBuf, Device, DeviceError, Geometry, Operation, ZoneInfo, ZoneRead, ZoneState};
+use crate::{Device, DeviceError, Geometry, Operation, ZoneInfo, ZoneRead, ZoneState};
 
 /// Rows of a set whose parity waits in memory, at most: with more of them the device below is flushed.
 const MOST_WAITING: u64 = 256;
@@ -21,7 +23,12 @@ pub(super) struct Sets {
     sets: Box<[Mutex<SetState>]>,
     /// Sets that have whole rows without parity, or whose zones a crash left out of line.
     waiting: Mutex<BTreeSet<u32>>,
-    flushes: Flushes,
+    /// Sets that were written or reset since the latest flush.
+    touched: Mutex<BTreeSet<u32>>,
+    tails: Mutex<Tails>,
+    /// The device below limits its active zones.
+    has_limit: bool,
+    pub flushes: Flushes,
     /// Blocks that were made of others.
     pub rebuilt: AtomicU64,
 }
@@ -34,8 +41,13 @@ impl Sets {
     ) -> Result<Self, DeviceError> {
         let count = below.geometry().zone_capacity / BLOCK as u64;
         let rows = Rows { data: data_zones.into(), count };
+        let tails = Mutex::new(Tails::read(&*below)?);
+        let has_limit = geometry.max_active.or(geometry.max_open).is_some();
         let mut sets = Sets {
             below,
+            has_limit,
+            touched: Mutex::default(),
+            tails,
             rows,
             sets: Box::default(),
             waiting: Mutex::default(),
@@ -68,14 +80,33 @@ impl Sets {
         self.sets[set as usize].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn waiting(&self) -> MutexGuard<'_, BTreeSet<u32>> {
+    pub fn touched(&self) -> MutexGuard<'_, BTreeSet<u32>> {
+        self.touched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn tails(&self) -> MutexGuard<'_, Tails> {
+        self.tails.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The last row of a set when it was flushed, if it was not whole.
+    pub fn tail(&self, set: u32) -> Option<Tail> {
+        self.tails().live.get(&set).cloned()
+    }
+
+    pub fn waiting(&self) -> MutexGuard<'_, BTreeSet<u32>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the zones below tell of a set.
     pub fn find(&self, set: u32) -> Result<Found, DeviceError> {
         let zones = self.below.report(self.zone(set, 0), self.rows.data as u32 + 1)?;
-        Ok(Found::of(zones, self.rows))
+        let mut found = Found::of(zones, self.rows);
+        if found.has_lost
+            && let Some(tail) = self.tail(set)
+        {
+            found.extend(tail.blocks, self.rows);
+        }
+        Ok(found)
     }
 
     /// The state of a set.
@@ -88,23 +119,6 @@ impl Sets {
         };
         let capacity = bytes(self.rows.blocks());
         Ok(ZoneInfo { state, write_pointer: bytes(blocks), capacity })
-    }
-
-    pub fn flush_below(&self) -> Result<(), DeviceError> {
-        self.flushes.flush(&*self.below)
-    }
-
-    /// What was done to a set must be durable before it is written.
-    pub fn await_flush(&self, state: &mut SetState) {
-        state.after_flush = self.flushes.next();
-    }
-
-    /// Flushes, unless a flush was done since what is to be durable.
-    pub fn flush_once(&self, state: &SetState) -> Result<(), DeviceError> {
-        match self.flushes.has_done(state.after_flush) {
-            true => Ok(()),
-            false => self.flush_below(),
-        }
     }
 
     /// Appends blocks to a set.
@@ -128,8 +142,10 @@ impl Sets {
             }
         }
         state.add(&dealt.bytes, &dealt.columns, self.rows);
+        self.touched().insert(set);
         let whole = self.rows.whole(state.blocks);
-        let is_full = state.blocks == self.rows.blocks();
+        // A full set whose parity waits has an active zone, for which a limit may have no room.
+        let is_full = self.has_limit && state.blocks == self.rows.blocks();
         if whole > state.protected + MOST_WAITING || is_full {
             self.flush_below()?;
             self.protect(set, state, whole)?;
@@ -161,42 +177,21 @@ impl Sets {
         }
     }
 
-    /// Appends the parity of whole rows to every set that has some. The sets' data are flushed meanwhile.
-    fn flush_all(&self) -> Result<(), DeviceError> {
-        let waiting: Vec<u32> = self.waiting().iter().copied().collect();
-        let mut whole = Vec::with_capacity(waiting.len());
-        for set in waiting {
-            let mut state = self.state(set);
-            match self.settle(set, &mut state) {
-                Ok(()) => whole.push((set, state.opening, self.rows.whole(state.blocks))),
-                // It is without parity from here on, which its state says.
-                Err(error) if error.is_of_zone() => _ = self.waiting().remove(&set),
-                Err(error) => return Err(error),
-            }
-        }
-        self.flush_below()?;
-        for (set, opening, end) in whole {
-            let mut state = self.state(set);
-            if state.opening == opening && state.is_known {
-                self.protect(set, &mut state, end)?;
-                if state.has_lost || self.rows.whole(state.blocks) == state.protected {
-                    self.waiting().remove(&set);
-                }
-            }
-        }
-        Ok(())
-    }
-
     fn reset_all(&self, set: u32, state: &mut SetState) -> Result<(), DeviceError> {
+        let is_sound = !state.has_lost && !self.find(set)?.has_lost;
         state.is_known = false;
         self.below.reset(self.zone(set, 0))?;
-        self.flush_below()?;
-        let others = (1..=self.rows.data).map(|column| self.below.reset(self.zone(set, column)));
-        // One that fails does not keep the others.
-        others.collect::<Vec<_>>().into_iter().collect::<Result<(), _>>()?;
-        *state = SetState::empty(state.opening + 1);
-        self.await_flush(state);
-        self.waiting().remove(&set);
+        let mut reset = SetState::reset(state.opening + 1);
+        self.await_flush(&mut reset);
+        if !is_sound {
+            // The others are tried at once, so that the user learns whether the set can go on.
+            self.flush_below()?;
+            (1..=self.rows.data).try_for_each(|column| self.below.reset(self.zone(set, column)))?;
+            self.await_flush(&mut reset);
+        }
+        *state = reset;
+        self.waiting().insert(set);
+        self.touched().insert(set);
         Ok(())
     }
 
@@ -227,6 +222,7 @@ impl Sets {
         state.pending.clear();
         state.is_known = true;
         self.waiting().remove(&set);
+        self.touched().insert(set);
         Ok(())
     }
 
@@ -239,45 +235,8 @@ impl Sets {
         let mut state = self.state(set);
         change(&mut state).map_err(|error| {
             state.is_known = false;
-            state.pending.clear();
             io::Error::other(error)
         })
-    }
-}
-
-/// Blocks of an append, those of each data zone together.
-struct Dealt {
-    bytes: AlignedBuf,
-    /// For each data zone the first row, and the place of its blocks in `bytes`.
-    columns: Vec<(u64, std::ops::Range<usize>)>,
-}
-
-impl Dealt {
-    fn of(parts: &[IoSlice<'_>], first: u64, rows: Rows) -> Self {
-        let len: usize = parts.iter().map(|part| part.len()).sum();
-        let blocks = (len / BLOCK) as u64;
-        let (mut columns, mut begin) = (Vec::new(), 0);
-        for column in 0..rows.data {
-            let row = rows.of_zone(column, first);
-            let end = begin + bytes(rows.of_zone(column, first + blocks) - row) as usize;
-            columns.push((row, begin..end));
-            begin = end;
-        }
-        let mut dealt = AlignedBuf::zeroed(len);
-        let mut at = 0;
-        for part in parts {
-            let mut part: &[u8] = part;
-            while !part.is_empty() {
-                let (column, row) = rows.place(first + (at / BLOCK) as u64);
-                let (begun, range) = &columns[column as usize];
-                let to = range.start + bytes(row - begun) as usize + at % BLOCK;
-                let (now, later) = part.split_at(part.len().min(BLOCK - at % BLOCK));
-                dealt[to..to + now.len()].copy_from_slice(now);
-                at += now.len();
-                part = later;
-            }
-        }
-        Dealt { bytes: dealt, columns }
     }
 }
 
@@ -313,10 +272,7 @@ impl Medium for Sets {
     fn show(&self, first: u32, zones: &mut [ZoneInfo]) -> Result<(), DeviceError> {
         for (set, info) in (first..).zip(zones) {
             if self.find(set)?.has_lost || self.state(set).has_lost {
-                (info.state, info.write_pointer) = match info.write_pointer {
-                    0 => (ZoneState::Offline, 0),
-                    pointer => (ZoneState::ReadOnly, pointer),
-                };
+                info.state = ZoneState::ReadOnly;
             }
         }
         Ok(())

@@ -9,6 +9,8 @@
 //!   of it after a crash is made anew from the data ([`set`]).
 //! * **The end of a set** is that of its longest zone: a block that an unflushed zone lacks before that end
 //!   reads as zeroes, as any unflushed block may.
+//! * **The last row** of an open set, which is not whole, has its XOR in a [log](tails) of two zones behind
+//!   the sets, as of the latest flush.
 //! * **A reset** empties the first zone durably before the others, and these before the set is written
 //!   again. So a set whose first zone is empty is empty, and zones of two openings are never mixed.
 //! * **A finish** finishes the last data zone durably before the others.
@@ -16,21 +18,24 @@
 //! A set that lost a zone, or has one that is read-only, is reported as read-only: its blocks can be
 //! read, and its user moves them elsewhere. `docs/decisions/0086-parity.md` says why it is so.
 
+mod dealt;
+mod flushing;
 mod medium;
 mod reading;
 mod rows;
 mod set;
+mod tails;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::geometry::above;
 use crate::zoned::Zoned;
 use crate::{Device, DeviceError, ZoneInfo};
 use medium::Sets;
+pub(crate) use tails::LOG_ZONES;
 
 /// A device that keeps one zone of parity for each `data_zones` zones of `below`, which is empty or was
-/// used so before. Zones that are too few for a set are not used. Each zone of the device is as large as
+/// used so before. Two zones hold a log, and zones that are too few for a set are not used. Each zone of the device is as large as
 /// `data_zones` of those below. Errors name the zones of the device below.
 ///
 /// Devices that are [made](crate::create) with [`crate::Shape::parity`] remember that they have it.
@@ -40,7 +45,7 @@ use medium::Sets;
 ///
 /// let below = in_memory(&Shape { bytes: 10 << 20, ..Shape::default() })?;
 /// let device = with_parity(below, 4)?;
-/// assert_eq!((device.geometry().zones, device.geometry().zone_capacity), (2, 4 << 20));
+/// assert_eq!((device.geometry().zones, device.geometry().zone_capacity), (1, 4 << 20));
 /// # Ok::<(), frostline_zone::DeviceError>(())
 /// ```
 ///
@@ -75,34 +80,4 @@ fn over(
     let zones: Vec<ZoneInfo> =
         (0..geometry.zones).map(|set| sets.seen(set)).collect::<Result<_, _>>()?;
     Ok(Arc::new(Zoned::new(sets, geometry, zones).read_only(read_only)))
-}
-
-/// Numbers of flushes: whether one that began after some moment is done.
-struct Flushes {
-    begun: AtomicU64,
-    /// The latest one that is done.
-    done: AtomicU64,
-}
-
-impl Flushes {
-    fn new() -> Self {
-        Flushes { begun: AtomicU64::new(0), done: AtomicU64::new(0) }
-    }
-
-    /// The number of the next flush to begin.
-    fn next(&self) -> u64 {
-        self.begun.load(Ordering::SeqCst) + 1
-    }
-
-    /// True if this flush or a later one is done.
-    fn has_done(&self, number: u64) -> bool {
-        self.done.load(Ordering::SeqCst) >= number
-    }
-
-    fn flush(&self, device: &dyn Device) -> Result<(), DeviceError> {
-        let number = self.begun.fetch_add(1, Ordering::SeqCst) + 1;
-        device.flush()?;
-        self.done.fetch_max(number, Ordering::SeqCst);
-        Ok(())
-    }
 }

@@ -102,16 +102,20 @@ impl Sets {
             let mut each = (row..).zip(buffer.chunks_exact_mut(BLOCK));
             return each.try_for_each(|(row, block)| self.read_column(set, column, row, block));
         }
-        if self.rebuild(set, column, row, buffer)? {
-            self.rebuilt.fetch_add(1, Ordering::Relaxed);
+        if matches!(failed, DeviceError::ReadBeyondPointer { .. })
+            && row >= self.state(set).protected
+        {
+            // A crash took it before it was flushed.
+            buffer.fill(0);
             return Ok(());
         }
-        match failed {
-            // Blocks before the end that were not flushed before a crash.
-            DeviceError::ReadBeyondPointer { .. } => buffer.fill(0),
-            failed => return Err(failed),
+        match self.rebuild(set, column, row, buffer)? {
+            true => {
+                self.rebuilt.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
+            false => Err(failed),
         }
-        Ok(())
     }
 
     /// Makes a block of the others in its row; false if one is missing, or the row has no parity.
@@ -123,16 +127,24 @@ impl Sets {
         block: &mut [u8],
     ) -> Result<bool, DeviceError> {
         let state = self.state(set);
-        let (protected, blocks) = (row < state.protected, state.blocks);
-        let waiting = row.checked_sub(state.protected).filter(|_| state.is_known);
+        let (protected, mut blocks) = (row < state.protected, state.blocks);
+        let at = bytes(row.saturating_sub(state.protected)) as usize;
+        let waiting = state.pending.get(at..at + BLOCK).filter(|_| !protected);
         block.fill(0);
-        if let Some(at) = waiting.map(|rows| bytes(rows) as usize) {
-            let Some(sum) = state.pending.get(at..at + BLOCK) else { return Ok(false) };
+        if let Some(sum) = waiting {
             block.copy_from_slice(sum);
-        } else if !protected {
-            return Ok(false);
         }
+        let has_sum = protected || waiting.is_some();
         drop(state);
+        if !has_sum {
+            let Some(tail) = self.tail(set) else { return Ok(false) };
+            let is_in_it = row == self.rows.whole(tail.blocks);
+            if !is_in_it || row * self.rows.data + column >= tail.blocks {
+                return Ok(false);
+            }
+            block.copy_from_slice(&tail.sum);
+            blocks = tail.blocks;
+        }
         let mut other = AlignedBuf::zeroed(BLOCK);
         let parity = if protected { self.rows.data + 1 } else { self.rows.data };
         for from in (0..parity).filter(|&from| from != column) {

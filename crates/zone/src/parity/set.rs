@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::medium::Sets;
 use super::rows::{BLOCK, Rows, bytes, xor};
+use super::tails::Tail;
 use crate::{AlignedBuf, DeviceError, Operation, ZoneInfo, ZoneState};
 
 /// The state of a set in memory.
@@ -19,6 +20,8 @@ pub(super) struct SetState {
     pub is_known: bool,
     /// A zone of the set is lost, or takes no more.
     pub has_lost: bool,
+    /// The first zone was reset, and the others are to be.
+    pub is_reset: bool,
     /// The flush below that must be done before the set is written.
     pub after_flush: u64,
     /// Number of the set's opening, since the device was opened.
@@ -26,15 +29,23 @@ pub(super) struct SetState {
 }
 
 impl SetState {
-    /// A set that was just reset.
-    pub fn empty(opening: u64) -> Self {
-        SetState { opening, is_known: true, ..SetState::default() }
+    /// A set whose first zone was just reset.
+    pub fn reset(opening: u64) -> Self {
+        SetState { opening, is_reset: true, ..SetState::default() }
     }
 
     /// A set as it was found when the device was opened: its last operations may not be durable.
     pub fn unknown(found: &Found) -> Self {
         let (blocks, protected) = (found.blocks, found.protected);
         SetState { blocks, protected, after_flush: 1, ..SetState::default() }
+    }
+
+    /// The last row, if it is not whole.
+    pub fn tail(&self, rows: Rows) -> Option<Tail> {
+        let is_whole = self.blocks.is_multiple_of(rows.data);
+        let sum =
+            self.pending.rchunks_exact(BLOCK).next().filter(|_| self.is_known && !is_whole)?;
+        Some(Tail { blocks: self.blocks, sum: sum.to_vec() })
     }
 
     /// Adds blocks that were appended to the parity of their rows.
@@ -80,6 +91,15 @@ impl Found {
         Found { blocks, protected, has_lost, zones }
     }
 
+    /// A block more was flushed, by what the log says, which lay in a zone that is lost.
+    pub fn extend(&mut self, blocks: u64, rows: Rows) {
+        let (column, _) = rows.place(self.blocks);
+        let is_lost = self.zones[column as usize].state == ZoneState::Offline;
+        if is_lost && blocks == self.blocks + 1 {
+            self.blocks = blocks;
+        }
+    }
+
     /// True if a row that has all its blocks has no parity, or a zone is shorter than it should be.
     pub fn lacks_blocks(&self, rows: Rows) -> bool {
         let lacks = |column| self.of_zone(column) < rows.of_zone(column, self.blocks);
@@ -106,14 +126,15 @@ impl Sets {
         // A crash must not take what is built upon here.
         self.flush_once(state)?;
         let found = self.find(set)?;
-        state.blocks = found.blocks;
-        state.protected = found.protected;
-        state.pending.clear();
         if found.has_lost {
+            // What waits in memory may be needed to read it.
             state.has_lost = true;
             let zone = self.zone(set, 0);
             return Err(DeviceError::ReadOnlyZone { operation: Operation::Append, zone });
         }
+        state.blocks = found.blocks;
+        state.protected = found.protected;
+        state.pending.clear();
         if found.blocks == 0 {
             self.empty_rest(set, state, &found)?;
         } else {
@@ -130,7 +151,7 @@ impl Sets {
             let end = of_zone(0);
             state.pending = self.parity_of(set, state.protected, end, &of_zone)?;
         }
-        state.is_known = true;
+        (state.is_known, state.is_reset) = (true, false);
         Ok(())
     }
 
