@@ -39,9 +39,9 @@ impl Store {
         self.inner.checkpoint_whole()?;
         let mut page = vec![0; crate::format::PAGE];
         for (lba, finding) in lacking {
-            let before = self.from_parity();
+            let before = self.read_by_parity();
             let read = self.inner.read_record(lba, &mut page);
-            let is_repaired = read.is_ok() && self.from_parity() == before;
+            let is_repaired = read.is_ok() && self.read_by_parity() == before;
             let findings = if is_repaired { &mut report.repaired } else { &mut report.findings };
             findings.push(finding);
         }

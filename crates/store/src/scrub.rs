@@ -69,10 +69,10 @@ impl Store {
                 }
             };
             for lba in lbas {
-                let before = self.from_parity();
+                let before = self.read_by_parity();
                 let read = self.inner.read_record(lba, &mut page);
                 if read.is_ok() {
-                    let what = match self.from_parity() > before {
+                    let what = match self.read_by_parity() > before {
                         true => Some("it is not what was written there; parity has its content"),
                         false => match compare && self.has_wrong_parity(lba)? {
                             true => Some("its parity is wrong"),
@@ -103,7 +103,7 @@ impl Store {
     }
 
     /// Records and blocks that came from parity so far.
-    pub(crate) fn from_parity(&self) -> u64 {
+    pub(crate) fn read_by_parity(&self) -> u64 {
         self.inner.counters.repaired() + self.inner.device.rebuilt_blocks()
     }
 
