@@ -12,6 +12,7 @@ mod identities;
 mod inputs;
 mod interrupt;
 mod learn;
+mod locked;
 mod near;
 mod output;
 mod panics;

@@ -16,6 +16,7 @@ use crate::backup::{backup_failure, in_words};
 use crate::cause::{device_failure, lab_failure, store_failure};
 use crate::failure::{Failure, say};
 use crate::interrupt::Interrupt;
+use crate::locked::lock_memory;
 use crate::screen::watched_at;
 
 /// Bytes of a page.
@@ -74,6 +75,9 @@ impl Served<'_> {
     /// Opens the store and serves it until a signal comes; then closes it and shows its counts.
     fn until_interrupted(&self, serve: &Serve<'_>) -> Result<String, Failure> {
         let args = self.args;
+        if args.lock.lock_memory {
+            lock_memory(self.command)?;
+        }
         let failed = |error| store_failure(&args.uri, error);
         let interrupt =
             Interrupt::watch().map_err(|e| Failure::job(self.command, &format!("signals: {e}")))?;

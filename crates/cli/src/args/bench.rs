@@ -7,7 +7,7 @@ use frostline_lab::{PageWorkload, StoreBench};
 use frostline_store::Format;
 
 use super::database::{BenchLinkbenchArgs, BenchTpccArgs, BenchYcsbArgs};
-use super::running::{CleaningArg, FollowArgs, MetricsArgs, SpeedArgs};
+use super::running::{CleaningArg, FollowArgs, LockArgs, MetricsArgs, SpeedArgs};
 use super::store::{PlacementArgs, ShapeArgs};
 
 /// `frostline bench`
@@ -64,6 +64,8 @@ pub struct BenchStoreArgs {
     pub metrics: MetricsArgs,
     #[command(flatten)]
     pub follow: FollowArgs,
+    #[command(flatten)]
+    pub lock: LockArgs,
     /// Draw the zones live on the terminal
     #[arg(long, conflicts_with_all = ["quiet", "verbose"])]
     pub live: bool,

@@ -8,7 +8,7 @@ use frostline_lab::{DatabaseBench, DeviceSpec, YcsbBench};
 use frostline_workload::ycsb::{Distribution, NamedMix};
 use frostline_workload::{linkbench, tpcc, ycsb};
 
-use super::running::{CleaningArg, FollowArgs, MetricsArgs, SpeedArgs};
+use super::running::{CleaningArg, FollowArgs, LockArgs, MetricsArgs, SpeedArgs};
 use super::store::{gp, unit};
 use crate::size::Size;
 
@@ -111,6 +111,8 @@ pub struct DatabaseArgs {
     pub metrics: MetricsArgs,
     #[command(flatten)]
     pub follow: FollowArgs,
+    #[command(flatten)]
+    pub lock: LockArgs,
     /// Draw the zones live on the terminal
     #[arg(long, conflicts_with_all = ["quiet", "verbose"])]
     pub live: bool,

@@ -53,6 +53,14 @@ pub struct FollowArgs {
     pub backup: Option<OsString>,
 }
 
+/// The memory of a bench, or of a server.
+#[derive(Debug, Args)]
+pub struct LockArgs {
+    /// Let the system write no memory of this process to swap
+    #[arg(long)]
+    pub lock_memory: bool,
+}
+
 /// An address that only this machine can reach.
 fn loopback(text: &str) -> Result<SocketAddr, String> {
     let address: SocketAddr =

@@ -3,7 +3,7 @@
 use clap::{Arg, Args, Subcommand};
 use frostline_nbd::Address;
 
-use super::running::{FollowArgs, MetricsArgs};
+use super::running::{FollowArgs, LockArgs, MetricsArgs};
 use super::store::{OptionsArgs, ShapeArgs};
 
 /// `frostline serve`
@@ -49,6 +49,8 @@ pub struct DiskArgs {
     pub metrics: MetricsArgs,
     #[command(flatten)]
     pub follow: FollowArgs,
+    #[command(flatten)]
+    pub lock: LockArgs,
     /// No messages
     #[arg(long, short)]
     pub quiet: bool,

@@ -10,6 +10,7 @@ use crate::args::DatabaseArgs;
 use crate::cause::lab_failure;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::locked::lock_memory;
 use crate::output;
 
 /// Runs the bench, and returns the table or the JSON.
@@ -22,6 +23,9 @@ pub fn run(
     output::check::<Path>(command, outputs, [])?;
     if let Some(path) = &args.record {
         output::check_name(command, path)?;
+    }
+    if args.lock.lock_memory {
+        lock_memory(command)?;
     }
     let interrupt = Interrupt::watch().map_err(|e| Failure::job(command, &e.to_string()))?;
     let monitor = monitor(command, args.live, args.quiet, &interrupt)?;

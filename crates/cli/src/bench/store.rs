@@ -9,6 +9,7 @@ use crate::cause::lab_failure;
 use crate::failure::Failure;
 use crate::inputs::most_memory;
 use crate::interrupt::Interrupt;
+use crate::locked::lock_memory;
 use crate::output;
 
 const COMMAND: &str = "bench store";
@@ -17,6 +18,9 @@ const COMMAND: &str = "bench store";
 pub fn run(args: &BenchStoreArgs) -> Result<String, Failure> {
     if let Some(path) = &args.record {
         output::check_name(COMMAND, path)?;
+    }
+    if args.lock.lock_memory {
+        lock_memory(COMMAND)?;
     }
     let outputs = args.json.as_deref().into_iter().chain(args.record.as_deref());
     output::check(COMMAND, outputs, args.workload.file())?;

@@ -73,3 +73,26 @@ fn databases_are_no_disk_and_a_disk_must_be_there_or_be_made() {
     assert!(said.contains("--create"), "{said}");
     assert_eq!(scratch.names(), ["frostline-bench"]);
 }
+
+#[test]
+fn memory_is_locked_or_it_is_told_why_not() {
+    let scratch = Scratch::new();
+    let line = format!("{SERVE} --lock-memory");
+    let mut server =
+        scratch.command(line.split_whitespace()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(server.stderr.take().unwrap());
+    let mut first = String::new();
+    said.read_line(&mut first).unwrap();
+    if !first.contains(" at nbd+unix://") {
+        assert!(first.starts_with("frostline: serve nbd: --lock-memory: "), "{first}");
+        assert_eq!(server.wait().unwrap().code(), Some(1));
+        assert_eq!(scratch.names(), [""; 0], "nothing was made");
+        return;
+    }
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();
+    let locked = status.lines().find_map(|line| line.strip_prefix("VmLck:")).unwrap();
+    assert_ne!(locked.trim(), "0 kB");
+    let killed = std::process::Command::new("kill").arg(server.id().to_string()).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+}
