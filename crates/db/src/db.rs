@@ -61,8 +61,8 @@ impl Instances {
     pub fn open(device: &Arc<dyn Device>, options: &Options) -> Result<Instances, DbError> {
         let store_zones = Store::zones_on(&**device)?;
         let whole = Divided::new(device, store_zones, 0, 0)?;
-        let Options { cleaning, accept_loss, schemes, .. } = *options;
-        let open = Open { cleaning, accept_loss, schemes, ..Open::default() };
+        let Options { cleaning, compression, accept_loss, schemes, .. } = *options;
+        let open = Open { cleaning, compression, accept_loss, schemes, ..Open::default() };
         let store = Arc::new(Store::open(whole.store, open)?);
         let label = read_label(&store)?;
         let divided = Divided::new(device, store_zones, label.log_zones, label.instances)?;

@@ -57,6 +57,8 @@ pub struct Options {
     /// True if changed pages in memory are written when cleaning would copy them as they are on the
     /// device.
     pub rewriting: bool,
+    /// Compress images of pages where that makes them shorter ([`frostline_store::Open::compression`]).
+    pub compression: bool,
     /// Go on without synced pages of the store that are missing
     /// ([`frostline_store::Open::accept_loss`]).
     pub accept_loss: bool,
@@ -88,6 +90,7 @@ impl Default for Options {
             background: true,
             cleaning: Cleaning::Background,
             rewriting: true,
+            compression: true,
             accept_loss: false,
             schemes: Registry::published(),
             commit_delay: Duration::from_millis(5),

@@ -162,15 +162,19 @@ fn content(
     Ok(applied.map(|()| page))
 }
 
-/// A page of its image: two bytes say where zeroes were left out, two how many.
+/// A page of its image: two bytes say where zeroes were left out, two how many. If the first two have their
+/// highest bit set, two more say how many bytes of LZ4 follow; else the page's bytes do.
 fn whole(image: Vec<u8>) -> Option<Vec<u8>> {
     if image.len() == PAGE {
         return Some(image);
     }
     let field = |at: usize| usize::from(u16::from_le_bytes([image[at], image[at + 1]]));
-    let (at, zeroes) = (field(0), field(2));
-    let (before, behind) =
-        (image.get(4..4 + at)?, image.get(4 + at..4 + PAGE.checked_sub(zeroes)?)?);
+    let (at, zeroes, len) = (field(0) & 0x7fff, field(2), PAGE.checked_sub(field(2))?);
+    let bytes = match field(0) == at {
+        true => image.get(4..4 + len)?.to_vec(),
+        false => lz4_flex::block::decompress(image.get(6..6 + field(4))?, len).ok()?,
+    };
+    let (before, behind) = bytes.split_at_checked(at)?;
     Some([before, &vec![0; zeroes], behind].concat())
 }
 

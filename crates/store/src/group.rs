@@ -35,7 +35,8 @@ impl Inner {
             *known = PageWrite { changed: known.changed.and(write.changed), ..write };
         }
         let sizes = self.layout.sizes;
-        let pages = newest.values().map(|write| PackedPage::of(write, sizes)).collect();
+        let pages =
+            newest.values().map(|write| PackedPage::of(write, sizes, &self.compression)).collect();
         let (last, outgoing) = self.place_group(pages)?;
         self.write_out(outgoing)?;
         self.make_durable(last)?;

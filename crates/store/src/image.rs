@@ -1,11 +1,17 @@
-//! Images: pages as records of a store in units, without their longest run of zeroes.
+//! Images: pages as records of a store in units, without their longest run of zeroes, and compressed where
+//! that saves a unit.
 
 use std::ops::Range;
 
+use crate::compression::{Compression, decompress};
 use crate::format::PAGE;
 
 /// Bytes before the page's: where the zeroes begin and their number, 16 bits each.
 const HEAD: usize = 4;
+
+/// Added to the first number if the page's bytes are compressed. How many they are then (16 bits) comes before
+/// them.
+const COMPRESSED: u16 = 1 << 15;
 
 /// The zeroes that the image of a page leaves out; none if it is written whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +44,23 @@ impl Hole {
     }
 }
 
+/// The compressed image of a page, whose image as it is is `plain`; none if that would not save a unit of
+/// `unit` bytes, or is not tried.
+pub fn compress(plain: &[u8], unit: usize, compression: &Compression) -> Option<Vec<u8>> {
+    let (head, bytes) = match plain.len() {
+        PAGE => (&[0; HEAD], plain),
+        _ => plain.split_first_chunk()?,
+    };
+    let saved = (plain.len() - 1) / unit * unit;
+    let block = compression.compress(bytes, (saved + 1).checked_sub(HEAD + 2)?)?;
+    let (mut image, [a, b, c, d]) = (Vec::with_capacity(HEAD + 2 + block.len()), *head);
+    image.extend((u16::from_le_bytes([a, b]) | COMPRESSED).to_le_bytes());
+    image.extend([c, d]);
+    image.extend((block.len() as u16).to_le_bytes());
+    image.extend(block);
+    Some(image)
+}
+
 /// Unpacks an image, in whole units. False if it is none.
 pub fn unpack(image: &[u8], page: &mut [u8]) -> bool {
     if image.len() == PAGE {
@@ -45,8 +68,21 @@ pub fn unpack(image: &[u8], page: &mut [u8]) -> bool {
         return true;
     }
     let Some((&[a, b, c, d], rest)) = image.split_first_chunk::<HEAD>() else { return false };
-    let (at, len) = (u16::from_le_bytes([a, b]).into(), usize::from(u16::from_le_bytes([c, d])));
-    if at + len > PAGE || PAGE - len > rest.len() {
+    let (at, len) = (u16::from_le_bytes([a, b]), usize::from(u16::from_le_bytes([c, d])));
+    let (is_compressed, at) = (at & COMPRESSED != 0, usize::from(at & !COMPRESSED));
+    if at + len > PAGE {
+        return false;
+    }
+    if is_compressed {
+        let Some((&[a, b], block)) = rest.split_first_chunk() else { return false };
+        let block = block.get(..u16::from_le_bytes([a, b]).into());
+        // The bytes behind the zeroes are moved there afterwards.
+        let is_whole = block.is_some_and(|block| decompress(block, &mut page[..PAGE - len]));
+        page.copy_within(at..PAGE - len, at + len);
+        page[at..at + len].fill(0);
+        return is_whole;
+    }
+    if PAGE - len > rest.len() {
         return false;
     }
     page[..at].copy_from_slice(&rest[..at]);
@@ -91,24 +127,32 @@ mod tests {
         fn a_page_is_what_its_image_says(
             filled in prop::collection::vec((0..PAGE, 1..900usize), 0..6),
             unit in prop::sample::select(vec![64, 512, 2048, 4096]),
+            noise: bool,
         ) {
             let mut page = vec![0; PAGE];
             for (begin, len) in filled {
-                page[begin..(begin + len).min(PAGE)].fill(7);
+                let end = (begin + len).min(PAGE);
+                (begin..end).for_each(|at| page[at] = if noise { (at * at / 8) as u8 } else { 7 });
             }
-            let image = match Hole::of(&page, unit) {
+            let plain = match Hole::of(&page, unit) {
                 None => page.clone(),
                 Some(hole) => {
-                    let mut image = hole.pack(&page);
+                    let image = hole.pack(&page);
                     prop_assert_eq!(image.len(), hole.bytes());
-                    image.resize(image.len().next_multiple_of(unit), 0);
-                    prop_assert!(image.len() < PAGE);
+                    prop_assert!(image.len().next_multiple_of(unit) < PAGE);
                     image
                 }
             };
-            let mut read = vec![1; PAGE];
-            prop_assert!(unpack(&image, &mut read));
-            prop_assert_eq!(read, page);
+            let compressed = compress(&plain, unit, &Compression::new(true));
+            if let Some(compressed) = &compressed {
+                prop_assert!(compressed.len().div_ceil(unit) < plain.len().div_ceil(unit));
+            }
+            for mut image in [Some(plain), compressed].into_iter().flatten() {
+                image.resize(image.len().next_multiple_of(unit), 0);
+                let mut read = vec![1; PAGE];
+                prop_assert!(unpack(&image, &mut read));
+                prop_assert_eq!(&read, &page);
+            }
         }
 
         #[test]

@@ -43,6 +43,7 @@ mod chunk;
 mod chunk_place;
 mod chunk_table;
 mod cleaning;
+mod compression;
 mod copies;
 mod counters;
 mod delta;

@@ -165,18 +165,13 @@ impl<G: Deref<Target = State>> MappedPage<G> {
         Ok(Some(RecordLookup::At(RecordAt { zone: zone.device_zone, span, sum, pin })))
     }
 
-    /// True if a page whose image has `image_bytes` may be written as a delta of `bytes`: it has a base, and
-    /// merged they take no more than both.
-    fn takes_delta(&self, bytes: usize, image_bytes: usize) -> bool {
+    /// True if the page may be written as a delta of so many bytes: it has a base, which is longer.
+    fn takes_delta(&self, bytes: usize) -> bool {
         let Some((base, _)) = self.image_place() else { return false };
         let lost = |(at, _): (Extent, u32)| at.slot.zone == 0;
-        let sizes = self.state.layout.sizes;
-        let units = base.units + sizes.units_of(bytes as u32);
-        let image = sizes.units_of(image_bytes as u32);
         base.slot.zone != 0
             && !self.delta_place().is_some_and(lost)
-            && sizes.units_of(bytes as u32) < image
-            && image <= units
+            && self.state.layout.sizes.units_of(bytes as u32) < base.units
     }
 }
 
@@ -185,7 +180,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
     pub fn write(&mut self, mut packed: PackedPage<'_>) -> Result<(), StoreError> {
         let (lba, hotness) = (self.lba, packed.hotness);
         if let Some(delta) = packed.delta.take()
-            && self.write_delta(delta, packed.image_bytes(), hotness)?
+            && self.write_delta(delta, hotness)?
         {
             return Ok(());
         }
@@ -201,11 +196,10 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
     pub fn write_delta(
         &mut self,
         mut bytes: Vec<u8>,
-        image_bytes: usize,
         hotness: Hotness,
     ) -> Result<bool, StoreError> {
         let (sizes, time) = (self.state.layout.sizes, self.state.time() + 1);
-        let takes = self.takes_delta(bytes.len(), image_bytes);
+        let takes = self.takes_delta(bytes.len());
         let (true, Some(at), Some((_, base))) = (takes, self.delta, self.image_place()) else {
             return Ok(false);
         };

@@ -83,8 +83,13 @@ impl Inner {
         let Some(time) = time.filter(|_| merged) else {
             return Ok(Merging::None(mapped.into_state()));
         };
-        let Image { bytes, sum } = Image::merged(page, self.layout.sizes);
-        let other = mapped.delta_place().map_or(0, |(_, sum)| sum);
+        let sizes = self.layout.sizes;
+        let Image { bytes, sum } = Image::merged(page, sizes, &self.compression);
+        let (of_delta, other) = mapped.delta_place().map_or((0, 0), |(at, sum)| (at.units, sum));
+        if sizes.units_of(bytes.len() as u32) > copy.from.units + of_delta {
+            // Cleaning must not need more room than it frees.
+            return Ok(Merging::None(mapped.into_state()));
+        }
         let record = Record { sum, time, bytes: bytes.len() as u16, other, ..copy.record };
         mapped.relocate(&RecordCopy { record, bytes: &bytes, ..*copy })?;
         mapped.forget_delta()?;

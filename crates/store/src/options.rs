@@ -74,6 +74,9 @@ pub struct Open {
     pub cleaning: Cleaning,
     /// Bytes that the leaves of the map may take in memory; at least one leaf stays.
     pub map_bytes: usize,
+    /// Compress images with LZ4 where that makes them shorter, in a store [in units](Format::unit). Where
+    /// contents do not compress only some are tried.
+    pub compression: bool,
     /// Go on without synced pages that are missing, because their zone is offline or cut: they
     /// are lost for good, and reading them is an error. Otherwise such a store is not opened, and
     /// nothing on the device changes.
@@ -87,6 +90,7 @@ impl Open {
     pub const DEFAULT: Open = Open {
         cleaning: Cleaning::Background,
         map_bytes: usize::MAX,
+        compression: true,
         accept_loss: false,
         schemes: Registry::published(),
     };

@@ -3,7 +3,6 @@
 use frostline_placement::Hotness;
 
 use crate::delta::{ChangedWords, apply, encode};
-use crate::image::Hole;
 use crate::records::Sizes;
 
 /// The words of a page that changed since its [base](crate::PageWrite::changed), and what they hold.
@@ -11,8 +10,6 @@ use crate::records::Sizes;
 pub struct PageDelta {
     /// As a record, without its time.
     record: Box<[u8]>,
-    /// Bytes of the image of the whole page.
-    image_bytes: u16,
 }
 
 /// A page to be written as its delta.
@@ -29,10 +26,8 @@ pub struct DeltaWrite<'a> {
 impl PageDelta {
     /// The delta of a page; none if it would be too long, or the store has no deltas.
     pub(crate) fn of(page: &[u8], changed: &ChangedWords, sizes: Sizes) -> Option<PageDelta> {
-        let unit = sizes.unit()? as usize;
-        let record = encode(page, changed)?.into_boxed_slice();
-        let image_bytes = Hole::of(page, unit).map_or(page.len(), Hole::bytes) as u16;
-        Some(PageDelta { record, image_bytes })
+        sizes.unit()?;
+        Some(PageDelta { record: encode(page, changed)?.into_boxed_slice() })
     }
 
     /// Bytes of memory that it takes besides its own size.
@@ -50,10 +45,5 @@ impl PageDelta {
     /// The record, without its time.
     pub(crate) fn record(&self) -> &[u8] {
         &self.record
-    }
-
-    /// Bytes of the image of the whole page.
-    pub(crate) fn image_bytes(&self) -> usize {
-        self.image_bytes.into()
     }
 }

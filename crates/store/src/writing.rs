@@ -48,7 +48,8 @@ impl Inner {
         }
         for some in pages.chunks(self.together()) {
             let sizes = self.layout.sizes;
-            let packed: Vec<_> = some.iter().map(|write| PackedPage::of(write, sizes)).collect();
+            let pack = |write| PackedPage::of(write, sizes, &self.compression);
+            let packed: Vec<_> = some.iter().map(pack).collect();
             let writes = packed.into_iter().map(|packed| (packed.lba, packed));
             self.place_all(writes, |mut page, packed| page.write(packed).map(|()| page))?;
         }
@@ -64,8 +65,8 @@ impl Inner {
         for some in writes.chunks(self.together()) {
             let writes = some.iter().map(|write| (write.lba, write));
             self.place_all(writes, |mut page, &DeltaWrite { lba, delta, hotness }| {
-                let (record, image_bytes) = (delta.record().to_vec(), delta.image_bytes());
-                if !page.write_delta(record, image_bytes, hotness.unwrap_or_default())? {
+                let record = delta.record().to_vec();
+                if !page.write_delta(record, hotness.unwrap_or_default())? {
                     refused.push(lba);
                 }
                 Ok(page)

@@ -9,7 +9,8 @@ use frostline_zone::{Device, Faulty, Shape, in_memory};
 
 const PAGE: usize = 4096;
 const PAGES: u32 = 400;
-const OPEN: Open = Open { cleaning: Cleaning::Inline, ..Open::DEFAULT };
+/// Contents here are so regular that their images would be shorter than any delta.
+const OPEN: Open = Open { cleaning: Cleaning::Inline, compression: false, ..Open::DEFAULT };
 
 /// Some bytes with zeroes in their middle.
 fn content(lba: u32, version: u32) -> Vec<u8> {
@@ -224,4 +225,49 @@ fn what_pads_small_commits_is_no_garbage_after_an_opening_either() {
     }
     assert!(store.stats().unwrap().written.padding_bytes > 100_000);
     assert!(garbage[2] < 0.1, "{garbage:?}");
+}
+
+#[test]
+fn images_are_compressed_where_that_makes_them_shorter_and_merged_with_their_deltas() {
+    // Half of each page is noise, so that compressed images are still longer than deltas.
+    let rows = |lba: u32, version: u64| {
+        let mut page = content(lba, 0);
+        let noise = page[2500..].as_chunks_mut::<2>().0.iter_mut();
+        (u64::from(lba) << 20..).zip(noise).for_each(|(n, pair)| {
+            pair[0] = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
+        });
+        page[24..32].copy_from_slice(&version.to_le_bytes());
+        page
+    };
+    let written = |compression| {
+        let device = device();
+        let open = Open { compression, ..OPEN };
+        let store = Store::open(device.clone(), open).unwrap();
+        (0..PAGES).for_each(|lba| store.write(lba, &rows(lba, 0)).unwrap());
+        let images = store.stats().unwrap().written.user_bytes;
+        let mut changed = ChangedWords::NONE;
+        changed.add(3..4);
+        for version in 1..60 {
+            for lba in (0..PAGES).filter(|lba| lba % 8 < 4 || version % 20 == 0) {
+                let page = &rows(lba, version)[..];
+                // Of some all words changed.
+                let changed = Some(&changed).filter(|_| lba % 8 > 1);
+                store.write_batch(&[PageWrite { lba, page, hotness: None, changed }]).unwrap();
+            }
+        }
+        store.sync().unwrap();
+        assert!(store.stats().unwrap().deltas.merged > 50, "{:?}", store.stats().unwrap().deltas);
+        drop(store);
+        assert_eq!(frostline_judge::pages(&*device).unwrap().len(), PAGES as usize);
+        let mut store = Store::open(device, open).unwrap();
+        let mut page = vec![0; PAGE];
+        for lba in 0..PAGES {
+            let last = if lba % 8 < 4 { 59 } else { 40 };
+            assert!(store.read(lba, &mut page).unwrap() && page == rows(lba, last), "LBA {lba}");
+        }
+        assert_eq!(store.check().unwrap().findings, []);
+        images
+    };
+    let (plain, compressed) = (written(false), written(true));
+    assert!(compressed * 10 < plain * 8, "{compressed} of {plain}");
 }

@@ -297,7 +297,7 @@ fn a_store_in_units_is_rebuilt_with_the_deltas_of_its_pages() {
         let device = empty(ZONES);
         let format = Format { unit: Some(unit), ..format(hotness) };
         Store::format(device.clone(), &format).unwrap();
-        let store = Store::open(device.clone(), OPEN).unwrap();
+        let store = Store::open(device.clone(), Open { compression: false, ..OPEN }).unwrap();
         let mut pages = vec![(content(0, 0), ChangedWords::NONE); PAGES as usize];
         let mut rng = SmallRng::seed_from_u64(5);
         for version in 0..12_000u32 {

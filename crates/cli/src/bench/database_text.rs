@@ -35,7 +35,7 @@ pub fn text(report: &DatabaseReport, trace: Option<&str>) -> String {
 fn head(report: &DatabaseReport) -> String {
     let DatabaseReport { device, shape, workload, cleaning, .. } = report;
     let DatabaseSetup { replacement, hotness, rewriting, tenants, threads, .. } = report.setup;
-    let DatabaseSetup { in_flight, buffer_bytes, .. } = report.setup;
+    let DatabaseSetup { in_flight, buffer_bytes, compression, .. } = report.setup;
     let speed = speed(report.drive, report.bandwidth);
     let pages = report.runs.first().map_or(0, |run| run.logical_pages);
     let victim = report.runs.first().map_or("", |run| &run.run.victim);
@@ -49,10 +49,11 @@ fn head(report: &DatabaseReport) -> String {
     };
     let hotness = if hotness { "" } else { ", without hotness records" };
     let rewriting = if rewriting { "" } else { ", without rewriting" };
+    let compression = if compression { "" } else { ", without compression" };
     format!(
         "{device}: {shape}{speed}, {pages} pages, {victim}\n\
          {workload}: {tenants}{}, {} in flight, a buffer of {} ({replacement}), cleaning \
-         {cleaning}{hotness}{rewriting}\n",
+         {cleaning}{hotness}{rewriting}{compression}\n",
         several(threads.into(), "thread"),
         several(in_flight.into(), "commit"),
         binary(buffer_bytes),

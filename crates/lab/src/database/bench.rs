@@ -43,6 +43,8 @@ pub struct DatabaseBench {
     /// Write changed pages from memory where cleaning would copy them; never while a trace is
     /// recorded, whose writes must not depend on cleaning.
     pub rewriting: bool,
+    /// Compress images where that makes them shorter, in a store in units.
+    pub compression: bool,
     /// Number of databases that share the store, each with its data, buffer, log and threads.
     pub tenants: u32,
     /// Stop after this number of seconds, without loading; 30 if no number of transactions is given
@@ -97,6 +99,7 @@ impl Default for DatabaseBench {
             replacement: Replacement::Watt,
             hotness: true,
             rewriting: true,
+            compression: true,
             tenants: 1,
             seconds: None,
             transactions: None,

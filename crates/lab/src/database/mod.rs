@@ -89,6 +89,7 @@ impl DatabaseBench {
                 unit: self.unit,
                 hotness: self.hotness,
                 rewriting: self.rewrites(),
+                compression: self.compression,
                 tenants: runs.first().map_or(0, |run| run.tenants.len().max(1)),
                 threads: self.threads,
                 in_flight: self.in_flight,

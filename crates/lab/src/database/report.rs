@@ -51,6 +51,8 @@ pub struct DatabaseSetup {
     pub hotness: bool,
     /// True if changed pages were written from memory where cleaning would have copied them.
     pub rewriting: bool,
+    /// True if images were compressed where that made them shorter, in a store in units.
+    pub compression: bool,
     /// Databases that shared the store.
     pub tenants: usize,
     /// Threads of each database.

@@ -145,6 +145,7 @@ impl DatabaseBench {
             replacement: self.replacement,
             hotness: self.hotness,
             rewriting: self.rewrites(),
+            compression: self.compression,
             background: !self.in_order,
             cleaning: self.cleaning,
             accept_loss: self.accept_loss,

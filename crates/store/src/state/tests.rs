@@ -4,6 +4,7 @@ use frostline_log::Extent;
 use frostline_zone::{Shape, in_memory};
 
 use super::*;
+use crate::compression::Compression;
 use crate::mapped_page::{MappedPage, RecordCopy, RecordLookup};
 use crate::packing::PackedPage;
 use crate::{Format, PageWrite, volume};
@@ -29,7 +30,8 @@ fn page(state: &mut State, lba: u32) -> MappedPage<&mut State> {
 
 fn write(state: &mut State, lba: u32) {
     let write = PageWrite { lba, page: &PAGE, hotness: None, changed: None };
-    let packed = PackedPage::of(&write, state.layout.sizes);
+    let compression = Compression::new(true);
+    let packed = PackedPage::of(&write, state.layout.sizes, &compression);
     page(state, lba).write(packed).unwrap();
 }
 

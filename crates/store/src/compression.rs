@@ -1,0 +1,68 @@
+//! Compression of images: where contents do not compress, only some are tried.
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// While compression brings nothing, one image of so many is tried.
+const TRIED: u32 = 16;
+
+/// Images that are tried one by one after one that became shorter.
+const NEXT: u32 = 8;
+
+/// Whether images are compressed, as contents of late tell.
+#[derive(Debug)]
+pub struct Compression {
+    is_on: bool,
+    images: AtomicU32,
+    /// Images to be tried one by one.
+    hopeful: AtomicU32,
+}
+
+impl Compression {
+    /// Images are compressed where that helps, or never.
+    pub fn new(is_on: bool) -> Self {
+        Compression { is_on, images: AtomicU32::new(0), hopeful: AtomicU32::new(0) }
+    }
+
+    /// Compresses bytes with LZ4, in its block format; none if they would not become shorter than `most`, or
+    /// are not tried.
+    pub fn compress(&self, bytes: &[u8], most: usize) -> Option<Vec<u8>> {
+        let image = if self.is_on { self.images.fetch_add(1, Relaxed) } else { return None };
+        let hopeful = self.hopeful.load(Relaxed);
+        if hopeful == 0 && !image.is_multiple_of(TRIED) {
+            return None;
+        }
+        let compressed = Some(lz4_flex::block::compress(bytes)).filter(|short| short.len() < most);
+        // Counts of threads may get lost: what matters is whether most images become shorter.
+        let hopeful = if compressed.is_some() { NEXT } else { hopeful.saturating_sub(1) };
+        self.hopeful.store(hopeful, Relaxed);
+        compressed
+    }
+}
+
+/// Decompresses a block of LZ4 that fills `into`; false if it is none.
+pub fn decompress(block: &[u8], into: &mut [u8]) -> bool {
+    lz4_flex::block::decompress_into(block, into).is_ok_and(|len| len == into.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_that_do_not_compress_are_tried_now_and_then_and_others_always() {
+        let compression = Compression::new(true);
+        let (zeroes, mut noise) = (vec![0; 3000], vec![0; 3000]);
+        (0u32..)
+            .zip(&mut noise)
+            .for_each(|(n, byte)| *byte = (n.wrapping_mul(0x9e37_79b9) >> 24) as u8 ^ n as u8);
+        let becomes_shorter = |bytes: &[u8]| compression.compress(bytes, 2900).is_some();
+        assert!(becomes_shorter(&zeroes) && becomes_shorter(&zeroes));
+        for _ in 0..NEXT + TRIED {
+            assert!(!becomes_shorter(&noise));
+        }
+        let first = (0..).position(|_| becomes_shorter(&zeroes)).unwrap();
+        assert!((1..TRIED as usize).contains(&first), "{first} were not tried");
+        assert!(becomes_shorter(&zeroes));
+        assert!(Compression::new(false).compress(&zeroes, 2900).is_none());
+    }
+}
