@@ -147,11 +147,11 @@ fn a_transaction_that_is_too_large_is_refused_and_rolled_back() {
     let mut shell = Shell::start(&db);
     let rows = "(with recursive c(n) as (select 1 union all select n + 1 from c where n < 7500) select n from c)";
     shell.ask("create table t(a integer primary key, b);");
-    shell.ask(&format!("insert into t select n, hex(zeroblob(2000)) from {rows};"));
+    shell.ask(&format!("insert into t select n, 'old' || hex(randomblob(2000)) from {rows};"));
     let change = "update t set b = randomblob(4000); select 'done';";
     let answer = shell.ask(change);
     assert!(answer.contains("full") && !answer.contains("done"), "{answer}");
-    let is_old = "select count(*), sum(b = hex(zeroblob(2000))) from t; pragma integrity_check;";
+    let is_old = "select count(*), sum(substr(b, 1, 3) = 'old') from t; pragma integrity_check;";
     assert_eq!(shell.ask(is_old), "7500|7500\nok");
     assert_eq!(shell.ask("update t set b = 'new' where a = 7; select changes();"), "1");
     assert_eq!(shell.ask(is_old), "7500|7499\nok");

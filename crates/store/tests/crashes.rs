@@ -323,7 +323,9 @@ fn live(seed: u64, most: u64, unit: Option<u32>, tally: &Tally) {
     Store::format(memory.clone(), &format).unwrap();
     let tail = tails[world.rng.random_range(0..tails.len())];
     let map_bytes = if large { 1 } else { usize::MAX };
-    let open = Open { cleaning: Cleaning::Inline, map_bytes, ..Open::DEFAULT };
+    // Compressed contents are hardly longer than deltas.
+    let compression = seed.is_multiple_of(2);
+    let open = Open { cleaning: Cleaning::Inline, map_bytes, compression, ..Open::DEFAULT };
     let mut device = Arc::new(Faulty::new(memory, seed).with_tail(tail));
     for _ in 0..most {
         device = reopen(device, &mut world, open, tally);

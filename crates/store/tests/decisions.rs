@@ -139,7 +139,13 @@ fn stored_in(unit: Option<u32>, writes: &Writes, scheme: &str, victim: &str) -> 
         ..Format::default()
     };
     Store::format(device.clone(), &format).unwrap();
-    let open = Open { cleaning: Cleaning::Inline, schemes: SCHEMES, ..Open::default() };
+    // The simulator does not know what compresses.
+    let open = Open {
+        cleaning: Cleaning::Inline,
+        schemes: SCHEMES,
+        compression: false,
+        ..Open::default()
+    };
     let store = Store::open(device, open).unwrap();
     store.count_copies().unwrap();
     let mut page = vec![0; 4096];

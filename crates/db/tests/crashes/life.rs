@@ -79,6 +79,7 @@ impl<'t> Life<'t> {
             replacement,
             background: false,
             cleaning: Cleaning::Inline,
+            compression: seed.is_multiple_of(2),
             ..Options::default()
         };
         let device = Arc::new(Faulty::new(memory.clone(), seed).with_tail(tail));

@@ -8,7 +8,9 @@ use frostline_zone::Faulty;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
-const OPEN: Open = Open { cleaning: Cleaning::Inline, map_bytes: 1, ..Open::DEFAULT };
+/// Contents are so regular that compressed images would be shorter than any delta.
+const OPEN: Open =
+    Open { cleaning: Cleaning::Inline, map_bytes: 1, compression: false, ..Open::DEFAULT };
 
 /// A step of the user.
 #[derive(Clone, Debug)]
