@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 use crate::counted::Counted;
 #[cfg(feature = "rocksdb")]
 use crate::engines::rocksdb::RocksDb;
-use crate::engines::{Failure, Peer, frostline::Frostline, redb::Redb, sqlite::Sqlite};
+use crate::engines::{
+    Failure, Peer, bf_tree::BfTree, frostline::Frostline, redb::Redb, sqlite::Sqlite,
+};
 use crate::job::{Job, Load};
 use crate::samples::{Sampler, memory, space};
 
@@ -62,6 +64,10 @@ pub struct Measured {
 /// There is no such engine, or it fails; a condition that must hold in the end does not.
 pub fn run(job: &Job) -> Result<Measured, Failure> {
     match job.engine.as_str() {
+        "bf-tree" if matches!(job.load, Load::Tpcc { .. }) => {
+            Err("bf-tree has no transactions, which TPC-C needs: run it with ycsb".into())
+        }
+        "bf-tree" => on::<BfTree>(job),
         "frostline" => on::<Frostline>(job),
         "redb" => on::<Redb>(job),
         #[cfg(feature = "rocksdb")]

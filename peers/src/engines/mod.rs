@@ -1,5 +1,6 @@
 //! The engines: one a file, each with what it was set to.
 
+pub mod bf_tree;
 mod direct_file;
 pub mod frostline;
 pub mod redb;
@@ -54,11 +55,14 @@ pub trait Peer: Sized {
     fn close(self) -> Result<(), Failure>;
 }
 
-/// The names of the engines that were built in.
-pub const NAMES: &[&str] = &[
+/// The names of the engines that were built in and have transactions.
+pub const TRANSACTIONAL: &[&str] = &[
     "frostline",
     "redb",
     #[cfg(feature = "rocksdb")]
     "rocksdb",
     "sqlite",
 ];
+
+/// The names of those that change one record at a time. They run YCSB only, and only if they are named.
+pub const SINGLE_RECORDS: &[&str] = &["bf-tree"];
