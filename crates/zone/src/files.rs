@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use rustix::fs::OFlags;
+use rustix::fs::{FallocateFlags, OFlags, fallocate};
 use rustix::io::Errno;
 
 use crate::open_files::OpenFiles;
@@ -65,6 +65,13 @@ pub(crate) fn plain(write: bool) -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(write).custom_flags(OFlags::NOFOLLOW.bits() as i32);
     options
+}
+
+/// Reserves the blocks of a zone that is begun, beyond the end of its file: a file system that finds
+/// blocks for each append writes its own metadata with each flush. It may refuse, as zonefs does,
+/// which has no need of it.
+fn reserve(file: &File, capacity: u64) {
+    let _refused = fallocate(file, FallocateFlags::KEEP_SIZE, 0, capacity);
 }
 
 /// The metadata of a plain file; anything else in its place is refused.
@@ -144,7 +151,12 @@ impl ZoneFiles {
 
 impl Medium for ZoneFiles {
     fn write(&self, zone: u32, at: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
-        self.change(zone, |file| positional::write_all(file, at, parts, self.aligned()))
+        self.change(zone, |file| {
+            if at == 0 {
+                reserve(file, self.zones[zone as usize].capacity);
+            }
+            positional::write_all(file, at, parts, self.aligned())
+        })
     }
 
     fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> io::Result<()> {

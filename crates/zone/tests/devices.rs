@@ -4,6 +4,7 @@ mod suite;
 
 use std::fs::File;
 use std::io::IoSlice;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -396,6 +397,20 @@ fn a_torn_end_stays_until_it_is_written_over() {
         drop(device);
         assert_eq!(open(&uri, &LOOK).unwrap().zone(0).unwrap().write_pointer, 8192);
     }
+}
+
+#[test]
+fn a_zone_that_is_begun_has_its_blocks_until_it_is_reset() {
+    let directory = tempfile::tempdir().unwrap();
+    let uri = format!("file:{}", directory.path().join("device").display());
+    let device = create(&uri, &shape(), &CACHED).unwrap();
+    let blocks = || directory.path().join("device/seq/3").metadata().unwrap().blocks();
+    assert_eq!(blocks(), 0);
+    device.append(3, 0, &[1; 4096]).unwrap();
+    assert!(blocks() * 512 >= 96 << 10, "{} blocks of 512 bytes", blocks());
+    assert_eq!(device.report(3, 1).unwrap()[0].write_pointer, 4096);
+    device.reset(3).unwrap();
+    assert_eq!(blocks(), 0);
 }
 
 #[test]
