@@ -102,7 +102,7 @@ fn describe(conditions: &Conditions, pages: u64) -> String {
     format!(
         "frostline {}: {} KiB of pages, the rest for frames' heads, map and chunks, and on top \
          of it two log buffers of 4 MiB, which can't be set; emulated zones of {} MiB in files, {}; scheme {}, cleaned above a garbage proportion of \
-         {} (over-provisioning {:.1} %); {}; log of {} MiB; not compressed",
+         {} (over-provisioning {:.1} %); {}; log of {} MiB",
         env!("CARGO_PKG_VERSION"),
         pages >> 10,
         zone_bytes(conditions) >> 20,
@@ -111,7 +111,7 @@ fn describe(conditions: &Conditions, pages: u64) -> String {
         placement.gp,
         100.0 * placement.gp / (1.0 - placement.gp),
         match placement.unit {
-            Some(unit) => format!("a store in units of {unit} bytes, with deltas"),
+            Some(unit) => format!("a store in units of {unit} bytes, with deltas, images compressed"),
             None => "whole pages".to_string(),
         },
         conditions.log >> 20,
