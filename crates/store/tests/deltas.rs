@@ -25,6 +25,7 @@ fn device() -> Arc<dyn Device> {
     let device = in_memory(&shape).unwrap();
     let format = Format {
         scheme: "nosep".to_string(),
+        victim: "greedy".to_string(),
         logical_pages: Some(PAGES.into()),
         checkpoint_writes: Some(u64::MAX),
         unit: Some(64),
@@ -67,6 +68,48 @@ fn a_page_whose_delta_was_merged_and_changed_nothing_is_found_after_a_crash() {
         assert!(store.read(lba, &mut page).unwrap() && page == content(lba, version), "LBA {lba}");
     }
     assert_eq!(store.check().unwrap().findings, []);
+}
+
+#[test]
+fn a_delta_older_than_the_one_that_was_merged_does_not_come_back_after_a_crash() {
+    let device = device();
+    let store = Store::open(device.clone(), OPEN).unwrap();
+    let write_all = |lbas: std::ops::Range<u32>| {
+        lbas.for_each(|lba| store.write(lba, &content(lba, 0)).unwrap());
+    };
+    let word = |lba: u32| 0xde17_a000_0000_0000 | u64::from(lba);
+    let mut changed = ChangedWords::NONE;
+    changed.add(3..4);
+    write_all(0..200);
+    // The first deltas lie among pages that stay as they are, so cleaning leaves their zone alone.
+    write_all(200..300);
+    for lba in (0..200).step_by(2) {
+        let mut page = content(lba, 0);
+        page[24..32].copy_from_slice(&word(lba).to_le_bytes());
+        let write = PageWrite { lba, page: &page, hotness: None, changed: Some(&changed) };
+        store.write_batch(&[write]).unwrap();
+    }
+    write_all(300..400);
+    // The second change the pages back, so a merged image has the sum of the base of both. They lie among
+    // pages that change, so cleaning takes their zones.
+    for version in 1..12 {
+        for lba in (1..200).step_by(2) {
+            store.write(lba, &content(lba, version)).unwrap();
+            if version == 2 {
+                write_unchanged(&store, lba - 1);
+            }
+        }
+    }
+    store.sync().unwrap();
+    let merged = store.stats().unwrap().deltas.merged;
+    assert!(merged > 50, "{merged}");
+    drop(store);
+    place_of(&*device, &word(100).to_le_bytes());
+    let store = Store::open(device, OPEN).unwrap();
+    let mut page = vec![0; PAGE];
+    for lba in (0..200).step_by(2) {
+        assert!(store.read(lba, &mut page).unwrap() && page == content(lba, 0), "LBA {lba}");
+    }
 }
 
 /// The zone and page of the device where these bytes lie.
