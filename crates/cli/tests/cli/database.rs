@@ -79,6 +79,28 @@ fn a_recorded_run_is_replayed_with_the_relocations_that_it_had() {
 }
 
 #[test]
+fn a_recorded_run_of_a_store_in_units_is_not_said_to_be_replayed_exactly() {
+    let scratch = Scratch::new();
+    let table = scratch.quiet(&format!(
+        "{TPCC} {MEM} --log 32MiB --unit 64 --cleaning inline --in-order --transactions 1000 \
+         --record run.parquet --json run.json"
+    ));
+    assert!(table.contains("the trace has neither deltas nor merges"), "{table}");
+    let command = table.lines().find_map(|line| line.strip_prefix("frostline sim ")).unwrap();
+    let replayed = scratch.json(&format!("sim {command} --no-gain --json - -q"));
+    let run: Value =
+        serde_json::from_slice(&std::fs::read(scratch.path("run.json")).unwrap()).unwrap();
+    let run = &run["runs"][0];
+    assert_eq!(
+        (&run["replay"]["exact"], number(&run["replay"]["unit"])),
+        (&Value::Bool(false), 64)
+    );
+    assert!(number(&run["deltas"]["written"]) > 0, "{run}");
+    assert_eq!(run["user_writes"], replayed["runs"][0]["user_writes"]);
+    assert_eq!(number(&replayed["runs"][0]["unit"]), 64);
+}
+
+#[test]
 fn several_schemes_run_one_after_the_other_on_fresh_databases() {
     let scratch = Scratch::new();
     let line = format!("{TPCC} --device file:d --size 30MiB --scheme nosep,dac --transactions 500");

@@ -12,6 +12,9 @@ pub struct Replay {
     free_zones: u32,
     warmup: u64,
     seed: u64,
+    /// Bytes of a unit, of a store in units.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unit: Option<u32>,
     /// Slots that stayed empty because a sync sealed their zone early.
     skipped_slots: u64,
     /// True if the replay relocates exactly the same pages as the run.
@@ -34,8 +37,10 @@ impl Replay {
             free_zones: info.reserve,
             warmup: before.written.user,
             seed: info.seed,
+            unit: info.unit,
             skipped_slots,
-            exact: in_order && skipped_slots == 0,
+            // A trace has pages' images only, not the deltas that a store in units writes of them.
+            exact: in_order && skipped_slots == 0 && info.unit.is_none(),
             scheme: info.scheme.clone(),
             victim: info.victim.clone(),
         }
@@ -49,14 +54,20 @@ impl Replay {
     /// The command that replays a trace with these settings.
     pub fn command(&self, trace: &str) -> String {
         let Replay { zone_bytes, gp, zones, free_zones, warmup, seed, scheme, victim, .. } = self;
+        let unit = self.unit.map(|unit| format!(" --in-units {unit}")).unwrap_or_default();
         format!(
             "frostline sim {trace} --scheme {scheme} --victim {victim} --zone {zone_bytes} \
-             --gp {gp} --zones {zones} --free-zones {free_zones} --warmup {warmup} --seed {seed}"
+             --gp {gp} --zones {zones} --free-zones {free_zones} --warmup {warmup} --seed {seed}{unit}"
         )
     }
 
     /// How close the replay comes, in words.
     pub fn closeness(&self) -> String {
+        if self.unit.is_some() {
+            return "writes each page as an image, not compressed: the trace has neither deltas nor \
+                    merges, so its WAF is not that of the run"
+                .to_string();
+        }
         match (self.exact, self.skipped_slots) {
             (true, _) => "relocates the same pages".to_string(),
             (false, 0) => "relocates about as many pages: --cleaning inline, one tenant and a \
