@@ -98,13 +98,14 @@ impl<'a> MatrixRow<'a> {
 }
 
 /// True if both are the same run under two names. In a bench, which has no parameters, only the
-/// scheme's name can show it.
+/// scheme's name can show it. Schemes around others, such as `frozen:X`, may have equal parameters and
+/// differ, so the WAF must be equal as well.
 fn is_same(a: &RunReport, b: &RunReport) -> bool {
     let same_method = match a.method.is_empty() {
         true => a.scheme == b.scheme,
         false => a.method == b.method && a.parameters == b.parameters,
     };
-    same_method && a.victim == b.victim
+    same_method && a.victim == b.victim && a.waf == b.waf
 }
 
 #[cfg(test)]
@@ -155,5 +156,15 @@ mod tests {
         let matrix = Matrix::of(&runs);
         assert_eq!(matrix.rows.len(), 1);
         assert!(!matrix.own);
+    }
+
+    #[test]
+    fn schemes_around_others_with_equal_parameters_have_a_row_each() {
+        let around = |scheme: &str, waf| RunReport {
+            method: "frozen".into(),
+            ..run(scheme, "cost-benefit", waf)
+        };
+        let runs = [around("frozen:survival", 1.963), around("frozen:frostline", 1.9)];
+        assert_eq!(Matrix::of(&runs).rows.len(), 2);
     }
 }
