@@ -221,6 +221,26 @@ fn damaged_headers_are_told_and_the_rest_is_saved_if_that_is_accepted() {
 }
 
 #[test]
+fn a_header_too_full_for_hotness_records_tells_that_there_are_none() {
+    let zone_bytes = 256 * PAGE as u64;
+    let shape = Shape { bytes: 32 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
+    let device = in_memory(&shape).unwrap();
+    Store::format(device.clone(), &format(false)).unwrap();
+    let store = Store::open(device.clone(), OPEN).unwrap();
+    let room = store.zone_pages();
+    let meta: Vec<_> =
+        store.zones().unwrap().into_iter().map(|view| (view.zone, view.role)).collect();
+    (0..PAGES).for_each(|lba| store.write(lba, &content(lba, 0)).unwrap());
+    store.close().unwrap();
+    for (zone, _) in meta.into_iter().filter(|(_, role)| *role == Role::Meta) {
+        device.reset(zone).unwrap();
+    }
+    Store::rebuild(device.clone(), &format(true), false).unwrap();
+    // Smaller chunks, as of a store with hotness records, have more headers.
+    assert_eq!(Store::open(device, OPEN).unwrap().zone_pages(), room);
+}
+
+#[test]
 fn options_that_cannot_have_been_the_stores_are_refused_and_nothing_changes() {
     let sample = sample(false, true);
     let smashed = |zone: u32, bytes: &mut Vec<u8>| {
