@@ -255,14 +255,17 @@ fn what_pads_small_commits_is_no_garbage_after_an_opening_either() {
             write_unchanged(&store, lba);
             store.sync().unwrap();
         }
-        garbage.push(store.stats().unwrap().garbage_proportion);
+        let before = store.stats().unwrap();
+        garbage.push(before.garbage_proportion);
         // Killed, closed, and killed behind the checkpoint of the closing.
         match round {
             1 => store.close().unwrap(),
             _ => drop(store),
         }
         store = Store::open(device.clone(), OPEN).unwrap();
-        let now = store.stats().unwrap().garbage_proportion;
+        let now = store.stats().unwrap();
+        assert_eq!(now.written.padding_bytes, before.written.padding_bytes, "round {round}");
+        let now = now.garbage_proportion;
         assert!((now - garbage[round]).abs() < 0.01, "round {round}: {now}, {garbage:?} before");
         assert_eq!(store.check().unwrap().findings, []);
     }
