@@ -20,12 +20,17 @@ fn content(lba: u32, version: u32) -> Vec<u8> {
 }
 
 fn device() -> Arc<dyn Device> {
+    cleaned_by(&Format::default().victim)
+}
+
+/// A device with a store that cleans by this victim policy.
+fn cleaned_by(victim: &str) -> Arc<dyn Device> {
     let zone_bytes = 40 * PAGE as u64;
     let shape = Shape { bytes: 40 * zone_bytes, zone_bytes: Some(zone_bytes), ..Shape::default() };
     let device = in_memory(&shape).unwrap();
     let format = Format {
         scheme: "nosep".to_string(),
-        victim: "greedy".to_string(),
+        victim: victim.to_string(),
         logical_pages: Some(PAGES.into()),
         checkpoint_writes: Some(u64::MAX),
         unit: Some(64),
@@ -72,7 +77,7 @@ fn a_page_whose_delta_was_merged_and_changed_nothing_is_found_after_a_crash() {
 
 #[test]
 fn a_delta_older_than_the_one_that_was_merged_does_not_come_back_after_a_crash() {
-    let device = device();
+    let device = cleaned_by("greedy");
     let store = Store::open(device.clone(), OPEN).unwrap();
     let write_all = |lbas: std::ops::Range<u32>| {
         lbas.for_each(|lba| store.write(lba, &content(lba, 0)).unwrap());
