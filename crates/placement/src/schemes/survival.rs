@@ -23,7 +23,7 @@ use crate::survival::clusters::{Clusters, CurvePoint, MOST_CLASSES, Weighted, po
 use crate::survival::contexts::{self, Around, Extents, Lifespans};
 use crate::survival::hazards::{FADE, HORIZONS, Hazards, ROWS};
 use crate::survival::memory;
-use crate::survival::streams::Streams;
+use crate::survival::streams::{Sequel, Streams};
 use crate::survival::tally::AgeTally;
 use crate::verdicts::Verdicts;
 use crate::{
@@ -342,7 +342,8 @@ impl Scheme for Survival {
         let context = match write.hotness {
             Some(hotness) if self.hinted => contexts::hinted(page.lifespans, hotness),
             _ => {
-                let around = Around { lived, front: sequel.before, behind: self.behind };
+                let Sequel { before: front, run, .. } = sequel;
+                let around = Around { lived, front, run, behind: self.behind };
                 self.extents.context(write.lba, page.lifespans, &around)
             }
         };

@@ -7,6 +7,12 @@
 //! octaves (3). Or, if an engine writes it with a record: whether the page was new, as full as
 //! before, fuller or emptier (2); the number of its modifications since it was read, in steps of
 //! two octaves (2); and its origin (6).
+//!
+//! A page that a block layer writes in a run of [`RUN`] pages has a context with less in it: the
+//! last lifespan, in steps of two octaves, and a bit that only runs have. The pages of a run belong
+//! to a file or to a log, and mostly die together. What lay at their LBAs before may have been parts
+//! of several files, so contexts with more in them would part what dies together; and the many pages
+//! of a file are one observation, which would look like many.
 
 use super::ages::Ages;
 use crate::hotness::{Activity, Hotness};
@@ -24,6 +30,11 @@ const JUST_BEFORE: u32 = 16;
 /// The page behind was just written if it was written at most this many user writes ago.
 const JUST_WRITTEN: u32 = 64;
 
+/// Pages in order from which a page is in a run.
+pub const RUN: u32 = 8;
+/// Marks the context of a page in a run.
+const IN_RUN: usize = 1 << 14;
+
 /// The octaves of the last two lifespans of a page, those of the versions before the valid one; 0
 /// for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
@@ -36,6 +47,14 @@ impl Lifespans {
     #[must_use]
     pub fn then(self, octave: u8) -> Self {
         Lifespans(self.0 << 4 | octave)
+    }
+
+    /// The octave of the last lifespan, the longer of two that are taken for one; 0 for none.
+    fn last_of_two_octaves(self) -> usize {
+        match usize::from(self.0 & 15) {
+            0 => 0,
+            octave => octave | 1,
+        }
     }
 }
 
@@ -60,6 +79,8 @@ pub struct Around {
     pub lived: Option<u32>,
     /// Age of the page in front, if it was written lately.
     pub front: Option<u32>,
+    /// Pages in order up to and including this one.
+    pub run: u32,
     /// Age of the page behind, if it is valid.
     pub behind: Option<u32>,
 }
@@ -107,6 +128,9 @@ impl Extents {
                 step = (((*mean - self.first) * 0.5 + 1.0) as u8).min(6);
             }
         }
+        if around.run >= RUN {
+            return IN_RUN | lifespans.last_of_two_octaves();
+        }
         let front = usize::from(around.front.is_some_and(|age| age <= JUST_BEFORE));
         let behind = match around.behind {
             None => 0,
@@ -132,12 +156,27 @@ mod tests {
         let new = Around::default();
         assert_eq!(extents.context(700, Lifespans::default(), &new), 7 << 11, "nothing is known");
         let past = Lifespans::default().then(3).then(5);
-        let around = Around { lived: Some(5000), front: Some(1), behind: Some(100) };
+        let around = Around { lived: Some(5000), front: Some(1), run: 2, behind: Some(100) };
         assert_eq!(extents.context(700, past, &around), 0x35 | 1 << 8 | 2 << 9 | 3 << 11);
-        let alone = Around { lived: None, front: Some(17), behind: Some(64) };
+        let alone = Around { front: Some(17), run: 2, behind: Some(64), ..Around::default() };
         assert_eq!(extents.context(701, past, &alone), 0x35 | 1 << 9 | 3 << 11, "same extent");
-        let older = Around { lived: Some(80), front: None, behind: Some(100) };
+        let older = Around { lived: Some(80), behind: Some(100), ..Around::default() };
         assert_eq!(extents.context(9, past, &older) >> 9 & 3, 3);
+    }
+
+    #[test]
+    fn pages_of_a_run_have_one_context_for_two_octaves() {
+        let mut extents = Extents::new(1 << 12, 1024);
+        let mut context = |lifespans, run, behind| {
+            let around = Around { lived: Some(5000), front: Some(1), run, behind };
+            extents.context(700, lifespans, &around)
+        };
+        let past = |octave| Lifespans::default().then(3).then(octave);
+        assert_eq!(context(past(5), RUN, Some(100)), IN_RUN | 5);
+        assert_eq!(context(past(4), RUN + 1, None), IN_RUN | 5);
+        assert_eq!(context(past(6), RUN, None), IN_RUN | 7);
+        assert_eq!(context(Lifespans::default(), RUN, None), IN_RUN, "new pages");
+        assert_ne!(context(past(5), RUN - 1, Some(100)), context(past(4), RUN - 1, None));
     }
 
     #[test]

@@ -49,7 +49,9 @@ pub struct Streams {
 pub struct Sequel {
     /// User writes since the page in front was written, if that was lately.
     pub before: Option<u32>,
-    /// True if the page continues a long run among other writes.
+    /// Pages in order up to and including this one.
+    pub run: u32,
+    /// True if the run is long, and other writes are among its own.
     pub long: bool,
 }
 
@@ -84,7 +86,7 @@ impl Streams {
         self.recent[lba as usize % RECENT] = RecentWrite { lba, now, run, began };
         let since = now.wrapping_sub(began);
         let long = run >= LONG && since.saturating_sub(run) >= since / OTHERS;
-        Sequel { before: continues.then(|| now.wrapping_sub(before.now)), long }
+        Sequel { before: continues.then(|| now.wrapping_sub(before.now)), run, long }
     }
 
     /// The place of the stream that the last written page continues, or a free place if `wanted`.
@@ -156,8 +158,8 @@ mod tests {
     fn the_page_in_front_is_found_if_it_was_written_lately() {
         let mut streams = Streams::new(0);
         streams.write(7);
-        assert_eq!(streams.write(8), Sequel { before: Some(1), long: false });
-        assert_eq!(streams.write(20).before, None);
+        assert_eq!(streams.write(8), Sequel { before: Some(1), run: 2, long: false });
+        assert_eq!(streams.write(20), Sequel { before: None, run: 1, long: false });
         assert_eq!(streams.write(8).before, Some(3));
         streams.write(7 + RECENT as u32);
         assert_eq!(streams.write(8).before, None, "forgotten for another");
