@@ -2,7 +2,7 @@
 //! look like. Not published elsewhere; docs/survival.md says where its parts come from and what
 //! each is worth.
 //!
-//! A page's context is what is known when it is written: its last two lifespans, its neighbours,
+//! A page's context is what is known when it is written: its last lifespans, its neighbours,
 //! its extent. With `hints=yes` an engine's record replaces neighbours and extent: origin, filling,
 //! modifications. For each context and age, deaths and exposure are counted. These hazards give a
 //! survival curve for each context and age, and a class is a cluster of such curves. User writes

@@ -1,7 +1,7 @@
 //! The context of a page when it is written, a number of 18 bits.
 //!
-//! The bits, from the lowest on: the octaves of the page's last lifespan and of the one before (4
-//! bits each). Then, if a block layer writes the page: whether the page in front was written just
+//! The bits, from the lowest on: the octave of the page's last lifespan, and a mean of the octaves
+//! of those before (4 bits each). Then, if a block layer writes the page: whether the page in front was written just
 //! before (1); whether the page behind was never written, was just written, is younger than the
 //! version that ends, or is older (2); and the mean lifespan of the page's extent, in steps of two
 //! octaves (3). Or, if an engine writes it with a record: whether the page was new, as full as
@@ -30,13 +30,14 @@ const JUST_BEFORE: u32 = 16;
 /// The page behind was just written if it was written at most this many user writes ago.
 const JUST_WRITTEN: u32 = 64;
 
-/// Pages in order from which a page is in a run.
-pub const RUN: u32 = 8;
+/// Pages in order from which a page is in a run: one more than the largest pages of databases have
+/// blocks.
+pub const RUN: u32 = 17;
 /// Marks the context of a page in a run.
 const IN_RUN: usize = 1 << 14;
 
-/// The octaves of the last two lifespans of a page, those of the versions before the valid one; 0
-/// for none.
+/// The octave of the last lifespan of a page, that of the version before the valid one, and a mean of
+/// the octaves of those before; 0 for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct Lifespans(u8);
@@ -46,7 +47,9 @@ impl Lifespans {
     #[inline(always)]
     #[must_use]
     pub fn then(self, octave: u8) -> Self {
-        Lifespans(self.0 << 4 | octave)
+        let (last, mean) = (self.0 & 15, self.0 >> 4);
+        let mean = if mean == 0 { last } else { (last + 2 * mean) / 3 };
+        Lifespans(mean << 4 | octave)
     }
 
     /// The octave of the last lifespan, the longer of two that are taken for one; 0 for none.
@@ -162,6 +165,16 @@ mod tests {
         assert_eq!(extents.context(701, past, &alone), 0x35 | 1 << 9 | 3 << 11, "same extent");
         let older = Around { lived: Some(80), behind: Some(100), ..Around::default() };
         assert_eq!(extents.context(9, past, &older) >> 9 & 3, 3);
+    }
+
+    #[test]
+    fn lifespans_before_the_last_are_remembered_by_their_mean() {
+        let past = |octaves: &[u8]| {
+            octaves.iter().fold(Lifespans::default(), |past, &octave| past.then(octave)).0
+        };
+        assert_eq!((past(&[6]), past(&[6, 9])), (0x06, 0x69));
+        assert_eq!(past(&[6, 9, 2]), 0x72, "a third of the way from 6 to 9");
+        assert_eq!(past(&[15; 20]), 0xff);
     }
 
     #[test]
