@@ -284,7 +284,7 @@ enum VolumeLoad {
     Unwanted,
     /// No page write so far. Its trims are kept, as they may be of pages that a preload writes, and so
     /// are its reads.
-    NoWriteYet(Writes),
+    NoWriteYet(Box<Writes>),
     Loaded(usize),
 }
 
@@ -326,7 +326,7 @@ impl PageSplitter {
             for name in &names[self.places.len()..] {
                 let place =
                     if wanted(name) { VolumeLoad::NoWriteYet } else { |_| VolumeLoad::Unwanted };
-                self.places.push(place(Writes::default()));
+                self.places.push(place(Box::default()));
             }
             let (hotness, bytes, deltas) = (reader.hotness(), reader.bytes(), reader.deltas());
             for (i, request) in batch.iter().enumerate() {
@@ -360,7 +360,7 @@ impl PageSplitter {
             VolumeLoad::Loaded(index) => *index,
             VolumeLoad::NoWriteYet(before) => {
                 let before = std::mem::take(before);
-                self.begin(request.volume as usize, names, before)
+                self.begin(request.volume as usize, names, *before)
             }
         };
         let writes = &mut self.volumes[index];

@@ -30,9 +30,9 @@ pub(crate) fn of_versions(merges: &[MergeAt], lbas: &[u32]) -> Vec<VersionMerge>
     let mut newest: HashMap<u32, Option<u32>> = merges.iter().map(|m| (m.lba, None)).collect();
     let (mut versions, mut next) = (Vec::with_capacity(merges.len()), 0);
     for &MergeAt { at, lba, bytes } in merges {
-        for write in next..at {
-            if let Some(version) = newest.get_mut(&lbas[write]) {
-                *version = Some(write as u32);
+        for (write, lba) in (next as u32..).zip(&lbas[next..at]) {
+            if let Some(version) = newest.get_mut(lba) {
+                *version = Some(write);
             }
         }
         next = at;

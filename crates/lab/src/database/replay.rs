@@ -1,5 +1,6 @@
 //! The settings with which the simulator makes the same decisions as a run's store.
 
+use frostline_placement::SchemeSpec;
 use frostline_store::{Stats, StoreInfo};
 use serde::Serialize;
 
@@ -88,7 +89,7 @@ impl Replay {
             skipped_slots,
             exact,
             store: by_chunks.then_some(store),
-            scheme: info.scheme.clone(),
+            scheme: with_free_state(&info.scheme),
             victim: info.victim.clone(),
         }
     }
@@ -127,5 +128,29 @@ impl Replay {
                       database make it the same"
                 .to_string(),
         }
+    }
+}
+
+/// A scheme as the simulator has to be given it: there `phftl` keeps its state of pages in pages of zones, unless it
+/// is told not to; a store has it in its map.
+fn with_free_state(scheme: &str) -> String {
+    let in_pages = |spec: SchemeSpec| spec.parameters().iter().any(|(key, _)| *key == "meta");
+    match SchemeSpec::parse(scheme).is_ok_and(in_pages) && !scheme.contains("meta=") {
+        true if scheme.contains(':') => format!("{scheme},meta=free"),
+        true => format!("{scheme}:meta=free"),
+        false => scheme.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scheme_that_keeps_its_state_in_zones_is_told_not_to() {
+        assert_eq!(with_free_state("phftl"), "phftl:meta=free");
+        assert_eq!(with_free_state("phftl:meta=free"), "phftl:meta=free");
+        assert_eq!(with_free_state("dac:classes=4"), "dac:classes=4");
+        assert_eq!(with_free_state("of another crate"), "of another crate");
     }
 }
