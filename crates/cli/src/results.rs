@@ -122,6 +122,8 @@ fn parts(
         "unit": args.loading.reading.unit.map(|unit| unit.0.get()),
         "format": args.loading.reading.format.map(|format| format.to_string()),
         "in_units": settings.unit,
+        "as_store": settings.store.map(|store| format!("{store:?}")),
+        "reopened": settings.reopened,
         "max_open": settings.max_open,
         "semantics": frostline_sim::ReplaySetup::of(settings).semantics,
         "seed": settings.seed,

@@ -130,9 +130,13 @@ fn settings(args: &SimArgs) -> Result<Settings, Failure> {
             format!("{option} is not part of the semantics sepbit-fast22, which has only --gp");
         return Err(Failure::usage("sim", &why));
     }
+    let unit = args.in_units.map(|unit| u32::try_from(unit.0).unwrap_or(u32::MAX));
+    let store = args.as_store.map(|store| store.shape(unit)).transpose();
     Ok(Settings {
         page_size: args.loading.reading.page.0,
-        unit: args.in_units.map(|unit| u32::try_from(unit.0).unwrap_or(u32::MAX)),
+        unit,
+        store: store.map_err(|why| Failure::usage("sim", &format!("--as-store: {why}")))?,
+        reopened: args.reopened,
         zone_size: args.zone.map_or(ZoneSize::Auto, |zone| ZoneSize::Bytes(zone.0)),
         space,
         max_open: args.max_open.map(|zones| zones as usize),

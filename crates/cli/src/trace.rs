@@ -133,6 +133,8 @@ impl<'a> RequestRow<'a> {
             Op::Read => "read",
             Op::Write => "write",
             Op::Trim => "trim",
+            Op::Sync => "sync",
+            Op::Merge => "merge",
         };
         let volume = &names[request.volume as usize];
         let Request { time_us, offset, length, .. } = *request;

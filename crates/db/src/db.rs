@@ -125,12 +125,8 @@ impl Db {
         let (delay, buffer_bytes) = (options.commit_delay, options.log_buffer_bytes);
         let wal_options = WalOptions { flusher, delay, buffer_bytes };
         let wal = Arc::new(Wal::open(log, log_id(store, instance)?, &wal_options)?);
-        let space = PageSpace {
-            store: store.clone(),
-            first: instance * label.pages,
-            pages: label.pages,
-            observer: options.observer.clone(),
-        };
+        let space =
+            PageSpace { store: store.clone(), first: instance * label.pages, pages: label.pages };
         let kept = if space.is_in_units() { options.buffer_bytes / KEPT_SHARE } else { 0 };
         let frames = ((options.buffer_bytes - kept) / crate::node::PAGE_BYTES).max(FEWEST_FRAMES);
         let clock = store.stats()?.written.user;

@@ -89,6 +89,5 @@ pub use overflow::LONGEST_VALUE;
 pub use pool::Replacement;
 pub use recovery::Recovered;
 pub use scan::{Direction, Scan};
-pub use space::Observer;
 pub use stats::Stats;
 pub use transaction::{Commit, Transaction};

@@ -7,7 +7,6 @@ use frostline_placement::registry::Registry;
 use frostline_store::{Cleaning, Format};
 
 use crate::pool::Replacement;
-use crate::space::Observer;
 
 /// Options for making a database on a device.
 #[derive(Clone, Debug)]
@@ -75,8 +74,6 @@ pub struct Options {
     /// needed the oldest transactions fail with [`crate::DbError::SnapshotTooOld`] as soon as they
     /// read an overwritten record, or commit. Versions that commits under way replace come on top.
     pub version_bytes: Option<usize>,
-    /// Sees every page that reaches the store.
-    pub observer: Option<Arc<dyn Observer>>,
     /// Sees the progress of recovery.
     pub progress: Option<Progress>,
 }
@@ -96,7 +93,6 @@ impl Default for Options {
             commit_delay: Duration::from_millis(5),
             log_buffer_bytes: 4 << 20,
             version_bytes: None,
-            observer: None,
             progress: None,
         }
     }

@@ -6,16 +6,7 @@ use frostline_placement::Hotness;
 use frostline_store::{ChangedWords, DeltaWrite, PageDelta, PageWrite, Store};
 
 use crate::DbError;
-use crate::node::{PAGE_BYTES, used_bytes};
-
-/// Sees every page that reaches the store, in order.
-pub trait Observer: Send + Sync {
-    /// A page was written, of which so many bytes are in use: all but its empty middle.
-    fn written(&self, lba: u32, hotness: &Hotness, bytes: u16);
-
-    /// A page was trimmed.
-    fn trimmed(&self, lba: u32);
-}
+use crate::node::PAGE_BYTES;
 
 /// A range of a store's LBAs.
 #[derive(Clone)]
@@ -26,8 +17,6 @@ pub struct PageSpace {
     pub first: u32,
     /// The number of LBAs.
     pub pages: u32,
-    /// Sees every page that reaches the store.
-    pub observer: Option<Arc<dyn Observer>>,
 }
 
 /// A page on its way to the store.
@@ -52,8 +41,6 @@ pub struct OutgoingDelta<'a> {
     pub delta: &'a PageDelta,
     /// Its hotness record.
     pub hotness: Hotness,
-    /// Bytes of the page in use.
-    pub used_bytes: u16,
 }
 
 impl PageSpace {
@@ -84,9 +71,7 @@ impl PageSpace {
     /// Writes pages, in order.
     pub fn write(&self, pages: &[Outgoing<'_>]) -> Result<(), DbError> {
         let writes: Vec<_> = pages.iter().map(|out| self.page_write(out)).collect();
-        self.store.write_batch(&writes)?;
-        pages.iter().for_each(|out| self.observe(out));
-        Ok(())
+        Ok(self.store.write_batch(&writes)?)
     }
 
     /// Writes changes of pages, in order. Returns those pages whose base takes no delta.
@@ -100,13 +85,7 @@ impl PageSpace {
             })
             .collect();
         let refused = self.store.write_deltas(&writes)?;
-        let refused: Vec<_> = refused.into_iter().map(|lba| lba - self.first).collect();
-        if let Some(observer) = &self.observer {
-            for out in deltas.iter().filter(|out| !refused.contains(&out.page)) {
-                observer.written(self.first + out.page, &out.hotness, out.used_bytes);
-            }
-        }
-        Ok(refused)
+        Ok(refused.into_iter().map(|lba| lba - self.first).collect())
     }
 
     /// A page as the store gets it.
@@ -119,20 +98,9 @@ impl PageSpace {
         }
     }
 
-    /// Tells the observer of a page that reached the store.
-    pub fn observe(&self, out: &Outgoing<'_>) {
-        if let Some(observer) = &self.observer {
-            observer.written(self.first + out.page, &out.hotness, used_bytes(out.bytes));
-        }
-    }
-
     /// Forgets a page.
     pub fn trim(&self, page: u32) -> Result<(), DbError> {
-        if self.store.trim(self.first + page)?
-            && let Some(observer) = &self.observer
-        {
-            observer.trimmed(self.first + page);
-        }
+        self.store.trim(self.first + page)?;
         Ok(())
     }
 }

@@ -45,7 +45,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         if !can_open {
             // The end of a zone may be too short for a record, and so may that of a chunk.
             let rest = u64::from(self.options.page_units - 1);
-            let chunk = u64::from(self.options.chunk_records);
+            let chunk = self.options.chunks.map_or(0, |shape| u64::from(shape.pages));
             let ends = if chunk > 0 { 2 } else { 1 };
             let usable = |units: u32| u64::from(units).saturating_sub(ends * rest);
             let mut room: u64 = self.open.iter().map(|c| usable(c.end - c.slot)).sum();

@@ -21,6 +21,10 @@ pub struct Counts {
     pub user_units: u64,
     /// Units of the records that cleaning copied; 0 if every page takes one unit.
     pub relocated_units: u64,
+    /// User writes that were deltas.
+    pub delta_writes: u64,
+    /// Relocations of a base that was merged with its delta.
+    pub merges: u64,
     /// Relocations that copied a frozen page: a version that was marked as the last of its LBA.
     pub frozen_relocations: u64,
     /// Runs: stretches of user writes in which nothing else happened. The inner loop began this
@@ -110,6 +114,8 @@ impl Counts {
         since.relocations -= earlier.relocations;
         since.user_units -= earlier.user_units;
         since.relocated_units -= earlier.relocated_units;
+        since.delta_writes -= earlier.delta_writes;
+        since.merges -= earlier.merges;
         since.frozen_relocations -= earlier.frozen_relocations;
         since.runs -= earlier.runs;
         since.cleanings -= earlier.cleanings;
@@ -134,6 +140,8 @@ impl Counts {
         self.relocations += other.relocations;
         self.user_units += other.user_units;
         self.relocated_units += other.relocated_units;
+        self.delta_writes += other.delta_writes;
+        self.merges += other.merges;
         self.frozen_relocations += other.frozen_relocations;
         self.runs += other.runs;
         self.cleanings += other.cleanings;

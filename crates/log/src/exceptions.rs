@@ -21,7 +21,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         if let Some(length) = self.lengths.get_mut(self.open[class].place()) {
             *length = 0;
         }
-        self.open[class] = Cursor::CLOSED;
+        self.leave_zone(class);
         self.zones.discard(zone, skipped);
         self.written += u64::from(skipped);
         self.garbage += u64::from(skipped);

@@ -7,6 +7,8 @@ use std::ops::Range;
 
 use frostline_placement::{Request, Scheme};
 
+use crate::deltas::{MergeUnits, takes_delta};
+use crate::memory::Array;
 use crate::places::{Extent, Units};
 use crate::run::Writes;
 use crate::steps::Write;
@@ -16,12 +18,16 @@ use crate::{LogError, MAX_LBA, WORD_LAST};
 impl<S: Scheme> Volume<S> {
     /// Units of the record at a slot number of the map; 0 if there is none.
     pub(crate) fn units_at(&self, slot: u32) -> u32 {
-        let at = self.slot(slot);
-        let place = self.base(at.zone) + at.offset as usize;
-        match at.zone {
+        match slot >> self.shift {
             0 => 0,
-            _ => self.lengths.get(place).map_or(1, |&length| u32::from(length)),
+            _ => self.lengths.get(self.place_of(slot)).map_or(1, |&length| u32::from(length)),
         }
+    }
+
+    /// The index of a slot number of the map in the reverse map.
+    fn place_of(&self, slot: u32) -> usize {
+        let at = self.slot(slot);
+        self.base(at.zone) + at.offset as usize
     }
 
     /// Writes `range` of `writes`, cleaning when the trigger asks. It is a function of its own,
@@ -32,35 +38,64 @@ impl<S: Scheme> Volume<S> {
         writes: &Writes<'_>,
         range: Range<usize>,
     ) -> Result<(), LogError> {
+        if !writes.merges().is_empty() && self.merges.is_empty() {
+            self.merges = Array::zeroed(self.options.space as usize)?;
+        }
         for i in range {
-            let word = writes.words[i];
-            let lba = word & MAX_LBA;
-            self.check_lba(lba)?;
-            let mut entry = self.map[lba as usize];
-            let units = Units {
-                before: self.units_at(entry.slot),
-                after: writes.units(i, self.options.page_units),
-            };
-            let begins = S::PER_REQUEST && writes.begins(i);
-            let request = begins.then(|| Request {
-                lba,
-                pages: (writes.request_end(i) - i) as u32,
-                now: self.now,
-                valid: self.valid,
-            });
-            let (lifespan, hotness) = (writes.lifespan(i), writes.hotness(i));
-            self.place_write(&mut entry, &Write { word, lifespan, units, request, hotness })?;
-            self.map[lba as usize] = entry;
-            if S::BATCHED {
-                self.hear(writes, i..i + 1);
-            }
-            self.clean_records()?;
+            self.write_record(writes, i)?;
+            self.clean_records(writes)?;
         }
         Ok(())
     }
 
+    /// Writes a page as the delta that it was in the trace, if its base takes it, or else as an image.
+    fn write_record(&mut self, writes: &Writes<'_>, i: usize) -> Result<(), LogError> {
+        let (page, last) = (writes.words[i] & MAX_LBA, writes.words[i] & WORD_LAST);
+        self.check_lba(page)?;
+        let (lba, after) = self.record_of(page, writes, i);
+        let mut entry = self.map[lba as usize];
+        let units = Units { before: self.units_at(entry.slot), after };
+        let begins = S::PER_REQUEST && writes.begins(i);
+        let request = begins.then(|| Request {
+            lba,
+            pages: (writes.request_end(i) - i) as u32,
+            now: self.now,
+            valid: self.valid,
+        });
+        let (lifespan, hotness) = (writes.lifespan(i), writes.hotness(i));
+        let write = Write { word: lba | last, lifespan, units, request, hotness };
+        self.place_write(&mut entry, &write)?;
+        self.map[lba as usize] = entry;
+        self.find_merges(page, writes, i);
+        if lba == page {
+            self.trim_delta(page)?;
+            if S::BATCHED {
+                self.hear(writes, i..i + 1);
+            }
+        } else if last != 0 {
+            // The page's base is part of this version.
+            let base = self.place_of(self.map[page as usize].slot);
+            self.words[base] |= last;
+        }
+        Ok(())
+    }
+
+    /// The LBA and the units of the record that write `i` of a page is.
+    fn record_of(&self, page: u32, writes: &Writes<'_>, i: usize) -> (u32, u32) {
+        let units = writes.units(i, self.options.page_units);
+        let Some(delta) = self.options.delta_of(page).filter(|_| writes.is_delta(i)) else {
+            return (page, units);
+        };
+        match self.units_at(self.map[page as usize].slot) {
+            0 => (page, units),
+            base if takes_delta(base, units) => (delta, units),
+            // The image's length is not known; it is about that of the last one.
+            base => (page, base),
+        }
+    }
+
     /// Cleans until the trigger is satisfied, or nothing is left to clean.
-    fn clean_records(&mut self) -> Result<(), LogError> {
+    fn clean_records(&mut self, writes: &Writes<'_>) -> Result<(), LogError> {
         while self.cleaning_due() {
             self.end_stale();
             let victims = self.begin_cleaning();
@@ -68,7 +103,8 @@ impl<S: Scheme> Volume<S> {
                 break;
             }
             for zone in victims {
-                self.relocate_records(zone)?;
+                self.relocate_records(zone, writes)?;
+                self.reset_if_due();
                 let emptied = self.release(zone);
                 debug_assert!(emptied, "zone {zone} holds records");
             }
@@ -76,8 +112,18 @@ impl<S: Scheme> Volume<S> {
         Ok(())
     }
 
+    /// A zone was cleaned. If as many wait to be reset as there are spare ones, a sync makes their copies
+    /// durable, and they are reset.
+    fn reset_if_due(&mut self) {
+        if self.options.chunks.is_some() && self.unreset >= self.options.spare.max(1) {
+            self.end_chunks();
+            self.unreset = 0;
+        }
+        self.unreset += 1;
+    }
+
     /// Copies the valid records of a victim.
-    fn relocate_records(&mut self, zone: u32) -> Result<(), LogError> {
+    fn relocate_records(&mut self, zone: u32, writes: &Writes<'_>) -> Result<(), LogError> {
         let mut records = std::mem::take(&mut self.records);
         self.valid_records(zone, &mut records);
         self.batch.classes.clear();
@@ -85,14 +131,63 @@ impl<S: Scheme> Volume<S> {
             self.ask_about(zone, &records);
         }
         let copied = records.iter().enumerate().try_for_each(|(i, &(lba, from))| {
-            let mut entry = self.map[lba as usize];
             let class = self.batch.classes.get(i).copied().flatten();
-            self.place_relocation(lba, &mut entry, from, from.units, class)?;
-            self.map[lba as usize] = entry;
-            Ok(())
+            self.relocate_record(lba, from, class, writes)
         });
         self.records = records;
         copied
+    }
+
+    /// Copies a record; a base with its delta, if it has one, and the image of both is not too long.
+    fn relocate_record(
+        &mut self,
+        lba: u32,
+        from: Extent,
+        class: Option<u8>,
+        writes: &Writes<'_>,
+    ) -> Result<(), LogError> {
+        let mut entry = self.map[lba as usize];
+        if let Some((of_delta, units)) = self.merge_of(lba, from.units, writes) {
+            let mut delta = self.map[of_delta as usize];
+            self.place_merged((lba, &mut entry), (of_delta, &mut delta), from, units, class)?;
+            self.map[of_delta as usize] = delta;
+        } else {
+            self.place_relocation(lba, &mut entry, from, from.units, class)?;
+        }
+        self.map[lba as usize] = entry;
+        Ok(())
+    }
+
+    /// The LBA of the delta, and the units, if the record that cleaning moves is a base to be merged.
+    fn merge_of(&mut self, lba: u32, base: u32, writes: &Writes<'_>) -> Option<(u32, MergeUnits)> {
+        let of_delta = self.options.delta_of(lba).filter(|_| !self.options.is_delta(lba))?;
+        let delta = self.units_at(self.map[of_delta as usize].slot);
+        if delta == 0 || !self.may_merge() {
+            return None;
+        }
+        let merged = self.next_merge(lba, writes).unwrap_or(base);
+        let units = MergeUnits { base, delta, merged };
+        units.fit().then_some((of_delta, units))
+    }
+
+    /// Finds the merges that the trace has of the version that write `i` is.
+    fn find_merges(&mut self, page: u32, writes: &Writes<'_>, i: usize) {
+        if let Some(next) = self.merges.get_mut(page as usize) {
+            let first = writes.merges().partition_point(|merge| (merge.write as usize) < i);
+            let found = writes.merges().get(first).is_some_and(|merge| merge.write as usize == i);
+            *next = if found { first as u32 + 1 } else { 0 };
+        }
+    }
+
+    /// Units of the image that a page's base and delta made in the trace. A version may have been tried
+    /// several times, because an image that is longer than both is not placed.
+    fn next_merge(&mut self, page: u32, writes: &Writes<'_>) -> Option<u32> {
+        let next = self.merges.get_mut(page as usize)?;
+        let at = next.checked_sub(1)? as usize;
+        let merge = writes.merges().get(at)?;
+        let again = writes.merges().get(at + 1).is_some_and(|other| other.write == merge.write);
+        *next += u32::from(again);
+        Some(writes.lengths?.units_of(merge.bytes))
     }
 
     /// Lets the scheme place all valid records of a victim at once.

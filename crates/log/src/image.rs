@@ -23,6 +23,8 @@ pub struct ZoneImage {
     pub garbage: u32,
     /// Slots among `used` that pad chunks.
     pub padding: u32,
+    /// Pages of the device's zone that its chunks take, if it is open.
+    pub pages: u32,
 }
 
 impl ZoneImage {
@@ -56,6 +58,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             used: if open { self.zone_units - (cursor.end - cursor.slot) } else { self.zone_units },
             garbage: self.zones.garbage(zone),
             padding: self.padding_of(zone),
+            pages: if open { self.chunks[class].pages } else { 0 },
         }
     }
 
@@ -110,7 +113,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     }
 
     fn restore_zone(&mut self, image: &ZoneImage) {
-        let ZoneImage { zone, class, opened_at, sealed_at, used, garbage, padding } = *image;
+        let ZoneImage { zone, class, opened_at, sealed_at, used, garbage, padding, pages } = *image;
         self.zones.open(zone, class as usize, opened_at);
         self.zones.discard(zone, garbage);
         if padding > 0 {
@@ -129,12 +132,29 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             }
             None => {
                 let first = zone << self.shift;
-                let pages = self.zone_units;
-                let gap = zone * ((1 << self.shift) - pages);
+                let units = self.zone_units;
+                let gap = zone * ((1 << self.shift) - units);
                 let slot = first + used;
-                self.open[class as usize] = Cursor { slot, end: first + pages, counted: slot, gap };
+                self.open[class as usize] = Cursor { slot, end: first + units, counted: slot, gap };
+                self.chunks[class as usize].pages = pages;
             }
         }
         self.now = now;
+    }
+}
+
+impl<S: Scheme> Volume<S> {
+    /// Goes on with a scheme that begins anew, as a store does that is closed and opened: the scheme recalls what
+    /// the one before remembers, and sees the zones being opened and sealed, as if it happened now.
+    pub fn restart(&mut self, mut scheme: S) {
+        scheme.recall(&self.scheme.memory());
+        self.scheme = scheme;
+        self.survey.turn = 0;
+        for ZoneImage { zone, opened_at, sealed_at, .. } in self.images() {
+            self.scheme.on_opened(&self.zones.event(zone, opened_at));
+            if let Some(at) = sealed_at {
+                self.scheme.on_sealed(&self.zones.event(zone, at), &self.zones.view(at));
+            }
+        }
     }
 }

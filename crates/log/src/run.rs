@@ -37,6 +37,26 @@ pub struct Lengths<'a> {
     pub bytes: &'a [u16],
     /// Bytes in a unit.
     pub unit: u32,
+    /// Bitmap of the writes that are deltas; if `None`, none is.
+    pub deltas: Option<&'a [u64]>,
+    /// The merged images that are known, in the order of their versions.
+    pub merges: &'a [Merge],
+}
+
+/// The length of an image that was made of a page's base and its delta.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Merge {
+    /// The number of the write that the delta was of.
+    pub write: u32,
+    /// Bytes of the image.
+    pub bytes: u16,
+}
+
+impl Lengths<'_> {
+    /// Units of a record of so many bytes.
+    pub(crate) fn units_of(&self, bytes: u16) -> u32 {
+        u32::from(bytes).div_ceil(self.unit.max(1)).max(1)
+    }
 }
 
 impl<'a> Writes<'a> {
@@ -66,10 +86,19 @@ impl<'a> Writes<'a> {
     /// Units of the record of write `i`: as many as its bytes need, but at least one and at most
     /// `page_units`; `page_units` if its bytes are not known.
     pub fn units(&self, i: usize, page_units: u32) -> u32 {
-        let units = self.lengths.and_then(|Lengths { bytes, unit }| {
-            Some(u32::from(*bytes.get(i)?).div_ceil(unit.max(1)).max(1))
-        });
+        let units = self.lengths.and_then(|all| Some(all.units_of(*all.bytes.get(i)?)));
         units.map_or(page_units, |units| units.min(page_units))
+    }
+
+    /// True if write `i` is a delta.
+    pub fn is_delta(&self, i: usize) -> bool {
+        let deltas = self.lengths.and_then(|lengths| lengths.deltas);
+        deltas.is_some_and(|d| d.get(i / 64).is_some_and(|word| word >> (i % 64) & 1 == 1))
+    }
+
+    /// The merges that are known.
+    pub(crate) fn merges(&self) -> &'a [Merge] {
+        self.lengths.map_or(&[], |lengths| lengths.merges)
     }
 
     /// The first write after the request that write `i` belongs to.
@@ -109,7 +138,7 @@ impl<S: Scheme> Volume<S> {
         if S::BATCHED && writes.hotness.is_some() && self.hotness.is_empty() {
             self.hotness = Array::zeroed(self.options.space as usize)?;
         }
-        if self.options.page_units > 1 {
+        if self.options.in_records() {
             return self.write_records(writes, range);
         }
         while next < range.end {

@@ -41,6 +41,8 @@ pub struct Placed {
     pub class: usize,
     /// Its slot, which its map entry now has.
     pub slot: Slot,
+    /// True if it is the last record of its chunk.
+    pub ends_chunk: bool,
 }
 
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
@@ -103,6 +105,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         let class = self.scheme.place_user(&write, &mut entry.page);
         let class = self.class_for_user(class, units.after)?;
         self.counts.user_writes += 1;
+        self.counts.delta_writes += u64::from(self.options.is_delta(lba));
         self.counts.user_units += self.counted_units(units.after);
         self.counts.classes[class].user_writes += 1;
         let slot = self.take_slot(word, class, units.after);
@@ -110,7 +113,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             true => self.valid += 1,
             false => self.discard(old, units.before),
         }
-        self.move_to(slot, class, entry)
+        Ok(self.move_to(slot, (lba, class, units.after), entry))
     }
 
     /// Trims a page whose record has `units` units: they become garbage, and the page counts as
@@ -202,7 +205,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         self.counts.classes[class].relocations += 1;
         let slot = self.take_slot(word, class, units);
         self.discard(from.zone, before);
-        self.move_to(slot, class, entry).map(Some)
+        Ok(Some(self.move_to(slot, (lba, class, units), entry)))
     }
 
     /// Frees a victim whose pages are all copied. False, without effect, while it holds a valid
@@ -237,22 +240,26 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         cursor.slot += units;
         cursor.counted = cursor.slot;
         self.written += u64::from(units);
-        self.count_in_chunk(class);
         slot
     }
 
-    /// Points a page to its new slot, and seals the zone if that was the zone's last slot.
+    /// Points a page to its new slot; seals the zone if that was the zone's last slot, and ends the chunk if
+    /// it takes no more.
     fn move_to(
         &mut self,
         slot: u32,
-        class: usize,
+        (lba, class, units): (u32, usize, u32),
         entry: &mut MapEntry<S::Page>,
-    ) -> Result<Placed, LogError> {
+    ) -> Placed {
         entry.slot = slot;
-        if self.is_full(class) {
+        let is_full = self.is_full(class);
+        let ends_chunk = self.add_to_chunk(class, lba, units) || is_full;
+        if is_full {
             self.close_zone(class);
+        } else if ends_chunk {
+            self.end_chunk(class);
         }
-        Ok(Placed { class, slot: self.slot(slot) })
+        Placed { class, slot: self.slot(slot), ends_chunk }
     }
 
     /// The number of a slot in the map.
@@ -268,11 +275,24 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
 }
 
 impl<S: Scheme> Volume<S> {
-    /// Trims a page: see [`Volume::trim_entry`].
+    /// Trims a page, and its delta: see [`Volume::trim_entry`]. False if the page has no slot.
     ///
     /// # Errors
     /// The LBA is beyond the volume.
-    pub fn trim(&mut self, lba: u32) -> Result<bool, LogError> {
+    pub fn trim(&mut self, page: u32) -> Result<bool, LogError> {
+        self.trim_delta(page)?;
+        self.trim_record(page)
+    }
+
+    /// Trims a page's delta, if pages have deltas.
+    pub(crate) fn trim_delta(&mut self, page: u32) -> Result<(), LogError> {
+        match self.options.delta_of(page) {
+            Some(delta) => self.trim_record(delta).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    fn trim_record(&mut self, lba: u32) -> Result<bool, LogError> {
         self.check_lba(lba)?;
         let mut entry = self.map[lba as usize];
         let units = self.units_at(entry.slot);
@@ -281,6 +301,7 @@ impl<S: Scheme> Volume<S> {
         trimmed
     }
 }
+
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// Shows a scheme that sees others the neighbour of the page that the user writes now, and one
     /// page in turn.

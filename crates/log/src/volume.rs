@@ -4,6 +4,7 @@ use frostline_placement::{Choice, Hotness, Pages, Room, Scheme, Victim, VictimPo
 
 use crate::LogError;
 use crate::capacity::{Capacity, Trigger};
+use crate::chunks::{ChunkShape, ZoneChunks};
 use crate::counts::Counts;
 use crate::map::{Map, MapEntry};
 use crate::memory::Array;
@@ -30,18 +31,19 @@ pub struct Options {
     /// as long as their drivers say, and slots, room and garbage are counted in units. 1 if every
     /// page takes one slot.
     pub page_units: u32,
-    /// Records in a chunk, behind which the rest of the last page stays unused: how a store on a
-    /// device writes them, with a header before each chunk. 0 if there are no chunks; whole pages
-    /// leave no rest.
-    pub chunk_records: u32,
+    /// The chunks in which a store on a device writes records; `None` if there is no device.
+    pub chunks: Option<ChunkShape>,
     /// Largest LBA + 1, at most [`MAX_LBA`] + 1.
     pub space: u32,
     /// Pages that may be valid at once.
     pub logical_pages: u64,
-    /// True if each page may have a second record, with an LBA of its own.
-    pub deltas: bool,
+    /// The LBA of page 0's delta, if each page may have a second record: that of page `p` is as many above `p`.
+    pub first_delta: Option<u32>,
     /// The capacity of the volume, and the trigger of cleaning.
     pub capacity: Capacity,
+    /// Of a volume that keeps its whole map, zones that it does without, for cleaned ones that wait to be reset
+    /// on a device: they are reset together once there are as many, after a sync, which ends all chunks.
+    pub spare: u32,
     /// Zones that may be open at once; `None` if there is no limit.
     pub max_open: Option<usize>,
     /// The time at which the volume starts; other than 0 only in tests of the clock.
@@ -57,10 +59,11 @@ impl Options {
         Options {
             zone_pages,
             page_units: 1,
-            chunk_records: 0,
+            chunks: None,
             space,
             logical_pages: u64::from(space),
-            deltas: false,
+            first_delta: None,
+            spare: 0,
             capacity: Capacity::Elastic { gp },
             max_open: None,
             start: 0,
@@ -69,7 +72,12 @@ impl Options {
 
     /// Records that may be valid at once.
     pub(crate) fn records(&self) -> u64 {
-        self.logical_pages * if self.deltas { 2 } else { 1 }
+        self.logical_pages * if self.first_delta.is_some() { 2 } else { 1 }
+    }
+
+    /// True if records are placed one by one, not whole pages in runs.
+    pub(crate) fn in_records(&self) -> bool {
+        self.page_units > 1 || self.chunks.is_some()
     }
 
     /// The room for open zones.
@@ -130,8 +138,13 @@ pub struct Volume<S: Scheme, M = Array<MapEntry<<S as Scheme>::Page>>> {
     pub(crate) lengths: Array<u8>,
     /// Units of each zone that pad its chunks; empty if pages take one unit.
     pub(crate) padding: Vec<u32>,
-    /// Records that each class has placed since its last chunk ended.
-    pub(crate) in_chunk: Vec<u32>,
+    /// Zones that were cleaned since the last sync for resets.
+    pub(crate) unreset: u32,
+    /// For each page, the next of the merges that the trace has of its present version, counted from 1; 0 if
+    /// there is none. Empty if the trace has no merges.
+    pub(crate) merges: Array<u32>,
+    /// The chunks of each class's open zone.
+    pub(crate) chunks: Vec<ZoneChunks>,
     reverse: bool,
     /// Pages at the tail of each zone for the scheme's state, in addition to
     /// [`Options::zone_pages`].
@@ -220,7 +233,12 @@ impl<S: Scheme> Volume<S> {
         policy: Box<dyn VictimPolicy>,
     ) -> Result<Self, LogError> {
         let map = Array::zeroed(options.space as usize)?;
-        Volume::build(options, scheme, policy, map, true)
+        let mut volume = Volume::build(options, scheme, policy, map, true)?;
+        let mut missing = options.spare;
+        while missing > 0 && volume.retire() {
+            missing -= 1;
+        }
+        Ok(volume)
     }
 }
 
@@ -256,6 +274,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         if !(1..=Options::MOST_UNITS).contains(&page_units) {
             return Err(LogError::Units { units: page_units, most: Options::MOST_UNITS });
         }
+        debug_assert!(options.chunks.is_none_or(|shape| shape.page_units == page_units));
         if page_units > 1 && (meta_pages > 0 || scheme.whole_pages_only()) {
             return Err(LogError::WholePages);
         }
@@ -280,7 +299,9 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             words: Array::default(),
             lengths: Array::default(),
             padding: Vec::new(),
-            in_chunk: vec![0; classes],
+            unreset: 0,
+            merges: Array::default(),
+            chunks: vec![ZoneChunks::default(); classes],
             reverse,
             meta_pages,
             zone_units,
@@ -320,7 +341,7 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
             let most = (self.max_zones + 1) * self.zone_units as usize;
             let len = (slots * 2).min(most).max(slots);
             self.words = self.words.grown(len)?;
-            if self.options.page_units > 1 {
+            if self.options.in_records() {
                 self.lengths = self.lengths.grown(len)?;
             }
         }
@@ -359,7 +380,6 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
         let slot = zone << self.shift;
         let gap = zone * ((1 << self.shift) - units);
         self.open[class] = Cursor { slot, end: slot + units, counted: slot, gap };
-        self.in_chunk[class] = 0;
         let event = self.event(zone);
         self.scheme.on_opened(&event);
         Ok(true)
@@ -369,8 +389,14 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     pub(crate) fn close_zone(&mut self, class: usize) {
         let zone = (self.open[class].end - 1) >> self.shift;
         self.settle(class);
-        self.open[class] = Cursor::CLOSED;
+        self.leave_zone(class);
         self.seal_zone(zone);
+    }
+
+    /// The class has no open zone any more.
+    pub(crate) fn leave_zone(&mut self, class: usize) {
+        self.open[class] = Cursor::CLOSED;
+        self.chunks[class] = ZoneChunks::default();
     }
 
     /// Updates the counts of a class up to its cursor: all pages appended since the last update

@@ -1,4 +1,4 @@
-//! A replay of page writes, with the trims and reads that a trace has between them.
+//! A replay of page writes, with the trims, syncs and reads that a trace has between them.
 
 use std::ops::Range;
 
@@ -7,10 +7,12 @@ use frostline_trace::{Read, Trim};
 
 use crate::machine::Machine;
 
-/// The trims and reads that are still to come, each with its place among the writes.
+/// The trims, syncs and reads that are still to come, each with its place among the writes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Between<'a> {
     pub trims: &'a [Trim],
+    /// Empty if the log has no chunks.
+    pub syncs: &'a [usize],
     /// Empty if the scheme does not want reads.
     pub reads: &'a [Read],
 }
@@ -20,14 +22,18 @@ impl Between<'_> {
     fn next_before(&self, end: usize) -> Option<usize> {
         let trim = self.trims.first().map(|trim| trim.at);
         let read = self.reads.first().map(|read| read.at);
-        [trim, read].into_iter().flatten().min().filter(|&at| at < end)
+        [trim, self.syncs.first().copied(), read].into_iter().flatten().min().filter(|&at| at < end)
     }
 
-    /// Passes on all that is at this place, trims first.
+    /// Passes on all that is at this place: trims, then syncs, then reads.
     fn pass(&mut self, at: usize, machine: &mut dyn Machine) -> Result<(), LogError> {
         while let Some((trim, rest)) = self.trims.split_first().filter(|(trim, _)| trim.at == at) {
             machine.trim(trim.lbas())?;
             self.trims = rest;
+        }
+        while let Some((_, rest)) = self.syncs.split_first().filter(|(sync, _)| **sync == at) {
+            machine.sync();
+            self.syncs = rest;
         }
         while let Some((read, rest)) = self.reads.split_first().filter(|(read, _)| read.at == at) {
             machine.read(read.first, read.pages);
@@ -37,7 +43,7 @@ impl Between<'_> {
     }
 }
 
-/// Replays a range of the writes, and before each of them the trims and reads at its place, which it
+/// Replays a range of the writes, and before each of them the trims, syncs and reads at its place, which it
 /// removes from `between`. What is behind the range stays there: a trim alone starts no cleaning.
 pub(crate) fn advance(
     machine: &mut dyn Machine,
@@ -67,6 +73,7 @@ mod tests {
     enum Noted {
         Write(u32),
         Trim(u32),
+        Sync,
         Read(u32, u32),
     }
 
@@ -83,6 +90,10 @@ mod tests {
             self.0.extend(lbas.map(Noted::Trim));
             Ok(())
         }
+        fn sync(&mut self) {
+            self.0.push(Noted::Sync);
+        }
+        fn restart(&mut self, _: Box<dyn std::any::Any>) {}
         fn read(&mut self, lba: u32, pages: u32) {
             self.0.push(Noted::Read(lba, pages));
         }
@@ -116,7 +127,7 @@ mod tests {
                 places.sort_unstable();
                 places
             };
-            let (trims, reads) = (places(5), places(30));
+            let (trims, reads, syncs) = (places(5), places(30), places(4));
             let trims: Vec<Trim> =
                 (trims.into_iter()).map(|at| Trim { at, first: 7, last: 8 }).collect();
             let reads: Vec<Read> = (reads.into_iter().zip(100..))
@@ -127,13 +138,14 @@ mod tests {
                 for trim in trims.iter().filter(|trim| trim.at == i) {
                     expected.extend(trim.lbas().map(Noted::Trim));
                 }
+                expected.extend(syncs.iter().filter(|at| **at == i).map(|_| Noted::Sync));
                 for read in reads.iter().filter(|read| read.at == i) {
                     expected.push(Noted::Read(read.first, read.pages));
                 }
                 expected.push(Noted::Write(word));
             }
             let mut notes = Notes::default();
-            let mut between = Between { trims: &trims, reads: &reads };
+            let mut between = Between { trims: &trims, syncs: &syncs, reads: &reads };
             let mut next = 0;
             while next < words.len() {
                 let end = (next + 1 + chance.below(9) as usize).min(words.len());

@@ -67,8 +67,22 @@ pub enum SimError {
         /// Bytes in a page.
         page: u32,
     },
-    /// Units are asked for under semantics that do not have them.
-    #[error("only whole pages are part of the semantics sepbit-fast22")]
+    /// The zones of the store to be imitated have another size, or its pages another number of units.
+    #[error(
+        "a zone of {zone} pages of {units} units: the store's zones have {store} of {store_units}"
+    )]
+    StoreShape {
+        /// Pages in a zone.
+        zone: u32,
+        /// Units in a page.
+        units: u32,
+        /// Pages of the user that a zone of the store can hold.
+        store: u32,
+        /// Units in a page of the store.
+        store_units: u32,
+    },
+    /// Units or a store are asked for under semantics that do not have them.
+    #[error("only whole pages of no store are part of the semantics sepbit-fast22")]
     UnitInSemantics,
     /// The run was stopped before its end, see [`ReplayProgress::stop`](crate::ReplayProgress::stop).
     #[error("the run was stopped")]

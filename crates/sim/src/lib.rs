@@ -60,7 +60,7 @@ pub use report::{
     ALL_VOLUMES, ClassReport, Quartiles, RunReport, SimReport, TraceReport, WindowReport,
 };
 pub use sample::{SampleError, Samples, sample};
-pub use settings::{Combination, Settings, Space, ZoneSize};
+pub use settings::{Combination, Settings, Space, StoreShape, ZoneSize};
 pub use setup::{InputFile, ReplaySetup};
 pub use sweep::{Outcomes, sweep, sweep_with};
 pub use volume::TraceVolume;

@@ -1,5 +1,6 @@
 //! A log that a trace is replayed against, with its scheme's type erased.
 
+use std::any::Any;
 use std::ops::{Range, RangeInclusive};
 
 use frostline_log::{Counts, LogError, Options, Volume, Writes};
@@ -13,6 +14,10 @@ pub trait Machine {
     fn write(&mut self, writes: &Writes<'_>, range: Range<usize>) -> Result<(), LogError>;
     /// Trims pages, see [`Volume::trim`].
     fn trim(&mut self, lbas: RangeInclusive<u32>) -> Result<(), LogError>;
+    /// Ends all chunks, see [`Volume::end_chunks`].
+    fn sync(&mut self);
+    /// Goes on with a new scheme of the same type, see [`Volume::restart`].
+    fn restart(&mut self, scheme: Box<dyn Any>);
     /// Shows the scheme a read, see [`Volume::read`].
     fn read(&mut self, lba: u32, pages: u32);
     /// See [`Volume::counts`].
@@ -45,6 +50,15 @@ impl<S: Scheme> Machine for Volume<S> {
 
     fn trim(&mut self, mut lbas: RangeInclusive<u32>) -> Result<(), LogError> {
         lbas.try_for_each(|lba| Volume::trim(self, lba).map(drop))
+    }
+
+    fn sync(&mut self) {
+        self.end_chunks();
+    }
+
+    fn restart(&mut self, scheme: Box<dyn Any>) {
+        let Ok(scheme) = scheme.downcast() else { unreachable!("a scheme of the same type") };
+        Volume::restart(self, *scheme);
     }
 
     fn read(&mut self, lba: u32, pages: u32) {
@@ -90,6 +104,17 @@ impl<S: Scheme> Machine for Volume<S> {
 
     fn verify(&self) -> Result<(), String> {
         Volume::verify(self)
+    }
+}
+
+/// Keeps the scheme that it visits.
+pub struct KeepScheme;
+
+impl Visitor for KeepScheme {
+    type Output = Box<dyn Any>;
+
+    fn visit<S: Scheme>(self, scheme: S) -> Box<dyn Any> {
+        Box::new(scheme)
     }
 }
 

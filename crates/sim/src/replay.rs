@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use frostline_log::{Counts, LogError};
-use frostline_placement::{Foresight, Semantics, Setup, victims};
+use frostline_log::{Counts, LogError, Writes};
+use frostline_placement::{Foresight, Semantics, Setup, Visitor, victims};
 use serde::{Deserialize, Serialize};
 
 use crate::between::{Between, advance};
 use crate::cpu_time::cpu_seconds;
 use crate::lifespans::{LifespanSample, LifespansByClass};
-use crate::machine::{Machine, MakeMachine};
+use crate::machine::{KeepScheme, Machine, MakeMachine};
 use crate::settings::least_op;
 use crate::stored::StoredCounts;
 use crate::windows::{Window, Windows, named};
@@ -92,8 +92,11 @@ pub fn replay(
     let log = |error| SimError::Log { scheme: combination.scheme.text.clone(), error };
     let wants_reads = combination.scheme.entry.wants_reads;
     let reads = if wants_reads { volume.reads() } else { &[] };
-    let mut between = Between { trims: volume.trims(), reads };
+    let syncs = if settings.store.is_some() { volume.syncs() } else { &[] };
+    let mut between = Between { trims: volume.trims(), syncs, reads };
     let writes = volume.writes(settings.unit());
+    let hotness = writes.hotness.filter(|_| settings.hears_hotness());
+    let writes = Writes { hotness, ..writes };
     let all = writes.words.len();
     let counted_from = (volume.preload_writes() as u64 + settings.warmup).min(all as u64) as usize;
     let mut windows = Windows::new(counted_from, settings.window, all, &mut *machine);
@@ -101,9 +104,17 @@ pub fn replay(
     let mut next = 0;
     let started = Instant::now();
     let mut cpu_from = cpu_seconds();
+    let reopened = settings.reopened.map(|writes| volume.preload_writes() as u64 + writes);
     while next < all {
         progress.check()?;
-        let end = sample.end_after(next, windows.end_after(next, next + STRIDE));
+        let mut end = sample.end_after(next, windows.end_after(next, next + STRIDE));
+        match reopened {
+            Some(at) if at == next as u64 => {
+                machine.restart(built(volume, combination, settings, zone_pages, KeepScheme)?);
+            }
+            Some(at) if (next as u64..end as u64).contains(&at) => end = at as usize,
+            _ => {}
+        }
         advance(&mut *machine, &writes, &mut between, next..end).map_err(log)?;
         if next >= counted_from {
             sample.look(next..end, &*machine);
@@ -139,29 +150,56 @@ fn build<'a>(
     settings: &Settings,
     zone_pages: u32,
 ) -> Result<Box<dyn Machine + 'a>, SimError> {
-    let Combination { scheme, .. } = combination;
+    let scheme = &combination.scheme;
+    let options = settings.options(volume, zone_pages);
+    if let Some(store) = settings.store {
+        let (units, chunks) = (options.page_units, store.chunks);
+        let store_units = chunks.page_units;
+        if (zone_pages, units) != (chunks.zone_pages(), store_units) {
+            let (zone, store) = (zone_pages, chunks.zone_pages());
+            return Err(SimError::StoreShape { zone, units, store, store_units });
+        }
+        if volume.space() > store.pages {
+            let error = LogError::BadLba { lba: volume.space() - 1, last: store.pages - 1 };
+            return Err(SimError::Log { scheme: scheme.text.clone(), error });
+        }
+    }
     let make = make(volume, combination, settings, zone_pages)?;
+    let made = built(volume, combination, settings, zone_pages, make)?;
+    made.map_err(|error| refused(volume, scheme.text.clone(), settings, zone_pages, error))
+}
+
+/// Builds the scheme for a visitor.
+fn built<V: Visitor>(
+    volume: &TraceVolume,
+    combination: &Combination,
+    settings: &Settings,
+    zone_pages: u32,
+    visitor: V,
+) -> Result<V::Output, SimError> {
+    let scheme = &combination.scheme;
+    let options = settings.options(volume, zone_pages);
     let foresight = scheme.entry.foresight;
     let recogniser = |by: &str, setup: &Setup<'_>| {
         frostline_learn::recogniser(by, setup, settings.model.as_deref())
     };
+    let means = (foresight == Foresight::Rates).then(|| volume.means_of_records(&options));
     let setup = Setup {
         zone_pages,
         page_bytes: settings.page_size,
-        space: volume.space(),
-        room: settings.options(volume, zone_pages).room(),
+        space: options.space,
+        room: options.room(),
         semantics: settings.semantics,
         seed: settings.seed,
-        mean_lifespans: (foresight == Foresight::Rates).then(|| volume.means()),
+        mean_lifespans: means.as_deref(),
         lifespans: volume.lifespans(),
-        has_hotness: volume.hotness().is_some(),
+        has_hotness: volume.hotness().is_some() && settings.hears_hotness(),
         recogniser: Some(&recogniser),
         classifier: Some(&frostline_learn::classifier),
         forecaster: Some(&frostline_learn::forecaster),
         inner: None,
     };
-    let made = scheme.build(&setup, make)?;
-    made.map_err(|error| refused(volume, scheme.text.clone(), settings, zone_pages, error))
+    Ok(scheme.build(&setup, visitor)?)
 }
 
 /// Makes the log for the reading that the settings ask for.

@@ -161,6 +161,12 @@ pub struct RunReport {
     /// Bytes written to the device, by the user and by cleaning, if pages are not written whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_bytes: Option<u64>,
+    /// Pages written by the user as deltas, if pages are not written whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delta_writes: Option<u64>,
+    /// Relocations of bases that were merged with their deltas, if pages are not written whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merges: Option<u64>,
     /// Share of the relocations that copied a frozen page; none if this was not counted.
     pub far: Option<f64>,
     /// Pages written beyond the user's, divided by the user's: the write amplification of those
@@ -322,7 +328,7 @@ fn row(
         gauges: w.gauges.iter().cloned().collect(),
     });
     let counts = &outcome.counts;
-    let unit = settings.unit.filter(|&unit| unit < settings.page_size).map(u64::from);
+    let unit = settings.unit.filter(|&unit| unit < settings.page_size);
     RunReport {
         volume,
         scheme: combination.scheme.text.clone(),
@@ -338,13 +344,10 @@ fn row(
         windows: windows.collect(),
         gauges: outcome.gauges.iter().cloned().collect(),
         peak_bytes: outcome.peak_bytes as u64,
-        unit: unit.map(|unit| unit as u32),
-        user_bytes: unit.map(|unit| counts.user_units * unit),
-        device_bytes: unit.map(|unit| (counts.user_units + counts.relocated_units) * unit),
         seconds: outcome.seconds,
         writes_per_second: outcome.replayed as f64 / outcome.seconds.max(1e-9),
         classes: classes(outcome),
-        ..RunReport::of(counts)
+        ..RunReport::in_units(counts, unit)
     }
 }
 
@@ -366,6 +369,19 @@ fn parameters(scheme: &SchemeSpec) -> BTreeMap<Cow<'static, str>, String> {
 }
 
 impl RunReport {
+    /// A report of the counts of a volume whose units have so many bytes, if it has units.
+    pub fn in_units(counts: &Counts, unit: Option<u32>) -> RunReport {
+        let bytes = |units: u64| unit.map(|unit| units * u64::from(unit));
+        RunReport {
+            unit,
+            user_bytes: bytes(counts.user_units),
+            device_bytes: bytes(counts.user_units + counts.relocated_units),
+            delta_writes: unit.map(|_| counts.delta_writes),
+            merges: unit.map(|_| counts.merges),
+            ..RunReport::of(counts)
+        }
+    }
+
     /// A report of a volume's counts, without a name and durations.
     pub fn of(counts: &Counts) -> RunReport {
         let classes = (1..).zip(&counts.classes).map(|(class, c)| ClassReport {
@@ -391,6 +407,8 @@ impl RunReport {
             unit: None,
             user_bytes: None,
             device_bytes: None,
+            delta_writes: None,
+            merges: None,
             far: Some(counts.far()),
             extra: counts.waf() - 1.0,
             gain: None,

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use frostline_learn::Model;
-use frostline_log::{Capacity, Options};
+use frostline_log::{Capacity, ChunkShape, Options};
 use frostline_placement::SchemeSpec;
 use frostline_placement::registry::Registry;
 use frostline_placement::{BuildError, Semantics};
@@ -41,6 +41,17 @@ pub enum ZoneSize {
     Bytes(u64),
 }
 
+/// What of a store's format decides where it places records, besides the scheme and the capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreShape {
+    /// Pages that it can hold.
+    pub pages: u32,
+    /// Zones that it keeps back for those that wait to be reset, besides those of [`Space::Bounded`].
+    pub spare: u32,
+    /// How records lie in the zones of its device.
+    pub chunks: ChunkShape,
+}
+
 /// Settings of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -49,9 +60,11 @@ pub struct Settings {
     /// The unit in bytes, if pages are not written whole. A record then takes as many whole units
     /// as its bytes in the trace need.
     pub unit: Option<u32>,
-    /// Records in a chunk of a store, behind which the rest of the last page stays unused, if pages are not
-    /// written whole; 0 if there are no chunks.
-    pub chunk_records: u32,
+    /// The store whose decisions are to be made again, with its chunks; none for a log without a device.
+    pub store: Option<StoreShape>,
+    /// User writes after the preload at which the scheme begins anew, as it does when a store is closed and
+    /// opened; none if it does not.
+    pub reopened: Option<u64>,
     /// Bytes in a zone.
     pub zone_size: ZoneSize,
     /// The capacity of a volume, and the trigger of cleaning.
@@ -81,7 +94,8 @@ impl Default for Settings {
         Settings {
             page_size: 4096,
             unit: None,
-            chunk_records: 0,
+            store: None,
+            reopened: None,
             zone_size: ZoneSize::Auto,
             space: Space::Gp(0.15),
             max_open: None,
@@ -113,7 +127,8 @@ impl Settings {
         if !fits {
             return Err(SimError::Unit { unit, page });
         }
-        if self.unit.is_some() && self.semantics == Semantics::SepbitFast22 {
+        let like_store = self.store.is_some() || self.reopened.is_some();
+        if (self.unit.is_some() || like_store) && self.semantics == Semantics::SepbitFast22 {
             return Err(SimError::UnitInSemantics);
         }
         match self.zone_size {
@@ -125,6 +140,11 @@ impl Settings {
     /// Bytes in a unit; if pages are written whole, bytes in a page.
     pub fn unit(&self) -> u32 {
         self.unit.unwrap_or(self.page_size)
+    }
+
+    /// True if schemes hear of hotness records: a store without room for them drops those that it gets.
+    pub(crate) fn hears_hotness(&self) -> bool {
+        self.store.is_none_or(|store| store.chunks.hotness > 0)
     }
 
     /// Pages in a zone, for a sweep over these volumes.
@@ -148,23 +168,31 @@ impl Settings {
 
     /// The layout of a volume.
     pub(crate) fn options(&self, volume: &TraceVolume, zone_pages: u32) -> Options {
-        let logical_pages = u64::from(volume.unique_pages());
+        let spare = self.store.map_or(0, |store| store.spare);
+        let (space, logical_pages) = match self.store {
+            Some(store) => (store.pages, u64::from(store.pages)),
+            None => (volume.space(), u64::from(volume.unique_pages())),
+        };
+        let has_deltas = self.unit.is_some() && (self.store.is_some() || volume.has_deltas());
         let capacity = match self.space {
             Space::Gp(gp) => Capacity::Elastic { gp },
             Space::Op(op) => Capacity::Fixed {
                 zones: zones(logical_pages, zone_pages, op),
                 reserve: self.reserve,
             },
-            Space::Bounded { gp, zones } => Capacity::Bounded { gp, zones, reserve: self.reserve },
+            Space::Bounded { gp, zones } => {
+                Capacity::Bounded { gp, zones: zones.saturating_add(spare), reserve: self.reserve }
+            }
         };
         Options {
-            deltas: false,
             zone_pages,
             page_units: self.page_size / self.unit(),
-            chunk_records: self.chunk_records,
-            space: volume.space(),
+            chunks: self.store.map(|store| store.chunks),
+            space: if has_deltas { space.saturating_mul(2) } else { space },
             logical_pages,
+            first_delta: has_deltas.then_some(space),
             capacity,
+            spare,
             max_open: self.max_open,
             start: 0,
         }

@@ -11,6 +11,10 @@ pub(crate) struct StoredCounts {
     relocations: u64,
     user_units: u64,
     relocated_units: u64,
+    #[serde(default)]
+    delta_writes: u64,
+    #[serde(default)]
+    merges: u64,
     frozen_relocations: u64,
     runs: u64,
     cleanings: u64,

@@ -1,10 +1,11 @@
 //! A volume of a trace, ready for replay.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-use frostline_log::{Lengths, WORD_LAST, Writes};
+use frostline_log::{Lengths, Merge, Options, WORD_LAST, Writes};
 use frostline_placement::Hotness;
-use frostline_trace::{Bits, FINAL, Prepared, Read, Trim, mean_lifespans};
+use frostline_trace::{Bits, FINAL, Prepared, Read, Trim, VersionMerge, mean_lifespans};
 
 // The log takes the words of a trace unchanged.
 const _: () = assert!(FINAL == WORD_LAST);
@@ -14,6 +15,7 @@ const _: () = assert!(FINAL == WORD_LAST);
 pub struct TraceVolume {
     name: String,
     prepared: Arc<Prepared>,
+    merges: Arc<[Merge]>,
     means: Arc<OnceLock<Vec<f32>>>,
 }
 
@@ -21,7 +23,9 @@ impl TraceVolume {
     /// Takes an annotated trace.
     pub fn new(prepared: Prepared) -> Self {
         let name = prepared.name.clone();
-        TraceVolume { name, prepared: Arc::new(prepared), means: Arc::default() }
+        let merge = |&VersionMerge { write, bytes }| Merge { write, bytes };
+        let merges = prepared.merges.iter().map(merge).collect();
+        TraceVolume { name, prepared: Arc::new(prepared), merges, means: Arc::default() }
     }
 
     /// The same volume under another name.
@@ -77,6 +81,20 @@ impl TraceVolume {
         self.means.get_or_init(|| mean_lifespans(words, trims, *space))
     }
 
+    /// The same of every LBA of a log with these options, which may have more, and one for each page's delta.
+    pub(crate) fn means_of_records(&self, options: &Options) -> Cow<'_, [f32]> {
+        let means = self.means();
+        if options.space as usize == means.len() {
+            return Cow::Borrowed(means);
+        }
+        let pages = options.first_delta.unwrap_or(options.space);
+        let mut of_records = vec![f32::INFINITY; options.space as usize];
+        for records in of_records.chunks_mut(pages as usize) {
+            records[..means.len()].copy_from_slice(means);
+        }
+        Cow::Owned(of_records)
+    }
+
     /// Lifespan of every write, if the trace was annotated with them.
     pub fn lifespans(&self) -> Option<&[u32]> {
         self.prepared.lifespans.as_deref()
@@ -107,6 +125,16 @@ impl TraceVolume {
         self.prepared.bytes.as_deref()
     }
 
+    /// The syncs, each as the number of page writes before it, in order, among all writes.
+    pub(crate) fn syncs(&self) -> &[usize] {
+        &self.prepared.syncs
+    }
+
+    /// True if the trace says which writes are deltas.
+    pub fn has_deltas(&self) -> bool {
+        self.prepared.deltas.is_some()
+    }
+
     /// The writes for the log, with units of `unit` bytes.
     pub(crate) fn writes(&self, unit: u32) -> Writes<'_> {
         Writes {
@@ -114,7 +142,12 @@ impl TraceVolume {
             starts: self.prepared.starts.as_ref().map(Bits::words),
             lifespans: self.lifespans(),
             hotness: self.hotness(),
-            lengths: self.bytes().map(|bytes| Lengths { bytes, unit }),
+            lengths: self.bytes().map(|bytes| Lengths {
+                bytes,
+                unit,
+                deltas: self.prepared.deltas.as_ref().map(Bits::words),
+                merges: &self.merges,
+            }),
         }
     }
 }

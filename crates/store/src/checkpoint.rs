@@ -165,7 +165,7 @@ impl Inner {
         drop(meta);
         let mut state = self.state()?;
         state.check_writable()?;
-        let last = state.seal_all();
+        let last = state.sync();
         let mut snapshot =
             CheckpointState::of(&mut state, whole, notes_from, self.meta_usage.pages());
         state.checkpoint_begun();

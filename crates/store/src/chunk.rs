@@ -1,15 +1,12 @@
 //! Chunks: a header page, and the records it describes. In memory until they are written.
 
-use frostline_log::Extent;
+use frostline_log::{ChunkFill, ChunkShape, Extent};
 use frostline_placement::Hotness;
 use frostline_zone::AlignedBuf;
 
 use crate::format::{Form, Group, IMAGE, PAGE, Row, rows};
 use crate::head::{BODY, ChunkHead, Head, HeadKind};
 use crate::records::{Record, Sizes};
-
-/// Bytes at the end of a chunk's last page that are little to lose.
-const LITTLE: u32 = 128;
 
 /// A chunk that is being filled, or is on its way to the device.
 pub struct Chunk {
@@ -21,32 +18,18 @@ pub struct Chunk {
     pub start: u32,
     /// The sizes of the store's records.
     sizes: Sizes,
-    /// The room for records.
-    room: ChunkRoom,
+    shape: ChunkShape,
     /// The header's row of each record.
     pub records: Vec<Record>,
     /// The records' hotness records, if the store has them. Those of deltas stay in memory.
     pub hotness: Option<Vec<Hotness>>,
     /// Number of the chunk, once it is sealed.
     pub seq: u64,
-    /// Units of the records.
-    used: u32,
-    /// Of the records, deltas.
-    deltas: usize,
+    /// The sum of the records.
+    fill: ChunkFill,
     /// Slots of `bytes` before the records: a page, until the chunk is sealed.
     before: u32,
     bytes: AlignedBuf,
-}
-
-/// The room of a chunk.
-#[derive(Clone, Copy)]
-pub struct ChunkRoom {
-    /// Images that its header has room for.
-    pub records: u32,
-    /// Units behind its header, on the device.
-    pub units: u32,
-    /// Units that are left of the volume's zone.
-    pub of_zone: u32,
 }
 
 impl Chunk {
@@ -54,80 +37,46 @@ impl Chunk {
     pub fn new(
         (zone, first, start): (u32, u32, u32),
         sizes: Sizes,
-        room: ChunkRoom,
+        shape: ChunkShape,
         hotness: bool,
         bytes: AlignedBuf,
     ) -> Self {
-        let records = Vec::with_capacity(room.records as usize);
+        let records = Vec::with_capacity(shape.pages as usize);
         let hotness = hotness.then(Vec::new);
         Chunk {
             zone,
             first,
             start,
             sizes,
-            room,
+            shape,
             records,
             hotness,
             seq: 0,
-            used: 0,
-            deltas: 0,
+            fill: ChunkFill::default(),
             before: sizes.page_units(),
             bytes,
         }
     }
 
-    /// True if it takes no more records: the next one might be a whole page.
-    pub fn is_full(&self) -> bool {
-        self.has_full_header()
-            || self.used + self.sizes.page_units() > self.room.units
-            || self.used == self.room.of_zone
-    }
-
-    /// True if its header has no room for another record, or not for many and the last page is as good
-    /// as full: a chunk of deltas has few pages, so padding would be a large part of it.
-    pub fn has_full_header(&self) -> bool {
-        if self.deltas == 0 {
-            return self.records.len() as u32 == self.room.records;
-        }
-        let hotness = if self.hotness.is_some() { size_of::<Hotness>() } else { 0 };
-        let row = self.sizes.row_bytes();
-        let (room, used) = (BODY - size_of::<Group>(), self.row_bytes());
-        let left = self.padding() * self.sizes.slot_bytes();
-        used + row + hotness > room || used > room * 2 / 3 && left <= LITTLE
-    }
-
-    /// Bytes of the rows in its header.
-    fn row_bytes(&self) -> usize {
-        let hotness = if self.hotness.is_some() { size_of::<Hotness>() } else { 0 };
-        self.records.len() * self.sizes.row_bytes() + (self.records.len() - self.deltas) * hotness
-    }
-
     /// Slots of its header, as the records are now.
     pub fn header(&self) -> u32 {
-        match self.sizes.unit() {
-            None => 1,
-            Some(_) => {
-                let bytes = PAGE - BODY + size_of::<Group>() + self.row_bytes();
-                self.sizes.units_of(bytes as u32)
-            }
-        }
+        self.shape.header(&self.fill)
     }
 
     /// The offset in the zone of the next record.
     pub fn next(&self) -> u32 {
-        self.first * self.sizes.page_units() + self.used
+        self.first * self.sizes.page_units() + self.fill.units
     }
 
     /// Appends a record: its bytes, and zeroes up to the end of a unit.
     pub fn push(&mut self, record: Record, hotness: Hotness, bytes: &[u8]) {
         let (bytes, slot) = (&bytes[..record.bytes.into()], self.sizes.slot_bytes() as usize);
-        let at = (self.before + self.used) as usize * slot;
+        let at = (self.before + self.fill.units) as usize * slot;
         let units = self.sizes.units_of(record.bytes.into());
         let (place, rest) = self.bytes[at..at + units as usize * slot].split_at_mut(bytes.len());
         place.copy_from_slice(bytes);
         rest.fill(0);
-        self.used += units;
-        self.deltas += usize::from(self.sizes.is_delta(record.lba));
+        self.fill.add(units, self.sizes.is_delta(record.lba));
         self.records.push(record);
         if let Some(all) = &mut self.hotness {
             all.push(hotness);
@@ -138,7 +87,7 @@ impl Chunk {
     pub fn content(&self, extent: Extent) -> Option<&[u8]> {
         let slot = self.sizes.slot_bytes() as usize;
         let from = extent.slot.offset.checked_sub(self.first * self.sizes.page_units())?;
-        let ours = extent.slot.zone == self.zone && from + extent.units <= self.used;
+        let ours = extent.slot.zone == self.zone && from + extent.units <= self.fill.units;
         let at = (self.before + from) as usize * slot;
         let len = extent.units as usize * slot;
         ours.then(|| &self.bytes[at..at + len])
@@ -151,7 +100,7 @@ impl Chunk {
 
     /// Pages behind the one where its header begins.
     pub fn pages(&self) -> u32 {
-        (self.header() + self.used).div_ceil(self.sizes.page_units()) - 1
+        self.shape.pages_behind(&self.fill)
     }
 
     /// The page of the device's zone behind it.
@@ -161,7 +110,7 @@ impl Chunk {
 
     /// Units that are left of its last page.
     pub fn padding(&self) -> u32 {
-        (1 + self.pages()) * self.sizes.page_units() - self.header() - self.used
+        self.shape.padding(&self.fill)
     }
 
     /// Writes the header. All chunks up to `durable`, and all notes before `noted`, are durable, and a
@@ -218,7 +167,8 @@ impl Chunk {
     /// Moves the records to right behind the header, and fills the last page up with zeroes.
     fn move_records(&mut self, header: u32) {
         let slot = self.sizes.slot_bytes() as usize;
-        let [from, to, len] = [self.before, header, self.used].map(|slots| slots as usize * slot);
+        let [from, to, len] =
+            [self.before, header, self.fill.units].map(|slots| slots as usize * slot);
         if from != to {
             self.bytes.copy_within(from..from + len, to);
             self.before = header;

@@ -8,7 +8,7 @@ use frostline_log::{Extent, Placed, Slot};
 use frostline_placement::Hotness;
 use frostline_zone::AlignedBuf;
 
-use crate::chunk::{Chunk, ChunkRoom};
+use crate::chunk::Chunk;
 use crate::format::{Group, PAGE};
 use crate::layout::Layout;
 use crate::records::Record;
@@ -93,14 +93,14 @@ impl ChunkTable {
     }
 
     /// Puts a placed record into the chunk of its class. A chunk that is begun for it goes to page
-    /// `start` of the device's zone. True if the chunk is full.
+    /// `start` of the device's zone.
     pub fn push(
         &mut self,
         placed: Placed,
         start: u32,
         (record, hotness, bytes): (Record, Hotness, &[u8]),
-    ) -> bool {
-        let Placed { class, slot } = placed;
+    ) {
+        let Placed { class, slot, .. } = placed;
         let chunk = match self.open[class].take() {
             Some(chunk) => chunk,
             None => self.begin(slot, start),
@@ -108,22 +108,15 @@ impl ChunkTable {
         let chunk = self.open[class].insert(chunk);
         debug_assert_eq!((chunk.zone, chunk.next()), (slot.zone, slot.offset));
         chunk.push(record, hotness, bytes);
-        chunk.is_full()
     }
 
     fn begin(&mut self, slot: Slot, start: u32) -> Chunk {
-        let (fixed, sizes) = (&self.layout.fixed, self.layout.sizes);
-        let pages = fixed.chunk_pages.min(fixed.device_pages - start - 1);
-        let room = ChunkRoom {
-            records: fixed.chunk_pages,
-            units: pages * sizes.page_units(),
-            of_zone: self.layout.zone_units() - slot.offset,
-        };
-        let size = (1 + fixed.chunk_pages as usize) * PAGE;
+        let (shape, sizes) = (self.layout.chunk_shape(), self.layout.sizes);
+        let size = (1 + shape.pages as usize) * PAGE;
         let bytes = self.buffers.pop().unwrap_or_else(|| AlignedBuf::zeroed(size));
         debug_assert!(slot.offset.is_multiple_of(sizes.page_units()), "a chunk begins with a page");
         let first = slot.offset / sizes.page_units();
-        Chunk::new((slot.zone, first, start), sizes, room, self.layout.has_hotness(), bytes)
+        Chunk::new((slot.zone, first, start), sizes, shape, self.layout.has_hotness(), bytes)
     }
 
     /// Seals the chunk of a class, if it holds pages; `zone` is where it goes. All notes before

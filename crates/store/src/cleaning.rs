@@ -245,7 +245,7 @@ impl Inner {
     /// Resets the zones that wait for it, once the copies of their pages are durable.
     fn reset_pending(&self) -> Result<(), StoreError> {
         let waiting = self.state()?.zones.pending_reset().len();
-        self.sync()?;
+        self.sync_for_resets()?;
         for _ in 0..waiting {
             let mut state = self.state()?;
             // Readers do not tell when they are done: they are, in a moment.

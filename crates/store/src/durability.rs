@@ -4,13 +4,23 @@ use crate::StoreError;
 use crate::head::{MetaKind, NotesHead};
 use crate::inner::Inner;
 use crate::layout::NOTES;
+use crate::state::State;
 
 impl Inner {
     /// Makes everything that was written before durable.
     pub fn sync(&self) -> Result<(), StoreError> {
+        self.sync_by(State::sync)
+    }
+
+    /// The same so that zones can be reset, which follows from what was cleaned.
+    pub fn sync_for_resets(&self) -> Result<(), StoreError> {
+        self.sync_by(State::seal_all)
+    }
+
+    fn sync_by(&self, seal_all: fn(&mut State) -> u64) -> Result<(), StoreError> {
         let mut state = self.state()?;
         state.check_writable()?;
-        let last = state.seal_all();
+        let last = seal_all(&mut state);
         let outgoing = state.chunks.take_outgoing();
         drop(state);
         self.write_out(outgoing)?;

@@ -139,6 +139,6 @@ impl State {
             let Ok(mut page) = mapped else { unreachable!("its leaf is in memory") };
             page.write(write)?;
         }
-        Ok(self.seal_all())
+        Ok(self.sync())
     }
 }

@@ -1,6 +1,6 @@
 //! The division of a device: metadata zones and data zones; headers, pages and spare zones.
 
-use frostline_log::{Capacity, LogError, MAX_LBA, Options};
+use frostline_log::{Capacity, ChunkShape, LogError, MAX_LBA, Options};
 use frostline_placement::SchemeSpec;
 use frostline_placement::registry::Registry;
 use frostline_placement::{BuildError, Foresight, Hotness, LARGEST_MEMORY, Room, Semantics};
@@ -113,10 +113,9 @@ impl Layout {
                 fixed.device_zones, fixed.device_pages, geometry.zones
             )));
         }
-        let chunk = chunk_pages(sizes, fixed.hotness == 1);
-        let headers = 2 * device_pages.div_ceil(chunk + 1);
-        let agree = fixed.chunk_pages == chunk
-            && fixed.zone_pages == device_pages.saturating_sub(headers)
+        let shape = chunk_shape(device_pages, sizes, fixed.hotness == 1);
+        let agree = fixed.chunk_pages == shape.pages
+            && fixed.zone_pages == shape.zone_pages()
             && fixed.zone_pages >= 16
             && fixed.hotness <= 1
             && meta.iter().all(|&zone| zone < geometry.zones)
@@ -144,19 +143,26 @@ impl Layout {
 
     /// The options of the volume.
     pub fn options(&self) -> Options {
-        let Super { zone_pages, chunk_pages, logical_pages, gp, reserve, .. } = self.fixed;
+        let Super { zone_pages, logical_pages, gp, reserve, .. } = self.fixed;
         let zones = self.data.len() as u32;
         Options {
             zone_pages,
             page_units: self.sizes.page_units(),
-            chunk_records: chunk_pages,
+            chunks: Some(self.chunk_shape()),
             space: self.sizes.lbas(logical_pages) as u32,
             logical_pages,
-            deltas: self.sizes.first_delta() > 0,
+            first_delta: Some(self.sizes.first_delta()).filter(|&first| first > 0),
+            // The store withholds zones by itself.
+            spare: 0,
             capacity: Capacity::Bounded { gp, zones, reserve },
             max_open: self.max_open,
             start: 0,
         }
+    }
+
+    /// How records lie in the zones of the device.
+    pub fn chunk_shape(&self) -> ChunkShape {
+        chunk_shape(self.fixed.device_pages, self.sizes, self.has_hotness())
     }
 
     /// Units of the user that a zone can hold; pages of a store whose pages take 4,096 bytes each.
@@ -214,10 +220,8 @@ fn check_format(format: &Format, scheme: &SchemeSpec) -> Result<(), StoreError> 
 /// The part of a superblock that options and the size of zones decide.
 fn fixed_by_zones(geometry: &Geometry, format: &Format) -> Result<Super, StoreError> {
     let device_pages = (geometry.zone_capacity / PAGE as u64) as u32;
-    let chunk_pages = chunk_pages(Sizes::new(format.unit)?, format.hotness);
-    // A page of each two headers is for chunks that a sync ended early.
-    let headers = 2 * device_pages.div_ceil(chunk_pages + 1);
-    let zone_pages = device_pages.saturating_sub(headers);
+    let shape = chunk_shape(device_pages, Sizes::new(format.unit)?, format.hotness);
+    let zone_pages = shape.zone_pages();
     if zone_pages < 16 {
         let why = format!("zones of {device_pages} pages: at least 16 must be left beside headers");
         return Err(StoreError::Options { what: "device", why });
@@ -234,7 +238,7 @@ fn fixed_by_zones(geometry: &Geometry, format: &Format) -> Result<Super, StoreEr
         checkpoint_writes: 0,
         device_pages,
         zone_pages,
-        chunk_pages,
+        chunk_pages: shape.pages,
         device_zones: geometry.zones,
         reserve: format.reserve.max(2),
         spare: format.spare.max(1),
@@ -313,10 +317,32 @@ pub fn most_records(sizes: Sizes, chunk_pages: u32) -> u32 {
     }
 }
 
-/// Images in a chunk whose header has, or has not, room for hotness records; as many pages at most.
-pub fn chunk_pages(sizes: Sizes, hotness: bool) -> u32 {
-    let row = sizes.row_bytes() + if hotness { size_of::<Hotness>() } else { 0 };
-    CHUNK.min(((BODY - size_of::<Group>()) / row) as u32)
+/// How a store lays records out in zones of so many pages: with units of these bytes, if it has any, and headers
+/// that have, or have not, room for hotness records. A simulator needs it to decide as the store does.
+///
+/// # Errors
+/// The unit is none that a store can have.
+pub fn chunk_shape_of(
+    device_pages: u32,
+    unit: Option<u32>,
+    hotness: bool,
+) -> Result<ChunkShape, StoreError> {
+    Ok(chunk_shape(device_pages, Sizes::new(unit)?, hotness))
+}
+
+/// How records lie in zones of so many pages, behind headers that have, or have not, room for hotness records.
+pub fn chunk_shape(device_pages: u32, sizes: Sizes, hotness: bool) -> ChunkShape {
+    let hotness = if hotness { size_of::<Hotness>() } else { 0 };
+    let rows = BODY - size_of::<Group>();
+    ChunkShape {
+        device_pages,
+        pages: CHUNK.min((rows / (sizes.row_bytes() + hotness)) as u32),
+        page_units: sizes.page_units(),
+        unit: sizes.slot_bytes(),
+        head: (PAGE - rows) as u32,
+        row: sizes.row_bytes() as u32,
+        hotness: hotness as u32,
+    }
 }
 
 /// Pages of a payload in the metadata log, at most: what a record leaves of a zone because it does

@@ -180,6 +180,11 @@ impl MapCache {
         !self.has(leaf) && self.at(leaf).page == 0
     }
 
+    /// The last leaf that holds anything.
+    pub fn last_leaf(&self) -> Option<u32> {
+        (0..self.places.len() as u32).rev().find(|&leaf| !self.is_blank(leaf))
+    }
+
     /// The position of a page's entry, if its leaf is in memory.
     pub fn position(&self, lba: u32) -> Option<Position> {
         let (leaf, index) = self.leaves.find(lba);
@@ -394,9 +399,16 @@ impl Map<StoredState> for MapCache {
     }
 
     fn reach(&self) -> u32 {
-        let last = (0..self.places.len() as u32).rev().find(|&leaf| !self.is_blank(leaf));
-        let entries = |leaf| self.leaves.lba(leaf, LEAF - 1) + 1;
-        last.map_or(0, |leaf| entries(leaf).min(self.space))
+        let Some(leaf) = self.last_leaf() else { return 0 };
+        let in_use = |index: &usize| {
+            let at = self.position(self.leaves.lba(leaf, *index));
+            at.is_none_or(|at| self.slot(at) != 0)
+        };
+        let last = (0..LEAF).rev().filter(|&i| self.leaves.lba(leaf, i) < self.space).find(in_use);
+        let reach = last.map_or(0, |index| self.leaves.lba(leaf, index) + 1);
+        // Leaves before it may have deltas, whose LBAs are above those of all pages.
+        let before = leaf.checked_sub(1).map_or(0, |leaf| self.leaves.lba(leaf, LEAF - 1) + 1);
+        reach.max(before)
     }
 
     fn peek(&self, lba: u32) -> Option<MapEntry<StoredState>> {

@@ -3,12 +3,13 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use frostline_log::{Extent, LOST, Units};
+use frostline_log::{Extent, LOST, MergeUnits, Placed, Units, takes_delta};
 use frostline_placement::Hotness;
 
 use crate::StoreError;
 use crate::delta::set_time;
 use crate::map_cache::{Position, StoredState};
+use crate::observer::StoreEvent;
 use crate::packing::PackedPage;
 use crate::records::{Record, Span};
 use crate::state::State;
@@ -103,9 +104,9 @@ impl<G: Deref<Target = State>> MappedPage<G> {
         self.state.time()
     }
 
-    /// True if a zone can be opened.
-    pub fn has_free_zone(&self) -> bool {
-        self.state.volume.free_zones() > 0
+    /// True if cleaning may merge a base with its delta.
+    pub fn may_merge(&self) -> bool {
+        self.state.volume.may_merge()
     }
 
     /// True if a group is on its way to the device.
@@ -171,7 +172,7 @@ impl<G: Deref<Target = State>> MappedPage<G> {
         let lost = |(at, _): (Extent, u32)| at.slot.zone == 0;
         base.slot.zone != 0
             && !self.delta_place().is_some_and(lost)
-            && self.state.layout.sizes.units_of(bytes as u32) < base.units
+            && takes_delta(base.units, self.state.layout.sizes.units_of(bytes as u32))
     }
 }
 
@@ -237,25 +238,60 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
 
     /// Places a copy of the LBA's record. Nothing happens if the record no longer lies there.
     pub fn relocate(&mut self, copy: &RecordCopy<'_>) -> Result<(), StoreError> {
-        let &RecordCopy { from, class, record, hotness, bytes } = copy;
+        let &RecordCopy { from, class, record, .. } = copy;
         let state = &mut *self.state;
         let mut entry = state.volume.map().entry(self.at);
         let units = state.layout.sizes.units_of(record.bytes.into());
         match state.volume.place_relocation(self.lba, &mut entry, from, units, class)? {
             None => Ok(()),
             Some(placed) => {
-                let map = state.volume.map_mut();
-                map.set(self.at, entry);
-                map.set_sum(self.at, record.sum);
-                map.set_units(self.at, units);
-                state.relocation_placed(placed, record, hotness, bytes)
+                state.volume.map_mut().set(self.at, entry);
+                self.relocated(copy, placed)
             }
         }
     }
 
-    /// Cleaning merged the page's image and its delta.
-    pub fn count_merge(&mut self) {
-        self.state.deltas.merged += 1;
+    /// Places a copy of the page's image that is merged with its delta, where that fits. False if not.
+    pub fn merge(&mut self, copy: &RecordCopy<'_>) -> Result<bool, StoreError> {
+        let &RecordCopy { from, class, record, .. } = copy;
+        let state = &mut *self.state;
+        let (sizes, map) = (state.layout.sizes, state.volume.map());
+        let (Some(at), Some(of_delta)) = (self.delta, sizes.delta_of(self.lba)) else {
+            return Ok(false);
+        };
+        let units = MergeUnits {
+            base: from.units,
+            delta: map.units(at),
+            merged: sizes.units_of(record.bytes.into()),
+        };
+        state.observe(StoreEvent::Merged { lba: self.lba, bytes: record.bytes });
+        if !units.fit() {
+            return Ok(false);
+        }
+        let map = state.volume.map();
+        let (mut base, mut delta) = (map.entry(self.page), map.entry(at));
+        let (base_entry, delta_entry) = ((self.lba, &mut base), (of_delta, &mut delta));
+        let placed = state.volume.place_merged(base_entry, delta_entry, from, units, class)?;
+        if let Some(placed) = placed {
+            let map = state.volume.map_mut();
+            map.set(self.page, base);
+            map.set(at, delta);
+            state.delta_ended();
+            state.deltas.merged += 1;
+            self.relocated(copy, placed)?;
+        }
+        Ok(true)
+    }
+
+    /// A copy of the LBA's record was placed, and its map entry changed.
+    fn relocated(&mut self, copy: &RecordCopy<'_>, placed: Placed) -> Result<(), StoreError> {
+        let &RecordCopy { record, hotness, bytes, .. } = copy;
+        let state = &mut *self.state;
+        let units = state.layout.sizes.units_of(record.bytes.into());
+        let map = state.volume.map_mut();
+        map.set_sum(self.at, record.sum);
+        map.set_units(self.at, units);
+        state.relocation_placed(placed, record, hotness, bytes)
     }
 
     /// Forgets the page's delta, as a newer image makes it garbage.

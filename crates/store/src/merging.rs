@@ -29,8 +29,8 @@ pub enum Merging<'a> {
 }
 
 impl Inner {
-    /// Places a copy of a page's image merged with its delta, if it has one that can be read. A merged
-    /// image is larger than the victim's record: without a free zone it might not fit.
+    /// Places a copy of a page's image merged with its delta, if it has one that can be read, where the volume
+    /// has room for that.
     pub fn merge<'a>(
         &'a self,
         state: Guard<'a>,
@@ -47,7 +47,7 @@ impl Inner {
                     return Ok(Merging::Done(mapped.into_state()));
                 }
                 let place = mapped.delta_place();
-                let found = match mapped.has_free_zone() {
+                let found = match mapped.may_merge() {
                     true => mapped.find_delta(delta).ok().flatten(),
                     false => None,
                 };
@@ -85,16 +85,12 @@ impl Inner {
         };
         let sizes = self.layout.sizes;
         let Image { bytes, sum } = Image::merged(page, sizes, &self.compression);
-        let (of_delta, other) = mapped.delta_place().map_or((0, 0), |(at, sum)| (at.units, sum));
-        if sizes.units_of(bytes.len() as u32) > copy.from.units + of_delta {
-            // Cleaning must not need more room than it frees.
-            return Ok(Merging::None(mapped.into_state()));
-        }
+        let other = mapped.delta_place().map_or(0, |(_, sum)| sum);
         let record = Record { sum, time, bytes: bytes.len() as u16, other, ..copy.record };
-        mapped.relocate(&RecordCopy { record, bytes: &bytes, ..*copy })?;
-        mapped.forget_delta()?;
-        mapped.count_merge();
-        Ok(Merging::Done(mapped.into_state()))
+        match mapped.merge(&RecordCopy { record, bytes: &bytes, ..*copy })? {
+            true => Ok(Merging::Done(mapped.into_state())),
+            false => Ok(Merging::None(mapped.into_state())),
+        }
     }
 }
 

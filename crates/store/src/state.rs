@@ -16,8 +16,11 @@ use crate::chunk::Chunk;
 use crate::chunk_table::ChunkTable;
 use crate::copies::{Copied, Copies};
 use crate::failures::Failures;
+use crate::format::PAGE;
+use crate::image::Hole;
 use crate::layout::Layout;
 use crate::notes::Notes;
+use crate::observer::{Observer, StoreEvent};
 use crate::records::Record;
 use crate::volume::Volume;
 use crate::written::{DeltaCounts, Written};
@@ -48,6 +51,8 @@ pub struct State {
     /// Zones that failed, but for those of the metadata log, which counts its own.
     failures: Failures,
     copies: Option<Copies>,
+    /// Sees every event.
+    pub observer: Option<Arc<dyn Observer>>,
     /// Pages placed since the last checkpoint.
     since_checkpoint: u64,
     /// A zone failed since the last checkpoint: recovery can no longer go by what that
@@ -99,6 +104,7 @@ impl State {
             valid_deltas: 0,
             failures: Failures::default(),
             copies: None,
+            observer: None,
             since_checkpoint: 0,
             zone_failed: false,
             failed: None,
@@ -193,7 +199,23 @@ impl State {
         }
         self.nothing_to_clean = false;
         self.forget_copies(record.lba);
+        if self.observer.is_some() {
+            let (sizes, whole) = (self.layout.sizes, PAGE as u16);
+            let bytes = match sizes.unit() {
+                Some(_) => record.bytes,
+                None => Hole::of(bytes, 1).map_or(whole, |hole| hole.bytes() as u16),
+            };
+            let (lba, is_delta) = (sizes.page_of(record.lba), sizes.is_delta(record.lba));
+            self.observe(StoreEvent::Written { lba, hotness, bytes, is_delta });
+        }
         self.append(placed, (record, hotness, bytes))
+    }
+
+    /// Tells the observer, if there is one.
+    pub fn observe(&self, event: StoreEvent) {
+        if let Some(observer) = &self.observer {
+            observer.on(event);
+        }
     }
 
     /// A copy of a page was placed, and its map entry changed.
@@ -227,6 +249,7 @@ impl State {
         self.nothing_to_clean = false;
         self.forget_copies(lba);
         self.notes.page_trimmed(self.time, lba);
+        self.observe(StoreEvent::Trimmed { lba });
     }
 
     fn forget_copies(&mut self, lba: u32) {
@@ -241,7 +264,7 @@ impl State {
         placed: Placed,
         record: (Record, Hotness, &[u8]),
     ) -> Result<(), StoreError> {
-        let Placed { class, slot } = placed;
+        let Placed { class, slot, ends_chunk } = placed;
         self.since_checkpoint += 1;
         if self.chunks.zone_of(class).is_some_and(|zone| zone != slot.zone) {
             // The end of its zone was too short for this record.
@@ -253,50 +276,49 @@ impl State {
             self.notes.zone_opened(self.time, slot.zone, class, place);
         }
         let start = self.zones.get(slot.zone).pages;
-        if self.chunks.push(placed, start, record) {
+        self.chunks.push(placed, start, record);
+        if ends_chunk {
             self.seal(class);
         }
         Ok(())
     }
 
-    /// Seals the chunk of a class, if it holds pages. Where no other chunk fits behind it, the zone
-    /// ends.
+    /// Seals the chunk of a class, which the volume has ended, if it holds pages.
     fn seal(&mut self, class: usize) {
         let Some(zone) = self.chunks.zone_of(class) else { return };
         let noted = self.notes.durable();
         let chunk = self.chunks.seal(class, self.zones.get(zone), noted);
         let Some(chunk) = chunk else { return };
-        let pages = self.zones.add_chunk(&chunk);
+        self.zones.add_chunk(&chunk);
         self.written.headers += 1;
         let header = chunk.header() * self.layout.sizes.slot_bytes();
         self.written.header_bytes += u64::from(header);
         let padding = u64::from(chunk.padding());
         self.written.padding_bytes += padding * u64::from(self.layout.sizes.slot_bytes());
-        if self.volume.is_open(zone) {
-            self.volume.pad(class);
-        }
-        let (zone, is_open) = (self.zones.get(zone), self.volume.is_open(zone));
-        let no_room = self.layout.fixed.device_pages - pages < 2;
-        if is_open && zone.has_failed() {
-            self.volume.end_early(class);
-        } else if is_open && no_room {
-            // Full headers take pages in every zone: those that cleaning copied it to would lose as many.
-            let in_units = self.layout.sizes.page_units() > 1;
-            let headers = if in_units { zone.full_headers } else { 0 };
-            self.volume.end_padded(class, headers * self.layout.sizes.page_units());
-        }
     }
 
-    /// Seals the chunk that is being filled for a zone; false if there is none.
-    fn seal_chunk_of(&mut self, zone: u32) -> bool {
-        let class = self.chunks.class_of(zone);
-        class.inspect(|&class| self.seal(class)).is_some()
+    /// Seals the chunk that is being filled for a zone that the volume has ended.
+    fn seal_chunk_of(&mut self, zone: u32) {
+        if let Some(class) = self.chunks.class_of(zone) {
+            self.seal(class);
+        }
     }
 
     /// Seals all chunks; returns the number of the last one.
     pub fn seal_all(&mut self) -> u64 {
+        self.volume.end_chunks();
         (0..self.volume.scheme().classes()).for_each(|class| self.seal(class));
         self.chunks.next_seq() - 1
+    }
+
+    /// Seals all chunks by the wish of the user, or for a checkpoint; returns the number of the last one.
+    pub fn sync(&mut self) -> u64 {
+        let before = self.chunks.next_seq();
+        let last = self.seal_all();
+        if self.chunks.next_seq() > before {
+            self.observe(StoreEvent::Synced);
+        }
+        last
     }
 
     /// True if a chunk is the last of its zone, which takes no more pages.
@@ -308,7 +330,7 @@ impl State {
     /// begun there. Returns them.
     pub fn end_stale(&mut self) -> Vec<u32> {
         let ended = self.volume.end_stale();
-        ended.iter().for_each(|&zone| _ = self.seal_chunk_of(zone));
+        ended.iter().for_each(|&zone| self.seal_chunk_of(zone));
         ended
     }
 
@@ -353,11 +375,12 @@ impl State {
 
     /// Ends a zone, if it is open, so that what it holds can be copied.
     pub fn end_zone(&mut self, zone: u32) {
-        self.seal_chunk_of(zone);
         let open = |image: &&ZoneImage| image.zone == zone && image.sealed_at.is_none();
         if let Some(image) = self.volume.images().iter().find(open) {
+            self.volume.end_chunk(image.class as usize);
             self.volume.end_early(image.class as usize);
         }
+        self.seal_chunk_of(zone);
     }
 
     /// The valid pages of a victim were copied: the volume may use the zone again, and the device's

@@ -19,8 +19,6 @@ pub struct DataZone {
     pub opening: u64,
     /// Its chunks.
     pub chunks: Vec<ChunkPlace>,
-    /// Chunks that ended because their headers were full, since the store was opened.
-    pub full_headers: u32,
     /// Pages of the device's zone that are given away, headers included.
     pub pages: u32,
     /// Of these, written.
@@ -144,16 +142,14 @@ impl ZonePool {
         Ok(self.get(zone))
     }
 
-    /// A chunk goes to the end of a zone. Returns the pages in use there now.
-    pub fn add_chunk(&mut self, chunk: &Chunk) -> u32 {
+    /// A chunk goes to the end of a zone.
+    pub fn add_chunk(&mut self, chunk: &Chunk) {
         let zone = &mut self.zones[chunk.zone as usize];
         debug_assert!(zone.chunks.last().is_none_or(|before| before.first < chunk.first));
         debug_assert_eq!(zone.pages, chunk.start);
         let place = ChunkPlace { first: chunk.first, start: chunk.start, header: chunk.header() };
         zone.chunks.push(place);
         zone.pages += 1 + chunk.pages();
-        zone.full_headers += u32::from(chunk.has_full_header());
-        zone.pages
     }
 
     /// A zone is written up to this page.

@@ -57,9 +57,6 @@ const PAGES: u32 = 1 << 12;
 const WRITES: u64 = 6 << 12;
 const GP: f64 = 0.2;
 
-/// Records in a chunk without hotness records.
-const CHUNK: u32 = 127;
-
 /// Pages of a zone of the device, of which 2 are for headers.
 const DEVICE_PAGES: u64 = 66;
 
@@ -94,30 +91,13 @@ fn told(writes: Writes) -> Writes {
 }
 
 fn simulated(writes: &Writes, scheme: &str, victim: &str, zone_pages: u32) -> Counts {
-    simulated_in(None, writes, scheme, victim, zone_pages)
-}
-
-/// The same in units, with the chunks of a store.
-fn simulated_in(
-    unit: Option<u32>,
-    writes: &Writes,
-    scheme: &str,
-    victim: &str,
-    zone_pages: u32,
-) -> Counts {
     let volume = TraceVolume::new(prepare(None, writes.clone(), false).unwrap());
-    let space = Space::Gp(GP);
-    let chunk_records = if unit.is_some() { CHUNK } else { 0 };
-    let settings = Settings { space, schemes: SCHEMES, unit, chunk_records, ..Settings::default() };
+    let settings = Settings { space: Space::Gp(GP), schemes: SCHEMES, ..Settings::default() };
     let combination = Combination::new(scheme, victim, &settings).unwrap();
     replay(&volume, &combination, &settings, zone_pages, &ReplayProgress::default()).unwrap().counts
 }
 
 fn stored(writes: &Writes, scheme: &str, victim: &str) -> (Counts, u32) {
-    stored_in(None, writes, scheme, victim)
-}
-
-fn stored_in(unit: Option<u32>, writes: &Writes, scheme: &str, victim: &str) -> (Counts, u32) {
     let spare = 4 * (writes.lbas.len() as u64 / (DEVICE_PAGES - 2)) as u32;
     let zones = u64::from(spare) + 2 * u64::from(PAGES) / DEVICE_PAGES + 100;
     let shape = Shape {
@@ -134,18 +114,11 @@ fn stored_in(unit: Option<u32>, writes: &Writes, scheme: &str, victim: &str) -> 
         gp: GP,
         spare,
         checkpoint_writes: Some(u64::MAX),
-        unit,
         hotness: writes.hotness.is_some(),
         ..Format::default()
     };
     Store::format(device.clone(), &format).unwrap();
-    // The simulator does not know what compresses.
-    let open = Open {
-        cleaning: Cleaning::Inline,
-        schemes: SCHEMES,
-        compression: false,
-        ..Open::default()
-    };
+    let open = Open { cleaning: Cleaning::Inline, schemes: SCHEMES, ..Open::default() };
     let store = Store::open(device, open).unwrap();
     store.count_copies().unwrap();
     let mut page = vec![0; 4096];
@@ -157,12 +130,6 @@ fn stored_in(unit: Option<u32>, writes: &Writes, scheme: &str, victim: &str) -> 
                 let had = std::mem::take(&mut mapped[lba as usize]);
                 assert_eq!(store.trim(lba).unwrap(), had);
             }
-        }
-        if let Some(bytes) = &writes.bytes {
-            // An image has four bytes besides.
-            let (filled, empty) = page.split_at_mut(usize::from(bytes[i]) - 4);
-            filled.fill(7);
-            empty.fill(0);
         }
         page[..4].copy_from_slice(&lba.to_le_bytes());
         let hotness = writes.hotness.as_ref().map(|hotness| hotness[i]);
@@ -229,28 +196,6 @@ fn every_scheme_without_foresight_relocates_in_the_store_what_it_does_in_the_sim
             };
             decide_alike(&plain, scheme, "cost-benefit");
             decide_alike(&trimmed, scheme, "cost-benefit");
-        }
-    }
-}
-
-/// The same, with the bytes that each page needs.
-fn of_any_length(writes: Writes) -> Writes {
-    let bytes = |i: u32| 1500 + (i.wrapping_mul(2_654_435_761) >> 16) as u16 % 2500;
-    Writes { bytes: Some((0..writes.lbas.len() as u32).map(bytes).collect()), ..writes }
-}
-
-#[test]
-fn records_in_units_are_relocated_in_the_store_about_as_in_the_simulator() {
-    let writes = of_any_length(trimmed(ZIPF));
-    for unit in [64, 512] {
-        for (scheme, victim) in [("sepbit", "cost-benefit"), ("frozen:nosep", "greedy")] {
-            let (stored, zone_pages) = stored_in(Some(unit), &writes, scheme, victim);
-            let simulated = simulated_in(Some(unit), &writes, scheme, victim, zone_pages);
-            assert!(simulated.zones_reclaimed > 100, "{scheme}: too little");
-            // Checkpoints end chunks early, which the simulator does not know.
-            let ratio = stored.relocated_units as f64 / simulated.relocated_units as f64;
-            assert!((ratio - 1.0).abs() < 0.01, "{scheme} in units of {unit}: {ratio}");
-            assert_eq!(stored.user_units, simulated.user_units);
         }
     }
 }

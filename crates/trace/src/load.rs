@@ -9,6 +9,7 @@ use crate::bits::Bits;
 use crate::error::{TraceError, some_of};
 use crate::format::Format;
 use crate::formats::u32::PageNumbers;
+use crate::merges::MergeAt;
 use crate::reader::{Reader, ReaderOptions};
 use crate::reads::Read;
 use crate::request::{Op, Request};
@@ -88,6 +89,12 @@ pub struct Writes {
     /// Bytes that must be written of each page write; `None` if the file does not say, then they
     /// are whole pages. All pages of a request have the same number.
     pub bytes: Option<Vec<u16>>,
+    /// Bit `i` is set if write `i` is a delta; `None` if the file does not say.
+    pub deltas: Option<Bits>,
+    /// The merges of bases and deltas, in order.
+    pub merges: Vec<MergeAt>,
+    /// The syncs, each as the number of page writes before it, in order.
+    pub syncs: Vec<usize>,
 }
 
 /// A trace in memory.
@@ -109,6 +116,8 @@ impl Loaded {
             volume.lbas.len() as u64 * bytes_per_write(times, hotness, volume.bytes.is_some())
                 + volume.trims.len() as u64 * TRIM_BYTES
                 + volume.reads.len() as u64 * READ_BYTES
+                + volume.merges.len() as u64 * MERGE_BYTES
+                + volume.syncs.len() as u64 * SYNC_BYTES
         };
         self.volumes.iter().map(of_volume).sum()
     }
@@ -120,12 +129,34 @@ const TRIM_BYTES: u64 = size_of::<Trim>() as u64;
 /// Bytes that a read takes.
 const READ_BYTES: u64 = size_of::<Read>() as u64;
 
+/// Bytes that a merge takes.
+const MERGE_BYTES: u64 = size_of::<MergeAt>() as u64;
+
+/// Bytes that a sync takes.
+const SYNC_BYTES: u64 = size_of::<usize>() as u64;
+
 /// Bytes that a page write takes.
 fn bytes_per_write(times: bool, hotness: bool, bytes: bool) -> u64 {
     let times = if times { size_of::<u64>() } else { 0 };
     let hotness = if hotness { size_of::<Hotness>() } else { 0 };
     let bytes = if bytes { size_of::<u16>() } else { 0 };
     (size_of::<u32>() + times + hotness + bytes) as u64
+}
+
+/// The optional columns that are read of a file.
+#[derive(Clone, Copy, Default)]
+struct Columns {
+    hotness: bool,
+    bytes: bool,
+    deltas: bool,
+}
+
+/// What a file says of a request besides.
+#[derive(Clone, Copy)]
+struct Told<'a> {
+    hotness: Option<&'a Hotness>,
+    bytes: Option<u16>,
+    is_delta: Option<bool>,
 }
 
 /// The memory that a trace may take, and the rest of it.
@@ -137,9 +168,9 @@ struct Budget {
 }
 
 impl Budget {
-    fn new(file: &Path, options: &LoadOptions, (hotness, bytes): (bool, bool)) -> Budget {
+    fn new(file: &Path, options: &LoadOptions, told: Columns) -> Budget {
         let limit = options.memory.unwrap_or(u64::MAX);
-        let per_write = bytes_per_write(options.times, hotness, bytes);
+        let per_write = bytes_per_write(options.times, told.hotness, told.bytes);
         Budget { file: file.to_owned(), limit, left: limit, per_write }
     }
 
@@ -184,7 +215,11 @@ pub fn load(
             if wanted(&name) { vec![Writes { name, ..writes }] } else { Vec::new() }
         }
         None => {
-            let told = (reader.hotness().is_some(), reader.bytes().is_some());
+            let told = Columns {
+                hotness: reader.hotness().is_some(),
+                bytes: reader.bytes().is_some(),
+                deltas: reader.deltas().is_some(),
+            };
             let mut split = PageSplitter::new(path, options, limit, told);
             split.read_all(&mut reader, &wanted, on_bytes)?;
             split.volumes
@@ -218,7 +253,7 @@ fn load_pages(
 ) -> Result<Writes, TraceError> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut lbas = Vec::new();
-    let mut budget = Budget::new(pages.source().file(), options, (false, false));
+    let mut budget = Budget::new(pages.source().file(), options, Columns::default());
     let name = pages.source().file().display().to_string();
     let too_many = |writes: usize| TraceError::ManyWrites { name, writes: writes as u64 };
     let expected = pages.expected().min(limit);
@@ -249,7 +284,7 @@ enum VolumeLoad {
     Unwanted,
     /// No page write so far. Its trims are kept, as they may be of pages that a preload writes, and so
     /// are its reads.
-    NoWriteYet(Writes),
+    NoWriteYet(Box<Writes>),
     Loaded(usize),
 }
 
@@ -260,32 +295,19 @@ struct PageSplitter {
     times: bool,
     trims: bool,
     reads: bool,
-    hotness: bool,
-    bytes: bool,
+    told: Columns,
     budget: Budget,
     places: Vec<VolumeLoad>,
     volumes: Vec<Writes>,
 }
 
 impl PageSplitter {
-    fn new(file: &Path, options: &LoadOptions, room: u64, told: (bool, bool)) -> PageSplitter {
+    fn new(file: &Path, options: &LoadOptions, room: u64, told: Columns) -> PageSplitter {
         let LoadOptions { times, trims, reads, .. } = *options;
         let page_shift = options.page_size.trailing_zeros();
         let budget = Budget::new(file, options, told);
-        let (hotness, bytes) = told;
         let (places, volumes) = (Vec::new(), Vec::new());
-        PageSplitter {
-            page_shift,
-            room,
-            times,
-            trims,
-            reads,
-            hotness,
-            bytes,
-            budget,
-            places,
-            volumes,
-        }
+        PageSplitter { page_shift, room, times, trims, reads, told, budget, places, volumes }
     }
 
     fn read_all(
@@ -304,11 +326,15 @@ impl PageSplitter {
             for name in &names[self.places.len()..] {
                 let place =
                     if wanted(name) { VolumeLoad::NoWriteYet } else { |_| VolumeLoad::Unwanted };
-                self.places.push(place(Writes::default()));
+                self.places.push(place(Box::default()));
             }
-            let (hotness, bytes) = (reader.hotness(), reader.bytes());
+            let (hotness, bytes, deltas) = (reader.hotness(), reader.bytes(), reader.deltas());
             for (i, request) in batch.iter().enumerate() {
-                let told = (hotness.map(|records| &records[i]), bytes.map(|bytes| bytes[i]));
+                let told = Told {
+                    hotness: hotness.map(|records| &records[i]),
+                    bytes: bytes.map(|bytes| bytes[i]),
+                    is_delta: deltas.map(|deltas| deltas[i]),
+                };
                 self.add(request, names, told)?;
             }
             on_bytes(reader.bytes_consumed());
@@ -321,10 +347,10 @@ impl PageSplitter {
         &mut self,
         request: &Request,
         names: &[String],
-        (hotness, bytes): (Option<&Hotness>, Option<u16>),
+        told: Told<'_>,
     ) -> Result<(), TraceError> {
         if request.op != Op::Write {
-            return self.add_between(request);
+            return self.add_between(request, told.bytes);
         }
         if request.length == 0 || self.room == 0 {
             return Ok(());
@@ -334,7 +360,7 @@ impl PageSplitter {
             VolumeLoad::Loaded(index) => *index,
             VolumeLoad::NoWriteYet(before) => {
                 let before = std::mem::take(before);
-                self.begin(request.volume as usize, names, before)
+                self.begin(request.volume as usize, names, *before)
             }
         };
         let writes = &mut self.volumes[index];
@@ -344,9 +370,12 @@ impl PageSplitter {
         self.budget.take(pages)?;
         let pages = pages as usize;
         if push_pages(writes, first, pages, request.time_us)
-            && hotness.is_none_or(|record| push_each(&mut writes.hotness, pages, record))
-            && bytes.is_none_or(|bytes| push_each(&mut writes.bytes, pages, &bytes))
+            && told.hotness.is_none_or(|record| push_each(&mut writes.hotness, pages, record))
+            && told.bytes.is_none_or(|bytes| push_each(&mut writes.bytes, pages, &bytes))
         {
+            if let (Some(deltas), Some(is_delta)) = (&mut writes.deltas, told.is_delta) {
+                (0..pages).for_each(|_| deltas.push(is_delta));
+            }
             return Ok(());
         }
         Err(TraceError::ManyWrites {
@@ -355,8 +384,8 @@ impl PageSplitter {
         })
     }
 
-    /// Adds a trim or a read, if these are wanted.
-    fn add_between(&mut self, request: &Request) -> Result<(), TraceError> {
+    /// Adds a trim or a read, if these are wanted, a merge or a sync.
+    fn add_between(&mut self, request: &Request, bytes: Option<u16>) -> Result<(), TraceError> {
         let writes = match &mut self.places[request.volume as usize] {
             VolumeLoad::Unwanted => return Ok(()),
             VolumeLoad::NoWriteYet(writes) => writes,
@@ -373,6 +402,14 @@ impl PageSplitter {
             self.budget.take_bytes(READ_BYTES)?;
             writes.reads.push(Read { at, first, pages: pages as u32 });
         }
+        if let (Op::Merge, Some(bytes)) = (request.op, bytes) {
+            self.budget.take_bytes(MERGE_BYTES)?;
+            writes.merges.push(MergeAt { at, lba: request.extent(self.page_shift).0, bytes });
+        }
+        if request.op == Op::Sync {
+            self.budget.take_bytes(SYNC_BYTES)?;
+            writes.syncs.push(at);
+        }
         Ok(())
     }
 
@@ -380,8 +417,10 @@ impl PageSplitter {
         let index = self.volumes.len();
         let times = self.times.then(Vec::new);
         let name = names[volume].clone();
-        let (hotness, bytes) = (self.hotness.then(Vec::new), self.bytes.then(Vec::new));
-        self.volumes.push(Writes { name, times, hotness, bytes, ..before });
+        let Columns { hotness, bytes, deltas } = self.told;
+        let (hotness, bytes) = (hotness.then(Vec::new), bytes.then(Vec::new));
+        let deltas = deltas.then(Bits::new);
+        self.volumes.push(Writes { name, times, hotness, bytes, deltas, ..before });
         self.places[volume] = VolumeLoad::Loaded(index);
         index
     }

@@ -6,7 +6,8 @@ use frostline_placement::Hotness;
 
 use crate::cause::Bounds;
 use crate::error::TraceError;
-use crate::formats::parquet::{OptionalColumns, TableWriter};
+use crate::formats::parquet::TableWriter;
+use crate::formats::told::{OptionalColumns, Told};
 use crate::output::Output;
 use crate::request::{Op, Request};
 
@@ -35,10 +36,27 @@ impl PageWriter {
         page_bytes: u32,
         with_hotness: bool,
     ) -> Result<PageWriter, TraceError> {
+        let columns = OptionalColumns { hotness: with_hotness, bytes: true, deltas: false };
+        PageWriter::begin(path, page_bytes, columns)
+    }
+
+    /// Begins a trace that also keeps which writes are deltas.
+    ///
+    /// # Errors
+    /// Those of [`PageWriter::create`].
+    pub fn create_with_deltas(path: &Path, page_bytes: u32) -> Result<PageWriter, TraceError> {
+        let columns = OptionalColumns { hotness: true, bytes: true, deltas: true };
+        PageWriter::begin(path, page_bytes, columns)
+    }
+
+    fn begin(
+        path: &Path,
+        page_bytes: u32,
+        columns: OptionalColumns,
+    ) -> Result<PageWriter, TraceError> {
         let page_bytes = Bounds::new(page_bytes)?.page_size();
         let (output, file) = Output::create(path)?;
-        let table =
-            TableWriter::new(path, file, OptionalColumns { hotness: with_hotness, bytes: true })?;
+        let table = TableWriter::new(path, file, columns)?;
         let volume = ["trace".to_owned()];
         Ok(PageWriter { page_bytes, table, output, volume, writes: 0 })
     }
@@ -50,7 +68,37 @@ impl PageWriter {
     /// [`TraceError::Unwritable`].
     pub fn write(&mut self, lba: u32, hotness: &Hotness, bytes: u16) -> Result<(), TraceError> {
         self.writes += 1;
-        self.push(Op::Write, (lba, 1), hotness, bytes)
+        self.push(Op::Write, (lba, 1), Told { hotness: *hotness, bytes, is_delta: false })
+    }
+
+    /// Adds a page write that is a delta of so many bytes.
+    ///
+    /// # Errors
+    /// [`TraceError::Unwritable`].
+    pub fn write_delta(
+        &mut self,
+        lba: u32,
+        hotness: &Hotness,
+        bytes: u16,
+    ) -> Result<(), TraceError> {
+        self.writes += 1;
+        self.push(Op::Write, (lba, 1), Told { hotness: *hotness, bytes, is_delta: true })
+    }
+
+    /// Adds that cleaning made an image of so many bytes of a page's base and its delta.
+    ///
+    /// # Errors
+    /// [`TraceError::Unwritable`].
+    pub fn merge(&mut self, lba: u32, bytes: u16) -> Result<(), TraceError> {
+        self.push(Op::Merge, (lba, 1), Told { bytes, ..Told::default() })
+    }
+
+    /// Adds a sync.
+    ///
+    /// # Errors
+    /// [`TraceError::Unwritable`].
+    pub fn sync(&mut self) -> Result<(), TraceError> {
+        self.push(Op::Sync, (0, 0), Told::default())
     }
 
     /// Adds a trim of `pages` pages from `lba` on, unless `pages` is 0. Pages beyond the last LBA
@@ -61,7 +109,7 @@ impl PageWriter {
     pub fn trim(&mut self, lba: u32, pages: u32) -> Result<(), TraceError> {
         match u64::from(pages).min((1 << 32) - u64::from(lba)) {
             0 => Ok(()),
-            pages => self.push(Op::Trim, (lba, pages), &Hotness::default(), 0),
+            pages => self.push(Op::Trim, (lba, pages), Told::default()),
         }
     }
 
@@ -75,16 +123,10 @@ impl PageWriter {
         Ok(self.writes)
     }
 
-    fn push(
-        &mut self,
-        op: Op,
-        (lba, pages): (u32, u64),
-        hotness: &Hotness,
-        bytes: u16,
-    ) -> Result<(), TraceError> {
+    fn push(&mut self, op: Op, (lba, pages): (u32, u64), told: Told) -> Result<(), TraceError> {
         let page = u64::from(self.page_bytes);
         let (offset, length) = (u64::from(lba) * page, pages * page);
         let request = Request { time_us: self.writes, offset, length, volume: 0, op };
-        self.table.push(request, &self.volume, (hotness, bytes))
+        self.table.push(request, &self.volume, told)
     }
 }

@@ -7,6 +7,7 @@ use crate::bits::Bits;
 use crate::error::TraceError;
 use crate::lifespan;
 use crate::load::Writes;
+use crate::merges::{MergeAt, VersionMerge, of_versions};
 use crate::reads::Read;
 use crate::squeeze::squeeze;
 use crate::trim::{Trim, stretches};
@@ -42,6 +43,12 @@ pub struct Prepared {
     pub hotness: Option<Vec<Hotness>>,
     /// Bytes that must be written of each page write; `None` if all pages are written whole.
     pub bytes: Option<Vec<u16>>,
+    /// Bit `i` is set if write `i` is a delta; `None` if none is.
+    pub deltas: Option<Bits>,
+    /// The merges of bases and deltas, in the order of the pages' versions.
+    pub merges: Vec<VersionMerge>,
+    /// The syncs, each as the number of page writes before it, in order.
+    pub syncs: Vec<usize>,
 }
 
 /// Joins a preload and a trace, and marks the writes that live for ever. If only one of them has
@@ -64,10 +71,12 @@ pub fn prepare(
         Some(preload) => join(preload, writes),
         None => writes,
     };
-    let Writes { name, mut lbas, mut trims, mut reads, starts, times, hotness, bytes } = joined;
+    let Writes { name, mut lbas, mut trims, mut reads, starts, times, hotness, bytes, .. } = joined;
+    let Writes { deltas, merges, syncs, .. } = joined;
     if lbas.len() >= u32::MAX as usize {
         return Err(TraceError::ManyWrites { name, writes: lbas.len() as u64 });
     }
+    let merges = of_versions(&merges, &lbas);
     let (space, unique) = match squeeze(&mut lbas, &mut trims, &mut reads) {
         Ok(found) => found,
         Err(pages) => return Err(TraceError::ManyPages { name, pages }),
@@ -91,6 +100,9 @@ pub fn prepare(
         lifespans,
         hotness,
         bytes,
+        deltas,
+        merges,
+        syncs,
     })
 }
 
@@ -112,11 +124,23 @@ fn join(preload: Writes, writes: Writes) -> Writes {
     let hotness = join_told((preload.hotness, writes.hotness), both, Hotness::default());
     // The largest number: a whole page.
     let bytes = join_told((preload.bytes, writes.bytes), both, u16::MAX);
+    let deltas = match (preload.deltas, writes.deltas) {
+        (None, None) => None,
+        (first, second) => {
+            let mut bits = first.unwrap_or_else(|| Bits::zeros(both.0));
+            bits.extend(&second.unwrap_or_else(|| Bits::zeros(both.1)));
+            Some(bits)
+        }
+    };
+    let (mut merges, mut syncs) = (preload.merges, preload.syncs);
+    merges.extend(writes.merges.iter().map(|merge| MergeAt { at: both.0 + merge.at, ..*merge }));
+    syncs.extend(writes.syncs.iter().map(|at| both.0 + at));
     let (mut lbas, mut trims, mut reads) = (preload.lbas, preload.trims, preload.reads);
     trims.extend(writes.trims.iter().map(|trim| Trim { at: lbas.len() + trim.at, ..*trim }));
     reads.extend(writes.reads.iter().map(|read| Read { at: lbas.len() + read.at, ..*read }));
     lbas.extend_from_slice(&writes.lbas);
-    Writes { name: writes.name, lbas, trims, reads, starts, times, hotness, bytes }
+    let name = writes.name;
+    Writes { name, lbas, trims, reads, starts, times, hotness, bytes, deltas, merges, syncs }
 }
 
 /// Joins two columns with these numbers of writes; `unknown` is the value for a trace without the

@@ -156,10 +156,18 @@ impl Reader {
     }
 
     /// The bytes of the pages of the requests that were read last, one number each; 0 if the
-    /// request is not a write. `None` if the file has none.
+    /// request is neither a write nor a merge. `None` if the file has none.
     pub fn bytes(&self) -> Option<&[u16]> {
         match &self.decoder {
             Decoder::ParquetTable(table) => table.bytes(),
+            _ => None,
+        }
+    }
+
+    /// True for each request that was read last and is a delta. `None` if the file does not say.
+    pub fn deltas(&self) -> Option<&[bool]> {
+        match &self.decoder {
+            Decoder::ParquetTable(table) => table.deltas(),
             _ => None,
         }
     }

@@ -9,6 +9,10 @@ pub enum Op {
     Write,
     /// A trim: the content is no longer needed. It affects pages that it covers whole.
     Trim,
+    /// A sync of a page store, which ended its chunks. It has no pages.
+    Sync,
+    /// Cleaning of a page store made an image of a page's base and its delta.
+    Merge,
 }
 
 /// A request of a trace. It is in bytes and microseconds, whatever the units of its format.

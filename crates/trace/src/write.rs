@@ -3,12 +3,11 @@
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use frostline_placement::Hotness;
-
 use crate::encoder::Encoder;
 use crate::error::{TraceError, some_of};
 use crate::format::Format;
-use crate::formats::parquet::{OptionalColumns, TableWriter};
+use crate::formats::parquet::TableWriter;
+use crate::formats::told::{OptionalColumns, Told};
 use crate::load::{LoadOptions, nothing};
 use crate::output::{Output, unwritable};
 use crate::reader::{Reader, ReaderOptions};
@@ -51,21 +50,27 @@ pub fn convert(
     let page_size = options.page_size;
     let how = ReaderOptions { hotness: is_parquet(to), ..options.reader() };
     let mut reader = Reader::open_with(from, &how)?;
-    let more =
-        OptionalColumns { hotness: reader.hotness().is_some(), bytes: reader.bytes().is_some() };
+    let more = OptionalColumns {
+        hotness: reader.hotness().is_some(),
+        bytes: reader.bytes().is_some(),
+        deltas: reader.deltas().is_some(),
+    };
     let mut trace = TraceWriter::create(to, page_size, more)?;
     let limit = options.limit.unwrap_or(u64::MAX);
     let mut batch = Vec::with_capacity(BATCH);
     while trace.pages < limit && reader.read(&mut batch, BATCH)? > 0 {
         let names = reader.volume_names();
-        let (hotness, bytes) = (reader.hotness(), reader.bytes());
+        let (hotness, bytes, deltas) = (reader.hotness(), reader.bytes(), reader.deltas());
         for (i, request) in batch.drain(..).enumerate() {
             let name = &names[request.volume as usize];
             if options.volume.as_ref().is_none_or(|volume| volume == name) {
                 let left = limit - trace.pages;
-                let record = hotness.map(|records| records[i]).unwrap_or_default();
-                let bytes = bytes.map_or(0, |bytes| bytes[i]);
-                trace.push(request, names, left, from, (&record, bytes))?;
+                let told = Told {
+                    hotness: hotness.map(|records| records[i]).unwrap_or_default(),
+                    bytes: bytes.map_or(0, |bytes| bytes[i]),
+                    is_delta: deltas.is_some_and(|deltas| deltas[i]),
+                };
+                trace.push(request, names, left, from, told)?;
             }
         }
         on_bytes(reader.bytes_consumed());
@@ -96,7 +101,7 @@ pub fn write_lbas(
     for (lba, time_us) in lbas.into_iter().zip(1..) {
         let offset = u64::from(lba) * length;
         let request = Request { time_us, offset, length, volume: 0, op: Op::Write };
-        trace.push(request, &names, u64::MAX, to, (&Hotness::default(), 0))?;
+        trace.push(request, &names, u64::MAX, to, Told::default())?;
     }
     let pages = trace.pages;
     trace.finish(&names)?;
@@ -155,7 +160,7 @@ impl TraceWriter {
         names: &[String],
         left: u64,
         from: &Path,
-        told: (&Hotness, u16),
+        told: Told,
     ) -> Result<(), TraceError> {
         let is_write = request.op == Op::Write;
         let (first, pages) = if is_write { request.extent(self.page_shift) } else { (0, 0) };

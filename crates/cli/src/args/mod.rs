@@ -1,5 +1,6 @@
 //! Arguments of the command, and their translation for the libraries.
 
+mod as_store;
 mod backup;
 mod bench;
 mod database;
@@ -20,6 +21,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum, value_parser};
 use frostline_lab::Shard;
 
+pub use self::as_store::StoreArg;
 pub use self::backup::{BackupArgs, RestoreArgs};
 pub use self::bench::{BenchCommand, BenchStoreArgs};
 pub use self::database::DatabaseArgs;
@@ -115,6 +117,13 @@ pub struct SimArgs {
     /// Write each page not whole, but as many units of SIZE bytes as its bytes in the trace need
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub in_units: Option<Size>,
+    /// Lay pages out as a store does, with headers and syncs: pages=N,zone=SIZE,spare=N,hotness=BOOL, as a
+    /// recorded run prints it
+    #[arg(long, value_name = "STORE", requires = "zones")]
+    pub as_store: Option<StoreArg>,
+    /// Let the scheme begin anew after N user writes, as it does when a store is opened again
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub reopened: Option<u64>,
     /// Clean while the garbage proportion exceeds this [default: 0.15]
     #[arg(long, value_name = "SHARE", conflicts_with = "op", allow_negative_numbers = true)]
     pub gp: Option<f64>,

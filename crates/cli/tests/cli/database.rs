@@ -51,53 +51,79 @@ fn the_json_has_the_fields_of_a_run_and_those_of_a_database() {
     assert!(conditions.len() >= 12 && conditions.iter().all(|c| c["ok"] == true));
 }
 
+/// Records a bench, and checks that the command which it prints makes the same decisions. Returns the run.
+fn replayed_exactly(scratch: &Scratch, line: &str) -> Value {
+    let table = scratch.quiet(&format!(
+        "{line} --cleaning inline --in-order --record run.parquet --json run.json"
+    ));
+    assert!(table.ends_with("relocates the same pages\n"), "{table}");
+    let command = table.lines().find_map(|line| line.strip_prefix("frostline sim ")).unwrap();
+    let replayed = scratch.json(&format!("sim {command} --no-gain --json - -q"));
+    let run: Value =
+        serde_json::from_slice(&std::fs::read(scratch.path("run.json")).unwrap()).unwrap();
+    let run = run["runs"][0].clone();
+    for field in [
+        "user_writes",
+        "relocations",
+        "far",
+        "zones_reclaimed",
+        "victim_gp",
+        "classes",
+        "user_bytes",
+        "device_bytes",
+        "delta_writes",
+        "merges",
+    ] {
+        assert_eq!(run[field], replayed["runs"][0][field], "{field}: {line}");
+    }
+    assert!(run["far"].as_f64().unwrap() > 0.1, "{run}");
+    assert_eq!(run["replay"]["exact"], true);
+    run
+}
+
 #[test]
 fn a_recorded_run_is_replayed_with_the_relocations_that_it_had() {
     let scratch = Scratch::new();
-    for scheme in ["nosep", "sepbit"] {
-        // The log is so large, and so many zones are spare, that no sync ends a chunk early.
-        let table = scratch.quiet(&format!(
-            "{TPCC} --device mem: --zone 256KiB --size 512MiB --log 32MiB --spare 400 --scheme \
-             {scheme} --cleaning inline --in-order --transactions 3000 --record run.parquet --json run.json"
-        ));
-        assert!(table.ends_with("relocates the same pages\n"), "{table}");
-        let command = table.lines().find_map(|line| line.strip_prefix("frostline sim ")).unwrap();
-        let replayed = scratch.json(&format!("sim {command} --no-gain --json - -q"));
-        let run: Value =
-            serde_json::from_slice(&std::fs::read(scratch.path("run.json")).unwrap()).unwrap();
-        for field in
-            ["user_writes", "relocations", "far", "zones_reclaimed", "victim_gp", "classes"]
-        {
-            assert_eq!(run["runs"][0][field], replayed["runs"][0][field], "{scheme} {field}");
-        }
-        assert!(number(&run["runs"][0]["relocations"]) > 1000);
-        assert!(run["runs"][0]["far"].as_f64().unwrap() > 0.1, "{run}");
-        assert_eq!(run["runs"][0]["replay"]["exact"], true);
+    for scheme in ["nosep", "sepbit", "frostline"] {
+        // The log is so large, and so many zones are spare, that no sync ends a zone early; only the last scheme
+        // does.
+        let run = replayed_exactly(
+            &scratch,
+            &format!(
+                "{TPCC} --device mem: --zone 256KiB --size 512MiB --log 32MiB --spare 400 \
+                 --scheme {scheme} --transactions 3000"
+            ),
+        );
+        assert!(number(&run["relocations"]) > 1000);
+        assert_eq!(run["replay"]["store"].is_null(), scheme != "frostline", "{scheme}: {run}");
     }
     let head = scratch.quiet("trace head run.parquet -n 5 --json");
     assert!(head.contains("origin"), "the trace has hotness records: {head}");
 }
 
 #[test]
-fn a_recorded_run_of_a_store_in_units_is_not_said_to_be_replayed_exactly() {
+fn a_recorded_run_of_a_store_in_units_is_replayed_with_its_deltas_merges_and_chunks() {
     let scratch = Scratch::new();
-    let table = scratch.quiet(&format!(
-        "{TPCC} {MEM} --log 32MiB --unit 64 --cleaning inline --in-order --transactions 1000 \
-         --record run.parquet --json run.json"
-    ));
-    assert!(table.contains("the trace has neither deltas nor merges"), "{table}");
-    let command = table.lines().find_map(|line| line.strip_prefix("frostline sim ")).unwrap();
-    let replayed = scratch.json(&format!("sim {command} --no-gain --json - -q"));
-    let run: Value =
-        serde_json::from_slice(&std::fs::read(scratch.path("run.json")).unwrap()).unwrap();
-    let run = &run["runs"][0];
-    assert_eq!(
-        (&run["replay"]["exact"], number(&run["replay"]["unit"])),
-        (&Value::Bool(false), 64)
+    for scheme in ["sepbit", "frostline"] {
+        let small = format!("--device mem: --zone 256KiB --unit 64 --scheme {scheme}");
+        let run =
+            replayed_exactly(&scratch, &format!("{TPCC} {small} --log 32MiB --transactions 3000"));
+        assert!(number(&run["relocations"]) > 1000 && number(&run["merges"]) > 100, "{run}");
+        let ycsb = "bench ycsb --records 20000 --buffer 512KiB --transactions 30000 -q";
+        let run = replayed_exactly(&scratch, &format!("{ycsb} {small}"));
+        assert!(number(&run["relocations"]) > 1000 && number(&run["merges"]) > 100, "{run}");
+        assert_eq!(number(&run["merges"]), number(&run["deltas"]["merged"]));
+    }
+    // The same trace without the store: deltas and merges are there, headers are not.
+    let replayed =
+        scratch.json("sim run.parquet --in-units 64 --scheme nosep --no-gain --json - -q");
+    let run = &replayed["runs"][0];
+    assert!(number(&run["merges"]) > 100 && number(&run["delta_writes"]) > 1000, "{run}");
+    let said = scratch.fails(
+        2,
+        "sim run.parquet --in-units 64 --zones 90 --as-store pages=9,zone=8KiB,spare=1,hotness=true",
     );
-    assert!(number(&run["deltas"]["written"]) > 0, "{run}");
-    assert_eq!(run["user_writes"], replayed["runs"][0]["user_writes"]);
-    assert_eq!(number(&replayed["runs"][0]["unit"]), 64);
+    assert!(said.contains("the store's zones have"), "{said}");
 }
 
 #[test]

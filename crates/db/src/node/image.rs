@@ -34,11 +34,6 @@ pub fn restore_image<'a>(bytes: &'a [u8], page: &PageBytes) -> Option<&'a [u8]> 
     Node::of(page).is_sound().then_some(rest)
 }
 
-/// Bytes of a page's copy without its empty middle; all of them if it is no node.
-pub fn used_bytes(page: &[u8; PAGE_BYTES]) -> u16 {
-    (PAGE_BYTES - middle(page).len()) as u16
-}
-
 /// Makes the empty middle of a page zeroes, so that a store in units leaves it out. Returns the words
 /// that lie in it.
 pub fn clear_middle(page: &PageBytes) -> Range<usize> {

@@ -13,7 +13,7 @@ use parking_lot::MutexGuard;
 use super::frame::{CHANGE, CLEAN, NO_PAGE};
 use super::{ABSENT, ExclusiveGuard, FRAME, Pool};
 use crate::DbError;
-use crate::node::{ACTIVITY_WORDS, Node, NodeMut, PAGE_BYTES, PageBytes, clear_middle};
+use crate::node::{ACTIVITY_WORDS, Node, NodeMut, PAGE_BYTES, PageBytes, clear_middle, middle};
 use crate::space::Outgoing;
 
 /// Replacement policies.
@@ -221,6 +221,11 @@ impl Pool {
         header.usage.reset();
         header.begin_write();
         held.bytes().copy_to(copy);
+        if !self.space.is_in_units() {
+            // What was there is of no use to anybody who looks at how much of a page is in use.
+            let middle = middle(copy);
+            copy[middle].fill(0);
+        }
         let position = held.node().position();
         Some(Outgoing { page: header.page(), position, bytes: copy, hotness, changed })
     }

@@ -9,7 +9,7 @@ use super::Pool;
 use super::eviction::BATCH;
 use super::kept::Changes;
 use crate::DbError;
-use crate::node::{PAGE_BYTES, middle, used_bytes};
+use crate::node::{PAGE_BYTES, middle};
 use crate::space::{Outgoing, OutgoingDelta};
 
 /// Bytes of a word.
@@ -35,7 +35,6 @@ impl Pool {
             position: out.position,
             dirty_from: header.needs_log_from(),
             hotness: out.hotness,
-            used_bytes: used_bytes(out.bytes),
         };
         self.kept.keep(out.page, changes);
         self.counters.kept.fetch_add(1, Relaxed);
@@ -103,8 +102,8 @@ impl Pool {
         let deltas: Vec<_> = some
             .iter()
             .map(|(page, changes)| {
-                let Changes { delta, hotness, used_bytes, .. } = &**changes;
-                OutgoingDelta { page: *page, delta, hotness: *hotness, used_bytes: *used_bytes }
+                let Changes { delta, hotness, .. } = &**changes;
+                OutgoingDelta { page: *page, delta, hotness: *hotness }
             })
             .collect();
         let refused = self.space.write_deltas(&deltas)?;

@@ -15,7 +15,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use super::frame::CLEAN;
 
 /// Bytes for a page besides its changes, about: its place in the list, and what the allocator adds.
-const OVERHEAD: usize = 112;
+const OVERHEAD: usize = 120;
 
 /// The changes of a page.
 pub struct Changes {
@@ -27,8 +27,6 @@ pub struct Changes {
     pub dirty_from: u64,
     /// The page's hotness record.
     pub hotness: Hotness,
-    /// Bytes of the page in use.
-    pub used_bytes: u16,
 }
 
 impl Changes {
@@ -164,7 +162,7 @@ mod tests {
         let store = Store::open(device, Open::default()).unwrap();
         let delta = store.delta(&[1; 4096], &ChangedWords::from_bits([1, 0, 0, 0, 0, 0, 0, 0]));
         let (delta, hotness) = (delta.unwrap(), Hotness::default());
-        Changes { delta, position: dirty_from, dirty_from, hotness, used_bytes: 0 }
+        Changes { delta, position: dirty_from, dirty_from, hotness }
     }
 
     #[test]

@@ -46,7 +46,6 @@ impl Pool {
         if arrived {
             self.clocks.writes.fetch_add(1, Relaxed);
             self.counters.rewritten.fetch_add(1, Relaxed);
-            self.space.observe(&out);
         }
         self.end_write(frame, &out, arrived, false);
     }

@@ -50,7 +50,7 @@ impl World {
         let (logged, ()) = wal.append(1, &[&[7; LOGGED as usize]], |_| ()).unwrap();
         wal.wait(logged).unwrap();
         let window = Arc::new(CommitWindow::new(wal.end(), 1 << 20));
-        let space = PageSpace { store, first: 0, pages: PAGES, observer: None };
+        let space = PageSpace { store, first: 0, pages: PAGES };
         let watt = Replacement::Watt;
         let pool = Pool::new(space, wal, window, (FEWEST_FRAMES, 24 << 10), watt, true, 0).unwrap();
         let expected = vec![None; PAGES as usize];

@@ -1,13 +1,11 @@
-//! Records every page write that reaches the store, and every trim, in a trace.
+//! Records what decided where a store placed pages, in a trace.
 
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
-use frostline_db::Observer;
-use frostline_placement::Hotness;
+use frostline_store::{Observer, StoreEvent};
 use frostline_trace::{PageWriter, TraceError};
 
 use crate::{Error, Result};
@@ -18,19 +16,12 @@ const TOGETHER: usize = 4096;
 /// The most batches that wait to be written.
 const WAITING: usize = 16;
 
-/// The longest wait for a moment at which every page write is recorded.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-enum RecordedEvent {
-    Written(u32, Hotness, u16),
-    Trimmed(u32),
-}
-
-/// Observes the databases' page writes and trims at the store; a thread writes them to a file.
+/// Observes the store; a thread writes what it sees to a file.
 pub(super) struct Recorder(Mutex<Recording>);
 
 struct Recording {
-    batch: Vec<RecordedEvent>,
+    /// The last events, at least [`TOGETHER`] of them if there were so many.
+    batch: Vec<StoreEvent>,
     /// `None` after the end of the recording.
     sender: Option<SyncSender<Message>>,
     is_recording: bool,
@@ -39,7 +30,7 @@ struct Recording {
 
 /// A message to the writing thread. If messages stop without an `End`, the trace is discarded.
 enum Message {
-    Events(Vec<RecordedEvent>),
+    Events(Vec<StoreEvent>),
     End,
 }
 
@@ -50,9 +41,12 @@ type Written = std::result::Result<Option<u64>, TraceError>;
 pub(super) struct Writing(JoinHandle<Written>);
 
 impl Recorder {
-    /// Begins a trace.
-    pub(super) fn begin(path: &Path) -> Result<(Arc<Recorder>, Writing)> {
-        let writer = PageWriter::create(path, 4096, true)?;
+    /// Begins a trace of a store, which may be in units.
+    pub(super) fn begin(path: &Path, in_units: bool) -> Result<(Arc<Recorder>, Writing)> {
+        let writer = match in_units {
+            true => PageWriter::create_with_deltas(path, 4096)?,
+            false => PageWriter::create(path, 4096, true)?,
+        };
         let (sender, receiver) = mpsc::sync_channel(WAITING);
         let state =
             Recording { batch: Vec::new(), sender: Some(sender), is_recording: true, writes: 0 };
@@ -64,35 +58,22 @@ impl Recorder {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `look` until the number of page writes that it returns equals the number of recorded
-    /// ones, and returns its other result. They can differ because a store counts a page before it
-    /// calls its observer.
-    pub(super) fn in_step<T>(&self, mut look: impl FnMut() -> Result<(u64, T)>) -> Result<T> {
-        let begun = Instant::now();
-        loop {
-            let state = self.state();
-            // While the state is locked, no writing thread gets past its observer.
-            let (count, seen) = look()?;
-            if count == state.writes {
-                return Ok(seen);
-            }
-            drop(state);
-            if begun.elapsed() > PATIENCE {
-                return Err(Error::UnreportedWrites);
-            }
-            thread::sleep(Duration::from_millis(1));
+    /// Ends the recording behind so many page writes, if it has no more that can't be taken back.
+    pub(super) fn stop_after(&self, writes: u64) -> Result<()> {
+        let mut state = self.state();
+        while state.writes > writes {
+            let event = state.batch.pop().ok_or(Error::UnreportedWrites)?;
+            state.writes -= u64::from(matches!(event, StoreEvent::Written { .. }));
         }
-    }
-
-    /// Stops the recording.
-    pub(super) fn stop(&self) {
-        self.state().is_recording = false;
+        state.is_recording = false;
+        Ok(())
     }
 
     /// Completes the trace if `is_whole`, else discards it.
     pub(super) fn end(&self, is_whole: bool) {
         let mut state = self.state();
-        state.hand_over();
+        let all = state.batch.len();
+        state.hand_over(all);
         state.is_recording = false;
         if let Some(sender) = state.sender.take().filter(|_| is_whole) {
             // If the writing thread failed, it returns its error at the end.
@@ -102,19 +83,21 @@ impl Recorder {
 }
 
 impl Recording {
-    fn add(&mut self, event: RecordedEvent) {
+    fn add(&mut self, event: StoreEvent) {
         if !self.is_recording {
             return;
         }
-        self.writes += u64::from(matches!(event, RecordedEvent::Written(..)));
+        self.writes += u64::from(matches!(event, StoreEvent::Written { .. }));
         self.batch.push(event);
-        if self.batch.len() == TOGETHER {
-            self.hand_over();
+        if self.batch.len() == 2 * TOGETHER {
+            self.hand_over(TOGETHER);
         }
     }
 
-    fn hand_over(&mut self) {
-        let batch = std::mem::take(&mut self.batch);
+    /// Hands the first events over.
+    fn hand_over(&mut self, events: usize) {
+        let rest = self.batch.split_off(events);
+        let batch = std::mem::replace(&mut self.batch, rest);
         if let Some(sender) = &self.sender {
             // If the writing thread failed, it returns its error at the end.
             let _ = sender.send(Message::Events(batch));
@@ -123,12 +106,8 @@ impl Recording {
 }
 
 impl Observer for Recorder {
-    fn written(&self, lba: u32, hotness: &Hotness, bytes: u16) {
-        self.state().add(RecordedEvent::Written(lba, *hotness, bytes));
-    }
-
-    fn trimmed(&self, lba: u32) {
-        self.state().add(RecordedEvent::Trimmed(lba));
+    fn on(&self, event: StoreEvent) {
+        self.state().add(event);
     }
 }
 
@@ -138,15 +117,24 @@ fn write(mut writer: PageWriter, messages: &Receiver<Message>) -> Written {
             return writer.finish().map(Some);
         };
         for event in events {
-            match event {
-                RecordedEvent::Written(lba, hotness, bytes) => {
-                    writer.write(lba, &hotness, bytes)?
-                }
-                RecordedEvent::Trimmed(lba) => writer.trim(lba, 1)?,
-            }
+            record(&mut writer, &event)?;
         }
     }
     Ok(None)
+}
+
+fn record(writer: &mut PageWriter, event: &StoreEvent) -> std::result::Result<(), TraceError> {
+    match event {
+        StoreEvent::Written { lba, hotness, bytes, is_delta: false } => {
+            writer.write(*lba, hotness, *bytes)
+        }
+        StoreEvent::Written { lba, hotness, bytes, is_delta: true } => {
+            writer.write_delta(*lba, hotness, *bytes)
+        }
+        StoreEvent::Trimmed { lba } => writer.trim(*lba, 1),
+        StoreEvent::Merged { lba, bytes } => writer.merge(*lba, *bytes),
+        StoreEvent::Synced => writer.sync(),
+    }
 }
 
 impl Writing {

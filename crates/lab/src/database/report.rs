@@ -10,7 +10,7 @@ use frostline_workload::driver::{KindReport, Report};
 use serde::Serialize;
 
 use super::moment::Moment;
-use super::replay::Replay;
+use super::replay::{Replay, RunOrder};
 use crate::following::FollowedReport;
 use crate::latency::LatencyReport;
 use crate::report::{BenchReport, of_store};
@@ -31,8 +31,10 @@ pub(super) struct MeasuredDatabase {
     pub(super) counted_kind: Option<usize>,
     /// The conditions of the data after the run, by tenant.
     pub(super) conditions: Vec<Vec<Condition>>,
-    /// True if pages reached the store, and were cleaned, one after the other.
-    pub(super) in_order: bool,
+    /// Page writes before the store was opened.
+    pub(super) opened: u64,
+    /// The order in which pages reached the store, and were cleaned.
+    pub(super) order: RunOrder,
     /// True if the monitor stopped the run.
     pub(super) interrupted: bool,
 }
@@ -271,7 +273,11 @@ impl DatabaseRun {
             garbage_proportion: after.store.garbage_proportion,
             log_capacity_bytes: sum.log_capacity,
             backup: None,
-            replay: Replay::of(&info, &before.store, &after.store, measured.in_order),
+            replay: Replay::of(
+                &info,
+                (measured.opened, &before.store, &after.store),
+                measured.order,
+            ),
             conditions: conditions(measured.conditions),
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frostline_db::{DbError, Instances, Observer};
+use frostline_db::{DbError, Instances};
 use frostline_store::Cleaning;
 use frostline_watch::Server;
 use frostline_workload::driver::{self, Until};
@@ -14,6 +14,7 @@ use super::bench::DatabaseBench;
 use super::benchmark::Benchmark;
 use super::moment::{Moment, Rates};
 use super::recorder::Recorder;
+use super::replay::RunOrder;
 use super::report::MeasuredDatabase;
 use super::tenants::{Tenant, run_all};
 use crate::monitor::{Event, Monitor};
@@ -37,9 +38,11 @@ impl<B: Benchmark> Run<'_, B> {
     /// Runs the workload on the databases of a device. `None` if it was stopped before they were
     /// loaded.
     pub(super) fn on(&self, device: &Arc<dyn Device>) -> Result<Option<MeasuredDatabase>> {
-        let Some(path) = &self.bench.record else { return self.recorded(device, None) };
-        let (recorder, writing) = Recorder::begin(path)?;
-        let measured = self.recorded(device, Some(&recorder));
+        let instances = self.bench.open(device)?;
+        let Some(path) = &self.bench.record else { return self.watched(instances, None) };
+        let (recorder, writing) = Recorder::begin(path, instances.store.unit().is_some())?;
+        instances.store.observe(recorder.clone()).map_err(Error::store(self.uri()))?;
+        let measured = self.watched(instances, Some(&recorder));
         recorder.end(matches!(measured, Ok(Some(_))));
         if let Some(writes) = writing.end()? {
             self.monitor.on(Event::Recorded { path, writes });
@@ -47,16 +50,13 @@ impl<B: Benchmark> Run<'_, B> {
         measured
     }
 
-    fn recorded(
+    fn watched(
         &self,
-        device: &Arc<dyn Device>,
-        recorder: Option<&Arc<Recorder>>,
+        instances: Instances,
+        recorder: Option<&Recorder>,
     ) -> Result<Option<MeasuredDatabase>> {
-        let observer = recorder.cloned().map(|recorder| recorder as Arc<dyn Observer>);
-        let instances = self.bench.open(device, observer)?;
-        let measured = watched(&instances, self.server, self.monitor, || {
-            self.measure(&instances, recorder.map(|recorder| &**recorder))
-        })?;
+        let measured =
+            watched(&instances, self.server, self.monitor, || self.measure(&instances, recorder))?;
         if measured.is_some() {
             instances.close().map_err(Error::database(self.uri()))?;
         }
@@ -69,9 +69,8 @@ impl<B: Benchmark> Run<'_, B> {
         instances: &Instances,
         recorder: Option<&Recorder>,
     ) -> Result<Option<MeasuredDatabase>> {
-        if let Some(recorder) = recorder {
-            self.record_what_is_there(instances, recorder)?;
-        }
+        let opened = Moment::now(instances).map_err(Error::database(self.uri()))?;
+        let opened = opened.store.written.user;
         if self.bench.keep {
             // Verified before the tables are opened, because opening creates missing tables.
             let contents = self.workload.contents();
@@ -82,7 +81,7 @@ impl<B: Benchmark> Run<'_, B> {
         if !self.bench.keep && !self.load(&tenants)? {
             return Ok(None);
         }
-        let before = self.moment(recorder, || {
+        let before = self.moment(|| {
             instances.store.count_copies()?;
             Moment::with_victims(instances)
         })?;
@@ -101,14 +100,18 @@ impl<B: Benchmark> Run<'_, B> {
         let interrupted = self.monitor.is_stopped();
         let windows = seconds.windows;
         let reports = reports.map_err(Error::workload(self.uri()))?;
-        let after = self.moment(recorder, || Moment::with_victims(instances))?;
+        let after = self.moment(|| Moment::with_victims(instances))?;
         if let Some(recorder) = recorder {
-            recorder.stop();
+            recorder.stop_after(after.store.written.user)?;
         }
         let conditions = if self.bench.check { self.check(&tenants)? } else { Vec::new() };
         let info = instances.store.info().map_err(Error::store(self.uri()))?;
-        let in_order =
-            self.bench.cleaning == Cleaning::Inline && !self.bench.keep && instances.all.len() == 1;
+        let bench = self.bench;
+        let order = match bench.cleaning == Cleaning::Inline && !bench.keep && bench.tenants == 1 {
+            true if bench.in_order && bench.threads == 1 => RunOrder::OneThread,
+            true => RunOrder::InOrder,
+            false => RunOrder::Any,
+        };
         Ok(Some(MeasuredDatabase {
             info,
             before,
@@ -117,23 +120,14 @@ impl<B: Benchmark> Run<'_, B> {
             windows,
             counted_kind,
             conditions,
-            in_order,
+            opened,
+            order,
             interrupted,
         }))
     }
 
     fn uri(&self) -> &str {
         &self.bench.device.uri
-    }
-
-    /// Records the pages that every new database has: they reached the store before the store was
-    /// opened with the recorder.
-    fn record_what_is_there(&self, instances: &Instances, recorder: &Recorder) -> Result<()> {
-        let store = &instances.store;
-        let recorded = store.mapped(0..store.pages() as u32, &mut |lba| {
-            recorder.written(lba, &Default::default(), 4096);
-        });
-        recorded.map_err(Error::store(self.uri()))
     }
 
     fn tenants<'i>(&self, instances: &'i Instances) -> Result<Vec<Tenant<'i, B>>> {
@@ -178,18 +172,8 @@ impl<B: Benchmark> Run<'_, B> {
         }
     }
 
-    /// Calls `now` and returns the moment. If pages are recorded, it is a moment at which every
-    /// page write that the store has counted is recorded.
-    fn moment(
-        &self,
-        recorder: Option<&Recorder>,
-        now: impl Fn() -> std::result::Result<Moment, DbError>,
-    ) -> Result<Moment> {
-        let now = || now().map_err(Error::database(self.uri()));
-        match recorder {
-            Some(recorder) => recorder.in_step(|| now().map(|now| (now.store.written.user, now))),
-            None => now(),
-        }
+    fn moment(&self, now: impl Fn() -> std::result::Result<Moment, DbError>) -> Result<Moment> {
+        now().map_err(Error::database(self.uri()))
     }
 
     fn check(&self, tenants: &[Tenant<'_, B>]) -> Result<Vec<Vec<Condition>>> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use frostline_db::{Create, Instances, Observer, Options};
+use frostline_db::{Create, Instances, Options};
 use frostline_store::Format;
 use frostline_zone::{Device, can_create};
 
@@ -135,11 +135,7 @@ impl DatabaseBench {
     }
 
     /// Opens the databases of a device.
-    pub(super) fn open(
-        &self,
-        device: &Arc<dyn Device>,
-        observer: Option<Arc<dyn Observer>>,
-    ) -> Result<Instances> {
+    pub(super) fn open(&self, device: &Arc<dyn Device>) -> Result<Instances> {
         let options = Options {
             buffer_bytes: self.buffer_bytes as usize,
             replacement: self.replacement,
@@ -149,7 +145,6 @@ impl DatabaseBench {
             background: !self.in_order,
             cleaning: self.cleaning,
             accept_loss: self.accept_loss,
-            observer,
             ..Options::default()
         };
         Instances::open(device, &options).map_err(Error::database(&self.device.uri))

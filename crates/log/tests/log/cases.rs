@@ -4,7 +4,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use frostline_log::{Capacity, Lengths, LogError, Options, Volume, WORD_LAST, Writes};
+use frostline_log::{Capacity, ChunkShape, Lengths, LogError, Options, Volume, WORD_LAST, Writes};
 use frostline_placement::registry::{Registry, SCHEMES};
 use frostline_placement::victims::{self, POLICIES};
 use frostline_placement::{Foresight, NEVER, Params, Recogniser, Scheme, Setup, VictimPolicy};
@@ -149,7 +149,7 @@ impl Case {
 
     /// The trace's writes with the lengths of their records.
     pub fn writes(&self) -> Writes<'_> {
-        let lengths = Some(Lengths { bytes: &self.bytes, unit: UNIT });
+        let lengths = Some(Lengths { bytes: &self.bytes, unit: UNIT, deltas: None, merges: &[] });
         Writes { lengths, ..self.trace.writes() }
     }
 
@@ -277,13 +277,30 @@ pub fn cases(most: Foresight) -> impl Strategy<Value = Case> {
 
 /// The same cases with pages of several units, and records of any length.
 pub fn record_cases(most: Foresight) -> impl Strategy<Value = Case> {
-    let chunks = prop_oneof![Just(0), 1..40u32];
-    (cases(most), 2..9u32, chunks).prop_flat_map(|(case, page_units, chunk_records)| {
+    let pages = prop_oneof![Just(0), 2..40u32];
+    (cases(most), 2..9u32, pages, 0..200u32).prop_flat_map(|(case, page_units, pages, head)| {
         let longest = (UNIT * (page_units + 1)) as u16;
         let bytes = prop::collection::vec(0..=longest, case.trace.words.len());
         bytes.prop_map(move |bytes| {
-            let options = Options { page_units, chunk_records, ..case.options };
+            let zone_pages = case.options.zone_pages;
+            let chunks = (pages > 0).then(|| chunks(zone_pages, page_units, pages, head));
+            let options = Options { page_units, chunks, ..case.options };
             Case { options, bytes, ..case.clone() }
         })
     })
+}
+
+/// Chunks of zones that hold so many pages, behind headers of a page at most.
+fn chunks(zone_pages: u32, page_units: u32, pages: u32, head: u32) -> ChunkShape {
+    let head = 1 + head % (UNIT * page_units);
+    let shape = |device_pages| ChunkShape {
+        device_pages,
+        pages,
+        page_units,
+        unit: UNIT,
+        head,
+        row: 0,
+        hotness: 0,
+    };
+    (zone_pages..).map(shape).find(|shape| shape.zone_pages() >= zone_pages).unwrap()
 }

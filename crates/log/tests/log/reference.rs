@@ -5,7 +5,9 @@
 use std::collections::HashMap;
 
 use bytemuck::Zeroable;
-use frostline_log::{Capacity, Counts, LogError, MAX_LBA, Options, WORD_LAST, ZoneTable};
+use frostline_log::{
+    Capacity, ChunkShape, Counts, LogError, MAX_LBA, Options, WORD_LAST, ZoneTable,
+};
 use frostline_placement::{
     Choice, Pages, Relocation, Request, Scheme, UserWrite, Victim, VictimPolicy, ZoneEvent,
 };
@@ -42,8 +44,14 @@ pub struct Model {
     states: HashMap<u32, <AnyScheme as Scheme>::Page>,
     /// The zones, as schemes and policies see them.
     table: ZoneTable,
-    /// Records of each class since its last chunk ended.
-    in_chunk: Vec<u32>,
+    /// Units of the records of each class's chunk.
+    in_chunk: Vec<Vec<usize>>,
+    /// Pages of the device that the earlier chunks of each class's zone take.
+    pages: Vec<usize>,
+    /// How many of these ended because their headers were full.
+    full_headers: Vec<usize>,
+    /// Zones that were cleaned since the last sync for resets.
+    unreset: u32,
     cleaning: bool,
     /// The LBA whose page is shown to the scheme at the next user write.
     turn: u32,
@@ -71,7 +79,10 @@ impl Model {
             valid_units: 0,
             states: HashMap::new(),
             table: ZoneTable::new(options.zone_pages * options.page_units),
-            in_chunk: vec![0; classes],
+            in_chunk: vec![Vec::new(); classes],
+            pages: vec![0; classes],
+            full_headers: vec![0; classes],
+            unreset: 0,
             cleaning: false,
             turn: 0,
             last: 0,
@@ -200,10 +211,26 @@ impl Model {
         self.cleaning = true;
         for &zone in &victims {
             self.relocate(zone)?;
+            self.reset_if_due();
             self.reclaim(zone);
         }
         self.cleaning = false;
         Ok(!victims.is_empty())
+    }
+
+    /// Before as many cleaned zones wait to be reset as there are spare ones, a sync ends all chunks.
+    fn reset_if_due(&mut self) {
+        let Some(shape) = self.options.chunks else { return };
+        if self.unreset >= self.options.spare.max(1) {
+            self.unreset = 0;
+            for class in 0..self.open.len() {
+                self.end_chunk(shape, class);
+                if let Some(zone) = self.open[class].filter(|_| self.room(class) == 0) {
+                    self.seal(class, zone);
+                }
+            }
+        }
+        self.unreset += 1;
     }
 
     fn choose(&mut self) -> Vec<u32> {
@@ -216,7 +243,7 @@ impl Model {
         let Choice { mut victims, relabelled } = choice;
         if !self.can_open() {
             let rest = self.options.page_units as usize - 1;
-            let chunk = self.options.chunk_records as usize;
+            let chunk = self.options.chunks.map_or(0, |shape| shape.pages as usize);
             let ends = if chunk > 0 { 2 } else { 1 };
             let usable = |units: usize| units.saturating_sub(ends * rest);
             let mut room: usize = (0..self.open.len()).map(|class| usable(self.room(class))).sum();
@@ -290,18 +317,48 @@ impl Model {
             true => self.counts.classes[class].relocations += 1,
             false => self.counts.classes[class].user_writes += 1,
         }
-        self.in_chunk[class] += 1;
-        let (chunk, page) = (self.options.chunk_records, self.options.page_units as usize);
-        if self.in_chunk[class] == chunk && page > 1 {
-            let rest = self.room(class) % page;
-            self.counts.skipped += rest as u64;
-            self.zones[zone as usize].push((PADDING, rest));
-            self.in_chunk[class] = 0;
+        if let Some(shape) = self.options.chunks {
+            self.add_to_chunk(shape, class, record.1);
         }
-        if self.room(class) == 0 {
+        if self.open[class].is_some() && self.room(class) == 0 {
             self.seal(class, zone);
         }
         Ok(())
+    }
+
+    /// Adds a record to its class's chunk, and ends this where there is no room for another.
+    fn add_to_chunk(&mut self, shape: ChunkShape, class: usize, units: usize) {
+        self.in_chunk[class].push(units);
+        let most = (shape.device_pages as usize - self.pages[class] - 1).min(shape.pages as usize);
+        let units: usize = self.in_chunk[class].iter().sum();
+        let page = shape.page_units as usize;
+        let is_full =
+            self.in_chunk[class].len() == shape.pages as usize || units + page > most * page;
+        if is_full && self.room(class) > 0 {
+            self.end_chunk(shape, class);
+        }
+    }
+
+    /// Ends the chunk of a class, if it has one, and the zone, where no other one fits behind it.
+    fn end_chunk(&mut self, shape: ChunkShape, class: usize) {
+        let chunk = std::mem::take(&mut self.in_chunk[class]);
+        let Some(zone) = self.open[class].filter(|_| !chunk.is_empty()) else { return };
+        let page = shape.page_units as usize;
+        let header = (shape.head as usize).div_ceil(shape.unit as usize);
+        self.full_headers[class] += usize::from(chunk.len() == shape.pages as usize);
+        self.pages[class] += (header + chunk.iter().sum::<usize>()).div_ceil(page);
+        self.pad(zone, self.room(class) % page);
+        if self.room(class) > 0 && shape.device_pages as usize - self.pages[class] < 2 {
+            self.pad(zone, self.room(class).min(self.full_headers[class] * page));
+            if self.room(class) > 0 {
+                self.end(class, zone);
+            }
+        }
+    }
+
+    fn pad(&mut self, zone: u32, units: usize) {
+        self.counts.skipped += units as u64;
+        self.zones[zone as usize].push((PADDING, units));
     }
 
     /// `class`, if need be and allowed with a new zone; else the first of the classes with the most
@@ -331,7 +388,8 @@ impl Model {
         }
         let zone = self.free.pop().unwrap();
         self.open[class] = Some(zone);
-        self.in_chunk[class] = 0;
+        self.in_chunk[class].clear();
+        (self.pages[class], self.full_headers[class]) = (0, 0);
         self.table.open(zone, class, self.now);
         self.scheme.on_opened(&self.event(zone));
     }

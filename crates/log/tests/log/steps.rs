@@ -312,6 +312,7 @@ fn a_victim_cleaned_before_the_first_write_after_a_restart_is_judged_by_the_page
         used: 16,
         garbage,
         padding: 0,
+        pages: 0,
     };
     volume.restore(100, 21, &[image(1, 10), image(2, 1)]).unwrap();
     assert_eq!(volume.begin_cleaning(), [1]);

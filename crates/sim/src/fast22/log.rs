@@ -387,6 +387,10 @@ impl<S: Scheme> Machine for Fast22Log<'_, S> {
         })
     }
 
+    // It is no store: it has no chunks, and is never closed.
+    fn sync(&mut self) {}
+    fn restart(&mut self, _: Box<dyn std::any::Any>) {}
+
     fn read(&mut self, lba: u32, pages: u32) {
         self.scheme.on_read(&Request { lba, pages, now: self.now, valid: self.valid });
     }

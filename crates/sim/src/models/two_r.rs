@@ -30,7 +30,7 @@ pub fn evaluate_two_r(
     let options = settings.options(volume, zone_pages);
     let mut log = Volume::new(options, scheme, policy).map_err(failed)?;
     let writes = volume.writes(settings.unit());
-    let mut between = Between { trims: volume.trims(), reads: &[] };
+    let mut between = Between { trims: volume.trims(), syncs: &[], reads: &[] };
     advance(&mut log, &writes, &mut between, 0..writes.words.len()).map_err(failed)?;
     let TwoR { frozen, normal, .. } = log.scheme();
     let taken = |of: &VersionCounts| [of.relocated, of.written - of.relocated];

@@ -65,7 +65,14 @@ impl Recovery<'_> {
         };
         let last = |f: fn(&Note) -> u64| self.notes.iter().map(f).max().map_or(0, |last| last + 1);
         let opening = last(|n| if n.tag == OPENED { n.opening } else { 0 });
-        self.inner.state()?.restore(Restored {
+        let mut state = self.inner.state()?;
+        if let Some(leaf) = state.volume.map().last_leaf() {
+            // It tells which LBAs are in use at all. One that can't be read is met again when it is used.
+            let first = state.volume.map().leaves().pages_of(leaf).start;
+            drop(self.inner.mapped(state, first));
+            state = self.inner.state()?;
+        }
+        state.restore(Restored {
             time: self.time,
             written,
             valid: valid as u64,
@@ -98,6 +105,7 @@ impl Recovery<'_> {
             used,
             garbage: used.saturating_sub(epoch.padding).saturating_sub(epoch.valid as u32),
             padding: epoch.padding,
+            pages: epoch.pages,
         }
     }
 

@@ -12,4 +12,5 @@ pub(crate) mod parquet;
 #[path = "without_parquet.rs"]
 pub(crate) mod parquet;
 pub(crate) mod tencent;
+pub(crate) mod told;
 pub(crate) mod u32;

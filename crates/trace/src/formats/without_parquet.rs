@@ -7,6 +7,7 @@ use std::path::Path;
 use frostline_placement::Hotness;
 
 use crate::error::TraceError;
+use crate::formats::told::{OptionalColumns, Told};
 use crate::request::Request;
 use crate::sink::Sink;
 
@@ -32,6 +33,10 @@ impl ParquetTable {
         match *self {}
     }
 
+    pub(crate) fn deltas(&self) -> Option<&[bool]> {
+        match *self {}
+    }
+
     pub(crate) fn consumed(&self) -> u64 {
         match *self {}
     }
@@ -43,16 +48,6 @@ impl ParquetTable {
     pub(crate) fn read(&mut self, _sink: &mut Sink<'_>) -> Result<(), TraceError> {
         match *self {}
     }
-}
-
-/// The optional columns of a table.
-#[derive(Clone, Copy, Debug, Default)]
-#[expect(dead_code, reason = "no table is written, so no column is left out")]
-pub(crate) struct OptionalColumns {
-    /// True for the columns of hotness records.
-    pub hotness: bool,
-    /// True for the column of the bytes of pages.
-    pub bytes: bool,
 }
 
 /// An output file in Parquet; never exists.
@@ -71,7 +66,7 @@ impl TableWriter {
         &mut self,
         _request: Request,
         _names: &[String],
-        _told: (&Hotness, u16),
+        _told: Told,
     ) -> Result<(), TraceError> {
         match *self {}
     }

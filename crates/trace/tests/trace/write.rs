@@ -3,7 +3,8 @@
 use crate::scratch::{Scratch, load_with, requests};
 use frostline_placement::Hotness;
 use frostline_trace::{
-    Converted, Format, LoadOptions, Loaded, PageWriter, ReaderOptions, convert, load, write_lbas,
+    Converted, Format, LoadOptions, Loaded, MergeAt, PageWriter, ReaderOptions, VersionMerge,
+    Writes, convert, load, prepare, write_lbas,
 };
 
 const TEXT: &str = "3,W,0,4096,1\n3,R,8192,512,2\n5,W,5000,9000,3\n3,W,4096,0,4\n5,W,0,1,5\n";
@@ -145,4 +146,51 @@ fn flipped_bits_of_hotness_records_are_noticed_where_they_are_read() {
     let options = LoadOptions { times: true, hotness: true, ..LoadOptions::default() };
     let right = load_with(&to, &options);
     no_flipped_bit_is_read_as_data("t.parquet", &std::fs::read(&to).unwrap(), true, &right);
+}
+
+/// Writes a trace as a store in units is recorded.
+fn write_records(to: &std::path::Path) {
+    let mut trace = PageWriter::create_with_deltas(to, 4096).unwrap();
+    trace.write(7, &Hotness::default(), 2900).unwrap();
+    trace.write(8, &Hotness::default(), 4096).unwrap();
+    trace.sync().unwrap();
+    trace.write_delta(7, &Hotness::default(), 120).unwrap();
+    trace.merge(7, 2950).unwrap();
+    trace.merge(8, 3000).unwrap();
+    trace.trim(8, 1).unwrap();
+    trace.sync().unwrap();
+    trace.write_delta(7, &Hotness::default(), 90).unwrap();
+    assert_eq!(trace.finish().unwrap(), 4);
+}
+
+#[test]
+fn deltas_merges_and_syncs_are_read_as_they_were_written_and_kept_by_a_conversion() {
+    let scratch = Scratch::new();
+    let (path, converted) = (scratch.path("t.parquet"), scratch.path("u.parquet"));
+    write_records(&path);
+    convert_all(&path, &converted);
+    for path in [path, converted] {
+        let writes = load_with(&path, &LoadOptions::default()).volumes.remove(0);
+        assert_eq!((&writes.lbas[..], &writes.syncs[..]), (&[7, 8, 7, 7][..], &[2, 3][..]));
+        assert_eq!(writes.bytes.as_deref(), Some(&[2900, 4096, 120, 90][..]));
+        assert_eq!(writes.deltas.as_ref().unwrap().words(), [0b1100]);
+        let merge = |lba, bytes| MergeAt { at: 3, lba, bytes };
+        assert_eq!(writes.merges, [merge(7, 2950), merge(8, 3000)]);
+        // Behind a preload all places are later.
+        let preload = Writes { lbas: vec![1, 2], ..Writes::default() };
+        let prepared = prepare(Some(preload), writes, false).unwrap();
+        let version = |write, bytes| VersionMerge { write, bytes };
+        assert_eq!(prepared.merges, [version(3, 3000), version(4, 2950)]);
+        assert_eq!(prepared.syncs, [4, 5]);
+        assert_eq!(prepared.deltas.unwrap().words(), [0b11_0000]);
+    }
+}
+
+#[test]
+fn flipped_bits_of_recorded_deltas_and_merges_are_noticed() {
+    let scratch = Scratch::new();
+    let to = scratch.path("t.parquet");
+    write_records(&to);
+    let right = load_with(&to, &LoadOptions { times: true, ..LoadOptions::default() });
+    no_flipped_bit_is_read_as_data("t.parquet", &std::fs::read(&to).unwrap(), false, &right);
 }

@@ -1,7 +1,7 @@
 //! Checksums over the content of a `parquet` trace, because the library writes none for its pages.
 //!
-//! CRC-32C over all requests, over all hotness records, and over the bytes of pages. They are in the file's key-value
-//! metadata, and compared when the last row has been read.
+//! CRC-32C over all requests, over all hotness records, over the bytes of pages, and over what says which are deltas.
+//! They are in the file's key-value metadata, and compared when the last row has been read.
 
 use frostline_placement::Hotness;
 
@@ -17,6 +17,9 @@ pub(crate) const OF_HOTNESS: &str = "frostline.hotness.crc32c";
 /// The name of the checksum of the bytes of pages.
 pub(crate) const OF_BYTES: &str = "frostline.bytes.crc32c";
 
+/// The name of the checksum of what says which writes are deltas.
+pub(crate) const OF_DELTAS: &str = "frostline.delta.crc32c";
+
 /// A running checksum.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Checksum(u32);
@@ -28,6 +31,8 @@ impl Checksum {
             Op::Read => 0,
             Op::Write => 1,
             Op::Trim => 2,
+            Op::Sync => 3,
+            Op::Merge => 4,
         };
         let Request { time_us, offset, length, .. } = *request;
         // The length of the name is included, so that different rows never give the same bytes.
@@ -44,6 +49,11 @@ impl Checksum {
     /// Adds the bytes of the pages of a request.
     pub(crate) fn add_bytes(&mut self, bytes: u16) {
         self.add(&bytes.to_le_bytes());
+    }
+
+    /// Adds whether a request is a delta.
+    pub(crate) fn add_delta(&mut self, is_delta: bool) {
+        self.add(&[u8::from(is_delta)]);
     }
 
     /// The checksum as text, for the metadata.

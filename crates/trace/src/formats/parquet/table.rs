@@ -7,12 +7,13 @@ use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
-use super::checksum::{Checksum, OF_BYTES, OF_HOTNESS, OF_REQUESTS};
+use super::checksum::{Checksum, OF_BYTES, OF_DELTAS, OF_HOTNESS, OF_REQUESTS};
 use super::column::{StoredColumn, Values, guarded, place_of};
 use super::file::BoundedFile;
 use super::hotness::{HotnessColumns, Places, record};
 use crate::cause::Cause;
 use crate::error::{Place, TraceError, quoted};
+use crate::formats::told::has_bytes;
 use crate::request::{Op, Request};
 use crate::sink::Sink;
 use crate::source::open_file;
@@ -21,11 +22,14 @@ use crate::volumes::Volumes;
 /// Records that are decoded in one step.
 const BATCH: usize = 4096;
 
-/// The columns, in the order of [`RowGroup::columns`]; the last two may be absent.
-const COLUMNS: [&str; 6] = ["time", "op", "offset", "length", "volume", "bytes"];
+/// The columns, in the order of [`RowGroup::columns`]; the last three may be absent.
+const COLUMNS: [&str; 7] = ["time", "op", "offset", "length", "volume", "bytes", "delta"];
 
 /// The index of the bytes of pages in [`COLUMNS`].
 const BYTES: usize = 5;
+
+/// The index of what says which writes are deltas.
+const DELTA: usize = 6;
 
 /// An input file in Parquet.
 pub(crate) struct ParquetTable {
@@ -40,6 +44,8 @@ pub(crate) struct ParquetTable {
     records: Vec<Hotness>,
     /// The bytes of the requests read last, if the file has them.
     bytes: Vec<u16>,
+    /// Which of these requests are deltas, if the file says so.
+    deltas: Vec<bool>,
     group: Option<RowGroup>,
     next_group: usize,
     taken: u64,
@@ -47,6 +53,7 @@ pub(crate) struct ParquetTable {
     of_requests: Checksum,
     of_hotness: Checksum,
     of_bytes: Checksum,
+    of_deltas: Checksum,
 }
 
 /// Some rows, column by column.
@@ -100,6 +107,7 @@ impl ParquetTable {
             hotness,
             records: Vec::new(),
             bytes: Vec::new(),
+            deltas: Vec::new(),
             group: None,
             next_group: 0,
             taken: 0,
@@ -107,6 +115,7 @@ impl ParquetTable {
             of_requests: Checksum::default(),
             of_hotness: Checksum::default(),
             of_bytes: Checksum::default(),
+            of_deltas: Checksum::default(),
         })
     }
 
@@ -125,6 +134,11 @@ impl ParquetTable {
         self.places[BYTES].map(|_| &self.bytes[..])
     }
 
+    /// True for each request read last that is a delta; `None` if the file does not say.
+    pub(crate) fn deltas(&self) -> Option<&[bool]> {
+        self.places[DELTA].map(|_| &self.deltas[..])
+    }
+
     /// Bytes of the row groups read so far.
     pub(crate) fn consumed(&self) -> u64 {
         self.consumed
@@ -138,6 +152,7 @@ impl ParquetTable {
     pub(crate) fn read(&mut self, sink: &mut Sink<'_>) -> Result<(), TraceError> {
         self.records.clear();
         self.bytes.clear();
+        self.deltas.clear();
         while !sink.is_full() {
             let Some(group) = &mut self.group else {
                 if self.next_group == self.reader.num_row_groups() {
@@ -173,8 +188,11 @@ impl ParquetTable {
                     *column = Some(StoredColumn::open(group.as_ref(), place)?);
                 }
             }
-            columns[BYTES] =
-                self.places[BYTES].and_then(|place| StoredColumn::open(group.as_ref(), place).ok());
+            for column in [BYTES, DELTA] {
+                // Another column may happen to have this name.
+                let open = |place| StoredColumn::open(group.as_ref(), place).ok();
+                columns[column] = self.places[column].and_then(open);
+            }
             let hotness = self.hotness.map(|places| places.open(group.as_ref())).transpose()?;
             Ok(RowGroup { columns, hotness, rows_left: rows, bytes })
         };
@@ -202,10 +220,16 @@ impl ParquetTable {
             }
         }
         if self.places[BYTES].is_some() {
-            let is_write = request.op == Op::Write;
-            let bytes = if is_write { bytes(&batch.columns[BYTES], i) } else { 0 };
+            let has_bytes = has_bytes(request.op);
+            let bytes = if has_bytes { bytes(&batch.columns[BYTES], i) } else { 0 };
             self.bytes.push(bytes);
             self.of_bytes.add_bytes(bytes);
+        }
+        if self.places[DELTA].is_some() {
+            let is_delta =
+                request.op == Op::Write && number(&batch.columns[DELTA], i).unwrap_or(0) != 0;
+            self.deltas.push(is_delta);
+            self.of_deltas.add_delta(is_delta);
         }
         self.of_requests.add_request(&request, &sink.volumes.names()[request.volume as usize]);
         sink.push(request)
@@ -223,6 +247,7 @@ impl ParquetTable {
             _ if !agrees(OF_REQUESTS, self.of_requests) => "its requests are not those written",
             // This includes the case that the column has lost its name.
             _ if !agrees(OF_BYTES, self.of_bytes) => "the bytes of its pages are not those written",
+            _ if !agrees(OF_DELTAS, self.of_deltas) => "its deltas are not those written",
             Some(_) if !agrees(OF_HOTNESS, self.of_hotness) => {
                 "its hotness records are not those written"
             }
@@ -282,11 +307,15 @@ fn request(
 /// The bytes of the pages that row `i` of a batch writes. If there is no such number, or the column
 /// is another that happens to have this name, it is the largest number.
 fn bytes(column: &Option<Values>, i: usize) -> u16 {
-    let value = match column {
+    number(column, i).and_then(|value| u16::try_from(value).ok()).unwrap_or(u16::MAX)
+}
+
+/// The number that row `i` of a batch has in a column, if it has one.
+fn number(column: &Option<Values>, i: usize) -> Option<i128> {
+    match column {
         Some(Values::Integers(values)) => values[i],
         _ => None,
-    };
-    value.and_then(|value| u16::try_from(value).ok()).unwrap_or(u16::MAX)
+    }
 }
 
 fn op_named(name: Option<&ByteArray>) -> Result<Op, Cause> {
@@ -295,8 +324,10 @@ fn op_named(name: Option<&ByteArray>) -> Result<Op, Cause> {
         b"r" | b"read" => Ok(Op::Read),
         b"w" | b"write" => Ok(Op::Write),
         b"t" | b"trim" | b"d" | b"discard" => Ok(Op::Trim),
+        b"s" | b"sync" => Ok(Op::Sync),
+        b"m" | b"merge" => Ok(Op::Merge),
         b"" => Err(Cause::bad("op is missing".to_owned())),
-        _ => Err(Cause::bad(format!("op {} is not R, W or T", quoted(name)))),
+        _ => Err(Cause::bad(format!("op {} is not R, W, T, S or M", quoted(name)))),
     }
 }
 
@@ -305,6 +336,8 @@ fn op_numbered(number: u64) -> Result<Op, Cause> {
         0 => Ok(Op::Read),
         1 => Ok(Op::Write),
         2 => Ok(Op::Trim),
-        _ => Err(Cause::bad(format!("op {number} is not 0, 1 or 2"))),
+        3 => Ok(Op::Sync),
+        4 => Ok(Op::Merge),
+        _ => Err(Cause::bad(format!("op {number} is not a number from 0 to 4"))),
     }
 }

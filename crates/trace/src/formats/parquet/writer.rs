@@ -15,8 +15,9 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 
-use super::checksum::{Checksum, OF_BYTES, OF_HOTNESS, OF_REQUESTS};
+use super::checksum::{Checksum, OF_BYTES, OF_DELTAS, OF_HOTNESS, OF_REQUESTS};
 use crate::error::TraceError;
+use crate::formats::told::{OptionalColumns, Told, has_bytes};
 use crate::hotness::{FIELDS, values};
 use crate::output::unwritable;
 use crate::request::{Op, Request};
@@ -41,18 +42,12 @@ pub(crate) struct TableWriter {
     hotness: Option<Vec<Hotness>>,
     /// The bytes of their pages; `None` if the file has no column for them.
     bytes: Option<Vec<u16>>,
+    /// Which of them are deltas; `None` if the file has no column for that.
+    deltas: Option<Vec<bool>>,
     of_requests: Checksum,
     of_hotness: Checksum,
     of_bytes: Checksum,
-}
-
-/// The optional columns of a table.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct OptionalColumns {
-    /// True for the columns of hotness records.
-    pub hotness: bool,
-    /// True for the column of the bytes of pages.
-    pub bytes: bool,
+    of_deltas: Checksum,
 }
 
 impl TableWriter {
@@ -69,31 +64,37 @@ impl TableWriter {
             group: Vec::new(),
             hotness: more.hotness.then(Vec::new),
             bytes: more.bytes.then(Vec::new),
+            deltas: more.deltas.then(Vec::new),
             of_requests: Checksum::default(),
             of_hotness: Checksum::default(),
             of_bytes: Checksum::default(),
+            of_deltas: Checksum::default(),
         })
     }
 
-    /// Adds a request with its hotness record and the bytes of its pages; they are dropped if the
-    /// table has no columns for them. `names` are the names of the volumes.
+    /// Adds a request with what is known of it; that is dropped if the table has no columns for it. `names`
+    /// are the names of the volumes.
     pub(crate) fn push(
         &mut self,
         request: Request,
         names: &[String],
-        (hotness, bytes): (&Hotness, u16),
+        Told { hotness, bytes, is_delta }: Told,
     ) -> Result<(), TraceError> {
         self.group.push(request);
         if let Some(all) = &mut self.bytes {
-            let bytes = if request.op == Op::Write { bytes } else { 0 };
+            let bytes = if has_bytes(request.op) { bytes } else { 0 };
             all.push(bytes);
             self.of_bytes.add_bytes(bytes);
         }
+        if let Some(all) = &mut self.deltas {
+            all.push(is_delta);
+            self.of_deltas.add_delta(is_delta);
+        }
         self.of_requests.add_request(&request, &names[request.volume as usize]);
         if let Some(all) = &mut self.hotness {
-            all.push(*hotness);
+            all.push(hotness);
             if request.op == Op::Write {
-                self.of_hotness.add_hotness(hotness);
+                self.of_hotness.add_hotness(&hotness);
             }
         }
         if self.group.len() < GROUP {
@@ -121,17 +122,22 @@ impl TableWriter {
         if self.bytes.is_some() {
             note(OF_BYTES, self.of_bytes);
         }
+        if self.deltas.is_some() {
+            note(OF_DELTAS, self.of_deltas);
+        }
         self.writer.close()?;
         Ok(())
     }
 
     fn write_group(&mut self, names: &[String]) -> Result<(), ParquetError> {
         let names: Vec<ByteArray> = names.iter().map(|name| name.as_str().into()).collect();
-        let ops = ["R", "W", "T"].map(ByteArray::from);
+        let ops = ["R", "W", "T", "S", "M"].map(ByteArray::from);
         let op = |request: &Request| match request.op {
             Op::Read => ops[0].clone(),
             Op::Write => ops[1].clone(),
             Op::Trim => ops[2].clone(),
+            Op::Sync => ops[3].clone(),
+            Op::Merge => ops[4].clone(),
         };
         let integers = |field: fn(&Request) -> u64| -> Vec<i64> {
             self.group.iter().map(|request| field(request).cast_signed()).collect()
@@ -156,6 +162,9 @@ impl TableWriter {
         }
         if let Some(bytes) = &mut self.bytes {
             columns.push(WrittenColumn::Words(bytes.drain(..).map(i32::from).collect()));
+        }
+        if let Some(deltas) = &mut self.deltas {
+            columns.push(WrittenColumn::Words(deltas.drain(..).map(i32::from).collect()));
         }
         let mut group = self.writer.next_row_group()?;
         for column in columns {
@@ -185,6 +194,9 @@ fn begin(file: File, with: OptionalColumns) -> Result<SerializedFileWriter<File>
     let mut more = if with.hotness { FIELDS.map(column).concat() } else { String::new() };
     if with.bytes {
         more += &column(("bytes", u32::from(u16::MAX)));
+    }
+    if with.deltas {
+        more += &column(("delta", u32::from(u8::MAX)));
     }
     let schema = Arc::new(parse_message_type(&format!("message trace {{{SCHEMA}{more}}}"))?);
     SerializedFileWriter::new(file, schema, Arc::new(properties.build()))

@@ -1,0 +1,74 @@
+//! Deltas: a page may be written as its difference to the last image of it, its base. The delta is a record
+//! with an LBA of its own, which the volume places like any other; here is what depends on both.
+
+use frostline_placement::Scheme;
+
+use crate::LogError;
+use crate::map::{Map, MapEntry};
+use crate::places::Extent;
+use crate::steps::Placed;
+use crate::volume::{Options, Volume};
+
+/// The units of a base, of its delta, and of the image that both make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MergeUnits {
+    /// Of the base.
+    pub base: u32,
+    /// Of its delta.
+    pub delta: u32,
+    /// Of the image that both make.
+    pub merged: u32,
+}
+
+impl MergeUnits {
+    /// True if the merged image is placed: cleaning must not need more room than it frees.
+    pub fn fit(&self) -> bool {
+        self.merged <= self.base + self.delta
+    }
+}
+
+/// True if a page may be written as a delta of so many units: the base is longer.
+pub fn takes_delta(base: u32, delta: u32) -> bool {
+    delta < base
+}
+
+impl Options {
+    /// The LBA of a page's delta, if pages have deltas.
+    pub fn delta_of(&self, page: u32) -> Option<u32> {
+        self.first_delta.map(|first| page + first)
+    }
+
+    /// True if a record of this LBA is a delta.
+    pub fn is_delta(&self, lba: u32) -> bool {
+        self.first_delta.is_some_and(|first| lba >= first)
+    }
+}
+
+impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
+    /// True if cleaning may merge a base that it moves with its delta. A merged image is larger than the record
+    /// that it replaces: without a free zone it might not fit.
+    pub fn may_merge(&self) -> bool {
+        !self.free.is_empty()
+    }
+
+    /// Places a page's base, a valid record of a victim, merged with the page's delta, which becomes garbage.
+    /// Otherwise as [`Volume::place_relocation`].
+    ///
+    /// # Errors
+    /// Those of [`Volume::place_relocation`].
+    pub fn place_merged(
+        &mut self,
+        (page, base): (u32, &mut MapEntry<S::Page>),
+        (lba, delta): (u32, &mut MapEntry<S::Page>),
+        from: Extent,
+        units: MergeUnits,
+        class: Option<u8>,
+    ) -> Result<Option<Placed>, LogError> {
+        let placed = self.place_relocation(page, base, from, units.merged, class)?;
+        if placed.is_some() {
+            self.trim_entry(lba, delta, units.delta)?;
+            self.counts.merges += 1;
+        }
+        Ok(placed)
+    }
+}
