@@ -84,7 +84,7 @@ impl Inner {
             return Ok(Merging::None(mapped.into_state()));
         };
         let sizes = self.layout.sizes;
-        let Image { bytes, sum } = Image::merged(page, sizes, &self.compression);
+        let Image { bytes, sum } = Image::of(page, sizes, &self.compression);
         let (of_delta, other) = mapped.delta_place().map_or((0, 0), |(at, sum)| (at.units, sum));
         if sizes.units_of(bytes.len() as u32) > copy.from.units + of_delta {
             // Cleaning must not need more room than it frees.
