@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frostline_db::{DbError, Instances, Observer};
+use frostline_db::{Db, DbError, Direction, Instances, Observer};
 use frostline_store::Cleaning;
 use frostline_watch::Server;
 use frostline_workload::driver::{self, Until};
 use frostline_workload::{Condition, LoadProgress, Loading};
-use frostline_zone::Device;
+use frostline_zone::{Device, ZoneState};
 
 use super::bench::DatabaseBench;
 use super::benchmark::Benchmark;
 use super::moment::{Moment, Rates};
 use super::recorder::Recorder;
-use super::report::MeasuredDatabase;
+use super::report::{MeasuredDatabase, Space};
 use super::tenants::{Tenant, run_all};
 use crate::monitor::{Event, Monitor};
 use crate::seconds::Seconds;
@@ -55,7 +55,7 @@ impl<B: Benchmark> Run<'_, B> {
         let observer = recorder.cloned().map(|recorder| recorder as Arc<dyn Observer>);
         let instances = self.bench.open(device, observer)?;
         let measured = watched(&instances, self.server, self.monitor, || {
-            self.measure(&instances, recorder.map(|recorder| &**recorder))
+            self.measure(device, &instances, recorder.map(|recorder| &**recorder))
         })?;
         if measured.is_some() {
             instances.close().map_err(Error::database(self.uri()))?;
@@ -66,6 +66,7 @@ impl<B: Benchmark> Run<'_, B> {
     /// Loads the databases, runs the workload, and counts meanwhile.
     fn measure(
         &self,
+        device: &Arc<dyn Device>,
         instances: &Instances,
         recorder: Option<&Recorder>,
     ) -> Result<Option<MeasuredDatabase>> {
@@ -106,6 +107,7 @@ impl<B: Benchmark> Run<'_, B> {
             recorder.stop();
         }
         let conditions = if self.bench.check { self.check(&tenants)? } else { Vec::new() };
+        let space = self.space(device, instances)?;
         let info = instances.store.info().map_err(Error::store(self.uri()))?;
         let in_order =
             self.bench.cleaning == Cleaning::Inline && !self.bench.keep && instances.all.len() == 1;
@@ -117,6 +119,7 @@ impl<B: Benchmark> Run<'_, B> {
             windows,
             counted_kind,
             conditions,
+            space,
             in_order,
             interrupted,
         }))
@@ -192,6 +195,19 @@ impl<B: Benchmark> Run<'_, B> {
         }
     }
 
+    /// The zones in use, and the data in them if they are checked, as that takes a scan of all.
+    fn space(&self, device: &Arc<dyn Device>, instances: &Instances) -> Result<Space> {
+        let zones = device.report(0, device.geometry().zones);
+        let zones = zones.map_err(|error| Error::store(self.uri())(error.into()))?;
+        let in_use = zones.iter().filter(|zone| zone.state != ZoneState::Empty);
+        let bytes = |db| data_bytes(db).map_err(Error::database(self.uri()));
+        let data_bytes = match self.bench.check {
+            true => Some(instances.all.iter().map(bytes).sum::<Result<u64>>()?),
+            false => None,
+        };
+        Ok(Space { space_bytes: in_use.map(|zone| zone.capacity).sum(), data_bytes })
+    }
+
     fn check(&self, tenants: &[Tenant<'_, B>]) -> Result<Vec<Vec<Condition>>> {
         let check = |tenant: &Tenant<'_, B>| {
             let checked = self.workload.check(&tenant.opened, tenant.db);
@@ -199,4 +215,17 @@ impl<B: Benchmark> Run<'_, B> {
         };
         tenants.iter().map(check).collect()
     }
+}
+
+/// Bytes of all keys and values of a database.
+fn data_bytes(db: &Db) -> std::result::Result<u64, DbError> {
+    let transaction = db.begin_read()?;
+    let mut bytes = 0;
+    for (_, table) in db.tables() {
+        let mut records = transaction.scan_all(table, Direction::Forward);
+        while let Some((key, value)) = records.next()? {
+            bytes += (key.len() + value.len()) as u64;
+        }
+    }
+    Ok(bytes)
 }
