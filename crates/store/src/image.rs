@@ -1,5 +1,5 @@
 //! Images: pages as records of a store in units, without their longest run of zeroes, and compressed where
-//! that saves a unit.
+//! that saves an eighth.
 
 use std::ops::Range;
 
