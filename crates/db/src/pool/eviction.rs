@@ -360,3 +360,23 @@ fn delta_of(page: &PageBytes) -> Option<ChangedWords> {
     NodeMut::of(page).mark_behind();
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::SLOTS;
+
+    #[test]
+    fn words_in_the_middle_of_a_page_that_is_written_as_a_delta_count_as_changed_from_then_on() {
+        // The store may take the page for a base, with zeroes where the frame has what was in use before.
+        let page = PageBytes::new();
+        page.write(0, &[1; PAGE_BYTES]);
+        page.write(32, &[0; SLOTS - 32]);
+        page.set_u16(40, PAGE_BYTES as u16);
+        page.set_changed(&ChangedWords::NONE);
+        let delta = delta_of(&page).unwrap();
+        assert!(!delta.has(SLOTS / 8), "it is not in use");
+        assert!(page.changed_outside(&[]).has(SLOTS / 8));
+        assert!(page.changed_outside(&[]).has(PAGE_BYTES / 8 - 1));
+    }
+}
