@@ -171,11 +171,14 @@ impl Core {
         self.checkpoint_wanted.load(Acquire)
     }
 
-    /// Writes the pages that need the older half of the log, and releases that half.
+    /// Writes the pages that need the oldest part of the log, and releases that: a sixteenth more than brings it
+    /// down to a half, or a zone, as zones are released whole. The less it is, the longer do changes wait
+    /// in memory, where others join them.
     pub fn checkpoint(&self) -> Result<(), DbError> {
         let wal = self.trees.wal();
-        let end = wal.end();
-        let wanted = wal.used_bytes().saturating_sub(wal.capacity_bytes() / 4);
+        let (end, capacity) = (wal.end(), wal.capacity_bytes());
+        let more = wal.zone_bytes().max(capacity / 16);
+        let wanted = (wal.used_bytes() + more).saturating_sub(capacity / 2);
         let oldest = self.needs_log_from();
         self.checkpoint_to(oldest.saturating_add(wanted).min(end))
     }

@@ -159,3 +159,25 @@ fn of_what_commits_write_keys_and_new_bytes_are_counted() {
     drop(transaction);
     assert_eq!(db.stats().unwrap().updated_bytes, rolled_back);
 }
+
+#[test]
+fn a_checkpoint_leaves_most_of_the_half_of_the_log_that_changes_may_wait_for() {
+    let db = open(&device(), true);
+    let table = db.create_table("t").unwrap();
+    // Each record changes a page that has no older change for long.
+    let used: Vec<_> = (0..2000u32)
+        .map(|n| {
+            let mut transaction = db.begin().unwrap();
+            let keys = 20 * n..20 * (n + 1);
+            keys.for_each(|key| transaction.put(table, &key.to_be_bytes(), &[1; 400]).unwrap());
+            transaction.commit().unwrap();
+            db.stats().unwrap().log_used
+        })
+        .collect();
+    let capacity = used[0].1;
+    let (before, after) = (used.iter(), used.iter().skip(1));
+    let released: Vec<_> = before.zip(after).filter(|(before, after)| before > after).collect();
+    assert!(!released.is_empty());
+    // Each commit takes whole blocks of the log, so it is less than the seven sixteenths of records.
+    assert!(released.iter().all(|(_, after)| after.0 > capacity / 4), "{released:?}");
+}

@@ -58,8 +58,8 @@ mod watching;
 pub use bytes::binary;
 pub use catalogue::{Catalogue, ParamRow, PolicyRow, SchemeRow};
 pub use database::{
-    Benchmark, ConditionRow, DatabaseBench, DatabaseReport, DatabaseRun, DatabaseSetup, KindRow,
-    Replay, TenantRow, WorkloadError, YcsbBench,
+    Benchmark, ConditionRow, DatabaseBench, DatabaseReport, DatabaseRun, DatabaseSetup,
+    DeviceBytes, KindRow, Replay, Space, TenantRow, WorkloadError, YcsbBench,
 };
 pub use device::{DeviceSpec, describe, first_zones};
 pub use error::Error;

@@ -41,9 +41,9 @@ impl ChangedWords {
 
     /// Adds the words of a range.
     pub fn add(&mut self, words: Range<usize>) {
-        for (first, bits) in (0..).step_by(64).zip(&mut self.0) {
-            let bit = |word: usize| word.saturating_sub(first).min(64);
-            *bits |= lowest(bit(words.end)) & !lowest(bit(words.start));
+        for group in words.start / 64..words.end.div_ceil(64) {
+            let bit = |word: usize| word.saturating_sub(64 * group).min(64);
+            self.0[group] |= lowest(bit(words.end)) & !lowest(bit(words.start));
         }
     }
 
@@ -106,24 +106,31 @@ pub fn encode(page: &[u8], changed: &ChangedWords) -> Option<Vec<u8>> {
     if HEAD + changed.count() * WORD > LONGEST {
         return None;
     }
-    let (mut delta, mut words) = (vec![0; HEAD], Vec::new());
-    let (mut end, most) = (0, usize::from(u8::MAX));
+    // On the stack first, so that the record is allocated once, as long as it is.
+    let mut delta = [0; LONGEST];
+    let (mut at, mut end, most) = (HEAD, 0, usize::from(u8::MAX));
+    let mut push = |bytes: &[u8]| {
+        delta.get_mut(at..at + bytes.len())?.copy_from_slice(bytes);
+        at += bytes.len();
+        Some(())
+    };
     for run in changed.runs() {
         let mut before = run.start - end;
         while before > most {
-            delta.extend([u8::MAX, 0]);
+            push(&[u8::MAX, 0])?;
             before -= most;
         }
         for part in run.clone().step_by(most) {
-            delta.extend([before as u8, (run.end - part).min(most) as u8]);
+            push(&[before as u8, (run.end - part).min(most) as u8])?;
             before = 0;
         }
-        words.extend_from_slice(&page[run.start * WORD..run.end * WORD]);
         end = run.end;
     }
-    delta[HEAD - 1] = u8::try_from((delta.len() - HEAD) / 2).ok()?;
-    delta.extend_from_slice(&words);
-    (delta.len() <= LONGEST).then_some(delta)
+    for run in changed.runs() {
+        push(&page[run.start * WORD..run.end * WORD])?;
+    }
+    delta[HEAD - 1] = u8::try_from((at - HEAD - changed.count() * WORD) / 2).ok()?;
+    Some(delta[..at].to_vec())
 }
 
 /// Sets the time of an encoded delta.

@@ -1,5 +1,5 @@
 //! Images: pages as records of a store in units, without their longest run of zeroes, and compressed where
-//! that saves a unit.
+//! that saves an eighth.
 
 use std::ops::Range;
 
@@ -45,14 +45,14 @@ impl Hole {
 }
 
 /// The compressed image of a page, whose image as it is is `plain`; none if that would not save a unit of
-/// `unit` bytes, or is not tried.
+/// `unit` bytes and an eighth of the image, which is what makes it worth decompressing, or is not tried.
 pub fn compress(plain: &[u8], unit: usize, compression: &Compression) -> Option<Vec<u8>> {
     let (head, bytes) = match plain.len() {
         PAGE => (&[0; HEAD], plain),
         _ => plain.split_first_chunk()?,
     };
-    let saved = (plain.len() - 1) / unit * unit;
-    let block = compression.compress(bytes, (saved + 1).checked_sub(HEAD + 2)?)?;
+    let most = ((plain.len() - 1) / unit * unit).min(plain.len() / 8 * 7);
+    let block = compression.compress(bytes, (most + 1).checked_sub(HEAD + 2)?)?;
     let (mut image, [a, b, c, d]) = (Vec::with_capacity(HEAD + 2 + block.len()), *head);
     image.extend((u16::from_le_bytes([a, b]) | COMPRESSED).to_le_bytes());
     image.extend([c, d]);
@@ -121,6 +121,19 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn an_image_is_compressed_where_that_saves_an_eighth() {
+        let compressed = |noise: usize| {
+            let mut page = vec![7; PAGE];
+            for (at, byte) in (0u32..).zip(&mut page[..noise]) {
+                *byte = (at.wrapping_mul(0x9e37_79b9) >> 24) as u8 ^ at as u8;
+            }
+            compress(&page, 64, &Compression::new(true)).map(|image| image.len())
+        };
+        assert_eq!(compressed(PAGE * 15 / 16), None, "it would save 256 bytes");
+        assert!(compressed(PAGE * 3 / 4).is_some_and(|len| len < PAGE * 7 / 8));
+    }
 
     proptest! {
         #[test]

@@ -84,7 +84,7 @@ impl Inner {
             return Ok(Merging::None(mapped.into_state()));
         };
         let sizes = self.layout.sizes;
-        let Image { bytes, sum } = Image::merged(page, sizes, &self.compression);
+        let Image { bytes, sum } = Image::of(page, sizes, &self.compression);
         let other = mapped.delta_place().map_or(0, |(_, sum)| sum);
         let record = Record { sum, time, bytes: bytes.len() as u16, other, ..copy.record };
         match mapped.merge(&RecordCopy { record, bytes: &bytes, ..*copy })? {

@@ -17,7 +17,6 @@ pub struct PackedPage<'a> {
     /// Its hotness record.
     pub hotness: Hotness,
     page: &'a [u8],
-    hole: Option<Hole>,
     /// The words that changed since its base, without their time.
     pub delta: Option<Vec<u8>>,
     image: Option<Image<'a>>,
@@ -38,11 +37,10 @@ impl<'a> PackedPage<'a> {
     /// asked for.
     pub fn of(write: &PageWrite<'a>, sizes: Sizes, compression: &'a Compression) -> Self {
         let PageWrite { lba, page, hotness, changed } = *write;
-        let unit = sizes.unit();
-        let hole = unit.and_then(|unit| Hole::of(page, unit as usize));
-        let delta = changed.filter(|_| unit.is_some()).and_then(|changed| encode(page, changed));
+        let in_units = sizes.unit().is_some();
+        let delta = changed.filter(|_| in_units).and_then(|changed| encode(page, changed));
         let hotness = hotness.unwrap_or_default();
-        let mut packed = PackedPage { lba, hotness, page, hole, delta, image: None, compression };
+        let mut packed = PackedPage { lba, hotness, page, delta, image: None, compression };
         if packed.delta.is_none() {
             packed.image(sizes);
         }
@@ -51,31 +49,21 @@ impl<'a> PackedPage<'a> {
 
     /// Its image.
     pub fn image(&mut self, sizes: Sizes) -> &Image<'a> {
-        let (page, hole, compression) = (self.page, self.hole, self.compression);
-        self.image.get_or_insert_with(|| Image::of(page, hole, sizes, compression))
+        let (page, compression) = (self.page, self.compression);
+        self.image.get_or_insert_with(|| Image::of(page, sizes, compression))
     }
 }
 
 impl<'a> Image<'a> {
-    /// The image of a page with this hole.
-    fn of(
-        page: &'a [u8],
-        hole: Option<Hole>,
-        sizes: Sizes,
-        compression: &Compression,
-    ) -> Image<'a> {
-        let plain = match hole {
+    /// The image of a page.
+    pub fn of(page: &'a [u8], sizes: Sizes, compression: &Compression) -> Image<'a> {
+        let unit = sizes.unit().map(|unit| unit as usize);
+        let plain = match unit.and_then(|unit| Hole::of(page, unit)) {
             Some(hole) => Cow::Owned(hole.pack(page)),
             None => Cow::Borrowed(page),
         };
-        let unit = sizes.unit().map(|unit| unit as usize);
         let compressed = unit.and_then(|unit| compress(&plain, unit, compression));
         let bytes = compressed.map_or(plain, Cow::Owned);
         Image { sum: sizes.sum(&bytes), bytes }
-    }
-
-    /// The image of a page that cleaning merged of its base and its delta.
-    pub fn merged(page: &'a [u8], sizes: Sizes, compression: &Compression) -> Image<'a> {
-        Image::of(page, Hole::of(page, sizes.slot_bytes() as usize), sizes, compression)
     }
 }

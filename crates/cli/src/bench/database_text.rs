@@ -83,6 +83,11 @@ fn of_backup(run: &DatabaseRun, figure: impl Fn(&FollowedReport) -> String) -> S
     run.backup.as_ref().map(figure).unwrap_or_default()
 }
 
+/// Bytes written to the device for each byte updated.
+fn per_updated(run: &DatabaseRun, bytes: u64) -> String {
+    number(per(bytes, run.updated_bytes), 2)
+}
+
 fn per(sum: u64, count: u64) -> Option<f64> {
     (count > 0).then(|| sum as f64 / count as f64)
 }
@@ -116,6 +121,13 @@ const FIGURES: &[Figure] = &[
     ("WAF, log included", |run| number(run.waf_with_log, 4)),
     ("FAR", |run| number(run.run.far, 4)),
     ("device bytes/byte updated", |run| number(run.device_bytes_per_updated_byte, 2)),
+    ("  images and deltas", |run| per_updated(run, run.device_bytes.user)),
+    ("  relocations", |run| per_updated(run, run.device_bytes.relocations)),
+    ("  headers", |run| per_updated(run, run.device_bytes.headers)),
+    ("  padding", |run| per_updated(run, run.device_bytes.padding)),
+    ("  checkpoints", |run| per_updated(run, run.device_bytes.checkpoints)),
+    ("  log", |run| per_updated(run, run.device_bytes.log)),
+    ("space/data", |run| run.space_over_data.map(|over| format!("{over:.2}")).unwrap_or_default()),
     ("device bytes/log record byte", |run| number(run.device_bytes_per_wal_byte, 2)),
     ("log record bytes/transaction", |run| each(run, run.wal_bytes)),
     ("log flushes", |run| run.wal_flushes.to_string()),

@@ -40,6 +40,14 @@ fn the_json_has_the_fields_of_a_run_and_those_of_a_database() {
     for field in ["checkpoint_pages", "relocations", "conflicts", "zones_reclaimed"] {
         number(&run[field]);
     }
+    let by_cause = run["device_bytes"].as_object().unwrap().values().map(number).sum::<u64>();
+    let over_updated = by_cause as f64 / number(&run["updated_bytes"]) as f64;
+    assert_eq!(run["device_bytes_per_updated_byte"], over_updated);
+    let (space, data) = (number(&run["space_bytes"]), number(&run["data_bytes"]));
+    assert_eq!(run["space_over_data"], space as f64 / data as f64);
+    // Pages are not full, and some of the device is garbage.
+    let pages = number(&run["pages_after"]) * 4096;
+    assert!(data > pages / 3 && data < pages && pages < space, "{run}");
     for quantile in ["p50", "p95", "p99", "p999", "max"] {
         assert!(run["latency_us"][quantile].as_f64().unwrap() > 0.0, "{quantile}");
     }

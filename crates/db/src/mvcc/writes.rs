@@ -109,16 +109,18 @@ impl WriteSet {
         self.bytes
     }
 
-    /// Forgets everything, and keeps the memory unless it is a lot.
+    /// Forgets everything, and keeps the memory unless it is a lot. A table of hashes takes as long to clear
+    /// as it is large, however few writes it has.
     pub fn clear(&mut self) {
         const KEPT: usize = 1 << 20;
-        self.writes.clear();
-        self.by_hash.clear();
-        self.bytes = 0;
-        if self.arena.capacity() > KEPT {
+        const KEPT_WRITES: usize = 1 << 10;
+        if self.arena.capacity() > KEPT || self.by_hash.capacity() > KEPT_WRITES {
             *self = WriteSet::default();
         }
+        self.writes.clear();
+        self.by_hash.clear();
         self.arena.clear();
+        self.bytes = 0;
     }
 
     fn slice(&self, range: &Range<u32>) -> &[u8] {
@@ -306,6 +308,21 @@ mod tests {
         let sorted = set.sorted(2);
         assert_eq!(sorted.len(), 100);
         assert!(sorted.is_sorted_by_key(|&n| set.key(set.get(n as usize)).to_vec()));
+    }
+
+    #[test]
+    fn a_set_that_had_many_writes_does_not_keep_their_table() {
+        let mut set = WriteSet::default();
+        let mut table_after = |writes: u32| {
+            (0..writes).for_each(|n| assert!(set.set(1, &n.to_be_bytes(), WriteKind::Put, b"")));
+            set.clear();
+            assert!(set.is_empty() && set.bytes() == 0);
+            set.by_hash.capacity()
+        };
+        let kept = table_after(100);
+        assert!((100..1000).contains(&kept));
+        assert_eq!(table_after(1), kept);
+        assert_eq!(table_after(10_000), 0);
     }
 
     #[test]

@@ -34,15 +34,19 @@ pub fn restore_image<'a>(bytes: &'a [u8], page: &PageBytes) -> Option<&'a [u8]> 
     Node::of(page).is_sound().then_some(rest)
 }
 
-/// Makes the empty middle of a page zeroes, so that a store in units leaves it out. Returns the words
-/// that lie in it.
-pub fn clear_middle(page: &PageBytes) -> Range<usize> {
+/// Makes the empty middle of a page zeroes, so that a store in units leaves it out.
+pub fn clear_middle(page: &PageBytes) {
     let (low, high) = used(page);
-    if low >= high || high > PAGE_BYTES {
-        return 0..0;
+    if low < high && high <= PAGE_BYTES {
+        page.clear(low..high);
     }
-    page.clear(low..high);
-    low.div_ceil(8)..high / 8
+}
+
+/// The words that lie in the empty middle of a page.
+pub fn middle_words(page: &PageBytes) -> Range<usize> {
+    let (low, high) = used(page);
+    let (first, end) = (low.div_ceil(8), high / 8);
+    if first < end && high <= PAGE_BYTES { first..end } else { 0..0 }
 }
 
 /// The empty middle of a page's copy, which its first bytes tell; at its end if it is no node.

@@ -96,7 +96,7 @@ impl PageBytes {
 
     /// Marks a range of words as changed.
     #[inline]
-    fn mark_range(&self, words: Range<usize>) {
+    pub fn mark_range(&self, words: Range<usize>) {
         for group in words.start / GROUP..words.end.div_ceil(GROUP) {
             let begin = words.start.saturating_sub(group * GROUP);
             let end = (words.end - group * GROUP).min(GROUP);
@@ -282,6 +282,18 @@ impl PageBytes {
             }
             self.merge(first, above, from(first));
         }
+    }
+
+    /// Sets the whole page, of which `changed` are the words that may differ from its base.
+    pub fn set(&self, bytes: &[u8], changed: &ChangedWords) {
+        debug_assert_eq!(bytes.len(), PAGE_BYTES);
+        let (steps, numbers) = (self.words.as_chunks::<STEP>().0, bytes.as_chunks::<8>().0);
+        for (words, numbers) in steps.iter().zip(numbers.as_chunks::<STEP>().0) {
+            for (index, word) in words.iter().enumerate() {
+                word.store(u64::from_ne_bytes(numbers[index]), Relaxed);
+            }
+        }
+        self.set_changed(changed);
     }
 
     /// Sets the whole page to what another is.

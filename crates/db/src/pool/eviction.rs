@@ -13,7 +13,9 @@ use parking_lot::MutexGuard;
 use super::frame::{CHANGE, CLEAN, NO_PAGE};
 use super::{ABSENT, ExclusiveGuard, FRAME, Pool};
 use crate::DbError;
-use crate::node::{ACTIVITY_WORDS, Node, NodeMut, PAGE_BYTES, PageBytes, clear_middle, middle};
+use crate::node::{
+    ACTIVITY_WORDS, Node, NodeMut, PAGE_BYTES, PageBytes, clear_middle, middle, middle_words,
+};
 use crate::space::Outgoing;
 
 /// Replacement policies.
@@ -127,8 +129,9 @@ impl Evictor {
         let candidates = sample.filter(|&frame| {
             pool.frames[frame as usize].page() != NO_PAGE && !self.batch.contains(&frame)
         });
-        let worth = |&frame: &u32| pool.frames[frame as usize].worth(now) * pool.dies_soon(frame);
-        candidates.min_by(|a, b| worth(a).total_cmp(&worth(b)))
+        let worth = |frame: u32| pool.frames[frame as usize].worth(now) * pool.dies_soon(frame);
+        let by_worth = candidates.map(|frame| (worth(frame), frame));
+        by_worth.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, frame)| frame)
     }
 
     /// Writes the pages of the batch, and frees their frames if `give_up` is set.
@@ -221,8 +224,10 @@ impl Pool {
         header.usage.reset();
         header.begin_write();
         held.bytes().copy_to(copy);
-        if !self.space.is_in_units() {
-            // What was there is of no use to anybody who looks at how much of a page is in use.
+        if changed.is_some() {
+            let middle = middle_words(held.bytes());
+            copy.as_chunks_mut::<8>().0[middle].fill([0; 8]);
+        } else if !self.space.is_in_units() {
             let middle = middle(copy);
             copy[middle].fill(0);
         }
@@ -345,13 +350,36 @@ impl Pool {
 /// base, but for the activity, which changes with each write and hardly tells more than that of the base;
 /// none if they are too many for a delta: then the page becomes the base itself.
 fn delta_of(page: &PageBytes) -> Option<ChangedWords> {
-    let middle = clear_middle(page);
+    let middle = middle_words(page);
     NodeMut::of(page).mark_behind();
-    let changed = page.changed_outside(&[middle, ACTIVITY_WORDS]);
+    let changed = page.changed_outside(&[middle.clone(), ACTIVITY_WORDS]);
     if changed.fits_delta() && !page.is_all_changed() {
+        // The store may take the page for a base after all, with zeroes in its middle.
+        page.mark_range(middle);
         return Some(changed);
     }
+    clear_middle(page);
     page.set_changed(&ChangedWords::NONE);
     NodeMut::of(page).mark_behind();
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::SLOTS;
+
+    #[test]
+    fn words_in_the_middle_of_a_page_that_is_written_as_a_delta_count_as_changed_from_then_on() {
+        // The store may take the page for a base, with zeroes where the frame has what was in use before.
+        let page = PageBytes::new();
+        page.write(0, &[1; PAGE_BYTES]);
+        page.write(32, &[0; SLOTS - 32]);
+        page.set_u16(40, PAGE_BYTES as u16);
+        page.set_changed(&ChangedWords::NONE);
+        let delta = delta_of(&page).unwrap();
+        assert!(!delta.has(SLOTS / 8), "it is not in use");
+        assert!(page.changed_outside(&[]).has(SLOTS / 8));
+        assert!(page.changed_outside(&[]).has(PAGE_BYTES / 8 - 1));
+    }
 }

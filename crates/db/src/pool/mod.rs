@@ -284,8 +284,7 @@ impl Pool {
                 Some(kept) => self.read_kept(page, kept, bytes)?,
             };
             let mut held = self.hold_free(frame);
-            held.bytes().write(0, bytes);
-            held.bytes().set_changed(&changed);
+            held.bytes().set(bytes, &changed);
             held.edit().mark_behind();
             Ok::<_, DbError>(held)
         })?;

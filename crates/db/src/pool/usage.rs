@@ -147,12 +147,16 @@ impl Last {
     /// The highest frequency that any of the last uses up to now gives (write-aware timestamps:
     /// Vöhringer and Leis, PVLDB 16(11), 2023).
     pub fn frequency(&self, earlier: &Earlier, now: u32) -> f32 {
-        let all = std::iter::once(&self.0).chain(&earlier.0);
-        let seen = all.map(|turn| turn.load(Relaxed)).take_while(|&turn| turn != 0);
-        let of = |(index, turn): (usize, u32)| {
-            (index + 1) as f32 / (now.wrapping_sub(turn) as f32 + 1.0)
-        };
-        seen.enumerate().map(of).fold(0.0, f32::max)
+        let (mut highest, mut uses) = (0.0, 0.0);
+        for turn in std::iter::once(&self.0).chain(&earlier.0) {
+            let turn = turn.load(Relaxed);
+            if turn == 0 {
+                break;
+            }
+            uses += 1.0;
+            highest = f32::max(highest, uses / (now.wrapping_sub(turn) as f32 + 1.0));
+        }
+        highest
     }
 }
 

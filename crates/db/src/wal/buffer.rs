@@ -40,6 +40,8 @@ pub struct Buffer {
     pub free: u64,
     /// Blocks of the log that records may take at most.
     pub capacity: u64,
+    /// Blocks of a zone: of their mean, if they differ.
+    pub zone: u64,
     /// Bytes of the longest payload that the log holds: with its head a quarter of the log, so
     /// that one zone which still holds other records is never in its way.
     pub largest_record: usize,
@@ -75,6 +77,7 @@ impl Buffer {
             is_short: false,
             free: 0,
             capacity: 0,
+            zone: 0,
             largest_record: 0,
             failed: None,
             is_closing: false,
@@ -89,7 +92,8 @@ impl Buffer {
 
     /// Takes over how much room there is, while nothing is being written.
     pub fn measure(&mut self, writer: &Writer) {
-        let reserve = RESERVE.min(writer.blocks() / writer.zones().max(1) as u64 / 2);
+        self.zone = writer.blocks() / writer.zones().max(1) as u64;
+        let reserve = RESERVE.min(self.zone / 2);
         self.free = writer.room().saturating_sub(reserve);
         self.capacity = writer.blocks().saturating_sub(reserve);
         let largest = (self.capacity / 4 * BODY as u64).min(u64::from(u32::MAX));

@@ -288,6 +288,11 @@ impl Wal {
         self.shared.lock().buffer.capacity * BLOCK
     }
 
+    /// Bytes of a zone: of their mean, if they differ.
+    pub fn zone_bytes(&self) -> u64 {
+        self.shared.lock().buffer.zone * BLOCK
+    }
+
     /// Bytes of the largest payload of a record: a quarter of the log.
     pub fn largest_record(&self) -> usize {
         self.shared.lock().buffer.largest_record

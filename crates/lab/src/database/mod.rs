@@ -28,7 +28,10 @@ use crate::{Error, Result, check_gp};
 pub use bench::DatabaseBench;
 pub use benchmark::{Benchmark, WorkloadError};
 pub use replay::Replay;
-pub use report::{ConditionRow, DatabaseReport, DatabaseRun, DatabaseSetup, KindRow, TenantRow};
+pub use report::{
+    ConditionRow, DatabaseReport, DatabaseRun, DatabaseSetup, DeviceBytes, KindRow, Space,
+    TenantRow,
+};
 pub use ycsb::YcsbBench;
 
 impl DatabaseBench {

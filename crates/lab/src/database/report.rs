@@ -31,6 +31,8 @@ pub(super) struct MeasuredDatabase {
     pub(super) counted_kind: Option<usize>,
     /// The conditions of the data after the run, by tenant.
     pub(super) conditions: Vec<Vec<Condition>>,
+    /// The space on the device after the run, and what it is for.
+    pub(super) space: Space,
     /// Page writes before the store was opened.
     pub(super) opened: u64,
     /// The order in which pages reached the store, and were cleaned.
@@ -115,6 +117,13 @@ pub struct DatabaseRun {
     pub updated_bytes: u64,
     /// All bytes written to the device, over these updated bytes; none if there are none.
     pub device_bytes_per_updated_byte: Option<f64>,
+    /// All bytes written to the device, by what they were.
+    pub device_bytes: DeviceBytes,
+    /// Bytes of the device at the end, and of the data.
+    #[serde(flatten)]
+    pub space: Space,
+    /// The former over the latter; none if the data were not checked.
+    pub space_over_data: Option<f64>,
     /// Accesses to pages, estimated from a sample.
     pub page_accesses: u64,
     /// Share of these accesses that found the page in memory; none if there were no accesses.
@@ -162,6 +171,32 @@ pub struct DatabaseRun {
     /// The conditions that the data must meet, if they were checked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<ConditionRow>,
+}
+
+/// Bytes written to the device.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct DeviceBytes {
+    /// Records of pages that the databases wrote: images and deltas.
+    pub user: u64,
+    /// Records that cleaning wrote.
+    pub relocations: u64,
+    /// Headers of chunks.
+    pub headers: u64,
+    /// What chunks left of their last pages.
+    pub padding: u64,
+    /// Checkpoints, notes and superblocks of the store.
+    pub checkpoints: u64,
+    /// The logs.
+    pub log: u64,
+}
+
+/// What a device holds.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Space {
+    /// Bytes of the zones that are in use, logs included.
+    pub space_bytes: u64,
+    /// Bytes of the keys and values of all records; none if the data were not checked.
+    pub data_bytes: Option<u64>,
 }
 
 /// Transactions of a kind.
@@ -223,7 +258,9 @@ impl DatabaseRun {
         let all = together(&reports);
         let transactions = all.done();
         let outcome = ResultBasis { took, counted_kind };
-        let device_bytes = written.bytes() + sum.log_pages * 4096;
+        let log_bytes = sum.log_pages * 4096;
+        let device_bytes = written.bytes() + log_bytes;
+        let space = measured.space;
         let over = |part: f64, whole: u64| (whole > 0).then(|| part / whole as f64);
         let stalled = after.store.stalled.saturating_sub(before.store.stalled);
         let run = RunReport {
@@ -253,6 +290,16 @@ impl DatabaseRun {
             device_bytes_per_wal_byte: over(device_bytes as f64, sum.log_bytes),
             updated_bytes: sum.updated_bytes,
             device_bytes_per_updated_byte: over(device_bytes as f64, sum.updated_bytes),
+            device_bytes: DeviceBytes {
+                user: written.user_bytes,
+                relocations: written.relocated_bytes,
+                headers: written.header_bytes,
+                padding: written.padding_bytes,
+                checkpoints: written.checkpoints * 4096,
+                log: log_bytes,
+            },
+            space,
+            space_over_data: space.data_bytes.and_then(|data| over(space.space_bytes as f64, data)),
             page_accesses: sum.accesses,
             cache_hits: sum.hits(),
             pages_read: sum.read,

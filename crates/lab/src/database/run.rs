@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frostline_db::{DbError, Instances};
+use frostline_db::{Db, DbError, Direction, Instances};
 use frostline_store::Cleaning;
 use frostline_watch::Server;
 use frostline_workload::driver::{self, Until};
 use frostline_workload::{Condition, LoadProgress, Loading};
-use frostline_zone::Device;
+use frostline_zone::{Device, ZoneState};
 
 use super::bench::DatabaseBench;
 use super::benchmark::Benchmark;
 use super::moment::{Moment, Rates};
 use super::recorder::Recorder;
 use super::replay::RunOrder;
-use super::report::MeasuredDatabase;
+use super::report::{MeasuredDatabase, Space};
 use super::tenants::{Tenant, run_all};
 use crate::monitor::{Event, Monitor};
 use crate::seconds::Seconds;
@@ -39,10 +39,12 @@ impl<B: Benchmark> Run<'_, B> {
     /// loaded.
     pub(super) fn on(&self, device: &Arc<dyn Device>) -> Result<Option<MeasuredDatabase>> {
         let instances = self.bench.open(device)?;
-        let Some(path) = &self.bench.record else { return self.watched(instances, None) };
+        let Some(path) = &self.bench.record else {
+            return self.watched(device, instances, None);
+        };
         let (recorder, writing) = Recorder::begin(path, instances.store.unit().is_some())?;
         instances.store.observe(recorder.clone()).map_err(Error::store(self.uri()))?;
-        let measured = self.watched(instances, Some(&recorder));
+        let measured = self.watched(device, instances, Some(&recorder));
         recorder.end(matches!(measured, Ok(Some(_))));
         if let Some(writes) = writing.end()? {
             self.monitor.on(Event::Recorded { path, writes });
@@ -52,11 +54,13 @@ impl<B: Benchmark> Run<'_, B> {
 
     fn watched(
         &self,
+        device: &Arc<dyn Device>,
         instances: Instances,
         recorder: Option<&Recorder>,
     ) -> Result<Option<MeasuredDatabase>> {
-        let measured =
-            watched(&instances, self.server, self.monitor, || self.measure(&instances, recorder))?;
+        let measured = watched(&instances, self.server, self.monitor, || {
+            self.measure(device, &instances, recorder)
+        })?;
         if measured.is_some() {
             instances.close().map_err(Error::database(self.uri()))?;
         }
@@ -66,6 +70,7 @@ impl<B: Benchmark> Run<'_, B> {
     /// Loads the databases, runs the workload, and counts meanwhile.
     fn measure(
         &self,
+        device: &Arc<dyn Device>,
         instances: &Instances,
         recorder: Option<&Recorder>,
     ) -> Result<Option<MeasuredDatabase>> {
@@ -105,6 +110,7 @@ impl<B: Benchmark> Run<'_, B> {
             recorder.stop_after(after.store.written.user)?;
         }
         let conditions = if self.bench.check { self.check(&tenants)? } else { Vec::new() };
+        let space = self.space(device, instances)?;
         let info = instances.store.info().map_err(Error::store(self.uri()))?;
         let bench = self.bench;
         let order = match bench.cleaning == Cleaning::Inline && !bench.keep && bench.tenants == 1 {
@@ -120,6 +126,7 @@ impl<B: Benchmark> Run<'_, B> {
             windows,
             counted_kind,
             conditions,
+            space,
             opened,
             order,
             interrupted,
@@ -176,6 +183,19 @@ impl<B: Benchmark> Run<'_, B> {
         now().map_err(Error::database(self.uri()))
     }
 
+    /// The zones in use, and the data in them if they are checked, as that takes a scan of all.
+    fn space(&self, device: &Arc<dyn Device>, instances: &Instances) -> Result<Space> {
+        let zones = device.report(0, device.geometry().zones);
+        let zones = zones.map_err(|error| Error::store(self.uri())(error.into()))?;
+        let in_use = zones.iter().filter(|zone| zone.state != ZoneState::Empty);
+        let bytes = |db| data_bytes(db).map_err(Error::database(self.uri()));
+        let data_bytes = match self.bench.check {
+            true => Some(instances.all.iter().map(bytes).sum::<Result<u64>>()?),
+            false => None,
+        };
+        Ok(Space { space_bytes: in_use.map(|zone| zone.capacity).sum(), data_bytes })
+    }
+
     fn check(&self, tenants: &[Tenant<'_, B>]) -> Result<Vec<Vec<Condition>>> {
         let check = |tenant: &Tenant<'_, B>| {
             let checked = self.workload.check(&tenant.opened, tenant.db);
@@ -183,4 +203,17 @@ impl<B: Benchmark> Run<'_, B> {
         };
         tenants.iter().map(check).collect()
     }
+}
+
+/// Bytes of all keys and values of a database.
+fn data_bytes(db: &Db) -> std::result::Result<u64, DbError> {
+    let transaction = db.begin_read()?;
+    let mut bytes = 0;
+    for (_, table) in db.tables() {
+        let mut records = transaction.scan_all(table, Direction::Forward);
+        while let Some((key, value)) = records.next()? {
+            bytes += (key.len() + value.len()) as u64;
+        }
+    }
+    Ok(bytes)
 }
