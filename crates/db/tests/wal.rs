@@ -12,8 +12,12 @@ use frostline_zone::{
 };
 use proptest::prelude::*;
 
-const INLINE: WalOptions =
-    WalOptions { flusher: Flusher::Inline, delay: Duration::ZERO, buffer_bytes: 64 << 10 };
+const INLINE: WalOptions = WalOptions {
+    flusher: Flusher::Inline,
+    delay: Duration::ZERO,
+    buffer_bytes: 64 << 10,
+    durable: 0,
+};
 
 const ZONE: u64 = 56 << 10;
 

@@ -9,7 +9,7 @@ use frostline_zone::{Device, Geometry, ZoneState};
 use crate::chunk_place::ChunkPlace;
 use crate::delta::LONGEST;
 use crate::format::{
-    Group, LeafAt, Note, PAGE, SUPERBLOCKS, Super, TableHead, UnitCounts, ZoneRow,
+    BESIDE_ROWS, LeafAt, Note, PAGE, SUPERBLOCKS, Super, TableHead, UnitCounts, ZoneRow,
 };
 use crate::head::{BODY, UNIT_AT};
 use crate::leaves::{LEAF, Leaves};
@@ -308,7 +308,7 @@ fn sure_pages(fixed: &Super, sizes: Sizes) -> u32 {
 /// in its header, and several share a page.
 pub fn most_records(sizes: Sizes, chunk_pages: u32) -> u32 {
     match sizes.unit() {
-        Some(_) => ((BODY - size_of::<Group>()) / sizes.row_bytes()) as u32,
+        Some(_) => ((BODY - BESIDE_ROWS) / sizes.row_bytes()) as u32,
         None => chunk_pages,
     }
 }
@@ -316,7 +316,7 @@ pub fn most_records(sizes: Sizes, chunk_pages: u32) -> u32 {
 /// Images in a chunk whose header has, or has not, room for hotness records; as many pages at most.
 pub fn chunk_pages(sizes: Sizes, hotness: bool) -> u32 {
     let row = sizes.row_bytes() + if hotness { size_of::<Hotness>() } else { 0 };
-    CHUNK.min(((BODY - size_of::<Group>()) / row) as u32)
+    CHUNK.min(((BODY - BESIDE_ROWS) / row) as u32)
 }
 
 /// Pages of a payload in the metadata log, at most: what a record leaves of a zone because it does
