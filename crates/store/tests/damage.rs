@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use frostline_store::{Cleaning, Format, Open, Store, StoreError};
-use frostline_zone::{AlignedBuf, Device, Faulty, Shape, ZoneState, in_memory};
+use frostline_zone::{AlignedBuf, Device, Fault, Faulty, Shape, ZoneState, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
@@ -18,8 +18,9 @@ const ZONE_PAGES: u64 = 40;
 /// The version that is written last to a store that crashes.
 const UNSURE: u32 = u32::MAX;
 
-/// Kinds of pages: a superblock, a chunk's header.
+/// Kinds of pages: a superblock, notes, a chunk's header.
 const SUPER: u32 = 1;
+const NOTES: u32 = 2;
 const CHUNK: u32 = 5;
 
 /// Contents are so regular that compressed images would be shorter than any delta.
@@ -439,6 +440,52 @@ fn metadata_of_a_closed_store_that_are_cut_are_noticed_or_lack_nothing() {
         }
     });
     assert!(!inspect(device, &sample, false, "without the witness"));
+}
+
+/// What a metadata zone that is offline took along is known to be missing, and may be accepted.
+#[test]
+fn a_closed_store_without_a_metadata_zone_is_opened_if_the_loss_is_accepted() {
+    let Sample { device, .. } = sample(true);
+    let metadata = || {
+        let zones = 0..device.geometry().zones;
+        let is_it = |zone: &u32| {
+            device.zone(*zone).unwrap().write_pointer > 0 && kind(&*device, *zone, 0) == SUPER
+        };
+        zones.filter(is_it).collect::<Vec<u32>>()
+    };
+    // Until a zone of metadata begins with notes.
+    let is_wanted = || {
+        let zones = metadata();
+        zones.len() > 1 && zones.iter().any(|&zone| kind(&*device, zone, 2) == NOTES)
+    };
+    for _ in 0..100 {
+        let store = Store::open(device.clone(), OPEN).unwrap();
+        for lba in 0..150 {
+            store.write(lba, &content(lba, 1)).unwrap();
+            store.trim(lba).unwrap();
+        }
+        store.close().unwrap();
+        if is_wanted() {
+            break;
+        }
+    }
+    assert!(is_wanted());
+    let mut noticed = 0;
+    for zone in metadata() {
+        let device = Faulty::new(copy(&*device, |_, _| {}), 1);
+        device.schedule(1, Fault::Wear { zone, state: ZoneState::Offline });
+        device.flush().unwrap();
+        let device: Arc<dyn Device> = Arc::new(device);
+        match Store::open(device.clone(), OPEN) {
+            Ok(_) => {}
+            Err(StoreError::Missing(_)) => {
+                noticed += 1;
+                Store::open(device, Open { accept_loss: true, ..OPEN }).map(drop).unwrap();
+            }
+            Err(error) => panic!("zone {zone} offline: {error}"),
+        }
+    }
+    assert!(noticed > 0, "nothing was noticed");
 }
 
 /// The chunks behind a sync tell where those before them lie. What lies in the zone of the last chunk, and only

@@ -54,8 +54,10 @@ impl Recovery<'_> {
     /// headers before a chunk up to number `known`.
     fn check_missing(&self, chunks: &[LateChunk], known: u64) -> Result<(), StoreError> {
         let damaged = |zone, page, why: &str| StoreError::Damaged { zone, page, why: why.into() };
+        // Notes that a zone took which is offline are known to be missing.
+        let is_known = self.missing.iter().any(|loss| self.inner.layout.meta.contains(&loss.zone));
         let found = first_missing(&self.notes, self.head.next_serial) as u32;
-        let tells = |head: &ChunkHead| (head.noted.wrapping_sub(found) as i32) > 0;
+        let tells = |head: &ChunkHead| !is_known && (head.noted.wrapping_sub(found) as i32) > 0;
         let late = chunks.iter().find(|chunk| tells(&chunk.head));
         let late = late.map(|chunk| (self.epochs[chunk.epoch].device_zone, chunk.start));
         let witness = match late {
