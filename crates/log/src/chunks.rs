@@ -12,24 +12,23 @@ use crate::volume::{Options, Volume};
 
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// Ends the chunk of `class`: the next record of its open zone begins with a page. The zone is
-    /// sealed if no page is left. Returns the units of padding.
-    pub fn pad(&mut self, class: usize) -> u32 {
-        let units = self.fill_page(class);
+    /// sealed if no page is left.
+    pub fn pad(&mut self, class: usize) {
+        self.fill_page(class);
         if self.is_full(class) {
             self.close_zone(class);
         }
-        units
     }
 
     /// Seals the open zone of `class` [early](Self::end_early), because its chunks left no room on the
-    /// device; up to `padding` of its units count as padding. Returns the units that are garbage.
-    pub fn end_padded(&mut self, class: usize, padding: u32) -> u32 {
+    /// device; up to `padding` of its units count as padding.
+    pub fn end_padded(&mut self, class: usize, padding: u32) {
         let units = padding.min(self.room(class));
         self.take_padding(class, units);
         if self.is_full(class) {
             self.close_zone(class);
         }
-        self.end_early(class)
+        self.end_early(class);
     }
 
     /// A record was placed in this class: its chunk ends if it has as many as it may have.
@@ -45,12 +44,10 @@ impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     }
 
     /// Pads the page that the open zone of a class writes to.
-    fn fill_page(&mut self, class: usize) -> u32 {
+    fn fill_page(&mut self, class: usize) {
         self.in_chunk[class] = 0;
         let cursor = self.open[class];
-        let units = (cursor.end - cursor.slot) % self.options.page_units;
-        self.take_padding(class, units);
-        units
+        self.take_padding(class, (cursor.end - cursor.slot) % self.options.page_units);
     }
 
     fn take_padding(&mut self, class: usize, units: u32) {
