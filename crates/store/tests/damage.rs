@@ -564,3 +564,68 @@ fn notes_that_are_missing_are_noticed_by_chunks_in_the_zones_that_they_had_opene
     assert!(matches!(&error, StoreError::Damaged { why, .. } if why.contains("notes")), "{error}");
     Store::open(device, OPEN).unwrap();
 }
+
+/// A store of one class, whose zone has room for more behind its last checkpoint and sync.
+fn one_class() -> Arc<Faulty> {
+    let device = Arc::new(Faulty::new(in_memory(&shape()).unwrap(), 1));
+    let format = Format {
+        scheme: "nosep".to_string(),
+        logical_pages: Some(PAGES.into()),
+        checkpoint_writes: Some(u64::MAX),
+        ..Format::default()
+    };
+    Store::format(device.clone(), &format).unwrap();
+    let store = Store::open(device.clone(), OPEN).unwrap();
+    (0..12).for_each(|lba| store.write(lba, &content(lba, 1)).unwrap());
+    store.checkpoint().unwrap();
+    store.write(5, &content(5, 2)).unwrap();
+    store.sync().unwrap();
+    device
+}
+
+#[test]
+fn an_opening_that_found_a_chunk_and_nothing_else_writes_a_checkpoint() {
+    let device = one_class();
+    let written = || {
+        let zones = device.report(0, device.geometry().zones).unwrap();
+        zones.iter().map(|zone| zone.write_pointer).sum::<u64>()
+    };
+    let before = written();
+    drop(Store::open(device.clone(), OPEN).unwrap());
+    let first = written();
+    assert!(first > before, "it wrote nothing");
+    drop(Store::open(device.clone(), OPEN).unwrap());
+    assert_eq!(written(), first, "the second opening found something");
+}
+
+/// Of a page whose last chunk a crash tore the copy before counts, also for a rebuild, to which later chunks
+/// tell that the torn one was durable.
+#[test]
+fn what_a_crash_tore_does_not_count_in_a_rebuild_either() {
+    let device = one_class();
+    let (_, zone) = last_chunk(&*device);
+    let end = device.zone(zone).unwrap().write_pointer;
+    device.flip(zone, end - PAGE as u64, 1);
+    let version = |store: &Store| {
+        let mut page = vec![0; PAGE];
+        store.read(5, &mut page).unwrap();
+        page
+    };
+    let store = Store::open(device.clone(), OPEN).unwrap();
+    assert_eq!(version(&store), content(5, 1));
+    for lba in 20..23 {
+        store.write(lba, &content(lba, 3)).unwrap();
+        store.sync().unwrap();
+    }
+    let meta_zones = store.info().unwrap().meta_zones;
+    drop(store);
+    (0..meta_zones).for_each(|zone| device.reset(zone).unwrap());
+    let format = Format {
+        scheme: "nosep".to_string(),
+        logical_pages: Some(PAGES.into()),
+        ..Format::default()
+    };
+    Store::rebuild(device.clone(), &format, false).unwrap();
+    let store = Store::open(device, OPEN).unwrap();
+    assert_eq!(version(&store), content(5, 1));
+}
