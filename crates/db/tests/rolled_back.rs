@@ -116,7 +116,8 @@ fn a_log_of_a_closed_database_that_lacks_a_commit_is_refused() {
     db.close().unwrap();
     let first = first_log_zone(&*device);
     let error = refused(&mixed(&*device, &*earlier, |zone| zone >= first));
-    assert!(matches!(error, DbError::Wal(WalError::Damaged { .. })), "{error}");
+    let DbError::Wal(WalError::Damaged { zone, page, .. }) = error else { panic!("{error}") };
+    assert_eq!(page * 4096, earlier.zone(first + zone).unwrap().write_pointer);
     // Of the store no more is missing than its chunks tell.
     let superblock = 1u32.to_le_bytes();
     let is_metadata =
