@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use frostline_store::{Buffer, PageWrite};
+use frostline_store::{Buffer, Durable, PageWrite};
 use parking_lot::{Condvar, Mutex};
 
 use crate::DbError;
 use crate::catalog::Catalog;
 use crate::mvcc::WriteSet;
 use crate::pool::CLEAN;
+use crate::record::STORE;
 use crate::tree::Trees;
 
 /// A database, shared by its transactions and its threads.
@@ -198,14 +199,32 @@ impl Core {
         let pages = trees.pool.write_older(position)?;
         // Before the store is synced: pages that change from here on may not be part of it.
         let needed = self.needs_log_from();
+        trees.space().tell_log(trees.wal().durable())?;
         trees.store().sync()?;
+        let durable = trees.store().durable()?;
         trees.wal().release(needed.saturating_sub(1))?;
+        self.log_store(durable)?;
         self.checkpoint_wanted.store(false, Release);
         self.checkpoints.fetch_add(1, Release);
         self.logged.notify_all();
         let (now, millis) = (trees.wal().used_bytes(), begun.elapsed().as_millis() as u64);
         tracing::debug!(pages, log_bytes = now, millis, "a checkpoint is taken");
         Ok(())
+    }
+
+    /// Logs what is durable of the store: its own zones can't tell of what was written to them last. A log
+    /// that is half full has other uses for its room.
+    fn log_store(&self, Durable { chunks, notes }: Durable) -> Result<(), DbError> {
+        let wal = self.trees.wal();
+        if wal.used_bytes() < wal.capacity_bytes() / 2 {
+            wal.append(STORE, &[&chunks.to_le_bytes(), &notes.to_le_bytes()], |_| ())?;
+        }
+        Ok(())
+    }
+
+    /// Releases the log before what recovery would need.
+    pub fn release_log(&self) -> Result<(), DbError> {
+        Ok(self.trees.wal().release(self.needs_log_from().saturating_sub(1))?)
     }
 
     /// The log position of the first record that recovery would need.

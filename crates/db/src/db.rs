@@ -80,13 +80,9 @@ impl Instances {
     /// An error of the device: durable commits stay durable.
     pub fn close(self) -> Result<(), DbError> {
         for db in self.all {
-            db.close()?;
+            db.end_log()?;
         }
-        match Arc::try_unwrap(self.store) {
-            Ok(store) => Ok(store.close()?),
-            // Another owner uses the store still, and will close it.
-            Err(store) => Ok(store.checkpoint()?),
-        }
+        Ok(self.store.leave()?)
     }
 }
 
@@ -123,7 +119,8 @@ impl Db {
     ) -> Result<Db, DbError> {
         let flusher = if options.background { Flusher::Background } else { Flusher::Inline };
         let (delay, buffer_bytes) = (options.commit_delay, options.log_buffer_bytes);
-        let wal_options = WalOptions { flusher, delay, buffer_bytes };
+        let durable = store.mark(instance)?;
+        let wal_options = WalOptions { flusher, delay, buffer_bytes, durable };
         let wal = Arc::new(Wal::open(log, log_id(store, instance)?, &wal_options)?);
         let space =
             PageSpace { store: store.clone(), first: instance * label.pages, pages: label.pages };
@@ -300,13 +297,21 @@ impl Db {
     /// # Errors
     /// An error of the device.
     pub fn close(self) -> Result<(), DbError> {
+        self.end_log()?;
+        Ok(self.store().leave()?)
+    }
+
+    /// Writes all changed pages, and ends the threads and the log.
+    fn end_log(&self) -> Result<(), DbError> {
         // So that the checkpoint finds no page on its way to the store.
         self.store().remove_buffer(&self.buffer())?;
         self.checkpoint()?;
         self.end();
-        self.core.trees.wal().close()?;
-        self.store().checkpoint()?;
-        Ok(())
+        let wal = self.core.trees.wal();
+        wal.wait(wal.end())?;
+        self.core.release_log()?;
+        wal.close()?;
+        self.core.trees.space().tell_log(wal.durable())
     }
 
     /// Commits that were made, and those that lost against another, since it was opened.

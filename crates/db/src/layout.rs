@@ -14,6 +14,9 @@ use crate::wal::Wal;
 /// Zones of a log that are active at a time: one that is ended, one that is begun.
 const LOG_ACTIVE: u32 = 2;
 
+/// Databases that share a store at most: it keeps a mark for each.
+const MOST_INSTANCES: u32 = 256;
+
 /// The fewest zones of a log.
 const FEWEST_LOG_ZONES: u32 = 4;
 
@@ -88,6 +91,10 @@ impl Divided {
     pub fn format(device: &Arc<dyn Device>, create: &Create) -> Result<(), DbError> {
         let geometry = device.geometry();
         let instances = create.instances.max(1);
+        if instances > MOST_INSTANCES {
+            let why = format!("{instances} are more than {MOST_INSTANCES}");
+            return Err(DbError::Options { what: "databases", why });
+        }
         let all = u64::from(geometry.zones) * geometry.zone_capacity;
         let wanted = create.log_bytes.unwrap_or((all / 16).min(1 << 30) / u64::from(instances));
         let log_zones = wanted.div_ceil(geometry.zone_capacity).max(u64::from(FEWEST_LOG_ZONES));

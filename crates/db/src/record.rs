@@ -15,6 +15,9 @@ pub const SPLIT: u8 = 6;
 /// A tree was made, and a transaction's writes name it.
 pub const CREATE: u8 = 7;
 
+/// Of the store so much was durable: all chunks up to a number, and all notes before one.
+pub const STORE: u8 = 8;
+
 /// Kinds of which records had other forms: of a transaction, a split, a new tree.
 pub const FORMER: [u8; 3] = [1, 2, 4];
 

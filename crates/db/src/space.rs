@@ -7,6 +7,7 @@ use frostline_store::{ChangedWords, DeltaWrite, PageDelta, PageWrite, Store};
 
 use crate::DbError;
 use crate::node::PAGE_BYTES;
+use crate::wal::Lsn;
 
 /// A range of a store's LBAs.
 #[derive(Clone)]
@@ -47,6 +48,16 @@ impl PageSpace {
     /// True if the store writes less than a page where less changed, or less is used.
     pub fn is_in_units(&self) -> bool {
         self.store.unit().is_some()
+    }
+
+    /// Number of the database among those that share the store.
+    fn instance(&self) -> u32 {
+        self.first / self.pages.max(1)
+    }
+
+    /// Tells the store up to where the log is durable, so that its next chunks and checkpoints say so.
+    pub fn tell_log(&self, durable: Lsn) -> Result<(), DbError> {
+        Ok(self.store.set_mark(self.instance(), durable)?)
     }
 
     /// Reads a page, and finds the words in which it may differ from its

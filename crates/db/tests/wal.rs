@@ -12,8 +12,12 @@ use frostline_zone::{
 };
 use proptest::prelude::*;
 
-const INLINE: WalOptions =
-    WalOptions { flusher: Flusher::Inline, delay: Duration::ZERO, buffer_bytes: 64 << 10 };
+const INLINE: WalOptions = WalOptions {
+    flusher: Flusher::Inline,
+    delay: Duration::ZERO,
+    buffer_bytes: 64 << 10,
+    durable: 0,
+};
 
 const ZONE: u64 = 56 << 10;
 
@@ -422,4 +426,17 @@ fn a_zone_that_can_not_be_reset_is_counted_and_the_log_goes_on() {
     wal.release(last).unwrap();
     assert_eq!((wal.stats().zones_lost, wal.capacity_bytes()), (1, capacity - ZONE));
     wal.wait(append(&wal, 4, 10)).unwrap();
+}
+
+#[test]
+fn a_log_is_formatted_over_one_whose_zones_are_full() {
+    let device = formatted(4);
+    let wal = open(&device, &INLINE);
+    while wal.append(1, &[&[1; 1000]], |_| ()).and_then(|(lsn, ())| wal.wait(lsn)).is_ok() {}
+    drop(wal);
+    let zones = device.report(0, 4).unwrap();
+    assert!(zones.iter().filter(|zone| zone.state == ZoneState::Full).count() >= 3);
+    Wal::format(device.clone(), 8).unwrap();
+    let wal = Wal::open(device, 8, &INLINE).unwrap();
+    assert_eq!((wal.end(), replayed(&wal)), (0, vec![]));
 }

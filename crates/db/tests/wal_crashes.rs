@@ -161,6 +161,7 @@ fn live(seed: u64, most: u64, tally: &Tally) {
         flusher: Flusher::Inline,
         delay: Duration::ZERO,
         buffer_bytes: chance.from(4096..100_000) as usize,
+        durable: 0,
     };
     let tail = [Tail::Whole, Tail::Torn, Tail::Garbage, Tail::Holes][chance.from(0..4) as usize];
     let mut device = Arc::new(Faulty::new(memory, seed).with_tail(tail));

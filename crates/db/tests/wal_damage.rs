@@ -8,8 +8,12 @@ use frostline_db::wal::{Flusher, Lsn, Wal, WalError, WalOptions};
 use frostline_zone::{Device, DeviceError, Fault, Faulty, Shape, ZoneState, in_memory};
 use proptest::prelude::*;
 
-const INLINE: WalOptions =
-    WalOptions { flusher: Flusher::Inline, delay: Duration::ZERO, buffer_bytes: 256 << 10 };
+const INLINE: WalOptions = WalOptions {
+    flusher: Flusher::Inline,
+    delay: Duration::ZERO,
+    buffer_bytes: 256 << 10,
+    durable: 0,
+};
 
 /// Pages of a zone.
 const ZONE: u64 = 10;

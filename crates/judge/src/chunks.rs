@@ -135,7 +135,7 @@ const CHUNK: u32 = 5;
 /// The rows of a header in a page: the records lie one behind the other, in whole units.
 fn rows(meta: &Metadata, header: &MetaPage, (zone, page): (u32, u32), count: u32) -> Vec<PageRow> {
     let (count, header_bytes, rows_at) = match meta.in_units {
-        true => (count & 0xffff, (count >> 16) * meta.unit, HEAD + 24),
+        true => (count & 0xffff, (count >> 16) * meta.unit, HEAD + 48),
         false => (count, PAGE as u32, HEAD),
     };
     let mut at = u64::from(page) * PAGE as u64 + u64::from(header_bytes);

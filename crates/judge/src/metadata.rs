@@ -205,10 +205,11 @@ impl Metadata {
                 match tag {
                     _ if serial < next_note => {}
                     1 => self.opened.push((record.rows.u32(row + 8), record.rows.u64(row + 16))),
-                    _ => {
+                    2 => {
                         let time = record.rows.u64(row + 24);
                         self.trims.push(TrimmedPage { lba: target, time, serial });
                     }
+                    _ => {}
                 }
             }
         }

@@ -8,7 +8,7 @@ use frostline_placement::Scheme;
 
 use crate::StoreError;
 use crate::chunk_place::ChunkPlace;
-use crate::format::{LeafAt, PAGE, TableHead, UnitCounts, ZoneRow};
+use crate::format::{LeafAt, Mark, PAGE, TableHead, UnitCounts, ZoneRow};
 use crate::head::{MetaKind, TablePart};
 use crate::inner::Inner;
 use crate::layout::{leaves_in_record, payload_pages};
@@ -50,6 +50,7 @@ struct CheckpointState {
     units: Option<UnitCounts>,
     zones: Vec<Zone>,
     learned: Vec<u8>,
+    marks: Vec<Mark>,
 }
 
 impl CheckpointState {
@@ -99,7 +100,8 @@ impl CheckpointState {
             deltas: state.valid_deltas(),
         };
         let units = state.layout.sizes.unit().map(units);
-        CheckpointState { leaves, root, head, units, zones, learned }
+        let marks = state.marks();
+        CheckpointState { leaves, root, head, units, zones, learned, marks }
     }
 
     /// Every chunk in it is written, or its pages are elsewhere.
@@ -120,6 +122,7 @@ impl CheckpointState {
         let chunks = self.zones.iter().flat_map(|zone| ChunkPlace::encode(&zone.chunks));
         chunks.for_each(|chunk| bytes.extend_from_slice(&chunk.to_le_bytes()));
         bytes.extend_from_slice(&self.learned);
+        bytes.extend_from_slice(bytemuck::cast_slice(&self.marks));
         let len = bytes.len();
         bytes.resize(len.next_multiple_of(PAGE), 0);
         (bytes, len)

@@ -4,7 +4,7 @@ use frostline_log::{ChunkFill, ChunkShape, Extent};
 use frostline_placement::Hotness;
 use frostline_zone::AlignedBuf;
 
-use crate::format::{Form, Group, IMAGE, PAGE, Row, rows};
+use crate::format::{BESIDE_ROWS, Form, Group, IMAGE, PAGE, Row, Witness, rows};
 use crate::head::{BODY, ChunkHead, Head, HeadKind};
 use crate::records::{Record, Sizes};
 
@@ -114,19 +114,21 @@ impl Chunk {
     }
 
     /// Writes the header. All chunks up to `durable`, and all notes before `noted`, are durable, and a
-    /// group may not be.
+    /// group may not be. The witness is what it tells of other zones and logs.
     pub fn seal(
         &mut self,
         store: u64,
         (device_zone, opening): (u32, u64),
         (durable, noted): (u64, u64),
         group: Option<Group>,
+        witness: Witness,
     ) {
         let (unit, header) = (self.sizes.unit(), self.header());
         let group = Group { unit: unit.unwrap_or(0), ..group.unwrap_or_default() };
         let mut body = Vec::with_capacity(PAGE);
         if unit.is_some() {
             body.extend_from_slice(bytemuck::bytes_of(&group));
+            body.extend_from_slice(bytemuck::bytes_of(&witness));
         }
         for record in &self.records {
             body.extend_from_slice(bytemuck::bytes_of(&record.row(self.sizes)));
@@ -142,7 +144,8 @@ impl Chunk {
             }
         }
         if unit.is_none() {
-            body.resize(Group::at(self.sizes), 0);
+            body.resize(Witness::at(self.sizes), 0);
+            body.extend_from_slice(bytemuck::bytes_of(&witness));
             body.extend_from_slice(bytemuck::bytes_of(&group));
         }
         self.move_records(header);
@@ -198,7 +201,7 @@ impl ChunkHead {
         hotness: bool,
     ) -> Option<(Vec<Record>, Option<Vec<Hotness>>)> {
         let count = self.records as usize;
-        let before = if sizes.unit().is_some() { size_of::<Group>() } else { 0 };
+        let before = if sizes.unit().is_some() { BESIDE_ROWS } else { 0 };
         let body = &body[before..];
         let behind = |columns: usize| &body[(count.saturating_mul(columns)).min(body.len())..];
         let whole = Form { kind: IMAGE, bytes: PAGE as u16, other: 0 };

@@ -9,7 +9,7 @@ use frostline_placement::Hotness;
 use frostline_zone::AlignedBuf;
 
 use crate::chunk::Chunk;
-use crate::format::{Group, PAGE};
+use crate::format::{Group, PAGE, Witness};
 use crate::layout::Layout;
 use crate::records::Record;
 use crate::zone_pool::DataZone;
@@ -24,6 +24,8 @@ pub struct ChunkTable {
     next_seq: u64,
     /// All chunks up to this number are durable.
     durable: u64,
+    /// The place of the last sealed chunk, as the next one's header tells it.
+    last: Witness,
     /// The group that is not known to be durable.
     group: Option<Group>,
     /// Sealed chunks that are not yet written, by number.
@@ -43,6 +45,7 @@ impl ChunkTable {
             open: (0..classes).map(|_| None).collect(),
             next_seq: 1,
             durable: 0,
+            last: Witness::default(),
             group: None,
             unwritten: BTreeMap::new(),
             outgoing: Vec::new(),
@@ -120,17 +123,31 @@ impl ChunkTable {
     }
 
     /// Seals the chunk of a class, if it holds pages; `zone` is where it goes. All notes before
-    /// number `noted` are durable.
-    pub fn seal(&mut self, class: usize, zone: &DataZone, noted: u64) -> Option<Arc<Chunk>> {
+    /// number `noted` are durable, and `mark` is the engine's last one.
+    pub fn seal(
+        &mut self,
+        class: usize,
+        zone: &DataZone,
+        noted: u64,
+        mark: (u32, u64),
+    ) -> Option<Arc<Chunk>> {
         let mut chunk = self.open[class].take()?;
         chunk.seq = self.next_seq;
         self.next_seq += 1;
         let place = (zone.device_zone, zone.opening);
-        chunk.seal(self.store, place, (self.durable, noted), self.group);
+        let witness = self.witness(mark);
+        chunk.seal(self.store, place, (self.durable, noted), self.group, witness);
+        let (zone, opening) = (zone.device_zone, zone.opening as u32);
+        self.last = Witness { zone, opening, page: chunk.start, ..Witness::default() };
         let chunk = Arc::new(chunk);
         self.unwritten.insert(chunk.seq, chunk.clone());
         self.outgoing.push(chunk.clone());
         Some(chunk)
+    }
+
+    /// What the next chunk tells of other zones and logs.
+    pub fn witness(&self, (slot, mark): (u32, u64)) -> Witness {
+        Witness { mark, slot, ..self.last }
     }
 
     /// The zone of the volume for which the class's chunk is being filled.

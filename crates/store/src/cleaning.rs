@@ -243,7 +243,7 @@ impl Inner {
     }
 
     /// Resets the zones that wait for it, once the copies of their pages are durable.
-    fn reset_pending(&self) -> Result<(), StoreError> {
+    pub fn reset_pending(&self) -> Result<(), StoreError> {
         let waiting = self.state()?.zones.pending_reset().len();
         self.sync_for_resets()?;
         for _ in 0..waiting {

@@ -30,13 +30,14 @@ impl Inner {
     /// Makes all sealed chunks up to number `last`, and all notes made before, durable.
     pub fn make_durable(&self, last: u64) -> Result<(), StoreError> {
         let done = || {
-            let noted = self.state()?.notes.next_serial();
-            self.write_notes()?;
             let mut state = self.state()?;
             while !state.chunks.is_written(last) {
                 state = self.wait(state)?;
             }
+            // Behind the chunks: the note of one that its zone did not take is to be among them.
+            let noted = state.notes.next_serial();
             drop(state);
+            self.write_notes()?;
             self.device.flush()?;
             self.state()?.made_durable(last, noted);
             self.changed.notify_all();

@@ -67,19 +67,40 @@ pub struct Group {
     pub unit: u32,
 }
 
+/// What a chunk's header tells of other zones and logs: beside the group, in front of it in a store of whole
+/// pages, behind it in a store in units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Witness {
+    /// The engine's mark that was set last.
+    pub mark: u64,
+    /// Its number.
+    pub slot: u32,
+    /// The chunk before: zone of the device.
+    pub zone: u32,
+    /// The chunk before: page of its header.
+    pub page: u32,
+    /// The chunk before: number of its zone's opening (modulo 2^32); 0 if it is not told where that chunk lies.
+    pub opening: u32,
+}
+
+/// Bytes of a chunk's header beside its head, its rows and their forms.
+pub const BESIDE_ROWS: usize = size_of::<Group>() + size_of::<Witness>();
+
 /// Something that recovery must know and that stands in no chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Note {
-    /// 1: a zone was opened; 2: a page was trimmed.
+    /// 1: a zone was opened; 2: a page was trimmed; 3: a zone was given up.
     pub tag: u32,
-    /// Opened: number of the zone in the volume. Trimmed: the LBA.
+    /// Opened: number of the zone in the volume. Trimmed: the LBA. Given up: the page from which on nothing
+    /// in it is needed.
     pub target: u32,
-    /// Opened: zone of the device.
+    /// Opened or given up: zone of the device.
     pub device_zone: u32,
     /// Opened: class.
     pub class: u32,
-    /// Opened: number of the opening.
+    /// Opened or given up: number of the opening.
     pub opening: u64,
     /// User writes of the store at that moment.
     pub time: u64,
@@ -91,6 +112,8 @@ pub struct Note {
 pub const OPENED: u32 = 1;
 /// [`Note::tag`] of a trimmed page.
 pub const TRIMMED: u32 = 2;
+/// [`Note::tag`] of a zone whose end, or all of it, is not needed any more.
+pub const GIVEN_UP: u32 = 3;
 
 /// The place of a leaf of the map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
@@ -106,7 +129,7 @@ pub struct LeafAt {
 
 /// Begins the table of a checkpoint. Behind it: the places of all leaves ([`LeafAt`]), the zones
 /// that hold pages ([`ZoneRow`]), for each of them the offset of each chunk's first page
-/// (`u32`), and what the scheme has learned. In a store in units [`UnitCounts`] is right behind it.
+/// (`u32`), what the scheme has learned, and the engines' marks ([`Mark`]). In a store in units [`UnitCounts`] is right behind it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct TableHead {
@@ -189,6 +212,21 @@ impl ZoneRow {
         self.padding_and_sealed / 2
     }
 }
+
+/// A number that an engine keeps with the store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Mark {
+    /// Its value.
+    pub value: u64,
+    /// Its number.
+    pub slot: u32,
+    /// 0.
+    pub unused: u32,
+}
+
+/// Marks that a store keeps at most.
+pub const MOST_MARKS: u32 = 256;
 
 /// The options that a store was formatted with, behind the head of a superblock. Behind it: the
 /// metadata zones (`u32` each). The last four bytes of the page are the bytes of a unit, in a store in units.

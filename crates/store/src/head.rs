@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::format::{Group, MAGIC, PAGE, WHOLE_PAGES};
+use crate::format::{BESIDE_ROWS, Group, MAGIC, PAGE, WHOLE_PAGES, Witness};
 use crate::records::Sizes;
 
 /// Bytes of a page behind its head.
@@ -195,6 +195,20 @@ impl Group {
         let at = Group::at(sizes);
         let group: Group = bytemuck::pod_read_unaligned(body.get(at..at + size_of::<Group>())?);
         (group.pages > 0).then_some(group)
+    }
+}
+
+impl Witness {
+    /// Where it lies behind the head of a chunk's header.
+    pub fn at(sizes: Sizes) -> usize {
+        if sizes.unit().is_some() { size_of::<Group>() } else { BODY - BESIDE_ROWS }
+    }
+
+    /// What a chunk's header tells.
+    pub fn of(body: &[u8], sizes: Sizes) -> Witness {
+        let at = Witness::at(sizes);
+        let bytes = body.get(at..at + size_of::<Witness>());
+        bytes.map(bytemuck::pod_read_unaligned).unwrap_or_default()
     }
 }
 

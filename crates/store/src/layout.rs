@@ -9,7 +9,7 @@ use frostline_zone::{Device, Geometry, ZoneState};
 use crate::chunk_place::ChunkPlace;
 use crate::delta::LONGEST;
 use crate::format::{
-    Group, LeafAt, Note, PAGE, SUPERBLOCKS, Super, TableHead, UnitCounts, ZoneRow,
+    BESIDE_ROWS, LeafAt, Note, PAGE, SUPERBLOCKS, Super, TableHead, UnitCounts, ZoneRow,
 };
 use crate::head::{BODY, UNIT_AT};
 use crate::leaves::{LEAF, Leaves};
@@ -312,7 +312,7 @@ fn sure_pages(fixed: &Super, sizes: Sizes) -> u32 {
 /// in its header, and several share a page.
 pub fn most_records(sizes: Sizes, chunk_pages: u32) -> u32 {
     match sizes.unit() {
-        Some(_) => ((BODY - size_of::<Group>()) / sizes.row_bytes()) as u32,
+        Some(_) => ((BODY - BESIDE_ROWS) / sizes.row_bytes()) as u32,
         None => chunk_pages,
     }
 }
@@ -333,7 +333,7 @@ pub fn chunk_shape_of(
 /// How records lie in zones of so many pages, behind headers that have, or have not, room for hotness records.
 pub fn chunk_shape(device_pages: u32, sizes: Sizes, hotness: bool) -> ChunkShape {
     let hotness = if hotness { size_of::<Hotness>() } else { 0 };
-    let rows = BODY - size_of::<Group>();
+    let rows = BODY - BESIDE_ROWS;
     ChunkShape {
         device_pages,
         pages: CHUNK.min((rows / (sizes.row_bytes() + hotness)) as u32),

@@ -25,7 +25,7 @@
 //!
 //! The way of a page: admitted (`admission.rs`), written ([`Store::write`], `writing.rs`), placed and
 //! put into a chunk (`mapped_page.rs`, `records.rs`, `state.rs`), made durable (`durability.rs`), alone or as a group
-//! (`group.rs`), cleaned (`cleaning.rs`, `rewriting.rs`), read back (`reading.rs`), recovered (`recovery/`). The state in memory
+//! (`group.rs`), cleaned (`cleaning.rs`, `rewriting.rs`), read back (`reading.rs`), recovered (`recovery/`); when it is closed, a last chunk tells so (`witness.rs`). The state in memory
 //! (`state.rs`) is composed of the volume with the map (`volume.rs`, `map_cache.rs`), the zones
 //! (`zone_pool.rs`), the chunks (`chunk_table.rs`) and the notes (`notes.rs`). docs/recovery.md draws
 //! the format on the device and argues why no crash loses what was promised.
@@ -87,6 +87,7 @@ mod survey;
 mod sync;
 mod view;
 mod volume;
+mod witness;
 mod writing;
 mod written;
 mod zone_pool;
@@ -106,7 +107,7 @@ pub use page_delta::{DeltaWrite, PageDelta};
 pub use recovery::Rebuilt;
 pub use scrub::ScrubReport;
 pub use stats::Stats;
-pub use store::Store;
+pub use store::{Durable, Store};
 pub use survey::{Role, StoreInfo, ZoneStatus};
 pub use view::{CallView, ClassView, StoreView};
 pub use writing::PageWrite;

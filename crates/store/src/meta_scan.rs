@@ -156,7 +156,10 @@ mod tests {
             MetaLog::new(device.clone(), layout.clone(), 7, seq, current, VecDeque::new(), empty)
         };
         let mut before = log(1, None, empty());
+        let each = u64::from(layout.fixed.device_pages - layout.superblocks);
+        assert_eq!(before.free_pages(), layout.meta.len() as u64 * each);
         before.append::<u32>(MetaKind::Notes(NotesHead::default()), &[], &[]).unwrap();
+        assert_eq!(before.free_pages(), layout.meta.len() as u64 * each - 1);
         let record = MetaKind::Leaves;
         let torn = HeadKind::Meta(MetaHead { seq: 4, rows: 0, payload: 3, sum: 1, record });
         let mut page = AlignedBuf::zeroed(PAGE);

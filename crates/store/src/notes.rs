@@ -1,6 +1,6 @@
-//! Notes of openings and trims, on their way to the metadata log.
+//! Notes of openings, ends and trims, on their way to the metadata log.
 
-use crate::format::{Note, OPENED, TRIMMED};
+use crate::format::{GIVEN_UP, Note, OPENED, TRIMMED};
 
 /// The notes that are to be written, and the numbers of those that were.
 pub struct Notes {
@@ -31,6 +31,18 @@ impl Notes {
     /// A page was trimmed.
     pub fn page_trimmed(&mut self, time: u64, lba: u32) {
         self.push(Note { tag: TRIMMED, target: lba, time, ..Note::default() });
+    }
+
+    /// Nothing is needed that lies from a page on in a zone of the device, of this opening.
+    pub fn zone_given_up(&mut self, time: u64, (device_zone, opening): (u32, u64), page: u32) {
+        self.push(Note {
+            tag: GIVEN_UP,
+            target: page,
+            device_zone,
+            opening,
+            time,
+            ..Note::default()
+        });
     }
 
     fn push(&mut self, note: Note) {

@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use frostline_log::{Placed, ZoneImage};
@@ -16,7 +17,7 @@ use crate::chunk::Chunk;
 use crate::chunk_table::ChunkTable;
 use crate::copies::{Copied, Copies};
 use crate::failures::Failures;
-use crate::format::PAGE;
+use crate::format::{Mark, PAGE};
 use crate::image::Hole;
 use crate::layout::Layout;
 use crate::notes::Notes;
@@ -55,6 +56,10 @@ pub struct State {
     pub observer: Option<Arc<dyn Observer>>,
     /// Pages placed since the last checkpoint.
     since_checkpoint: u64,
+    /// Numbers that engines keep with the store: the position that is durable of a log of theirs, say.
+    marks: BTreeMap<u32, u64>,
+    /// The one that was set last.
+    last_mark: (u32, u64),
     /// A zone failed since the last checkpoint: recovery can no longer go by what that
     /// one says of zones.
     zone_failed: bool,
@@ -88,6 +93,8 @@ pub struct Restored {
     pub next_opening: u64,
     /// Number of the next note.
     pub next_serial: u64,
+    /// The engines' marks.
+    pub marks: BTreeMap<u32, u64>,
 }
 
 impl State {
@@ -106,6 +113,8 @@ impl State {
             copies: None,
             observer: None,
             since_checkpoint: 0,
+            marks: BTreeMap::new(),
+            last_mark: (0, 0),
             zone_failed: false,
             failed: None,
             closing: false,
@@ -126,6 +135,7 @@ impl State {
         self.zones.restore(found.zones, found.next_opening);
         self.chunks.restore(found.last_seq);
         self.notes.restore(found.next_serial);
+        self.marks = found.marks;
         self.withhold();
         Ok(())
     }
@@ -287,7 +297,7 @@ impl State {
     fn seal(&mut self, class: usize) {
         let Some(zone) = self.chunks.zone_of(class) else { return };
         let noted = self.notes.durable();
-        let chunk = self.chunks.seal(class, self.zones.get(zone), noted);
+        let chunk = self.chunks.seal(class, self.zones.get(zone), noted, self.last_mark);
         let Some(chunk) = chunk else { return };
         self.zones.add_chunk(&chunk);
         self.written.headers += 1;
@@ -367,7 +377,8 @@ impl State {
         }
         self.zone_failed = true;
         self.failures.appends += 1;
-        let DataZone { device_zone, written, .. } = *self.zones.get(zone);
+        let DataZone { device_zone, opening, written, .. } = *self.zones.get(zone);
+        self.notes.zone_given_up(self.time, (device_zone, opening), written);
         tracing::warn!(zone = device_zone, page = written, "an append failed: the zone ends there");
         self.end_zone(zone);
         true
@@ -388,6 +399,9 @@ impl State {
     pub fn zone_cleaned(&mut self, zone: u32) {
         debug_assert!(self.chunks.is_zone_written(zone));
         if self.volume.release(zone) {
+            let DataZone { device_zone, opening, .. } = *self.zones.get(zone);
+            // Durable before the zone is reset, and mostly beside other notes.
+            self.notes.zone_given_up(self.time, (device_zone, opening), 0);
             self.zones.release(zone);
             self.withhold();
         }
@@ -429,6 +443,29 @@ impl State {
     pub fn made_durable(&mut self, seq: u64, serial: u64) {
         self.chunks.made_durable(seq);
         self.notes.made_durable(serial);
+    }
+
+    /// An engine's mark: the largest value that it was set to, 0 if it never was.
+    pub fn mark(&self, slot: u32) -> u64 {
+        self.marks.get(&slot).copied().unwrap_or_default()
+    }
+
+    /// The mark that was set last: its number and value.
+    pub fn last_mark(&self) -> (u32, u64) {
+        self.last_mark
+    }
+
+    /// Sets a mark, unless it is larger. Headers of chunks have the one that was set last.
+    pub fn set_mark(&mut self, slot: u32, value: u64) {
+        let mark = self.marks.entry(slot).or_default();
+        *mark = value.max(*mark);
+        self.last_mark = (slot, *mark);
+    }
+
+    /// All marks, as a checkpoint has them.
+    pub fn marks(&self) -> Vec<Mark> {
+        let mark = |(&slot, &value)| Mark { value, slot, unused: 0 };
+        self.marks.iter().map(mark).collect()
     }
 
     /// A checkpoint takes everything that was placed so far.

@@ -7,6 +7,7 @@ use std::time::Instant;
 use frostline_zone::{Device, Overlay};
 
 use crate::delta::ChangedWords;
+use crate::format::MOST_MARKS;
 use crate::inner::Inner;
 use crate::recovery::Opened;
 use crate::stats::Stats;
@@ -28,6 +29,16 @@ pub struct Store {
     /// The device below, if the store is only looked into.
     pub(crate) below: Option<Arc<dyn Device>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// How much of what a store wrote is durable. It only grows, over crashes as well: a store that has less than
+/// it once had has lost what it promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Durable {
+    /// All chunks up to this number.
+    pub chunks: u64,
+    /// All notes before this number.
+    pub notes: u64,
 }
 
 impl Store {
@@ -280,6 +291,49 @@ impl Store {
         self.inner.checkpoint()
     }
 
+    /// A number that an engine keeps with the store, so that what it has elsewhere can be held against it:
+    /// the position up to which a log was durable, say. It is the largest that it was
+    /// [set](Store::set_mark) to, or, after a crash, that of the last chunk or checkpoint; 0 if it never was.
+    ///
+    /// # Errors
+    /// A thread of the store panicked.
+    pub fn mark(&self, slot: u32) -> Result<u64, StoreError> {
+        Ok(self.inner.state()?.mark(slot))
+    }
+
+    /// Sets a mark, unless it is larger already. What is written from now on takes it along: each chunk the
+    /// one that was set last, a checkpoint all of them.
+    ///
+    /// # Errors
+    /// A number of 256 or more; a thread of the store panicked.
+    pub fn set_mark(&self, slot: u32, value: u64) -> Result<(), StoreError> {
+        if slot >= MOST_MARKS {
+            let why = format!("{slot} is not below {MOST_MARKS}");
+            return Err(StoreError::Options { what: "number of a mark", why });
+        }
+        self.inner.state()?.set_mark(slot, value);
+        Ok(())
+    }
+
+    /// Writes a checkpoint, and tells in another zone that it was written, as [`Store::close`] does: for the
+    /// last user of a store that is shared. More may be written behind it.
+    ///
+    /// # Errors
+    /// As for [`Store::sync`].
+    pub fn leave(&self) -> Result<(), StoreError> {
+        self.inner.checkpoint()?;
+        self.inner.write_witness()
+    }
+
+    /// How much of what was written is durable, as far as the store knows.
+    ///
+    /// # Errors
+    /// A thread of the store panicked.
+    pub fn durable(&self) -> Result<Durable, StoreError> {
+        let state = self.inner.state()?;
+        Ok(Durable { chunks: state.chunks.durable(), notes: state.notes.durable() })
+    }
+
     /// Statistics of the store.
     ///
     /// # Errors
@@ -330,7 +384,8 @@ impl Store {
     /// As for [`Store::sync`].
     pub fn close(self) -> Result<(), StoreError> {
         self.end();
-        self.inner.checkpoint()
+        self.inner.checkpoint()?;
+        self.inner.write_witness()
     }
 
     fn end(&self) {

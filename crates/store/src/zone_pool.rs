@@ -142,6 +142,19 @@ impl ZonePool {
         Ok(self.get(zone))
     }
 
+    /// Takes an empty zone of the device for a chunk that no zone of the volume has. It waits to be reset at
+    /// once. Returns its number and that of its opening; none if the volume needs all that are empty.
+    pub fn take_for_witness(&mut self) -> Option<(u32, u64)> {
+        if self.pending_reset.len() >= self.withheld {
+            return None;
+        }
+        let device_zone = self.empty.pop_front()?;
+        self.pending_reset.push_back(PendingReset { device_zone, pin: Arc::default() });
+        let opening = self.next_opening;
+        self.next_opening += 1;
+        Some((device_zone, opening))
+    }
+
     /// A chunk goes to the end of a zone.
     pub fn add_chunk(&mut self, chunk: &Chunk) {
         let zone = &mut self.zones[chunk.zone as usize];

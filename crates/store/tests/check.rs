@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use frostline_store::{Cleaning, Finding, Format, Open, Role, Store};
+use frostline_store::{Cleaning, Finding, Format, Open, Role, Store, StoreError, Written};
 use frostline_zone::{Device, Faulty, Shape, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -193,4 +193,38 @@ fn zones_that_were_sealed_before_they_were_full_are_not_active() {
 fn a_scheme_that_can_do_with_fewer_classes_fits_a_device_of_few_active_zones() {
     // Unlimited, it has 14 classes.
     sealed_zones_are_not_active("frostline", 6, |i| i.wrapping_mul(2_654_435_761) >> 12);
+}
+
+#[test]
+fn a_device_with_a_page_of_something_else_is_no_store() {
+    let device = in_memory(&Shape { bytes: 8 << 20, ..Shape::default() }).unwrap();
+    device.append(0, 0, &page(1, 1)).unwrap();
+    let error = Store::open(device, OPEN).err();
+    assert!(matches!(error, Some(StoreError::NotAStore)), "{error:?}");
+}
+
+/// Headers tell recovery what was written since the checkpoint, to the byte.
+#[test]
+fn what_was_written_is_counted_over_a_crash() {
+    for unit in [None, Some(64)] {
+        let device = in_memory(&Shape { bytes: 24 << 20, ..Shape::default() }).unwrap();
+        let format = Format { unit, checkpoint_writes: Some(u64::MAX), ..Format::default() };
+        Store::format(device.clone(), &format).unwrap();
+        let store = Store::open(device.clone(), OPEN).unwrap();
+        for lba in 0..300 {
+            let words = 1 + lba as usize * 97 % 512;
+            let page = [page(lba, 0)[..8 * words].to_vec(), vec![0; 4096 - 8 * words]].concat();
+            store.write(lba, &page).unwrap();
+            if lba % 40 == 0 {
+                store.sync().unwrap();
+            }
+        }
+        store.sync().unwrap();
+        let written = |store: &Store| Written { checkpoints: 0, ..store.stats().unwrap().written };
+        let before = written(&store);
+        assert!(before.user == 300 && before.header_bytes > 0, "{before:?}");
+        assert_eq!(unit.is_some(), before.padding_bytes > 0);
+        drop(store);
+        assert_eq!(written(&Store::open(device, OPEN).unwrap()), before, "{unit:?}");
+    }
 }

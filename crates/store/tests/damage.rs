@@ -1,14 +1,14 @@
 //! Whatever is damaged, what the store returns is what was written, or an error that names what
 //! is lost.
 //!
-//! One thing no store can tell apart: in one that crashed, damage to the last thing written to a
-//! zone looks as if the power had been cut while it was written. What it held is then as it was
+//! One thing no store can tell apart: in one that crashed, damage to the last chunk, or to those before it in
+//! its zone, looks as if the power had been cut before they were durable. What they held is then as it was
 //! before. docs/recovery.md says what that can be.
 
 use std::sync::Arc;
 
 use frostline_store::{Cleaning, Format, Open, Store, StoreError};
-use frostline_zone::{AlignedBuf, Device, Faulty, Shape, ZoneState, in_memory};
+use frostline_zone::{AlignedBuf, Device, Fault, Faulty, Shape, ZoneState, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
@@ -18,8 +18,9 @@ const ZONE_PAGES: u64 = 40;
 /// The version that is written last to a store that crashes.
 const UNSURE: u32 = u32::MAX;
 
-/// Kinds of pages: a superblock, a chunk's header.
+/// Kinds of pages: a superblock, notes, a chunk's header.
 const SUPER: u32 = 1;
+const NOTES: u32 = 2;
 const CHUNK: u32 = 5;
 
 /// Contents are so regular that compressed images would be shorter than any delta.
@@ -42,6 +43,15 @@ struct Sample {
     earlier: Vec<Arc<dyn Device>>,
     /// All that each page ever was; the last is what it is.
     pages: Vec<Vec<Option<u32>>>,
+    /// The zone of the last chunk, if the store crashed: nothing tells of what is missing there.
+    unsure: Option<u32>,
+}
+
+impl Sample {
+    /// True if damage in one of these zones may look as if the power had been cut.
+    fn is_unsure(&self, zones: &[u32]) -> bool {
+        self.unsure.is_some_and(|unsure| zones.contains(&unsure))
+    }
 }
 
 /// Closed, or dropped after a sync and then one more write, whose chunk tells that all before
@@ -84,7 +94,8 @@ fn sample(closed: bool) -> Sample {
             store.sync().unwrap();
         }
     }
-    Sample { device, earlier, pages }
+    let unsure = (!closed).then(|| last_chunk(&*device).1);
+    Sample { device, earlier, pages, unsure }
 }
 
 /// A copy of a device, but for what `change` makes of a zone's bytes.
@@ -110,8 +121,10 @@ fn copy(from: &dyn Device, change: impl Fn(u32, &mut Vec<u8>)) -> Arc<dyn Device
 fn inspect(device: Arc<dyn Device>, sample: &Sample, older: bool, what: &str) -> bool {
     let mut noticed = false;
     let mut opened = Store::open(device.clone(), OPEN);
-    if matches!(opened, Err(StoreError::Missing(_))) {
+    let mut older = older;
+    if let Err(StoreError::Missing(losses)) = &opened {
         noticed = true;
+        older |= losses.iter().any(|loss| loss.pages == 0);
         opened = Store::open(device, Open { accept_loss: true, ..OPEN });
     }
     let store = match opened {
@@ -149,7 +162,7 @@ fn kind(device: &dyn Device, zone: u32, page: u64) -> u32 {
 }
 
 /// Flips bytes of pages of every kind, as many of each.
-fn flip_everywhere(sample: &Sample, crashed: bool, of_each: usize) {
+fn flip_everywhere(sample: &Sample, of_each: usize) {
     let mut rng = SmallRng::seed_from_u64(3);
     let mut by_kind: [Vec<(u32, u64)>; 6] = Default::default();
     let zones = sample.device.geometry().zones;
@@ -169,7 +182,7 @@ fn flip_everywhere(sample: &Sample, crashed: bool, of_each: usize) {
             let device = Faulty::new(copy(&*sample.device, |_, _| {}), 1);
             device.flip(zone, byte, 1 << rng.random_range(0..8));
             let what = format!("kind {kind}, zone {zone}, byte {byte} flipped");
-            let older = crashed && kind == CHUNK as usize;
+            let older = sample.is_unsure(&[zone]);
             noticed += u32::from(inspect(Arc::new(device), sample, older, &what));
         }
         println!("kind {kind}: {noticed} of {of_each} flips were noticed");
@@ -178,15 +191,15 @@ fn flip_everywhere(sample: &Sample, crashed: bool, of_each: usize) {
 
 #[test]
 fn a_flipped_byte_of_a_closed_store_is_named_or_harmless() {
-    flip_everywhere(&sample(true), false, 150);
+    flip_everywhere(&sample(true), 150);
 }
 
 #[test]
 fn a_flipped_byte_of_a_store_that_crashed_is_named_or_harmless_or_as_if_never_written() {
-    flip_everywhere(&sample(false), true, 150);
+    flip_everywhere(&sample(false), 150);
 }
 
-fn cut_every_zone(sample: &Sample, crashed: bool) {
+fn cut_every_zone(sample: &Sample) {
     let mut rng = SmallRng::seed_from_u64(4);
     for zone in 0..sample.device.geometry().zones {
         for cut in 0..8 {
@@ -196,19 +209,20 @@ fn cut_every_zone(sample: &Sample, crashed: bool) {
                     bytes.truncate(len);
                 }
             });
-            inspect(device, sample, crashed, &format!("zone {zone} cut to {len} bytes"));
+            let what = format!("zone {zone} cut to {len} bytes");
+            inspect(device, sample, sample.is_unsure(&[zone]), &what);
         }
     }
 }
 
 #[test]
 fn a_zone_of_a_closed_store_that_is_cut_or_emptied_is_named_or_harmless() {
-    cut_every_zone(&sample(true), false);
+    cut_every_zone(&sample(true));
 }
 
 #[test]
 fn a_zone_of_a_store_that_crashed_that_is_cut_is_named_or_harmless_or_as_if_never_written() {
-    cut_every_zone(&sample(false), true);
+    cut_every_zone(&sample(false));
 }
 
 /// The bytes of a zone up to its write pointer.
@@ -219,7 +233,7 @@ fn zone_bytes(device: &dyn Device, zone: u32) -> Vec<u8> {
 }
 
 /// A write that went astray: two places hold each other's pages.
-fn swap_pages(sample: &Sample, crashed: bool, times: usize) -> usize {
+fn swap_pages(sample: &Sample, times: usize) -> usize {
     let mut rng = SmallRng::seed_from_u64(5);
     let zones = sample.device.geometry().zones;
     let written: Vec<(u32, usize)> = (0..zones)
@@ -241,19 +255,18 @@ fn swap_pages(sample: &Sample, crashed: bool, times: usize) -> usize {
                 bytes[at * PAGE..][..PAGE].copy_from_slice(page);
             }
         });
-        let headers =
-            [one, other].iter().any(|&(zone, at)| kind(&*sample.device, zone, at as u64) == CHUNK);
         let what = format!("pages {one:?} and {other:?} swapped");
-        noticed += usize::from(inspect(device, sample, crashed && headers, &what));
+        let older = sample.is_unsure(&[one.0, other.0]);
+        noticed += usize::from(inspect(device, sample, older, &what));
     }
     noticed
 }
 
 #[test]
 fn pages_in_each_others_places_are_named_or_harmless() {
-    let noticed = swap_pages(&sample(true), false, 200);
+    let noticed = swap_pages(&sample(true), 200);
     assert!(noticed > 100, "only {noticed} of 200 were noticed");
-    swap_pages(&sample(false), true, 200);
+    swap_pages(&sample(false), 200);
 }
 
 /// A write that went astray: another place holds what should be here, and here is nothing.
@@ -282,9 +295,7 @@ fn a_page_written_to_anothers_place_is_named_or_harmless() {
                     bytes[hit.1 * PAGE..][..PAGE].copy_from_slice(&page);
                 }
             });
-            let is_header =
-                |(zone, at): (u32, usize)| kind(&*sample.device, zone, at as u64) == CHUNK;
-            let older = crashed && (is_header(meant) || is_header(hit));
+            let older = sample.is_unsure(&[meant.0, hit.0]);
             let what = format!("page {meant:?} written to {hit:?}");
             noticed += u32::from(inspect(device, &sample, older, &what));
         }
@@ -306,7 +317,8 @@ fn zones_in_each_others_places_are_named_or_harmless() {
                     *bytes = zone_bytes(&*sample.device, from);
                 }
             });
-            inspect(device, &sample, crashed, &format!("zones {one} and {other} swapped"));
+            let older = sample.is_unsure(&[one, other]);
+            inspect(device, &sample, older, &format!("zones {one} and {other} swapped"));
         }
     }
 }
@@ -322,7 +334,8 @@ fn a_zone_of_another_store_is_named_or_harmless() {
                     *bytes = zone_bytes(&*other.device, zone);
                 }
             });
-            inspect(device, &sample, crashed, &format!("zone {foreign} is another store's"));
+            let older = sample.is_unsure(&[foreign]);
+            inspect(device, &sample, older, &format!("zone {foreign} is another store's"));
         }
     }
 }
@@ -341,28 +354,27 @@ fn pages_behind_what_was_written_to_a_zone_are_named_or_harmless() {
                         );
                     }
                 });
-                inspect(device, &sample, crashed, &format!("zone {ahead} is longer, by {filling}"));
+                inspect(device, &sample, false, &format!("zone {ahead} is longer, by {filling}"));
             }
         }
     }
 }
 
-/// Writes to a zone that were acknowledged, flushed and lost all the same. Of a metadata zone that is as
-/// it was before nothing may tell, as its records look as if they had never been appended: pages are
-/// then as they were.
+/// Writes to a zone that were acknowledged, flushed and lost all the same.
 #[test]
-fn a_zone_of_a_closed_store_as_it_was_before_is_named_or_harmless_or_of_metadata() {
-    let sample = sample(true);
-    for (moment, earlier) in sample.earlier.iter().enumerate() {
-        for old in 0..sample.device.geometry().zones {
-            let device = copy(&*sample.device, |zone, bytes| {
-                if zone == old {
-                    *bytes = zone_bytes(&**earlier, zone);
-                }
-            });
-            let is_metadata = !zone_bytes(&*sample.device, old).is_empty()
-                && kind(&*sample.device, old, 0) == SUPER;
-            inspect(device, &sample, is_metadata, &format!("zone {old} as at moment {moment}"));
+fn a_zone_as_it_was_before_is_named_or_harmless() {
+    for closed in [false, true] {
+        let sample = sample(closed);
+        for (moment, earlier) in sample.earlier.iter().enumerate() {
+            for old in 0..sample.device.geometry().zones {
+                let device = copy(&*sample.device, |zone, bytes| {
+                    if zone == old {
+                        *bytes = zone_bytes(&**earlier, zone);
+                    }
+                });
+                let what = format!("zone {old} as at moment {moment}");
+                inspect(device, &sample, sample.is_unsure(&[old]), &what);
+            }
         }
     }
 }
@@ -387,6 +399,138 @@ fn metadata_as_they_were_before_are_noticed_by_what_was_written_since() {
             assert!(inspect(device, &sample, true, &what), "{what} was not noticed");
         }
     }
+}
+
+/// A store that was closed tells so in a zone of its own: if the end of its metadata is missing, trims among
+/// it, it is not opened, unless what is left leads to the same pages. That zone itself is not missed.
+#[test]
+fn metadata_of_a_closed_store_that_are_cut_are_noticed_or_lack_nothing() {
+    let sample = sample(true);
+    let store = Store::open(sample.device.clone(), OPEN).unwrap();
+    let mut pages = sample.pages;
+    store.sync().unwrap();
+    for lba in 0..40 {
+        store.trim(lba).unwrap();
+        pages[lba as usize].push(None);
+    }
+    store.close().unwrap();
+    let sample = Sample { pages, ..sample };
+    let mut noticed = 0;
+    for cut in 0..sample.device.geometry().zones {
+        let written = zone_bytes(&*sample.device, cut);
+        if written.is_empty() || kind(&*sample.device, cut, 0) != SUPER {
+            continue;
+        }
+        for pages in 0..written.len() / PAGE {
+            let device = copy(&*sample.device, |zone, bytes| {
+                if zone == cut {
+                    bytes.truncate(pages * PAGE);
+                }
+            });
+            let what = format!("metadata zone {cut} cut to {pages} pages");
+            noticed += u32::from(inspect(device, &sample, false, &what));
+        }
+    }
+    assert!(noticed > 0, "nothing was noticed");
+    let (_, witness) = last_chunk(&*sample.device);
+    assert_eq!(zone_bytes(&*sample.device, witness).len(), PAGE);
+    let device = copy(&*sample.device, |zone, bytes| {
+        if zone == witness {
+            bytes.clear();
+        }
+    });
+    assert!(!inspect(device, &sample, false, "without the witness"));
+}
+
+/// What a metadata zone that is offline took along is known to be missing, and may be accepted.
+#[test]
+fn a_closed_store_without_a_metadata_zone_is_opened_if_the_loss_is_accepted() {
+    let Sample { device, .. } = sample(true);
+    let metadata = || {
+        let zones = 0..device.geometry().zones;
+        let is_it = |zone: &u32| {
+            device.zone(*zone).unwrap().write_pointer > 0 && kind(&*device, *zone, 0) == SUPER
+        };
+        zones.filter(is_it).collect::<Vec<u32>>()
+    };
+    // Until a zone of metadata begins with notes.
+    let is_wanted = || {
+        let zones = metadata();
+        zones.len() > 1 && zones.iter().any(|&zone| kind(&*device, zone, 2) == NOTES)
+    };
+    for _ in 0..100 {
+        let store = Store::open(device.clone(), OPEN).unwrap();
+        for lba in 0..150 {
+            store.write(lba, &content(lba, 1)).unwrap();
+            store.trim(lba).unwrap();
+        }
+        store.close().unwrap();
+        if is_wanted() {
+            break;
+        }
+    }
+    assert!(is_wanted());
+    let mut noticed = 0;
+    for zone in metadata() {
+        let device = Faulty::new(copy(&*device, |_, _| {}), 1);
+        device.schedule(1, Fault::Wear { zone, state: ZoneState::Offline });
+        device.flush().unwrap();
+        let device: Arc<dyn Device> = Arc::new(device);
+        match Store::open(device.clone(), OPEN) {
+            Ok(_) => {}
+            Err(StoreError::Missing(_)) => {
+                noticed += 1;
+                Store::open(device, Open { accept_loss: true, ..OPEN }).map(drop).unwrap();
+            }
+            Err(error) => panic!("zone {zone} offline: {error}"),
+        }
+    }
+    assert!(noticed > 0, "nothing was noticed");
+}
+
+/// The chunks behind a sync tell where those before them lie. What lies in the zone of the last chunk, and only
+/// there, has nobody to tell.
+#[test]
+fn chunks_of_a_store_that_crashed_are_missed_if_a_later_one_lies_elsewhere() {
+    let sample = sample(false);
+    let mut rng = SmallRng::seed_from_u64(8);
+    let mut noticed = 0;
+    for zone in (0..sample.device.geometry().zones).filter(|&zone| !sample.is_unsure(&[zone])) {
+        let pages = zone_bytes(&*sample.device, zone).len() / PAGE;
+        for _ in 0..6.min(pages) {
+            let len = rng.random_range(0..pages) * PAGE;
+            let device = copy(&*sample.device, |z, bytes| {
+                if z == zone {
+                    bytes.truncate(len);
+                }
+            });
+            noticed +=
+                u32::from(inspect(device, &sample, false, &format!("zone {zone} cut to {len}")));
+        }
+        for page in 0..pages {
+            let device = Faulty::new(copy(&*sample.device, |_, _| {}), 1);
+            device.flip(zone, (page * PAGE + 40) as u64, 1);
+            let what = format!("page {page} of zone {zone} damaged");
+            noticed += u32::from(inspect(Arc::new(device), &sample, false, &what));
+        }
+    }
+    println!("{noticed} damages were noticed");
+    assert!(noticed > 100, "only {noticed} were noticed");
+}
+
+/// Number and zone of the last chunk.
+fn last_chunk(device: &dyn Device) -> (u64, u32) {
+    let mut last = (0, 0);
+    for (zone, info) in (0u32..).zip(device.report(0, device.geometry().zones).unwrap()) {
+        let bytes = zone_bytes(device, zone);
+        for page in 0..(info.write_pointer / PAGE as u64) as usize {
+            if kind(device, zone, page as u64) == CHUNK {
+                let seq = &bytes[page * PAGE + 24..][..8];
+                last = last.max((u64::from_le_bytes(seq.try_into().unwrap()), zone));
+            }
+        }
+    }
+    last
 }
 
 /// All zones that the old metadata name were full before the notes were durable, so that only chunks in
@@ -419,4 +563,69 @@ fn notes_that_are_missing_are_noticed_by_chunks_in_the_zones_that_they_had_opene
     let error = Store::open(old, OPEN).err().expect("missing notes");
     assert!(matches!(&error, StoreError::Damaged { why, .. } if why.contains("notes")), "{error}");
     Store::open(device, OPEN).unwrap();
+}
+
+/// A store of one class, whose zone has room for more behind its last checkpoint and sync.
+fn one_class() -> Arc<Faulty> {
+    let device = Arc::new(Faulty::new(in_memory(&shape()).unwrap(), 1));
+    let format = Format {
+        scheme: "nosep".to_string(),
+        logical_pages: Some(PAGES.into()),
+        checkpoint_writes: Some(u64::MAX),
+        ..Format::default()
+    };
+    Store::format(device.clone(), &format).unwrap();
+    let store = Store::open(device.clone(), OPEN).unwrap();
+    (0..12).for_each(|lba| store.write(lba, &content(lba, 1)).unwrap());
+    store.checkpoint().unwrap();
+    store.write(5, &content(5, 2)).unwrap();
+    store.sync().unwrap();
+    device
+}
+
+#[test]
+fn an_opening_that_found_a_chunk_and_nothing_else_writes_a_checkpoint() {
+    let device = one_class();
+    let written = || {
+        let zones = device.report(0, device.geometry().zones).unwrap();
+        zones.iter().map(|zone| zone.write_pointer).sum::<u64>()
+    };
+    let before = written();
+    drop(Store::open(device.clone(), OPEN).unwrap());
+    let first = written();
+    assert!(first > before, "it wrote nothing");
+    drop(Store::open(device.clone(), OPEN).unwrap());
+    assert_eq!(written(), first, "the second opening found something");
+}
+
+/// Of a page whose last chunk a crash tore the copy before counts, also for a rebuild, to which later chunks
+/// tell that the torn one was durable.
+#[test]
+fn what_a_crash_tore_does_not_count_in_a_rebuild_either() {
+    let device = one_class();
+    let (_, zone) = last_chunk(&*device);
+    let end = device.zone(zone).unwrap().write_pointer;
+    device.flip(zone, end - PAGE as u64, 1);
+    let version = |store: &Store| {
+        let mut page = vec![0; PAGE];
+        store.read(5, &mut page).unwrap();
+        page
+    };
+    let store = Store::open(device.clone(), OPEN).unwrap();
+    assert_eq!(version(&store), content(5, 1));
+    for lba in 20..23 {
+        store.write(lba, &content(lba, 3)).unwrap();
+        store.sync().unwrap();
+    }
+    let meta_zones = store.info().unwrap().meta_zones;
+    drop(store);
+    (0..meta_zones).for_each(|zone| device.reset(zone).unwrap());
+    let format = Format {
+        scheme: "nosep".to_string(),
+        logical_pages: Some(PAGES.into()),
+        ..Format::default()
+    };
+    Store::rebuild(device.clone(), &format, false).unwrap();
+    let store = Store::open(device, OPEN).unwrap();
+    assert_eq!(version(&store), content(5, 1));
 }

@@ -188,12 +188,13 @@ impl Pool {
         self.space.write(pages)
     }
 
-    /// Waits until the log is durable up to a position.
+    /// Waits until the log is durable up to a position, before pages are written. The store is told, so that
+    /// the headers of those pages tell it too.
     pub(super) fn wait_for_log(&self, position: u64) -> Result<(), DbError> {
         if position > self.wal.durable() {
             self.wal.wait(position)?;
         }
-        Ok(())
+        self.space.tell_log(self.wal.durable())
     }
 
     /// Copies a changed page for a write, with its hotness record. None if it is latched, or not

@@ -178,4 +178,50 @@ mod tests {
             prop_assert_eq!(Head::decode(&block), None);
         }
     }
+
+    #[test]
+    fn heads_with_numbers_that_can_not_stand_together_are_none() {
+        let sound = Head {
+            version: VERSION,
+            bytes: 100,
+            first: 100,
+            last: 100,
+            epoch: 3,
+            epoch_first: 7,
+            number: 7,
+            offset: 50,
+            keep_from: 50,
+            durable: 6,
+            ..Head::default()
+        };
+        let most = (MOST_BLOCKS * BLOCK - HEAD as u64) as u32;
+        let decoded = |head: Head| {
+            let mut block = [0; HEAD];
+            head.encode(&mut block);
+            Head::decode(&block)
+        };
+        for head in [
+            sound,
+            Head { bytes: most, ..sound },
+            Head { first: NONE, last: NONE, ..sound },
+            Head { epoch_first: 1, ..sound },
+            Head { offset: MOST, epoch: MOST, number: MOST, ..sound },
+        ] {
+            assert_eq!(decoded(head), Some(head));
+        }
+        for head in [
+            Head { bytes: most + 1, ..sound },
+            Head { first: 101, ..sound },
+            Head { last: 101, ..sound },
+            Head { offset: MOST + 1, ..sound },
+            Head { epoch: MOST + 1, ..sound },
+            Head { number: MOST + 1, ..sound },
+            Head { epoch_first: 0, ..sound },
+            Head { epoch_first: 8, ..sound },
+            Head { keep_from: 51, ..sound },
+            Head { durable: 7, ..sound },
+        ] {
+            assert_eq!(decoded(head), None, "{head:?}");
+        }
+    }
 }

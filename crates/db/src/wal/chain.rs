@@ -67,6 +67,17 @@ impl Chain {
         }
         Ok(Chain { parts: parts(&heads, end), last, keep_from, end, epoch: epoch + 1 })
     }
+
+    /// Checks that the log goes on up to a position at which it was durable. A log that is cut there looks
+    /// as if a crash had torn it.
+    pub fn check_end(&self, durable: Lsn) -> Result<(), WalError> {
+        if self.end >= durable {
+            return Ok(());
+        }
+        let (zone, page) = (self.last.zone, u64::from(self.last.block) + self.last.blocks());
+        let why = "what was durable behind it is missing";
+        Err(WalError::Damaged { zone, page, lsn: self.end, why })
+    }
 }
 
 /// Cuts batches, given latest first, to a log that ends at `end`.

@@ -70,7 +70,7 @@ proptest! {
             device.append(zone, 0, &bytes[..written]).unwrap();
         }
         let options = WalOptions {
-            flusher: Flusher::Inline, delay: Duration::ZERO, buffer_bytes: 1 << 16,
+            flusher: Flusher::Inline, delay: Duration::ZERO, buffer_bytes: 1 << 16, durable: 0,
         };
         if let Ok(wal) = Wal::open(device, 7, &options) {
             let _ = wal.replay(&mut |_, _, _| Ok::<(), WalError>(()), &mut |_, _| ());

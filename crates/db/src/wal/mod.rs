@@ -70,6 +70,9 @@ pub struct WalOptions {
     /// log takes twice as much memory, and a sixteenth is written without delay. Less than a page
     /// counts as one, and more than the log as much as that.
     pub buffer_bytes: usize,
+    /// A position up to which the log was durable, as its owner knows from elsewhere; 0 if it doesn't. A log
+    /// that ends before it has lost its end.
+    pub durable: Lsn,
 }
 
 impl Default for WalOptions {
@@ -78,6 +81,7 @@ impl Default for WalOptions {
             flusher: Flusher::Background,
             delay: Duration::from_millis(10),
             buffer_bytes: 4 << 20,
+            durable: 0,
         }
     }
 }
@@ -173,11 +177,12 @@ impl Wal {
     ///
     /// # Errors
     /// The device holds no such log, or one of a newer version; [`WalError::Damaged`] if something
-    /// is missing that was durable and is needed; too few zones that can be written are left;
+    /// is missing that was durable and is needed, or the log ends before [`WalOptions::durable`]; too few zones that can be written are left;
     /// errors of the device.
     pub fn open(device: Arc<dyn Device>, id: u64, options: &WalOptions) -> Result<Wal, WalError> {
         let zones = zones(&*device)?;
         let chain = Chain::find(id, &zones, &scan::scan(&*device, id, &zones)?)?;
+        chain.check_end(options.durable)?;
         let writer = Writer::resume(device.clone(), id, &chain, &zones)?;
         if writer.zones() < 2 {
             return Err(WalError::Unsuitable { why: "a log needs two zones that can be written" });

@@ -1,6 +1,6 @@
 //! Late chunks, those written since the checkpoint, and how far their pages can be trusted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use frostline_zone::{AlignedBuf, ZoneState};
 
@@ -9,7 +9,7 @@ use super::run::Recovery;
 use super::zone_epoch::{LateChunk, ZoneEpoch};
 use crate::chunk_place::ChunkPlace;
 use crate::error::of_zone;
-use crate::format::{Group, PAGE};
+use crate::format::{GIVEN_UP, Group, MOST_MARKS, PAGE, Witness};
 use crate::head::ChunkHead;
 use crate::layout::most_records;
 use crate::other_copy::read_sound;
@@ -30,6 +30,7 @@ impl Recovery<'_> {
         let known = known.max(self.last_seq).max(self.durable);
         if self.salvage.is_none() {
             self.check_missing(&chunks, known)?;
+            self.find_missing_chunks(&chunks, known);
         }
         let damaged = self.salvage.as_ref().map(|s| s.damaged.clone()).unwrap_or_default();
         let unsure = |c: &&mut LateChunk| c.head.seq > known || damaged.contains(&c.epoch);
@@ -38,7 +39,14 @@ impl Recovery<'_> {
         }
         self.drop_cut_groups(&mut chunks, known)?;
         let last = chunks.iter().map(|c| c.head.seq).max().unwrap_or(0);
-        self.last_seq = self.last_seq.max(last);
+        // A chunk up to that number may be gone with its zone, and the number is given to no other.
+        self.last_seq = self.last_seq.max(last).max(known);
+        for Witness { slot, mark, .. } in chunks.iter().map(|chunk| chunk.witness) {
+            if slot < MOST_MARKS && mark > 0 {
+                let known = self.marks.entry(slot).or_default();
+                *known = mark.max(*known);
+            }
+        }
         Ok(chunks)
     }
 
@@ -46,8 +54,10 @@ impl Recovery<'_> {
     /// headers before a chunk up to number `known`.
     fn check_missing(&self, chunks: &[LateChunk], known: u64) -> Result<(), StoreError> {
         let damaged = |zone, page, why: &str| StoreError::Damaged { zone, page, why: why.into() };
+        // Notes that a zone took which is offline are known to be missing.
+        let is_known = self.missing.iter().any(|loss| self.inner.layout.meta.contains(&loss.zone));
         let found = first_missing(&self.notes, self.head.next_serial) as u32;
-        let tells = |head: &ChunkHead| (head.noted.wrapping_sub(found) as i32) > 0;
+        let tells = |head: &ChunkHead| !is_known && (head.noted.wrapping_sub(found) as i32) > 0;
         let late = chunks.iter().find(|chunk| tells(&chunk.head));
         let late = late.map(|chunk| (self.epochs[chunk.epoch].device_zone, chunk.start));
         let witness = match late {
@@ -63,6 +73,42 @@ impl Recovery<'_> {
             Some(epoch) => {
                 let why = "the header of a chunk is damaged, and what its pages are is not known";
                 Err(damaged(epoch.device_zone, epoch.pages, why))
+            }
+        }
+    }
+
+    /// Finds chunks up to number `known`, all of which were durable, that are missing where the chunk behind
+    /// says that they lie, or end behind the end of their zone. A zone that was given up since may have been
+    /// reset, or have ended before them.
+    fn find_missing_chunks(&mut self, chunks: &[LateChunk], known: u64) {
+        let there: BTreeSet<u64> = chunks.iter().map(|chunk| chunk.head.seq).collect();
+        let durable = |seq: u64| (self.head.next_seq..=known).contains(&seq);
+        let mut missing = BTreeMap::new();
+        let mut miss = |zone: u32, opening: u32, page: u32| {
+            let first = missing.entry((zone, opening)).or_insert(page);
+            *first = page.min(*first);
+        };
+        for LateChunk { epoch, start, head, is_cut, witness, .. } in chunks {
+            let before = head.seq.saturating_sub(1);
+            if witness.opening != 0 && durable(before) && !there.contains(&before) {
+                miss(witness.zone, witness.opening, witness.page);
+            }
+            if *is_cut && durable(head.seq) {
+                let ZoneEpoch { device_zone, opening, .. } = self.epochs[*epoch];
+                miss(device_zone, opening as u32, *start);
+            }
+        }
+        for note in self.notes.iter().filter(|note| note.tag == GIVEN_UP) {
+            let place = (note.device_zone, note.opening as u32);
+            missing.retain(|&it, &mut page| it != place || page < note.target);
+        }
+        for ((zone, _), page) in missing {
+            let info = self.info.get(zone as usize);
+            let is_known = self.missing.iter().any(|loss| loss.zone == zone)
+                || info.is_none_or(|info| info.state == ZoneState::Offline);
+            if !is_known {
+                let what = format!("has lost what lay there from page {page} on");
+                self.missing.push(Loss::new(zone, what));
             }
         }
     }
@@ -200,8 +246,9 @@ impl Recovery<'_> {
             let beyond = records.split_off(whole);
             self.time = beyond.iter().map(|row| row.time).fold(self.time, u64::max);
             self.dropped.extend(beyond.iter().map(|row| row.lba));
-            let (start, group) = (epoch.pages, Group::of(body, sizes));
-            chunks.push(LateChunk { epoch: index, start, head, group, records });
+            let (start, is_cut) = (epoch.pages, !beyond.is_empty());
+            let (group, witness) = (Group::of(body, sizes), Witness::of(body, sizes));
+            chunks.push(LateChunk { epoch: index, start, head, group, is_cut, witness, records });
             epoch.chunks.push(ChunkPlace { first: head.first, start, header: head.header });
             epoch.pages += 1 + head.pages;
             epoch.used += pages;

@@ -8,8 +8,8 @@ use frostline_zone::{AlignedBuf, Device, DeviceError, Operation, ZoneInfo, ZoneS
 use crate::StoreError;
 use crate::error::of_zone;
 use crate::format::{
-    LeafAt, Note, PAGE, SUPERBLOCKS, Super, TableHead, UnitCounts, VERSION, WHOLE_PAGES, ZoneRow,
-    rows,
+    LeafAt, MOST_MARKS, Mark, Note, PAGE, SUPERBLOCKS, Super, TableHead, UnitCounts, VERSION,
+    WHOLE_PAGES, ZoneRow, rows,
 };
 use crate::head::{Head, MetaHead, MetaKind, TablePart, UNIT_AT};
 use crate::layout::Layout;
@@ -120,6 +120,7 @@ pub(super) struct Table {
     pub(super) zones: Vec<ZoneRow>,
     pub(super) chunks: Vec<u32>,
     pub(super) learned: Vec<u8>,
+    pub(super) marks: Vec<Mark>,
 }
 
 impl Table {
@@ -262,19 +263,20 @@ fn decode_table(layout: &Layout, bytes: &[u8]) -> Option<Table> {
     let (root, rest) = rest.split_at_checked(head.leaves as usize * size_of::<LeafAt>())?;
     let (zones, rest) = rest.split_at_checked(head.zones as usize * size_of::<ZoneRow>())?;
     let (chunks, rest) = rest.split_at_checked(head.chunks as usize * 4)?;
-    let (learned, rest) = rest.split_at_checked(head.learned as usize)?;
+    let (learned, marks) = rest.split_at_checked(head.learned as usize)?;
     let table = Table {
         root: rows(root, head.leaves as usize),
         zones: rows(zones, head.zones as usize),
         chunks: rows(chunks, head.chunks as usize),
         learned: learned.to_vec(),
+        marks: rows(marks, MOST_MARKS as usize),
         units: rows(units, 1).first().copied(),
         head,
     };
     let fixed = &layout.fixed;
     let meta_pages = fixed.device_pages as usize * layout.meta.len();
     let chunks: u64 = table.zones.iter().map(|z| u64::from(z.chunks)).sum();
-    let sound = rest.is_empty()
+    let sound = marks.len() == table.marks.len() * size_of::<Mark>()
         && head.leaves == layout.leaves()
         && table.root.iter().all(|at| (at.page as usize) < meta_pages)
         && chunks == table.chunks.len() as u64

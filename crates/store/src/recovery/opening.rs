@@ -84,7 +84,7 @@ pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<Opened, StoreError> 
     }
     // Up to here nothing was written.
     inner.meta()?.reset_idle(&log.idle)?;
-    let ended = recovery.restore()?;
+    let (live, ended) = recovery.restore()?;
     if changed || ended || !log.clean || !missing.is_empty() {
         inner.checkpoint()?;
     } else {
@@ -92,5 +92,6 @@ pub fn open(device: Arc<dyn Device>, open: &Open) -> Result<Opened, StoreError> 
         // that are written from now on say that all before them are durable.
         inner.device.flush()?;
     }
+    recovery.empty_others(&live)?;
     Ok(Opened { inner, missing, dropped })
 }

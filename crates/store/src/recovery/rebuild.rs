@@ -14,7 +14,7 @@ use super::log::{Table, durable_chunks, find_superblock};
 use super::run::{Recovery, Salvage};
 use super::zone_epoch::ZoneEpoch;
 use crate::error::of_zone;
-use crate::format::{Group, LeafAt, Note, PAGE, TRIMMED, TableHead, WHOLE_PAGES};
+use crate::format::{BESIDE_ROWS, Group, LeafAt, Note, PAGE, TRIMMED, TableHead, WHOLE_PAGES};
 use crate::head::{BODY, ChunkHead, Head, HeadKind};
 use crate::inner::Inner;
 use crate::layout::Layout;
@@ -286,6 +286,7 @@ fn no_table(layout: &Layout) -> Table {
         zones: Vec::new(),
         chunks: Vec::new(),
         learned: Vec::new(),
+        marks: Vec::new(),
     }
 }
 
@@ -296,7 +297,7 @@ impl FirstHeader {
         let any = |all: &Vec<_>| bytemuck::cast_slice::<_, u8>(all).iter().any(|&byte| byte != 0);
         let images = records.iter().filter(|record| !sizes.is_delta(record.lba)).count();
         let rows = records.len() * sizes.row_bytes() + images * size_of::<Hotness>();
-        let hotness = match rows > BODY - size_of::<Group>() {
+        let hotness = match rows > BODY - BESIDE_ROWS {
             true => Some(false),
             false => hotness.filter(any).map(|_| true),
         };

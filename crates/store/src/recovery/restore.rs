@@ -14,8 +14,9 @@ use crate::state::Restored;
 use crate::written::Written;
 
 impl Recovery<'_> {
-    /// Restores volume and zones. True if a zone had to be ended.
-    pub(super) fn restore(self) -> Result<bool, StoreError> {
+    /// Restores volume and zones. Returns the zones of the device that hold pages, and whether one had to
+    /// be ended.
+    pub(super) fn restore(&self) -> Result<(Vec<u32>, bool), StoreError> {
         let (before, found) = (self.before, self.found);
         let written = Written {
             user: before.user + found.user,
@@ -31,8 +32,7 @@ impl Recovery<'_> {
         for &zone in &finish {
             self.inner.finish(zone)?;
         }
-        self.empty_others(&live)?;
-        Ok(!finish.is_empty())
+        Ok((live, !finish.is_empty()))
     }
 
     /// Restores the volume in memory, of a store that has written so many pages. Returns the zones of
@@ -82,6 +82,7 @@ impl Recovery<'_> {
             last_seq: self.last_seq,
             next_opening: self.head.next_opening.max(opening),
             next_serial: self.head.next_serial.max(last(|n| n.serial)),
+            marks: self.marks.clone(),
         })?;
         Ok((live, finish))
     }
@@ -109,8 +110,9 @@ impl Recovery<'_> {
         }
     }
 
-    /// Resets every data zone that holds nothing.
-    fn empty_others(&self, live: &[u32]) -> Result<(), StoreError> {
+    /// Resets every data zone that holds nothing. The last checkpoint is this recovery's own: the one before
+    /// may tell of chunks there, whose numbers it would miss if this recovery were cut short.
+    pub(super) fn empty_others(&self, live: &[u32]) -> Result<(), StoreError> {
         let inner = self.inner;
         let others = inner.layout.data.iter().filter(|zone| !live.contains(zone));
         let (empty, full): (Vec<u32>, Vec<u32>) =

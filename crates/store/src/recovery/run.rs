@@ -54,6 +54,8 @@ pub(super) struct Recovery<'a> {
     pub(super) before: Written,
     pub(super) time: u64,
     pub(super) last_seq: u64,
+    /// The engines' marks, as the table and headers have them.
+    pub(super) marks: BTreeMap<u32, u64>,
     pub(super) found: Written,
     /// Synced pages that are missing.
     pub(super) missing: Vec<Loss>,
@@ -80,6 +82,7 @@ impl<'a> Recovery<'a> {
         let info = inner.device.report(0, inner.device.geometry().zones)?;
         let sizes = inner.layout.sizes;
         let before = table.written(sizes);
+        let marks = table.marks.iter().map(|mark| (mark.slot, mark.value)).collect();
         let mut epochs = Vec::new();
         let mut at = 0;
         for row in table.zones {
@@ -120,6 +123,7 @@ impl<'a> Recovery<'a> {
             before,
             time,
             last_seq,
+            marks,
             found,
             missing,
             salvage,

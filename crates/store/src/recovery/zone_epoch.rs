@@ -1,7 +1,7 @@
 //! Epochs of zones, each from an opening to the next reset, as recovery finds them.
 
 use crate::chunk_place::ChunkPlace;
-use crate::format::{Group, ZoneRow};
+use crate::format::{Group, Witness, ZoneRow};
 use crate::head::ChunkHead;
 use crate::records::Record;
 use crate::zone_pool::DataZone;
@@ -77,6 +77,10 @@ pub(super) struct LateChunk {
     pub(super) head: ChunkHead,
     /// The group that was not known to be durable when the chunk was sealed.
     pub(super) group: Option<Group>,
+    /// True if the zone ends before it does.
+    pub(super) is_cut: bool,
+    /// What its header tells of other zones and logs.
+    pub(super) witness: Witness,
     /// Of a page that does not count the LBA is `u32::MAX`.
     pub(super) records: Vec<Record>,
 }
