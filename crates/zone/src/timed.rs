@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::{Device, DeviceError, Geometry, ZoneInfo};
+use crate::{Device, DeviceError, Geometry, ZoneInfo, ZoneRead};
 
 /// The speed of a drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +49,12 @@ impl Drive {
     /// A drive by its name in lower case: `zn540`.
     pub fn named(name: &str) -> Option<Drive> {
         (name == "zn540").then_some(Drive::ZN540)
+    }
+
+    /// Time for which a read keeps other reads waiting.
+    fn read_time(&self, buffer: &[u8]) -> Duration {
+        let bytes = time(buffer.len() as u64, self.read_bytes_per_second);
+        bytes.max(time(1, self.reads_per_second))
     }
 }
 
@@ -151,8 +157,14 @@ impl Device for Timed {
 
     fn read(&self, zone: u32, offset: u64, buffer: &mut [u8]) -> Result<(), DeviceError> {
         self.inner.read(zone, offset, buffer)?;
-        let busy = time(buffer.len() as u64, self.drive.read_bytes_per_second);
-        let busy = busy.max(time(1, self.drive.reads_per_second));
+        self.take(&self.reading, self.drive.read_time(buffer), self.drive.read_latency);
+        Ok(())
+    }
+
+    /// A drive has many requests in work at once, so those of a batch share the latency.
+    fn read_all(&self, reads: &mut [ZoneRead<'_>]) -> Result<(), DeviceError> {
+        self.inner.read_all(reads)?;
+        let busy = reads.iter().map(|read| self.drive.read_time(read.buffer)).sum();
         self.take(&self.reading, busy, self.drive.read_latency);
         Ok(())
     }

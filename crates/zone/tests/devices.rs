@@ -12,8 +12,8 @@ use std::time::{Duration, SystemTime};
 
 use frostline_zone::{
     Clock, Counted, Device, DeviceCounts, DeviceError, Drive, Faulty, Geometry, OpenOptions,
-    Operation, Overlay, Shape, Span, Timed, ZoneInfo, ZoneState, can_create, create, in_memory,
-    open,
+    Operation, Overlay, Shape, Span, Timed, ZoneInfo, ZoneRead, ZoneState, can_create, create,
+    in_memory, open,
 };
 
 const CACHED: OpenOptions = OpenOptions { direct: false, read_only: false, overwrite: false };
@@ -236,6 +236,17 @@ fn virtual_time_is_the_sum_of_what_a_drive_would_take() {
     assert_eq!((device.elapsed() - append).as_micros(), 82);
     device.finish(0).unwrap();
     assert_eq!(device.elapsed().as_micros(), 509 + 82 + 549);
+}
+
+#[test]
+fn reads_of_a_batch_share_the_latency_of_a_drive() {
+    let device = Timed::new(in_memory(&shape()).unwrap(), Drive::ZN540, Clock::Virtual);
+    device.append(0, 0, &[0; 8192]).unwrap();
+    let before = device.elapsed();
+    let [mut one, mut other] = [[0; 4096]; 2];
+    let read = |offset, buffer| ZoneRead { zone: 0, offset, buffer };
+    device.read_all(&mut [read(0, &mut one[..]), read(4096, &mut other[..])]).unwrap();
+    assert_eq!((device.elapsed() - before).as_micros(), 80 + 4);
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn the_json_has_the_fields_of_a_run_and_those_of_a_database() {
     for field in ["checkpoint_pages", "relocations", "conflicts", "zones_reclaimed"] {
         number(&run[field]);
     }
-    let by_cause = run["device_bytes"].as_object().unwrap().values().map(number).sum::<u64>();
+    let by_cause = run["bytes_by_cause"].as_object().unwrap().values().map(number).sum::<u64>();
     let over_updated = by_cause as f64 / number(&run["updated_bytes"]) as f64;
     assert_eq!(run["device_bytes_per_updated_byte"], over_updated);
     let (space, data) = (number(&run["space_bytes"]), number(&run["data_bytes"]));

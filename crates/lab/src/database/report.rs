@@ -118,7 +118,7 @@ pub struct DatabaseRun {
     /// All bytes written to the device, over these updated bytes; none if there are none.
     pub device_bytes_per_updated_byte: Option<f64>,
     /// All bytes written to the device, by what they were.
-    pub device_bytes: DeviceBytes,
+    pub bytes_by_cause: DeviceBytes,
     /// Bytes of the device at the end, and of the data.
     #[serde(flatten)]
     pub space: Space,
@@ -290,7 +290,7 @@ impl DatabaseRun {
             device_bytes_per_wal_byte: over(device_bytes as f64, sum.log_bytes),
             updated_bytes: sum.updated_bytes,
             device_bytes_per_updated_byte: over(device_bytes as f64, sum.updated_bytes),
-            device_bytes: DeviceBytes {
+            bytes_by_cause: DeviceBytes {
                 user: written.user_bytes,
                 relocations: written.relocated_bytes,
                 headers: written.header_bytes,
