@@ -43,6 +43,7 @@
 //! ```
 
 mod capacity;
+mod chunk_shape;
 mod chunks;
 mod cleaning;
 mod counts;
@@ -65,7 +66,7 @@ mod volume;
 mod zones;
 
 pub use capacity::Capacity;
-pub use chunks::{ChunkFill, ChunkShape};
+pub use chunk_shape::{ChunkFill, ChunkShape};
 pub use counts::{ClassCounts, Counts};
 pub use deltas::{MergeUnits, takes_delta};
 pub use error::LogError;

@@ -4,7 +4,7 @@ use frostline_placement::{Choice, Hotness, Pages, Room, Scheme, Victim, VictimPo
 
 use crate::LogError;
 use crate::capacity::{Capacity, Trigger};
-use crate::chunks::{ChunkShape, ZoneChunks};
+use crate::chunk_shape::{ChunkShape, ZoneChunks};
 use crate::counts::Counts;
 use crate::map::{Map, MapEntry};
 use crate::memory::Array;
