@@ -41,7 +41,7 @@ pub enum ZoneSize {
     Bytes(u64),
 }
 
-/// What of a store's format decides where it places records, besides the scheme and the capacity.
+/// The parts of a store's format that decide where it places records, besides scheme and capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreShape {
     /// Pages that it can hold.

@@ -145,7 +145,7 @@ impl ChunkTable {
         Some(chunk)
     }
 
-    /// What the next chunk tells of other zones and logs.
+    /// The witness in the header of the next chunk.
     pub fn witness(&self, (slot, mark): (u32, u64)) -> Witness {
         Witness { mark, slot, ..self.last }
     }

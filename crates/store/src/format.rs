@@ -67,7 +67,7 @@ pub struct Group {
     pub unit: u32,
 }
 
-/// What a chunk's header tells of other zones and logs: beside the group, in front of it in a store of whole
+/// Facts in a chunk's header about other zones and logs: beside the group, in front of it in a store of whole
 /// pages, behind it in a store in units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]

@@ -204,7 +204,7 @@ impl Witness {
         if sizes.unit().is_some() { size_of::<Group>() } else { BODY - BESIDE_ROWS }
     }
 
-    /// What a chunk's header tells.
+    /// The witness in a chunk's header.
     pub fn of(body: &[u8], sizes: Sizes) -> Witness {
         let at = Witness::at(sizes);
         let bytes = body.get(at..at + size_of::<Witness>());

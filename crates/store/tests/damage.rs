@@ -380,7 +380,7 @@ fn a_zone_as_it_was_before_is_named_or_harmless() {
 }
 
 /// Metadata zones as they were before: what was written since lies behind notes that are missing, and
-/// tells of them. Only what came last has nobody to tell.
+/// tells of them. Nothing tells of the last write.
 #[test]
 fn metadata_as_they_were_before_are_noticed_by_what_was_written_since() {
     for closed in [false, true] {
@@ -442,7 +442,7 @@ fn metadata_of_a_closed_store_that_are_cut_are_noticed_or_lack_nothing() {
     assert!(!inspect(device, &sample, false, "without the witness"));
 }
 
-/// What a metadata zone that is offline took along is known to be missing, and may be accepted.
+/// The losses of an offline metadata zone are known, and may be accepted.
 #[test]
 fn a_closed_store_without_a_metadata_zone_is_opened_if_the_loss_is_accepted() {
     let Sample { device, .. } = sample(true);
@@ -489,7 +489,7 @@ fn a_closed_store_without_a_metadata_zone_is_opened_if_the_loss_is_accepted() {
 }
 
 /// The chunks behind a sync tell where those before them lie. What lies in the zone of the last chunk, and only
-/// there, has nobody to tell.
+/// there, is told of by nothing.
 #[test]
 fn chunks_of_a_store_that_crashed_are_missed_if_a_later_one_lies_elsewhere() {
     let sample = sample(false);

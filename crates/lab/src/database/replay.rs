@@ -31,7 +31,7 @@ pub struct Replay {
     victim: String,
 }
 
-/// What of a store the simulator must know to lay records out as the store does.
+/// The figures of a store that the simulator needs to lay records out as the store does.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct ImitatedStore {
     /// Pages that it can hold.

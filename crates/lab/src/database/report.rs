@@ -182,7 +182,7 @@ pub struct DeviceBytes {
     pub relocations: u64,
     /// Headers of chunks.
     pub headers: u64,
-    /// What chunks left of their last pages.
+    /// Padding: the unused ends of chunks' last pages.
     pub padding: u64,
     /// Checkpoints, notes and superblocks of the store.
     pub checkpoints: u64,
@@ -190,7 +190,7 @@ pub struct DeviceBytes {
     pub log: u64,
 }
 
-/// What a device holds.
+/// Space that a device uses, and the data in it.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Space {
     /// Bytes of the zones that are in use, logs included.

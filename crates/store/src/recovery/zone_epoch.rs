@@ -79,7 +79,7 @@ pub(super) struct LateChunk {
     pub(super) group: Option<Group>,
     /// True if the zone ends before it does.
     pub(super) is_cut: bool,
-    /// What its header tells of other zones and logs.
+    /// The witness in its header.
     pub(super) witness: Witness,
     /// Of a page that does not count the LBA is `u32::MAX`.
     pub(super) records: Vec<Record>,
