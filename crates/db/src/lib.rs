@@ -74,6 +74,7 @@ mod recovery;
 mod scan;
 mod space;
 mod stats;
+mod traffic;
 mod transaction;
 mod tree;
 mod view;

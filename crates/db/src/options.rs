@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frostline_placement::registry::Registry;
-use frostline_store::{Cleaning, Format};
+use frostline_store::{Cleaning, Compression, Format};
 
 use crate::pool::Replacement;
 
@@ -56,8 +56,8 @@ pub struct Options {
     /// True if changed pages in memory are written when cleaning would copy them as they are on the
     /// device.
     pub rewriting: bool,
-    /// Compress images of pages where that makes them shorter ([`frostline_store::Open::compression`]).
-    pub compression: bool,
+    /// How images of pages are compressed ([`frostline_store::Open::compression`]).
+    pub compression: Compression,
     /// Go on without synced pages of the store that are missing
     /// ([`frostline_store::Open::accept_loss`]).
     pub accept_loss: bool,
@@ -87,7 +87,7 @@ impl Default for Options {
             background: true,
             cleaning: Cleaning::Background,
             rewriting: true,
-            compression: true,
+            compression: Compression::default(),
             accept_loss: false,
             schemes: Registry::published(),
             commit_delay: Duration::from_millis(5),

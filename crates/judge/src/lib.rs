@@ -163,16 +163,23 @@ fn content(
 }
 
 /// A page of its image: two bytes say where zeroes were left out, two how many. If the first two have their
-/// highest bit set, two more say how many bytes of LZ4 follow; else the page's bytes do.
+/// highest bit set, two more say how many bytes of LZ4 follow, or of zstd if the next bit is set as well; else the
+/// page's bytes do.
 fn whole(image: Vec<u8>) -> Option<Vec<u8>> {
     if image.len() == PAGE {
         return Some(image);
     }
     let field = |at: usize| usize::from(u16::from_le_bytes([image[at], image[at + 1]]));
-    let (at, zeroes, len) = (field(0) & 0x7fff, field(2), PAGE.checked_sub(field(2))?);
-    let bytes = match field(0) == at {
-        true => image.get(4..4 + len)?.to_vec(),
-        false => lz4_flex::block::decompress(image.get(6..6 + field(4))?, len).ok()?,
+    let (at, zeroes, len) = (field(0) & 0x3fff, field(2), PAGE.checked_sub(field(2))?);
+    let short = || image.get(6..6 + field(4));
+    let bytes = match field(0) >> 14 {
+        0 => image.get(4..4 + len)?.to_vec(),
+        2 => lz4_flex::block::decompress(short()?, len).ok()?,
+        3 => {
+            let frame = [&[0x28, 0xb5, 0x2f, 0xfd, 0, 0x10], short()?].concat();
+            zstd::bulk::decompress(&frame, len).ok()?
+        }
+        _ => return None,
     };
     let (before, behind) = bytes.split_at_checked(at)?;
     Some([before, &vec![0; zeroes], behind].concat())

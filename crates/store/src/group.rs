@@ -36,7 +36,7 @@ impl Inner {
         }
         let sizes = self.layout.sizes;
         let pages =
-            newest.values().map(|write| PackedPage::of(write, sizes, &self.compression)).collect();
+            newest.values().map(|write| PackedPage::of(write, sizes, &self.compressor)).collect();
         let (last, outgoing) = self.place_group(pages)?;
         self.write_out(outgoing)?;
         self.make_durable(last)?;

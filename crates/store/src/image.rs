@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::compression::{Compression, decompress};
+use crate::compression::{Compressor, Method, decompress};
 use crate::format::PAGE;
 
 /// Bytes before the page's: where the zeroes begin and their number, 16 bits each.
@@ -12,6 +12,9 @@ const HEAD: usize = 4;
 /// Added to the first number if the page's bytes are compressed. How many they are then (16 bits) comes before
 /// them.
 const COMPRESSED: u16 = 1 << 15;
+
+/// Added as well if they are compressed with zstd, and not with LZ4.
+const ZSTD: u16 = 1 << 14;
 
 /// The zeroes that the image of a page leaves out; none if it is written whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,19 +49,32 @@ impl Hole {
 
 /// The compressed image of a page, whose image as it is is `plain`; none if that would not save a unit of
 /// `unit` bytes and an eighth of the image, which is what makes it worth decompressing, or is not tried.
-pub fn compress(plain: &[u8], unit: usize, compression: &Compression) -> Option<Vec<u8>> {
+pub fn compress(
+    plain: &[u8],
+    unit: usize,
+    compressor: &Compressor,
+    is_seldom_read: bool,
+) -> Option<Vec<u8>> {
+    let method = compressor.method(is_seldom_read)?;
     let (head, bytes) = match plain.len() {
         PAGE => (&[0; HEAD], plain),
         _ => plain.split_first_chunk()?,
     };
     let most = ((plain.len() - 1) / unit * unit).min(plain.len() / 8 * 7);
-    let block = compression.compress(bytes, (most + 1).checked_sub(HEAD + 2)?)?;
+    let block = compressor.compress(method, bytes, (most + 1).checked_sub(HEAD + 2)?)?;
     let (mut image, [a, b, c, d]) = (Vec::with_capacity(HEAD + 2 + block.len()), *head);
-    image.extend((u16::from_le_bytes([a, b]) | COMPRESSED).to_le_bytes());
+    let kind = if method == Method::Zstd { COMPRESSED | ZSTD } else { COMPRESSED };
+    image.extend((u16::from_le_bytes([a, b]) | kind).to_le_bytes());
     image.extend([c, d]);
     image.extend((block.len() as u16).to_le_bytes());
     image.extend(block);
     Some(image)
+}
+
+/// True if an image is compressed with zstd.
+pub fn is_zstd(image: &[u8]) -> bool {
+    image.len() < PAGE
+        && image.get(1).is_some_and(|&high| u16::from(high) << 8 >= COMPRESSED | ZSTD)
 }
 
 /// Unpacks an image, in whole units. False if it is none.
@@ -69,20 +85,22 @@ pub fn unpack(image: &[u8], page: &mut [u8]) -> bool {
     }
     let Some((&[a, b, c, d], rest)) = image.split_first_chunk::<HEAD>() else { return false };
     let (at, len) = (u16::from_le_bytes([a, b]), usize::from(u16::from_le_bytes([c, d])));
-    let (is_compressed, at) = (at & COMPRESSED != 0, usize::from(at & !COMPRESSED));
+    let (kind, at) = (at & (COMPRESSED | ZSTD), usize::from(at & !(COMPRESSED | ZSTD)));
     if at + len > PAGE {
         return false;
     }
-    if is_compressed {
+    if kind & COMPRESSED != 0 {
+        let method = if kind & ZSTD != 0 { Method::Zstd } else { Method::Lz4 };
         let Some((&[a, b], block)) = rest.split_first_chunk() else { return false };
         let block = block.get(..u16::from_le_bytes([a, b]).into());
         // The bytes behind the zeroes are moved there afterwards.
-        let is_whole = block.is_some_and(|block| decompress(block, &mut page[..PAGE - len]));
+        let is_whole =
+            block.is_some_and(|block| decompress(method, block, &mut page[..PAGE - len]));
         page.copy_within(at..PAGE - len, at + len);
         page[at..at + len].fill(0);
         return is_whole;
     }
-    if PAGE - len > rest.len() {
+    if kind != 0 || PAGE - len > rest.len() {
         return false;
     }
     page[..at].copy_from_slice(&rest[..at]);
@@ -121,18 +139,27 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::Compression;
+
+    const METHODS: [Compression; 2] = [Compression::Lz4, Compression::Zstd];
+
+    fn compress_with(compression: Compression, plain: &[u8], unit: usize) -> Option<Vec<u8>> {
+        compress(plain, unit, &Compressor::new(compression), false)
+    }
 
     #[test]
     fn an_image_is_compressed_where_that_saves_an_eighth() {
-        let compressed = |noise: usize| {
+        let compressed = |compression, noise: usize| {
             let mut page = vec![7; PAGE];
             for (at, byte) in (0u32..).zip(&mut page[..noise]) {
                 *byte = (at.wrapping_mul(0x9e37_79b9) >> 24) as u8 ^ at as u8;
             }
-            compress(&page, 64, &Compression::new(true)).map(|image| image.len())
+            compress_with(compression, &page, 64).map(|image| image.len())
         };
-        assert_eq!(compressed(PAGE * 15 / 16), None, "it would save 256 bytes");
-        assert!(compressed(PAGE * 3 / 4).is_some_and(|len| len < PAGE * 7 / 8));
+        for compression in METHODS {
+            assert_eq!(compressed(compression, PAGE * 15 / 16), None, "it would save 256 bytes");
+            assert!(compressed(compression, PAGE * 3 / 4).is_some_and(|len| len < PAGE * 7 / 8));
+        }
     }
 
     proptest! {
@@ -156,15 +183,41 @@ mod tests {
                     image
                 }
             };
-            let compressed = compress(&plain, unit, &Compression::new(true));
-            if let Some(compressed) = &compressed {
+            let compressed = METHODS.map(|method| compress_with(method, &plain, unit));
+            for (method, compressed) in METHODS.iter().zip(&compressed) {
+                let Some(compressed) = compressed else { continue };
                 prop_assert!(compressed.len().div_ceil(unit) < plain.len().div_ceil(unit));
+                prop_assert_eq!(is_zstd(compressed), *method == Compression::Zstd);
             }
-            for mut image in [Some(plain), compressed].into_iter().flatten() {
+            prop_assert!(!is_zstd(&plain));
+            for mut image in compressed.into_iter().flatten().chain([plain]) {
                 image.resize(image.len().next_multiple_of(unit), 0);
                 let mut read = vec![1; PAGE];
                 prop_assert!(unpack(&image, &mut read));
                 prop_assert_eq!(&read, &page);
+            }
+        }
+
+        #[test]
+        fn a_damaged_image_is_an_image_or_refused(
+            bytes in prop::collection::vec(0..4u8, 1000..PAGE),
+            damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let mut page = bytes;
+            page.resize(PAGE, 0);
+            let plain = Hole::of(&page, 64).map_or(page.clone(), |hole| hole.pack(&page));
+            for method in METHODS {
+                let mut image = compress_with(method, &plain, 64).unwrap();
+                let mut into = page.clone();
+                prop_assert!(!unpack(&image[..cut.index(image.len())], &mut into));
+                // Most damage to the head is refused early.
+                let head = damage.len() % 2 * (HEAD + 2);
+                for (at, byte) in &damage {
+                    let len = image.len() - head;
+                    image[head + at.index(len)] = *byte;
+                }
+                unpack(&image, &mut into);
             }
         }
 

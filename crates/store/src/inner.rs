@@ -6,7 +6,7 @@ use std::time::Duration;
 use frostline_zone::Device;
 
 use crate::buffer::Buffer;
-use crate::compression::Compression;
+use crate::compression::Compressor;
 use crate::counters::Counters;
 use crate::format::PAGE;
 use crate::layout::Layout;
@@ -30,8 +30,8 @@ pub struct Inner {
     pub store: u64,
     /// The thread that cleans.
     pub cleaning: Cleaning,
-    /// Whether images are compressed.
-    pub compression: Compression,
+    /// What compresses images.
+    pub compressor: Compressor,
     /// Leaves that may be in memory.
     pub most_leaves: usize,
     /// Times of calls and of cleaning.
@@ -65,7 +65,7 @@ impl Inner {
             device,
             store: state.store,
             cleaning: open.cleaning,
-            compression: Compression::new(open.compression),
+            compressor: Compressor::new(open.compression),
             most_leaves: (open.map_bytes / leaf).max(1),
             counters: Counters::default(),
             meta_usage: meta.usage(),

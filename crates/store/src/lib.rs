@@ -102,7 +102,7 @@ pub use finding::Finding;
 pub use layout::chunk_shape_of;
 pub use loss::Loss;
 pub use observer::{Observer, StoreEvent};
-pub use options::{Cleaning, Format, Open};
+pub use options::{Cleaning, Compression, Format, Open};
 pub use page_delta::{DeltaWrite, PageDelta};
 pub use recovery::Rebuilt;
 pub use scrub::ScrubReport;

@@ -1,6 +1,7 @@
 //! Options of formatting and opening a store.
 
 use frostline_placement::registry::Registry;
+use serde::Serialize;
 
 /// The options that a store is formatted with. They are recorded on the device, but for `schemes` and
 /// `force`.
@@ -67,6 +68,22 @@ pub enum Cleaning {
     Inline,
 }
 
+/// How images are compressed in a store [in units](Format::unit). Every store reads all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Compression {
+    /// They are not.
+    None,
+    /// With LZ4.
+    Lz4,
+    /// With zstd where the page's writer says that it is [seldom read](crate::PageWrite::is_seldom_read), others
+    /// with LZ4. An image of zstd is shorter by a quarter, and takes six times as long to be read.
+    #[default]
+    Mixed,
+    /// With zstd.
+    Zstd,
+}
+
 /// The options that a store is opened with.
 #[derive(Clone, Copy, Debug)]
 pub struct Open {
@@ -74,9 +91,9 @@ pub struct Open {
     pub cleaning: Cleaning,
     /// Bytes that the leaves of the map may take in memory; at least one leaf stays.
     pub map_bytes: usize,
-    /// Compress images with LZ4 where that makes them shorter, in a store [in units](Format::unit). Where
-    /// contents do not compress only some are tried.
-    pub compression: bool,
+    /// How images are compressed, where that makes them shorter. Where contents do not compress only some
+    /// are tried.
+    pub compression: Compression,
     /// Go on without synced pages that are missing, because their zone is offline or cut: they
     /// are lost for good, and reading them is an error. Otherwise such a store is not opened, and
     /// nothing on the device changes.
@@ -90,7 +107,7 @@ impl Open {
     pub const DEFAULT: Open = Open {
         cleaning: Cleaning::Background,
         map_bytes: usize::MAX,
-        compression: true,
+        compression: Compression::Mixed,
         accept_loss: false,
         schemes: Registry::published(),
     };

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use frostline_placement::Hotness;
 
 use crate::PageWrite;
-use crate::compression::Compression;
+use crate::compression::Compressor;
 use crate::delta::encode;
 use crate::image::{Hole, compress};
 use crate::records::Sizes;
@@ -20,7 +20,8 @@ pub struct PackedPage<'a> {
     /// The words that changed since its base, without their time.
     pub delta: Option<Vec<u8>>,
     image: Option<Image<'a>>,
-    compression: &'a Compression,
+    is_seldom_read: bool,
+    compressor: &'a Compressor,
 }
 
 /// The image of a page.
@@ -35,12 +36,13 @@ pub struct Image<'a> {
 impl<'a> PackedPage<'a> {
     /// Packs a page. The image of one that will probably be written as a delta is packed when it is
     /// asked for.
-    pub fn of(write: &PageWrite<'a>, sizes: Sizes, compression: &'a Compression) -> Self {
-        let PageWrite { lba, page, hotness, changed } = *write;
+    pub fn of(write: &PageWrite<'a>, sizes: Sizes, compressor: &'a Compressor) -> Self {
+        let PageWrite { lba, page, hotness, changed, is_seldom_read } = *write;
         let in_units = sizes.unit().is_some();
         let delta = changed.filter(|_| in_units).and_then(|changed| encode(page, changed));
         let hotness = hotness.unwrap_or_default();
-        let mut packed = PackedPage { lba, hotness, page, delta, image: None, compression };
+        let mut packed =
+            PackedPage { lba, hotness, page, delta, image: None, is_seldom_read, compressor };
         if packed.delta.is_none() {
             packed.image(sizes);
         }
@@ -49,20 +51,25 @@ impl<'a> PackedPage<'a> {
 
     /// Its image.
     pub fn image(&mut self, sizes: Sizes) -> &Image<'a> {
-        let (page, compression) = (self.page, self.compression);
-        self.image.get_or_insert_with(|| Image::of(page, sizes, compression))
+        let PackedPage { page, is_seldom_read, compressor, .. } = *self;
+        self.image.get_or_insert_with(|| Image::of(page, sizes, compressor, is_seldom_read))
     }
 }
 
 impl<'a> Image<'a> {
     /// The image of a page.
-    pub fn of(page: &'a [u8], sizes: Sizes, compression: &Compression) -> Image<'a> {
+    pub fn of(
+        page: &'a [u8],
+        sizes: Sizes,
+        compressor: &Compressor,
+        is_seldom_read: bool,
+    ) -> Image<'a> {
         let unit = sizes.unit().map(|unit| unit as usize);
         let plain = match unit.and_then(|unit| Hole::of(page, unit)) {
             Some(hole) => Cow::Owned(hole.pack(page)),
             None => Cow::Borrowed(page),
         };
-        let compressed = unit.and_then(|unit| compress(&plain, unit, compression));
+        let compressed = unit.and_then(|unit| compress(&plain, unit, compressor, is_seldom_read));
         let bytes = compressed.map_or(plain, Cow::Owned);
         Image { sum: sizes.sum(&bytes), bytes }
     }

@@ -38,6 +38,9 @@ pub struct PageWrite<'a> {
     /// store [in units](crate::Format::unit) may then write these words alone. What other words hold does
     /// not matter: they may be read back as they are in the base.
     pub changed: Option<&'a ChangedWords>,
+    /// True if its writer expects few reads of it: its image may then take longer to decompress
+    /// ([`Compression::Mixed`](crate::Compression::Mixed)).
+    pub is_seldom_read: bool,
 }
 
 impl Inner {
@@ -48,7 +51,7 @@ impl Inner {
         }
         for some in pages.chunks(self.together()) {
             let sizes = self.layout.sizes;
-            let pack = |write| PackedPage::of(write, sizes, &self.compression);
+            let pack = |write| PackedPage::of(write, sizes, &self.compressor);
             let packed: Vec<_> = some.iter().map(pack).collect();
             let writes = packed.into_iter().map(|packed| (packed.lba, packed));
             self.place_all(writes, |mut page, packed| page.write(packed).map(|()| page))?;

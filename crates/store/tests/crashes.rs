@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use frostline_judge::PageSums;
-use frostline_store::{ChangedWords, Cleaning, Format, Open, PageWrite, Store, StoreError};
+use frostline_store::{
+    ChangedWords, Cleaning, Compression, Format, Open, PageWrite, Store, StoreError,
+};
 use frostline_zone::{DeviceError, Fault, Faulty, Shape, Tail, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -62,7 +64,13 @@ struct Change {
 impl Change {
     fn write(&self) -> PageWrite<'_> {
         let Change { lba, page, changed, .. } = self;
-        PageWrite { lba: *lba, page, hotness: None, changed: changed.as_ref() }
+        PageWrite {
+            lba: *lba,
+            page,
+            hotness: None,
+            changed: changed.as_ref(),
+            is_seldom_read: lba % 2 == 0,
+        }
     }
 }
 
@@ -324,7 +332,7 @@ fn live(seed: u64, most: u64, unit: Option<u32>, tally: &Tally) {
     let tail = tails[world.rng.random_range(0..tails.len())];
     let map_bytes = if large { 1 } else { usize::MAX };
     // Compressed contents are hardly longer than deltas.
-    let compression = seed.is_multiple_of(2);
+    let compression = [Compression::Zstd, Compression::None, Compression::Mixed][seed as usize % 3];
     let open = Open { cleaning: Cleaning::Inline, map_bytes, compression, ..Open::DEFAULT };
     let mut device = Arc::new(Faulty::new(memory, seed).with_tail(tail));
     for _ in 0..most {

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use frostline_store::{Cleaning, Format, Open, Store, StoreError};
+use frostline_store::{Cleaning, Compression, Format, Open, Store, StoreError};
 use frostline_zone::{AlignedBuf, Device, Fault, Faulty, Shape, ZoneState, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -24,7 +24,8 @@ const NOTES: u32 = 2;
 const CHUNK: u32 = 5;
 
 /// Contents are so regular that compressed images would be shorter than any delta.
-const OPEN: Open = Open { cleaning: Cleaning::Inline, compression: false, ..Open::DEFAULT };
+const OPEN: Open =
+    Open { cleaning: Cleaning::Inline, compression: Compression::None, ..Open::DEFAULT };
 
 fn content(lba: u32, version: u32) -> Vec<u8> {
     let word = u64::from(lba) << 32 | u64::from(version);

@@ -7,7 +7,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use frostline_store::{ChangedWords, Cleaning, Format, Open, PageWrite, Store, StoreError};
+use frostline_store::{
+    ChangedWords, Cleaning, Compression, Format, Open, PageWrite, Store, StoreError,
+};
 use frostline_zone::{Device, Shape, in_memory};
 
 const PAGE: usize = 4096;
@@ -217,7 +219,8 @@ fn make() {
     let format = Format { logical_pages, hotness: true, unit: version.unit, ..Format::default() };
     Store::format(device.clone(), &format).unwrap();
     // Compressed, these pages would be shorter than any delta.
-    let store = Store::open(device.clone(), Open { compression: false, ..OPEN }).unwrap();
+    let store =
+        Store::open(device.clone(), Open { compression: Compression::None, ..OPEN }).unwrap();
     for lba in 0..PAGES {
         store.write(lba, &[9; PAGE]).unwrap();
     }
@@ -234,7 +237,13 @@ fn make() {
         };
         let mut changed = ChangedWords::NONE;
         changed.add(word..word + 1);
-        let write = PageWrite { lba, page: &page, hotness: None, changed: Some(&changed) };
+        let write = PageWrite {
+            lba,
+            page: &page,
+            hotness: None,
+            changed: Some(&changed),
+            is_seldom_read: false,
+        };
         store.write_batch(&[write]).unwrap();
     }
     assert!(store.stats().unwrap().deltas.written > 5);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use frostline_store::{Cleaning, Format, Open, PageWrite, Store, StoreError};
+use frostline_store::{Cleaning, Compression, Format, Open, PageWrite, Store, StoreError};
 use frostline_zone::{Device, Fault, Faulty, Shape, Tail, in_memory};
 
 const PAGE: usize = 4096;
@@ -11,7 +11,8 @@ const ZONE: u64 = 40;
 const ZONES: u64 = 32;
 const PAGES: u32 = 600;
 /// Contents are so regular that compressed images would be shorter than any delta.
-const OPEN: Open = Open { cleaning: Cleaning::Inline, compression: false, ..Open::DEFAULT };
+const OPEN: Open =
+    Open { cleaning: Cleaning::Inline, compression: Compression::None, ..Open::DEFAULT };
 
 /// The units in which the stores keep their pages.
 const UNITS: [Option<u32>; 4] = [None, Some(64), Some(512), Some(4096)];
@@ -50,7 +51,13 @@ fn write_group(store: &Store, lbas: &[u32], version: u64) -> Result<(), StoreErr
     let pages: Vec<_> = lbas.iter().map(|&lba| (lba, content(lba, version))).collect();
     let group: Vec<_> = pages
         .iter()
-        .map(|(lba, page)| PageWrite { lba: *lba, page, hotness: None, changed: None })
+        .map(|(lba, page)| PageWrite {
+            lba: *lba,
+            page,
+            hotness: None,
+            changed: None,
+            is_seldom_read: false,
+        })
         .collect();
     store.write_group(&group)
 }
@@ -218,8 +225,13 @@ fn a_group_that_does_not_fit_is_refused_and_changes_nothing() {
 fn the_last_content_of_a_page_counts_in_a_group() {
     let store = start(memory(), None);
     let [first, last] = [7, 8].map(|version| content(5, version));
-    let group =
-        [&first, &last].map(|page| PageWrite { lba: 5, page, hotness: None, changed: None });
+    let group = [&first, &last].map(|page| PageWrite {
+        lba: 5,
+        page,
+        hotness: None,
+        changed: None,
+        is_seldom_read: false,
+    });
     store.write_group(&group).unwrap();
     assert_eq!(version(&store, 5), Some(8));
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use frostline_store::{
-    ChangedWords, Cleaning, Format, Open, PageWrite, Rebuilt, Role, Store, StoreError,
+    ChangedWords, Cleaning, Compression, Format, Open, PageWrite, Rebuilt, Role, Store, StoreError,
 };
 use frostline_zone::{Device, Fault, Faulty, Shape, ZoneState, in_memory};
 use rand::rngs::SmallRng;
@@ -317,7 +317,8 @@ fn a_store_in_units_is_rebuilt_with_the_deltas_of_its_pages() {
         let device = empty(ZONES);
         let format = Format { unit: Some(unit), ..format(hotness) };
         Store::format(device.clone(), &format).unwrap();
-        let store = Store::open(device.clone(), Open { compression: false, ..OPEN }).unwrap();
+        let store =
+            Store::open(device.clone(), Open { compression: Compression::None, ..OPEN }).unwrap();
         let mut pages = vec![(content(0, 0), ChangedWords::NONE); PAGES as usize];
         let mut rng = SmallRng::seed_from_u64(5);
         for version in 0..12_000u32 {
@@ -334,7 +335,15 @@ fn a_store_in_units_is_rebuilt_with_the_deltas_of_its_pages() {
                 changed.add(word..word + 1);
             }
             let changed = (!anew).then_some(&*changed);
-            store.write_batch(&[PageWrite { lba, page, hotness: None, changed }]).unwrap();
+            store
+                .write_batch(&[PageWrite {
+                    lba,
+                    page,
+                    hotness: None,
+                    changed,
+                    is_seldom_read: false,
+                }])
+                .unwrap();
         }
         store.sync().unwrap();
         let deltas = store.stats().unwrap().deltas;

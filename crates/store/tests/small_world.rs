@@ -16,14 +16,15 @@ mod worlds;
 use std::sync::Arc;
 use std::thread;
 
-use frostline_store::{Cleaning, Format, Open, Store};
+use frostline_store::{Cleaning, Compression, Format, Open, Store};
 use worlds::{Recoveries, Unflushed, World};
 
 const ZONES: u64 = 11;
 const ZONE: u64 = 18;
 const PAGES: u32 = 32;
 /// Contents are so regular that compressed images would be shorter than any delta.
-const OPEN: Open = Open { cleaning: Cleaning::Inline, compression: false, ..Open::DEFAULT };
+const OPEN: Open =
+    Open { cleaning: Cleaning::Inline, compression: Compression::None, ..Open::DEFAULT };
 
 /// Pages that histories use.
 const USED: u32 = 3;

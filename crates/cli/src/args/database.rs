@@ -8,7 +8,7 @@ use frostline_lab::{DatabaseBench, DeviceSpec, YcsbBench};
 use frostline_workload::ycsb::{Distribution, NamedMix};
 use frostline_workload::{linkbench, tpcc, ycsb};
 
-use super::running::{CleaningArg, FollowArgs, LockArgs, MetricsArgs, SpeedArgs};
+use super::running::{CleaningArg, CompressionArg, FollowArgs, LockArgs, MetricsArgs, SpeedArgs};
 use super::store::{gp, unit};
 use crate::size::Size;
 
@@ -74,9 +74,9 @@ pub struct DatabaseArgs {
     /// with --record: a trace must not depend on cleaning
     #[arg(long)]
     pub no_rewriting: bool,
-    /// Do not compress images of pages, which a store in units (--unit) does where that makes them shorter
-    #[arg(long)]
-    pub no_compression: bool,
+    /// How a store in units (--unit) compresses images of pages where that makes them shorter
+    #[arg(long, value_name = "C", default_value = "mixed")]
+    pub compression: CompressionArg,
     /// Databases that share the store, each with its data, buffer, log and threads
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = value_parser!(u32).range(1..=256), allow_negative_numbers = true)]
@@ -168,7 +168,7 @@ impl DatabaseArgs {
             replacement: self.replacement.into(),
             hotness: !self.no_hotness,
             rewriting: !self.no_rewriting,
-            compression: !self.no_compression,
+            compression: self.compression.into(),
             tenants: self.tenants,
             seconds: self.seconds,
             transactions: self.transactions,

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use clap::{Args, ValueEnum};
 use frostline_lab::{NamedDrive, Speed};
-use frostline_store::Cleaning;
+use frostline_store::{Cleaning, Compression};
 
 use crate::size::Size;
 
@@ -78,6 +78,30 @@ pub enum CleaningArg {
     Background,
     /// The writer that made cleaning due
     Inline,
+}
+
+/// How images are compressed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum CompressionArg {
+    /// They are not
+    None,
+    /// With LZ4
+    Lz4,
+    /// With zstd those of trees that are read seldom, others with LZ4
+    Mixed,
+    /// With zstd
+    Zstd,
+}
+
+impl From<CompressionArg> for Compression {
+    fn from(arg: CompressionArg) -> Compression {
+        match arg {
+            CompressionArg::None => Compression::None,
+            CompressionArg::Lz4 => Compression::Lz4,
+            CompressionArg::Mixed => Compression::Mixed,
+            CompressionArg::Zstd => Compression::Zstd,
+        }
+    }
 }
 
 impl From<CleaningArg> for Cleaning {

@@ -5,7 +5,7 @@ use frostline_lab::{
     LatencyReport, binary,
 };
 
-use frostline_store::DeltaCounts;
+use frostline_store::{Compression, DeltaCounts};
 
 use super::speed;
 use crate::table::columns;
@@ -35,7 +35,7 @@ pub fn text(report: &DatabaseReport, trace: Option<&str>) -> String {
 fn head(report: &DatabaseReport) -> String {
     let DatabaseReport { device, shape, workload, cleaning, .. } = report;
     let DatabaseSetup { replacement, hotness, rewriting, tenants, threads, .. } = report.setup;
-    let DatabaseSetup { in_flight, buffer_bytes, compression, .. } = report.setup;
+    let DatabaseSetup { in_flight, buffer_bytes, compressed_with, .. } = report.setup;
     let speed = speed(report.drive, report.bandwidth);
     let pages = report.runs.first().map_or(0, |run| run.logical_pages);
     let victim = report.runs.first().map_or("", |run| &run.run.victim);
@@ -49,7 +49,12 @@ fn head(report: &DatabaseReport) -> String {
     };
     let hotness = if hotness { "" } else { ", without hotness records" };
     let rewriting = if rewriting { "" } else { ", without rewriting" };
-    let compression = if compression { "" } else { ", without compression" };
+    let compression = match compressed_with {
+        Compression::None => ", without compression",
+        Compression::Lz4 => ", compressed with LZ4",
+        Compression::Mixed => "",
+        Compression::Zstd => ", compressed with zstd",
+    };
     format!(
         "{device}: {shape}{speed}, {pages} pages, {victim}\n\
          {workload}: {tenants}{}, {} in flight, a buffer of {} ({replacement}), cleaning \

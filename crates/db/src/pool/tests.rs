@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use frostline_store::{Cleaning, Format, Open, Store};
+use frostline_store::{Cleaning, Compression, Format, Open, Store};
 use frostline_zone::{Device, Shape, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::node::{ACTIVITY_WORDS, Fences, NodeMut, Record, middle};
+use crate::traffic::TreeTraffic;
 use crate::wal::{Flusher, WalOptions};
 
 /// Bytes in the log: pages get positions up to there.
@@ -40,7 +41,8 @@ impl World {
         let format = Format { unit: Some(unit), scheme: "nosep".to_string(), ..Format::default() };
         Store::format(device.clone(), &format).unwrap();
         // Contents are so regular that compressed images would be shorter than any delta.
-        let open = Open { cleaning: Cleaning::Inline, compression: false, ..Open::default() };
+        let open =
+            Open { cleaning: Cleaning::Inline, compression: Compression::None, ..Open::default() };
         let store = Arc::new(Store::open(device, open).unwrap());
         assert!(store.pages() >= u64::from(PAGES), "{} pages", store.pages());
         let log = memory(4, 16 * 4096);
@@ -50,7 +52,8 @@ impl World {
         let (logged, ()) = wal.append(1, &[&[7; LOGGED as usize]], |_| ()).unwrap();
         wal.wait(logged).unwrap();
         let window = Arc::new(CommitWindow::new(wal.end(), 1 << 20));
-        let space = PageSpace { store, first: 0, pages: PAGES };
+        let space =
+            PageSpace { store, first: 0, pages: PAGES, traffic: Arc::new(TreeTraffic::new()) };
         let watt = Replacement::Watt;
         let pool = Pool::new(space, wal, window, (FEWEST_FRAMES, 24 << 10), watt, true, 0).unwrap();
         let expected = vec![None; PAGES as usize];

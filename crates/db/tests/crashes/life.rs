@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use frostline_db::wal::WalError;
 use frostline_db::{Create, Db, DbError, Options, Replacement};
-use frostline_store::{Cleaning, Format, StoreError};
+use frostline_store::{Cleaning, Compression, Format, StoreError};
 use frostline_zone::{Device, DeviceError, Fault, Faulty, Shape, Tail, in_memory};
 use rand::RngExt;
 
@@ -79,7 +79,8 @@ impl<'t> Life<'t> {
             replacement,
             background: false,
             cleaning: Cleaning::Inline,
-            compression: seed.is_multiple_of(2),
+            compression: [Compression::Zstd, Compression::None, Compression::Mixed]
+                [seed as usize % 3],
             ..Options::default()
         };
         let device = Arc::new(Faulty::new(memory.clone(), seed).with_tail(tail));

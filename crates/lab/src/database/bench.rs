@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use frostline_db::Replacement;
-use frostline_store::Cleaning;
+use frostline_store::{Cleaning, Compression};
 
 use crate::device::DeviceSpec;
 use crate::speed::Speed;
@@ -43,8 +43,8 @@ pub struct DatabaseBench {
     /// Write changed pages from memory where cleaning would copy them; never while a trace is
     /// recorded, whose writes must not depend on cleaning.
     pub rewriting: bool,
-    /// Compress images where that makes them shorter, in a store in units.
-    pub compression: bool,
+    /// How images are compressed where that makes them shorter, in a store in units.
+    pub compression: Compression,
     /// Number of databases that share the store, each with its data, buffer, log and threads.
     pub tenants: u32,
     /// Stop after this number of seconds, without loading; 30 if no number of transactions is given
@@ -99,7 +99,7 @@ impl Default for DatabaseBench {
             replacement: Replacement::Watt,
             hotness: true,
             rewriting: true,
-            compression: true,
+            compression: Compression::default(),
             tenants: 1,
             seconds: None,
             transactions: None,

@@ -15,6 +15,7 @@ mod tpcc;
 mod ycsb;
 
 use frostline_placement::SchemeSpec;
+use frostline_store::Compression;
 
 use self::run::Run;
 use crate::device::describe;
@@ -92,7 +93,8 @@ impl DatabaseBench {
                 unit: self.unit,
                 hotness: self.hotness,
                 rewriting: self.rewrites(),
-                compression: self.compression,
+                compression: self.compression != Compression::None,
+                compressed_with: self.compression,
                 tenants: runs.first().map_or(0, |run| run.tenants.len().max(1)),
                 threads: self.threads,
                 in_flight: self.in_flight,

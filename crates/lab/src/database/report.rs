@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use frostline_sim::{RunReport, WindowReport};
-use frostline_store::{DeltaCounts, StoreInfo};
+use frostline_store::{Compression, DeltaCounts, StoreInfo};
 use frostline_workload::Condition;
 use frostline_workload::driver::{KindReport, Report};
 use serde::Serialize;
@@ -57,6 +57,8 @@ pub struct DatabaseSetup {
     pub rewriting: bool,
     /// True if images were compressed where that made them shorter, in a store in units.
     pub compression: bool,
+    /// How.
+    pub compressed_with: Compression,
     /// Databases that shared the store.
     pub tenants: usize,
     /// Threads of each database.

@@ -4,7 +4,8 @@ use frostline_log::Extent;
 use frostline_zone::{Shape, in_memory};
 
 use super::*;
-use crate::compression::Compression;
+use crate::Compression;
+use crate::compression::Compressor;
 use crate::mapped_page::{MappedPage, RecordCopy, RecordLookup};
 use crate::packing::PackedPage;
 use crate::{Format, PageWrite, volume};
@@ -29,9 +30,9 @@ fn page(state: &mut State, lba: u32) -> MappedPage<&mut State> {
 }
 
 fn write(state: &mut State, lba: u32) {
-    let write = PageWrite { lba, page: &PAGE, hotness: None, changed: None };
-    let compression = Compression::new(true);
-    let packed = PackedPage::of(&write, state.layout.sizes, &compression);
+    let write = PageWrite { lba, page: &PAGE, hotness: None, changed: None, is_seldom_read: false };
+    let compressor = Compressor::new(Compression::Mixed);
+    let packed = PackedPage::of(&write, state.layout.sizes, &compressor);
     page(state, lba).write(packed).unwrap();
 }
 

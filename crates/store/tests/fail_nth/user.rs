@@ -3,14 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use frostline_store::{Cleaning, Open, PageWrite, Store, StoreError};
+use frostline_store::{Cleaning, Compression, Open, PageWrite, Store, StoreError};
 use frostline_zone::Faulty;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
 /// Contents are so regular that compressed images would be shorter than any delta.
-const OPEN: Open =
-    Open { cleaning: Cleaning::Inline, map_bytes: 1, compression: false, ..Open::DEFAULT };
+const OPEN: Open = Open {
+    cleaning: Cleaning::Inline,
+    map_bytes: 1,
+    compression: Compression::None,
+    ..Open::DEFAULT
+};
 
 /// A step of the user.
 #[derive(Clone, Debug)]
@@ -204,7 +208,13 @@ impl User {
         let batch: Vec<_> = lbas
             .iter()
             .zip(&pages)
-            .map(|(&lba, page)| PageWrite { lba, page, hotness: None, changed: None })
+            .map(|(&lba, page)| PageWrite {
+                lba,
+                page,
+                hotness: None,
+                changed: None,
+                is_seldom_read: false,
+            })
             .collect();
         let written = write(&batch);
         for (lba, version) in writes {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use frostline_store::{Cleaning, Format, Open, ScrubReport, Store};
+use frostline_store::{Cleaning, Compression, Format, Open, ScrubReport, Store};
 use frostline_zone::{Device, Fault, Faulty, Shape, ZoneState, in_memory, with_parity};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -18,7 +18,8 @@ const ROWS: u64 = 16;
 const SETS: u32 = 34;
 
 /// Contents are so regular that compressed images would leave hardly anything to clean.
-const OPEN: Open = Open { cleaning: Cleaning::Inline, compression: false, ..Open::DEFAULT };
+const OPEN: Open =
+    Open { cleaning: Cleaning::Inline, compression: Compression::None, ..Open::DEFAULT };
 
 type Versions = Vec<Option<u32>>;
 
