@@ -78,7 +78,7 @@ mod tests {
         // What was long ago does not count.
         (0..50_000).for_each(|n| {
             traffic.count_write(&one);
-            if n % 2 == 0 {
+            if n % 2 < 1 {
                 traffic.count_read(&one);
             }
             (0..8).for_each(|_| traffic.count_read(&other));

@@ -69,7 +69,7 @@ impl Change {
             page,
             hotness: None,
             changed: changed.as_ref(),
-            is_seldom_read: lba % 2 == 0,
+            is_seldom_read: lba.is_multiple_of(2),
         }
     }
 }

@@ -94,7 +94,7 @@ impl Writer {
                 page: &page.content,
                 hotness,
                 changed,
-                is_seldom_read: lba % 2 == 0,
+                is_seldom_read: lba.is_multiple_of(2),
             }])
             .unwrap();
     }
