@@ -125,7 +125,7 @@ impl Store {
         }
         let rows = lbas.iter().zip(bytes.chunks_exact(PAGE));
         let rows: Vec<_> = rows
-            .map(|(&lba, page)| PageWrite { lba, page, hotness: None, changed: None, is_seldom_read: false })
+            .map(|(&lba, page)| PageWrite { lba, page, hotness: None, changed: None })
             .collect();
         self.with(py, |store| store.write_batch(&rows))
     }

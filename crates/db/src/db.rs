@@ -17,7 +17,6 @@ use crate::pool::{FEWEST_FRAMES, Pool};
 use crate::recovery::{Recovered, recover};
 use crate::space::PageSpace;
 use crate::stats::Stats;
-use crate::traffic::TreeTraffic;
 use crate::transaction::{Commit, Isolation, Transaction};
 use crate::tree::Trees;
 use crate::wal::{Flusher, Wal, WalOptions};
@@ -123,12 +122,8 @@ impl Db {
         let durable = store.mark(instance)?;
         let wal_options = WalOptions { flusher, delay, buffer_bytes, durable };
         let wal = Arc::new(Wal::open(log, log_id(store, instance)?, &wal_options)?);
-        let space = PageSpace {
-            store: store.clone(),
-            first: instance * label.pages,
-            pages: label.pages,
-            traffic: Arc::new(TreeTraffic::new()),
-        };
+        let space =
+            PageSpace { store: store.clone(), first: instance * label.pages, pages: label.pages };
         let kept = if space.is_in_units() { options.buffer_bytes / KEPT_SHARE } else { 0 };
         let frames = ((options.buffer_bytes - kept) / crate::node::PAGE_BYTES).max(FEWEST_FRAMES);
         let clock = store.stats()?.written.user;

@@ -74,7 +74,6 @@ mod recovery;
 mod scan;
 mod space;
 mod stats;
-mod traffic;
 mod transaction;
 mod tree;
 mod view;

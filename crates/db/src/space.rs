@@ -7,7 +7,6 @@ use frostline_store::{ChangedWords, DeltaWrite, PageDelta, PageWrite, Store};
 
 use crate::DbError;
 use crate::node::PAGE_BYTES;
-use crate::traffic::TreeTraffic;
 use crate::wal::Lsn;
 
 /// A range of a store's LBAs.
@@ -19,8 +18,6 @@ pub struct PageSpace {
     pub first: u32,
     /// The number of LBAs.
     pub pages: u32,
-    /// Reads and writes of late.
-    pub traffic: Arc<TreeTraffic>,
 }
 
 /// A page on its way to the store.
@@ -68,14 +65,12 @@ impl PageSpace {
     pub fn read(&self, page: u32, into: &mut [u8]) -> Result<ChangedWords, DbError> {
         let mut changed = ChangedWords::NONE;
         let found = self.store.read_changed(self.first + page, into, &mut changed)?;
-        self.traffic.count_read(into);
         Self::written(page, found).map(|()| changed)
     }
 
     /// Reads the base of a page.
     pub fn read_base(&self, page: u32, into: &mut [u8]) -> Result<(), DbError> {
         let found = self.store.read_base(self.first + page, into)?;
-        self.traffic.count_read(into);
         Self::written(page, found)
     }
 
@@ -111,7 +106,6 @@ impl PageSpace {
             page: out.bytes,
             hotness: Some(out.hotness),
             changed: out.changed.as_ref(),
-            is_seldom_read: self.traffic.count_write(out.bytes),
         }
     }
 

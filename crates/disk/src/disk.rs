@@ -140,7 +140,6 @@ impl<'a> Disk<'a> {
                     page: of(part.at),
                     hotness: None,
                     changed: None,
-                    is_seldom_read: false,
                 });
             } else {
                 self.patch(&part, of(part.at.clone()))?;

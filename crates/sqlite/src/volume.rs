@@ -360,13 +360,7 @@ impl StoreFiles {
         if own.is_empty() && pages.is_empty() {
             return Ok(());
         }
-        let write = |lba, page, changed| PageWrite {
-            lba,
-            page,
-            hotness: None,
-            changed,
-            is_seldom_read: false,
-        };
+        let write = |lba, page, changed| PageWrite { lba, page, hotness: None, changed };
         let of_file = pages.iter().map(|(lba, page, words)| write(*lba, &page[..], words.as_ref()));
         let of_own = own.iter().map(|(lba, page)| write(*lba, &page[..], None));
         let group: Vec<_> = of_file.chain(of_own).collect();

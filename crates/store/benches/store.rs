@@ -205,7 +205,6 @@ fn write_behind_a_checkpoint(store: &Store, contents: &[u8]) -> (Written, Writte
             page: page(lba),
             hotness: None,
             changed: None,
-            is_seldom_read: false,
         };
         store.write_batch(&lbas.iter().map(write).collect::<Vec<_>>()).expect("written");
         if batch % 4 == 0 {

@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-use crate::compression::{Compressor, Method, decompress};
+use crate::Compression;
+use crate::compression::{Compressor, decompress_lz4, decompress_zstd};
 use crate::format::PAGE;
 
 /// Bytes before the page's: where the zeroes begin and their number, 16 bits each.
@@ -49,32 +50,21 @@ impl Hole {
 
 /// The compressed image of a page, whose image as it is is `plain`; none if that would not save a unit of
 /// `unit` bytes and an eighth of the image, which is what makes it worth decompressing, or is not tried.
-pub fn compress(
-    plain: &[u8],
-    unit: usize,
-    compressor: &Compressor,
-    is_seldom_read: bool,
-) -> Option<Vec<u8>> {
-    let method = compressor.method(is_seldom_read)?;
+pub fn compress(plain: &[u8], unit: usize, compressor: &Compressor) -> Option<Vec<u8>> {
     let (head, bytes) = match plain.len() {
         PAGE => (&[0; HEAD], plain),
         _ => plain.split_first_chunk()?,
     };
     let most = ((plain.len() - 1) / unit * unit).min(plain.len() / 8 * 7);
-    let block = compressor.compress(method, bytes, (most + 1).checked_sub(HEAD + 2)?)?;
+    let block = compressor.compress(bytes, (most + 1).checked_sub(HEAD + 2)?)?;
     let (mut image, [a, b, c, d]) = (Vec::with_capacity(HEAD + 2 + block.len()), *head);
-    let kind = if method == Method::Zstd { COMPRESSED | ZSTD } else { COMPRESSED };
+    let is_zstd = compressor.compression == Compression::Zstd;
+    let kind = if is_zstd { COMPRESSED | ZSTD } else { COMPRESSED };
     image.extend((u16::from_le_bytes([a, b]) | kind).to_le_bytes());
     image.extend([c, d]);
     image.extend((block.len() as u16).to_le_bytes());
     image.extend(block);
     Some(image)
-}
-
-/// True if an image is compressed with zstd.
-pub fn is_zstd(image: &[u8]) -> bool {
-    image.len() < PAGE
-        && image.get(1).is_some_and(|&high| u16::from(high) << 8 >= COMPRESSED | ZSTD)
 }
 
 /// Unpacks an image, in whole units. False if it is none.
@@ -90,12 +80,11 @@ pub fn unpack(image: &[u8], page: &mut [u8]) -> bool {
         return false;
     }
     if kind & COMPRESSED != 0 {
-        let method = if kind & ZSTD != 0 { Method::Zstd } else { Method::Lz4 };
+        let decompress = if kind & ZSTD != 0 { decompress_zstd } else { decompress_lz4 };
         let Some((&[a, b], block)) = rest.split_first_chunk() else { return false };
         let block = block.get(..u16::from_le_bytes([a, b]).into());
         // The bytes behind the zeroes are moved there afterwards.
-        let is_whole =
-            block.is_some_and(|block| decompress(method, block, &mut page[..PAGE - len]));
+        let is_whole = block.is_some_and(|block| decompress(block, &mut page[..PAGE - len]));
         page.copy_within(at..PAGE - len, at + len);
         page[at..at + len].fill(0);
         return is_whole;
@@ -139,12 +128,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::Compression;
 
     const METHODS: [Compression; 2] = [Compression::Lz4, Compression::Zstd];
 
     fn compress_with(compression: Compression, plain: &[u8], unit: usize) -> Option<Vec<u8>> {
-        compress(plain, unit, &Compressor::new(compression), false)
+        compress(plain, unit, &Compressor::new(compression))
     }
 
     #[test]
@@ -184,12 +172,9 @@ mod tests {
                 }
             };
             let compressed = METHODS.map(|method| compress_with(method, &plain, unit));
-            for (method, compressed) in METHODS.iter().zip(&compressed) {
-                let Some(compressed) = compressed else { continue };
+            for compressed in compressed.iter().flatten() {
                 prop_assert!(compressed.len().div_ceil(unit) < plain.len().div_ceil(unit));
-                prop_assert_eq!(is_zstd(compressed), *method == Compression::Zstd);
             }
-            prop_assert!(!is_zstd(&plain));
             for mut image in compressed.into_iter().flatten().chain([plain]) {
                 image.resize(image.len().next_multiple_of(unit), 0);
                 let mut read = vec![1; PAGE];

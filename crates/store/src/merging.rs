@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use crate::StoreError;
 use crate::delta::{apply, time_of};
 use crate::format::PAGE;
-use crate::image::{is_zstd, unpack};
+use crate::image::unpack;
 use crate::inner::{Guard, Inner};
 use crate::mapped_page::{MappedPage, RecordCopy, RecordLookup};
 use crate::packing::Image;
@@ -84,7 +84,7 @@ impl Inner {
             return Ok(Merging::None(mapped.into_state()));
         };
         let sizes = self.layout.sizes;
-        let Image { bytes, sum } = Image::of(page, sizes, &self.compressor, is_zstd(copy.bytes));
+        let Image { bytes, sum } = Image::of(page, sizes, &self.compressor);
         let other = mapped.delta_place().map_or(0, |(_, sum)| sum);
         let record = Record { sum, time, bytes: bytes.len() as u16, other, ..copy.record };
         match mapped.merge(&RecordCopy { record, bytes: &bytes, ..*copy })? {

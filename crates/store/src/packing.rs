@@ -20,7 +20,6 @@ pub struct PackedPage<'a> {
     /// The words that changed since its base, without their time.
     pub delta: Option<Vec<u8>>,
     image: Option<Image<'a>>,
-    is_seldom_read: bool,
     compressor: &'a Compressor,
 }
 
@@ -37,12 +36,11 @@ impl<'a> PackedPage<'a> {
     /// Packs a page. The image of one that will probably be written as a delta is packed when it is
     /// asked for.
     pub fn of(write: &PageWrite<'a>, sizes: Sizes, compressor: &'a Compressor) -> Self {
-        let PageWrite { lba, page, hotness, changed, is_seldom_read } = *write;
+        let PageWrite { lba, page, hotness, changed } = *write;
         let in_units = sizes.unit().is_some();
         let delta = changed.filter(|_| in_units).and_then(|changed| encode(page, changed));
         let hotness = hotness.unwrap_or_default();
-        let mut packed =
-            PackedPage { lba, hotness, page, delta, image: None, is_seldom_read, compressor };
+        let mut packed = PackedPage { lba, hotness, page, delta, image: None, compressor };
         if packed.delta.is_none() {
             packed.image(sizes);
         }
@@ -51,25 +49,20 @@ impl<'a> PackedPage<'a> {
 
     /// Its image.
     pub fn image(&mut self, sizes: Sizes) -> &Image<'a> {
-        let PackedPage { page, is_seldom_read, compressor, .. } = *self;
-        self.image.get_or_insert_with(|| Image::of(page, sizes, compressor, is_seldom_read))
+        let (page, compressor) = (self.page, self.compressor);
+        self.image.get_or_insert_with(|| Image::of(page, sizes, compressor))
     }
 }
 
 impl<'a> Image<'a> {
     /// The image of a page.
-    pub fn of(
-        page: &'a [u8],
-        sizes: Sizes,
-        compressor: &Compressor,
-        is_seldom_read: bool,
-    ) -> Image<'a> {
+    pub fn of(page: &'a [u8], sizes: Sizes, compressor: &Compressor) -> Image<'a> {
         let unit = sizes.unit().map(|unit| unit as usize);
         let plain = match unit.and_then(|unit| Hole::of(page, unit)) {
             Some(hole) => Cow::Owned(hole.pack(page)),
             None => Cow::Borrowed(page),
         };
-        let compressed = unit.and_then(|unit| compress(&plain, unit, compressor, is_seldom_read));
+        let compressed = unit.and_then(|unit| compress(&plain, unit, compressor));
         let bytes = compressed.map_or(plain, Cow::Owned);
         Image { sum: sizes.sum(&bytes), bytes }
     }

@@ -148,13 +148,7 @@ impl Store {
     /// An LBA beyond the store, a content that is no page, a full store; an error of the device
     /// after which the store can only be read.
     pub fn write(&self, lba: u32, page: &[u8]) -> Result<(), StoreError> {
-        self.write_batch(&[PageWrite {
-            lba,
-            page,
-            hotness: None,
-            changed: None,
-            is_seldom_read: false,
-        }])
+        self.write_batch(&[PageWrite { lba, page, hotness: None, changed: None }])
     }
 
     /// Writes pages in order, quicker than one by one. Each is atomic, not all together.

@@ -38,9 +38,6 @@ pub struct PageWrite<'a> {
     /// store [in units](crate::Format::unit) may then write these words alone. What other words hold does
     /// not matter: they may be read back as they are in the base.
     pub changed: Option<&'a ChangedWords>,
-    /// True if its writer expects few reads of it: its image may then take longer to decompress
-    /// ([`Compression::Mixed`](crate::Compression::Mixed)).
-    pub is_seldom_read: bool,
 }
 
 impl Inner {

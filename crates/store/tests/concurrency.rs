@@ -49,7 +49,6 @@ fn live(store: &Store, own: u32) -> Vec<(u32, Option<u32>)> {
                         page,
                         hotness: None,
                         changed: None,
-                        is_seldom_read: false,
                     })
                     .collect();
                 store.write_batch(&batch).unwrap();

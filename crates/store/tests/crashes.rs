@@ -64,13 +64,7 @@ struct Change {
 impl Change {
     fn write(&self) -> PageWrite<'_> {
         let Change { lba, page, changed, .. } = self;
-        PageWrite {
-            lba: *lba,
-            page,
-            hotness: None,
-            changed: changed.as_ref(),
-            is_seldom_read: lba.is_multiple_of(2),
-        }
+        PageWrite { lba: *lba, page, hotness: None, changed: changed.as_ref() }
     }
 }
 
@@ -332,7 +326,7 @@ fn live(seed: u64, most: u64, unit: Option<u32>, tally: &Tally) {
     let tail = tails[world.rng.random_range(0..tails.len())];
     let map_bytes = if large { 1 } else { usize::MAX };
     // Compressed contents are hardly longer than deltas.
-    let compression = [Compression::Zstd, Compression::None, Compression::Mixed][seed as usize % 3];
+    let compression = [Compression::Zstd, Compression::None, Compression::Lz4][seed as usize % 3];
     let open = Open { cleaning: Cleaning::Inline, map_bytes, compression, ..Open::DEFAULT };
     let mut device = Arc::new(Faulty::new(memory, seed).with_tail(tail));
     for _ in 0..most {

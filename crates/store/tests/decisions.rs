@@ -133,15 +133,7 @@ fn stored(writes: &Writes, scheme: &str, victim: &str) -> (Counts, u32) {
         }
         page[..4].copy_from_slice(&lba.to_le_bytes());
         let hotness = writes.hotness.as_ref().map(|hotness| hotness[i]);
-        store
-            .write_batch(&[PageWrite {
-                lba,
-                page: &page,
-                hotness,
-                changed: None,
-                is_seldom_read: false,
-            }])
-            .unwrap();
+        store.write_batch(&[PageWrite { lba, page: &page, hotness, changed: None }]).unwrap();
         mapped[lba as usize] = true;
     }
     let stats = store.stats().unwrap();

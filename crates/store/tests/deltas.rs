@@ -46,15 +46,7 @@ fn write_unchanged(store: &Store, lba: u32) {
     let mut changed = ChangedWords::NONE;
     changed.add(3..4);
     let page = &content(lba, 0)[..];
-    store
-        .write_batch(&[PageWrite {
-            lba,
-            page,
-            hotness: None,
-            changed: Some(&changed),
-            is_seldom_read: false,
-        }])
-        .unwrap();
+    store.write_batch(&[PageWrite { lba, page, hotness: None, changed: Some(&changed) }]).unwrap();
 }
 
 #[test]
@@ -100,13 +92,7 @@ fn a_delta_older_than_the_one_that_was_merged_does_not_come_back_after_a_crash()
     for lba in (0..200).step_by(2) {
         let mut page = content(lba, 0);
         page[24..32].copy_from_slice(&word(lba).to_le_bytes());
-        let write = PageWrite {
-            lba,
-            page: &page,
-            hotness: None,
-            changed: Some(&changed),
-            is_seldom_read: false,
-        };
+        let write = PageWrite { lba, page: &page, hotness: None, changed: Some(&changed) };
         store.write_batch(&[write]).unwrap();
     }
     write_all(300..400);
@@ -160,13 +146,7 @@ fn cleaning_goes_on_past_a_delta_that_cannot_be_read_and_only_reads_of_its_page_
         };
         for lba in (0..PAGES).step_by(2) {
             let page = &with_word(lba)[..];
-            let write = PageWrite {
-                lba,
-                page,
-                hotness: None,
-                changed: Some(&changed),
-                is_seldom_read: false,
-            };
+            let write = PageWrite { lba, page, hotness: None, changed: Some(&changed) };
             store.write_batch(&[write]).unwrap();
         }
         store.sync().unwrap();
@@ -222,13 +202,7 @@ fn a_group_of_a_few_deltas_is_one_page_of_the_device() {
                 page
             })
             .collect();
-        let write = |(lba, page)| PageWrite {
-            lba,
-            page,
-            hotness: None,
-            changed: Some(&changed),
-            is_seldom_read: false,
-        };
+        let write = |(lba, page)| PageWrite { lba, page, hotness: None, changed: Some(&changed) };
         let pages = (0..).zip(pages.iter().map(|page| &page[..]));
         store.write_group(&pages.map(write).collect::<Vec<_>>()).unwrap();
         assert!(store.has_delta(10).unwrap() && !store.has_delta(11).unwrap());
@@ -328,12 +302,9 @@ fn images_are_compressed_where_that_makes_them_shorter_and_merged_with_their_del
         for version in 1..60 {
             for lba in (0..PAGES).filter(|lba| lba % 8 < 4 || version % 20 == 0) {
                 let page = &rows(lba, version)[..];
-                let is_seldom_read = lba % 3 > 0;
                 // Of some all words changed.
                 let changed = Some(&changed).filter(|_| lba % 8 > 1);
-                store
-                    .write_batch(&[PageWrite { lba, page, hotness: None, changed, is_seldom_read }])
-                    .unwrap();
+                store.write_batch(&[PageWrite { lba, page, hotness: None, changed }]).unwrap();
             }
         }
         store.sync().unwrap();
@@ -350,7 +321,7 @@ fn images_are_compressed_where_that_makes_them_shorter_and_merged_with_their_del
         images
     };
     let plain = written(Compression::None);
-    for compression in [Compression::Lz4, Compression::Mixed, Compression::Zstd] {
+    for compression in [Compression::Lz4, Compression::Zstd] {
         let compressed = written(compression);
         assert!(compressed * 10 < plain * 8, "{compressed} of {plain}: {compression:?}");
     }

@@ -237,13 +237,7 @@ fn make() {
         };
         let mut changed = ChangedWords::NONE;
         changed.add(word..word + 1);
-        let write = PageWrite {
-            lba,
-            page: &page,
-            hotness: None,
-            changed: Some(&changed),
-            is_seldom_read: false,
-        };
+        let write = PageWrite { lba, page: &page, hotness: None, changed: Some(&changed) };
         store.write_batch(&[write]).unwrap();
     }
     assert!(store.stats().unwrap().deltas.written > 5);

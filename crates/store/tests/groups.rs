@@ -51,13 +51,7 @@ fn write_group(store: &Store, lbas: &[u32], version: u64) -> Result<(), StoreErr
     let pages: Vec<_> = lbas.iter().map(|&lba| (lba, content(lba, version))).collect();
     let group: Vec<_> = pages
         .iter()
-        .map(|(lba, page)| PageWrite {
-            lba: *lba,
-            page,
-            hotness: None,
-            changed: None,
-            is_seldom_read: false,
-        })
+        .map(|(lba, page)| PageWrite { lba: *lba, page, hotness: None, changed: None })
         .collect();
     store.write_group(&group)
 }
@@ -225,13 +219,8 @@ fn a_group_that_does_not_fit_is_refused_and_changes_nothing() {
 fn the_last_content_of_a_page_counts_in_a_group() {
     let store = start(memory(), None);
     let [first, last] = [7, 8].map(|version| content(5, version));
-    let group = [&first, &last].map(|page| PageWrite {
-        lba: 5,
-        page,
-        hotness: None,
-        changed: None,
-        is_seldom_read: false,
-    });
+    let group =
+        [&first, &last].map(|page| PageWrite { lba: 5, page, hotness: None, changed: None });
     store.write_group(&group).unwrap();
     assert_eq!(version(&store, 5), Some(8));
 }

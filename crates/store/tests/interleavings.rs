@@ -343,13 +343,7 @@ fn a_group_is_whole_or_absent_after_a_crash_whatever_others_do() {
         let grouper = start(&store, move |store| {
             for version in 2..6 {
                 let pages: Vec<_> = (0..GROUP).map(|lba| content(lba, version)).collect();
-                let write = |(lba, page)| PageWrite {
-                    lba,
-                    page,
-                    hotness: None,
-                    changed: None,
-                    is_seldom_read: false,
-                };
+                let write = |(lba, page)| PageWrite { lba, page, hotness: None, changed: None };
                 let group: Vec<_> =
                     (0..).zip(pages.iter().map(|page| &page[..])).map(write).collect();
                 match store.write_group(&group) {

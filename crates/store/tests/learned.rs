@@ -22,13 +22,7 @@ fn live(store: &Store, writes: u32) {
 fn write(lba: u32, page: &[u8]) -> PageWrite<'_> {
     let modifications = if lba.is_multiple_of(4) { 9 } else { 2 };
     let current = Activity { modifications, ..Activity::default() };
-    PageWrite {
-        lba,
-        page,
-        hotness: Some(Hotness { current, ..Hotness::default() }),
-        changed: None,
-        is_seldom_read: false,
-    }
+    PageWrite { lba, page, hotness: Some(Hotness { current, ..Hotness::default() }), changed: None }
 }
 
 fn gauge(store: &Store, name: &str) -> f64 {
@@ -72,15 +66,7 @@ fn turns(store: &Store, turns: u32) {
             0 => HOT + i / 4 % (PAGES - HOT),
             k => (i / 4 * 3 + k - 1) % HOT,
         };
-        store
-            .write_batch(&[PageWrite {
-                lba,
-                page: &page,
-                hotness: None,
-                changed: None,
-                is_seldom_read: false,
-            }])
-            .unwrap();
+        store.write_batch(&[PageWrite { lba, page: &page, hotness: None, changed: None }]).unwrap();
     }
 }
 

@@ -335,15 +335,7 @@ fn a_store_in_units_is_rebuilt_with_the_deltas_of_its_pages() {
                 changed.add(word..word + 1);
             }
             let changed = (!anew).then_some(&*changed);
-            store
-                .write_batch(&[PageWrite {
-                    lba,
-                    page,
-                    hotness: None,
-                    changed,
-                    is_seldom_read: false,
-                }])
-                .unwrap();
+            store.write_batch(&[PageWrite { lba, page, hotness: None, changed }]).unwrap();
         }
         store.sync().unwrap();
         let deltas = store.stats().unwrap().deltas;

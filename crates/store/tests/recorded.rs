@@ -88,15 +88,7 @@ impl Writer {
         let known = Hotness { origin: lba % 3, current, ..Hotness::default() };
         let changed = (!anew).then_some(&page.changed);
         let hotness = hotness.then_some(known);
-        store
-            .write_batch(&[PageWrite {
-                lba,
-                page: &page.content,
-                hotness,
-                changed,
-                is_seldom_read: lba.is_multiple_of(2),
-            }])
-            .unwrap();
+        store.write_batch(&[PageWrite { lba, page: &page.content, hotness, changed }]).unwrap();
     }
 }
 

@@ -34,13 +34,7 @@ impl Buffer for Changed {
         for lba in lbas {
             let Some(&version) = pages.get(lba) else { continue };
             let page = content(version, self.in_units);
-            let offer = PageWrite {
-                lba: *lba,
-                page: &page,
-                hotness: None,
-                changed: None,
-                is_seldom_read: false,
-            };
+            let offer = PageWrite { lba: *lba, page: &page, hotness: None, changed: None };
             assert!(write(offer), "the page lies in the victim");
             assert!(!write(offer), "it lies there no more");
             pages.remove(lba);

@@ -75,7 +75,7 @@ pub struct DatabaseArgs {
     #[arg(long)]
     pub no_rewriting: bool,
     /// How a store in units (--unit) compresses images of pages where that makes them shorter
-    #[arg(long, value_name = "C", default_value = "mixed")]
+    #[arg(long, value_name = "C", default_value = "lz4")]
     pub compression: CompressionArg,
     /// Databases that share the store, each with its data, buffer, log and threads
     #[arg(long, value_name = "N", default_value_t = 1,

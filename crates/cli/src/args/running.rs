@@ -87,8 +87,6 @@ pub enum CompressionArg {
     None,
     /// With LZ4
     Lz4,
-    /// With zstd those of trees that are read seldom, others with LZ4
-    Mixed,
     /// With zstd
     Zstd,
 }
@@ -98,7 +96,6 @@ impl From<CompressionArg> for Compression {
         match arg {
             CompressionArg::None => Compression::None,
             CompressionArg::Lz4 => Compression::Lz4,
-            CompressionArg::Mixed => Compression::Mixed,
             CompressionArg::Zstd => Compression::Zstd,
         }
     }

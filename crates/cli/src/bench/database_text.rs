@@ -51,8 +51,7 @@ fn head(report: &DatabaseReport) -> String {
     let rewriting = if rewriting { "" } else { ", without rewriting" };
     let compression = match compressed_with {
         Compression::None => ", without compression",
-        Compression::Lz4 => ", compressed with LZ4",
-        Compression::Mixed => "",
+        Compression::Lz4 => "",
         Compression::Zstd => ", compressed with zstd",
     };
     format!(

@@ -10,7 +10,6 @@ use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::node::{ACTIVITY_WORDS, Fences, NodeMut, Record, middle};
-use crate::traffic::TreeTraffic;
 use crate::wal::{Flusher, WalOptions};
 
 /// Bytes in the log: pages get positions up to there.
@@ -52,8 +51,7 @@ impl World {
         let (logged, ()) = wal.append(1, &[&[7; LOGGED as usize]], |_| ()).unwrap();
         wal.wait(logged).unwrap();
         let window = Arc::new(CommitWindow::new(wal.end(), 1 << 20));
-        let space =
-            PageSpace { store, first: 0, pages: PAGES, traffic: Arc::new(TreeTraffic::new()) };
+        let space = PageSpace { store, first: 0, pages: PAGES };
         let watt = Replacement::Watt;
         let pool = Pool::new(space, wal, window, (FEWEST_FRAMES, 24 << 10), watt, true, 0).unwrap();
         let expected = vec![None; PAGES as usize];

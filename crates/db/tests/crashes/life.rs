@@ -79,7 +79,7 @@ impl<'t> Life<'t> {
             replacement,
             background: false,
             cleaning: Cleaning::Inline,
-            compression: [Compression::Zstd, Compression::None, Compression::Mixed]
+            compression: [Compression::Zstd, Compression::None, Compression::Lz4]
                 [seed as usize % 3],
             ..Options::default()
         };

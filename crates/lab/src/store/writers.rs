@@ -55,7 +55,7 @@ pub(super) fn fill(
         let next = pages.min(first + TOGETHER);
         let writes = (first..next).zip(&mut contents).map(|(lba, content)| {
             let page = content.next(lba);
-            PageWrite { lba, page, hotness: None, changed: None, is_seldom_read: false }
+            PageWrite { lba, page, hotness: None, changed: None }
         });
         store.write_batch(&writes.collect::<Vec<_>>())?;
         first = next;

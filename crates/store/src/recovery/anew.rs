@@ -26,8 +26,7 @@ impl Inner {
                 Ok(false) | Err(StoreError::Checksum { .. } | StoreError::Lost { .. }) => continue,
                 Err(error) => return Err(error),
             };
-            let write =
-                PageWrite { lba, page: &page, hotness: None, changed: None, is_seldom_read: false };
+            let write = PageWrite { lba, page: &page, hotness: None, changed: None };
             match self.write_pages(&[write]) {
                 Err(StoreError::Log(LogError::Full { .. })) => break,
                 written => written?,

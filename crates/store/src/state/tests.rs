@@ -30,8 +30,8 @@ fn page(state: &mut State, lba: u32) -> MappedPage<&mut State> {
 }
 
 fn write(state: &mut State, lba: u32) {
-    let write = PageWrite { lba, page: &PAGE, hotness: None, changed: None, is_seldom_read: false };
-    let compressor = Compressor::new(Compression::Mixed);
+    let write = PageWrite { lba, page: &PAGE, hotness: None, changed: None };
+    let compressor = Compressor::new(Compression::Lz4);
     let packed = PackedPage::of(&write, state.layout.sizes, &compressor);
     page(state, lba).write(packed).unwrap();
 }

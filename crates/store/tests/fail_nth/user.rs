@@ -208,13 +208,7 @@ impl User {
         let batch: Vec<_> = lbas
             .iter()
             .zip(&pages)
-            .map(|(&lba, page)| PageWrite {
-                lba,
-                page,
-                hotness: None,
-                changed: None,
-                is_seldom_read: false,
-            })
+            .map(|(&lba, page)| PageWrite { lba, page, hotness: None, changed: None })
             .collect();
         let written = write(&batch);
         for (lba, version) in writes {
