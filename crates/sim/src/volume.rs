@@ -145,6 +145,7 @@ impl TraceVolume {
             lengths: self.bytes().map(|bytes| Lengths {
                 bytes,
                 unit,
+                tails: None,
                 deltas: self.prepared.deltas.as_ref().map(Bits::words),
                 merges: &self.merges,
             }),

@@ -27,7 +27,7 @@ fn recorded_scheme(error: BuildError) -> StoreError {
     }
 }
 
-/// Bytes that a delta takes beside its own, of the header and the last page of its chunk.
+/// Bytes that a delta, or a tail, takes beside its own, of the header and the last page of its chunk.
 const BESIDE_DELTA: usize = 128;
 
 /// Pages of a chunk without its header, at most: 127 and the header are 512 KiB.
@@ -73,7 +73,7 @@ impl Layout {
         let mut fixed = fixed_by_zones(geometry, format)?;
         let zones = usable.len() as u32;
         let sizes = Sizes::new(format.unit)?;
-        let most_pages = if sizes.unit().is_some() { MAX_LBA / 2 } else { MAX_LBA };
+        let most_pages = if sizes.unit().is_some() { MAX_LBA / 3 - 1 } else { MAX_LBA };
         let columns = Columns::of(&scheme, sizes);
         fixed.meta_zones = meta_zones_of(&fixed, &scheme, columns, format.logical_pages, zones)?;
         let volume = zones.saturating_sub(fixed.meta_zones + fixed.spare);
@@ -294,14 +294,15 @@ pub fn sure_images(fixed: &Super, sizes: Sizes) -> u32 {
     fixed.zone_pages - u32::from(sizes.page_units() > 1)
 }
 
-/// Pages that a zone holds in any case: whole images, and in a store in units the longest delta of each.
+/// Pages that a zone holds in any case: whole images, and in a store in units the longest delta and tail of
+/// each.
 fn sure_pages(fixed: &Super, sizes: Sizes) -> u32 {
     let images = sure_images(fixed, sizes);
     match sizes.unit() {
         None => images,
         Some(unit) => {
             // A delta takes fewer units than an image, or there is none.
-            let delta = (LONGEST + BESIDE_DELTA).next_multiple_of(unit as usize);
+            let delta = (LONGEST + 2 * BESIDE_DELTA).next_multiple_of(unit as usize);
             let delta = if delta < PAGE { delta } else { 0 };
             images * PAGE as u32 / (PAGE + delta) as u32
         }
@@ -364,8 +365,8 @@ fn whole_checkpoint(
     logical: u64,
     zones: u32,
 ) -> u64 {
-    // In a store in units each page has two entries.
-    let leaves = (logical * if columns.units { 2 } else { 1 }).div_ceil(LEAF as u64);
+    // In a store in units each page has three entries.
+    let leaves = logical.div_ceil(LEAF as u64 / if columns.units { 3 } else { 1 });
     let together = leaves_in_record(fixed, columns) as u64;
     let records = leaves.div_ceil(together);
     // A zone in use has two chunks at least if its slots are all used, and more after many syncs.

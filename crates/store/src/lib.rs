@@ -104,6 +104,7 @@ pub use loss::Loss;
 pub use observer::{Observer, StoreEvent};
 pub use options::{Cleaning, Format, Open};
 pub use page_delta::{DeltaWrite, PageDelta};
+pub use records::RecordKind;
 pub use recovery::Rebuilt;
 pub use scrub::ScrubReport;
 pub use stats::Stats;

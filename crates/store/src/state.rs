@@ -215,8 +215,8 @@ impl State {
                 Some(_) => record.bytes,
                 None => Hole::of(bytes, 1).map_or(whole, |hole| hole.bytes() as u16),
             };
-            let (lba, is_delta) = (sizes.page_of(record.lba), sizes.is_delta(record.lba));
-            self.observe(StoreEvent::Written { lba, hotness, bytes, is_delta });
+            let (lba, kind) = (sizes.page_of(record.lba), sizes.kind(record.lba));
+            self.observe(StoreEvent::Written { lba, hotness, bytes, kind });
         }
         self.append(placed, (record, hotness, bytes))
     }

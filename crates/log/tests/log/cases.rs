@@ -149,7 +149,13 @@ impl Case {
 
     /// The trace's writes with the lengths of their records.
     pub fn writes(&self) -> Writes<'_> {
-        let lengths = Some(Lengths { bytes: &self.bytes, unit: UNIT, deltas: None, merges: &[] });
+        let lengths = Some(Lengths {
+            bytes: &self.bytes,
+            unit: UNIT,
+            deltas: None,
+            tails: None,
+            merges: &[],
+        });
         Writes { lengths, ..self.trace.writes() }
     }
 
