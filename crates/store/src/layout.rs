@@ -28,7 +28,7 @@ fn recorded_scheme(error: BuildError) -> StoreError {
 }
 
 /// Bytes that a delta, or a tail, takes beside its own, of the header and the last page of its chunk.
-const BESIDE_DELTA: usize = 128;
+pub const BESIDE_DELTA: usize = 128;
 
 /// Pages of a chunk without its header, at most: 127 and the header are 512 KiB.
 const CHUNK: u32 = 127;

@@ -8,6 +8,7 @@ use frostline_placement::Hotness;
 
 use crate::StoreError;
 use crate::delta::{LONGEST, set_time};
+use crate::layout::BESIDE_DELTA;
 use crate::map_cache::{Position, StoredState};
 use crate::observer::StoreEvent;
 use crate::packing::PackedPage;
@@ -194,8 +195,9 @@ impl<G: Deref<Target = State>> MappedPage<G> {
     fn takes_tail(&self, bytes: usize) -> bool {
         let units_of = |bytes: usize| self.state.layout.sizes.units_of(bytes as u32);
         let delta = self.place_of(RecordKind::Delta);
-        // Each of both may take a part of a unit.
-        delta.is_some_and(|(delta, _)| delta.units + units_of(bytes) <= units_of(LONGEST) + 1)
+        // Each of both may take a part of a unit, which is not more than what is kept beside one.
+        let most = units_of(LONGEST + BESIDE_DELTA);
+        delta.is_some_and(|(delta, _)| delta.units + units_of(bytes) <= most)
     }
 }
 
