@@ -138,7 +138,7 @@ pub struct LeafAt {
 pub struct TableHead {
     /// User writes of the store.
     pub time: u64,
-    /// Valid pages, and in a store in units their valid deltas.
+    /// Valid pages, and in a store in units their valid deltas and tails.
     pub valid: u64,
     /// Number of the first chunk that the checkpoint does not cover.
     pub next_seq: u64,
@@ -172,7 +172,7 @@ pub struct UnitCounts {
     pub headers: u64,
     /// Units left behind the last records of chunks.
     pub padding: u64,
-    /// Valid deltas: they are among the valid records that [`TableHead::valid`] counts.
+    /// Valid deltas and tails: they are among the valid records that [`TableHead::valid`] counts.
     pub deltas: u64,
 }
 

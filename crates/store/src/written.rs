@@ -27,16 +27,16 @@ pub struct Written {
     pub padding_bytes: u64,
 }
 
-/// Pages written as deltas, since the store was opened.
+/// Pages written as deltas or tails, since the store was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct DeltaCounts {
     /// By the user.
     pub written: u64,
     /// Their bytes, before they are rounded up to units.
     pub bytes: u64,
-    /// Images that cleaning moved, merged with their deltas.
+    /// Images that cleaning moved, merged with their deltas and tails.
     pub merged: u64,
-    /// Deltas that cleaning moved.
+    /// Deltas and tails that cleaning moved.
     pub moved: u64,
     /// Their bytes.
     pub moved_bytes: u64,
