@@ -76,7 +76,9 @@ pub fn pages(device: &dyn Device) -> Result<PageSums, Undecided> {
     let all: BTreeSet<u32> = old.keys().chain(newest.keys()).copied().collect();
     for page in all {
         let old = old.get(&page).copied().unwrap_or_default();
-        let Some(places) = places(&meta, page, old, newest.get(&page), &changes) else { continue };
+        let Some(places) = places(meta.time, page, old, newest.get(&page), &changes) else {
+            continue;
+        };
         for place in
             places.iter().zip(old).filter_map(|(&found, old)| found.filter(|_| found == old))
         {
@@ -92,10 +94,10 @@ pub fn pages(device: &dyn Device) -> Result<PageSums, Undecided> {
     Ok(pages)
 }
 
-/// The records that a page is made of: its newest image, the newest delta of that and the newest tail of that;
+/// The records that a page is made of, with a checkpoint of that time: its newest image, the newest delta of that and the newest tail of that;
 /// none if there is no page. Records of others do not count, nor do deltas that were written before the image.
 fn places(
-    meta: &Metadata,
+    checkpoint: u64,
     page: u32,
     [old_image, old_delta, old_tail]: Places,
     late_image: Option<&Newest>,
@@ -111,7 +113,7 @@ fn places(
     // Cleaning may have copied the image of the checkpoint as it was, and not merged it with what was of it.
     let last = old_tail.or(old_delta).map(|last| last.sum);
     let is_old = late_image.is_none_or(|&(time, _, _, found)| {
-        time <= meta.time
+        time <= checkpoint
             && old_image.is_some_and(|old| old.sum == image.sum)
             && found.is_some_and(|(_, merged)| Some(merged) != last)
     });
@@ -212,4 +214,55 @@ fn apply(mut page: Vec<u8>, delta: &[u8]) -> Option<Vec<u8>> {
         words = rest;
     }
     Some(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHECKPOINT: u64 = 100;
+
+    fn record(sum: u32) -> Place {
+        Place { zone: 1, opening: None, at: 0, bytes: 64, sum }
+    }
+
+    /// The sums of the records of page 7, of which the checkpoint has some, when later ones are found:
+    /// deltas and tails with the sums of what they are of, their times and sums.
+    fn found(
+        old: [Option<u32>; 3],
+        late_image: Option<(u64, u32, u32)>,
+        late: &[(Kind, u32, u64, u32)],
+    ) -> Option<[Option<u32>; 3]> {
+        let late_image =
+            late_image.map(|(time, sum, merged)| (time, false, 1, Some((record(sum), merged))));
+        let mut changes = Changes::new();
+        for &(kind, of, time, sum) in late {
+            changes.entry((7, kind, of)).or_default().push((time, 1, record(sum)));
+        }
+        let old = old.map(|sum| sum.map(record));
+        let places = places(CHECKPOINT, 7, old, late_image.as_ref(), &changes)?;
+        Some(places.map(|place| place.map(|place| place.sum)))
+    }
+
+    const ALL: [Option<u32>; 3] = [Some(10), Some(20), Some(30)];
+
+    #[test]
+    fn a_tail_counts_only_with_its_delta() {
+        use Kind::{Delta, Tail};
+        assert_eq!(found(ALL, None, &[(Tail, 20, 101, 31)]), Some([Some(10), Some(20), Some(31)]));
+        assert_eq!(found(ALL, None, &[(Tail, 21, 101, 31)]), Some(ALL));
+        assert_eq!(found(ALL, None, &[(Delta, 10, 101, 21)]), Some([Some(10), Some(21), None]));
+        let both = [(Delta, 10, 101, 21), (Tail, 21, 102, 31), (Tail, 20, 103, 32)];
+        assert_eq!(found(ALL, None, &both), Some([Some(10), Some(21), Some(31)]));
+        assert_eq!(found([None; 3], None, &both), None);
+    }
+
+    #[test]
+    fn copies_keep_their_delta_and_tail_and_merged_images_do_not() {
+        let none = Some([Some(10), None, None]);
+        assert_eq!(found(ALL, Some((90, 10, 0)), &[(Kind::Delta, 10, 95, 20)]), Some(ALL));
+        assert_eq!(found(ALL, Some((90, 10, 0)), &[]), Some(ALL));
+        assert_eq!(found(ALL, Some((98, 10, 30)), &[(Kind::Delta, 10, 95, 20)]), none);
+        assert_eq!(found(ALL, Some((101, 10, 0)), &[(Kind::Tail, 20, 99, 30)]), none);
+    }
 }
