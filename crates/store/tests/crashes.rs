@@ -151,8 +151,13 @@ impl World {
         mark(&mut page, lba, version);
         changed.add(0..2);
         self.contents.insert(version, page.clone());
+        let write = Change { lba, version, page, changed: Some(changed) };
+        if self.rng.random_bool(0.8) {
+            // A writer that does not say so has its words written since the base each time.
+            changed.note_written();
+        }
         self.changed.insert(lba, changed);
-        Change { lba, version, page, changed: Some(changed) }
+        write
     }
 
     /// The present versions are durable.
