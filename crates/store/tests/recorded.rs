@@ -148,10 +148,12 @@ fn replayed(writes: Writes, format: &Format, scheme: &str, zones: u32) -> Counts
 
 fn is_replayed(format: &Format, zones: u64) -> Counts {
     let (writes, counts, data_zones) = run(format, zones, 20_000);
+    let tails = writes.kinds.as_ref().map_or(0, |kinds| kinds.tails().count_ones());
     let replayed = replayed(writes, format, &format.scheme, data_zones);
     let name = format!("{} in units of {:?}", format.scheme, format.unit);
     assert_eq!(counts, replayed, "{name}");
     assert!(counts.zones_reclaimed > 60, "{name}: too little");
+    assert!(tails > 1000 || format.unit.is_none(), "{name}: {tails} tails");
     counts
 }
 
