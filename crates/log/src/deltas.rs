@@ -54,9 +54,9 @@ impl Options {
 
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// True if cleaning may merge a base that it moves with its delta. A merged image is larger than the record
-    /// that it replaces: without a free zone it might not fit.
+    /// that it replaces: where no zone can be opened it might not fit.
     pub fn may_merge(&self) -> bool {
-        !self.free.is_empty()
+        self.can_open()
     }
 
     /// Places a page's base, a valid record of a victim, merged with the page's delta and its tail, which

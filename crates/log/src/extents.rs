@@ -207,7 +207,8 @@ impl<S: Scheme> Volume<S> {
         let merge = writes.merges().get(at)?;
         let again = writes.merges().get(at + 1).is_some_and(|other| other.write == merge.write);
         *next += u32::from(again);
-        Some(writes.lengths?.units_of(merge.bytes))
+        // An image is no longer than a page, whatever a trace says.
+        Some(writes.lengths?.units_of(merge.bytes).min(self.options.page_units))
     }
 
     /// Lets the scheme place all valid records of a victim at once.

@@ -17,7 +17,7 @@ const WORD: usize = 8;
 const WORDS: usize = PAGE / WORD;
 
 /// Bytes that a page's delta and its tail have together at most.
-pub const LONGEST: usize = 1024;
+pub const LONGEST: usize = 1280;
 
 /// Bytes of the longest tail. A delta that is written each time a page changes is as long as all that changed
 /// so far; a tail is long only by what changed since the delta.

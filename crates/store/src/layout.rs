@@ -294,19 +294,21 @@ pub fn sure_images(fixed: &Super, sizes: Sizes) -> u32 {
     fixed.zone_pages - u32::from(sizes.page_units() > 1)
 }
 
-/// Pages that a zone holds in any case: whole images, and in a store in units the longest delta and tail of
-/// each.
+/// Pages that a zone holds in any case: as many as it has room to keep all of them.
 fn sure_pages(fixed: &Super, sizes: Sizes) -> u32 {
     let images = sure_images(fixed, sizes);
     match sizes.unit() {
         None => images,
-        Some(unit) => {
-            // A delta takes fewer units than an image, or there is none.
-            let delta = (LONGEST + 2 * BESIDE_DELTA).next_multiple_of(unit as usize);
-            let delta = if delta < PAGE { delta } else { 0 };
-            images * PAGE as u32 / (PAGE + delta) as u32
-        }
+        Some(unit) => images * PAGE as u32 / kept_bytes(unit),
     }
+}
+
+/// Bytes that a store in units of so many bytes keeps for each page: those of a whole image, and of the
+/// longest delta and tail.
+pub fn kept_bytes(unit: u32) -> u32 {
+    // A delta takes fewer units than an image, or there is none.
+    let changes = (LONGEST + 2 * BESIDE_DELTA).next_multiple_of(unit as usize);
+    (PAGE + if changes < PAGE { changes } else { 0 }) as u32
 }
 
 /// Records in a chunk of a store whose chunks have so many pages at most: deltas have no hotness records

@@ -99,7 +99,7 @@ pub use delta::ChangedWords;
 pub use error::StoreError;
 pub use failures::Failures;
 pub use finding::Finding;
-pub use layout::chunk_shape_of;
+pub use layout::{chunk_shape_of, kept_bytes};
 pub use loss::Loss;
 pub use observer::{Observer, StoreEvent};
 pub use options::{Cleaning, Format, Open};

@@ -292,15 +292,18 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
     /// Places a copy of the page's image that is merged with its delta and tail, where that fits. False if not.
     pub fn merge(&mut self, copy: &RecordCopy<'_>) -> Result<bool, StoreError> {
         let &RecordCopy { from, class, record, .. } = copy;
-        let ended = self.changes().into_iter().flatten().count();
+        let places = self.changes();
+        let ended = places.iter().flatten().count();
         let state = &mut *self.state;
-        let (sizes, map) = (state.layout.sizes, state.volume.map());
+        let sizes = state.layout.sizes;
         let lbas = sizes.delta_of(self.lba).zip(sizes.tail_of(self.lba));
         let (Some([delta, tail]), Some(lbas)) = (self.changes, lbas) else { return Ok(false) };
+        // An entry without a record still has the units of its last one.
+        let [of_delta, of_tail] = places.map(|place| place.map_or(0, |(at, _)| at.units));
         let units = MergeUnits {
             base: from.units,
-            delta: map.units(delta),
-            tail: map.units(tail),
+            delta: of_delta,
+            tail: of_tail,
             merged: sizes.units_of(record.bytes.into()),
         };
         state.observe(StoreEvent::Merged { lba: self.lba, bytes: record.bytes });

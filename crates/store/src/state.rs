@@ -22,7 +22,7 @@ use crate::image::Hole;
 use crate::layout::Layout;
 use crate::notes::Notes;
 use crate::observer::{Observer, StoreEvent};
-use crate::records::Record;
+use crate::records::{Record, RecordKind};
 use crate::volume::Volume;
 use crate::written::{DeltaCounts, Written};
 use crate::zone_pool::{DataZone, ZonePool};
@@ -205,6 +205,7 @@ impl State {
         self.written.user_bytes += self.slot_bytes(bytes.len());
         if self.layout.sizes.is_delta(record.lba) {
             self.deltas.written += 1;
+            self.deltas.tails += u64::from(self.layout.sizes.kind(record.lba) == RecordKind::Tail);
             self.deltas.bytes += u64::from(record.bytes);
         }
         self.nothing_to_clean = false;

@@ -32,6 +32,8 @@ pub struct Written {
 pub struct DeltaCounts {
     /// By the user.
     pub written: u64,
+    /// Of these, tails.
+    pub tails: u64,
     /// Their bytes, before they are rounded up to units.
     pub bytes: u64,
     /// Images that cleaning moved, merged with their deltas and tails.
@@ -47,6 +49,7 @@ impl DeltaCounts {
     pub fn since(&self, earlier: &DeltaCounts) -> DeltaCounts {
         DeltaCounts {
             written: self.written.saturating_sub(earlier.written),
+            tails: self.tails.saturating_sub(earlier.tails),
             bytes: self.bytes.saturating_sub(earlier.bytes),
             merged: self.merged.saturating_sub(earlier.merged),
             moved: self.moved.saturating_sub(earlier.moved),
