@@ -23,7 +23,7 @@ pub struct Counts {
     pub relocated_units: u64,
     /// User writes that were deltas or tails.
     pub delta_writes: u64,
-    /// Relocations of a base that was merged with its delta.
+    /// Relocations of a base that was merged with its delta and tail.
     pub merges: u64,
     /// Relocations that copied a frozen page: a version that was marked as the last of its LBA.
     pub frozen_relocations: u64,

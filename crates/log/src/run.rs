@@ -45,10 +45,10 @@ pub struct Lengths<'a> {
     pub merges: &'a [Merge],
 }
 
-/// The length of an image that was made of a page's base and its delta.
+/// The length of an image that was made of a page's base, delta and tail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Merge {
-    /// The number of the write that the delta was of.
+    /// The number of the last write that is in it.
     pub write: u32,
     /// Bytes of the image.
     pub bytes: u16,
