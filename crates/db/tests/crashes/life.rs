@@ -23,6 +23,7 @@ pub struct Tally {
     pub pages_checkpointed: AtomicU64,
     pub pages_rewritten: AtomicU64,
     pub deltas: AtomicU64,
+    pub tails: AtomicU64,
     pub deltas_merged: AtomicU64,
 }
 
@@ -172,6 +173,7 @@ impl<'t> Life<'t> {
             self.tally.pages_checkpointed.fetch_add(stats.pages_checkpointed, Relaxed);
             self.tally.pages_rewritten.fetch_add(stats.pages_rewritten, Relaxed);
             self.tally.deltas.fetch_add(stats.store.deltas.written, Relaxed);
+            self.tally.tails.fetch_add(stats.store.deltas.tails, Relaxed);
             self.tally.deltas_merged.fetch_add(stats.store.deltas.merged, Relaxed);
         }
     }
