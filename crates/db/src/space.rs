@@ -68,10 +68,17 @@ impl PageSpace {
         Self::written(page, found).map(|()| changed)
     }
 
-    /// Reads the base of a page.
-    pub fn read_base(&self, page: u32, into: &mut [u8]) -> Result<(), DbError> {
-        let found = self.store.read_base(self.first + page, into)?;
-        Self::written(page, found)
+    /// Reads a page as changes of it make it that are not written, and finds the words in which it may differ
+    /// from its base.
+    pub fn read_with(
+        &self,
+        page: u32,
+        kept: &PageDelta,
+        into: &mut [u8],
+    ) -> Result<ChangedWords, DbError> {
+        let mut changed = ChangedWords::NONE;
+        let found = self.store.read_with(self.first + page, kept, into, &mut changed)?;
+        Self::written(page, found).map(|()| changed)
     }
 
     fn written(page: u32, found: bool) -> Result<(), DbError> {

@@ -48,12 +48,26 @@ impl ChunkGroup {
 /// A record of a chunk.
 pub struct PageRow {
     pub lba: u32,
+    pub kind: Kind,
     pub time: u64,
     pub place: Place,
-    /// Of a delta: the sum of its image.
-    pub base: Option<u32>,
-    /// Of an image that cleaning merged: the sum of the delta in it; else 0.
-    pub merged: u32,
+    /// Of a delta the sum of its image, of a tail that of its delta. Of an image that cleaning merged the sum of
+    /// the last record in it, of another 0.
+    pub other: u32,
+}
+
+/// What a record is of its page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    Image,
+    Delta,
+    Tail,
+}
+
+impl Kind {
+    fn of(number: u32) -> Option<Kind> {
+        [Kind::Image, Kind::Delta, Kind::Tail].get(number as usize).copied()
+    }
 }
 
 impl Late {
@@ -112,7 +126,8 @@ fn scan(
                 == (CHUNK, meta.store, zone, page, opening, first)
         };
         let Some(head) = header.head().filter(expected) else { break };
-        let rows = rows(meta, &header, (zone, page), head.count);
+        let rows = rows(meta, &header, (zone, page), head.count)
+            .ok_or_else(|| Undecided::Damaged(format!("zone {zone}, page {page}: a row's kind")))?;
         let bytes: u32 = rows.iter().map(|row| row.place.bytes).sum();
         if head.seq >= meta.next_chunk {
             late.push(Late {
@@ -132,8 +147,14 @@ fn scan(
 
 const CHUNK: u32 = 5;
 
-/// The rows of a header in a page: the records lie one behind the other, in whole units.
-fn rows(meta: &Metadata, header: &MetaPage, (zone, page): (u32, u32), count: u32) -> Vec<PageRow> {
+/// The rows of a header in a page: the records lie one behind the other, in whole units. None if one is of no
+/// known kind.
+fn rows(
+    meta: &Metadata,
+    header: &MetaPage,
+    (zone, page): (u32, u32),
+    count: u32,
+) -> Option<Vec<PageRow>> {
     let (count, header_bytes, rows_at) = match meta.in_units {
         true => (count & 0xffff, (count >> 16) * meta.unit, HEAD + 48),
         false => (count, PAGE as u32, HEAD),
@@ -144,17 +165,15 @@ fn rows(meta: &Metadata, header: &MetaPage, (zone, page): (u32, u32), count: u32
         let (row, form) = (rows_at + 16 * i, rows_at + 16 * count as usize + 8 * i);
         let (kind, length) = match meta.in_units {
             true => (header.u32(form) & 0xffff, header.u32(form) >> 16),
-            false => (IMAGE, PAGE as u32),
+            false => (0, PAGE as u32),
         };
+        let kind = Kind::of(kind)?;
         let bytes = length.next_multiple_of(meta.unit);
         let (lba, sum, time) = (header.u32(row), header.u32(row + 4), header.u64(row + 8));
         let other = if meta.in_units { header.u32(form + 4) } else { 0 };
-        let (base, merged) = if kind == IMAGE { (None, other) } else { (Some(other), 0) };
         let place = Place { zone, opening: None, at, bytes, sum };
-        rows.push(PageRow { lba, time, place, base, merged });
+        rows.push(PageRow { lba, kind, time, place, other });
         at += u64::from(bytes);
     }
-    rows
+    Some(rows)
 }
-
-const IMAGE: u32 = 0;

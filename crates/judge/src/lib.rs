@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use frostline_zone::{Device, DeviceError};
 
-use chunks::{ChunkGroup, Late, PageRow, late_chunks};
-use metadata::Metadata;
+use chunks::{ChunkGroup, Kind, Late, PageRow, late_chunks};
+use metadata::{Metadata, Places};
 use page::{PAGE, Place, bytes_of, sum_of};
 
 /// The pages that a store must have, as LBA and CRC-32C of the content.
@@ -33,8 +33,12 @@ pub enum Undecided {
 
 /// The state of a page that was written or trimmed after the checkpoint. Later states are greater:
 /// time of the write, then writes before trims of the same time, then the number of the chunk. With the
-/// place of an image comes the sum of the delta that was merged into it.
+/// place of an image comes the sum of the last record that was merged into it.
 type Newest = (u64, bool, u64, Option<(Place, u32)>);
+
+/// The deltas and tails that were written after the checkpoint, by LBA, kind and the record that they are of:
+/// time, number of the chunk, place.
+type Changes = HashMap<(u32, Kind, u32), Vec<(u64, u64, Place)>>;
 
 /// The pages that the store on this device must have when it is opened.
 ///
@@ -47,22 +51,23 @@ pub fn pages(device: &dyn Device) -> Result<PageSums, Undecided> {
     for chunk in late.iter_mut().filter(|chunk| chunk.seq > durable) {
         chunk.leave_whole_pages(device)?;
     }
-    let mut old: BTreeMap<u32, [Option<Place>; 2]> = BTreeMap::new();
+    let mut old: BTreeMap<u32, Places> = BTreeMap::new();
     for leaf in &meta.leaves {
         old.extend(leaf.pages(&meta));
     }
     leave_whole_groups(&mut late, &old, durable);
     let mut newest: HashMap<u32, Newest> = HashMap::new();
+    let mut changes = Changes::new();
     let mut offer = |lba: u32, state: Newest| {
         let known = newest.entry(lba).or_insert(state);
         *known = (*known).max(state);
     };
-    let (images, deltas): (Vec<_>, Vec<_>) = late
-        .iter()
-        .flat_map(|chunk| chunk.rows.iter().map(|row| (chunk.seq, row)))
-        .partition(|(_, row)| row.base.is_none());
-    for (seq, row) in images {
-        offer(row.lba, (row.time, false, seq, Some((row.place, row.merged))));
+    for (seq, row) in late.iter().flat_map(|chunk| chunk.rows.iter().map(|row| (chunk.seq, row))) {
+        let &PageRow { lba, kind, time, place, other } = row;
+        match kind {
+            Kind::Image => offer(lba, (time, false, seq, Some((place, other)))),
+            _ => changes.entry((lba, kind, other)).or_default().push((time, seq, place)),
+        }
     }
     for trim in &meta.trims {
         offer(trim.lba, (trim.time, true, trim.serial, None));
@@ -70,66 +75,82 @@ pub fn pages(device: &dyn Device) -> Result<PageSums, Undecided> {
     let mut pages = PageSums::new();
     let all: BTreeSet<u32> = old.keys().chain(newest.keys()).copied().collect();
     for page in all {
-        let (late_image, [old_image, old_delta]) =
-            (newest.get(&page), old.get(&page).copied().unwrap_or_default());
-        let found = late_image.map_or(old_image, |late| Some(late.3?.0));
-        let Some(image) = found else { continue };
-        let old = [old_image, old_delta];
-        let delta = newest_delta(&meta, page, image, late_image, old, &deltas);
+        let old = old.get(&page).copied().unwrap_or_default();
+        let Some(places) = places(meta.time, page, old, newest.get(&page), &changes) else {
+            continue;
+        };
         for place in
-            [Some(image).filter(|_| late_image.is_none()), old_delta.filter(|_| delta == old_delta)]
+            places.iter().zip(old).filter_map(|(&found, old)| found.filter(|_| found == old))
         {
-            place.map_or(Ok(()), |place| check(device, &late, page, place))?;
+            check(device, &late, page, place)?;
         }
         let wrong = || Undecided::Damaged(format!("LBA {page}: its records are no page"));
         let sum = match meta.in_units {
-            true => content(device, image, delta)?.map(|page| crc32c::crc32c(&page)),
-            false => Some(image.sum),
+            true => content(device, places)?.map(|page| crc32c::crc32c(&page)),
+            false => places[0].map(|image| image.sum),
         };
         pages.insert(page, sum.ok_or_else(wrong)?);
     }
     Ok(pages)
 }
 
-/// The newest delta of a page's newest image. Deltas of other images, and those that were written before this
-/// one, do not count.
-fn newest_delta(
-    meta: &Metadata,
+/// The records that a page is made of, with a checkpoint of that time: its newest image, the newest delta of that and the newest tail of that;
+/// none if there is no page. Records of others do not count, nor do deltas that were written before the image.
+fn places(
+    checkpoint: u64,
     page: u32,
-    image: Place,
+    [old_image, old_delta, old_tail]: Places,
     late_image: Option<&Newest>,
-    [old_image, old_delta]: [Option<Place>; 2],
-    deltas: &[(u64, &PageRow)],
-) -> Option<Place> {
+    changes: &Changes,
+) -> Option<Places> {
+    let image = late_image.map_or(old_image, |late| Some(late.3?.0))?;
+    let newest = |kind: Kind, of: Place, since: u64| {
+        let its = changes.get(&(page, kind, of.sum)).into_iter().flatten();
+        let late =
+            its.filter(|&&(time, ..)| time >= since).max_by_key(|&&(time, seq, _)| (time, seq));
+        late.map(|&(.., place)| place)
+    };
+    // Cleaning may have copied the image of the checkpoint as it was, and not merged it with what was of it.
+    let last = old_tail.or(old_delta).map(|last| last.sum);
+    let is_old = late_image.is_none_or(|&(time, _, _, found)| {
+        time <= checkpoint
+            && old_image.is_some_and(|old| old.sum == image.sum)
+            && found.is_some_and(|(_, merged)| Some(merged) != last)
+    });
     let since = late_image.map_or(0, |&(time, ..)| time + 1);
-    let its = |row: &&(u64, &PageRow)| {
-        row.1.lba == page && row.1.base == Some(image.sum) && row.1.time >= since
-    };
-    let late = deltas.iter().filter(its).max_by_key(|(seq, row)| (row.time, *seq));
-    // Cleaning may have copied the image of the checkpoint as it was, and not merged it with its delta.
-    let is_live = |delta: &Place| {
-        late_image.is_none_or(|&(time, _, _, found)| {
-            time <= meta.time
-                && old_image.is_some_and(|old| old.sum == image.sum)
-                && found.is_some_and(|(_, merged)| merged != delta.sum)
-        })
-    };
-    late.map(|(_, row)| row.place).or(old_delta.filter(is_live))
+    let delta = newest(Kind::Delta, image, since).or(old_delta.filter(|_| is_old));
+    let tail = delta.and_then(|delta| {
+        let is_old = old_delta.is_some_and(|old| old.sum == delta.sum);
+        newest(Kind::Tail, delta, 0).or(old_tail.filter(|_| is_old))
+    });
+    Some([Some(image), delta, tail])
 }
 
-/// Drops the pages of each group that was not durable and of which a page is missing, or the image that a
-/// delta is of.
-fn leave_whole_groups(late: &mut [Late], old: &BTreeMap<u32, [Option<Place>; 2]>, durable: u64) {
+/// Drops the pages of each group that was not durable and of which a page is missing, or a record that a delta or
+/// a tail is of.
+fn leave_whole_groups(late: &mut [Late], old: &BTreeMap<u32, Places>, durable: u64) {
     let groups = late.iter().filter_map(|chunk| chunk.group);
     let unsure: Vec<ChunkGroup> = groups.filter(|group| group.from > durable).collect();
     for group in unsure {
-        let images = late.iter().flat_map(|chunk| &chunk.rows).filter(|row| row.base.is_none());
-        let late_images = images.map(|row| (row.lba, row.place.sum));
-        let old_images = old.iter().filter_map(|(&lba, [image, _])| Some((lba, (*image)?.sum)));
-        let images: BTreeSet<(u32, u32)> = late_images.chain(old_images).collect();
-        let rows = late.iter().flat_map(|chunk| &chunk.rows).filter(|row| group.has(row));
-        let rows = rows.filter(|row| row.base.is_none_or(|base| images.contains(&(row.lba, base))));
-        let times: BTreeSet<u64> = rows.map(|row| row.time).collect();
+        let of_kind = |kind: Kind| {
+            let rows = late.iter().flat_map(|chunk| &chunk.rows);
+            rows.filter(move |row| row.kind == kind)
+        };
+        let sums_before = |kind: Kind| {
+            let sum = move |places: &Places| places[kind as usize].map(|place| place.sum);
+            old.iter().filter_map(move |(&lba, places)| Some((lba, sum(places)?)))
+        };
+        // Whole down to the image, by LBA and sum.
+        let mut whole: BTreeSet<(u32, u32)> = BTreeSet::new();
+        let mut times: BTreeSet<u64> = BTreeSet::new();
+        for kind in [Kind::Image, Kind::Delta, Kind::Tail] {
+            let counts =
+                |row: &&PageRow| kind == Kind::Image || whole.contains(&(row.lba, row.other));
+            let rows: Vec<&PageRow> = of_kind(kind).filter(counts).collect();
+            times.extend(rows.iter().filter(|row| group.has(row)).map(|row| row.time));
+            let late = rows.iter().map(|row| (row.lba, row.place.sum));
+            whole = sums_before(kind).chain(late).collect();
+        }
         if times.len() < group.pages as usize {
             late.iter_mut().for_each(|chunk| chunk.rows.retain(|row| !group.has(row)));
         }
@@ -149,17 +170,19 @@ fn check(device: &dyn Device, late: &[Late], lba: u32, place: Place) -> Result<(
     }
 }
 
-/// A page of a store in units, of its image and its delta; none if they are not what the format says.
-fn content(
-    device: &dyn Device,
-    image: Place,
-    delta: Option<Place>,
-) -> Result<Option<Vec<u8>>, Undecided> {
-    let bytes = |place: Place| bytes_of(device, place.zone, place.at, place.bytes);
-    let Some(mut page) = bytes(image)?.and_then(whole) else { return Ok(None) };
-    let Some(delta) = delta else { return Ok(Some(page)) };
-    let applied = bytes(delta)?.and_then(|delta| apply(&mut page, &delta));
-    Ok(applied.map(|()| page))
+/// A page of a store in units, of its image, its delta and its tail; none if they are not what the format says.
+fn content(device: &dyn Device, places: Places) -> Result<Option<Vec<u8>>, Undecided> {
+    let mut page = None;
+    for Place { zone, at, bytes, .. } in places.into_iter().flatten() {
+        let Some(record) = bytes_of(device, zone, at, bytes)? else { return Ok(None) };
+        let made = match page {
+            None => whole(record),
+            Some(page) => apply(page, &record),
+        };
+        let Some(made) = made else { return Ok(None) };
+        page = Some(made);
+    }
+    Ok(page)
 }
 
 /// A page of its image: two bytes say where zeroes were left out, two how many. If the first two have their
@@ -185,9 +208,9 @@ fn whole(image: Vec<u8>) -> Option<Vec<u8>> {
     Some([before, &vec![0; zeroes], behind].concat())
 }
 
-/// Puts the words of a delta into a page: behind four bytes of its time and one that counts the runs, each
+/// Puts the words of a delta or a tail into a page: behind four bytes of its time and one that counts the runs, each
 /// run has two bytes, words to pass over and words to set, and then come those words.
-fn apply(page: &mut [u8], delta: &[u8]) -> Option<()> {
+fn apply(mut page: Vec<u8>, delta: &[u8]) -> Option<Vec<u8>> {
     let runs = usize::from(*delta.get(4)?);
     let (mut words, mut at) = (delta.get(5 + 2 * runs..)?, 0);
     for run in delta[5..5 + 2 * runs].chunks(2) {
@@ -197,5 +220,56 @@ fn apply(page: &mut [u8], delta: &[u8]) -> Option<()> {
         at += set.len();
         words = rest;
     }
-    Some(())
+    Some(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHECKPOINT: u64 = 100;
+
+    fn record(sum: u32) -> Place {
+        Place { zone: 1, opening: None, at: 0, bytes: 64, sum }
+    }
+
+    /// The sums of the records of page 7, of which the checkpoint has some, when later ones are found:
+    /// deltas and tails with the sums of what they are of, their times and sums.
+    fn found(
+        old: [Option<u32>; 3],
+        late_image: Option<(u64, u32, u32)>,
+        late: &[(Kind, u32, u64, u32)],
+    ) -> Option<[Option<u32>; 3]> {
+        let late_image =
+            late_image.map(|(time, sum, merged)| (time, false, 1, Some((record(sum), merged))));
+        let mut changes = Changes::new();
+        for &(kind, of, time, sum) in late {
+            changes.entry((7, kind, of)).or_default().push((time, 1, record(sum)));
+        }
+        let old = old.map(|sum| sum.map(record));
+        let places = places(CHECKPOINT, 7, old, late_image.as_ref(), &changes)?;
+        Some(places.map(|place| place.map(|place| place.sum)))
+    }
+
+    const ALL: [Option<u32>; 3] = [Some(10), Some(20), Some(30)];
+
+    #[test]
+    fn a_tail_counts_only_with_its_delta() {
+        use Kind::{Delta, Tail};
+        assert_eq!(found(ALL, None, &[(Tail, 20, 101, 31)]), Some([Some(10), Some(20), Some(31)]));
+        assert_eq!(found(ALL, None, &[(Tail, 21, 101, 31)]), Some(ALL));
+        assert_eq!(found(ALL, None, &[(Delta, 10, 101, 21)]), Some([Some(10), Some(21), None]));
+        let both = [(Delta, 10, 101, 21), (Tail, 21, 102, 31), (Tail, 20, 103, 32)];
+        assert_eq!(found(ALL, None, &both), Some([Some(10), Some(21), Some(31)]));
+        assert_eq!(found([None; 3], None, &both), None);
+    }
+
+    #[test]
+    fn copies_keep_their_delta_and_tail_and_merged_images_do_not() {
+        let none = Some([Some(10), None, None]);
+        assert_eq!(found(ALL, Some((90, 10, 0)), &[(Kind::Delta, 10, 95, 20)]), Some(ALL));
+        assert_eq!(found(ALL, Some((90, 10, 0)), &[]), Some(ALL));
+        assert_eq!(found(ALL, Some((98, 10, 30)), &[(Kind::Delta, 10, 95, 20)]), none);
+        assert_eq!(found(ALL, Some((101, 10, 0)), &[(Kind::Tail, 20, 99, 30)]), none);
+    }
 }

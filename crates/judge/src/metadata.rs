@@ -57,6 +57,9 @@ pub struct TrimmedPage {
     pub serial: u64,
 }
 
+/// The places of a page's image, its delta and its tail.
+pub type Places = [Option<Place>; 3];
+
 /// A leaf of the map at the checkpoint.
 pub struct MapLeaf {
     pub number: u32,
@@ -64,18 +67,16 @@ pub struct MapLeaf {
 }
 
 impl MapLeaf {
-    /// Its pages, each with the places of its image and of its delta. Behind the entries of the pages, in a
-    /// store in units half of all, are those of their deltas.
-    pub fn pages<'m>(
-        &'m self,
-        meta: &'m Metadata,
-    ) -> impl Iterator<Item = (u32, [Option<Place>; 2])> + 'm {
-        let count = if meta.in_units { 512 } else { 1024 };
+    /// Its pages, each with the places of its image, its delta and its tail. In a store in units the entries of
+    /// the pages are a third of all, and behind them are those of their deltas and then of their tails.
+    pub fn pages<'m>(&'m self, meta: &'m Metadata) -> impl Iterator<Item = (u32, Places)> + 'm {
+        let (count, kinds) = if meta.in_units { (341, 3) } else { (1024, 1) };
         let pages = (0..count).map(move |at| {
-            let delta = if meta.in_units { self.place(meta, at + count) } else { None };
-            (self.number * count + at, [self.place(meta, at), delta])
+            let place =
+                |kind| (kind < kinds).then(|| self.place(meta, at + kind * count)).flatten();
+            (self.number * count + at, [0, 1, 2].map(place))
         });
-        pages.filter(|(_, [image, _])| image.is_some())
+        pages.filter(|(_, [image, ..])| image.is_some())
     }
 
     /// The place of an entry's record.

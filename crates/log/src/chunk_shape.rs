@@ -19,7 +19,7 @@ pub struct ChunkShape {
     pub head: u32,
     /// Bytes of a record's row.
     pub row: u32,
-    /// Bytes that the row of an image has besides; that of a delta has not.
+    /// Bytes that the row of an image has besides; those of deltas and tails have not.
     pub hotness: u32,
 }
 
@@ -28,7 +28,7 @@ pub struct ChunkShape {
 pub struct ChunkFill {
     /// Records.
     pub records: u32,
-    /// Deltas among them.
+    /// Deltas and tails among them.
     pub deltas: u32,
     /// Their units.
     pub units: u32,

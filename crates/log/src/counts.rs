@@ -21,9 +21,9 @@ pub struct Counts {
     pub user_units: u64,
     /// Units of the records that cleaning copied; 0 if every page takes one unit.
     pub relocated_units: u64,
-    /// User writes that were deltas.
+    /// User writes that were deltas or tails.
     pub delta_writes: u64,
-    /// Relocations of a base that was merged with its delta.
+    /// Relocations of a base that was merged with its delta and tail.
     pub merges: u64,
     /// Relocations that copied a frozen page: a version that was marked as the last of its LBA.
     pub frozen_relocations: u64,

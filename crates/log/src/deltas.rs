@@ -1,5 +1,6 @@
-//! Deltas: a page may be written as its difference to the last image of it, its base. The delta is a record
-//! with an LBA of its own, which the volume places like any other; here is what depends on both.
+//! Deltas: a page may be written as its difference to the last image of it, its base, and then as the
+//! difference to both, its tail. Both are records with LBAs of their own, which the volume places like any
+//! other; here is what depends on all three.
 
 use frostline_placement::Scheme;
 
@@ -9,21 +10,23 @@ use crate::places::Extent;
 use crate::steps::Placed;
 use crate::volume::{Options, Volume};
 
-/// The units of a base, of its delta, and of the image that both make.
+/// The units of a base, of its delta and tail, and of the image that all make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MergeUnits {
     /// Of the base.
     pub base: u32,
     /// Of its delta.
     pub delta: u32,
-    /// Of the image that both make.
+    /// Of its tail; 0 if there is none.
+    pub tail: u32,
+    /// Of the image that all make.
     pub merged: u32,
 }
 
 impl MergeUnits {
     /// True if the merged image is placed: cleaning must not need more room than it frees.
     pub fn fit(&self) -> bool {
-        self.merged <= self.base + self.delta
+        self.merged <= self.base + self.delta + self.tail
     }
 }
 
@@ -38,7 +41,12 @@ impl Options {
         self.first_delta.map(|first| page + first)
     }
 
-    /// True if a record of this LBA is a delta.
+    /// The LBA of a page's tail, if pages have deltas.
+    pub fn tail_of(&self, page: u32) -> Option<u32> {
+        self.first_delta.map(|first| page + 2 * first)
+    }
+
+    /// True if a record of this LBA is a delta or a tail.
     pub fn is_delta(&self, lba: u32) -> bool {
         self.first_delta.is_some_and(|first| lba >= first)
     }
@@ -46,27 +54,28 @@ impl Options {
 
 impl<S: Scheme, M: Map<S::Page>> Volume<S, M> {
     /// True if cleaning may merge a base that it moves with its delta. A merged image is larger than the record
-    /// that it replaces: without a free zone it might not fit.
+    /// that it replaces: where no zone can be opened it might not fit.
     pub fn may_merge(&self) -> bool {
-        !self.free.is_empty()
+        self.can_open()
     }
 
-    /// Places a page's base, a valid record of a victim, merged with the page's delta, which becomes garbage.
-    /// Otherwise as [`Volume::place_relocation`].
+    /// Places a page's base, a valid record of a victim, merged with the page's delta and its tail, which
+    /// become garbage. Otherwise as [`Volume::place_relocation`].
     ///
     /// # Errors
     /// Those of [`Volume::place_relocation`].
     pub fn place_merged(
         &mut self,
         (page, base): (u32, &mut MapEntry<S::Page>),
-        (lba, delta): (u32, &mut MapEntry<S::Page>),
+        [delta, tail]: [(u32, &mut MapEntry<S::Page>); 2],
         from: Extent,
         units: MergeUnits,
         class: Option<u8>,
     ) -> Result<Option<Placed>, LogError> {
         let placed = self.place_relocation(page, base, from, units.merged, class)?;
         if placed.is_some() {
-            self.trim_entry(lba, delta, units.delta)?;
+            self.trim_entry(delta.0, delta.1, units.delta)?;
+            self.trim_entry(tail.0, tail.1, units.tail)?;
             self.counts.merges += 1;
         }
         Ok(placed)

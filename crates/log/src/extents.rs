@@ -48,7 +48,7 @@ impl<S: Scheme> Volume<S> {
         Ok(())
     }
 
-    /// Writes a page as the delta that it was in the trace, if its base takes it, or else as an image.
+    /// Writes a page as the delta or tail that it was in the trace, if the page takes it, or else as an image.
     fn write_record(&mut self, writes: &Writes<'_>, i: usize) -> Result<(), LogError> {
         let (page, last) = (writes.words[i] & MAX_LBA, writes.words[i] & WORD_LAST);
         self.check_lba(page)?;
@@ -67,15 +67,20 @@ impl<S: Scheme> Volume<S> {
         self.place_write(&mut entry, &write)?;
         self.map[lba as usize] = entry;
         self.find_merges(page, writes, i);
+        if Some(lba) != self.options.tail_of(page) {
+            self.trim_changes(page, lba == page)?;
+        }
         if lba == page {
-            self.trim_delta(page)?;
             if S::BATCHED {
                 self.hear(writes, i..i + 1);
             }
         } else if last != 0 {
-            // The page's base is part of this version.
-            let base = self.place_of(self.map[page as usize].slot);
-            self.words[base] |= last;
+            // The page's base is part of this version, and so is its delta.
+            let delta = self.options.delta_of(page).filter(|&delta| delta != lba);
+            for part in delta.into_iter().chain([page]) {
+                let place = self.place_of(self.map[part as usize].slot);
+                self.words[place] |= last;
+            }
         }
         Ok(())
     }
@@ -88,7 +93,12 @@ impl<S: Scheme> Volume<S> {
         };
         match self.units_at(self.map[page as usize].slot) {
             0 => (page, units),
-            base if takes_delta(base, units) => (delta, units),
+            base if takes_delta(base, units) => match self.options.tail_of(page) {
+                Some(tail) if writes.is_tail(i) && self.map[delta as usize].slot != 0 => {
+                    (tail, units)
+                }
+                _ => (delta, units),
+            },
             // The image's length is not known; it is about that of the last one.
             base => (page, base),
         }
@@ -138,7 +148,7 @@ impl<S: Scheme> Volume<S> {
         copied
     }
 
-    /// Copies a record; a base with its delta, if it has one, and the image of both is not too long.
+    /// Copies a record; a base with its delta and tail, if it has any, and their image is not too long.
     fn relocate_record(
         &mut self,
         lba: u32,
@@ -147,10 +157,12 @@ impl<S: Scheme> Volume<S> {
         writes: &Writes<'_>,
     ) -> Result<(), LogError> {
         let mut entry = self.map[lba as usize];
-        if let Some((of_delta, units)) = self.merge_of(lba, from.units, writes) {
-            let mut delta = self.map[of_delta as usize];
-            self.place_merged((lba, &mut entry), (of_delta, &mut delta), from, units, class)?;
-            self.map[of_delta as usize] = delta;
+        if let Some((lbas, units)) = self.merge_of(lba, from.units, writes) {
+            let [mut delta, mut tail] = lbas.map(|lba| self.map[lba as usize]);
+            let parts = [(lbas[0], &mut delta), (lbas[1], &mut tail)];
+            self.place_merged((lba, &mut entry), parts, from, units, class)?;
+            self.map[lbas[0] as usize] = delta;
+            self.map[lbas[1] as usize] = tail;
         } else {
             self.place_relocation(lba, &mut entry, from, from.units, class)?;
         }
@@ -158,16 +170,24 @@ impl<S: Scheme> Volume<S> {
         Ok(())
     }
 
-    /// The LBA of the delta, and the units, if the record that cleaning moves is a base to be merged.
-    fn merge_of(&mut self, lba: u32, base: u32, writes: &Writes<'_>) -> Option<(u32, MergeUnits)> {
-        let of_delta = self.options.delta_of(lba).filter(|_| !self.options.is_delta(lba))?;
-        let delta = self.units_at(self.map[of_delta as usize].slot);
+    /// The LBAs of delta and tail, and the units, if the record that cleaning moves is a base to be merged.
+    fn merge_of(
+        &mut self,
+        lba: u32,
+        base: u32,
+        writes: &Writes<'_>,
+    ) -> Option<([u32; 2], MergeUnits)> {
+        if self.options.is_delta(lba) {
+            return None;
+        }
+        let lbas = [self.options.delta_of(lba)?, self.options.tail_of(lba)?];
+        let [delta, tail] = lbas.map(|lba| self.units_at(self.map[lba as usize].slot));
         if delta == 0 || !self.may_merge() {
             return None;
         }
         let merged = self.next_merge(lba, writes).unwrap_or(base);
-        let units = MergeUnits { base, delta, merged };
-        units.fit().then_some((of_delta, units))
+        let units = MergeUnits { base, delta, tail, merged };
+        units.fit().then_some((lbas, units))
     }
 
     /// Finds the merges that the trace has of the version that write `i` is.
@@ -179,15 +199,16 @@ impl<S: Scheme> Volume<S> {
         }
     }
 
-    /// Units of the image that a page's base and delta made in the trace. A version may have been tried
-    /// several times, because an image that is longer than both is not placed.
+    /// Units of the image that a page's base, delta and tail made in the trace. A version may have been tried
+    /// several times, because an image that is longer than all is not placed.
     fn next_merge(&mut self, page: u32, writes: &Writes<'_>) -> Option<u32> {
         let next = self.merges.get_mut(page as usize)?;
         let at = next.checked_sub(1)? as usize;
         let merge = writes.merges().get(at)?;
         let again = writes.merges().get(at + 1).is_some_and(|other| other.write == merge.write);
         *next += u32::from(again);
-        Some(writes.lengths?.units_of(merge.bytes))
+        // An image is no longer than a page, whatever a trace says.
+        Some(writes.lengths?.units_of(merge.bytes).min(self.options.page_units))
     }
 
     /// Lets the scheme place all valid records of a victim at once.

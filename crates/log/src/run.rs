@@ -37,16 +37,18 @@ pub struct Lengths<'a> {
     pub bytes: &'a [u16],
     /// Bytes in a unit.
     pub unit: u32,
-    /// Bitmap of the writes that are deltas; if `None`, none is.
+    /// Bitmap of the writes that are deltas or tails; if `None`, none is.
     pub deltas: Option<&'a [u64]>,
+    /// Bitmap of the deltas that are tails; if `None`, none is.
+    pub tails: Option<&'a [u64]>,
     /// The merged images that are known, in the order of their versions.
     pub merges: &'a [Merge],
 }
 
-/// The length of an image that was made of a page's base and its delta.
+/// The length of an image that was made of a page's base, delta and tail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Merge {
-    /// The number of the write that the delta was of.
+    /// The number of the last write that is in it.
     pub write: u32,
     /// Bytes of the image.
     pub bytes: u16,
@@ -90,10 +92,14 @@ impl<'a> Writes<'a> {
         units.map_or(page_units, |units| units.min(page_units))
     }
 
-    /// True if write `i` is a delta.
+    /// True if write `i` is a delta or a tail.
     pub fn is_delta(&self, i: usize) -> bool {
-        let deltas = self.lengths.and_then(|lengths| lengths.deltas);
-        deltas.is_some_and(|d| d.get(i / 64).is_some_and(|word| word >> (i % 64) & 1 == 1))
+        has(self.lengths.and_then(|lengths| lengths.deltas), i)
+    }
+
+    /// True if write `i` is a tail.
+    pub fn is_tail(&self, i: usize) -> bool {
+        has(self.lengths.and_then(|lengths| lengths.tails), i)
     }
 
     /// The merges that are known.
@@ -126,6 +132,11 @@ enum Stop {
     NoZone(usize),
     /// The next write goes to an LBA beyond the volume.
     BadLba(u32),
+}
+
+/// True if a bitmap has bit `i`.
+fn has(bitmap: Option<&[u64]>, i: usize) -> bool {
+    bitmap.is_some_and(|words| words.get(i / 64).is_some_and(|word| word >> (i % 64) & 1 == 1))
 }
 
 impl<S: Scheme> Volume<S> {

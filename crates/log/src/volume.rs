@@ -37,7 +37,8 @@ pub struct Options {
     pub space: u32,
     /// Pages that may be valid at once.
     pub logical_pages: u64,
-    /// The LBA of page 0's delta, if each page may have a second record: that of page `p` is as many above `p`.
+    /// The LBA of page 0's delta, if each page may have two records more: the delta of page `p` is as many above `p`,
+    /// its tail twice as many.
     pub first_delta: Option<u32>,
     /// The capacity of the volume, and the trigger of cleaning.
     pub capacity: Capacity,
@@ -72,7 +73,7 @@ impl Options {
 
     /// Records that may be valid at once.
     pub(crate) fn records(&self) -> u64 {
-        self.logical_pages * if self.first_delta.is_some() { 2 } else { 1 }
+        self.logical_pages * if self.first_delta.is_some() { 3 } else { 1 }
     }
 
     /// True if records are placed one by one, not whole pages in runs.

@@ -161,10 +161,10 @@ pub struct RunReport {
     /// Bytes written to the device, by the user and by cleaning, if pages are not written whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_bytes: Option<u64>,
-    /// Pages written by the user as deltas, if pages are not written whole.
+    /// Pages written by the user as deltas or tails, if pages are not written whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delta_writes: Option<u64>,
-    /// Relocations of bases that were merged with their deltas, if pages are not written whole.
+    /// Relocations of bases that were merged with their deltas and tails, if pages are not written whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merges: Option<u64>,
     /// Share of the relocations that copied a frozen page; none if this was not counted.

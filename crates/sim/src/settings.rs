@@ -188,7 +188,7 @@ impl Settings {
             zone_pages,
             page_units: self.page_size / self.unit(),
             chunks: self.store.map(|store| store.chunks),
-            space: if has_deltas { space.saturating_mul(2) } else { space },
+            space: if has_deltas { space.saturating_mul(3) } else { space },
             logical_pages,
             first_delta: has_deltas.then_some(space),
             capacity,

@@ -81,7 +81,7 @@ impl TraceVolume {
         self.means.get_or_init(|| mean_lifespans(words, trims, *space))
     }
 
-    /// The same of every LBA of a log with these options, which may have more, and one for each page's delta.
+    /// The same of every LBA of a log with these options, which may have more, and one for each delta and tail.
     pub(crate) fn means_of_records(&self, options: &Options) -> Cow<'_, [f32]> {
         let means = self.means();
         if options.space as usize == means.len() {
@@ -130,13 +130,14 @@ impl TraceVolume {
         &self.prepared.syncs
     }
 
-    /// True if the trace says which writes are deltas.
+    /// True if the trace says which writes are deltas or tails.
     pub fn has_deltas(&self) -> bool {
-        self.prepared.deltas.is_some()
+        self.prepared.kinds.is_some()
     }
 
     /// The writes for the log, with units of `unit` bytes.
     pub(crate) fn writes(&self, unit: u32) -> Writes<'_> {
+        let kinds = self.prepared.kinds.as_ref();
         Writes {
             words: self.words(),
             starts: self.prepared.starts.as_ref().map(Bits::words),
@@ -145,7 +146,8 @@ impl TraceVolume {
             lengths: self.bytes().map(|bytes| Lengths {
                 bytes,
                 unit,
-                deltas: self.prepared.deltas.as_ref().map(Bits::words),
+                deltas: kinds.map(|kinds| kinds.deltas().words()),
+                tails: kinds.map(|kinds| kinds.tails().words()),
                 merges: &self.merges,
             }),
         }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use frostline_store::ChangedWords;
+use frostline_store::{ChangedWords, RecordKind};
 
 use crate::content::PageBytes;
 
@@ -42,7 +42,10 @@ impl StoredPage {
         for (index, _) in words.enumerate().filter(|(_, (before, after))| before != after) {
             changed.add(index..index + 1);
         }
-        if changed.fits_delta() { Difference::Words(changed) } else { Difference::Much }
+        match changed.kind() {
+            RecordKind::Image => Difference::Much,
+            _ => Difference::Words(changed),
+        }
     }
 }
 

@@ -373,7 +373,9 @@ impl StoreFiles {
         }
         if let Some(stored) = &self.stored {
             let written = pages.into_iter().map(|(lba, bytes, words)| {
-                (lba, StoredPage { bytes, changed: words.unwrap_or_default() })
+                let mut changed = words.unwrap_or_default();
+                changed.note_written();
+                (lba, StoredPage { bytes, changed })
             });
             hold(stored)?.add_written(written);
         }

@@ -69,7 +69,7 @@ struct Check<'a> {
     mapped: Vec<u64>,
     /// Leaves that can't be read.
     unknown: BTreeSet<u32>,
-    /// Deltas that the map names.
+    /// Deltas and tails that the map names.
     deltas: u64,
     report: CheckReport,
 }

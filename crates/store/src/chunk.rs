@@ -21,7 +21,7 @@ pub struct Chunk {
     shape: ChunkShape,
     /// The header's row of each record.
     pub records: Vec<Record>,
-    /// The records' hotness records, if the store has them. Those of deltas stay in memory.
+    /// The records' hotness records, if the store has them. Those of deltas and tails stay in memory.
     pub hotness: Option<Vec<Hotness>>,
     /// Number of the chunk, once it is sealed.
     pub seq: u64,
@@ -192,7 +192,7 @@ impl Chunk {
 }
 
 impl ChunkHead {
-    /// The records behind the head, and their hotness records if the store has them; those of deltas are
+    /// The records behind the head, and their hotness records if the store has them; those of deltas and tails are
     /// blank. None if they do not fill as many pages as the head says.
     pub fn records(
         &self,

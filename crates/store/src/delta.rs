@@ -1,12 +1,14 @@
 //! Deltas: in place of a changed page only the words that changed since its base are written.
 //!
-//! The base of a page is the image of it that lies on the device. A delta is cumulative: it has all words
-//! that changed since, so a page is its base and one delta at most. The delta of page `p` is a record
-//! with an LBA of its own ([`Sizes::delta_of`](crate::records::Sizes::delta_of)), placed like any other.
+//! The base of a page is the image of it that lies on the device. Its delta has all words that changed since,
+//! and its tail all that changed since the delta; so a page is its base, and at most one delta and one tail.
+//! Delta and tail of page `p` are records with LBAs of their own
+//! ([`Sizes::delta_of`](crate::records::Sizes::delta_of)), placed like any other.
 
 use std::ops::Range;
 
 use crate::format::PAGE;
+use crate::records::RecordKind;
 
 /// Bytes of a word.
 const WORD: usize = 8;
@@ -14,58 +16,133 @@ const WORD: usize = 8;
 /// Words of a page.
 const WORDS: usize = PAGE / WORD;
 
-/// The longest delta. Longer ones bring less than the image costs (from 640 to 1,024 bytes that hardly
-/// matters).
-pub const LONGEST: usize = 768;
+/// Bytes that a page's delta and its tail have together at most.
+pub const LONGEST: usize = 1280;
+
+/// Bytes of the longest tail. A delta that is written each time a page changes is as long as all that changed
+/// so far; a tail is long only by what changed since the delta.
+const LONGEST_TAIL: usize = 384;
+
+/// Bytes of a delta that is short enough to be written again and again: a page is then read in two parts, not
+/// in three.
+const SHORT: usize = 320;
 
 /// Bytes before the runs: the low half of the delta's time, and the number of runs.
 const HEAD: usize = 5;
 
-/// Words of 8 bytes in which a page may differ from its [base](crate::PageWrite::changed).
+/// Words of 8 bytes in which a page may differ from its [base](crate::PageWrite::changed): those that its delta
+/// has, as far as its writer knows, and those that changed since.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ChangedWords([u64; WORDS / 64]);
+pub struct ChangedWords {
+    in_delta: WordSet,
+    since: WordSet,
+}
+
+/// Words of a page: a bit for each, from the lowest bit of the first number on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WordSet([u64; WORDS / 64]);
 
 impl ChangedWords {
     /// No word changed.
-    pub const NONE: ChangedWords = ChangedWords([0; WORDS / 64]);
+    pub const NONE: ChangedWords = ChangedWords { in_delta: WordSet::NONE, since: WordSet::NONE };
 
-    /// The words whose bits are set, from the lowest bit of the first number on.
-    pub const fn from_bits(bits: [u64; WORDS / 64]) -> Self {
-        ChangedWords(bits)
+    /// The words of a page's delta, and those that changed since: a bit for each word, from the lowest bit of
+    /// the first number on.
+    pub const fn from_bits(in_delta: [u64; WORDS / 64], since: [u64; WORDS / 64]) -> Self {
+        ChangedWords { in_delta: WordSet(in_delta), since: WordSet(since) }
     }
 
-    /// A bit for each word.
-    pub const fn bits(&self) -> [u64; WORDS / 64] {
-        self.0
+    /// A bit for each word that the page's delta has, and one for each that changed since.
+    pub const fn bits(&self) -> [[u64; WORDS / 64]; 2] {
+        [self.in_delta.0, self.since.0]
     }
+
+    /// Adds words of a range that changed.
+    pub fn add(&mut self, words: Range<usize>) {
+        self.since.add(words);
+    }
+
+    /// True if the word may differ.
+    pub fn has(&self, word: usize) -> bool {
+        self.all().has(word)
+    }
+
+    /// The number of words.
+    pub fn count(&self) -> usize {
+        self.all().count()
+    }
+
+    /// The record that a page with these changes is written as.
+    pub fn kind(&self) -> RecordKind {
+        let [delta, tail, all] =
+            [self.in_delta, self.since, self.all()].map(|words| words.most_bytes());
+        let is_tail = self.in_delta != WordSet::NONE && tail <= LONGEST_TAIL;
+        if is_tail && all > SHORT && delta + tail <= LONGEST {
+            RecordKind::Tail
+        } else if all <= LONGEST {
+            RecordKind::Delta
+        } else {
+            RecordKind::Image
+        }
+    }
+
+    /// Notes that the page was written with these changes. A store may have written another record than
+    /// [`kind`](Self::kind) says; what is noted holds all the same.
+    pub fn note_written(&mut self) {
+        *self = match self.kind() {
+            RecordKind::Image => ChangedWords::NONE,
+            RecordKind::Delta => ChangedWords { in_delta: self.all(), since: WordSet::NONE },
+            RecordKind::Tail => *self,
+        }
+    }
+
+    /// All words that may differ.
+    pub(crate) fn all(&self) -> WordSet {
+        let mut all = self.since;
+        all.0.iter_mut().zip(self.in_delta.0).for_each(|(all, bits)| *all |= bits);
+        all
+    }
+
+    /// The words that a record of this kind has.
+    pub(crate) fn of_kind(&self, kind: RecordKind) -> WordSet {
+        if kind == RecordKind::Tail { self.since } else { self.all() }
+    }
+
+    /// The words of a delta and of a tail that were read.
+    pub(crate) fn read(in_delta: WordSet, since: WordSet) -> ChangedWords {
+        ChangedWords { in_delta, since }
+    }
+}
+
+impl WordSet {
+    /// No word.
+    pub const NONE: WordSet = WordSet([0; WORDS / 64]);
 
     /// Adds the words of a range.
-    pub fn add(&mut self, words: Range<usize>) {
+    fn add(&mut self, words: Range<usize>) {
         for group in words.start / 64..words.end.div_ceil(64) {
             let bit = |word: usize| word.saturating_sub(64 * group).min(64);
             self.0[group] |= lowest(bit(words.end)) & !lowest(bit(words.start));
         }
     }
 
-    /// True if the word may differ.
-    pub fn has(&self, word: usize) -> bool {
+    fn has(&self, word: usize) -> bool {
         self.0.get(word / 64).is_some_and(|bits| bits >> (word % 64) & 1 == 1)
     }
 
-    /// The number of words.
-    pub fn count(&self) -> usize {
+    fn count(&self) -> usize {
         self.0.iter().map(|bits| bits.count_ones() as usize).sum()
     }
 
-    /// True if a delta of these words is not too long.
-    pub fn fits_delta(&self) -> bool {
+    /// Bytes that a record of these words has at most.
+    fn most_bytes(&self) -> usize {
         let (mut runs, mut before) = (0, 0);
         for bits in self.0 {
             runs += (bits & !(bits << 1 | before)).count_ones() as usize;
             before = bits >> 63;
         }
         // The unchanged words before the runs may take two more pairs of bytes.
-        HEAD + 2 * (runs + 2) + self.count() * WORD <= LONGEST
+        HEAD + 2 * (runs + 2) + self.count() * WORD
     }
 
     /// Ranges of neighbouring words.
@@ -97,12 +174,12 @@ fn lowest(bits: usize) -> u64 {
     1u64.checked_shl(bits as u32).map_or(!0, |bit| bit - 1)
 }
 
-/// Encodes those words of a page; none if the delta would be too long. Its time is
+/// Encodes those words of a page, as a delta or a tail; none if it would be too long. Its time is
 /// [set](set_time) later.
 ///
 /// The record: the low half of its time, the number of runs (u8), for each run the unchanged words before
 /// it and its length (u8 each), then the words of all runs.
-pub fn encode(page: &[u8], changed: &ChangedWords) -> Option<Vec<u8>> {
+pub fn encode(page: &[u8], changed: &WordSet) -> Option<Vec<u8>> {
     if HEAD + changed.count() * WORD > LONGEST {
         return None;
     }
@@ -144,12 +221,12 @@ pub fn time_of(delta: &[u8], now: u64) -> Option<u64> {
     now.checked_sub((now as u32).wrapping_sub(low).into())
 }
 
-/// Applies a delta to its base; returns its words. None if it is not a delta: the page is then changed in
-/// part.
-pub fn apply(page: &mut [u8], delta: &[u8]) -> Option<ChangedWords> {
+/// Applies a delta to its base, or a tail to both; returns its words. None if it is neither: the page is then
+/// changed in part.
+pub fn apply(page: &mut [u8], delta: &[u8]) -> Option<WordSet> {
     let runs = usize::from(*delta.get(HEAD - 1)?);
     let (runs, mut words) = delta[HEAD..].split_at_checked(2 * runs)?;
-    let (mut changed, mut at) = (ChangedWords::NONE, 0);
+    let (mut changed, mut at) = (WordSet::NONE, 0);
     for &[before, len] in runs.as_chunks().0 {
         let begin = at + usize::from(before);
         at = begin + usize::from(len);
@@ -173,7 +250,7 @@ mod tests {
             ranges in prop::collection::vec((0..WORDS, 1..20usize), 0..12),
             base: u8, page: u8, time: u64, later in 0..u64::from(u32::MAX),
         ) {
-            let mut changed = ChangedWords::NONE;
+            let mut changed = WordSet::NONE;
             for (begin, len) in ranges {
                 changed.add(begin..(begin + len).min(WORDS));
             }
@@ -182,10 +259,10 @@ mod tests {
             match encode(&content, &changed) {
                 None => {
                     prop_assert!(changed.count() * WORD > LONGEST - HEAD - 2 * 256);
-                    prop_assert!(!changed.fits_delta());
+                    prop_assert!(changed.most_bytes() > LONGEST);
                 }
                 Some(mut delta) => {
-                    prop_assert!(changed.fits_delta() || delta.len() + 4 > LONGEST);
+                    prop_assert!(delta.len() <= changed.most_bytes());
                     prop_assert!(delta.len() <= LONGEST);
                     let now = time.saturating_add(later);
                     set_time(&mut delta, time);

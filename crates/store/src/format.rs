@@ -37,19 +37,22 @@ pub struct Row {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Form {
-    /// 0: the page, but for its longest run of zeroes; 1: the words of it that changed since an image.
+    /// 0: the page, but for its longest run of zeroes; 1: the words of it that changed since an image; 2: those
+    /// that changed since a record of kind 1.
     pub kind: u16,
     /// Bytes of the record.
     pub bytes: u16,
-    /// Changed words: the CRC-32C of that image's record. A page that cleaning merged of an image and
-    /// changed words: the CRC-32C of their record.
+    /// Changed words: the CRC-32C of the record that they changed since. A page that cleaning merged of an
+    /// image and changed words: the CRC-32C of their last record.
     pub other: u32,
 }
 
 /// [`Form::kind`] of a page.
 pub const IMAGE: u16 = 0;
-/// [`Form::kind`] of the changed words of a page.
+/// [`Form::kind`] of the words of a page that changed since an image.
 pub const DELTA: u16 = 1;
+/// [`Form::kind`] of those that changed since a delta.
+pub const TAIL: u16 = 2;
 
 /// A group of pages that counts as a whole or not at all, in the headers of all chunks that were sealed before it
 /// was known to be durable: in their last bytes, in a store in units behind the head. Its pages are those of the `pages` user writes
@@ -135,7 +138,7 @@ pub struct LeafAt {
 pub struct TableHead {
     /// User writes of the store.
     pub time: u64,
-    /// Valid pages, and in a store in units their valid deltas.
+    /// Valid pages, and in a store in units their valid deltas and tails.
     pub valid: u64,
     /// Number of the first chunk that the checkpoint does not cover.
     pub next_seq: u64,
@@ -169,7 +172,7 @@ pub struct UnitCounts {
     pub headers: u64,
     /// Units left behind the last records of chunks.
     pub padding: u64,
-    /// Valid deltas: they are among the valid records that [`TableHead::valid`] counts.
+    /// Valid deltas and tails: they are among the valid records that [`TableHead::valid`] counts.
     pub deltas: u64,
 }
 

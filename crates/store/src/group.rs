@@ -30,9 +30,9 @@ impl Inner {
         }
         let mut newest: BTreeMap<u32, PageWrite<'_>> = BTreeMap::new();
         for &write in pages {
-            let known = newest.entry(write.lba).or_insert(write);
-            // An earlier content is not written, so it can be no base.
-            *known = PageWrite { changed: known.changed.and(write.changed), ..write };
+            // An earlier content is not written, so a later one can't be its difference to that.
+            let last = PageWrite { changed: None, ..write };
+            newest.entry(write.lba).and_modify(|known| *known = last).or_insert(write);
         }
         let sizes = self.layout.sizes;
         let pages =

@@ -27,8 +27,8 @@ fn recorded_scheme(error: BuildError) -> StoreError {
     }
 }
 
-/// Bytes that a delta takes beside its own, of the header and the last page of its chunk.
-const BESIDE_DELTA: usize = 128;
+/// Bytes that a delta, or a tail, takes beside its own, of the header and the last page of its chunk.
+pub const BESIDE_DELTA: usize = 128;
 
 /// Pages of a chunk without its header, at most: 127 and the header are 512 KiB.
 const CHUNK: u32 = 127;
@@ -73,7 +73,7 @@ impl Layout {
         let mut fixed = fixed_by_zones(geometry, format)?;
         let zones = usable.len() as u32;
         let sizes = Sizes::new(format.unit)?;
-        let most_pages = if sizes.unit().is_some() { MAX_LBA / 2 } else { MAX_LBA };
+        let most_pages = if sizes.unit().is_some() { MAX_LBA / 3 - 1 } else { MAX_LBA };
         let columns = Columns::of(&scheme, sizes);
         fixed.meta_zones = meta_zones_of(&fixed, &scheme, columns, format.logical_pages, zones)?;
         let volume = zones.saturating_sub(fixed.meta_zones + fixed.spare);
@@ -294,18 +294,21 @@ pub fn sure_images(fixed: &Super, sizes: Sizes) -> u32 {
     fixed.zone_pages - u32::from(sizes.page_units() > 1)
 }
 
-/// Pages that a zone holds in any case: whole images, and in a store in units the longest delta of each.
+/// Pages that a zone holds in any case: as many as it has room to keep all of them.
 fn sure_pages(fixed: &Super, sizes: Sizes) -> u32 {
     let images = sure_images(fixed, sizes);
     match sizes.unit() {
         None => images,
-        Some(unit) => {
-            // A delta takes fewer units than an image, or there is none.
-            let delta = (LONGEST + BESIDE_DELTA).next_multiple_of(unit as usize);
-            let delta = if delta < PAGE { delta } else { 0 };
-            images * PAGE as u32 / (PAGE + delta) as u32
-        }
+        Some(unit) => images * PAGE as u32 / kept_bytes(unit),
     }
+}
+
+/// Bytes that a store in units of so many bytes keeps for each page: those of a whole image, and of the
+/// longest delta and tail.
+pub fn kept_bytes(unit: u32) -> u32 {
+    // A delta takes fewer units than an image, or there is none.
+    let changes = (LONGEST + 2 * BESIDE_DELTA).next_multiple_of(unit as usize);
+    (PAGE + if changes < PAGE { changes } else { 0 }) as u32
 }
 
 /// Records in a chunk of a store whose chunks have so many pages at most: deltas have no hotness records
@@ -364,8 +367,8 @@ fn whole_checkpoint(
     logical: u64,
     zones: u32,
 ) -> u64 {
-    // In a store in units each page has two entries.
-    let leaves = (logical * if columns.units { 2 } else { 1 }).div_ceil(LEAF as u64);
+    // In a store in units each page has three entries.
+    let leaves = logical.div_ceil(LEAF as u64 / if columns.units { 3 } else { 1 });
     let together = leaves_in_record(fixed, columns) as u64;
     let records = leaves.div_ceil(together);
     // A zone in use has two chunks at least if its slots are all used, and more after many syncs.

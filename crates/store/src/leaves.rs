@@ -7,8 +7,8 @@ use crate::records::Sizes;
 /// Entries in a leaf.
 pub const LEAF: usize = 1024;
 
-/// The division of the map into leaves. In a store in units a leaf has the entries of half as many pages,
-/// and behind them those of their deltas, so that a page needs one leaf.
+/// The division of the map into leaves. In a store in units a leaf has the entries of a third as many pages,
+/// and behind them those of their deltas and of their tails, so that a page needs one leaf.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaves {
     /// LBA of the first delta; 0 if there are none.
@@ -23,7 +23,17 @@ impl Leaves {
 
     /// Pages whose entries are in one leaf.
     pub fn pages(self) -> u32 {
-        LEAF as u32 / if self.first_delta > 0 { 2 } else { 1 }
+        LEAF as u32 / self.kinds()
+    }
+
+    /// Entries that each page has.
+    fn kinds(self) -> u32 {
+        if self.first_delta > 0 { 3 } else { 1 }
+    }
+
+    /// Entries of a leaf; what is behind them is not used.
+    pub fn entries(self) -> usize {
+        (self.pages() * self.kinds()) as usize
     }
 
     /// Leaves of a store of so many pages.
@@ -33,18 +43,16 @@ impl Leaves {
 
     /// The leaf that has an LBA's entry, and the entry's index there.
     pub fn find(self, lba: u32) -> (u32, usize) {
-        let (page, delta) = match lba.checked_sub(self.first_delta) {
-            Some(page) if self.first_delta > 0 => (page, 1),
-            _ => (lba, 0),
-        };
+        let kind = lba.checked_div(self.first_delta).unwrap_or(0);
+        let page = lba - kind * self.first_delta;
         let (leaf, index) = (page / self.pages(), page % self.pages());
-        (leaf, (delta * self.pages() + index) as usize)
+        (leaf, (kind * self.pages() + index) as usize)
     }
 
     /// The LBA of a leaf's entry.
     pub fn lba(self, leaf: u32, index: usize) -> u32 {
-        let (delta, page) = (index as u32 / self.pages(), index as u32 % self.pages());
-        delta * self.first_delta + leaf * self.pages() + page
+        let (kind, page) = (index as u32 / self.pages(), index as u32 % self.pages());
+        kind * self.first_delta + leaf * self.pages() + page
     }
 
     /// The pages whose entries are in a leaf.
@@ -58,18 +66,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_entries_of_a_page_and_its_delta_are_in_one_leaf() {
+    fn the_entries_of_a_page_its_delta_and_its_tail_are_in_one_leaf() {
         let sizes = Sizes::new(Some(64)).unwrap();
-        for (sizes, pages) in [(Sizes::WHOLE_PAGES, 1024), (sizes.with_pages(3000), 512)] {
+        for (sizes, pages) in [(Sizes::WHOLE_PAGES, 1024), (sizes.with_pages(3000), 341)] {
             let leaves = Leaves::of(sizes);
             assert_eq!(leaves.count(3000), 3000u32.div_ceil(pages));
             for lba in 0..3000 {
                 let (leaf, index) = leaves.find(lba);
                 assert!(leaves.pages_of(leaf).contains(&lba));
                 assert_eq!(leaves.lba(leaf, index), lba);
-                if let Some(delta) = sizes.delta_of(lba) {
-                    let (with, index) = leaves.find(delta);
-                    assert_eq!((with, leaves.lba(with, index)), (leaf, delta));
+                for other in sizes.delta_of(lba).into_iter().chain(sizes.tail_of(lba)) {
+                    let (with, index) = leaves.find(other);
+                    assert!(index < leaves.entries());
+                    assert_eq!((with, leaves.lba(with, index)), (leaf, other));
                 }
             }
         }

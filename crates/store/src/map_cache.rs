@@ -353,7 +353,7 @@ impl MapCache {
     /// The slots and units of all pages of a page's leaf, in order.
     pub fn places(&self, at: Position) -> impl Iterator<Item = (u32, u32)> + '_ {
         let leaf = self.leaf(at);
-        (0..LEAF).map(move |i| (word(leaf, i), self.units_in(leaf, i)))
+        (0..self.leaves.entries()).map(move |i| (word(leaf, i), self.units_in(leaf, i)))
     }
 
     /// Bytes held.
@@ -404,10 +404,14 @@ impl Map<StoredState> for MapCache {
             let at = self.position(self.leaves.lba(leaf, *index));
             at.is_none_or(|at| self.slot(at) != 0)
         };
-        let last = (0..LEAF).rev().filter(|&i| self.leaves.lba(leaf, i) < self.space).find(in_use);
+        let last = (0..self.leaves.entries())
+            .rev()
+            .filter(|&i| self.leaves.lba(leaf, i) < self.space)
+            .find(in_use);
         let reach = last.map_or(0, |index| self.leaves.lba(leaf, index) + 1);
-        // Leaves before it may have deltas, whose LBAs are above those of all pages.
-        let before = leaf.checked_sub(1).map_or(0, |leaf| self.leaves.lba(leaf, LEAF - 1) + 1);
+        // Leaves before it may have tails, whose LBAs are above those of all pages and deltas.
+        let end = |leaf| self.leaves.lba(leaf, self.leaves.entries() - 1) + 1;
+        let before = leaf.checked_sub(1).map_or(0, end);
         reach.max(before)
     }
 

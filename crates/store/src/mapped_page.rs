@@ -7,12 +7,16 @@ use frostline_log::{Extent, LOST, MergeUnits, Placed, Units, takes_delta};
 use frostline_placement::Hotness;
 
 use crate::StoreError;
-use crate::delta::set_time;
+use crate::delta::{LONGEST, set_time};
+use crate::layout::BESIDE_DELTA;
 use crate::map_cache::{Position, StoredState};
 use crate::observer::StoreEvent;
 use crate::packing::PackedPage;
-use crate::records::{Record, Span};
+use crate::records::{Record, RecordKind, Span};
 use crate::state::State;
+
+/// The records that a page has besides its image.
+const CHANGES: [RecordKind; 2] = [RecordKind::Delta, RecordKind::Tail];
 
 /// An LBA and the locked state. The leaf of the map that has the entries of its page stays in memory
 /// while this exists: no leaf is dropped without the state.
@@ -21,8 +25,8 @@ pub struct MappedPage<G> {
     lba: u32,
     /// The page.
     page: Position,
-    /// The page's delta, in a store in units.
-    delta: Option<Position>,
+    /// The page's delta and its tail, in a store in units.
+    changes: Option<[Position; 2]>,
     /// The entry of the LBA: one of these.
     at: Position,
 }
@@ -67,9 +71,12 @@ impl<G: Deref<Target = State>> MappedPage<G> {
         let (map, sizes) = (state.volume.map(), state.layout.sizes);
         let number = sizes.page_of(lba);
         let Some(page) = map.position(number) else { return Err(state) };
-        let delta = sizes.delta_of(number).and_then(|lba| map.position(lba));
-        let at = delta.filter(|_| sizes.is_delta(lba)).unwrap_or(page);
-        Ok(MappedPage { state, lba, page, delta, at })
+        let position = |lba: Option<u32>| lba.and_then(|lba| map.position(lba));
+        let changes = position(sizes.delta_of(number)).zip(position(sizes.tail_of(number)));
+        let changes = changes.map(|(delta, tail)| [delta, tail]);
+        let mut mapped = MappedPage { state, lba, page, changes, at: page };
+        mapped.at = mapped.at_of(sizes.kind(lba)).unwrap_or(page);
+        Ok(mapped)
     }
 
     /// The state, whose leaves may be dropped again.
@@ -82,14 +89,23 @@ impl<G: Deref<Target = State>> MappedPage<G> {
         self.place_at(self.at)
     }
 
-    /// The same of the page's image.
-    pub fn image_place(&self) -> Option<(Extent, u32)> {
-        self.place_at(self.page)
+    /// The same of the page's record of this kind.
+    pub fn place_of(&self, kind: RecordKind) -> Option<(Extent, u32)> {
+        self.at_of(kind).and_then(|at| self.place_at(at))
     }
 
-    /// The same of the page's delta.
-    pub fn delta_place(&self) -> Option<(Extent, u32)> {
-        self.delta.and_then(|at| self.place_at(at))
+    /// The entry of the page's record of this kind.
+    fn at_of(&self, kind: RecordKind) -> Option<Position> {
+        match kind {
+            RecordKind::Image => Some(self.page),
+            RecordKind::Delta => self.changes.map(|[delta, _]| delta),
+            RecordKind::Tail => self.changes.map(|[_, tail]| tail),
+        }
+    }
+
+    /// The places of the page's delta and tail, and their sums.
+    pub fn changes(&self) -> [Option<(Extent, u32)>; 2] {
+        CHANGES.map(|kind| self.place_of(kind))
     }
 
     fn place_at(&self, at: Position) -> Option<(Extent, u32)> {
@@ -104,7 +120,7 @@ impl<G: Deref<Target = State>> MappedPage<G> {
         self.state.time()
     }
 
-    /// True if cleaning may merge a base with its delta.
+    /// True if cleaning may merge a base with its delta and tail.
     pub fn may_merge(&self) -> bool {
         self.state.volume.may_merge()
     }
@@ -138,14 +154,13 @@ impl<G: Deref<Target = State>> MappedPage<G> {
         self.find_at(self.place(), into)
     }
 
-    /// Finds the page's image in the same way.
-    pub fn find_image(&self, into: &mut [u8]) -> Result<Option<RecordLookup>, StoreError> {
-        self.find_at(self.image_place(), into)
-    }
-
-    /// Finds the page's delta in the same way.
-    pub fn find_delta(&self, into: &mut [u8]) -> Result<Option<RecordLookup>, StoreError> {
-        self.find_at(self.delta_place(), into)
+    /// Finds the page's record of this kind in the same way.
+    pub fn find_part(
+        &self,
+        kind: RecordKind,
+        into: &mut [u8],
+    ) -> Result<Option<RecordLookup>, StoreError> {
+        self.find_at(self.place_of(kind), into)
     }
 
     fn find_at(
@@ -168,49 +183,72 @@ impl<G: Deref<Target = State>> MappedPage<G> {
 
     /// True if the page may be written as a delta of so many bytes: it has a base, which is longer.
     fn takes_delta(&self, bytes: usize) -> bool {
-        let Some((base, _)) = self.image_place() else { return false };
-        let lost = |(at, _): (Extent, u32)| at.slot.zone == 0;
+        let Some((base, _)) = self.place_of(RecordKind::Image) else { return false };
+        let is_lost = |place: Option<(Extent, u32)>| place.is_some_and(|(at, _)| at.slot.zone == 0);
         base.slot.zone != 0
-            && !self.delta_place().is_some_and(lost)
+            && !self.changes().into_iter().any(is_lost)
             && takes_delta(base.units, self.state.layout.sizes.units_of(bytes as u32))
+    }
+
+    /// True if the page, which takes a delta, may be written as a tail of so many bytes: it has a delta, and
+    /// room is kept for both.
+    fn takes_tail(&self, bytes: usize) -> bool {
+        let units_of = |bytes: usize| self.state.layout.sizes.units_of(bytes as u32);
+        let delta = self.place_of(RecordKind::Delta);
+        // Each of both may take a part of a unit, which is not more than what is kept beside one.
+        let most = units_of(LONGEST + BESIDE_DELTA);
+        delta.is_some_and(|(delta, _)| delta.units + units_of(bytes) <= most)
     }
 }
 
 impl<G: DerefMut<Target = State>> MappedPage<G> {
-    /// Writes the page by the user: its delta if there is one and the page takes it, or its image.
+    /// Writes the page by the user: as the tail or delta that it is packed as, if it takes it, or as its image.
     pub fn write(&mut self, mut packed: PackedPage<'_>) -> Result<(), StoreError> {
         let (lba, hotness) = (self.lba, packed.hotness);
-        if let Some(delta) = packed.delta.take()
-            && self.write_delta(delta, hotness)?
-        {
-            return Ok(());
+        for kind in [RecordKind::Tail, RecordKind::Delta] {
+            if let Some(bytes) = packed.take(kind)
+                && self.write_part(kind, bytes, hotness)?
+            {
+                return Ok(());
+            }
         }
         let (sizes, time) = (self.state.layout.sizes, self.state.time() + 1);
         let image = packed.image(sizes);
         let bytes = image.bytes.len() as u16;
         let record = Record { lba, sum: image.sum, time, bytes, other: 0 };
         self.append(self.page, record, hotness, &image.bytes)?;
-        self.forget_delta()
+        self.forget(&CHANGES)
     }
 
-    /// Writes the page by the user as a delta; false if the page does not take it.
-    pub fn write_delta(
+    /// Writes the page by the user as a delta or a tail; false if the page does not take it. A tail of a page
+    /// that has no delta is its delta: cleaning has merged what it had.
+    pub fn write_part(
         &mut self,
+        kind: RecordKind,
         mut bytes: Vec<u8>,
         hotness: Hotness,
     ) -> Result<bool, StoreError> {
         let (sizes, time) = (self.state.layout.sizes, self.state.time() + 1);
-        let takes = self.takes_delta(bytes.len());
-        let (true, Some(at), Some((_, base))) = (takes, self.delta, self.image_place()) else {
-            return Ok(false);
+        let [delta, _] = self.changes();
+        let (lba, base) = match kind {
+            RecordKind::Tail if delta.is_some() => (sizes.tail_of(self.lba), delta),
+            _ => (sizes.delta_of(self.lba), self.place_of(RecordKind::Image)),
         };
+        let (Some(lba), Some((_, base))) = (lba, base) else { return Ok(false) };
+        let kind = sizes.kind(lba);
+        let takes = self.takes_delta(bytes.len())
+            && (kind == RecordKind::Delta || self.takes_tail(bytes.len()));
+        let Some(at) = self.at_of(kind).filter(|_| takes) else { return Ok(false) };
         set_time(&mut bytes, time);
-        let (lba, sum, len) = (self.lba + sizes.first_delta(), sizes.sum(&bytes), bytes.len());
-        let record = Record { lba, sum, time, bytes: len as u16, other: base };
-        let is_first = self.delta_place().is_none();
+        let record =
+            Record { lba, sum: sizes.sum(&bytes), time, bytes: bytes.len() as u16, other: base };
+        let is_first = self.place_of(kind).is_none();
         self.append(at, record, hotness, &bytes)?;
         if is_first {
             self.state.delta_begun();
+        }
+        if kind == RecordKind::Delta {
+            self.forget(&[RecordKind::Tail])?;
         }
         Ok(true)
     }
@@ -251,17 +289,21 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         }
     }
 
-    /// Places a copy of the page's image that is merged with its delta, where that fits. False if not.
+    /// Places a copy of the page's image that is merged with its delta and tail, where that fits. False if not.
     pub fn merge(&mut self, copy: &RecordCopy<'_>) -> Result<bool, StoreError> {
         let &RecordCopy { from, class, record, .. } = copy;
+        let places = self.changes();
+        let ended = places.iter().flatten().count();
         let state = &mut *self.state;
-        let (sizes, map) = (state.layout.sizes, state.volume.map());
-        let (Some(at), Some(of_delta)) = (self.delta, sizes.delta_of(self.lba)) else {
-            return Ok(false);
-        };
+        let sizes = state.layout.sizes;
+        let lbas = sizes.delta_of(self.lba).zip(sizes.tail_of(self.lba));
+        let (Some([delta, tail]), Some(lbas)) = (self.changes, lbas) else { return Ok(false) };
+        // An entry without a record still has the units of its last one.
+        let [of_delta, of_tail] = places.map(|place| place.map_or(0, |(at, _)| at.units));
         let units = MergeUnits {
             base: from.units,
-            delta: map.units(at),
+            delta: of_delta,
+            tail: of_tail,
             merged: sizes.units_of(record.bytes.into()),
         };
         state.observe(StoreEvent::Merged { lba: self.lba, bytes: record.bytes });
@@ -269,14 +311,17 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
             return Ok(false);
         }
         let map = state.volume.map();
-        let (mut base, mut delta) = (map.entry(self.page), map.entry(at));
-        let (base_entry, delta_entry) = ((self.lba, &mut base), (of_delta, &mut delta));
-        let placed = state.volume.place_merged(base_entry, delta_entry, from, units, class)?;
+        let [mut base_entry, mut delta_entry, mut tail_entry] =
+            [self.page, delta, tail].map(|at| map.entry(at));
+        let base = (self.lba, &mut base_entry);
+        let changes = [(lbas.0, &mut delta_entry), (lbas.1, &mut tail_entry)];
+        let placed = state.volume.place_merged(base, changes, from, units, class)?;
         if let Some(placed) = placed {
             let map = state.volume.map_mut();
-            map.set(self.page, base);
-            map.set(at, delta);
-            state.delta_ended();
+            map.set(self.page, base_entry);
+            map.set(delta, delta_entry);
+            map.set(tail, tail_entry);
+            (0..ended).for_each(|_| state.delta_ended());
             state.deltas.merged += 1;
             self.relocated(copy, placed)?;
         }
@@ -294,20 +339,20 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
         state.relocation_placed(placed, record, hotness, bytes)
     }
 
-    /// Forgets the page's delta, as a newer image makes it garbage.
-    pub fn forget_delta(&mut self) -> Result<(), StoreError> {
+    /// Forgets the page's tail, or delta and tail, as a newer record makes them garbage.
+    pub fn forget(&mut self, kinds: &[RecordKind]) -> Result<(), StoreError> {
         let sizes = self.state.layout.sizes;
         let page = sizes.page_of(self.lba);
-        match (self.delta, sizes.delta_of(page)) {
-            (Some(at), Some(lba)) => {
-                let is_lost = self.delta_place().is_some_and(|(at, _)| at.slot.zone == 0);
-                if self.clear(at, lba)? && !is_lost {
-                    self.state.delta_ended();
-                }
-                Ok(())
+        for &kind in kinds {
+            let lba =
+                if kind == RecordKind::Tail { sizes.tail_of(page) } else { sizes.delta_of(page) };
+            let (Some(at), Some(lba)) = (self.at_of(kind), lba) else { return Ok(()) };
+            let is_lost = self.place_of(kind).is_some_and(|(at, _)| at.slot.zone == 0);
+            if self.clear(at, lba)? && !is_lost {
+                self.state.delta_ended();
             }
-            _ => Ok(()),
         }
+        Ok(())
     }
 
     /// Makes the record of an entry garbage; true if there was one.
@@ -322,7 +367,7 @@ impl<G: DerefMut<Target = State>> MappedPage<G> {
 
     /// Forgets the page; true if there was one.
     pub fn trim(&mut self) -> Result<bool, StoreError> {
-        self.forget_delta()?;
+        self.forget(&CHANGES)?;
         let had = self.clear(self.page, self.lba)?;
         if had {
             self.state.page_trimmed(self.lba);

@@ -1,7 +1,7 @@
-//! Cleaning merges: an image that it moves takes the page's delta with it.
+//! Cleaning merges: an image that it moves takes the page's delta and tail with it.
 //!
-//! The merged image bears the time of the delta, whose content it has. So after a crash the newest of all
-//! records counts, as it does for copies. It names the delta by its sum, as its content may be that of the
+//! The merged image bears the time of the last of them, whose content it has. So after a crash the newest of all
+//! records counts, as it does for copies. It names that record by its sum, as its content may be that of the
 //! image that it replaces: words may have changed and changed back.
 
 use std::cell::RefCell;
@@ -11,13 +11,14 @@ use crate::delta::{apply, time_of};
 use crate::format::PAGE;
 use crate::image::unpack;
 use crate::inner::{Guard, Inner};
-use crate::mapped_page::{MappedPage, RecordCopy, RecordLookup};
+use crate::mapped_page::{MappedPage, RecordCopy};
 use crate::packing::Image;
-use crate::records::Record;
+use crate::records::{Record, RecordKind};
 
 thread_local! {
-    /// A delta, and the page that it is merged into.
-    static MERGED: RefCell<(Vec<u8>, Vec<u8>)> = RefCell::new((vec![0; PAGE], vec![0; PAGE]));
+    /// A delta, a tail, and the page that they are merged into.
+    static MERGED: RefCell<([Vec<u8>; 2], Vec<u8>)> =
+        RefCell::new(([vec![0; PAGE], vec![0; PAGE]], vec![0; PAGE]));
 }
 
 /// The outcome of a merge.
@@ -29,43 +30,46 @@ pub enum Merging<'a> {
 }
 
 impl Inner {
-    /// Places a copy of a page's image merged with its delta, if it has one that can be read, where the volume
-    /// has room for that.
+    /// Places a copy of a page's image merged with its delta and tail, if it has a delta and both can be read,
+    /// where the volume has room for that.
     pub fn merge<'a>(
         &'a self,
         state: Guard<'a>,
         copy: &RecordCopy<'_>,
     ) -> Result<Merging<'a>, StoreError> {
         let lba = copy.record.lba;
-        if self.layout.sizes.first_delta() == 0 || self.layout.sizes.is_delta(lba) {
+        if self.layout.sizes.kind(lba) != RecordKind::Image {
             return Ok(Merging::None(state));
         }
-        MERGED.with_borrow_mut(|(delta, page)| {
+        MERGED.with_borrow_mut(|(records, page)| {
             let mut mapped = self.mapped(state, lba)?;
             loop {
                 if !mapped.is_at(copy.from) {
                     return Ok(Merging::Done(mapped.into_state()));
                 }
-                let place = mapped.delta_place();
-                let found = match mapped.may_merge() {
-                    true => mapped.find_delta(delta).ok().flatten(),
-                    false => None,
+                let places = mapped.changes();
+                if places[0].is_none() || !mapped.may_merge() {
+                    return Ok(Merging::None(mapped.into_state()));
+                }
+                let [delta, tail] = &mut *records;
+                let found = (
+                    mapped.find_part(RecordKind::Delta, delta),
+                    mapped.find_part(RecordKind::Tail, tail),
+                );
+                let (Ok(delta), Ok(tail)) = found else {
+                    return Ok(Merging::None(mapped.into_state()));
                 };
-                let Some(found) = found else { return Ok(Merging::None(mapped.into_state())) };
-                let read = match found {
-                    RecordLookup::Copied(bytes) => Some(bytes),
-                    RecordLookup::At(_) => {
-                        drop(mapped);
-                        let read = readable(self.fetch(lba, found, delta))?;
-                        mapped = self.mapped(self.state()?, lba)?;
-                        if mapped.delta_place() != place || !mapped.is_at(copy.from) {
-                            continue;
-                        }
-                        read
+                drop(mapped);
+                let bytes = readable(self.fetch_all(lba, [delta, tail], records))?;
+                mapped = self.mapped(self.state()?, lba)?;
+                if mapped.changes() != places || !mapped.is_at(copy.from) {
+                    continue;
+                }
+                return match bytes {
+                    Some([delta, tail]) => {
+                        let records = [&records[0][..delta], &records[1][..tail]];
+                        self.place_merged(mapped, copy, (records, page))
                     }
-                };
-                return match read {
-                    Some(bytes) => self.place_merged(mapped, copy, (&delta[..bytes], page)),
                     None => Ok(Merging::None(mapped.into_state())),
                 };
             }
@@ -76,16 +80,18 @@ impl Inner {
         &'a self,
         mut mapped: MappedPage<Guard<'a>>,
         copy: &RecordCopy<'_>,
-        (delta, page): (&[u8], &mut [u8]),
+        ([delta, tail], page): ([&[u8]; 2], &mut [u8]),
     ) -> Result<Merging<'a>, StoreError> {
-        let time = time_of(delta, mapped.time());
-        let merged = unpack(copy.bytes, page) && apply(page, delta).is_some();
-        let Some(time) = time.filter(|_| merged) else {
+        let last = if tail.is_empty() { delta } else { tail };
+        let merged = unpack(copy.bytes, page)
+            && apply(page, delta).is_some()
+            && (tail.is_empty() || apply(page, tail).is_some());
+        let Some(time) = time_of(last, mapped.time()).filter(|_| merged) else {
             return Ok(Merging::None(mapped.into_state()));
         };
         let sizes = self.layout.sizes;
         let Image { bytes, sum } = Image::of(page, sizes, &self.compressor);
-        let other = mapped.delta_place().map_or(0, |(_, sum)| sum);
+        let other = mapped.changes().into_iter().flatten().last().map_or(0, |(_, sum)| sum);
         let record = Record { sum, time, bytes: bytes.len() as u16, other, ..copy.record };
         match mapped.merge(&RecordCopy { record, bytes: &bytes, ..*copy })? {
             true => Ok(Merging::Done(mapped.into_state())),
@@ -94,8 +100,8 @@ impl Inner {
     }
 }
 
-/// The result of a read; none if the record can't be read.
-fn readable(read: Result<usize, StoreError>) -> Result<Option<usize>, StoreError> {
+/// The result of reads; none if a record can't be read.
+fn readable<T>(read: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
     match read {
         Err(StoreError::Checksum { .. }) => Ok(None),
         Err(StoreError::Device(error)) if error.is_of_zone() => Ok(None),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use frostline_placement::Hotness;
 
+use crate::records::RecordKind;
 use crate::{Store, StoreError};
 
 /// An event of a store.
@@ -17,15 +18,15 @@ pub enum StoreEvent {
         hotness: Hotness,
         /// Bytes of its record; of a store of whole pages, those of the page without its longest run of zeroes.
         bytes: u16,
-        /// True if it was written as a delta.
-        is_delta: bool,
+        /// What the record has of the page.
+        kind: RecordKind,
     },
     /// A page was trimmed.
     Trimmed {
         /// Its LBA.
         lba: u32,
     },
-    /// Cleaning made an image of a page's base and its delta, and placed it if it was not longer than both.
+    /// Cleaning made an image of a page's base, delta and tail, and placed it if it was not longer than all.
     Merged {
         /// The page's LBA.
         lba: u32,
@@ -54,13 +55,14 @@ impl Store {
         for lba in pages {
             let page = self.inner.mapped(self.inner.state()?, lba)?;
             let unit = self.inner.layout.sizes.slot_bytes();
-            let records = [(page.image_place(), false), (page.delta_place(), true)];
+            let kinds = [RecordKind::Image, RecordKind::Delta, RecordKind::Tail];
+            let records = kinds.map(|kind| (page.place_of(kind), kind));
             drop(page);
-            for (place, is_delta) in records {
+            for (place, kind) in records {
                 if let Some((at, _)) = place {
                     let bytes = (at.units * unit) as u16;
                     let hotness = Hotness::default();
-                    observer.on(StoreEvent::Written { lba, hotness, bytes, is_delta });
+                    observer.on(StoreEvent::Written { lba, hotness, bytes, kind });
                 }
             }
         }

@@ -6,9 +6,9 @@ use frostline_placement::Hotness;
 
 use crate::PageWrite;
 use crate::compression::Compressor;
-use crate::delta::encode;
+use crate::delta::{ChangedWords, encode};
 use crate::image::{Hole, compress};
-use crate::records::Sizes;
+use crate::records::{RecordKind, Sizes};
 
 /// A page on its way into a chunk, as the records that it may be written as.
 pub struct PackedPage<'a> {
@@ -17,8 +17,10 @@ pub struct PackedPage<'a> {
     /// Its hotness record.
     pub hotness: Hotness,
     page: &'a [u8],
-    /// The words that changed since its base, without their time.
-    pub delta: Option<Vec<u8>>,
+    /// The words that changed since its base, if the page may be written without the others.
+    changed: Option<ChangedWords>,
+    /// Its delta or its tail, without a time.
+    part: Option<(RecordKind, Vec<u8>)>,
     image: Option<Image<'a>>,
     compressor: &'a Compressor,
 }
@@ -38,13 +40,40 @@ impl<'a> PackedPage<'a> {
     pub fn of(write: &PageWrite<'a>, sizes: Sizes, compressor: &'a Compressor) -> Self {
         let PageWrite { lba, page, hotness, changed } = *write;
         let in_units = sizes.unit().is_some();
-        let delta = changed.filter(|_| in_units).and_then(|changed| encode(page, changed));
+        let changed = changed.filter(|c| in_units && c.kind() != RecordKind::Image).copied();
         let hotness = hotness.unwrap_or_default();
-        let mut packed = PackedPage { lba, hotness, page, delta, image: None, compressor };
-        if packed.delta.is_none() {
+        let mut packed =
+            PackedPage { lba, hotness, page, changed, part: None, image: None, compressor };
+        packed.part =
+            changed.and_then(|changed| Some((changed.kind(), packed.pack(changed.kind())?)));
+        if packed.part.is_none() {
             packed.image(sizes);
         }
         packed
+    }
+
+    fn pack(&self, kind: RecordKind) -> Option<Vec<u8>> {
+        encode(self.page, &self.changed?.of_kind(kind))
+    }
+
+    /// Lets the page not be written as a tail; nor as a delta, if `delta` says so.
+    pub fn forbid_tail(&mut self, delta: bool) {
+        self.part = self.part.take().filter(|(kind, _)| *kind == RecordKind::Delta && !delta);
+        self.changed = self.changed.filter(|_| !delta);
+    }
+
+    /// The page's delta or tail, without a time, if it may be written as that.
+    pub fn take(&mut self, kind: RecordKind) -> Option<Vec<u8>> {
+        match self.part.take() {
+            Some((of, bytes)) if of == kind => Some(bytes),
+            Some(other) => {
+                self.part = Some(other);
+                None
+            }
+            // In place of a tail.
+            None if kind == RecordKind::Delta => self.pack(kind),
+            None => None,
+        }
     }
 
     /// Its image.

@@ -2,12 +2,15 @@
 
 use frostline_placement::Hotness;
 
-use crate::delta::{ChangedWords, apply, encode};
-use crate::records::Sizes;
+use crate::delta::{ChangedWords, encode};
+use crate::records::{RecordKind, Sizes};
 
-/// The words of a page that changed since its [base](crate::PageWrite::changed), and what they hold.
+/// The words of a page that changed since its [base](crate::PageWrite::changed) or its delta, and what they
+/// hold.
 #[derive(Clone, Debug)]
 pub struct PageDelta {
+    /// What it is of the page: a delta or a tail.
+    kind: RecordKind,
     /// As a record, without its time.
     record: Box<[u8]>,
 }
@@ -27,7 +30,12 @@ impl PageDelta {
     /// The delta of a page; none if it would be too long, or the store has no deltas.
     pub(crate) fn of(page: &[u8], changed: &ChangedWords, sizes: Sizes) -> Option<PageDelta> {
         sizes.unit()?;
-        Some(PageDelta { record: encode(page, changed)?.into_boxed_slice() })
+        let kind = changed.kind();
+        if kind == RecordKind::Image {
+            return None;
+        }
+        let record = encode(page, &changed.of_kind(kind))?.into_boxed_slice();
+        Some(PageDelta { kind, record })
     }
 
     /// Bytes of memory that it takes besides its own size.
@@ -35,11 +43,9 @@ impl PageDelta {
         self.record.len()
     }
 
-    /// Brings the base of the page, or the page as it is on the device, to the page that the delta was made
-    /// of; returns the words that differ from the base. Words that were no longer in use then, and were
-    /// left out, hold anything.
-    pub fn apply(&self, page: &mut [u8]) -> ChangedWords {
-        apply(page, &self.record).expect("it was encoded")
+    /// What it is of the page: a delta or a tail.
+    pub(crate) fn kind(&self) -> RecordKind {
+        self.kind
     }
 
     /// The record, without its time.

@@ -3,24 +3,28 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
+use arrayvec::ArrayVec;
 use frostline_zone::{AlignedBuf, DeviceError, ZoneRead};
 
-use crate::StoreError;
-use crate::delta::{ChangedWords, apply};
+use crate::delta::{ChangedWords, WordSet, apply};
 use crate::format::PAGE;
 use crate::image::unpack;
 use crate::inner::Inner;
 use crate::mapped_page::{RecordAt, RecordLookup};
-use crate::records::Span;
+use crate::records::{RecordKind, Span};
+use crate::{PageDelta, StoreError};
 
 /// Bytes of the pages of the device that hold a record, at most.
 const MOST: usize = 2 * PAGE;
 
+/// Records of a page, at most: image, delta and tail.
+const PARTS: usize = 3;
+
 thread_local! {
-    /// An image and a delta, while a page is made of them.
-    static RECORDS: RefCell<(Vec<u8>, Vec<u8>)> = RefCell::new((vec![0; PAGE], vec![0; PAGE]));
-    /// Pages of the device that hold a record, or two.
-    static PAGES: RefCell<AlignedBuf> = RefCell::new(AlignedBuf::zeroed(2 * MOST));
+    /// The records of a page, while it is made of them.
+    static RECORDS: RefCell<[Vec<u8>; PARTS]> = RefCell::new([(); PARTS].map(|()| vec![0; PAGE]));
+    /// Pages of the device that hold a record, or all of a page's.
+    static PAGES: RefCell<AlignedBuf> = RefCell::new(AlignedBuf::zeroed(PARTS * MOST));
 }
 
 impl Inner {
@@ -36,61 +40,86 @@ impl Inner {
         *changed = ChangedWords::NONE;
         let found = match self.layout.sizes.unit() {
             None => self.read_record(lba, into)?.is_some(),
-            Some(_) => RECORDS.with_borrow_mut(|(image, delta)| {
-                self.read_records(lba, image, delta, into, changed)
-            })?,
+            Some(_) => {
+                RECORDS.with_borrow_mut(|records| self.read_records(lba, records, into, changed))?
+            }
         };
         self.shrink_map()?;
         Ok(found)
     }
 
-    /// Reads a page of a store in units, which is made of its image and its delta.
+    /// Reads a page of a store in units, which is made of its image, its delta and its tail.
     fn read_records(
         &self,
         lba: u32,
-        image: &mut [u8],
-        delta: &mut [u8],
+        records: &mut [Vec<u8>; PARTS],
         into: &mut [u8],
         changed: &mut ChangedWords,
     ) -> Result<bool, StoreError> {
-        let mapped = self.mapped(self.state()?, lba)?;
-        let (base, since) = (mapped.find_image(image)?, mapped.find_delta(delta)?);
-        drop(mapped);
-        let Some(base) = base else { return Ok(false) };
-        let Some(since) = since else { return self.read_image(lba, base, image, into) };
-        let (of_image, of_delta) = self.fetch_both(lba, (base, image), (since, delta))?;
-        let whole = unpack(&image[..of_image], into);
-        let words = apply(into, &delta[..of_delta]);
-        *changed = words.unwrap_or_default();
-        self.whole(lba, whole && words.is_some(), into)
+        let kinds = [RecordKind::Image, RecordKind::Delta, RecordKind::Tail];
+        self.read_parts(lba, &kinds, records, |records| {
+            let whole = unpack(records[0], into);
+            let words = [records[1], records[2]].map(|record| match record {
+                [] => Some(WordSet::NONE),
+                record => apply(into, record),
+            });
+            // In this order: the tail is of both.
+            let [delta, tail] = words;
+            *changed = ChangedWords::read(delta.unwrap_or_default(), tail.unwrap_or_default());
+            self.whole(lba, whole && delta.is_some() && tail.is_some(), into)
+        })
     }
 
-    /// Reads the base of a page; false if there is no page.
-    pub fn read_base(&self, lba: u32, into: &mut [u8]) -> Result<bool, StoreError> {
-        if self.layout.sizes.unit().is_none() {
-            return self.read_page(lba, into, &mut ChangedWords::NONE.clone());
-        }
+    /// Reads a page as changes of it make it that an engine kept, and finds the words in which it may differ
+    /// from its base; false if there is no page.
+    pub fn read_with(
+        &self,
+        lba: u32,
+        kept: &PageDelta,
+        into: &mut [u8],
+        changed: &mut ChangedWords,
+    ) -> Result<bool, StoreError> {
         self.check_page(lba, into)?;
-        let found = RECORDS.with_borrow_mut(|(image, _)| {
-            let mapped = self.mapped(self.state()?, lba)?;
-            let base = mapped.find_image(image)?;
-            drop(mapped);
-            base.map_or(Ok(false), |base| self.read_image(lba, base, image, into))
+        let kinds = match kept.kind() {
+            RecordKind::Tail => &[RecordKind::Image, RecordKind::Delta][..],
+            _ => &[RecordKind::Image],
+        };
+        let found = RECORDS.with_borrow_mut(|records| {
+            self.read_parts(lba, kinds, records, |records| {
+                let whole = unpack(records[0], into);
+                let delta = match records[1] {
+                    [] => Some(WordSet::NONE),
+                    record => apply(into, record),
+                };
+                let since = apply(into, kept.record());
+                *changed = ChangedWords::read(delta.unwrap_or_default(), since.unwrap_or_default());
+                self.whole(lba, whole && delta.is_some() && since.is_some(), into)
+            })
         })?;
         self.shrink_map()?;
         Ok(found)
     }
 
-    /// Makes a page of an image that was found.
-    fn read_image(
+    /// Reads those records of a page that are there; false if it has no image.
+    fn read_parts(
         &self,
         lba: u32,
-        base: RecordLookup,
-        image: &mut [u8],
-        into: &mut [u8],
+        kinds: &[RecordKind],
+        records: &mut [Vec<u8>; PARTS],
+        make: impl FnOnce([&[u8]; PARTS]) -> Result<bool, StoreError>,
     ) -> Result<bool, StoreError> {
-        let bytes = self.fetch(lba, base, image)?;
-        self.whole(lba, unpack(&image[..bytes], into), into)
+        let mapped = self.mapped(self.state()?, lba)?;
+        let mut found = [const { None }; PARTS];
+        for ((found, &kind), into) in found.iter_mut().zip(kinds).zip(&mut *records) {
+            *found = mapped.find_part(kind, into)?;
+        }
+        drop(mapped);
+        if found[0].is_none() {
+            return Ok(false);
+        }
+        let bytes = self.fetch_all(lba, found, records)?;
+        let mut records = records.iter().zip(bytes).map(|(record, bytes)| &record[..bytes]);
+        make([(); PARTS].map(|()| records.next().unwrap_or_default()))
     }
 
     /// A page that was made, unless its records are not what they should be.
@@ -108,7 +137,7 @@ impl Inner {
     pub fn has_delta(&self, lba: u32) -> Result<bool, StoreError> {
         self.layout.check_lba(lba)?;
         let mapped = self.mapped(self.state()?, lba)?;
-        let has = mapped.delta_place().is_some();
+        let has = mapped.place_of(RecordKind::Delta).is_some();
         drop(mapped);
         self.shrink_map()?;
         Ok(has)
@@ -140,37 +169,56 @@ impl Inner {
         self.compare(lba, at, into)
     }
 
-    /// The same for the image and the delta of a page, side by side if both are read.
-    fn fetch_both(
+    /// The same for records of a page, those on the device side by side. Of a record that is not there no bytes
+    /// are returned.
+    pub fn fetch_all<const N: usize>(
         &self,
         lba: u32,
-        (base, image): (RecordLookup, &mut [u8]),
-        (since, delta): (RecordLookup, &mut [u8]),
-    ) -> Result<(usize, usize), StoreError> {
-        let (base, since) = match (base, since) {
-            (RecordLookup::At(base), RecordLookup::At(since)) => (base, since),
-            (base, since) => {
-                return Ok((self.fetch(lba, base, image)?, self.fetch(lba, since, delta)?));
-            }
-        };
-        self.counters.count_reads(2);
-        PAGES.with_borrow_mut(|pages| {
-            let (one, other) = pages.split_at_mut(MOST);
-            let read = |at: &RecordAt, pages| {
-                let (span, zone) = (at.span, at.zone);
-                let buffer: &mut [u8] = pages;
-                let offset = u64::from(span.page) * PAGE as u64;
-                ZoneRead { zone, offset, buffer: &mut buffer[..span.pages() * PAGE] }
+        found: [Option<RecordLookup>; N],
+        into: &mut [Vec<u8>; N],
+    ) -> Result<[usize; N], StoreError> {
+        let on_device = |found: &&Option<RecordLookup>| matches!(found, Some(RecordLookup::At(_)));
+        let reads = found.iter().filter(on_device).count();
+        if reads > 1 {
+            self.counters.count_reads(reads as u64);
+            self.read_spans(&found, into)?;
+        }
+        let mut bytes = [0; N];
+        for ((bytes, found), into) in bytes.iter_mut().zip(found).zip(into) {
+            *bytes = match found {
+                None => 0,
+                Some(RecordLookup::At(at)) if reads > 1 => self.compare(lba, at, into)?,
+                Some(found) => self.fetch(lba, found, into)?,
             };
-            self.device.read_all(&mut [read(&base, &mut *one), read(&since, &mut *other)])?;
-            for (span, pages, into) in
-                [(base.span, one, &mut *image), (since.span, other, &mut *delta)]
-            {
+        }
+        Ok(bytes)
+    }
+
+    /// Reads those of some records that are on the device, all at once.
+    fn read_spans<const N: usize>(
+        &self,
+        found: &[Option<RecordLookup>; N],
+        into: &mut [Vec<u8>; N],
+    ) -> Result<(), DeviceError> {
+        PAGES.with_borrow_mut(|pages| {
+            let at = |found: &Option<RecordLookup>| match found {
+                Some(RecordLookup::At(at)) => Some((at.zone, at.span)),
+                _ => None,
+            };
+            let mut reads = ArrayVec::<ZoneRead<'_>, N>::new();
+            for ((zone, span), pages) in found.iter().filter_map(at).zip(pages.chunks_mut(MOST)) {
+                let offset = u64::from(span.page) * PAGE as u64;
+                reads.push(ZoneRead { zone, offset, buffer: &mut pages[..span.pages() * PAGE] });
+            }
+            self.device.read_all(&mut reads)?;
+            drop(reads);
+            let spans =
+                found.iter().zip(into).filter_map(|(found, into)| Some((at(found)?.1, into)));
+            for ((span, into), pages) in spans.zip(pages.chunks(MOST)) {
                 into[..span.bytes].copy_from_slice(&pages[span.skip..][..span.bytes]);
             }
-            Ok::<(), DeviceError>(())
-        })?;
-        Ok((self.compare(lba, base, image)?, self.compare(lba, since, delta)?))
+            Ok(())
+        })
     }
 
     /// Compares a record that was read with its sum; returns its bytes.

@@ -3,17 +3,28 @@
 use frostline_log::{Extent, Slot};
 
 use crate::StoreError;
-use crate::format::{DELTA, Form, IMAGE, PAGE, Row, VERSION, WHOLE_PAGES};
+use crate::format::{DELTA, Form, IMAGE, PAGE, Row, TAIL, VERSION, WHOLE_PAGES};
 
 /// Zeroes that fill up the last unit of a record.
 const ZEROES: [u8; PAGE] = [0; PAGE];
+
+/// What a record has of its page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RecordKind {
+    /// All of it: the page's base, if others are there.
+    Image,
+    /// The words that changed since the base.
+    Delta,
+    /// The words that changed since the delta.
+    Tail,
+}
 
 /// The sizes that the records of a store may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// Bytes of a unit; 0 if every page takes 4,096 bytes.
     unit: u32,
-    /// Pages of a store in units: the LBAs behind theirs are those of their deltas.
+    /// Pages of a store in units: the LBAs behind theirs are those of their deltas, and then of their tails.
     pages: u32,
 }
 
@@ -59,19 +70,33 @@ impl Sizes {
         (self.pages > 0).then_some(page + self.pages)
     }
 
-    /// The page that has a record of this LBA: an image or a delta.
-    pub fn page_of(self, lba: u32) -> u32 {
-        if self.is_delta(lba) { lba - self.pages } else { lba }
+    /// LBA of a page's tail, in a store in units.
+    pub fn tail_of(self, page: u32) -> Option<u32> {
+        self.delta_of(page).map(|delta| delta + self.pages)
     }
 
-    /// True if a record of this LBA is a delta.
+    /// The page that has a record of this LBA.
+    pub fn page_of(self, lba: u32) -> u32 {
+        lba - self.pages * self.kind(lba) as u32
+    }
+
+    /// What a record of this LBA has of its page.
+    pub fn kind(self, lba: u32) -> RecordKind {
+        match lba.checked_div(self.pages) {
+            None | Some(0) => RecordKind::Image,
+            Some(1) => RecordKind::Delta,
+            Some(_) => RecordKind::Tail,
+        }
+    }
+
+    /// True if a record of this LBA is a delta or a tail.
     pub fn is_delta(self, lba: u32) -> bool {
         self.pages > 0 && lba >= self.pages
     }
 
     /// LBAs of a store of so many pages.
     pub fn lbas(self, pages: u64) -> u64 {
-        pages + u64::from(self.pages)
+        pages + 2 * u64::from(self.pages)
     }
 
     /// Bytes of a unit, if records take as many as they need.
@@ -130,10 +155,10 @@ impl Sizes {
     }
 }
 
-/// A version of a page or of its delta, as the header of its chunk describes it.
+/// A version of a page, of its delta or its tail, as the header of its chunk describes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// The page's LBA, or [that of its delta](Sizes::delta_of).
+    /// The page's LBA, or that of its [delta](Sizes::delta_of) or [tail](Sizes::tail_of).
     pub lba: u32,
     /// CRC-32C of the record, with the zeroes that fill up its last unit.
     pub sum: u32,
@@ -141,8 +166,8 @@ pub struct Record {
     pub time: u64,
     /// Bytes of the record.
     pub bytes: u16,
-    /// Of a delta, the sum of its base. Of an image that cleaning merged, the sum of the delta that is in
-    /// it; of another image 0.
+    /// Of a delta the sum of its base, of a tail that of its delta. Of an image that cleaning merged, the sum
+    /// of the tail that is in it, or of the delta if there was none; of another image 0.
     pub other: u32,
 }
 
@@ -153,6 +178,7 @@ impl Record {
         let lba = match kind {
             IMAGE if !sizes.is_delta(lba) => lba,
             DELTA => lba.checked_add(sizes.pages)?,
+            TAIL => lba.checked_add(sizes.pages)?.checked_add(sizes.pages)?,
             _ => return None,
         };
         let known = (1..=PAGE).contains(&bytes.into());
@@ -166,7 +192,11 @@ impl Record {
 
     /// Its form.
     pub fn form(&self, sizes: Sizes) -> Form {
-        let kind = if sizes.is_delta(self.lba) { DELTA } else { IMAGE };
+        let kind = match sizes.kind(self.lba) {
+            RecordKind::Image => IMAGE,
+            RecordKind::Delta => DELTA,
+            RecordKind::Tail => TAIL,
+        };
         Form { kind, bytes: self.bytes, other: self.other }
     }
 }

@@ -9,6 +9,7 @@ use crate::buffer::Buffer;
 use crate::cleaning::Valid;
 use crate::inner::Inner;
 use crate::packing::PackedPage;
+use crate::records::RecordKind;
 use crate::{PageWrite, Store, StoreError};
 
 impl Store {
@@ -44,7 +45,7 @@ impl Inner {
         let page_of = |valid: &Valid| self.layout.sizes.page_of(valid.record.lba);
         let mut lbas: Vec<u32> = chunks.iter().flatten().flatten().map(page_of).collect();
         if self.layout.sizes.first_delta() > 0 {
-            // The victim may have a page's image and its delta.
+            // The victim may have several records of a page.
             lbas.sort_unstable();
             lbas.dedup();
         }
@@ -77,13 +78,14 @@ impl Inner {
         let mut page = self.mapped(self.state()?, write.lba)?;
         let in_victim =
             |place: Option<(Extent, u32)>| place.is_some_and(|(at, _)| at.slot.zone == zone);
-        let (image, delta) = (in_victim(page.image_place()), in_victim(page.delta_place()));
-        if page.has_group() || !image && !delta {
+        let image = in_victim(page.place_of(RecordKind::Image));
+        let [delta, tail] = page.changes().map(in_victim);
+        if page.has_group() || !image && !delta && !tail {
             return Ok(false);
         }
-        if image {
-            // A delta would leave the image in the victim.
-            packed.delta = None;
+        if image || delta {
+            // A tail would leave both in the victim, a delta the image.
+            packed.forbid_tail(image);
         }
         let written = page.write(packed);
         let mut state = page.into_state();

@@ -22,7 +22,7 @@ use crate::image::Hole;
 use crate::layout::Layout;
 use crate::notes::Notes;
 use crate::observer::{Observer, StoreEvent};
-use crate::records::Record;
+use crate::records::{Record, RecordKind};
 use crate::volume::Volume;
 use crate::written::{DeltaCounts, Written};
 use crate::zone_pool::{DataZone, ZonePool};
@@ -45,9 +45,9 @@ pub struct State {
     time: u64,
     /// Pages written, but for those of the metadata log, which counts its own.
     written: Written,
-    /// Deltas since the store was opened.
+    /// Deltas and tails since the store was opened.
     pub deltas: DeltaCounts,
-    /// Deltas in the map.
+    /// Deltas and tails in the map.
     valid_deltas: u64,
     /// Zones that failed, but for those of the metadata log, which counts its own.
     failures: Failures,
@@ -79,9 +79,9 @@ pub struct Restored {
     pub time: u64,
     /// Pages written.
     pub written: Written,
-    /// Valid records: pages and deltas.
+    /// Valid records: pages, deltas and tails.
     pub valid: u64,
-    /// Of these, deltas.
+    /// Of these, deltas and tails.
     pub deltas: u64,
     /// The zones that hold pages, as the volume knows them, in the order in which they were sealed.
     pub images: Vec<ZoneImage>,
@@ -150,17 +150,17 @@ impl State {
         self.volume.valid_pages().saturating_sub(self.valid_deltas)
     }
 
-    /// Valid deltas of pages.
+    /// Valid deltas and tails of pages.
     pub fn valid_deltas(&self) -> u64 {
         self.valid_deltas
     }
 
-    /// A page got a delta, and had none.
+    /// A page got a delta or a tail, and had none.
     pub fn delta_begun(&mut self) {
         self.valid_deltas += 1;
     }
 
-    /// A page has no delta any more.
+    /// A page has a delta or a tail no more.
     pub fn delta_ended(&mut self) {
         debug_assert!(self.valid_deltas > 0);
         self.valid_deltas -= 1;
@@ -205,6 +205,7 @@ impl State {
         self.written.user_bytes += self.slot_bytes(bytes.len());
         if self.layout.sizes.is_delta(record.lba) {
             self.deltas.written += 1;
+            self.deltas.tails += u64::from(self.layout.sizes.kind(record.lba) == RecordKind::Tail);
             self.deltas.bytes += u64::from(record.bytes);
         }
         self.nothing_to_clean = false;
@@ -215,8 +216,8 @@ impl State {
                 Some(_) => record.bytes,
                 None => Hole::of(bytes, 1).map_or(whole, |hole| hole.bytes() as u16),
             };
-            let (lba, is_delta) = (sizes.page_of(record.lba), sizes.is_delta(record.lba));
-            self.observe(StoreEvent::Written { lba, hotness, bytes, is_delta });
+            let (lba, kind) = (sizes.page_of(record.lba), sizes.kind(record.lba));
+            self.observe(StoreEvent::Written { lba, hotness, bytes, kind });
         }
         self.append(placed, (record, hotness, bytes))
     }

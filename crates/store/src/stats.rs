@@ -20,10 +20,10 @@ pub struct Stats {
     /// Counts of the volume since the store was opened, as in the simulator, but without
     /// `victim_garbage`: [`Store::victim_garbage`](crate::Store::victim_garbage) has it.
     pub counts: frostline_log::Counts,
-    /// Pages written as deltas since the store was opened.
+    /// Pages written as deltas or tails since the store was opened.
     pub deltas: DeltaCounts,
     /// Records read of the device since the store was opened, for pages that were asked for and for deltas that
-    /// cleaning merged: of a page with a delta both.
+    /// cleaning merged: of a page with a delta and a tail all three.
     pub reads: u64,
     /// Pages copied since [`Store::count_copies`](crate::Store::count_copies), if it was called.
     pub copied: Option<Copied>,

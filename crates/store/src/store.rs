@@ -162,13 +162,13 @@ impl Store {
         written
     }
 
-    /// The changed words of a page, 4,096 bytes, to be kept apart from it; none if they are too many, or the
-    /// store is not [in units](crate::Format::unit).
+    /// The changed words of a page, 4,096 bytes, to be kept apart from it: those that its delta or its tail
+    /// would have, as [`ChangedWords::kind`] says. None if they are too many, or the store is not [in units](crate::Format::unit).
     pub fn delta(&self, page: &[u8], changed: &ChangedWords) -> Option<PageDelta> {
         PageDelta::of(page, changed, self.inner.layout.sizes)
     }
 
-    /// Writes pages as deltas, in order, as [`Store::write_batch`] writes whole pages. Returns the LBAs of
+    /// Writes pages as deltas or tails, in order, as [`Store::write_batch`] writes whole pages. Returns the LBAs of
     /// those whose base does not take a delta: they have to be written as a whole.
     ///
     /// # Errors
@@ -231,13 +231,21 @@ impl Store {
         read
     }
 
-    /// Reads the base of a page: the page as it was before its delta on the device.
+    /// Reads a page as changes make it that were [kept apart](Store::delta) from it and are not written; and
+    /// finds the words in which it may differ from its base. What these changes replace is not read. Words that
+    /// were no longer in use, and were left out, hold anything.
     ///
     /// # Errors
     /// As for [`Store::read`].
-    pub fn read_base(&self, lba: u32, page: &mut [u8]) -> Result<bool, StoreError> {
+    pub fn read_with(
+        &self,
+        lba: u32,
+        kept: &PageDelta,
+        page: &mut [u8],
+        changed: &mut ChangedWords,
+    ) -> Result<bool, StoreError> {
         let begun = Instant::now();
-        let read = self.inner.read_base(lba, page);
+        let read = self.inner.read_with(lba, kept, page, changed);
         self.inner.counters.read(begun.elapsed());
         read
     }

@@ -56,7 +56,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Writes pages as deltas, in order. Returns those that have to be written as a whole.
+    /// Writes pages as deltas or tails, in order. Returns those that have to be written as a whole.
     pub fn write_deltas(&self, writes: &[DeltaWrite<'_>]) -> Result<Vec<u32>, StoreError> {
         let mut refused = Vec::new();
         for write in writes {
@@ -66,7 +66,7 @@ impl Inner {
             let writes = some.iter().map(|write| (write.lba, write));
             self.place_all(writes, |mut page, &DeltaWrite { lba, delta, hotness }| {
                 let record = delta.record().to_vec();
-                if !page.write_delta(record, hotness.unwrap_or_default())? {
+                if !page.write_part(delta.kind(), record, hotness.unwrap_or_default())? {
                     refused.push(lba);
                 }
                 Ok(page)

@@ -27,16 +27,18 @@ pub struct Written {
     pub padding_bytes: u64,
 }
 
-/// Pages written as deltas, since the store was opened.
+/// Pages written as deltas or tails, since the store was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct DeltaCounts {
     /// By the user.
     pub written: u64,
+    /// Of these, tails.
+    pub tails: u64,
     /// Their bytes, before they are rounded up to units.
     pub bytes: u64,
-    /// Images that cleaning moved, merged with their deltas.
+    /// Images that cleaning moved, merged with their deltas and tails.
     pub merged: u64,
-    /// Deltas that cleaning moved.
+    /// Deltas and tails that cleaning moved.
     pub moved: u64,
     /// Their bytes.
     pub moved_bytes: u64,
@@ -47,6 +49,7 @@ impl DeltaCounts {
     pub fn since(&self, earlier: &DeltaCounts) -> DeltaCounts {
         DeltaCounts {
             written: self.written.saturating_sub(earlier.written),
+            tails: self.tails.saturating_sub(earlier.tails),
             bytes: self.bytes.saturating_sub(earlier.bytes),
             merged: self.merged.saturating_sub(earlier.merged),
             moved: self.moved.saturating_sub(earlier.moved),

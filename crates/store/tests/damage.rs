@@ -7,7 +7,9 @@
 
 use std::sync::Arc;
 
-use frostline_store::{Cleaning, Compression, Format, Open, Store, StoreError};
+use frostline_store::{
+    ChangedWords, Cleaning, Compression, Format, Open, PageWrite, RecordKind, Store, StoreError,
+};
 use frostline_zone::{AlignedBuf, Device, Fault, Faulty, Shape, ZoneState, in_memory};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -43,7 +45,7 @@ struct Sample {
     /// The device at several moments before, the oldest first.
     earlier: Vec<Arc<dyn Device>>,
     /// All that each page ever was; the last is what it is.
-    pages: Vec<Vec<Option<u32>>>,
+    pages: Vec<Vec<Option<Vec<u8>>>>,
     /// The zone of the last chunk, if the store crashed: nothing tells of what is missing there.
     unsure: Option<u32>,
 }
@@ -55,48 +57,79 @@ impl Sample {
     }
 }
 
-/// Closed, or dropped after a sync and then one more write, whose chunk tells that all before
-/// were durable.
-fn sample(closed: bool) -> Sample {
+/// Closed, or dropped after a sync and then one more write of page 0, whose chunk tells that all before
+/// were durable. Of a store in units most pages have a delta, and many of these a tail.
+fn sample(closed: bool, unit: Option<u32>) -> Sample {
     let device = in_memory(&shape()).unwrap();
     let format = Format {
         logical_pages: Some(PAGES.into()),
         checkpoint_writes: Some(400),
+        unit,
         ..Format::default()
     };
     Store::format(device.clone(), &format).unwrap();
     let store = Store::open(device.clone(), OPEN).unwrap();
-    let mut pages = vec![vec![None]; PAGES as usize];
+    let mut pages: Vec<Vec<Option<Vec<u8>>>> = vec![vec![None]; PAGES as usize];
+    let mut changes = vec![ChangedWords::NONE; PAGES as usize];
     let mut rng = SmallRng::seed_from_u64(9);
     let mut earlier = Vec::new();
-    for version in 0..3000 {
-        if version % 600 == 599 {
+    let writes = if unit.is_some() { 8000 } else { 3000 };
+    let mut tails = 0;
+    for version in 0..writes {
+        if version % (writes / 5) == writes / 5 - 1 {
             earlier.push(copy(&*device, |_, _| {}));
         }
         let lba = rng.random_range(0..PAGES);
+        let (versions, changed) = (&mut pages[lba as usize], &mut changes[lba as usize]);
         if rng.random_bool(0.05) {
             store.trim(lba).unwrap();
-            pages[lba as usize].push(None);
+            versions.push(None);
         } else {
-            store.write(lba, &content(lba, version)).unwrap();
-            pages[lba as usize].push(Some(version));
+            let last = versions.last().cloned().flatten();
+            let mut page = content(lba, version);
+            match last.filter(|_| unit.is_some() && rng.random_bool(0.8)) {
+                Some(last) => {
+                    let begin = rng.random_range(0..PAGE / 8);
+                    let end = (begin + rng.random_range(5..40)).min(PAGE / 8);
+                    page[..8 * begin].copy_from_slice(&last[..8 * begin]);
+                    page[8 * end..].copy_from_slice(&last[8 * end..]);
+                    changed.add(begin..end);
+                    tails += u32::from(changed.kind() == RecordKind::Tail);
+                    let changed = Some(&*changed);
+                    let write = PageWrite { lba, page: &page, hotness: None, changed };
+                    store.write_batch(&[write]).unwrap();
+                    changes[lba as usize].note_written();
+                }
+                None => {
+                    store.write(lba, &page).unwrap();
+                    *changed = ChangedWords::NONE;
+                }
+            }
+            versions.push(Some(page));
         }
         if rng.random_bool(0.01) {
             store.sync().unwrap();
         }
     }
-    assert!(store.stats().unwrap().counts.zones_reclaimed > 20);
+    let stats = store.stats().unwrap();
+    assert!(stats.counts.zones_reclaimed > 20);
+    assert!(unit.is_none() || tails > 1000 && stats.deltas.merged > 100, "{tails}, {stats:?}");
     match closed {
         true => store.close().unwrap(),
         false => {
             store.sync().unwrap();
             store.write(0, &content(0, UNSURE)).unwrap();
-            pages[0].push(Some(UNSURE));
+            pages[0].push(Some(content(0, UNSURE)));
             store.sync().unwrap();
         }
     }
     let unsure = (!closed).then(|| last_chunk(&*device).1);
     Sample { device, earlier, pages, unsure }
+}
+
+/// Samples of whole pages and in units.
+fn samples(closed: bool) -> impl Iterator<Item = Sample> {
+    [None, Some(64)].into_iter().map(move |unit| sample(closed, unit))
 }
 
 /// A copy of a device, but for what `change` makes of a zone's bytes.
@@ -131,15 +164,16 @@ fn inspect(device: Arc<dyn Device>, sample: &Sample, older: bool, what: &str) ->
     let store = match opened {
         Ok(store) => store,
         Err(StoreError::Damaged { .. } | StoreError::NoSuperblock { .. }) => return true,
+        // A leaf lay in a zone that is cut.
+        Err(StoreError::Device(error)) if error.is_of_zone() => return true,
         Err(error) => panic!("{what}: {error}"),
     };
     for (lba, versions) in (0..PAGES).zip(&sample.pages) {
         let mut page = vec![0; PAGE];
         match store.read(lba, &mut page) {
             Ok(found) => {
-                let is =
-                    |v: &Option<u32>| found.then_some(&page) == v.map(|v| content(lba, v)).as_ref();
-                let older = older || versions.last() == Some(&Some(UNSURE));
+                let is = |v: &Option<Vec<u8>>| found.then_some(&page) == v.as_ref();
+                let older = older || sample.unsure.is_some() && lba == 0;
                 let right = versions.last().is_some_and(is) || older && versions.iter().any(is);
                 assert!(right, "{what}: LBA {lba} is wrong");
             }
@@ -148,6 +182,7 @@ fn inspect(device: Arc<dyn Device>, sample: &Sample, older: bool, what: &str) ->
                 noticed = true;
             }
             Err(StoreError::Damaged { .. }) => noticed = true,
+            Err(StoreError::Device(error)) if error.is_of_zone() => noticed = true,
             Err(error) => panic!("{what}: LBA {lba}: {error}"),
         }
     }
@@ -192,12 +227,12 @@ fn flip_everywhere(sample: &Sample, of_each: usize) {
 
 #[test]
 fn a_flipped_byte_of_a_closed_store_is_named_or_harmless() {
-    flip_everywhere(&sample(true), 150);
+    samples(true).for_each(|sample| flip_everywhere(&sample, 150));
 }
 
 #[test]
 fn a_flipped_byte_of_a_store_that_crashed_is_named_or_harmless_or_as_if_never_written() {
-    flip_everywhere(&sample(false), 150);
+    samples(false).for_each(|sample| flip_everywhere(&sample, 150));
 }
 
 fn cut_every_zone(sample: &Sample) {
@@ -218,12 +253,12 @@ fn cut_every_zone(sample: &Sample) {
 
 #[test]
 fn a_zone_of_a_closed_store_that_is_cut_or_emptied_is_named_or_harmless() {
-    cut_every_zone(&sample(true));
+    samples(true).for_each(|sample| cut_every_zone(&sample));
 }
 
 #[test]
 fn a_zone_of_a_store_that_crashed_that_is_cut_is_named_or_harmless_or_as_if_never_written() {
-    cut_every_zone(&sample(false));
+    samples(false).for_each(|sample| cut_every_zone(&sample));
 }
 
 /// The bytes of a zone up to its write pointer.
@@ -265,16 +300,19 @@ fn swap_pages(sample: &Sample, times: usize) -> usize {
 
 #[test]
 fn pages_in_each_others_places_are_named_or_harmless() {
-    let noticed = swap_pages(&sample(true), 200);
-    assert!(noticed > 100, "only {noticed} of 200 were noticed");
-    swap_pages(&sample(false), 200);
+    for sample in samples(true) {
+        let noticed = swap_pages(&sample, 200);
+        assert!(noticed > 100, "only {noticed} of 200 were noticed");
+    }
+    for sample in samples(false) {
+        swap_pages(&sample, 200);
+    }
 }
 
 /// A write that went astray: another place holds what should be here, and here is nothing.
 #[test]
 fn a_page_written_to_anothers_place_is_named_or_harmless() {
-    for crashed in [false, true] {
-        let sample = sample(!crashed);
+    for sample in samples(true).chain(samples(false)) {
         let mut rng = SmallRng::seed_from_u64(6);
         let zones = sample.device.geometry().zones;
         let mut noticed = 0;
@@ -301,14 +339,13 @@ fn a_page_written_to_anothers_place_is_named_or_harmless() {
             noticed += u32::from(inspect(device, &sample, older, &what));
         }
         println!("{noticed} of 200 misdirected writes were noticed");
-        assert!(crashed || noticed > 50, "only {noticed}");
+        assert!(sample.unsure.is_some() || noticed > 50, "only {noticed}");
     }
 }
 
 #[test]
 fn zones_in_each_others_places_are_named_or_harmless() {
-    for crashed in [false, true] {
-        let sample = sample(!crashed);
+    for sample in samples(true).chain(samples(false)) {
         let zones = sample.device.geometry().zones;
         for one in 0..zones {
             let other = (one + 7) % zones;
@@ -326,9 +363,8 @@ fn zones_in_each_others_places_are_named_or_harmless() {
 
 #[test]
 fn a_zone_of_another_store_is_named_or_harmless() {
-    let other = sample(true);
-    for crashed in [false, true] {
-        let sample = sample(!crashed);
+    let other = sample(true, None);
+    for sample in samples(true).chain(samples(false)) {
         for foreign in 0..sample.device.geometry().zones {
             let device = copy(&*sample.device, |zone, bytes| {
                 if zone == foreign {
@@ -343,8 +379,7 @@ fn a_zone_of_another_store_is_named_or_harmless() {
 
 #[test]
 fn pages_behind_what_was_written_to_a_zone_are_named_or_harmless() {
-    for crashed in [false, true] {
-        let sample = sample(!crashed);
+    for sample in samples(true).chain(samples(false)) {
         for ahead in 0..sample.device.geometry().zones {
             for filling in [0, 0x5a] {
                 let device = copy(&*sample.device, |zone, bytes| {
@@ -364,8 +399,7 @@ fn pages_behind_what_was_written_to_a_zone_are_named_or_harmless() {
 /// Writes to a zone that were acknowledged, flushed and lost all the same.
 #[test]
 fn a_zone_as_it_was_before_is_named_or_harmless() {
-    for closed in [false, true] {
-        let sample = sample(closed);
+    for sample in samples(false).chain(samples(true)) {
         for (moment, earlier) in sample.earlier.iter().enumerate() {
             for old in 0..sample.device.geometry().zones {
                 let device = copy(&*sample.device, |zone, bytes| {
@@ -384,8 +418,7 @@ fn a_zone_as_it_was_before_is_named_or_harmless() {
 /// tells of them. Nothing tells of the last write.
 #[test]
 fn metadata_as_they_were_before_are_noticed_by_what_was_written_since() {
-    for closed in [false, true] {
-        let sample = sample(closed);
+    for sample in samples(false).chain(samples(true)) {
         let is_metadata = |zone: u32| {
             !zone_bytes(&*sample.device, zone).is_empty() && kind(&*sample.device, zone, 0) == SUPER
         };
@@ -406,47 +439,48 @@ fn metadata_as_they_were_before_are_noticed_by_what_was_written_since() {
 /// it, it is not opened, unless what is left leads to the same pages. That zone itself is not missed.
 #[test]
 fn metadata_of_a_closed_store_that_are_cut_are_noticed_or_lack_nothing() {
-    let sample = sample(true);
-    let store = Store::open(sample.device.clone(), OPEN).unwrap();
-    let mut pages = sample.pages;
-    store.sync().unwrap();
-    for lba in 0..40 {
-        store.trim(lba).unwrap();
-        pages[lba as usize].push(None);
+    for sample in samples(true) {
+        let store = Store::open(sample.device.clone(), OPEN).unwrap();
+        let mut pages = sample.pages;
+        store.sync().unwrap();
+        for lba in 0..40 {
+            store.trim(lba).unwrap();
+            pages[lba as usize].push(None);
+        }
+        store.close().unwrap();
+        let sample = Sample { pages, ..sample };
+        let mut noticed = 0;
+        for cut in 0..sample.device.geometry().zones {
+            let written = zone_bytes(&*sample.device, cut);
+            if written.is_empty() || kind(&*sample.device, cut, 0) != SUPER {
+                continue;
+            }
+            for pages in 0..written.len() / PAGE {
+                let device = copy(&*sample.device, |zone, bytes| {
+                    if zone == cut {
+                        bytes.truncate(pages * PAGE);
+                    }
+                });
+                let what = format!("metadata zone {cut} cut to {pages} pages");
+                noticed += u32::from(inspect(device, &sample, false, &what));
+            }
+        }
+        assert!(noticed > 0, "nothing was noticed");
+        let (_, witness) = last_chunk(&*sample.device);
+        assert_eq!(zone_bytes(&*sample.device, witness).len(), PAGE);
+        let device = copy(&*sample.device, |zone, bytes| {
+            if zone == witness {
+                bytes.clear();
+            }
+        });
+        assert!(!inspect(device, &sample, false, "without the witness"));
     }
-    store.close().unwrap();
-    let sample = Sample { pages, ..sample };
-    let mut noticed = 0;
-    for cut in 0..sample.device.geometry().zones {
-        let written = zone_bytes(&*sample.device, cut);
-        if written.is_empty() || kind(&*sample.device, cut, 0) != SUPER {
-            continue;
-        }
-        for pages in 0..written.len() / PAGE {
-            let device = copy(&*sample.device, |zone, bytes| {
-                if zone == cut {
-                    bytes.truncate(pages * PAGE);
-                }
-            });
-            let what = format!("metadata zone {cut} cut to {pages} pages");
-            noticed += u32::from(inspect(device, &sample, false, &what));
-        }
-    }
-    assert!(noticed > 0, "nothing was noticed");
-    let (_, witness) = last_chunk(&*sample.device);
-    assert_eq!(zone_bytes(&*sample.device, witness).len(), PAGE);
-    let device = copy(&*sample.device, |zone, bytes| {
-        if zone == witness {
-            bytes.clear();
-        }
-    });
-    assert!(!inspect(device, &sample, false, "without the witness"));
 }
 
 /// The losses of an offline metadata zone are known, and may be accepted.
 #[test]
 fn a_closed_store_without_a_metadata_zone_is_opened_if_the_loss_is_accepted() {
-    let Sample { device, .. } = sample(true);
+    let Sample { device, .. } = sample(true, None);
     let metadata = || {
         let zones = 0..device.geometry().zones;
         let is_it = |zone: &u32| {
@@ -493,30 +527,35 @@ fn a_closed_store_without_a_metadata_zone_is_opened_if_the_loss_is_accepted() {
 /// there, is told of by nothing.
 #[test]
 fn chunks_of_a_store_that_crashed_are_missed_if_a_later_one_lies_elsewhere() {
-    let sample = sample(false);
-    let mut rng = SmallRng::seed_from_u64(8);
-    let mut noticed = 0;
-    for zone in (0..sample.device.geometry().zones).filter(|&zone| !sample.is_unsure(&[zone])) {
-        let pages = zone_bytes(&*sample.device, zone).len() / PAGE;
-        for _ in 0..6.min(pages) {
-            let len = rng.random_range(0..pages) * PAGE;
-            let device = copy(&*sample.device, |z, bytes| {
-                if z == zone {
-                    bytes.truncate(len);
-                }
-            });
-            noticed +=
-                u32::from(inspect(device, &sample, false, &format!("zone {zone} cut to {len}")));
+    for sample in samples(false) {
+        let mut rng = SmallRng::seed_from_u64(8);
+        let mut noticed = 0;
+        for zone in (0..sample.device.geometry().zones).filter(|&zone| !sample.is_unsure(&[zone])) {
+            let pages = zone_bytes(&*sample.device, zone).len() / PAGE;
+            for _ in 0..6.min(pages) {
+                let len = rng.random_range(0..pages) * PAGE;
+                let device = copy(&*sample.device, |z, bytes| {
+                    if z == zone {
+                        bytes.truncate(len);
+                    }
+                });
+                noticed += u32::from(inspect(
+                    device,
+                    &sample,
+                    false,
+                    &format!("zone {zone} cut to {len}"),
+                ));
+            }
+            for page in 0..pages {
+                let device = Faulty::new(copy(&*sample.device, |_, _| {}), 1);
+                device.flip(zone, (page * PAGE + 40) as u64, 1);
+                let what = format!("page {page} of zone {zone} damaged");
+                noticed += u32::from(inspect(Arc::new(device), &sample, false, &what));
+            }
         }
-        for page in 0..pages {
-            let device = Faulty::new(copy(&*sample.device, |_, _| {}), 1);
-            device.flip(zone, (page * PAGE + 40) as u64, 1);
-            let what = format!("page {page} of zone {zone} damaged");
-            noticed += u32::from(inspect(Arc::new(device), &sample, false, &what));
-        }
+        println!("{noticed} damages were noticed");
+        assert!(noticed > 100, "only {noticed} were noticed");
     }
-    println!("{noticed} damages were noticed");
-    assert!(noticed > 100, "only {noticed} were noticed");
 }
 
 /// Number and zone of the last chunk.

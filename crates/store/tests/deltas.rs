@@ -239,11 +239,13 @@ fn changes_kept_apart_from_their_pages_are_written_as_deltas_where_there_is_a_ba
 
     let mut page = vec![0; PAGE];
     assert!(store.read(0, &mut page).unwrap() && page == now);
-    assert!(store.read_base(0, &mut page).unwrap() && page == content(0, 0));
-    assert_eq!(delta.apply(&mut page), changed);
+    let mut found = ChangedWords::NONE;
+    assert!(store.read_with(0, &delta, &mut page, &mut found).unwrap());
+    assert_eq!(found, changed);
     assert!(page == now);
     assert!(store.read(1, &mut page).unwrap() && page == [0; PAGE]);
-    assert!(!store.read(2, &mut page).unwrap() && !store.read_base(2, &mut page).unwrap());
+    assert!(!store.read(2, &mut page).unwrap());
+    assert!(!store.read_with(2, &delta, &mut page, &mut found).unwrap());
     let beyond = DeltaWrite { lba: u32::MAX, ..writes[0] };
     assert!(matches!(store.write_deltas(&[beyond]), Err(StoreError::Log(_))));
     changed.add(0..200);

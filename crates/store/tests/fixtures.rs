@@ -1,14 +1,16 @@
 //! Stores of all versions of the format, kept as they were written: they can always be opened.
 //!
-//! A fixture is what each zone of a device holds, its length (4 bytes) first, compressed. Those of the
-//! newest version are made anew, for a new version of the format only, by
+//! A fixture is what each zone of a device holds, its length (4 bytes) first, compressed. In those of the newest
+//! version some pages have deltas, and some of these tails. They are made anew, for a new version of the format
+//! only, by
 //! `cargo test -p frostline-store --test fixtures -- --ignored`.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use frostline_store::{
-    ChangedWords, Cleaning, Compression, Format, Open, PageWrite, Store, StoreError,
+    ChangedWords, Cleaning, Compression, Format, Open, PageWrite, RecordKind, Store, StoreError,
 };
 use frostline_zone::{Device, Shape, in_memory};
 
@@ -17,8 +19,17 @@ const ZONES: u64 = 24;
 const PAGES: u32 = 60;
 const OPEN: Open = Open { cleaning: Cleaning::Inline, ..Open::DEFAULT };
 
-/// The page that is damaged in the twin.
+/// The page whose image is damaged in the twin.
 const DAMAGED: u32 = 17;
+
+/// The pages with tails: the words that their deltas have, and those that their tails have.
+const TAILED: [u32; 3] = [31, 41, 51];
+const OF_DELTA: Range<usize> = 8..56;
+const OF_TAIL: Range<usize> = 50..58;
+
+/// Of these the delta is damaged in one twin, and the tail in another.
+const DAMAGED_CHANGES: [(&str, u32, &[u8; 8]); 2] =
+    [("damaged-delta.zst", 31, b"delta031"), ("damaged-tail.zst", 51, b"tail 051")];
 
 /// A version of the format: its directory, the unit of its stores, and the words of a page.
 #[derive(Clone, Copy)]
@@ -50,13 +61,27 @@ impl Version {
         (self.unit.is_some() && lba % 5 == 1 && words > 8).then_some(words / 2)
     }
 
+    /// The contents of a page after the first, each with the words in which it differs from the one before.
+    fn changes(self, lba: u32) -> Vec<(Range<usize>, Vec<u8>)> {
+        let Some(mut page) = self.first(lba).filter(|_| self.unit.is_some()) else { return vec![] };
+        let mut changes = Vec::new();
+        let mut change = |words: Range<usize>, word: String| {
+            page[8 * words.start..8 * words.end]
+                .copy_from_slice(&word.repeat(words.len()).into_bytes());
+            changes.push((words, page.clone()));
+        };
+        if TAILED.contains(&lba) {
+            change(OF_DELTA, format!("delta{lba:03}"));
+            change(OF_TAIL, format!("tail {lba:03}"));
+        } else if let Some(word) = self.changed(lba) {
+            change(word..word + 1, "changed!".to_string());
+        }
+        changes
+    }
+
     /// The content of a page.
     fn content(self, lba: u32) -> Option<Vec<u8>> {
-        let mut page = self.first(lba)?;
-        if let Some(word) = self.changed(lba) {
-            page[8 * word..8 * word + 8].copy_from_slice(b"changed!");
-        }
-        Some(page)
+        self.changes(lba).pop().map(|(_, page)| page).or_else(|| self.first(lba))
     }
 
     fn path(self, name: &str) -> PathBuf {
@@ -129,10 +154,29 @@ fn a_store_of_any_version_is_opened_read_and_written() {
 #[test]
 fn of_a_damaged_store_of_any_version_all_but_the_damaged_page_is_read() {
     for version in VERSIONS {
-        let store = Store::open(device_of(&zones_of(version, "damaged.zst")), OPEN).unwrap();
-        let sound = sound_pages(version, &store);
-        assert!((0..).zip(&sound).all(|(lba, sound)| *sound == (lba != DAMAGED)));
+        assert_is_damaged(version, "damaged.zst", DAMAGED);
     }
+}
+
+#[test]
+fn of_a_store_with_a_damaged_delta_or_tail_all_but_its_page_is_read() {
+    for (name, lba, _) in DAMAGED_CHANGES {
+        assert_is_damaged(VERSIONS[1], name, lba);
+    }
+}
+
+fn assert_is_damaged(version: Version, name: &str, damaged: u32) {
+    let device = device_of(&zones_of(version, name));
+    let judged = frostline_judge::pages(&*device).unwrap_err().to_string();
+    assert!(judged.starts_with(&format!("LBA {damaged}, ")), "{name}, judged: {judged}");
+    let store = Store::open(device, OPEN).unwrap();
+    let sound = sound_pages(version, &store);
+    assert!((0..).zip(&sound).all(|(lba, sound)| *sound == (lba != damaged)), "{name}");
+    let findings = store.scrub(None, &mut |_| {}).unwrap().findings;
+    assert!(
+        findings.iter().all(|finding| finding.lba == Some(damaged)) && findings.len() == 1,
+        "{findings:?}"
+    );
 }
 
 /// `frostline.zst` was written when `frostline` was what is `frozen-lifespan` now, by
@@ -232,13 +276,17 @@ fn make() {
         }
     }
     for lba in 0..PAGES {
-        let (Some(page), Some(word)) = (version.content(lba), version.changed(lba)) else {
-            continue;
-        };
         let mut changed = ChangedWords::NONE;
-        changed.add(word..word + 1);
-        let write = PageWrite { lba, page: &page, hotness: None, changed: Some(&changed) };
-        store.write_batch(&[write]).unwrap();
+        for (words, page) in version.changes(lba) {
+            changed.add(words);
+            let write = PageWrite { lba, page: &page, hotness: None, changed: Some(&changed) };
+            store.write_batch(&[write]).unwrap();
+            assert_eq!(
+                changed.kind() == RecordKind::Tail,
+                page[8 * OF_TAIL.start..].starts_with(b"tail")
+            );
+            changed.note_written();
+        }
     }
     assert!(store.stats().unwrap().deltas.written > 5);
     // Recovery has something to do.
@@ -247,13 +295,20 @@ fn make() {
     write("sound.zst", &zones_on(&*device));
     // As the last chunk's damage can't be told from a torn append, the store is closed first.
     Store::open(device.clone(), OPEN).unwrap().close().unwrap();
-    let mut zones = zones_on(&*device);
     let damaged = version.content(DAMAGED).unwrap();
-    let damaged = &damaged[..8 * (version.words)(DAMAGED)];
+    write("damaged.zst", &flipped(&*device, &damaged[..8 * (version.words)(DAMAGED)]));
+    for (name, _, word) in DAMAGED_CHANGES {
+        write(name, &flipped(&*device, word));
+    }
+}
+
+/// The zones, with a bit flipped where these bytes lie.
+fn flipped(device: &dyn Device, bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut zones = zones_on(device);
     let found = zones.iter_mut().find_map(|zone| {
-        let at = zone.windows(damaged.len()).position(|bytes| bytes == damaged)?;
+        let at = zone.windows(bytes.len()).position(|window| window == bytes)?;
         Some(&mut zone[at])
     });
     *found.unwrap() ^= 1;
-    write("damaged.zst", &zones);
+    zones
 }

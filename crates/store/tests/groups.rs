@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use frostline_store::{Cleaning, Compression, Format, Open, PageWrite, Store, StoreError};
+use frostline_store::{
+    ChangedWords, Cleaning, Compression, Format, Open, PageWrite, Store, StoreError,
+};
 use frostline_zone::{Device, Fault, Faulty, Shape, Tail, in_memory};
 
 const PAGE: usize = 4096;
 /// Pages of a zone of the device: two headers and more.
 const ZONE: u64 = 40;
 const ZONES: u64 = 32;
-const PAGES: u32 = 600;
+const PAGES: u32 = 546;
 /// Contents are so regular that compressed images would be shorter than any delta.
 const OPEN: Open =
     Open { cleaning: Cleaning::Inline, compression: Compression::None, ..Open::DEFAULT };
@@ -223,4 +225,33 @@ fn the_last_content_of_a_page_counts_in_a_group() {
         [&first, &last].map(|page| PageWrite { lba: 5, page, hotness: None, changed: None });
     store.write_group(&group).unwrap();
     assert_eq!(version(&store, 5), Some(8));
+}
+
+/// The first content is not written, so what changed since is not all that the last is made of.
+#[test]
+fn of_a_page_that_changes_twice_in_a_group_both_changes_are_there() {
+    let store = start(memory(), Some(64));
+    // The first changes are as many as a delta's, or too many.
+    for (lba, words) in [(5, 0..60), (6, 0..300)] {
+        let mut page = vec![1; PAGE];
+        store.write(lba, &page).unwrap();
+        let mut changed = ChangedWords::NONE;
+        let mut change = |words: std::ops::Range<usize>, value| {
+            page[8 * words.start..8 * words.end].fill(value);
+            changed.add(words);
+            let written = (page.clone(), changed);
+            changed.note_written();
+            written
+        };
+        let contents = [change(words, 2), change(400..410, 3)];
+        let group = contents.each_ref().map(|(page, changed)| PageWrite {
+            lba,
+            page,
+            hotness: None,
+            changed: Some(changed),
+        });
+        store.write_group(&group).unwrap();
+        let mut read = vec![0; PAGE];
+        assert!(store.read(lba, &mut read).unwrap() && read == page, "LBA {lba}");
+    }
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use frostline_store::{
-    ChangedWords, Cleaning, Compression, Format, Open, PageWrite, Rebuilt, Role, Store, StoreError,
+    ChangedWords, Cleaning, Compression, Format, Open, PageWrite, Rebuilt, RecordKind, Role, Store,
+    StoreError,
 };
 use frostline_zone::{Device, Fault, Faulty, Shape, ZoneState, in_memory};
 use rand::rngs::SmallRng;
@@ -312,7 +313,7 @@ fn whatever_is_damaged_a_rebuild_gives_a_store_or_an_error() {
 }
 
 #[test]
-fn a_store_in_units_is_rebuilt_with_the_deltas_of_its_pages() {
+fn a_store_in_units_is_rebuilt_with_the_deltas_and_tails_of_its_pages() {
     for (unit, hotness) in [(64, false), (64, true), (512, true)] {
         let device = empty(ZONES);
         let format = Format { unit: Some(unit), ..format(hotness) };
@@ -321,6 +322,7 @@ fn a_store_in_units_is_rebuilt_with_the_deltas_of_its_pages() {
             Store::open(device.clone(), Open { compression: Compression::None, ..OPEN }).unwrap();
         let mut pages = vec![(content(0, 0), ChangedWords::NONE); PAGES as usize];
         let mut rng = SmallRng::seed_from_u64(5);
+        let mut tails = 0;
         for version in 0..12_000u32 {
             let lba = if version < PAGES { version } else { rng.random_range(0..PAGES) };
             let (page, changed) = &mut pages[lba as usize];
@@ -330,16 +332,21 @@ fn a_store_in_units_is_rebuilt_with_the_deltas_of_its_pages() {
                 page[1000..2500].fill(0);
                 *changed = ChangedWords::NONE;
             } else {
-                let word = rng.random_range(0..120);
-                page[8 * word..8 * word + 8].copy_from_slice(&u64::from(version).to_le_bytes());
-                changed.add(word..word + 1);
+                let begin = rng.random_range(0..100);
+                let words = begin..begin + rng.random_range(1..20);
+                let word = u64::from(version).to_le_bytes();
+                page[8 * begin..8 * words.end].copy_from_slice(&word.repeat(words.len()));
+                changed.add(words);
             }
-            let changed = (!anew).then_some(&*changed);
-            store.write_batch(&[PageWrite { lba, page, hotness: None, changed }]).unwrap();
+            let written = (!anew).then_some(&*changed);
+            store.write_batch(&[PageWrite { lba, page, hotness: None, changed: written }]).unwrap();
+            tails += u32::from(changed.kind() == RecordKind::Tail);
+            changed.note_written();
         }
         store.sync().unwrap();
         let deltas = store.stats().unwrap().deltas;
         assert!(deltas.written > 5_000 && deltas.merged > 500, "{deltas:?}");
+        assert!(tails > 2_000, "{tails}");
         let zones = store.zones().unwrap();
         let meta = |zone: u32| zones[zone as usize].role == Role::Meta;
         drop(store);

@@ -12,7 +12,7 @@ use frostline_sim::{
 use frostline_store::{
     ChangedWords, Cleaning, Format, Observer, Open, PageWrite, Store, StoreEvent, chunk_shape_of,
 };
-use frostline_trace::{Bits, MergeAt, Trim, Writes, prepare};
+use frostline_trace::{MergeAt, RecordKind, Trim, Writes, prepare};
 use frostline_zone::{Shape, in_memory};
 
 const PAGES: u32 = 500;
@@ -28,11 +28,16 @@ impl Observer for Recording {
         let writes = &mut *self.0.lock().unwrap();
         let at = writes.lbas.len();
         match event {
-            StoreEvent::Written { lba, hotness, bytes, is_delta } => {
+            StoreEvent::Written { lba, hotness, bytes, kind } => {
+                let kind = match kind {
+                    frostline_store::RecordKind::Image => RecordKind::Image,
+                    frostline_store::RecordKind::Delta => RecordKind::Delta,
+                    frostline_store::RecordKind::Tail => RecordKind::Tail,
+                };
                 writes.lbas.push(lba);
                 writes.hotness.get_or_insert_default().push(hotness);
                 writes.bytes.get_or_insert_default().push(bytes);
-                writes.deltas.get_or_insert_with(Bits::new).push(is_delta);
+                writes.kinds.get_or_insert_default().push(kind);
             }
             StoreEvent::Trimmed { lba } => writes.trims.push(Trim { at, first: lba, last: lba }),
             StoreEvent::Merged { lba, bytes } => writes.merges.push(MergeAt { at, lba, bytes }),
@@ -89,6 +94,7 @@ impl Writer {
         let changed = (!anew).then_some(&page.changed);
         let hotness = hotness.then_some(known);
         store.write_batch(&[PageWrite { lba, page: &page.content, hotness, changed }]).unwrap();
+        page.changed.note_written();
     }
 }
 
@@ -142,10 +148,12 @@ fn replayed(writes: Writes, format: &Format, scheme: &str, zones: u32) -> Counts
 
 fn is_replayed(format: &Format, zones: u64) -> Counts {
     let (writes, counts, data_zones) = run(format, zones, 20_000);
+    let tails = writes.kinds.as_ref().map_or(0, |kinds| kinds.tails().count_ones());
     let replayed = replayed(writes, format, &format.scheme, data_zones);
     let name = format!("{} in units of {:?}", format.scheme, format.unit);
     assert_eq!(counts, replayed, "{name}");
     assert!(counts.zones_reclaimed > 60, "{name}: too little");
+    assert!(tails > 1000 || format.unit.is_none(), "{name}: {tails} tails");
     counts
 }
 

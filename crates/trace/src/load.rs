@@ -9,6 +9,7 @@ use crate::bits::Bits;
 use crate::error::{TraceError, some_of};
 use crate::format::Format;
 use crate::formats::u32::PageNumbers;
+use crate::kinds::{RecordKind, RecordKinds};
 use crate::merges::MergeAt;
 use crate::reader::{Reader, ReaderOptions};
 use crate::reads::Read;
@@ -89,9 +90,10 @@ pub struct Writes {
     /// Bytes that must be written of each page write; `None` if the file does not say, then they
     /// are whole pages. All pages of a request have the same number.
     pub bytes: Option<Vec<u16>>,
-    /// Bit `i` is set if write `i` is a delta; `None` if the file does not say.
-    pub deltas: Option<Bits>,
-    /// The merges of bases and deltas, in order.
+    /// The kinds of the records that were written; `None` if the file does not say, then they are images. All
+    /// pages of a request have the same.
+    pub kinds: Option<RecordKinds>,
+    /// The merges of bases, deltas and tails, in order.
     pub merges: Vec<MergeAt>,
     /// The syncs, each as the number of page writes before it, in order.
     pub syncs: Vec<usize>,
@@ -148,7 +150,7 @@ fn bytes_per_write(times: bool, hotness: bool, bytes: bool) -> u64 {
 struct Columns {
     hotness: bool,
     bytes: bool,
-    deltas: bool,
+    kinds: bool,
 }
 
 /// What a file says of a request besides.
@@ -156,7 +158,7 @@ struct Columns {
 struct Told<'a> {
     hotness: Option<&'a Hotness>,
     bytes: Option<u16>,
-    is_delta: Option<bool>,
+    kind: Option<RecordKind>,
 }
 
 /// The memory that a trace may take, and the rest of it.
@@ -218,7 +220,7 @@ pub fn load(
             let told = Columns {
                 hotness: reader.hotness().is_some(),
                 bytes: reader.bytes().is_some(),
-                deltas: reader.deltas().is_some(),
+                kinds: reader.kinds().is_some(),
             };
             let mut split = PageSplitter::new(path, options, limit, told);
             split.read_all(&mut reader, &wanted, on_bytes)?;
@@ -328,12 +330,12 @@ impl PageSplitter {
                     if wanted(name) { VolumeLoad::NoWriteYet } else { |_| VolumeLoad::Unwanted };
                 self.places.push(place(Box::default()));
             }
-            let (hotness, bytes, deltas) = (reader.hotness(), reader.bytes(), reader.deltas());
+            let (hotness, bytes, kinds) = (reader.hotness(), reader.bytes(), reader.kinds());
             for (i, request) in batch.iter().enumerate() {
                 let told = Told {
                     hotness: hotness.map(|records| &records[i]),
                     bytes: bytes.map(|bytes| bytes[i]),
-                    is_delta: deltas.map(|deltas| deltas[i]),
+                    kind: kinds.map(|kinds| kinds[i]),
                 };
                 self.add(request, names, told)?;
             }
@@ -373,8 +375,8 @@ impl PageSplitter {
             && told.hotness.is_none_or(|record| push_each(&mut writes.hotness, pages, record))
             && told.bytes.is_none_or(|bytes| push_each(&mut writes.bytes, pages, &bytes))
         {
-            if let (Some(deltas), Some(is_delta)) = (&mut writes.deltas, told.is_delta) {
-                (0..pages).for_each(|_| deltas.push(is_delta));
+            if let (Some(kinds), Some(kind)) = (&mut writes.kinds, told.kind) {
+                (0..pages).for_each(|_| kinds.push(kind));
             }
             return Ok(());
         }
@@ -417,10 +419,10 @@ impl PageSplitter {
         let index = self.volumes.len();
         let times = self.times.then(Vec::new);
         let name = names[volume].clone();
-        let Columns { hotness, bytes, deltas } = self.told;
+        let Columns { hotness, bytes, kinds } = self.told;
         let (hotness, bytes) = (hotness.then(Vec::new), bytes.then(Vec::new));
-        let deltas = deltas.then(Bits::new);
-        self.volumes.push(Writes { name, times, hotness, bytes, deltas, ..before });
+        let kinds = kinds.then(RecordKinds::default);
+        self.volumes.push(Writes { name, times, hotness, bytes, kinds, ..before });
         self.places[volume] = VolumeLoad::Loaded(index);
         index
     }

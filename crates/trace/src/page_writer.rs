@@ -8,6 +8,7 @@ use crate::cause::Bounds;
 use crate::error::TraceError;
 use crate::formats::parquet::TableWriter;
 use crate::formats::told::{OptionalColumns, Told};
+use crate::kinds::RecordKind;
 use crate::output::Output;
 use crate::request::{Op, Request};
 
@@ -36,16 +37,16 @@ impl PageWriter {
         page_bytes: u32,
         with_hotness: bool,
     ) -> Result<PageWriter, TraceError> {
-        let columns = OptionalColumns { hotness: with_hotness, bytes: true, deltas: false };
+        let columns = OptionalColumns { hotness: with_hotness, bytes: true, kinds: false };
         PageWriter::begin(path, page_bytes, columns)
     }
 
-    /// Begins a trace that also keeps which writes are deltas.
+    /// Begins a trace that also keeps which writes are deltas or tails.
     ///
     /// # Errors
     /// Those of [`PageWriter::create`].
     pub fn create_with_deltas(path: &Path, page_bytes: u32) -> Result<PageWriter, TraceError> {
-        let columns = OptionalColumns { hotness: true, bytes: true, deltas: true };
+        let columns = OptionalColumns { hotness: true, bytes: true, kinds: true };
         PageWriter::begin(path, page_bytes, columns)
     }
 
@@ -67,25 +68,26 @@ impl PageWriter {
     /// # Errors
     /// [`TraceError::Unwritable`].
     pub fn write(&mut self, lba: u32, hotness: &Hotness, bytes: u16) -> Result<(), TraceError> {
-        self.writes += 1;
-        self.push(Op::Write, (lba, 1), Told { hotness: *hotness, bytes, is_delta: false })
+        self.write_record(lba, RecordKind::Image, hotness, bytes)
     }
 
-    /// Adds a page write that is a delta of so many bytes.
+    /// Adds a page write that made a record of this kind, of so many bytes. The kind is dropped if the trace
+    /// was begun without deltas.
     ///
     /// # Errors
     /// [`TraceError::Unwritable`].
-    pub fn write_delta(
+    pub fn write_record(
         &mut self,
         lba: u32,
+        kind: RecordKind,
         hotness: &Hotness,
         bytes: u16,
     ) -> Result<(), TraceError> {
         self.writes += 1;
-        self.push(Op::Write, (lba, 1), Told { hotness: *hotness, bytes, is_delta: true })
+        self.push(Op::Write, (lba, 1), Told { hotness: *hotness, bytes, kind })
     }
 
-    /// Adds that cleaning made an image of so many bytes of a page's base and its delta.
+    /// Adds that cleaning made an image of so many bytes of a page's base, delta and tail.
     ///
     /// # Errors
     /// [`TraceError::Unwritable`].

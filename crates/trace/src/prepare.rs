@@ -5,6 +5,7 @@ use frostline_placement::{Hotness, NEVER};
 
 use crate::bits::Bits;
 use crate::error::TraceError;
+use crate::kinds::RecordKinds;
 use crate::lifespan;
 use crate::load::Writes;
 use crate::merges::{MergeAt, VersionMerge, of_versions};
@@ -43,9 +44,9 @@ pub struct Prepared {
     pub hotness: Option<Vec<Hotness>>,
     /// Bytes that must be written of each page write; `None` if all pages are written whole.
     pub bytes: Option<Vec<u16>>,
-    /// Bit `i` is set if write `i` is a delta; `None` if none is.
-    pub deltas: Option<Bits>,
-    /// The merges of bases and deltas, in the order of the pages' versions.
+    /// The kinds of the records that were written; `None` if all are images.
+    pub kinds: Option<RecordKinds>,
+    /// The merges of bases, deltas and tails, in the order of the pages' versions.
     pub merges: Vec<VersionMerge>,
     /// The syncs, each as the number of page writes before it, in order.
     pub syncs: Vec<usize>,
@@ -72,7 +73,7 @@ pub fn prepare(
         None => writes,
     };
     let Writes { name, mut lbas, mut trims, mut reads, starts, times, hotness, bytes, .. } = joined;
-    let Writes { deltas, merges, syncs, .. } = joined;
+    let Writes { kinds, merges, syncs, .. } = joined;
     if lbas.len() >= u32::MAX as usize {
         return Err(TraceError::ManyWrites { name, writes: lbas.len() as u64 });
     }
@@ -100,7 +101,7 @@ pub fn prepare(
         lifespans,
         hotness,
         bytes,
-        deltas,
+        kinds,
         merges,
         syncs,
     })
@@ -124,12 +125,12 @@ fn join(preload: Writes, writes: Writes) -> Writes {
     let hotness = join_told((preload.hotness, writes.hotness), both, Hotness::default());
     // The largest number: a whole page.
     let bytes = join_told((preload.bytes, writes.bytes), both, u16::MAX);
-    let deltas = match (preload.deltas, writes.deltas) {
+    let kinds = match (preload.kinds, writes.kinds) {
         (None, None) => None,
         (first, second) => {
-            let mut bits = first.unwrap_or_else(|| Bits::zeros(both.0));
-            bits.extend(&second.unwrap_or_else(|| Bits::zeros(both.1)));
-            Some(bits)
+            let mut kinds = first.unwrap_or_else(|| RecordKinds::images(both.0));
+            kinds.extend(&second.unwrap_or_else(|| RecordKinds::images(both.1)));
+            Some(kinds)
         }
     };
     let (mut merges, mut syncs) = (preload.merges, preload.syncs);
@@ -140,7 +141,7 @@ fn join(preload: Writes, writes: Writes) -> Writes {
     reads.extend(writes.reads.iter().map(|read| Read { at: lbas.len() + read.at, ..*read }));
     lbas.extend_from_slice(&writes.lbas);
     let name = writes.name;
-    Writes { name, lbas, trims, reads, starts, times, hotness, bytes, deltas, merges, syncs }
+    Writes { name, lbas, trims, reads, starts, times, hotness, bytes, kinds, merges, syncs }
 }
 
 /// Joins two columns with these numbers of writes; `unknown` is the value for a trace without the

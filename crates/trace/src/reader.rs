@@ -17,6 +17,7 @@ use crate::formats::oracle_general::ObjectRequests;
 use crate::formats::parquet::ParquetTable;
 use crate::formats::tencent::Tencent;
 use crate::formats::u32::PageNumbers;
+use crate::kinds::RecordKind;
 use crate::request::Request;
 use crate::sink::Sink;
 use crate::source::TraceBytes;
@@ -164,10 +165,11 @@ impl Reader {
         }
     }
 
-    /// True for each request that was read last and is a delta. `None` if the file does not say.
-    pub fn deltas(&self) -> Option<&[bool]> {
+    /// The kinds of the records that the requests which were read last wrote, one each; an image if the
+    /// request is not a write. `None` if the file has none.
+    pub fn kinds(&self) -> Option<&[RecordKind]> {
         match &self.decoder {
-            Decoder::ParquetTable(table) => table.deltas(),
+            Decoder::ParquetTable(table) => table.kinds(),
             _ => None,
         }
     }

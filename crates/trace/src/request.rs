@@ -11,7 +11,7 @@ pub enum Op {
     Trim,
     /// A sync of a page store, which ended its chunks. It has no pages.
     Sync,
-    /// Cleaning of a page store made an image of a page's base and its delta.
+    /// Cleaning of a page store made an image of a page's base, delta and tail.
     Merge,
 }
 

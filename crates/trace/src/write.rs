@@ -53,14 +53,14 @@ pub fn convert(
     let more = OptionalColumns {
         hotness: reader.hotness().is_some(),
         bytes: reader.bytes().is_some(),
-        deltas: reader.deltas().is_some(),
+        kinds: reader.kinds().is_some(),
     };
     let mut trace = TraceWriter::create(to, page_size, more)?;
     let limit = options.limit.unwrap_or(u64::MAX);
     let mut batch = Vec::with_capacity(BATCH);
     while trace.pages < limit && reader.read(&mut batch, BATCH)? > 0 {
         let names = reader.volume_names();
-        let (hotness, bytes, deltas) = (reader.hotness(), reader.bytes(), reader.deltas());
+        let (hotness, bytes, kinds) = (reader.hotness(), reader.bytes(), reader.kinds());
         for (i, request) in batch.drain(..).enumerate() {
             let name = &names[request.volume as usize];
             if options.volume.as_ref().is_none_or(|volume| volume == name) {
@@ -68,7 +68,7 @@ pub fn convert(
                 let told = Told {
                     hotness: hotness.map(|records| records[i]).unwrap_or_default(),
                     bytes: bytes.map_or(0, |bytes| bytes[i]),
-                    is_delta: deltas.is_some_and(|deltas| deltas[i]),
+                    kind: kinds.map(|kinds| kinds[i]).unwrap_or_default(),
                 };
                 trace.push(request, names, left, from, told)?;
             }

@@ -75,7 +75,7 @@ pub struct PlacementArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 0.15, value_parser = gp,
         allow_negative_numbers = true)]
     pub gp: f64,
-    /// Let pages take as many units of SIZE bytes as they need; 18 % fewer fit [default: 4096 bytes each]
+    /// Let pages take as many units of SIZE bytes as they need; 27 % fewer fit [default: 4096 bytes each]
     #[arg(long, value_name = "SIZE", value_parser = unit, allow_negative_numbers = true)]
     pub unit: Option<u32>,
     /// Seed of all random choices

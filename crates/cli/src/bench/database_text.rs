@@ -141,6 +141,7 @@ const FIGURES: &[Figure] = &[
     ("pages checkpointed", |run| run.pages_checkpointed.to_string()),
     ("pages rewritten for cleaning", |run| run.pages_rewritten.to_string()),
     ("pages written as deltas", |run| of_deltas(run, |deltas| deltas.written.to_string())),
+    ("  of these, tails", |run| of_deltas(run, |deltas| deltas.tails.to_string())),
     ("  bytes of one", |run| of_deltas(run, |deltas| number(per(deltas.bytes, deltas.written), 1))),
     ("  merged by cleaning", |run| of_deltas(run, |deltas| deltas.merged.to_string())),
     ("zones reclaimed", |run| run.run.zones_reclaimed.to_string()),

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 
 use crate::run::Scratch;
+use frostline_trace::{LoadOptions, load};
 use serde_json::Value;
 
 /// TPC-C on a few pages, with a buffer that is too small for them.
@@ -109,8 +110,15 @@ fn a_recorded_run_is_replayed_with_the_relocations_that_it_had() {
     assert!(head.contains("origin"), "the trace has hotness records: {head}");
 }
 
+/// Tails in the last recording.
+fn recorded_tails(scratch: &Scratch) -> u64 {
+    let path = scratch.path("run.parquet");
+    let mut recorded = load(&path, &LoadOptions::default(), &mut |_| ()).unwrap();
+    recorded.volumes.remove(0).kinds.unwrap().tails().count_ones()
+}
+
 #[test]
-fn a_recorded_run_of_a_store_in_units_is_replayed_with_its_deltas_merges_and_chunks() {
+fn a_recorded_run_of_a_store_in_units_is_replayed_with_its_deltas_tails_merges_and_chunks() {
     let scratch = Scratch::new();
     for scheme in ["sepbit", "frostline"] {
         let small = format!("--device mem: --zone 256KiB --unit 64 --scheme {scheme}");
@@ -121,6 +129,9 @@ fn a_recorded_run_of_a_store_in_units_is_replayed_with_its_deltas_merges_and_chu
         let run = replayed_exactly(&scratch, &format!("{ycsb} {small}"));
         assert!(number(&run["relocations"]) > 1000 && number(&run["merges"]) > 100, "{run}");
         assert_eq!(number(&run["merges"]), number(&run["deltas"]["merged"]));
+        // Deltas of TPC-C are so short that they are written again and again.
+        let tails = recorded_tails(&scratch);
+        assert!(tails > 100, "{tails}");
     }
     // The same trace without the store: deltas and merges are there, headers are not.
     let replayed =

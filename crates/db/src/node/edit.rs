@@ -106,10 +106,11 @@ impl<'a> NodeMut<'a> {
         self.page.set_u32_unmarked(BEHIND, behind);
     }
 
-    /// Marks the field of the page that is changed without, if it is not what it mostly is. Called before
-    /// each write, and for each new base: in a page in which it is not marked it is 0, and in its base.
+    /// Marks the field of the page that is changed without, if it is not what it mostly is, or the delta has
+    /// what it was. Called before each write, and for each new base: in a page in which it is not marked it
+    /// is 0, and in its base.
     pub fn mark_behind(&mut self) {
-        if self.page.u32_at(BEHIND) != 0 {
+        if self.page.u32_at(BEHIND) != 0 || self.page.is_in_delta(BEHIND) {
             self.page.mark_word(BEHIND);
         }
     }

@@ -10,8 +10,8 @@
 //! Only one thread at a time stores: the owner of the page, or the holder of its frame's latch. A
 //! store of part of a word is therefore a load, a merge and a store.
 //!
-//! Beside its words a page has a bit for each: those that changed since the page's
-//! [base](frostline_store::PageWrite::changed), so that a write may leave out the others.
+//! Beside its words a page has two bits for each: those of the page's delta on the device, and those that changed
+//! [since](frostline_store::ChangedWords), so that a write may leave out the others.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -33,8 +33,10 @@ const GROUP: usize = 64;
 #[repr(C, align(64))]
 pub struct PageBytes {
     words: [AtomicU64; WORDS],
-    /// A bit for each word that may differ from the page's base.
+    /// A bit for each word that changed since the page's delta, or its base if it has none.
     changed: [AtomicU64; WORDS / GROUP],
+    /// A bit for each word that the delta has.
+    in_delta: [AtomicU64; WORDS / GROUP],
 }
 
 impl PageBytes {
@@ -43,6 +45,7 @@ impl PageBytes {
         PageBytes {
             words: [const { AtomicU64::new(0) }; WORDS],
             changed: [const { AtomicU64::new(0) }; WORDS / GROUP],
+            in_delta: [const { AtomicU64::new(0) }; WORDS / GROUP],
         }
     }
 
@@ -326,15 +329,39 @@ impl PageBytes {
     }
 }
 
-/// Words that changed since the page's base.
+/// Words that changed since the page's base: those of its delta, and those that changed since.
 impl PageBytes {
     /// These words without those of some ranges.
     pub fn changed_outside(&self, ranges: &[Range<usize>]) -> ChangedWords {
         let mut inside = ChangedWords::NONE;
         ranges.iter().for_each(|range| inside.add(range.clone()));
-        let inside = inside.bits();
-        let bits = std::array::from_fn(|group| self.changed[group].load(Relaxed) & !inside[group]);
-        ChangedWords::from_bits(bits)
+        let [_, inside] = inside.bits();
+        let outside = |words: &[AtomicU64; WORDS / GROUP]| {
+            std::array::from_fn(|group| words[group].load(Relaxed) & !inside[group])
+        };
+        ChangedWords::from_bits(outside(&self.in_delta), outside(&self.changed))
+    }
+
+    /// True if the page's delta has the word at an offset.
+    pub fn is_in_delta(&self, at: usize) -> bool {
+        self.in_delta[at / 8 / GROUP].load(Relaxed) >> (at / 8 % GROUP) & 1 == 1
+    }
+
+    /// The page is being written as a delta: its words change no more since that.
+    pub fn begin_delta(&self) {
+        self.move_bits(&self.changed, &self.in_delta);
+    }
+
+    /// The page's delta may not have been written: its words changed since the base.
+    pub fn forget_delta(&self) {
+        self.move_bits(&self.in_delta, &self.changed);
+    }
+
+    fn move_bits(&self, from: &[AtomicU64; WORDS / GROUP], to: &[AtomicU64; WORDS / GROUP]) {
+        for (from, to) in from.iter().zip(to) {
+            to.store(to.load(Relaxed) | from.load(Relaxed), Relaxed);
+            from.store(0, Relaxed);
+        }
     }
 
     /// Marks the word at an offset as changed.
@@ -349,13 +376,15 @@ impl PageBytes {
 
     /// All words changed.
     pub fn set_all_changed(&self) {
-        self.set_changed(&ChangedWords::from_bits([!0; WORDS / GROUP]));
+        self.set_changed(&ChangedWords::from_bits([0; WORDS / GROUP], [!0; WORDS / GROUP]));
     }
 
     /// These words changed, and no others.
     pub fn set_changed(&self, words: &ChangedWords) {
-        for (mine, bits) in self.changed.iter().zip(words.bits()) {
-            mine.store(bits, Relaxed);
+        let [in_delta, changed] = words.bits();
+        for (group, (in_delta, changed)) in in_delta.into_iter().zip(changed).enumerate() {
+            self.in_delta[group].store(in_delta, Relaxed);
+            self.changed[group].store(changed, Relaxed);
         }
     }
 }

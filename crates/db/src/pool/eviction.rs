@@ -7,7 +7,7 @@
 use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant};
 
-use frostline_store::ChangedWords;
+use frostline_store::{ChangedWords, RecordKind};
 use parking_lot::MutexGuard;
 
 use super::frame::{CHANGE, CLEAN, NO_PAGE};
@@ -247,9 +247,10 @@ impl Pool {
             return;
         }
         header.end_write(arrived);
-        if !arrived && out.changed.is_none() {
-            // It did not become the base.
-            held.bytes().set_all_changed();
+        match out.changed.map_or(RecordKind::Image, |changed| changed.kind()) {
+            RecordKind::Image if !arrived => held.bytes().set_all_changed(),
+            RecordKind::Delta if !arrived => held.bytes().forget_delta(),
+            _ => {}
         }
         if arrived && give_up && !header.is_dirty() {
             self.leave(held);
@@ -348,14 +349,19 @@ impl Pool {
 }
 
 /// The words of a page that is about to be written, to a store in units, in which it differs from its
-/// base, but for the activity, which changes with each write and hardly tells more than that of the base;
+/// base and delta, but for the activity, which changes with each write and hardly tells more than that of the base;
 /// none if they are too many for a delta: then the page becomes the base itself.
 fn delta_of(page: &PageBytes) -> Option<ChangedWords> {
     let middle = middle_words(page);
     NodeMut::of(page).mark_behind();
     let changed = page.changed_outside(&[middle.clone(), ACTIVITY_WORDS]);
-    if changed.fits_delta() && !page.is_all_changed() {
-        // The store may take the page for a base after all, with zeroes in its middle.
+    let kind = changed.kind();
+    if kind != RecordKind::Image && !page.is_all_changed() {
+        if kind == RecordKind::Delta {
+            page.begin_delta();
+        }
+        // The delta does not have these words, and the store may take the page for a base after all, with
+        // zeroes in them.
         page.mark_range(middle);
         return Some(changed);
     }

@@ -43,17 +43,15 @@ impl Pool {
         true
     }
 
-    /// Reads the base of a page, and brings it to what its kept changes say. Returns the words that may differ
-    /// from the base.
+    /// Reads a page as its kept changes make it. Returns the words that may differ from the base.
     pub(super) fn read_kept(
         &self,
         page: u32,
         kept: &Changes,
         bytes: &mut [u8],
     ) -> Result<ChangedWords, DbError> {
-        self.space.read_base(page, bytes)?;
-        let mut changed = kept.delta.apply(bytes);
-        // The delta on the device, which was not read, may have words that are in the middle by now. Once
+        let mut changed = self.space.read_with(page, &kept.delta, bytes)?;
+        // What these changes replace, and was not read, may have words that are in the middle by now. Once
         // cleaning has merged it they are in the base.
         let middle = middle(bytes);
         changed.add(middle.start.div_ceil(WORD)..middle.end / WORD);

@@ -19,7 +19,7 @@ const OVERHEAD: usize = 120;
 
 /// The changes of a page.
 pub struct Changes {
-    /// The words that changed since its base.
+    /// The words that changed since its base, or since its delta on the device.
     pub delta: PageDelta,
     /// The log position of the last change.
     pub position: u64,
@@ -160,7 +160,8 @@ mod tests {
         let device = in_memory(&Shape { bytes: 64 << 20, ..Shape::default() }).unwrap();
         Store::format(device.clone(), &Format { unit: Some(64), ..Format::default() }).unwrap();
         let store = Store::open(device, Open::default()).unwrap();
-        let delta = store.delta(&[1; 4096], &ChangedWords::from_bits([1, 0, 0, 0, 0, 0, 0, 0]));
+        let delta =
+            store.delta(&[1; 4096], &ChangedWords::from_bits([0; 8], [1, 0, 0, 0, 0, 0, 0, 0]));
         let (delta, hotness) = (delta.unwrap(), Hotness::default());
         Changes { delta, position: dirty_from, dirty_from, hotness }
     }

@@ -23,6 +23,7 @@ pub struct Tally {
     pub pages_checkpointed: AtomicU64,
     pub pages_rewritten: AtomicU64,
     pub deltas: AtomicU64,
+    pub tails: AtomicU64,
     pub deltas_merged: AtomicU64,
 }
 
@@ -80,7 +81,7 @@ impl<'t> Life<'t> {
             background: false,
             cleaning: Cleaning::Inline,
             compression: [Compression::Zstd, Compression::None, Compression::Lz4]
-                [seed as usize % 3],
+                [seed as usize / 4 % 3],
             ..Options::default()
         };
         let device = Arc::new(Faulty::new(memory.clone(), seed).with_tail(tail));
@@ -173,6 +174,7 @@ impl<'t> Life<'t> {
             self.tally.pages_checkpointed.fetch_add(stats.pages_checkpointed, Relaxed);
             self.tally.pages_rewritten.fetch_add(stats.pages_rewritten, Relaxed);
             self.tally.deltas.fetch_add(stats.store.deltas.written, Relaxed);
+            self.tally.tails.fetch_add(stats.store.deltas.tails, Relaxed);
             self.tally.deltas_merged.fetch_add(stats.store.deltas.merged, Relaxed);
         }
     }

@@ -62,7 +62,7 @@ fn survive(units: &[Option<u32>], crashes: u64) {
     });
     let of = |n: &AtomicU64| n.load(Relaxed);
     println!(
-        "{} crashes and {} kills of {} databases, {} in recovery; {} commits, {} pages evicted, changes of {} kept, {} written by checkpoints, {} in place of copies, {} as deltas, {} of which were merged",
+        "{} crashes and {} kills of {} databases, {} in recovery; {} commits, {} pages evicted, changes of {} kept, {} written by checkpoints, {} in place of copies, {} as deltas, {} of them as tails, and {} merged",
         of(&tally.crashes),
         of(&tally.kills),
         of(&seeds) - 1,
@@ -73,12 +73,12 @@ fn survive(units: &[Option<u32>], crashes: u64) {
         of(&tally.pages_checkpointed),
         of(&tally.pages_rewritten),
         of(&tally.deltas),
+        of(&tally.tails),
         of(&tally.deltas_merged),
     );
     assert!(of(&tally.crashes) >= wanted);
     assert!(of(&tally.pages_rewritten) > 0, "cleaning met no page that had changed in memory");
     let has_deltas = units.contains(&Some(64));
-    let deltas =
-        [&tally.deltas, &tally.deltas_merged, &tally.pages_kept].map(|count| of(count) > 0);
-    assert_eq!(deltas, [has_deltas; 3], "pages were written as deltas, merged, and kept as such");
+    let deltas = [&tally.tails, &tally.deltas_merged, &tally.pages_kept].map(|count| of(count) > 0);
+    assert_eq!(deltas, [has_deltas; 3], "pages were written as tails, merged, and kept as such");
 }

@@ -129,6 +129,7 @@ impl DatabaseBench {
             seconds: self.run_seconds(),
             threads: u64::from(self.threads),
             gp: self.gp,
+            unit: self.unit,
             zone: self.device.zone_bytes,
             log: self.log_bytes,
         }

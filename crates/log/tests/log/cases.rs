@@ -4,7 +4,9 @@
 use std::fmt;
 use std::ops::Range;
 
-use frostline_log::{Capacity, ChunkShape, Lengths, LogError, Options, Volume, WORD_LAST, Writes};
+use frostline_log::{
+    Capacity, ChunkShape, Lengths, LogError, Merge, Options, Volume, WORD_LAST, Writes,
+};
 use frostline_placement::registry::{Registry, SCHEMES};
 use frostline_placement::victims::{self, POLICIES};
 use frostline_placement::{Foresight, NEVER, Params, Recogniser, Scheme, Setup, VictimPolicy};
@@ -120,6 +122,12 @@ pub struct Case {
     pub trace: Trace,
     /// Bytes of each record, in units of [`UNIT`]; some are longer than a page.
     pub bytes: Vec<u16>,
+    /// A bit for each write that is a delta or a tail.
+    pub deltas: Vec<u64>,
+    /// A bit for each of them that is a tail.
+    pub tails: Vec<u64>,
+    /// The merged images that are known.
+    pub merges: Vec<Merge>,
 }
 
 /// Bytes in a unit.
@@ -149,8 +157,21 @@ impl Case {
 
     /// The trace's writes with the lengths of their records.
     pub fn writes(&self) -> Writes<'_> {
-        let lengths = Some(Lengths { bytes: &self.bytes, unit: UNIT, deltas: None, merges: &[] });
+        let lengths = Some(Lengths {
+            bytes: &self.bytes,
+            unit: UNIT,
+            deltas: Some(&self.deltas),
+            tails: Some(&self.tails),
+            merges: &self.merges,
+        });
         Writes { lengths, ..self.trace.writes() }
+    }
+
+    /// Units of the images that merges of the version make which write `i` is.
+    pub fn merged(&self, i: usize) -> Vec<u32> {
+        let of_version = self.merges.iter().filter(|merge| merge.write as usize == i);
+        let units = |bytes: u16| u32::from(bytes).div_ceil(UNIT).clamp(1, self.options.page_units);
+        of_version.map(|merge| units(merge.bytes)).collect()
     }
 
     /// An empty volume; `None` for a scheme that places whole pages only.
@@ -271,6 +292,9 @@ pub fn cases(most: Foresight) -> impl Strategy<Value = Case> {
             options,
             trace,
             bytes: bytes.clone(),
+            deltas: Vec::new(),
+            tails: Vec::new(),
+            merges: Vec::new(),
         })
     })
 }
@@ -278,29 +302,90 @@ pub fn cases(most: Foresight) -> impl Strategy<Value = Case> {
 /// The same cases with pages of several units, and records of any length.
 pub fn record_cases(most: Foresight) -> impl Strategy<Value = Case> {
     let pages = prop_oneof![Just(0), 2..40u32];
-    (cases(most), 2..9u32, pages, 0..200u32).prop_flat_map(|(case, page_units, pages, head)| {
-        let longest = (UNIT * (page_units + 1)) as u16;
-        let bytes = prop::collection::vec(0..=longest, case.trace.words.len());
+    let header = (0..200u32, 0..3u32, 0..3u32);
+    (cases(most), 2..9u32, pages, header).prop_flat_map(|(case, page_units, pages, header)| {
+        let bytes = prop::collection::vec(0..=longest(page_units), case.trace.words.len());
         bytes.prop_map(move |bytes| {
             let zone_pages = case.options.zone_pages;
-            let chunks = (pages > 0).then(|| chunks(zone_pages, page_units, pages, head));
+            let chunks = (pages > 0).then(|| chunks(zone_pages, page_units, pages, header));
             let options = Options { page_units, chunks, ..case.options };
             Case { options, bytes, ..case.clone() }
         })
     })
 }
 
-/// Chunks of zones that hold so many pages, behind headers of a page at most.
-fn chunks(zone_pages: u32, page_units: u32, pages: u32, head: u32) -> ChunkShape {
-    let head = 1 + head % (UNIT * page_units);
+/// The most bytes of a record: more than a page.
+fn longest(page_units: u32) -> u16 {
+    (UNIT * (page_units + 1)) as u16
+}
+
+/// The same cases with deltas, tails and merges, and zones for them: for so many hundredths of the longest.
+pub fn delta_cases(
+    most: Foresight,
+    room: impl Strategy<Value = u32>,
+) -> impl Strategy<Value = Case> {
+    (record_cases(most), room).prop_flat_map(|(case, room)| {
+        let writes = case.trace.words.len();
+        let kind = prop_oneof![1 => Just((false, false)), 2 => Just((true, false)), 2 => Just((true, true))];
+        let merge = (0..writes as u32, 0..=longest(case.options.page_units));
+        let merges = prop::collection::vec(merge, 0..=writes);
+        (prop::collection::vec(kind, writes), merges).prop_map(move |(kinds, mut merges)| {
+            let bits = |bit: fn(&(bool, bool)) -> bool| {
+                let word = |some: &[(bool, bool)]| {
+                    some.iter().rev().fold(0, |word, kind| word << 1 | u64::from(bit(kind)))
+                };
+                kinds.chunks(64).map(word).collect()
+            };
+            merges.sort_by_key(|&(write, _)| write);
+            let merges = merges.into_iter().map(|(write, bytes)| Merge { write, bytes });
+            let (pages, capacity) = (case.options.space, case.options.capacity);
+            let more = 2 * pages.div_ceil(case.options.zone_pages - 1) * room / 100;
+            let capacity = match capacity {
+                Capacity::Elastic { .. } => capacity,
+                Capacity::Fixed { zones, reserve } => {
+                    Capacity::Fixed { zones: zones + more, reserve }
+                }
+                Capacity::Bounded { gp, zones, reserve } => {
+                    Capacity::Bounded { gp, zones: zones + more, reserve }
+                }
+            };
+            let (first_delta, space) = (Some(pages), 3 * pages);
+            let mut trace = case.trace.clone();
+            trace.means = trace.means.repeat(3);
+            Case {
+                trace,
+                deltas: bits(|kind| kind.0),
+                tails: bits(|kind| kind.1),
+                merges: merges.collect(),
+                options: Options { first_delta, space, capacity, ..case.options },
+                ..case.clone()
+            }
+        })
+    })
+}
+
+/// Chunks of zones that hold so many pages, behind headers of a page at most: bytes of their heads, of rows, and
+/// of hotness records in them.
+fn chunks(
+    zone_pages: u32,
+    page_units: u32,
+    pages: u32,
+    (head, row, hotness): (u32, u32, u32),
+) -> ChunkShape {
+    let page = UNIT * page_units;
+    let head = 1 + head % page;
+    // Of pages so small few rows fit behind the head.
+    let rows = (page - head).checked_div(row + hotness).unwrap_or(pages);
+    let (pages, row, hotness) =
+        if rows < 2 { (pages, 0, 0) } else { (pages.min(rows), row, hotness) };
     let shape = |device_pages| ChunkShape {
         device_pages,
         pages,
         page_units,
         unit: UNIT,
         head,
-        row: 0,
-        hotness: 0,
+        row,
+        hotness,
     };
     (zone_pages..).map(shape).find(|shape| shape.zone_pages() >= zone_pages).unwrap()
 }

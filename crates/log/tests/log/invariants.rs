@@ -6,7 +6,7 @@ use frostline_log::{Capacity, MAX_LBA, Options, Volume};
 use frostline_placement::{Foresight, Scheme};
 use proptest::prelude::*;
 
-use crate::cases::{Case, Check, cases, record_cases};
+use crate::cases::{Case, Check, cases, delta_cases, record_cases};
 
 struct Invariants;
 
@@ -26,7 +26,7 @@ impl Check for Invariants {
             }
             written.insert(case.trace.words[i] & MAX_LBA);
             prop_assert_eq!(volume.verify(), Ok(()));
-            each_page_has_one_slot(&volume, &written, options.space)?;
+            each_page_has_one_slot(&volume, &written, &options)?;
             units_used_are_counted(&mut volume, &options)?;
             prop_assert!(open_zones(&volume) <= limit);
             let stalled = volume.counts().stalls > stalls;
@@ -36,13 +36,18 @@ impl Check for Invariants {
     }
 }
 
+/// Besides, each delta is of a page, and each tail of a delta.
 fn each_page_has_one_slot<S: Scheme>(
     volume: &Volume<S>,
     written: &BTreeSet<u32>,
-    space: u32,
+    options: &Options,
 ) -> Result<(), TestCaseError> {
-    let mapped: Vec<_> = (0..space).filter_map(|l| volume.slot_of(l).map(|s| (l, s))).collect();
-    prop_assert!(mapped.iter().map(|(lba, _)| lba).eq(written));
+    let lbas = 0..options.space;
+    let mapped: Vec<_> = lbas.filter_map(|l| volume.slot_of(l).map(|s| (l, s))).collect();
+    let first = options.first_delta.unwrap_or(options.space);
+    let (pages, parts) = mapped.split_at(mapped.partition_point(|(lba, _)| *lba < first));
+    prop_assert!(pages.iter().map(|(lba, _)| lba).eq(written));
+    prop_assert!(parts.iter().all(|(lba, _)| volume.slot_of(lba - first).is_some()));
     let slots: HashSet<_> = mapped.iter().map(|(_, slot)| slot).collect();
     prop_assert_eq!(slots.len(), mapped.len());
     prop_assert_eq!(volume.valid_pages(), mapped.len() as u64);
@@ -90,6 +95,13 @@ proptest! {
 
     #[test]
     fn invariants_hold_after_every_write(case in cases(Foresight::Lifespans)) {
+        case.check(Invariants)?;
+    }
+
+    #[test]
+    fn invariants_hold_after_every_delta_and_tail(
+        case in delta_cases(Foresight::Lifespans, Just(100)),
+    ) {
         case.check(Invariants)?;
     }
 

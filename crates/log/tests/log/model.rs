@@ -1,12 +1,12 @@
 //! With writes in runs, between trims, the log does the same as the reference model: the same
 //! counts, and every page in the same slot.
 
-use frostline_log::{Counts, MAX_LBA, Volume};
+use frostline_log::{Counts, Volume};
 use frostline_placement::{Foresight, Scheme};
 use proptest::prelude::*;
 
-use crate::cases::{Case, Check, cases, record_cases};
-use crate::reference::Model;
+use crate::cases::{Case, Check, cases, delta_cases, record_cases};
+use crate::reference::{Model, PageWrite};
 use crate::stub::Stub;
 
 /// The trace is written in pieces of this many pages, which must make no difference.
@@ -27,11 +27,15 @@ impl Check for SameAsModel {
                 if !model.has_room() {
                     return Err(model.full());
                 }
-                if S::PER_REQUEST && case.trace.begins(i) {
-                    model.request(case.trace.words[i] & MAX_LBA, case.trace.request_pages(i));
-                }
-                let units = writes.units(i, case.options.page_units);
-                model.write(writes.words[i], units, case.trace.lifespans[i])
+                let begins = S::PER_REQUEST && case.trace.begins(i);
+                model.write(PageWrite {
+                    word: writes.words[i],
+                    units: writes.units(i, case.options.page_units),
+                    kind: u32::from(writes.is_delta(i)) + u32::from(writes.is_tail(i)),
+                    lifespan: case.trace.lifespans[i],
+                    request: begins.then(|| case.trace.request_pages(i)),
+                    merged: case.merged(i),
+                })
             });
             prop_assert_eq!(case.trace.replay(&mut volume, &writes, from..to), outcome.clone());
             same(&mut volume, &model, case.options.space)?;
@@ -72,6 +76,22 @@ proptest! {
         piece in prop_oneof![1..4usize, 4..2000usize],
     ) {
         case.check_typed(SameAsModel { piece })?;
+    }
+
+    #[test]
+    fn deltas_and_tails_are_written_merged_and_cleaned_as_the_model_does(
+        case in delta_cases(Foresight::Lifespans, 0..=100u32),
+        piece in prop_oneof![1..4usize, 4..2000usize],
+    ) {
+        case.check_typed(SameAsModel { piece })?;
+    }
+
+    #[test]
+    fn batches_of_deltas_and_tails_are_offered_as_the_model_offers_them(
+        case in delta_cases(Foresight::None, 0..=100u32),
+        classes in 1..20usize,
+    ) {
+        SameAsModel { piece: 9 }.check(&case, &|| Stub::new(classes))?;
     }
 
     #[test]

@@ -26,6 +26,21 @@ type Place = (u32, usize);
 /// A record: the word of its page, and its units.
 type Record = (u32, usize);
 
+/// A write of a page by the user.
+pub struct PageWrite {
+    /// The LBA of the page, and whether this is its last write.
+    pub word: u32,
+    /// Units of the record.
+    pub units: u32,
+    /// 0 for an image, 1 for a delta, 2 for a tail.
+    pub kind: u32,
+    pub lifespan: u32,
+    /// Pages of the request that begins with this write.
+    pub request: Option<u32>,
+    /// Units of the images that merges of this version of the page make, one after the other.
+    pub merged: Vec<u32>,
+}
+
 pub struct Model {
     scheme: AnyScheme,
     policy: Box<dyn VictimPolicy>,
@@ -42,10 +57,12 @@ pub struct Model {
     /// The sum of these units.
     valid_units: usize,
     states: HashMap<u32, <AnyScheme as Scheme>::Page>,
+    /// What the next merges of each page make; the last one is made again and again.
+    merged: HashMap<u32, Vec<u32>>,
     /// The zones, as schemes and policies see them.
     table: ZoneTable,
-    /// Units of the records of each class's chunk.
-    in_chunk: Vec<Vec<usize>>,
+    /// The records of each class's chunk: their units, and whether they are images.
+    in_chunk: Vec<Vec<(usize, bool)>>,
     /// Pages of the device that the earlier chunks of each class's zone take.
     pages: Vec<usize>,
     /// How many of these ended because their headers were full.
@@ -78,6 +95,7 @@ impl Model {
             units: HashMap::new(),
             valid_units: 0,
             states: HashMap::new(),
+            merged: HashMap::new(),
             table: ZoneTable::new(options.zone_pages * options.page_units),
             in_chunk: vec![Vec::new(); classes],
             pages: vec![0; classes],
@@ -104,15 +122,15 @@ impl Model {
         self.map.get(&lba).copied()
     }
 
-    /// Begins a request of the user.
-    pub fn request(&mut self, lba: u32, pages: u32) {
-        let request = Request { lba, pages, now: self.now, valid: self.map.len() as u64 };
-        self.scheme.on_request(&request);
-    }
-
-    /// Writes a page of `units` units, and cleans when the trigger asks.
-    pub fn write(&mut self, word: u32, units: u32, lifespan: u32) -> Result<(), LogError> {
-        let lba = word & MAX_LBA;
+    /// Writes a page, and cleans when the trigger asks.
+    pub fn write(&mut self, write: PageWrite) -> Result<(), LogError> {
+        let page = write.word & MAX_LBA;
+        let (lba, units) = self.record_of(page, &write);
+        let PageWrite { word, lifespan, request, merged, .. } = write;
+        if let Some(pages) = request {
+            let request = Request { lba, pages, now: self.now, valid: self.map.len() as u64 };
+            self.scheme.on_request(&request);
+        }
         let old = self.map.get(&lba).map_or(0, |place| place.0);
         self.now = self.now.wrapping_add(1);
         let write = UserWrite {
@@ -139,10 +157,19 @@ impl Model {
         let state = self.states.entry(lba).or_insert_with(Zeroable::zeroed);
         let class = self.scheme.place_user(&write, state);
         self.counts.user_writes += 1;
+        self.counts.delta_writes += u64::from(lba > page);
         if self.options.page_units > 1 {
             self.counts.user_units += u64::from(units);
         }
-        self.append((word, units as usize), class)?;
+        self.append((word - page + lba, units as usize), class)?;
+        self.merged.insert(page, merged);
+        let parts = self.parts(page);
+        parts.iter().filter(|&&part| part > lba).for_each(|&part| self.forget(part));
+        for part in parts.into_iter().filter(|&part| part < lba) {
+            // It is a part of this version.
+            let (zone, offset) = self.map[&part];
+            self.record_at(zone, offset).0 |= word & WORD_LAST;
+        }
         while self.is_due() {
             self.seal_stale();
             if !self.clean()? {
@@ -153,8 +180,44 @@ impl Model {
         Ok(())
     }
 
+    /// The LBAs of a page's records.
+    fn parts(&self, page: u32) -> Vec<u32> {
+        match self.options.first_delta {
+            None => vec![page],
+            Some(first) => vec![page, page + first, page + 2 * first],
+        }
+    }
+
+    /// The LBA and the units of the record that a write of a page makes.
+    fn record_of(&self, page: u32, write: &PageWrite) -> (u32, u32) {
+        let &PageWrite { units, kind, .. } = write;
+        let [_, delta, tail] = self.parts(page)[..] else { return (page, units) };
+        match self.units.get(&page).map(|&base| base as u32) {
+            Some(base) if kind > 0 && units >= base => (page, base),
+            Some(_) if kind == 2 && self.map.contains_key(&delta) => (tail, units),
+            Some(_) if kind > 0 => (delta, units),
+            _ => (page, units),
+        }
+    }
+
+    /// The record that begins at an offset; padding may take no units.
+    fn record_at(&mut self, zone: u32, offset: usize) -> &mut Record {
+        let mut end = 0;
+        let mut records = self.zones[zone as usize].iter_mut();
+        let found = records.find(|record| {
+            let begin = end;
+            end += record.1;
+            begin == offset && end > offset
+        });
+        found.unwrap()
+    }
+
     /// Forgets a page, as if it had never been written.
-    pub fn trim(&mut self, lba: u32) {
+    pub fn trim(&mut self, page: u32) {
+        self.parts(page).into_iter().for_each(|part| self.forget(part));
+    }
+
+    fn forget(&mut self, lba: u32) {
         self.scheme.on_trim(lba);
         self.map.remove(&lba);
         self.valid_units -= self.units.remove(&lba).unwrap_or(0);
@@ -280,7 +343,13 @@ impl Model {
             let victim = Victim { zone, class, now, valid: self.map.len() as u64 };
             self.scheme.place_batch(&victim, &pages, &mut classes);
         }
-        for ((record, lba), class) in records.into_iter().zip(lbas).zip(classes) {
+        let places: Vec<_> = lbas.iter().map(|lba| self.map[lba]).collect();
+        let valid = records.into_iter().zip(lbas).zip(classes).zip(places);
+        for (((record, lba), class), place) in valid {
+            if self.place_of(lba) != Some(place) {
+                // It was merged into the page's image.
+                continue;
+            }
             let class = class.map(usize::from).unwrap_or_else(|| {
                 let last = record.0 & WORD_LAST != 0;
                 let relocation = Relocation { lba, now, zone, class: victim.class, last };
@@ -288,12 +357,35 @@ impl Model {
             });
             self.counts.relocations += 1;
             self.counts.frozen_relocations += u64::from(record.0 & WORD_LAST != 0);
+            let merged = self.merge(lba, record.1);
+            let units = merged.unwrap_or(record.1);
             if self.options.page_units > 1 {
-                self.counts.relocated_units += record.1 as u64;
+                self.counts.relocated_units += units as u64;
             }
-            self.append(record, class)?;
+            self.append((record.0, units), class)?;
+            if merged.is_some() {
+                self.counts.merges += 1;
+                self.parts(lba)[1..].iter().for_each(|&part| self.forget(part));
+            }
         }
         Ok(())
+    }
+
+    /// Units of the image that a base makes with its delta and tail, if they are merged.
+    fn merge(&mut self, lba: u32, base: usize) -> Option<usize> {
+        let is_image = self.options.first_delta.is_some_and(|first| lba < first);
+        let parts = if is_image { self.parts(lba) } else { Vec::new() };
+        let delta = parts.get(1)?;
+        if !self.map.contains_key(delta) || !self.can_open() {
+            return None;
+        }
+        let room: usize = parts.iter().filter_map(|part| self.units.get(part)).sum();
+        let merged = match self.merged.get_mut(&lba) {
+            Some(next) if next.len() > 1 => next.remove(0) as usize,
+            Some(next) => next.first().map_or(base, |&units| units as usize),
+            None => base,
+        };
+        (merged <= room).then_some(merged)
     }
 
     fn reclaim(&mut self, zone: u32) {
@@ -318,7 +410,8 @@ impl Model {
             false => self.counts.classes[class].user_writes += 1,
         }
         if let Some(shape) = self.options.chunks {
-            self.add_to_chunk(shape, class, record.1);
+            let is_image = self.options.first_delta.is_none_or(|first| lba < first);
+            self.add_to_chunk(shape, class, (record.1, is_image));
         }
         if self.open[class].is_some() && self.room(class) == 0 {
             self.seal(class, zone);
@@ -327,13 +420,12 @@ impl Model {
     }
 
     /// Adds a record to its class's chunk, and ends this where there is no room for another.
-    fn add_to_chunk(&mut self, shape: ChunkShape, class: usize, units: usize) {
-        self.in_chunk[class].push(units);
+    fn add_to_chunk(&mut self, shape: ChunkShape, class: usize, record: (usize, bool)) {
+        self.in_chunk[class].push(record);
         let most = (shape.device_pages as usize - self.pages[class] - 1).min(shape.pages as usize);
-        let units: usize = self.in_chunk[class].iter().sum();
+        let chunk = &self.in_chunk[class];
         let page = shape.page_units as usize;
-        let is_full =
-            self.in_chunk[class].len() == shape.pages as usize || units + page > most * page;
+        let is_full = has_full_header(shape, chunk) || units_of(chunk) + page > most * page;
         if is_full && self.room(class) > 0 {
             self.end_chunk(shape, class);
         }
@@ -344,9 +436,8 @@ impl Model {
         let chunk = std::mem::take(&mut self.in_chunk[class]);
         let Some(zone) = self.open[class].filter(|_| !chunk.is_empty()) else { return };
         let page = shape.page_units as usize;
-        let header = (shape.head as usize).div_ceil(shape.unit as usize);
-        self.full_headers[class] += usize::from(chunk.len() == shape.pages as usize);
-        self.pages[class] += (header + chunk.iter().sum::<usize>()).div_ceil(page);
+        self.full_headers[class] += usize::from(has_full_header(shape, &chunk));
+        self.pages[class] += (header_of(shape, &chunk) + units_of(&chunk)).div_ceil(page);
         self.pad(zone, self.room(class) % page);
         if self.room(class) > 0 && shape.device_pages as usize - self.pages[class] < 2 {
             self.pad(zone, self.room(class).min(self.full_headers[class] * page));
@@ -488,4 +579,34 @@ impl Model {
     fn event(&self, zone: u32) -> ZoneEvent {
         self.table.event(zone, self.now)
     }
+}
+
+/// Units of a chunk's records.
+fn units_of(chunk: &[(usize, bool)]) -> usize {
+    chunk.iter().map(|record| record.0).sum()
+}
+
+/// Bytes of the rows in a chunk's header.
+fn rows_of(shape: ChunkShape, chunk: &[(usize, bool)]) -> usize {
+    let row = |record: &(usize, bool)| shape.row + if record.1 { shape.hotness } else { 0 };
+    chunk.iter().map(|record| row(record) as usize).sum()
+}
+
+/// Units of a chunk's header.
+fn header_of(shape: ChunkShape, chunk: &[(usize, bool)]) -> usize {
+    (shape.head as usize + rows_of(shape, chunk)).div_ceil(shape.unit as usize)
+}
+
+/// True if a chunk's header takes no more records: as many images as it has room for, or with deltas if another image
+/// might not fit, or two thirds are full and of the last page hardly any bytes are left.
+fn has_full_header(shape: ChunkShape, chunk: &[(usize, bool)]) -> bool {
+    if chunk.iter().all(|record| record.1) {
+        return chunk.len() == shape.pages as usize;
+    }
+    let page = shape.page_units as usize;
+    let (room, used) = (page * shape.unit as usize - shape.head as usize, rows_of(shape, chunk));
+    let over = (header_of(shape, chunk) + units_of(chunk)) % page;
+    let left = if over == 0 { 0 } else { page - over };
+    let is_next = used + (shape.row + shape.hotness) as usize <= room;
+    !is_next || used > room * 2 / 3 && left * shape.unit as usize <= 128
 }

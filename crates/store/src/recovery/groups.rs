@@ -1,13 +1,13 @@
 //! Groups that a crash cut short: none of their pages counts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use super::run::Recovery;
 use super::zone_epoch::LateChunk;
 use crate::StoreError;
 use crate::format::Group;
-use crate::records::Record;
+use crate::records::{Record, RecordKind};
 
 impl Group {
     /// The times of its pages.
@@ -20,7 +20,7 @@ impl Recovery<'_> {
     /// Drops the pages of groups that are not whole. All chunks up to number `known` were durable, and a
     /// group whose first chunk is among them was so as well: it is whole, even if pages of it were
     /// superseded since and their zones reset. Of the others every page must be found, and with a delta
-    /// the image that it is of.
+    /// or a tail the records that it is of.
     pub(super) fn drop_cut_groups(
         &mut self,
         chunks: &mut [LateChunk],
@@ -28,20 +28,16 @@ impl Recovery<'_> {
     ) -> Result<(), StoreError> {
         let named = chunks.iter().filter_map(|chunk| chunk.group);
         let unsure: BTreeSet<Group> = named.filter(|group| group.from > known).collect();
-        let sizes = self.inner.layout.sizes;
         for group in unsure {
             let times = group.times();
             let counts = |row: &&Record| row.lba != u32::MAX;
             let rows = || chunks.iter().flat_map(|chunk| &chunk.records).filter(counts);
-            let images: BTreeSet<(u32, u32)> = rows().map(|row| (row.lba, row.sum)).collect();
+            let there: BTreeMap<(u32, u32), Record> =
+                rows().map(|row| ((row.lba, row.sum), *row)).collect();
             // Cleaning may have copied a page, and both copies are there.
             let mut found = BTreeSet::new();
             for row in rows().filter(|row| times.contains(&row.time)) {
-                let page = sizes.page_of(row.lba);
-                if !sizes.is_delta(row.lba)
-                    || images.contains(&(page, row.other))
-                    || self.sum_before(page)? == Some(row.other)
-                {
+                if self.is_of_record(*row, &there)? {
                     found.insert(row.time);
                 }
             }
@@ -57,13 +53,34 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    /// The sum of a page's image in the checkpoint.
-    fn sum_before(&self, page: u32) -> Result<Option<u32>, StoreError> {
+    /// True if the records are there that this one is of, down to the image: among these, or in the checkpoint.
+    fn is_of_record(
+        &self,
+        mut row: Record,
+        there: &BTreeMap<(u32, u32), Record>,
+    ) -> Result<bool, StoreError> {
+        let sizes = self.inner.layout.sizes;
+        let page = sizes.page_of(row.lba);
+        loop {
+            let (parent, lba) = match sizes.kind(row.lba) {
+                RecordKind::Image => return Ok(true),
+                RecordKind::Delta => (RecordKind::Image, Some(page)),
+                RecordKind::Tail => (RecordKind::Delta, sizes.delta_of(page)),
+            };
+            match lba.and_then(|lba| there.get(&(lba, row.other))) {
+                Some(found) => row = *found,
+                None => return Ok(self.sum_before(page, parent)? == Some(row.other)),
+            }
+        }
+    }
+
+    /// The sum of a page's record in the checkpoint.
+    fn sum_before(&self, page: u32, kind: RecordKind) -> Result<Option<u32>, StoreError> {
         if self.inner.layout.check_lba(page).is_err() {
             return Ok(None);
         }
         let mapped = self.inner.mapped(self.inner.state()?, page)?;
-        let sum = mapped.image_place().map(|(_, sum)| sum);
+        let sum = mapped.place_of(kind).map(|(_, sum)| sum);
         drop(mapped);
         self.inner.drop_clean_leaves()?;
         Ok(sum)

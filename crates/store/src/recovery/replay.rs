@@ -8,8 +8,25 @@ use frostline_zone::ZoneState;
 use super::run::{Latest, Recovery};
 use super::zone_epoch::{LateChunk, ZoneEpoch};
 use crate::format::{Note, OPENED, PAGE, TRIMMED};
-use crate::records::Record;
+use crate::records::{Record, RecordKind};
 use crate::{Loss, StoreError};
+
+/// Deltas and tails that were written or copied since the checkpoint, by page.
+type LateChanges = BTreeMap<u32, PageChanges>;
+
+/// Those of a page.
+#[derive(Default)]
+struct PageChanges {
+    deltas: Vec<Latest>,
+    tails: Vec<Latest>,
+}
+
+/// The newest of some records that are of this one, known by its sum and its time.
+fn newest_of(parent: Option<(u32, u64)>, records: &[Latest]) -> Option<Latest> {
+    let (sum, time) = parent?;
+    let of_parent = records.iter().filter(|record| record.other == sum && record.time > time);
+    of_parent.copied().max_by_key(|record| (record.time, record.seq))
+}
 
 impl Recovery<'_> {
     /// Adds the zones that were opened since the checkpoint.
@@ -24,7 +41,7 @@ impl Recovery<'_> {
 
     /// Finds the newest state of every page that was written, copied or trimmed.
     pub(super) fn replay(&mut self, chunks: Vec<LateChunk>) -> Result<(), StoreError> {
-        let (mut trims, mut deltas) = (Vec::new(), BTreeMap::<u32, Vec<Latest>>::new());
+        let (mut trims, mut late) = (Vec::new(), LateChanges::default());
         for note in self.notes.iter().filter(|n| n.tag == TRIMMED) {
             trims.push((note.target, Latest::trimmed(note.time)));
         }
@@ -55,9 +72,11 @@ impl Recovery<'_> {
                 if lba == u32::MAX {
                     continue;
                 }
-                match sizes.is_delta(lba) {
-                    true => deltas.entry(sizes.page_of(lba)).or_default().push(found),
-                    false => self.take(lba, found),
+                let page = sizes.page_of(lba);
+                match sizes.kind(lba) {
+                    RecordKind::Image => self.take(lba, found),
+                    RecordKind::Delta => late.entry(page).or_default().deltas.push(found),
+                    RecordKind::Tail => late.entry(page).or_default().tails.push(found),
                 }
             }
             let padding = ((1 + chunk.head.pages) * sizes.page_units()).saturating_sub(used);
@@ -67,7 +86,7 @@ impl Recovery<'_> {
             self.time = self.time.max(trim.time);
             self.take(lba, trim);
         }
-        self.take_deltas(deltas)
+        self.take_changes(&late)
     }
 
     fn take(&mut self, lba: u32, found: Latest) {
@@ -77,44 +96,53 @@ impl Recovery<'_> {
         }
     }
 
-    /// Finds the newest delta of every page's newest image. Records of other images do not count: a
-    /// crash may have taken the image that a delta is of, and left the delta.
-    fn take_deltas(&mut self, late: BTreeMap<u32, Vec<Latest>>) -> Result<(), StoreError> {
+    /// Finds the newest delta of every page's newest image, and the newest tail of that. Records of others do
+    /// not count: a crash may have taken the image that a delta is of, and left the delta.
+    fn take_changes(&mut self, late: &LateChanges) -> Result<(), StoreError> {
         let sizes = self.inner.layout.sizes;
-        if sizes.first_delta() == 0 {
-            return Ok(());
-        }
         let pages: BTreeSet<u32> = self.latest.keys().chain(late.keys()).copied().collect();
         let logical_pages = self.inner.layout.fixed.logical_pages;
         for page in pages.into_iter().filter(|&page| u64::from(page) < logical_pages) {
-            let Some(lba) = sizes.delta_of(page) else { continue };
+            let lbas = sizes.delta_of(page).zip(sizes.tail_of(page));
+            let Some((of_delta, of_tail)) = lbas else { continue };
             let mapped = self.inner.mapped(self.inner.state()?, page)?;
-            let (before, old_delta) = (mapped.image_place(), mapped.delta_place());
+            let before = mapped.place_of(RecordKind::Image).map(|(_, sum)| sum);
+            let [delta, tail] = mapped.changes().map(|place| place.map(|(_, sum)| sum));
             drop(mapped);
             let image = self.latest.get(&page).copied();
-            let is_of_image = |delta: &&Latest| match image {
-                Some(image) => {
-                    image.to.is_some() && delta.other == image.sum && delta.time > image.time
-                }
-                None => before.is_some_and(|(_, sum)| delta.other == sum),
-            };
-            let deltas = late.get(&page).into_iter().flatten().filter(is_of_image);
-            let newest = deltas.copied().max_by_key(|delta| (delta.time, delta.seq));
             // The table's delta is still one of a copy of its image, if cleaning did not merge both.
-            let replaces = |image: &Latest| {
-                let same = image.to.is_some()
-                    && image.time <= self.head.time
-                    && before.is_some_and(|(_, sum)| sum == image.sum);
-                old_delta.is_some_and(|(_, sum)| !same || image.other == sum)
+            let stays = image.is_none_or(|image| {
+                let is_copy = image.to.is_some() && image.time <= self.head.time;
+                is_copy && before == Some(image.sum) && ![delta, tail].contains(&Some(image.other))
+            });
+            let delta_before = delta.filter(|_| stays);
+            let parent = match image {
+                Some(image) => image.to.is_some().then_some((image.sum, image.time)),
+                None => before.map(|sum| (sum, 0)),
             };
-            if let Some(delta) = newest {
-                self.latest.insert(lba, delta);
-            } else if let Some(image) = image.filter(replaces) {
-                self.latest.insert(lba, Latest::trimmed(image.time));
-            }
+            let none = PageChanges::default();
+            let PageChanges { deltas, tails } = late.get(&page).unwrap_or(&none);
+            let newest = newest_of(parent, deltas);
+            self.take_change(of_delta, newest, delta.is_some() && !stays);
+            // The newest delta, or the table's, of which a tail is.
+            let parent = match newest {
+                Some(delta) => Some((delta.sum, 0)),
+                None => delta_before.map(|sum| (sum, 0)),
+            };
+            let stays = parent.is_some_and(|(sum, _)| delta_before == Some(sum));
+            let newest = newest_of(parent, tails);
+            self.take_change(of_tail, newest, tail.is_some() && !stays);
             self.inner.drop_clean_leaves()?;
         }
         Ok(())
+    }
+
+    /// Takes the newest delta or tail of a page; without one, that of the table counts no more if it `ended`.
+    fn take_change(&mut self, lba: u32, newest: Option<Latest>, ended: bool) {
+        let latest = newest.or(ended.then(|| Latest::trimmed(0)));
+        if let Some(latest) = latest {
+            self.latest.insert(lba, latest);
+        }
     }
 
     /// Counts the pages of the table's zones that have a newer state as garbage there.

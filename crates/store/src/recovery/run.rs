@@ -46,9 +46,9 @@ pub(super) struct Recovery<'a> {
     pub(super) dropped: Vec<u32>,
     pub(super) epochs: Vec<ZoneEpoch>,
     pub(super) latest: BTreeMap<u32, Latest>,
-    /// Valid records: pages and deltas.
+    /// Valid records: pages, deltas and tails.
     pub(super) valid: i64,
-    /// Of these, deltas.
+    /// Of these, deltas and tails.
     pub(super) deltas: i64,
     /// Written before the checkpoint.
     pub(super) before: Written,

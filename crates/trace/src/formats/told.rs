@@ -4,6 +4,7 @@
 
 use frostline_placement::Hotness;
 
+use crate::kinds::RecordKind;
 use crate::request::Op;
 
 /// What is known of a request besides.
@@ -13,8 +14,8 @@ pub(crate) struct Told {
     pub hotness: Hotness,
     /// The bytes of the pages of a write, or of a merged image.
     pub bytes: u16,
-    /// True if a write is a delta.
-    pub is_delta: bool,
+    /// The record that a write made.
+    pub kind: RecordKind,
 }
 
 /// The optional columns of a table.
@@ -24,8 +25,8 @@ pub(crate) struct OptionalColumns {
     pub hotness: bool,
     /// True for the column of the bytes of pages.
     pub bytes: bool,
-    /// True for the column that says which writes are deltas.
-    pub deltas: bool,
+    /// True for the column of the kinds of records.
+    pub kinds: bool,
 }
 
 /// True if bytes are known of an operation: of the record that it wrote, or would have written.

@@ -8,6 +8,7 @@ use frostline_placement::Hotness;
 
 use crate::error::TraceError;
 use crate::formats::told::{OptionalColumns, Told};
+use crate::kinds::RecordKind;
 use crate::request::Request;
 use crate::sink::Sink;
 
@@ -33,7 +34,7 @@ impl ParquetTable {
         match *self {}
     }
 
-    pub(crate) fn deltas(&self) -> Option<&[bool]> {
+    pub(crate) fn kinds(&self) -> Option<&[RecordKind]> {
         match *self {}
     }
 

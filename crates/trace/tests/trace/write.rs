@@ -1,11 +1,16 @@
 //! A written trace is read back unchanged, and a failure leaves no file.
 
+use std::sync::Arc;
+
 use crate::scratch::{Scratch, load_with, requests};
 use frostline_placement::Hotness;
 use frostline_trace::{
-    Converted, Format, LoadOptions, Loaded, MergeAt, PageWriter, ReaderOptions, VersionMerge,
-    Writes, convert, load, prepare, write_lbas,
+    Converted, Format, LoadOptions, Loaded, MergeAt, PageWriter, ReaderOptions, RecordKind,
+    VersionMerge, Writes, convert, load, prepare, write_lbas,
 };
+use parquet::data_type::Int32Type;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 
 const TEXT: &str = "3,W,0,4096,1\n3,R,8192,512,2\n5,W,5000,9000,3\n3,W,4096,0,4\n5,W,0,1,5\n";
 
@@ -154,17 +159,17 @@ fn write_records(to: &std::path::Path) {
     trace.write(7, &Hotness::default(), 2900).unwrap();
     trace.write(8, &Hotness::default(), 4096).unwrap();
     trace.sync().unwrap();
-    trace.write_delta(7, &Hotness::default(), 120).unwrap();
+    trace.write_record(7, RecordKind::Delta, &Hotness::default(), 120).unwrap();
     trace.merge(7, 2950).unwrap();
     trace.merge(8, 3000).unwrap();
     trace.trim(8, 1).unwrap();
     trace.sync().unwrap();
-    trace.write_delta(7, &Hotness::default(), 90).unwrap();
+    trace.write_record(7, RecordKind::Tail, &Hotness::default(), 90).unwrap();
     assert_eq!(trace.finish().unwrap(), 4);
 }
 
 #[test]
-fn deltas_merges_and_syncs_are_read_as_they_were_written_and_kept_by_a_conversion() {
+fn deltas_tails_merges_and_syncs_are_read_as_they_were_written_and_kept_by_a_conversion() {
     let scratch = Scratch::new();
     let (path, converted) = (scratch.path("t.parquet"), scratch.path("u.parquet"));
     write_records(&path);
@@ -173,7 +178,8 @@ fn deltas_merges_and_syncs_are_read_as_they_were_written_and_kept_by_a_conversio
         let writes = load_with(&path, &LoadOptions::default()).volumes.remove(0);
         assert_eq!((&writes.lbas[..], &writes.syncs[..]), (&[7, 8, 7, 7][..], &[2, 3][..]));
         assert_eq!(writes.bytes.as_deref(), Some(&[2900, 4096, 120, 90][..]));
-        assert_eq!(writes.deltas.as_ref().unwrap().words(), [0b1100]);
+        let kinds = writes.kinds.as_ref().unwrap();
+        assert_eq!((kinds.deltas().words(), kinds.tails().words()), (&[0b1100][..], &[0b1000][..]));
         let merge = |lba, bytes| MergeAt { at: 3, lba, bytes };
         assert_eq!(writes.merges, [merge(7, 2950), merge(8, 3000)]);
         // Behind a preload all places are later.
@@ -182,7 +188,42 @@ fn deltas_merges_and_syncs_are_read_as_they_were_written_and_kept_by_a_conversio
         let version = |write, bytes| VersionMerge { write, bytes };
         assert_eq!(prepared.merges, [version(3, 3000), version(4, 2950)]);
         assert_eq!(prepared.syncs, [4, 5]);
-        assert_eq!(prepared.deltas.unwrap().words(), [0b11_0000]);
+        let kinds = prepared.kinds.unwrap();
+        assert_eq!(kinds.deltas().words(), [0b11_0000]);
+        assert_eq!(kinds.tails().words(), [0b10_0000]);
+    }
+}
+
+/// Writes a trace with these operations and numbers in the column `delta`, without checksums.
+fn write_kinds(to: &std::path::Path, ops: &[i32], kinds: &[i32]) {
+    let schema = "message trace { REQUIRED INT32 time; REQUIRED INT32 op; REQUIRED INT32 offset;
+        REQUIRED INT32 length; REQUIRED INT32 delta; }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let file = std::fs::File::create(to).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let all = |value: i32| vec![value; ops.len()];
+    for values in [all(1), ops.to_vec(), all(0), all(4096), kinds.to_vec()] {
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<Int32Type>().write_batch(&values, None, None).unwrap();
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+#[test]
+fn a_number_that_is_of_no_kind_of_record_is_an_error_where_a_write_has_it() {
+    let scratch = Scratch::new();
+    let path = scratch.path("t.parquet");
+    // The last row is a trim: what it has in the column does not matter.
+    write_kinds(&path, &[1, 1, 1, 2], &[0, 1, 2, 9]);
+    let kinds = load_with(&path, &LoadOptions::default()).volumes.remove(0).kinds.unwrap();
+    assert_eq!((kinds.deltas().words(), kinds.tails().words()), (&[0b110][..], &[0b100][..]));
+    for other in [3, -1, i32::MAX] {
+        write_kinds(&path, &[1, 1], &[1, other]);
+        let error = scratch.told(load(&path, &LoadOptions::default(), &mut |_| ()).unwrap_err());
+        assert_eq!(error, format!("t.parquet:record 2: delta {other} is not 0, 1 or 2"));
     }
 }
 

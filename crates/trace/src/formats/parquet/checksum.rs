@@ -1,11 +1,12 @@
 //! Checksums over the content of a `parquet` trace, because the library writes none for its pages.
 //!
-//! CRC-32C over all requests, over all hotness records, over the bytes of pages, and over what says which are deltas.
+//! CRC-32C over all requests, over all hotness records, over the bytes of pages, and over the kinds of records.
 //! They are in the file's key-value metadata, and compared when the last row has been read.
 
 use frostline_placement::Hotness;
 
 use crate::hotness::values;
+use crate::kinds::RecordKind;
 use crate::request::{Op, Request};
 
 /// The name of the checksum of requests in a file's metadata.
@@ -17,8 +18,8 @@ pub(crate) const OF_HOTNESS: &str = "frostline.hotness.crc32c";
 /// The name of the checksum of the bytes of pages.
 pub(crate) const OF_BYTES: &str = "frostline.bytes.crc32c";
 
-/// The name of the checksum of what says which writes are deltas.
-pub(crate) const OF_DELTAS: &str = "frostline.delta.crc32c";
+/// The name of the checksum of the kinds of records.
+pub(crate) const OF_KINDS: &str = "frostline.delta.crc32c";
 
 /// A running checksum.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -51,9 +52,9 @@ impl Checksum {
         self.add(&bytes.to_le_bytes());
     }
 
-    /// Adds whether a request is a delta.
-    pub(crate) fn add_delta(&mut self, is_delta: bool) {
-        self.add(&[u8::from(is_delta)]);
+    /// Adds the kind of a request's record.
+    pub(crate) fn add_kind(&mut self, kind: RecordKind) {
+        self.add(&[kind as u8]);
     }
 
     /// The checksum as text, for the metadata.

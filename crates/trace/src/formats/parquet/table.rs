@@ -7,13 +7,14 @@ use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
-use super::checksum::{Checksum, OF_BYTES, OF_DELTAS, OF_HOTNESS, OF_REQUESTS};
+use super::checksum::{Checksum, OF_BYTES, OF_HOTNESS, OF_KINDS, OF_REQUESTS};
 use super::column::{StoredColumn, Values, guarded, place_of};
 use super::file::BoundedFile;
 use super::hotness::{HotnessColumns, Places, record};
 use crate::cause::Cause;
 use crate::error::{Place, TraceError, quoted};
 use crate::formats::told::has_bytes;
+use crate::kinds::RecordKind;
 use crate::request::{Op, Request};
 use crate::sink::Sink;
 use crate::source::open_file;
@@ -28,8 +29,8 @@ const COLUMNS: [&str; 7] = ["time", "op", "offset", "length", "volume", "bytes",
 /// The index of the bytes of pages in [`COLUMNS`].
 const BYTES: usize = 5;
 
-/// The index of what says which writes are deltas.
-const DELTA: usize = 6;
+/// The index of the kinds of records.
+const KIND: usize = 6;
 
 /// An input file in Parquet.
 pub(crate) struct ParquetTable {
@@ -44,8 +45,8 @@ pub(crate) struct ParquetTable {
     records: Vec<Hotness>,
     /// The bytes of the requests read last, if the file has them.
     bytes: Vec<u16>,
-    /// Which of these requests are deltas, if the file says so.
-    deltas: Vec<bool>,
+    /// The kinds of the records of these requests, if the file has them.
+    kinds: Vec<RecordKind>,
     group: Option<RowGroup>,
     next_group: usize,
     taken: u64,
@@ -53,7 +54,7 @@ pub(crate) struct ParquetTable {
     of_requests: Checksum,
     of_hotness: Checksum,
     of_bytes: Checksum,
-    of_deltas: Checksum,
+    of_kinds: Checksum,
 }
 
 /// Some rows, column by column.
@@ -107,7 +108,7 @@ impl ParquetTable {
             hotness,
             records: Vec::new(),
             bytes: Vec::new(),
-            deltas: Vec::new(),
+            kinds: Vec::new(),
             group: None,
             next_group: 0,
             taken: 0,
@@ -115,7 +116,7 @@ impl ParquetTable {
             of_requests: Checksum::default(),
             of_hotness: Checksum::default(),
             of_bytes: Checksum::default(),
-            of_deltas: Checksum::default(),
+            of_kinds: Checksum::default(),
         })
     }
 
@@ -134,9 +135,9 @@ impl ParquetTable {
         self.places[BYTES].map(|_| &self.bytes[..])
     }
 
-    /// True for each request read last that is a delta; `None` if the file does not say.
-    pub(crate) fn deltas(&self) -> Option<&[bool]> {
-        self.places[DELTA].map(|_| &self.deltas[..])
+    /// The kinds of the records of the requests read last; `None` if the file has none.
+    pub(crate) fn kinds(&self) -> Option<&[RecordKind]> {
+        self.places[KIND].map(|_| &self.kinds[..])
     }
 
     /// Bytes of the row groups read so far.
@@ -152,7 +153,7 @@ impl ParquetTable {
     pub(crate) fn read(&mut self, sink: &mut Sink<'_>) -> Result<(), TraceError> {
         self.records.clear();
         self.bytes.clear();
-        self.deltas.clear();
+        self.kinds.clear();
         while !sink.is_full() {
             let Some(group) = &mut self.group else {
                 if self.next_group == self.reader.num_row_groups() {
@@ -188,7 +189,7 @@ impl ParquetTable {
                     *column = Some(StoredColumn::open(group.as_ref(), place)?);
                 }
             }
-            for column in [BYTES, DELTA] {
+            for column in [BYTES, KIND] {
                 // Another column may happen to have this name.
                 let open = |place| StoredColumn::open(group.as_ref(), place).ok();
                 columns[column] = self.places[column].and_then(open);
@@ -225,11 +226,11 @@ impl ParquetTable {
             self.bytes.push(bytes);
             self.of_bytes.add_bytes(bytes);
         }
-        if self.places[DELTA].is_some() {
-            let is_delta =
-                request.op == Op::Write && number(&batch.columns[DELTA], i).unwrap_or(0) != 0;
-            self.deltas.push(is_delta);
-            self.of_deltas.add_delta(is_delta);
+        if self.places[KIND].is_some() {
+            let is_write = request.op == Op::Write;
+            let kind = if is_write { kind(&batch.columns[KIND], i)? } else { RecordKind::Image };
+            self.kinds.push(kind);
+            self.of_kinds.add_kind(kind);
         }
         self.of_requests.add_request(&request, &sink.volumes.names()[request.volume as usize]);
         sink.push(request)
@@ -247,7 +248,7 @@ impl ParquetTable {
             _ if !agrees(OF_REQUESTS, self.of_requests) => "its requests are not those written",
             // This includes the case that the column has lost its name.
             _ if !agrees(OF_BYTES, self.of_bytes) => "the bytes of its pages are not those written",
-            _ if !agrees(OF_DELTAS, self.of_deltas) => "its deltas are not those written",
+            _ if !agrees(OF_KINDS, self.of_kinds) => "its deltas are not those written",
             Some(_) if !agrees(OF_HOTNESS, self.of_hotness) => {
                 "its hotness records are not those written"
             }
@@ -308,6 +309,16 @@ fn request(
 /// is another that happens to have this name, it is the largest number.
 fn bytes(column: &Option<Values>, i: usize) -> u16 {
     number(column, i).and_then(|value| u16::try_from(value).ok()).unwrap_or(u16::MAX)
+}
+
+/// The kind of the record that row `i` of a batch wrote: an image, if there is no number.
+fn kind(column: &Option<Values>, i: usize) -> Result<RecordKind, Cause> {
+    match number(column, i) {
+        None | Some(0) => Ok(RecordKind::Image),
+        Some(1) => Ok(RecordKind::Delta),
+        Some(2) => Ok(RecordKind::Tail),
+        Some(other) => Err(Cause::bad(format!("{} {other} is not 0, 1 or 2", COLUMNS[KIND]))),
+    }
 }
 
 /// The number that row `i` of a batch has in a column, if it has one.

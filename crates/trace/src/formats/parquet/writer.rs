@@ -15,10 +15,11 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 
-use super::checksum::{Checksum, OF_BYTES, OF_DELTAS, OF_HOTNESS, OF_REQUESTS};
+use super::checksum::{Checksum, OF_BYTES, OF_HOTNESS, OF_KINDS, OF_REQUESTS};
 use crate::error::TraceError;
 use crate::formats::told::{OptionalColumns, Told, has_bytes};
 use crate::hotness::{FIELDS, values};
+use crate::kinds::RecordKind;
 use crate::output::unwritable;
 use crate::request::{Op, Request};
 
@@ -42,12 +43,12 @@ pub(crate) struct TableWriter {
     hotness: Option<Vec<Hotness>>,
     /// The bytes of their pages; `None` if the file has no column for them.
     bytes: Option<Vec<u16>>,
-    /// Which of them are deltas; `None` if the file has no column for that.
-    deltas: Option<Vec<bool>>,
+    /// The kinds of their records; `None` if the file has no column for them.
+    kinds: Option<Vec<RecordKind>>,
     of_requests: Checksum,
     of_hotness: Checksum,
     of_bytes: Checksum,
-    of_deltas: Checksum,
+    of_kinds: Checksum,
 }
 
 impl TableWriter {
@@ -64,11 +65,11 @@ impl TableWriter {
             group: Vec::new(),
             hotness: more.hotness.then(Vec::new),
             bytes: more.bytes.then(Vec::new),
-            deltas: more.deltas.then(Vec::new),
+            kinds: more.kinds.then(Vec::new),
             of_requests: Checksum::default(),
             of_hotness: Checksum::default(),
             of_bytes: Checksum::default(),
-            of_deltas: Checksum::default(),
+            of_kinds: Checksum::default(),
         })
     }
 
@@ -78,7 +79,7 @@ impl TableWriter {
         &mut self,
         request: Request,
         names: &[String],
-        Told { hotness, bytes, is_delta }: Told,
+        Told { hotness, bytes, kind }: Told,
     ) -> Result<(), TraceError> {
         self.group.push(request);
         if let Some(all) = &mut self.bytes {
@@ -86,9 +87,9 @@ impl TableWriter {
             all.push(bytes);
             self.of_bytes.add_bytes(bytes);
         }
-        if let Some(all) = &mut self.deltas {
-            all.push(is_delta);
-            self.of_deltas.add_delta(is_delta);
+        if let Some(all) = &mut self.kinds {
+            all.push(kind);
+            self.of_kinds.add_kind(kind);
         }
         self.of_requests.add_request(&request, &names[request.volume as usize]);
         if let Some(all) = &mut self.hotness {
@@ -122,8 +123,8 @@ impl TableWriter {
         if self.bytes.is_some() {
             note(OF_BYTES, self.of_bytes);
         }
-        if self.deltas.is_some() {
-            note(OF_DELTAS, self.of_deltas);
+        if self.kinds.is_some() {
+            note(OF_KINDS, self.of_kinds);
         }
         self.writer.close()?;
         Ok(())
@@ -163,8 +164,8 @@ impl TableWriter {
         if let Some(bytes) = &mut self.bytes {
             columns.push(WrittenColumn::Words(bytes.drain(..).map(i32::from).collect()));
         }
-        if let Some(deltas) = &mut self.deltas {
-            columns.push(WrittenColumn::Words(deltas.drain(..).map(i32::from).collect()));
+        if let Some(kinds) = &mut self.kinds {
+            columns.push(WrittenColumn::Words(kinds.drain(..).map(|kind| kind as i32).collect()));
         }
         let mut group = self.writer.next_row_group()?;
         for column in columns {
@@ -195,7 +196,7 @@ fn begin(file: File, with: OptionalColumns) -> Result<SerializedFileWriter<File>
     if with.bytes {
         more += &column(("bytes", u32::from(u16::MAX)));
     }
-    if with.deltas {
+    if with.kinds {
         more += &column(("delta", u32::from(u8::MAX)));
     }
     let schema = Arc::new(parse_message_type(&format!("message trace {{{SCHEMA}{more}}}"))?);

@@ -1,0 +1,51 @@
+//! The records that a page store in units wrote pages as.
+
+use crate::bits::Bits;
+
+/// What a record has of its page. Its number is that in the column `delta`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum RecordKind {
+    /// All of it.
+    #[default]
+    Image,
+    /// The words that changed since the last image.
+    Delta,
+    /// The words that changed since the last delta.
+    Tail,
+}
+
+/// The kinds of the records of writes, as the bitmaps that a replay reads.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RecordKinds {
+    deltas: Bits,
+    tails: Bits,
+}
+
+impl RecordKinds {
+    /// The kinds of so many images.
+    pub fn images(writes: usize) -> RecordKinds {
+        RecordKinds { deltas: Bits::zeros(writes), tails: Bits::zeros(writes) }
+    }
+
+    /// Appends the kind of a write.
+    pub fn push(&mut self, kind: RecordKind) {
+        self.deltas.push(kind != RecordKind::Image);
+        self.tails.push(kind == RecordKind::Tail);
+    }
+
+    /// Appends all kinds of `other`.
+    pub fn extend(&mut self, other: &RecordKinds) {
+        self.deltas.extend(&other.deltas);
+        self.tails.extend(&other.tails);
+    }
+
+    /// Bit `i` is set if write `i` is a delta or a tail.
+    pub fn deltas(&self) -> &Bits {
+        &self.deltas
+    }
+
+    /// Bit `i` is set if write `i` is a tail.
+    pub fn tails(&self) -> &Bits {
+        &self.tails
+    }
+}
