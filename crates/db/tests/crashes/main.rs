@@ -79,7 +79,6 @@ fn survive(units: &[Option<u32>], crashes: u64) {
     assert!(of(&tally.crashes) >= wanted);
     assert!(of(&tally.pages_rewritten) > 0, "cleaning met no page that had changed in memory");
     let has_deltas = units.contains(&Some(64));
-    let deltas =
-        [&tally.tails, &tally.deltas_merged, &tally.pages_kept].map(|count| of(count) > 0);
+    let deltas = [&tally.tails, &tally.deltas_merged, &tally.pages_kept].map(|count| of(count) > 0);
     assert_eq!(deltas, [has_deltas; 3], "pages were written as tails, merged, and kept as such");
 }
