@@ -143,7 +143,7 @@ fn a_transaction_that_is_too_large_is_refused_and_rolled_back() {
     skip_without_sqlite3!();
     let directory = tempfile::tempdir().unwrap();
     let db = sqlite3::uri_of_size(&directory, "my.db", "64MiB");
-    let db = format!("{db}&zone=1MiB&gp=0.15");
+    let db = format!("{db}&zone=1MiB&gp=0.15&unit=4096");
     let mut shell = Shell::start(&db);
     let rows = "(with recursive c(n) as (select 1 union all select n + 1 from c where n < 7500) select n from c)";
     shell.ask("create table t(a integer primary key, b);");

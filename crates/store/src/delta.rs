@@ -279,6 +279,40 @@ mod tests {
         }
 
         #[test]
+        fn a_writer_tells_all_words_that_a_record_needs_whatever_the_store_did_before(
+            steps in prop::collection::vec((0..WORDS, 1..25usize, 0..8u8), 1..60),
+        ) {
+            let mut page = vec![0; PAGE];
+            let (mut base, mut parts) = (page.clone(), [None, None]);
+            let mut changed = ChangedWords::NONE;
+            let read = |base: &[u8], parts: &[Option<Vec<u8>>; 2]| {
+                let mut page = base.to_vec();
+                parts.iter().flatten().for_each(|part| assert!(apply(&mut page, part).is_some()));
+                page
+            };
+            for (round, (begin, len, chance)) in (1u8..).zip(steps) {
+                let end = (begin + len).min(WORDS);
+                page[begin * WORD..end * WORD].fill(round);
+                changed.add(begin..end);
+                let kind = changed.kind();
+                let encoded = |kind| encode(&page, &changed.of_kind(kind));
+                match kind {
+                    // What is written from memory in place of a copy, or has lost its base.
+                    _ if chance == 0 => (base, parts) = (page.clone(), [None, None]),
+                    RecordKind::Image => (base, parts) = (page.clone(), [None, None]),
+                    RecordKind::Tail if parts[0].is_some() => parts[1] = encoded(kind),
+                    kind => parts = [encoded(kind), None],
+                }
+                changed.note_written();
+                prop_assert!(read(&base, &parts) == page, "written as {kind:?}");
+                if chance == 1 {
+                    // Cleaning merges.
+                    (base, parts) = (read(&base, &parts), [None, None]);
+                }
+            }
+        }
+
+        #[test]
         fn any_bytes_are_a_delta_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..800)) {
             let mut page = vec![0; PAGE];
             if let Some(changed) = apply(&mut page, &bytes) {
