@@ -90,7 +90,8 @@ impl TraceVolume {
         let pages = options.first_delta.unwrap_or(options.space);
         let mut of_records = vec![f32::INFINITY; options.space as usize];
         for records in of_records.chunks_mut(pages as usize) {
-            records[..means.len()].copy_from_slice(means);
+            // A volume that is too small for the trace is refused when it is written.
+            records.iter_mut().zip(means).for_each(|(record, mean)| *record = *mean);
         }
         Cow::Owned(of_records)
     }
