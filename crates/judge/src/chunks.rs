@@ -56,7 +56,7 @@ pub struct PageRow {
     pub other: u32,
 }
 
-/// What a record is of its page.
+/// The part of its page that a record has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     Image,

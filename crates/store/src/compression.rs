@@ -27,7 +27,7 @@ thread_local! {
     static DECODER: RefCell<(DCtx<'static>, Vec<u8>)> = RefCell::new((DCtx::create(), START.to_vec()));
 }
 
-/// What compresses images, as contents of late tell.
+/// A compressor of images. Recent contents decide how many are tried.
 #[derive(Debug)]
 pub struct Compressor {
     /// How.

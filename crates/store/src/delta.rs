@@ -297,7 +297,7 @@ mod tests {
                 let kind = changed.kind();
                 let encoded = |kind| encode(&page, &changed.of_kind(kind));
                 match kind {
-                    // What is written from memory in place of a copy, or has lost its base.
+                    // The store writes an image, in place of a copy for example.
                     _ if chance == 0 => (base, parts) = (page.clone(), [None, None]),
                     RecordKind::Image => (base, parts) = (page.clone(), [None, None]),
                     RecordKind::Tail if parts[0].is_some() => parts[1] = encoded(kind),

@@ -30,7 +30,7 @@ pub struct Inner {
     pub store: u64,
     /// The thread that cleans.
     pub cleaning: Cleaning,
-    /// What compresses images.
+    /// The compressor of images.
     pub compressor: Compressor,
     /// Leaves that may be in memory.
     pub most_leaves: usize,

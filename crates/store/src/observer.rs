@@ -18,7 +18,7 @@ pub enum StoreEvent {
         hotness: Hotness,
         /// Bytes of its record; of a store of whole pages, those of the page without its longest run of zeroes.
         bytes: u16,
-        /// What the record has of the page.
+        /// The part of the page that the record has.
         kind: RecordKind,
     },
     /// A page was trimmed.

@@ -9,7 +9,7 @@ use crate::records::{RecordKind, Sizes};
 /// hold.
 #[derive(Clone, Debug)]
 pub struct PageDelta {
-    /// What it is of the page: a delta or a tail.
+    /// A delta or a tail.
     kind: RecordKind,
     /// As a record, without its time.
     record: Box<[u8]>,
@@ -43,7 +43,7 @@ impl PageDelta {
         self.record.len()
     }
 
-    /// What it is of the page: a delta or a tail.
+    /// A delta or a tail.
     pub(crate) fn kind(&self) -> RecordKind {
         self.kind
     }

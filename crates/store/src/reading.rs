@@ -28,11 +28,12 @@ thread_local! {
 }
 
 impl Inner {
-    /// Reads a page, and finds the words in which it differs from its base; false if it was never written,
-    /// or was trimmed.
+    /// Reads a page, as changes of it make it that an engine kept if there are any, and finds the words in which it
+    /// may differ from its base; false if it was never written, or was trimmed.
     pub fn read_page(
         &self,
         lba: u32,
+        kept: Option<&PageDelta>,
         into: &mut [u8],
         changed: &mut ChangedWords,
     ) -> Result<bool, StoreError> {
@@ -40,77 +41,28 @@ impl Inner {
         *changed = ChangedWords::NONE;
         let found = match self.layout.sizes.unit() {
             None => self.read_record(lba, into)?.is_some(),
-            Some(_) => {
-                RECORDS.with_borrow_mut(|records| self.read_records(lba, records, into, changed))?
-            }
+            Some(_) => RECORDS
+                .with_borrow_mut(|records| self.read_records(lba, kept, records, into, changed))?,
         };
         self.shrink_map()?;
         Ok(found)
     }
 
-    /// Reads a page of a store in units, which is made of its image, its delta and its tail.
+    /// Reads a page of a store in units, which is made of its image, its delta and its tail. What was kept is in
+    /// place of the tail, or of both.
     fn read_records(
         &self,
         lba: u32,
+        kept: Option<&PageDelta>,
         records: &mut [Vec<u8>; PARTS],
         into: &mut [u8],
         changed: &mut ChangedWords,
     ) -> Result<bool, StoreError> {
         let kinds = [RecordKind::Image, RecordKind::Delta, RecordKind::Tail];
-        self.read_parts(lba, &kinds, records, |records| {
-            let whole = unpack(records[0], into);
-            let words = [records[1], records[2]].map(|record| match record {
-                [] => Some(WordSet::NONE),
-                record => apply(into, record),
-            });
-            // In this order: the tail is of both.
-            let [delta, tail] = words;
-            *changed = ChangedWords::read(delta.unwrap_or_default(), tail.unwrap_or_default());
-            self.whole(lba, whole && delta.is_some() && tail.is_some(), into)
-        })
-    }
-
-    /// Reads a page as changes of it make it that an engine kept, and finds the words in which it may differ
-    /// from its base; false if there is no page.
-    pub fn read_with(
-        &self,
-        lba: u32,
-        kept: &PageDelta,
-        into: &mut [u8],
-        changed: &mut ChangedWords,
-    ) -> Result<bool, StoreError> {
-        self.check_page(lba, into)?;
-        let kinds = match kept.kind() {
-            RecordKind::Tail => &[RecordKind::Image, RecordKind::Delta][..],
-            _ => &[RecordKind::Image],
-        };
-        let found = RECORDS.with_borrow_mut(|records| {
-            self.read_parts(lba, kinds, records, |records| {
-                let whole = unpack(records[0], into);
-                let delta = match records[1] {
-                    [] => Some(WordSet::NONE),
-                    record => apply(into, record),
-                };
-                let since = apply(into, kept.record());
-                *changed = ChangedWords::read(delta.unwrap_or_default(), since.unwrap_or_default());
-                self.whole(lba, whole && delta.is_some() && since.is_some(), into)
-            })
-        })?;
-        self.shrink_map()?;
-        Ok(found)
-    }
-
-    /// Reads those records of a page that are there; false if it has no image.
-    fn read_parts(
-        &self,
-        lba: u32,
-        kinds: &[RecordKind],
-        records: &mut [Vec<u8>; PARTS],
-        make: impl FnOnce([&[u8]; PARTS]) -> Result<bool, StoreError>,
-    ) -> Result<bool, StoreError> {
+        let needed = kept.map_or(PARTS, |kept| kept.kind() as usize);
         let mapped = self.mapped(self.state()?, lba)?;
         let mut found = [const { None }; PARTS];
-        for ((found, &kind), into) in found.iter_mut().zip(kinds).zip(&mut *records) {
+        for ((found, kind), into) in found.iter_mut().zip(kinds).zip(&mut *records).take(needed) {
             *found = mapped.find_part(kind, into)?;
         }
         drop(mapped);
@@ -118,8 +70,17 @@ impl Inner {
             return Ok(false);
         }
         let bytes = self.fetch_all(lba, found, records)?;
-        let mut records = records.iter().zip(bytes).map(|(record, bytes)| &record[..bytes]);
-        make([(); PARTS].map(|()| records.next().unwrap_or_default()))
+        let [image, delta, tail] = std::array::from_fn(|part| &records[part][..bytes[part]]);
+        let whole = unpack(image, into);
+        let mut words_of = |record: &[u8]| match record {
+            [] => Some(WordSet::NONE),
+            record => apply(into, record),
+        };
+        // In this order: the tail is of both.
+        let delta = words_of(delta);
+        let tail = words_of(kept.map_or(tail, PageDelta::record));
+        *changed = ChangedWords::read(delta.unwrap_or_default(), tail.unwrap_or_default());
+        self.whole(lba, whole && delta.is_some() && tail.is_some(), into)
     }
 
     /// A page that was made, unless its records are not what they should be.

@@ -8,7 +8,7 @@ use crate::format::{DELTA, Form, IMAGE, PAGE, Row, TAIL, VERSION, WHOLE_PAGES};
 /// Zeroes that fill up the last unit of a record.
 const ZEROES: [u8; PAGE] = [0; PAGE];
 
-/// What a record has of its page.
+/// The part of its page that a record has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RecordKind {
     /// All of it: the page's base, if others are there.

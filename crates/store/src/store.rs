@@ -226,7 +226,7 @@ impl Store {
         changed: &mut ChangedWords,
     ) -> Result<bool, StoreError> {
         let begun = Instant::now();
-        let read = self.inner.read_page(lba, page, changed);
+        let read = self.inner.read_page(lba, None, page, changed);
         self.inner.counters.read(begun.elapsed());
         read
     }
@@ -245,7 +245,7 @@ impl Store {
         changed: &mut ChangedWords,
     ) -> Result<bool, StoreError> {
         let begun = Instant::now();
-        let read = self.inner.read_with(lba, kept, page, changed);
+        let read = self.inner.read_page(lba, Some(kept), page, changed);
         self.inner.counters.read(begun.elapsed());
         read
     }

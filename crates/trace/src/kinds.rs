@@ -2,7 +2,7 @@
 
 use crate::bits::Bits;
 
-/// What a record has of its page. Its number is that in the column `delta`.
+/// The part of its page that a record has. Its number is that in the column `delta`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum RecordKind {
     /// All of it.

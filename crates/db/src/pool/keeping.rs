@@ -51,8 +51,8 @@ impl Pool {
         bytes: &mut [u8],
     ) -> Result<ChangedWords, DbError> {
         let mut changed = self.space.read_with(page, &kept.delta, bytes)?;
-        // What these changes replace, and was not read, may have words that are in the middle by now. Once
-        // cleaning has merged it they are in the base.
+        // The records on the device that these changes replace were not read. They may have words that are in
+        // the middle by now, and once cleaning has merged them the base has these words.
         let middle = middle(bytes);
         changed.add(middle.start.div_ceil(WORD)..middle.end / WORD);
         Ok(changed)

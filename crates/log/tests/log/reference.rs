@@ -57,7 +57,7 @@ pub struct Model {
     /// The sum of these units.
     valid_units: usize,
     states: HashMap<u32, <AnyScheme as Scheme>::Page>,
-    /// What the next merges of each page make; the last one is made again and again.
+    /// Lengths of the images that the next merges of each page make. The last one is used again and again.
     merged: HashMap<u32, Vec<u32>>,
     /// The zones, as schemes and policies see them.
     table: ZoneTable,

@@ -20,7 +20,7 @@ impl Inner {
         let mut page = vec![0; PAGE];
         let pages: BTreeSet<u32> = lbas.iter().map(|&lba| self.layout.sizes.page_of(lba)).collect();
         for lba in pages.into_iter().filter(|&lba| self.layout.check_lba(lba).is_ok()) {
-            match self.read_page(lba, &mut page, &mut ChangedWords::default()) {
+            match self.read_page(lba, None, &mut page, &mut ChangedWords::default()) {
                 Ok(true) => {}
                 // It stays as damaged or lost as it is.
                 Ok(false) | Err(StoreError::Checksum { .. } | StoreError::Lost { .. }) => continue,

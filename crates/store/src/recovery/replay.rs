@@ -100,6 +100,9 @@ impl Recovery<'_> {
     /// not count: a crash may have taken the image that a delta is of, and left the delta.
     fn take_changes(&mut self, late: &LateChanges) -> Result<(), StoreError> {
         let sizes = self.inner.layout.sizes;
+        if sizes.first_delta() == 0 {
+            return Ok(());
+        }
         let pages: BTreeSet<u32> = self.latest.keys().chain(late.keys()).copied().collect();
         let logical_pages = self.inner.layout.fixed.logical_pages;
         for page in pages.into_iter().filter(|&page| u64::from(page) < logical_pages) {
