@@ -39,13 +39,13 @@ impl<'a> PackedPage<'a> {
     /// asked for.
     pub fn of(write: &PageWrite<'a>, sizes: Sizes, compressor: &'a Compressor) -> Self {
         let PageWrite { lba, page, hotness, changed } = *write;
-        let in_units = sizes.unit().is_some();
-        let changed = changed.filter(|c| in_units && c.kind() != RecordKind::Image).copied();
+        let changed = changed.filter(|_| sizes.unit().is_some());
+        let kind = changed.map_or(RecordKind::Image, ChangedWords::kind);
+        let changed = changed.filter(|_| kind != RecordKind::Image).copied();
         let hotness = hotness.unwrap_or_default();
         let mut packed =
             PackedPage { lba, hotness, page, changed, part: None, image: None, compressor };
-        packed.part =
-            changed.and_then(|changed| Some((changed.kind(), packed.pack(changed.kind())?)));
+        packed.part = packed.pack(kind).map(|bytes| (kind, bytes));
         if packed.part.is_none() {
             packed.image(sizes);
         }
