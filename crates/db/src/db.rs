@@ -13,7 +13,7 @@ use crate::core::Core;
 use crate::layout::{Divided, Label, log_id, read_label};
 use crate::mvcc::{CommitWindow, Versions};
 use crate::pages::Pages;
-use crate::pool::{FEWEST_FRAMES, Pool};
+use crate::pool::{Division, Pool};
 use crate::recovery::{Recovered, recover};
 use crate::space::PageSpace;
 use crate::stats::Stats;
@@ -21,10 +21,6 @@ use crate::transaction::{Commit, Isolation, Transaction};
 use crate::tree::Trees;
 use crate::wal::{Flusher, Wal, WalOptions};
 use crate::{Create, DbError, Options};
-
-/// The part of the memory for pages that is for changes of pages that left it, in a store in units. With a
-/// third YCSB writes 2 % less, TPC-C 3 % more, and TPC-C reads 8 % more.
-const KEPT_SHARE: usize = 4;
 
 /// An ordered, transactional key-value database on a zoned device, shared by threads.
 ///
@@ -124,14 +120,12 @@ impl Db {
         let wal = Arc::new(Wal::open(log, log_id(store, instance)?, &wal_options)?);
         let space =
             PageSpace { store: store.clone(), first: instance * label.pages, pages: label.pages };
-        let kept = if space.is_in_units() { options.buffer_bytes / KEPT_SHARE } else { 0 };
-        let frames = ((options.buffer_bytes - kept) / crate::node::PAGE_BYTES).max(FEWEST_FRAMES);
+        let memory = Division::of(options.buffer_bytes, space.is_in_units());
         let clock = store.stats()?.written.user;
         let end = wal.end();
         let window = Arc::new(CommitWindow::new(end, options.most_version_bytes()));
         let (replacement, hotness) = (options.replacement, options.hotness);
-        let pool =
-            Pool::new(space, wal, window.clone(), (frames, kept), replacement, hotness, clock)?;
+        let pool = Pool::new(space, wal, window.clone(), memory, replacement, hotness, clock)?;
         let trees = Trees {
             pool,
             pages: Pages::new(label.pages),

@@ -39,6 +39,9 @@ fn exposition(store: &Store, databases: &[Stats]) -> Result<String, DbError> {
     count("conflicts", "Transactions that lost against another", |s| s.conflicts);
     count("page_accesses", "Pages that were looked for, about", |s| s.page_accesses);
     count("pages_read", "Pages read as they were not in memory", |s| s.pages_read);
+    count("records_without_page", "Records that were read or changed without their page", |s| {
+        s.records_without_page
+    });
     count("pages_evicted", "Pages written as their memory was needed", |s| s.pages_evicted);
     count("pages_kept", "Pages that left memory, with their changes kept there", |s| s.pages_kept);
     count("pages_rewritten", "Pages written as cleaning would have copied them", |s| {

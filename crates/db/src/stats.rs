@@ -32,6 +32,9 @@ pub struct Stats {
     pub page_accesses: u64,
     /// Pages that were read from the store: accesses to pages that were not in memory.
     pub pages_read: u64,
+    /// Records that were read or changed without their page, which was not in memory: they were left there
+    /// when it went.
+    pub records_without_page: u64,
     /// Pages that were written because their memory was needed, or that of changes that were kept.
     pub pages_evicted: u64,
     /// Pages that left memory, and whose changes were kept there to be written later.
@@ -70,6 +73,7 @@ impl Stats {
             most_pages: core.trees.pages.limit(),
             page_accesses: counters.accesses.load(Relaxed),
             pages_read: counters.read.load(Relaxed),
+            records_without_page: counters.without_page.load(Relaxed),
             pages_evicted: counters.evicted_dirty.load(Relaxed),
             pages_kept: counters.kept.load(Relaxed),
             pages_dropped: counters.evicted_clean.load(Relaxed),

@@ -52,7 +52,9 @@ impl<'d> View<'d> {
         let hash = hash_of(tree, key);
         let Some(change) = writes.find(tree, key, hash) else {
             let (found, cached) = trees.get(tree, key, snapshot, value)?;
-            leaf_cache::note(hash, cached);
+            if let Some(cached) = cached {
+                leaf_cache::note(hash, cached);
+            }
             return Ok(found);
         };
         value.clear();

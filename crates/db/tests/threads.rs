@@ -105,9 +105,9 @@ fn transfer(rng: &mut SmallRng, db: &Db, table: Table) -> Result<(), DbError> {
     for (account, is_given) in accounts.iter().zip([false, true]) {
         let balance = balance(&transaction.get(table, account)?.unwrap());
         let after = if is_given { balance + amount } else { balance.wrapping_sub(amount) };
-        // Of different lengths, so that pages split.
+        // Of different lengths, so that pages split, and often of the same, as records without page need it.
         let mut value = after.to_le_bytes().to_vec();
-        value.resize(8 + rng.random_range(0..400), 7);
+        value.resize(8 + [100, rng.random_range(0..400)][rng.random_range(0..2)], 7);
         transaction.put(table, account, &value)?;
     }
     transaction.commit_soon().map(drop)
@@ -203,7 +203,11 @@ fn stress(seed: u64, background: bool) {
     let model: Model = models.into_iter().flatten().collect();
     compare(&db, records, &model);
     let stats = db.stats().unwrap();
-    println!("{done:?} {:?}, changes of {} pages kept", stats.log_used, stats.pages_kept);
+    let (kept, records) = (stats.pages_kept, stats.records_without_page);
+    println!(
+        "{done:?} {:?}, changes of {kept} pages kept, {records} records without page",
+        stats.log_used
+    );
     match seed % 2 {
         0 => db.close().unwrap(),
         // As if the program had been killed.

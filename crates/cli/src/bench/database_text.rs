@@ -110,6 +110,7 @@ const FIGURES: &[Figure] = &[
     ("  p99.9", |run| format!("{:.0}", run.latency_us.p999)),
     ("pages looked for a transaction", |run| each(run, run.page_accesses)),
     ("  in memory, %", |run| number(run.cache_hits.map(|hits| hits * 100.0), 3)),
+    ("records without their page", |run| each(run, run.records_without_page)),
     ("pages read a transaction", |run| each(run, run.pages_read)),
     ("  reads of the device", |run| each(run, run.device_reads)),
     ("pages written a transaction", |run| {

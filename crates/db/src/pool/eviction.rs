@@ -51,7 +51,7 @@ pub struct Evictor {
 }
 
 impl Evictor {
-    /// Frees frames until enough are free, and the changes of their pages take no more memory than they may.
+    /// Frees frames until enough are free, and changes and records of their pages take no more memory than they may.
     pub fn keep_free(&mut self, pool: &Pool) -> Result<(), DbError> {
         let wanted = 2 * pool.low_water();
         // After some rounds all other pages are latched or were just used.
@@ -63,6 +63,7 @@ impl Evictor {
             self.gather(pool, missing);
             self.write_batch(pool, true)?;
             pool.write_excess()?;
+            pool.drop_records();
         }
         Ok(())
     }
@@ -278,6 +279,7 @@ impl Pool {
     /// Removes a latched page from memory.
     pub(super) fn leave(&self, held: ExclusiveGuard<'_>) {
         let frame = held.frame();
+        self.records.take_values(held.page(), held.node());
         if let Ok(entry) = self.entry(held.page()) {
             debug_assert_eq!(entry.load(Relaxed), frame + FRAME, "the table knows where it is");
             entry.store(ABSENT, Release);
@@ -312,6 +314,8 @@ impl Pool {
     /// Writes every page whose changes need the log from before `position`; all changed pages if
     /// it is [`CLEAN`]. Returns how many.
     pub fn write_older(&self, position: u64) -> Result<u64, DbError> {
+        // Before: the evictor can't wait for frames.
+        self.load_changed_before(position)?;
         self.evictor().write_older(self, position)
     }
 

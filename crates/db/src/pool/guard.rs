@@ -1,8 +1,10 @@
 //! Optimistic and exclusive guards of pages.
 
 use super::Pool;
-use super::frame::{AS_ROOT, Frame, UNLOGGED};
-use crate::node::{Node, NodeMut, PageBytes};
+use super::frame::{AS_ROOT, Frame, NO_PAGE, UNLOGGED};
+use super::page_records::PageRecords;
+use crate::DbError;
+use crate::node::{Node, NodeMut, PageBytes, Record};
 
 /// A view of a page that others may change: reads count only if [`OptimisticGuard::is_unchanged`]
 /// holds afterwards.
@@ -148,6 +150,22 @@ impl<'p> ExclusiveGuard<'p> {
             header.usage.modified(now);
         }
         self.pool.note_change(header);
+    }
+
+    /// Writes to the page what changed of its records while it was not in memory. An error if it has them not, as may
+    /// be in a damaged page; then the frame has no page.
+    pub(super) fn take_back(&mut self, records: &PageRecords) -> Result<(), DbError> {
+        for (key, value) in records.changed() {
+            let (index, found) = self.node().search(key);
+            if !found || !self.edit().set_value(index, key, Record { value, flags: 0 }) {
+                let page = self.page();
+                self.header().set_page(NO_PAGE, 0);
+                return Err(DbError::Page { page, what: "lacks a record that changed meanwhile" });
+            }
+            self.changed_by(records.position);
+        }
+        self.header().changed(records.dirty_from);
+        Ok(())
     }
 
     /// Notes a change that has no log record, and need not survive a crash.

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
 
-use frostline_store::{ChangedWords, StoreError};
+use frostline_store::ChangedWords;
 
 use super::Pool;
 use super::eviction::BATCH;
 use super::kept::Changes;
+use super::records::is_lost;
 use crate::DbError;
 use crate::node::{PAGE_BYTES, middle};
 use crate::space::{Outgoing, OutgoingDelta};
@@ -114,13 +115,11 @@ impl Pool {
     /// Writes a page whose base takes no delta of its changes.
     fn write_whole(&self, page: u32, changes: &Changes) -> Result<(), DbError> {
         let mut bytes = [0; PAGE_BYTES];
-        match self.read_kept(page, changes, &mut bytes) {
-            Err(DbError::Store(error)) if matches!(*error, StoreError::Lost { .. }) => {
-                tracing::error!(page, "a page is lost, and changes of it with it");
-                return Ok(());
-            }
-            read => drop(read?),
+        let read = self.read_kept(page, changes, &mut bytes);
+        if is_lost(page, &read) {
+            return Ok(());
         }
+        read?;
         let middle = middle(&bytes);
         bytes[middle].fill(0);
         let Changes { position, hotness, .. } = *changes;

@@ -3,15 +3,19 @@
 //! A page is read without its latch ([`Pool::look`] gives an [`OptimisticGuard`]) and changed with
 //! it ([`OptimisticGuard::lock`] gives an [`ExclusiveGuard`]). Pages that are not in memory are
 //! read in; a background thread keeps frames free (`eviction.rs`) by writing changed pages in
-//! batches. In a store in units their changes wait in memory before that (`kept.rs`, `keeping.rs`).
+//! batches. In a store in units their changes wait in memory before that (`kept.rs`, `keeping.rs`), and records
+//! that are asked for again and again stay longer than their pages (`kept_records.rs`, `records.rs`).
 
 mod eviction;
 mod frame;
 mod guard;
 mod keeping;
 mod kept;
+mod kept_records;
 mod latch;
 mod memory;
+mod page_records;
+mod records;
 mod rewriting;
 #[cfg(test)]
 mod tests;
@@ -28,6 +32,7 @@ use parking_lot::{Condvar, Mutex, RwLock};
 pub use eviction::{Evictor, Replacement};
 pub use frame::CLEAN;
 pub use guard::{CachedFrame, ExclusiveGuard, OptimisticGuard};
+pub use records::AbsentLeaf;
 
 use crate::DbError;
 use crate::backoff::Backoff;
@@ -37,6 +42,7 @@ use crate::space::PageSpace;
 use crate::wal::Wal;
 use frame::{FIRST_STAY, Frame, NO_PAGE};
 use kept::{Changes, KeptChanges};
+use kept_records::KeptRecords;
 use memory::Zeroed;
 
 /// In the table: the page is not in memory.
@@ -57,6 +63,27 @@ pub const FEWEST_FRAMES: usize = 64;
 /// A thread counts the pages of one descent in this many, with this weight.
 const SAMPLE: u32 = 32;
 
+/// The memory of a pool.
+#[derive(Clone, Copy, Debug)]
+pub struct Division {
+    /// Frames for pages.
+    pub frames: usize,
+    /// Bytes for changes of pages that are in none.
+    pub changes: usize,
+    /// Bytes for records of pages that are in none.
+    pub records: usize,
+}
+
+impl Division {
+    /// The parts of so many bytes. In a store in units a quarter is for changes, and one for records
+    /// (docs/decisions/0081-kept-changes.md, 0102-records-without-their-page.md).
+    pub fn of(bytes: usize, is_in_units: bool) -> Division {
+        let part = if is_in_units { bytes / 4 } else { 0 };
+        let frames = ((bytes - 2 * part) / PAGE_BYTES).max(FEWEST_FRAMES);
+        Division { frames, changes: part, records: part }
+    }
+}
+
 /// Counters of the pool, in cache lines of their own.
 #[derive(Debug, Default)]
 #[repr(align(64))]
@@ -67,6 +94,8 @@ pub struct PoolCounters {
     pub read: AtomicU64,
     /// Pages whose frame was needed, and whose changes were kept.
     pub kept: AtomicU64,
+    /// Records that were read or changed without their page, which was not in memory.
+    pub without_page: AtomicU64,
     /// Pages written to the store because their frame was needed, or the memory of their changes.
     pub evicted_dirty: AtomicU64,
     /// Frames given up whose page needed no write.
@@ -104,6 +133,8 @@ pub struct Pool {
     loaded: Condvar,
     /// Changes of pages that left memory.
     kept: KeptChanges,
+    /// Records of pages that left memory.
+    records: KeptRecords,
     space: PageSpace,
     wal: Arc<Wal>,
     /// The log records whose changes are in the pages.
@@ -121,12 +152,12 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool of free frames, with room for so many bytes of changes of pages that are in none.
+    /// A pool of free frames.
     pub fn new(
         space: PageSpace,
         wal: Arc<Wal>,
         window: Arc<CommitWindow>,
-        (frames, kept_bytes): (usize, usize),
+        Division { frames, changes, records }: Division,
         replacement: Replacement,
         hotness: bool,
         clock: u64,
@@ -146,7 +177,8 @@ impl Pool {
             evictor: Mutex::default(),
             loading: Mutex::new(()),
             loaded: Condvar::new(),
-            kept: KeptChanges::new(kept_bytes),
+            kept: KeptChanges::new(changes),
+            records: KeptRecords::new(records),
             space,
             wal,
             window,
@@ -162,7 +194,8 @@ impl Pool {
     /// Bytes of memory that the pool takes at most.
     pub fn bytes(&self) -> usize {
         let frames = size_of_val(&*self.memory) + size_of_val(&*self.frames);
-        frames + size_of_val(&*self.table) + self.kept.most_bytes()
+        let outside = self.kept.most_bytes() + self.records.most_bytes();
+        frames + size_of_val(&*self.table) + outside
     }
 
     /// The pages on the store.
@@ -244,7 +277,17 @@ impl Pool {
             }
             return Ok(());
         }
-        let read = self.take_free().and_then(|frame| {
+        self.load_into(self.take_free(), page, entry)
+    }
+
+    /// Reads a page, whose entry says that it is being read, into a frame that was free.
+    fn load_into(
+        &self,
+        frame: Result<u32, DbError>,
+        page: u32,
+        entry: &AtomicU32,
+    ) -> Result<(), DbError> {
+        let read = frame.and_then(|frame| {
             self.read_into(frame, page, entry).inspect_err(|_| self.give_free(frame))
         });
         if read.is_err() {
@@ -278,7 +321,7 @@ impl Pool {
         thread_local! {
             static ARRIVING: RefCell<AlignedBuf> = RefCell::new(AlignedBuf::zeroed(PAGE_BYTES));
         }
-        let held = ARRIVING.with_borrow_mut(|bytes| {
+        let mut held = ARRIVING.with_borrow_mut(|bytes| {
             let changed = match kept {
                 None => self.space.read(page, bytes)?,
                 Some(kept) => self.read_kept(page, kept, bytes)?,
@@ -296,12 +339,18 @@ impl Pool {
         // Otherwise it would be worth less than any other page before its first use.
         self.touch(header);
         if let Some(kept) = kept {
-            // In this order: a checkpoint looks for changes that need the log here first.
             header.changed(kept.dirty_from);
+        }
+        self.records.give_back(page, |records| {
+            records.map_or(Ok(()), |records| held.take_back(records))?;
+            // While the latch is held: once it is free, the page may leave again at once.
+            entry.store(frame + FRAME, Release);
+            Ok(())
+        })?;
+        // A checkpoint looks for changes that need the log in the pages last.
+        if kept.is_some() {
             self.kept.forget(page);
         }
-        // While the latch is held: once it is free, the page may leave again at once.
-        entry.store(frame + FRAME, Release);
         Ok(())
     }
 
@@ -338,6 +387,7 @@ impl Pool {
             let found = entry.load(Acquire);
             match found {
                 ABSENT | UNUSED => {
+                    self.records.forget(page);
                     self.kept.forget(page);
                     return Ok(());
                 }
@@ -360,6 +410,7 @@ impl Pool {
     /// Drops a latched page from memory without writing it: it is free.
     pub fn drop_held(&self, mut held: ExclusiveGuard<'_>) {
         let (frame, page) = (held.frame(), held.page());
+        self.records.forget(page);
         // Optimistic guards of the page must fail.
         held.changed();
         if let Ok(entry) = self.entry(page) {
@@ -462,7 +513,7 @@ impl Pool {
     pub fn needs_log_from(&self) -> u64 {
         // No page leaves memory meanwhile. Others may come back, so their changes are looked at first.
         let _writer = self.evictor();
-        let kept = self.kept.needs_log_from();
+        let kept = self.records.needs_log_from().min(self.kept.needs_log_from());
         self.frames.iter().map(Frame::needs_log_from).min().unwrap_or(CLEAN).min(kept)
     }
 }

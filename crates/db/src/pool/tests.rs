@@ -9,6 +9,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
 use super::*;
+use crate::mvcc::{Change, Lookup, WriteKind};
 use crate::node::{ACTIVITY_WORDS, Fences, NodeMut, Record, middle};
 use crate::wal::{Flusher, WalOptions};
 
@@ -26,6 +27,8 @@ struct World {
     steps: u64,
     /// The content that each page must have.
     expected: Vec<Option<Records>>,
+    /// Records that were changed without their page.
+    without_page: u64,
 }
 
 fn memory(zones: u64, zone_bytes: u64) -> Arc<dyn Device> {
@@ -53,9 +56,10 @@ impl World {
         let window = Arc::new(CommitWindow::new(wal.end(), 1 << 20));
         let space = PageSpace { store, first: 0, pages: PAGES };
         let watt = Replacement::Watt;
-        let pool = Pool::new(space, wal, window, (FEWEST_FRAMES, 24 << 10), watt, true, 0).unwrap();
+        let memory = Division { frames: FEWEST_FRAMES, changes: 24 << 10, records: 16 << 10 };
+        let pool = Pool::new(space, wal, window, memory, watt, true, 0).unwrap();
         let expected = vec![None; PAGES as usize];
-        World { pool, rng: SmallRng::seed_from_u64(seed), steps: 0, expected }
+        World { pool, rng: SmallRng::seed_from_u64(seed), steps: 0, expected, without_page: 0 }
     }
 
     fn guard(&self, page: u32) -> OptimisticGuard<'_> {
@@ -78,7 +82,8 @@ impl World {
             (0..2, true) => self.free(page),
             // As redo does: an older version lies on the device.
             (2..4, true) => self.create(page),
-            (4..70, true) => self.change(page),
+            (4..50, true) => self.change(page),
+            (50..70, true) => self.use_records(page),
             (70..80, true) => self.compare(page),
             (80..90, true) => self.write(page),
             (90..95, true) => self.write_newer(page),
@@ -127,11 +132,35 @@ impl World {
             _ => held.changed_unlogged(),
         }
         drop(held);
+        self.pool.note_record(page, &key);
         let records = self.expected[page as usize].as_mut().unwrap();
         if done {
             records.insert(key.to_vec(), value);
         } else if found && kind < 2 {
             records.remove(&key[..]);
+        }
+    }
+
+    /// Reads and changes records of a page without it, as far as they are in memory and it is not.
+    fn use_records(&mut self, page: u32) {
+        let (pool, position) = (&self.pool, self.steps / 2);
+        let is_absent = || pool.is_absent(page);
+        let (mut before, mut found) = (Vec::new(), Vec::new());
+        for (key, value) in self.expected[page as usize].as_mut().unwrap() {
+            if pool.records.get(page, key, is_absent, &mut found).is_none() {
+                continue;
+            }
+            assert_eq!(found, *value, "record {key:?} of page {page}");
+            let new = vec![self.rng.random(); value.len()];
+            let change = Change { kind: WriteKind::Put, value: &new };
+            before.clear();
+            let keep = |append: &mut dyn FnMut(&mut Vec<u8>) -> Lookup| {
+                append(&mut before);
+            };
+            assert!(pool.records.change(page, key, is_absent, (change, position), keep));
+            assert_eq!(before, *value, "what is kept of record {key:?} of page {page}");
+            *value = new;
+            self.without_page += 1;
         }
     }
 
@@ -197,6 +226,7 @@ fn pages_come_back_from_a_store_in_units_as_they_were() {
         let stats = world.pool.space.store.stats().unwrap();
         let deltas = stats.deltas;
         let kept = world.pool.counters.kept.load(Relaxed);
+        assert!(world.without_page > 1000, "{} records", world.without_page);
         let all = deltas.written > 1000 && deltas.merged > 1000 && kept > 100;
         assert_eq!(all, unit < 4096, "{kept} kept, {deltas:?}");
     }

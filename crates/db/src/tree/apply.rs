@@ -19,8 +19,17 @@ impl Trees {
         mut cached: Option<CachedFrame>,
         mut keep: impl FnMut(&mut dyn FnMut(&mut Vec<u8>) -> Lookup),
     ) -> Result<(), DbError> {
+        let mut was_absent = false;
         loop {
-            let Some(mut held) = self.leaf_at(cached.take(), tree, key)?.lock() else { continue };
+            let seen = self.leaf_at(cached.take(), tree, key, |leaf| {
+                was_absent = true;
+                leaf.change(key, change, position, &mut keep)
+            })?;
+            let Some(seen) = seen else { return Ok(()) };
+            let Some(mut held) = seen.lock() else { continue };
+            if was_absent {
+                self.pool.note_record(held.page(), key);
+            }
             let (index, found) = held.node().search(key);
             let slot = found.then(|| held.node().slot(index));
             if !has_room(&mut held, key, slot, change) {

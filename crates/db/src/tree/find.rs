@@ -4,22 +4,61 @@ use super::Trees;
 use crate::DbError;
 use crate::mvcc::Lookup;
 use crate::node::{Expected, Node, PageBytes};
-use crate::pool::{CachedFrame, OptimisticGuard};
+use crate::pool::{AbsentLeaf, CachedFrame, OptimisticGuard};
+
+/// A way from the root of a tree down to a node.
+struct Way<'t> {
+    /// The node above, unless the node is the root.
+    parent: Option<OptimisticGuard<'t>>,
+    node: OptimisticGuard<'t>,
+    /// Pages passed.
+    pages: u32,
+}
 
 impl Trees {
     /// The leaf that a key belongs to.
     #[inline]
     pub(super) fn leaf(&self, tree: u32, key: &[u8]) -> Result<OptimisticGuard<'_>, DbError> {
-        let weight = self.pool.sample();
         loop {
-            if let Some((_, leaf)) = self.descend(tree, key, 0, weight)? {
+            if let Some(leaf) = self.leaf_unless(tree, key, |_| false)? {
                 return Ok(leaf);
             }
         }
     }
 
+    /// The leaf that a key belongs to. None if it is not in memory, and `without` does without it.
+    #[inline]
+    pub(super) fn leaf_unless(
+        &self,
+        tree: u32,
+        key: &[u8],
+        mut without: impl FnMut(AbsentLeaf<'_, '_>) -> bool,
+    ) -> Result<Option<OptimisticGuard<'_>>, DbError> {
+        let weight = self.pool.sample();
+        loop {
+            let way = self.descend_by(tree, 1, weight, |node| node.child_index(key))?;
+            let Some(Way { node: above, pages, .. }) = way else { continue };
+            let node = above.node();
+            if node.level() == 0 {
+                self.pool.count_descent(pages, weight);
+                return Ok(Some(above));
+            }
+            let index = node.child_index(key);
+            let absent = self.pool.absent_leaf(&above, node.child(index));
+            let found = match absent.is_some_and(&mut without) {
+                true => None,
+                false => match self.child(&above, index)? {
+                    Some(leaf) => Some(leaf),
+                    None => continue,
+                },
+            };
+            self.pool.count_descent(pages + 1, weight);
+            return Ok(found);
+        }
+    }
+
     /// The leaf in a cached frame, if it is still there and the key belongs to it; else as
-    /// [`Trees::leaf`]. The leaf can be written to: an error if its fences do not include the key,
+    /// [`Trees::leaf_unless`]. The leaf can be written to: an error if its fences do not include the key,
     /// as may be in a damaged tree.
     #[inline]
     pub(super) fn leaf_at(
@@ -27,20 +66,21 @@ impl Trees {
         cached: Option<CachedFrame>,
         tree: u32,
         key: &[u8],
-    ) -> Result<OptimisticGuard<'_>, DbError> {
+        without: impl FnMut(AbsentLeaf<'_, '_>) -> bool,
+    ) -> Result<Option<OptimisticGuard<'_>>, DbError> {
         if let Some(seen) = cached.and_then(|cached| self.pool.look_at(cached)) {
             let node = seen.node();
             let is_it = node.tree() == tree && node.level() == 0 && node.covers(key);
             if is_it && seen.is_unchanged() {
-                return Ok(seen);
+                return Ok(Some(seen));
             }
         }
-        let seen = self.leaf(tree, key)?;
+        let Some(seen) = self.leaf_unless(tree, key, without)? else { return Ok(None) };
         if !seen.node().covers(key) && seen.is_unchanged() {
             let (page, what) = (seen.cached_frame().page(), "has keys in no order above it");
             return Err(DbError::Page { page, what });
         }
-        Ok(seen)
+        Ok(Some(seen))
     }
 
     /// The node of a level that a key belongs to, and the one above unless it is the root. None
@@ -51,9 +91,9 @@ impl Trees {
         tree: u32,
         key: &[u8],
         level: usize,
-        weight: u32,
     ) -> Result<Option<(Option<OptimisticGuard<'_>>, OptimisticGuard<'_>)>, DbError> {
-        self.descend_by(tree, level, weight, |node| node.child_index(key))
+        let way = self.descend_by(tree, level, 0, |node| node.child_index(key))?;
+        Ok(way.map(|way| (way.parent, way.node)))
     }
 
     /// The way down to a level, by the children that `choose` names.
@@ -64,24 +104,20 @@ impl Trees {
         level: usize,
         weight: u32,
         choose: impl Fn(Node<'_>) -> usize,
-    ) -> Result<Option<(Option<OptimisticGuard<'_>>, OptimisticGuard<'_>)>, DbError> {
+    ) -> Result<Option<Way<'_>>, DbError> {
         let Some(mut seen) = self.root(tree)? else { return Ok(None) };
-        let (mut parent, mut passed) = (None, 1);
+        let (mut parent, mut pages) = (None, 1);
         loop {
             let node = seen.node();
             if node.level() <= level {
-                let is_unchanged = seen.is_unchanged();
-                if is_unchanged {
-                    self.pool.count_descent(passed, weight);
-                }
-                return Ok(is_unchanged.then_some((parent, seen)));
+                return Ok(seen.is_unchanged().then_some(Way { parent, node: seen, pages }));
             }
             let Some(child) = self.child(&seen, choose(node))? else { return Ok(None) };
             if weight > 0 {
                 seen.accessed(weight);
             }
             parent = Some(seen);
-            passed += 1;
+            pages += 1;
             seen = child;
         }
     }
@@ -120,7 +156,7 @@ impl Trees {
     }
 
     /// Puts the value that `snapshot` sees of a key into `value`, or the reference to its pieces,
-    /// and returns the frame of the key's leaf.
+    /// and returns the frame of the key's leaf, if that is in memory.
     #[inline]
     pub fn get(
         &self,
@@ -128,9 +164,20 @@ impl Trees {
         key: &[u8],
         snapshot: u64,
         value: &mut Vec<u8>,
-    ) -> Result<(Lookup, CachedFrame), DbError> {
+    ) -> Result<(Lookup, Option<CachedFrame>), DbError> {
+        let mut was_absent = false;
         loop {
-            let seen = self.leaf(tree, key)?;
+            let mut kept = None;
+            let seen = self.leaf_unless(tree, key, |leaf| {
+                was_absent = true;
+                kept = leaf.get(key, value);
+                kept.is_some()
+            })?;
+            let Some(seen) = seen else {
+                let found =
+                    self.version(tree, key, snapshot, kept.unwrap_or(0), (Lookup::Value, value))?;
+                return Ok((found, None));
+            };
             let node = seen.node();
             value.clear();
             let mut found = Lookup::Nothing;
@@ -146,12 +193,31 @@ impl Trees {
                 continue;
             }
             seen.accessed(1);
-            if position > snapshot {
-                found = self.versions.find(tree, key, snapshot, value).unwrap_or(found);
-                self.versions.check(snapshot)?;
+            let cached = seen.cached_frame();
+            if was_absent {
+                self.pool.note_record(cached.page(), key);
             }
-            return Ok((found, seen.cached_frame()));
+            let found = self.version(tree, key, snapshot, position, (found, value))?;
+            return Ok((found, Some(cached)));
         }
+    }
+
+    /// Puts the version of a record that `snapshot` sees into `value`, which has the newest one, if the newest may
+    /// have come at a later `position`.
+    #[inline]
+    fn version(
+        &self,
+        tree: u32,
+        key: &[u8],
+        snapshot: u64,
+        position: u64,
+        (mut found, value): (Lookup, &mut Vec<u8>),
+    ) -> Result<Lookup, DbError> {
+        if position > snapshot {
+            found = self.versions.find(tree, key, snapshot, value).unwrap_or(found);
+            self.versions.check(snapshot)?;
+        }
+        Ok(found)
     }
 
     /// Copies the leaf that a key belongs to, or with `before` the leaf that the greatest smaller
@@ -189,8 +255,9 @@ impl Trees {
             behind.saturating_sub(1)
         };
         loop {
-            if let Some((_, leaf)) = self.descend_by(tree, 0, weight, last_before)? {
-                return Ok(leaf);
+            if let Some(way) = self.descend_by(tree, 0, weight, last_before)? {
+                self.pool.count_descent(way.pages, weight);
+                return Ok(way.node);
             }
         }
     }

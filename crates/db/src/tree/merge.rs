@@ -19,7 +19,7 @@ impl Trees {
             return Ok(());
         }
         loop {
-            let Some((parent, node)) = self.descend(tree, key, level, 0)? else { continue };
+            let Some((parent, node)) = self.descend(tree, key, level)? else { continue };
             let Some(parent) = parent else {
                 return if level == 0 { Ok(()) } else { self.shrink(tree) };
             };

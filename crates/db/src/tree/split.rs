@@ -32,7 +32,7 @@ impl Trees {
     /// tries again.
     fn split(&self, tree: u32, key: &[u8], level: usize, room: usize) -> Result<(), DbError> {
         loop {
-            let Some((parent, node)) = self.descend(tree, key, level, 0)? else { continue };
+            let Some((parent, node)) = self.descend(tree, key, level)? else { continue };
             // After all pages on the way are in memory: a thread that waits for a frame holds none,
             // or threads that split could hold all frames and wait for each other.
             let fresh = self.fresh()?;

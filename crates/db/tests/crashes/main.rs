@@ -62,7 +62,7 @@ fn survive(units: &[Option<u32>], crashes: u64) {
     });
     let of = |n: &AtomicU64| n.load(Relaxed);
     println!(
-        "{} crashes and {} kills of {} databases, {} in recovery; {} commits, {} pages evicted, changes of {} kept, {} written by checkpoints, {} in place of copies, {} as deltas, {} of them as tails, and {} merged",
+        "{} crashes and {} kills of {} databases, {} in recovery; {} commits, {} pages evicted, changes of {} kept, {} records read or changed without their page, {} written by checkpoints, {} in place of copies, {} as deltas, {} of them as tails, and {} merged",
         of(&tally.crashes),
         of(&tally.kills),
         of(&seeds) - 1,
@@ -70,6 +70,7 @@ fn survive(units: &[Option<u32>], crashes: u64) {
         of(&tally.commits),
         of(&tally.pages_evicted),
         of(&tally.pages_kept),
+        of(&tally.records_without_page),
         of(&tally.pages_checkpointed),
         of(&tally.pages_rewritten),
         of(&tally.deltas),
@@ -79,6 +80,11 @@ fn survive(units: &[Option<u32>], crashes: u64) {
     assert!(of(&tally.crashes) >= wanted);
     assert!(of(&tally.pages_rewritten) > 0, "cleaning met no page that had changed in memory");
     let has_deltas = units.contains(&Some(64));
-    let deltas = [&tally.tails, &tally.deltas_merged, &tally.pages_kept].map(|count| of(count) > 0);
-    assert_eq!(deltas, [has_deltas; 3], "pages were written as tails, merged, and kept as such");
+    let [tails, merged] = [&tally.tails, &tally.deltas_merged];
+    let [kept, without_page] = [&tally.pages_kept, &tally.records_without_page];
+    let deltas = [tails, merged, kept, without_page].map(|count| of(count) > 0);
+    assert_eq!(
+        deltas, [has_deltas; 4],
+        "tails, merges, kept changes, and records without their page"
+    );
 }

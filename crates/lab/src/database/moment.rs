@@ -30,6 +30,8 @@ pub(super) struct CounterSums {
     pub(super) accesses: u64,
     /// Pages that were read from the store.
     pub(super) read: u64,
+    /// Records that were read or changed without their page.
+    pub(super) without_page: u64,
     /// Pages that were written because their memory was needed.
     pub(super) evicted: u64,
     /// Pages that left memory, and whose changes were kept.
@@ -70,6 +72,7 @@ impl Moment {
             sum.most_pages += u64::from(stats.most_pages);
             sum.accesses += stats.page_accesses;
             sum.read += stats.pages_read;
+            sum.without_page += stats.records_without_page;
             sum.evicted += stats.pages_evicted;
             sum.kept += stats.pages_kept;
             sum.dropped += stats.pages_dropped;

@@ -134,6 +134,8 @@ pub struct DatabaseRun {
     pub pages_read: u64,
     /// Reads of the device that these took: a page with a delta takes two.
     pub device_reads: u64,
+    /// Records that were read or changed without their page, which was not in memory.
+    pub records_without_page: u64,
     /// Pages written because their memory was needed, or that of changes that were kept.
     pub pages_evicted: u64,
     /// Pages that left memory, and whose changes were kept there to be written later.
@@ -306,6 +308,7 @@ impl DatabaseRun {
             cache_hits: sum.hits(),
             pages_read: sum.read,
             device_reads: after.store.reads - before.store.reads,
+            records_without_page: sum.without_page,
             pages_evicted: sum.evicted,
             pages_kept: sum.kept,
             pages_dropped: sum.dropped,
