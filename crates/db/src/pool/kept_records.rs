@@ -135,9 +135,14 @@ impl KeptRecords {
             return;
         }
         let mut part = self.part(page);
-        let mut records = part.remove(page).unwrap_or_else(PageRecords::new);
+        let Part { by_page, bytes } = &mut *part;
+        let records = by_page.get_or_insert_mut(page, || {
+            *bytes += OVERHEAD;
+            PageRecords::new()
+        });
+        *bytes -= records.heap_bytes();
         records.note(key);
-        part.put(page, records);
+        *bytes += records.heap_bytes();
     }
 
     /// Takes the values of records from a page that leaves memory; its latch is held.

@@ -223,7 +223,7 @@ impl Pool {
 
     /// An optimistic guard of a page, which is read in if it is not in memory. None if it had to be
     /// read: the nodes that the caller saw on the way may have changed.
-    #[inline]
+    #[inline(always)]
     pub fn look(&self, page: u32) -> Result<Option<OptimisticGuard<'_>>, DbError> {
         let entry = self.entry(page)?.load(Acquire);
         if entry >= FRAME {

@@ -106,25 +106,22 @@ impl PageRecords {
     pub fn note(&mut self, key: &[u8]) {
         match self.find(key) {
             Some(at) => self.mark(&at, USED),
-            None => self.push(0, key, None),
+            None => self.push(0, key, IN_PAGE),
         }
     }
 
-    fn push(&mut self, marks: u8, key: &[u8], value: Option<&[u8]>) {
-        let len = |bytes: &[u8]| bytes.len() as u16;
-        self.bytes.reserve_exact(HEAD + key.len() + value.map_or(0, <[u8]>::len));
-        self.bytes.extend_from_slice(&len(key).to_le_bytes());
-        self.bytes.extend_from_slice(&value.map_or(IN_PAGE, len).to_le_bytes());
+    /// Appends the head and the key of a record; its value follows, unless it is in the page.
+    fn push(&mut self, marks: u8, key: &[u8], value_len: u16) {
+        self.bytes.extend_from_slice(&(key.len() as u16).to_le_bytes());
+        self.bytes.extend_from_slice(&value_len.to_le_bytes());
         self.bytes.push(marks);
         self.bytes.extend_from_slice(key);
-        self.bytes.extend_from_slice(value.unwrap_or_default());
     }
 
     /// Takes the values from the page, which leaves memory. Records that it does not have, or only the ghost or the
     /// reference of, are dropped.
     pub fn take_values(&mut self, page: Node<'_>) {
         let mut taken = PageRecords { position: page.position(), ..PageRecords::new() };
-        let mut value = Vec::new();
         for at in self.all() {
             let key = &self.bytes[at.key()];
             let (index, found) = page.search(key);
@@ -133,21 +130,26 @@ impl PageRecords {
             }
             let slot = page.slot(index);
             if !slot.is_ghost() && !slot.is_overflow() {
-                value.clear();
-                page.value(slot, &mut value);
-                taken.push(self.marks(&at), key, Some(&value));
+                taken.push(self.marks(&at), key, slot.value_len() as u16);
+                page.value(slot, &mut taken.bytes);
             }
         }
-        *self = taken;
+        *self = taken.fitted();
     }
 
     /// Drops the values: the page is in memory, and has them.
     pub fn drop_values(&mut self) {
         let mut left = PageRecords::new();
         for at in self.all() {
-            left.push(self.marks(&at) & USED, &self.bytes[at.key()], None);
+            left.push(self.marks(&at) & USED, &self.bytes[at.key()], IN_PAGE);
         }
-        *self = left;
+        *self = left.fitted();
+    }
+
+    /// In as much memory as they need.
+    fn fitted(mut self) -> Self {
+        self.bytes.shrink_to_fit();
+        self
     }
 
     /// True if a record is marked as used.
@@ -157,16 +159,13 @@ impl PageRecords {
 
     /// Drops records that are not marked as used, nor have a value that their page lacks, and the marks.
     pub fn drop_unused(&mut self) {
-        let (position, dirty_from) = (self.position, self.dirty_from);
-        let mut left = PageRecords { position, dirty_from, bytes: Vec::new() };
-        for at in self.all() {
-            let marks = self.marks(&at);
-            if marks != 0 {
-                let value = at.has_value.then(|| &self.bytes[at.value..at.end]);
-                left.push(marks & CHANGED, &self.bytes[at.key()], value);
-            }
+        let mut left = PageRecords { bytes: Vec::new(), ..*self };
+        for at in self.all().filter(|at| self.marks(at) != 0) {
+            let begin = left.bytes.len();
+            left.bytes.extend_from_slice(&self.bytes[at.begin..at.end]);
+            left.bytes[begin + HEAD - 1] &= CHANGED;
         }
-        *self = left;
+        *self = left.fitted();
     }
 
     /// True if the page lacks values.

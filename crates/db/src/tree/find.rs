@@ -133,7 +133,7 @@ impl Trees {
     }
 
     /// A child of a node. None if something changed, or had to be read.
-    #[inline]
+    #[inline(always)]
     pub(super) fn child<'t>(
         &'t self,
         parent: &OptimisticGuard<'t>,
