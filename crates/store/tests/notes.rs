@@ -1,8 +1,7 @@
 //! Notes of trims and openings take pages of the metadata log: it never runs out of them.
 
 use std::io::IoSlice;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
@@ -12,11 +11,13 @@ use frostline_zone::{Device, DeviceError, Geometry, Shape, ZoneInfo, in_memory};
 const PAGE: usize = 4096;
 const PAGES: u32 = 1000;
 
-/// A device on which one flush of another thread than the user's takes until it is let go.
+/// A device on which the flush of a checkpoint takes long, unless it is the user's thread that writes it.
 struct Slow {
     inner: Arc<dyn Device>,
     user: ThreadId,
-    is_armed: AtomicBool,
+    meta_zones: u32,
+    /// The thread that wrote leaves of the map.
+    checkpointer: Mutex<Option<ThreadId>>,
 }
 
 impl Device for Slow {
@@ -29,6 +30,12 @@ impl Device for Slow {
     }
 
     fn append_vectored(&self, zone: u32, at: u64, p: &[IoSlice<'_>]) -> Result<(), DeviceError> {
+        let pages = p.iter().map(|part| part.len()).sum::<usize>() / PAGE;
+        let thread = thread::current().id();
+        // Notes have one page, superblocks two.
+        if zone < self.meta_zones && pages > 2 && thread != self.user {
+            *self.checkpointer.lock().unwrap() = Some(thread);
+        }
         self.inner.append_vectored(zone, at, p)
     }
 
@@ -45,8 +52,12 @@ impl Device for Slow {
     }
 
     fn flush(&self) -> Result<(), DeviceError> {
-        if thread::current().id() != self.user && self.is_armed.swap(false, Ordering::Relaxed) {
-            thread::sleep(Duration::from_millis(300));
+        let of_checkpoint = {
+            let mut writes = self.checkpointer.lock().unwrap();
+            writes.take_if(|writer| *writer == thread::current().id()).is_some()
+        };
+        if of_checkpoint {
+            thread::sleep(Duration::from_millis(100));
         }
         self.inner.flush()
     }
@@ -78,8 +89,9 @@ fn trims_that_are_synced_one_by_one_leave_room_for_checkpoints() {
 
 #[test]
 fn users_leave_room_for_a_checkpoint_that_takes_long() {
-    let user = thread::current().id();
-    let device = Slow { inner: device(), user, is_armed: AtomicBool::new(true) };
+    let (inner, user) = (device(), thread::current().id());
+    let meta_zones = Store::inspect(inner.clone()).unwrap().info().unwrap().meta_zones;
+    let device = Slow { inner, user, meta_zones, checkpointer: Mutex::new(None) };
     let store = Store::open(Arc::new(device), Open::default()).unwrap();
     for lba in 0..PAGES {
         store.write(lba, &[1; PAGE]).unwrap();
