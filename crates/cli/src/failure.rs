@@ -1,5 +1,7 @@
-//! Failures of a command: one line with subject and reason, a hint if one helps, an exit status.
+//! Failures of a command: one line with subject and reason, a hint if one helps, an exit status. Printing
+//! its output, which may fail as well.
 
+use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 /// The failure of a command.
@@ -53,7 +55,7 @@ impl Failure {
     /// Prints the failure, and returns its exit status.
     pub fn report(self) -> ExitCode {
         // If standard output is closed, too, the failure is still more important.
-        let _ = crate::print(&self.data);
+        let _ = print(&self.data);
         say(&self.line, self.hint.as_deref());
         ExitCode::from(self.status)
     }
@@ -70,11 +72,26 @@ pub fn verdict(what: &str, text: String, damaged: usize) -> Result<String, Failu
 
 /// Prints a line, and a hint if there is one, on standard error; nothing if that is closed.
 pub fn say(line: &str, hint: Option<&str>) {
-    use std::io::Write;
     let mut err = std::io::stderr().lock();
     let line: String = line.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     let _ = writeln!(err, "frostline: {line}");
     if let Some(hint) = hint {
         let _ = writeln!(err, "hint: {hint}");
+    }
+}
+
+/// Prints the output of a command.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    printed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// The result of printing. It is not a failure if the reader has closed its end.
+pub fn printed(done: io::Result<()>) -> Result<(), Failure> {
+    match done {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::job("standard output", &e.to_string()))
+        }
+        _ => Ok(()),
     }
 }

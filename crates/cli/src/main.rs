@@ -34,11 +34,10 @@ mod trace;
 mod usage;
 mod verbose;
 
-use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use args::Command;
-use failure::Failure;
+use failure::print;
 
 fn main() -> ExitCode {
     let args = match usage::parse() {
@@ -68,21 +67,5 @@ fn main() -> ExitCode {
     match done.and_then(|text| print(&text)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
-    }
-}
-
-/// Prints the output of a command.
-fn print(text: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    printed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
-}
-
-/// The result of printing. It is not a failure if the reader has closed its end.
-fn printed(done: io::Result<()>) -> Result<(), Failure> {
-    match done {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::job("standard output", &e.to_string()))
-        }
-        _ => Ok(()),
     }
 }

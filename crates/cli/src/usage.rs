@@ -9,7 +9,7 @@ use clap::FromArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::args::{Arguments, command};
-use crate::failure::Failure;
+use crate::failure::{Failure, printed};
 use crate::near::hint;
 
 /// Parses the arguments. The error is the exit status after help, a version or an error was
@@ -19,7 +19,7 @@ pub fn parse() -> Result<Arguments, ExitCode> {
     let parsed = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
     parsed.map_err(|error| match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            crate::printed(error.print()).map_or_else(Failure::report, |()| ExitCode::SUCCESS)
+            printed(error.print()).map_or_else(Failure::report, |()| ExitCode::SUCCESS)
         }
         _ => failure(&error).report(),
     })

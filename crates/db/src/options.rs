@@ -6,8 +6,6 @@ use std::time::Duration;
 use frostline_placement::registry::Registry;
 use frostline_store::{Cleaning, Compression, Format};
 
-use crate::pool::Replacement;
-
 /// Options for making a database on a device.
 #[derive(Clone, Debug)]
 pub struct Create {
@@ -38,6 +36,17 @@ impl Options {
 /// A function that is called while a database recovers, with the bytes of the log that are read and
 /// their total.
 pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
+
+/// Replacement policies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Replacement {
+    /// Second chance: pages that were not used since the hand passed them last leave first.
+    Clock,
+    /// Write-aware timestamps: of a sample, pages that were read and changed least often of late
+    /// leave first; those that would have to be written soon again leave later.
+    #[default]
+    Watt,
+}
 
 /// Options for opening a database.
 #[derive(Clone)]

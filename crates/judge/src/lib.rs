@@ -5,31 +5,21 @@
 //! error: how much of it may be left depends on what the user accepts.
 
 mod chunks;
+mod error;
 mod metadata;
 mod page;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use frostline_zone::{Device, DeviceError};
+use frostline_zone::Device;
 
 use chunks::{ChunkGroup, Kind, Late, PageRow, late_chunks};
+pub use error::Undecided;
 use metadata::{Metadata, Places};
 use page::{PAGE, Place, bytes_of, sum_of};
 
 /// The pages that a store must have, as LBA and CRC-32C of the content.
 pub type PageSums = BTreeMap<u32, u32>;
-
-/// The reason why the judge can't say which pages a store must have.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Undecided {
-    /// The device can't be read.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// A structure that must be there is missing or damaged.
-    #[error("{0}")]
-    Damaged(String),
-}
 
 /// The state of a page that was written or trimmed after the checkpoint. Later states are greater:
 /// time of the write, then writes before trims of the same time, then the number of the chunk. With the

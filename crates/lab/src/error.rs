@@ -14,6 +14,9 @@ use frostline_zone::DeviceError;
 
 use crate::database::WorkloadError;
 
+/// The result of an experiment.
+pub type Result<T> = std::result::Result<T, Error>;
+
 /// The error of an experiment, printed in one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

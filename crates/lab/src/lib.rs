@@ -62,7 +62,7 @@ pub use database::{
     DeviceBytes, KindRow, Replay, Space, TenantRow, WorkloadError, YcsbBench,
 };
 pub use device::{DeviceSpec, describe, first_zones};
-pub use error::Error;
+pub use error::{Error, Result};
 pub use following::{FollowedReport, follow};
 pub use input_file::identify;
 pub use latency::LatencyReport;
@@ -85,9 +85,6 @@ pub use store::{
 pub use study::{Compared, Comparison, Flaw, ModelFeature, ModelReport, Study, Training};
 pub use sweep::{ledgered_sweep, watched_sweep};
 pub use trace_info::TraceInfo;
-
-/// The result of an experiment.
-pub type Result<T> = std::result::Result<T, Error>;
 
 /// Refuses a garbage proportion that no store can keep.
 fn check_gp(gp: f64) -> Result<()> {

@@ -57,6 +57,7 @@ mod recogniser;
 mod reservoir;
 mod rules;
 mod sampling;
+mod scorer;
 mod set;
 mod sgd;
 mod standard;
@@ -80,13 +81,8 @@ pub use recogniser::PageRecogniser;
 pub use reservoir::Reservoir;
 pub use rules::{EveryPage, OneBit};
 pub use sampling::{SampleSplit, Sampling};
+pub use scorer::Scorer;
 pub use set::Set;
 pub use standard::Standard;
 pub use tiles::{LANES, Tiles, tiled};
 pub use train::{PENALTY, train};
-
-/// Gives each page a score: the higher, the more likely it is frozen.
-pub trait Scorer: std::fmt::Debug + Send + Sync {
-    /// Sets the score of each page of `tiles`; `scores` has an entry for each. Allocates nothing.
-    fn score(&self, tiles: Tiles<'_>, scores: &mut [f32]);
-}

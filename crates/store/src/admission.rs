@@ -1,4 +1,4 @@
-//! Writers are let in at the pace of cleaning.
+//! Writers are let in at the pace of cleaning and of checkpoints.
 
 use std::time::Duration;
 
@@ -10,6 +10,20 @@ use crate::{Cleaning, StoreError};
 const SLOWER_BEFORE: usize = 3;
 
 impl Inner {
+    /// Locks the state for a write or trim of the user, once no group is on its way to the device. What is left of
+    /// the metadata log when it is low is for a checkpoint: the notes of users wait for that.
+    pub fn ungrouped(&self) -> Result<Guard<'_>, StoreError> {
+        if self.meta_usage.is_low() {
+            self.checkpoint_if_due()?;
+        }
+        let mut state = self.state()?;
+        state.check_writable()?;
+        while state.chunks.has_group() {
+            state = self.wait(state)?;
+        }
+        Ok(state)
+    }
+
     /// Locks the state for `pages` user writes. As free zones run out, writers are slowed to the
     /// pace at which cleaning frees pages.
     pub fn admit(&self, pages: usize) -> Result<Guard<'_>, StoreError> {

@@ -42,7 +42,7 @@ impl Inner {
                 return Ok(());
             }
             drop(state);
-            self.checkpoint()?;
+            self.checkpoint_if_due()?;
         }
     }
 }

@@ -132,8 +132,13 @@ impl CheckpointState {
 impl Inner {
     /// Writes a checkpoint if one is due.
     pub fn checkpoint_if_due(&self) -> Result<(), StoreError> {
+        if !self.is_checkpoint_due(&*self.state()?) {
+            return Ok(());
+        }
+        let _one = self.lock_checkpointer()?;
+        // The thread that held it may have written it.
         let due = self.is_checkpoint_due(&*self.state()?);
-        if due { self.checkpoint() } else { Ok(()) }
+        if due { self.write_checkpoint(false) } else { Ok(()) }
     }
 
     /// True if a checkpoint is due.
@@ -150,18 +155,20 @@ impl Inner {
     /// checkpoint.
     pub fn checkpoint(&self) -> Result<(), StoreError> {
         let _one = self.lock_checkpointer()?;
-        let written = self.write_checkpoint(false);
-        written.map_err(|error| self.fail(error))
+        self.write_checkpoint(false)
     }
 
     /// Writes a checkpoint of everything: nothing that was written to the metadata log before is needed.
     pub fn checkpoint_whole(&self) -> Result<(), StoreError> {
         let _one = self.lock_checkpointer()?;
-        let written = self.write_checkpoint(true);
-        written.map_err(|error| self.fail(error))
+        self.write_checkpoint(true)
     }
 
     fn write_checkpoint(&self, whole: bool) -> Result<(), StoreError> {
+        self.try_checkpoint(whole).map_err(|error| self.fail(error))
+    }
+
+    fn try_checkpoint(&self, whole: bool) -> Result<(), StoreError> {
         let meta = self.meta()?;
         let whole = whole || meta.must_free();
         let (notes_from, begin) = (meta.seq(), meta.position());

@@ -87,16 +87,6 @@ impl Inner {
         self.state.lock().map_err(|_| poisoned())
     }
 
-    /// Locks the state for a write or trim of the user, once no group is on its way to the device.
-    pub fn ungrouped(&self) -> Result<Guard<'_>, StoreError> {
-        let mut state = self.state()?;
-        state.check_writable()?;
-        while state.chunks.has_group() {
-            state = self.wait(state)?;
-        }
-        Ok(state)
-    }
-
     /// Locks the metadata log.
     pub fn meta(&self) -> Result<MutexGuard<'_, MetaLog>, StoreError> {
         self.meta.lock().map_err(|_| poisoned())

@@ -2,11 +2,7 @@
 
 use frostline_zone::{AlignedBuf, Device, DeviceError};
 
-use crate::StoreError;
-use crate::error::of_zone;
 use crate::format::PAGE;
-use crate::inner::Inner;
-use crate::records::Span;
 
 /// Reads pages. If they are not `sound`, they are taken from another copy that is; without one they
 /// stay as they were read.
@@ -49,44 +45,4 @@ pub fn repair(
         pages[place].swap_with_slice(&mut other);
     }
     Ok(false)
-}
-
-impl Inner {
-    /// Fills `record` with the content that has this sum, if another copy of one of its pages has it; false,
-    /// and `record` is as it was, if not.
-    pub fn repair_record(
-        &self,
-        zone: u32,
-        span: Span,
-        sum: u32,
-        record: &mut [u8],
-    ) -> Result<bool, StoreError> {
-        let at = u64::from(span.page) * PAGE as u64;
-        let mut pages = AlignedBuf::zeroed(span.pages() * PAGE);
-        let within = span.skip..span.skip + span.bytes;
-        if of_zone(self.device.read(zone, at, &mut pages))?.is_err() {
-            return Ok(false);
-        }
-        let sound = |pages: &[u8]| crc32c::crc32c(&pages[within.clone()]) == sum;
-        let found = repair(&*self.device, zone, at, &mut pages, &sound)?;
-        if found {
-            record.copy_from_slice(&pages[within]);
-            self.counters.count_repaired();
-        }
-        Ok(found)
-    }
-
-    /// True if the device has another copy of one of these pages, and it is not the same.
-    pub fn differs(&self, zone: u32, span: Span) -> Result<bool, StoreError> {
-        let (mut page, mut other) = (AlignedBuf::zeroed(PAGE), AlignedBuf::zeroed(PAGE));
-        for number in span.page..span.end() {
-            let at = u64::from(number) * PAGE as u64;
-            let has_other = of_zone(self.device.read_other(zone, at, &mut other))?;
-            let read = of_zone(self.device.read(zone, at, &mut page))?;
-            if matches!(has_other, Ok(true)) && read.is_ok() && page[..] != other[..] {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
 }

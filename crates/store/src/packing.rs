@@ -4,11 +4,26 @@ use std::borrow::Cow;
 
 use frostline_placement::Hotness;
 
-use crate::PageWrite;
 use crate::compression::Compressor;
 use crate::delta::{ChangedWords, encode};
 use crate::image::{Hole, compress};
 use crate::records::{RecordKind, Sizes};
+
+/// A page to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct PageWrite<'a> {
+    /// Its LBA.
+    pub lba: u32,
+    /// Its content, 4,096 bytes.
+    pub page: &'a [u8],
+    /// Its hotness record, if the engine gave one. Kept only by a store that was formatted with hotness records.
+    pub hotness: Option<Hotness>,
+    /// The words in which the content may differ from the page's base, if its writer knows them. The base
+    /// is the last content that was written without them; words that changed since are still changed. A
+    /// store [in units](crate::Format::unit) may then write these words alone. What other words hold does
+    /// not matter: they may be read back as they are in the base.
+    pub changed: Option<&'a ChangedWords>,
+}
 
 /// A page on its way into a chunk, as the records that it may be written as.
 pub struct PackedPage<'a> {

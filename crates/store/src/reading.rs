@@ -7,10 +7,12 @@ use arrayvec::ArrayVec;
 use frostline_zone::{AlignedBuf, DeviceError, ZoneRead};
 
 use crate::delta::{ChangedWords, WordSet, apply};
+use crate::error::of_zone;
 use crate::format::PAGE;
 use crate::image::unpack;
 use crate::inner::Inner;
 use crate::mapped_page::{RecordAt, RecordLookup};
+use crate::other_copy::repair;
 use crate::records::{RecordKind, Span};
 use crate::{PageDelta, StoreError};
 
@@ -194,6 +196,30 @@ impl Inner {
             return Err(StoreError::Checksum { lba, zone, page: span.page });
         }
         Ok(span.bytes)
+    }
+
+    /// Fills `record` with the content that has this sum, if another copy of one of its pages has it; false,
+    /// and `record` is as it was, if not.
+    pub fn repair_record(
+        &self,
+        zone: u32,
+        span: Span,
+        sum: u32,
+        record: &mut [u8],
+    ) -> Result<bool, StoreError> {
+        let at = u64::from(span.page) * PAGE as u64;
+        let mut pages = AlignedBuf::zeroed(span.pages() * PAGE);
+        let within = span.skip..span.skip + span.bytes;
+        if of_zone(self.device.read(zone, at, &mut pages))?.is_err() {
+            return Ok(false);
+        }
+        let sound = |pages: &[u8]| crc32c::crc32c(&pages[within.clone()]) == sum;
+        let found = repair(&*self.device, zone, at, &mut pages, &sound)?;
+        if found {
+            record.copy_from_slice(&pages[within]);
+            self.counters.count_repaired();
+        }
+        Ok(found)
     }
 
     /// Reads a record of the device.

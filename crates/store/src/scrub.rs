@@ -2,12 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use crate::Store;
-use crate::StoreError;
+use frostline_zone::AlignedBuf;
+
+use crate::error::of_zone;
 use crate::finding::Finding;
 use crate::format::PAGE;
 use crate::mapped_page::RecordLookup;
 use crate::sync::sleep;
+use crate::{Store, StoreError};
 
 /// The result of [`Store::scrub`] and [`Store::repair`].
 #[derive(Clone, Debug, Default, serde::Serialize)]
@@ -113,10 +115,18 @@ impl Store {
         let mut page = [0; PAGE];
         let found = mapped.find(&mut page)?;
         drop(mapped);
-        match found {
-            Some(RecordLookup::At(at)) => self.inner.differs(at.zone, at.span),
-            _ => Ok(false),
+        let Some(RecordLookup::At(record)) = found else { return Ok(false) };
+        let (device, zone, span) = (&self.inner.device, record.zone, record.span);
+        let (mut page, mut other) = (AlignedBuf::zeroed(PAGE), AlignedBuf::zeroed(PAGE));
+        for number in span.page..span.end() {
+            let at = u64::from(number) * PAGE as u64;
+            let has_other = of_zone(device.read_other(zone, at, &mut other))?;
+            let read = of_zone(device.read(zone, at, &mut page))?;
+            if matches!(has_other, Ok(true)) && read.is_ok() && page[..] != other[..] {
+                return Ok(true);
+            }
         }
+        Ok(false)
     }
 
     /// The records of a leaf that were written.

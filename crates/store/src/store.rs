@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
+use frostline_placement::Hotness;
 use frostline_zone::{Device, Overlay};
 
 use crate::delta::ChangedWords;
@@ -13,7 +14,8 @@ use crate::recovery::Opened;
 use crate::stats::Stats;
 use crate::sync::{Builder, JoinHandle, Mutex};
 use crate::{
-    Cleaning, DeltaWrite, Format, Loss, Open, PageDelta, PageWrite, Rebuilt, StoreError, recovery,
+    Cleaning, DeltaWrite, Format, Loss, Observer, Open, PageDelta, PageWrite, Rebuilt, RecordKind,
+    StoreError, StoreEvent, recovery,
 };
 
 /// A page store: pages of 4,096 bytes by LBA, kept on a zoned device.
@@ -366,6 +368,33 @@ impl Store {
     /// A thread of the store panicked.
     pub fn count_copies(&self) -> Result<(), StoreError> {
         self.inner.state()?.count_copies();
+        Ok(())
+    }
+
+    /// Tells an observer of all pages that are there, and of every event from now on. Those that are there
+    /// are taken for written in the order of their LBAs, and for synced.
+    ///
+    /// # Errors
+    /// A part of the map is damaged; an error of the device.
+    pub fn observe(&self, observer: Arc<dyn Observer>) -> Result<(), StoreError> {
+        let mut pages = Vec::new();
+        self.mapped(0..u32::MAX, &mut |lba| pages.push(lba))?;
+        for lba in pages {
+            let page = self.inner.mapped(self.inner.state()?, lba)?;
+            let unit = self.inner.layout.sizes.slot_bytes();
+            let kinds = [RecordKind::Image, RecordKind::Delta, RecordKind::Tail];
+            let records = kinds.map(|kind| (page.place_of(kind), kind));
+            drop(page);
+            for (place, kind) in records {
+                if let Some((at, _)) = place {
+                    let bytes = (at.units * unit) as u16;
+                    let hotness = Hotness::default();
+                    observer.on(StoreEvent::Written { lba, hotness, bytes, kind });
+                }
+            }
+        }
+        observer.on(StoreEvent::Synced);
+        self.inner.state()?.observer = Some(observer);
         Ok(())
     }
 

@@ -4,11 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use frostline_placement::Hotness;
 use frostline_zone::DeviceError;
 
 use crate::chunk::Chunk;
-use crate::delta::ChangedWords;
 use crate::error::of_zone;
 use crate::format::PAGE;
 use crate::inner::{Guard, Inner};
@@ -16,29 +14,13 @@ use crate::layout::NOTES;
 use crate::mapped_page::MappedPage;
 use crate::packing::PackedPage;
 use crate::sync::sleep;
-use crate::{Cleaning, DeltaWrite, StoreError};
+use crate::{Cleaning, DeltaWrite, PageWrite, StoreError};
 
 /// Pages that are written under one hold of the lock, at most.
 const TOGETHER: usize = 32;
 
 /// Times that an append waits for another zone to be finished, 100 microseconds each.
 const WAITS: u32 = 10_000;
-
-/// A page to be written.
-#[derive(Clone, Copy, Debug)]
-pub struct PageWrite<'a> {
-    /// Its LBA.
-    pub lba: u32,
-    /// Its content, 4,096 bytes.
-    pub page: &'a [u8],
-    /// Its hotness record, if the engine gave one. Kept only by a store that was formatted with hotness records.
-    pub hotness: Option<Hotness>,
-    /// The words in which the content may differ from the page's base, if its writer knows them. The base
-    /// is the last content that was written without them; words that changed since are still changed. A
-    /// store [in units](crate::Format::unit) may then write these words alone. What other words hold does
-    /// not matter: they may be read back as they are in the base.
-    pub changed: Option<&'a ChangedWords>,
-}
 
 impl Inner {
     /// Writes pages, in order.

@@ -235,6 +235,27 @@ fn two_writers_and_a_cleaner_never_finish_a_zone_that_another_has_begun_anew() {
 }
 
 #[test]
+fn two_threads_whose_notes_fill_the_metadata_log_leave_room_for_checkpoints() {
+    let tally = explore("two threads that trim", 1000, |tally| {
+        let device = format(Arc::new(Scheduled(memory())), 1000);
+        let store = open(&device);
+        let threads = [0, 1].map(|lba| {
+            start(&store, move |store| {
+                for version in 0..40 {
+                    store.write(lba, &content(lba, version)).unwrap();
+                    assert!(store.trim(lba).unwrap());
+                    store.sync().unwrap();
+                }
+            })
+        });
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        tally.note(&store);
+        close(store);
+    });
+    assert!(tally.share(&tally.checkpointed) > 0.5);
+}
+
+#[test]
 fn a_reader_sees_what_was_current_during_its_call_while_the_zone_is_cleaned() {
     let tally = explore("a reader", 2000, |tally| {
         let device = format(Arc::new(Scheduled(memory())), 1000);

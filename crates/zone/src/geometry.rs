@@ -1,7 +1,6 @@
 //! Shape, limits and states of zones.
 
 use crate::DeviceError;
-use crate::parity::LOG_ZONES;
 
 /// Shape and limits of a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -224,6 +223,9 @@ pub(crate) fn above(below: &Geometry, data: u32) -> Result<Geometry, DeviceError
         parity: Some(data),
     })
 }
+
+/// Zones of the log that parity keeps.
+pub(crate) const LOG_ZONES: u32 = 2;
 
 /// The most data zones for one of parity: with more of them a lost zone costs too many reads.
 const MOST_DATA_ZONES: u32 = 32;

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::args::DumpArgs;
 use crate::cause::db_failure;
-use crate::failure::Failure;
+use crate::failure::{Failure, printed};
 
 /// Writes the records while they are read: there may be more than memory can hold.
 pub fn run(args: &DumpArgs) -> Result<String, Failure> {
@@ -30,11 +30,11 @@ pub fn run(args: &DumpArgs) -> Result<String, Failure> {
         for (name, table) in tables {
             match dump.table(db, &name, table).map_err(failed)? {
                 Ok(()) => {}
-                Err(error) => return crate::printed(Err(error)).map(|()| String::new()),
+                Err(error) => return printed(Err(error)).map(|()| String::new()),
             }
         }
     }
-    crate::printed(dump.out.flush()).map(|()| String::new())
+    printed(dump.out.flush()).map(|()| String::new())
 }
 
 /// The wanted tables.

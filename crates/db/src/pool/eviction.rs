@@ -16,18 +16,8 @@ use crate::DbError;
 use crate::node::{
     ACTIVITY_WORDS, Node, NodeMut, PAGE_BYTES, PageBytes, clear_middle, middle, middle_words,
 };
+use crate::options::Replacement;
 use crate::space::Outgoing;
-
-/// Replacement policies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Replacement {
-    /// Second chance: pages that were not used since the hand passed them last leave first.
-    Clock,
-    /// Write-aware timestamps: of a sample, pages that were read and changed least often of late
-    /// leave first; those that would have to be written soon again leave later.
-    #[default]
-    Watt,
-}
 
 /// Pages that are written at once.
 pub const BATCH: usize = 64;

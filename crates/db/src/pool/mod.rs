@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use frostline_zone::AlignedBuf;
 use parking_lot::{Condvar, Mutex, RwLock};
 
-pub use eviction::{Evictor, Replacement};
+pub use eviction::Evictor;
 pub use frame::CLEAN;
 pub use guard::{CachedFrame, ExclusiveGuard, OptimisticGuard};
 pub use records::AbsentLeaf;
@@ -38,6 +38,7 @@ use crate::DbError;
 use crate::backoff::Backoff;
 use crate::mvcc::CommitWindow;
 use crate::node::{PAGE_BYTES, PageBytes};
+use crate::options::Replacement;
 use crate::space::PageSpace;
 use crate::wal::Wal;
 use frame::{FIRST_STAY, Frame, NO_PAGE};

@@ -4,6 +4,10 @@
 //! payloads have sums of their own: a head whose payload is torn still has the number of the
 //! opening of the log that wrote it.
 
+/// The position of a record: the byte of the log's stream at which it ends. It is above 0, and
+/// greater than that of the record before.
+pub type Lsn = u64;
+
 /// Unit of everything the log writes, in bytes.
 pub const BLOCK: u64 = 4096;
 

@@ -4,9 +4,9 @@
 //! release of records; a wait for an appended record never does. An owner that must make records
 //! durable before it can release others does not deadlock.
 
-use super::batch::{BLOCK, BODY, RECORD};
+use super::batch::{BLOCK, BODY, Lsn, RECORD};
+use super::error::WalError;
 use super::writer::Writer;
-use super::{Lsn, WalError};
 
 /// Blocks that records leave to batches which say what was released; of small zones half of one.
 /// So many times in a row a crash may tear such a batch in a full log, each time it is opened.

@@ -17,9 +17,9 @@ use std::collections::BTreeMap;
 
 use frostline_zone::{ZoneInfo, ZoneState};
 
-use super::batch::{BLOCK, Head, NONE};
+use super::batch::{BLOCK, Head, Lsn, NONE};
+use super::error::WalError;
 use super::scan::ScannedBatch;
-use super::{Lsn, WalError};
 
 /// The log as it was found.
 #[derive(Debug)]

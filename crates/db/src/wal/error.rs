@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use frostline_zone::DeviceError;
 
-use super::Lsn;
+use super::batch::Lsn;
 
 /// An error of the log. Zones are those of the log's device.
 #[derive(Debug, Clone, thiserror::Error)]

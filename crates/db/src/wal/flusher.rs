@@ -8,10 +8,21 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use super::batch::BLOCK;
+use super::batch::{BLOCK, Lsn};
 use super::buffer::{Buffer, cost};
+use super::error::WalError;
 use super::writer::{Round, Writer};
-use super::{Flusher, Lsn, WalError};
+
+/// The thread that writes the log.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Flusher {
+    /// A background thread of the log.
+    #[default]
+    Background,
+    /// The caller's thread: the first that waits, releases records or finds the buffer full. The
+    /// order of all accesses to the device is that of a single thread's calls.
+    Inline,
+}
 
 /// Pending bytes at which the thread begins to write unasked: this share of those at which
 /// appends wait.

@@ -34,29 +34,14 @@ use frostline_zone::{Device, ZoneInfo, ZoneState};
 use parking_lot::Mutex;
 
 use batch::BLOCK;
+pub use batch::Lsn;
 use buffer::Buffer;
 use chain::Chain;
 pub use error::WalError;
+pub use flusher::Flusher;
 use flusher::Shared;
+pub use replay::Visit;
 use writer::{Round, Writer};
-
-/// The position of a record: the byte of the log's stream at which it ends. It is above 0, and
-/// greater than that of the record before.
-pub type Lsn = u64;
-
-/// A function that replay calls with the position, kind and payload of each record.
-pub type Visit<'a, E> = dyn FnMut(Lsn, u8, &[u8]) -> Result<(), E> + 'a;
-
-/// The thread that writes the log.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Flusher {
-    /// A background thread of the log.
-    #[default]
-    Background,
-    /// The caller's thread: the first that waits, releases records or finds the buffer full. The
-    /// order of all accesses to the device is that of a single thread's calls.
-    Inline,
-}
 
 /// Options for opening a log.
 #[derive(Debug, Clone, Copy)]

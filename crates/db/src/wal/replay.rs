@@ -2,10 +2,13 @@
 
 use frostline_zone::Device;
 
-use super::batch::{BLOCK, Head, RECORD, word};
+use super::batch::{BLOCK, Head, Lsn, RECORD, word};
 use super::chain::{Chain, LogExtent};
+use super::error::WalError;
 use super::scan::BlockWindow;
-use super::{Lsn, Visit, WalError};
+
+/// A function that replay calls with the position, kind and payload of each record.
+pub type Visit<'a, E> = dyn FnMut(Lsn, u8, &[u8]) -> Result<(), E> + 'a;
 
 /// Calls `visit` for every record that ends behind the chain's `keep_from`, in order, and
 /// `progress` after each batch with how many bytes of how many are read.

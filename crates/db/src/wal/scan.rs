@@ -2,8 +2,8 @@
 
 use frostline_zone::{AlignedBuf, Device, ZoneInfo, ZoneState};
 
-use super::WalError;
 use super::batch::{BLOCK, HEAD, Head, MOST_BLOCKS, VERSION};
+use super::error::WalError;
 
 /// A batch as it was found.
 #[derive(Clone, Copy, Debug)]

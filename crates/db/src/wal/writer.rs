@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 use frostline_zone::{AlignedBuf, Device, DeviceError, ZoneInfo, ZoneState};
 
-use super::batch::{BLOCK, HEAD, Head, MOST_BLOCKS, NONE, RECORD, VERSION, word};
+use super::batch::{BLOCK, HEAD, Head, Lsn, MOST_BLOCKS, NONE, RECORD, VERSION, word};
 use super::chain::Chain;
-use super::{Lsn, WalError};
+use super::error::WalError;
 
 /// Bytes at the end of a round that wait for the next one, if nothing needs them and they are no
 /// more: they would begin a block that is mostly padding. A longer end is written with less padding

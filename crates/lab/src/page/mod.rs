@@ -10,6 +10,7 @@ use askama::Template;
 use crate::results::RunRecord;
 use crate::{Error, Result};
 use dataset::Dataset;
+use sections::Section;
 
 /// The page.
 #[derive(Template)]
@@ -24,18 +25,6 @@ struct PageDataset {
     title: String,
     notes: Vec<String>,
     sections: Vec<Section>,
-}
-
-/// A figure with its data.
-struct Section {
-    title: &'static str,
-    note: String,
-    wide: String,
-    narrow: String,
-    /// The meaning of each colour.
-    key: Vec<String>,
-    headings: Vec<String>,
-    rows: Vec<Vec<String>>,
 }
 
 /// Makes a page from records. Runs of the same trace, zones and trigger are shown together.

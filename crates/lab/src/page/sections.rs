@@ -2,10 +2,21 @@
 
 use frostline_sim::RunReport;
 
-use super::Section;
 use super::charts::{ChartRow, bars, dots, lines};
 use super::dataset::Dataset;
 use super::drawing::{COLOURS, Drawings, short};
+
+/// A figure with its data.
+pub(super) struct Section {
+    pub title: &'static str,
+    pub note: String,
+    pub wide: String,
+    pub narrow: String,
+    /// The meaning of each colour.
+    pub key: Vec<String>,
+    pub headings: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
 
 /// Every figure for which the runs have data.
 pub(super) fn all(dataset: &Dataset<'_>) -> askama::Result<Vec<Section>> {

@@ -27,45 +27,19 @@ mod tests;
 mod trim;
 mod worker;
 
-pub use scale::Scale;
+pub use scale::{Scale, TpccOptions};
 pub use worker::TpccWorker;
 
 use crate::condition::Condition;
 use crate::error::{Error, Result};
 use crate::loading::{LoadProgress, Loading};
 use crate::random::Random;
-use crate::{Contents, Engine, Workload};
+use crate::{Engine, Workload};
 use tables::Tables;
 
 /// The index of New-Order among the kinds. The benchmark's result (tpmC) is their number per
 /// minute, including those that were rolled back.
 pub const NEW_ORDER: usize = deck::TransactionKind::NewOrder as usize;
-
-/// Options of the benchmark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TpccOptions {
-    /// The amount of data. A database that is loaded already must have the same.
-    pub scale: Scale,
-    /// True to delete old orders and old rows of history at the rate at which new ones come, so
-    /// that the data keep their size however long the benchmark runs, and to deliver as fast as
-    /// orders come. The deleting transactions are a kind of their own, `trim`. This differs from
-    /// the letter of TPC-C, whose data grow.
-    pub steady: bool,
-}
-
-impl TpccOptions {
-    /// The contents that these options load. `steady` is not part of them: a run may use loaded
-    /// data with or without it.
-    pub fn contents(&self) -> Contents {
-        let Scale { warehouses, items, customers } = self.scale;
-        let numbers = [
-            ("warehouses", warehouses.into()),
-            ("items", items.into()),
-            ("customers a district", customers.into()),
-        ];
-        Contents::new("tpcc", 1, &numbers)
-    }
-}
 
 /// The benchmark over the tables of one engine.
 #[derive(Clone, Copy, Debug)]

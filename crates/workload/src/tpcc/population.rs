@@ -9,8 +9,7 @@ mod orders;
 mod places;
 mod stocks;
 
-use super::TpccOptions;
-use super::scale::{DISTRICTS, District, Scale, WarehouseId};
+use super::scale::{DISTRICTS, District, Scale, TpccOptions, WarehouseId};
 use super::tables::Tables;
 use crate::Engine;
 use crate::error::Result;

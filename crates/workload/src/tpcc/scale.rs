@@ -1,4 +1,6 @@
-//! The sizes of the tables (clause 1.2).
+//! The options of the benchmark, the sizes of the tables (clause 1.2) among them.
+
+use crate::Contents;
 
 /// Districts in a warehouse.
 pub(super) const DISTRICTS: u8 = 10;
@@ -11,6 +13,32 @@ pub(super) type CustomerId = u16;
 pub(super) type OrderId = u32;
 /// An item, by its number from 1.
 pub(super) type ItemId = u32;
+
+/// Options of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TpccOptions {
+    /// The amount of data. A database that is loaded already must have the same.
+    pub scale: Scale,
+    /// True to delete old orders and old rows of history at the rate at which new ones come, so
+    /// that the data keep their size however long the benchmark runs, and to deliver as fast as
+    /// orders come. The deleting transactions are a kind of their own, `trim`. This differs from
+    /// the letter of TPC-C, whose data grow.
+    pub steady: bool,
+}
+
+impl TpccOptions {
+    /// The contents that these options load. `steady` is not part of them: a run may use loaded
+    /// data with or without it.
+    pub fn contents(&self) -> Contents {
+        let Scale { warehouses, items, customers } = self.scale;
+        let numbers = [
+            ("warehouses", warehouses.into()),
+            ("items", items.into()),
+            ("customers a district", customers.into()),
+        ];
+        Contents::new("tpcc", 1, &numbers)
+    }
+}
 
 /// The number of warehouses, and the amount of data in each.
 ///

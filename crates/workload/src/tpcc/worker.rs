@@ -2,7 +2,6 @@
 
 use std::hint::black_box;
 
-use super::TpccOptions;
 use super::buffers::Buffers;
 use super::deck::{Deck, TransactionKind};
 use super::delivery::Delivery;
@@ -11,7 +10,7 @@ use super::order_status::OrderStatus;
 use super::payment::Payment;
 use super::payments::Paid;
 use super::rows::LOADED;
-use super::scale::{DISTRICTS, District, Scale};
+use super::scale::{DISTRICTS, District, Scale, TpccOptions};
 use super::session::TpccSession;
 use super::stock_level::StockLevel;
 use super::tables::Tables;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::Fault;
+use super::fault::Fault;
 use crate::Operation;
 
 /// The number of calls of each operation so far, and the calls that shall fail.

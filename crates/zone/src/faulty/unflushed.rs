@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Tail;
+use super::fault::Tail;
 use crate::chance::Chance;
 use crate::{Device, DeviceError, ZoneState};
 

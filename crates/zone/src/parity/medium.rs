@@ -1,126 +1,19 @@
 //! The sets as a medium of zones: appends, resets, finishes and flushes.
 
-use std::collections::BTreeSet;
 use std::io::{self, IoSlice};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
 
 use super::dealt::Dealt;
-use super::flushing::Flushes;
-use super::rows::{BLOCK, Rows, bytes};
-use super::set::{Found, SetState};
-use super::tails::{Tail, Tails};
+use super::rows::{BLOCK, bytes};
+use super::set::SetState;
+use super::sets::Sets;
 use crate::zoned::Medium;
-use crate::{Device, DeviceError, Geometry, Operation, ZoneInfo, ZoneRead, ZoneState};
+use crate::{DeviceError, Operation, ZoneInfo, ZoneRead, ZoneState};
 
 /// Rows of a set whose parity waits in memory, at most: with more of them the device below is flushed.
 const MOST_WAITING: u64 = 256;
 
-/// All sets of a device.
-pub(super) struct Sets {
-    pub below: Arc<dyn Device>,
-    pub rows: Rows,
-    sets: Box<[Mutex<SetState>]>,
-    /// Sets that have whole rows without parity, or whose zones a crash left out of line.
-    waiting: Mutex<BTreeSet<u32>>,
-    /// Sets that were written or reset since the latest flush.
-    touched: Mutex<BTreeSet<u32>>,
-    tails: Mutex<Tails>,
-    /// The device below limits its active zones.
-    has_limit: bool,
-    pub flushes: Flushes,
-    /// Blocks that were made of others.
-    pub rebuilt: AtomicU64,
-}
-
 impl Sets {
-    pub fn over(
-        below: Arc<dyn Device>,
-        data_zones: u32,
-        geometry: &Geometry,
-    ) -> Result<Self, DeviceError> {
-        let count = below.geometry().zone_capacity / BLOCK as u64;
-        let rows = Rows { data: data_zones.into(), count };
-        let tails = Mutex::new(Tails::read(&*below)?);
-        let has_limit = geometry.max_active.or(geometry.max_open).is_some();
-        let mut sets = Sets {
-            below,
-            has_limit,
-            touched: Mutex::default(),
-            tails,
-            rows,
-            sets: Box::default(),
-            waiting: Mutex::default(),
-            flushes: Flushes::new(),
-            rebuilt: AtomicU64::new(0),
-        };
-        let (mut states, mut waiting) = (Vec::new(), BTreeSet::new());
-        for set in 0..geometry.zones {
-            let found = sets.find(set)?;
-            if found.lacks_blocks(rows) {
-                waiting.insert(set);
-            }
-            states.push(Mutex::new(SetState::unknown(&found)));
-        }
-        sets.sets = states.into();
-        sets.waiting = Mutex::new(waiting);
-        Ok(sets)
-    }
-
-    /// The zone below that is a data zone of a set, or its parity zone, which is the last one.
-    pub fn zone(&self, set: u32, column: u64) -> u32 {
-        set * (self.rows.data as u32 + 1) + column as u32
-    }
-
-    pub fn parity_zone(&self, set: u32) -> u32 {
-        self.zone(set, self.rows.data)
-    }
-
-    pub fn state(&self, set: u32) -> MutexGuard<'_, SetState> {
-        self.sets[set as usize].lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub fn touched(&self) -> MutexGuard<'_, BTreeSet<u32>> {
-        self.touched.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub fn tails(&self) -> MutexGuard<'_, Tails> {
-        self.tails.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The last row of a set when it was flushed, if it was not whole.
-    pub fn tail(&self, set: u32) -> Option<Tail> {
-        self.tails().live.get(&set).cloned()
-    }
-
-    pub fn waiting(&self) -> MutexGuard<'_, BTreeSet<u32>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What the zones below tell of a set.
-    pub fn find(&self, set: u32) -> Result<Found, DeviceError> {
-        let zones = self.below.report(self.zone(set, 0), self.rows.data as u32 + 1)?;
-        let mut found = Found::of(zones, self.rows);
-        if found.has_lost
-            && let Some(tail) = self.tail(set)
-        {
-            found.extend(tail.blocks, self.rows);
-        }
-        Ok(found)
-    }
-
-    /// The state of a set.
-    pub fn seen(&self, set: u32) -> Result<ZoneInfo, DeviceError> {
-        let blocks = self.find(set)?.blocks;
-        let state = match blocks {
-            0 => ZoneState::Empty,
-            blocks if blocks == self.rows.blocks() => ZoneState::Full,
-            _ => ZoneState::Closed,
-        };
-        let capacity = bytes(self.rows.blocks());
-        Ok(ZoneInfo { state, write_pointer: bytes(blocks), capacity })
-    }
-
     /// Appends blocks to a set.
     fn append(
         &self,
@@ -153,28 +46,6 @@ impl Sets {
             self.waiting().insert(set);
         }
         Ok(())
-    }
-
-    /// Appends the parity of the rows before `end`, which are durable. A set whose parity zone fails
-    /// goes on without.
-    pub fn protect(&self, set: u32, state: &mut SetState, end: u64) -> Result<(), DeviceError> {
-        if state.has_lost || end <= state.protected {
-            return Ok(());
-        }
-        let len = bytes(end - state.protected) as usize;
-        let at = bytes(state.protected);
-        match self.below.append(self.parity_zone(set), at, &state.pending[..len]) {
-            Ok(()) => {
-                state.pending.drain(..len);
-                state.protected = end;
-                Ok(())
-            }
-            Err(error) if error.is_of_zone() => {
-                state.has_lost = true;
-                Ok(())
-            }
-            Err(error) => Err(error),
-        }
     }
 
     fn reset_all(&self, set: u32, state: &mut SetState) -> Result<(), DeviceError> {
@@ -224,6 +95,58 @@ impl Sets {
         self.waiting().remove(&set);
         self.touched().insert(set);
         Ok(())
+    }
+
+    /// Appends the parity of whole rows to every set that has some. The sets' data are flushed meanwhile.
+    pub fn flush_all(&self) -> Result<(), DeviceError> {
+        let waiting: Vec<u32> = self.waiting().iter().copied().collect();
+        let (mut whole, mut reset) = (Vec::with_capacity(waiting.len()), Vec::new());
+        for set in waiting {
+            let mut state = self.state(set);
+            if state.is_reset {
+                reset.push(set);
+                continue;
+            }
+            match self.settle(set, &mut state) {
+                Ok(()) => whole.push((set, state.opening, self.rows.whole(state.blocks))),
+                // It is without parity from here on, which its state says.
+                Err(error) if error.is_of_zone() => _ = self.waiting().remove(&set),
+                Err(error) => return Err(error),
+            }
+        }
+        self.log_tails()?;
+        self.flush_below()?;
+        for (set, opening, end) in whole {
+            let mut state = self.state(set);
+            if state.opening == opening && state.is_known {
+                self.protect(set, &mut state, end)?;
+                if state.has_lost || self.rows.whole(state.blocks) == state.protected {
+                    self.waiting().remove(&set);
+                }
+            }
+        }
+        reset.into_iter().try_for_each(|set| self.end_reset(set))
+    }
+
+    /// Empties the other zones of a set whose first one was reset, durably. If it is written again, that
+    /// was flushed by then, as a rule.
+    fn end_reset(&self, set: u32) -> Result<(), DeviceError> {
+        let mut state = self.state(set);
+        if state.is_reset {
+            self.waiting().remove(&set);
+            match self.settle(set, &mut state) {
+                Err(error) if error.is_of_zone() => state.has_lost = true,
+                settled => return settled,
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes the last rows that changed since the latest flush.
+    fn log_tails(&self) -> Result<(), DeviceError> {
+        let touched = std::mem::take(&mut *self.touched());
+        let changes = touched.into_iter().map(|set| (set, self.state(set).tail(self.rows)));
+        self.tails().log(&*self.below, changes.collect())
     }
 
     /// Makes a change of a set. After one that failed its zones tell what became of it.

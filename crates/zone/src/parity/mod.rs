@@ -6,7 +6,7 @@
 //!
 //! * **Parity follows data.** The parity of a row is appended only after a flush that covers the row, and
 //!   is kept in memory until then, so no crash leaves parity of data that are not there. What is missing
-//!   of it after a crash is made anew from the data ([`set`]).
+//!   of it after a crash is made anew from the data ([`settling`]).
 //! * **The end of a set** is that of its longest zone: a block that an unflushed zone lacks before that end
 //!   reads as zeroes, as any unflushed block may.
 //! * **The last row** of an open set, which is not whole, has its XOR in a [log](tails) of two zones behind
@@ -19,11 +19,13 @@
 //! read, and its user moves them elsewhere. `docs/decisions/0086-parity.md` says why it is so.
 
 mod dealt;
-mod flushing;
+mod flushes;
 mod medium;
 mod reading;
 mod rows;
 mod set;
+mod sets;
+mod settling;
 mod tails;
 
 use std::sync::Arc;
@@ -31,8 +33,7 @@ use std::sync::Arc;
 use crate::geometry::above;
 use crate::zoned::Zoned;
 use crate::{Device, DeviceError, ZoneInfo};
-use medium::Sets;
-pub(crate) use tails::LOG_ZONES;
+use sets::Sets;
 
 /// A device that keeps one zone of parity for each `data_zones` zones of `below`, which is empty or was
 /// used so before. Two zones hold a log, and zones that are too few for a set are not used. Each zone of the device is as large as

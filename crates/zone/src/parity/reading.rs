@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use super::medium::Sets;
 use super::rows::{BLOCK, bytes, xor};
+use super::sets::Sets;
 use crate::{AlignedBuf, DeviceError, ZoneRead};
 
 /// The blocks of a data zone that are read, and their place in the buffer for all of them.

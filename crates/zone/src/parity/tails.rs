@@ -8,10 +8,8 @@
 use std::collections::BTreeMap;
 
 use super::rows::{BLOCK, bytes};
+use crate::geometry::LOG_ZONES;
 use crate::{AlignedBuf, Device, DeviceError};
-
-/// Zones of the log.
-pub(crate) const LOG_ZONES: u32 = 2;
 
 /// Blocks of a zone that the log uses: opening reads them.
 const MOST_BLOCKS: u64 = 1024;

@@ -113,6 +113,20 @@ fn a_zone_that_is_lost_between_two_openings_costs_no_block() {
 }
 
 #[test]
+fn a_flush_empties_all_zones_of_a_set_that_was_reset() {
+    let below = below(2);
+    let device = with_parity(below.clone(), 2).unwrap();
+    let empty =
+        || below.report(0, 3).unwrap().iter().filter(|zone| zone.write_pointer == 0).count();
+    device.append(0, 0, &[1; 4 * BLOCK]).unwrap();
+    device.flush().unwrap();
+    assert_eq!(empty(), 0);
+    device.reset(0).unwrap();
+    device.flush().unwrap();
+    assert_eq!(empty(), 3);
+}
+
+#[test]
 fn blocks_that_cannot_be_read_or_are_rotten_are_made_of_the_others() {
     let mut rng = SmallRng::seed_from_u64(3);
     let faulty = Arc::new(Faulty::new(below(3), 1));

@@ -1,0 +1,133 @@
+//! All sets of a device, over the zones below.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::flushes::Flushes;
+use super::rows::{BLOCK, Rows, bytes};
+use super::set::{Found, SetState};
+use super::tails::{Tail, Tails};
+use crate::{Device, DeviceError, Geometry, ZoneInfo, ZoneState};
+
+/// All sets of a device.
+pub(super) struct Sets {
+    pub below: Arc<dyn Device>,
+    pub rows: Rows,
+    sets: Box<[Mutex<SetState>]>,
+    /// Sets that have whole rows without parity, or whose zones a crash left out of line.
+    waiting: Mutex<BTreeSet<u32>>,
+    /// Sets that were written or reset since the latest flush.
+    touched: Mutex<BTreeSet<u32>>,
+    tails: Mutex<Tails>,
+    /// The device below limits its active zones.
+    pub has_limit: bool,
+    flushes: Flushes,
+    /// Blocks that were made of others.
+    pub rebuilt: AtomicU64,
+}
+
+impl Sets {
+    pub fn over(
+        below: Arc<dyn Device>,
+        data_zones: u32,
+        geometry: &Geometry,
+    ) -> Result<Self, DeviceError> {
+        let count = below.geometry().zone_capacity / BLOCK as u64;
+        let rows = Rows { data: data_zones.into(), count };
+        let tails = Mutex::new(Tails::read(&*below)?);
+        let has_limit = geometry.max_active.or(geometry.max_open).is_some();
+        let mut sets = Sets {
+            below,
+            has_limit,
+            touched: Mutex::default(),
+            tails,
+            rows,
+            sets: Box::default(),
+            waiting: Mutex::default(),
+            flushes: Flushes::default(),
+            rebuilt: AtomicU64::new(0),
+        };
+        let mut states = Vec::new();
+        for set in 0..geometry.zones {
+            let found = sets.find(set)?;
+            if found.lacks_blocks(rows) {
+                sets.waiting().insert(set);
+            }
+            states.push(Mutex::new(SetState::unknown(&found)));
+        }
+        sets.sets = states.into();
+        Ok(sets)
+    }
+
+    /// The zone below that is a data zone of a set, or its parity zone, which is the last one.
+    pub fn zone(&self, set: u32, column: u64) -> u32 {
+        set * (self.rows.data as u32 + 1) + column as u32
+    }
+
+    pub fn parity_zone(&self, set: u32) -> u32 {
+        self.zone(set, self.rows.data)
+    }
+
+    pub fn state(&self, set: u32) -> MutexGuard<'_, SetState> {
+        self.sets[set as usize].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn touched(&self) -> MutexGuard<'_, BTreeSet<u32>> {
+        self.touched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn tails(&self) -> MutexGuard<'_, Tails> {
+        self.tails.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The last row of a set when it was flushed, if it was not whole.
+    pub fn tail(&self, set: u32) -> Option<Tail> {
+        self.tails().live.get(&set).cloned()
+    }
+
+    pub fn waiting(&self) -> MutexGuard<'_, BTreeSet<u32>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the zones below tell of a set.
+    pub fn find(&self, set: u32) -> Result<Found, DeviceError> {
+        let zones = self.below.report(self.zone(set, 0), self.rows.data as u32 + 1)?;
+        let mut found = Found::of(zones, self.rows);
+        if found.has_lost
+            && let Some(tail) = self.tail(set)
+        {
+            found.extend(tail.blocks, self.rows);
+        }
+        Ok(found)
+    }
+
+    /// The state of a set.
+    pub fn seen(&self, set: u32) -> Result<ZoneInfo, DeviceError> {
+        let blocks = self.find(set)?.blocks;
+        let state = match blocks {
+            0 => ZoneState::Empty,
+            blocks if blocks == self.rows.blocks() => ZoneState::Full,
+            _ => ZoneState::Closed,
+        };
+        let capacity = bytes(self.rows.blocks());
+        Ok(ZoneInfo { state, write_pointer: bytes(blocks), capacity })
+    }
+
+    pub fn flush_below(&self) -> Result<(), DeviceError> {
+        self.flushes.flush(&*self.below)
+    }
+
+    /// What was done to a set must be durable before it is written.
+    pub fn await_flush(&self, state: &mut SetState) {
+        state.after_flush = self.flushes.next();
+    }
+
+    /// Flushes, unless a flush was done since what is to be durable.
+    pub fn flush_once(&self, state: &SetState) -> Result<(), DeviceError> {
+        match self.flushes.has_done(state.after_flush) {
+            true => Ok(()),
+            false => self.flush_below(),
+        }
+    }
+}
